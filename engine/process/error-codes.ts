@@ -1,0 +1,75 @@
+/**
+ * The exit statuses of the three programs. A script that wraps a program decides by these, so they never change meaning.
+ * 0 success; 1 a fault of ours; 130 and 143 ended by SIGINT and SIGTERM before the work was done (128 + signal number).
+ */
+export const ExitStatus = {
+  success: 0,
+  internal: 1,
+  usage: 2,
+  damagedInput: 3,
+  unavailable: 4,
+  refused: 5,
+} as const
+export type ExitStatus = (typeof ExitStatus)[keyof typeof ExitStatus]
+
+/** Every stable code of an expected fault at a boundary, with the exit status it becomes. docs/errors.md lists them all. */
+export const FAULTS = {
+  USAGE: {
+    exit: ExitStatus.usage,
+    about: 'The command line or a setting is wrong; the line names the flag or variable',
+  },
+  CAPTURE_UNREADABLE: { exit: ExitStatus.unavailable, about: 'The capture file cannot be opened or read' },
+  CAPTURE_FORMAT: { exit: ExitStatus.unavailable, about: 'The file is not a capture file of a format we read' },
+  CAPTURE_DAMAGED: {
+    exit: ExitStatus.damagedInput,
+    about: 'The capture file breaks off; what stands before the offset was used',
+  },
+  CAPTURE_DENIED: {
+    exit: ExitStatus.unavailable,
+    about: 'The interface cannot be opened: no such interface, or CAP_NET_RAW is missing',
+  },
+  CAPTURE_LOST: { exit: ExitStatus.unavailable, about: 'The interface went away while it was being watched' },
+  STORE_UNWRITABLE: { exit: ExitStatus.unavailable, about: 'The data directory is missing, read-only or not ours' },
+  STORE_FULL: {
+    exit: ExitStatus.unavailable,
+    about: 'The file system has too little free space for the store to go on writing',
+  },
+  STORE_VERSION: { exit: ExitStatus.unavailable, about: 'The store was written by a newer release' },
+  STORE_DAMAGED: { exit: ExitStatus.unavailable, about: 'A stored value fails its checksum or has an unknown version' },
+  PORT_TAKEN: { exit: ExitStatus.unavailable, about: 'Another program listens on the address and port' },
+  PORT_DENIED: {
+    exit: ExitStatus.unavailable,
+    about: 'The system does not let this user listen on the address and port',
+  },
+  CERTIFICATE: { exit: ExitStatus.unavailable, about: 'The certificate or its private key cannot be used' },
+  REGISTRY_FILE: { exit: ExitStatus.usage, about: 'The registry file is not as docs/registry-file.md describes it' },
+  NOT_FOUND: { exit: ExitStatus.refused, about: 'No organization, key, token or scan of that name' },
+  CONFLICT: {
+    exit: ExitStatus.refused,
+    about: 'The change contradicts what is there: the name is taken or a limit is reached',
+  },
+  TOKEN_REFUSED: {
+    exit: ExitStatus.refused,
+    about: 'The service does not know the monitoring token, or it was revoked',
+  },
+  SERVICE_UNREACHABLE: { exit: ExitStatus.unavailable, about: 'The service does not answer' },
+} as const satisfies Record<string, { exit: ExitStatus; about: string }>
+export type FaultCode = keyof typeof FAULTS
+
+/**
+ * An expected fault at a boundary: what was wrong, where, and what would be right, in one line.
+ * A broken invariant is not a Fault but an assertion.
+ */
+export class Fault extends Error {
+  readonly code: FaultCode
+
+  constructor(code: FaultCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'Fault'
+    this.code = code
+  }
+
+  get exitStatus(): ExitStatus {
+    return FAULTS[this.code].exit
+  }
+}
