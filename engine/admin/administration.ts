@@ -1,0 +1,114 @@
+import type { Clock } from '../process/clock.ts'
+import { Fault } from '../process/error-codes.ts'
+import type { ApiKey, Scope } from '../store/api-keys.ts'
+import { newUuid } from '../store/keys.ts'
+import type { MonitoringToken } from '../store/monitoring-tokens.ts'
+import type { Organization, Plan } from '../store/organizations.ts'
+import type { Store } from '../store/store.ts'
+import { hashSecret, makeApiKey, makeMonitoringToken, visibleDigits } from './access-key.ts'
+
+/** The specification's limit of active API keys of one organization. */
+export const ACTIVE_API_KEYS_MAX = 25
+/** Monitoring tokens have no limit in the specification; this one keeps the look-up of a list short. */
+export const ACTIVE_TOKENS_MAX = 1000
+
+/** What an administrator can change. Each change is one transaction, and is seen by the next request in every thread. */
+export class Administration {
+  readonly #store: Store
+  readonly #clock: Clock
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store
+    this.#clock = clock
+  }
+
+  /** @throws Fault CONFLICT where the name is taken. */
+  createOrganization(given: { name: string; domain: string; plan: Plan }): Organization {
+    return this.#store.environment.write(() => this.#store.organizations.create(given, this.#clock.nowMs()))
+  }
+
+  /** @throws Fault NOT_FOUND */
+  organization(nameOrId: string): Organization {
+    const organization = this.#store.organizations.find(nameOrId)
+    if (organization === undefined) {
+      throw new Fault(
+        'NOT_FOUND',
+        `no organization ${JSON.stringify(nameOrId)}; posture-admin organization list shows all`,
+      )
+    }
+    return organization
+  }
+
+  /**
+   * @returns the key's record and the raw key, which is nowhere else.
+   * @throws Fault CONFLICT where 25 keys are active.
+   */
+  createApiKey(organization: Organization, label: string, scopes: readonly Scope[]): { record: ApiKey; raw: string } {
+    const raw = makeApiKey()
+    const record = { ...this.#newSecret(organization, label, raw), scopes }
+    this.#store.environment.write(() => {
+      if (this.#store.apiKeys.activeCount(organization.id) >= ACTIVE_API_KEYS_MAX) {
+        throw new Fault(
+          'CONFLICT',
+          `${organization.name} has ${ACTIVE_API_KEYS_MAX} active API keys already; revoke one first`,
+        )
+      }
+      this.#store.apiKeys.add(record)
+    })
+    return { record, raw }
+  }
+
+  /** @throws Fault NOT_FOUND, CONFLICT where it was revoked before. */
+  revokeApiKey(organization: Organization, idOrVisible: string): ApiKey {
+    return this.#store.environment.write(() => {
+      const key = chosen(this.#store.apiKeys.ofOrganization(organization.id), idOrVisible, 'API key')
+      return this.#store.apiKeys.revoke(key, this.#clock.nowMs())
+    })
+  }
+
+  createMonitoringToken(organization: Organization, label: string): { record: MonitoringToken; raw: string } {
+    const raw = makeMonitoringToken()
+    const record = this.#newSecret(organization, label, raw)
+    this.#store.environment.write(() => {
+      if (this.#store.monitoringTokens.activeCount(organization.id) >= ACTIVE_TOKENS_MAX) {
+        throw new Fault(
+          'CONFLICT',
+          `${organization.name} has ${ACTIVE_TOKENS_MAX} active tokens already; revoke one first`,
+        )
+      }
+      this.#store.monitoringTokens.add(record)
+    })
+    return { record, raw }
+  }
+
+  /** @throws Fault NOT_FOUND, CONFLICT where it was revoked before. */
+  revokeMonitoringToken(organization: Organization, idOrVisible: string): MonitoringToken {
+    return this.#store.environment.write(() => {
+      const tokens = this.#store.monitoringTokens.ofOrganization(organization.id)
+      return this.#store.monitoringTokens.revoke(chosen(tokens, idOrVisible, 'monitoring token'), this.#clock.nowMs())
+    })
+  }
+
+  #newSecret(organization: Organization, label: string, raw: string): MonitoringToken {
+    return {
+      id: newUuid(),
+      organizationId: organization.id,
+      label,
+      hash: hashSecret(raw).toString('hex'),
+      visible: visibleDigits(raw),
+      createdAtMs: this.#clock.nowMs(),
+      revokedAtMs: 0,
+    }
+  }
+}
+
+/** The one active secret that has this id or these visible digits. */
+function chosen<T extends MonitoringToken>(secrets: readonly T[], idOrVisible: string, what: string): T {
+  const named = secrets.filter(({ id, visible }) => id === idOrVisible || visible === idOrVisible)
+  const active = named.filter(({ revokedAtMs }) => revokedAtMs === 0)
+  if (active.length === 1 && active[0] !== undefined) return active[0]
+  if (active.length > 1)
+    throw new Fault('CONFLICT', `${active.length} active ${what}s begin with ${idOrVisible}; name its id`)
+  if (named.length > 0) throw new Fault('CONFLICT', `${what} ${idOrVisible} is revoked already, which is final`)
+  throw new Fault('NOT_FOUND', `no ${what} ${JSON.stringify(idOrVisible)}`)
+}

@@ -1,0 +1,85 @@
+import { X509Certificate } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { createSecureContext } from 'node:tls'
+import { generate } from 'selfsigned'
+import { Fault } from '../process/error-codes.ts'
+
+export interface Certificate {
+  readonly keyFile: string
+  readonly certificateFile: string
+  /** SHA-256 of the certificate in DER, upper-case hex pairs with colons, as openssl prints it. */
+  readonly fingerprint: string
+  /** Made now, by us. */
+  readonly made: boolean
+}
+
+const VALID_DAYS = 825
+const PRIVATE_FILE_MODE = 0o600
+
+/**
+ * The operator's certificate, or else our self-signed one in `directory`, which is made where it is missing.
+ *
+ * @throws Fault CERTIFICATE where the files cannot be read or do not belong together.
+ */
+export async function provideCertificate(
+  directory: string,
+  own: { keyFile: string; certificateFile: string } | undefined,
+  extraHosts: readonly string[] = [],
+): Promise<Certificate> {
+  const files = own ?? { keyFile: join(directory, 'key.pem'), certificateFile: join(directory, 'certificate.pem') }
+  const made = own === undefined && !(existsSync(files.keyFile) && existsSync(files.certificateFile))
+  if (made) await makeSelfSigned(directory, files, extraHosts)
+  return { ...files, fingerprint: checkedFingerprint(files), made }
+}
+
+async function makeSelfSigned(
+  directory: string,
+  files: { keyFile: string; certificateFile: string },
+  extraHosts: readonly string[],
+): Promise<void> {
+  const names = [...new Set(['localhost', hostname(), ...extraHosts])]
+  const notBefore = new Date()
+  const pems = await generate([{ name: 'commonName', value: names[1] ?? 'localhost' }], {
+    keyType: 'ec',
+    curve: 'P-256',
+    algorithm: 'sha256',
+    notBeforeDate: notBefore,
+    notAfterDate: new Date(notBefore.getTime() + VALID_DAYS * 86_400_000),
+    extensions: [
+      { name: 'basicConstraints', cA: false, critical: true },
+      { name: 'keyUsage', digitalSignature: true, critical: true },
+      { name: 'extKeyUsage', serverAuth: true },
+      {
+        name: 'subjectAltName',
+        altNames: [
+          ...names.map((value) => ({ type: 2 as const, value })),
+          { type: 7 as const, ip: '127.0.0.1' },
+          { type: 7 as const, ip: '::1' },
+        ],
+      },
+    ],
+  })
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  // Each file appears whole or not at all; the certificate last, so that a half-made pair is made again.
+  for (const [file, text] of [
+    [files.keyFile, pems.private],
+    [files.certificateFile, pems.cert],
+  ] as const) {
+    writeFileSync(`${file}.new`, text, { mode: PRIVATE_FILE_MODE })
+    renameSync(`${file}.new`, file)
+  }
+}
+
+function checkedFingerprint(files: { keyFile: string; certificateFile: string }): string {
+  try {
+    const cert = readFileSync(files.certificateFile)
+    createSecureContext({ key: readFileSync(files.keyFile), cert })
+    return new X509Certificate(cert).fingerprint256
+  } catch (error) {
+    throw new Fault('CERTIFICATE', `${files.certificateFile}, ${files.keyFile}: ${(error as Error).message}`, {
+      cause: error,
+    })
+  }
+}

@@ -1,0 +1,59 @@
+import { createServer } from 'node:net'
+import { Fault } from '../process/error-codes.ts'
+import { listenNode } from './node.ts'
+import type { HttpListener, HttpListenOptions } from './port.ts'
+import { listenUws } from './uws.ts'
+
+/** Which implementation serves; `auto` takes uWebSockets.js where it has a binary. */
+export const HTTP_IMPLEMENTATIONS = ['auto', 'uws', 'node'] as const
+export type HttpImplementation = (typeof HTTP_IMPLEMENTATIONS)[number]
+
+/** Starts a listener over the implementation that was asked for. */
+export async function listenHttp(
+  implementation: HttpImplementation,
+  options: HttpListenOptions,
+): Promise<HttpListener> {
+  if (implementation === 'node') return listenNode(options)
+  try {
+    return await listenUws(options)
+  } catch (error) {
+    if (implementation === 'uws' || error instanceof Fault) throw error
+    options.log.warn({ reason: (error as Error).message }, 'no uWebSockets.js for this Node: node:http serves')
+    return listenNode(options)
+  }
+}
+
+/**
+ * Makes sure that nobody else listens on the port, and answers its number (another one only where 0 was asked for).
+ * Threads then share it by SO_REUSEPORT, which would as readily share it with a stranger of the same user.
+ *
+ * @throws Fault PORT_TAKEN, PORT_DENIED.
+ */
+export function claimPort(setting: string, address: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', (error: NodeJS.ErrnoException) => reject(portFault(setting, address, port, error)))
+    probe.listen({ host: address, port, exclusive: true }, () => {
+      const bound = probe.address()
+      probe.close(() => resolve(typeof bound === 'object' && bound !== null ? bound.port : port))
+    })
+  })
+}
+
+function portFault(setting: string, address: string, port: number, error: NodeJS.ErrnoException): Fault {
+  const where = `${setting} ${port} on ${address}`
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new Fault('PORT_TAKEN', `${where}: another program listens there; stop it or choose another port`)
+    case 'EACCES':
+      return new Fault(
+        'PORT_DENIED',
+        `${where}: not permitted; choose a port from 1024 on or grant CAP_NET_BIND_SERVICE`,
+      )
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new Fault('PORT_DENIED', `${where}: this machine has no such address`)
+    default:
+      return new Fault('PORT_DENIED', `${where}: ${error.message}`)
+  }
+}

@@ -1,0 +1,127 @@
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { Fault } from '../process/error-codes.ts'
+import {
+  type HttpListener,
+  type HttpListenOptions,
+  type HttpRequest,
+  type HttpResponse,
+  REASON_PHRASE,
+  sendError,
+  whenIdle,
+} from './port.ts'
+
+/** The same port over node:http and node:https, for Node versions and C libraries without a uWebSockets.js binary. */
+export async function listenNode(options: HttpListenOptions): Promise<HttpListener> {
+  const busy = { requests: 0 }
+  const onRequest: RequestListener = (message, raw) => {
+    busy.requests++
+    raw.once('close', () => busy.requests--)
+    const response = new NodeResponse(raw)
+    const failed = (error: unknown): void => {
+      options.log.error({ path: message.url, err: error }, 'request failed')
+      sendError(response, 500, 'Internal error')
+    }
+    Promise.resolve()
+      .then(() => options.handler(new NodeRequest(message), response))
+      .catch(failed)
+  }
+  const server = options.tls
+    ? createTlsServer(
+        {
+          key: readFileSync(options.tls.keyFile),
+          cert: readFileSync(options.tls.certificateFile),
+          minVersion: 'TLSv1.2',
+        },
+        onRequest,
+      )
+    : createServer(onRequest)
+  await listening(server, options)
+  return {
+    implementation: 'node:http',
+    port: (server.address() as AddressInfo).port,
+    async drain(deadlineMs) {
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeIdleConnections()
+      await whenIdle(() => busy.requests, deadlineMs)
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+function listening(server: Server, options: HttpListenOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const code = error.code === 'EACCES' ? 'PORT_DENIED' : 'PORT_TAKEN'
+      reject(new Fault(code, `${options.address} port ${options.port}: ${error.message}`, { cause: error }))
+    })
+    server.listen({ host: options.address, port: options.port, reusePort: true } as object, resolve)
+  })
+}
+
+class NodeRequest implements HttpRequest {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly #message: IncomingMessage
+
+  constructor(message: IncomingMessage) {
+    const url = message.url ?? '/'
+    const mark = url.indexOf('?')
+    this.method = message.method ?? 'GET'
+    this.path = mark < 0 ? url : url.slice(0, mark)
+    this.query = mark < 0 ? '' : url.slice(mark + 1)
+    this.#message = message
+  }
+
+  header(name: string): string {
+    const value = this.#message.headers[name]
+    return Array.isArray(value) ? value.join(', ') : (value ?? '')
+  }
+
+  remoteAddress(): string {
+    return this.#message.socket.remoteAddress ?? ''
+  }
+
+  body(bytesMax: number): Promise<Buffer | 'too large' | 'aborted'> {
+    const message = this.#message
+    if (Number(message.headers['content-length'] ?? 0) > bytesMax) return Promise.resolve('too large')
+    return new Promise((resolve) => {
+      const chunks: Buffer[] = []
+      let bytes = 0
+      message.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        if (bytes > bytesMax) {
+          message.pause()
+          resolve('too large')
+        } else chunks.push(chunk)
+      })
+      message.once('end', () => resolve(Buffer.concat(chunks, bytes)))
+      message.once('close', () => resolve('aborted'))
+    })
+  }
+}
+
+class NodeResponse implements HttpResponse {
+  readonly #raw: ServerResponse
+
+  constructor(raw: ServerResponse) {
+    this.#raw = raw
+  }
+
+  get aborted(): boolean {
+    return this.#raw.destroyed
+  }
+
+  send(status: number, fields: readonly string[], body: Uint8Array | string, bodyOmitted = false): void {
+    if (this.aborted || this.#raw.headersSent) return
+    const headers: Record<string, string | number> = {}
+    for (let at = 0; at + 1 < fields.length; at += 2) headers[fields[at] ?? ''] = fields[at + 1] ?? ''
+    if (status !== 304) headers['content-length'] = Buffer.byteLength(body)
+    this.#raw.writeHead(status, REASON_PHRASE[status] ?? '', headers)
+    this.#raw.end(bodyOmitted || status === 304 ? undefined : body)
+  }
+}

@@ -1,0 +1,91 @@
+import type { Logger } from '../process/log.ts'
+
+/** A request, as far as handlers need it. Its methods may be called only until the handler first awaits or returns. */
+export interface HttpRequest {
+  /** Upper case. */
+  readonly method: string
+  /** As sent, from the first slash to the question mark; not decoded. */
+  readonly path: string
+  /** Behind the question mark, not decoded; empty where there is none. */
+  readonly query: string
+  /** The value of a field whose name is given in lower case; empty where it is missing. */
+  header(name: string): string
+  /** Textual address of the peer. */
+  remoteAddress(): string
+  /**
+   * Collects the body. Must be called before the handler first awaits.
+   * A body that announces or grows beyond `bytesMax` is `too large`, and no more of it is read.
+   */
+  body(bytesMax: number): Promise<Buffer | 'too large' | 'aborted'>
+}
+
+export interface HttpResponse {
+  /** The peer has gone, so that nothing need be made for it any more. `send` then does nothing. */
+  readonly aborted: boolean
+  /** Answers, once. `fields` holds names and values in turn. With `bodyOmitted` only its length is sent, as for HEAD. */
+  send(status: number, fields: readonly string[], body: Uint8Array | string, bodyOmitted?: boolean): void
+}
+
+/** Answers every request, at once or later. What it throws is logged and answered by 500. */
+export type HttpHandler = (request: HttpRequest, response: HttpResponse) => void | Promise<void>
+
+export interface HttpListenOptions {
+  readonly address: string
+  readonly port: number
+  /** PEM files; without them the listener speaks plain HTTP. */
+  readonly tls?: { readonly keyFile: string; readonly certificateFile: string }
+  readonly handler: HttpHandler
+  readonly log: Logger
+}
+
+export interface HttpListener {
+  /** `uWebSockets.js` or `node:http`, for the log. */
+  readonly implementation: string
+  readonly port: number
+  /** Accepts no more connections, lets the answers under way end for `deadlineMs`, then closes what is left. */
+  drain(deadlineMs: number): Promise<void>
+}
+
+export type HttpListen = (options: HttpListenOptions) => Promise<HttpListener>
+
+/** Reason phrases of the statuses that we answer (RFC 9110 §15, RFC 6585). */
+export const REASON_PHRASE: Readonly<Record<number, string>> = {
+  200: 'OK',
+  304: 'Not Modified',
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  412: 'Precondition Failed',
+  413: 'Content Too Large',
+  415: 'Unsupported Media Type',
+  429: 'Too Many Requests',
+  500: 'Internal Server Error',
+  503: 'Service Unavailable',
+}
+
+/** The body and fields of every error answer: `{ "error": message }`. */
+export function sendError(
+  response: HttpResponse,
+  status: number,
+  message: string,
+  fields: readonly string[] = [],
+  bodyOmitted = false,
+): void {
+  response.send(
+    status,
+    ['content-type', 'application/json', ...fields],
+    JSON.stringify({ error: message }),
+    bodyOmitted,
+  )
+}
+
+const DRAIN_POLL_MS = 10
+
+/** Waits until `busy` answers 0 or the deadline has passed. */
+export async function whenIdle(busy: () => number, deadlineMs: number): Promise<void> {
+  for (let waitedMs = 0; busy() > 0 && waitedMs < deadlineMs; waitedMs += DRAIN_POLL_MS) {
+    await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS))
+  }
+}

@@ -1,0 +1,155 @@
+import type * as Uws from 'uWebSockets.js'
+import { Fault } from '../process/error-codes.ts'
+import {
+  type HttpHandler,
+  type HttpListener,
+  type HttpListenOptions,
+  type HttpRequest,
+  type HttpResponse,
+  REASON_PHRASE,
+  sendError,
+  whenIdle,
+} from './port.ts'
+
+/*
+ * The only file that touches uWebSockets.js. Two rules of that library end the process when broken, without a JavaScript
+ * exception: a handler must answer or set onAborted before it returns, and an aborted response must not be touched.
+ * So onAborted is set first, and every write asks `aborted`.
+ */
+
+/**
+ * Starts a listener over uWebSockets.js. Several threads may listen on one port; the kernel then spreads the connections.
+ *
+ * @throws whatever importing the library throws where it has no binary for this Node or C library.
+ */
+export async function listenUws(options: HttpListenOptions): Promise<HttpListener> {
+  const uws = (await import('uWebSockets.js')) as typeof Uws & { _cfg?: (option: string) => void }
+  // No `uWebSockets` banner in the answers.
+  uws._cfg?.('silent')
+  const busy = { requests: 0 }
+  const app = options.tls
+    ? uws.SSLApp({ key_file_name: options.tls.keyFile, cert_file_name: options.tls.certificateFile })
+    : uws.App()
+  app.any('/*', (raw, request) => answer(raw, request, options, busy))
+  const socket = await new Promise<Uws.us_listen_socket | false>((resolve) => {
+    app.listen(options.address, options.port, resolve)
+  })
+  if (socket === false) throw new Fault('PORT_TAKEN', `${options.address} port ${options.port}: cannot listen`)
+  return {
+    implementation: 'uWebSockets.js',
+    port: uws.us_socket_local_port(socket),
+    async drain(deadlineMs) {
+      uws.us_listen_socket_close(socket)
+      await whenIdle(() => busy.requests, deadlineMs)
+      app.close()
+    },
+  }
+}
+
+function answer(
+  raw: Uws.HttpResponse,
+  rawRequest: Uws.HttpRequest,
+  options: HttpListenOptions,
+  busy: { requests: number },
+): void {
+  busy.requests++
+  const response = new UwsResponse(raw, () => busy.requests--)
+  const request = new UwsRequest(rawRequest, raw, response)
+  run(options.handler, request, response, options)
+}
+
+function run(handler: HttpHandler, request: UwsRequest, response: UwsResponse, options: HttpListenOptions): void {
+  const failed = (error: unknown): void => {
+    options.log.error({ path: request.path, err: error }, 'request failed')
+    sendError(response, 500, 'Internal error')
+  }
+  try {
+    const later = handler(request, response)
+    if (later !== undefined) later.catch(failed)
+  } catch (error) {
+    failed(error)
+  }
+}
+
+class UwsRequest implements HttpRequest {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly #request: Uws.HttpRequest
+  readonly #raw: Uws.HttpResponse
+  readonly #response: UwsResponse
+
+  constructor(request: Uws.HttpRequest, raw: Uws.HttpResponse, response: UwsResponse) {
+    this.method = request.getCaseSensitiveMethod()
+    this.path = request.getUrl()
+    this.query = request.getQuery() ?? ''
+    this.#request = request
+    this.#raw = raw
+    this.#response = response
+  }
+
+  header(name: string): string {
+    return this.#request.getHeader(name)
+  }
+
+  remoteAddress(): string {
+    return Buffer.from(this.#raw.getRemoteAddressAsText()).toString()
+  }
+
+  body(bytesMax: number): Promise<Buffer | 'too large' | 'aborted'> {
+    const announced = Number(this.#request.getHeader('content-length') || 0)
+    if (announced > bytesMax) return Promise.resolve('too large')
+    return new Promise((resolve) => {
+      const chunks: Buffer[] = []
+      let bytes = 0
+      this.#response.onAborted(() => resolve('aborted'))
+      this.#raw.onData((chunk, isLast) => {
+        bytes += chunk.byteLength
+        if (bytes > bytesMax) {
+          chunks.length = 0
+          resolve('too large')
+          return
+        }
+        // uWebSockets.js takes the chunk back when this returns.
+        chunks.push(Buffer.from(Buffer.from(chunk)))
+        if (isLast) resolve(Buffer.concat(chunks, bytes))
+      })
+    })
+  }
+}
+
+class UwsResponse implements HttpResponse {
+  aborted = false
+  #answered = false
+  #tellAborted: (() => void) | undefined
+  readonly #raw: Uws.HttpResponse
+  readonly #done: () => void
+
+  constructor(raw: Uws.HttpResponse, done: () => void) {
+    this.#raw = raw
+    this.#done = done
+    raw.onAborted(() => {
+      this.aborted = true
+      this.#tellAborted?.()
+      if (!this.#answered) done()
+    })
+  }
+
+  onAborted(tell: () => void): void {
+    this.#tellAborted = tell
+  }
+
+  send(status: number, fields: readonly string[], body: Uint8Array | string, bodyOmitted = false): void {
+    if (this.aborted || this.#answered) return
+    this.#answered = true
+    this.#raw.cork(() => {
+      this.#raw.writeStatus(`${status} ${REASON_PHRASE[status] ?? ''}`)
+      for (let at = 0; at + 1 < fields.length; at += 2) this.#raw.writeHeader(fields[at] ?? '', fields[at + 1] ?? '')
+      // A 304 has no body and no length (RFC 9110 §15.4.5).
+      if (status === 304) this.#raw.endWithoutBody()
+      else if (bodyOmitted) this.#raw.endWithoutBody(Buffer.byteLength(body))
+      else this.#raw.end(body)
+    })
+    this.#done()
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * A collector sends its sequences almost in order, so what was seen is a handful of ranges. Each gap costs one more; a
+ * sender with more gaps than this has lost its oldest gap filled in: what comes late into it counts as a duplicate.
+ */
+export const RANGES_MAX = 1024
+
+/** A set of whole numbers, kept as ascending ranges that neither touch nor overlap. */
+export class SequenceSet {
+  /** first, last, first, last, ... */
+  readonly #bounds: number[]
+  /** How many gaps were filled in because there were too many. */
+  gapsForgotten = 0
+
+  constructor(ranges: readonly number[] = []) {
+    this.#bounds = [...ranges]
+  }
+
+  get ranges(): readonly number[] {
+    return this.#bounds
+  }
+
+  /** Adds a number; false where it was in the set already. */
+  add(sequence: number): boolean {
+    const bounds = this.#bounds
+    const last = bounds.length - 1
+    // The usual case: the next one.
+    if (last > 0 && sequence === (bounds[last] ?? 0) + 1) {
+      bounds[last] = sequence
+      return true
+    }
+    const range = this.#firstRangeEndingAtOrAfter(sequence)
+    const first = bounds[range * 2]
+    if (first !== undefined && first <= sequence) return false
+
+    const joinsLeft = range > 0 && bounds[range * 2 - 1] === sequence - 1
+    const joinsRight = first === sequence + 1
+    if (joinsLeft && joinsRight) bounds.splice(range * 2 - 1, 2)
+    else if (joinsLeft) bounds[range * 2 - 1] = sequence
+    else if (joinsRight) bounds[range * 2] = sequence
+    else bounds.splice(range * 2, 0, sequence, sequence)
+    if (bounds.length > RANGES_MAX * 2) {
+      bounds.splice(1, 2)
+      this.gapsForgotten++
+    }
+    return true
+  }
+
+  #firstRangeEndingAtOrAfter(sequence: number): number {
+    let low = 0
+    let high = this.#bounds.length / 2
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#bounds[middle * 2 + 1] ?? 0) < sequence) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}

@@ -1,0 +1,22 @@
+/** The time, so that tests can set it. */
+export interface Clock {
+  /** Milliseconds since 1970-01-01T00:00:00Z. Steps when the system's clock is set. */
+  nowMs(): number
+}
+
+export const systemClock: Clock = { nowMs: () => Date.now() }
+
+export const SECOND_MS = 1000
+export const MINUTE_MS = 60 * SECOND_MS
+export const HOUR_MS = 60 * MINUTE_MS
+export const DAY_MS = 24 * HOUR_MS
+
+/** Days since 1970-01-01 in UTC. */
+export function dayOf(timeMs: number): number {
+  return Math.floor(timeMs / DAY_MS)
+}
+
+/** ISO 8601 in UTC to the second, as the API writes every timestamp: `2026-11-20T09:15:02Z`. */
+export function isoSeconds(timeMs: number): string {
+  return `${new Date(timeMs).toISOString().slice(0, 19)}Z`
+}

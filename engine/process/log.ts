@@ -1,0 +1,42 @@
+import { isMainThread, threadId } from 'node:worker_threads'
+import { type Logger, pino } from 'pino'
+import pretty from 'pino-pretty'
+
+export type { Logger }
+
+export const LOG_LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+const PINO_LEVEL: Record<LogLevel, string> = { DEBUG: 'debug', INFO: 'info', WARNING: 'warn', ERROR: 'error' }
+const STDERR_FD = 2
+
+/**
+ * A logger on standard error, so that standard output carries nothing but data: one readable line an entry on a terminal,
+ * one JSON object an entry elsewhere. Writes are synchronous, so that the last line before a crash is there.
+ */
+export function createLogger(program: string, level: LogLevel): Logger {
+  const options = {
+    name: program,
+    level: PINO_LEVEL[level],
+    base: isMainThread ? null : { thread: threadId },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    // A token or key that slips into an entry as a field of these names is not printed.
+    redact: { paths: ['token', 'key', 'authorization', '*.token', '*.key', '*.authorization'], censor: '[secret]' },
+  }
+  if (process.stderr.isTTY) {
+    const readable = pretty({
+      destination: STDERR_FD,
+      sync: true,
+      colorize: process.env['NO_COLOR'] === undefined,
+      translateTime: 'SYS:HH:MM:ss',
+      ignore: 'pid,hostname,name,thread',
+    })
+    return pino(options, readable)
+  }
+  return pino(options, pino.destination({ dest: STDERR_FD, sync: true }))
+}
+
+/** Changes the level of a running logger, as SIGHUP does. */
+export function setLogLevel(logger: Logger, level: LogLevel): void {
+  logger.level = PINO_LEVEL[level]
+}

@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs'
+import { Command, CommanderError } from 'commander'
+import { ExitStatus, Fault } from './error-codes.ts'
+
+/** The version in package.json, found upwards from this file both in the source tree and in dist/. */
+export function programVersion(): string {
+  for (const up of ['../../package.json', '../../../package.json']) {
+    try {
+      const parsed = JSON.parse(readFileSync(new URL(up, import.meta.url), 'utf8')) as {
+        name?: string
+        version?: string
+      }
+      if (parsed.name === 'security-posture-service' && parsed.version !== undefined) return parsed.version
+    } catch {
+      // Not here: look one folder higher.
+    }
+  }
+  return 'unknown'
+}
+
+/** A command with the manners that the three programs share: one line on misuse, exit status 2, help on request. */
+export function createProgram(name: string, about: string): Command {
+  return withManners(
+    new Command(name).description(about).version(programVersion(), '-V, --version', 'print the version'),
+  )
+}
+
+/** Gives a command and all that are added to it later the same manners. */
+function withManners(command: Command): Command {
+  return command
+    .exitOverride()
+    .helpOption('-h, --help', 'print this help')
+    .showSuggestionAfterError(true)
+    .configureOutput({
+      outputError: () => {
+        // Said once, by runProgram.
+      },
+    })
+}
+
+/**
+ * Runs a program to its end and sets the exit status; never throws.
+ * A Fault and a misuse become one line on standard error; anything else is a fault of ours and keeps its stack.
+ */
+export async function runProgram(program: Command, argv: readonly string[] = process.argv): Promise<void> {
+  endQuietlyWhenPipeCloses(program.name())
+  try {
+    await program.parseAsync([...argv])
+  } catch (error) {
+    process.exitCode = reportFailure(program.name(), error)
+  }
+}
+
+function reportFailure(name: string, error: unknown): number {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return ExitStatus.success
+    if (error.code === 'commander.help') return ExitStatus.usage
+    const line = error.message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ')
+    process.stderr.write(`${name}: USAGE ${line}; see ${name} --help\n`)
+    return ExitStatus.usage
+  }
+  if (error instanceof Fault) {
+    process.stderr.write(`${name}: ${error.code} ${error.message}\n`)
+    return error.exitStatus
+  }
+  process.stderr.write(`${name}: INTERNAL ${error instanceof Error ? error.stack : String(error)}\n`)
+  return ExitStatus.internal
+}
+
+/** `posture-... | head` closes the pipe: that is the reader's choice and no fault. */
+function endQuietlyWhenPipeCloses(name: string): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(ExitStatus.success)
+    process.stderr.write(`${name}: standard output: ${error.message}\n`)
+    process.exit(ExitStatus.internal)
+  })
+}

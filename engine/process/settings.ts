@@ -1,0 +1,162 @@
+import { type Command, Option } from 'commander'
+import { z } from 'zod'
+import { Fault } from './error-codes.ts'
+
+/** What a setting is called outside: at least one of flag and environment variable. */
+export interface SettingNames {
+  /** As commander writes it: `--syslog-port <port>`, or `--no-https` for a switch that turns something off. */
+  readonly flag?: string
+  readonly env?: string
+  /** One line for `--help` and docs/configuration.md. */
+  readonly about: string
+  /** Never printed, not even when it is wrong. */
+  readonly secret?: boolean
+}
+
+const names = z.registry<SettingNames>()
+
+/** Gives a schema the names by which users set it. */
+export function setting<S extends z.ZodType>(schema: S, about: SettingNames): S {
+  names.add(schema, about)
+  return schema
+}
+
+const WORDS_FOR_TRUE = new Set(['true', '1', 'yes', 'on'])
+const WORDS_FOR_FALSE = new Set(['false', '0', 'no', 'off'])
+
+/** A whole number from `min` to `max`, written in decimal digits. */
+export function wholeNumber(min: number, max: number) {
+  const expected = `expected a whole number from ${min} to ${max}`
+  return z
+    .union(
+      [
+        z.number(),
+        z
+          .string()
+          .regex(/^\d{1,15}$/, expected)
+          .transform(Number),
+      ],
+      { error: expected },
+    )
+    .pipe(z.number().int(expected).min(min, expected).max(max, expected))
+}
+
+/** A TCP or UDP port. 0 lets the system choose one where `orAny` allows it. */
+export function portNumber(options: { orAny?: boolean } = {}) {
+  return wholeNumber(options.orAny ? 0 : 1, 65535)
+}
+
+/** true, 1, yes, on, or false, 0, no, off, in any case. */
+export function onOrOff() {
+  return z.union([z.boolean(), z.string()]).transform((value, context) => {
+    if (typeof value === 'boolean') return value
+    const word = value.toLowerCase()
+    if (WORDS_FOR_TRUE.has(word)) return true
+    if (WORDS_FOR_FALSE.has(word)) return false
+    context.addIssue({ code: 'custom', message: 'expected true or false' })
+    return z.NEVER
+  })
+}
+
+/** One of the given words; the case of what the user wrote does not matter. */
+export function oneOf<const W extends readonly [string, ...string[]]>(words: W) {
+  const expected = `expected one of ${words.join(', ')}`
+  return z
+    .string()
+    .transform((word) => words.find((known) => known.toLowerCase() === word.toLowerCase()) ?? word)
+    .pipe(z.enum(words, { error: expected }))
+}
+
+/** A text with at least one character. */
+export function someText() {
+  return z.string().min(1, 'expected some text, found none')
+}
+
+type SettingsSchema = z.ZodObject<z.ZodRawShape>
+
+function namesOf(schema: z.ZodType): SettingNames | undefined {
+  return names.get(schema)
+}
+
+/** The default as the user would write it, or undefined where there is none. */
+function defaultOf(schema: z.ZodType): unknown {
+  const parsed = schema.safeParse(undefined)
+  return parsed.success ? parsed.data : undefined
+}
+
+export interface SettingRow extends SettingNames {
+  readonly name: string
+  readonly default: unknown
+}
+
+/** The settings of a schema in their order, as `--help` and docs/configuration.md show them. */
+export function settingRows(schema: SettingsSchema): SettingRow[] {
+  const rows: SettingRow[] = []
+  for (const [name, field] of Object.entries(schema.shape)) {
+    const known = namesOf(field as z.ZodType)
+    if (known !== undefined) rows.push({ ...known, name, default: defaultOf(field as z.ZodType) })
+  }
+  return rows
+}
+
+/** Adds one option for each setting that has a flag. */
+export function addSettingOptions(command: Command, schema: SettingsSchema): Command {
+  for (const row of settingRows(schema)) {
+    if (row.flag === undefined) continue
+    const notes = []
+    if (row.env !== undefined) notes.push(`env: ${row.env}`)
+    if (row.default !== undefined && row.default !== '' && typeof row.default !== 'boolean') {
+      notes.push(`default: ${row.default}`)
+    }
+    command.addOption(new Option(row.flag, notes.length > 0 ? `${row.about} (${notes.join(', ')})` : row.about))
+  }
+  return command
+}
+
+/**
+ * The settings from the command line over the environment over the defaults.
+ *
+ * @throws Fault USAGE with one line for the first wrong setting: its flag or variable, what was found, what is right.
+ */
+export function readSettings<S extends SettingsSchema>(
+  schema: S,
+  sources: { command?: Command; environment: NodeJS.ProcessEnv },
+): z.output<S> {
+  const given: Record<string, unknown> = {}
+  const from: Record<string, string> = {}
+  for (const row of settingRows(schema)) {
+    const option = row.flag === undefined ? undefined : new Option(row.flag)
+    const attribute = option?.attributeName()
+    if (attribute !== undefined && sources.command?.getOptionValueSourceWithGlobals(attribute) === 'cli') {
+      given[row.name] = sources.command.optsWithGlobals()[attribute]
+      from[row.name] = option?.long ?? row.name
+      continue
+    }
+    const value = row.env === undefined ? undefined : sources.environment[row.env]
+    if (value !== undefined && value !== '') {
+      given[row.name] = value
+      from[row.name] = row.env ?? row.name
+    }
+  }
+  const parsed = schema.safeParse(given)
+  if (parsed.success) return parsed.data
+  throw new Fault('USAGE', describeIssue(schema, parsed.error, given, from))
+}
+
+function describeIssue(
+  schema: SettingsSchema,
+  error: z.ZodError,
+  given: Record<string, unknown>,
+  from: Record<string, string>,
+): string {
+  const issue = error.issues[0]
+  const name = String(issue?.path[0] ?? '')
+  const row = settingRows(schema).find((each) => each.name === name)
+  if (row === undefined) return issue?.message ?? 'the settings are wrong'
+  if (!(name in given)) {
+    const ways = [row.flag?.split(/[ ,]/)[0], row.env].filter((way) => way !== undefined)
+    return `${row.about.toLowerCase()} is required: set ${ways.join(' or ')}`
+  }
+  const found = row.secret ? '' : `, found ${JSON.stringify(given[name])}`
+  return `${from[name]}: ${issue?.message}${found}`
+}

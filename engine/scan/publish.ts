@@ -1,0 +1,74 @@
+import type { Platform } from '../../registry/platform.ts'
+import { isoSeconds } from '../process/clock.ts'
+import type { Detection } from '../store/evidence.ts'
+import type { Scan } from '../store/scans.ts'
+import { ESTIMATE_ERROR } from './distinct-clients.ts'
+import type { Evidence } from './evidence.ts'
+
+/** Domains that a finding names; `domains_total` says how many there were. */
+const DOMAINS_SHOWN_MAX = 20
+
+/** A platform as a scan finds it. */
+export interface Finding {
+  readonly platform: Platform
+  readonly evidence: Evidence
+  readonly confidence: number
+  readonly approved: boolean
+  readonly detection: Detection
+}
+
+/** Most convincing first; equal ones by name, so that the order is the same every time. */
+export function inOrderOfConfidence(findings: readonly Finding[]): Finding[] {
+  return [...findings].sort(
+    (a, b) =>
+      b.confidence - a.confidence ||
+      (a.platform.name < b.platform.name ? -1 : a.platform.name > b.platform.name ? 1 : 0),
+  )
+}
+
+/** A detected platform as GET /api/v1/discovery shows it. */
+export function platformJson(finding: Finding): string {
+  const { platform, evidence } = finding
+  const domains = [...evidence.byName].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
+  return JSON.stringify({
+    id: finding.detection.id,
+    platform_name: platform.name,
+    platform_type: platform.platformType,
+    url: platform.url,
+    confidence: finding.confidence,
+    metadata: {
+      vendor: platform.vendor,
+      category: platform.category,
+      approved: finding.approved,
+      risk: { score: platform.risk.score, why: platform.risk.why },
+      matches: evidence.matches,
+      methods: Object.fromEntries(evidence.byMethod),
+      roles: Object.fromEntries(evidence.byRole),
+      clients: evidence.clients.estimate,
+      clients_error: evidence.clients.exact ? 0 : Math.round(ESTIMATE_ERROR * 1000) / 1000,
+      days: evidence.days,
+      first_seen: isoSeconds(evidence.firstSeenMs),
+      last_seen: isoSeconds(evidence.lastSeenMs),
+      domains: domains.slice(0, DOMAINS_SHOWN_MAX).map(([name]) => name),
+      domains_total: domains.length,
+    },
+    created_at: isoSeconds(finding.detection.createdAtMs),
+  })
+}
+
+/** A scan as GET /api/v1/discovery shows it. */
+export function scanJson(scan: Scan): string {
+  return JSON.stringify({
+    id: scan.id,
+    organization_id: scan.organizationId,
+    status: scan.status,
+    domain: scan.domain,
+    started_at: isoSeconds(scan.startedAtMs),
+    completed_at: isoSeconds(scan.completedAtMs),
+    summary: {
+      platforms_discovered: scan.summary.platformsDiscovered,
+      shadow_ai_count: scan.summary.shadowAiCount,
+      overall_risk_score: scan.summary.overallRiskScore,
+    },
+  })
+}

@@ -1,0 +1,31 @@
+/*
+ * The overall risk of the discovered platforms, 0 to 100.
+ *
+ *   effective risk of a platform   e = registry risk x confidence x (approved ? 0.25 : 1)
+ *   overall                        top + (100 - top) x (1 - exp(-rest / 500))
+ *
+ * with top the largest e and rest the sum of all others: the worst platform sets the level, and the others lift it, the
+ * slower the nearer it is to 100. Every term grows with every e, so approving a platform never raises the result and
+ * finding one more never lowers it. docs/scoring.md works an example.
+ */
+export const APPROVED_SHARE = 0.25
+const REST_SCALE = 500
+
+export interface RiskOfPlatform {
+  /** The registry's score, 0 to 100. */
+  readonly risk: number
+  readonly confidence: number
+  readonly approved: boolean
+}
+
+/** A whole number from 0 to 100. */
+export function overallRiskScore(platforms: readonly RiskOfPlatform[]): number {
+  let top = 0
+  let sum = 0
+  for (const platform of platforms) {
+    const effective = platform.risk * platform.confidence * (platform.approved ? APPROVED_SHARE : 1)
+    top = Math.max(top, effective)
+    sum += effective
+  }
+  return Math.round(top + (100 - top) * (1 - Math.exp(-(sum - top) / REST_SCALE)))
+}

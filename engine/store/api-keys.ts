@@ -1,0 +1,15 @@
+import type { Environment } from './environment.ts'
+import { Family } from './family.ts'
+import { type Secret, Secrets } from './secrets.ts'
+
+export const SCOPES = ['scores:read', 'recommendations:read', 'discovery:read', 'assessments:read'] as const
+export type Scope = (typeof SCOPES)[number]
+
+/** `visible` is the first 8 hex digits after the prefix. */
+export interface ApiKey extends Secret {
+  readonly scopes: readonly Scope[]
+}
+
+export function apiKeysOf(environment: Environment): Secrets<ApiKey> {
+  return new Secrets(new Family<ApiKey>(environment.table('api-keys'), 'API key'), environment.table('api-key-hashes'))
+}

@@ -1,0 +1,54 @@
+import { type Event, packEvent, unpackEvent } from '../event.ts'
+import { Fault } from '../process/error-codes.ts'
+import type { Environment, Table } from './environment.ts'
+import { uuidBytes } from './keys.ts'
+import { DurableQueue } from './queue.ts'
+import { openRecord, sealRecord } from './record.ts'
+
+const EVENT_RECORD_VERSION = 1
+
+export interface BufferedEvent {
+  readonly sequence: number
+  readonly event: Event
+}
+
+/** The admitted events of each organization, in the order of their arrival, until a scan has folded them. */
+export class EventBuffer {
+  readonly #table: Table
+
+  constructor(environment: Environment) {
+    this.#table = environment.table('buffer')
+  }
+
+  /** Inside a transaction of the caller. */
+  append(organizationId: string, events: readonly Event[]): void {
+    this.#queue(organizationId).append(events.map((event) => sealRecord(EVENT_RECORD_VERSION, packEvent(event))))
+  }
+
+  /** How many events wait. */
+  count(organizationId: string): number {
+    return this.#queue(organizationId).length
+  }
+
+  /** Up to `countMax` events from `sequence` on (0: the oldest). */
+  read(organizationId: string, sequence: number, countMax: number): BufferedEvent[] {
+    return this.#queue(organizationId)
+      .read(sequence, countMax)
+      .map((entry) => ({ sequence: entry.sequence, event: opened(entry.bytes) }))
+  }
+
+  /** Inside a transaction of the caller. */
+  removeThrough(organizationId: string, sequence: number): void {
+    this.#queue(organizationId).removeThrough(sequence)
+  }
+
+  #queue(organizationId: string): DurableQueue {
+    return new DurableQueue(this.#table, uuidBytes(organizationId))
+  }
+}
+
+function opened(bytes: Uint8Array): Event {
+  const event = unpackEvent(openRecord(bytes, EVENT_RECORD_VERSION, 'buffered event'))
+  if (typeof event === 'string') throw new Fault('STORE_DAMAGED', `buffered event: ${event}`)
+  return event
+}

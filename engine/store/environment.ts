@@ -1,0 +1,144 @@
+import { accessSync, constants, mkdirSync, statfsSync } from 'node:fs'
+import { type Database, open, type RootDatabase } from 'lmdb'
+import { Fault } from '../process/error-codes.ts'
+import { openRecord, sealRecord } from './record.ts'
+
+/** An LMDB table: keys and values are bytes. */
+export type Table = Database<Buffer, Buffer>
+
+export interface EnvironmentOptions {
+  /** The setting that names the directory, for the error line: `--data-dir`. */
+  readonly setting: string
+  /** Highest schema version that this program understands. */
+  readonly schemaVersion: number
+  /** Writing stops, as back-pressure, while the file system has less free space than this. */
+  readonly freeBytesMin: number
+}
+
+const TABLES_MAX = 32
+const SCHEMA_KEY = Buffer.from('schema')
+/** A free-space check costs a system call; writers ask far more often than the answer changes. */
+const FREE_SPACE_RECHECK_MS = 1000
+
+/**
+ * One LMDB environment in a directory of its own. Writes are transactions of one thread at a time; a transaction that
+ * has returned is flushed to disk (LMDB: MDB_NOSYNC is never set, and lmdb-js flushes synchronous transactions).
+ */
+export class Environment {
+  readonly path: string
+  readonly #root: RootDatabase<Buffer, Buffer>
+  readonly #freeBytesMin: number
+  #freeCheckedAtMs = 0
+  #freeBytes = Number.POSITIVE_INFINITY
+
+  constructor(path: string, options: EnvironmentOptions) {
+    this.path = path
+    this.#freeBytesMin = options.freeBytesMin
+    makeWritableDirectory(path, options.setting)
+    try {
+      this.#root = open<Buffer, Buffer>({
+        path,
+        noSubdir: false,
+        maxDbs: TABLES_MAX,
+        keyEncoding: 'binary',
+        encoding: 'binary',
+      })
+    } catch (error) {
+      throw new Fault('STORE_UNWRITABLE', `${options.setting} ${path}: ${(error as Error).message}`, { cause: error })
+    }
+    this.#checkSchema(options.schemaVersion)
+  }
+
+  table(name: string): Table {
+    return this.#root.openDB<Buffer, Buffer>({ name, keyEncoding: 'binary', encoding: 'binary' })
+  }
+
+  /**
+   * Runs `work` as one atomic transaction and returns when it is on disk. What `work` throws aborts it whole.
+   *
+   * @throws Fault STORE_FULL before anything is written, where the file system is short of space.
+   */
+  write<T>(work: () => T): T {
+    this.#assertSpace()
+    return this.#root.transactionSync(work)
+  }
+
+  /** Runs `work` over one snapshot: all it reads is of the same instant, whatever is written meanwhile. Not for awaits. */
+  read<T>(work: () => T): T {
+    // All synchronous reads of one turn share lmdb-js's read transaction; starting it anew makes it the latest one.
+    this.#root.resetReadTxn()
+    return work()
+  }
+
+  /** Whether writing would be refused for lack of space. */
+  get full(): boolean {
+    return this.#measureFreeBytes() < this.#freeBytesMin
+  }
+
+  close(): Promise<void> {
+    return this.#root.close()
+  }
+
+  #assertSpace(): void {
+    if (!this.full) return
+    throw new Fault(
+      'STORE_FULL',
+      `${this.path}: ${Math.floor(this.#freeBytes / 1e6)} MB free, expected at least ${this.#freeBytesMin / 1e6} MB; free some space`,
+    )
+  }
+
+  #measureFreeBytes(): number {
+    const nowMs = Date.now()
+    if (Math.abs(nowMs - this.#freeCheckedAtMs) >= FREE_SPACE_RECHECK_MS) {
+      const statistics = statfsSync(this.path)
+      this.#freeBytes = statistics.bavail * statistics.bsize
+      this.#freeCheckedAtMs = nowMs
+    }
+    return this.#freeBytes
+  }
+
+  #checkSchema(schemaVersion: number): void {
+    const stored = this.#root.get(SCHEMA_KEY)
+    if (stored === undefined) {
+      this.write(() => this.#root.putSync(SCHEMA_KEY, sealRecord(1, Buffer.from([schemaVersion]))))
+      return
+    }
+    const found = openRecord(stored, 1, `${this.path}: schema`)[0] ?? 0
+    if (found > schemaVersion) {
+      throw new Fault(
+        'STORE_VERSION',
+        `${this.path}: written by a newer release (schema ${found}), this one reads up to ${schemaVersion}; install the newer release`,
+      )
+    }
+  }
+}
+
+function makeWritableDirectory(path: string, setting: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch (error) {
+    throw new Fault(
+      'STORE_UNWRITABLE',
+      `${setting} ${path}: ${reasonOf(error as NodeJS.ErrnoException)}; name a directory that this user may write`,
+      { cause: error },
+    )
+  }
+}
+
+function reasonOf(error: NodeJS.ErrnoException): string {
+  switch (error.code) {
+    case 'EACCES':
+    case 'EPERM':
+      return 'no permission to write'
+    case 'EROFS':
+      return 'the file system is read-only'
+    case 'ENOTDIR':
+    case 'EEXIST':
+      return 'not a directory'
+    case 'ENOSPC':
+      return 'no space left'
+    default:
+      return error.message
+  }
+}

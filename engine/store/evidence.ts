@@ -1,0 +1,71 @@
+import type { DayEvidence } from '../scan/evidence.ts'
+import type { Environment } from './environment.ts'
+import { Family } from './family.ts'
+import { newUuid, u32Bytes, uuidBytes } from './keys.ts'
+
+const DAY_OFFSET = 16
+const PLATFORM_OFFSET = 20
+
+export interface StoredDay {
+  readonly day: number
+  readonly platformId: string
+  readonly evidence: DayEvidence
+}
+
+/** What each organization knows of each platform, day by day. */
+export class EvidenceStore {
+  readonly #days: Family<DayEvidence>
+  readonly #detections: Family<Detection>
+
+  constructor(environment: Environment) {
+    this.#days = new Family(environment.table('evidence'), 'evidence')
+    this.#detections = new Family(environment.table('detections'), 'detection')
+  }
+
+  day(organizationId: string, day: number, platformId: string): DayEvidence | undefined {
+    return this.#days.get(dayKey(organizationId, day, platformId))
+  }
+
+  /** Inside a transaction of the caller. */
+  putDay(organizationId: string, day: number, platformId: string, evidence: DayEvidence): void {
+    this.#days.put(dayKey(organizationId, day, platformId), evidence)
+  }
+
+  /** All evidence of `firstDay` and later, day by day. */
+  *since(organizationId: string, firstDay: number): Generator<StoredDay> {
+    const prefix = uuidBytes(organizationId)
+    for (const { key, value } of this.#days.range(prefix, Buffer.concat([prefix, u32Bytes(firstDay)]))) {
+      yield { day: key.readUInt32BE(DAY_OFFSET), platformId: key.toString('utf8', PLATFORM_OFFSET), evidence: value }
+    }
+  }
+
+  /** Removes the evidence before `firstDay`, inside a transaction of the caller. */
+  removeBefore(organizationId: string, firstDay: number): void {
+    const old: Buffer[] = []
+    for (const { key } of this.#days.range(uuidBytes(organizationId))) {
+      if (key.readUInt32BE(DAY_OFFSET) >= firstDay) break
+      old.push(key)
+    }
+    for (const key of old) this.#days.remove(key)
+  }
+
+  /** The record of a platform's first detection; made now where there is none. Inside a transaction of the caller. */
+  detection(organizationId: string, platformId: string, nowMs: number): Detection {
+    const key = Buffer.concat([uuidBytes(organizationId), Buffer.from(platformId)])
+    const known = this.#detections.get(key)
+    if (known !== undefined) return known
+    const detection = { id: newUuid(), createdAtMs: nowMs }
+    this.#detections.put(key, detection)
+    return detection
+  }
+}
+
+/** What stays the same of a detected platform from scan to scan. */
+export interface Detection {
+  readonly id: string
+  readonly createdAtMs: number
+}
+
+function dayKey(organizationId: string, day: number, platformId: string): Buffer {
+  return Buffer.concat([uuidBytes(organizationId), u32Bytes(day), Buffer.from(platformId)])
+}

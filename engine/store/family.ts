@@ -1,0 +1,55 @@
+import { Packr } from 'msgpackr'
+import type { Table } from './environment.ts'
+import { endOfPrefix } from './keys.ts'
+import { openRecord, sealRecord } from './record.ts'
+
+const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
+
+/** The records of one kind in one table, each msgpack in a sealed record (record.ts). */
+export class Family<T> {
+  readonly #table: Table
+  readonly #what: string
+  readonly #version: number
+
+  constructor(table: Table, what: string, version = 1) {
+    this.#table = table
+    this.#what = what
+    this.#version = version
+  }
+
+  get(key: Uint8Array): T | undefined {
+    const bytes = this.#table.get(Buffer.from(key))
+    return bytes === undefined ? undefined : this.#open(bytes)
+  }
+
+  /** Inside a transaction of the caller. */
+  put(key: Uint8Array, value: T): void {
+    this.#table.putSync(Buffer.from(key), sealRecord(this.#version, packr.pack(value)))
+  }
+
+  /** Inside a transaction of the caller. */
+  remove(key: Uint8Array): void {
+    this.#table.removeSync(Buffer.from(key))
+  }
+
+  /** All whose key begins with `prefix` (and from `start` on, where given), in order of their keys. */
+  *range(prefix: Uint8Array, start: Uint8Array = prefix): Generator<{ key: Buffer; value: T }> {
+    for (const { key, value } of this.#table.getRange({ start: Buffer.from(start), end: endOfPrefix(prefix) })) {
+      yield { key, value: this.#open(value) }
+    }
+  }
+
+  /** The last whose key begins with `prefix`, for which `wanted` answers true. */
+  last(prefix: Uint8Array, wanted: (value: T) => boolean = () => true): T | undefined {
+    const range = { start: endOfPrefix(prefix), end: Buffer.from(prefix), reverse: true, exclusiveStart: true }
+    for (const { value } of this.#table.getRange(range)) {
+      const opened = this.#open(value)
+      if (wanted(opened)) return opened
+    }
+    return undefined
+  }
+
+  #open(bytes: Uint8Array): T {
+    return packr.unpack(openRecord(bytes, this.#version, this.#what)) as T
+  }
+}

@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto'
+
+/*
+ * Keys of the service's store. Every key begins with the organization, so that no range read can leave it:
+ *
+ *   table               key                                              value
+ *   organizations       organization (16)                                Organization
+ *   organization-names  name, lower case, UTF-8                          organization (16)      [index]
+ *   api-keys            organization (16) + key id (16)                  ApiKey
+ *   api-key-hashes      SHA-256 of the raw key (32)                      organization + key id  [index]
+ *   monitoring-tokens   organization (16) + token id (16)                MonitoringToken
+ *   token-hashes        SHA-256 of the raw token (32)                    organization + token id [index]
+ *   buffer              organization (16) + sequence (8), see queue.ts   Event
+ *   seen                organization (16) + collector instance (8)       sequences that were counted
+ *   evidence            organization (16) + day (4) + platform id        evidence of one platform on one day
+ *   detections          organization (16) + platform id                  id and first time of a detected platform
+ *   scans               organization (16) + started (8) + scan id (16)   Scan
+ *   published           organization (16) + list (1) + part (4)          ready bytes of the API, see published.ts
+ *
+ * The three indexes cannot begin with the organization, since they answer which organization it is. They are keyed by
+ * what only the organization knows (a secret's hash) or by its unique name. Numbers are big-endian, so that order of
+ * bytes is order of numbers.
+ */
+export const ORGANIZATION_KEY_BYTES = 16
+export const UUID_BYTES = 16
+
+/** A UUID in its 16 bytes. */
+export function uuidBytes(uuid: string): Buffer {
+  return Buffer.from(uuid.replaceAll('-', ''), 'hex')
+}
+
+/** The UUID that these 16 bytes are, in RFC 9562's text form. */
+export function uuidText(bytes: Uint8Array): string {
+  const hex = Buffer.from(bytes).toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+export function newUuid(): string {
+  return randomUUID()
+}
+
+export function u32Bytes(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}
+
+export function u64Bytes(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(8)
+  bytes.writeBigUInt64BE(BigInt(value))
+  return bytes
+}
+
+/** The first key behind all keys that begin with `prefix`: the prefix as a number, plus one. */
+export function endOfPrefix(prefix: Uint8Array): Buffer {
+  const end = Buffer.from(prefix)
+  for (let at = end.length - 1; at >= 0; at--) {
+    if (end[at] !== 0xff) {
+      end[at] = (end[at] ?? 0) + 1
+      return end.subarray(0, at + 1)
+    }
+  }
+  // Only ff bytes: no key can stand behind them but longer ones of the same prefix.
+  return Buffer.concat([prefix, Buffer.alloc(64, 0xff)])
+}

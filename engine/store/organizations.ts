@@ -1,0 +1,82 @@
+import { Fault } from '../process/error-codes.ts'
+import type { Environment, Table } from './environment.ts'
+import { Family } from './family.ts'
+import { newUuid, uuidBytes } from './keys.ts'
+
+export const PLANS = ['enterprise', 'business', 'free'] as const
+export type Plan = (typeof PLANS)[number]
+
+export const SCAN_FREQUENCIES = ['hourly', 'daily', 'weekly'] as const
+export type ScanFrequency = (typeof SCAN_FREQUENCIES)[number]
+
+export interface Organization {
+  readonly id: string
+  /** Unique among organizations, whatever its case. */
+  readonly name: string
+  /** The domain that its discovery scans are of. */
+  readonly domain: string
+  readonly plan: Plan
+  readonly createdAtMs: number
+  readonly scanFrequency: ScanFrequency
+  readonly evidenceWindowDays: number
+  /** Ids of the platforms that the organization approved. */
+  readonly approvedPlatformIds: readonly string[]
+}
+
+export const EVIDENCE_WINDOW_DAYS_DEFAULT = 30
+
+export class Organizations {
+  readonly #records: Family<Organization>
+  readonly #names: Table
+
+  constructor(environment: Environment) {
+    this.#records = new Family(environment.table('organizations'), 'organization')
+    this.#names = environment.table('organization-names')
+  }
+
+  get(id: string): Organization | undefined {
+    return this.#records.get(uuidBytes(id))
+  }
+
+  /** By name in any case, or by id. */
+  find(nameOrId: string): Organization | undefined {
+    const id = this.#names.get(nameKey(nameOrId))
+    if (id !== undefined) return this.#records.get(id)
+    return /^[0-9a-f-]{36}$/.test(nameOrId) ? this.get(nameOrId) : undefined
+  }
+
+  all(): Organization[] {
+    return [...this.#records.range(Buffer.alloc(0))].map(({ value }) => value)
+  }
+
+  /**
+   * Inside a transaction of the caller.
+   *
+   * @throws Fault CONFLICT where the name is taken.
+   */
+  create(given: { name: string; domain: string; plan: Plan }, nowMs: number): Organization {
+    if (this.#names.get(nameKey(given.name)) !== undefined) {
+      throw new Fault('CONFLICT', `an organization named ${JSON.stringify(given.name)} exists already`)
+    }
+    const organization: Organization = {
+      id: newUuid(),
+      ...given,
+      createdAtMs: nowMs,
+      scanFrequency: 'daily',
+      evidenceWindowDays: EVIDENCE_WINDOW_DAYS_DEFAULT,
+      approvedPlatformIds: [],
+    }
+    this.#records.put(uuidBytes(organization.id), organization)
+    this.#names.putSync(nameKey(given.name), uuidBytes(organization.id))
+    return organization
+  }
+
+  /** Inside a transaction of the caller. The name stays what it is. */
+  update(organization: Organization): void {
+    this.#records.put(uuidBytes(organization.id), organization)
+  }
+}
+
+function nameKey(name: string): Buffer {
+  return Buffer.from(name.toLowerCase())
+}

@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto'
+import type { Environment, Table } from './environment.ts'
+import { u32Bytes, uuidBytes } from './keys.ts'
+import { openRecord, sealRecord } from './record.ts'
+
+/*
+ * What the API answers, as ready bytes. A list of the API is a head and its elements as JSON text, in parts:
+ *
+ *   key    organization (16) + list (1) + part (4)
+ *   part 0 the head, a sealed record:
+ *            0  16  entity tag: the first half of the SHA-256 of all that follows and of all parts
+ *            16  4  number of elements
+ *            20  n  JSON text that stands before the list (a scan, or nothing)
+ *   part i elements (i - 1) * 100 .. i * 100 - 1, a sealed record:
+ *            0   4 x 101  where each element begins behind this table, and where the last ends; 0-filled at the end
+ *            404 n        JSON texts of the elements, a comma between two of them
+ *
+ * A page has at most 100 elements, so it lies in at most two parts and is one or two runs of bytes: no JSON is made, and
+ * none parsed, when a client asks.
+ */
+export const ELEMENTS_PER_PART = 100
+const RECORD_VERSION = 1
+const TAG_BYTES = 16
+const HEAD_COUNT_OFFSET = 16
+const HEAD_TEXT_OFFSET = 20
+const OFFSETS_BYTES = 4 * (ELEMENTS_PER_PART + 1)
+
+/** The lists of the API, by the byte that stands for each in keys. */
+export const PublishedList = { discovery: 1, scores: 2, recommendations: 3, assessments: 4 } as const
+export type PublishedList = (typeof PublishedList)[keyof typeof PublishedList]
+
+export interface PublishedHead {
+  /** 32 hex digits; changes whenever a byte of head or elements does. */
+  readonly tag: string
+  readonly count: number
+  readonly text: Buffer
+}
+
+export class Published {
+  readonly #table: Table
+
+  constructor(environment: Environment) {
+    this.#table = environment.table('published')
+  }
+
+  /** Replaces a list, inside a transaction of the caller. */
+  replace(organizationId: string, list: PublishedList, headText: string, elements: readonly string[]): void {
+    const before = this.head(organizationId, list)
+    const parts: Buffer[] = []
+    for (let first = 0; first < elements.length; first += ELEMENTS_PER_PART) {
+      parts.push(packPart(elements.slice(first, first + ELEMENTS_PER_PART)))
+    }
+    const head = Buffer.alloc(HEAD_TEXT_OFFSET + Buffer.byteLength(headText))
+    head.writeUInt32BE(elements.length, HEAD_COUNT_OFFSET)
+    head.write(headText, HEAD_TEXT_OFFSET)
+    const hash = createHash('sha256').update(head.subarray(TAG_BYTES))
+    for (const part of parts) hash.update(part)
+    hash.digest().copy(head, 0, 0, TAG_BYTES)
+
+    this.#table.putSync(partKey(organizationId, list, 0), sealRecord(RECORD_VERSION, head))
+    for (const [index, part] of parts.entries()) {
+      this.#table.putSync(partKey(organizationId, list, index + 1), sealRecord(RECORD_VERSION, part))
+    }
+    const partsBefore = Math.ceil((before?.count ?? 0) / ELEMENTS_PER_PART)
+    for (let part = parts.length + 1; part <= partsBefore; part++) {
+      this.#table.removeSync(partKey(organizationId, list, part))
+    }
+  }
+
+  head(organizationId: string, list: PublishedList): PublishedHead | undefined {
+    const stored = this.#table.get(partKey(organizationId, list, 0))
+    if (stored === undefined) return undefined
+    const head = openRecord(stored, RECORD_VERSION, 'published list')
+    return {
+      tag: head.toString('hex', 0, TAG_BYTES),
+      count: head.readUInt32BE(HEAD_COUNT_OFFSET),
+      text: head.subarray(HEAD_TEXT_OFFSET),
+    }
+  }
+
+  /**
+   * The JSON texts of elements `offset` .. `offset + limit - 1`, commas between them, in one to a few runs of bytes.
+   * Inside Environment.read, so that head and elements are of one snapshot. `count` is the head's.
+   */
+  elements(organizationId: string, list: PublishedList, count: number, offset: number, limit: number): Buffer[] {
+    const runs: Buffer[] = []
+    const end = Math.min(offset + limit, count)
+    for (let at = offset; at < end; ) {
+      const part = Math.floor(at / ELEMENTS_PER_PART)
+      const partEnd = Math.min((part + 1) * ELEMENTS_PER_PART, end)
+      const stored = this.#table.get(partKey(organizationId, list, part + 1))
+      if (stored === undefined)
+        throw new Error(`published list ${list} announces ${count} elements, part ${part + 1} is missing`)
+      const bytes = openRecord(stored, RECORD_VERSION, 'published list')
+      if (runs.length > 0) runs.push(COMMA)
+      runs.push(runOf(bytes, at - part * ELEMENTS_PER_PART, partEnd - part * ELEMENTS_PER_PART))
+      at = partEnd
+    }
+    return runs
+  }
+}
+
+const COMMA = Buffer.from(',')
+
+function packPart(elements: readonly string[]): Buffer {
+  const text = Buffer.from(elements.join(','))
+  const part = Buffer.alloc(OFFSETS_BYTES + text.length)
+  let begin = 0
+  for (const [index, element] of elements.entries()) {
+    part.writeUInt32BE(begin, index * 4)
+    // One more for the comma; so the slot behind the last element says where a comma behind it would end.
+    begin += Buffer.byteLength(element) + 1
+    part.writeUInt32BE(begin, (index + 1) * 4)
+  }
+  text.copy(part, OFFSETS_BYTES)
+  return part
+}
+
+function runOf(part: Buffer, first: number, end: number): Buffer {
+  return part.subarray(OFFSETS_BYTES + part.readUInt32BE(first * 4), OFFSETS_BYTES + part.readUInt32BE(end * 4) - 1)
+}
+
+function partKey(organizationId: string, list: PublishedList, part: number): Buffer {
+  return Buffer.concat([uuidBytes(organizationId), Buffer.from([list]), u32Bytes(part)])
+}

@@ -1,0 +1,64 @@
+import type { Table } from './environment.ts'
+import type { Family } from './family.ts'
+import { ORGANIZATION_KEY_BYTES, UUID_BYTES, uuidBytes } from './keys.ts'
+
+/** What API keys and monitoring tokens share: they belong to an organization, are known by a hash, and end by revocation. */
+export interface Secret {
+  readonly id: string
+  readonly organizationId: string
+  readonly label: string
+  /** SHA-256 of the raw secret in hex; the raw secret itself is stored nowhere. */
+  readonly hash: string
+  /** The few characters by which people tell secrets apart. */
+  readonly visible: string
+  readonly createdAtMs: number
+  /** 0 while active. */
+  readonly revokedAtMs: number
+}
+
+/** A family of secrets with the index from hash to secret. The index holds active secrets only. */
+export class Secrets<T extends Secret> {
+  readonly #records: Family<T>
+  readonly #hashes: Table
+
+  constructor(records: Family<T>, hashes: Table) {
+    this.#records = records
+    this.#hashes = hashes
+  }
+
+  /** The active secret whose SHA-256 this is. */
+  byHash(hash: Uint8Array): T | undefined {
+    const key = this.#hashes.get(Buffer.from(hash))
+    return key === undefined ? undefined : this.#records.get(key)
+  }
+
+  ofOrganization(organizationId: string): T[] {
+    return [...this.#records.range(uuidBytes(organizationId))].map(({ value }) => value)
+  }
+
+  activeCount(organizationId: string): number {
+    return this.ofOrganization(organizationId).filter((secret) => secret.revokedAtMs === 0).length
+  }
+
+  /** Inside a transaction of the caller. */
+  add(secret: T): void {
+    const key = secretKey(secret)
+    this.#records.put(key, secret)
+    this.#hashes.putSync(Buffer.from(secret.hash, 'hex'), key)
+  }
+
+  /** Inside a transaction of the caller. Final: the hash leaves the index and is not added again. */
+  revoke(secret: T, nowMs: number): T {
+    const revoked = { ...secret, revokedAtMs: nowMs }
+    this.#records.put(secretKey(secret), revoked)
+    this.#hashes.removeSync(Buffer.from(secret.hash, 'hex'))
+    return revoked
+  }
+}
+
+function secretKey(secret: Secret): Buffer {
+  const key = Buffer.concat([uuidBytes(secret.organizationId), uuidBytes(secret.id)])
+  if (key.length !== ORGANIZATION_KEY_BYTES + UUID_BYTES)
+    throw new Error(`not a UUID: ${secret.organizationId} ${secret.id}`)
+  return key
+}

@@ -1,0 +1,53 @@
+import { join } from 'node:path'
+import { type ApiKey, apiKeysOf } from './api-keys.ts'
+import { EventBuffer } from './buffer.ts'
+import { Environment } from './environment.ts'
+import { EvidenceStore } from './evidence.ts'
+import { type MonitoringToken, monitoringTokensOf } from './monitoring-tokens.ts'
+import { Organizations } from './organizations.ts'
+import { Published } from './published.ts'
+import { Scans } from './scans.ts'
+import type { Secrets } from './secrets.ts'
+import { SeenEvents } from './seen-events.ts'
+
+const SCHEMA_VERSION = 1
+/** Room for the transactions that are under way when the check is made, and for the service's log. */
+const FREE_BYTES_MIN = 64 * 1024 * 1024
+
+/** The service's store: one LMDB environment and the record families in it. */
+export class Store {
+  readonly environment: Environment
+  readonly organizations: Organizations
+  readonly apiKeys: Secrets<ApiKey>
+  readonly monitoringTokens: Secrets<MonitoringToken>
+  readonly buffer: EventBuffer
+  readonly seenEvents: SeenEvents
+  readonly evidence: EvidenceStore
+  readonly scans: Scans
+  readonly published: Published
+
+  /**
+   * Opens the store in `dataDirectory`/store, and makes it where there is none.
+   *
+   * @throws Fault STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED.
+   */
+  constructor(dataDirectory: string) {
+    this.environment = new Environment(join(dataDirectory, 'store'), {
+      setting: '--data-dir',
+      schemaVersion: SCHEMA_VERSION,
+      freeBytesMin: FREE_BYTES_MIN,
+    })
+    this.organizations = new Organizations(this.environment)
+    this.apiKeys = apiKeysOf(this.environment)
+    this.monitoringTokens = monitoringTokensOf(this.environment)
+    this.buffer = new EventBuffer(this.environment)
+    this.seenEvents = new SeenEvents(this.environment)
+    this.evidence = new EvidenceStore(this.environment)
+    this.scans = new Scans(this.environment)
+    this.published = new Published(this.environment)
+  }
+
+  close(): Promise<void> {
+    return this.environment.close()
+  }
+}
