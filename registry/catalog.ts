@@ -1,0 +1,107 @@
+import { readFileSync } from 'node:fs'
+import { type MatchKind, type Platform, platformOf, type Role } from './platform.ts'
+import { PLATFORM_TYPES } from './platform-type.ts'
+import {
+  type ChangedEntry,
+  type RegistryFile,
+  RegistryFileError,
+  readRegistryFile,
+  wholeEntry,
+} from './registry-file.ts'
+
+export interface Rule {
+  readonly domain: string
+  readonly match: MatchKind
+  readonly role: Role
+  readonly specificity: number
+  readonly platform: Platform
+}
+
+/** The index of a rule in `rules` is what the trie answers, so the order is the same for the same data and the same file. */
+export interface Catalog {
+  readonly platforms: readonly Platform[]
+  readonly rules: readonly Rule[]
+}
+
+/** What registry/build.ts writes beside the compiled files; checked there, so it is read here without a second check. */
+export const BUILT_IN_FILE = new URL('./catalog.json', import.meta.url)
+
+/** The built-in platforms and, over them, the operator's file. Throws RegistryFileError for a fault in the operator's file. */
+export function loadCatalog(options: { file?: string } = {}): Catalog {
+  const builtIn = JSON.parse(readFileSync(BUILT_IN_FILE, 'utf8')) as Platform[]
+  if (options.file === undefined) return catalogOf(builtIn)
+  return catalogOf(applyFile(builtIn, options.file, readRegistryFile(options.file)))
+}
+
+/** As loadCatalog, for a program that must go on: with a faulty file the built-in registry stays in force and `fault` says why. */
+export function loadCatalogOrBuiltIn(options: { file?: string } = {}): { catalog: Catalog; fault?: RegistryFileError } {
+  try {
+    return { catalog: loadCatalog(options) }
+  } catch (error) {
+    if (error instanceof RegistryFileError) return { catalog: loadCatalog(), fault: error }
+    throw error
+  }
+}
+
+/** Rules in the order of the platforms and of their domains. */
+export function catalogOf(platforms: readonly Platform[]): Catalog {
+  const rules: Rule[] = []
+  for (const platform of platforms) {
+    for (const { domain, match, role, specificity } of platform.domains) {
+      rules.push({ domain, match, role, specificity, platform })
+    }
+  }
+  return { platforms, rules }
+}
+
+/**
+ * Disabled platforms go, changed ones keep their place, new ones follow in the order of the file. A domain that the file gives to
+ * one platform is taken from the built-in platform that had it: the operator's word is the last.
+ */
+function applyFile(builtIn: readonly Platform[], file: string, { platforms, disable }: RegistryFile): Platform[] {
+  const merged = new Map(builtIn.map((platform) => [platform.id, platform]))
+  disable.forEach((id, index) => {
+    if (!merged.delete(id))
+      throw new RegistryFileError(file, id, `disable[${index}]`, 'no built-in platform has this id')
+  })
+  const owners = new Map<string, string>()
+  const seen = new Set<string>()
+  for (const entry of platforms) {
+    if (seen.has(entry.id)) throw new RegistryFileError(file, entry.id, 'id', 'stands twice in the file')
+    if (disable.includes(entry.id)) throw new RegistryFileError(file, entry.id, 'id', 'is disabled by the same file')
+    seen.add(entry.id)
+    entry.domains?.forEach(({ domain }, index) => {
+      const owner = owners.get(domain)
+      if (owner !== undefined) {
+        throw new RegistryFileError(
+          file,
+          entry.id,
+          `domains[${index}].domain`,
+          `${domain} stands under ${owner} already`,
+        )
+      }
+      owners.set(domain, entry.id)
+    })
+    const known = merged.get(entry.id)
+    merged.set(entry.id, known === undefined ? platformOf(wholeEntry(file, entry)) : changed(known, entry))
+  }
+  return [...merged.values()].map((platform) => {
+    const domains = platform.domains.filter(({ domain }) => (owners.get(domain) ?? platform.id) === platform.id)
+    return domains.length === platform.domains.length ? platform : { ...platform, domains }
+  })
+}
+
+function changed(known: Platform, entry: ChangedEntry): Platform {
+  const platformType = entry.platform_type ?? known.platformType
+  return {
+    id: known.id,
+    name: entry.name ?? known.name,
+    vendor: entry.vendor ?? known.vendor,
+    platformType,
+    category: PLATFORM_TYPES[platformType].category,
+    url: entry.url ?? known.url,
+    risk: entry.risk ?? known.risk,
+    source: entry.source ?? known.source,
+    domains: entry.domains ?? known.domains,
+  }
+}

@@ -1,0 +1,233 @@
+import {
+  GLOB_WORDS,
+  HAS_CHILDREN,
+  HAS_GLOBS,
+  HASH_PRIME,
+  HEADER_WORDS,
+  Header,
+  IS_EXACT,
+  IS_PATTERN,
+  IS_SUFFIX,
+  MAGIC,
+  mix,
+  NODE_WORDS,
+  seedOf,
+  slotOf,
+  VERSION,
+} from './compile-trie.ts'
+import { LABEL_BYTE, LABEL_BYTES_MAX, LABELS_MAX, NAME_CHARS_MAX, WIRE_BYTES_MAX } from './domain-name.ts'
+
+export const NO_MATCH = -1
+
+const DOT = 0x2e
+const HYPHEN = 0x2d
+const STAR = 0x2a
+const NO_NODE = -1
+const NO_RANK = 0x7fffffff
+
+/**
+ * Answers which rule a name belongs to, over the bytes of compile-trie.ts and of the packet: no string, no object per name. Exact
+ * before pattern before longest suffix. One trie belongs to one thread (it has scratch arrays); the bytes are shared by all.
+ */
+export class DomainTrie {
+  readonly #slots: Int32Array
+  readonly #nodes: Int32Array
+  readonly #globs: Int32Array
+  readonly #patterns: Int32Array
+  readonly #labels: Uint8Array
+  readonly #scale: number
+  /** Where each label of the name at hand starts and how long it is, from left to right. */
+  readonly #starts = new Int32Array(LABELS_MAX)
+  readonly #lengths = new Int32Array(LABELS_MAX)
+
+  /** Throws a RangeError for bytes that compileTrie did not make. */
+  constructor(bytes: SharedArrayBuffer) {
+    if (bytes.byteLength < HEADER_WORDS * 4) throw new RangeError('not a compiled registry: too short')
+    const header = new Int32Array(bytes, 0, HEADER_WORDS)
+    const word = (at: number) => header[at] ?? 0
+    if (word(Header.magic) !== MAGIC || word(Header.version) !== VERSION || word(Header.bytes) !== bytes.byteLength) {
+      throw new RangeError('not a compiled registry of this version')
+    }
+    let offset = HEADER_WORDS * 4
+    const words = (count: number) => {
+      const section = new Int32Array(bytes, offset, count)
+      offset += count * 4
+      return section
+    }
+    this.#slots = words(word(Header.slots))
+    this.#nodes = words(word(Header.nodes) * NODE_WORDS)
+    this.#globs = words(word(Header.globs) * GLOB_WORDS)
+    this.#patterns = words(word(Header.patterns))
+    this.#labels = new Uint8Array(bytes, offset)
+    this.#scale = this.#slots.length / 2 ** 32
+  }
+
+  /**
+   * RFC 1035 §3.1: [offset, end) holds length-prefixed labels and the zero byte of the root, no pointers. Answers the index of the
+   * winning rule or NO_MATCH, which is also the answer for a name that is no legal host name.
+   */
+  matchWire(view: DataView, offset: number, end: number): number {
+    if (!(offset >= 0 && end <= view.byteLength && end - offset <= WIRE_BYTES_MAX)) return NO_MATCH
+    const starts = this.#starts
+    const lengths = this.#lengths
+    let count = 0
+    let at = offset
+    while (at < end) {
+      const length = view.getUint8(at)
+      at++
+      if (length === 0) return at === end ? this.#match(view, count) : NO_MATCH
+      if (length > LABEL_BYTES_MAX || count === LABELS_MAX) return NO_MATCH
+      starts[count] = at
+      lengths[count] = length
+      count++
+      at += length
+    }
+    return NO_MATCH
+  }
+
+  /** ASCII text in [offset, end), any case, with or without one trailing dot. Answers as matchWire does. */
+  matchDotted(view: DataView, offset: number, end: number): number {
+    if (!(offset >= 0 && end > offset && end <= view.byteLength)) return NO_MATCH
+    const stop = view.getUint8(end - 1) === DOT ? end - 1 : end
+    if (stop - offset > NAME_CHARS_MAX) return NO_MATCH
+    const starts = this.#starts
+    const lengths = this.#lengths
+    let count = 0
+    let start = offset
+    for (let at = offset; at <= stop; at++) {
+      if (at !== stop && view.getUint8(at) !== DOT) continue
+      const length = at - start
+      if (length === 0 || length > LABEL_BYTES_MAX || count === LABELS_MAX) return NO_MATCH
+      starts[count] = start
+      lengths[count] = length
+      count++
+      start = at + 1
+    }
+    return this.#match(view, count)
+  }
+
+  /** From the last label to the first, as far as the labels of rules go; then what was found is checked and weighed. */
+  #match(view: DataView, count: number): number {
+    const nodes = this.#nodes
+    let node = 0
+    let flags = (nodes[0] ?? 0) & 0xff
+    let suffix = NO_MATCH
+    let exact = NO_MATCH
+    let rank = NO_RANK
+    let label = count - 1
+    while (label >= 0) {
+      if ((flags & HAS_GLOBS) !== 0) rank = this.#underGlobs(view, node, label, rank)
+      if ((flags & HAS_CHILDREN) === 0) break
+      node = this.#child(view, node, label)
+      if (node === NO_NODE) break
+      flags = (nodes[node * NODE_WORDS] ?? 0) & 0xff
+      if ((flags & IS_SUFFIX) !== 0) suffix = nodes[node * NODE_WORDS + 2] ?? NO_MATCH
+      else if ((flags & IS_EXACT) !== 0 && label === 0) exact = nodes[node * NODE_WORDS + 2] ?? NO_MATCH
+      label--
+    }
+    if (exact === NO_MATCH && rank === NO_RANK && suffix === NO_MATCH) return NO_MATCH
+    if (!this.#legal(view, count)) return NO_MATCH
+    if (exact !== NO_MATCH) return exact
+    if (rank !== NO_RANK) return this.#patterns[rank] ?? NO_MATCH
+    return suffix
+  }
+
+  /** The node of label `index` of the name below `parent`, or NO_NODE. */
+  #child(view: DataView, parent: number, index: number): number {
+    const slots = this.#slots
+    const nodes = this.#nodes
+    const labels = this.#labels
+    const start = this.#starts[index] ?? 0
+    const length = this.#lengths[index] ?? 0
+    let hash = seedOf(parent)
+    for (let at = start + length - 1; at >= start; at--) {
+      hash = Math.imul(hash ^ (LABEL_BYTE[view.getUint8(at)] ?? 0), HASH_PRIME)
+    }
+    hash = mix(hash)
+    const tag = hash << 24
+    let slot = slotOf(hash, this.#scale)
+    for (;;) {
+      const entry = slots[slot] ?? 0
+      if (entry === 0) return NO_NODE
+      if ((entry & 0xff000000) === tag) {
+        const node = entry & 0xffffff
+        const word = node * NODE_WORDS
+        const stored = nodes[word + 1] ?? 0
+        if ((nodes[word] ?? 0) >>> 8 === parent && labels[stored] === length) {
+          let same = 0
+          while (same < length && LABEL_BYTE[view.getUint8(start + same)] === labels[stored + 1 + same]) same++
+          if (same === length) return node
+        }
+      }
+      slot++
+      if (slot === slots.length) slot = 0
+    }
+  }
+
+  /** The lowest rank, below `best`, of a pattern that goes on from `parent` with a wildcard at label `index`; else `best`. */
+  #underGlobs(view: DataView, parent: number, index: number, best: number): number {
+    const globs = this.#globs
+    let low = 0
+    let high = globs.length / GLOB_WORDS
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((globs[middle * GLOB_WORDS] ?? 0) < parent) low = middle + 1
+      else high = middle
+    }
+    let rank = best
+    for (let at = low * GLOB_WORDS; at < globs.length && globs[at] === parent; at += GLOB_WORDS) {
+      if (this.#fitsGlob(view, index, globs[at + 2] ?? 0))
+        rank = this.#underPattern(view, globs[at + 1] ?? 0, index - 1, rank)
+    }
+    return rank
+  }
+
+  /** The same below a node that has a wildcard on its path. A tree is walked, so no node twice: no work but for patterns that may fit. */
+  #underPattern(view: DataView, node: number, index: number, best: number): number {
+    const word = node * NODE_WORDS
+    const flags = (this.#nodes[word] ?? 0) & 0xff
+    if (index < 0) return (flags & IS_PATTERN) === 0 ? best : Math.min(best, this.#nodes[word + 2] ?? NO_RANK)
+    let rank = best
+    if ((flags & HAS_CHILDREN) !== 0) {
+      const child = this.#child(view, node, index)
+      if (child !== NO_NODE) rank = this.#underPattern(view, child, index - 1, rank)
+    }
+    return (flags & HAS_GLOBS) === 0 ? rank : this.#underGlobs(view, node, index, rank)
+  }
+
+  /** Whether label `index` of the name fits a label with `*`. A star takes as little as it can, then one more each time the rest fails. */
+  #fitsGlob(view: DataView, index: number, stored: number): boolean {
+    const labels = this.#labels
+    const start = this.#starts[index] ?? 0
+    const length = this.#lengths[index] ?? 0
+    const globEnd = stored + 1 + (labels[stored] ?? 0)
+    let glob = stored + 1
+    let at = 0
+    let starGlob = -1
+    let starAt = 0
+    while (at < length) {
+      if (glob < globEnd && labels[glob] === STAR) {
+        starGlob = ++glob
+        starAt = ++at
+      } else if (glob < globEnd && labels[glob] === LABEL_BYTE[view.getUint8(start + at)]) {
+        glob++
+        at++
+      } else if (starGlob >= 0) {
+        glob = starGlob
+        at = ++starAt
+      } else return false
+    }
+    return glob === globEnd
+  }
+
+  /** Every byte of every label may stand there, and no label begins or ends with a hyphen (domain-name.ts). */
+  #legal(view: DataView, count: number): boolean {
+    for (let label = 0; label < count; label++) {
+      const start = this.#starts[label] ?? 0
+      const end = start + (this.#lengths[label] ?? 0)
+      if (view.getUint8(start) === HYPHEN || view.getUint8(end - 1) === HYPHEN) return false
+      for (let at = start; at < end; at++) if (LABEL_BYTE[view.getUint8(at)] === 0) return false
+    }
+    return true
+  }
+}

@@ -1,0 +1,79 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { compileTrie } from '../../registry/compile-trie.ts'
+import { DomainTrie } from '../../registry/domain-trie.ts'
+import { dottedName, makeLabels, makeRules, SeededRandom, wireName } from '../support/made-names.ts'
+import { ReferenceMatcher } from '../support/reference-matcher.ts'
+
+/** 200,000 in `npm test`; `npm run fuzz:registry` sets 10,000,000. */
+const NAMES = Number(process.env['REGISTRY_FUZZ_NAMES'] ?? 200_000)
+const NAMES_A_SEED = 1000
+
+/** Guard bytes around the name, so that a read outside [offset, end) would change an answer. */
+const room = new Uint8Array(4096)
+const view = new DataView(room.buffer)
+
+function place(bytes: Uint8Array, random: SeededRandom): { offset: number; end: number } {
+  const offset = 1 + random.below(16)
+  const guard = random.of([0, 1, 3, 0x2e, 0x61, 0xff])
+  room.fill(guard, offset - 1, offset + bytes.length + 8)
+  room.set(bytes, offset)
+  return { offset, end: offset + bytes.length }
+}
+
+let matched = 0
+let checked = 0
+
+/** Undefined where trie and reference agree on every name of the seed, else the name they differ on. */
+function difference(seed: number): string | undefined {
+  const random = new SeededRandom(seed)
+  const rules = makeRules(random, 2 + random.below(40))
+  const trie = new DomainTrie(compileTrie(rules))
+  const reference = new ReferenceMatcher(rules)
+  for (let made = 0; made < NAMES_A_SEED; made++) {
+    const labels = makeLabels(random, rules)
+    const wire = wireName(labels)
+    if (random.below(8) === 0) wire[random.below(wire.length)] = random.below(256)
+    const onWire = place(wire, random)
+    const wanted = reference.matchWire(wire)
+    const found = trie.matchWire(view, onWire.offset, onWire.end)
+    const dotted = dottedName(labels, random.below(4) === 0)
+    const inText = place(dotted, random)
+    const wantedText = reference.matchDotted(dotted)
+    const foundText = trie.matchDotted(view, inText.offset, inText.end)
+    if (found !== wanted || foundText !== wantedText) {
+      const text = JSON.stringify(labels)
+      return `${text}: wire ${found}, not ${wanted}; dotted ${foundText}, not ${wantedText}; ${JSON.stringify(rules)}`
+    }
+    checked++
+    if (found !== -1) matched++
+  }
+  return undefined
+}
+
+t.test(`the trie and the plain matcher give the same answer for ${NAMES} made names`, async (t) => {
+  fc.assert(
+    fc.property(fc.integer(), (seed) => {
+      const found = difference(seed)
+      if (found !== undefined) throw new Error(found)
+    }),
+    { numRuns: Math.ceil(NAMES / NAMES_A_SEED), endOnFailure: true },
+  )
+  t.ok(checked >= NAMES, `${checked} names`)
+  t.ok(matched > checked / 5 && matched < (checked * 4) / 5, `${matched} of them match a rule: neither side is rare`)
+})
+
+t.test('the comparison can fail: a rule left out of the reference is noticed', async (t) => {
+  const rules = makeRules(new SeededRandom(1), 40)
+  const trie = new DomainTrie(compileTrie(rules))
+  const reference = new ReferenceMatcher(rules.slice(1))
+  const random = new SeededRandom(2)
+  let differences = 0
+  for (let made = 0; made < 2000; made++) {
+    const wire = wireName(makeLabels(random, rules))
+    const { offset, end } = place(wire, random)
+    const found = trie.matchWire(view, offset, end)
+    if (found !== -1 && found - 1 !== reference.matchWire(wire)) differences++
+  }
+  t.ok(differences > 0)
+})
