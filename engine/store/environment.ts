@@ -1,4 +1,5 @@
 import { accessSync, constants, mkdirSync, statfsSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { Fault } from '../process/error-codes.ts'
 import { openRecord, sealRecord } from './record.ts'
@@ -115,7 +116,7 @@ export class Environment {
 
 function makeWritableDirectory(path: string, setting: string): void {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
+    makeDirectory(path)
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
     throw new Fault(
@@ -123,6 +124,19 @@ function makeWritableDirectory(path: string, setting: string): void {
       `${setting} ${path}: ${reasonOf(error as NodeJS.ErrnoException)}; name a directory that this user may write`,
       { cause: error },
     )
+  }
+}
+
+/** As mkdir -p, but not by Node's recursive option, which loops for ever below /proc (ENOENT for an existing parent). */
+function makeDirectory(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return
+    if (code !== 'ENOENT' || dirname(path) === path) throw error
+    makeDirectory(dirname(path))
+    mkdirSync(path, { mode: 0o700 })
   }
 }
 
@@ -134,8 +148,9 @@ function reasonOf(error: NodeJS.ErrnoException): string {
     case 'EROFS':
       return 'the file system is read-only'
     case 'ENOTDIR':
-    case 'EEXIST':
       return 'not a directory'
+    case 'ENOENT':
+      return 'it cannot be made here'
     case 'ENOSPC':
       return 'no space left'
     default:

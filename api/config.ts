@@ -1,0 +1,107 @@
+import { z } from 'zod'
+import { HTTP_IMPLEMENTATIONS } from '../engine/http/listen.ts'
+import { Fault } from '../engine/process/error-codes.ts'
+import { LOG_LEVELS } from '../engine/process/log.ts'
+import { oneOf, onOrOff, portNumber, setting, someText, wholeNumber } from '../engine/process/settings.ts'
+
+/** The settings of posture-service. */
+export const serviceSettings = z.object({
+  dataDir: setting(someText().default('/var/lib/posture-service'), {
+    flag: '--data-dir <directory>',
+    env: 'DATA_DIR',
+    about: 'Directory of the store and the self-signed certificate',
+  }),
+  apiAddress: setting(someText().default('0.0.0.0'), {
+    flag: '--api-address <address>',
+    env: 'API_ADDRESS',
+    about: 'Address that the REST API listens on',
+  }),
+  apiPort: setting(portNumber({ orAny: true }).default(8443), {
+    flag: '--api-port <port>',
+    env: 'API_PORT',
+    about: 'Port of the REST API',
+  }),
+  apiThreads: setting(wholeNumber(1, 64).default(2), {
+    flag: '--api-threads <count>',
+    env: 'API_THREADS',
+    about: 'Threads that answer API requests',
+  }),
+  ingestAddress: setting(someText().default('0.0.0.0'), {
+    flag: '--ingest-address <address>',
+    env: 'INGEST_ADDRESS',
+    about: 'Address that HTTPS ingest listens on',
+  }),
+  ingestPort: setting(portNumber({ orAny: true }).default(9443), {
+    flag: '--ingest-port <port>',
+    env: 'INGEST_PORT',
+    about: 'Port of HTTPS ingest',
+  }),
+  tlsKey: setting(z.string().default(''), {
+    flag: '--tls-key <file>',
+    env: 'TLS_KEY',
+    about: 'PEM file of the private key; without it a self-signed certificate is made',
+  }),
+  tlsCertificate: setting(z.string().default(''), {
+    flag: '--tls-certificate <file>',
+    env: 'TLS_CERTIFICATE',
+    about: 'PEM file of the certificate chain, the own certificate first',
+  }),
+  plainHttp: setting(onOrOff().default(false), {
+    flag: '--plain-http',
+    env: 'PLAIN_HTTP',
+    about: 'Serve plain HTTP, on loopback only, for tests and behind a local TLS proxy',
+  }),
+  http: setting(oneOf(HTTP_IMPLEMENTATIONS).default('auto'), {
+    flag: '--http <implementation>',
+    env: 'HTTP_IMPLEMENTATION',
+    about: 'HTTP implementation: auto, uws or node',
+  }),
+  salesEmail: setting(someText().default('sales@example.com'), {
+    flag: '--sales-email <address>',
+    env: 'SALES_EMAIL',
+    about: 'Contact that the API names where the plan does not include it',
+  }),
+  registry: setting(z.string().default(''), {
+    flag: '--registry <file>',
+    env: 'REGISTRY_FILE',
+    about: 'YAML or JSON file that adds, overrides or disables platforms',
+  }),
+  logLevel: setting(oneOf(LOG_LEVELS).default('INFO'), {
+    flag: '--log-level <level>',
+    env: 'LOG_LEVEL',
+    about: 'DEBUG, INFO, WARNING or ERROR',
+  }),
+})
+
+export type ServiceSettings = z.output<typeof serviceSettings>
+
+const LOOPBACK = /^(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1|localhost)$/
+
+/**
+ * What must hold between settings.
+ *
+ * @throws Fault USAGE
+ */
+export function checkTogether(settings: ServiceSettings): ServiceSettings {
+  if ((settings.tlsKey === '') !== (settings.tlsCertificate === '')) {
+    throw new Fault('USAGE', '--tls-key and --tls-certificate belong together: set both or none')
+  }
+  if (!settings.plainHttp) return settings
+  const loopback = {
+    ...settings,
+    apiAddress: loopbackOf(settings.apiAddress),
+    ingestAddress: loopbackOf(settings.ingestAddress),
+  }
+  for (const [flag, address] of [
+    ['--api-address', loopback.apiAddress],
+    ['--ingest-address', loopback.ingestAddress],
+  ] as const) {
+    if (!LOOPBACK.test(address)) throw new Fault('USAGE', `--plain-http serves loopback only, found ${flag} ${address}`)
+  }
+  return loopback
+}
+
+/** The default address is every address; with plain HTTP it is loopback. */
+function loopbackOf(address: string): string {
+  return address === '0.0.0.0' ? '127.0.0.1' : address
+}

@@ -1,0 +1,27 @@
+#!/usr/bin/env node
+import { createLogger } from '../engine/process/log.ts'
+import { createProgram, runProgram } from '../engine/process/program.ts'
+import { catalogInForce } from '../engine/process/registry-setting.ts'
+import { addSettingOptions, readSettings } from '../engine/process/settings.ts'
+import { stopSignal } from '../engine/process/shutdown.ts'
+
+import { checkTogether, serviceSettings } from './config.ts'
+import { Service } from './service.ts'
+
+const DRAIN_MS = 10_000
+
+const program = createProgram(
+  'posture-service',
+  'Receives events, folds them into discovery scans and serves the read-only REST API.',
+)
+addSettingOptions(program, serviceSettings).action(async () => {
+  const stop = stopSignal()
+  const settings = checkTogether(readSettings(serviceSettings, { command: program, environment: process.env }))
+  const log = createLogger('posture-service', settings.logLevel)
+  const service = new Service(settings, catalogInForce(settings.registry, log), log)
+  await service.start()
+  const signal = await Promise.race([stop.received, service.failure])
+  log.info({ signal }, 'stops')
+  await service.drain(DRAIN_MS)
+})
+await runProgram(program)

@@ -1,0 +1,37 @@
+/** The specification's bounds of a page. */
+export const LIMIT_DEFAULT = 100
+export const LIMIT_MAX = 100
+const OFFSET_MAX = Number.MAX_SAFE_INTEGER
+
+export interface Page {
+  readonly limit: number
+  readonly offset: number
+}
+
+/** The page that a query asks for, or the line that a 400 answers. Parameters of other names are ignored. */
+export function pageOf(query: string): Page | string {
+  if (query === '') return { limit: LIMIT_DEFAULT, offset: 0 }
+  const parameters = new URLSearchParams(query)
+  const limit = wholeNumber(parameters, 'limit', LIMIT_DEFAULT, 1, LIMIT_MAX)
+  if (typeof limit === 'string') return limit
+  const offset = wholeNumber(parameters, 'offset', 0, 0, OFFSET_MAX)
+  if (typeof offset === 'string') return offset
+  return { limit, offset }
+}
+
+function wholeNumber(
+  parameters: URLSearchParams,
+  name: string,
+  byDefault: number,
+  min: number,
+  max: number,
+): number | string {
+  const values = parameters.getAll(name)
+  if (values.length === 0) return byDefault
+  const expected = max === OFFSET_MAX ? `a whole number, ${min} or greater` : `a whole number from ${min} to ${max}`
+  if (values.length > 1) return `Invalid ${name}: expected it once`
+  const text = values[0] ?? ''
+  const value = Number(text)
+  if (!/^\d{1,16}$/.test(text) || value < min || value > max) return `Invalid ${name}: expected ${expected}`
+  return value
+}

@@ -1,0 +1,46 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { type HttpImplementation, listenHttp } from '../engine/http/listen.ts'
+import type { HttpListener } from '../engine/http/port.ts'
+import { createLogger, type LogLevel } from '../engine/process/log.ts'
+import { Store } from '../engine/store/store.ts'
+import { RateLimit } from './rate-limit.ts'
+import { apiHandler } from './routes.ts'
+
+/** What the service gives each API thread. */
+export interface ApiThreadData {
+  readonly dataDirectory: string
+  readonly address: string
+  readonly port: number
+  readonly tls: { readonly keyFile: string; readonly certificateFile: string } | undefined
+  readonly http: HttpImplementation
+  readonly rateTable: SharedArrayBuffer
+  readonly salesEmail: string
+  readonly logLevel: LogLevel
+}
+
+export type ToApiThread = { readonly kind: 'drain'; readonly deadlineMs: number }
+export type FromApiThread =
+  | { readonly kind: 'listening'; readonly implementation: string }
+  | { readonly kind: 'drained' }
+
+/** One API thread: its own handle of the store, its own listener on the shared port. */
+async function main(data: ApiThreadData): Promise<void> {
+  const store = new Store(data.dataDirectory)
+  const listener: HttpListener = await listenHttp(data.http, {
+    address: data.address,
+    port: data.port,
+    ...(data.tls ? { tls: data.tls } : {}),
+    handler: apiHandler({ store, rateLimit: new RateLimit(data.rateTable), salesEmail: data.salesEmail }),
+    log: createLogger('posture-service', data.logLevel),
+  })
+  const tell = (message: FromApiThread): void => parentPort?.postMessage(message)
+  parentPort?.on('message', async (message: ToApiThread) => {
+    await listener.drain(message.deadlineMs)
+    await store.close()
+    tell({ kind: 'drained' })
+    parentPort?.close()
+  })
+  tell({ kind: 'listening', implementation: listener.implementation })
+}
+
+await main(workerData as ApiThreadData)

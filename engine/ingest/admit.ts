@@ -1,0 +1,12 @@
+import { hashSecret, isMonitoringToken } from '../admin/access-key.ts'
+import type { MonitoringToken } from '../store/monitoring-tokens.ts'
+import type { Store } from '../store/store.ts'
+
+/**
+ * The active monitoring token that this text is, or undefined. Text of the wrong form is hashed and looked up like any
+ * other, so that the time of the answer does not tell how near a guess came.
+ */
+export function admit(store: Store, token: string): MonitoringToken | undefined {
+  const found = store.environment.read(() => store.monitoringTokens.byHash(hashSecret(token)))
+  return isMonitoringToken(token) ? found : undefined
+}

@@ -1,0 +1,127 @@
+import { promisify } from 'node:util'
+import * as zlib from 'node:zlib'
+import { batchFromJson, type UnpackedBatch, unpackBatch } from '../event.ts'
+import { type HttpHandler, type HttpRequest, type HttpResponse, sendError } from '../http/port.ts'
+import { BATCH_BYTES_MAX, BATCH_EVENTS_MAX, BATCH_UNPACKED_BYTES_MAX } from '../limits.ts'
+import type { Store } from '../store/store.ts'
+import type { Acceptance, EventAcceptor } from './accept.ts'
+import { admit } from './admit.ts'
+
+export const EVENTS_PATH = '/ingest/v1/events'
+
+type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>
+const asDecompress = (one: unknown): Decompress =>
+  promisify(one as (...parameters: never[]) => void) as unknown as Decompress
+
+/** By Content-Encoding. zstd (RFC 8878) where this Node has it: from 22.15 and 23.8 on. */
+const DECOMPRESS: Readonly<Record<string, Decompress | undefined>> = {
+  gzip: asDecompress(zlib.gunzip),
+  ...('zstdDecompress' in zlib ? { zstd: asDecompress(zlib.zstdDecompress) } : {}),
+}
+
+type ReadBatch = (bytes: Buffer) => UnpackedBatch
+const readMsgpack: ReadBatch = (bytes) => unpackBatch(bytes, BATCH_EVENTS_MAX)
+const readJson: ReadBatch = (bytes) => batchFromJson(bytes.toString('utf8'), BATCH_EVENTS_MAX)
+
+/** By Content-Type. */
+const READ_BATCH: Readonly<Record<string, ReadBatch | undefined>> = {
+  'application/msgpack': readMsgpack,
+  'application/x-msgpack': readMsgpack,
+  'application/vnd.msgpack': readMsgpack,
+  'application/json': readJson,
+}
+
+/** What the HTTPS listener has counted since it started. */
+export interface BatchCounters {
+  batches: number
+  unauthorised: number
+  malformed: number
+}
+
+/**
+ * POST /ingest/v1/events: `Authorization: Bearer <token>`, a batch in msgpack or JSON, optionally gzip or zstd. Answered
+ * when the events are durable, by `{ accepted, duplicates, rejected: [{ index, error }] }`.
+ */
+export function eventsHandler(store: Store, acceptor: EventAcceptor, counters: BatchCounters): HttpHandler {
+  return (request, response) => {
+    if (request.path !== EVENTS_PATH) return sendError(response, 404, `No such path; events go to POST ${EVENTS_PATH}`)
+    if (request.method !== 'POST') return sendError(response, 405, 'Events are sent by POST', ['allow', 'POST'])
+    const token = admit(store, bearerToken(request))
+    if (token === undefined) {
+      counters.unauthorised++
+      return sendError(response, 401, 'Invalid monitoring token', ['www-authenticate', 'Bearer'])
+    }
+    const contentType = request.header('content-type').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+    const read = Object.hasOwn(READ_BATCH, contentType) ? READ_BATCH[contentType] : undefined
+    if (read === undefined)
+      return sendError(response, 415, 'Expected Content-Type application/msgpack or application/json')
+    const encoding = request.header('content-encoding').trim().toLowerCase()
+    const plain = encoding === '' || encoding === 'identity'
+    const decompress = Object.hasOwn(DECOMPRESS, encoding) ? DECOMPRESS[encoding] : undefined
+    if (!plain && decompress === undefined) {
+      const known = Object.keys(DECOMPRESS)
+      return sendError(response, 415, `Expected Content-Encoding ${known.join(' or ')}, or none`, [
+        'accept-encoding',
+        known.join(', '),
+      ])
+    }
+    return takeBatch(token.organizationId, request, response, read, decompress, acceptor, counters)
+  }
+}
+
+async function takeBatch(
+  organizationId: string,
+  request: HttpRequest,
+  response: HttpResponse,
+  read: ReadBatch,
+  decompress: Decompress | undefined,
+  acceptor: EventAcceptor,
+  counters: BatchCounters,
+): Promise<void> {
+  const body = await request.body(BATCH_BYTES_MAX)
+  if (body === 'aborted') return
+  if (body === 'too large') return sendError(response, 413, `Expected a batch of at most ${BATCH_BYTES_MAX} bytes`)
+  const bytes = decompress === undefined ? body : await decompressed(body, decompress)
+  if (bytes === 'too large') {
+    return sendError(response, 413, `Expected a batch of at most ${BATCH_UNPACKED_BYTES_MAX} bytes when decompressed`)
+  }
+  if (bytes === 'damaged') {
+    counters.malformed++
+    return sendError(response, 400, 'Malformed batch: the compressed body is damaged')
+  }
+  const batch = read(bytes)
+  if (typeof batch === 'string') {
+    counters.malformed++
+    return sendError(response, 400, `Malformed batch: ${batch}`)
+  }
+  counters.batches++
+  answer(response, await acceptor.accept(organizationId, batch))
+}
+
+function answer(response: HttpResponse, acceptance: Acceptance): void {
+  switch (acceptance.kind) {
+    case 'stored': {
+      const { accepted, duplicates, rejected } = acceptance
+      response.send(200, ['content-type', 'application/json'], JSON.stringify({ accepted, duplicates, rejected }))
+      return
+    }
+    case 'retry':
+      sendError(response, 503, `Try again later: ${acceptance.why}`, ['retry-after', String(acceptance.afterSeconds)])
+      return
+    default:
+      acceptance satisfies never
+  }
+}
+
+async function decompressed(body: Buffer, decompress: Decompress): Promise<Buffer | 'too large' | 'damaged'> {
+  try {
+    return await decompress(body, { maxOutputLength: BATCH_UNPACKED_BYTES_MAX })
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? 'too large' : 'damaged'
+  }
+}
+
+/** RFC 6750 §2.1; the scheme's case does not matter (RFC 9110 §11.1). */
+function bearerToken(request: HttpRequest): string {
+  return /^bearer +(\S+) *$/i.exec(request.header('authorization'))?.[1] ?? ''
+}

@@ -1,0 +1,14 @@
+import { type Catalog, loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
+import type { Logger } from './log.ts'
+
+/**
+ * The catalog that the setting asks for: the built-in registry, changed by the operator's file where one is named. With a
+ * faulty file the built-in registry stays in force, since a sensor that sees most is better than one that does not start.
+ */
+export function catalogInForce(registryFile: string, log: Logger): Catalog {
+  const { catalog, fault } = loadCatalogOrBuiltIn(registryFile === '' ? {} : { file: registryFile })
+  if (fault !== undefined)
+    log.error({ reason: fault.message }, 'REGISTRY_FILE not used, the built-in registry stays in force')
+  log.info({ platforms: catalog.platforms.length, domains: catalog.rules.length }, 'registry loaded')
+  return catalog
+}
