@@ -1,0 +1,65 @@
+import { type Command, Option } from 'commander'
+import { type ApiKey, SCOPES, type Scope } from '../../store/api-keys.ts'
+import { sharedOptions, show, timeText, withStore } from './context.ts'
+
+/** posture-admin key create | list | revoke */
+export function addKeyCommands(program: Command): void {
+  const key = program.command('key').description('API keys, by which clients read the API')
+
+  const create = sharedOptions(key.command('create <label>').description('make an API key; it is shown once'))
+    .requiredOption('--org <name>', 'name or id of the organization')
+    .addOption(new Option('--scope <scope...>', 'what the key may read').choices(SCOPES).default(SCOPES, 'all'))
+  create.action((label: string, options: { org: string; scope: Scope[] }) =>
+    withStore(create, ({ administration }) => {
+      const { record, raw } = administration.createApiKey(
+        administration.organization(options.org),
+        label,
+        options.scope,
+      )
+      print(create, [record], raw)
+    }),
+  )
+
+  const list = sharedOptions(key.command('list').description('show the keys of an organization')).requiredOption(
+    '--org <name>',
+    'name or id of the organization',
+  )
+  list.action((options: { org: string }) =>
+    withStore(list, ({ store, administration }) => {
+      print(list, store.apiKeys.ofOrganization(administration.organization(options.org).id))
+    }),
+  )
+
+  const revoke = sharedOptions(
+    key.command('revoke <key>').description('end a key for ever, by its id or its 8 visible digits'),
+  ).requiredOption('--org <name>', 'name or id of the organization')
+  revoke.action((idOrVisible: string, options: { org: string }) =>
+    withStore(revoke, ({ administration }) => {
+      print(revoke, [administration.revokeApiKey(administration.organization(options.org), idOrVisible)])
+    }),
+  )
+}
+
+/** With the raw key only where it was made just now. */
+function print(command: Command, keys: readonly ApiKey[], raw?: string): void {
+  show(command, {
+    columns: [
+      ...(raw === undefined ? [] : ([['Key (shown once)', 'key']] as const)),
+      ['Label', 'label'],
+      ['Begins', 'visible'],
+      ['Scopes', 'scopes'],
+      ['Created', 'created_at'],
+      ['Revoked', 'revoked_at'],
+      ['Id', 'id'],
+    ],
+    rows: keys.map((key) => ({
+      ...(raw === undefined ? {} : { key: raw }),
+      id: key.id,
+      label: key.label,
+      visible: key.visible,
+      scopes: key.scopes,
+      created_at: timeText(key.createdAtMs),
+      revoked_at: timeText(key.revokedAtMs),
+    })),
+  })
+}

@@ -1,0 +1,16 @@
+#!/usr/bin/env node
+import { createProgram, runProgram } from '../process/program.ts'
+import { addKeyCommands } from './commands/key.ts'
+import { addOrganizationCommands } from './commands/organization.ts'
+import { addScanCommands } from './commands/scan.ts'
+import { addTokenCommands } from './commands/token.ts'
+
+const program = createProgram(
+  'posture-admin',
+  "Administers the service's organizations, API keys, monitoring tokens and scans, while it runs.",
+)
+addOrganizationCommands(program)
+addKeyCommands(program)
+addTokenCommands(program)
+addScanCommands(program)
+await runProgram(program)
