@@ -50,8 +50,8 @@ export const HELLO_BYTES_MAX = 65_536
 /** IPv6 extension headers that are followed; RFC 8200 §4.1 names eight, each once. More: ipMalformed. */
 export const EXTENSION_HEADERS_MAX = 16
 
-/** VLAN tags that are followed: QinQ has two. More: linkUnsupported. */
-export const VLAN_TAGS_MAX = 4
+/** VLAN tags that are followed: QinQ has two, carriers stack a few more. Beyond: linkUnsupported. */
+export const VLAN_TAGS_MAX = 8
 
 /** A row's fixed part, and its name when each of the 255 octets is written as \DDD. */
 const rowBytesMax = 64 + 4 * NAME_BYTES_MAX + 8

@@ -76,7 +76,11 @@ export async function observe(source: CaptureSource, options: ObserveOptions): P
   )
   const pool = new BatchPool(shared)
   const threadData: CaptureThreadData = { source, pool: shared, lanes }
-  const thread = new Worker(new URL('./capture/capture-thread.js', import.meta.url), { workerData: threadData })
+  const thread = new Worker(new URL('./capture/capture-thread.js', import.meta.url), {
+    workerData: threadData,
+    // The thread is compiled: loaders and flags of this one only slow its start.
+    execArgv: [],
+  })
   const opened = await firstMessage(thread)
   if (opened.kind !== 'opened') {
     await once(thread, 'exit')

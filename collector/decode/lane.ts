@@ -15,6 +15,8 @@ export class Lane {
     this.#pool = new Piscina<number, DecodeAnswer>({
       filename: new URL('./worker.js', import.meta.url).href,
       workerData: data,
+      // The worker is compiled: loaders and flags of the main thread only slow its start.
+      execArgv: [],
       minThreads: 1,
       maxThreads: 1,
       idleTimeout: Number.POSITIVE_INFINITY,
