@@ -1,0 +1,113 @@
+import { allocateBatch, BatchState, FrameBatch } from './frame-batch.ts'
+
+/**
+ * The fixed pool of batches between a capture thread and its lanes. When all are taken, a file waits (take) and a live capture drops
+ * the packet and counts it (tryTake). Beside the batches stands one page of control words, u32:
+ *
+ *     word 0  turn: counts up whenever a batch becomes free or a stop is asked for; who waits, waits on it
+ *          1  stop: 1 when the capture shall end
+ *          2  frames dropped because no batch was free
+ *          3  packets dropped by the kernel
+ *          4  packets dropped by the interface
+ */
+export interface SharedPool {
+  readonly control: SharedArrayBuffer
+  readonly batches: readonly SharedArrayBuffer[]
+}
+
+const TURN = 0
+const STOP = 1
+const DROPPED_POOL = 2
+const DROPPED_KERNEL = 3
+const DROPPED_INTERFACE = 4
+const CONTROL_WORDS = 16
+
+export function allocatePool(batches: number, framesAreaBytes: number, rowsAreaBytes: number): SharedPool {
+  return {
+    control: new SharedArrayBuffer(CONTROL_WORDS * 4),
+    batches: Array.from({ length: batches }, () => allocateBatch(framesAreaBytes, rowsAreaBytes)),
+  }
+}
+
+/** A thread's hold on the pool. */
+export class BatchPool {
+  readonly batches: readonly FrameBatch[]
+  readonly #control: Int32Array
+  #hint = 0
+
+  constructor(shared: SharedPool) {
+    this.#control = new Int32Array(shared.control)
+    this.batches = shared.batches.map((memory, number) => new FrameBatch(memory, number))
+  }
+
+  batch(number: number): FrameBatch {
+    const batch = this.batches[number]
+    if (batch === undefined) throw new RangeError(`no batch ${number}`)
+    return batch
+  }
+
+  /** A batch in state FILLING, or undefined when none is free. */
+  tryTake(): FrameBatch | undefined {
+    for (let tried = 0; tried < this.batches.length; tried++) {
+      const batch = this.batch(this.#hint)
+      this.#hint = (this.#hint + 1) % this.batches.length
+      if (batch.tryTake()) return batch
+    }
+    return undefined
+  }
+
+  /** A batch in state FILLING; blocks the thread until one is free. Undefined when a stop was asked for. */
+  take(): FrameBatch | undefined {
+    for (;;) {
+      // Read before looking: a batch that becomes free after the look makes the wait return at once.
+      const turn = Atomics.load(this.#control, TURN)
+      if (this.stopped) return undefined
+      const batch = this.tryTake()
+      if (batch !== undefined) return batch
+      Atomics.wait(this.#control, TURN, turn)
+    }
+  }
+
+  /** Gives back a batch that was decoded and read. */
+  free(batch: FrameBatch): void {
+    batch.pass(BatchState.decoding, BatchState.free)
+    this.#wake()
+  }
+
+  stop(): void {
+    Atomics.store(this.#control, STOP, 1)
+    this.#wake()
+  }
+
+  get stopped(): boolean {
+    return Atomics.load(this.#control, STOP) === 1
+  }
+
+  /** Blocks the thread for a time, or until a stop is asked for or a batch becomes free. */
+  pause(milliseconds: number): void {
+    const turn = Atomics.load(this.#control, TURN)
+    if (!this.stopped) Atomics.wait(this.#control, TURN, turn, milliseconds)
+  }
+
+  countPoolDrop(): void {
+    Atomics.add(this.#control, DROPPED_POOL, 1)
+  }
+
+  setCaptureDrops(kernel: number, byInterface: number): void {
+    Atomics.store(this.#control, DROPPED_KERNEL, kernel)
+    Atomics.store(this.#control, DROPPED_INTERFACE, byInterface)
+  }
+
+  get dropped(): { kernel: number; interface: number; pool: number } {
+    return {
+      kernel: Atomics.load(this.#control, DROPPED_KERNEL) >>> 0,
+      interface: Atomics.load(this.#control, DROPPED_INTERFACE) >>> 0,
+      pool: Atomics.load(this.#control, DROPPED_POOL) >>> 0,
+    }
+  }
+
+  #wake(): void {
+    Atomics.add(this.#control, TURN, 1)
+    Atomics.notify(this.#control, TURN)
+  }
+}

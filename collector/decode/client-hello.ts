@@ -1,0 +1,74 @@
+import { NAME_BYTES_MAX } from '../limits.ts'
+import { type FoundName, NameForm } from './name.ts'
+import { PacketClass } from './packet-class.ts'
+import type { HelloBody } from './tls-record.ts'
+
+/**
+ * ClientHello -> the host_name of its server_name. Nothing else of the hello is looked at.
+ * A hello of which the rest is still to come gives its name when server_name is in the part that is here.
+ */
+
+/**
+ * RFC 8446 §4.1.2, the body behind the handshake header:
+ *
+ *     legacy_version  random  session_id         cipher_suites       compression_methods  extensions
+ *     2               32      1 + 0..32          2 + 2..             1 + 1..              2 + (type 2, length 2, data)*
+ */
+const FIXED_BYTES = 2 + 32
+const EXTENSION_HEADER_BYTES = 4
+
+/** RFC 6066 §3: server_name_list of (name_type 1, length 2, HostName); 0 is host_name, and there may be one of it. */
+const EXTENSION_SERVER_NAME = 0
+const NAME_TYPE_HOST_NAME = 0
+const SERVER_NAME_HEADER_BYTES = 3
+
+/** The class in which a packet with this hello ends; `name` is set when it is clientHello. */
+export function readServerName(hello: HelloBody, name: FoundName): PacketClass {
+  const view = hello.view
+  const end = hello.end
+  const outOfBytes = hello.incomplete === 1 ? PacketClass.clientHelloIncomplete : PacketClass.clientHelloMalformed
+
+  let at = hello.start + FIXED_BYTES
+  if (at + 1 > end) return outOfBytes
+  at += 1 + view.getUint8(at)
+  if (at + 2 > end) return outOfBytes
+  at += 2 + view.getUint16(at)
+  if (at + 1 > end) return outOfBytes
+  at += 1 + view.getUint8(at)
+  // RFC 5246 §7.4.1.2: a hello may end here, without extensions.
+  if (at === end && hello.incomplete === 0) return PacketClass.clientHelloNoName
+  if (at + 2 > end) return outOfBytes
+  const extensionsEnd = at + 2 + view.getUint16(at)
+  if (extensionsEnd > end && hello.incomplete === 0) return PacketClass.clientHelloMalformed
+  at += 2
+
+  while (at < extensionsEnd) {
+    if (at + EXTENSION_HEADER_BYTES > end) return outOfBytes
+    const type = view.getUint16(at)
+    const extension = at + EXTENSION_HEADER_BYTES
+    const extensionEnd = extension + view.getUint16(at + 2)
+    if (extensionEnd > extensionsEnd) return PacketClass.clientHelloMalformed
+    if (type === EXTENSION_SERVER_NAME) {
+      return extensionEnd <= end ? readHostName(view, extension, extensionEnd, name) : outOfBytes
+    }
+    at = extensionEnd
+  }
+  return PacketClass.clientHelloNoName
+}
+
+function readHostName(view: DataView, extension: number, end: number, name: FoundName): PacketClass {
+  if (extension + 2 > end) return PacketClass.clientHelloNoName
+  let at = extension + 2
+  while (at + SERVER_NAME_HEADER_BYTES <= end) {
+    const start = at + SERVER_NAME_HEADER_BYTES
+    const nameEnd = start + view.getUint16(at + 1)
+    if (nameEnd > end) return PacketClass.clientHelloMalformed
+    if (view.getUint8(at) === NAME_TYPE_HOST_NAME) {
+      if (nameEnd === start || nameEnd - start > NAME_BYTES_MAX) return PacketClass.clientHelloMalformed
+      name.set(view, start, nameEnd, NameForm.dotted)
+      return PacketClass.clientHello
+    }
+    at = nameEnd
+  }
+  return PacketClass.clientHelloNoName
+}

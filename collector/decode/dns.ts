@@ -1,0 +1,104 @@
+import { DNS_QUESTIONS_MAX, NAME_BYTES_MAX, NAME_POINTERS_MAX } from '../limits.ts'
+import { type FoundName, NameForm } from './name.ts'
+import { PacketClass } from './packet-class.ts'
+
+/**
+ * DNS message -> QNAMEs. Read: queries, all their questions, compression pointers, names of any bytes.
+ * Not read: responses, other OPCODEs, the records behind the questions.
+ */
+
+/** RFC 1035 §4.1.1: ID, flags, QDCOUNT, ANCOUNT, NSCOUNT, ARCOUNT. */
+export const DNS_HEADER_BYTES = 12
+const DNS_FLAGS = 2
+const DNS_QDCOUNT = 4
+const QR = 0x8000
+const OPCODE = 0x7800
+
+/** RFC 1035 §4.1.2: QTYPE and QCLASS follow the QNAME. */
+const QTYPE_QCLASS_BYTES = 4
+
+/** RFC 1035 §4.1.4: the two high bits of a length byte tell a label (00) from a pointer (11); 01 and 10 are reserved. */
+const LABEL_BYTES_MAX = 63
+const POINTER = 0xc0
+const POINTER_OFFSET = 0x3fff
+
+export const DNS_PORT = 53
+
+/** Where names that were compressed are put together. Shared memory like the batches, so that readers see one shape of view. */
+const scratch = new DataView(new SharedArrayBuffer(NAME_BYTES_MAX + 1))
+
+/** Number of questions of the query in bytes [message, end), or the complement of the class of what is no query. */
+export function dnsQuestions(view: DataView, message: number, end: number): number {
+  if (message + DNS_HEADER_BYTES > end) return ~PacketClass.truncated
+  const flags = view.getUint16(message + DNS_FLAGS)
+  if ((flags & QR) !== 0) return ~PacketClass.dnsResponse
+  if ((flags & OPCODE) !== 0) return ~PacketClass.dnsOther
+  const questions = view.getUint16(message + DNS_QDCOUNT)
+  if (questions === 0) return ~PacketClass.dnsNoQuestion
+  return questions
+}
+
+/** Class of a query all of whose questions were read, or as many as are read of one message. */
+export function queryClass(questions: number): PacketClass {
+  return questions > DNS_QUESTIONS_MAX ? PacketClass.dnsQuestionsOverLimit : PacketClass.dnsQuery
+}
+
+/** RFC 1035 §4.1.2. Offset behind the question at `offset`; its QNAME is in `name`. */
+export function readQuestion(view: DataView, message: number, offset: number, end: number, name: FoundName): number {
+  const behindName = readQname(view, message, offset, end, name)
+  if (behindName < 0) return behindName
+  return behindName + QTYPE_QCLASS_BYTES <= end ? behindName + QTYPE_QCLASS_BYTES : ~PacketClass.truncated
+}
+
+/** A QNAME without pointer, as nearly all are, stays where it is. */
+function readQname(view: DataView, message: number, offset: number, end: number, name: FoundName): number {
+  let at = offset
+  while (at < end) {
+    const length = view.getUint8(at)
+    if (length > LABEL_BYTES_MAX) return gatherQname(view, message, offset, end, name)
+    at += 1 + length
+    if (at - offset > NAME_BYTES_MAX) return ~PacketClass.dnsMalformed
+    if (length === 0) {
+      name.set(view, offset, at, NameForm.wire)
+      return at
+    }
+  }
+  return ~PacketClass.truncated
+}
+
+/**
+ * RFC 1035 §4.1.4, "a prior occurrence": a pointer may only lead to before the labels that are being read, so each goes lower than the
+ * last and a loop cannot be written. The count bounds the work of a chain that goes down two bytes at a time.
+ */
+function gatherQname(view: DataView, message: number, offset: number, end: number, name: FoundName): number {
+  let at = offset
+  let labels = offset
+  let behind = 0
+  let pointers = 0
+  let used = 0
+  while (at < end) {
+    const length = view.getUint8(at)
+    if (length <= LABEL_BYTES_MAX) {
+      if (used + 1 + length > NAME_BYTES_MAX) return ~PacketClass.dnsMalformed
+      if (at + 1 + length > end) return ~PacketClass.truncated
+      for (let byte = 0; byte <= length; byte++) scratch.setUint8(used + byte, view.getUint8(at + byte))
+      used += 1 + length
+      at += 1 + length
+      if (length === 0) {
+        name.set(scratch, 0, used, NameForm.wire)
+        return behind
+      }
+    } else if (length >= POINTER) {
+      if (at + 2 > end) return ~PacketClass.truncated
+      const target = message + (view.getUint16(at) & POINTER_OFFSET)
+      if (target >= labels || target < message + DNS_HEADER_BYTES) return ~PacketClass.dnsMalformed
+      if (++pointers > NAME_POINTERS_MAX) return ~PacketClass.dnsMalformed
+      if (behind === 0) behind = at + 2
+      labels = target
+      at = target
+    } else {
+      return ~PacketClass.dnsMalformed
+    }
+  }
+  return ~PacketClass.truncated
+}

@@ -1,0 +1,120 @@
+import { EXTENSION_HEADERS_MAX } from '../limits.ts'
+import { PacketClass } from './packet-class.ts'
+
+/**
+ * IP header -> protocol and payload. Read: IPv4 with options, IPv6 with extension headers.
+ * Not read: fragments (a class of their own), ESP, IP in IP.
+ */
+
+/** RFC 791 §3.1 */
+const IPV4_HEADER_BYTES = 20
+const IPV4_TOTAL_LENGTH = 2
+const IPV4_FRAGMENT = 6
+const IPV4_PROTOCOL = 9
+const IPV4_SOURCE = 12
+/** More Fragments, and the 13 bits of the offset. */
+const IPV4_FRAGMENT_BITS = 0x3fff
+
+/** RFC 8200 §3 */
+const IPV6_HEADER_BYTES = 40
+const IPV6_PAYLOAD_LENGTH = 4
+const IPV6_NEXT_HEADER = 6
+const IPV6_SOURCE = 8
+
+/** IANA Assigned Internet Protocol Numbers */
+export const IpProtocol = { tcp: 6, udp: 17 } as const
+const HOP_BY_HOP = 0
+const ROUTING = 43
+const FRAGMENT = 44
+const AUTHENTICATION = 51
+const DESTINATION_OPTIONS = 60
+const MOBILITY = 135
+const HIP = 139
+const SHIM6 = 140
+
+/** What the layers above need of an IP header. One for each worker, overwritten by each packet. */
+export class IpHeader {
+  version = 0
+  /** Offset of the source address; the destination address follows it. */
+  source = 0
+  addressBytes = 0
+  protocol = 0
+  /** End of the payload: the end that the header announces, or of the frame where that comes first. */
+  end = 0
+  /** 1 when the frame ends before the packet: the payload is not all there. */
+  cut = 0
+}
+
+/** Offset of the payload of the IP packet in bytes [offset, end); fills `ip`. Link-layer padding behind the packet is cut off. */
+export function ipPayload(view: DataView, offset: number, end: number, ip: IpHeader): number {
+  if (offset >= end) return ~PacketClass.truncated
+  const version = view.getUint8(offset) >> 4
+  if (version === 4) return ipv4Payload(view, offset, end, ip)
+  if (version === 6) return ipv6Payload(view, offset, end, ip)
+  return ~PacketClass.ipMalformed
+}
+
+function ipv4Payload(view: DataView, offset: number, end: number, ip: IpHeader): number {
+  if (offset + IPV4_HEADER_BYTES > end) return ~PacketClass.truncated
+  const headerBytes = (view.getUint8(offset) & 0x0f) * 4
+  if (headerBytes < IPV4_HEADER_BYTES) return ~PacketClass.ipMalformed
+  // A sender that leaves segmentation to its card shows packets of length 0 to a capture on the same host.
+  const totalBytes = view.getUint16(offset + IPV4_TOTAL_LENGTH)
+  if (totalBytes !== 0 && totalBytes < headerBytes) return ~PacketClass.ipMalformed
+  if (offset + headerBytes > end) return ~PacketClass.truncated
+  ip.version = 4
+  ip.source = offset + IPV4_SOURCE
+  ip.addressBytes = 4
+  ip.protocol = view.getUint8(offset + IPV4_PROTOCOL)
+  ip.end = totalBytes === 0 ? end : Math.min(end, offset + totalBytes)
+  ip.cut = offset + totalBytes > end ? 1 : 0
+  if ((view.getUint16(offset + IPV4_FRAGMENT) & IPV4_FRAGMENT_BITS) !== 0) return ~PacketClass.ipFragment
+  return offset + headerBytes
+}
+
+function ipv6Payload(view: DataView, offset: number, end: number, ip: IpHeader): number {
+  if (offset + IPV6_HEADER_BYTES > end) return ~PacketClass.truncated
+  // 0 is a jumbogram (RFC 2675 §3), or segmentation left to the card.
+  const payloadBytes = view.getUint16(offset + IPV6_PAYLOAD_LENGTH)
+  let at = offset + IPV6_HEADER_BYTES
+  const payloadEnd = payloadBytes === 0 ? end : Math.min(end, at + payloadBytes)
+  let next = view.getUint8(offset + IPV6_NEXT_HEADER)
+  ip.version = 6
+  ip.source = offset + IPV6_SOURCE
+  ip.addressBytes = 16
+  ip.end = payloadEnd
+  ip.cut = at + payloadBytes > end ? 1 : 0
+  // RFC 8200 §4: each extension header begins with the number of the next and, but for the fragment header, its own length.
+  for (let headers = 0; headers < EXTENSION_HEADERS_MAX; headers++) {
+    switch (next) {
+      case HOP_BY_HOP:
+      case ROUTING:
+      case DESTINATION_OPTIONS:
+      case MOBILITY:
+      case HIP:
+      case SHIM6:
+      case AUTHENTICATION: {
+        if (at + 8 > payloadEnd) return ~PacketClass.truncated
+        const lengthField = view.getUint8(at + 1)
+        // RFC 4302 §2.2: the authentication header counts in units of 4 bytes, minus 2; all others in 8 bytes, minus 1.
+        const headerBytes = next === AUTHENTICATION ? (lengthField + 2) * 4 : (lengthField + 1) * 8
+        next = view.getUint8(at)
+        at += headerBytes
+        if (at > payloadEnd) return ~PacketClass.truncated
+        break
+      }
+      case FRAGMENT: {
+        if (at + 8 > payloadEnd) return ~PacketClass.truncated
+        // RFC 6946: an atomic fragment (offset 0, no more to come) is a whole packet.
+        if ((view.getUint16(at + 2) & 0xfff9) !== 0) return ~PacketClass.ipFragment
+        next = view.getUint8(at)
+        at += 8
+        break
+      }
+      default:
+        ip.protocol = next
+        return at
+    }
+  }
+  return ~PacketClass.ipMalformed
+}

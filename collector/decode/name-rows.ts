@@ -1,0 +1,118 @@
+import { strict as assert } from 'node:assert'
+import { FRAME_INDEX, FRAME_NANOSECONDS, FRAME_SECONDS } from '../capture/frame-batch.ts'
+import { BATCH_ROW_BYTES, DNS_QUESTIONS_MAX } from '../limits.ts'
+import { addressText } from './address.ts'
+import { type FoundName, NAME_TEXT_BYTES_MAX, writeNameText } from './name.ts'
+
+/**
+ * Rows of the rows area: one for each name that is handed on. A row is aligned to 8 bytes; all numbers little-endian.
+ *
+ *     byte    0  u32  length of the row in bytes, the fill at its end included
+ *             4  u32  index of its frame in the round
+ *             8  u32  time: seconds since 1970
+ *            12  u32  time: nanoseconds of the second
+ *            16  i32  index of the rule that matched, or NO_MATCH
+ *            20  u8   method: 0 dns, 1 tls, 2 quic
+ *            21  u8   IP version: 4 or 6
+ *            22  u16  length of the name in bytes
+ *            24  u16  client port
+ *            26  u16  server port
+ *            32  16   client address, as on the wire; IPv4 in the first 4
+ *            48  16   server address
+ *            64       the name in lower-case dotted ASCII
+ */
+const ROW_BYTES = 0
+const ROW_FRAME = 4
+const ROW_SECONDS = 8
+const ROW_NANOSECONDS = 12
+const ROW_RULE = 16
+const ROW_METHOD = 20
+const ROW_VERSION = 21
+const ROW_NAME_BYTES = 22
+const ROW_CLIENT_PORT = 24
+const ROW_SERVER_PORT = 26
+const ROW_CLIENT = 32
+const ROW_SERVER = 48
+const ROW_NAME = 64
+
+export const METHODS = ['dns', 'tls', 'quic'] as const
+export type Method = (typeof METHODS)[number]
+export const Method = { dns: 0, tls: 1, quic: 2 } as const
+
+/** The most that a row may take: writeRow() is only called with this much room. */
+export const ROW_BYTES_MAX = (ROW_NAME + NAME_TEXT_BYTES_MAX + 7) & ~7
+
+assert(BATCH_ROW_BYTES >= DNS_QUESTIONS_MAX * ROW_BYTES_MAX, 'the names of one frame fit, so every run makes progress')
+
+/** One name as it was seen. */
+export interface ObservedName {
+  /** Milliseconds since 1970, with the fraction that the capture has. */
+  readonly timeMs: number
+  readonly method: Method
+  readonly client: string
+  readonly clientPort: number
+  readonly server: string
+  readonly serverPort: number
+  /** Lower-case dotted ASCII; bytes that are no host-name characters as \DDD (RFC 4343 §2.1). */
+  readonly name: string
+  /** Index of the rule that matched, or NO_MATCH. */
+  readonly rule: number
+}
+
+/** Where the parts of a row stand in the frame; overwritten by each packet. */
+export class RowSource {
+  frame = 0
+  version = 0
+  addressBytes = 0
+  client = 0
+  server = 0
+  clientPort = 0
+  serverPort = 0
+  method = 0
+}
+
+/** Writes a row at `at`; offset behind it. */
+export function writeRow(view: DataView, at: number, source: RowSource, name: FoundName, rule: number): number {
+  view.setUint32(at + ROW_FRAME, view.getUint32(source.frame + FRAME_INDEX, true), true)
+  view.setUint32(at + ROW_SECONDS, view.getUint32(source.frame + FRAME_SECONDS, true), true)
+  view.setUint32(at + ROW_NANOSECONDS, view.getUint32(source.frame + FRAME_NANOSECONDS, true), true)
+  view.setInt32(at + ROW_RULE, rule, true)
+  view.setUint8(at + ROW_METHOD, source.method)
+  view.setUint8(at + ROW_VERSION, source.version)
+  view.setUint16(at + ROW_CLIENT_PORT, source.clientPort, true)
+  view.setUint16(at + ROW_SERVER_PORT, source.serverPort, true)
+  for (let byte = 0; byte < source.addressBytes; byte += 4) {
+    view.setUint32(at + ROW_CLIENT + byte, view.getUint32(source.client + byte))
+    view.setUint32(at + ROW_SERVER + byte, view.getUint32(source.server + byte))
+  }
+  const nameEnd = writeNameText(name, view, at + ROW_NAME)
+  view.setUint16(at + ROW_NAME_BYTES, nameEnd - (at + ROW_NAME), true)
+  const rowEnd = (nameEnd + 7) & ~7
+  view.setUint32(at + ROW_BYTES, rowEnd - at, true)
+  return rowEnd
+}
+
+/** Length in bytes of the row at `at`. */
+export function rowBytes(view: DataView, at: number): number {
+  return view.getUint32(at + ROW_BYTES, true)
+}
+
+/** Index in the round of the frame of the row at `at`. */
+export function rowFrame(view: DataView, at: number): number {
+  return view.getUint32(at + ROW_FRAME, true)
+}
+
+/** The row at `at`, as the rest of the program knows it. */
+export function readRow(view: DataView, at: number): ObservedName {
+  const version = view.getUint8(at + ROW_VERSION)
+  return {
+    timeMs: view.getUint32(at + ROW_SECONDS, true) * 1000 + view.getUint32(at + ROW_NANOSECONDS, true) / 1e6,
+    method: METHODS[view.getUint8(at + ROW_METHOD)] as Method,
+    client: addressText(view, at + ROW_CLIENT, version),
+    clientPort: view.getUint16(at + ROW_CLIENT_PORT, true),
+    server: addressText(view, at + ROW_SERVER, version),
+    serverPort: view.getUint16(at + ROW_SERVER_PORT, true),
+    name: Buffer.from(view.buffer, at + ROW_NAME, view.getUint16(at + ROW_NAME_BYTES, true)).toString('latin1'),
+    rule: view.getInt32(at + ROW_RULE, true),
+  }
+}

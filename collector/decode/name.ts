@@ -1,0 +1,88 @@
+import { NAME_BYTES_MAX } from '../limits.ts'
+
+/** The two forms in which a name stands on the wire. */
+export const NameForm = {
+  /** RFC 1035 §3.1: length-prefixed labels, uncompressed, the final zero byte included. */
+  wire: 0,
+  /** RFC 6066 §3: the HostName of server_name, labels parted by dots. */
+  dotted: 1,
+} as const
+export type NameForm = (typeof NameForm)[keyof typeof NameForm]
+
+/** Where a name was found: bytes [start, end) of `view`. One for each worker, overwritten by each name. */
+export class FoundName {
+  view: DataView
+  start = 0
+  end = 0
+  form: NameForm = NameForm.wire
+
+  constructor(view: DataView) {
+    this.view = view
+  }
+
+  set(view: DataView, start: number, end: number, form: NameForm): void {
+    this.view = view
+    this.start = start
+    this.end = end
+    this.form = form
+  }
+}
+
+/** The longest text of a name: every octet as \DDD. */
+export const NAME_TEXT_BYTES_MAX = 4 * NAME_BYTES_MAX
+
+const DOT = 0x2e
+const BACKSLASH = 0x5c
+const ZERO = 0x30
+
+/** For each byte its lower-case form where it may stand in a host name (RFC 1123 §2.1, and the underscore of RFC 8552), else 0. */
+const hostNameByte = new Uint8Array(256)
+for (const character of 'abcdefghijklmnopqrstuvwxyz0123456789-_') {
+  const code = character.charCodeAt(0)
+  hostNameByte[code] = code
+  hostNameByte[character.toUpperCase().charCodeAt(0)] = code
+}
+
+/**
+ * Writes the name in lower-case dotted ASCII at `at`; offset behind it. A byte that is no host-name character is written as \DDD
+ * (RFC 4343 §2.1), so that a dot inside a label cannot be taken for the border of two. The root is written as one dot.
+ */
+export function writeNameText(name: FoundName, target: DataView, at: number): number {
+  return name.form === NameForm.wire ? writeLabels(name, target, at) : writeHostName(name, target, at)
+}
+
+function writeLabels(name: FoundName, target: DataView, start: number): number {
+  const view = name.view
+  let from = name.start
+  let at = start
+  for (let length = view.getUint8(from); length !== 0; length = view.getUint8(from)) {
+    if (at !== start) target.setUint8(at++, DOT)
+    for (const labelEnd = ++from + length; from < labelEnd; from++) at = writeByte(view.getUint8(from), target, at)
+  }
+  if (at === start) target.setUint8(at++, DOT)
+  return at
+}
+
+function writeHostName(name: FoundName, target: DataView, start: number): number {
+  const view = name.view
+  let at = start
+  for (let from = name.start; from < name.end; from++) {
+    const byte = view.getUint8(from)
+    if (byte === DOT) target.setUint8(at++, DOT)
+    else at = writeByte(byte, target, at)
+  }
+  return at
+}
+
+function writeByte(byte: number, target: DataView, at: number): number {
+  const plain = hostNameByte[byte] ?? 0
+  if (plain !== 0) {
+    target.setUint8(at, plain)
+    return at + 1
+  }
+  target.setUint8(at, BACKSLASH)
+  target.setUint8(at + 1, ZERO + ((byte / 100) | 0))
+  target.setUint8(at + 2, ZERO + (((byte / 10) | 0) % 10))
+  target.setUint8(at + 3, ZERO + (byte % 10))
+  return at + 4
+}

@@ -1,0 +1,16 @@
+import { PacketClass } from './packet-class.ts'
+
+/** RFC 9293 §3.1: ports, sequence and acknowledgement number, data offset in units of 4 bytes, flags. */
+const TCP_HEADER_BYTES = 20
+export const TCP_SOURCE_PORT = 0
+export const TCP_DESTINATION_PORT = 2
+const TCP_DATA_OFFSET = 12
+
+/** Offset of the payload of the segment in bytes [offset, end); equal to `end` when it carries none. */
+export function tcpPayload(view: DataView, offset: number, end: number): number {
+  if (offset + TCP_HEADER_BYTES > end) return ~PacketClass.truncated
+  const headerBytes = (view.getUint8(offset + TCP_DATA_OFFSET) >> 4) * 4
+  if (headerBytes < TCP_HEADER_BYTES) return ~PacketClass.tcpMalformed
+  if (offset + headerBytes > end) return ~PacketClass.truncated
+  return offset + headerBytes
+}

@@ -1,0 +1,142 @@
+import { strict as assert } from 'node:assert'
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { Fault } from '../engine/process/error-codes.ts'
+import { allocatePool, BatchPool } from './capture/batch-pool.ts'
+import type { CaptureMessage, CaptureSource, CaptureThreadData } from './capture/capture-thread.ts'
+import { Delivery } from './decode/delivery.ts'
+import { Lane } from './decode/lane.ts'
+import type { ObservedName } from './decode/name-rows.ts'
+import type { PacketClassName } from './decode/packet-class.ts'
+import { BATCH_FRAME_BYTES, BATCH_ROW_BYTES, BATCHES_PER_LANE, LANES_MAX } from './limits.ts'
+
+export type { CaptureSource } from './capture/capture-thread.ts'
+export type { ObservedName } from './decode/name-rows.ts'
+export type { PacketClassName } from './decode/packet-class.ts'
+
+/** How far the delivery came. */
+export interface Position {
+  /**
+   * Frames of the source, from its first, whose names have all been delivered; no name of a later frame has. A file can be observed
+   * from here on (skipFrames) without losing or repeating a name.
+   */
+  readonly framesDone: number
+}
+
+export interface ObserveCounts {
+  /** Frames that were decoded: the sum of all classes. */
+  readonly frames: number
+  /** Their captured bytes. */
+  readonly bytes: number
+  readonly classes: Readonly<Record<PacketClassName, number>>
+  /** Names seen: matched + unmatched. */
+  readonly names: number
+  readonly matched: number
+  readonly unmatched: number
+  readonly dropped: { readonly kernel: number; readonly interface: number; readonly pool: number }
+}
+
+export interface ObserveOptions {
+  /** What compileTrie() made. */
+  readonly trie: SharedArrayBuffer
+  /** Decode workers. */
+  readonly lanes: number
+  /** Deliver unmatched names too. */
+  readonly everyName?: boolean
+  /** Called once at a time, in the order of the frames; perhaps without names, when only the position moved. A promise holds back the source. */
+  readonly onNames: (names: readonly ObservedName[], position: Position) => void | Promise<void>
+  readonly onProgress?: (bytesRead: number, bytesTotal: number) => void
+  /** Bounds of the pool, for tests; limits.ts has the defaults. */
+  readonly pool?: { readonly batches?: number; readonly frameBytes?: number; readonly rowBytes?: number }
+}
+
+export interface Observation {
+  /** Counts up while the observation runs. */
+  readonly counts: ObserveCounts
+  /** Fulfilled when every name was delivered, with the Fault that ended the source early if one did. Rejected when onNames threw. */
+  readonly done: Promise<{ damage?: Fault }>
+  /** Stops capturing; what was captured is still delivered. */
+  stop(): Promise<void>
+}
+
+/**
+ * Observes the names in a capture file or on an interface: capture thread -> batches -> decode workers -> rows -> onNames.
+ * Rejected with a Fault when the source cannot be opened.
+ */
+export async function observe(source: CaptureSource, options: ObserveOptions): Promise<Observation> {
+  const lanes = options.lanes
+  assert(
+    Number.isInteger(lanes) && lanes >= 1 && lanes <= LANES_MAX,
+    `lanes: found ${lanes}, expected 1 to ${LANES_MAX}`,
+  )
+  const shared = allocatePool(
+    options.pool?.batches ?? lanes * BATCHES_PER_LANE,
+    options.pool?.frameBytes ?? BATCH_FRAME_BYTES,
+    options.pool?.rowBytes ?? BATCH_ROW_BYTES,
+  )
+  const pool = new BatchPool(shared)
+  const threadData: CaptureThreadData = { source, pool: shared, lanes }
+  const thread = new Worker(new URL('./capture/capture-thread.js', import.meta.url), {
+    workerData: threadData,
+    // The thread is compiled: loaders and flags of this one only slow its start.
+    execArgv: [],
+  })
+  const opened = await firstMessage(thread)
+  if (opened.kind !== 'opened') {
+    await once(thread, 'exit')
+    if (opened.kind === 'failed') throw new Fault(opened.fault.code, opened.fault.message)
+    throw new Error(`capture thread: found "${opened.kind}" as its first message`)
+  }
+
+  const workerData = { batches: shared.batches, trie: options.trie, everyName: options.everyName ?? false }
+  const decoders = Array.from({ length: lanes }, () => new Lane(workerData))
+  const delivery = new Delivery(pool, decoders, options.onNames)
+  const done = deliverAll(thread, delivery, (bytesRead) => options.onProgress?.(bytesRead, opened.bytesTotal))
+    .finally(() => pool.stop())
+    .finally(() => Promise.all(decoders.map((lane) => lane.stop())))
+  // A caller that only looks at `done` later has not forgotten it.
+  done.catch(() => {})
+  return {
+    counts: delivery.counts,
+    done,
+    async stop() {
+      pool.stop()
+      await done
+    },
+  }
+}
+
+/** Delivers the thread's rounds until it has ended and all are delivered. */
+async function deliverAll(
+  thread: Worker,
+  delivery: Delivery,
+  onProgress: (bytesRead: number) => void,
+): Promise<{ damage?: Fault }> {
+  let rounds = Promise.resolve()
+  let ended: Extract<CaptureMessage, { kind: 'ended' }> | undefined
+  await new Promise<void>((resolve, reject) => {
+    thread.on('message', (message: CaptureMessage) => {
+      if (message.kind === 'ended') ended = message
+      if (message.kind !== 'round') return
+      const { round } = message
+      // All lanes start at once on what they got; delivery itself is in the order of the rounds.
+      const decoding = delivery.decode(round)
+      rounds = rounds.then(async () => {
+        await delivery.deliver(round, decoding)
+        onProgress(round.bytesRead)
+      })
+      rounds.catch(reject)
+    })
+    thread.once('error', reject)
+    thread.once('exit', () => resolve())
+  })
+  await rounds
+  if (ended === undefined) throw new Error('the capture thread ended without a word')
+  onProgress(ended.bytesRead)
+  return ended.damage === undefined ? {} : { damage: new Fault(ended.damage.code, ended.damage.message) }
+}
+
+async function firstMessage(thread: Worker): Promise<CaptureMessage> {
+  const [message] = (await once(thread, 'message')) as [CaptureMessage]
+  return message
+}

@@ -1,0 +1,329 @@
+import {
+  EtherType,
+  ethernet,
+  ipv4,
+  ipv6,
+  type NetworkPacket,
+  otherTransport,
+  type Transport,
+  tcp,
+  u16,
+  udp,
+  vlan,
+} from '../support/packets.ts'
+import { dnsMessage, dnsQuery, labels, pointer, ROOT, TYPE_A_IN } from '../support/packets-dns.ts'
+import { clientHello, tlsRecords } from '../support/packets-tls.ts'
+import type { ExpectedName, MadeCapture, MadePacket } from './made-capture.ts'
+import { officeHour } from './office-hour.ts'
+
+/** Every capture that is made; build.ts writes them, the tests walk them. */
+export function madeCaptures(): Record<string, MadeCapture> {
+  return {
+    demo: officeHour(),
+    'dns-over-vlan': dnsOverVlan(),
+    ipv6: overIpv6(),
+    'several-questions': severalQuestions(),
+    'hello-over-two-records': helloOverTwoRecords(),
+    'truncated-file': truncatedFile(),
+    hostile: hostile(),
+  }
+}
+
+const START_MS = Date.UTC(2026, 2, 3, 9, 0, 0)
+const CLIENT = '10.0.0.7'
+const RESOLVER = '192.0.2.53'
+const SERVER = '203.0.113.9'
+
+type Unplaced = Omit<MadePacket, 'timeMs'>
+
+function everyMillisecond(packets: readonly Unplaced[]): MadePacket[] {
+  return packets.map((packet, index) => ({ ...packet, timeMs: START_MS + index }))
+}
+
+const query = (payload: Buffer) => udp({ sourcePort: 50_000, destinationPort: 53 }, payload)
+const segment = (payload: Buffer) => tcp({ sourcePort: 50_001, destinationPort: 443 }, payload)
+const toResolver = (transport: Transport) => ipv4({ source: CLIENT, destination: RESOLVER }, transport)
+const toServer = (transport: Transport) => ipv4({ source: CLIENT, destination: SERVER }, transport)
+
+function asked(name: string, client = CLIENT, server = RESOLVER): Omit<ExpectedName, 'frame'> {
+  return { method: 'dns', client, clientPort: 50_000, server, serverPort: 53, name }
+}
+
+function greeted(name: string, client = CLIENT, server = SERVER): Omit<ExpectedName, 'frame'> {
+  return { method: 'tls', client, clientPort: 50_001, server, serverPort: 443, name }
+}
+
+function dnsOverVlan(): MadeCapture {
+  const payload = toResolver(query(dnsQuery(['claude.ai'])))
+  return {
+    about: 'A query behind no tag, one 802.1Q tag, two of them (802.1ad outside), and more tags than are followed.\n',
+    packets: everyMillisecond([
+      { bytes: ethernet({}, payload), packetClass: 'dnsQuery', names: [asked('claude.ai')] },
+      { bytes: ethernet({}, vlan(7, payload)), packetClass: 'dnsQuery', names: [asked('claude.ai')] },
+      {
+        bytes: ethernet({}, vlan(100, vlan(7, payload), EtherType.qinq)),
+        packetClass: 'dnsQuery',
+        names: [asked('claude.ai')],
+      },
+      { bytes: ethernet({}, tagged(8, payload)), packetClass: 'dnsQuery', names: [asked('claude.ai')] },
+      { bytes: ethernet({}, tagged(9, payload)), packetClass: 'linkUnsupported' },
+    ]),
+  }
+}
+
+function tagged(tags: number, payload: NetworkPacket): NetworkPacket {
+  return tags === 0 ? payload : vlan(tags, tagged(tags - 1, payload))
+}
+
+function overIpv6(): MadeCapture {
+  const source = '2001:db8::7'
+  const resolver = '2001:db8:53::1'
+  const server = '2001:db8:0:1::9'
+  const hopByHop = { number: 0, bytes: Buffer.from('00010400000000', 'hex') }
+  const destinationOptions = { number: 60, bytes: Buffer.concat([Buffer.from([1, 1, 12]), Buffer.alloc(12)]) }
+  const atomic = { number: 44, bytes: Buffer.from('00000000000001', 'hex') }
+  const firstFragment = { number: 44, bytes: Buffer.from('00000100000001', 'hex') }
+  const dns = query(dnsQuery(['chatgpt.com'], 'AAAA'))
+  const hello = segment(tlsRecords(clientHello({ serverName: 'chatgpt.com', grease: true })))
+  const name = asked('chatgpt.com', source, resolver)
+  return {
+    about:
+      'IPv6: a query and a hello plain, behind extension headers, behind an atomic fragment header (RFC 6946), and a real fragment.\n',
+    packets: everyMillisecond([
+      { bytes: ethernet({}, ipv6({ source, destination: resolver }, dns)), packetClass: 'dnsQuery', names: [name] },
+      {
+        bytes: ethernet({}, ipv6({ source, destination: server }, hello)),
+        packetClass: 'clientHello',
+        names: [greeted('chatgpt.com', source, server)],
+      },
+      {
+        bytes: ethernet({}, ipv6({ source, destination: resolver, extensions: [hopByHop, destinationOptions] }, dns)),
+        packetClass: 'dnsQuery',
+        names: [name],
+      },
+      {
+        bytes: ethernet({}, ipv6({ source, destination: resolver, extensions: [atomic] }, dns)),
+        packetClass: 'dnsQuery',
+        names: [name],
+      },
+      {
+        bytes: ethernet({}, ipv6({ source, destination: resolver, extensions: [firstFragment] }, dns)),
+        packetClass: 'ipFragment',
+      },
+    ]),
+  }
+}
+
+function severalQuestions(): MadeCapture {
+  const frame = (message: Buffer) => ethernet({}, toResolver(query(message)))
+  // The second name ends in a pointer to "ai" in the first, which starts at 12: "claude" takes 7 bytes.
+  const compressed = dnsMessage(
+    { questions: 3 },
+    Buffer.concat([labels('claude', 'ai'), ROOT, TYPE_A_IN]),
+    Buffer.concat([labels('www', 'perplexity'), pointer(19), TYPE_A_IN]),
+    Buffer.concat([pointer(12), TYPE_A_IN]),
+  )
+  return {
+    about:
+      'Queries with more than one question: written out, and with compression pointers (RFC 1035 §4.1.4). The root is a name too.\n',
+    packets: everyMillisecond([
+      {
+        bytes: frame(dnsQuery(['chatgpt.com', 'example.org', 'api.openai.com'])),
+        packetClass: 'dnsQuery',
+        names: [asked('chatgpt.com'), asked('example.org'), asked('api.openai.com')],
+      },
+      {
+        bytes: frame(compressed),
+        packetClass: 'dnsQuery',
+        names: [asked('claude.ai'), asked('www.perplexity.ai'), asked('claude.ai')],
+      },
+      { bytes: frame(dnsQuery(['.'], 'NS')), packetClass: 'dnsQuery', names: [asked('.')] },
+      { bytes: frame(dnsMessage({ questions: 0 })), packetClass: 'dnsNoQuestion' },
+    ]),
+  }
+}
+
+function helloOverTwoRecords(): MadeCapture {
+  const hello = clientHello({ serverName: 'api.anthropic.com' })
+  // Each on a connection of its own, as a reader of whole streams needs it.
+  let clientPort = 50_001
+  const frame = (payload: Buffer) =>
+    ethernet({}, toServer(tcp({ sourcePort: clientPort, destinationPort: 443 }, payload)))
+  const named = (payload: Buffer, name: string): Unplaced => {
+    const packet: Unplaced = {
+      bytes: frame(payload),
+      packetClass: 'clientHello',
+      names: [{ ...greeted(name), clientPort }],
+    }
+    clientPort++
+    return packet
+  }
+  const whole = tlsRecords(hello)
+  const first = tlsRecords(clientHello({ serverName: 'claude.ai', postQuantum: true })).subarray(0, 1460)
+  const last = tlsRecords(clientHello({ serverName: 'claude.ai', postQuantum: true, serverNameLast: true })).subarray(
+    0,
+    1460,
+  )
+  return {
+    about: `A ClientHello in one TLS record, in two, in records of seven bytes and of one byte (RFC 8446 §5.1), one without server_name,
+and the first segments of hellos that go on in a second: one with server_name in this part, one without.\n`,
+    packets: everyMillisecond([
+      named(whole, 'api.anthropic.com'),
+      ...[200, 7, 1].map((fragment) => named(tlsRecords(hello, fragment), 'api.anthropic.com')),
+      named(first, 'claude.ai'),
+      { bytes: frame(tlsRecords(clientHello({}))), packetClass: 'clientHelloNoName' },
+      {
+        bytes: ethernet({}, toServer(tcp({ sourcePort: 50_100, destinationPort: 443 }, last))),
+        packetClass: 'clientHelloIncomplete',
+      },
+    ]),
+  }
+}
+
+function truncatedFile(): MadeCapture {
+  const packets = everyMillisecond(
+    ['chatgpt.com', 'claude.ai', 'example.org'].map((name) => ({
+      bytes: ethernet({}, toResolver(query(dnsQuery([name])))),
+      packetClass: 'dnsQuery' as const,
+      names: [asked(name)],
+    })),
+  )
+  const record = (index: number) => 16 + (packets[index]?.bytes.length ?? 0)
+  const third = 24 + record(0) + record(1)
+  return {
+    about:
+      'The file ends eleven bytes into the third record header: two packets are used, the rest is reported with its offset.\n',
+    packets,
+    cut: {
+      bytes: third + 11,
+      damage: `byte ${third}: found 11 bytes, expected a record header of 16`,
+      wholePackets: 2,
+    },
+  }
+}
+
+function hostile(): MadeCapture {
+  const dns = (message: Buffer) => ethernet({}, toResolver(query(message)))
+  const tls = (payload: Buffer) => ethernet({}, toServer(segment(payload)))
+  const good = dns(dnsQuery(['claude.ai']))
+  const hello = tlsRecords(clientHello({ serverName: 'claude.ai' }))
+  const long = labels(...Array.from({ length: 4 }, () => 'a'.repeat(63)))
+  const many = Buffer.concat([
+    labels('claude', 'ai'),
+    ROOT,
+    TYPE_A_IN,
+    ...Array.from({ length: 299 }, () => Buffer.concat([pointer(12), TYPE_A_IN])),
+  ])
+  const manyNames = Array.from({ length: 256 }, () => asked('claude.ai'))
+  // Labels that read as another name when their dots are taken for borders: "chatgpt.com" as ONE label.
+  const forged = Buffer.concat([labels('chatgpt.com', 'example'), ROOT, TYPE_A_IN])
+  const lengthLie = Buffer.from(hello)
+  lengthLie.writeUInt16BE(0xffff, hello.indexOf('claude.ai') - 2)
+  return {
+    about: `Packets that want to be misread: pointers forward, to themselves, into the header and in a chain; reserved label types, a name
+too long, a dot inside a label, bytes that are no text; headers and lengths that contradict each other; fragments; cut packets.
+None may throw, hang or forge a name.
+
+Compared with tshark 4.0 by hand, -T fields, reassembly of IP off. The same names but for what is meant to differ: tshark follows a
+pointer forward and one into the header, and shows a text of its own for loops; it does not escape a dot inside a label; it reads a
+first fragment and all of 300 questions; it shows no server_name with a line feed in it.\n`,
+    packets: everyMillisecond([
+      { bytes: good, packetClass: 'dnsQuery', names: [asked('claude.ai')] },
+      { bytes: dns(dnsMessage({ questions: 1 }, pointer(12), TYPE_A_IN)), packetClass: 'dnsMalformed' },
+      {
+        bytes: dns(dnsMessage({ questions: 1 }, pointer(18), TYPE_A_IN, labels('ai'), ROOT)),
+        packetClass: 'dnsMalformed',
+      },
+      { bytes: dns(dnsMessage({ questions: 1 }, pointer(2), TYPE_A_IN)), packetClass: 'dnsMalformed' },
+      { bytes: dns(dnsMessage({ questions: 1 }, labels('a'), pointer(12), TYPE_A_IN)), packetClass: 'dnsMalformed' },
+      {
+        bytes: dns(dnsMessage({ questions: 1 }, Buffer.from([0x41, 1]), ROOT, TYPE_A_IN)),
+        packetClass: 'dnsMalformed',
+      },
+      { bytes: dns(dnsMessage({ questions: 1 }, long, ROOT, TYPE_A_IN)), packetClass: 'dnsMalformed' },
+      { bytes: dns(dnsMessage({ questions: 1 }, labels('claude', 'ai'))), packetClass: 'truncated' },
+      { bytes: dns(dnsMessage({ questions: 1 }, labels('claude', 'ai'), ROOT)), packetClass: 'truncated' },
+      {
+        bytes: dns(dnsMessage({ questions: 2 }, labels('claude', 'ai'), ROOT, TYPE_A_IN)),
+        packetClass: 'truncated',
+        names: [asked('claude.ai')],
+      },
+      { bytes: dns(dnsMessage({ questions: 300 }, many)), packetClass: 'dnsQuestionsOverLimit', names: manyNames },
+      {
+        bytes: dns(dnsMessage({ questions: 1 }, forged)),
+        packetClass: 'dnsQuery',
+        names: [asked('chatgpt\\046com.example')],
+      },
+      {
+        bytes: dns(dnsMessage({ questions: 1 }, labels(Buffer.from([0, 0x41, 0xff, 0x5c]), 'ai'), ROOT, TYPE_A_IN)),
+        packetClass: 'dnsQuery',
+        names: [asked('\\000a\\255\\092.ai')],
+      },
+      {
+        bytes: dns(dnsMessage({ flags: 0x2800, questions: 1 }, labels('claude', 'ai'), ROOT, TYPE_A_IN)),
+        packetClass: 'dnsOther',
+      },
+      { bytes: dns(Buffer.alloc(5)), packetClass: 'truncated' },
+      {
+        bytes: ethernet(
+          {},
+          toResolver(udp({ sourcePort: 50_000, destinationPort: 53, length: 7 }, dnsQuery(['claude.ai']))),
+        ),
+        packetClass: 'udpMalformed',
+      },
+      {
+        bytes: ethernet(
+          {},
+          toResolver(udp({ sourcePort: 50_000, destinationPort: 53, length: 22 }, dnsQuery(['claude.ai']))),
+        ),
+        packetClass: 'truncated',
+      },
+      {
+        bytes: ethernet(
+          {},
+          ipv4({ source: CLIENT, destination: RESOLVER, fragment: 0x2000 }, query(dnsQuery(['claude.ai']))),
+        ),
+        packetClass: 'ipFragment',
+      },
+      {
+        bytes: ethernet(
+          {},
+          ipv4({ source: CLIENT, destination: RESOLVER, fragment: 0x0010 }, query(dnsQuery(['claude.ai']))),
+        ),
+        packetClass: 'ipFragment',
+      },
+      { bytes: changed(good, 14, 0x44), packetClass: 'ipMalformed' },
+      { bytes: changed(good, 14, 0x65), packetClass: 'ipMalformed' },
+      { bytes: good.subarray(0, 13), packetClass: 'truncated' },
+      { bytes: good.subarray(0, 14), packetClass: 'truncated' },
+      { bytes: good.subarray(0, 30), packetClass: 'truncated' },
+      { bytes: good.subarray(0, 60), packetClass: 'truncated', originalBytes: good.length },
+      { bytes: ethernet({}, toServer(otherTransport(47, Buffer.alloc(40)))), packetClass: 'otherTransport' },
+      { bytes: changed(tls(hello), 46, 0x10), packetClass: 'tcpMalformed' },
+      { bytes: tls(hello).subarray(0, 54), packetClass: 'truncated', originalBytes: tls(hello).length },
+      { bytes: tls(lengthLie), packetClass: 'clientHelloMalformed' },
+      { bytes: tls(Buffer.concat([Buffer.from([22, 3, 1]), u16(0xffff), hello.subarray(5)])), packetClass: 'tcpOther' },
+      {
+        bytes: tls(
+          Buffer.concat([tlsRecords(hello.subarray(5), 100).subarray(0, 105), Buffer.from([23, 3, 3, 0, 1, 0])]),
+        ),
+        packetClass: 'clientHelloMalformed',
+      },
+      { bytes: tls(tlsRecords(clientHello({ serverName: '' }))), packetClass: 'clientHelloMalformed' },
+      { bytes: tls(tlsRecords(clientHello({ serverName: 'a'.repeat(256) }))), packetClass: 'clientHelloMalformed' },
+      {
+        bytes: tls(tlsRecords(clientHello({ serverName: 'Claude.AI\n' }))),
+        packetClass: 'clientHello',
+        names: [greeted('claude.ai\\010')],
+      },
+      { bytes: Buffer.alloc(0), packetClass: 'truncated' },
+    ]),
+  }
+}
+
+/** The same bytes with one changed. */
+function changed(bytes: Buffer, at: number, value: number): Buffer {
+  const copy = Buffer.from(bytes)
+  copy[at] = value
+  return copy
+}

@@ -1,0 +1,217 @@
+import {
+  addressBytes,
+  EtherType,
+  ethernet,
+  ipv4,
+  ipv6,
+  type NetworkPacket,
+  TcpFlags,
+  type Transport,
+  tcp,
+  udp,
+} from '../support/packets.ts'
+import { dnsQuery, dnsResponse, type QuestionType } from '../support/packets-dns.ts'
+import { applicationData, clientHello, fill, tlsRecords } from '../support/packets-tls.ts'
+import type { MadeCapture, MadePacket } from './made-capture.ts'
+
+/**
+ * An hour of an office: a dozen people look names up and open pages, some of them of AI platforms. Addresses of servers are from the
+ * documentation blocks (RFC 5737, RFC 3849); everything else is drawn by a seed, so that the file is the same on every run.
+ */
+const START_MS = Date.UTC(2026, 2, 3, 9, 0, 0)
+const HOUR_MS = 3_600_000
+const SEED = 20_260_303
+const MSS = 1460
+
+interface Site {
+  readonly names: readonly string[]
+  /** How often it is visited in the hour. */
+  readonly visits: number
+}
+
+const SITES: readonly Site[] = [
+  { names: ['chatgpt.com', 'cdn.oaistatic.com'], visits: 5 },
+  { names: ['api.openai.com'], visits: 3 },
+  { names: ['claude.ai'], visits: 4 },
+  { names: ['api.anthropic.com'], visits: 2 },
+  { names: ['gemini.google.com'], visits: 2 },
+  { names: ['api.githubcopilot.com', 'copilot-proxy.githubusercontent.com'], visits: 3 },
+  { names: ['www.midjourney.com'], visits: 1 },
+  { names: ['www.perplexity.ai'], visits: 2 },
+  { names: ['huggingface.co'], visits: 1 },
+  { names: ['api2.cursor.sh'], visits: 2 },
+  { names: ['chat.deepseek.com'], visits: 1 },
+  { names: ['github.com'], visits: 2 },
+  { names: ['www.wikipedia.org'], visits: 2 },
+  { names: ['outlook.office.com'], visits: 3 },
+  { names: ['news.example.com', 'images.example.net'], visits: 2 },
+  { names: ['intranet.example.org'], visits: 2 },
+  // Names that only look like the others.
+  { names: ['chatgpt.com.example.net'], visits: 1 },
+  { names: ['notclaude.ai.example.com'], visits: 1 },
+]
+
+/** Numbers from 0 to `below`, by the seed. */
+type Draw = (below: number) => number
+
+export function officeHour(): MadeCapture {
+  const bytes = fill(SEED)
+  const draw: Draw = (below) => bytes(4).readUInt32BE() % below
+  const packets: MadePacket[] = []
+  const servers = [...new Set(SITES.flatMap(({ names }) => names))]
+  for (const site of SITES) {
+    for (let visit = 0; visit < site.visits; visit++) {
+      let atMs = START_MS + draw(HOUR_MS - 20_000)
+      const person = draw(12)
+      const overIpv6 = draw(3) === 0
+      for (const name of site.names) {
+        const server = servers.indexOf(name) + 1
+        packets.push(...visitOf({ name, server, person, overIpv6, atMs, draw, bytes }))
+        atMs += 300 + draw(900)
+      }
+    }
+  }
+  packets.push(...background(draw))
+  packets.sort((a, b) => a.timeMs - b.timeMs)
+  return { packets, about: ABOUT }
+}
+
+interface Visit {
+  readonly name: string
+  readonly server: number
+  readonly person: number
+  readonly overIpv6: boolean
+  readonly atMs: number
+  readonly draw: Draw
+  readonly bytes: (count: number) => Buffer
+}
+
+/** Queries and answers, then a connection: handshake, ClientHello, some data, the end. */
+function visitOf({ name, server, person, overIpv6, atMs, draw, bytes }: Visit): MadePacket[] {
+  const packets: MadePacket[] = []
+  let timeMs = atMs
+  const family = overIpv6 ? 'ipv6' : 'ipv4'
+  const client = { ipv4: `10.20.1.${20 + person}`, ipv6: `2001:db8:20:1::${(0x20 + person).toString(16)}` }[family]
+  const resolver = { ipv4: '10.20.0.53', ipv6: '2001:db8:20::53' }[family]
+  const host = { ipv4: `203.0.113.${server}`, ipv6: `2001:db8:443::${server.toString(16)}` }[family]
+  const send = (
+    from: string,
+    to: string,
+    transport: Transport,
+    packetClass: MadePacket['packetClass'],
+    names?: MadePacket['names'],
+  ) => {
+    // Whole microseconds, as the file can hold them.
+    timeMs = Math.round((timeMs + (1 + draw(40_000)) / 1000) * 1000) / 1000
+    packets.push({
+      bytes: ethernet({}, packetOf(from, to, transport)),
+      timeMs,
+      packetClass,
+      ...(names === undefined ? {} : { names }),
+    })
+  }
+
+  const types: QuestionType[] = overIpv6 ? ['AAAA', 'HTTPS'] : draw(2) === 0 ? ['A'] : ['A', 'AAAA']
+  for (const type of types) {
+    const clientPort = 49_152 + draw(16_000)
+    const id = draw(65_536)
+    // Some resolvers draw the case of the letters (draft-vixie-dnsext-dns0x20); the name stays the same.
+    const asked = draw(8) === 0 ? name.toUpperCase() : name
+    send(
+      client,
+      resolver,
+      udp({ sourcePort: clientPort, destinationPort: 53 }, dnsQuery([asked], type, id)),
+      'dnsQuery',
+      [{ method: 'dns', client, clientPort, server: resolver, serverPort: 53, name }],
+    )
+    if (type === 'HTTPS') continue
+    const answer = type === 'AAAA' ? `2001:db8:443::${server.toString(16)}` : `203.0.113.${server}`
+    send(
+      resolver,
+      client,
+      udp({ sourcePort: 53, destinationPort: clientPort }, dnsResponse(name, answer, id)),
+      'dnsResponse',
+    )
+  }
+
+  const clientPort = 49_152 + draw(16_000)
+  let sent = draw(2 ** 31)
+  let received = draw(2 ** 31)
+  const up = (
+    flags: number,
+    packetClass: MadePacket['packetClass'],
+    payload: Buffer = Buffer.alloc(0),
+    names?: MadePacket['names'],
+  ) => {
+    const fields = { sourcePort: clientPort, destinationPort: 443, sequence: sent, acknowledgement: received, flags }
+    send(client, host, tcp(fields, payload), packetClass, names)
+    sent += payload.length
+  }
+  const down = (flags: number, packetClass: MadePacket['packetClass'], payload: Buffer = Buffer.alloc(0)) => {
+    const fields = { sourcePort: 443, destinationPort: clientPort, sequence: received, acknowledgement: sent, flags }
+    send(host, client, tcp(fields, payload), packetClass)
+    received += payload.length
+  }
+  up(TcpFlags.syn, 'tcpNoPayload')
+  down(TcpFlags.syn | TcpFlags.ack, 'tcpNoPayload')
+  up(TcpFlags.ack, 'tcpNoPayload')
+  const postQuantum = draw(2) === 0
+  const hello = tlsRecords(clientHello({ serverName: name, grease: true, postQuantum, seed: draw(2 ** 31) }))
+  up(TcpFlags.psh | TcpFlags.ack, 'clientHello', hello.subarray(0, MSS), [
+    { method: 'tls', client, clientPort, server: host, serverPort: 443, name },
+  ])
+  if (hello.length > MSS) up(TcpFlags.psh | TcpFlags.ack, 'tcpOther', hello.subarray(MSS))
+  const segments = 1 + draw(3)
+  for (let segment = 0; segment < segments; segment++) {
+    down(TcpFlags.ack, 'tcpOther', applicationData(bytes(200 + draw(1200))))
+  }
+  up(TcpFlags.fin | TcpFlags.ack, 'tcpNoPayload')
+  return packets
+}
+
+/** What an office's network says besides: address resolution, pings, a service that is announced, a call over QUIC. */
+function background(draw: Draw): MadePacket[] {
+  const packets: MadePacket[] = []
+  const at = () => START_MS + draw(HOUR_MS)
+  for (let person = 0; person < 6; person++) {
+    const who = addressBytes(`10.20.1.${20 + person}`)
+    const request = Buffer.concat([
+      Buffer.from('0001080006040001020000000002', 'hex'),
+      who,
+      Buffer.alloc(6),
+      addressBytes('10.20.0.1'),
+    ])
+    packets.push({
+      bytes: ethernet({}, { etherType: EtherType.arp, bytes: request }),
+      timeMs: at(),
+      packetClass: 'notIp',
+    })
+    const echo = { protocol: 1, bytes: Buffer.from('0800f7ff00000000', 'hex'), checksumAt: -1 }
+    packets.push({
+      bytes: ethernet({}, ipv4({ source: `10.20.1.${20 + person}`, destination: '10.20.0.1' }, echo)),
+      timeMs: at(),
+      packetClass: 'otherTransport',
+    })
+    const mdns = udp({ sourcePort: 5353, destinationPort: 5353 }, dnsQuery(['printer.local'], 'PTR', 0))
+    packets.push({
+      bytes: ethernet({}, ipv4({ source: `10.20.1.${20 + person}`, destination: '224.0.0.251' }, mdns)),
+      timeMs: at(),
+      packetClass: 'udpOther',
+    })
+  }
+  return packets
+}
+
+function packetOf(source: string, destination: string, transport: Transport): NetworkPacket {
+  return source.includes(':') ? ipv6({ source, destination }, transport) : ipv4({ source, destination }, transport)
+}
+
+const ABOUT = `The capture that \`npm start\` reads: an hour of a small office, made by test/captures/office-hour.ts from a seed.
+
+A dozen clients (10.20.1.x, 2001:db8:20:1::x) look names up at a resolver and open TLS connections, some of them to AI
+platforms, some to other sites, two to names that only resemble a platform's. Half of the ClientHellos carry a post-quantum
+key share and take two segments, with server_name in the first. Between them: answers, application data, ARP, ping, mDNS.
+Server addresses are from the documentation blocks (RFC 5737, RFC 3849), no packet was ever on a wire.
+
+Compared with tshark 4.0 by hand: the same names, those of post-quantum hellos one frame later (it waits for the whole hello).
+`

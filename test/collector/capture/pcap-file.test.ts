@@ -1,0 +1,146 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { openPcapFile, PcapFile, type ReadBytes } from '../../../collector/capture/pcap-file.ts'
+import { SNAPLEN_BYTES_MAX } from '../../../collector/limits.ts'
+import { framesAt, type PcapFields, pcapFile } from '../../support/packets-pcap.ts'
+import { fill } from '../../support/packets-tls.ts'
+
+const START_MS = Date.UTC(2026, 2, 3, 9)
+
+interface ReadRecord {
+  readonly bytes: string
+  readonly timeMs: number
+  readonly original: number
+}
+
+/** All records, and the damage. `pieces` are offsets that no read goes over. */
+function readAll(bytes: Buffer, pieces: readonly number[] = [], chunkBytes = 1) {
+  let at = 0
+  const borders = [...pieces, bytes.length]
+  const read: ReadBytes = (into, offset, length) => {
+    const border = borders.find((candidate) => candidate > at) ?? at
+    const got = Math.min(length, border - at)
+    into.set(bytes.subarray(at, at + got), offset)
+    at += got
+    return got
+  }
+  const file = new PcapFile(read, chunkBytes)
+  const records: ReadRecord[] = []
+  while (file.next()) {
+    records.push({
+      bytes: Buffer.from(file.bytes.subarray(file.offset, file.offset + file.captured)).toString('hex'),
+      timeMs: file.seconds * 1000 + file.nanoseconds / 1e6,
+      original: file.original,
+    })
+  }
+  return { records, damage: file.damage?.message, linkType: file.linkType }
+}
+
+const bytes = fill(7)
+const frames = framesAt(START_MS + 0.25, [60, 0, 1, 200, 90].map(bytes))
+const expected = frames.map(({ bytes, timeMs }) => ({ bytes: bytes.toString('hex'), timeMs, original: bytes.length }))
+
+for (const fields of [
+  {},
+  { bigEndian: true },
+  { nanoseconds: true },
+  { bigEndian: true, nanoseconds: true },
+] as PcapFields[]) {
+  t.test(`reads ${JSON.stringify(fields)}`, async (t) => {
+    t.same(readAll(pcapFile(frames, fields)), { records: expected, damage: undefined, linkType: 1 })
+  })
+}
+
+t.test('the same records wherever the reads are split', async (t) => {
+  const whole = pcapFile(frames)
+  for (let at = 0; at <= whole.length; at++) t.same(readAll(whole, [at]).records, expected, `split at byte ${at}`)
+})
+
+t.test('records that straddle the end of the buffer', async (t) => {
+  // The buffer holds one record of the greatest length, so these two and the header do not fit at once.
+  const large = framesAt(START_MS, [SNAPLEN_BYTES_MAX, 1000, SNAPLEN_BYTES_MAX - 1, 3].map(bytes))
+  const { records, damage } = readAll(pcapFile(large))
+  t.equal(damage, undefined)
+  t.same(
+    records.map(({ bytes }) => bytes.length / 2),
+    large.map(({ bytes }) => bytes.length),
+  )
+  t.ok(records.every(({ bytes }, index) => bytes === large[index]?.bytes.toString('hex')))
+})
+
+t.test('cut at every byte: what stands before is read, the rest is reported', async (t) => {
+  const whole = pcapFile(frames)
+  const ends = [24]
+  for (const { bytes } of frames) ends.push((ends.at(-1) ?? 0) + 16 + bytes.length)
+  for (let length = 0; length <= whole.length; length++) {
+    const cut = whole.subarray(0, length)
+    if (length < 24) {
+      t.throws(() => readAll(cut), { code: length < 4 ? 'CAPTURE_FORMAT' : 'CAPTURE_DAMAGED' }, `cut at byte ${length}`)
+      continue
+    }
+    const { records, damage } = readAll(cut)
+    const wholeRecords = ends.filter((end) => end <= length).length - 1
+    t.same(records, expected.slice(0, wholeRecords), `cut at byte ${length}`)
+    const at = ends[wholeRecords] ?? 0
+    if (at === length) t.equal(damage, undefined)
+    else t.match(damage ?? '', new RegExp(`^byte ${at}: found \\d+ bytes`))
+  }
+})
+
+t.test('damage names the offset, what was found and what was expected', async (t) => {
+  const whole = pcapFile(frames)
+  t.equal(readAll(whole.subarray(0, 24 + 76 + 11)).damage, 'byte 100: found 11 bytes, expected a record header of 16')
+  t.equal(
+    readAll(whole.subarray(0, 24 + 16 + 59)).damage,
+    'byte 24: found 59 bytes behind the record header, expected a packet of 60',
+  )
+  const lie = Buffer.from(whole)
+  lie.writeUInt32LE(0xdead_beef, 24 + 8)
+  t.equal(readAll(lie).damage, 'byte 24: found a captured length of 3735928559, expected at most 262144')
+})
+
+t.test('the snaplen of the header is not believed, and FCS bits are not taken for a link type', async (t) => {
+  const whole = pcapFile(frames, { snaplen: 10 })
+  whole.writeUInt32LE(0x1400_0001, 20)
+  const { records, linkType } = readAll(whole)
+  t.same(records, expected)
+  t.equal(linkType, 1)
+})
+
+const notPcap: readonly { name: string; bytes: Buffer; says: RegExp }[] = [
+  { name: 'an empty file', bytes: Buffer.alloc(0), says: /the file is empty/ },
+  { name: 'pcapng', bytes: Buffer.from('0a0d0d0a1c000000', 'hex'), says: /pcapng.*editcap/ },
+  { name: 'gzip', bytes: gzipSync('x'), says: /gzip.*unpack/ },
+  { name: 'a text', bytes: Buffer.from('time,client,name\n'), says: /found 74696d65, expected the magic number/ },
+  {
+    name: 'another version',
+    bytes: Buffer.concat([pcapFile([]).subarray(0, 4), Buffer.from([9, 0, 0, 0]), Buffer.alloc(16)]),
+    says: /version 9/,
+  },
+]
+for (const { name, bytes, says } of notPcap) {
+  t.test(`${name} is not a capture file`, async (t) => {
+    t.throws(() => readAll(bytes), { code: 'CAPTURE_FORMAT', message: says })
+  })
+}
+
+t.test('files that cannot be opened', async (t) => {
+  const folder = t.testdir({ 'secret.pcap': pcapFile(frames), 'text.txt': 'hello' })
+  mkdirSync(`${folder}/folder`)
+  t.throws(() => openPcapFile(`${folder}/none.pcap`), {
+    code: 'CAPTURE_UNREADABLE',
+    message: `${folder}/none.pcap: no such file`,
+  })
+  t.throws(() => openPcapFile(`${folder}/folder`), { code: 'CAPTURE_UNREADABLE', message: /is a directory/ })
+  t.throws(() => openPcapFile(`${folder}/text.txt/a`), { code: 'CAPTURE_UNREADABLE', message: /no directory/ })
+  t.throws(() => openPcapFile(`${folder}/text.txt`), { code: 'CAPTURE_FORMAT', message: /text\.txt: byte 0/ })
+  writeFileSync(`${folder}/good.pcap`, pcapFile(frames))
+  const { file, bytesTotal, close } = openPcapFile(`${folder}/good.pcap`)
+  t.equal(bytesTotal, pcapFile(frames).length)
+  t.ok(file.next())
+  close()
+  if (process.getuid?.() === 0) return
+  chmodSync(`${folder}/secret.pcap`, 0)
+  t.throws(() => openPcapFile(`${folder}/secret.pcap`), { code: 'CAPTURE_UNREADABLE', message: /no permission/ })
+})

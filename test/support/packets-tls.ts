@@ -1,0 +1,107 @@
+import { u16, u24 } from './packets.ts'
+
+/** RFC 8446 §4.2: extension types. */
+const SERVER_NAME = 0
+const SUPPORTED_GROUPS = 10
+const APPLICATION_LAYER_PROTOCOL = 16
+const PADDING = 21
+const SUPPORTED_VERSIONS = 43
+const KEY_SHARE = 51
+
+/** RFC 8701: a reserved value of cipher suites, groups and extensions. */
+const GREASE = 0x0a0a
+const X25519 = 0x001d
+const X25519_MLKEM768 = 0x11ec
+
+export interface ClientHelloFields {
+  /** The host_name; without it there is no server_name. Bytes for what is no text. */
+  readonly serverName?: string | Buffer
+  readonly grease?: boolean
+  /** A key share of X25519MLKEM768: the hello is then about 1.8 kB. */
+  readonly postQuantum?: boolean
+  /** server_name behind all other extensions. */
+  readonly serverNameLast?: boolean
+  readonly sessionIdBytes?: number
+  /** Fills what a real client makes at random; the same seed makes the same hello. */
+  readonly seed?: number
+}
+
+/** The handshake message: RFC 8446 §4.1.2 behind type and length. */
+export function clientHello(fields: ClientHelloFields): Buffer {
+  const random = fill(fields.seed ?? 1)
+  const grease = fields.grease === true
+  const suites = [...(grease ? [GREASE] : []), 0x1301, 0x1302, 0x1303, 0xc02b, 0xc02f]
+  const groups = [...(grease ? [GREASE] : []), ...(fields.postQuantum === true ? [X25519_MLKEM768] : []), X25519]
+  const shares = [
+    ...(fields.postQuantum === true ? [u16(X25519_MLKEM768), vector16(random(1216))] : []),
+    u16(X25519),
+    vector16(random(32)),
+  ]
+  const serverName = fields.serverName === undefined ? [] : [extension(SERVER_NAME, serverNameList(fields.serverName))]
+  const others = [
+    extension(SUPPORTED_GROUPS, vector16(Buffer.concat(groups.map(u16)))),
+    extension(APPLICATION_LAYER_PROTOCOL, vector16(Buffer.from('\x02h2\x08http/1.1', 'latin1'))),
+    extension(SUPPORTED_VERSIONS, vector8(Buffer.concat([0x0304, 0x0303].map(u16)))),
+    extension(KEY_SHARE, vector16(Buffer.concat(shares))),
+    // RFC 7685. Such hellos are about 1.8 kB in the wild, by extensions that say nothing here.
+    ...(fields.postQuantum === true ? [extension(PADDING, Buffer.alloc(320))] : []),
+  ]
+  const extensions = [
+    ...(grease ? [extension(GREASE, Buffer.alloc(0))] : []),
+    ...(fields.serverNameLast === true ? [...others, ...serverName] : [...serverName, ...others]),
+  ]
+  const body = Buffer.concat([
+    u16(0x0303),
+    random(32),
+    vector8(random(fields.sessionIdBytes ?? 32)),
+    vector16(Buffer.concat(suites.map(u16))),
+    vector8(Buffer.from([0])),
+    vector16(Buffer.concat(extensions)),
+  ])
+  return Buffer.concat([Buffer.from([1]), u24(body.length), body])
+}
+
+/** RFC 6066 §3 */
+export function serverNameList(hostName: string | Buffer): Buffer {
+  return vector16(Buffer.concat([Buffer.from([0]), vector16(Buffer.from(hostName as string))]))
+}
+
+export function extension(type: number, bytes: Buffer): Buffer {
+  return Buffer.concat([u16(type), vector16(bytes)])
+}
+
+/** RFC 8446 §5.1: the handshake message in TLS records of at most `fragmentBytes`. */
+export function tlsRecords(handshake: Buffer, fragmentBytes = 16_384): Buffer {
+  const records: Buffer[] = []
+  for (let at = 0; at < handshake.length; at += fragmentBytes) {
+    const fragment = handshake.subarray(at, at + fragmentBytes)
+    records.push(Buffer.from([22, 3, 1]), vector16(fragment))
+  }
+  return Buffer.concat(records)
+}
+
+/** A record of application data. */
+export function applicationData(bytes: Buffer): Buffer {
+  return Buffer.concat([Buffer.from([23, 3, 3]), vector16(bytes)])
+}
+
+function vector8(bytes: Buffer): Buffer {
+  return Buffer.concat([Buffer.from([bytes.length]), bytes])
+}
+
+function vector16(bytes: Buffer): Buffer {
+  return Buffer.concat([u16(bytes.length), bytes])
+}
+
+/** Bytes by a seed (a linear congruential generator: they need to differ, not to be secret). */
+export function fill(seed: number): (bytes: number) => Buffer {
+  let state = seed >>> 0
+  return (bytes) => {
+    const filled = Buffer.alloc(bytes)
+    for (let at = 0; at < bytes; at++) {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+      filled[at] = state >>> 24
+    }
+    return filled
+  }
+}
