@@ -67,8 +67,13 @@ async function measure(title: string, rules: readonly TrieRule[], names: number,
   }
 }
 
+/** Quicker than toString('latin1', ...), and in every Node; only the types do not name it. */
+interface BytesToText extends Buffer {
+  latin1Slice(start: number, end: number): string
+}
+
 interface Batch {
-  readonly bytes: Buffer
+  readonly bytes: BytesToText
   readonly view: DataView
   /** Name n is in bytes [offsets[n], offsets[n + 1]). */
   readonly offsets: Int32Array
@@ -115,7 +120,7 @@ function batch(texts: readonly string[]): Batch {
   texts.forEach((text, index) => {
     offsets[index + 1] = (offsets[index] ?? 0) + text.length
   })
-  const bytes = Buffer.from(texts.join(''), 'latin1')
+  const bytes = Buffer.from(texts.join(''), 'latin1') as BytesToText
   return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), offsets }
 }
 

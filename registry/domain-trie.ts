@@ -12,7 +12,16 @@ import {
   VERSION,
 } from './compile-trie.ts'
 import { LABEL_BYTE, LABEL_BYTES_MAX, LABELS_MAX, NAME_CHARS_MAX, WIRE_BYTES_MAX } from './domain-name.ts'
-import { globState, hashLabel, ROOT_STATE, slotOf, tagOf } from './label-hash.ts'
+import {
+  filterBitsOf,
+  filterWordOf,
+  globState,
+  hashLabel,
+  ROOT_STATE,
+  sameFolded,
+  slotOf,
+  tagOf,
+} from './label-hash.ts'
 
 export const NO_MATCH = -1
 
@@ -29,11 +38,12 @@ const NO_RANK = 0x7fffffff
  * before pattern before longest suffix. One trie belongs to one thread (it has scratch arrays); the bytes are shared by all.
  */
 export class DomainTrie {
+  readonly #filter: Int32Array
   readonly #slots: Int32Array
   readonly #nodes: Int32Array
   readonly #globs: Int32Array
   readonly #patterns: Int32Array
-  readonly #labels: Uint8Array
+  readonly #labels: DataView
   readonly #scale: number
   readonly #topGlobs: boolean
   /** Where each label of the name at hand starts and how long it is, from left to right. */
@@ -54,11 +64,12 @@ export class DomainTrie {
       offset += count * 4
       return section
     }
+    this.#filter = words(word(Header.filterWords))
     this.#slots = words(word(Header.slots))
     this.#nodes = words(word(Header.nodes) * NODE_WORDS)
     this.#globs = words(word(Header.globs) * GLOB_WORDS)
     this.#patterns = words(word(Header.patterns))
-    this.#labels = new Uint8Array(bytes, offset)
+    this.#labels = new DataView(bytes, offset)
     this.#topGlobs = word(Header.topGlobs) !== 0
     this.#scale = this.#slots.length / 2 ** 32
   }
@@ -147,6 +158,9 @@ export class DomainTrie {
 
   /** The node of label `index` of the name, whose hash is `state`, below `parent`; ANY_TOP: below the name's last label. Else NO_NODE. */
   #child(view: DataView, parent: number, index: number, state: number): number {
+    const filter = this.#filter
+    const bits = filterBitsOf(state)
+    if (((filter[filterWordOf(state, filter.length - 1)] ?? 0) & bits) !== bits) return NO_NODE
     const slots = this.#slots
     const tag = tagOf(state)
     let slot = slotOf(state, this.#scale)
@@ -176,9 +190,13 @@ export class DomainTrie {
     const stored = this.#nodes[node * NODE_WORDS + 1] ?? 0
     const start = this.#starts[index] ?? 0
     const length = this.#lengths[index] ?? 0
-    if (labels[stored] !== length) return false
-    for (let at = 0; at < length; at++) {
-      if (LABEL_BYTE[view.getUint8(start + at)] !== labels[stored + 1 + at]) return false
+    if (labels.getUint8(stored) !== length) return false
+    let at = 0
+    for (; at + 4 <= length; at += 4) {
+      if (!sameFolded(view.getUint32(start + at, true), labels.getUint32(stored + 1 + at, true))) return false
+    }
+    for (; at < length; at++) {
+      if (LABEL_BYTE[view.getUint8(start + at)] !== labels.getUint8(stored + 1 + at)) return false
     }
     return true
   }
@@ -222,16 +240,16 @@ export class DomainTrie {
     const labels = this.#labels
     const start = this.#starts[index] ?? 0
     const length = this.#lengths[index] ?? 0
-    const globEnd = stored + 1 + (labels[stored] ?? 0)
+    const globEnd = stored + 1 + labels.getUint8(stored)
     let glob = stored + 1
     let at = 0
     let starGlob = -1
     let starAt = 0
     while (at < length) {
-      if (glob < globEnd && labels[glob] === STAR) {
+      if (glob < globEnd && labels.getUint8(glob) === STAR) {
         starGlob = ++glob
         starAt = ++at
-      } else if (glob < globEnd && labels[glob] === LABEL_BYTE[view.getUint8(start + at)]) {
+      } else if (glob < globEnd && labels.getUint8(glob) === LABEL_BYTE[view.getUint8(start + at)]) {
         glob++
         at++
       } else if (starGlob >= 0) {

@@ -36,7 +36,26 @@ export function slotOf(hash: number, scale: number): number {
   return Math.floor((Math.imul(hash, 0x85ebca6b) >>> 0) * scale)
 }
 
+/** Which word of the filter, of a power of two that `mask` is one less than. */
+export function filterWordOf(hash: number, mask: number): number {
+  return (hash >>> 5) & mask
+}
+
+/** Two bits of that word; one alone lets 6 to 11 names in a hundred through, two let 1 to 5. */
+export function filterBitsOf(hash: number): number {
+  return (1 << (hash & 31)) | (1 << (hash >>> 27))
+}
+
 /** What a slot keeps of the hash, in the bits that its node leaves free. */
 export function tagOf(hash: number): number {
   return hash << 24
+}
+
+/**
+ * Whether four bytes of a name are, but for case, four bytes of a label in the registry. Those are a-z, 0-9 and hyphen, so all have bit 5 set,
+ * and only the letters have bit 6. With bit 5 set in the name's bytes, the words must be equal; that leaves bytes whose bit 5 was
+ * not set: with bit 6 they are A-Z, without it control characters, which the second part refuses.
+ */
+export function sameFolded(seen: number, stored: number): boolean {
+  return ((seen | FOLD_WORD) ^ stored) === 0 && ((seen | (seen >>> 1)) & FOLD_WORD) === FOLD_WORD
 }
