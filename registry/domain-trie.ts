@@ -2,27 +2,35 @@ import {
   GLOB_WORDS,
   HAS_CHILDREN,
   HAS_GLOBS,
-  HASH_PRIME,
   HEADER_WORDS,
   Header,
   IS_EXACT,
   IS_PATTERN,
   IS_SUFFIX,
   MAGIC,
-  mix,
   NODE_WORDS,
-  seedOf,
-  slotOf,
   VERSION,
 } from './compile-trie.ts'
 import { LABEL_BYTE, LABEL_BYTES_MAX, LABELS_MAX, NAME_CHARS_MAX, WIRE_BYTES_MAX } from './domain-name.ts'
+import {
+  filterBitsOf,
+  filterWordOf,
+  globState,
+  hashLabel,
+  ROOT_STATE,
+  sameFolded,
+  slotOf,
+  tagOf,
+} from './label-hash.ts'
 
 export const NO_MATCH = -1
 
 const DOT = 0x2e
 const HYPHEN = 0x2d
 const STAR = 0x2a
+const ROOT = 0
 const NO_NODE = -1
+const ANY_TOP = -2
 const NO_RANK = 0x7fffffff
 
 /**
@@ -30,12 +38,14 @@ const NO_RANK = 0x7fffffff
  * before pattern before longest suffix. One trie belongs to one thread (it has scratch arrays); the bytes are shared by all.
  */
 export class DomainTrie {
+  readonly #filter: Int32Array
   readonly #slots: Int32Array
   readonly #nodes: Int32Array
   readonly #globs: Int32Array
   readonly #patterns: Int32Array
-  readonly #labels: Uint8Array
+  readonly #labels: DataView
   readonly #scale: number
+  readonly #topGlobs: boolean
   /** Where each label of the name at hand starts and how long it is, from left to right. */
   readonly #starts = new Int32Array(LABELS_MAX)
   readonly #lengths = new Int32Array(LABELS_MAX)
@@ -54,11 +64,13 @@ export class DomainTrie {
       offset += count * 4
       return section
     }
+    this.#filter = words(word(Header.filterWords))
     this.#slots = words(word(Header.slots))
     this.#nodes = words(word(Header.nodes) * NODE_WORDS)
     this.#globs = words(word(Header.globs) * GLOB_WORDS)
     this.#patterns = words(word(Header.patterns))
-    this.#labels = new Uint8Array(bytes, offset)
+    this.#labels = new DataView(bytes, offset)
+    this.#topGlobs = word(Header.topGlobs) !== 0
     this.#scale = this.#slots.length / 2 ** 32
   }
 
@@ -108,60 +120,85 @@ export class DomainTrie {
 
   /** From the last label to the first, as far as the labels of rules go; then what was found is checked and weighed. */
   #match(view: DataView, count: number): number {
+    // No rule has one label only; an empty name has none.
+    if (count < 2) return NO_MATCH
+    let label = count - 1
+    let state = hashLabel(view, this.#starts[label] ?? 0, this.#lengths[label] ?? 0, ROOT_STATE)
+    let node = ROOT
+    let rank = NO_RANK
+    if (this.#topGlobs) {
+      const top = this.#child(view, ROOT, label, state)
+      if (top === NO_NODE) return NO_MATCH
+      if (((this.#nodes[top * NODE_WORDS] ?? 0) & HAS_GLOBS) !== 0) rank = this.#underGlobs(view, top, label - 1, rank)
+    }
+    label--
+    state = hashLabel(view, this.#starts[label] ?? 0, this.#lengths[label] ?? 0, state)
+    node = this.#child(view, ANY_TOP, label, state)
+
     const nodes = this.#nodes
-    let node = 0
-    let flags = (nodes[0] ?? 0) & 0xff
     let suffix = NO_MATCH
     let exact = NO_MATCH
-    let rank = NO_RANK
-    let label = count - 1
-    while (label >= 0) {
+    while (node !== NO_NODE) {
+      const word = node * NODE_WORDS
+      const flags = (nodes[word] ?? 0) & 0xff
+      if ((flags & IS_SUFFIX) !== 0) suffix = nodes[word + 2] ?? NO_MATCH
+      else if ((flags & IS_EXACT) !== 0 && label === 0) exact = nodes[word + 2] ?? NO_MATCH
+      label--
+      if (label < 0) break
       if ((flags & HAS_GLOBS) !== 0) rank = this.#underGlobs(view, node, label, rank)
       if ((flags & HAS_CHILDREN) === 0) break
-      node = this.#child(view, node, label)
-      if (node === NO_NODE) break
-      flags = (nodes[node * NODE_WORDS] ?? 0) & 0xff
-      if ((flags & IS_SUFFIX) !== 0) suffix = nodes[node * NODE_WORDS + 2] ?? NO_MATCH
-      else if ((flags & IS_EXACT) !== 0 && label === 0) exact = nodes[node * NODE_WORDS + 2] ?? NO_MATCH
-      label--
+      state = hashLabel(view, this.#starts[label] ?? 0, this.#lengths[label] ?? 0, state)
+      node = this.#child(view, node, label, state)
     }
-    if (exact === NO_MATCH && rank === NO_RANK && suffix === NO_MATCH) return NO_MATCH
-    if (!this.#legal(view, count)) return NO_MATCH
     if (exact !== NO_MATCH) return exact
-    if (rank !== NO_RANK) return this.#patterns[rank] ?? NO_MATCH
-    return suffix
+    if (rank !== NO_RANK) return this.#legal(view, count) ? (this.#patterns[rank] ?? NO_MATCH) : NO_MATCH
+    // The labels right of `label` are equal to those of a rule, so they are legal.
+    return suffix !== NO_MATCH && this.#legal(view, label + 1) ? suffix : NO_MATCH
   }
 
-  /** The node of label `index` of the name below `parent`, or NO_NODE. */
-  #child(view: DataView, parent: number, index: number): number {
+  /** The node of label `index` of the name, whose hash is `state`, below `parent`; ANY_TOP: below the name's last label. Else NO_NODE. */
+  #child(view: DataView, parent: number, index: number, state: number): number {
+    const filter = this.#filter
+    const bits = filterBitsOf(state)
+    if (((filter[filterWordOf(state, filter.length - 1)] ?? 0) & bits) !== bits) return NO_NODE
     const slots = this.#slots
-    const nodes = this.#nodes
-    const labels = this.#labels
-    const start = this.#starts[index] ?? 0
-    const length = this.#lengths[index] ?? 0
-    let hash = seedOf(parent)
-    for (let at = start + length - 1; at >= start; at--) {
-      hash = Math.imul(hash ^ (LABEL_BYTE[view.getUint8(at)] ?? 0), HASH_PRIME)
-    }
-    hash = mix(hash)
-    const tag = hash << 24
-    let slot = slotOf(hash, this.#scale)
+    const tag = tagOf(state)
+    let slot = slotOf(state, this.#scale)
     for (;;) {
       const entry = slots[slot] ?? 0
       if (entry === 0) return NO_NODE
       if ((entry & 0xff000000) === tag) {
         const node = entry & 0xffffff
-        const word = node * NODE_WORDS
-        const stored = nodes[word + 1] ?? 0
-        if ((nodes[word] ?? 0) >>> 8 === parent && labels[stored] === length) {
-          let same = 0
-          while (same < length && LABEL_BYTE[view.getUint8(start + same)] === labels[stored + 1 + same]) same++
-          if (same === length) return node
+        const above = (this.#nodes[node * NODE_WORDS] ?? 0) >>> 8
+        if (this.#sameLabel(view, node, index)) {
+          if (above === parent) return node
+          if (parent === ANY_TOP && above !== ROOT && this.#isTop(above) && this.#sameLabel(view, above, index + 1))
+            return node
         }
       }
       slot++
       if (slot === slots.length) slot = 0
     }
+  }
+
+  #isTop(node: number): boolean {
+    return (this.#nodes[node * NODE_WORDS] ?? 0) >>> 8 === ROOT
+  }
+
+  #sameLabel(view: DataView, node: number, index: number): boolean {
+    const labels = this.#labels
+    const stored = this.#nodes[node * NODE_WORDS + 1] ?? 0
+    const start = this.#starts[index] ?? 0
+    const length = this.#lengths[index] ?? 0
+    if (labels.getUint8(stored) !== length) return false
+    let at = 0
+    for (; at + 4 <= length; at += 4) {
+      if (!sameFolded(view.getUint32(start + at, true), labels.getUint32(stored + 1 + at, true))) return false
+    }
+    for (; at < length; at++) {
+      if (LABEL_BYTE[view.getUint8(start + at)] !== labels.getUint8(stored + 1 + at)) return false
+    }
+    return true
   }
 
   /** The lowest rank, below `best`, of a pattern that goes on from `parent` with a wildcard at label `index`; else `best`. */
@@ -176,21 +213,24 @@ export class DomainTrie {
     }
     let rank = best
     for (let at = low * GLOB_WORDS; at < globs.length && globs[at] === parent; at += GLOB_WORDS) {
-      if (this.#fitsGlob(view, index, globs[at + 2] ?? 0))
-        rank = this.#underPattern(view, globs[at + 1] ?? 0, index - 1, rank)
+      if (this.#fitsGlob(view, index, globs[at + 2] ?? 0)) {
+        const node = globs[at + 1] ?? 0
+        rank = this.#underPattern(view, node, globState(node), index - 1, rank)
+      }
     }
     return rank
   }
 
   /** The same below a node that has a wildcard on its path. A tree is walked, so no node twice: no work but for patterns that may fit. */
-  #underPattern(view: DataView, node: number, index: number, best: number): number {
+  #underPattern(view: DataView, node: number, state: number, index: number, best: number): number {
     const word = node * NODE_WORDS
     const flags = (this.#nodes[word] ?? 0) & 0xff
     if (index < 0) return (flags & IS_PATTERN) === 0 ? best : Math.min(best, this.#nodes[word + 2] ?? NO_RANK)
     let rank = best
     if ((flags & HAS_CHILDREN) !== 0) {
-      const child = this.#child(view, node, index)
-      if (child !== NO_NODE) rank = this.#underPattern(view, child, index - 1, rank)
+      const below = hashLabel(view, this.#starts[index] ?? 0, this.#lengths[index] ?? 0, state)
+      const child = this.#child(view, node, index, below)
+      if (child !== NO_NODE) rank = this.#underPattern(view, child, below, index - 1, rank)
     }
     return (flags & HAS_GLOBS) === 0 ? rank : this.#underGlobs(view, node, index, rank)
   }
@@ -200,16 +240,16 @@ export class DomainTrie {
     const labels = this.#labels
     const start = this.#starts[index] ?? 0
     const length = this.#lengths[index] ?? 0
-    const globEnd = stored + 1 + (labels[stored] ?? 0)
+    const globEnd = stored + 1 + labels.getUint8(stored)
     let glob = stored + 1
     let at = 0
     let starGlob = -1
     let starAt = 0
     while (at < length) {
-      if (glob < globEnd && labels[glob] === STAR) {
+      if (glob < globEnd && labels.getUint8(glob) === STAR) {
         starGlob = ++glob
         starAt = ++at
-      } else if (glob < globEnd && labels[glob] === LABEL_BYTE[view.getUint8(start + at)]) {
+      } else if (glob < globEnd && labels.getUint8(glob) === LABEL_BYTE[view.getUint8(start + at)]) {
         glob++
         at++
       } else if (starGlob >= 0) {

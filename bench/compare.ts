@@ -1,0 +1,83 @@
+/**
+ * The harness of every benchmark: contenders that do the same work answer first and their answers are compared, then they run in
+ * turns, so that a slow minute of the machine hits all of them. Printed are the ratio first, medians and spreads, and the checksum of
+ * the work, which no contender can skip.
+ */
+export interface Contender {
+  readonly name: string
+  readonly version: string
+  /** Does the whole work once and answers its checksum. */
+  run(): number
+  /** Why this contender cannot do the work that the others do; it is then timed, but its answers are not compared. */
+  readonly differs?: string
+}
+
+export interface Work {
+  readonly name: string
+  /** What one run consists of: 262,144 of `unit`. */
+  readonly units: number
+  readonly unit: string
+  readonly rounds: number
+}
+
+export interface Timing {
+  readonly name: string
+  /** Median time of one unit. */
+  readonly ns: number
+  /** Half of the middle 80 % of the rounds, as a part of the median. */
+  readonly spread: number
+}
+
+/** The first contender is ours; each other one gets a line. Throws where answers differ. */
+export function compare(work: Work, contenders: readonly Contender[]): Timing[] {
+  const checksums = contenders.map((contender) => contender.run())
+  const [ours, ...peers] = contenders
+  if (ours === undefined) throw new Error('no contender')
+  peers.forEach((peer, index) => {
+    if (peer.differs !== undefined || checksums[index + 1] === checksums[0]) return
+    throw new Error(`${work.name}: ${peer.name} answers ${checksums[index + 1]}, ${ours.name} ${checksums[0]}`)
+  })
+  const times = contenders.map(() => new Float64Array(work.rounds))
+  for (let round = 0; round < work.rounds; round++) {
+    contenders.forEach((contender, index) => {
+      const start = process.hrtime.bigint()
+      const checksum = contender.run()
+      const time = Number(process.hrtime.bigint() - start)
+      if (checksum !== checksums[index])
+        throw new Error(`${work.name}: ${contender.name} answers differently the second time`)
+      const column = times[index]
+      if (column !== undefined) column[round] = time / work.units
+    })
+  }
+  const timings = contenders.map(({ name }, index) => timingOf(name, times[index] ?? new Float64Array(1)))
+  report(work, contenders, timings, checksums[0] ?? 0)
+  return timings
+}
+
+function timingOf(name: string, times: Float64Array): Timing {
+  const sorted = times.toSorted()
+  const at = (part: number) => sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? 0
+  const ns = at(0.5)
+  return { name, ns, spread: ns === 0 ? 0 : (at(0.9) - at(0.1)) / 2 / ns }
+}
+
+function report(work: Work, contenders: readonly Contender[], timings: readonly Timing[], checksum: number): void {
+  const [ours, ...peers] = timings
+  if (ours === undefined) return
+  const own = `${ours.ns.toFixed(1)} ns ±${percent(ours.spread)}`
+  if (peers.length === 0) print(`${work.name}  ${own} a ${work.unit}  checksum ${checksum}`)
+  peers.forEach((peer, index) => {
+    const contender = contenders[index + 1]
+    const ratio = `${(ours.ns / peer.ns).toFixed(2)}x ${peer.name} ${contender?.version ?? ''}`
+    const answers = contender?.differs === undefined ? 'answers equal' : contender.differs
+    print(
+      `${work.name}  ${ratio}  (${own} | ${peer.ns.toFixed(1)} ns ±${percent(peer.spread)} a ${work.unit})  ${answers}  checksum ${checksum}`,
+    )
+  })
+}
+
+const percent = (part: number): string => `${Math.round(part * 100)}%`
+
+export function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

@@ -1,0 +1,77 @@
+import type { Catalog, Rule } from './catalog.ts'
+import { compileTrie } from './compile-trie.ts'
+import { DomainTrie, NO_MATCH } from './domain-trie.ts'
+import type { MatchKind, Platform, Role } from './platform.ts'
+import { PLATFORM_TYPES, type PlatformType } from './platform-type.ts'
+
+/** Questions that people ask of a catalog (`posture-admin registry ...`). Strings are fine here: nothing of this is per packet. */
+export class Lookup {
+  readonly #catalog: Catalog
+  readonly #trie: DomainTrie
+
+  constructor(catalog: Catalog) {
+    this.#catalog = catalog
+    this.#trie = new DomainTrie(compileTrie(catalog.rules))
+  }
+
+  /** The rule that a name falls under, as the collector would say; undefined for names of no platform and for what is no host name. */
+  check(name: string): Rule | undefined {
+    const bytes = Buffer.from(name, 'utf8')
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    const index = this.#trie.matchDotted(view, 0, bytes.byteLength)
+    return index === NO_MATCH ? undefined : this.#catalog.rules[index]
+  }
+
+  /** The platform of that id, or undefined. */
+  show(id: string): Platform | undefined {
+    return this.#catalog.platforms.find((platform) => platform.id === id)
+  }
+
+  /** Platforms with the text, in any case, in id, name, vendor, type, category or a domain; those that begin with it come first. */
+  search(text: string): Platform[] {
+    const wanted = text.trim().toLowerCase()
+    if (wanted === '') return []
+    const found = this.#catalog.platforms
+      .map((platform) => ({ platform, place: placeOf(platform, wanted) }))
+      .filter(({ place }) => place < NOWHERE)
+    return found.sort((a, b) => a.place - b.place).map(({ platform }) => platform)
+  }
+}
+
+/** How many of what a catalog holds. */
+export interface CatalogStats {
+  readonly platforms: number
+  readonly domains: number
+  readonly vendors: number
+  readonly byType: Readonly<Record<PlatformType, { platforms: number; domains: number }>>
+  readonly byMatch: Readonly<Record<MatchKind, number>>
+  readonly byRole: Readonly<Record<Role, number>>
+}
+
+export function catalogStats({ platforms, rules }: Catalog): CatalogStats {
+  const byType = Object.fromEntries(
+    Object.keys(PLATFORM_TYPES).map((type) => [type, { platforms: 0, domains: 0 }]),
+  ) as Record<PlatformType, { platforms: number; domains: number }>
+  const byMatch = { exact: 0, pattern: 0, suffix: 0 }
+  const byRole = { web: 0, api: 0, cdn: 0, auth: 0, telemetry: 0, docs: 0 }
+  for (const { platformType } of platforms) byType[platformType].platforms++
+  for (const { platform, match, role } of rules) {
+    byType[platform.platformType].domains++
+    byMatch[match]++
+    byRole[role]++
+  }
+  const vendors = new Set(platforms.map(({ vendor }) => vendor)).size
+  return { platforms: platforms.length, domains: rules.length, vendors, byType, byMatch, byRole }
+}
+
+const NOWHERE = 3
+
+/** 0 the id or name is or begins with it, 1 it stands in them or in the vendor, 2 in type, category or a domain. */
+function placeOf(platform: Platform, wanted: string): number {
+  const { id, name, vendor, platformType, category, domains } = platform
+  const names = [id, name.toLowerCase()]
+  if (names.some((text) => text.startsWith(wanted))) return 0
+  if ([...names, vendor.toLowerCase()].some((text) => text.includes(wanted))) return 1
+  const others = [platformType, category.toLowerCase(), ...domains.map(({ domain }) => domain)]
+  return others.some((text) => text.includes(wanted)) ? 2 : NOWHERE
+}

@@ -1,0 +1,185 @@
+import { hostNameFault, patternFault } from './domain-name.ts'
+import type { Platform } from './platform.ts'
+
+/** One thing that good data would not have: at which platform and domain, and what. */
+export interface QualityFinding {
+  readonly platform: string
+  readonly domain: string
+  readonly finding: string
+}
+
+/**
+ * Names under which everybody has hosts, or which pages load whatever they do: a suffix rule for one of them is a false alarm. Single
+ * hosts and names below them may be rules. Lists made for proxy routing contain them, which is how they get into registries.
+ */
+export const SHARED_HOSTS: ReadonlySet<string> = new Set([
+  ...[
+    'googleapis.com',
+    'google.com',
+    'gstatic.com',
+    'googleusercontent.com',
+    'bing.com',
+    'microsoft.com',
+    'live.com',
+    'office.com',
+  ],
+  ...[
+    'office.net',
+    'windows.net',
+    'core.windows.net',
+    'blob.core.windows.net',
+    'azure.com',
+    'azureedge.net',
+    'azurefd.net',
+  ],
+  ...[
+    'azurewebsites.net',
+    'trafficmanager.net',
+    'amazonaws.com',
+    's3.amazonaws.com',
+    'cloudfront.net',
+    'on.aws',
+    'api.aws',
+  ],
+  ...[
+    'akamaized.net',
+    'akamaihd.net',
+    'edgekey.net',
+    'fastly.net',
+    'cloudflare.com',
+    'cloudflare.net',
+    'cdn.cloudflare.net',
+  ],
+  ...[
+    'workers.dev',
+    'pages.dev',
+    'vercel.app',
+    'netlify.app',
+    'github.com',
+    'github.io',
+    'githubusercontent.com',
+    'gitlab.com',
+  ],
+  ...[
+    'gitlab.net',
+    'sentry.io',
+    'statsig.com',
+    'statsigapi.net',
+    'auth0.com',
+    'okta.com',
+    'intercom.io',
+    'intercom.com',
+  ],
+  ...[
+    'intercomcdn.com',
+    'livekit.cloud',
+    'stripe.com',
+    'segment.io',
+    'arkoselabs.com',
+    'imgix.net',
+    'cloudinary.com',
+    'b-cdn.net',
+  ],
+  ...[
+    'facebook.com',
+    'meta.com',
+    'apple.com',
+    'amazon.com',
+    'adobe.com',
+    'oracle.com',
+    'ibm.com',
+    'sap.com',
+    'x.com',
+    'twitter.com',
+  ],
+  ...[
+    'aliyun.com',
+    'aliyuncs.com',
+    'baidu.com',
+    'qq.com',
+    'tencent.com',
+    'volces.com',
+    '360.cn',
+    '360.com',
+    'yandex.ru',
+    'yandex.net',
+  ],
+  ...[
+    'brave.com',
+    'jetbrains.com',
+    'atlassian.com',
+    'atlassian.net',
+    'herokuapp.com',
+    'digitalocean.com',
+    'ovh.net',
+    'naver.com',
+  ],
+])
+
+/** Hosts that browsers and phones ask in the background, with no one using AI. */
+export const BACKGROUND_HOSTS: ReadonlySet<string> = new Set([
+  'geller-pa.googleapis.com',
+  'proactivebackend-pa.googleapis.com',
+  'substrate.office.com',
+  'api.github.com',
+  'api.cloudflare.com',
+])
+
+/** Public suffixes of one platform alone, made so by its vendor to part its customers' files: all below is this platform. */
+export const OWN_SUFFIXES: ReadonlySet<string> = new Set([
+  'oaiusercontent.com',
+  'files.oaiusercontent.com',
+  'claudeusercontent.com',
+])
+
+/** Embedded AI cannot be seen in the name, so such an entry may not look like AI use: see docs/registry.md. */
+export const EMBEDDED_SPECIFICITY_MAX = 0.5
+const AI_ONLY_NAMES: ReadonlySet<string> = new Set(['notion.ai'])
+
+/**
+ * What is wrong with the data, or nothing. `isPublicSuffix` comes from the caller, so that the list of public suffixes, which only
+ * tests need, is not shipped.
+ */
+export function qualityReport(
+  platforms: readonly Platform[],
+  isPublicSuffix: (domain: string) => boolean,
+): QualityFinding[] {
+  const findings: QualityFinding[] = []
+  const ids = new Set<string>()
+  const names = new Map<string, string>()
+  const domains = new Map<string, string>()
+  for (const platform of platforms) {
+    const report = (domain: string, finding: string) => findings.push({ platform: platform.id, domain, finding })
+    if (ids.has(platform.id)) report('', 'the id stands twice')
+    ids.add(platform.id)
+    const name = platform.name.toLowerCase()
+    const namesake = names.get(name)
+    if (namesake !== undefined) report('', `the name stands under ${namesake} already`)
+    names.set(name, platform.id)
+    if (platform.source.length === 0 || platform.source.some((source) => source.trim() === '')) report('', 'no source')
+    if (platform.domains.length === 0) report('', 'no domain')
+    for (const { domain, match, specificity } of platform.domains) {
+      const owner = domains.get(domain)
+      if (owner !== undefined) report(domain, `stands under ${owner} already`)
+      domains.set(domain, platform.id)
+      const fault = match === 'pattern' ? patternFault(domain) : hostNameFault(domain)
+      if (fault !== undefined) report(domain, fault)
+      const shared = match === 'suffix' && !OWN_SUFFIXES.has(domain)
+      if (shared && isPublicSuffix(domain)) report(domain, 'is a public suffix: what stands below belongs to others')
+      if (match === 'suffix' && SHARED_HOSTS.has(domain)) report(domain, 'a suffix rule for a shared host')
+      if (match === 'pattern' && openPattern(domain))
+        report(domain, 'the pattern takes in a whole top-level domain or shared host')
+      if (BACKGROUND_HOSTS.has(domain)) report(domain, 'asked by browsers in the background')
+      const embedded = platform.platformType === 'embedded_ai' && !AI_ONLY_NAMES.has(domain)
+      if (embedded && specificity > EMBEDDED_SPECIFICITY_MAX)
+        report(domain, `specificity above ${EMBEDDED_SPECIFICITY_MAX}`)
+    }
+  }
+  return findings
+}
+
+/** `*.com` or `*.amazonaws.com`: stars alone, above nothing that names the platform. */
+function openPattern(pattern: string): boolean {
+  const given = pattern.split('.').filter((label) => !/^\*+$/.test(label))
+  return given.length < 2 || (given.length < pattern.split('.').length && SHARED_HOSTS.has(given.join('.')))
+}

@@ -1,0 +1,103 @@
+import t from 'tap'
+import { getDomain, getPublicSuffix } from 'tldts'
+import { loadCatalog } from '../../registry/catalog.ts'
+import type { Platform, PlatformDomain } from '../../registry/platform.ts'
+import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
+import { qualityReport } from '../../registry/quality.ts'
+
+/** Public suffixes of both parts of the list: registries, and companies that let their customers have names. */
+function isPublicSuffix(domain: string): boolean {
+  return getPublicSuffix(domain, { allowPrivateDomains: true, validateHostname: false }) === domain
+}
+
+t.test('the built-in data', async (t) => {
+  const { platforms, rules } = loadCatalog()
+  t.same(qualityReport(platforms, isPublicSuffix), [], 'has nothing that good data would not have')
+  t.ok(platforms.length >= 600, `${platforms.length} platforms`)
+  t.ok(rules.length >= 1500, `${rules.length} domains`)
+  t.ok(Object.keys(PLATFORM_TYPES).length <= 20)
+  for (const type of ['llm_chat', 'code_assistant', 'image_generation']) t.ok(type in PLATFORM_TYPES, type)
+  const unregistrable = rules.filter(({ match, domain }) => match !== 'pattern' && getDomain(domain) === null)
+  t.same(
+    unregistrable.map(({ domain }) => domain),
+    [],
+    'every domain is below a public suffix of the current list',
+  )
+})
+
+const platform = (over: Partial<Platform>): Platform => ({
+  id: 'one',
+  name: 'One',
+  vendor: 'One',
+  platformType: 'llm_chat',
+  category: 'LLM Chat Assistant',
+  url: 'https://one.example',
+  risk: { score: 10, why: 'why' },
+  source: ['somewhere'],
+  domains: [domain({})],
+  ...over,
+})
+
+const domain = (over: Partial<PlatformDomain>): PlatformDomain => ({
+  domain: 'one.example',
+  match: 'suffix',
+  role: 'web',
+  specificity: 1,
+  evidence: 'listed',
+  ...over,
+})
+
+const other = { id: 'two', name: 'Two', domains: [domain({ domain: 'two.example' })] }
+
+const cases: { name: string; platforms: Platform[]; finding: RegExp }[] = [
+  { name: 'an id twice', platforms: [platform({}), platform({ ...other, id: 'one' })], finding: /id stands twice/ },
+  {
+    name: 'a name twice in another case',
+    platforms: [platform({}), platform({ ...other, name: 'ONE' })],
+    finding: /name stands under one/,
+  },
+  {
+    name: 'a domain twice',
+    platforms: [platform({}), platform({ ...other, domains: [domain({})] })],
+    finding: /stands under one/,
+  },
+  { name: 'no source', platforms: [platform({ source: [] })], finding: /no source/ },
+  { name: 'an empty source', platforms: [platform({ source: [' '] })], finding: /no source/ },
+  { name: 'no domain', platforms: [platform({ domains: [] })], finding: /no domain/ },
+  ...[
+    { name: 'upper case', over: { domain: 'One.example' }, finding: /upper case/ },
+    { name: 'a Unicode label', over: { domain: 'b\u00fccher.example' }, finding: /A-labels/ },
+    { name: 'a trailing dot', over: { domain: 'one.example.' }, finding: /empty label/ },
+    { name: 'a public suffix of a registry', over: { domain: 'co.uk' }, finding: /public suffix/ },
+    { name: 'a public suffix of a company', over: { domain: 'github.io' }, finding: /public suffix/ },
+    { name: 'a shared host as suffix', over: { domain: 'googleapis.com' }, finding: /shared host/ },
+    {
+      name: 'a pattern over a shared host',
+      over: { domain: '*.amazonaws.com', match: 'pattern' as const },
+      finding: /shared host/,
+    },
+    {
+      name: 'a pattern over a top-level domain',
+      over: { domain: '*.ai', match: 'pattern' as const },
+      finding: /top-level domain/,
+    },
+    {
+      name: 'a background host',
+      over: { domain: 'geller-pa.googleapis.com', match: 'exact' as const },
+      finding: /background/,
+    },
+  ].map(({ name, over, finding }) => ({ name, platforms: [platform({ domains: [domain(over)] })], finding })),
+  {
+    name: 'embedded AI that looks like AI use',
+    platforms: [platform({ platformType: 'embedded_ai' })],
+    finding: /specificity above 0.5/,
+  },
+]
+
+t.test('each rule of quality can fail', async (t) => {
+  t.same(qualityReport([platform({}), platform(other)], isPublicSuffix), [], 'good data passes')
+  for (const { name, platforms, finding } of cases) {
+    const findings = qualityReport(platforms, isPublicSuffix)
+    t.match(findings.map((found) => found.finding).join('\n'), finding, name)
+  }
+})
