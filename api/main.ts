@@ -19,7 +19,9 @@ addSettingOptions(program, serviceSettings).action(async () => {
   const settings = checkTogether(readSettings(serviceSettings, { command: program, environment: process.env }))
   const log = createLogger('posture-service', settings.logLevel)
   const service = new Service(settings, catalogInForce(settings.registry, log), log)
-  await service.start()
+  const listening = await service.start()
+  // For a parent that started us with an IPC channel and waits until we serve.
+  process.send?.({ kind: 'listening', ...listening })
   const signal = await Promise.race([stop.received, service.failure])
   log.info({ signal }, 'stops')
   await service.drain(DRAIN_MS)

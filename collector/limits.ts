@@ -53,6 +53,28 @@ export const EXTENSION_HEADERS_MAX = 16
 /** VLAN tags that are followed: QinQ has two, carriers stack a few more. Beyond: linkUnsupported. */
 export const VLAN_TAGS_MAX = 8
 
+/** Events that wait in the outbox, about 250 bytes each: 512 MB. Beyond it the oldest are dropped: `dropped`. */
+export const OUTBOX_EVENTS_MAX = 2_000_000
+
+/** Free space of the outbox's file system, in bytes, below which nothing is appended: a file waits, a live capture drops. */
+export const OUTBOX_FREE_BYTES_MIN = 16 * 1024 * 1024
+
+/** Events of one HTTPS batch. The service takes 10,000; smaller ones share the link better. */
+export const FORWARD_EVENTS_MAX = 2_000
+
+/** Bytes of one HTTPS batch before compression, reached by events with long names only. */
+export const FORWARD_BYTES_MAX = 1024 * 1024
+
+/** How long an answer of the service is awaited, in milliseconds. */
+export const FORWARD_TIMEOUT_MS = 30_000
+
+/** How long the forwarder sleeps when nothing waits, in milliseconds. */
+export const FORWARD_IDLE_MS = 250
+
+/** Wait before the first new try, in milliseconds; doubled for each further one up to the longest. */
+export const RETRY_FIRST_MS = 500
+export const RETRY_LONGEST_MS = 60_000
+
 /** A row's fixed part, and its name when each of the 255 octets is written as \DDD. */
 const rowBytesMax = 64 + 4 * NAME_BYTES_MAX + 8
 

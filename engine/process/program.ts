@@ -55,7 +55,10 @@ function reportFailure(name: string, error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return ExitStatus.success
     if (error.code === 'commander.help') return ExitStatus.usage
-    const line = error.message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ')
+    const line = error.message
+      .replace(/^error: /, '')
+      .replace(/\s*\n\s*/g, ' ')
+      .replace(/\.$/, '')
     process.stderr.write(`${name}: USAGE ${line}; see ${name} --help\n`)
     return ExitStatus.usage
   }

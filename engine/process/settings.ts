@@ -155,7 +155,7 @@ function describeIssue(
   if (row === undefined) return issue?.message ?? 'the settings are wrong'
   if (!(name in given)) {
     const ways = [row.flag?.split(/[ ,]/)[0], row.env].filter((way) => way !== undefined)
-    return `${row.about.toLowerCase()} is required: set ${ways.join(' or ')}`
+    return `${ways.join(' or ')} is required: ${row.about.split(';')[0]}`
   }
   const found = row.secret ? '' : `, found ${JSON.stringify(given[name])}`
   return `${from[name]}: ${issue?.message}${found}`

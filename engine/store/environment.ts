@@ -1,5 +1,5 @@
-import { accessSync, constants, mkdirSync, statfsSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { accessSync, constants, existsSync, mkdirSync, statfsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { Fault } from '../process/error-codes.ts'
 import { openRecord, sealRecord } from './record.ts'
@@ -14,6 +14,8 @@ export interface EnvironmentOptions {
   readonly schemaVersion: number
   /** Writing stops, as back-pressure, while the file system has less free space than this. */
   readonly freeBytesMin: number
+  /** Refuse to make a new environment: for tools that change one that must be there. */
+  readonly mustExist?: boolean
 }
 
 const TABLES_MAX = 32
@@ -35,6 +37,12 @@ export class Environment {
   constructor(path: string, options: EnvironmentOptions) {
     this.path = path
     this.#freeBytesMin = options.freeBytesMin
+    if (options.mustExist && !existsSync(join(path, 'data.mdb'))) {
+      throw new Fault(
+        'NOT_FOUND',
+        `${options.setting}: there is no store in ${path}; name the data directory of the service`,
+      )
+    }
     makeWritableDirectory(path, options.setting)
     try {
       this.#root = open<Buffer, Buffer>({

@@ -27,15 +27,16 @@ export class Store {
   readonly published: Published
 
   /**
-   * Opens the store in `dataDirectory`/store, and makes it where there is none.
+   * Opens the store in `dataDirectory`/store, and makes it where there is none, unless it must exist.
    *
-   * @throws Fault STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED.
+   * @throws Fault STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED; NOT_FOUND where it must exist and does not.
    */
-  constructor(dataDirectory: string) {
+  constructor(dataDirectory: string, options: { readonly mustExist?: boolean } = {}) {
     this.environment = new Environment(join(dataDirectory, 'store'), {
       setting: '--data-dir',
       schemaVersion: SCHEMA_VERSION,
       freeBytesMin: FREE_BYTES_MIN,
+      ...options,
     })
     this.organizations = new Organizations(this.environment)
     this.apiKeys = apiKeysOf(this.environment)

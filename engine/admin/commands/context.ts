@@ -26,13 +26,14 @@ export function sharedOptions(command: Command): Command {
   return addSettingOptions(command, adminSettings).option('--json', 'print JSON on a terminal, too')
 }
 
-/** Runs `work` on the store that the command line names, and closes it whatever happens. */
+/** Runs `work` on the store that the command line names, and closes it whatever happens. Only `mayMake` makes a new one. */
 export async function withStore(
   command: Command,
   work: (context: AdminContext) => void | Promise<void>,
+  options: { mayMake?: boolean } = {},
 ): Promise<void> {
   const { dataDir } = readSettings(adminSettings, { command, environment: process.env })
-  const store = new Store(dataDir)
+  const store = new Store(dataDir, { mustExist: options.mayMake !== true })
   try {
     await work({ store, administration: new Administration(store, systemClock), clock: systemClock })
   } finally {

@@ -10,9 +10,13 @@ export function addOrganizationCommands(program: Command): void {
     .requiredOption('--domain <domain>', 'the domain that its scans are of')
     .addOption(new Option('--plan <plan>', 'its plan; the API needs enterprise').choices(PLANS).default('enterprise'))
   create.action((name: string, options: { domain: string; plan: Plan }) =>
-    withStore(create, ({ administration }) => {
-      print(create, [administration.createOrganization({ name, domain: options.domain, plan: options.plan })])
-    }),
+    withStore(
+      create,
+      ({ administration }) => {
+        print(create, [administration.createOrganization({ name, domain: options.domain, plan: options.plan })])
+      },
+      { mayMake: true },
+    ),
   )
 
   const list = sharedOptions(organization.command('list').description('show all organizations'))

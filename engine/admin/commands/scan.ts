@@ -3,10 +3,13 @@ import { NameMatcher } from '../../ingest/match.ts'
 import { createLogger } from '../../process/log.ts'
 import { catalogInForce } from '../../process/registry-setting.ts'
 import { runScan } from '../../scan/fold.ts'
+import { PublishedList } from '../../store/published.ts'
 import type { Scan } from '../../store/scans.ts'
+import type { Store } from '../../store/store.ts'
+import { type Discovery, PLATFORM_COLUMNS, platformRows } from '../platform-rows.ts'
 import { sharedOptions, show, timeText, withStore } from './context.ts'
 
-/** posture-admin scan run | list */
+/** posture-admin scan run | list | show */
 export function addScanCommands(program: Command): void {
   const scan = program.command('scan').description('discovery scans')
 
@@ -28,6 +31,26 @@ export function addScanCommands(program: Command): void {
       print(list, store.scans.ofOrganization(administration.organization(options.org).id).reverse())
     }),
   )
+
+  const last = sharedOptions(
+    scan.command('show').description('show what the last completed scan found'),
+  ).requiredOption('--org <name>', 'name or id of the organization')
+  last.action((options: { org: string }) =>
+    withStore(last, ({ store, administration }) => {
+      const { id } = administration.organization(options.org)
+      show(last, { columns: PLATFORM_COLUMNS, rows: platformRows(JSON.parse(discoveryJson(store, id)) as Discovery) })
+    }),
+  )
+}
+
+/** Scan and platforms as the API answers them, all of one snapshot. */
+function discoveryJson(store: Store, organizationId: string): string {
+  return store.environment.read(() => {
+    const head = store.published.head(organizationId, PublishedList.discovery)
+    if (head === undefined) return '{"scan":null,"platforms":[]}'
+    const elements = store.published.elements(organizationId, PublishedList.discovery, head.count, 0, head.count)
+    return `{"scan":${head.text.toString()},"platforms":[${Buffer.concat(elements).toString()}]}`
+  })
 }
 
 function print(command: Command, scans: readonly Scan[]): void {

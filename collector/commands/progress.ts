@@ -1,0 +1,28 @@
+import { basename } from 'node:path'
+import { Presets, SingleBar } from 'cli-progress'
+
+export interface FileProgress {
+  readonly update: (bytesRead: number, bytesTotal: number) => void
+  readonly end: () => void
+}
+
+/** A progress bar on standard error where that is a terminal; nothing in a pipe, and nothing without a file. */
+export function fileProgress(path: string | undefined): FileProgress {
+  if (path === undefined || !process.stderr.isTTY) return { update: () => {}, end: () => {} }
+  const bar = new SingleBar(
+    { format: `${basename(path)} {bar} {percentage}% | {eta_formatted} left`, clearOnComplete: true, hideCursor: true },
+    Presets.shades_classic,
+  )
+  let started = false
+  return {
+    update(bytesRead, bytesTotal) {
+      if (started) bar.update(bytesRead)
+      else bar.start(bytesTotal, bytesRead)
+      started = true
+    },
+    end() {
+      if (started) bar.stop()
+      started = false
+    },
+  }
+}

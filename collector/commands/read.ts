@@ -1,0 +1,145 @@
+import type { Command } from 'commander'
+import { Fault } from '../../engine/process/error-codes.ts'
+import { createLogger } from '../../engine/process/log.ts'
+import { catalogInForce } from '../../engine/process/registry-setting.ts'
+import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
+import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
+import { printRows } from '../../engine/process/table.ts'
+import type { Rule } from '../../registry/catalog.ts'
+import { compileTrie } from '../../registry/compile-trie.ts'
+import { readerSettings } from '../config.ts'
+import { type ObserveCounts, type ObservedName, observe } from '../observe.ts'
+import { fileProgress } from './progress.ts'
+
+/** Rows that a table on a terminal holds back until it is drawn. More are printed as further tables. */
+const TABLE_ROWS_MAX = 1000
+
+interface ReadOptions {
+  readonly names?: boolean
+  readonly stats?: boolean
+  readonly json?: boolean
+}
+
+/** posture-collector read: prints what the sensor sees in capture files, and forwards nothing. */
+export function addReadCommand(program: Command): void {
+  const read = addSettingOptions(
+    program.command('read <file...>').description('print what the sensor sees in capture files; nothing is forwarded'),
+    readerSettings,
+  )
+    .option('--names', 'print every name, matched or not')
+    .option('--stats', 'print the counters instead of the names')
+    .option('--json', 'print JSON lines on a terminal, too')
+  read.action(async (files: string[], options: ReadOptions) => {
+    const stop = stopSignal()
+    const settings = readSettings(readerSettings, { command: read, environment: process.env })
+    const log = createLogger('posture-collector', settings.logLevel === 'INFO' ? 'WARNING' : settings.logLevel)
+    const { rules } = catalogInForce(settings.registry, log)
+    const trie = compileTrie(rules)
+    const damages: Fault[] = []
+    for (const file of files) {
+      const damage = await readFile(file, trie, rules, settings.decodeWorkers, options, stop.received).catch(faultOf)
+      if (damage !== undefined)
+        damages.push(new Fault(damage.code, `${files.length > 1 ? `${file}: ` : ''}${damage.message}`))
+      if (process.exitCode !== undefined) break
+    }
+    stop.forget()
+    for (const damage of damages.slice(0, -1))
+      process.stderr.write(`posture-collector: ${damage.code} ${damage.message}\n`)
+    const last = damages.at(-1)
+    if (last !== undefined) throw last
+  })
+}
+
+/** A file that cannot be opened does not keep the others from being read. */
+function faultOf(error: unknown): Fault {
+  if (error instanceof Fault) return error
+  throw error
+}
+
+async function readFile(
+  path: string,
+  trie: SharedArrayBuffer,
+  rules: readonly Rule[],
+  lanes: number,
+  options: ReadOptions,
+  stopped: Promise<'SIGINT' | 'SIGTERM'>,
+): Promise<Fault | undefined> {
+  const progress = fileProgress(path)
+  const print = options.stats ? () => {} : printer(rules, options)
+  const observation = await observe(
+    { kind: 'file', path },
+    {
+      trie,
+      lanes,
+      everyName: options.names === true,
+      onNames: (names) => print(names),
+      onProgress: progress.update,
+    },
+  )
+  stopped.then((signal) => {
+    process.exitCode = exitStatusOf(signal)
+    return observation.stop()
+  })
+  const { damage } = await observation.done
+  progress.end()
+  if (options.stats) printStats(path, observation.counts, options)
+  else print([], true)
+  return damage
+}
+
+/** Prints names as JSON lines, or on a terminal as tables of many rows. */
+function printer(
+  rules: readonly Rule[],
+  options: ReadOptions,
+): (names: readonly ObservedName[], last?: boolean) => void {
+  const columns = [
+    ['Time', 'time'],
+    ['Client', 'client'],
+    ['Kind', 'kind'],
+    ['Name', 'name'],
+    ...(options.names
+      ? ([['Server', 'server']] as const)
+      : ([
+          ['Platform', 'platform'],
+          ['Type', 'type'],
+        ] as const)),
+  ] as const
+  let rows: Record<string, unknown>[] = []
+  return (names, last = false) => {
+    for (const name of names) rows.push(rowOf(name, rules, options.names === true))
+    if (rows.length === 0 || (!last && rows.length < TABLE_ROWS_MAX && process.stdout.isTTY)) return
+    printRows({ columns, rows }, options)
+    rows = []
+  }
+}
+
+function rowOf(name: ObservedName, rules: readonly Rule[], everyName: boolean): Record<string, unknown> {
+  const seen = { time: new Date(name.timeMs).toISOString(), client: name.client, kind: name.method, name: name.name }
+  if (everyName) return { ...seen, server: name.server, port: name.serverPort }
+  const rule = rules[name.rule]
+  return {
+    ...seen,
+    platform: rule?.platform.name,
+    type: rule?.platform.platformType,
+    role: rule?.role,
+    rule: rule?.domain,
+  }
+}
+
+function printStats(path: string, counts: ObserveCounts, options: ReadOptions): void {
+  const { classes, dropped, ...totals } = counts
+  const all: Record<string, number> = { ...totals }
+  for (const [name, count] of Object.entries(classes)) all[`class ${name}`] = count
+  for (const [place, count] of Object.entries(dropped)) all[`dropped ${place}`] = count
+  const rows = Object.entries(all).map(([counter, count]) => ({ file: path, counter, count }))
+  printRows(
+    {
+      columns: [
+        ['Counter', 'counter'],
+        ['Count', 'count'],
+      ],
+      rows,
+    },
+    options,
+  )
+}

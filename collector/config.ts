@@ -1,0 +1,89 @@
+import { availableParallelism } from 'node:os'
+import { z } from 'zod'
+import { LOG_LEVELS } from '../engine/process/log.ts'
+import { oneOf, portNumber, setting, someText, wholeNumber } from '../engine/process/settings.ts'
+import { LANES_MAX } from './limits.ts'
+
+/** One core is left to capture, outbox and forwarding. */
+const LANES_DEFAULT = Math.min(Math.max(1, availableParallelism() - 1), 4)
+
+export const logLevelSetting = setting(oneOf(LOG_LEVELS).default('INFO'), {
+  flag: '--log-level <level>',
+  env: 'LOG_LEVEL',
+  about: 'DEBUG, INFO, WARNING or ERROR',
+})
+export const registrySetting = setting(z.string().default(''), {
+  flag: '--registry <file>',
+  env: 'REGISTRY_FILE',
+  about: 'YAML or JSON file that adds, overrides or disables platforms',
+})
+export const lanesSetting = setting(wholeNumber(1, LANES_MAX).default(LANES_DEFAULT), {
+  flag: '--decode-workers <count>',
+  env: 'DECODE_WORKERS',
+  about: 'Threads that decode packets',
+})
+
+/** The settings of a collector that forwards. */
+export const collectorSettings = z.object({
+  token: setting(z.string().regex(/^svc_mt_[0-9a-f]{48}$/, 'expected svc_mt_ and 48 hex digits'), {
+    flag: '--token <token>',
+    env: 'SVC_TOKEN',
+    about: 'Organization monitoring token; prefer the variable, other users can read the command line',
+    secret: true,
+  }),
+  endpoint: setting(
+    z
+      .string()
+      .regex(/^[A-Za-z0-9.:_[\]-]{1,255}$/, 'expected a host name or address')
+      .default('localhost'),
+    {
+      flag: '--endpoint <host>',
+      env: 'SVC_ENDPOINT',
+      about: 'Ingest hostname',
+    },
+  ),
+  httpsPort: setting(portNumber().default(9443), {
+    flag: '--https-port <port>',
+    env: 'HTTPS_PORT',
+    about: 'HTTPS ingest port',
+  }),
+  ca: setting(z.string().default(''), {
+    flag: '--ca <file>',
+    env: 'SVC_CA',
+    about: "PEM file of the authority that signed the service's certificate, or of that certificate itself",
+  }),
+  fingerprint: setting(
+    z
+      .string()
+      .default('')
+      .transform((text) => text.replaceAll(':', '').toLowerCase())
+      .pipe(z.string().regex(/^([0-9a-f]{64})?$/, 'expected the 64 hex digits of a SHA-256')),
+    {
+      flag: '--fingerprint <sha256>',
+      env: 'SVC_FINGERPRINT',
+      about: "SHA-256 fingerprint of the service's certificate: trust this one and no other",
+    },
+  ),
+  interface: setting(someText().default('eth0'), {
+    flag: '--interface <name>',
+    env: 'INTERFACE',
+    about: 'Network interface to capture on',
+  }),
+  outbox: setting(someText().default('/var/lib/posture-collector'), {
+    flag: '--outbox <directory>',
+    env: 'OUTBOX',
+    about: 'Directory of the events that wait to be forwarded; they survive a crash there',
+  }),
+  decodeWorkers: lanesSetting,
+  registry: registrySetting,
+  logLevel: logLevelSetting,
+})
+
+export type CollectorSettings = z.output<typeof collectorSettings>
+
+/** The settings of a collector that only reads and prints. */
+export const readerSettings = z.object({
+  decodeWorkers: lanesSetting,
+  registry: registrySetting,
+  logLevel: logLevelSetting,
+})

@@ -1,0 +1,12 @@
+#!/usr/bin/env node
+import { createProgram, runProgram } from '../engine/process/program.ts'
+import { addReadCommand } from './commands/read.ts'
+import { addRunCommand } from './commands/run.ts'
+
+const program = createProgram(
+  'posture-collector',
+  'Watches DNS queries and TLS server names for AI platforms and forwards what matches.',
+)
+addRunCommand(program)
+addReadCommand(program)
+await runProgram(program)

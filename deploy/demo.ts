@@ -1,0 +1,211 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Agent, request } from 'undici'
+import { type Discovery, PLATFORM_COLUMNS, platformRows } from '../engine/admin/platform-rows.ts'
+import { ExitStatus, Fault } from '../engine/process/error-codes.ts'
+import { createProgram, runProgram } from '../engine/process/program.ts'
+import { stopSignal } from '../engine/process/shutdown.ts'
+import { tableOf } from '../engine/process/table.ts'
+
+/*
+ * npm start: the whole way from packets to the API on this machine, with the same programs that one deploys. The service
+ * gets a demo organization, the collector reads the capture that ships with the repository, and a scan publishes it.
+ */
+const DIST = fileURLToPath(new URL('..', import.meta.url))
+const ROOT = join(DIST, '..')
+const SERVICE = join(DIST, 'api/main.js')
+const ADMIN = join(DIST, 'engine/admin/main.js')
+const COLLECTOR = join(DIST, 'collector/main.js')
+const CAPTURE = join(ROOT, 'test/captures/demo/input.pcap')
+const ORGANIZATION = 'Demo'
+const LABEL = 'npm start'
+const LOOPBACK = '127.0.0.1'
+
+interface DemoOptions {
+  readonly dataDir: string
+  readonly apiPort: string
+  readonly ingestPort: string
+}
+
+type Row = Readonly<Record<string, unknown>>
+
+interface RunningService {
+  readonly process: ChildProcess
+  readonly apiPort: number
+  readonly ingestPort: number
+}
+
+/** The service as a child that writes to our standard error. Where it does not start it has said why: we end as it did. */
+async function startService(options: DemoOptions): Promise<RunningService> {
+  const parameters = [
+    ...['--data-dir', join(options.dataDir, 'service')],
+    ...['--api-address', LOOPBACK, '--api-port', options.apiPort],
+    ...['--ingest-address', LOOPBACK, '--ingest-port', options.ingestPort],
+  ]
+  const child = spawn(process.execPath, [SERVICE, ...parameters], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    env: { LOG_LEVEL: 'WARNING', ...process.env },
+  })
+  const endEarly = (status: number | null): void => process.exit(status ?? ExitStatus.internal)
+  child.once('exit', endEarly)
+  const [{ apiPort, ingestPort }] = (await once(child, 'message')) as [{ apiPort: number; ingestPort: number }]
+  child.off('exit', endEarly)
+  child.disconnect()
+  return { process: child, apiPort, ingestPort }
+}
+
+/** Makes the first scan, or shows the one that an earlier start made. */
+async function showDiscovery(demo: Demo): Promise<void> {
+  if (await demo.hasCompletedScan()) {
+    say(`continuing on the data in ${shortPath(demo.dataDir)}`)
+    printTable(await demo.admin('scan', 'show', '--org', ORGANIZATION))
+    printCurl(demo, '<the API key>')
+    say('The API key was shown at the first start. A new one comes from')
+    say(`  npx posture-admin key create mine --org ${ORGANIZATION} --data-dir ${shortPath(demo.serviceData)}\n`)
+  } else {
+    const { key, token } = await demo.makeOrganization()
+    say(`organization ${ORGANIZATION} on the Enterprise plan; its secrets are shown this once:`)
+    say(`  API key           ${key}`)
+    say(`  monitoring token  ${token}`)
+    say(`the collector reads ${shortPath(CAPTURE)} and forwards what matches`)
+    await demo.collect(token)
+    await demo.admin('scan', 'run', '--org', ORGANIZATION)
+    printTable(platformRows(await demo.discovery(key)))
+    printCurl(demo, key)
+  }
+  say('serving until Ctrl-C')
+}
+
+class Demo {
+  readonly dataDir: string
+  readonly serviceData: string
+  readonly certificate: string
+  readonly url: string
+  readonly #ingestPort: number
+
+  constructor(options: DemoOptions, service: RunningService) {
+    this.dataDir = options.dataDir
+    this.serviceData = join(options.dataDir, 'service')
+    this.certificate = join(this.serviceData, 'tls/certificate.pem')
+    this.url = `https://localhost:${service.apiPort}/api/v1/discovery`
+    this.#ingestPort = service.ingestPort
+  }
+
+  /** Runs posture-admin on the service's data and answers the rows that it prints. */
+  async admin(...parameters: string[]): Promise<Row[]> {
+    const text = await run(ADMIN, [...parameters, '--json', '--data-dir', this.serviceData])
+    const lines = text.split('\n').filter((line) => line !== '')
+    return lines.map((line) => JSON.parse(line) as Row)
+  }
+
+  async hasCompletedScan(): Promise<boolean> {
+    if (!(await this.#hasOrganization())) return false
+    const scans = await this.admin('scan', 'list', '--org', ORGANIZATION)
+    return scans.some((scan) => scan['status'] === 'completed')
+  }
+
+  /** A start that was cut off left secrets that nobody may have read: they are revoked, and new ones made. */
+  async makeOrganization(): Promise<{ key: string; token: string }> {
+    if (!(await this.#hasOrganization()))
+      await this.admin('organization', 'create', ORGANIZATION, '--domain', 'demo.example')
+    for (const kind of ['key', 'token']) {
+      for (const old of await this.admin(kind, 'list', '--org', ORGANIZATION)) {
+        if (old['label'] !== LABEL || old['revoked_at'] !== '') continue
+        await this.admin(kind, 'revoke', String(old['id']), '--org', ORGANIZATION)
+      }
+    }
+    const [key] = await this.admin('key', 'create', LABEL, '--org', ORGANIZATION)
+    const [token] = await this.admin('token', 'generate', LABEL, '--org', ORGANIZATION)
+    return { key: String(key?.['key']), token: String(token?.['token']) }
+  }
+
+  async collect(token: string): Promise<void> {
+    const parameters = [
+      ...['--read', CAPTURE, '--shift-to-now', '--outbox', join(this.dataDir, 'collector')],
+      ...['--endpoint', 'localhost', '--https-port', String(this.#ingestPort), '--ca', this.certificate],
+    ]
+    await run(COLLECTOR, parameters, { LOG_LEVEL: 'WARNING', SVC_TOKEN: token })
+  }
+
+  /** GET /api/v1/discovery, as the curl line that is printed does it. */
+  async discovery(key: string): Promise<Discovery> {
+    const dispatcher = new Agent({ connect: { ca: readFileSync(this.certificate) } })
+    try {
+      const answer = await request(this.url, { dispatcher, headers: { 'x-api-key': key } })
+      if (answer.statusCode !== 200)
+        throw new Fault('SERVICE_UNREACHABLE', `GET ${this.url} answered ${answer.statusCode}`)
+      return (await answer.body.json()) as Discovery
+    } finally {
+      await dispatcher.close()
+    }
+  }
+
+  async #hasOrganization(): Promise<boolean> {
+    const organizations = await this.admin('organization', 'list')
+    return organizations.some((organization) => organization['name'] === ORGANIZATION)
+  }
+}
+
+/** Runs one of our programs to its end and answers its standard output. */
+async function run(
+  script: string,
+  parameters: readonly string[],
+  environment: NodeJS.ProcessEnv = {},
+): Promise<string> {
+  const child = spawn(process.execPath, [script, ...parameters], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...environment },
+  })
+  let text = ''
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk
+  })
+  const [status] = (await once(child, 'close')) as [number | null]
+  if (status !== 0)
+    throw new Fault('SERVICE_UNREACHABLE', `${shortPath(script)} ${parameters[0]} ended with status ${status}`)
+  return text
+}
+
+function printTable(rows: readonly Row[]): void {
+  say(`\n${tableOf({ columns: PLATFORM_COLUMNS, rows })}\n`)
+}
+
+function printCurl(demo: Demo, key: string): void {
+  say(`The same from the API:\n\n  curl --cacert ${shortPath(demo.certificate)} -H 'X-API-Key: ${key}' ${demo.url}\n`)
+}
+
+/** Relative to here where the path leads downwards. */
+function shortPath(path: string): string {
+  const short = relative(process.cwd(), path)
+  return short.startsWith('..') ? path : short
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+const program = createProgram(
+  'npm start --',
+  'Runs service and collector over a capture that ships with the repository.',
+)
+  .option('--data-dir <directory>', 'where the data stay from start to start', join(ROOT, 'data'))
+  .option('--api-port <port>', 'port of the REST API', '8443')
+  .option('--ingest-port <port>', 'port of HTTPS ingest', '9443')
+program.action(async (options: DemoOptions) => {
+  const stop = stopSignal()
+  const service = await startService(options)
+  const ended = once(service.process, 'exit')
+  try {
+    await Promise.race([showDiscovery(new Demo(options, service)), stop.received])
+    await Promise.race([stop.received, ended])
+  } finally {
+    if (service.process.exitCode === null) service.process.kill('SIGTERM')
+    await ended
+  }
+  if (service.process.exitCode === 0) say('stopped')
+  else process.exitCode = service.process.exitCode ?? ExitStatus.internal
+})
+await runProgram(program)

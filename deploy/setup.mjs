@@ -1,0 +1,99 @@
+// Set-up before `npm start` and `npm test`: dependencies, libpcap's headers, build. Plain JavaScript, because it runs
+// before there is a TypeScript compiler. Everything that is in place already is left as it is.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+/** Holds the hash of the lock file that node_modules was installed from. */
+const INSTALLED_LOCK = join(root, 'node_modules/.installed-lock')
+const NODE_MIN = [20, 19]
+/** For each command that tests call, the Debian package that has it. */
+const TEST_COMMANDS = { ip: 'iproute2', openssl: 'openssl', curl: 'curl' }
+
+checkNode()
+if (readIfThere(INSTALLED_LOCK) !== lockHash()) installDependencies()
+if (!existsSync(join(root, 'node_modules/pcap/build/Release/pcap_binding.node'))) {
+  provideHeaders()
+  say('building the pcap addon')
+  run('npm', ['rebuild', 'pcap', '--loglevel=error'])
+}
+if (process.argv.includes('--test')) provideTestCommands()
+run('npm', ['run', '--silent', 'build'])
+
+function checkNode() {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+  if (major < NODE_MIN[0] || (major === NODE_MIN[0] && minor < NODE_MIN[1])) {
+    fail(`Node ${NODE_MIN.join('.')} or later is needed, this is ${process.versions.node}`)
+  }
+}
+
+function installDependencies() {
+  provideHeaders()
+  say('installing dependencies')
+  // Not npm ci: it refuses a lock file that lacks the optional packages of other platforms, as registries may.
+  run('npm', ['install', '--no-save', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'])
+  writeFileSync(INSTALLED_LOCK, lockHash())
+}
+
+/** The pcap addon is compiled on this machine and needs libpcap's headers. */
+function provideHeaders() {
+  if (!['/usr/include/pcap/pcap.h', '/usr/local/include/pcap/pcap.h'].some(existsSync)) {
+    installPackages(['libpcap-dev'], 'libpcap-dev (Debian, Ubuntu, Alpine) or libpcap-devel (Fedora, RHEL, SUSE)')
+  }
+}
+
+function provideTestCommands() {
+  const missing = Object.entries(TEST_COMMANDS).filter(([command]) => !onPath(command))
+  if (missing.length === 0) return
+  const packages = missing.map(([, name]) => name)
+  installPackages(packages, packages.join(', '))
+}
+
+function installPackages(packages, hint) {
+  if (process.getuid?.() !== 0 || !onPath('apt-get')) fail(`install ${hint}, then run this again`)
+  say(`installing ${packages.join(', ')}`)
+  const install = ['apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages]]
+  if (attempt(...install)) return
+  // The package lists of a fresh machine are empty or old.
+  attempt('apt-get', ['update', '-qq'])
+  if (!attempt(...install)) fail(`install ${hint}, then run this again`)
+}
+
+function lockHash() {
+  return createHash('sha256')
+    .update(readFileSync(join(root, 'package-lock.json')))
+    .digest('hex')
+}
+
+function readIfThere(file) {
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined
+}
+
+function onPath(command) {
+  return (process.env.PATH ?? '').split(':').some((directory) => existsSync(join(directory, command)))
+}
+
+function attempt(command, parameters) {
+  const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  return (
+    spawnSync(command, parameters, { cwd: root, stdio: ['ignore', 'ignore', 'ignore'], env: environment }).status === 0
+  )
+}
+
+function run(command, parameters) {
+  const { status } = spawnSync(command, parameters, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
+  if (status !== 0) fail(`${command} ${parameters.join(' ')} failed`)
+}
+
+function say(text) {
+  process.stderr.write(`set-up: ${text}\n`)
+}
+
+function fail(text) {
+  process.stderr.write(`set-up: ${text}\n`)
+  process.exit(1)
+}

@@ -1,0 +1,43 @@
+/** GET /api/v1/discovery, as far as a table shows it. */
+export interface Discovery {
+  readonly platforms: readonly {
+    readonly platform_name: string
+    readonly platform_type: string
+    readonly confidence: number
+    readonly metadata: {
+      readonly vendor: string
+      readonly approved: boolean
+      readonly risk: { readonly score: number }
+      readonly clients: number
+      readonly matches: number
+      readonly domains: readonly string[]
+    }
+  }[]
+}
+
+export const PLATFORM_COLUMNS = [
+  ['Platform', 'platform'],
+  ['Type', 'type'],
+  ['Vendor', 'vendor'],
+  ['Confidence', 'confidence'],
+  ['Risk', 'risk'],
+  ['Approved', 'approved'],
+  ['Clients', 'clients'],
+  ['Matches', 'matches'],
+  ['Seen as', 'seen_as'],
+] as const
+
+/** The detected platforms for people: one row each, in the order of the API. */
+export function platformRows(discovery: Discovery): Record<string, unknown>[] {
+  return discovery.platforms.map((platform) => ({
+    platform: platform.platform_name,
+    type: platform.platform_type,
+    vendor: platform.metadata.vendor,
+    confidence: platform.confidence.toFixed(2),
+    risk: platform.metadata.risk.score,
+    approved: platform.metadata.approved ? 'yes' : 'no',
+    clients: platform.metadata.clients,
+    matches: platform.metadata.matches,
+    seen_as: platform.metadata.domains[0] ?? '',
+  }))
+}
