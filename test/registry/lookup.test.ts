@@ -36,6 +36,22 @@ t.test('which platform a name belongs to, and by which rule', async (t) => {
   }
 })
 
+t.test('names that everybody asks for belong to no platform', async (t) => {
+  const everyday = `google.com www.google.com accounts.google.com mail.google.com clients4.google.com youtube.com www.gstatic.com
+    fonts.gstatic.com ssl.gstatic.com googleapis.com storage.googleapis.com oauth2.googleapis.com play.googleapis.com
+    firebaselogging-pa.googleapis.com geller-pa.googleapis.com proactivebackend-pa.googleapis.com lh3.googleusercontent.com
+    microsoft.com login.microsoftonline.com outlook.office.com substrate.office.com graph.microsoft.com teams.microsoft.com
+    settings-win.data.microsoft.com bing.com www.bing.com mystorage.blob.core.windows.net x.azureedge.net dev.azure.com
+    apple.com icloud.com gateway.icloud.com mesu.apple.com facebook.com graph.facebook.com meta.com instagram.com whatsapp.com
+    x.com twitter.com t.co amazon.com ec2.us-east-1.amazonaws.com bucket.s3.eu-west-1.amazonaws.com d1.cloudfront.net
+    github.com api.github.com raw.githubusercontent.com objects.githubusercontent.com gitlab.com npmjs.com registry.npmjs.org pypi.org
+    cloudflare.com api.cloudflare.com cdnjs.cloudflare.com workers.dev fastly.net akamaihd.net sentry.io o1.ingest.sentry.io
+    api.statsig.com tenant.auth0.com widget.intercom.io js.stripe.com slack.com zoom.us salesforce.com adobe.com oracle.com ibm.com
+    baidu.com www.baidu.com qq.com weixin.qq.com aliyun.com oss-cn-hangzhou.aliyuncs.com yandex.ru mail.ru vk.com bilibili.com
+    wikipedia.org reddit.com stackoverflow.com linkedin.com netflix.com spotify.com tiktok.com brave.com mozilla.org nvidia.com`
+  for (const host of everyday.split(/\s+/)) t.equal(lookup.check(host)?.platform.id, undefined, host)
+})
+
 t.test('search', async (t) => {
   const ids = (text: string) => lookup.search(text).map(({ id }) => id)
   t.equal(ids('Claude')[0], 'claude', 'names first')
