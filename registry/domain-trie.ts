@@ -193,7 +193,7 @@ export class DomainTrie {
     }
     // The last four bytes first: it is there that labels of one length differ most, and they may overlap the others.
     for (let at = length - 4; at > -4; at -= 4) {
-      const from = at < 0 ? 0 : at
+      const from = Math.max(at, 0)
       if (!sameFolded(view.getUint32(start + from, true), labels.getUint32(stored + 1 + from, true))) return false
     }
     return true
