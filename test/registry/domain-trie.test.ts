@@ -179,3 +179,41 @@ t.test('1,000,000 domains fit into 32 bytes each, sampled at 100,000', async (t)
   const perDomain = compileTrie(many).byteLength / many.length
   t.ok(perDomain <= 32, `${perDomain.toFixed(1)} bytes`)
 })
+
+t.test('a warm matcher allocates nothing: not for a miss, a hit, a pattern or bytes that are no name', async (t) => {
+  const names = [
+    wireName(['www', 'example', 'com']),
+    wireName(['X', 'Eu', 'OpenAI', 'com']),
+    wireName(['bedrock', 'us-east-1', 'amazonaws', 'com']),
+    wireName(['a.b', 'openai', 'com']),
+    Buffer.alloc(40, 0xff),
+  ].map(viewOf)
+  const matches = (rounds: number) => {
+    let sum = 0
+    for (let round = 0; round < rounds; round++) {
+      for (const view of names)
+        sum += trie.matchWire(view, 0, view.byteLength) + trie.matchDotted(view, 1, view.byteLength)
+    }
+    return sum
+  }
+  matches(20_000)
+  // 200,000 matches: one heap number (16 bytes) each would be 3.2 MB, less than what the young generation holds before it is collected.
+  const grown = medianGrowth(() => matches(20_000))
+  t.ok(grown < 200_000, `${grown} bytes`)
+  const kept = { last: {} }
+  const wasteful = medianGrowth(() => {
+    for (let n = 0; n < 200_000; n++) kept.last = { n }
+  })
+  t.ok(wasteful > 1_000_000, `what allocates is noticed: ${wasteful} bytes`)
+})
+
+function medianGrowth(work: () => unknown): number {
+  const grown = Array.from({ length: 7 }, () => growth(work)).sort((a, b) => a - b)
+  return grown[3] ?? 0
+}
+
+function growth(work: () => unknown): number {
+  const before = process.memoryUsage().heapUsed
+  work()
+  return process.memoryUsage().heapUsed - before
+}
