@@ -120,35 +120,29 @@ export class DomainTrie {
 
   /** From the last label to the first, as far as the labels of rules go; then what was found is checked and weighed. */
   #match(view: DataView, count: number): number {
-    // No rule has one label only; an empty name has none.
-    if (count < 2) return NO_MATCH
-    let label = count - 1
-    let state = hashLabel(view, this.#starts[label] ?? 0, this.#lengths[label] ?? 0, ROOT_STATE)
-    let node = ROOT
-    let rank = NO_RANK
-    if (this.#topGlobs) {
-      const top = this.#child(view, ROOT, label, state)
-      if (top === NO_NODE) return NO_MATCH
-      if (((this.#nodes[top * NODE_WORDS] ?? 0) & HAS_GLOBS) !== 0) rank = this.#underGlobs(view, top, label - 1, rank)
-    }
-    label--
-    state = hashLabel(view, this.#starts[label] ?? 0, this.#lengths[label] ?? 0, state)
-    node = this.#child(view, ANY_TOP, label, state)
-
     const nodes = this.#nodes
     let suffix = NO_MATCH
     let exact = NO_MATCH
-    while (node !== NO_NODE) {
-      const word = node * NODE_WORDS
-      const flags = (nodes[word] ?? 0) & 0xff
-      if ((flags & IS_SUFFIX) !== 0) suffix = nodes[word + 2] ?? NO_MATCH
-      else if ((flags & IS_EXACT) !== 0 && label === 0) exact = nodes[word + 2] ?? NO_MATCH
-      label--
-      if (label < 0) break
+    let rank = NO_RANK
+    let node = ROOT
+    let flags = HAS_CHILDREN
+    let state = ROOT_STATE
+    let label = count - 1
+    for (; label >= 0; label--) {
       if ((flags & HAS_GLOBS) !== 0) rank = this.#underGlobs(view, node, label, rank)
       if ((flags & HAS_CHILDREN) === 0) break
       state = hashLabel(view, this.#starts[label] ?? 0, this.#lengths[label] ?? 0, state)
+      if (node === ROOT && !this.#topGlobs) {
+        // No rule has one label only, so the last one is looked up together with the next.
+        node = ANY_TOP
+        continue
+      }
       node = this.#child(view, node, label, state)
+      if (node === NO_NODE) break
+      const word = node * NODE_WORDS
+      flags = (nodes[word] ?? 0) & 0xff
+      if ((flags & IS_SUFFIX) !== 0) suffix = nodes[word + 2] ?? NO_MATCH
+      else if ((flags & IS_EXACT) !== 0 && label === 0) exact = nodes[word + 2] ?? NO_MATCH
     }
     if (exact !== NO_MATCH) return exact
     if (rank !== NO_RANK) return this.#legal(view, count) ? (this.#patterns[rank] ?? NO_MATCH) : NO_MATCH
@@ -191,12 +185,16 @@ export class DomainTrie {
     const start = this.#starts[index] ?? 0
     const length = this.#lengths[index] ?? 0
     if (labels.getUint8(stored) !== length) return false
-    let at = 0
-    for (; at + 4 <= length; at += 4) {
-      if (!sameFolded(view.getUint32(start + at, true), labels.getUint32(stored + 1 + at, true))) return false
+    if (length < 4) {
+      for (let at = 0; at < length; at++) {
+        if (LABEL_BYTE[view.getUint8(start + at)] !== labels.getUint8(stored + 1 + at)) return false
+      }
+      return true
     }
-    for (; at < length; at++) {
-      if (LABEL_BYTE[view.getUint8(start + at)] !== labels.getUint8(stored + 1 + at)) return false
+    // The last four bytes first: it is there that labels of one length differ most, and they may overlap the others.
+    for (let at = length - 4; at > -4; at -= 4) {
+      const from = Math.max(at, 0)
+      if (!sameFolded(view.getUint32(start + from, true), labels.getUint32(stored + 1 + from, true))) return false
     }
     return true
   }

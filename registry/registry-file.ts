@@ -25,7 +25,7 @@ export class RegistryFileError extends Error {
 }
 
 /** Changes one platform: fields that are given replace those of the built-in entry, `domains` as a whole. */
-const changedEntry = platformEntry.partial().required({ id: true })
+const changedEntry = platformEntry.partial().extend({ id: platformId })
 export type ChangedEntry = z.infer<typeof changedEntry>
 
 /** The operator's file: platforms to add or change, and ids of built-in platforms to leave out. */
@@ -87,5 +87,6 @@ function faultOf(file: string, entry: string, error: z.ZodError): RegistryFileEr
     .map((key, at) => (typeof key === 'number' ? `[${key}]` : at === 0 ? String(key) : `.${String(key)}`))
     .join('')
   const more = others.length > 0 ? ` (and ${others.length} more)` : ''
-  return new RegistryFileError(file, entry, field, first.message + more)
+  const problem = first.message.replace(/^Invalid input: expected (.*), received undefined$/, 'is missing; expected $1')
+  return new RegistryFileError(file, entry, field, problem + more)
 }

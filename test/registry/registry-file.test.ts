@@ -1,0 +1,311 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { parse } from 'yaml'
+import { loadCatalog, loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
+import { RegistryFileError } from '../../registry/registry-file.ts'
+
+const folder = t.testdir({})
+let files = 0
+
+function fileOf(text: string, ending = 'yaml'): string {
+  const file = join(folder, `registry-${files++}.${ending}`)
+  writeFileSync(file, text)
+  return file
+}
+
+const jsonFile = (document: unknown) => fileOf(JSON.stringify(document), 'json')
+
+const domain = { domain: 'llm.corp.example', match: 'suffix', role: 'web', specificity: 1 }
+const corp = {
+  id: 'corp-llm',
+  name: 'Corp LLM',
+  vendor: 'Example Corporation',
+  platform_type: 'llm_chat',
+  url: 'https://llm.corp.example',
+  risk: { score: 5, why: 'Runs in our own data centre' },
+  source: ['architecture board'],
+  domains: [domain],
+}
+const withDomain = (over: object) => ({ platforms: [{ ...corp, domains: [{ ...domain, ...over }] }] })
+
+t.test('the example of docs/registry-file.md is taken as it stands', async (t) => {
+  const page = readFileSync(new URL('../../../docs/registry-file.md', import.meta.url), 'utf8')
+  const example = /```yaml\n(.*?)```/s.exec(page)?.[1] ?? ''
+  t.ok(parse(example))
+  const { platforms, rules } = loadCatalog({ file: fileOf(example) })
+  const before = loadCatalog()
+  t.equal(platforms.length, before.platforms.length, 'one more, one less')
+  t.match(platforms.at(-1), { id: 'corp-llm', category: 'LLM Chat Assistant', platformType: 'llm_chat' })
+  t.match(
+    platforms.find(({ id }) => id === 'chatgpt'),
+    { name: 'ChatGPT', risk: { score: 20 } },
+  )
+  t.notOk(platforms.some(({ id }) => id === 'zapier'))
+  t.same(
+    rules.slice(-3).map(({ match }) => match),
+    ['suffix', 'exact', 'pattern'],
+  )
+})
+
+const faulty: { name: string; file: () => string; entry: string; field: string; problem: RegExp }[] = [
+  { name: 'no such file', file: () => join(folder, 'none.yaml'), entry: '', field: '', problem: /ENOENT/ },
+  { name: 'a folder', file: () => folder, entry: '', field: '', problem: /EISDIR/ },
+  { name: 'broken YAML', file: () => fileOf('platforms: [}'), entry: '', field: '', problem: /at line 1/ },
+  { name: 'broken JSON', file: () => fileOf('{', 'json'), entry: '', field: '', problem: /JSON/ },
+  { name: 'YAML that grows by aliases', file: () => fileOf(bomb()), entry: '', field: '', problem: /alias/i },
+  { name: 'an empty file', file: () => fileOf(''), entry: '', field: '', problem: /expected object/ },
+  { name: 'a list', file: () => fileOf('- a'), entry: '', field: '', problem: /expected object/ },
+  {
+    name: 'an unknown field of the file',
+    file: () => jsonFile({ platform: [] }),
+    entry: '',
+    field: 'platform',
+    problem: /[Uu]nrecognized/,
+  },
+  {
+    name: 'platforms that are no list',
+    file: () => jsonFile({ platforms: {} }),
+    entry: '',
+    field: 'platforms',
+    problem: /expected array/,
+  },
+  {
+    name: 'an entry that is text',
+    file: () => jsonFile({ platforms: ['x'] }),
+    entry: 'platforms[0]',
+    field: '',
+    problem: /expected object/,
+  },
+  {
+    name: 'no id',
+    file: () => jsonFile({ platforms: [corp, { ...corp, id: undefined }] }),
+    entry: 'platforms[1]',
+    field: 'id',
+    problem: /is missing; expected string/,
+  },
+  {
+    name: 'an id in upper case',
+    file: () => jsonFile({ platforms: [{ ...corp, id: 'Corp' }] }),
+    entry: 'platforms[0]',
+    field: 'id',
+    problem: /lower-case/,
+  },
+  {
+    name: 'a missing field of a new platform',
+    file: () => jsonFile({ platforms: [{ ...corp, vendor: undefined }] }),
+    entry: 'corp-llm',
+    field: 'vendor',
+    problem: /is missing; expected string/,
+  },
+  {
+    name: 'a misspelt field',
+    file: () => jsonFile({ platforms: [{ ...corp, vender: 'x' }] }),
+    entry: 'corp-llm',
+    field: 'vender',
+    problem: /[Uu]nrecognized/,
+  },
+  {
+    name: 'an unknown type',
+    file: () => jsonFile({ platforms: [{ ...corp, platform_type: 'chat' }] }),
+    entry: 'corp-llm',
+    field: 'platform_type',
+    problem: /llm_chat/,
+  },
+  {
+    name: 'a name of two lines',
+    file: () => jsonFile({ platforms: [{ ...corp, name: 'a\nb' }] }),
+    entry: 'corp-llm',
+    field: 'name',
+    problem: /one line/,
+  },
+  {
+    name: 'a url of another kind',
+    file: () => jsonFile({ platforms: [{ ...corp, url: 'javascript:alert(1)' }] }),
+    entry: 'corp-llm',
+    field: 'url',
+    problem: /URL/,
+  },
+  {
+    name: 'a score above 100',
+    file: () => jsonFile({ platforms: [{ ...corp, risk: { score: 101, why: 'x' } }] }),
+    entry: 'corp-llm',
+    field: 'risk.score',
+    problem: /100/,
+  },
+  {
+    name: 'no source',
+    file: () => jsonFile({ platforms: [{ ...corp, source: [] }] }),
+    entry: 'corp-llm',
+    field: 'source',
+    problem: />=1/,
+  },
+  {
+    name: 'no domain',
+    file: () => jsonFile({ platforms: [{ ...corp, domains: [] }] }),
+    entry: 'corp-llm',
+    field: 'domains',
+    problem: />=1/,
+  },
+  {
+    name: 'a domain in upper case',
+    file: () => jsonFile(withDomain({ domain: 'LLM.corp.example' })),
+    entry: 'corp-llm',
+    field: 'domains[0].domain',
+    problem: /lower case/,
+  },
+  {
+    name: 'a Unicode domain',
+    file: () => jsonFile(withDomain({ domain: 'b\u00fccher.example' })),
+    entry: 'corp-llm',
+    field: 'domains[0].domain',
+    problem: /A-labels/,
+  },
+  {
+    name: 'an IP address',
+    file: () => jsonFile(withDomain({ domain: '192.0.2.1' })),
+    entry: 'corp-llm',
+    field: 'domains[0].domain',
+    problem: /IP address/,
+  },
+  {
+    name: 'a top-level domain',
+    file: () => jsonFile(withDomain({ domain: 'example' })),
+    entry: 'corp-llm',
+    field: 'domains[0].domain',
+    problem: /single label/,
+  },
+  {
+    name: 'a label of 64',
+    file: () => jsonFile(withDomain({ domain: `${'a'.repeat(64)}.example` })),
+    entry: 'corp-llm',
+    field: 'domains[0].domain',
+    problem: /at most 63/,
+  },
+  {
+    name: 'a name of 254',
+    file: () => jsonFile(withDomain({ domain: `${'a.'.repeat(124)}exampl` })),
+    entry: 'corp-llm',
+    field: 'domains[0].domain',
+    problem: /at most 253/,
+  },
+  {
+    name: 'an underscore',
+    file: () => jsonFile(withDomain({ domain: 'a_b.example' })),
+    entry: 'corp-llm',
+    field: 'domains[0].domain',
+    problem: /the label "a_b"/,
+  },
+  {
+    name: 'a star in a suffix',
+    file: () => jsonFile(withDomain({ domain: '*.corp.example' })),
+    entry: 'corp-llm',
+    field: 'domains[0].domain',
+    problem: /the label "\*"/,
+  },
+  {
+    name: 'a pattern without a star',
+    file: () => jsonFile(withDomain({ match: 'pattern' })),
+    entry: 'corp-llm',
+    field: 'domains[0].domain',
+    problem: /needs a \*/,
+  },
+  {
+    name: 'a pattern of the last label',
+    file: () => jsonFile(withDomain({ match: 'pattern', domain: 'corp.*' })),
+    entry: 'corp-llm',
+    field: 'domains[0].domain',
+    problem: /last label/,
+  },
+  {
+    name: 'two stars side by side',
+    file: () => jsonFile(withDomain({ match: 'pattern', domain: '**.corp.example' })),
+    entry: 'corp-llm',
+    field: 'domains[0].domain',
+    problem: /\*\*/,
+  },
+  {
+    name: 'hyphens that mark no A-label',
+    file: () => jsonFile(withDomain({ domain: 'ab--c.example' })),
+    entry: 'corp-llm',
+    field: 'domains[0].domain',
+    problem: /A-labels/,
+  },
+  {
+    name: 'an unknown match',
+    file: () => jsonFile(withDomain({ match: 'regex' })),
+    entry: 'corp-llm',
+    field: 'domains[0].match',
+    problem: /suffix/,
+  },
+  {
+    name: 'an unknown role',
+    file: () => jsonFile(withDomain({ role: 'admin' })),
+    entry: 'corp-llm',
+    field: 'domains[0].role',
+    problem: /web/,
+  },
+  {
+    name: 'specificity 0',
+    file: () => jsonFile(withDomain({ specificity: 0 })),
+    entry: 'corp-llm',
+    field: 'domains[0].specificity',
+    problem: />0/,
+  },
+  {
+    name: 'a domain twice',
+    file: () => jsonFile({ platforms: [{ ...corp, domains: [domain, domain] }] }),
+    entry: 'corp-llm',
+    field: 'domains[1].domain',
+    problem: /under corp-llm already/,
+  },
+  {
+    name: 'an id twice',
+    file: () => jsonFile({ platforms: [corp, { id: 'corp-llm', name: 'Other' }] }),
+    entry: 'corp-llm',
+    field: 'id',
+    problem: /twice/,
+  },
+  {
+    name: 'an unknown id disabled',
+    file: () => jsonFile({ disable: ['nobody'] }),
+    entry: 'nobody',
+    field: 'disable[0]',
+    problem: /no built-in platform/,
+  },
+  {
+    name: 'an id both changed and disabled',
+    file: () => jsonFile({ platforms: [{ id: 'claude', name: 'x' }], disable: ['claude'] }),
+    entry: 'claude',
+    field: 'id',
+    problem: /disabled/,
+  },
+]
+
+t.test('a fault names file, entry and field, and the built-in registry stays in force', async (t) => {
+  const builtIn = loadCatalog()
+  for (const { name, file, entry, field, problem } of faulty) {
+    const path = file()
+    const { catalog, fault } = loadCatalogOrBuiltIn({ file: path })
+    if (!(fault instanceof RegistryFileError)) {
+      t.fail(`${name}: no fault`)
+      continue
+    }
+    t.same([fault.file, fault.entry, fault.field], [path, entry, field], name)
+    t.match(fault.message, problem, `${name}: ${fault.message}`)
+    t.notMatch(fault.message, /\n/, `${name}: one line`)
+    t.same(catalog.platforms.length, builtIn.platforms.length, `${name}: the built-in registry stays in force`)
+    t.throws(() => loadCatalog({ file: path }), RegistryFileError)
+  }
+})
+
+function bomb(): string {
+  const lines = ['a0: &a0 [x, x]']
+  for (let at = 1; at < 30; at++)
+    lines.push(
+      `a${at}: &a${at} [${Array(10)
+        .fill(`*a${at - 1}`)
+        .join(', ')}]`,
+    )
+  return lines.join('\n')
+}
