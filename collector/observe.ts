@@ -90,9 +90,16 @@ export async function observe(source: CaptureSource, options: ObserveOptions): P
   }
 
   const workerData = { batches: shared.batches, trie: options.trie, everyName: options.everyName ?? false }
-  const decoders = Array.from({ length: lanes }, () => new Lane(workerData))
+  let fail: (error: Error) => void = () => {}
+  const failed = new Promise<never>((_resolve, reject) => {
+    fail = reject
+  })
+  const decoders = Array.from({ length: lanes }, () => new Lane(workerData, fail))
   const delivery = new Delivery(pool, decoders, options.onNames)
-  const done = deliverAll(thread, inbox, delivery, (bytesRead) => options.onProgress?.(bytesRead, opened.bytesTotal))
+  const delivered = deliverAll(thread, inbox, delivery, (bytesRead) =>
+    options.onProgress?.(bytesRead, opened.bytesTotal),
+  )
+  const done = Promise.race([delivered, failed])
     .finally(() => pool.stop())
     .finally(() => Promise.all(decoders.map((lane) => lane.stop())))
   // A caller that only looks at `done` later has not forgotten it.

@@ -148,6 +148,14 @@ t.test('a taker that fails ends the observation with its error', async (t) => {
   await t.rejects(observation.done, { message: 'outbox is full' })
 })
 
+t.test('a decode worker that cannot start ends the observation, also while the source waits for a batch', async (t) => {
+  const observation = await observe(
+    { kind: 'file', path: writeCapture(t) },
+    { trie: new SharedArrayBuffer(4), lanes: 2, pool: { ...SMALL, batches: 2 }, onNames: () => {} },
+  )
+  await t.rejects(observation.done, /not a compiled registry/)
+})
+
 t.test('stop() delivers what was captured and ends', async (t) => {
   let taken = 0
   let position = 0
