@@ -81,7 +81,8 @@ export async function observe(source: CaptureSource, options: ObserveOptions): P
     // The thread is compiled: loaders and flags of this one only slow its start.
     execArgv: [],
   })
-  const opened = await firstMessage(thread)
+  const inbox = new Inbox(thread)
+  const opened = await inbox.first()
   if (opened.kind !== 'opened') {
     await once(thread, 'exit')
     if (opened.kind === 'failed') throw new Fault(opened.fault.code, opened.fault.message)
@@ -89,9 +90,16 @@ export async function observe(source: CaptureSource, options: ObserveOptions): P
   }
 
   const workerData = { batches: shared.batches, trie: options.trie, everyName: options.everyName ?? false }
-  const decoders = Array.from({ length: lanes }, () => new Lane(workerData))
+  let fail: (error: Error) => void = () => {}
+  const failed = new Promise<never>((_resolve, reject) => {
+    fail = reject
+  })
+  const decoders = Array.from({ length: lanes }, () => new Lane(workerData, fail))
   const delivery = new Delivery(pool, decoders, options.onNames)
-  const done = deliverAll(thread, delivery, (bytesRead) => options.onProgress?.(bytesRead, opened.bytesTotal))
+  const delivered = deliverAll(thread, inbox, delivery, (bytesRead) =>
+    options.onProgress?.(bytesRead, opened.bytesTotal),
+  )
+  const done = Promise.race([delivered, failed])
     .finally(() => pool.stop())
     .finally(() => Promise.all(decoders.map((lane) => lane.stop())))
   // A caller that only looks at `done` later has not forgotten it.
@@ -109,13 +117,16 @@ export async function observe(source: CaptureSource, options: ObserveOptions): P
 /** Delivers the thread's rounds until it has ended and all are delivered. */
 async function deliverAll(
   thread: Worker,
+  inbox: Inbox,
   delivery: Delivery,
   onProgress: (bytesRead: number) => void,
 ): Promise<{ damage?: Fault }> {
   let rounds = Promise.resolve()
   let ended: Extract<CaptureMessage, { kind: 'ended' }> | undefined
   await new Promise<void>((resolve, reject) => {
-    thread.on('message', (message: CaptureMessage) => {
+    thread.once('error', reject)
+    thread.once('exit', () => resolve())
+    inbox.open((message) => {
       if (message.kind === 'ended') ended = message
       if (message.kind !== 'round') return
       const { round } = message
@@ -127,8 +138,6 @@ async function deliverAll(
       })
       rounds.catch(reject)
     })
-    thread.once('error', reject)
-    thread.once('exit', () => resolve())
   })
   await rounds
   if (ended === undefined) throw new Error('the capture thread ended without a word')
@@ -136,7 +145,28 @@ async function deliverAll(
   return ended.damage === undefined ? {} : { damage: new Fault(ended.damage.code, ended.damage.message) }
 }
 
-async function firstMessage(thread: Worker): Promise<CaptureMessage> {
-  const [message] = (await once(thread, 'message')) as [CaptureMessage]
-  return message
+/** Keeps the thread's messages until there is someone to take them: it does not wait for that. */
+class Inbox {
+  readonly #thread: Worker
+  readonly #kept: CaptureMessage[] = []
+  #take: ((message: CaptureMessage) => void) | undefined
+
+  constructor(thread: Worker) {
+    this.#thread = thread
+    thread.on('message', (message: CaptureMessage) => {
+      if (this.#take === undefined) this.#kept.push(message)
+      else this.#take(message)
+    })
+  }
+
+  /** The first message; rejected when the thread fails before it. */
+  async first(): Promise<CaptureMessage> {
+    if (this.#kept.length === 0) await once(this.#thread, 'message')
+    return this.#kept.shift() as CaptureMessage
+  }
+
+  open(take: (message: CaptureMessage) => void): void {
+    this.#take = take
+    for (const message of this.#kept.splice(0)) take(message)
+  }
 }

@@ -88,7 +88,7 @@ export class FrameBatch {
   readonly number: number
   readonly words: Uint32Array
   readonly view: DataView
-  readonly bytes: Uint8Array
+  readonly bytes: Buffer
   readonly framesStart = BATCH_HEADER_BYTES
   readonly framesAreaBytes: number
   readonly rowsStart: number
@@ -100,7 +100,7 @@ export class FrameBatch {
     this.number = number
     this.words = new Uint32Array(memory, 0, BATCH_HEADER_BYTES / 4)
     this.view = new DataView(memory)
-    this.bytes = new Uint8Array(memory)
+    this.bytes = Buffer.from(memory)
     this.framesAreaBytes = this.word(FRAMES_AREA_BYTES)
     this.rowsStart = this.framesStart + this.framesAreaBytes
     this.rowsEnd = memory.byteLength

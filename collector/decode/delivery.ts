@@ -156,7 +156,7 @@ class LaneRows {
     while (this.#rowAt < this.#rowsEnd) {
       const frame = rowFrame(view, this.#rowAt)
       if (frame >= before) return
-      into.push({ frame, name: readRow(view, this.#rowAt) })
+      into.push({ frame, name: readRow(view, this.batch.bytes, this.#rowAt) })
       this.#rowAt += rowBytes(view, this.#rowAt)
     }
   }

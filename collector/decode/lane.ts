@@ -11,7 +11,8 @@ export class Lane {
   #blocked: Promise<void> | undefined
   #unblock: (() => void) | undefined
 
-  constructor(data: DecodeWorkerData) {
+  /** `onFailure` hears of a thread that ends while it has no batch to answer for. */
+  constructor(data: DecodeWorkerData, onFailure: (error: Error) => void) {
     this.#pool = new Piscina<number, DecodeAnswer>({
       filename: new URL('./worker.js', import.meta.url).href,
       workerData: data,
@@ -24,6 +25,7 @@ export class Lane {
       concurrentTasksPerWorker: data.batches.length,
       atomics: 'sync',
     })
+    this.#pool.on('error', onFailure)
   }
 
   /** Runs the batch once. True when it is done; false when its rows have to be read and it has to be run again. */

@@ -102,8 +102,8 @@ export function rowFrame(view: DataView, at: number): number {
   return view.getUint32(at + ROW_FRAME, true)
 }
 
-/** The row at `at`, as the rest of the program knows it. */
-export function readRow(view: DataView, at: number): ObservedName {
+/** The row at `at`, as the rest of the program knows it. `bytes` is the memory of `view`. */
+export function readRow(view: DataView, bytes: Buffer, at: number): ObservedName {
   const version = view.getUint8(at + ROW_VERSION)
   return {
     timeMs: view.getUint32(at + ROW_SECONDS, true) * 1000 + view.getUint32(at + ROW_NANOSECONDS, true) / 1e6,
@@ -112,7 +112,7 @@ export function readRow(view: DataView, at: number): ObservedName {
     clientPort: view.getUint16(at + ROW_CLIENT_PORT, true),
     server: addressText(view, at + ROW_SERVER, version),
     serverPort: view.getUint16(at + ROW_SERVER_PORT, true),
-    name: Buffer.from(view.buffer, at + ROW_NAME, view.getUint16(at + ROW_NAME_BYTES, true)).toString('latin1'),
+    name: bytes.toString('latin1', at + ROW_NAME, at + ROW_NAME + view.getUint16(at + ROW_NAME_BYTES, true)),
     rule: view.getInt32(at + ROW_RULE, true),
   }
 }

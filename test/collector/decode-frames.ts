@@ -31,7 +31,7 @@ export class FrameDecoder {
       classes.push(...counted)
       const { rowBytes: end } = batch.run
       for (let at = batch.rowsStart; at < batch.rowsStart + end; at += rowBytes(batch.view, at))
-        names.push(readRow(batch.view, at))
+        names.push(readRow(batch.view, batch.bytes, at))
       batch.pass(BatchState.decoding, BatchState.free)
     }
     return { names, classes }

@@ -1,0 +1,224 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import t from 'tap'
+import { captureFilter } from '../../collector/capture/bpf.ts'
+import { ethernet, ipv4, ipv6, type NetworkPacket, tcp, udp, vlan } from '../support/packets.ts'
+import { dnsQuery } from '../support/packets-dns.ts'
+import { framesAt, pcapFile } from '../support/packets-pcap.ts'
+import { applicationData, clientHello, tlsRecords } from '../support/packets-tls.ts'
+
+/**
+ * Live capture between two ends of a veth pair in network namespaces of our own. Needs root and iproute2; the frames are sent by the
+ * pcap addon in another process, which is raw and needs no address.
+ */
+const canMakeNamespaces =
+  process.getuid?.() === 0 && ['/sbin/ip', '/usr/sbin/ip', '/bin/ip'].some((path) => existsSync(path))
+const skip = canMakeNamespaces ? false : 'needs root and iproute2'
+const NAMESPACE = `spsobs${process.pid}`
+const ip = (...words: string[]) => execFileSync('ip', words, { stdio: 'pipe' })
+const inNamespace = (...words: string[]) => ['netns', 'exec', NAMESPACE, ...words]
+
+/** Runs in the namespace: observes, says "ready", prints every name and at SIGTERM its counts, as JSON lines. */
+const OBSERVER = `
+  import { observe } from ${JSON.stringify(new URL('../../collector/observe.js', import.meta.url).href)}
+  import { TRIE } from ${JSON.stringify(new URL('./decode-frames.js', import.meta.url).href)}
+  const source = JSON.parse(process.argv[1])
+  try {
+    const observation = await observe(source, { trie: TRIE, lanes: 2, everyName: true,
+      onNames: (names, { framesDone }) => { for (const name of names) console.log(JSON.stringify({ ...name, framesDone })) } })
+    console.log('ready')
+    process.once('SIGTERM', () => observation.stop())
+    const { damage } = await observation.done
+    console.log(JSON.stringify({ counts: observation.counts, damage: damage?.message }))
+  } catch (error) {
+    console.log(JSON.stringify({ code: error.code, message: error.message }))
+  }`
+
+const SENDER = `
+  import { createRequire } from 'node:module'
+  import { readFileSync } from 'node:fs'
+  import { PcapFile } from ${JSON.stringify(new URL('../../collector/capture/pcap-file.js', import.meta.url).href)}
+  const { PcapSession } = createRequire(${JSON.stringify(import.meta.url)})('pcap/build/Release/pcap_binding.node')
+  const session = new PcapSession()
+  session.open_live(process.argv[1], '', 1 << 20, 65535, '', () => {}, false, 100, () => {}, false)
+  const bytes = readFileSync(process.argv[2])
+  let at = 0
+  const file = new PcapFile((into, offset, length) => { const got = bytes.copy(into, offset, at, at + length); at += got; return got })
+  while (file.next()) session.inject(Buffer.from(file.bytes.subarray(file.offset, file.offset + file.captured)))`
+
+interface Line {
+  readonly name?: string
+  readonly framesDone?: number
+  readonly code?: string
+  readonly message?: string
+  readonly damage?: string
+  readonly counts?: { frames: number; names: number; dropped: Record<string, number>; classes: Record<string, number> }
+}
+
+const children: ChildProcess[] = []
+
+/** An observer in the namespace, and what it said so far. */
+function observer(source: object) {
+  const child = spawn(
+    'ip',
+    inNamespace(process.execPath, '--input-type=module', '-e', OBSERVER, JSON.stringify(source)),
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: {},
+    },
+  )
+  children.push(child)
+  let rest = ''
+  let ready = false
+  const said: Line[] = []
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+    const lines = (rest + piece).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) {
+      if (line === 'ready') ready = true
+      else said.push(JSON.parse(line) as Line)
+    }
+  })
+  const until = async (what: string, holds: () => boolean) => {
+    for (let tries = 0; tries < 1000; tries++) {
+      if (holds()) return
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    throw new Error(`waited in vain for ${what}; the observer said: ${JSON.stringify(said.slice(-3))}`)
+  }
+  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
+  return {
+    lines: () => said,
+    until,
+    exited,
+    ready: () => until('ready', () => ready),
+    names: () => said.flatMap(({ name }) => name ?? []),
+    stop: () => child.kill('SIGTERM'),
+  }
+}
+
+const addresses = { source: '10.9.0.1', destination: '10.9.0.2' }
+const addresses6 = { source: '2001:db8::1', destination: '2001:db8::2' }
+const query = (name: string) => udp({ sourcePort: 50_000, destinationPort: 53 }, dnsQuery([name]))
+const hello = (name: string) =>
+  tcp({ sourcePort: 50_001, destinationPort: 443 }, tlsRecords(clientHello({ serverName: name })))
+
+t.before(() => {
+  if (skip !== false) return
+  ip('netns', 'add', NAMESPACE)
+  ip(...inNamespace('ip', 'link', 'add', 'near', 'type', 'veth', 'peer', 'name', 'far'))
+  ip(...inNamespace('ip', 'link', 'set', 'near', 'up'))
+  ip(...inNamespace('ip', 'link', 'set', 'far', 'up'))
+})
+t.teardown(() => {
+  for (const child of children) child.kill('SIGKILL')
+  if (skip === false) ip('netns', 'delete', NAMESPACE)
+})
+
+function send(path: string): void {
+  ip(...inNamespace(process.execPath, '--input-type=module', '-e', SENDER, 'near', path))
+}
+
+t.test('names on the wire arrive within a flush, and the filter keeps the rest in the kernel', { skip }, async (t) => {
+  const packets: NetworkPacket[] = [
+    ipv4(addresses, query('claude.ai')),
+    ipv4(addresses, hello('chatgpt.com')),
+    ipv6(addresses6, query('six.example.org')),
+    ipv6(addresses6, hello('six.claude.ai')),
+    vlan(7, ipv4(addresses, query('tagged.example.org'))),
+    ipv4(addresses, tcp({ sourcePort: 50_001, destinationPort: 443 }, applicationData(Buffer.alloc(500)))),
+    ipv4(addresses, tcp({ sourcePort: 50_001, destinationPort: 443 })),
+    ipv4(addresses, udp({ sourcePort: 50_000, destinationPort: 5353 }, dnsQuery(['printer.local']))),
+  ]
+  const path = `${t.testdir({
+    'sent.pcap': pcapFile(
+      framesAt(
+        0,
+        packets.map((packet) => ethernet({}, packet)),
+      ),
+    ),
+  })}/sent.pcap`
+  const watching = observer({ kind: 'interface', name: 'far' })
+  await watching.ready()
+  send(path)
+  await watching.until('five names', () => watching.names().length >= 5)
+  watching.stop()
+  t.equal(await watching.exited, 0, 'the process ends by itself, the addon leaves nothing behind')
+  t.same(watching.names().sort(), [
+    'chatgpt.com',
+    'claude.ai',
+    'six.claude.ai',
+    'six.example.org',
+    'tagged.example.org',
+  ])
+  const { counts } = watching.lines().at(-1) ?? {}
+  t.equal(counts?.frames, 5)
+  t.same(counts?.dropped, { kernel: 0, interface: 0, pool: 0 })
+})
+
+t.test('a burst of queries arrives whole and in order', { skip }, async (t) => {
+  const asked = Array.from({ length: 20_000 }, (_query, index) => `n${index}.example.org`)
+  const frames = asked.map((name) => ethernet({}, ipv4(addresses, query(name))))
+  const path = `${t.testdir({ 'burst.pcap': pcapFile(framesAt(0, frames)) })}/burst.pcap`
+  const watching = observer({ kind: 'interface', name: 'far' })
+  await watching.ready()
+  send(path)
+  await watching.until('all names', () => watching.names().length >= asked.length)
+  watching.stop()
+  t.equal(await watching.exited, 0)
+  t.same(watching.names(), asked)
+  t.equal(watching.lines().at(-1)?.counts?.frames, asked.length)
+})
+
+t.test('a snaplen cuts, and is counted as such', { skip }, async (t) => {
+  const path = `${t.testdir({ 'sent.pcap': pcapFile(framesAt(0, [ethernet({}, ipv4(addresses, query('claude.ai')))])) })}/sent.pcap`
+  const watching = observer({
+    kind: 'interface',
+    name: 'far',
+    snaplenBytes: 60,
+    filter: 'udp port 53',
+    promiscuous: true,
+  })
+  await watching.ready()
+  send(path)
+  await new Promise((resolve) => setTimeout(resolve, 400))
+  watching.stop()
+  await watching.exited
+  t.match(watching.lines().at(-1)?.counts?.classes, { truncated: 1 })
+})
+
+t.test('the interface goes away', { skip }, async (t) => {
+  ip(...inNamespace('ip', 'link', 'add', 'gone0', 'type', 'veth', 'peer', 'name', 'gone1'))
+  ip(...inNamespace('ip', 'link', 'set', 'gone0', 'up'))
+  const watching = observer({ kind: 'interface', name: 'gone0' })
+  await watching.ready()
+  ip(...inNamespace('ip', 'link', 'delete', 'gone0'))
+  t.equal(await watching.exited, 0)
+  t.match(watching.lines().at(-1)?.damage, /^gone0: the interface went down or away/)
+})
+
+t.test('what cannot be watched is said in one line', { skip }, async (t) => {
+  const rows: readonly { source: object; code: string; says: RegExp }[] = [
+    {
+      source: { kind: 'interface', name: 'none0' },
+      code: 'CAPTURE_DENIED',
+      says: /^none0: no such interface; "ip link" lists/,
+    },
+    { source: { kind: 'interface', name: 'far', filter: 'udp prt 53' }, code: 'USAGE', says: /^filter "udp prt 53": / },
+  ]
+  for (const { source, code, says } of rows) {
+    const refused = observer(source)
+    await refused.exited
+    t.equal(refused.lines()[0]?.code, code)
+    t.match(refused.lines()[0]?.message, says)
+  }
+})
+
+t.test('the filter names ports and, behind "vlan", the same again', async (t) => {
+  t.match(
+    captureFilter([53, 5300], [443], false),
+    /^udp dst port 53 or udp dst port 5300 or \(ip and \(tcp dst port 443\) and /,
+  )
+  const untagged = captureFilter([53], [443], false)
+  t.equal(captureFilter([53], [443], true), `${untagged} or (vlan and (${untagged}))`)
+})

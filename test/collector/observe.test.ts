@@ -1,0 +1,203 @@
+import { writeFileSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { type CaptureSource, type ObservedName, type ObserveOptions, observe } from '../../collector/observe.ts'
+import { ethernet, ipv4, udp } from '../support/packets.ts'
+import { dnsQuery } from '../support/packets-dns.ts'
+import { framesAt, pcapFile } from '../support/packets-pcap.ts'
+import { TRIE } from './decode-frames.ts'
+
+const QUERIES = 3000
+const START_MS = Date.UTC(2026, 2, 3, 9)
+
+/** Query number i is of its own name and client port; every third matches. */
+function nameOf(query: number): string {
+  return query % 3 === 0 ? `n${query}.claude.ai` : `n${query}.example.org`
+}
+
+function writeCapture(t: Test): string {
+  const frames = Array.from({ length: QUERIES }, (_query, index) =>
+    ethernet(
+      {},
+      ipv4(
+        { source: '10.0.0.7', destination: '192.0.2.53' },
+        udp({ sourcePort: 1024 + index, destinationPort: 53 }, dnsQuery([nameOf(index)])),
+      ),
+    ),
+  )
+  const path = `${t.testdir()}/queries.pcap`
+  writeFileSync(path, pcapFile(framesAt(START_MS, frames)))
+  return path
+}
+
+/** Batches of a few hundred frames, so that a small file makes many of them. 600 kB is what one frame's names may need, and some more. */
+const SMALL = { frameBytes: 40_000, rowBytes: 600_000 }
+/** Room for about a hundred rows behind that reserve: every batch takes several runs. */
+const FEW_ROWS = { frameBytes: 40_000, rowBytes: 256 * 1088 + 8000 }
+
+async function observeAll(source: CaptureSource, options: Partial<ObserveOptions>) {
+  const names: ObservedName[] = []
+  const positions: number[] = []
+  const observation = await observe(source, {
+    trie: TRIE,
+    lanes: 1,
+    everyName: true,
+    onNames: (found, { framesDone }) => {
+      names.push(...found)
+      positions.push(framesDone)
+    },
+    ...options,
+  })
+  const result = await observation.done
+  return { names: names.map(({ name }) => name), positions, counts: observation.counts, ...result, first: names[0] }
+}
+
+const all = Array.from({ length: QUERIES }, (_query, index) => nameOf(index))
+
+for (const [title, options] of [
+  ['one batch for one lane', { pool: { ...SMALL, batches: 1 } }],
+  ['two lanes with a batch each', { lanes: 2, pool: { ...SMALL, batches: 2 } }],
+  ['three lanes, many batches', { lanes: 3, pool: { ...SMALL, batches: 12 } }],
+  ['one lane whose rows area is full again and again', { pool: { ...FEW_ROWS, batches: 3 } }],
+  ['three lanes whose rows areas are full again and again', { lanes: 3, pool: { ...FEW_ROWS, batches: 9 } }],
+] as [string, Partial<ObserveOptions>][]) {
+  t.test(`${title}: every name once, in order`, async (t) => {
+    const { names, positions, counts } = await observeAll({ kind: 'file', path: writeCapture(t) }, options)
+    t.same(names, all)
+    t.equal(positions.at(-1), QUERIES)
+    t.ok(
+      positions.every((position, index) => index === 0 || position > (positions[index - 1] ?? 0)),
+      'the position only goes forward',
+    )
+    t.equal(counts.frames, QUERIES)
+    t.equal(counts.classes.dnsQuery, QUERIES)
+    t.same([counts.matched, counts.unmatched], [1000, 2000])
+    t.same(counts.dropped, { kernel: 0, interface: 0, pool: 0 })
+  })
+}
+
+t.test('at every position exactly the names before it were delivered', async (t) => {
+  const path = writeCapture(t)
+  let delivered = 0
+  const observation = await observe(
+    { kind: 'file', path },
+    {
+      trie: TRIE,
+      lanes: 3,
+      everyName: true,
+      pool: { ...FEW_ROWS, batches: 9 },
+      onNames: (names, { framesDone }) => {
+        delivered += names.length
+        // Each frame has one name.
+        t.equal(delivered, framesDone)
+      },
+    },
+  )
+  await observation.done
+})
+
+t.test('goes on behind the frames that were delivered before', async (t) => {
+  const { names, positions } = await observeAll({ kind: 'file', path: writeCapture(t), skipFrames: 1234 }, { lanes: 2 })
+  t.same(names, all.slice(1234))
+  t.equal(positions.at(-1), QUERIES)
+  const behind = await observeAll({ kind: 'file', path: writeCapture(t), skipFrames: QUERIES + 5 }, {})
+  t.same(behind.names, [])
+})
+
+t.test('without everyName only matches are delivered; the others are counted', async (t) => {
+  const { names, counts, first } = await observeAll({ kind: 'file', path: writeCapture(t) }, { everyName: false })
+  t.same(
+    names,
+    all.filter((name) => name.endsWith('.claude.ai')),
+  )
+  t.same([counts.names, counts.matched, counts.unmatched], [3000, 1000, 2000])
+  t.match(first, { timeMs: START_MS, rule: 1, client: '10.0.0.7', clientPort: 1024 })
+})
+
+t.test('a slow taker holds back the source, and is called once at a time', async (t) => {
+  let running = 0
+  let taken = 0
+  const observation = await observe(
+    { kind: 'file', path: writeCapture(t) },
+    {
+      trie: TRIE,
+      lanes: 2,
+      everyName: true,
+      pool: { ...SMALL, batches: 2 },
+      onNames: async (names) => {
+        t.equal(++running, 1)
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        running--
+        taken += names.length
+      },
+    },
+  )
+  await observation.done
+  t.equal(taken, QUERIES)
+})
+
+t.test('a taker that fails ends the observation with its error', async (t) => {
+  const observation = await observe(
+    { kind: 'file', path: writeCapture(t) },
+    {
+      trie: TRIE,
+      lanes: 2,
+      pool: { ...SMALL, batches: 2 },
+      onNames: () => Promise.reject(new Error('outbox is full')),
+    },
+  )
+  await t.rejects(observation.done, { message: 'outbox is full' })
+})
+
+t.test('a decode worker that cannot start ends the observation, also while the source waits for a batch', async (t) => {
+  const observation = await observe(
+    { kind: 'file', path: writeCapture(t) },
+    { trie: new SharedArrayBuffer(4), lanes: 2, pool: { ...SMALL, batches: 2 }, onNames: () => {} },
+  )
+  await t.rejects(observation.done, /not a compiled registry/)
+})
+
+t.test('stop() delivers what was captured and ends', async (t) => {
+  let taken = 0
+  let position = 0
+  const observation = await observe(
+    { kind: 'file', path: writeCapture(t) },
+    {
+      trie: TRIE,
+      lanes: 1,
+      everyName: true,
+      pool: { ...SMALL, batches: 2 },
+      onNames: async (names, { framesDone }) => {
+        taken += names.length
+        position = framesDone
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      },
+    },
+  )
+  await observation.stop()
+  t.ok(taken < QUERIES, `${taken} names`)
+  t.equal(taken, position)
+  t.equal(observation.counts.frames, position)
+})
+
+t.test('progress goes to the end of the file', async (t) => {
+  const path = writeCapture(t)
+  const seen: [number, number][] = []
+  await observeAll(
+    { kind: 'file', path },
+    { pool: { ...SMALL, batches: 4 }, onProgress: (read, total) => void seen.push([read, total]) },
+  )
+  const [read, total] = seen.at(-1) ?? []
+  t.equal(read, total)
+  t.ok(seen.length > 5)
+})
+
+t.test('a source that cannot be opened rejects', async (t) => {
+  const path = `${t.testdir({ 'text.pcap': 'no capture' })}/text.pcap`
+  const options = { trie: TRIE, lanes: 1, onNames: () => {} }
+  await t.rejects(observe({ kind: 'file', path: '/does/not/exist.pcap' }, options), {
+    name: 'Fault',
+    code: 'CAPTURE_UNREADABLE',
+  })
+  await t.rejects(observe({ kind: 'file', path }, options), { name: 'Fault', code: 'CAPTURE_FORMAT' })
+  await t.rejects(observe({ kind: 'file', path }, { ...options, lanes: 0 }), /lanes: found 0/)
+})
