@@ -75,9 +75,6 @@ export const FORWARD_IDLE_MS = 250
 export const RETRY_FIRST_MS = 500
 export const RETRY_LONGEST_MS = 60_000
 
-/** A row's fixed part, and its name when each of the 255 octets is written as \DDD. */
-const rowBytesMax = 64 + 4 * NAME_BYTES_MAX + 8
-
 assert(BATCH_FRAME_BYTES >= 2 * (SNAPLEN_BYTES_MAX + 32), 'a batch holds the longest frame')
 assert(LIVE_SNAPLEN_BYTES <= SNAPLEN_BYTES_MAX)
 assert(BATCHES_PER_LANE >= 1)
