@@ -19,11 +19,14 @@ addSettingOptions(program, serviceSettings).action(async () => {
   const settings = checkTogether(readSettings(serviceSettings, { command: program, environment: process.env }))
   const log = createLogger('posture-service', settings.logLevel)
   const service = new Service(settings, catalogInForce(settings.registry, log), log)
-  const listening = await service.start()
-  // For a parent that started us with an IPC channel and waits until we serve.
-  process.send?.({ kind: 'listening', ...listening })
-  const signal = await Promise.race([stop.received, service.failure])
-  log.info({ signal }, 'stops')
-  await service.drain(DRAIN_MS)
+  try {
+    const listening = await service.start()
+    // For a parent that started us with an IPC channel and waits until we serve.
+    process.send?.({ kind: 'listening', ...listening })
+    const signal = await Promise.race([stop.received, service.failure])
+    log.info({ signal }, 'stops')
+  } finally {
+    await service.drain(DRAIN_MS)
+  }
 })
 await runProgram(program)

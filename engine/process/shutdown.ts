@@ -6,19 +6,23 @@ export function exitStatusOf(signal: StopSignal): number {
   return 128 + SIGNAL_NUMBER[signal]
 }
 
+/** One Ctrl-C reaches a program more than once: from the terminal, and from the parent that passes it on. */
+const SAME_SIGNAL_MS = 1000
+
 /**
- * Waits for the first SIGINT or SIGTERM. A second one ends the process at once, for the user who does not want to wait
- * for the drain.
+ * Waits for the first SIGINT or SIGTERM. Another one, a second or more later, is from a user who does not want to wait for
+ * the drain: it ends the process at once, as a crash would, which every store here survives. (Not by process.exit: Node
+ * aborts in it while other threads have handles open.)
  */
 export function stopSignal(): { readonly received: Promise<StopSignal>; forget(): void } {
-  let stopping = false
+  let firstAtMs = 0
   let settle: (signal: StopSignal) => void
   const received = new Promise<StopSignal>((resolve) => {
     settle = resolve
   })
   const onSignal = (signal: StopSignal): void => {
-    if (stopping) process.exit(exitStatusOf(signal))
-    stopping = true
+    if (firstAtMs === 0) firstAtMs = performance.now()
+    else if (performance.now() - firstAtMs >= SAME_SIGNAL_MS) process.kill(process.pid, 'SIGKILL')
     settle(signal)
   }
   process.on('SIGINT', onSignal)
