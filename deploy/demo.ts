@@ -73,7 +73,9 @@ async function showDiscovery(demo: Demo): Promise<void> {
     say(`the collector reads ${shortPath(CAPTURE)} and forwards what matches`)
     await demo.collect(token)
     await demo.admin('scan', 'run', '--org', ORGANIZATION)
-    printTable(platformRows(await demo.discovery(key)))
+    const found = await demo.discovery(key)
+    printTable(platformRows(found))
+    printSummary(found)
     printCurl(demo, key)
   }
   say('serving until Ctrl-C')
@@ -171,6 +173,14 @@ async function run(
 
 function printTable(rows: readonly Row[]): void {
   say(`\n${tableOf({ columns: PLATFORM_COLUMNS, rows })}\n`)
+}
+
+function printSummary({ scan }: Discovery): void {
+  if (scan === null) return
+  const { platforms_discovered, shadow_ai_count, overall_risk_score } = scan.summary
+  say(
+    `${platforms_discovered} AI platforms, ${shadow_ai_count} not approved, overall risk ${overall_risk_score} of 100\n`,
+  )
 }
 
 function printCurl(demo: Demo, key: string): void {

@@ -38,8 +38,7 @@ export function addReadCommand(program: Command): void {
     const damages: Fault[] = []
     for (const file of files) {
       const damage = await readFile(file, trie, rules, settings.decodeWorkers, options, stop.received).catch(faultOf)
-      if (damage !== undefined)
-        damages.push(new Fault(damage.code, `${files.length > 1 ? `${file}: ` : ''}${damage.message}`))
+      if (damage !== undefined) damages.push(damage)
       if (process.exitCode !== undefined) break
     }
     stop.forget()

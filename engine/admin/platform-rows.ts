@@ -1,5 +1,12 @@
 /** GET /api/v1/discovery, as far as a table shows it. */
 export interface Discovery {
+  readonly scan: {
+    readonly summary: {
+      readonly platforms_discovered: number
+      readonly shadow_ai_count: number
+      readonly overall_risk_score: number
+    }
+  } | null
   readonly platforms: readonly {
     readonly platform_name: string
     readonly platform_type: string
@@ -18,13 +25,11 @@ export interface Discovery {
 export const PLATFORM_COLUMNS = [
   ['Platform', 'platform'],
   ['Type', 'type'],
-  ['Vendor', 'vendor'],
   ['Confidence', 'confidence'],
   ['Risk', 'risk'],
   ['Approved', 'approved'],
   ['Clients', 'clients'],
   ['Matches', 'matches'],
-  ['Seen as', 'seen_as'],
 ] as const
 
 /** The detected platforms for people: one row each, in the order of the API. */

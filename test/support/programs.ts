@@ -1,0 +1,92 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+/** The compiled programs, as a package would install them. */
+const DIST = new URL('../../', import.meta.url)
+export const PROGRAMS = {
+  service: fileURLToPath(new URL('api/main.js', DIST)),
+  collector: fileURLToPath(new URL('collector/main.js', DIST)),
+  admin: fileURLToPath(new URL('engine/admin/main.js', DIST)),
+  demo: fileURLToPath(new URL('deploy/demo.js', DIST)),
+} as const
+export const REPOSITORY = fileURLToPath(new URL('../', DIST))
+
+export interface Ended {
+  readonly status: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Running {
+  readonly child: ChildProcess
+  readonly ended: Promise<Ended>
+  /** What was written so far. */
+  readonly output: { stdout: string; stderr: string }
+}
+
+/** Starts one of the programs with an environment of its own: nothing of the developer's settings reaches it. */
+export function start(
+  program: keyof typeof PROGRAMS,
+  parameters: readonly string[],
+  environment: NodeJS.ProcessEnv = {},
+): Running {
+  const child = spawn(process.execPath, [PROGRAMS[program], ...parameters], {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    env: { PATH: process.env['PATH'], ...environment },
+  })
+  const output = { stdout: '', stderr: '' }
+  child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+    output.stdout += chunk
+  })
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    output.stderr += chunk
+  })
+  const ended = once(child, 'close').then(([status, signal]) => ({ status, signal, ...output }) as Ended)
+  return { child, ended, output }
+}
+
+/** Runs one of the programs to its end. */
+export function run(
+  program: keyof typeof PROGRAMS,
+  parameters: readonly string[],
+  environment: NodeJS.ProcessEnv = {},
+): Promise<Ended> {
+  return start(program, parameters, environment).ended
+}
+
+/** The JSON lines that posture-admin prints. Throws where it fails. */
+export async function admin(...parameters: string[]): Promise<Record<string, unknown>[]> {
+  const { status, stdout, stderr } = await run('admin', parameters)
+  if (status !== 0) throw new Error(`posture-admin ${parameters.join(' ')}: ${status} ${stderr}`)
+  return stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+}
+
+export interface RunningService extends Running {
+  readonly apiPort: number
+  readonly ingestPort: number
+  readonly fingerprint: string
+}
+
+/** Starts posture-service on ports that the system chooses, unless given, and waits until it serves. */
+export async function startService(
+  dataDirectory: string,
+  parameters: readonly string[] = [],
+  environment: NodeJS.ProcessEnv = {},
+): Promise<RunningService> {
+  const loopback = ['--api-address', '127.0.0.1', '--ingest-address', '127.0.0.1']
+  const ports = ['--api-port', '0', '--ingest-port', '0']
+  const running = start('service', ['--data-dir', dataDirectory, ...loopback, ...ports, ...parameters], environment)
+  const failed = running.ended.then(({ status, stderr }) => {
+    throw new Error(`posture-service ended with ${status}: ${stderr}`)
+  })
+  const [listening] = (await Promise.race([once(running.child, 'message'), failed])) as [
+    { apiPort: number; ingestPort: number; fingerprint: string },
+  ]
+  failed.catch(() => {})
+  return { ...running, ...listening }
+}
