@@ -5,6 +5,7 @@ import type { Logger } from '../engine/process/log.ts'
 import { within } from '../engine/process/shutdown.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
+import { latestTimeMs } from './capture/pcap-file.ts'
 import type { CollectorSettings } from './config.ts'
 import { ForwardLoop } from './forward/forward-loop.ts'
 import { HttpsForwarder } from './forward/https.ts'
@@ -18,7 +19,7 @@ export interface CollectorSource {
   readonly capture:
     | { readonly kind: 'file'; readonly path: string }
     | { readonly kind: 'interface'; readonly name: string }
-  /** Times of a capture file are moved so that its first name was seen now. */
+  /** Times of a capture file are moved so that its last packet was seen now. */
   readonly shiftToNow: boolean
   readonly onProgress?: (bytesRead: number, bytesTotal: number) => void
 }
@@ -94,14 +95,13 @@ export class Collector {
     const skipFrames = capture.kind === 'file' ? this.#outbox.framesDone(identity) : 0
     if (skipFrames > 0)
       this.#log.info({ frames: skipFrames }, 'the capture file was read up to here before: it is read on')
-    let shiftMs: number | undefined
+    const shiftMs = capture.kind === 'file' && shiftToNow ? Date.now() - (latestTimeMs(capture.path) ?? 0) : 0
     const observation = await observe(captureSourceOf(capture, skipFrames), {
       trie: this.#trie,
       lanes: this.#settings.decodeWorkers,
       ...(source.onProgress ? { onProgress: source.onProgress } : {}),
       onNames: async (names, position) => {
-        if (shiftToNow && shiftMs === undefined && names[0] !== undefined) shiftMs = Date.now() - names[0].timeMs
-        const events = names.map((name) => eventOf(name, shiftMs ?? 0))
+        const events = names.map((name) => eventOf(name, shiftMs))
         await this.#keep(
           events,
           capture.kind === 'file' ? { source: identity, framesDone: position.framesDone } : undefined,

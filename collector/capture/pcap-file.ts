@@ -151,6 +151,25 @@ export function openPcapFile(path: string): { file: PcapFile; bytesTotal: number
   }
 }
 
+/**
+ * The latest time of any packet in a capture file, in milliseconds since 1970; undefined where it has none. Reads the whole
+ * file, as fast as it can be read.
+ *
+ * @throws Fault CAPTURE_UNREADABLE, CAPTURE_FORMAT.
+ */
+export function latestTimeMs(path: string): number | undefined {
+  const { file, close } = openPcapFile(path)
+  try {
+    let latestMs = -1
+    while (file.next()) latestMs = Math.max(latestMs, file.seconds * 1000 + file.nanoseconds / 1e6)
+    return latestMs < 0 ? undefined : latestMs
+  } catch (error) {
+    throw withPath(path, error)
+  } finally {
+    close()
+  }
+}
+
 /** The fault again, with the path before its text; an error of the system becomes CAPTURE_UNREADABLE. */
 export function withPath(path: string, error: unknown): Error {
   if (error instanceof Fault) return new Fault(error.code, `${path}: ${error.message}`, { cause: error })

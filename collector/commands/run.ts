@@ -24,7 +24,7 @@ export function addRunCommand(program: Command): void {
     collectorSettings,
   )
     .option('--read <file>', 'read a capture file instead, and end when its events are with the service')
-    .option('--shift-to-now', 'with --read: move its times so that its first name was seen now')
+    .option('--shift-to-now', 'with --read: move its times so that its last packet was seen now')
   run.action(async (options: RunOptions) => {
     const stop = stopSignal()
     const settings = readSettings(collectorSettings, { command: run, environment: process.env })
