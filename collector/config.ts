@@ -21,6 +21,7 @@ export const lanesSetting = setting(wholeNumber(1, LANES_MAX).default(LANES_DEFA
   flag: '--decode-workers <count>',
   env: 'DECODE_WORKERS',
   about: 'Threads that decode packets',
+  defaultAbout: 'cores - 1, from 1 to 4',
 })
 
 /** The settings of a collector that forwards. */

@@ -9,6 +9,8 @@ export interface SettingNames {
   readonly env?: string
   /** One line for `--help` and docs/configuration.md. */
   readonly about: string
+  /** The default in words, where it depends on the machine. */
+  readonly defaultAbout?: string
   /** Never printed, not even when it is wrong. */
   readonly secret?: boolean
 }
@@ -106,7 +108,7 @@ export function addSettingOptions(command: Command, schema: SettingsSchema): Com
     const notes = []
     if (row.env !== undefined) notes.push(`env: ${row.env}`)
     if (row.default !== undefined && row.default !== '' && typeof row.default !== 'boolean') {
-      notes.push(`default: ${row.default}`)
+      notes.push(`default: ${row.defaultAbout ?? row.default}`)
     }
     command.addOption(new Option(row.flag, notes.length > 0 ? `${row.about} (${notes.join(', ')})` : row.about))
   }

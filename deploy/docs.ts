@@ -1,0 +1,63 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { serviceSettings } from '../api/config.ts'
+import { collectorSettings } from '../collector/config.ts'
+import { FAULTS } from '../engine/process/error-codes.ts'
+import { settingRows } from '../engine/process/settings.ts'
+
+/*
+ * The tables of the documentation that repeat what the code says are made from the code: `npm run docs` writes them,
+ * a test compares them. A table stands between two markers: <!-- table NAME --> and <!-- end -->.
+ */
+const DOCS = new URL('../../docs/', import.meta.url)
+
+export const MADE_TABLES: readonly { readonly file: string; readonly name: string; readonly make: () => string }[] = [
+  { file: 'configuration.md', name: 'collector', make: () => settingsTable(collectorSettings) },
+  { file: 'configuration.md', name: 'service', make: () => settingsTable(serviceSettings) },
+  { file: 'errors.md', name: 'faults', make: faultsTable },
+]
+
+function settingsTable(schema: Parameters<typeof settingRows>[0]): string {
+  const rows = settingRows(schema).map((row) => {
+    const byDefault = row.default === undefined ? 'required' : row.default === '' ? '' : code(`${row.default}`)
+    return [code(row.env), code(row.flag), row.defaultAbout ?? byDefault, row.about]
+  })
+  return markdownTable(['Variable', 'Flag', 'Default', 'Meaning'], rows)
+}
+
+function code(text: string | undefined): string {
+  return text === undefined ? '' : `\`${text}\``
+}
+
+function faultsTable(): string {
+  const rows = Object.entries(FAULTS).map(([name, { exit, about }]) => [code(name), String(exit), about])
+  return markdownTable(['Code', 'Exit status', 'Meaning'], rows)
+}
+
+function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
+}
+
+/** The text of a page with its tables made anew. Throws where a table's markers are missing. */
+export function withMadeTables(file: string, text: string): string {
+  let made = text
+  for (const table of MADE_TABLES.filter((each) => each.file === file)) {
+    const begin = `<!-- table ${table.name} -->\n`
+    const from = made.indexOf(begin)
+    const to = made.indexOf('\n<!-- end -->', from)
+    if (from < 0 || to < 0) throw new Error(`${file}: no markers for the table ${table.name}`)
+    made = made.slice(0, from + begin.length) + table.make() + made.slice(to)
+  }
+  return made
+}
+
+export function pageText(file: string): string {
+  return readFileSync(new URL(file, DOCS), 'utf8')
+}
+
+if (process.argv[1] === new URL(import.meta.url).pathname) {
+  for (const file of new Set(MADE_TABLES.map((table) => table.file))) {
+    writeFileSync(new URL(file, DOCS), withMadeTables(file, pageText(file)))
+  }
+}
