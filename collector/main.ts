@@ -9,4 +9,5 @@ const program = createProgram(
 )
 addRunCommand(program)
 addReadCommand(program)
+program.addHelpText('after', '\n`run` need not be written; `posture-collector run --help` lists its options.')
 await runProgram(program)

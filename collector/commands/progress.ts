@@ -10,7 +10,7 @@ export interface FileProgress {
 export function fileProgress(path: string | undefined): FileProgress {
   if (path === undefined || !process.stderr.isTTY) return { update: () => {}, end: () => {} }
   const bar = new SingleBar(
-    { format: `${basename(path)} {bar} {percentage}% | {eta_formatted} left`, clearOnComplete: true, hideCursor: true },
+    { format: `${basename(path)} {bar} {percentage}%`, clearOnComplete: true, hideCursor: true },
     Presets.shades_classic,
   )
   let started = false

@@ -29,6 +29,7 @@ export function createLogger(program: string, level: LogLevel): Logger {
       sync: true,
       colorize: process.env['NO_COLOR'] === undefined,
       translateTime: 'SYS:HH:MM:ss',
+      singleLine: true,
       ignore: 'pid,hostname,name,thread',
     })
     return pino(options, readable)

@@ -30,12 +30,14 @@ const FREE_SPACE_RECHECK_MS = 1000
 export class Environment {
   readonly path: string
   readonly #root: RootDatabase<Buffer, Buffer>
+  readonly #setting: string
   readonly #freeBytesMin: number
   #freeCheckedAtMs = 0
   #freeBytes = Number.POSITIVE_INFINITY
 
   constructor(path: string, options: EnvironmentOptions) {
     this.path = path
+    this.#setting = options.setting
     this.#freeBytesMin = options.freeBytesMin
     if (options.mustExist && !existsSync(join(path, 'data.mdb'))) {
       throw new Fault(
@@ -92,7 +94,7 @@ export class Environment {
     if (!this.full) return
     throw new Fault(
       'STORE_FULL',
-      `${this.path}: ${Math.floor(this.#freeBytes / 1e6)} MB free, expected at least ${this.#freeBytesMin / 1e6} MB; free some space`,
+      `${this.#setting} ${this.path}: ${megabytes(this.#freeBytes)} MB free, expected at least ${megabytes(this.#freeBytesMin)} MB; free some space`,
     )
   }
 
@@ -120,6 +122,10 @@ export class Environment {
       )
     }
   }
+}
+
+function megabytes(bytes: number): number {
+  return Math.floor(bytes / 1e6)
 }
 
 function makeWritableDirectory(path: string, setting: string): void {
