@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type Certificate, provideCertificate } from '../engine/http/certificate.ts'
-import { claimPort, listenHttp } from '../engine/http/listen.ts'
+import { claimPort, listenHttp, sharesPorts } from '../engine/http/listen.ts'
 import type { HttpListener } from '../engine/http/port.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
 import { type BatchCounters, eventsHandler } from '../engine/ingest/https-batches.ts'
@@ -65,12 +65,14 @@ export class Service {
       handler: eventsHandler(this.#store, this.#acceptor, this.#batches),
       log: this.#log,
     })
-    const implementation = await this.#startApi(apiPort, tls)
+    const { implementation } = this.#ingest
+    const threads = sharesPorts(this.#ingest) ? settings.apiThreads : 1
+    await this.#startApi(apiPort, tls, implementation === 'node:http' ? 'node' : 'uws', threads)
     this.#schedule.start()
     const scheme = tls ? 'https' : 'http'
     this.#log.info({ url: `${scheme}://${settings.ingestAddress}:${ingestPort}`, implementation }, 'ingest listens')
     this.#log.info(
-      { url: `${scheme}://${settings.apiAddress}:${apiPort}/api/v1`, implementation, threads: settings.apiThreads },
+      { url: `${scheme}://${settings.apiAddress}:${apiPort}/api/v1`, implementation, threads },
       'API listens',
     )
     return { apiPort, ingestPort, fingerprint: certificate?.fingerprint }
@@ -96,37 +98,28 @@ export class Service {
     return certificate
   }
 
-  async #startApi(port: number, tls: ApiThreadData['tls']): Promise<string> {
-    const { apiAddress: address, http, salesEmail, logLevel, dataDir: dataDirectory } = this.#settings
-    const data: ApiThreadData = {
-      dataDirectory,
-      address,
-      port,
-      tls,
-      http,
-      salesEmail,
-      logLevel,
-      rateTable: makeRateTable(),
-    }
-    const threads = Array.from({ length: this.#settings.apiThreads }, () => {
+  async #startApi(port: number, tls: ApiThreadData['tls'], http: ApiThreadData['http'], count: number): Promise<void> {
+    const { apiAddress: address, salesEmail, logLevel, dataDir: dataDirectory } = this.#settings
+    const rateTable = makeRateTable()
+    const data: ApiThreadData = { dataDirectory, address, port, tls, http, salesEmail, logLevel, rateTable }
+    const threads = Array.from({ length: count }, () => {
       return new Worker(new URL('./thread.js', import.meta.url), { workerData: data })
     })
     this.#threads = threads
-    const implementations = await Promise.all(threads.map(listening))
+    await Promise.all(threads.map(listening))
     for (const thread of threads) {
       thread.on('error', (error) => this.#settleFailure(error))
       thread.on('exit', () => this.#settleFailure(new Error('an API thread ended')))
     }
-    return implementations[0] ?? ''
   }
 }
 
-function listening(thread: Worker): Promise<string> {
+function listening(thread: Worker): Promise<void> {
   return new Promise((resolve, reject) => {
     thread.once('error', reject)
     thread.once('message', (message: FromApiThread) => {
       thread.off('error', reject)
-      if (message.kind === 'listening') resolve(message.implementation)
+      if (message.kind === 'listening') resolve()
     })
   })
 }

@@ -40,7 +40,7 @@ async function main(data: ApiThreadData): Promise<void> {
     tell({ kind: 'drained' })
     parentPort?.close()
   })
-  tell({ kind: 'listening', implementation: listener.implementation })
+  tell({ kind: 'listening' })
 }
 
 await main(workerData as ApiThreadData)

@@ -18,9 +18,17 @@ export async function listenHttp(
     return await listenUws(options)
   } catch (error) {
     if (implementation === 'uws' || error instanceof Fault) throw error
-    options.log.warn({ reason: (error as Error).message }, 'no uWebSockets.js for this Node: node:http serves')
+    const reason = (error as Error).message.split('\n', 1)[0]
+    options.log.warn({ reason }, 'no uWebSockets.js for this Node: node:http serves')
     return listenNode(options)
   }
+}
+
+/** Whether several threads can listen on one port: node:http can from 22.12 and 23.1 on (its option reusePort). */
+export function sharesPorts(listener: HttpListener): boolean {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+  const nodeCan = major === 22 ? minor >= 12 : major === 23 ? minor >= 1 : major > 23
+  return listener.implementation !== 'node:http' || nodeCan
 }
 
 /**
