@@ -19,9 +19,7 @@ export interface ApiThreadData {
 }
 
 export type ToApiThread = { readonly kind: 'drain'; readonly deadlineMs: number }
-export type FromApiThread =
-  | { readonly kind: 'listening'; readonly implementation: string }
-  | { readonly kind: 'drained' }
+export type FromApiThread = { readonly kind: 'listening' } | { readonly kind: 'drained' }
 
 /** One API thread: its own handle of the store, its own listener on the shared port. */
 async function main(data: ApiThreadData): Promise<void> {
