@@ -2,15 +2,17 @@
 import { createProgram, runProgram } from '../process/program.ts'
 import { addKeyCommands } from './commands/key.ts'
 import { addOrganizationCommands } from './commands/organization.ts'
+import { addRegistryCommands } from './commands/registry.ts'
 import { addScanCommands } from './commands/scan.ts'
 import { addTokenCommands } from './commands/token.ts'
 
 const program = createProgram(
   'posture-admin',
-  "Administers the service's organizations, API keys, monitoring tokens and scans, while it runs.",
+  "Administers the service's organizations, API keys, monitoring tokens and scans, while it runs; shows the registry.",
 )
 addOrganizationCommands(program)
 addKeyCommands(program)
 addTokenCommands(program)
 addScanCommands(program)
+addRegistryCommands(program)
 await runProgram(program)

@@ -1,0 +1,69 @@
+import { randomBytes } from 'node:crypto'
+import type { Event } from '../../engine/event.ts'
+import { eventId } from '../../engine/event.ts'
+import { NameMatcher } from '../../engine/ingest/match.ts'
+import type { Clock } from '../../engine/process/clock.ts'
+import { createLogger } from '../../engine/process/log.ts'
+import type { Organization, Plan } from '../../engine/store/organizations.ts'
+import { Store } from '../../engine/store/store.ts'
+import { loadCatalog } from '../../registry/catalog.ts'
+
+/** What tests of the service share: a real store on disk, a clock that stands where it is put, events by a few words. */
+export interface TestStore {
+  readonly store: Store
+  readonly directory: string
+  readonly clock: Clock & { nowMs(): number; set(timeMs: number): void; add(ms: number): void }
+}
+
+export const NOON = Date.parse('2026-11-20T12:00:00Z')
+
+/** A store in the test's own folder, closed when the test ends. */
+export function openStore(t: { testdir(): string; teardown(work: () => unknown): void }): TestStore {
+  const directory = t.testdir()
+  const store = new Store(directory)
+  t.teardown(() => store.close())
+  return { store, directory, clock: testClock(NOON) }
+}
+
+export function testClock(startMs: number): TestStore['clock'] {
+  let nowMs = startMs
+  return {
+    nowMs: () => nowMs,
+    set(timeMs) {
+      nowMs = timeMs
+    },
+    add(ms) {
+      nowMs += ms
+    },
+  }
+}
+
+export const matcher = new NameMatcher(loadCatalog())
+export const quietLog = createLogger('test', 'ERROR')
+quietLog.level = 'silent'
+
+export function makeOrganization({ store, clock }: TestStore, name: string, plan: Plan = 'enterprise'): Organization {
+  return store.environment.write(() =>
+    store.organizations.create({ name, domain: `${name.toLowerCase()}.example`, plan }, clock.nowMs()),
+  )
+}
+
+/** A sender whose events get ids as a collector's do. */
+export class Sender {
+  readonly instance = randomBytes(8).toString('hex')
+  #sequence = 0
+
+  event(name: string, timeMs: number, more: Partial<Event> = {}): Event {
+    this.#sequence++
+    return {
+      id: eventId(this.instance, this.#sequence),
+      name,
+      client: '10.0.0.1',
+      method: 'dns',
+      firstSeenMs: timeMs,
+      lastSeenMs: timeMs,
+      count: 1,
+      ...more,
+    }
+  }
+}
