@@ -1,4 +1,14 @@
-import { accessSync, constants, existsSync, mkdirSync, statfsSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  statfsSync,
+  statSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { Fault } from '../process/error-codes.ts'
@@ -19,6 +29,10 @@ export interface EnvironmentOptions {
 }
 
 const TABLES_MAX = 32
+const DATA_FILE = 'data.mdb'
+/** mdb.c of lmdb-js: the meta page's header has 24 bytes, then stands MDB_MAGIC in the machine's byte order. */
+const META_MAGIC_OFFSET = 24
+const META_MAGIC = 0xbeefc0de
 const SCHEMA_KEY = Buffer.from('schema')
 /** A free-space check costs a system call; writers ask far more often than the answer changes. */
 const FREE_SPACE_RECHECK_MS = 1000
@@ -39,13 +53,14 @@ export class Environment {
     this.path = path
     this.#setting = options.setting
     this.#freeBytesMin = options.freeBytesMin
-    if (options.mustExist && !existsSync(join(path, 'data.mdb'))) {
+    if (options.mustExist && !existsSync(join(path, DATA_FILE))) {
       throw new Fault(
         'NOT_FOUND',
         `${options.setting}: there is no store in ${path}; name the data directory of the service`,
       )
     }
     makeWritableDirectory(path, options.setting)
+    refuseForeignFile(join(path, DATA_FILE), options.setting)
     try {
       this.#root = open<Buffer, Buffer>({
         path,
@@ -124,6 +139,21 @@ export class Environment {
   }
 }
 
+/** LMDB ends the process with SIGSEGV on a file that is none of its own; its first page says what it is. */
+function refuseForeignFile(file: string, setting: string): void {
+  if (!existsSync(file)) return
+  const head = Buffer.alloc(META_MAGIC_OFFSET + 4)
+  const descriptor = openSync(file, 'r')
+  try {
+    const bytes = readSync(descriptor, head, 0, head.length, 0)
+    // An empty file is an environment whose first transaction was never written.
+    if (bytes === 0 || head.readUInt32LE(META_MAGIC_OFFSET) === META_MAGIC) return
+  } finally {
+    closeSync(descriptor)
+  }
+  throw new Fault('STORE_DAMAGED', `${setting} ${file}: not an LMDB file; restore a backup, or name another directory`)
+}
+
 function megabytes(bytes: number): number {
   return Math.floor(bytes / 1e6)
 }
@@ -147,7 +177,8 @@ function makeDirectory(path: string): void {
     mkdirSync(path, { mode: 0o700 })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') return
+    if (code === 'EEXIST' && statSync(path).isDirectory()) return
+    if (code === 'EEXIST') throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' })
     if (code !== 'ENOENT' || dirname(path) === path) throw error
     makeDirectory(dirname(path))
     mkdirSync(path, { mode: 0o700 })

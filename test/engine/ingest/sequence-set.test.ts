@@ -1,0 +1,43 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { RANGES_MAX, SequenceSet } from '../../../engine/ingest/sequence-set.ts'
+
+t.test('it answers as a Set does, and keeps ranges that neither touch nor overlap', async () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 120 }), (sequences) => {
+      const set = new SequenceSet()
+      const model = new Set<number>()
+      for (const sequence of sequences) {
+        if (set.add(sequence) === model.has(sequence)) return false
+        model.add(sequence)
+      }
+      const { ranges } = set
+      const held: number[] = []
+      for (let at = 0; at < ranges.length; at += 2) {
+        const [first = 0, last = 0] = [ranges[at], ranges[at + 1]]
+        if (first > last || (at > 0 && first <= (ranges[at - 1] ?? 0) + 1)) return false
+        for (let each = first; each <= last; each++) held.push(each)
+      }
+      return JSON.stringify(held) === JSON.stringify([...model].sort((a, b) => a - b))
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+t.test('it goes on where its stored ranges end', async (t) => {
+  const set = new SequenceSet([1, 5, 9, 9])
+  t.equal(set.add(5), false)
+  t.equal(set.add(7), true)
+  t.equal(set.add(6), true)
+  t.equal(set.add(8), true)
+  t.same(set.ranges, [1, 9])
+})
+
+t.test('too many gaps: the oldest is filled in, and counted', async (t) => {
+  const set = new SequenceSet()
+  for (let sequence = 2; sequence <= 2 * (RANGES_MAX + 5); sequence += 2) t.equal(set.add(sequence), true)
+  t.equal(set.ranges.length, 2 * RANGES_MAX)
+  t.equal(set.gapsForgotten, 5)
+  t.equal(set.add(3), false, 'it lies in a gap that was filled in')
+  t.equal(set.add(2 * RANGES_MAX + 1), true, 'later gaps are still known')
+})

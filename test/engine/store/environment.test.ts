@@ -1,0 +1,79 @@
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Environment } from '../../../engine/store/environment.ts'
+
+const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
+
+t.test('what a transaction throws leaves nothing of it', async (t) => {
+  const environment = new Environment(t.testdir(), OPTIONS)
+  const table = environment.table('t')
+  t.throws(() =>
+    environment.write(() => {
+      table.putSync(Buffer.from('k'), Buffer.from('v'))
+      throw new Error('no')
+    }),
+  )
+  t.equal(
+    environment.read(() => table.get(Buffer.from('k'))),
+    undefined,
+  )
+  await environment.close()
+})
+
+t.test('a store of a newer release is refused, not touched', async (t) => {
+  const path = t.testdir()
+  await new Environment(path, { ...OPTIONS, schemaVersion: 2 }).close()
+  t.throws(() => new Environment(path, OPTIONS), {
+    code: 'STORE_VERSION',
+    message: /written by a newer release \(schema 2\), this one reads up to 1/,
+  })
+})
+
+t.test('a directory that cannot be used is one line that names the setting', async (t) => {
+  const directory = t.testdir({ file: 'text' })
+  const rows = [
+    { path: join(directory, 'file'), found: /--data-dir .*file: not a directory; name a directory/ },
+    { path: join(directory, 'file/below'), found: /not a directory/ },
+    { path: '/proc/posture', found: /it cannot be made here/ },
+  ]
+  for (const { path, found } of rows) {
+    t.throws(() => new Environment(path, OPTIONS), { code: 'STORE_UNWRITABLE', message: found }, path)
+  }
+  if (process.getuid?.() !== 0) {
+    chmodSync(directory, 0o500)
+    t.throws(() => new Environment(join(directory, 'below'), OPTIONS), {
+      code: 'STORE_UNWRITABLE',
+      message: /no permission/,
+    })
+    chmodSync(directory, 0o700)
+  }
+  t.throws(() => new Environment(directory, { ...OPTIONS, mustExist: true }), {
+    code: 'NOT_FOUND',
+    message: /there is no store in/,
+  })
+})
+
+t.test('bytes that are no LMDB file are refused', async (t) => {
+  const directory = t.testdir()
+  writeFileSync(join(directory, 'data.mdb'), Buffer.alloc(8192, 7))
+  t.throws(() => new Environment(directory, OPTIONS), { code: 'STORE_DAMAGED', message: /data.mdb: not an LMDB file/ })
+})
+
+t.test('without free space nothing is written, and what is there can be read', async (t) => {
+  const path = t.testdir()
+  const environment = new Environment(path, OPTIONS)
+  environment.write(() => environment.table('t').putSync(Buffer.from('k'), Buffer.from('v')))
+  await environment.close()
+  const full = new Environment(path, { ...OPTIONS, freeBytesMin: Number.MAX_SAFE_INTEGER })
+  t.equal(full.full, true)
+  t.throws(() => full.write(() => t.fail('ran')), {
+    code: 'STORE_FULL',
+    message: /--data-dir .* MB free, expected at least/,
+  })
+  t.equal(
+    full.read(() => full.table('t').get(Buffer.from('k'))?.toString()),
+    'v',
+  )
+  await full.close()
+})
