@@ -1,0 +1,41 @@
+import t from 'tap'
+import { DistinctClients, ESTIMATE_ERROR, EXACT_CLIENTS_MAX } from '../../../engine/scan/distinct-clients.ts'
+
+const client = (index: number): string => `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`
+
+function sketchOf(first: number, end: number): DistinctClients {
+  const sketch = new DistinctClients()
+  for (let index = first; index < end; index++) sketch.add(client(index))
+  return sketch
+}
+
+t.test('exact up to its bound, whatever comes twice', async (t) => {
+  for (const count of [0, 1, 2, EXACT_CLIENTS_MAX]) {
+    const sketch = sketchOf(0, count)
+    for (let index = 0; index < count; index++) sketch.add(client(index))
+    t.equal(sketch.estimate, count)
+    t.equal(sketch.exact, true)
+  }
+  t.equal(sketchOf(0, EXACT_CLIENTS_MAX + 1).exact, false)
+})
+
+for (const count of [300, 1000, 5000, 20_000, 100_000, 1_000_000]) {
+  t.test(`${count} clients within three standard errors`, async (t) => {
+    const { estimate } = sketchOf(0, count)
+    t.ok(Math.abs(estimate - count) <= 3 * ESTIMATE_ERROR * count, `${estimate}`)
+  })
+}
+
+t.test('merging is as if one sketch had seen all, in each mixture of forms', async (t) => {
+  for (const [a, b, end] of [
+    [0, 100, 200],
+    [0, 100, 5000],
+    [0, 3000, 3050],
+    [0, 3000, 9000],
+  ] as const) {
+    const merged = sketchOf(a, b)
+    merged.merge(sketchOf(b - 50, end))
+    t.equal(merged.estimate, sketchOf(a, end).estimate)
+    t.equal(DistinctClients.fromBytes(merged.toBytes()).estimate, merged.estimate, 'also when stored and read')
+  }
+})

@@ -1,0 +1,214 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import type { Event } from '../../../engine/event.ts'
+import { DAY_MS } from '../../../engine/process/clock.ts'
+import { Evidence } from '../../../engine/scan/evidence.ts'
+import { runScan } from '../../../engine/scan/fold.ts'
+import { PublishedList } from '../../../engine/store/published.ts'
+import { Store } from '../../../engine/store/store.ts'
+import { makeOrganization, matcher, NOON, openStore, Sender, type TestStore } from '../../support/store.ts'
+
+interface Published {
+  readonly scan: Record<string, unknown>
+  readonly platforms: readonly {
+    readonly id: string
+    readonly platform_name: string
+    readonly confidence: number
+    readonly created_at: string
+    readonly metadata: Record<string, unknown>
+  }[]
+}
+
+function buffer({ store }: TestStore, organizationId: string, events: readonly Event[]): void {
+  store.environment.write(() => store.buffer.append(organizationId, events))
+}
+
+function published(store: Store, organizationId: string): Published {
+  return store.environment.read(() => {
+    const head = store.published.head(organizationId, PublishedList.discovery)
+    const runs = store.published.elements(organizationId, PublishedList.discovery, head?.count ?? 0, 0, 1e6)
+    return JSON.parse(
+      `{"scan":${head?.text.toString() ?? 'null'},"platforms":[${Buffer.concat(runs).toString()}]}`,
+    ) as Published
+  })
+}
+
+t.test('a scan folds the buffer, publishes what the evidence says, and empties the buffer', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const { id } = makeOrganization(opened, 'Acme')
+  const sender = new Sender()
+  buffer(opened, id, [
+    sender.event('claude.ai', NOON - 5000, { count: 3 }),
+    sender.event('claude.ai', NOON - 4000, { client: '10.0.0.2', method: 'tls' }),
+    sender.event('api.anthropic.com', NOON - 3000),
+    sender.event('chatgpt.com', NOON - DAY_MS),
+    sender.event('no-ai-at-all.example', NOON),
+  ])
+  const scan = runScan(store, matcher, id, 'administrator', clock)
+  t.match(scan, {
+    status: 'completed',
+    trigger: 'administrator',
+    organizationId: id,
+    domain: 'acme.example',
+    eventsFolded: 5,
+    summary: { platformsDiscovered: 3, shadowAiCount: 3 },
+  })
+  t.equal(store.buffer.count(id), 0)
+  const { scan: shown, platforms } = published(store, id)
+  t.same(shown, {
+    id: scan.id,
+    organization_id: id,
+    status: 'completed',
+    domain: 'acme.example',
+    started_at: '2026-11-20T12:00:00Z',
+    completed_at: '2026-11-20T12:00:00Z',
+    summary: { platforms_discovered: 3, shadow_ai_count: 3, overall_risk_score: scan.summary.overallRiskScore },
+  })
+  const confidences = platforms.map(({ confidence }) => confidence)
+  t.same(
+    confidences,
+    [...confidences].sort((a, b) => b - a),
+    'most convincing first',
+  )
+  const claude = platforms.find(({ platform_name }) => platform_name === 'Claude')
+  t.match(claude, { created_at: '2026-11-20T12:00:00Z' })
+  t.match(claude?.metadata, {
+    vendor: 'Anthropic',
+    approved: false,
+    matches: 4,
+    methods: { dns: 3, tls: 1 },
+    roles: { web: 4 },
+    clients: 2,
+    clients_error: 0,
+    days: 1,
+    first_seen: '2026-11-20T11:59:55Z',
+    last_seen: '2026-11-20T11:59:56Z',
+    domains: ['claude.ai'],
+    domains_total: 1,
+  })
+})
+
+t.test('scans add up; ids and first times stay; days leave the window', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const { id } = makeOrganization(opened, 'Acme')
+  const sender = new Sender()
+  buffer(opened, id, [sender.event('claude.ai', NOON)])
+  runScan(store, matcher, id, 'schedule', clock)
+  const first = published(store, id).platforms[0]
+
+  clock.add(10 * DAY_MS)
+  buffer(opened, id, [sender.event('claude.ai', clock.nowMs()), sender.event('chatgpt.com', clock.nowMs())])
+  runScan(store, matcher, id, 'schedule', clock)
+  const second = published(store, id).platforms.find(({ platform_name }) => platform_name === 'Claude')
+  t.match(second?.metadata, { matches: 2, days: 2, first_seen: '2026-11-20T12:00:00Z' })
+  t.match(second, { id: first?.id, created_at: first?.created_at })
+  t.ok((second?.confidence ?? 0) > (first?.confidence ?? 1))
+
+  clock.add(20 * DAY_MS)
+  t.match(runScan(store, matcher, id, 'schedule', clock), { eventsFolded: 0 })
+  const third = published(store, id).platforms.find(({ platform_name }) => platform_name === 'Claude')
+  t.match(third?.metadata, { matches: 1, days: 1 }, 'the first day is 30 days back and counts no more')
+
+  clock.add(30 * DAY_MS)
+  t.match(runScan(store, matcher, id, 'schedule', clock), { summary: { platformsDiscovered: 0, overallRiskScore: 0 } })
+  t.same(published(store, id).platforms, [])
+})
+
+t.test('approved platforms are no shadow AI and weigh less', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const organization = makeOrganization(opened, 'Acme')
+  const sender = new Sender()
+  buffer(opened, organization.id, [sender.event('claude.ai', NOON), sender.event('chatgpt.com', NOON)])
+  const before = runScan(store, matcher, organization.id, 'administrator', clock)
+  const approved = matcher.match('claude.ai')?.platform.id ?? ''
+  store.environment.write(() => store.organizations.update({ ...organization, approvedPlatformIds: [approved] }))
+  const after = runScan(store, matcher, organization.id, 'administrator', clock)
+  t.equal(after.summary.shadowAiCount, before.summary.shadowAiCount - 1)
+  t.ok(after.summary.overallRiskScore < before.summary.overallRiskScore)
+})
+
+t.test("one organization never folds or shows what is another one's", async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const a = makeOrganization(opened, 'A').id
+  const b = makeOrganization(opened, 'B').id
+  const sender = new Sender()
+  buffer(opened, a, [sender.event('claude.ai', NOON)])
+  buffer(opened, b, [sender.event('chatgpt.com', NOON), sender.event('chatgpt.com', NOON)])
+  t.match(runScan(store, matcher, a, 'administrator', clock), { eventsFolded: 1 })
+  t.equal(store.buffer.count(b), 2)
+  t.same(
+    published(store, a).platforms.map(({ platform_name }) => platform_name),
+    ['Claude'],
+  )
+  t.equal(published(store, b).scan, null)
+})
+
+t.test('a scan that fails keeps its events and says why; the next one folds them', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const { id } = makeOrganization(opened, 'Acme')
+  buffer(opened, id, [new Sender().event('claude.ai', NOON)])
+  const broken = {
+    match: matcher.match.bind(matcher),
+    platform: () => {
+      throw new Error('out of luck')
+    },
+  }
+  t.throws(() => runScan(store, broken as unknown as typeof matcher, id, 'schedule', clock), /out of luck/)
+  t.match(store.scans.ofOrganization(id), [{ status: 'failed', failure: 'out of luck', eventsFolded: 0 }])
+  t.equal(store.buffer.count(id), 1)
+  clock.add(1000)
+  t.match(runScan(store, matcher, id, 'schedule', clock), { status: 'completed', eventsFolded: 1 })
+})
+
+t.test('names beyond the bound of a day are counted, not kept', async (t) => {
+  const evidence = new Evidence(2)
+  const sender = new Sender()
+  const rule = matcher.match('claude.ai')
+  if (rule === undefined) throw new Error('claude.ai is not in the registry')
+  for (const name of ['a.claude.ai', 'b.claude.ai', 'c.claude.ai', 'a.claude.ai'])
+    evidence.addEvent(sender.event(name, NOON), rule)
+  t.same(evidence.toDay().byName, { 'a.claude.ai': 2, 'b.claude.ai': 1 })
+  t.equal(evidence.toDay().otherNames, 1)
+})
+
+const CHILD = fileURLToPath(new URL('../../support/scan-once.js', import.meta.url))
+for (const point of ['scan:started', 'scan:folded', 'scan:published']) {
+  t.test(`killed at ${point}: buffer and evidence together hold every event once`, async (t) => {
+    const directory = t.testdir()
+    const before = new Store(directory)
+    const opened: TestStore = { store: before, directory, clock: { nowMs: () => NOON, set() {}, add() {} } }
+    const { id } = makeOrganization(opened, 'Acme')
+    const sender = new Sender()
+    buffer(
+      opened,
+      id,
+      Array.from({ length: 50 }, () => sender.event('claude.ai', NOON)),
+    )
+    await before.close()
+
+    const { signal, stderr } = spawnSync(process.execPath, [CHILD, directory, id, String(NOON)], {
+      env: { ...process.env, POSTURE_FAULT_POINT: point },
+      encoding: 'utf8',
+    })
+    t.equal(signal, 'SIGKILL', stderr)
+
+    const store = new Store(directory)
+    t.teardown(() => store.close())
+    let matches = 0
+    for (const { evidence } of store.evidence.since(id, 0)) matches += evidence.matches
+    t.equal(store.buffer.count(id) + matches, 50)
+    t.match(store.scans.ofOrganization(id), [{ status: 'running' }])
+    t.match(runScan(store, matcher, id, 'schedule', { nowMs: () => NOON + 1000 }), { status: 'completed' })
+    t.match(
+      store.scans.ofOrganization(id).map(({ status, failure }) => ({ status, failure })),
+      [{ status: 'failed', failure: 'interrupted' }, { status: 'completed' }],
+    )
+    t.equal(published(store, id).platforms[0]?.metadata['matches'], 50)
+  })
+}

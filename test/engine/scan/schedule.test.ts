@@ -1,0 +1,98 @@
+import t from 'tap'
+import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
+import { EVENTS_FOR_IMMEDIATE_SCAN, ScanSchedule } from '../../../engine/scan/schedule.ts'
+import { makeOrganization, matcher, openStore, quietLog, Sender, type TestStore } from '../../support/store.ts'
+
+function scheduleOf(opened: TestStore): ScanSchedule {
+  return new ScanSchedule(opened.store, matcher, opened.clock, quietLog)
+}
+
+function bufferEvents({ store, clock }: TestStore, id: string, count = 1, sender = new Sender()): void {
+  store.environment.write(() =>
+    store.buffer.append(
+      id,
+      Array.from({ length: count }, () => sender.event('claude.ai', clock.nowMs())),
+    ),
+  )
+}
+
+const completed = ({ store }: TestStore, id: string): number =>
+  store.scans.ofOrganization(id).filter(({ status }) => status === 'completed').length
+
+for (const [scanFrequency, periodMs] of [
+  ['hourly', HOUR_MS],
+  ['daily', DAY_MS],
+  ['weekly', 7 * DAY_MS],
+] as const) {
+  t.test(`${scanFrequency}: once a period, and only when it would read differently`, async (t) => {
+    const opened = openStore(t)
+    const { store, clock } = opened
+    const organization = makeOrganization(opened, 'Acme')
+    const { id } = organization
+    store.environment.write(() => store.organizations.update({ ...organization, scanFrequency }))
+    const schedule = scheduleOf(opened)
+    bufferEvents(opened, id)
+    schedule.check()
+    t.equal(completed(opened, id), 0, 'not before its time')
+    clock.add(periodMs - 1)
+    schedule.check()
+    t.equal(completed(opened, id), 0)
+    clock.add(1)
+    schedule.check()
+    t.equal(completed(opened, id), 1)
+    t.equal(store.buffer.count(id), 0)
+    schedule.check()
+    bufferEvents(opened, id)
+    schedule.check()
+    t.equal(completed(opened, id), 1, 'once a period')
+    clock.add(periodMs)
+    schedule.check()
+    t.equal(completed(opened, id), 2)
+    clock.add(periodMs)
+    schedule.check()
+    t.equal(completed(opened, id), 2, 'nothing new, nothing too old: no scan')
+  })
+}
+
+t.test('times missed while the service was down are made up once', async (t) => {
+  const opened = openStore(t)
+  const { clock } = opened
+  const { id } = makeOrganization(opened, 'Acme')
+  bufferEvents(opened, id)
+  clock.add(5 * DAY_MS)
+  scheduleOf(opened).check()
+  t.equal(completed(opened, id), 1)
+  bufferEvents(opened, id)
+  scheduleOf(opened).check()
+  t.equal(completed(opened, id), 1, 'a restart in the same period does not scan again')
+})
+
+t.test('evidence that has grown too old is a reason for a scheduled scan', async (t) => {
+  const opened = openStore(t)
+  const { clock } = opened
+  const { id } = makeOrganization(opened, 'Acme')
+  const schedule = scheduleOf(opened)
+  bufferEvents(opened, id)
+  clock.add(DAY_MS)
+  schedule.check()
+  t.equal(completed(opened, id), 1)
+  clock.add(28 * DAY_MS)
+  schedule.check()
+  t.equal(completed(opened, id), 1, 'day 30 of the window')
+  clock.add(DAY_MS)
+  schedule.check()
+  t.equal(completed(opened, id), 2, 'the day left the window')
+})
+
+t.test('5,000 buffered events start a scan at once, 4,999 do not', async (t) => {
+  const opened = openStore(t)
+  const { id } = makeOrganization(opened, 'Acme')
+  const schedule = scheduleOf(opened)
+  const sender = new Sender()
+  bufferEvents(opened, id, EVENTS_FOR_IMMEDIATE_SCAN - 1, sender)
+  schedule.noteBuffered(id)
+  t.equal(completed(opened, id), 0)
+  bufferEvents(opened, id, 1, sender)
+  schedule.noteBuffered(id)
+  t.match(opened.store.scans.ofOrganization(id), [{ status: 'completed', trigger: 'buffer', eventsFolded: 5000 }])
+})
