@@ -3,7 +3,7 @@ import { Fault } from '../process/error-codes.ts'
 import type { ApiKey, Scope } from '../store/api-keys.ts'
 import { newUuid } from '../store/keys.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
-import type { Organization, Plan } from '../store/organizations.ts'
+import { NAME_BYTES_MAX, type Organization, type Plan } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
 import { hashSecret, makeApiKey, makeMonitoringToken, visibleDigits } from './access-key.ts'
 
@@ -22,8 +22,10 @@ export class Administration {
     this.#clock = clock
   }
 
-  /** @throws Fault CONFLICT where the name is taken. */
+  /** @throws Fault CONFLICT where the name is taken, USAGE where a text is empty, too long or not of one line. */
   createOrganization(given: { name: string; domain: string; plan: Plan }): Organization {
+    checkText('name', given.name)
+    checkText('--domain', given.domain)
     return this.#store.environment.write(() => this.#store.organizations.create(given, this.#clock.nowMs()))
   }
 
@@ -90,6 +92,7 @@ export class Administration {
   }
 
   #newSecret(organization: Organization, label: string, raw: string): MonitoringToken {
+    checkText('label', label)
     return {
       id: newUuid(),
       organizationId: organization.id,
@@ -100,6 +103,16 @@ export class Administration {
       revokedAtMs: 0,
     }
   }
+}
+
+/** Texts that people give are shown in tables and logs: one line, and no longer than an index takes. */
+function checkText(what: string, text: string): void {
+  const bytes = Buffer.byteLength(text.toLowerCase())
+  if (bytes >= 1 && bytes <= NAME_BYTES_MAX && text.trim() === text && !/\p{Cc}/u.test(text)) return
+  throw new Fault(
+    'USAGE',
+    `${what}: expected one line of 1 to ${NAME_BYTES_MAX} bytes without blanks around it, found ${bytes} bytes`,
+  )
 }
 
 /** The one active secret that has this id or these visible digits. */

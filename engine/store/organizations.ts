@@ -24,6 +24,8 @@ export interface Organization {
 }
 
 export const EVIDENCE_WINDOW_DAYS_DEFAULT = 30
+/** A name is a key of LMDB, which takes at least 511 bytes; folding its case may make it longer. */
+export const NAME_BYTES_MAX = 255
 
 export class Organizations {
   readonly #records: Family<Organization>
@@ -40,7 +42,9 @@ export class Organizations {
 
   /** By name in any case, or by id. */
   find(nameOrId: string): Organization | undefined {
-    const id = this.#names.get(nameKey(nameOrId))
+    const key = nameKey(nameOrId)
+    if (key.length === 0 || key.length > NAME_BYTES_MAX) return undefined
+    const id = this.#names.get(key)
     if (id !== undefined) return this.#records.get(id)
     return /^[0-9a-f-]{36}$/.test(nameOrId) ? this.get(nameOrId) : undefined
   }

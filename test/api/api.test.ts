@@ -1,0 +1,262 @@
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { makeRateTable, RateLimit } from '../../api/rate-limit.ts'
+import { apiHandler } from '../../api/routes.ts'
+import { makeApiKey } from '../../engine/admin/access-key.ts'
+import { Administration } from '../../engine/admin/administration.ts'
+import { runScan } from '../../engine/scan/fold.ts'
+import { SCOPES, type Scope } from '../../engine/store/api-keys.ts'
+import { PublishedList } from '../../engine/store/published.ts'
+import { IMPLEMENTATIONS, serve, type TestServer } from '../support/https.ts'
+import { makeOrganization, matcher, NOON, openStore, Sender, type TestStore } from '../support/store.ts'
+
+interface Api extends TestServer {
+  readonly opened: TestStore
+  readonly administration: Administration
+  readonly now: { ms: number }
+  key(name: string, scopes?: readonly Scope[]): string
+}
+
+async function startApi(t: Test, implementation: (typeof IMPLEMENTATIONS)[number]): Promise<Api> {
+  const opened = openStore(t)
+  const now = { ms: 1 }
+  const rateLimit = new RateLimit(makeRateTable(), () => now.ms)
+  const handler = apiHandler({ store: opened.store, rateLimit, salesEmail: 'sales@vendor.example' })
+  const server = await serve(t, implementation, opened.directory, handler)
+  const administration = new Administration(opened.store, opened.clock)
+  return {
+    ...server,
+    opened,
+    administration,
+    now,
+    key: (name, scopes = SCOPES) => administration.createApiKey(administration.organization(name), 'test', scopes).raw,
+  }
+}
+
+/** Publishes a discovery list of so many platforms, straight into the store. */
+function publishPlatforms({ store }: TestStore, id: string, count: number): void {
+  const platforms = Array.from({ length: count }, (_, index) => JSON.stringify({ id: `${id}-${index}` }))
+  store.environment.write(() => store.published.replace(id, PublishedList.discovery, '{"id":"scan"}', platforms))
+}
+
+const ENDPOINTS: readonly { path: string; scope: Scope; empty: unknown; paged: boolean }[] = [
+  { path: '/api/v1/scores', scope: 'scores:read', empty: { scores: [] }, paged: false },
+  { path: '/api/v1/recommendations', scope: 'recommendations:read', empty: { recommendations: [] }, paged: true },
+  { path: '/api/v1/discovery', scope: 'discovery:read', empty: { scan: null, platforms: [] }, paged: true },
+  { path: '/api/v1/assessments', scope: 'assessments:read', empty: { assessments: [] }, paged: true },
+]
+
+/** Queries of a paged endpoint that are refused by 400. */
+const BAD_QUERIES = [
+  ...[
+    'limit=0',
+    'limit=101',
+    'limit=-1',
+    'limit=1.5',
+    'limit=x',
+    'limit=',
+    'limit=1&limit=2',
+    'limit=1e1',
+    'limit=%31%20',
+  ],
+  ...[
+    'offset=-1',
+    'offset=1.5',
+    'offset=x',
+    'offset=',
+    'offset=1&offset=1',
+    'offset=99999999999999999',
+    'limit=5&offset=NaN',
+  ],
+]
+
+for (const implementation of IMPLEMENTATIONS) {
+  t.test(`over ${implementation}`, async (t) => {
+    t.test('each endpoint: its empty answer, its scope, its parameters', async (t) => {
+      const api = await startApi(t, implementation)
+      makeOrganization(api.opened, 'Acme')
+      for (const { path, scope, empty, paged } of ENDPOINTS) {
+        const own = { 'x-api-key': api.key('Acme', [scope]) }
+        const others = {
+          'x-api-key': api.key(
+            'Acme',
+            SCOPES.filter((each) => each !== scope),
+          ),
+        }
+        const answer = await api.ask(path, { headers: own })
+        t.equal(answer.status, 200, path)
+        t.same(answer.body, empty)
+        t.equal(answer.headers['content-type'], 'application/json')
+        t.match(await api.ask(path, { headers: others }), {
+          status: 403,
+          body: { error: `The API key does not hold the scope ${scope}` },
+        })
+        t.equal((await api.ask(`${path}?unknown=1`, { headers: own })).status, 200, 'unknown parameters have no effect')
+        for (const query of BAD_QUERIES) {
+          const { status, body } = await api.ask(`${path}?${query}`, { headers: own })
+          t.equal(status, paged ? 400 : 200, `${path}?${query}`)
+          if (paged) t.match(body, { error: /^Invalid (limit|offset): expected / })
+          api.now.ms += 61_000
+        }
+        const head = await api.ask(path, { method: 'HEAD', headers: own })
+        t.equal(head.status, 200)
+        t.equal(head.text, '')
+        t.equal(head.headers['content-length'], String(answer.text.length), 'HEAD tells the length of GET')
+      }
+    })
+
+    t.test('the order of the checks: path, method, key, plan, scope, rate, parameters', async (t) => {
+      const api = await startApi(t, implementation)
+      makeOrganization(api.opened, 'Free', 'free')
+      makeOrganization(api.opened, 'Acme')
+      const free = api.key('Free', ['scores:read'])
+      const acme = api.key('Acme', ['discovery:read'])
+      const rows = [
+        { name: 'another path, without a key', path: '/api/v1/nothing', status: 404 },
+        { name: 'the path of an object property', path: '/constructor', status: 404 },
+        { name: 'a path with a slash behind', path: '/api/v1/scores/', status: 404 },
+        { name: 'another method, without a key', path: '/api/v1/scores', method: 'POST', status: 405 },
+        { name: 'OPTIONS', path: '/api/v1/scores', method: 'OPTIONS', status: 405 },
+        { name: 'no key, bad limit', path: '/api/v1/discovery?limit=0', status: 401 },
+        { name: 'a plan without the API, a scope that lacks', path: '/api/v1/discovery', key: free, status: 403 },
+        { name: 'a scope that lacks, bad limit', path: '/api/v1/assessments?limit=0', key: acme, status: 403 },
+        { name: 'bad limit', path: '/api/v1/discovery?limit=0', key: acme, status: 400 },
+      ]
+      for (const { name, path, method = 'GET', key, status } of rows) {
+        const answer = await api.ask(path, { method, headers: key === undefined ? {} : { 'x-api-key': key } })
+        t.equal(answer.status, status, name)
+        t.match(answer.body, { error: /\S/ }, name)
+        t.equal(answer.headers['access-control-allow-origin'], undefined, 'no CORS')
+        t.equal(
+          answer.headers['server'] ?? answer.headers['uwebsockets'] ?? answer.headers['x-powered-by'],
+          undefined,
+          'no banner',
+        )
+        if (status === 405) t.equal(answer.headers['allow'], 'GET, HEAD')
+      }
+      const plan = await api.ask('/api/v1/scores', { headers: { 'x-api-key': free } })
+      t.match(plan.body, { error: /requires the Enterprise plan.*sales@vendor\.example/ })
+    })
+
+    t.test('keys that are none: one answer for all', async (t) => {
+      const api = await startApi(t, implementation)
+      makeOrganization(api.opened, 'Acme')
+      const key = api.key('Acme')
+      const wrong = [
+        '',
+        'x',
+        makeApiKey(),
+        key.slice(0, -1),
+        `${key}0`,
+        key.toUpperCase(),
+        ` svc${key}`,
+        key.replace('pk', 'mt'),
+      ]
+      for (const each of [...wrong, 'ä', `svc_pk_${'0'.repeat(64)}`, 'x'.repeat(2000)]) {
+        const answer = await api.ask('/api/v1/scores', {
+          headers: { 'x-api-key': Buffer.from(each).toString('latin1') },
+        })
+        t.equal(answer.status, 401, each.slice(0, 20))
+        t.same(answer.body, { error: 'Invalid API key' })
+      }
+      t.equal((await api.ask('/api/v1/scores', { headers: { 'x-api-key': key } })).status, 200)
+      api.administration.revokeApiKey(api.administration.organization('Acme'), key.slice(7, 15))
+      t.equal(
+        (await api.ask('/api/v1/scores', { headers: { 'x-api-key': key } })).status,
+        401,
+        'revoked between two requests',
+      )
+    })
+
+    t.test('the 61st request within 60 s is refused, other keys are not', async (t) => {
+      const api = await startApi(t, implementation)
+      makeOrganization(api.opened, 'Acme')
+      const [key, other] = [api.key('Acme'), api.key('Acme')]
+      const ask = (each: string) => api.ask('/api/v1/scores', { headers: { 'x-api-key': each } })
+      for (let request = 1; request <= 60; request++) {
+        const answer = await ask(key)
+        t.equal(answer.status, 200)
+        t.equal(answer.headers['ratelimit-remaining'], String(60 - request))
+        api.now.ms += 500
+      }
+      const refused = await ask(key)
+      t.match(refused, {
+        status: 429,
+        body: { error: 'Rate limit exceeded; try again in 30 s' },
+        headers: { 'retry-after': '30', 'ratelimit-limit': '60', 'ratelimit-remaining': '0', 'ratelimit-reset': '30' },
+      })
+      t.equal((await ask(other)).status, 200)
+      api.now.ms += 30_000
+      t.equal((await ask(key)).status, 200, 'one became free')
+      t.equal((await ask(key)).status, 429)
+    })
+
+    t.test('pages of a list, its tag, and a list that changes between two pages', async (t) => {
+      const api = await startApi(t, implementation)
+      const { id } = makeOrganization(api.opened, 'Acme')
+      publishPlatforms(api.opened, id, 250)
+      const headers = { 'x-api-key': api.key('Acme') }
+      const seen: string[] = []
+      for (const offset of [0, 100, 200]) {
+        const { body } = await api.ask(`/api/v1/discovery?offset=${offset}`, { headers })
+        t.match(body, { scan: { id: 'scan' } }, 'the scan is whole on every page')
+        seen.push(...(body as { platforms: { id: string }[] }).platforms.map((platform) => platform.id))
+      }
+      t.same(
+        seen,
+        Array.from({ length: 250 }, (_, index) => `${id}-${index}`),
+      )
+      const across = await api.ask('/api/v1/discovery?offset=95&limit=10', { headers })
+      t.same((across.body as { platforms: unknown[] }).platforms.length, 10)
+      t.same((await api.ask('/api/v1/discovery?offset=250', { headers })).body, { scan: { id: 'scan' }, platforms: [] })
+
+      const tag = String(across.headers['etag'])
+      t.match(tag, /^"[0-9a-f]{32}"$/)
+      const unchanged = await api.ask('/api/v1/discovery', { headers: { ...headers, 'if-none-match': `"x", ${tag}` } })
+      t.equal(unchanged.status, 304)
+      t.equal(unchanged.text, '')
+      t.equal(unchanged.headers['etag'], tag)
+      const paging = { ...headers, 'if-match': tag }
+      t.equal((await api.ask('/api/v1/discovery?offset=100', { headers: paging })).status, 200)
+      publishPlatforms(api.opened, id, 249)
+      t.equal((await api.ask('/api/v1/discovery?offset=200', { headers: paging })).status, 412)
+      t.equal((await api.ask('/api/v1/discovery', { headers: { ...headers, 'if-none-match': tag } })).status, 200)
+    })
+
+    t.test('what one organization is shown never holds an id of another', async (t) => {
+      const api = await startApi(t, implementation)
+      const names = ['claude.ai', 'chatgpt.com', 'api.openai.com', 'gemini.google.com']
+      let run = 0
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.tuple(fc.boolean(), fc.constantFrom(...names)), { maxLength: 30 }),
+          async (seen) => {
+            run++
+            const organizations = [makeOrganization(api.opened, `A${run}`), makeOrganization(api.opened, `B${run}`)]
+            const sender = new Sender()
+            for (const [toFirst, name] of seen) {
+              const to = organizations[toFirst ? 0 : 1]
+              if (to === undefined) throw new Error('two organizations')
+              api.opened.store.environment.write(() =>
+                api.opened.store.buffer.append(to.id, [sender.event(name, NOON)]),
+              )
+            }
+            const ids = await Promise.all(
+              organizations.map(async ({ id, name }) => {
+                runScan(api.opened.store, matcher, id, 'administrator', api.opened.clock)
+                const { text } = await api.ask('/api/v1/discovery', { headers: { 'x-api-key': api.key(name) } })
+                return new Set(text.match(/[0-9a-f]{8}-[0-9a-f-]{27}/g))
+              }),
+            )
+            const [first = new Set(), second = new Set()] = ids
+            t.equal(
+              [...first].some((id) => second.has(id)),
+              false,
+            )
+          },
+        ),
+        { numRuns: 15 },
+      )
+    })
+  })
+}

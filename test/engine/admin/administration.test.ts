@@ -1,0 +1,100 @@
+import t from 'tap'
+import {
+  hashSecret,
+  isApiKey,
+  isMonitoringToken,
+  makeApiKey,
+  makeMonitoringToken,
+  visibleDigits,
+} from '../../../engine/admin/access-key.ts'
+import { ACTIVE_API_KEYS_MAX, Administration } from '../../../engine/admin/administration.ts'
+import { makeOrganization, openStore } from '../../support/store.ts'
+
+t.test('keys and tokens have the form that the design gives them', async (t) => {
+  for (let run = 0; run < 100; run++) {
+    const key = makeApiKey()
+    t.match(key, /^svc_pk_[0-9a-f]{64}$/)
+    t.equal(isApiKey(key), true)
+    t.equal(visibleDigits(key), key.slice(7, 15))
+    // One digit changed anywhere: the check digits notice.
+    const at = 7 + (run % 64)
+    const other = key[at] === '0' ? '1' : '0'
+    t.equal(isApiKey(key.slice(0, at) + other + key.slice(at + 1)), false)
+  }
+  for (const text of [
+    '',
+    'svc_pk_',
+    makeMonitoringToken(),
+    makeApiKey().toUpperCase(),
+    `${makeApiKey()} `,
+    `\n${makeApiKey()}`,
+  ]) {
+    t.equal(isApiKey(text), false)
+  }
+  t.match(makeMonitoringToken(), /^svc_mt_[0-9a-f]{48}$/)
+  t.equal(isMonitoringToken(makeMonitoringToken()), true)
+  t.equal(isMonitoringToken(makeApiKey()), false)
+  t.equal(isApiKey(`svc_pk_${'0'.repeat(64)}`), false, 'the CRC of zeros is not zero')
+})
+
+t.test('a 26th active key is refused; revoking frees the slot at once, and is final', async (t) => {
+  const opened = openStore(t)
+  const administration = new Administration(opened.store, opened.clock)
+  const acme = makeOrganization(opened, 'Acme')
+  const other = makeOrganization(opened, 'Other')
+  const keys = Array.from({ length: ACTIVE_API_KEYS_MAX }, (_, index) =>
+    administration.createApiKey(acme, `k${index}`, ['scores:read']),
+  )
+  t.throws(() => administration.createApiKey(acme, 'one more', ['scores:read']), {
+    code: 'CONFLICT',
+    message: /25 active API keys/,
+  })
+  administration.createApiKey(other, 'of another organization', ['scores:read'])
+  const first = keys[0]
+  if (first === undefined) throw new Error('25 keys')
+  administration.revokeApiKey(acme, first.record.visible)
+  t.equal(opened.store.apiKeys.byHash(hashSecret(first.raw)), undefined)
+  administration.createApiKey(acme, 'one more', ['scores:read'])
+  t.throws(() => administration.revokeApiKey(acme, first.record.id), {
+    code: 'CONFLICT',
+    message: /revoked already, which is final/,
+  })
+  t.throws(
+    () => administration.revokeApiKey(other, keys[1]?.record.id ?? ''),
+    { code: 'NOT_FOUND' },
+    "not another organization's",
+  )
+})
+
+t.test('the raw secret is nowhere in the store', async (t) => {
+  const opened = openStore(t)
+  const administration = new Administration(opened.store, opened.clock)
+  const acme = makeOrganization(opened, 'Acme')
+  const { raw: key, record } = administration.createApiKey(acme, 'label', ['scores:read'])
+  const { raw: token } = administration.createMonitoringToken(acme, 'label')
+  t.notOk(JSON.stringify(record).includes(key.slice(15, 40)))
+  const { readFileSync } = await import('node:fs')
+  const bytes = readFileSync(`${opened.directory}/store/data.mdb`)
+  for (const secret of [key.slice(15), token.slice(15)]) {
+    t.notOk(bytes.includes(secret), 'as text')
+    t.notOk(bytes.includes(Buffer.from(secret, 'hex')), 'as bytes')
+  }
+})
+
+t.test('names of organizations are unique in any case, and found by name or id', async (t) => {
+  const opened = openStore(t)
+  const administration = new Administration(opened.store, opened.clock)
+  const { id } = administration.createOrganization({ name: 'Acme', domain: 'acme.example', plan: 'free' })
+  t.throws(() => administration.createOrganization({ name: 'ACME', domain: 'x', plan: 'free' }), { code: 'CONFLICT' })
+  t.equal(administration.organization('acme').id, id)
+  t.equal(administration.organization(id).id, id)
+  for (const name of ['', 'nobody', 'x'.repeat(3000), id.replace(/^./, 'x')])
+    t.throws(() => administration.organization(name), { code: 'NOT_FOUND' })
+  for (const name of ['', ' ', 'a\nb', 'x'.repeat(256), 'ü'.repeat(128), 'a '].values()) {
+    t.throws(
+      () => administration.createOrganization({ name, domain: 'x', plan: 'free' }),
+      { code: 'USAGE' },
+      JSON.stringify(name),
+    )
+  }
+})

@@ -1,0 +1,162 @@
+import { connect } from 'node:tls'
+import { gzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { Administration } from '../../../engine/admin/administration.ts'
+import { eventToJson, packBatch } from '../../../engine/event.ts'
+import { EventAcceptor } from '../../../engine/ingest/accept.ts'
+import { type BatchCounters, EVENTS_PATH, eventsHandler } from '../../../engine/ingest/https-batches.ts'
+import { BATCH_BYTES_MAX, BATCH_EVENTS_MAX } from '../../../engine/limits.ts'
+import { type Ask, IMPLEMENTATIONS, serve } from '../../support/https.ts'
+import { makeOrganization, matcher, NOON, openStore, quietLog, Sender } from '../../support/store.ts'
+
+async function startIngest(t: Test, implementation: (typeof IMPLEMENTATIONS)[number]) {
+  const opened = openStore(t)
+  const organization = makeOrganization(opened, 'Acme')
+  const { raw, record } = new Administration(opened.store, opened.clock).createMonitoringToken(organization, 'test')
+  const counters: BatchCounters = { batches: 0, unauthorised: 0, malformed: 0 }
+  const acceptor = new EventAcceptor(opened.store, matcher, opened.clock, quietLog, () => {})
+  const server = await serve(t, implementation, opened.directory, eventsHandler(opened.store, acceptor, counters))
+  return { ...server, opened, organization, token: raw, record, counters, sender: new Sender() }
+}
+
+type Case = Ask & { readonly name: string; readonly path?: string; readonly status: number; readonly error: RegExp }
+
+for (const implementation of IMPLEMENTATIONS) {
+  t.test(`over ${implementation}`, async (t) => {
+    t.test('msgpack and JSON, plain and gzip, are stored before they are answered', async (t) => {
+      const { ask, token, opened, organization, sender } = await startIngest(t, implementation)
+      const json = { authorization: `Bearer ${token}`, 'content-type': 'application/json; charset=utf-8' }
+      const msgpack = { authorization: `bearer  ${token}`, 'content-type': 'application/msgpack' }
+      const events = () => [sender.event('claude.ai', NOON), sender.event('nobody.example', NOON)]
+      const bodies: Ask[] = [
+        { headers: json, body: JSON.stringify({ events: events().map(eventToJson) }) },
+        {
+          headers: { ...json, 'content-encoding': 'gzip' },
+          body: gzipSync(JSON.stringify({ events: events().map(eventToJson) })),
+        },
+        { headers: msgpack, body: packBatch(events()) },
+        { headers: { ...msgpack, 'content-encoding': 'gzip' }, body: gzipSync(packBatch(events())) },
+      ]
+      for (const [index, options] of bodies.entries()) {
+        for (const accepted of [1, 0]) {
+          const answer = await ask(EVENTS_PATH, { method: 'POST', ...options })
+          t.equal(answer.status, 200)
+          t.match(answer.body, {
+            accepted,
+            duplicates: 1 - accepted,
+            rejected: [{ index: 1, error: /nobody\.example/ }],
+          })
+          t.equal(opened.store.buffer.count(organization.id), index + 1)
+        }
+      }
+    })
+
+    t.test('what is refused, and how', async (t) => {
+      const { ask, token, opened, organization, counters, sender } = await startIngest(t, implementation)
+      const good = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }
+      const body = packBatch([sender.event('claude.ai', NOON)])
+      const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024))
+      const many = packBatch(Array.from({ length: BATCH_EVENTS_MAX + 1 }, () => sender.event('claude.ai', NOON)))
+      const rows: Case[] = [
+        { name: 'another path', path: '/', headers: good, body, status: 404, error: /POST \/ingest\/v1\/events/ },
+        { name: 'another method', method: 'PUT', headers: good, body, status: 405, error: /POST/ },
+        {
+          name: 'no token',
+          headers: { ...good, authorization: '' },
+          body,
+          status: 401,
+          error: /^Invalid monitoring token$/,
+        },
+        {
+          name: 'an unknown token',
+          headers: { ...good, authorization: `Bearer svc_mt_${'0'.repeat(48)}` },
+          body,
+          status: 401,
+          error: /^Invalid/,
+        },
+        {
+          name: 'a token of another scheme',
+          headers: { ...good, authorization: `Basic ${token}` },
+          body,
+          status: 401,
+          error: /^Invalid/,
+        },
+        {
+          name: 'a token with more behind',
+          headers: { ...good, authorization: `Bearer ${token} x` },
+          body,
+          status: 401,
+          error: /^Invalid/,
+        },
+        {
+          name: 'no type',
+          headers: { authorization: good.authorization },
+          body,
+          status: 415,
+          error: /application\/msgpack/,
+        },
+        {
+          name: 'another type',
+          headers: { ...good, 'content-type': 'constructor' },
+          body,
+          status: 415,
+          error: /application\/json/,
+        },
+        { name: 'another encoding', headers: { ...good, 'content-encoding': 'br' }, body, status: 415, error: /gzip/ },
+        {
+          name: 'broken gzip',
+          headers: { ...good, 'content-encoding': 'gzip' },
+          body,
+          status: 400,
+          error: /compressed body is damaged/,
+        },
+        {
+          name: 'a decompression bomb',
+          headers: { ...good, 'content-encoding': 'gzip' },
+          body: bomb,
+          status: 413,
+          error: /when decompressed/,
+        },
+        { name: 'no msgpack', headers: good, body: 'hello', status: 400, error: /^Malformed batch: / },
+        { name: 'an empty body', headers: good, body: '', status: 400, error: /^Malformed batch: / },
+        { name: 'too many events', headers: good, body: many, status: 400, error: /at most 10000 events/ },
+      ]
+      for (const { name, path = EVENTS_PATH, method = 'POST', headers = {}, body: sent = '', status, error } of rows) {
+        const answer = await ask(path, { method, headers, body: sent })
+        t.match(answer, { status, body: { error } }, name)
+      }
+      t.equal(opened.store.buffer.count(organization.id), 0)
+      t.match(counters, { unauthorised: 4, malformed: 4 })
+      t.equal((await ask(EVENTS_PATH, { method: 'POST', headers: good, body })).status, 200, 'it serves on')
+    })
+
+    t.test('a body over the limit is refused, announced or not', async (t) => {
+      const { ask, token } = await startIngest(t, implementation)
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }
+      const outcome = await ask(EVENTS_PATH, { method: 'POST', headers, body: Buffer.alloc(BATCH_BYTES_MAX + 1) }).then(
+        ({ status }) => status,
+        // The server may close before the whole body was sent.
+        (error: NodeJS.ErrnoException) => error.code,
+      )
+      t.ok([413, 'EPIPE', 'ECONNRESET', 'UND_ERR_SOCKET'].includes(outcome as string | number), String(outcome))
+    })
+
+    t.test('a revoked token, and a sender that goes away in the middle', async (t) => {
+      const { ask, token, record, opened, organization, listener, sender } = await startIngest(t, implementation)
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }
+      const body = packBatch([sender.event('claude.ai', NOON)])
+      const socket = connect({ host: '127.0.0.1', port: listener.port, rejectUnauthorized: false })
+      socket.on('error', () => {})
+      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+      await new Promise((resolve) => socket.once('secureConnect', resolve))
+      socket.write(`POST ${EVENTS_PATH} HTTP/1.1\r\nhost: x\r\n${lines.join('')}content-length: ${body.length}\r\n\r\n`)
+      socket.write(body.subarray(0, 10))
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      socket.destroy()
+      t.equal((await ask(EVENTS_PATH, { method: 'POST', headers, body })).status, 200)
+      t.equal(opened.store.buffer.count(organization.id), 1)
+      new Administration(opened.store, opened.clock).revokeMonitoringToken(organization, record.visible)
+      t.equal((await ask(EVENTS_PATH, { method: 'POST', headers, body })).status, 401)
+    })
+  })
+}

@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs'
+import { Agent, request } from 'undici'
+import { type Certificate, provideCertificate } from '../../engine/http/certificate.ts'
+import { type HttpImplementation, listenHttp } from '../../engine/http/listen.ts'
+import type { HttpHandler, HttpListener } from '../../engine/http/port.ts'
+import { quietLog } from './store.ts'
+
+/** The two implementations of the HTTP port; every suite over HTTP runs over both. */
+export const IMPLEMENTATIONS: readonly HttpImplementation[] = ['uws', 'node']
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly text: string
+  readonly body: unknown
+}
+
+export interface Ask {
+  readonly method?: string
+  readonly headers?: Record<string, string>
+  readonly body?: Uint8Array | string
+}
+
+export interface TestServer {
+  readonly listener: HttpListener
+  readonly certificate: Certificate
+  ask(path: string, options?: Ask): Promise<Answer>
+}
+
+/** Serves a handler over real TLS on loopback until the test ends. */
+export async function serve(
+  t: { teardown(work: () => unknown): void },
+  implementation: HttpImplementation,
+  directory: string,
+  handler: HttpHandler,
+): Promise<TestServer> {
+  const certificate = await provideCertificate(`${directory}/tls`, undefined)
+  const { keyFile, certificateFile } = certificate
+  const listener = await listenHttp(implementation, {
+    address: '127.0.0.1',
+    port: 0,
+    tls: { keyFile, certificateFile },
+    handler,
+    log: quietLog,
+  })
+  const dispatcher = new Agent({ connect: { ca: readFileSync(certificateFile) } })
+  t.teardown(async () => {
+    await dispatcher.close()
+    await listener.drain(1000)
+  })
+  return {
+    listener,
+    certificate,
+    async ask(path, options = {}) {
+      const { method = 'GET', headers = {}, body = null } = options
+      const answer = await request(`https://localhost:${listener.port}${path}`, {
+        dispatcher,
+        method: method as 'GET',
+        headers,
+        body: body as Buffer | string | null,
+      })
+      const text = await answer.body.text()
+      return { status: answer.statusCode, headers: answer.headers, text, body: jsonOf(text) }
+    },
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
