@@ -86,7 +86,10 @@ export class Collector {
     this.#stopped = true
     await this.#observation?.stop()
     this.#loop.finish()
-    setTimeout(() => this.#loop.stop(), deadlineMs).unref()
+    setTimeout(() => {
+      this.#loop.stop()
+      void this.#forwarder.close()
+    }, deadlineMs).unref()
   }
 
   async #watch(source: CollectorSource, forwarding: ReturnType<ForwardLoop['run']>): Promise<Fault | undefined> {

@@ -8,7 +8,10 @@ import { Collector } from '../collector.ts'
 import { collectorSettings } from '../config.ts'
 import { fileProgress } from './progress.ts'
 
+/** What a live collector may take to forward what waits, when it is stopped. */
 const DRAIN_MS = 10_000
+/** Who interrupts the reading of a file wants to go on with something else; what waits is safe. */
+const READ_DRAIN_MS = 500
 
 interface RunOptions {
   readonly read?: string
@@ -41,7 +44,7 @@ export function addRunCommand(program: Command): void {
       log.info({ signal }, 'stops')
       // A live collector ends by a signal as a matter of course; a reader of a file has not finished.
       if (reading) process.exitCode = exitStatusOf(signal)
-      await collector.drain(DRAIN_MS)
+      await collector.drain(reading ? READ_DRAIN_MS : DRAIN_MS)
     })
     try {
       const { damage, observed, ...report } = await running

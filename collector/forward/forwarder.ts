@@ -14,5 +14,6 @@ export type Outcome =
 /** Sends batches of events to the service. */
 export interface Forwarder {
   send(events: readonly Event[]): Promise<Outcome>
+  /** Cuts what is under way; a send that was then answers `retry`. */
   close(): Promise<void>
 }

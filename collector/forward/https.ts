@@ -71,7 +71,7 @@ export class HttpsForwarder implements Forwarder {
   }
 
   close(): Promise<void> {
-    return this.#dispatcher.close()
+    return this.#dispatcher.destroy()
   }
 
   #outcome(answer: Dispatcher.ResponseData, text: string, events: readonly Event[]): Outcome {

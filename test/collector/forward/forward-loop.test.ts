@@ -1,0 +1,115 @@
+import t, { type Test } from 'tap'
+import { ForwardLoop } from '../../../collector/forward/forward-loop.ts'
+import type { Forwarder, Outcome } from '../../../collector/forward/forwarder.ts'
+import { Outbox } from '../../../collector/outbox/outbox.ts'
+import type { Event } from '../../../engine/event.ts'
+import { quietLog } from '../../support/store.ts'
+
+function outboxOf(t: Test, count: number): Outbox {
+  const outbox = new Outbox(t.testdir())
+  t.teardown(() => outbox.close())
+  outbox.append(
+    Array.from({ length: count }, (_, index) => ({
+      name: `h${index}.claude.ai`,
+      client: '10.0.0.1',
+      method: 'dns' as const,
+      firstSeenMs: index,
+      lastSeenMs: index,
+      count: 1,
+    })),
+  )
+  return outbox
+}
+
+/** Answers as it is told; what it accepts is remembered. */
+class ToldForwarder implements Forwarder {
+  readonly accepted: string[] = []
+  calls = 0
+  readonly #answer: (events: readonly Event[], call: number) => Outcome
+
+  constructor(answer: (events: readonly Event[], call: number) => Outcome) {
+    this.#answer = answer
+  }
+
+  async send(events: readonly Event[]): Promise<Outcome> {
+    const outcome = this.#answer(events, ++this.calls)
+    if (outcome.kind === 'accepted') this.accepted.push(...events.map(({ name }) => name))
+    return outcome
+  }
+
+  async close(): Promise<void> {}
+}
+
+const ACCEPTED: Outcome = { kind: 'accepted', duplicates: 0, rejected: [] }
+
+async function runToEnd(outbox: Outbox, forwarder: Forwarder): Promise<ForwardLoop> {
+  const loop = new ForwardLoop(outbox, forwarder, quietLog)
+  loop.finish()
+  t.same(await loop.run(), { kind: 'stopped' })
+  return loop
+}
+
+t.test('all go in their order, and leave the outbox only then', async (t) => {
+  const outbox = outboxOf(t, 5000)
+  const forwarder = new ToldForwarder(() => {
+    t.ok(outbox.waiting > 0)
+    return ACCEPTED
+  })
+  const { counters } = await runToEnd(outbox, forwarder)
+  t.same(
+    forwarder.accepted,
+    Array.from({ length: 5000 }, (_, index) => `h${index}.claude.ai`),
+  )
+  t.match(counters, { acknowledged: 5000, refused: 0, batches: 3 })
+  t.equal(outbox.waiting, 0)
+})
+
+t.test('what fails for now is tried again, whole', async (t) => {
+  const outbox = outboxOf(t, 3)
+  const forwarder = new ToldForwarder((_, call) => (call < 3 ? { kind: 'retry', why: 'not now' } : ACCEPTED))
+  const { counters } = await runToEnd(outbox, forwarder)
+  t.match(counters, { acknowledged: 3, retries: 2 })
+})
+
+t.test('a batch with one event that is refused does not hold up the others', async (t) => {
+  const outbox = outboxOf(t, 100)
+  const forwarder = new ToldForwarder((events) =>
+    events.some(({ name }) => name === 'h42.claude.ai') ? { kind: 'refused', why: '400' } : ACCEPTED,
+  )
+  const { counters } = await runToEnd(outbox, forwarder)
+  t.match(counters, { acknowledged: 99, refused: 1 })
+  t.equal(forwarder.accepted.length, 99)
+  t.ok(forwarder.calls < 30, `${forwarder.calls} tries`)
+})
+
+t.test('events that the service rejects count as refused, not as acknowledged', async (t) => {
+  const outbox = outboxOf(t, 10)
+  const { counters } = await runToEnd(
+    outbox,
+    new ToldForwarder(() => ({ kind: 'accepted', duplicates: 2, rejected: ['a', 'b', 'c'] })),
+  )
+  t.match(counters, { acknowledged: 7, duplicates: 2, refused: 3 })
+})
+
+t.test('without a valid token it ends, and the events stay', async (t) => {
+  const outbox = outboxOf(t, 10)
+  const loop = new ForwardLoop(outbox, new ToldForwarder(() => ({ kind: 'unauthorised', why: '401' })), quietLog)
+  t.same(await loop.run(), { kind: 'unauthorised', why: '401' })
+  t.equal(outbox.waiting, 10)
+})
+
+t.test('stopped while it waits to try again, it ends at once', async (t) => {
+  const outbox = outboxOf(t, 10)
+  const loop = new ForwardLoop(
+    outbox,
+    new ToldForwarder(() => ({ kind: 'retry', why: 'x', afterMs: 60_000 })),
+    quietLog,
+  )
+  const running = loop.run()
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  const before = performance.now()
+  loop.stop()
+  t.same(await running, { kind: 'stopped' })
+  t.ok(performance.now() - before < 1000)
+  t.equal(outbox.waiting, 10)
+})

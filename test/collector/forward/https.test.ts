@@ -1,0 +1,185 @@
+import { readFileSync } from 'node:fs'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { createServer } from 'node:https'
+import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
+import { gunzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { HttpsForwarder, type HttpsSettings } from '../../../collector/forward/https.ts'
+import { backoffMs, retryAfterMs } from '../../../collector/forward/retry.ts'
+import { RETRY_LONGEST_MS } from '../../../collector/limits.ts'
+import { unpackBatch } from '../../../engine/event.ts'
+import { provideCertificate } from '../../../engine/http/certificate.ts'
+import { Sender } from '../../support/store.ts'
+
+const TOKEN = `svc_mt_${'5'.repeat(48)}`
+const sender = new Sender()
+const EVENTS = [sender.event('claude.ai', 1000), sender.event('chatgpt.com', 2000)]
+
+interface FakeService {
+  readonly settings: HttpsSettings
+  readonly fingerprint: string
+  /** Bodies that arrived. */
+  readonly received: { headers: IncomingMessage['headers']; body: Buffer }[]
+}
+
+async function fakeService(t: Test, answer: (response: ServerResponse) => void): Promise<FakeService> {
+  const certificate = await provideCertificate(t.testdir(), undefined)
+  const received: FakeService['received'] = []
+  const onRequest: RequestListener = async (message, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of message) chunks.push(chunk as Buffer)
+    received.push({ headers: message.headers, body: Buffer.concat(chunks) })
+    answer(response)
+  }
+  const tls = { key: readFileSync(certificate.keyFile), cert: readFileSync(certificate.certificateFile) }
+  const server = createServer(tls, onRequest)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const httpsPort = (server.address() as AddressInfo).port
+  const settings = { token: TOKEN, endpoint: 'localhost', httpsPort, ca: certificate.certificateFile, fingerprint: '' }
+  return { settings, fingerprint: certificate.fingerprint.replaceAll(':', '').toLowerCase(), received }
+}
+
+async function send(t: Test, settings: HttpsSettings) {
+  const forwarder = new HttpsForwarder(settings)
+  t.teardown(() => forwarder.close())
+  return forwarder.send(EVENTS)
+}
+
+function answering(status: number, body: string, headers: Record<string, string> = {}) {
+  return (response: ServerResponse): void => {
+    response.writeHead(status, headers).end(body)
+  }
+}
+
+const whole = JSON.stringify({ accepted: 1, duplicates: 0, rejected: [{ index: 1, error: 'name: unknown' }] })
+const ANSWERS = [
+  {
+    name: 'a whole answer',
+    answer: answering(200, whole),
+    outcome: { kind: 'accepted', duplicates: 0, rejected: ['name: unknown'] },
+  },
+  {
+    name: 'counts that do not add up',
+    answer: answering(200, '{"accepted":1,"duplicates":0,"rejected":[]}'),
+    outcome: { kind: 'retry', why: /accounts for 1 of 2/ },
+  },
+  {
+    name: 'a page of a captive portal',
+    answer: answering(200, '<html>'),
+    outcome: { kind: 'retry', why: /not as the service does/ },
+  },
+  { name: 'an empty 200', answer: answering(200, ''), outcome: { kind: 'retry' } },
+  {
+    name: '401',
+    answer: answering(401, '{"error":"Invalid monitoring token"}'),
+    outcome: { kind: 'unauthorised', why: /does not know the monitoring token/ },
+  },
+  {
+    name: '400',
+    answer: answering(400, '{"error":"Malformed batch: x"}'),
+    outcome: { kind: 'refused', why: '400 Malformed batch: x' },
+  },
+  { name: '413', answer: answering(413, ''), outcome: { kind: 'refused' } },
+  { name: '500', answer: answering(500, 'oops'), outcome: { kind: 'retry', why: /answered 500/ } },
+  { name: '302', answer: answering(302, '', { location: 'https://example.com/' }), outcome: { kind: 'retry' } },
+  {
+    name: '503 with seconds',
+    answer: answering(503, '{"error":"busy"}', { 'retry-after': '7' }),
+    outcome: { kind: 'retry', afterMs: 7000, why: /busy/ },
+  },
+  { name: 'hanging up', answer: (response: ServerResponse) => void response.destroy(), outcome: { kind: 'retry' } },
+  {
+    name: 'hanging up in the middle',
+    answer: (response: ServerResponse) =>
+      void response.writeHead(200, { 'content-length': '99' }).write('{', () => response.destroy()),
+    outcome: { kind: 'retry' },
+  },
+]
+for (const { name, answer, outcome } of ANSWERS) {
+  t.test(`the service answers with ${name}`, async (t) => {
+    const { settings, received } = await fakeService(t, answer)
+    const found = await send(t, settings)
+    t.match(found, outcome)
+    t.notOk(JSON.stringify(found).includes(TOKEN), 'the token is in no message')
+    t.equal(received[0]?.headers.authorization, `Bearer ${TOKEN}`)
+    t.same(unpackBatch(gunzipSync(received[0]?.body ?? Buffer.alloc(0)), 10), EVENTS)
+  })
+}
+
+t.test('certificates: not trusted, pinned, and pinned to another', async (t) => {
+  const { settings, fingerprint, received } = await fakeService(t, answering(200, whole))
+  t.match(await send(t, { ...settings, ca: '' }), {
+    kind: 'retry',
+    why: /not trusted; name its authority by --ca or pin it by --fingerprint/,
+  })
+  t.match(await send(t, { ...settings, ca: '', fingerprint: 'ab'.repeat(32) }), {
+    kind: 'retry',
+    why: /not the one that --fingerprint pins/,
+  })
+  t.equal(received.length, 0, 'nothing was sent, the token least of all')
+  t.match(await send(t, { ...settings, ca: '', fingerprint }), { kind: 'accepted' })
+  t.throws(() => new HttpsForwarder({ ...settings, ca: '/nowhere' }), { code: 'USAGE', message: /^--ca: .*ENOENT/ })
+})
+
+t.test('nobody there: the line says what to look at', async (t) => {
+  const settings = { token: TOKEN, endpoint: 'localhost', httpsPort: 1, ca: '', fingerprint: '' }
+  t.match(await send(t, settings), { kind: 'retry', why: 'nothing listens on https://localhost:1' })
+  t.match(await send(t, { ...settings, endpoint: 'nobody.invalid' }), {
+    kind: 'retry',
+    why: 'the name nobody.invalid does not resolve',
+  })
+})
+
+t.test('by the proxy that HTTPS_PROXY names; a pin does not replace trust there', async (t) => {
+  const { settings, fingerprint, received } = await fakeService(t, answering(200, whole))
+  const asked: string[] = []
+  const proxy = createTcpServer((client) => {
+    client.on('error', () => {})
+    client.once('data', (head) => {
+      const [, host = ''] = /^CONNECT (\S+)/.exec(head.toString()) ?? []
+      asked.push(host)
+      const upstream = connect(Number(host.split(':')[1]), '127.0.0.1', () => client.write('HTTP/1.1 200 OK\r\n\r\n'))
+      upstream.on('error', () => client.destroy())
+      client.pipe(upstream).pipe(client)
+    })
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => proxy.close())
+  process.env['HTTPS_PROXY'] = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  t.teardown(() => {
+    delete process.env['HTTPS_PROXY']
+  })
+  t.match(await send(t, settings), { kind: 'accepted' })
+  t.same(asked, [`localhost:${settings.httpsPort}`])
+  t.match(await send(t, { ...settings, ca: '', fingerprint }), { kind: 'retry' })
+  t.equal(received.length, 1)
+})
+
+t.test('waiting: full jitter below a bound that doubles, Retry-After in both forms', async (t) => {
+  for (const [attempt, bound] of [
+    [1, 500],
+    [2, 1000],
+    [5, 8000],
+    [8, RETRY_LONGEST_MS],
+    [1000, RETRY_LONGEST_MS],
+  ] as const) {
+    t.equal(
+      backoffMs(attempt, () => 0),
+      0,
+    )
+    t.equal(
+      backoffMs(attempt, () => 1),
+      bound,
+    )
+  }
+  const now = Date.parse('2026-11-20T12:00:00Z')
+  t.equal(retryAfterMs('5', now), 5000)
+  t.equal(retryAfterMs('999999', now), RETRY_LONGEST_MS)
+  t.equal(retryAfterMs('Fri, 20 Nov 2026 12:00:09 GMT', now), 9000)
+  t.equal(retryAfterMs('Fri, 20 Nov 2020 12:00:09 GMT', now), 0)
+  t.equal(retryAfterMs('soon', now), undefined)
+})

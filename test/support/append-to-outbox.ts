@@ -1,0 +1,16 @@
+import { Outbox } from '../../collector/outbox/outbox.ts'
+
+/** A process of its own that appends twice, so that a fault point can kill it behind the first: append-to-outbox DIRECTORY */
+const outbox = new Outbox(process.argv[2] ?? '')
+for (const framesDone of [100, 200]) {
+  const event = {
+    name: 'claude.ai',
+    client: '10.0.0.1',
+    method: 'dns',
+    firstSeenMs: 1,
+    lastSeenMs: 1,
+    count: 1,
+  } as const
+  outbox.append([event, event, event], { source: 'file', framesDone })
+}
+await outbox.close()
