@@ -50,7 +50,10 @@ export function addRunCommand(program: Command): void {
       const { damage, observed, ...report } = await running
       progress.end()
       log.info({ frames: observed.frames, names: observed.names, matched: observed.matched, ...report }, 'ended')
-      if (damage !== undefined) throw new Fault(damage.code, damage.message)
+      if (damage === undefined) return
+      // An interrupted run ends as interrupted, and says what else there was.
+      if (process.exitCode !== undefined) log.warn({ reason: damage.message }, damage.code)
+      else throw new Fault(damage.code, damage.message)
     } finally {
       progress.end()
       stop.forget()

@@ -1,0 +1,285 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import t from 'tap'
+import { PROGRAMS, REPOSITORY, run, start } from '../support/programs.ts'
+
+const TOKEN = `svc_mt_${'a'.repeat(48)}`
+const CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')
+const TRUNCATED = join(REPOSITORY, 'test/captures/truncated-file/input.pcap')
+
+for (const program of ['service', 'collector', 'admin'] as const) {
+  t.test(`posture-${program} says what it is`, async (t) => {
+    const { version } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as { version: string }
+    t.match(await run(program, ['--version']), { status: 0, stdout: `${version}\n`, stderr: '' })
+    t.match(await run(program, ['--help']), {
+      status: 0,
+      stdout: new RegExp(`^Usage: posture-${program} `),
+      stderr: '',
+    })
+    t.match(await run(program, ['--no-such-flag']), {
+      status: 2,
+      stdout: '',
+      stderr: new RegExp(
+        `^posture-${program}: USAGE unknown option '--no-such-flag'; see posture-${program} --help\n$`,
+      ),
+    })
+  })
+}
+
+interface Misuse {
+  readonly name: string
+  readonly program: keyof typeof PROGRAMS
+  readonly parameters: readonly string[]
+  readonly environment?: NodeJS.ProcessEnv
+  readonly status: number
+  readonly line: RegExp
+}
+
+const MISUSES: readonly Misuse[] = [
+  {
+    name: 'no token',
+    program: 'collector',
+    parameters: [],
+    status: 2,
+    line: /USAGE --token or SVC_TOKEN is required: /,
+  },
+  {
+    name: 'a token of the wrong form',
+    program: 'collector',
+    parameters: ['--token', 'hunter2'],
+    status: 2,
+    line: /USAGE --token: expected svc_mt_ and 48 hex digits$/,
+  },
+  {
+    name: 'the same by the variable',
+    program: 'collector',
+    parameters: [],
+    environment: { SVC_TOKEN: 'hunter2' },
+    status: 2,
+    line: /USAGE SVC_TOKEN: expected/,
+  },
+  {
+    name: 'a port that is none',
+    program: 'collector',
+    parameters: ['--token', TOKEN, '--https-port', '70000'],
+    status: 2,
+    line: /USAGE --https-port: expected a whole number from 1 to 65535, found "70000"$/,
+  },
+  {
+    name: 'a level that is none',
+    program: 'collector',
+    parameters: ['--token', TOKEN],
+    environment: { LOG_LEVEL: 'loud' },
+    status: 2,
+    line: /USAGE LOG_LEVEL: expected one of DEBUG, INFO, WARNING, ERROR, found "loud"$/,
+  },
+  {
+    name: 'a typo in a flag',
+    program: 'collector',
+    parameters: ['--tokn', TOKEN],
+    status: 2,
+    line: /Did you mean --token\?/,
+  },
+  {
+    name: 'a file that is not there',
+    program: 'collector',
+    parameters: ['read', '/nowhere.pcap'],
+    status: 4,
+    line: /CAPTURE_UNREADABLE \/nowhere\.pcap: no such file$/,
+  },
+  {
+    name: 'a file that is no capture',
+    program: 'collector',
+    parameters: ['read', join(REPOSITORY, 'package.json')],
+    status: 4,
+    line: /CAPTURE_FORMAT \S+package\.json: /,
+  },
+  {
+    name: 'a directory',
+    program: 'collector',
+    parameters: ['read', REPOSITORY],
+    status: 4,
+    line: /CAPTURE_UNREADABLE .*directory/,
+  },
+  {
+    name: 'no file',
+    program: 'collector',
+    parameters: ['read'],
+    status: 2,
+    line: /USAGE missing required argument 'file'/,
+  },
+  {
+    name: 'an outbox that cannot be made',
+    program: 'collector',
+    parameters: ['--token', TOKEN, '--outbox', '/proc/outbox'],
+    status: 4,
+    line: /STORE_UNWRITABLE --outbox \/proc\/outbox/,
+  },
+  {
+    name: 'an authority that is not there',
+    program: 'collector',
+    parameters: ['--token', TOKEN, '--ca', '/nowhere.pem'],
+    status: 2,
+    line: /USAGE --ca: /,
+  },
+  {
+    name: 'half a certificate',
+    program: 'service',
+    parameters: ['--tls-key', 'x'],
+    status: 2,
+    line: /--tls-key and --tls-certificate belong together/,
+  },
+  {
+    name: 'plain HTTP for all',
+    program: 'service',
+    parameters: ['--plain-http', '--api-address', '192.0.2.1'],
+    status: 2,
+    line: /--plain-http serves loopback only, found --api-address 192\.0\.2\.1/,
+  },
+  {
+    name: 'a data directory that is a file',
+    program: 'service',
+    parameters: ['--data-dir', join(REPOSITORY, 'package.json')],
+    status: 4,
+    line: /STORE_UNWRITABLE --data-dir .*not a directory/,
+  },
+  {
+    name: 'no store where one must be',
+    program: 'admin',
+    parameters: ['key', 'list', '--org', 'x', '--data-dir', '/tmp'],
+    status: 5,
+    line: /NOT_FOUND --data-dir: there is no store in \/tmp\/store/,
+  },
+  {
+    name: 'a command that is none',
+    program: 'admin',
+    parameters: ['frobnicate'],
+    status: 2,
+    line: /USAGE unknown command 'frobnicate'/,
+  },
+  {
+    name: 'a scope that is none',
+    program: 'admin',
+    parameters: ['key', 'create', 'x', '--org', 'x', '--scope', 'all'],
+    status: 2,
+    line: /Allowed choices are scores:read/,
+  },
+]
+for (const { name, program, parameters, environment = {}, status, line } of MISUSES) {
+  t.test(`${program}: ${name}`, async (t) => {
+    const ended = await run(program, parameters, { LOG_LEVEL: 'ERROR', ...environment })
+    t.equal(ended.status, status, ended.stderr)
+    t.match(ended.stderr.trimEnd(), line)
+    t.equal(ended.stderr.trimEnd().split('\n').length, 1, 'one line')
+    t.notOk(ended.stderr.includes('hunter2') || ended.stderr.includes(TOKEN), 'no secret is repeated')
+  })
+}
+
+t.test('a port that is taken', async (t) => {
+  const taken = createServer()
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => taken.close())
+  const { port } = taken.address() as { port: number }
+  for (const [flag, other] of [
+    ['--api-port', '--ingest-port'],
+    ['--ingest-port', '--api-port'],
+  ] as const) {
+    const addresses = ['--api-address', '127.0.0.1', '--ingest-address', '127.0.0.1']
+    const parameters = ['--data-dir', t.testdir(), ...addresses, flag, String(port), other, '0', '--log-level', 'ERROR']
+    t.match(await run('service', parameters), {
+      status: 4,
+      stderr: `posture-service: PORT_TAKEN ${flag} ${port} on 127.0.0.1: another program listens there; stop it or choose another port\n`,
+    })
+  }
+})
+
+t.test('reading: several files, one of them missing and one cut short', async (t) => {
+  const { status, stdout, stderr } = await run('collector', ['read', CAPTURE, '/nowhere.pcap', TRUNCATED])
+  t.equal(status, 3)
+  t.match(
+    stderr,
+    /^posture-collector: CAPTURE_UNREADABLE \/nowhere\.pcap: no such file\nposture-collector: CAPTURE_DAMAGED \S+: byte \d+: found \d+ bytes, expected .*\n$/,
+  )
+  const rows = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  t.equal(rows.length, 92, 'what can be read is read')
+  t.match(rows[0], {
+    time: /^2026-/,
+    client: String,
+    kind: 'dns',
+    name: 'chatgpt.com',
+    platform: 'ChatGPT',
+    rule: 'chatgpt.com',
+  })
+})
+
+t.test('reading: every name, and the counters, whose sums hold', async (t) => {
+  const names = await run('collector', ['read', '--names', CAPTURE])
+  t.equal(names.stdout.trim().split('\n').length, 129)
+  const stats = await run('collector', ['read', '--stats', CAPTURE])
+  const counts = new Map(
+    stats.stdout
+      .trim()
+      .split('\n')
+      .map((line) => {
+        const { counter, count } = JSON.parse(line) as { counter: string; count: number }
+        return [counter, count] as const
+      }),
+  )
+  const classes = [...counts].filter(([counter]) => counter.startsWith('class '))
+  t.equal(
+    classes.reduce((sum, [, count]) => sum + count, 0),
+    counts.get('frames'),
+  )
+  t.equal((counts.get('matched') ?? 0) + (counts.get('unmatched') ?? 0), counts.get('names'))
+})
+
+t.test('a pipe that head closes is no fault', async (t) => {
+  const big = join(t.testdir(), 'big.pcap')
+  const bytes = readFileSync(CAPTURE)
+  writeFileSync(big, Buffer.concat([bytes, ...Array.from({ length: 100 }, () => bytes.subarray(24))]))
+  const command = `"${process.execPath}" "${PROGRAMS.collector}" read "${big}" | head -n 1; echo "status \${PIPESTATUS[0]}"`
+  const { stdout, stderr } = spawnSync('bash', ['-c', command], { encoding: 'utf8' })
+  t.match(stdout, /^\{"time".*\nstatus 0\n$/)
+  t.equal(stderr, '')
+})
+
+t.test('a damaged file is forwarded as far as it goes; Ctrl-C while nobody takes the events keeps them', async (t) => {
+  const directory = t.testdir()
+  const file = join(directory, 'copy.pcap')
+  copyFileSync(TRUNCATED, file)
+  const outbox = join(directory, 'outbox')
+  const environment = { SVC_TOKEN: TOKEN, LOG_LEVEL: 'INFO' }
+  const parameters = ['--read', file, '--outbox', outbox, '--https-port', '1']
+  const collector = start('collector', parameters, environment)
+  await new Promise<void>((resolve) => {
+    collector.child.stderr?.on('data', () => {
+      if (collector.output.stderr.includes('cannot forward')) resolve()
+    })
+  })
+  const before = performance.now()
+  collector.child.kill('SIGINT')
+  const { status, stderr } = await collector.ended
+  t.equal(status, 130, stderr)
+  t.ok(performance.now() - before < 5000, 'soon')
+  t.match(stderr, /"waiting":2/)
+  t.notOk(stderr.includes(TOKEN))
+})
+
+t.test('output that nobody reads, and a disk that is full, are said', async (t) => {
+  const child = spawn(process.execPath, [PROGRAMS.collector, 'read', CAPTURE], { stdio: ['ignore', 'pipe', 'pipe'] })
+  child.stdout.destroy()
+  const status = await new Promise((resolve) => child.once('close', resolve))
+  t.equal(status, 0)
+  const full = spawnSync(
+    'bash',
+    ['-c', `"${process.execPath}" "${PROGRAMS.collector}" read "${CAPTURE}" > /dev/full`],
+    { encoding: 'utf8' },
+  )
+  t.equal(full.status, 1)
+  t.match(full.stderr, /^posture-collector: standard output: .*ENOSPC/)
+})

@@ -1,0 +1,44 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { admin, run } from '../../support/programs.ts'
+
+t.test('list and search show platforms, show its domains, stats the counts', async (t) => {
+  const all = await admin('registry', 'list')
+  t.ok(all.length >= 600)
+  t.match(all[0], { id: String, platform: String, vendor: String, type: String, risk: Number })
+  const found = await admin('registry', 'search', 'anthropic')
+  t.ok(found.some(({ platform }) => platform === 'Claude'))
+  t.same(await admin('registry', 'search', 'no such platform anywhere'), [])
+  const domains = await admin('registry', 'show', 'chatgpt')
+  t.ok(domains.some(({ domain, match, role }) => domain === 'chatgpt.com' && match === 'suffix' && role === 'web'))
+  const stats = await admin('registry', 'stats')
+  t.equal(stats.at(-1)?.['platforms'], all.length)
+  t.ok(stats.length <= 21, 'at most 20 types, and all')
+})
+
+t.test('check says which platform a name belongs to, and by which rule', async (t) => {
+  const rows = await admin('registry', 'check', 'API.OpenAI.com.', 'x.claude.ai', 'example.com', '127.0.0.1', '')
+  t.match(rows, [
+    { name: 'API.OpenAI.com.', rule: 'api.openai.com', match: 'exact', role: 'api' },
+    { name: 'x.claude.ai', platform: 'Claude', rule: 'claude.ai', match: 'suffix' },
+    { name: 'example.com', platform: null, match: 'none' },
+    { name: '127.0.0.1', match: 'none' },
+    { name: '', match: 'none' },
+  ])
+})
+
+t.test("an operator's file is in force; its faults name file, entry and field", async (t) => {
+  const file = join(t.testdir(), 'own.yaml')
+  writeFileSync(file, 'disable: [chatgpt]\n')
+  t.match(await admin('registry', 'check', 'chatgpt.com', '--registry', file), [{ match: 'none' }])
+  writeFileSync(file, 'platforms:\n  - id: chatgpt\n    risk: { score: 700, why: much }\n')
+  const { status, stderr } = await run('admin', ['registry', 'list', '--registry', file])
+  t.equal(status, 2)
+  t.match(stderr, /^posture-admin: REGISTRY_FILE \S+own\.yaml: chatgpt: risk\.score: .*\n$/)
+  t.match(await run('admin', ['registry', 'list', '--registry', '/nowhere.yaml']), {
+    status: 2,
+    stderr: /REGISTRY_FILE \/nowhere\.yaml/,
+  })
+  t.match(await run('admin', ['registry', 'show', 'nobody']), { status: 5, stderr: /NOT_FOUND no platform "nobody"/ })
+})
