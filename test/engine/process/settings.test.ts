@@ -1,0 +1,130 @@
+import { Command } from 'commander'
+import t from 'tap'
+import { z } from 'zod'
+import { isoSeconds } from '../../../engine/process/clock.ts'
+import {
+  addSettingOptions,
+  oneOf,
+  onOrOff,
+  portNumber,
+  readSettings,
+  setting,
+  settingRows,
+} from '../../../engine/process/settings.ts'
+import { tableOf } from '../../../engine/process/table.ts'
+
+const schema = z.object({
+  port: setting(portNumber().default(9090), { flag: '--port <port>', env: 'PORT', about: 'A port' }),
+  https: setting(onOrOff().default(true), { flag: '--no-https', env: 'HTTPS_ENABLED', about: 'Turn HTTPS off' }),
+  protocol: setting(oneOf(['tls', 'tcp', 'udp']).default('tls'), { env: 'PROTOCOL', about: 'A protocol' }),
+  token: setting(z.string().regex(/^t-/, 'expected t- in front'), {
+    flag: '--token <token>',
+    env: 'TOKEN',
+    about: 'The token; keep it secret',
+    secret: true,
+  }),
+})
+
+function read(flags: readonly string[], environment: NodeJS.ProcessEnv = {}): z.output<typeof schema> {
+  const command = addSettingOptions(new Command().exitOverride(), schema)
+  command.parse([...flags], { from: 'user' })
+  return readSettings(schema, { command, environment })
+}
+
+const TOKEN = ['--token', 't-1']
+const defaults = { port: 9090, https: true, protocol: 'tls', token: 't-1' }
+const GOOD = [
+  { name: 'defaults', flags: TOKEN, environment: {}, found: defaults },
+  { name: 'the variable over the default', flags: TOKEN, environment: { PORT: '1' }, found: { ...defaults, port: 1 } },
+  {
+    name: 'the flag over the variable',
+    flags: [...TOKEN, '--port', '2'],
+    environment: { PORT: '1' },
+    found: { ...defaults, port: 2 },
+  },
+  {
+    name: 'a flag that turns off',
+    flags: [...TOKEN, '--no-https'],
+    environment: { HTTPS_ENABLED: 'true' },
+    found: { ...defaults, https: false },
+  },
+  {
+    name: 'the variable that turns off',
+    flags: TOKEN,
+    environment: { HTTPS_ENABLED: 'FALSE' },
+    found: { ...defaults, https: false },
+  },
+  { name: 'an empty variable is none', flags: TOKEN, environment: { PORT: '' }, found: defaults },
+  {
+    name: 'words in any case',
+    flags: TOKEN,
+    environment: { PROTOCOL: 'UDP' },
+    found: { ...defaults, protocol: 'udp' },
+  },
+]
+for (const { name, flags, environment, found } of GOOD) {
+  t.test(`read: ${name}`, async (t) => t.same(read(flags, environment), found))
+}
+
+const BAD = [
+  {
+    name: 'a port of 0',
+    flags: [...TOKEN, '--port', '0'],
+    environment: {},
+    message: '--port: expected a whole number from 1 to 65535, found "0"',
+  },
+  { name: 'a port with a sign', flags: TOKEN, environment: { PORT: '+1' }, message: /^PORT: expected a whole number/ },
+  {
+    name: 'a port of many digits',
+    flags: TOKEN,
+    environment: { PORT: '9'.repeat(400) },
+    message: /^PORT: expected a whole number/,
+  },
+  {
+    name: 'neither true nor false',
+    flags: TOKEN,
+    environment: { HTTPS_ENABLED: 'maybe' },
+    message: 'HTTPS_ENABLED: expected true or false, found "maybe"',
+  },
+  {
+    name: 'another word',
+    flags: TOKEN,
+    environment: { PROTOCOL: 'sctp' },
+    message: 'PROTOCOL: expected one of tls, tcp, udp, found "sctp"',
+  },
+  { name: 'a missing one', flags: [], environment: {}, message: '--token or TOKEN is required: The token' },
+  {
+    name: 'a secret is not repeated',
+    flags: ['--token', 'hunter2'],
+    environment: {},
+    message: '--token: expected t- in front',
+  },
+]
+for (const { name, flags, environment, message } of BAD) {
+  t.test(`refused: ${name}`, async (t) => {
+    t.throws(() => read(flags, environment), { code: 'USAGE', message })
+  })
+}
+
+t.test('help and documentation are made from the same rows', async (t) => {
+  t.same(
+    settingRows(schema).map((row) => row.name),
+    ['port', 'https', 'protocol', 'token'],
+  )
+  const help = addSettingOptions(new Command(), schema).helpInformation()
+  t.match(help, /--port <port>\s+A port \(env: PORT, default: 9090\)/)
+})
+
+t.test('times are ISO 8601 to the second, tables obey no control character', async (t) => {
+  t.equal(isoSeconds(Date.parse('2026-11-20T09:15:02.999Z')), '2026-11-20T09:15:02Z')
+  const table = tableOf({
+    columns: [
+      ['A', 'a'],
+      ['B', 'b'],
+    ],
+    rows: [{ a: 'x\u001b[31m\n', b: ['1', '2'] }, { a: null }],
+  })
+  t.notOk(table.includes('\u001b'))
+  t.match(table, /x.\[31m/)
+  t.match(table, /1, 2/)
+})
