@@ -10,6 +10,13 @@ import { Service } from './service.ts'
 
 const DRAIN_MS = 10_000
 
+/** A parent that started us with an IPC channel is our supervisor: without it nobody would stop us. */
+function parentGone(): Promise<string> {
+  return new Promise((resolve) => {
+    if (process.connected) process.once('disconnect', () => resolve('parent gone'))
+  })
+}
+
 const program = createProgram(
   'posture-service',
   'Receives events, folds them into discovery scans and serves the read-only REST API.',
@@ -23,10 +30,11 @@ addSettingOptions(program, serviceSettings).action(async () => {
     const listening = await service.start()
     // For a parent that started us with an IPC channel and waits until we serve.
     process.send?.({ kind: 'listening', ...listening })
-    const signal = await Promise.race([stop.received, service.failure])
+    const signal = await Promise.race([stop.received, parentGone(), service.failure])
     log.info({ signal }, 'stops')
   } finally {
     await service.drain(DRAIN_MS)
+    if (process.connected) process.disconnect()
   }
 })
 await runProgram(program)

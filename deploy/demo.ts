@@ -53,7 +53,8 @@ async function startService(options: DemoOptions): Promise<RunningService> {
   child.once('exit', endEarly)
   const [{ apiPort, ingestPort }] = (await once(child, 'message')) as [{ apiPort: number; ingestPort: number }]
   child.off('exit', endEarly)
-  child.disconnect()
+  // The channel stays open: should we be killed, the service notices and stops.
+  child.channel?.unref()
   return { process: child, apiPort, ingestPort }
 }
 
