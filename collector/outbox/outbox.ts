@@ -65,11 +65,6 @@ export class Outbox {
     return this.#waiting
   }
 
-  /** Whether the file system is too full to append. */
-  get full(): boolean {
-    return this.#environment.full
-  }
-
   /**
    * Appends events, and how far their source is read, in one transaction; on disk when it returns.
    *

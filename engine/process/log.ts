@@ -36,8 +36,3 @@ export function createLogger(program: string, level: LogLevel): Logger {
   }
   return pino(options, pino.destination({ dest: STDERR_FD, sync: true }))
 }
-
-/** Changes the level of a running logger, as SIGHUP does. */
-export function setLogLevel(logger: Logger, level: LogLevel): void {
-  logger.level = PINO_LEVEL[level]
-}

@@ -29,12 +29,6 @@ export function uuidBytes(uuid: string): Buffer {
   return Buffer.from(uuid.replaceAll('-', ''), 'hex')
 }
 
-/** The UUID that these 16 bytes are, in RFC 9562's text form. */
-export function uuidText(bytes: Uint8Array): string {
-  const hex = Buffer.from(bytes).toString('hex')
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
-}
-
 export function newUuid(): string {
   return randomUUID()
 }
