@@ -1,0 +1,144 @@
+import { type Cipher, createCipheriv, hash } from 'node:crypto'
+
+/**
+ * Version and Destination Connection ID of a client's first Initial -> the keys under which its Initials travel. They are no secret:
+ * who sees the packet can derive them (RFC 9001 §5.2).
+ */
+
+/** What differs between the versions whose Initials are read. */
+export interface QuicVersion {
+  /** RFC 9001 §5.2: initial_salt, the key of HKDF-Extract. */
+  readonly salt: Uint8Array
+  /** Info of HKDF-Expand for key, IV and header protection key: HkdfLabel and the counter of the only block. */
+  readonly keyInfo: Uint8Array
+  readonly ivInfo: Uint8Array
+  readonly headerKeyInfo: Uint8Array
+  /** What is added to the numbers of the long packet types of RFC 9000 §17.2, modulo 4 (RFC 9369 §3.2). */
+  readonly packetTypeShift: number
+}
+
+/** AES-128-GCM and AES-128-ECB (RFC 9001 §5.2, §5.4.3); HKDF is that of SHA-256. */
+const KEY_BYTES = 16
+const IV_BYTES = 12
+const SHA256_BYTES = 32
+
+const CLIENT_SECRET_INFO = expandInfo('client in', SHA256_BYTES)
+
+/** RFC 9001, and drafts 33 and 34. */
+const RFC_9001 = parameters('38762cf7f55934b34d179ae6a4c80cadccbb7f0a', 'quic', 0)
+/** RFC 9369 §3.3. */
+const RFC_9369 = parameters('0dede3def700a6db819381be6e269dcbf9bd2ed9', 'quicv2', 1)
+/** draft-ietf-quic-tls-29 §5.2, to draft 32. */
+const DRAFT_29 = parameters('afbfec289993d24c9e9786f19c6111e04390a899', 'quic', 0)
+/** draft-ietf-quic-tls-23 §5.2, to draft 28, and mvfst, which stayed with draft 27. */
+const DRAFT_23 = parameters('c3eef712c72ebb5a11a7d2432bb46365bef9f502', 'quic', 0)
+
+/** By the version's number: RFC 9000 §15, RFC 9369 §3.1, drafts as 0xff0000 and their number. */
+const VERSIONS: ReadonlyMap<number, QuicVersion> = new Map([
+  [0x0000_0001, RFC_9001],
+  [0x6b33_43cf, RFC_9369],
+  [0xff00_0022, RFC_9001],
+  [0xff00_0021, RFC_9001],
+  [0xff00_0020, DRAFT_29],
+  [0xff00_001f, DRAFT_29],
+  [0xff00_001e, DRAFT_29],
+  [0xff00_001d, DRAFT_29],
+  [0xff00_001c, DRAFT_23],
+  [0xff00_001b, DRAFT_23],
+  [0xff00_001a, DRAFT_23],
+  [0xff00_0019, DRAFT_23],
+  [0xff00_0018, DRAFT_23],
+  [0xff00_0017, DRAFT_23],
+  [0xface_b002, DRAFT_23],
+  [0xface_b00e, DRAFT_23],
+])
+
+/** The version of this number; undefined when its Initials are not read. */
+export function quicVersion(version: number): QuicVersion | undefined {
+  return VERSIONS.get(version)
+}
+
+/** Keys of the packets that the client of one connection sends. Good for all Initials that it sends to that Destination Connection ID. */
+export class InitialKeys {
+  readonly key: Uint8Array
+  readonly iv: Uint8Array
+  readonly headerKey: Uint8Array
+  /** Kept, since it costs 1.2 us to make and 0.6 us to use. */
+  readonly #headerCipher: Cipher
+
+  private constructor(key: Uint8Array, iv: Uint8Array, headerKey: Uint8Array) {
+    this.key = key
+    this.iv = iv
+    this.headerKey = headerKey
+    this.#headerCipher = createCipheriv('aes-128-ecb', headerKey, null)
+  }
+
+  /** RFC 9001 §5.2: `connectionId` is the Destination Connection ID of the first Initial (after a Retry, of the first that answers it). */
+  static derive(version: QuicVersion, connectionId: Uint8Array): InitialKeys {
+    setHmacKey(version.salt)
+    const initialSecret = hmac(connectionId)
+    setHmacKey(initialSecret)
+    const clientSecret = hmac(CLIENT_SECRET_INFO)
+    setHmacKey(clientSecret)
+    return new InitialKeys(
+      hmac(version.keyInfo).subarray(0, KEY_BYTES),
+      hmac(version.ivInfo).subarray(0, IV_BYTES),
+      hmac(version.headerKeyInfo).subarray(0, KEY_BYTES),
+    )
+  }
+
+  /** RFC 9001 §5.4.3. Of the 16 bytes the first five are the mask. */
+  headerMask(sample: Uint8Array): Uint8Array {
+    return this.#headerCipher.update(sample)
+  }
+}
+
+function parameters(salt: string, label: string, packetTypeShift: number): QuicVersion {
+  return {
+    salt: Buffer.from(salt, 'hex'),
+    keyInfo: expandInfo(`${label} key`, KEY_BYTES),
+    ivInfo: expandInfo(`${label} iv`, IV_BYTES),
+    headerKeyInfo: expandInfo(`${label} hp`, KEY_BYTES),
+    packetTypeShift,
+  }
+}
+
+/** RFC 8446 §7.1: HkdfLabel of length 2, label 1 + n, empty context 1. RFC 5869 §2.3: one block is enough, its counter is 1. */
+function expandInfo(label: string, bytes: number): Uint8Array {
+  const full = `tls13 ${label}`
+  return Buffer.from([0, bytes, full.length, ...Buffer.from(full, 'latin1'), 0, 1])
+}
+
+/**
+ * RFC 2104, over crypto.hash: 0.7 us, while createHmac takes 1.9 and hkdfSync 7.8 for each key. The digest comes as latin1 text, since
+ * that takes 0.23 us and a Buffer 0.86.
+ */
+const HMAC_BLOCK_BYTES = 64
+const HMAC_INNER = 0x36
+const HMAC_OUTER = 0x5c
+/** A connection ID has at most 255 bytes (RFC 8999 §5.1), an info about 20. */
+const MESSAGE_BYTES_MAX = 255
+
+const inner = Buffer.alloc(HMAC_BLOCK_BYTES + MESSAGE_BYTES_MAX)
+const outer = Buffer.alloc(HMAC_BLOCK_BYTES + SHA256_BYTES)
+
+/** For the calls of hmac() until the next key; at most a block long. */
+function setHmacKey(key: Uint8Array): void {
+  inner.fill(HMAC_INNER, 0, HMAC_BLOCK_BYTES)
+  outer.fill(HMAC_OUTER, 0, HMAC_BLOCK_BYTES)
+  for (let at = 0; at < key.length; at++) {
+    const byte = key[at] ?? 0
+    inner[at] = byte ^ HMAC_INNER
+    outer[at] = byte ^ HMAC_OUTER
+  }
+}
+
+function hmac(message: Uint8Array): Uint8Array {
+  inner.set(message, HMAC_BLOCK_BYTES)
+  outer.write(
+    hash('sha256', inner.subarray(0, HMAC_BLOCK_BYTES + message.length), 'binary'),
+    HMAC_BLOCK_BYTES,
+    'latin1',
+  )
+  return Buffer.from(hash('sha256', outer, 'binary'), 'latin1')
+}
