@@ -5,11 +5,12 @@ import type { Logger } from '../engine/process/log.ts'
 import { within } from '../engine/process/shutdown.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
-import { latestTimeMs } from './capture/pcap-file.ts'
+import { STANDARD_INPUT } from './capture/byte-source.ts'
+import { latestTimeMs } from './capture/capture-file.ts'
 import type { CollectorSettings } from './config.ts'
 import { ForwardLoop } from './forward/forward-loop.ts'
 import { HttpsForwarder } from './forward/https.ts'
-import { type CaptureSource, type Observation, type ObserveCounts, type ObservedName, observe } from './observe.ts'
+import { type Observation, type ObserveCounts, type ObservedName, observe } from './observe.ts'
 import { type NewEvent, Outbox } from './outbox/outbox.ts'
 
 /** How often a file is asked again whether the outbox has space. */
@@ -94,20 +95,25 @@ export class Collector {
 
   async #watch(source: CollectorSource, forwarding: ReturnType<ForwardLoop['run']>): Promise<Fault | undefined> {
     const { capture, shiftToNow } = source
-    const identity = capture.kind === 'file' ? identityOf(capture.path) : ''
-    const skipFrames = capture.kind === 'file' ? this.#outbox.framesDone(identity) : 0
-    if (skipFrames > 0)
-      this.#log.info({ frames: skipFrames }, 'the capture file was read up to here before: it is read on')
-    const shiftMs = capture.kind === 'file' && shiftToNow ? Date.now() - (latestTimeMs(capture.path) ?? 0) : 0
-    const observation = await observe(captureSourceOf(capture, skipFrames), {
+    // What comes through a pipe comes once: there is nothing to read on.
+    const identity = capture.kind === 'file' && capture.path !== STANDARD_INPUT ? identityOf(capture.path) : undefined
+    const deliveredFrames = identity === undefined ? 0 : this.#outbox.framesDone(identity)
+    if (deliveredFrames > 0)
+      this.#log.info({ frames: deliveredFrames }, 'the capture file was read up to here before: it is read on')
+    const shiftMs = capture.kind === 'file' && shiftToNow ? Date.now() - ((await latestTimeMs(capture.path)) ?? 0) : 0
+    const { decodeWorkers, dnsPorts, tlsPorts } = this.#settings
+    const observation = await observe(capture, {
       trie: this.#trie,
-      lanes: this.#settings.decodeWorkers,
+      lanes: decodeWorkers,
+      dnsPorts,
+      tlsPorts,
+      deliveredFrames,
       ...(source.onProgress ? { onProgress: source.onProgress } : {}),
       onNames: async (names, position) => {
         const events = names.map((name) => eventOf(name, shiftMs))
         await this.#keep(
           events,
-          capture.kind === 'file' ? { source: identity, framesDone: position.framesDone } : undefined,
+          identity === undefined ? undefined : { source: identity, framesDone: position.framesDone },
         )
       },
     })
@@ -149,10 +155,6 @@ export class Collector {
       ...(damage ? { damage } : {}),
     }
   }
-}
-
-function captureSourceOf(capture: CollectorSource['capture'], skipFrames: number): CaptureSource {
-  return capture.kind === 'file' ? { ...capture, skipFrames } : capture
 }
 
 function eventOf(name: ObservedName, shiftMs: number): NewEvent {

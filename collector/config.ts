@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import { LOG_LEVELS } from '../engine/process/log.ts'
-import { oneOf, portNumber, setting, someText, wholeNumber } from '../engine/process/settings.ts'
+import { oneOf, portList, portNumber, setting, someText, wholeNumber } from '../engine/process/settings.ts'
+import { DNS_PORTS, TLS_PORTS } from './decode/ports.ts'
 import { LANES_MAX } from './limits.ts'
 
 /** One core is left to capture, outbox and forwarding. */
@@ -22,6 +23,17 @@ export const lanesSetting = setting(wholeNumber(1, LANES_MAX).default(LANES_DEFA
   env: 'DECODE_WORKERS',
   about: 'Threads that decode packets',
   defaultAbout: 'cores - 1, from 1 to 4',
+})
+
+export const dnsPortsSetting = setting(portList(DNS_PORTS), {
+  flag: '--dns-ports <ports>',
+  env: 'DNS_PORTS',
+  about: 'Ports of DNS servers, parted by commas',
+})
+export const tlsPortsSetting = setting(portList(TLS_PORTS), {
+  flag: '--tls-ports <ports>',
+  env: 'TLS_PORTS',
+  about: 'Ports of servers that speak TLS or QUIC; a capture file is searched for ClientHellos on every port',
 })
 
 /** The settings of a collector that forwards. */
@@ -76,6 +88,8 @@ export const collectorSettings = z.object({
     about: 'Directory of the events that wait to be forwarded; they survive a crash there',
   }),
   decodeWorkers: lanesSetting,
+  dnsPorts: dnsPortsSetting,
+  tlsPorts: tlsPortsSetting,
   registry: registrySetting,
   logLevel: logLevelSetting,
 })
@@ -85,6 +99,8 @@ export type CollectorSettings = z.output<typeof collectorSettings>
 /** The settings of a collector that only reads and prints. */
 export const readerSettings = z.object({
   decodeWorkers: lanesSetting,
+  dnsPorts: dnsPortsSetting,
+  tlsPorts: tlsPortsSetting,
   registry: registrySetting,
   logLevel: logLevelSetting,
 })

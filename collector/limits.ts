@@ -20,20 +20,32 @@ export const LIVE_FLUSH_MS = 100
 /** How long the capture thread sleeps when the ring is empty, in milliseconds. The ring holds what arrives meanwhile. */
 export const LIVE_IDLE_MS = 20
 
-/** Frames area of a batch, in bytes: about a thousand full-size packets or ten thousand DNS queries. */
+/** Frames area of a batch, in bytes: about a thousand full-size packets or ten thousand DNS queries. A file is read in chunks of it. */
 export const BATCH_FRAME_BYTES = 1024 * 1024
 
-/** Rows area of a batch, in bytes. When it is full the batch is decoded in several runs; nothing is lost. */
+/** Frames that a batch can list. Fuller batches are of frames below 64 bytes; the rest goes to the next. */
+export const BATCH_LIST_FRAMES = 16_384
+
+/** Rows area of each lane in a batch, in bytes. When it is full the batch is decoded in several runs; nothing is lost. */
 export const BATCH_ROW_BYTES = 1024 * 1024
 
-/** Batches for each lane. When all are taken a file waits, a live capture drops the packet: `dropped.pool`. */
-export const BATCHES_PER_LANE = 8
+/** Batches of the pool. When all are taken a file waits, a live capture drops the packet: `dropped.pool`. */
+export const BATCHES = 8
 
 /** Decode workers at most. */
 export const LANES_MAX = 16
 
-/** How much of a capture file is read at once, in bytes. */
+/** How much of a capture file is looked at to know its format, in bytes. */
+export const CAPTURE_HEAD_BYTES = 65_536
+
+/** How much of a capture file is read at once where it is not read into batches, in bytes. */
 export const FILE_CHUNK_BYTES = 1024 * 1024
+
+/** Interfaces in a section of a pcapng file. More is damage. */
+export const PCAPNG_INTERFACES_MAX = 65_536
+
+/** How much packed zstd is unpacked at once, in bytes: 4 of them can stand for 128 KiB (RFC 8878 §3.1.1.2). */
+export const COMPRESSED_PUSH_BYTES = 1024
 
 /** RFC 1035 §2.3.4: a name has at most 255 octets, on the wire. */
 export const NAME_BYTES_MAX = 255
@@ -44,14 +56,56 @@ export const NAME_POINTERS_MAX = 127
 /** Questions of one DNS message that are read. A message with more ends in the class dnsQuestionsOverLimit, its first names are kept. */
 export const DNS_QUESTIONS_MAX = 256
 
+/** Bytes that the rows of one frame may take; questions beyond are not read: dnsQuestionsOverLimit. Fits what 64 KiB of queries are. */
+export const FRAME_ROW_BYTES_MAX = 640 * 1024
+
 /** A ClientHello longer than this, in bytes, is no ClientHello: clientHelloMalformed. With ML-KEM key shares it is about 1,800. */
 export const HELLO_BYTES_MAX = 65_536
+
+/**
+ * Connections whose first bytes, or whose DNS messages, are followed in one lane. At the bound the one that was silent the longest goes,
+ * those of which nothing is kept first: `streamsEvicted`.
+ */
+export const STREAMS_MAX = 32_768
+
+/**
+ * Buffers for bytes that wait for others, in one lane. Most are short: a hello with a post-quantum key share is about 1.8 kB. When all
+ * short ones are taken the longest silent connection gives its own up (`streamsEvicted`); a connection that needs a long one when all are
+ * taken is given up itself (`streamsOverLimit`). Memory is 2 bytes a byte, and only what is used.
+ */
+export const SHORT_BUFFER_BYTES = 4096
+export const SHORT_BUFFERS = 1024
+export const LONG_BUFFER_BYTES = 72 * 1024
+export const LONG_BUFFERS = 16
+
+/** How long a connection in the middle of a hello or message may be silent, in seconds of the capture: `streamsTimedOut`. */
+export const STREAM_IDLE_SECONDS = 30
+
+/** How long a connection of which nothing is kept is remembered, in seconds of the capture. */
+export const STREAM_REMEMBERED_SECONDS = 300
+
+/** IP datagrams that are put together of fragments at once, in one lane. At the bound the oldest goes: `datagramsEvicted`. */
+export const DATAGRAMS_MAX = 256
+export const DATAGRAM_SHORT_BUFFERS = 256
+export const DATAGRAM_LONG_BUFFERS = 16
+
+/** RFC 8200 §4.5: 60 seconds after the first fragment came, the datagram is given up: `datagramsTimedOut`. */
+export const DATAGRAM_SECONDS = 60
+
+/** An IP datagram's payload is at most this long, in bytes. */
+export const DATAGRAM_BYTES_MAX = 65_535
+
+/** Packets of one QUIC datagram that are looked at (RFC 9000 §12.2): clients put an Initial or two and 0-RTT into one. */
+export const QUIC_COALESCED_MAX = 16
+
+/** Tunnels in tunnels. Deeper: nestedTooDeep. */
+export const TUNNELS_MAX = 8
 
 /** IPv6 extension headers that are followed; RFC 8200 §4.1 names eight, each once. More: ipMalformed. */
 export const EXTENSION_HEADERS_MAX = 16
 
-/** VLAN tags that are followed: QinQ has two, carriers stack a few more. Beyond: linkUnsupported. */
-export const VLAN_TAGS_MAX = 8
+/** VLAN tags, MPLS labels and the like before an IP header: carriers stack a few of each. Beyond: nestedTooDeep. */
+export const ENCAPSULATIONS_MAX = 16
 
 /** Events that wait in the outbox, about 250 bytes each: 512 MB. Beyond it the oldest are dropped: `dropped`. */
 export const OUTBOX_EVENTS_MAX = 2_000_000
@@ -75,6 +129,8 @@ export const FORWARD_IDLE_MS = 250
 export const RETRY_FIRST_MS = 500
 export const RETRY_LONGEST_MS = 60_000
 
-assert(BATCH_FRAME_BYTES >= 2 * (SNAPLEN_BYTES_MAX + 32), 'a batch holds the longest frame')
+assert(BATCH_FRAME_BYTES >= 2 * SNAPLEN_BYTES_MAX + CAPTURE_HEAD_BYTES, 'a batch holds the longest record')
+assert(BATCH_ROW_BYTES >= FRAME_ROW_BYTES_MAX, 'the names of one frame fit, so every run makes progress')
 assert(LIVE_SNAPLEN_BYTES <= SNAPLEN_BYTES_MAX)
-assert(BATCHES_PER_LANE >= 1)
+assert(BATCHES >= 2, 'one batch is held back while the next is filled')
+assert(LONG_BUFFER_BYTES >= HELLO_BYTES_MAX && LONG_BUFFER_BYTES >= DATAGRAM_BYTES_MAX)

@@ -2,13 +2,16 @@ import { strict as assert } from 'node:assert'
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { Fault } from '../engine/process/error-codes.ts'
+import { compileTrie } from '../registry/compile-trie.ts'
 import { allocatePool, BatchPool } from './capture/batch-pool.ts'
 import type { CaptureMessage, CaptureSource, CaptureThreadData } from './capture/capture-thread.ts'
-import { Delivery } from './decode/delivery.ts'
+import type { CounterName } from './decode/counters.ts'
+import { Delivery, type TakeNames } from './decode/delivery.ts'
 import { Lane } from './decode/lane.ts'
-import type { ObservedName } from './decode/name-rows.ts'
 import type { PacketClassName } from './decode/packet-class.ts'
-import { BATCH_FRAME_BYTES, BATCH_ROW_BYTES, BATCHES_PER_LANE, LANES_MAX } from './limits.ts'
+import { DNS_PORTS, TLS_PORTS } from './decode/ports.ts'
+import { BATCH_FRAME_BYTES, BATCH_LIST_FRAMES, BATCH_ROW_BYTES, BATCHES, LANES_MAX } from './limits.ts'
+import { RESOLVERS } from './visibility.ts'
 
 export type { CaptureSource } from './capture/capture-thread.ts'
 export type { ObservedName } from './decode/name-rows.ts'
@@ -18,7 +21,7 @@ export type { PacketClassName } from './decode/packet-class.ts'
 export interface Position {
   /**
    * Frames of the source, from its first, whose names have all been delivered; no name of a later frame has. A file can be observed
-   * from here on (skipFrames) without losing or repeating a name.
+   * again from here on (deliveredFrames) without losing or repeating a name.
    */
   readonly framesDone: number
 }
@@ -29,10 +32,14 @@ export interface ObserveCounts {
   /** Their captured bytes. */
   readonly bytes: number
   readonly classes: Readonly<Record<PacketClassName, number>>
+  /** How ClientHellos ended, hidden queries, and what the bounds of reassembly cost. */
+  readonly counters: Readonly<Record<CounterName, number>>
   /** Names seen: matched + unmatched. */
   readonly names: number
   readonly matched: number
   readonly unmatched: number
+  /** Names that were not delivered, because they had been before. */
+  readonly repeated: number
   readonly dropped: { readonly kernel: number; readonly interface: number; readonly pool: number }
 }
 
@@ -44,7 +51,12 @@ export interface ObserveOptions {
   /** Deliver unmatched names too. */
   readonly everyName?: boolean
   /** Called once at a time, in the order of the frames; perhaps without names, when only the position moved. A promise holds back the source. */
-  readonly onNames: (names: readonly ObservedName[], position: Position) => void | Promise<void>
+  readonly onNames: TakeNames
+  /** Frames of the source whose names were delivered before: they are decoded again, since later packets may need them, but not delivered. */
+  readonly deliveredFrames?: number
+  /** Ports of DNS and of TLS servers; decode/ports.ts has the defaults. */
+  readonly dnsPorts?: readonly number[]
+  readonly tlsPorts?: readonly number[]
   readonly onProgress?: (bytesRead: number, bytesTotal: number) => void
   /** Bounds of the pool, for tests; limits.ts has the defaults. */
   readonly pool?: { readonly batches?: number; readonly frameBytes?: number; readonly rowBytes?: number }
@@ -69,33 +81,42 @@ export async function observe(source: CaptureSource, options: ObserveOptions): P
     Number.isInteger(lanes) && lanes >= 1 && lanes <= LANES_MAX,
     `lanes: found ${lanes}, expected 1 to ${LANES_MAX}`,
   )
-  const shared = allocatePool(
-    options.pool?.batches ?? lanes * BATCHES_PER_LANE,
-    options.pool?.frameBytes ?? BATCH_FRAME_BYTES,
-    options.pool?.rowBytes ?? BATCH_ROW_BYTES,
-  )
+  const shared = allocatePool(options.pool?.batches ?? BATCHES, lanes, {
+    frameBytes: options.pool?.frameBytes ?? BATCH_FRAME_BYTES,
+    rowBytes: options.pool?.rowBytes ?? BATCH_ROW_BYTES,
+    listFrames: BATCH_LIST_FRAMES,
+  })
   const pool = new BatchPool(shared)
-  const threadData: CaptureThreadData = { source, pool: shared, lanes }
+  const threadData: CaptureThreadData = { source, pool: shared }
   const thread = new Worker(new URL('./capture/capture-thread.js', import.meta.url), {
     workerData: threadData,
     // The thread is compiled: loaders and flags of this one only slow its start.
     execArgv: [],
   })
   const inbox = new Inbox(thread)
-  const opened = await inbox.first()
-  if (opened.kind !== 'opened') {
-    await once(thread, 'exit')
-    if (opened.kind === 'failed') throw new Fault(opened.fault.code, opened.fault.message)
-    throw new Error(`capture thread: found "${opened.kind}" as its first message`)
+  const workerData = {
+    batches: shared.batches,
+    trie: options.trie,
+    resolvers: compileTrie(RESOLVERS),
+    everyName: options.everyName ?? false,
+    dnsPorts: options.dnsPorts ?? DNS_PORTS,
+    tlsPorts: options.tlsPorts ?? TLS_PORTS,
   }
-
-  const workerData = { batches: shared.batches, trie: options.trie, everyName: options.everyName ?? false }
   let fail: (error: Error) => void = () => {}
   const failed = new Promise<never>((_resolve, reject) => {
     fail = reject
   })
-  const decoders = Array.from({ length: lanes }, () => new Lane(workerData, fail))
-  const delivery = new Delivery(pool, decoders, options.onNames)
+  failed.catch(() => {})
+  // The lanes start while the source is being opened.
+  const decoders = Array.from({ length: lanes }, (_lane, lane) => new Lane({ ...workerData, lane }, fail))
+  const opened = await inbox.first()
+  if (opened.kind !== 'opened') {
+    await Promise.all([once(thread, 'exit'), ...decoders.map((lane) => lane.stop())])
+    if (opened.kind === 'failed') throw new Fault(opened.fault.code, opened.fault.message)
+    throw new Error(`capture thread: found "${opened.kind}" as its first message`)
+  }
+
+  const delivery = new Delivery(pool, decoders, options.deliveredFrames ?? 0, options.onNames)
   const delivered = deliverAll(thread, inbox, delivery, (bytesRead) =>
     options.onProgress?.(bytesRead, opened.bytesTotal),
   )
@@ -105,13 +126,19 @@ export async function observe(source: CaptureSource, options: ObserveOptions): P
   // A caller that only looks at `done` later has not forgotten it.
   done.catch(() => {})
   return {
-    counts: delivery.counts,
+    counts: countsOf(delivery, pool),
     done,
     async stop() {
       pool.stop()
       await done
     },
   }
+}
+
+/** A live view: every reading is of the moment. */
+function countsOf(delivery: Delivery, pool: BatchPool): ObserveCounts {
+  const counts = delivery.counts as unknown as ObserveCounts
+  return Object.defineProperty(counts, 'dropped', { get: () => pool.dropped, enumerable: true })
 }
 
 /** Delivers the thread's rounds until it has ended and all are delivered. */

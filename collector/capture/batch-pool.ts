@@ -1,4 +1,4 @@
-import { allocateBatch, BatchState, FrameBatch } from './frame-batch.ts'
+import { allocateBatch, type BatchSizes, BatchState, FrameBatch } from './frame-batch.ts'
 
 /**
  * The fixed pool of batches between a capture thread and its lanes. When all are taken, a file waits (take) and a live capture drops
@@ -22,10 +22,10 @@ const DROPPED_KERNEL = 3
 const DROPPED_INTERFACE = 4
 const CONTROL_WORDS = 16
 
-export function allocatePool(batches: number, framesAreaBytes: number, rowsAreaBytes: number): SharedPool {
+export function allocatePool(batches: number, lanes: number, sizes: BatchSizes): SharedPool {
   return {
     control: new SharedArrayBuffer(CONTROL_WORDS * 4),
-    batches: Array.from({ length: batches }, () => allocateBatch(framesAreaBytes, rowsAreaBytes)),
+    batches: Array.from({ length: batches }, () => allocateBatch(lanes, sizes)),
   }
 }
 
@@ -38,6 +38,11 @@ export class BatchPool {
   constructor(shared: SharedPool) {
     this.#control = new Int32Array(shared.control)
     this.batches = shared.batches.map((memory, number) => new FrameBatch(memory, number))
+  }
+
+  /** Lanes that each batch has a section for. */
+  get lanes(): number {
+    return this.batch(0).lanes.length
   }
 
   batch(number: number): FrameBatch {
@@ -70,7 +75,7 @@ export class BatchPool {
 
   /** Gives back a batch that was decoded and read. */
   free(batch: FrameBatch): void {
-    batch.pass(BatchState.decoding, BatchState.free)
+    batch.pass(BatchState.ready, BatchState.free)
     this.#wake()
   }
 

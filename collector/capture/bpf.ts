@@ -1,9 +1,5 @@
 import { readFileSync } from 'node:fs'
 
-/** Destination port of DNS queries, and of the connections whose ClientHello is looked for. */
-export const DNS_PORTS: readonly number[] = [53]
-export const TLS_PORTS: readonly number[] = [443, 8443]
-
 /**
  * The filter expression (pcap-filter(7)) that keeps in the kernel what the decoder would only count: DNS queries and, of TLS, the
  * segments that begin with a ClientHello. With `vlan` the same behind one VLAN tag.

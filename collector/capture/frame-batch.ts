@@ -1,206 +1,287 @@
 import { strict as assert } from 'node:assert'
+import { COUNTER_COUNT } from '../decode/counters.ts'
 import { PACKET_CLASS_COUNT } from '../decode/packet-class.ts'
 
 /**
- * A batch of frames in shared memory, handed from thread to thread whole. All numbers little-endian.
+ * A batch of consecutive frames in shared memory, handed from thread to thread whole. The bytes of all frames stand in one area, as they
+ * were read; each lane has a section of its own, which lists the frames that fell to it and takes the names it finds. All numbers u32,
+ * little-endian.
  *
- *     byte    0  u32  state: whose the batch is
- *             4  u32  sequence in its lane, from 0: a lane decodes its batches in this order
- *             8  u32  frames in the batch
- *            12  u32  bytes used of the frames area
- *            16  u32  link type of all frames
- *            20  u32  size of the frames area in bytes
- *            24  u32  next frame to decode                        \  where the next
- *            28  u32  its offset in the frames area               /  run goes on
- *            32  u32  index in the round of the next frame to decode, or NO_FRAME behind the last
- *            36  u32  rows                                        \
- *            40  u32  bytes used of the rows area                  |
- *            44  u32  frames decoded                               |  of the
- *            48  u32  their captured bytes                         |  last run
- *            52  u32  names seen                                   |
- *            56  u32  names matched                                |
- *            64  u32  x 32  packets of each class                 /
- *           192       frames area, then the rows area (decode/name-rows.ts draws a row)
+ *     batch header, 32 bytes                         section of a lane, 512 bytes
+ *     word  0  state: whose the batch is             word  0  frames of the lane
+ *           1  sequence, from 0                            1  next frame to decode                    \  where the
+ *           2  1 when no frame comes behind these          2  index in the batch of that frame,        | next run
+ *           3  seconds since 1970: the source's clock         NO_FRAME when all are decoded           /  goes on
+ *           4  frames of all lanes                         3  bytes used of the rows area             \
+ *           5  size of the frames area in bytes            4  frames decoded                           |
+ *           6  lanes                                       5  their captured bytes                     | of the
+ *           7  frames that the batch can list              6  names seen                               | last run
+ *                                                          7  names matched                            |
+ *     then the frames area, the lanes' sections,          16  x 48  packets of each class              |
+ *     their frame lists, their rows areas                 64  x 64  the counters of decode/counters.ts /
+ *     (decode/name-rows.ts draws a row)
  *
- * A frame, aligned to 8 bytes:
+ * An entry of a frame list, 24 bytes:
  *
- *     byte    0  u32  captured length in bytes
- *             4  u32  original length in bytes
- *             8  u32  time: seconds since 1970
- *            12  u32  time: nanoseconds of the second
- *            16  u32  index in the round (capture/round.ts)
- *            20  u32  flow hash (capture/flow-hash.ts)
- *            24       the captured bytes
+ *     word  0  offset of the captured bytes in the batch
+ *           1  captured length in bytes
+ *           2  time: seconds since 1970
+ *           3  time: nanoseconds of the second
+ *           4  index in the batch
+ *           5  link type
  *
  * One owner at a time, who alone may read and write behind the state word:
  *
- *     FREE ----> FILLING ----> READY ----> DECODING ----> FREE
- *          capture thread            worker of the lane      delivery, when the rows were read
+ *     FREE ----> FILLING ----> READY ----> FREE
+ *          capture thread            the lanes, each in its section; then delivery, when the rows were read
  *
- * A batch whose rows area was full stays DECODING and goes from delivery to worker and back until all its frames were decoded.
+ * A lane whose rows area was full gets the batch again when its rows were read, until all its frames were decoded.
  */
-export const BatchState = { free: 0, filling: 1, ready: 2, decoding: 3 } as const
+export const BatchState = { free: 0, filling: 1, ready: 2 } as const
 export type BatchState = (typeof BatchState)[keyof typeof BatchState]
 
-export const BATCH_HEADER_BYTES = 192
 export const NO_FRAME = 0xffff_ffff
-export const FRAME_HEADER_BYTES = 24
-export const FRAME_CAPTURED = 0
-export const FRAME_ORIGINAL = 4
-export const FRAME_SECONDS = 8
-export const FRAME_NANOSECONDS = 12
-export const FRAME_INDEX = 16
-export const FRAME_FLOW = 20
 
+const HEADER_WORDS = 8
 const STATE = 0
 const SEQUENCE = 1
-const FRAMES = 2
-const FRAME_BYTES = 3
-const LINK_TYPE = 4
+const LAST = 2
+const CLOCK = 3
+const FRAMES = 4
 const FRAMES_AREA_BYTES = 5
-const NEXT_FRAME = 6
-const NEXT_OFFSET = 7
-const NEXT_INDEX = 8
-const ROWS = 9
-const ROW_BYTES = 10
-const RUN_FRAMES = 11
-const RUN_BYTES = 12
-const RUN_NAMES = 13
-const RUN_MATCHED = 14
+const LANES = 6
+const LIST_FRAMES = 7
+
+const SECTION_WORDS = 128
+const LANE_FRAMES = 0
+const NEXT_FRAME = 1
+const NEXT_INDEX = 2
+const RUN_ROW_BYTES = 3
+const RUN_FRAMES = 4
+const RUN_BYTES = 5
+const RUN_NAMES = 6
+const RUN_MATCHED = 7
 const CLASSES = 16
+const COUNTERS = 64
 
-assert(CLASSES + PACKET_CLASS_COUNT <= BATCH_HEADER_BYTES / 4, 'the header has a word for each class')
+const ENTRY_WORDS = 6
+const ENTRY_OFFSET = 0
+const ENTRY_CAPTURED = 1
+const ENTRY_SECONDS = 2
+const ENTRY_NANOSECONDS = 3
+const ENTRY_INDEX = 4
+const ENTRY_LINK_TYPE = 5
 
-/** Bytes that a frame takes of the frames area. */
-export function frameSpace(capturedBytes: number): number {
-  return (FRAME_HEADER_BYTES + capturedBytes + 7) & ~7
+assert(CLASSES + PACKET_CLASS_COUNT <= COUNTERS, 'a section has a word for each class')
+assert(COUNTERS + COUNTER_COUNT <= SECTION_WORDS, 'a section has a word for each counter')
+
+export interface BatchSizes {
+  /** Frames area, in bytes. */
+  readonly frameBytes: number
+  /** Rows area of each lane, in bytes. */
+  readonly rowBytes: number
+  /** Frames that a lane's section can list. */
+  readonly listFrames: number
 }
 
-export function allocateBatch(framesAreaBytes: number, rowsAreaBytes: number): SharedArrayBuffer {
-  assert(framesAreaBytes % 8 === 0 && rowsAreaBytes % 8 === 0)
-  const memory = new SharedArrayBuffer(BATCH_HEADER_BYTES + framesAreaBytes + rowsAreaBytes)
-  new Uint32Array(memory)[FRAMES_AREA_BYTES] = framesAreaBytes
+export function allocateBatch(lanes: number, sizes: BatchSizes): SharedArrayBuffer {
+  const { frameBytes, rowBytes, listFrames } = sizes
+  assert(frameBytes % 8 === 0 && rowBytes % 8 === 0 && listFrames % 8 === 0)
+  const laneBytes = (SECTION_WORDS + listFrames * ENTRY_WORDS) * 4 + rowBytes
+  const memory = new SharedArrayBuffer(HEADER_WORDS * 4 + frameBytes + lanes * laneBytes)
+  const words = new Uint32Array(memory, 0, HEADER_WORDS)
+  words[FRAMES_AREA_BYTES] = frameBytes
+  words[LANES] = lanes
+  words[LIST_FRAMES] = listFrames
   return memory
 }
 
 /** A thread's hold on a batch. */
 export class FrameBatch {
   readonly number: number
-  readonly words: Uint32Array
   readonly view: DataView
   readonly bytes: Buffer
-  readonly framesStart = BATCH_HEADER_BYTES
-  readonly framesAreaBytes: number
-  readonly rowsStart: number
-  readonly rowsEnd: number
-  /** The batch's own 32 words of class counts. */
-  readonly classes: Uint32Array
+  /** Frames area: bytes [framesStart, framesEnd). */
+  readonly framesStart = HEADER_WORDS * 4
+  readonly framesEnd: number
+  readonly lanes: readonly LaneSection[]
+  readonly #words: Uint32Array
 
   constructor(memory: SharedArrayBuffer, number: number) {
     this.number = number
-    this.words = new Uint32Array(memory, 0, BATCH_HEADER_BYTES / 4)
+    this.#words = new Uint32Array(memory, 0, HEADER_WORDS)
     this.view = new DataView(memory)
     this.bytes = Buffer.from(memory)
-    this.framesAreaBytes = this.word(FRAMES_AREA_BYTES)
-    this.rowsStart = this.framesStart + this.framesAreaBytes
-    this.rowsEnd = memory.byteLength
-    this.classes = new Uint32Array(memory, CLASSES * 4, PACKET_CLASS_COUNT)
+    this.framesEnd = this.framesStart + this.#word(FRAMES_AREA_BYTES)
+    const lanes = this.#word(LANES)
+    const listFrames = this.#word(LIST_FRAMES)
+    const listsStart = this.framesEnd + lanes * SECTION_WORDS * 4
+    const rowsStart = listsStart + lanes * listFrames * ENTRY_WORDS * 4
+    const rowBytes = (memory.byteLength - rowsStart) / lanes
+    this.lanes = Array.from({ length: lanes }, (_lane, lane) => {
+      const section = this.framesEnd + lane * SECTION_WORDS * 4
+      const list = listsStart + lane * listFrames * ENTRY_WORDS * 4
+      return new LaneSection(memory, section, list, listFrames, rowsStart + lane * rowBytes, rowBytes)
+    })
   }
 
-  private word(index: number): number {
-    return this.words[index] as number
+  #word(index: number): number {
+    return this.#words[index] as number
   }
 
   get state(): number {
-    return Atomics.load(this.words, STATE)
+    return Atomics.load(this.#words, STATE)
   }
 
   /** True when the batch was FREE and is now the caller's. */
   tryTake(): boolean {
-    return Atomics.compareExchange(this.words, STATE, BatchState.free, BatchState.filling) === BatchState.free
+    return Atomics.compareExchange(this.#words, STATE, BatchState.free, BatchState.filling) === BatchState.free
   }
 
   /** Hands the batch on; the caller must have been its owner. */
   pass(from: BatchState, to: BatchState): void {
-    const found = Atomics.compareExchange(this.words, STATE, from, to)
+    const found = Atomics.compareExchange(this.#words, STATE, from, to)
     assert(found === from, `batch ${this.number}: found state ${found}, expected ${from}`)
   }
 
-  beginFilling(sequence: number, linkType: number): void {
-    const words = this.words
-    words[SEQUENCE] = sequence
-    words[LINK_TYPE] = linkType
-    words[FRAMES] = 0
-    words[FRAME_BYTES] = 0
-    words[NEXT_FRAME] = 0
-    words[NEXT_OFFSET] = 0
-    words[NEXT_INDEX] = NO_FRAME
-    this.beginRun()
+  beginFilling(sequence: number): void {
+    this.#words[SEQUENCE] = sequence
+    this.#words[LAST] = 0
+    this.#words[CLOCK] = 0
+    this.#words[FRAMES] = 0
+    for (const lane of this.lanes) lane.beginFilling()
   }
 
   get sequence(): number {
-    return this.word(SEQUENCE)
+    return this.#word(SEQUENCE)
   }
-  get linkType(): number {
-    return this.word(LINK_TYPE)
-  }
+  /** Frames of all lanes. */
   get frames(): number {
-    return this.word(FRAMES)
+    return this.#word(FRAMES)
+  }
+  /** Seconds since 1970 of the latest frame, or of the clock where a batch has none. */
+  get clockSeconds(): number {
+    return this.#word(CLOCK)
+  }
+  set clockSeconds(seconds: number) {
+    this.#words[CLOCK] = seconds
+  }
+  /** No frame comes behind these: the lanes give out what they still hold. */
+  get last(): boolean {
+    return this.#word(LAST) === 1
+  }
+  markLast(): void {
+    this.#words[LAST] = 1
   }
 
-  fits(capturedBytes: number): boolean {
-    return this.word(FRAME_BYTES) + frameSpace(capturedBytes) <= this.framesAreaBytes
+  /** Frames that can still be listed, whatever lanes they fall to. */
+  get room(): number {
+    return this.#word(LIST_FRAMES) - this.#word(FRAMES)
   }
 
-  /** Copies a frame in; fits() was asked before. */
-  put(
-    source: Uint8Array,
-    from: number,
-    captured: number,
-    original: number,
-    seconds: number,
-    nanoseconds: number,
-    index: number,
-    flow: number,
-  ): void {
-    const words = this.words
-    const view = this.view
-    const used = this.word(FRAME_BYTES)
-    const at = this.framesStart + used
-    view.setUint32(at + FRAME_CAPTURED, captured, true)
-    view.setUint32(at + FRAME_ORIGINAL, original, true)
-    view.setUint32(at + FRAME_SECONDS, seconds, true)
-    view.setUint32(at + FRAME_NANOSECONDS, nanoseconds, true)
-    view.setUint32(at + FRAME_INDEX, index, true)
-    view.setUint32(at + FRAME_FLOW, flow, true)
-    this.bytes.set(source.subarray(from, from + captured), at + FRAME_HEADER_BYTES)
-    words[FRAME_BYTES] = used + frameSpace(captured)
-    words[FRAMES] = this.word(FRAMES) + 1
+  lane(number: number): LaneSection {
+    const lane = this.lanes[number]
+    if (lane === undefined) throw new RangeError(`no lane ${number}`)
+    return lane
   }
 
+  /** Lists a frame, whose bytes stand in the frames area, for a lane. There was room. */
+  list(lane: number, offset: number, captured: number, seconds: number, nanoseconds: number, linkType: number): void {
+    const index = this.#word(FRAMES)
+    this.lane(lane).list(offset, captured, seconds, nanoseconds, index, linkType)
+    this.#words[FRAMES] = index + 1
+    this.#words[CLOCK] = seconds
+  }
+}
+
+/** What belongs to one lane of a batch. */
+export class LaneSection {
+  readonly rowsStart: number
+  readonly rowsEnd: number
+  /** Packets of each class in the last run. */
+  readonly classes: Uint32Array
+  /** The counters of decode/counters.ts in the last run. */
+  readonly counters: Uint32Array
+  readonly #words: Uint32Array
+  readonly #entries: Uint32Array
+
+  constructor(
+    memory: SharedArrayBuffer,
+    section: number,
+    list: number,
+    listFrames: number,
+    rowsStart: number,
+    rowBytes: number,
+  ) {
+    this.#words = new Uint32Array(memory, section, SECTION_WORDS)
+    this.#entries = new Uint32Array(memory, list, listFrames * ENTRY_WORDS)
+    this.classes = new Uint32Array(memory, section + CLASSES * 4, PACKET_CLASS_COUNT)
+    this.counters = new Uint32Array(memory, section + COUNTERS * 4, COUNTER_COUNT)
+    this.rowsStart = rowsStart
+    this.rowsEnd = rowsStart + rowBytes
+  }
+
+  #word(index: number): number {
+    return this.#words[index] as number
+  }
+
+  beginFilling(): void {
+    this.#words.fill(0)
+  }
+
+  get frames(): number {
+    return this.#word(LANE_FRAMES)
+  }
   get nextFrame(): number {
-    return this.word(NEXT_FRAME)
+    return this.#word(NEXT_FRAME)
   }
-  get nextOffset(): number {
-    return this.word(NEXT_OFFSET)
-  }
-  /** Index in the round of the next frame to decode; NO_FRAME when all were. */
+  /** Index in the batch of the next frame to decode; NO_FRAME when all were. */
   get nextIndex(): number {
-    return this.word(NEXT_INDEX)
+    return this.#word(NEXT_INDEX)
+  }
+
+  list(offset: number, captured: number, seconds: number, nanoseconds: number, index: number, linkType: number): void {
+    const frame = this.#word(LANE_FRAMES)
+    const entries = this.#entries
+    const at = frame * ENTRY_WORDS
+    entries[at + ENTRY_OFFSET] = offset
+    entries[at + ENTRY_CAPTURED] = captured
+    entries[at + ENTRY_SECONDS] = seconds
+    entries[at + ENTRY_NANOSECONDS] = nanoseconds
+    entries[at + ENTRY_INDEX] = index
+    entries[at + ENTRY_LINK_TYPE] = linkType
+    this.#words[LANE_FRAMES] = frame + 1
+  }
+
+  frameOffset(frame: number): number {
+    return this.#entries[frame * ENTRY_WORDS + ENTRY_OFFSET] as number
+  }
+  frameCaptured(frame: number): number {
+    return this.#entries[frame * ENTRY_WORDS + ENTRY_CAPTURED] as number
+  }
+  frameSeconds(frame: number): number {
+    return this.#entries[frame * ENTRY_WORDS + ENTRY_SECONDS] as number
+  }
+  frameNanoseconds(frame: number): number {
+    return this.#entries[frame * ENTRY_WORDS + ENTRY_NANOSECONDS] as number
+  }
+  frameIndex(frame: number): number {
+    return this.#entries[frame * ENTRY_WORDS + ENTRY_INDEX] as number
+  }
+  frameLinkType(frame: number): number {
+    return this.#entries[frame * ENTRY_WORDS + ENTRY_LINK_TYPE] as number
   }
 
   /** Empties what the last run left. */
   beginRun(): void {
-    this.words.fill(0, ROWS, CLASSES + PACKET_CLASS_COUNT)
+    this.#words.fill(0, RUN_ROW_BYTES)
   }
 
-  endRun(next: { frame: number; offset: number; index: number }, run: RunCounts): void {
-    const words = this.words
-    words[NEXT_FRAME] = next.frame
-    words[NEXT_OFFSET] = next.offset
-    words[NEXT_INDEX] = next.index
-    words[ROWS] = run.rows
-    words[ROW_BYTES] = run.rowBytes
+  endRun(nextFrame: number, nextIndex: number, run: RunCounts): void {
+    const words = this.#words
+    words[NEXT_FRAME] = nextFrame
+    words[NEXT_INDEX] = nextIndex
+    words[RUN_ROW_BYTES] = run.rowBytes
     words[RUN_FRAMES] = run.frames
     words[RUN_BYTES] = run.bytes
     words[RUN_NAMES] = run.names
@@ -209,19 +290,17 @@ export class FrameBatch {
 
   get run(): RunCounts {
     return {
-      rows: this.word(ROWS),
-      rowBytes: this.word(ROW_BYTES),
-      frames: this.word(RUN_FRAMES),
-      bytes: this.word(RUN_BYTES),
-      names: this.word(RUN_NAMES),
-      matched: this.word(RUN_MATCHED),
+      rowBytes: this.#word(RUN_ROW_BYTES),
+      frames: this.#word(RUN_FRAMES),
+      bytes: this.#word(RUN_BYTES),
+      names: this.#word(RUN_NAMES),
+      matched: this.#word(RUN_MATCHED),
     }
   }
 }
 
-/** What one run over a batch, or over a part of it, came to. */
+/** What one run over a section, or over a part of it, came to. */
 export interface RunCounts {
-  readonly rows: number
   readonly rowBytes: number
   readonly frames: number
   readonly bytes: number

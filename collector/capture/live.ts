@@ -1,8 +1,9 @@
 import { createRequire } from 'node:module'
 import { Fault } from '../../engine/process/error-codes.ts'
+import { DNS_PORTS, TLS_PORTS } from '../decode/ports.ts'
 import { LIVE_FLUSH_MS, LIVE_IDLE_MS, LIVE_RING_BYTES, LIVE_SNAPLEN_BYTES, SNAPLEN_BYTES_MAX } from '../limits.ts'
 import type { BatchPool } from './batch-pool.ts'
-import { captureFilter, carriesVlan, DNS_PORTS, TLS_PORTS } from './bpf.ts'
+import { captureFilter, carriesVlan } from './bpf.ts'
 import type { RoundFiller } from './round.ts'
 
 /**
@@ -88,7 +89,8 @@ export class LiveCapture {
   /** Captures into the rounds until the pool is stopped. The Fault that ended it, if one did. */
   run(pool: BatchPool, filler: RoundFiller): Fault | undefined {
     const header = new DataView(this.#header.buffer, this.#header.byteOffset, HEADER_BYTES)
-    const view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.length)
+    const bytes = this.#bytes
+    const linkType = this.linkType
     const session = this.#session
     let roundStartMs = 0
     let closed = false
@@ -98,9 +100,8 @@ export class LiveCapture {
       if (closed) return
       const seconds = header.getUint32(0, machineLittleEndian)
       const microseconds = header.getUint32(4, machineLittleEndian)
-      const captured = Math.min(header.getUint32(8, machineLittleEndian), this.#bytes.length)
-      const original = header.getUint32(12, machineLittleEndian)
-      filler.put(this.#bytes, view, 0, captured, original, seconds, microseconds * 1000, 0)
+      const captured = Math.min(header.getUint32(8, machineLittleEndian), bytes.length)
+      filler.put(bytes, captured, seconds, microseconds * 1000, linkType)
       const nowMs = seconds * 1000 + microseconds / 1000
       if (filler.frames <= 1) roundStartMs = nowMs
       // A clock that was set back flushes too.
@@ -126,6 +127,8 @@ export class LiveCapture {
       if (nowMs - statsMs >= STATS_MS || nowMs < statsMs) {
         statsMs = nowMs
         this.#readStats(pool)
+        // On a quiet link the lanes learn from this that what they wait for does not come.
+        if (filler.frames === 0) filler.tick(Math.floor(nowMs / 1000))
       }
       if (pool.stopped) {
         this.#readStats(pool)

@@ -1,9 +1,9 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { Fault } from '../../engine/process/error-codes.ts'
-import { FILE_CHUNK_BYTES, SNAPLEN_BYTES_MAX } from '../limits.ts'
+import { SNAPLEN_BYTES_MAX } from '../limits.ts'
+import { NANOSECONDS_MAX, type RecordReader } from './record-reader.ts'
 
 /**
- * Classic capture files (draft-ietf-opsawg-pcap), both byte orders, microseconds and nanoseconds.
+ * Classic capture files (draft-ietf-opsawg-pcap), both byte orders, microseconds and nanoseconds, and the kinds that writers of long
+ * ago made of them.
  *
  *     file header, 24 bytes                            record header, 16 bytes
  *     byte  0  u32  magic number: order and unit       byte  0  u32  time: seconds since 1970
@@ -14,196 +14,119 @@ import { FILE_CHUNK_BYTES, SNAPLEN_BYTES_MAX } from '../limits.ts'
  *          16  u32  snaplen
  *          20  u32  link type in the low 16 bits
  */
-const FILE_HEADER_BYTES = 24
+export const PCAP_HEADER_BYTES = 24
 const RECORD_HEADER_BYTES = 16
 const VERSION_MAJOR = 2
 const MAGIC_MICROSECONDS = 0xa1b2_c3d4
 const MAGIC_NANOSECONDS = 0xa1b2_3c4d
-
-/** Reads up to `bytes` bytes to offset `at` of `into`; 0 at the end of the file. */
-export type ReadBytes = (into: Uint8Array, at: number, bytes: number) => number
+/** Alexey Kuznetzov's libpcap: interface index, protocol and packet type follow the lengths. */
+const MAGIC_MODIFIED = 0xa1b2_cd34
 
 /**
- * The records of a capture file, one after the other, in place: next() moves to a record and its fields stay until the next call.
- * Memory is one chunk and one record, whatever the file's size.
+ * Lengths of record headers, the likeliest first (wiretap's libpcap.c lists who wrote them): some patched libpcaps kept the plain magic
+ * number with the modified header, and some devices put four bytes more.
  */
-export class PcapFile {
-  readonly linkType: number
-  readonly bytes: Uint8Array
-  readonly view: DataView
-  /** The record: its bytes stand at [offset, offset + captured). */
+const RECORD_HEADERS = [RECORD_HEADER_BYTES, 24, 20] as const
+const MODIFIED_RECORD_HEADERS = [24, 28, RECORD_HEADER_BYTES] as const
+/** Records that must look like records for a header length to be believed. */
+const RECORDS_TRIED = 4
+
+/** RFC draft §4: minor versions below 3 have the two lengths the other way round; 3 has either. */
+const LengthOrder = { capturedFirst: 0, originalFirst: 1, smallerIsCaptured: 2 } as const
+
+/** The byte order when bytes [at, at + 4) are the magic number of a pcap file: true for little-endian; undefined when they are none. */
+export function pcapByteOrder(view: DataView, at: number): boolean | undefined {
+  for (const littleEndian of [true, false]) {
+    const magic = view.getUint32(at, littleEndian)
+    if (magic === MAGIC_MICROSECONDS || magic === MAGIC_NANOSECONDS || magic === MAGIC_MODIFIED) return littleEndian
+  }
+  return undefined
+}
+
+export class PcapReader implements RecordReader {
+  at: number
+  skipBytes = 0
   offset = 0
   captured = 0
-  original = 0
   seconds = 0
   nanoseconds = 0
-  /** Set when next() ended at damage. */
-  damage: Fault | undefined
-
-  readonly #read: ReadBytes
+  readonly linkType: number
+  damage: string | undefined = undefined
   readonly #littleEndian: boolean
   readonly #nanosecondUnit: number
-  /** Bytes [#at, #end) of the buffer are not yet consumed; the buffer's first byte is byte #base of the file. */
-  #at = 0
-  #end = 0
-  #base = 0
-  #ended = false
+  readonly #recordHeaderBytes: number
+  readonly #lengthOrder: number
+  /** Captured length of the record that was not all there. */
+  #wanted = 0
 
-  constructor(read: ReadBytes, chunkBytes = FILE_CHUNK_BYTES) {
-    this.#read = read
-    this.bytes = new Uint8Array(Math.max(chunkBytes, SNAPLEN_BYTES_MAX + RECORD_HEADER_BYTES))
-    this.view = new DataView(this.bytes.buffer)
-    if (!this.#fill(4)) throw new Fault('CAPTURE_FORMAT', whatIsIt(this.bytes.subarray(0, this.#end)))
-    const magic = [true, false].map((littleEndian) => this.view.getUint32(0, littleEndian))
-    const order = magic.findIndex((number) => number === MAGIC_MICROSECONDS || number === MAGIC_NANOSECONDS)
-    if (order < 0) throw new Fault('CAPTURE_FORMAT', whatIsIt(this.bytes.subarray(0, this.#end)))
-    if (!this.#fill(FILE_HEADER_BYTES)) {
-      throw new Fault(
-        'CAPTURE_DAMAGED',
-        `byte 0: found ${this.#end} bytes, expected a file header of ${FILE_HEADER_BYTES}`,
-      )
-    }
-    this.#littleEndian = order === 0
-    this.#nanosecondUnit = magic[order] === MAGIC_NANOSECONDS ? 1 : 1000
-    const major = this.view.getUint16(4, this.#littleEndian)
+  /**
+   * Reads the file header in bytes [at, end), of which there are PCAP_HEADER_BYTES, and looks at the first records behind it.
+   *
+   * @throws RangeError of one line when the version is not one that is read.
+   */
+  constructor(view: DataView, at: number, end: number, littleEndian: boolean) {
+    const magic = view.getUint32(at, littleEndian)
+    const major = view.getUint16(at + 4, littleEndian)
+    const minor = view.getUint16(at + 6, littleEndian)
     if (major !== VERSION_MAJOR) {
-      throw new Fault(
-        'CAPTURE_FORMAT',
-        `byte 4: found version ${major} of the capture file format, expected ${VERSION_MAJOR}`,
-      )
+      throw new RangeError(`byte 4: found version ${major} of the capture file format, expected ${VERSION_MAJOR}`)
     }
-    this.linkType = this.view.getUint32(20, this.#littleEndian) & 0xffff
-    this.#at = FILE_HEADER_BYTES
+    this.#littleEndian = littleEndian
+    this.#nanosecondUnit = magic === MAGIC_NANOSECONDS ? 1 : 1000
+    this.#lengthOrder =
+      minor < 3 ? LengthOrder.originalFirst : minor === 3 ? LengthOrder.smallerIsCaptured : LengthOrder.capturedFirst
+    this.linkType = view.getUint32(at + 20, littleEndian) & 0xffff
+    this.at = at + PCAP_HEADER_BYTES
+    const lengths = magic === MAGIC_MODIFIED ? MODIFIED_RECORD_HEADERS : RECORD_HEADERS
+    this.#recordHeaderBytes = lengths.find((bytes) => this.#looksRight(view, this.at, end, bytes)) ?? lengths[0]
   }
 
-  /** Offset in the file of what comes next. */
-  get position(): number {
-    return this.#base + this.#at
-  }
-
-  /** Moves to the next record. False at the end of the file, or at damage. */
-  next(): boolean {
-    if (this.damage !== undefined) return false
-    if (!this.#fill(RECORD_HEADER_BYTES)) {
-      const left = this.#end - this.#at
-      return left === 0
-        ? false
-        : this.#damaged(`found ${left} bytes, expected a record header of ${RECORD_HEADER_BYTES}`)
-    }
-    let header = this.#at
-    const littleEndian = this.#littleEndian
-    const view = this.view
-    const captured = view.getUint32(header + 8, littleEndian)
+  next(view: DataView, end: number): boolean {
+    const header = this.at
+    const headerBytes = this.#recordHeaderBytes
+    if (header + headerBytes > end || this.damage !== undefined) return false
+    const captured = this.#capturedAt(view, header)
     // The file's own snaplen is not the measure: many writers exceed it.
     if (captured > SNAPLEN_BYTES_MAX) {
-      return this.#damaged(`found a captured length of ${captured}, expected at most ${SNAPLEN_BYTES_MAX}`)
+      this.damage = `found a captured length of ${captured}, expected at most ${SNAPLEN_BYTES_MAX}`
+      return false
     }
-    if (!this.#fill(RECORD_HEADER_BYTES + captured)) {
-      const left = this.#end - this.#at - RECORD_HEADER_BYTES
-      return this.#damaged(`found ${left} bytes behind the record header, expected a packet of ${captured}`)
+    const offset = header + headerBytes
+    if (offset + captured > end) {
+      this.#wanted = captured
+      return false
     }
-    header = this.#at
+    this.seconds = view.getUint32(header, this.#littleEndian)
+    this.nanoseconds = Math.min(view.getUint32(header + 4, this.#littleEndian) * this.#nanosecondUnit, NANOSECONDS_MAX)
+    this.offset = offset
     this.captured = captured
-    this.original = view.getUint32(header + 12, littleEndian)
-    this.seconds = view.getUint32(header, littleEndian)
-    this.nanoseconds = Math.min(view.getUint32(header + 4, littleEndian) * this.#nanosecondUnit, 999_999_999)
-    this.offset = header + RECORD_HEADER_BYTES
-    this.#at = this.offset + captured
+    this.at = offset + captured
     return true
   }
 
-  #damaged(what: string): false {
-    this.damage = new Fault('CAPTURE_DAMAGED', `byte ${this.position}: ${what}`)
-    return false
+  endDamage(left: number): string {
+    const headerBytes = this.#recordHeaderBytes
+    if (left < headerBytes) return `found ${left} bytes, expected a record header of ${headerBytes}`
+    return `found ${left - headerBytes} bytes behind the record header, expected a packet of ${this.#wanted}`
   }
 
-  /** True when `bytes` bytes stand behind #at. Moves what is left to the buffer's start when they would not fit behind it. */
-  #fill(bytes: number): boolean {
-    if (this.#end - this.#at >= bytes) return true
-    if (this.#at + bytes > this.bytes.length) {
-      this.bytes.copyWithin(0, this.#at, this.#end)
-      this.#base += this.#at
-      this.#end -= this.#at
-      this.#at = 0
+  #capturedAt(view: DataView, header: number): number {
+    const first = view.getUint32(header + 8, this.#littleEndian)
+    if (this.#lengthOrder === LengthOrder.capturedFirst) return first
+    const second = view.getUint32(header + 12, this.#littleEndian)
+    return this.#lengthOrder === LengthOrder.originalFirst ? second : Math.min(first, second)
+  }
+
+  /** Whether the first records have lengths that fit each other when their headers are `headerBytes` long. */
+  #looksRight(view: DataView, first: number, end: number, headerBytes: number): boolean {
+    let at = first
+    for (let record = 0; record < RECORDS_TRIED && at + headerBytes <= end; record++) {
+      const captured = this.#capturedAt(view, at)
+      const fraction = view.getUint32(at + 4, this.#littleEndian) * this.#nanosecondUnit
+      const other = view.getUint32(at + 8, this.#littleEndian) + view.getUint32(at + 12, this.#littleEndian) - captured
+      if (captured > SNAPLEN_BYTES_MAX || other < captured || fraction > NANOSECONDS_MAX) return false
+      at += headerBytes + captured
     }
-    while (!this.#ended && this.#end - this.#at < bytes) {
-      const got = this.#read(this.bytes, this.#end, this.bytes.length - this.#end)
-      if (got === 0) this.#ended = true
-      this.#end += got
-    }
-    return this.#end - this.#at >= bytes
+    return true
   }
-}
-
-/** A capture file on disk. Throws a Fault that names the path. */
-export function openPcapFile(path: string): { file: PcapFile; bytesTotal: number; close(): void } {
-  let descriptor: number | undefined
-  try {
-    descriptor = openSync(path, 'r')
-    const opened = descriptor
-    const stat = fstatSync(opened)
-    if (stat.isDirectory()) throw new Fault('CAPTURE_UNREADABLE', 'is a directory, expected a capture file')
-    const file = new PcapFile((into, at, bytes) => readSync(opened, into, at, bytes, null))
-    return { file, bytesTotal: stat.isFile() ? stat.size : 0, close: () => closeSync(opened) }
-  } catch (error) {
-    if (descriptor !== undefined) closeSync(descriptor)
-    throw withPath(path, error)
-  }
-}
-
-/**
- * The latest time of any packet in a capture file, in milliseconds since 1970; undefined where it has none. Reads the whole
- * file, as fast as it can be read.
- *
- * @throws Fault CAPTURE_UNREADABLE, CAPTURE_FORMAT.
- */
-export function latestTimeMs(path: string): number | undefined {
-  const { file, close } = openPcapFile(path)
-  try {
-    let latestMs = -1
-    while (file.next()) latestMs = Math.max(latestMs, file.seconds * 1000 + file.nanoseconds / 1e6)
-    return latestMs < 0 ? undefined : latestMs
-  } catch (error) {
-    throw withPath(path, error)
-  } finally {
-    close()
-  }
-}
-
-/** The fault again, with the path before its text; an error of the system becomes CAPTURE_UNREADABLE. */
-export function withPath(path: string, error: unknown): Error {
-  if (error instanceof Fault) return new Fault(error.code, `${path}: ${error.message}`, { cause: error })
-  const code = (error as NodeJS.ErrnoException).code
-  if (code === undefined) return error as Error
-  const reason: Record<string, string> = {
-    ENOENT: 'no such file',
-    EACCES: 'no permission to read it',
-    EPERM: 'no permission to read it',
-    ENOTDIR: 'a part of the path is no directory',
-    EISDIR: 'is a directory, expected a capture file',
-    EIO: 'the disk reports a read error',
-  }
-  return new Fault('CAPTURE_UNREADABLE', `${path}: ${reason[code] ?? code}`, { cause: error })
-}
-
-/** What files that are no pcap begin with (in hexadecimal), what they are, and the way to one. */
-const OTHER_FORMATS: readonly (readonly [magic: string, format: string, way: string])[] = [
-  ['0a0d0d0a', 'pcapng', 'convert it with: editcap -F pcap IN OUT'],
-  ['34cdb2a1', 'modified pcap', 'convert it with: editcap -F pcap IN OUT'],
-  ['a1b2cd34', 'modified pcap', 'convert it with: editcap -F pcap IN OUT'],
-  ['736e6f6f', 'snoop', 'convert it with: editcap -F pcap IN OUT'],
-  ['1f8b', 'gzip', 'unpack it first'],
-  ['28b52ffd', 'zstd', 'unpack it first'],
-  ['fd377a58', 'xz', 'unpack it first'],
-  ['425a68', 'bzip2', 'unpack it first'],
-  ['504b0304', 'zip', 'unpack it first'],
-]
-
-function whatIsIt(start: Uint8Array): string {
-  if (start.length === 0) return 'the file is empty, expected a pcap capture file'
-  const hex = Buffer.from(start.subarray(0, 4)).toString('hex')
-  for (const [magic, format, way] of OTHER_FORMATS) {
-    if (hex.startsWith(magic)) return `byte 0: found what looks like ${format}, expected a pcap capture file; ${way}`
-  }
-  return `byte 0: found ${hex}, expected the magic number of a pcap capture file`
 }

@@ -4,105 +4,150 @@ import { flowHash } from './flow-hash.ts'
 import { BatchState, type FrameBatch } from './frame-batch.ts'
 
 /**
- * A round is a run of consecutive frames of the source, distributed over one batch for each lane. Rounds are delivered one after the
- * other and each in the order of its frames, so that at any moment what was delivered is exactly a beginning of the source, however
- * many lanes there are. That is what makes a position to resume at.
+ * A round is one batch on its way through all lanes. Rounds are delivered one after the other and each in the order of its frames, so
+ * that at any moment what was delivered is exactly a beginning of the source, however many lanes there are. That is what makes a
+ * position to resume at.
  */
 export interface Round {
   /** Index in the source of the round's first frame; a frame's own index counts from here. */
   readonly firstFrame: number
   readonly frames: number
-  /** For each lane the number of its batch, or -1 when no frame of the round fell to it. */
-  readonly batches: readonly number[]
+  readonly batch: number
   /** Bytes of the source read so far; 0 for an interface. */
   readonly bytesRead: number
+  /** Nothing comes behind this round. */
+  readonly last: boolean
 }
 
-/** What to do when no batch is free: a file can wait, the wire cannot. */
-export type WhenExhausted = 'wait' | 'drop'
+export interface RoundOptions {
+  /** What to do when no batch is free: a file can wait, the wire cannot. */
+  readonly whenExhausted: 'wait' | 'drop'
+  /**
+   * A round is sent when the next one has a frame, so that the last round that has frames is known to be the last when it is sent.
+   * For sources that are resumed: a name that comes out at the end belongs to the last frame's position.
+   */
+  readonly holdBack: boolean
+}
 
 export class RoundFiller {
   readonly #pool: BatchPool
-  readonly #linkType: number
+  readonly #options: RoundOptions
   readonly #send: (round: Round) => void
-  readonly #whenExhausted: WhenExhausted
-  readonly #open: (FrameBatch | undefined)[]
-  readonly #sequences: number[]
-  #firstFrame: number
-  #frames = 0
+  readonly #lanes: number
+  #batch: FrameBatch | undefined
+  #used = 0
+  #sequence = 0
+  #firstFrame = 0
+  #held: { batch: FrameBatch; round: Round } | undefined
 
-  constructor(
-    pool: BatchPool,
-    lanes: number,
-    linkType: number,
-    firstFrame: number,
-    whenExhausted: WhenExhausted,
-    send: (round: Round) => void,
-  ) {
-    assert(pool.batches.length >= lanes, 'a round may need a batch for every lane')
+  constructor(pool: BatchPool, options: RoundOptions, send: (round: Round) => void) {
+    assert(!options.holdBack || pool.batches.length >= 2, 'one batch is held back while the next is filled')
     this.#pool = pool
-    this.#linkType = linkType
-    this.#firstFrame = firstFrame
-    this.#whenExhausted = whenExhausted
+    this.#options = options
     this.#send = send
-    this.#open = new Array<FrameBatch | undefined>(lanes).fill(undefined)
-    this.#sequences = new Array<number>(lanes).fill(0)
+    this.#lanes = pool.lanes
   }
 
   /** Frames of the round so far. */
   get frames(): number {
-    return this.#frames
+    return this.#batch?.frames ?? 0
   }
 
-  /** Puts the frame in bytes [from, from + captured) into the batch of its lane. False when it was dropped or a stop was asked for. */
-  put(
-    source: Uint8Array,
-    view: DataView,
-    from: number,
-    captured: number,
-    original: number,
-    seconds: number,
-    nanoseconds: number,
-    bytesRead: number,
-  ): boolean {
-    const lanes = this.#open.length
-    // With one lane there is nothing to decide.
-    const flow = lanes === 1 ? 0 : flowHash(view, this.#linkType, from, from + captured)
-    const lane = flow % lanes
-    const open = this.#open[lane]
-    if (open !== undefined && !open.fits(captured)) this.flush(bytesRead)
-    const batch = this.#open[lane] ?? this.#openBatch(lane)
-    if (batch === undefined) return false
-    batch.put(source, from, captured, original, seconds, nanoseconds, this.#frames, flow)
-    this.#frames++
-    return true
-  }
-
-  #openBatch(lane: number): FrameBatch | undefined {
-    const wait = this.#whenExhausted === 'wait'
+  /** The batch that is being filled, its frames area from the start; undefined when none is free or a stop was asked for. */
+  begin(): FrameBatch | undefined {
+    if (this.#batch !== undefined) return this.#batch
+    const wait = this.#options.whenExhausted === 'wait'
     const batch = wait ? this.#pool.take() : this.#pool.tryTake()
-    if (batch === undefined) {
-      if (!wait) this.#pool.countPoolDrop()
-      return undefined
-    }
-    const sequence = this.#sequences[lane] as number
-    this.#sequences[lane] = (sequence + 1) >>> 0
-    batch.beginFilling(sequence, this.#linkType)
-    this.#open[lane] = batch
+    if (batch === undefined) return undefined
+    batch.beginFilling(this.#sequence)
+    this.#sequence = (this.#sequence + 1) >>> 0
+    this.#used = 0
+    this.#batch = batch
     return batch
   }
 
-  /** Hands the round on, whatever is in it. */
-  flush(bytesRead: number): void {
-    if (this.#frames === 0) return
-    const batches: number[] = []
-    for (const [lane, batch] of this.#open.entries()) {
-      batch?.pass(BatchState.filling, BatchState.ready)
-      batches.push(batch === undefined ? -1 : batch.number)
-      this.#open[lane] = undefined
+  /** Lists a frame, whose bytes stand in the batch that begin() gave and that has room for one more. */
+  list(
+    batch: FrameBatch,
+    offset: number,
+    captured: number,
+    seconds: number,
+    nanoseconds: number,
+    linkType: number,
+  ): void {
+    const lanes = this.#lanes
+    // With one lane there is nothing to decide.
+    const lane = lanes === 1 ? 0 : flowHash(batch.view, linkType, offset, offset + captured) % lanes
+    batch.list(lane, offset, captured, seconds, nanoseconds, linkType)
+  }
+
+  /** Copies a frame in from elsewhere. False when no batch was free, and the frame was dropped and counted. */
+  put(source: Uint8Array, captured: number, seconds: number, nanoseconds: number, linkType: number): boolean {
+    for (let tried = 0; tried < 2; tried++) {
+      const batch = this.begin()
+      if (batch === undefined) break
+      const offset = batch.framesStart + this.#used
+      if (offset + captured <= batch.framesEnd && batch.room > 0) {
+        batch.bytes.set(source.subarray(0, captured), offset)
+        this.list(batch, offset, captured, seconds, nanoseconds, linkType)
+        this.#used += captured
+        return true
+      }
+      this.flush(0)
     }
-    this.#send({ firstFrame: this.#firstFrame, frames: this.#frames, batches, bytesRead })
-    this.#firstFrame += this.#frames
-    this.#frames = 0
+    this.#pool.countPoolDrop()
+    return false
+  }
+
+  /** Hands the round on, if there is a frame in it. */
+  flush(bytesRead: number): void {
+    if (this.frames > 0) this.#seal(bytesRead, false)
+  }
+
+  /** Hands on a round without frames: the lanes learn what time it is. */
+  tick(clockSeconds: number): void {
+    const batch = this.begin()
+    if (batch === undefined || batch.frames > 0) return
+    batch.clockSeconds = clockSeconds
+    this.#seal(0, false)
+  }
+
+  /** The source has ended. */
+  finish(bytesRead: number): void {
+    const held = this.#held
+    if (this.frames === 0 && held !== undefined) {
+      held.batch.markLast()
+      this.#hand(held.batch, { ...held.round, last: true })
+      this.#held = undefined
+      return
+    }
+    if (this.begin() !== undefined) this.#seal(bytesRead, true)
+  }
+
+  /** A stop was asked for in the middle of the source: what was captured is handed on, and nothing said of an end. */
+  abandon(): void {
+    const held = this.#held
+    this.#held = undefined
+    if (held !== undefined) this.#hand(held.batch, held.round)
+    this.flush(held?.round.bytesRead ?? 0)
+  }
+
+  #seal(bytesRead: number, last: boolean): void {
+    const batch = this.#batch
+    if (batch === undefined) return
+    this.#batch = undefined
+    const round = { firstFrame: this.#firstFrame, frames: batch.frames, batch: batch.number, bytesRead, last }
+    this.#firstFrame += batch.frames
+    const held = this.#held
+    this.#held = undefined
+    if (held !== undefined) this.#hand(held.batch, held.round)
+    if (last) batch.markLast()
+    if (this.#options.holdBack && !last && !this.#pool.stopped) this.#held = { batch, round }
+    else this.#hand(batch, round)
+  }
+
+  #hand(batch: FrameBatch, round: Round): void {
+    batch.pass(BatchState.filling, BatchState.ready)
+    this.#send(round)
   }
 }

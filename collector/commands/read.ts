@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { z } from 'zod'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { createLogger } from '../../engine/process/log.ts'
 import { catalogInForce } from '../../engine/process/registry-setting.ts'
@@ -23,7 +24,11 @@ interface ReadOptions {
 /** posture-collector read: prints what the sensor sees in capture files, and forwards nothing. */
 export function addReadCommand(program: Command): void {
   const read = addSettingOptions(
-    program.command('read <file...>').description('print what the sensor sees in capture files; nothing is forwarded'),
+    program
+      .command('read <file...>')
+      .description(
+        'print what the sensor sees in capture files (pcap, pcapng, also gzip or zstd; - for standard input)',
+      ),
     readerSettings,
   )
     .option('--names', 'print every name, matched or not')
@@ -37,7 +42,7 @@ export function addReadCommand(program: Command): void {
     const trie = compileTrie(rules)
     const damages: Fault[] = []
     for (const file of files) {
-      const damage = await readFile(file, trie, rules, settings.decodeWorkers, options, stop.received).catch(faultOf)
+      const damage = await readFile(file, trie, rules, settings, options, stop.received).catch(faultOf)
       if (damage !== undefined) damages.push(damage)
       if (process.exitCode !== undefined) break
     }
@@ -59,7 +64,7 @@ async function readFile(
   path: string,
   trie: SharedArrayBuffer,
   rules: readonly Rule[],
-  lanes: number,
+  settings: z.output<typeof readerSettings>,
   options: ReadOptions,
   stopped: Promise<'SIGINT' | 'SIGTERM'>,
 ): Promise<Fault | undefined> {
@@ -69,7 +74,9 @@ async function readFile(
     { kind: 'file', path },
     {
       trie,
-      lanes,
+      lanes: settings.decodeWorkers,
+      dnsPorts: settings.dnsPorts,
+      tlsPorts: settings.tlsPorts,
       everyName: options.names === true,
       onNames: (names) => print(names),
       onProgress: progress.update,
@@ -113,7 +120,13 @@ function printer(
 }
 
 function rowOf(name: ObservedName, rules: readonly Rule[], everyName: boolean): Record<string, unknown> {
-  const seen = { time: new Date(name.timeMs).toISOString(), client: name.client, kind: name.method, name: name.name }
+  const seen = {
+    time: new Date(name.timeMs).toISOString(),
+    client: name.client,
+    kind: name.method,
+    name: name.name,
+    ...(name.ech === undefined ? {} : { ech: true }),
+  }
   if (everyName) return { ...seen, server: name.server, port: name.serverPort }
   const rule = rules[name.rule]
   return {
@@ -126,8 +139,8 @@ function rowOf(name: ObservedName, rules: readonly Rule[], everyName: boolean): 
 }
 
 function printStats(path: string, counts: ObserveCounts, options: ReadOptions): void {
-  const { classes, dropped, ...totals } = counts
-  const all: Record<string, number> = { ...totals }
+  const { classes, counters, dropped, frames, bytes, names, matched, unmatched } = counts
+  const all: Record<string, number> = { frames, bytes, names, matched, unmatched, ...counters }
   for (const [name, count] of Object.entries(classes)) all[`class ${name}`] = count
   for (const [place, count] of Object.entries(dropped)) all[`dropped ${place}`] = count
   const rows = Object.entries(all).map(([counter, count]) => ({ file: path, counter, count }))

@@ -1,173 +1,147 @@
-import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
-import {
-  BatchState,
-  FRAME_CAPTURED,
-  FRAME_HEADER_BYTES,
-  FRAME_INDEX,
-  type FrameBatch,
-  frameSpace,
-  NO_FRAME,
-} from '../capture/frame-batch.ts'
-import { DNS_QUESTIONS_MAX } from '../limits.ts'
-import { readServerName } from './client-hello.ts'
-import { DNS_HEADER_BYTES, DNS_PORT, dnsQuestions, queryClass, readQuestion } from './dns.ts'
-import { IpHeader, IpProtocol, ipPayload } from './ip.ts'
-import { linkPayload } from './link.ts'
-import { FoundName, NameForm } from './name.ts'
-import { Method, ROW_BYTES_MAX, RowSource, writeRow } from './name-rows.ts'
-import { PacketClass } from './packet-class.ts'
-import { TCP_DESTINATION_PORT, TCP_SOURCE_PORT, tcpPayload } from './tcp.ts'
-import { findClientHello, HelloBody } from './tls-record.ts'
+import type { FrameBatch, LaneSection } from '../capture/frame-batch.ts'
+import { NO_FRAME } from '../capture/frame-batch.ts'
+import { COUNTER_COUNT } from './counters.ts'
+import { IpProtocol } from './ip.ts'
+import { IpFragments } from './ip-fragments.ts'
+import { Layers, Transport } from './layers.ts'
+import { NameSink } from './name-sink.ts'
+import type { PacketClass } from './packet-class.ts'
+import { Ports } from './ports.ts'
+import { QuicStreams } from './quic-streams.ts'
+import { StreamTable } from './stream-table.ts'
+import { TcpStreams } from './tcp-streams.ts'
 import { UDP_DESTINATION_PORT, UDP_SOURCE_PORT, udpEnd, udpPayload } from './udp.ts'
 
-const HTTPS_PORT = 443
+export interface DecodeOptions {
+  /** What compileTrie() made of the registry. */
+  readonly trie: SharedArrayBuffer
+  /** What it made of the resolvers that answer DNS over HTTPS. */
+  readonly resolvers: SharedArrayBuffer
+  /** A row for each name, else only for those that match. */
+  readonly everyName: boolean
+  readonly dnsPorts: readonly number[]
+  readonly tlsPorts: readonly number[]
+}
 
 /**
- * The loop of a decode worker: frame -> layers -> name -> match -> row. One for each lane, since a lane's flows live here.
- * Nothing in it throws, whatever the bytes, and nothing is allocated for a packet.
+ * The loop of a decode worker: frame -> layers -> name -> match -> row. One for each lane, since a lane's streams live here.
+ * Nothing in it throws, whatever the bytes, and nothing is allocated for a packet, but for a QUIC Initial's keys.
  */
 export class BatchDecoder {
-  readonly #trie: DomainTrie
-  readonly #everyName: boolean
-  readonly #ip = new IpHeader()
-  readonly #name = new FoundName(new DataView(new SharedArrayBuffer(8)))
-  readonly #hello = new HelloBody()
-  readonly #row = new RowSource()
-  #rowAt = 0
-  #rows = 0
-  #names = 0
-  #matched = 0
+  readonly #lane: number
+  readonly #counters = new Uint32Array(COUNTER_COUNT)
+  readonly #sink: NameSink
+  readonly #ports: Ports
+  readonly #fragments: IpFragments
+  readonly #layers: Layers
+  readonly #transport: Transport
+  readonly #streams: StreamTable
+  readonly #tcp: TcpStreams
+  readonly #quic: QuicStreams
+  #expiredSeconds = 0
 
-  /** With `everyName` there is a row for each name, else only for those that match. */
-  constructor(trie: SharedArrayBuffer, everyName: boolean) {
-    this.#trie = new DomainTrie(trie)
-    this.#everyName = everyName
+  constructor(lane: number, options: DecodeOptions) {
+    const seed = Math.floor(Math.random() * 2 ** 32)
+    this.#lane = lane
+    this.#sink = new NameSink(options.trie, options.resolvers, options.everyName, this.#counters)
+    this.#ports = new Ports(options.dnsPorts, options.tlsPorts)
+    this.#fragments = new IpFragments(this.#counters, seed)
+    this.#layers = new Layers(this.#fragments)
+    this.#transport = new Transport(this.#fragments.view, this.#fragments.bytes)
+    this.#streams = new StreamTable(
+      this.#counters,
+      seed,
+      (slot) => (this.#streams.isTcp(slot) ? this.#tcp.unfinished(slot) : this.#quic.unfinished(slot)),
+      (slot) => this.#quic.release(slot),
+    )
+    this.#tcp = new TcpStreams(this.#streams, this.#sink, this.#ports)
+    this.#quic = new QuicStreams(this.#streams, this.#sink, this.#ports)
   }
 
   /**
-   * Decodes the batch's frames from where the last run ended. True when the batch is done; false when its rows area is full, and it
-   * shall be run again after the rows were read.
+   * Decodes the lane's frames of the batch from where the last run ended. True when they are done; false when the rows area is full, and
+   * it shall be run again after the rows were read.
    */
   decode(batch: FrameBatch): boolean {
-    if (batch.state === BatchState.ready) batch.pass(BatchState.ready, BatchState.decoding)
-    batch.beginRun()
-    const view = batch.view
-    const classes = batch.classes
-    const linkType = batch.linkType
-    const frames = batch.frames
-    // A frame is only begun when the names of any frame would fit.
-    const lastRowAt = batch.rowsEnd - DNS_QUESTIONS_MAX * ROW_BYTES_MAX
-    const first = batch.nextFrame
+    const section = batch.lane(this.#lane)
+    const { view, bytes } = batch
+    const { classes, frames } = section
+    const sink = this.#sink
+    section.beginRun()
+    this.#counters.fill(0)
+    sink.begin(view, section)
+    const first = section.nextFrame
     let frame = first
-    let at = batch.framesStart + batch.nextOffset
-    let bytes = 0
-    this.#rowAt = batch.rowsStart
-    this.#rows = 0
-    this.#names = 0
-    this.#matched = 0
+    let captured = 0
+    // What is given up comes out with the first frame's index: its names are of packets before.
+    const firstIndex = frame < frames ? section.frameIndex(frame) : Math.max(batch.frames - 1, 0)
+    if (sink.beginFrame(firstIndex, 0, 0)) this.#expire(batch.clockSeconds)
 
-    while (frame < frames && this.#rowAt <= lastRowAt) {
-      const captured = view.getUint32(at + FRAME_CAPTURED, true)
-      const start = at + FRAME_HEADER_BYTES
-      this.#row.frame = at
-      const packetClass = this.#packet(view, linkType, start, start + captured)
+    while (frame < frames) {
+      const seconds = section.frameSeconds(frame)
+      if (!sink.beginFrame(section.frameIndex(frame), seconds, section.frameNanoseconds(frame))) break
+      const start = section.frameOffset(frame)
+      const length = section.frameCaptured(frame)
+      const packetClass = this.#packet(view, bytes, section.frameLinkType(frame), start, start + length)
       classes[packetClass] = (classes[packetClass] as number) + 1
-      bytes += captured
-      at += frameSpace(captured)
+      captured += length
       frame++
     }
-
-    const done = frame === frames
-    batch.endRun(
-      {
-        frame,
-        offset: at - batch.framesStart,
-        index: done ? NO_FRAME : view.getUint32(at + FRAME_INDEX, true),
-      },
-      {
-        rows: this.#rows,
-        rowBytes: this.#rowAt - batch.rowsStart,
-        frames: frame - first,
-        bytes,
-        names: this.#names,
-        matched: this.#matched,
-      },
-    )
+    let done = frame === frames
+    if (done && batch.last) done = this.#giveOut(Math.max(batch.frames - 1, 0))
+    this.#endRun(section, frame, done, { first, captured })
     return done
   }
 
-  /** The class in which the packet in bytes [start, end) ends; its names are handed on. */
-  #packet(view: DataView, linkType: number, start: number, end: number): PacketClass {
-    const header = linkPayload(view, linkType, start, end)
-    if (header < 0) return ~header as PacketClass
-    const ip = this.#ip
-    const transport = ipPayload(view, header, end, ip)
-    if (transport < 0) return ~transport as PacketClass
-    if (ip.protocol === IpProtocol.udp) return this.#datagram(view, transport, ip.end)
-    if (ip.protocol === IpProtocol.tcp) return this.#segment(view, transport, ip.end)
-    return PacketClass.otherTransport
+  #endRun(section: LaneSection, frame: number, done: boolean, run: { first: number; captured: number }): void {
+    section.counters.set(this.#counters)
+    const nextIndex = frame < section.frames ? section.frameIndex(frame) : NO_FRAME
+    section.endRun(frame, done ? NO_FRAME : nextIndex, {
+      rowBytes: this.#sink.rowBytes,
+      frames: frame - run.first,
+      bytes: run.captured,
+      names: this.#sink.names,
+      matched: this.#sink.matched,
+    })
   }
 
-  #datagram(view: DataView, datagram: number, ipEnd: number): PacketClass {
-    const payload = udpPayload(view, datagram, ipEnd)
+  /** Nothing comes any more: what is still held comes out. False when there was no room for all of it. */
+  #giveOut(index: number): boolean {
+    while (this.#sink.beginFrame(index, 0, 0)) {
+      if (!this.#streams.expireOne()) return true
+    }
+    return false
+  }
+
+  /** Once for each second of the capture. */
+  #expire(seconds: number): void {
+    if (seconds === this.#expiredSeconds || seconds === 0) return
+    this.#expiredSeconds = seconds
+    this.#streams.expire(seconds)
+    this.#fragments.expire(seconds)
+  }
+
+  /** The class in which the packet in bytes [start, end) ends; its names are handed on. */
+  #packet(view: DataView, bytes: Uint8Array, linkType: number, start: number, end: number): PacketClass {
+    const transport = this.#transport
+    const refused = this.#layers.unwrap(view, bytes, linkType, start, end, this.#sink.row.seconds, transport)
+    if (refused < 0) return ~refused as PacketClass
+    return transport.protocol === IpProtocol.tcp ? this.#tcp.segment(transport) : this.#datagram(transport)
+  }
+
+  #datagram(transport: Transport): PacketClass {
+    const { view } = transport
+    const datagram = transport.start
+    const payload = udpPayload(view, datagram, transport.end)
     if (payload < 0) return ~payload as PacketClass
-    const end = udpEnd(view, datagram, ipEnd)
+    const end = udpEnd(view, datagram, transport.end)
     const source = view.getUint16(datagram + UDP_SOURCE_PORT)
     const destination = view.getUint16(datagram + UDP_DESTINATION_PORT)
-    if (source === DNS_PORT || destination === DNS_PORT) return this.#query(view, payload, end, source, destination)
-    return source === HTTPS_PORT || destination === HTTPS_PORT ? PacketClass.quic : PacketClass.udpOther
-  }
-
-  #query(view: DataView, message: number, end: number, source: number, destination: number): PacketClass {
-    const questions = dnsQuestions(view, message, end)
-    if (questions < 0) return ~questions as PacketClass
-    const name = this.#name
-    const read = Math.min(questions, DNS_QUESTIONS_MAX)
-    let at = message + DNS_HEADER_BYTES
-    for (let question = 0; question < read; question++) {
-      at = readQuestion(view, message, at, end, name)
-      if (at < 0) return ~at as PacketClass
-      this.#found(view, Method.dns, source, destination)
+    const { dns } = this.#ports
+    if (dns[source] === 1 || dns[destination] === 1) {
+      this.#sink.fromPacket(transport, source, destination)
+      return this.#sink.query(view, payload, end)
     }
-    return queryClass(questions)
-  }
-
-  #segment(view: DataView, segment: number, end: number): PacketClass {
-    const payload = tcpPayload(view, segment, end)
-    if (payload < 0) return ~payload as PacketClass
-    if (payload >= end) return this.#ip.cut === 1 ? PacketClass.truncated : PacketClass.tcpNoPayload
-    const source = view.getUint16(segment + TCP_SOURCE_PORT)
-    const destination = view.getUint16(segment + TCP_DESTINATION_PORT)
-    if (source === DNS_PORT || destination === DNS_PORT) return PacketClass.dnsOverTcp
-    const found = findClientHello(view, payload, end, this.#hello)
-    const packetClass = found < 0 ? (~found as PacketClass) : readServerName(this.#hello, this.#name)
-    if (packetClass === PacketClass.clientHello) this.#found(view, Method.tls, source, destination)
-    // What is missing of a hello in a cut frame does not come in a later segment.
-    if (packetClass === PacketClass.clientHelloIncomplete && this.#ip.cut === 1) return PacketClass.truncated
-    return packetClass
-  }
-
-  /** Matches the name that was found and hands it on. The sender of a query or a hello is the client. */
-  #found(view: DataView, method: number, clientPort: number, serverPort: number): void {
-    const name = this.#name
-    const trie = this.#trie
-    const rule =
-      name.form === NameForm.wire
-        ? trie.matchWire(name.view, name.start, name.end)
-        : trie.matchDotted(name.view, name.start, name.end)
-    this.#names++
-    if (rule !== NO_MATCH) this.#matched++
-    else if (!this.#everyName) return
-    const ip = this.#ip
-    const row = this.#row
-    row.version = ip.version
-    row.addressBytes = ip.addressBytes
-    row.client = ip.source
-    row.server = ip.source + ip.addressBytes
-    row.clientPort = clientPort
-    row.serverPort = serverPort
-    row.method = method
-    this.#rowAt = writeRow(view, this.#rowAt, row, name, rule)
-    this.#rows++
+    return this.#quic.datagram(transport, source, destination, payload, end)
   }
 }

@@ -1,122 +1,121 @@
 import type { BatchPool } from '../capture/batch-pool.ts'
-import { type FrameBatch, NO_FRAME } from '../capture/frame-batch.ts'
+import { type FrameBatch, type LaneSection, NO_FRAME } from '../capture/frame-batch.ts'
 import type { Round } from '../capture/round.ts'
+import { COUNTER_NAMES } from './counters.ts'
 import type { Lane } from './lane.ts'
 import { type ObservedName, readRow, rowBytes, rowFrame } from './name-rows.ts'
-import { PACKET_CLASS_NAMES, type PacketClassName } from './packet-class.ts'
+import { PACKET_CLASS_NAMES } from './packet-class.ts'
+
+export type TakeNames = (names: readonly ObservedName[], position: { framesDone: number }) => void | Promise<void>
+
+/** What was decoded so far: counts up while an observation runs. */
+export class DecodeCounts {
+  frames = 0
+  bytes = 0
+  names = 0
+  matched = 0
+  /** Names that were not delivered, because they had been before. */
+  repeated = 0
+  readonly classes = zeros(PACKET_CLASS_NAMES)
+  readonly counters = zeros(COUNTER_NAMES)
+
+  get unmatched(): number {
+    return this.names - this.matched
+  }
+
+  add(section: LaneSection): void {
+    const { frames, bytes, names, matched } = section.run
+    this.frames += frames
+    this.bytes += bytes
+    this.names += names
+    this.matched += matched
+    for (const [index, name] of PACKET_CLASS_NAMES.entries()) this.classes[name] += section.classes[index] as number
+    for (const [index, name] of COUNTER_NAMES.entries()) this.counters[name] += section.counters[index] as number
+  }
+}
+
+function zeros<Name extends string>(names: readonly Name[]): Record<Name, number> {
+  return Object.fromEntries(names.map((name) => [name, 0])) as Record<Name, number>
+}
 
 /**
  * From rows back to the order of the source. The lanes of a round work side by side, and each may stop where its rows area is full; what
  * is delivered at once are the names of all frames before the first that some lane has not decoded yet.
  */
 export class Delivery {
+  readonly counts = new DecodeCounts()
   readonly #pool: BatchPool
   readonly #lanes: readonly Lane[]
-  readonly #onNames: (names: readonly ObservedName[], position: { framesDone: number }) => void | Promise<void>
-  readonly #classes = Object.fromEntries(PACKET_CLASS_NAMES.map((name) => [name, 0])) as Record<PacketClassName, number>
-  #frames = 0
-  #bytes = 0
-  #names = 0
-  #matched = 0
+  readonly #deliveredFrames: number
+  readonly #onNames: TakeNames
 
-  constructor(
-    pool: BatchPool,
-    lanes: readonly Lane[],
-    onNames: (names: readonly ObservedName[], position: { framesDone: number }) => void | Promise<void>,
-  ) {
+  /** Names of the source's first `deliveredFrames` frames were delivered before, and are not again. */
+  constructor(pool: BatchPool, lanes: readonly Lane[], deliveredFrames: number, onNames: TakeNames) {
     this.#pool = pool
     this.#lanes = lanes
+    this.#deliveredFrames = deliveredFrames
     this.#onNames = onNames
   }
 
-  /** A live view: every reading is of the moment. */
-  get counts() {
-    const read = {
-      frames: () => this.#frames,
-      bytes: () => this.#bytes,
-      names: () => this.#names,
-      matched: () => this.#matched,
-      unmatched: () => this.#names - this.#matched,
-      dropped: () => this.#pool.dropped,
-    }
-    const classes = this.#classes
-    return {
-      classes,
-      get frames() {
-        return read.frames()
-      },
-      get bytes() {
-        return read.bytes()
-      },
-      get names() {
-        return read.names()
-      },
-      get matched() {
-        return read.matched()
-      },
-      get unmatched() {
-        return read.unmatched()
-      },
-      get dropped() {
-        return read.dropped()
-      },
-    }
-  }
-
-  /** Sends each batch of the round to its lane. */
+  /** Sends the round's batch to all lanes at once. */
   decode(round: Round): LaneRows[] {
-    const rows: LaneRows[] = []
-    for (const [lane, number] of round.batches.entries()) {
-      if (number < 0) continue
-      rows.push(new LaneRows(this.#pool.batch(number), this.#lanes[lane] as Lane))
-    }
-    return rows
+    const batch = this.#pool.batch(round.batch)
+    return this.#lanes.map((lane, number) => new LaneRows(batch, batch.lane(number), lane))
   }
 
-  /** Delivers the round whose batches decode() sent off; fulfilled when all its names were taken. */
+  /** Delivers the round that decode() sent off; fulfilled when all its names were taken. */
   async deliver(round: Round, lanes: readonly LaneRows[]): Promise<void> {
     for (const lane of lanes) await this.#finishRun(lane)
+    const found: FrameName[] = []
     for (;;) {
       const before = Math.min(round.frames, ...lanes.map((lane) => lane.nextFrame))
-      const names = takeNames(lanes, before)
-      await this.#onNames(names, { framesDone: round.firstFrame + before })
-      for (const lane of lanes) if (lane.state === 'done' && lane.empty) this.#free(lane)
-      if (before === round.frames) return
+      const done = lanes.every((lane) => lane.state === 'done')
+      for (const lane of lanes) lane.take(done ? NO_FRAME : before, found)
+      // Names that come out at the source's end belong to its last frame, so those of the last round are delivered together.
+      if (done || !round.last) await this.#take(round, found, done ? round.frames : before)
+      if (done) break
       // At least the lane that is furthest behind has no rows left, so this loop always goes on.
       const again = lanes.filter((lane) => lane.state === 'rowsFull' && lane.empty)
       for (const lane of again) lane.run()
       for (const lane of again) await this.#finishRun(lane)
     }
+    this.#pool.free(this.#pool.batch(round.batch))
+  }
+
+  /** Hands on what was found in frames before `before` of the round. */
+  async #take(round: Round, found: FrameName[], before: number): Promise<void> {
+    // A frame is in one lane, and the sort is stable.
+    if (this.#lanes.length > 1) found.sort((a, b) => a.frame - b.frame)
+    const names: ObservedName[] = []
+    for (const { frame, name } of found.splice(0)) {
+      if (round.firstFrame + frame < this.#deliveredFrames) this.counts.repeated++
+      else names.push(name)
+    }
+    const framesDone = round.firstFrame + before
+    // What was delivered before moves no position, least of all backwards.
+    if (framesDone > this.#deliveredFrames || names.length > 0) await this.#onNames(names, { framesDone })
   }
 
   async #finishRun(lane: LaneRows): Promise<void> {
     await lane.finished()
-    const { frames, bytes, names, matched } = lane.batch.run
-    this.#frames += frames
-    this.#bytes += bytes
-    this.#names += names
-    this.#matched += matched
-    for (const [index, name] of PACKET_CLASS_NAMES.entries()) this.#classes[name] += lane.batch.classes[index] as number
-  }
-
-  #free(lane: LaneRows): void {
-    lane.state = 'freed'
-    this.#pool.free(lane.batch)
+    this.counts.add(lane.section)
   }
 }
 
-/** The batch that one lane has of a round, and how far its rows were read. */
-class LaneRows {
-  readonly batch: FrameBatch
+/** What one lane has of a round, and how far its rows were read. */
+export class LaneRows {
+  readonly section: LaneSection
+  readonly #batch: FrameBatch
   readonly #lane: Lane
-  state: 'running' | 'rowsFull' | 'done' | 'freed' = 'running'
+  state: 'running' | 'rowsFull' | 'done' = 'running'
   #running: Promise<boolean>
   #rowAt = 0
   #rowsEnd = 0
   #next = 0
 
-  constructor(batch: FrameBatch, lane: Lane) {
-    this.batch = batch
+  constructor(batch: FrameBatch, section: LaneSection, lane: Lane) {
+    this.#batch = batch
+    this.section = section
     this.#lane = lane
     this.#running = this.#decode()
   }
@@ -136,7 +135,7 @@ class LaneRows {
   }
 
   #decode(): Promise<boolean> {
-    const running = this.#lane.decode(this.batch.number)
+    const running = this.#lane.decode(this.#batch.number)
     // Awaited in its turn; until then a failure must not count as unhandled.
     running.catch(() => {})
     return running
@@ -145,18 +144,18 @@ class LaneRows {
   async finished(): Promise<void> {
     const done = await this.#running
     this.state = done ? 'done' : 'rowsFull'
-    this.#next = done ? NO_FRAME : this.batch.nextIndex
-    this.#rowAt = this.batch.rowsStart
-    this.#rowsEnd = this.#rowAt + this.batch.run.rowBytes
+    this.#next = done ? NO_FRAME : this.section.nextIndex
+    this.#rowAt = this.section.rowsStart
+    this.#rowsEnd = this.#rowAt + this.section.run.rowBytes
   }
 
   /** Appends the names of all frames before `before`, each with its frame. */
   take(before: number, into: FrameName[]): void {
-    const view = this.batch.view
+    const { view, bytes } = this.#batch
     while (this.#rowAt < this.#rowsEnd) {
       const frame = rowFrame(view, this.#rowAt)
       if (frame >= before) return
-      into.push({ frame, name: readRow(view, this.batch.bytes, this.#rowAt) })
+      into.push({ frame, name: readRow(view, bytes, this.#rowAt) })
       this.#rowAt += rowBytes(view, this.#rowAt)
     }
   }
@@ -165,12 +164,4 @@ class LaneRows {
 interface FrameName {
   readonly frame: number
   readonly name: ObservedName
-}
-
-/** The names of all frames before `before`, in the order of the frames. A frame is in one lane, and the sort is stable. */
-function takeNames(lanes: readonly LaneRows[], before: number): ObservedName[] {
-  const found: FrameName[] = []
-  for (const lane of lanes) lane.take(before, found)
-  if (lanes.length > 1) found.sort((a, b) => a.frame - b.frame)
-  return found.map(({ name }) => name)
 }

@@ -2,27 +2,40 @@ import { EXTENSION_HEADERS_MAX } from '../limits.ts'
 import { PacketClass } from './packet-class.ts'
 
 /**
- * IP header -> protocol and payload. Read: IPv4 with options, IPv6 with extension headers.
- * Not read: fragments (a class of their own), ESP, IP in IP.
+ * IP header -> protocol and payload. Read: IPv4 with options, IPv6 with extension headers; fragments are left to ip-fragments.ts.
+ * Not read: ESP.
  */
 
 /** RFC 791 §3.1 */
 const IPV4_HEADER_BYTES = 20
 const IPV4_TOTAL_LENGTH = 2
+const IPV4_IDENTIFICATION = 4
 const IPV4_FRAGMENT = 6
 const IPV4_PROTOCOL = 9
 const IPV4_SOURCE = 12
-/** More Fragments, and the 13 bits of the offset. */
-const IPV4_FRAGMENT_BITS = 0x3fff
+const IPV4_MORE_FRAGMENTS = 0x2000
+const IPV4_FRAGMENT_OFFSET = 0x1fff
 
 /** RFC 8200 §3 */
 const IPV6_HEADER_BYTES = 40
 const IPV6_PAYLOAD_LENGTH = 4
 const IPV6_NEXT_HEADER = 6
 const IPV6_SOURCE = 8
+/** RFC 8200 §4.5: the fragment header: next header, reserved, 13 bits of offset and the M bit, identification. */
+const FRAGMENT_HEADER_BYTES = 8
+const FRAGMENT_OFFSET = 0xfff8
+const MORE_FRAGMENTS = 1
 
 /** IANA Assigned Internet Protocol Numbers */
-export const IpProtocol = { tcp: 6, udp: 17 } as const
+export const IpProtocol = {
+  ipv4: 4,
+  tcp: 6,
+  udp: 17,
+  ipv6: 41,
+  gre: 47,
+  etherIp: 97,
+  mpls: 137,
+} as const
 const HOP_BY_HOP = 0
 const ROUTING = 43
 const FRAGMENT = 44
@@ -43,9 +56,16 @@ export class IpHeader {
   end = 0
   /** 1 when the frame ends before the packet: the payload is not all there. */
   cut = 0
+  /** Of a fragment: identification, offset of its bytes in the whole payload, and 1 when more come behind it. */
+  identification = 0
+  fragmentOffset = 0
+  moreFragments = 0
 }
 
-/** Offset of the payload of the IP packet in bytes [offset, end); fills `ip`. Link-layer padding behind the packet is cut off. */
+/**
+ * Offset of the payload of the IP packet in bytes [offset, end); fills `ip`. Link-layer padding behind the packet is cut off. For a fragment
+ * the complement of ipFragment; fragmentPayload() then gives where its bytes begin.
+ */
 export function ipPayload(view: DataView, offset: number, end: number, ip: IpHeader): number {
   if (offset >= end) return ~PacketClass.truncated
   const version = view.getUint8(offset) >> 4
@@ -68,23 +88,51 @@ function ipv4Payload(view: DataView, offset: number, end: number, ip: IpHeader):
   ip.protocol = view.getUint8(offset + IPV4_PROTOCOL)
   ip.end = totalBytes === 0 ? end : Math.min(end, offset + totalBytes)
   ip.cut = offset + totalBytes > end ? 1 : 0
-  if ((view.getUint16(offset + IPV4_FRAGMENT) & IPV4_FRAGMENT_BITS) !== 0) return ~PacketClass.ipFragment
-  return offset + headerBytes
+  const payload = offset + headerBytes
+  const fragment = view.getUint16(offset + IPV4_FRAGMENT)
+  if ((fragment & (IPV4_MORE_FRAGMENTS | IPV4_FRAGMENT_OFFSET)) === 0) {
+    return ip.protocol === AUTHENTICATION ? ipv6Extensions(view, AUTHENTICATION, payload, ip) : payload
+  }
+  ip.identification = view.getUint16(offset + IPV4_IDENTIFICATION)
+  ip.fragmentOffset = (fragment & IPV4_FRAGMENT_OFFSET) * 8
+  ip.moreFragments = (fragment & IPV4_MORE_FRAGMENTS) === 0 ? 0 : 1
+  return ~PacketClass.ipFragment
+}
+
+/** Where the bytes of the fragment begin that ipPayload() just read the header of, which stands at `offset`. */
+export function fragmentPayload(view: DataView, offset: number, ip: IpHeader): number {
+  if (ip.version === 4) return offset + (view.getUint8(offset) & 0x0f) * 4
+  let at = offset + IPV6_HEADER_BYTES
+  for (let next = view.getUint8(offset + IPV6_NEXT_HEADER); next !== FRAGMENT; ) {
+    const lengthField = view.getUint8(at + 1)
+    const headerBytes = next === AUTHENTICATION ? (lengthField + 2) * 4 : (lengthField + 1) * 8
+    next = view.getUint8(at)
+    at += headerBytes
+  }
+  return at + FRAGMENT_HEADER_BYTES
 }
 
 function ipv6Payload(view: DataView, offset: number, end: number, ip: IpHeader): number {
   if (offset + IPV6_HEADER_BYTES > end) return ~PacketClass.truncated
   // 0 is a jumbogram (RFC 2675 §3), or segmentation left to the card.
   const payloadBytes = view.getUint16(offset + IPV6_PAYLOAD_LENGTH)
-  let at = offset + IPV6_HEADER_BYTES
-  const payloadEnd = payloadBytes === 0 ? end : Math.min(end, at + payloadBytes)
-  let next = view.getUint8(offset + IPV6_NEXT_HEADER)
+  const at = offset + IPV6_HEADER_BYTES
   ip.version = 6
   ip.source = offset + IPV6_SOURCE
   ip.addressBytes = 16
-  ip.end = payloadEnd
+  ip.end = payloadBytes === 0 ? end : Math.min(end, at + payloadBytes)
   ip.cut = at + payloadBytes > end ? 1 : 0
-  // RFC 8200 §4: each extension header begins with the number of the next and, but for the fragment header, its own length.
+  return ipv6Extensions(view, view.getUint8(offset + IPV6_NEXT_HEADER), at, ip)
+}
+
+/**
+ * RFC 8200 §4: each extension header begins with the number of the next and, but for the fragment header, its own length. Offset of what
+ * stands behind the last; sets ip.protocol. `first` is the number of the header at `start`.
+ */
+export function ipv6Extensions(view: DataView, first: number, start: number, ip: IpHeader): number {
+  let next = first
+  let at = start
+  const end = ip.end
   for (let headers = 0; headers < EXTENSION_HEADERS_MAX; headers++) {
     switch (next) {
       case HOP_BY_HOP:
@@ -94,21 +142,28 @@ function ipv6Payload(view: DataView, offset: number, end: number, ip: IpHeader):
       case HIP:
       case SHIM6:
       case AUTHENTICATION: {
-        if (at + 8 > payloadEnd) return ~PacketClass.truncated
+        if (at + 8 > end) return ~PacketClass.truncated
         const lengthField = view.getUint8(at + 1)
         // RFC 4302 §2.2: the authentication header counts in units of 4 bytes, minus 2; all others in 8 bytes, minus 1.
         const headerBytes = next === AUTHENTICATION ? (lengthField + 2) * 4 : (lengthField + 1) * 8
         next = view.getUint8(at)
         at += headerBytes
-        if (at > payloadEnd) return ~PacketClass.truncated
+        if (at > end) return ~PacketClass.truncated
         break
       }
       case FRAGMENT: {
-        if (at + 8 > payloadEnd) return ~PacketClass.truncated
-        // RFC 6946: an atomic fragment (offset 0, no more to come) is a whole packet.
-        if ((view.getUint16(at + 2) & 0xfff9) !== 0) return ~PacketClass.ipFragment
+        if (at + FRAGMENT_HEADER_BYTES > end) return ~PacketClass.truncated
+        const fragment = view.getUint16(at + 2)
         next = view.getUint8(at)
-        at += 8
+        // RFC 6946: an atomic fragment (offset 0, no more to come) is a whole packet.
+        if ((fragment & (FRAGMENT_OFFSET | MORE_FRAGMENTS)) !== 0) {
+          ip.protocol = next
+          ip.identification = view.getUint32(at + 4)
+          ip.fragmentOffset = fragment & FRAGMENT_OFFSET
+          ip.moreFragments = fragment & MORE_FRAGMENTS
+          return ~PacketClass.ipFragment
+        }
+        at += FRAGMENT_HEADER_BYTES
         break
       }
       default:

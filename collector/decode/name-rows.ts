@@ -1,6 +1,5 @@
 import { strict as assert } from 'node:assert'
-import { FRAME_INDEX, FRAME_NANOSECONDS, FRAME_SECONDS } from '../capture/frame-batch.ts'
-import { BATCH_ROW_BYTES, DNS_QUESTIONS_MAX } from '../limits.ts'
+import { DNS_QUESTIONS_MAX, FRAME_ROW_BYTES_MAX } from '../limits.ts'
 import { addressText } from './address.ts'
 import { type FoundName, NAME_TEXT_BYTES_MAX, writeNameText } from './name.ts'
 
@@ -8,7 +7,7 @@ import { type FoundName, NAME_TEXT_BYTES_MAX, writeNameText } from './name.ts'
  * Rows of the rows area: one for each name that is handed on. A row is aligned to 8 bytes; all numbers little-endian.
  *
  *     byte    0  u32  length of the row in bytes, the fill at its end included
- *             4  u32  index of its frame in the round
+ *             4  u32  index of its frame in the batch
  *             8  u32  time: seconds since 1970
  *            12  u32  time: nanoseconds of the second
  *            16  i32  index of the rule that matched, or NO_MATCH
@@ -17,6 +16,7 @@ import { type FoundName, NAME_TEXT_BYTES_MAX, writeNameText } from './name.ts'
  *            22  u16  length of the name in bytes
  *            24  u16  client port
  *            26  u16  server port
+ *            28  u8   1 when the hello has encrypted_client_hello: the name is the outer one
  *            32  16   client address, as on the wire; IPv4 in the first 4
  *            48  16   server address
  *            64       the name in lower-case dotted ASCII
@@ -31,59 +31,71 @@ const ROW_VERSION = 21
 const ROW_NAME_BYTES = 22
 const ROW_CLIENT_PORT = 24
 const ROW_SERVER_PORT = 26
+const ROW_ECH = 28
 const ROW_CLIENT = 32
 const ROW_SERVER = 48
 const ROW_NAME = 64
 
-export const METHODS = ['dns', 'tls', 'quic'] as const
-export type Method = (typeof METHODS)[number]
 export const Method = { dns: 0, tls: 1, quic: 2 } as const
+export type Method = (typeof Method)[keyof typeof Method]
+export type MethodName = keyof typeof Method
+const METHOD_NAMES = Object.keys(Method) as readonly MethodName[]
 
 /** The most that a row may take: writeRow() is only called with this much room. */
 export const ROW_BYTES_MAX = (ROW_NAME + NAME_TEXT_BYTES_MAX + 7) & ~7
 
-assert(BATCH_ROW_BYTES >= DNS_QUESTIONS_MAX * ROW_BYTES_MAX, 'the names of one frame fit, so every run makes progress')
+assert(FRAME_ROW_BYTES_MAX >= (DNS_QUESTIONS_MAX + 1) * ROW_BYTES_MAX, 'the names of one datagram fit')
 
 /** One name as it was seen. */
 export interface ObservedName {
   /** Milliseconds since 1970, with the fraction that the capture has. */
   readonly timeMs: number
-  readonly method: Method
+  readonly method: MethodName
   readonly client: string
   readonly clientPort: number
   readonly server: string
   readonly serverPort: number
   /** Lower-case dotted ASCII; bytes that are no host-name characters as \DDD (RFC 4343 §2.1). */
   readonly name: string
+  /** The hello has encrypted_client_hello, or its GREASE: the name may be the outer one (RFC 9849 §6.1, §6.2). */
+  readonly ech?: true
   /** Index of the rule that matched, or NO_MATCH. */
   readonly rule: number
 }
 
-/** Where the parts of a row stand in the frame; overwritten by each packet. */
+/** Where the parts of a row come from; overwritten by each packet. */
 export class RowSource {
+  /** Index of the frame in the batch, and its time. */
   frame = 0
+  seconds = 0
+  nanoseconds = 0
+  /** Client and server address stand here. */
+  addresses: DataView = new DataView(new SharedArrayBuffer(8))
   version = 0
   addressBytes = 0
   client = 0
   server = 0
   clientPort = 0
   serverPort = 0
-  method = 0
+  method: Method = 0
+  ech = 0
 }
 
 /** Writes a row at `at`; offset behind it. */
 export function writeRow(view: DataView, at: number, source: RowSource, name: FoundName, rule: number): number {
-  view.setUint32(at + ROW_FRAME, view.getUint32(source.frame + FRAME_INDEX, true), true)
-  view.setUint32(at + ROW_SECONDS, view.getUint32(source.frame + FRAME_SECONDS, true), true)
-  view.setUint32(at + ROW_NANOSECONDS, view.getUint32(source.frame + FRAME_NANOSECONDS, true), true)
+  const addresses = source.addresses
+  view.setUint32(at + ROW_FRAME, source.frame, true)
+  view.setUint32(at + ROW_SECONDS, source.seconds, true)
+  view.setUint32(at + ROW_NANOSECONDS, source.nanoseconds, true)
   view.setInt32(at + ROW_RULE, rule, true)
   view.setUint8(at + ROW_METHOD, source.method)
   view.setUint8(at + ROW_VERSION, source.version)
+  view.setUint8(at + ROW_ECH, source.ech)
   view.setUint16(at + ROW_CLIENT_PORT, source.clientPort, true)
   view.setUint16(at + ROW_SERVER_PORT, source.serverPort, true)
   for (let byte = 0; byte < source.addressBytes; byte += 4) {
-    view.setUint32(at + ROW_CLIENT + byte, view.getUint32(source.client + byte))
-    view.setUint32(at + ROW_SERVER + byte, view.getUint32(source.server + byte))
+    view.setUint32(at + ROW_CLIENT + byte, addresses.getUint32(source.client + byte))
+    view.setUint32(at + ROW_SERVER + byte, addresses.getUint32(source.server + byte))
   }
   const nameEnd = writeNameText(name, view, at + ROW_NAME)
   view.setUint16(at + ROW_NAME_BYTES, nameEnd - (at + ROW_NAME), true)
@@ -97,7 +109,7 @@ export function rowBytes(view: DataView, at: number): number {
   return view.getUint32(at + ROW_BYTES, true)
 }
 
-/** Index in the round of the frame of the row at `at`. */
+/** Index in the batch of the frame of the row at `at`. */
 export function rowFrame(view: DataView, at: number): number {
   return view.getUint32(at + ROW_FRAME, true)
 }
@@ -107,12 +119,13 @@ export function readRow(view: DataView, bytes: Buffer, at: number): ObservedName
   const version = view.getUint8(at + ROW_VERSION)
   return {
     timeMs: view.getUint32(at + ROW_SECONDS, true) * 1000 + view.getUint32(at + ROW_NANOSECONDS, true) / 1e6,
-    method: METHODS[view.getUint8(at + ROW_METHOD)] as Method,
+    method: METHOD_NAMES[view.getUint8(at + ROW_METHOD)] as MethodName,
     client: addressText(view, at + ROW_CLIENT, version),
     clientPort: view.getUint16(at + ROW_CLIENT_PORT, true),
     server: addressText(view, at + ROW_SERVER, version),
     serverPort: view.getUint16(at + ROW_SERVER_PORT, true),
     name: bytes.toString('latin1', at + ROW_NAME, at + ROW_NAME + view.getUint16(at + ROW_NAME_BYTES, true)),
+    ...(view.getUint8(at + ROW_ECH) === 1 ? { ech: true } : {}),
     rule: view.getInt32(at + ROW_RULE, true),
   }
 }

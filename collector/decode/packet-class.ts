@@ -7,22 +7,22 @@
 export const PacketClass = {
   /** The link type, or what the link header carries on the way to IP, is not one that is read. */
   linkUnsupported: 0,
-  /** A link-layer frame without IP: ARP, LLDP, spanning tree. */
+  /** A link-layer frame without IP: ARP, LLDP, spanning tree, 802.11 management. */
   notIp: 1,
   /** The frame ends before what its headers announce: cut by the snaplen, or sent short. */
   truncated: 2,
   /** IP header fields that contradict each other. */
   ipMalformed: 3,
-  /** A fragment of an IP packet. */
+  /** A fragment of an IP packet; the one that completes the packet counts as what is in it. */
   ipFragment: 4,
-  /** IP that carries neither UDP nor TCP. */
+  /** IP that carries neither UDP nor TCP nor a tunnel that is read. */
   otherTransport: 5,
   udpMalformed: 6,
   /** UDP of no kind that carries a name for us. */
   udpOther: 7,
-  /** UDP of port 443: its server names are not read. */
-  quic: 8,
-  /** A DNS query; all its QNAMEs were read. */
+  /** QUIC that cannot be a part of a ClientHello: from a server, or behind the handshake. */
+  quicOther: 8,
+  /** A DNS query, or a TCP segment that completes one; all its QNAMEs were read. */
   dnsQuery: 9,
   /** A query without a question (RFC 7873 §5.4). */
   dnsNoQuestion: 10,
@@ -31,20 +31,32 @@ export const PacketClass = {
   /** A DNS message of another OPCODE than QUERY: NOTIFY, UPDATE and the like. */
   dnsOther: 13,
   dnsMalformed: 14,
-  /** A segment of DNS over TCP: its names are not read. */
-  dnsOverTcp: 15,
+  /** A TCP segment with a part of a DNS message. */
+  dnsPart: 15,
   tcpMalformed: 16,
   /** A segment that carries no payload: SYN, ACK, FIN. */
   tcpNoPayload: 17,
-  /** A segment that does not begin with a ClientHello. */
+  /** A segment that is no part of a ClientHello. */
   tcpOther: 18,
-  /** A ClientHello whose server_name was read. */
+  /** A packet that completes a ClientHello whose server_name was read. */
   clientHello: 19,
-  /** A ClientHello without server_name. */
+  /** A packet that completes a ClientHello without server_name. */
   clientHelloNoName: 20,
-  /** A ClientHello that goes on in a later segment. */
-  clientHelloIncomplete: 21,
+  /** A packet with a part of a ClientHello. */
+  clientHelloPart: 21,
   clientHelloMalformed: 22,
+  /** A packet that completes a ClientHello with encrypted_client_hello: the server_name that was read is the outer one. */
+  clientHelloEch: 23,
+  /** Bytes of a connection's hello or messages that came before. */
+  tcpRetransmission: 24,
+  /** A QUIC Initial that no key of its connection opens. */
+  quicUndecodable: 25,
+  /** A long header of a QUIC version that is not read. */
+  quicUnknownVersion: 26,
+  /** Tunnels in tunnels, or tags upon tags, beyond what is followed. */
+  nestedTooDeep: 27,
+  /** An 802.11 frame whose payload is encrypted. */
+  linkEncrypted: 28,
 } as const
 export type PacketClassName = keyof typeof PacketClass
 export type PacketClass = (typeof PacketClass)[PacketClassName]

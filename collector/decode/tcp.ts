@@ -2,9 +2,10 @@ import { PacketClass } from './packet-class.ts'
 
 /** RFC 9293 §3.1: ports, sequence and acknowledgement number, data offset in units of 4 bytes, flags. */
 const TCP_HEADER_BYTES = 20
-export const TCP_SOURCE_PORT = 0
-export const TCP_DESTINATION_PORT = 2
+export const TCP_SEQUENCE = 4
 const TCP_DATA_OFFSET = 12
+export const TCP_FLAGS = 13
+export const TcpFlag = { syn: 0x02, ack: 0x10 } as const
 
 /** Offset of the payload of the segment in bytes [offset, end); equal to `end` when it carries none. */
 export function tcpPayload(view: DataView, offset: number, end: number): number {

@@ -2,8 +2,8 @@ import { HELLO_BYTES_MAX } from '../limits.ts'
 import { PacketClass } from './packet-class.ts'
 
 /**
- * TLS records -> the bytes of the ClientHello in them. Read: a hello that begins with the segment, in one record or several.
- * Not read: what goes on in later segments, hellos of SSL 2.0 form.
+ * TLS records -> the bytes of the ClientHello in them, in one record or several; and the hello of SSL 2.0 form, which has no name.
+ * tcp-streams.ts puts together what comes in several segments.
  */
 
 /** RFC 8446 §5.1: ContentType, legacy_record_version, length of the fragment. */
@@ -27,8 +27,95 @@ export class HelloBody {
   view: DataView = scratch
   start = 0
   end = 0
-  /** 1 when the segment ends before the hello does. */
+  /** 1 when the bytes end before the hello does. */
   incomplete = 0
+
+  set(view: DataView, start: number, end: number, incomplete: number): void {
+    this.view = view
+    this.start = start
+    this.end = end
+    this.incomplete = incomplete
+  }
+}
+
+/** How far the records of a hello were walked, so that bytes that come one by one are looked at once. */
+export class HelloProgress {
+  /** Offset of the record that is not all there, from the first. */
+  recordAt = 0
+  /** Handshake bytes in the records before it. */
+  gathered = 0
+  /** Handshake bytes of the whole hello, its header included; 0 when not known yet. */
+  wanted = 0
+}
+
+/** Whether the few bytes [at, end), too few for findClientHello(), may be the beginning of a record with a ClientHello. */
+export function mayBeginHello(view: DataView, at: number, end: number): boolean {
+  if (at >= end || end - at > RECORD_HEADER_BYTES) return false
+  if (view.getUint8(at) !== CONTENT_TYPE_HANDSHAKE) return false
+  if (at + 1 < end && view.getUint8(at + 1) !== VERSION_MAJOR) return false
+  return at + 2 >= end || view.getUint8(at + 2) <= VERSION_MINOR_MAX
+}
+
+/**
+ * Walks on over records from progress.recordAt in bytes [start, end). 1 when they hold the whole hello, 0 when more must come, or the
+ * complement of a class: tcpOther when they do not begin with a ClientHello, clientHelloMalformed when they do not go on with it.
+ */
+export function walkRecords(view: DataView, start: number, end: number, progress: HelloProgress): number {
+  for (;;) {
+    const record = start + progress.recordAt
+    const first = progress.recordAt === 0
+    if (record + RECORD_HEADER_BYTES > end)
+      return !first || record >= end || mayBeginHello(view, record, end) ? 0 : ~PacketClass.tcpOther
+    const wrong = first ? ~PacketClass.tcpOther : ~PacketClass.clientHelloMalformed
+    if (view.getUint8(record) !== CONTENT_TYPE_HANDSHAKE) return wrong
+    if (view.getUint8(record + 1) !== VERSION_MAJOR || view.getUint8(record + 2) > VERSION_MINOR_MAX) return wrong
+    const fragmentBytes = view.getUint16(record + RECORD_LENGTH)
+    if (fragmentBytes === 0 || fragmentBytes > FRAGMENT_BYTES_MAX) return wrong
+    const fragment = record + RECORD_HEADER_BYTES
+    const available = progress.gathered + Math.min(fragmentBytes, end - fragment)
+    if (first && available > 0 && view.getUint8(fragment) !== HANDSHAKE_CLIENT_HELLO) return wrong
+    if (progress.wanted === 0 && available >= HANDSHAKE_HEADER_BYTES) {
+      progress.wanted = HANDSHAKE_HEADER_BYTES + helloLength(view, start)
+      if (progress.wanted > HELLO_BYTES_MAX) return ~PacketClass.clientHelloMalformed
+    }
+    if (progress.wanted !== 0 && available >= progress.wanted) return 1
+    if (fragment + fragmentBytes > end) return 0
+    progress.gathered += fragmentBytes
+    progress.recordAt += RECORD_HEADER_BYTES + fragmentBytes
+  }
+}
+
+/** The length in the handshake header, whose four bytes are there, perhaps each in a record of its own. */
+function helloLength(view: DataView, start: number): number {
+  let record = start
+  let length = 0
+  let byte = 0
+  while (byte < HANDSHAKE_HEADER_BYTES) {
+    const fragmentBytes = view.getUint16(record + RECORD_LENGTH)
+    const fragment = record + RECORD_HEADER_BYTES
+    for (let at = 0; at < fragmentBytes && byte < HANDSHAKE_HEADER_BYTES; at++, byte++) {
+      length = (length << 8) | view.getUint8(fragment + at)
+    }
+    record = fragment + fragmentBytes
+  }
+  return length & 0xff_ffff
+}
+
+/** The SSL 2.0 form of a hello (RFC 5246 §E.2): a length of two bytes with the high bit set, type, version, and three lengths that add up. */
+const SSL2_HEADER_BYTES = 11
+const SSL2_VERSION = 0x0002
+
+/** Whether bytes [at, end) begin with a ClientHello of SSL 2.0 form. It cannot carry a name. */
+export function isSsl2Hello(view: DataView, at: number, end: number): boolean {
+  if (at + SSL2_HEADER_BYTES > end || (view.getUint8(at) & 0x80) === 0) return false
+  if (view.getUint8(at + 2) !== HANDSHAKE_CLIENT_HELLO) return false
+  const version = view.getUint16(at + 3)
+  if (version !== SSL2_VERSION && version >> 8 !== VERSION_MAJOR) return false
+  const cipherSpecs = view.getUint16(at + 5)
+  const sessionId = view.getUint16(at + 7)
+  const challenge = view.getUint16(at + 9)
+  if (cipherSpecs === 0 || cipherSpecs % 3 !== 0 || challenge < 16 || challenge > 32 || sessionId > 32) return false
+  return (view.getUint16(at) & 0x7fff) === SSL2_HEADER_BYTES - 2 + cipherSpecs + sessionId + challenge
 }
 
 /** 0 when the payload in bytes [offset, end) begins with a ClientHello: `hello` then says where its body is. Else the complement of a class. */
@@ -43,7 +130,7 @@ export function findClientHello(view: DataView, offset: number, end: number, hel
   if (view.getUint8(fragment) !== HANDSHAKE_CLIENT_HELLO) return ~PacketClass.tcpOther
 
   if (fragmentBytes < HANDSHAKE_HEADER_BYTES) return gatherRecords(view, offset, end, hello)
-  if (fragment + HANDSHAKE_HEADER_BYTES > end) return ~PacketClass.clientHelloIncomplete
+  if (fragment + HANDSHAKE_HEADER_BYTES > end) return ~PacketClass.clientHelloPart
   const helloBytes = view.getUint32(fragment) & 0xff_ffff
   if (helloBytes > HELLO_BYTES_MAX) return ~PacketClass.clientHelloMalformed
   // A record that is shorter than the hello goes on in the next, which may be in this segment.
@@ -52,10 +139,7 @@ export function findClientHello(view: DataView, offset: number, end: number, hel
   }
   const start = fragment + HANDSHAKE_HEADER_BYTES
   const available = Math.min(end, fragment + fragmentBytes)
-  hello.view = view
-  hello.start = start
-  hello.end = Math.min(available, start + helloBytes)
-  hello.incomplete = start + helloBytes > available ? 1 : 0
+  hello.set(view, start, Math.min(available, start + helloBytes), start + helloBytes > available ? 1 : 0)
   return 0
 }
 
@@ -75,11 +159,9 @@ function gatherRecords(view: DataView, offset: number, end: number, hello: Hello
     at = fragment + fragmentBytes
     if (used >= HANDSHAKE_HEADER_BYTES && used >= HANDSHAKE_HEADER_BYTES + (scratch.getUint32(0) & 0xff_ffff)) break
   }
-  if (used < HANDSHAKE_HEADER_BYTES) return ~PacketClass.clientHelloIncomplete
+  if (used < HANDSHAKE_HEADER_BYTES) return ~PacketClass.clientHelloPart
   const helloBytes = scratch.getUint32(0) & 0xff_ffff
-  hello.view = scratch
-  hello.start = HANDSHAKE_HEADER_BYTES
-  hello.end = Math.min(used, HANDSHAKE_HEADER_BYTES + helloBytes)
-  hello.incomplete = HANDSHAKE_HEADER_BYTES + helloBytes > used ? 1 : 0
+  const whole = HANDSHAKE_HEADER_BYTES + helloBytes
+  hello.set(scratch, HANDSHAKE_HEADER_BYTES, Math.min(used, whole), whole > used ? 1 : 0)
   return 0
 }

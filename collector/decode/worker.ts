@@ -1,20 +1,19 @@
 import { Piscina } from 'piscina'
 import { FrameBatch } from '../capture/frame-batch.ts'
-import { BatchDecoder } from './decode-batch.ts'
+import { BatchDecoder, type DecodeOptions } from './decode-batch.ts'
 
 /** What a lane gives its worker at the start. */
-export interface DecodeWorkerData {
+export interface DecodeWorkerData extends DecodeOptions {
+  readonly lane: number
   readonly batches: readonly SharedArrayBuffer[]
-  readonly trie: SharedArrayBuffer
-  readonly everyName: boolean
 }
 
-/** `done`: all frames were decoded. `rowsFull`: run the batch again when its rows were read. `notYet`: an earlier batch of the lane comes first. */
+/** `done`: all frames were decoded. `rowsFull`: run the batch again when its rows were read. `notYet`: an earlier batch comes first. */
 export type DecodeAnswer = 'done' | 'rowsFull' | 'notYet'
 
-const { batches, trie, everyName } = Piscina.workerData as DecodeWorkerData
-const held = batches.map((memory, number) => new FrameBatch(memory, number))
-const decoder = new BatchDecoder(trie, everyName)
+const data = Piscina.workerData as DecodeWorkerData
+const held = data.batches.map((memory, number) => new FrameBatch(memory, number))
+const decoder = new BatchDecoder(data.lane, data)
 let sequence = 0
 
 /**

@@ -48,6 +48,20 @@ export function portNumber(options: { orAny?: boolean } = {}) {
   return wholeNumber(options.orAny ? 0 : 1, 65535)
 }
 
+/** Ports, parted by commas. */
+export function portList(initial: readonly number[]) {
+  const port = portNumber()
+  return z
+    .string()
+    .default(initial.join(','))
+    .transform((text, context) => {
+      const ports = text.split(',').map((part) => port.safeParse(part.trim()))
+      if (ports.every(({ success }) => success)) return ports.map(({ data }) => data as number)
+      context.addIssue({ code: 'custom', message: 'expected ports from 1 to 65535, parted by commas' })
+      return z.NEVER
+    })
+}
+
 /** true, 1, yes, on, or false, 0, no, off, in any case. */
 export function onOrOff() {
   return z.union([z.boolean(), z.string()]).transform((value, context) => {

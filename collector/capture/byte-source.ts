@@ -1,0 +1,106 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { Socket } from 'node:net'
+import { Fault } from '../../engine/process/error-codes.ts'
+
+/** Where the bytes of a capture file come from. */
+export interface ByteSource {
+  /** Reads up to `bytes` bytes to offset `at` of `into`; 0 at the end. A file answers at once, a pipe when it has some. */
+  read(into: Uint8Array, at: number, bytes: number): number | Promise<number>
+  /** Bytes that were read of what is on the disk or came through the pipe. */
+  readonly bytesRead: number
+  /** Their total; 0 where nobody knows. */
+  readonly bytesTotal: number
+  /** More bytes come when somebody writes them: what came is to be used at once. */
+  readonly live: boolean
+  close(): void
+}
+
+/** How a user names standard input. */
+export const STANDARD_INPUT = '-'
+
+/**
+ * Opens a file, a named pipe, or standard input.
+ *
+ * @throws Fault CAPTURE_UNREADABLE, without the path.
+ */
+export function openBytes(path: string): ByteSource {
+  const descriptor = path === STANDARD_INPUT ? 0 : openSync(path, 'r')
+  try {
+    const stat = fstatSync(descriptor)
+    if (stat.isDirectory()) throw new Fault('CAPTURE_UNREADABLE', 'is a directory, expected a capture file')
+    if (stat.isFIFO() || stat.isSocket() || stat.isCharacterDevice()) return new PipeBytes(descriptor)
+    return new FileBytes(descriptor, stat.isFile() ? stat.size : 0)
+  } catch (error) {
+    if (descriptor !== 0) closeSync(descriptor)
+    throw error
+  }
+}
+
+class FileBytes implements ByteSource {
+  readonly live = false
+  readonly bytesTotal: number
+  bytesRead = 0
+  readonly #descriptor: number
+
+  constructor(descriptor: number, bytesTotal: number) {
+    this.#descriptor = descriptor
+    this.bytesTotal = bytesTotal
+  }
+
+  read(into: Uint8Array, at: number, bytes: number): number {
+    const got = readSync(this.#descriptor, into, at, bytes, null)
+    this.bytesRead += got
+    return got
+  }
+
+  close(): void {
+    if (this.#descriptor !== 0) closeSync(this.#descriptor)
+  }
+}
+
+class PipeBytes implements ByteSource {
+  readonly live = true
+  readonly bytesTotal = 0
+  bytesRead = 0
+  readonly #socket: Socket
+  readonly #chunks: ChunkBytes
+
+  constructor(descriptor: number) {
+    this.#socket = new Socket({ fd: descriptor, readable: true, writable: false })
+    this.#chunks = new ChunkBytes(this.#socket[Symbol.asyncIterator]())
+  }
+
+  async read(into: Uint8Array, at: number, bytes: number): Promise<number> {
+    const got = await this.#chunks.read(into, at, bytes)
+    this.bytesRead += got
+    return got
+  }
+
+  close(): void {
+    this.#socket.destroy()
+  }
+}
+
+/** Reads bytes in pieces of any size from chunks of any size. */
+export class ChunkBytes {
+  readonly #chunks: AsyncIterator<Uint8Array>
+  #chunk: Uint8Array = new Uint8Array(0)
+  #used = 0
+
+  constructor(chunks: AsyncIterator<Uint8Array>) {
+    this.#chunks = chunks
+  }
+
+  async read(into: Uint8Array, at: number, bytes: number): Promise<number> {
+    while (this.#used === this.#chunk.length) {
+      const { done, value } = await this.#chunks.next()
+      if (done === true) return 0
+      this.#chunk = value
+      this.#used = 0
+    }
+    const got = Math.min(bytes, this.#chunk.length - this.#used)
+    into.set(this.#chunk.subarray(this.#used, this.#used + got), at)
+    this.#used += got
+    return got
+  }
+}

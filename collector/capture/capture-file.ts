@@ -1,0 +1,254 @@
+import { Fault } from '../../engine/process/error-codes.ts'
+import { CAPTURE_HEAD_BYTES, FILE_CHUNK_BYTES } from '../limits.ts'
+import { type ByteSource, openBytes } from './byte-source.ts'
+import { compressionOf, UnpackedBytes } from './compressed-file.ts'
+import { PCAP_HEADER_BYTES, PcapReader, pcapByteOrder } from './pcap-file.ts'
+import { BLOCK_SECTION_HEADER, PcapngReader } from './pcapng-file.ts'
+import type { RecordReader } from './record-reader.ts'
+
+/**
+ * A capture file of any format that is read, compressed or not, from a file or a pipe. Its owner provides the buffers: fill() brings
+ * bytes into one, and the reader walks the records that stand in it whole; what is left over goes to the start of the next.
+ */
+export class CaptureFile {
+  readonly reader: RecordReader
+  readonly source: ByteSource
+  /** Why the file ended early, in one line with the offset, when it did. */
+  damage: string | undefined
+  ended = false
+  /** What was read of the source to know its format, until fill() gave it out. */
+  #head: Uint8Array
+  /** Offset in the (unpacked) file of the buffer's first byte. */
+  #base: number
+
+  private constructor(source: ByteSource, head: Uint8Array, reader: RecordReader) {
+    this.source = source
+    this.reader = reader
+    // The file header is read; the records begin behind it.
+    this.#head = head.subarray(reader.at)
+    this.#base = reader.at
+    reader.at = 0
+  }
+
+  /**
+   * Opens a file, a named pipe or, by "-", standard input, and looks what it is.
+   *
+   * @throws Fault CAPTURE_UNREADABLE, CAPTURE_FORMAT, CAPTURE_DAMAGED, with the path.
+   */
+  static async open(path: string): Promise<CaptureFile> {
+    let source: ByteSource | undefined
+    try {
+      source = openBytes(path)
+      let head = await readHead(source)
+      const compression = compressionOf(head)
+      if (compression !== undefined) {
+        source = new UnpackedBytes(new WithHead(source, head), compression)
+        head = await readHead(source)
+      }
+      return new CaptureFile(source, head, readerOf(head))
+    } catch (error) {
+      source?.close()
+      throw withPath(path, error)
+    }
+  }
+
+  /**
+   * Brings bytes to [at, end) of the buffer, in front of which those from reader.at on were kept. Gives the end of the bytes that are
+   * there now: less than `end` at the end of the file, or when a pipe has no more for the moment.
+   */
+  async fill(bytes: Uint8Array, at: number, end: number): Promise<number> {
+    let filled = at
+    if (this.#head.length > 0) {
+      const given = Math.min(this.#head.length, end - filled)
+      bytes.set(this.#head.subarray(0, given), filled)
+      this.#head = this.#head.subarray(given)
+      filled += given
+      if (this.source.live && this.#head.length === 0) return filled
+    }
+    while (filled < end && !this.ended) {
+      const got = await this.#read(bytes, filled, end - filled)
+      filled += got
+      if (this.source.live) break
+    }
+    return filled
+  }
+
+  async #read(bytes: Uint8Array, at: number, count: number): Promise<number> {
+    try {
+      // A block that is passed over may be longer than any buffer.
+      while (this.reader.skipBytes > 0) {
+        const skipped = await this.source.read(bytes, at, Math.min(count, this.reader.skipBytes))
+        this.reader.skipBytes -= skipped
+        this.#base += skipped
+        if (skipped === 0) {
+          this.ended = true
+          return 0
+        }
+      }
+      const got = await this.source.read(bytes, at, count)
+      if (got === 0) this.ended = true
+      return got
+    } catch (error) {
+      // What was read is used: a packed file that breaks off, a disk that cannot read on.
+      this.ended = true
+      const fault = error instanceof Fault ? error.message : ((error as NodeJS.ErrnoException).code ?? String(error))
+      this.damage = `byte ${this.position + at - this.reader.at}: ${fault}`
+      return 0
+    }
+  }
+
+  /** Says that the bytes from reader.at on now stand at `at`. */
+  moved(at: number): void {
+    this.#base += this.reader.at - at
+    this.reader.at = at
+  }
+
+  /** Offset in the (unpacked) file of the record that comes next. */
+  get position(): number {
+    return this.#base + this.reader.at
+  }
+
+  /** Is told the end of the bytes when the file has ended and no record is left; finds what is wrong with the rest, if it is. */
+  finish(end: number): void {
+    if (this.reader.damage !== undefined) this.damage = `byte ${this.position}: ${this.reader.damage}`
+    else if (this.reader.skipBytes > 0)
+      this.damage ??= `byte ${this.position}: found the end of the file, expected ${this.reader.skipBytes} bytes more of a block`
+    else if (this.reader.at < end)
+      this.damage ??= `byte ${this.position}: ${this.reader.endDamage(end - this.reader.at)}`
+  }
+
+  /** Gives up waiting for more. */
+  stop(): void {
+    this.ended = true
+    this.source.close()
+  }
+
+  close(): void {
+    this.source.close()
+  }
+}
+
+/** A source of which the first bytes were read to look at them. */
+class WithHead implements ByteSource {
+  readonly #source: ByteSource
+  #head: Uint8Array
+
+  constructor(source: ByteSource, head: Uint8Array) {
+    this.#source = source
+    this.#head = head
+  }
+
+  get bytesRead(): number {
+    return this.#source.bytesRead
+  }
+  get bytesTotal(): number {
+    return this.#source.bytesTotal
+  }
+  get live(): boolean {
+    return this.#source.live
+  }
+
+  read(into: Uint8Array, at: number, bytes: number): number | Promise<number> {
+    if (this.#head.length === 0) return this.#source.read(into, at, bytes)
+    const given = Math.min(bytes, this.#head.length)
+    into.set(this.#head.subarray(0, given), at)
+    this.#head = this.#head.subarray(given)
+    return given
+  }
+
+  close(): void {
+    this.#source.close()
+  }
+}
+
+/** The first bytes: enough to know a format and, of a file that is all there, to look at its first records. */
+async function readHead(source: ByteSource): Promise<Uint8Array> {
+  const head = new Uint8Array(CAPTURE_HEAD_BYTES)
+  let filled = 0
+  while (filled < head.length) {
+    const got = await source.read(head, filled, head.length - filled)
+    filled += got
+    if (got === 0 || (source.live && filled >= PCAP_HEADER_BYTES)) break
+  }
+  return head.subarray(0, filled)
+}
+
+function readerOf(head: Uint8Array): RecordReader {
+  const view = new DataView(head.buffer, head.byteOffset, head.length)
+  if (head.length >= 4) {
+    if (view.getUint32(0) === BLOCK_SECTION_HEADER) return new PcapngReader(0)
+    const littleEndian = pcapByteOrder(view, 0)
+    if (littleEndian !== undefined) {
+      if (head.length < PCAP_HEADER_BYTES) {
+        const found = `found ${head.length} bytes, expected a file header of ${PCAP_HEADER_BYTES}`
+        throw new Fault('CAPTURE_DAMAGED', `byte 0: ${found}`)
+      }
+      try {
+        return new PcapReader(view, 0, head.length, littleEndian)
+      } catch (error) {
+        throw new Fault('CAPTURE_FORMAT', (error as Error).message)
+      }
+    }
+  }
+  throw new Fault('CAPTURE_FORMAT', whatIsIt(head))
+}
+
+/** What files that are no capture begin with (in hexadecimal), what they are, and the way to one. */
+const OTHER_FORMATS: readonly (readonly [magic: string, format: string, way: string])[] = [
+  ['736e6f6f', 'snoop', 'convert it with: editcap -F pcap IN OUT'],
+  ['fd377a58', 'xz', 'unpack it first'],
+  ['425a68', 'bzip2', 'unpack it first'],
+  ['04224d18', 'lz4', 'unpack it first'],
+  ['504b0304', 'zip', 'unpack it first'],
+]
+
+function whatIsIt(start: Uint8Array): string {
+  if (start.length === 0) return 'the file is empty, expected a pcap or pcapng capture file'
+  const hex = Buffer.from(start.subarray(0, 4)).toString('hex')
+  for (const [magic, format, way] of OTHER_FORMATS) {
+    if (hex.startsWith(magic)) return `byte 0: found what looks like ${format}, expected a capture file; ${way}`
+  }
+  return `byte 0: found ${hex}, expected the magic number of a pcap or pcapng capture file`
+}
+
+/**
+ * The latest time of any packet in a capture file, in milliseconds since 1970; undefined where it has none. Reads the whole
+ * file, as fast as it can be read.
+ *
+ * @throws Fault CAPTURE_UNREADABLE, CAPTURE_FORMAT, CAPTURE_DAMAGED.
+ */
+export async function latestTimeMs(path: string): Promise<number | undefined> {
+  const file = await CaptureFile.open(path)
+  try {
+    const bytes = new Uint8Array(FILE_CHUNK_BYTES)
+    const view = new DataView(bytes.buffer)
+    const { reader } = file
+    let latestMs = -1
+    for (let end = 0; ; ) {
+      end = await file.fill(bytes, end, bytes.length)
+      while (reader.next(view, end)) latestMs = Math.max(latestMs, reader.seconds * 1000 + reader.nanoseconds / 1e6)
+      if (file.ended || reader.damage !== undefined) return latestMs < 0 ? undefined : latestMs
+      bytes.copyWithin(0, reader.at, end)
+      end -= reader.at
+      file.moved(0)
+    }
+  } finally {
+    file.close()
+  }
+}
+
+/** The fault again, with the path before its text; an error of the system becomes CAPTURE_UNREADABLE. */
+export function withPath(path: string, error: unknown): Error {
+  if (error instanceof Fault) return new Fault(error.code, `${path}: ${error.message}`, { cause: error })
+  const code = (error as NodeJS.ErrnoException).code
+  if (code === undefined) return error as Error
+  const reason: Record<string, string> = {
+    ENOENT: 'no such file',
+    EACCES: 'no permission to read it',
+    EPERM: 'no permission to read it',
+    ENOTDIR: 'a part of the path is no directory',
+    EISDIR: 'is a directory, expected a capture file',
+    EIO: 'the disk reports a read error',
+  }
+  return new Fault('CAPTURE_UNREADABLE', `${path}: ${reason[code] ?? code}`, { cause: error })
+}

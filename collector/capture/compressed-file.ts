@@ -1,0 +1,94 @@
+import { Readable } from 'node:stream'
+import * as zlib from 'node:zlib'
+import { Decompress } from 'fzstd'
+import { Fault } from '../../engine/process/error-codes.ts'
+import { COMPRESSED_PUSH_BYTES } from '../limits.ts'
+import { type ByteSource, ChunkBytes } from './byte-source.ts'
+
+/** What a file is compressed with, by its first bytes: RFC 1952 §2.3.1, RFC 8878 §3.1.1 and, for skippable frames, §3.1.2. */
+export function compressionOf(start: Uint8Array): Compression | undefined {
+  const [first, second, third, fourth] = start
+  if (first === 0x1f && second === 0x8b) return 'gzip'
+  if (second === 0xb5 && third === 0x2f && fourth === 0xfd && first === 0x28) return 'zstd'
+  if (((first ?? 0) & 0xf0) === 0x50 && second === 0x2a && third === 0x4d && fourth === 0x18) return 'zstd'
+  return undefined
+}
+
+export type Compression = 'gzip' | 'zstd'
+
+const READ_BYTES = 65_536
+
+/** The bytes of a compressed source, unpacked as they are asked for. Memory is a window and a few chunks, whatever the file's size. */
+export class UnpackedBytes implements ByteSource {
+  readonly #packed: ByteSource
+  readonly #compression: Compression
+  readonly #chunks: ChunkBytes
+
+  constructor(packed: ByteSource, compression: Compression) {
+    this.#packed = packed
+    this.#compression = compression
+    this.#chunks = new ChunkBytes(unpack(packed, compression)[Symbol.asyncIterator]())
+  }
+
+  get bytesRead(): number {
+    return this.#packed.bytesRead
+  }
+  get bytesTotal(): number {
+    return this.#packed.bytesTotal
+  }
+  get live(): boolean {
+    return this.#packed.live
+  }
+
+  /** @throws Fault CAPTURE_DAMAGED where the file breaks off or is corrupt. */
+  async read(into: Uint8Array, at: number, bytes: number): Promise<number> {
+    try {
+      return await this.#chunks.read(into, at, bytes)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
+      throw new Fault('CAPTURE_DAMAGED', `${this.#compression}: ${(error as Error).message}`, { cause: error })
+    }
+  }
+
+  close(): void {
+    this.#packed.close()
+  }
+}
+
+function unpack(packed: ByteSource, compression: Compression): AsyncIterable<Uint8Array> {
+  const stream = (through: NodeJS.ReadWriteStream) => {
+    const read = Readable.from(chunksOf(packed), { objectMode: false })
+    // pipe() does not hand on errors, and a reader of the far end must hear of those of the near end.
+    read.on('error', (error) => (through as zlib.Gunzip).destroy(error))
+    return read.pipe(through)
+  }
+  if (compression === 'gzip') return stream(zlib.createGunzip()) as unknown as AsyncIterable<Uint8Array>
+  // From Node 22.15 and 23.8 on.
+  const native = (zlib as unknown as { createZstdDecompress?: () => NodeJS.ReadWriteStream }).createZstdDecompress
+  return native === undefined ? unpackZstd(packed) : (stream(native()) as unknown as AsyncIterable<Uint8Array>)
+}
+
+/** RFC 8878 with a library, for a Node that has no zstd of its own. */
+async function* unpackZstd(packed: ByteSource): AsyncIterable<Uint8Array> {
+  let unpacked: Uint8Array[] = []
+  const decompress = new Decompress((chunk) => void unpacked.push(chunk))
+  for await (const chunk of chunksOf(packed)) {
+    // A few bytes can stand for megabytes: so few go in at once that what comes out stays small.
+    for (let at = 0; at < chunk.length; at += COMPRESSED_PUSH_BYTES) {
+      decompress.push(chunk.subarray(at, at + COMPRESSED_PUSH_BYTES))
+      yield* unpacked
+      unpacked = []
+    }
+  }
+  decompress.push(new Uint8Array(0), true)
+  yield* unpacked
+}
+
+async function* chunksOf(source: ByteSource): AsyncGenerator<Uint8Array> {
+  for (;;) {
+    const chunk = new Uint8Array(READ_BYTES)
+    const got = await source.read(chunk, 0, chunk.length)
+    if (got === 0) return
+    yield chunk.subarray(0, got)
+  }
+}

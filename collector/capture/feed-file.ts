@@ -1,0 +1,45 @@
+import type { BatchPool } from './batch-pool.ts'
+import type { CaptureFile } from './capture-file.ts'
+import type { FrameBatch } from './frame-batch.ts'
+import type { RoundFiller } from './round.ts'
+
+/** How often a read of a pipe that waits is looked at, in milliseconds, whether it shall stop. */
+const STOP_CHECK_MS = 50
+
+/**
+ * Reads a capture file into batches: chunks go straight to a batch's frames area, and its records are listed where they stand. The
+ * part of a record at the end of one batch is copied to the start of the next.
+ */
+export async function feedFile(file: CaptureFile, pool: BatchPool, filler: RoundFiller): Promise<void> {
+  const { reader, source } = file
+  const watch = source.live ? setInterval(() => pool.stopped && file.stop(), STOP_CHECK_MS) : undefined
+  let before: FrameBatch | undefined
+  let end = 0
+  for (let over = false; !over; ) {
+    const batch = filler.begin()
+    if (batch === undefined) break
+    const start = batch.framesStart
+    const left = before === undefined ? 0 : end - reader.at
+    // They may stand in a batch that lanes read, but nobody writes to: only this thread fills frames areas.
+    if (before !== undefined) batch.bytes.set(before.bytes.subarray(reader.at, end), start)
+    file.moved(start)
+    end = await file.fill(batch.bytes, start + left, batch.framesEnd)
+    before = batch
+    over = !listRecords(file, batch, end, filler) && (file.ended || reader.damage !== undefined)
+    // What a pipe has given is used at once.
+    if (over ? pool.stopped : true) filler.flush(source.bytesRead)
+  }
+  clearInterval(watch)
+  if (pool.stopped) return filler.abandon()
+  file.finish(end)
+  filler.finish(source.bytesRead)
+}
+
+/** Lists the records that stand whole in the batch before `end`. True when there may be more, but the batch can list none. */
+function listRecords({ reader }: CaptureFile, batch: FrameBatch, end: number, filler: RoundFiller): boolean {
+  for (let room = batch.room; room > 0; room--) {
+    if (!reader.next(batch.view, end)) return false
+    filler.list(batch, reader.offset, reader.captured, reader.seconds, reader.nanoseconds, reader.linkType)
+  }
+  return true
+}

@@ -1,0 +1,168 @@
+import {
+  DATAGRAM_BYTES_MAX,
+  DATAGRAM_LONG_BUFFERS,
+  DATAGRAM_SECONDS,
+  DATAGRAM_SHORT_BUFFERS,
+  DATAGRAMS_MAX,
+  LONG_BUFFER_BYTES,
+  SHORT_BUFFER_BYTES,
+  TUNNELS_MAX,
+} from '../limits.ts'
+import { ByteWindows, NO_BUFFER } from './byte-windows.ts'
+import { Counter } from './counters.ts'
+import type { IpHeader } from './ip.ts'
+import { NO_SLOT, SlotList, SlotTable } from './slot-table.ts'
+
+/**
+ * Puts IP datagrams together (RFC 791 §3.2, RFC 8200 §4.5). Of IPv4 fragments that overlap, the bytes that came first stand. IPv6 fragments
+ * may not overlap: such a datagram is discarded, and so are its later fragments (RFC 5722 §4); an exact repetition is no overlap.
+ */
+
+const UNKNOWN = -1
+
+export class IpFragments {
+  /** Where datagrams stand that were put together. */
+  readonly view: DataView
+  readonly bytes: Uint8Array
+  /** The datagram that add() completed: bytes [start, end) of `view`. */
+  start = 0
+  end = 0
+  readonly #counters: Uint32Array
+  readonly #table: SlotTable
+  readonly #windows: ByteWindows
+  readonly #buffer = new Int32Array(DATAGRAMS_MAX)
+  /** Length of the whole payload, known when its last fragment came. */
+  readonly #length = new Int32Array(DATAGRAMS_MAX)
+  /** 1 when overlapping fragments came: nothing more is kept of the datagram. */
+  readonly #discarded = new Uint8Array(DATAGRAMS_MAX)
+  /** Of IPv6, the protocol is what the first fragment says (RFC 8200 §4.5). */
+  readonly #protocol = new Int32Array(DATAGRAMS_MAX)
+  /** Buffers that stand for the packet that is being decoded, until the next. */
+  readonly #lent = new Int32Array(TUNNELS_MAX)
+  #lentCount = 0
+
+  constructor(counters: Uint32Array, seed: number) {
+    this.#counters = counters
+    this.#table = new SlotTable(DATAGRAMS_MAX, seed)
+    this.#windows = new ByteWindows(
+      SHORT_BUFFER_BYTES,
+      DATAGRAM_SHORT_BUFFERS,
+      LONG_BUFFER_BYTES,
+      DATAGRAM_LONG_BUFFERS,
+    )
+    this.view = this.#windows.view
+    this.bytes = this.#windows.bytes
+  }
+
+  /** Takes back what was lent for the last packet. */
+  reclaim(): void {
+    while (this.#lentCount > 0) this.#windows.release(this.#lent[--this.#lentCount] as number)
+  }
+
+  /** Gives up datagrams that were not completed in time. */
+  expire(seconds: number): void {
+    for (;;) {
+      const slot = this.#table.oldest(SlotList.idle)
+      if (slot === NO_SLOT || ((seconds - this.#table.seconds(slot)) | 0) <= DATAGRAM_SECONDS) return
+      this.#drop(slot)
+      this.#count(Counter.datagramsTimedOut)
+    }
+  }
+
+  /**
+   * Adds the fragment whose bytes are [from, ip.end) of `view`. True when it completes its datagram: it then stands in this.view until
+   * reclaim(), and ip.protocol is what its first fragment says.
+   */
+  add(view: DataView, from: number, ip: IpHeader, seconds: number): boolean {
+    const bytes = ip.end - from
+    const end = ip.fragmentOffset + bytes
+    // A fragment that is cut leaves a gap for ever; RFC 8200 §4.5: all but the last are multiples of 8 bytes long.
+    if (bytes <= 0 || ip.cut === 1 || end > DATAGRAM_BYTES_MAX) return false
+    if (ip.moreFragments === 1 && (bytes & 7) !== 0) return false
+    const table = this.#table
+    table.prepare(view, ip.source, ip.addressBytes, ip.identification, ip.version === 4 ? ip.protocol : 0)
+    let slot = table.find()
+    if (slot === NO_SLOT) {
+      slot = this.#begin(seconds, end)
+      if (slot === NO_SLOT) return false
+    }
+    if (this.#discarded[slot] === 1) return false
+    if (!this.#makeRoom(slot, end)) return false
+    const buffer = this.#buffer[slot] as number
+    const fresh = this.#windows.put(buffer, ip.fragmentOffset, view, from, ip.end)
+    if (ip.version === 6 && fresh !== 0 && fresh !== bytes) return this.#discard(slot)
+    if (ip.fragmentOffset === 0) this.#protocol[slot] = ip.protocol
+    if (ip.moreFragments === 0 && this.#length[slot] === UNKNOWN) this.#length[slot] = end
+    const length = this.#length[slot] as number
+    if (length === UNKNOWN || this.#windows.contiguous(buffer) < length) return false
+    this.start = this.#windows.start(buffer)
+    this.end = this.start + length
+    if (ip.version === 6) ip.protocol = this.#protocol[slot] as number
+    table.remove(slot)
+    this.#lent[this.#lentCount++] = buffer
+    this.#count(Counter.datagramsReassembled)
+    return true
+  }
+
+  #begin(seconds: number, bytes: number): number {
+    const table = this.#table
+    const windows = this.#windows
+    if (table.full) this.#evict()
+    let buffer = windows.take(bytes)
+    // Only short ones: a flood of long datagrams must not push out the ordinary ones.
+    while (buffer === NO_BUFFER && bytes <= SHORT_BUFFER_BYTES && table.size > 0) {
+      this.#evict()
+      buffer = windows.take(bytes)
+    }
+    if (buffer === NO_BUFFER) {
+      this.#count(Counter.datagramsEvicted)
+      return NO_SLOT
+    }
+    const slot = table.add(seconds)
+    this.#buffer[slot] = buffer
+    this.#length[slot] = UNKNOWN
+    this.#discarded[slot] = 0
+    this.#protocol[slot] = 0
+    return slot
+  }
+
+  /** Moves what is there to a long buffer when the short one is too small. */
+  #makeRoom(slot: number, bytes: number): boolean {
+    const windows = this.#windows
+    const buffer = this.#buffer[slot] as number
+    if (bytes <= windows.capacity(buffer)) return true
+    const longer = windows.take(bytes)
+    if (longer === NO_BUFFER) {
+      this.#drop(slot)
+      this.#count(Counter.datagramsEvicted)
+      return false
+    }
+    windows.move(buffer, longer, 0)
+    windows.release(buffer)
+    this.#buffer[slot] = longer
+    return true
+  }
+
+  #discard(slot: number): false {
+    this.#windows.release(this.#buffer[slot] as number)
+    this.#buffer[slot] = NO_BUFFER
+    this.#discarded[slot] = 1
+    this.#count(Counter.datagramsOverlapping)
+    return false
+  }
+
+  #evict(): void {
+    this.#drop(this.#table.first)
+    this.#count(Counter.datagramsEvicted)
+  }
+
+  #drop(slot: number): void {
+    const buffer = this.#buffer[slot] as number
+    if (buffer !== NO_BUFFER) this.#windows.release(buffer)
+    this.#table.remove(slot)
+  }
+
+  #count(counter: Counter): void {
+    this.#counters[counter] = (this.#counters[counter] as number) + 1
+  }
+}

@@ -1,0 +1,136 @@
+import { TUNNELS_MAX } from '../limits.ts'
+import { fragmentPayload, IpHeader, IpProtocol, ipPayload, ipv6Extensions } from './ip.ts'
+import type { IpFragments } from './ip-fragments.ts'
+import { EtherType, linkPayload, networkLayer } from './link.ts'
+import { PacketClass } from './packet-class.ts'
+import { greInside, Inside, tunnelPort, udpInside } from './tunnel.ts'
+import { UDP_DESTINATION_PORT, UDP_SOURCE_PORT, udpEnd, udpPayload } from './udp.ts'
+
+/** The UDP or TCP of a packet, out of all that was around it. One for each worker, overwritten by each packet. */
+export class Transport {
+  /** Where the header of UDP or TCP and its payload stand: bytes [start, end). */
+  view: DataView
+  bytes: Uint8Array
+  start = 0
+  end = 0
+  /** IpProtocol.udp or IpProtocol.tcp. */
+  protocol = 0
+  /** 1 when the frame ends before the packet: the payload is not all there. */
+  cut = 0
+  /** The innermost IP header's addresses: the source at `source`, the destination behind it. A fragment's stand elsewhere than its payload. */
+  addressView: DataView
+  source = 0
+  addressBytes = 0
+  version = 0
+
+  constructor(view: DataView, bytes: Uint8Array) {
+    this.view = view
+    this.bytes = bytes
+    this.addressView = view
+  }
+}
+
+/**
+ * Walks the layers of a packet from its link header inward: IP, fragments that are put together, tunnels, to the innermost UDP or TCP.
+ */
+export class Layers {
+  readonly #ip = new IpHeader()
+  readonly #inside = new Inside()
+  readonly #fragments: IpFragments | undefined
+
+  /** Without a place to put fragments together, a fragment is as far as it goes. */
+  constructor(fragments?: IpFragments) {
+    this.#fragments = fragments
+  }
+
+  /** 0 when `transport` was found in the frame in bytes [start, end), else the complement of the class in which the packet ends. */
+  unwrap(
+    view: DataView,
+    bytes: Uint8Array,
+    linkType: number,
+    start: number,
+    end: number,
+    seconds: number,
+    transport: Transport,
+  ): number {
+    this.#fragments?.reclaim()
+    const ip = this.#ip
+    let header = linkPayload(view, linkType, start, end)
+    let inView = view
+    let inBytes = bytes
+    let inEnd = end
+    for (let tunnels = 0; tunnels <= TUNNELS_MAX; tunnels++) {
+      if (header < 0) return header
+      let payload = ipPayload(inView, header, inEnd, ip)
+      transport.addressView = inView
+      transport.source = ip.source
+      transport.addressBytes = ip.addressBytes
+      if (payload < 0) {
+        if (~payload !== PacketClass.ipFragment) return payload
+        const fragments = this.#fragments
+        if (fragments === undefined) return payload
+        if (tunnels === TUNNELS_MAX) break
+        if (!fragments.add(inView, fragmentPayload(inView, header, ip), ip, seconds)) return payload
+        inView = fragments.view
+        inBytes = fragments.bytes
+        ip.end = fragments.end
+        payload = ipv6Extensions(inView, ip.protocol, fragments.start, ip)
+        if (payload < 0) return payload
+      }
+      inEnd = ip.end
+      const inside = this.#inside
+      switch (ip.protocol) {
+        case IpProtocol.udp: {
+          const data = udpPayload(inView, payload, inEnd)
+          if (data < 0) return data
+          const source = inView.getUint16(payload + UDP_SOURCE_PORT)
+          const destination = inView.getUint16(payload + UDP_DESTINATION_PORT)
+          const port = tunnelPort(source, destination)
+          const dataEnd = udpEnd(inView, payload, inEnd)
+          if (port === 0 || !udpInside(inView, port, data, dataEnd, inside)) {
+            return this.#found(transport, inView, inBytes, payload, inEnd)
+          }
+          inEnd = dataEnd
+          header = networkLayer(inView, inside.etherType, inside.offset, inEnd)
+          break
+        }
+        case IpProtocol.tcp:
+          return this.#found(transport, inView, inBytes, payload, inEnd)
+        case IpProtocol.ipv4:
+          header = networkLayer(inView, EtherType.ipv4, payload, inEnd)
+          break
+        case IpProtocol.ipv6:
+          header = networkLayer(inView, EtherType.ipv6, payload, inEnd)
+          break
+        case IpProtocol.gre: {
+          const refused = greInside(inView, payload, inEnd, inside)
+          if (refused < 0) return refused
+          header = networkLayer(inView, inside.etherType, inside.offset, inEnd)
+          break
+        }
+        case IpProtocol.etherIp:
+          // RFC 3378 §3: two bytes of version before the frame.
+          header = networkLayer(inView, EtherType.transparentEthernet, payload + 2, inEnd)
+          break
+        case IpProtocol.mpls:
+          header = networkLayer(inView, EtherType.mpls, payload, inEnd)
+          break
+        default:
+          return ~PacketClass.otherTransport
+      }
+    }
+    return ~PacketClass.nestedTooDeep
+  }
+
+  #found(transport: Transport, view: DataView, bytes: Uint8Array, start: number, end: number): number {
+    const ip = this.#ip
+    transport.view = view
+    transport.bytes = bytes
+    transport.start = start
+    transport.end = end
+    transport.protocol = ip.protocol
+    transport.cut = ip.cut
+    transport.version = ip.version
+    return 0
+  }
+}

@@ -1,0 +1,146 @@
+import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
+import type { LaneSection } from '../capture/frame-batch.ts'
+import { DNS_QUESTIONS_MAX, FRAME_ROW_BYTES_MAX } from '../limits.ts'
+import { readServerName } from './client-hello.ts'
+import { Counter } from './counters.ts'
+import { DNS_HEADER_BYTES, dnsQuestions, queryClass, readQuestion } from './dns.ts'
+import type { Transport } from './layers.ts'
+import { FoundName, NameForm } from './name.ts'
+import { Method, ROW_BYTES_MAX, RowSource, writeRow } from './name-rows.ts'
+import { PacketClass } from './packet-class.ts'
+import { KEY_FIRST, KEY_SECOND } from './slot-table.ts'
+import type { HelloBody } from './tls-record.ts'
+
+/** Where names go: matched, counted, and written as rows to the lane's section. One for each worker. */
+export class NameSink {
+  readonly row = new RowSource()
+  readonly name: FoundName
+  names = 0
+  matched = 0
+  readonly #trie: DomainTrie
+  readonly #resolvers: DomainTrie
+  readonly #everyName: boolean
+  readonly #counters: Uint32Array
+  #view: DataView = new DataView(new SharedArrayBuffer(8))
+  #rowAt = 0
+  #rowsStart = 0
+  #rowsEnd = 0
+  #frameRowsEnd = 0
+
+  /** With `everyName` there is a row for each name, else only for those that match. `resolvers` are the names of DNS over HTTPS. */
+  constructor(trie: SharedArrayBuffer, resolvers: SharedArrayBuffer, everyName: boolean, counters: Uint32Array) {
+    this.#trie = new DomainTrie(trie)
+    this.#resolvers = new DomainTrie(resolvers)
+    this.#everyName = everyName
+    this.#counters = counters
+    this.name = new FoundName(this.#view)
+  }
+
+  /** Begins a run over a section. */
+  begin(view: DataView, section: LaneSection): void {
+    this.#view = view
+    this.#rowAt = section.rowsStart
+    this.#rowsStart = section.rowsStart
+    this.#rowsEnd = section.rowsEnd
+    this.names = 0
+    this.matched = 0
+  }
+
+  get rowBytes(): number {
+    return this.#rowAt - this.#rowsStart
+  }
+
+  /** Begins a frame; false when the names of any frame would not fit any more. */
+  beginFrame(index: number, seconds: number, nanoseconds: number): boolean {
+    if (this.#rowAt + FRAME_ROW_BYTES_MAX > this.#rowsEnd) return false
+    const row = this.row
+    row.frame = index
+    row.seconds = seconds
+    row.nanoseconds = nanoseconds
+    this.#frameRowsEnd = this.#rowAt + FRAME_ROW_BYTES_MAX - ROW_BYTES_MAX
+    return true
+  }
+
+  /** The names that follow are of a packet from its source to its destination. */
+  fromPacket(transport: Transport, clientPort: number, serverPort: number): void {
+    const row = this.row
+    row.addresses = transport.addressView
+    row.client = transport.source
+    row.server = transport.source + transport.addressBytes
+    row.addressBytes = transport.addressBytes
+    row.version = transport.version
+    row.clientPort = clientPort
+    row.serverPort = serverPort
+  }
+
+  /** The names that follow are of the flow with the key at `key` of `keys` (slot-table.ts draws it). */
+  fromKey(keys: DataView, key: number, version: number, clientPort: number, serverPort: number): void {
+    const row = this.row
+    row.addresses = keys
+    row.client = key + KEY_FIRST
+    row.server = key + KEY_SECOND
+    row.addressBytes = version === 4 ? 4 : 16
+    row.version = version
+    row.clientPort = clientPort
+    row.serverPort = serverPort
+  }
+
+  /** Reads a DNS message in bytes [message, end): the class of its packet. */
+  query(view: DataView, message: number, end: number): PacketClass {
+    const questions = dnsQuestions(view, message, end)
+    if (questions < 0) return ~questions as PacketClass
+    const name = this.name
+    const read = Math.min(questions, DNS_QUESTIONS_MAX)
+    let at = message + DNS_HEADER_BYTES
+    for (let question = 0; question < read; question++) {
+      at = readQuestion(view, message, at, end, name)
+      if (at < 0) return ~at as PacketClass
+      if (this.#rowAt > this.#frameRowsEnd) return PacketClass.dnsQuestionsOverLimit
+      this.#found(Method.dns, false)
+    }
+    return queryClass(questions)
+  }
+
+  /** Reads a ClientHello that is all there, or all that will be there, and counts how it ended: the class of its packet. */
+  hello(hello: HelloBody, method: Method): PacketClass {
+    const packetClass = readServerName(hello, this.name)
+    switch (packetClass) {
+      case PacketClass.clientHello:
+        this.#count(Counter.helloName)
+        break
+      case PacketClass.clientHelloEch:
+        this.#count(Counter.helloEch)
+        break
+      case PacketClass.clientHelloNoName:
+        this.#count(Counter.helloNoName)
+        return packetClass
+      case PacketClass.clientHelloPart:
+        this.#count(Counter.helloIncomplete)
+        return packetClass
+      default:
+        return packetClass
+    }
+    const name = this.name
+    if (this.#resolvers.matchDotted(name.view, name.start, name.end) !== NO_MATCH) this.#count(Counter.dohSessions)
+    this.#found(method, packetClass === PacketClass.clientHelloEch)
+    return packetClass
+  }
+
+  #found(method: Method, ech: boolean): void {
+    const name = this.name
+    const rule =
+      name.form === NameForm.wire
+        ? this.#trie.matchWire(name.view, name.start, name.end)
+        : this.#trie.matchDotted(name.view, name.start, name.end)
+    this.names++
+    if (rule !== NO_MATCH) this.matched++
+    else if (!this.#everyName) return
+    this.row.method = method
+    this.row.ech = ech ? 1 : 0
+    this.#rowAt = writeRow(this.#view, this.#rowAt, this.row, name, rule)
+  }
+
+  #count(counter: Counter): void {
+    this.#counters[counter] = (this.#counters[counter] as number) + 1
+  }
+}

@@ -1,0 +1,257 @@
+import { HELLO_BYTES_MAX, QUIC_COALESCED_MAX, STREAMS_MAX } from '../limits.ts'
+import { helloRandom } from './client-hello.ts'
+import { Counter } from './counters.ts'
+import type { Transport } from './layers.ts'
+import { Method } from './name-rows.ts'
+import type { NameSink } from './name-sink.ts'
+import { PacketClass } from './packet-class.ts'
+import type { Ports } from './ports.ts'
+import {
+  CryptoFrame,
+  InitialOpener,
+  LongHeader,
+  nextCryptoFrame,
+  QuicFault,
+  QuicPacket,
+  readLongHeader,
+} from './quic-initial.ts'
+import { InitialKeys, quicVersion } from './quic-keys.ts'
+import { NO_SLOT } from './slot-table.ts'
+import { StreamState, type StreamTable } from './stream-table.ts'
+import { HelloBody } from './tls-record.ts'
+
+/**
+ * QUIC datagrams -> ClientHellos, put together of the CRYPTO frames of a client's Initial packets. Their keys derive from the connection id
+ * that the client chose for its first Initial (RFC 9001 §5.2); later Initials carry the server's id and keep the keys, until a Retry
+ * makes the client begin again with new ones (RFC 9000 §17.2.5.3).
+ */
+
+/** RFC 9000 §17.2: header form and fixed bit. */
+const LONG_HEADER = 0x80
+const FIXED_BIT = 0x40
+const VERSION = 1
+const HANDSHAKE_HEADER_BYTES = 4
+const HANDSHAKE_CLIENT_HELLO = 1
+
+interface Connection {
+  readonly keys: InitialKeys
+  /** The connection id that the keys derive from. */
+  readonly id: Uint8Array
+}
+
+export class QuicStreams {
+  readonly #streams: StreamTable
+  readonly #sink: NameSink
+  readonly #ports: Ports
+  readonly #connections = new Array<Connection | undefined>(STREAMS_MAX).fill(undefined)
+  readonly #header = new LongHeader()
+  readonly #opener = new InitialOpener()
+  readonly #frame = new CryptoFrame()
+  readonly #hello = new HelloBody()
+
+  constructor(streams: StreamTable, sink: NameSink, ports: Ports) {
+    this.#streams = streams
+    this.#sink = sink
+    this.#ports = ports
+  }
+
+  /** The class of a datagram whose payload is in bytes [payload, end), or udpOther when it is no QUIC. */
+  datagram(transport: Transport, source: number, destination: number, payload: number, end: number): PacketClass {
+    const { view } = transport
+    const ports = this.#ports.tls
+    const onPort = ports[destination] === 1 || ports[source] === 1
+    if (payload + VERSION + 4 > end) return PacketClass.udpOther
+    const first = view.getUint8(payload)
+    if ((first & LONG_HEADER) === 0) {
+      return onPort && (first & FIXED_BIT) !== 0 ? PacketClass.quicOther : PacketClass.udpOther
+    }
+    const version = view.getUint32(payload + VERSION)
+    // RFC 8999 §6: version 0 is the server's list of its versions.
+    if (version === 0) return onPort ? PacketClass.quicOther : PacketClass.udpOther
+    const known = quicVersion(version) !== undefined
+    if (!known && !onPort) return PacketClass.udpOther
+    if (ports[source] === 1 && ports[destination] === 0) return PacketClass.quicOther
+    this.#sink.fromPacket(transport, source, destination)
+    if (!known) return this.#unknownVersion(transport, source, destination)
+
+    let outcome: PacketClass = PacketClass.quicOther
+    let at = payload
+    for (let packets = 0; packets < QUIC_COALESCED_MAX && at < end; packets++) {
+      const header = this.#header
+      const fault = readLongHeader(view, at, end, header)
+      if (fault === QuicFault.notLongHeader) break
+      if (fault < 0) {
+        if (packets > 0) break
+        return transport.cut === 1 ? PacketClass.truncated : PacketClass.quicUndecodable
+      }
+      if (header.packetType === QuicPacket.initial) {
+        const packetClass = this.#initial(transport, source, destination, at)
+        // What a datagram says is what its most telling Initial says.
+        if (outcome === PacketClass.quicOther || packetClass === PacketClass.clientHello) outcome = packetClass
+        else if (outcome === PacketClass.clientHelloPart && packetClass !== PacketClass.quicOther) outcome = packetClass
+      }
+      at = header.packetEnd
+    }
+    return outcome
+  }
+
+  /** Counted once a connection. */
+  #unknownVersion(transport: Transport, source: number, destination: number): PacketClass {
+    const streams = this.#streams
+    const { seconds } = this.#sink.row
+    const slot = streams.find(transport, source * 65_536 + destination)
+    if (slot === NO_SLOT) {
+      streams.follow(StreamState.unknownVersion, 0, destination, seconds)
+      streams.count(Counter.helloQuicUnknownVersion)
+    } else streams.touch(slot, seconds)
+    return PacketClass.quicUnknownVersion
+  }
+
+  #initial(transport: Transport, source: number, destination: number, start: number): PacketClass {
+    const streams = this.#streams
+    const { seconds } = this.#sink.row
+    let slot = streams.find(transport, source * 65_536 + destination)
+    const known = slot === NO_SLOT ? undefined : this.#connections[slot]
+    if (slot !== NO_SLOT && known !== undefined) {
+      const sameId = this.#isId(transport, known.id)
+      if (sameId && streams.state[slot] === StreamState.greeted) {
+        streams.touch(slot, seconds)
+        return PacketClass.quicOther
+      }
+      const length = this.#open(transport, start, known.keys)
+      if (length >= 0) return this.#crypto(slot, length)
+      if (sameId) return PacketClass.quicUndecodable
+    }
+    const parameters = this.#header.versionParameters
+    if (parameters === undefined) return PacketClass.quicUndecodable
+    const { bytes } = transport
+    const { dcidStart, dcidEnd } = this.#header
+    const id = bytes.slice(dcidStart, dcidEnd)
+    const keys = InitialKeys.derive(parameters, id)
+    const length = this.#open(transport, start, keys)
+    // Only what opens is followed: a flood of what does not takes no room.
+    if (length < 0) return PacketClass.quicUndecodable
+    if (slot === NO_SLOT) slot = streams.follow(StreamState.hello, 0, destination, seconds)
+    else {
+      // A Retry, or a new connection between the same ports: the CRYPTO stream begins again.
+      const random = streams.state[slot] === StreamState.greeted ? (streams.random[slot] as number) : 0
+      this.unfinished(slot)
+      streams.settle(slot, StreamState.hello, 0, seconds)
+      streams.random[slot] = random
+    }
+    this.#connections[slot] = { keys, id }
+    return this.#crypto(slot, length)
+  }
+
+  #isId(transport: Transport, id: Uint8Array): boolean {
+    const { dcidStart, dcidEnd } = this.#header
+    if (dcidEnd - dcidStart !== id.length) return false
+    for (let at = 0; at < id.length; at++) if (transport.view.getUint8(dcidStart + at) !== id[at]) return false
+    return true
+  }
+
+  #open(transport: Transport, start: number, keys: InitialKeys): number {
+    const length = this.#opener.open(transport.view, transport.bytes, this.#header, start, keys)
+    if (length >= 0) this.#streams.count(Counter.quicOpened)
+    return length
+  }
+
+  /** Adds the CRYPTO frames of an opened Initial of `length` bytes to the stream's hello. */
+  #crypto(slot: number, length: number): PacketClass {
+    const streams = this.#streams
+    const plain = this.#opener.plain
+    const frame = this.#frame
+    const { seconds, nanoseconds } = this.#sink.row
+    let outcome: PacketClass = PacketClass.quicOther
+    for (let at = nextCryptoFrame(plain, 0, length, frame); at >= 0; at = nextCryptoFrame(plain, at, length, frame)) {
+      let from = frame.start
+      let offset = frame.offset - (streams.base[slot] as number)
+      if (offset < 0) {
+        from -= offset
+        offset = 0
+      }
+      if (from >= frame.end) continue
+      if (streams.state[slot] === StreamState.greeted) streams.state[slot] = StreamState.hello
+      if (offset === 0 && this.#wholeHello(plain, from, frame.end)) {
+        outcome = this.#greeted(slot, plain, from)
+        continue
+      }
+      if (!streams.keep(slot, offset, plain, from, frame.end, seconds, nanoseconds)) {
+        this.unfinished(slot)
+        streams.settle(slot, StreamState.greeted, (streams.base[slot] as number) + offset, seconds)
+        return PacketClass.quicOther
+      }
+      const buffer = streams.buffer[slot] as number
+      const start = streams.windows.start(buffer)
+      const view = streams.windows.view
+      if (outcome === PacketClass.quicOther) outcome = PacketClass.clientHelloPart
+      if (this.#wholeHello(view, start, start + streams.windows.contiguous(buffer))) {
+        outcome = this.#greeted(slot, view, start)
+      }
+    }
+    if (streams.state[slot] === StreamState.greeted) streams.touch(slot, seconds)
+    return outcome
+  }
+
+  /** Whether bytes [start, end) of a CRYPTO stream hold a whole ClientHello, or something that is none. */
+  #wholeHello(view: DataView, start: number, end: number): boolean {
+    if (start < end && view.getUint8(start) !== HANDSHAKE_CLIENT_HELLO) return true
+    if (start + HANDSHAKE_HEADER_BYTES > end) return false
+    const bytes = HANDSHAKE_HEADER_BYTES + (view.getUint32(start) & 0xff_ffff)
+    return bytes > HELLO_BYTES_MAX || start + bytes <= end
+  }
+
+  /** Reads the hello at `start`, of which wholeHello() is true, and remembers the stream as one whose hello was read. */
+  #greeted(slot: number, view: DataView, start: number): PacketClass {
+    const streams = this.#streams
+    const { seconds } = this.#sink.row
+    const bytes = HANDSHAKE_HEADER_BYTES + (view.getUint32(start) & 0xff_ffff)
+    let packetClass: PacketClass = PacketClass.quicOther
+    if (view.getUint8(start) === HANDSHAKE_CLIENT_HELLO) {
+      packetClass = PacketClass.clientHelloMalformed
+      if (bytes <= HELLO_BYTES_MAX) {
+        const hello = this.#hello
+        hello.set(view, start + HANDSHAKE_HEADER_BYTES, start + bytes, 0)
+        const random = helloRandom(hello)
+        // RFC 9000 §17.2.5.3: behind a Retry comes the same hello again.
+        const again = random !== 0 && random === streams.random[slot]
+        packetClass = again ? PacketClass.quicOther : this.#sink.hello(hello, Method.quic)
+        streams.random[slot] = random
+      }
+    }
+    const random = streams.random[slot] as number
+    streams.settle(slot, StreamState.greeted, (streams.base[slot] as number) + bytes, seconds)
+    streams.random[slot] = random
+    return packetClass
+  }
+
+  /** Gives out what is known of a hello whose rest does not come: its name, if that is there. */
+  unfinished(slot: number): void {
+    const streams = this.#streams
+    const buffer = streams.buffer[slot] as number
+    if (streams.state[slot] !== StreamState.hello || buffer < 0) return
+    const start = streams.windows.start(buffer)
+    const contiguous = streams.windows.contiguous(buffer)
+    const { row } = this.#sink
+    const { seconds, nanoseconds } = row
+    row.seconds = streams.seconds(slot)
+    row.nanoseconds = streams.nanoseconds(slot)
+    this.#sink.fromKey(
+      streams.keys,
+      streams.keyAt(slot),
+      streams.version(slot),
+      streams.sourcePort(slot),
+      streams.destinationPort(slot),
+    )
+    const body = Math.min(start + HANDSHAKE_HEADER_BYTES, start + contiguous)
+    this.#hello.set(streams.windows.view, body, start + contiguous, 1)
+    this.#sink.hello(this.#hello, Method.quic)
+    row.seconds = seconds
+    row.nanoseconds = nanoseconds
+  }
+
+  /** The slot goes to another stream. */
+  release(slot: number): void {
+    this.#connections[slot] = undefined
+  }
+}

@@ -1,0 +1,207 @@
+/**
+ * A table of fixed size from keys of addresses and ports to slots, by which its owner keeps columns of its own. No memory is taken after
+ * the start. Each slot is in one of two lists by how long it was silent: those in which something is kept, and the others, which go first.
+ *
+ *     key, 48 bytes:  0  16  first address, as on the wire; IPv4 in the first 4, the rest zero
+ *                    16  16  second address
+ *                    32  u32 both ports, or an identification
+ *                    36  u32 protocol, and 4 or 6 in the high byte
+ *                    40  8   zero
+ */
+export const KEY_BYTES = 48
+export const KEY_FIRST = 0
+export const KEY_SECOND = 16
+export const KEY_PORTS = 32
+const KEY_PROTOCOL = 36
+const KEY_WORDS = KEY_BYTES / 4
+
+export const NO_SLOT = -1
+
+/** The two lists. */
+export const SlotList = { idle: 0, keeping: 1 } as const
+export type SlotList = (typeof SlotList)[keyof typeof SlotList]
+
+export class SlotTable {
+  /** The keys, in shared memory as all views of the packet path are. */
+  readonly keys: DataView
+  readonly #words: Uint32Array
+  /** The key that find() and add() are asked for; prepare() fills it. */
+  readonly #wanted = new Uint32Array(KEY_WORDS)
+  #wantedHash = 0
+  readonly #buckets: Int32Array
+  readonly #mask: number
+  readonly #hashes: Uint32Array
+  readonly #nextInBucket: Int32Array
+  readonly #older: Int32Array
+  readonly #newer: Int32Array
+  readonly #list: Uint8Array
+  readonly #seconds: Uint32Array
+  readonly #oldest = [NO_SLOT, NO_SLOT]
+  readonly #newest = [NO_SLOT, NO_SLOT]
+  #freed = NO_SLOT
+  #unused = 0
+  readonly #slots: number
+  readonly #seed: number
+  size = 0
+
+  /** `seed` makes the buckets unforeseeable, so that nobody can fill one on purpose. */
+  constructor(slots: number, seed: number) {
+    const memory = new SharedArrayBuffer(slots * KEY_BYTES)
+    this.keys = new DataView(memory)
+    this.#words = new Uint32Array(memory)
+    const buckets = 2 ** Math.ceil(Math.log2(slots * 2))
+    this.#buckets = new Int32Array(buckets).fill(NO_SLOT)
+    this.#mask = buckets - 1
+    this.#hashes = new Uint32Array(slots)
+    this.#nextInBucket = new Int32Array(slots)
+    this.#older = new Int32Array(slots)
+    this.#newer = new Int32Array(slots)
+    this.#list = new Uint8Array(slots)
+    this.#seconds = new Uint32Array(slots)
+    this.#slots = slots
+    this.#seed = seed >>> 0
+  }
+
+  /** Sets the key that the next find() or add() is about. The second address stands behind the first. */
+  prepare(view: DataView, addresses: number, addressBytes: number, ports: number, protocol: number): void {
+    const wanted = this.#wanted
+    // Both in the byte order of the machine: a key is compared with keys, and its bytes are read back as bytes.
+    if (addressBytes === 4) {
+      wanted[0] = view.getUint32(addresses, LITTLE_ENDIAN)
+      wanted[1] = 0
+      wanted[2] = 0
+      wanted[3] = 0
+      wanted[4] = view.getUint32(addresses + 4, LITTLE_ENDIAN)
+      wanted[5] = 0
+      wanted[6] = 0
+      wanted[7] = 0
+    } else {
+      for (let word = 0; word < 8; word++) wanted[word] = view.getUint32(addresses + word * 4, LITTLE_ENDIAN)
+    }
+    wanted[KEY_PORTS / 4] = ports
+    wanted[KEY_PROTOCOL / 4] = protocol | (addressBytes === 4 ? 0x0400_0000 : 0x0600_0000)
+    let hash = this.#seed
+    for (let word = 0; word < 10; word++) {
+      hash = Math.imul(hash ^ (wanted[word] as number), 0x9e37_79b1)
+      hash ^= hash >>> 15
+    }
+    hash = Math.imul(hash, 0x85eb_ca6b)
+    this.#wantedHash = (hash ^ (hash >>> 13)) >>> 0
+  }
+
+  /** The slot of the prepared key, or NO_SLOT. */
+  find(): number {
+    const hash = this.#wantedHash
+    let slot = this.#buckets[hash & this.#mask] as number
+    while (slot !== NO_SLOT) {
+      if (this.#hashes[slot] === hash && this.#same(slot)) return slot
+      slot = this.#nextInBucket[slot] as number
+    }
+    return NO_SLOT
+  }
+
+  #same(slot: number): boolean {
+    const words = this.#words
+    const wanted = this.#wanted
+    const at = slot * KEY_WORDS
+    for (let word = 0; word < 10; word++) if (words[at + word] !== wanted[word]) return false
+    return true
+  }
+
+  get full(): boolean {
+    return this.#freed === NO_SLOT && this.#unused === this.#slots
+  }
+
+  /** A slot for the prepared key, which is not in the table, as the newest of the idle list. There must be room. */
+  add(seconds: number): number {
+    let slot = this.#freed
+    if (slot === NO_SLOT) slot = this.#unused++
+    else this.#freed = this.#nextInBucket[slot] as number
+    this.#words.set(this.#wanted, slot * KEY_WORDS)
+    const bucket = this.#wantedHash & this.#mask
+    this.#hashes[slot] = this.#wantedHash
+    this.#nextInBucket[slot] = this.#buckets[bucket] as number
+    this.#buckets[bucket] = slot
+    this.#append(slot, SlotList.idle, seconds)
+    this.size++
+    return slot
+  }
+
+  remove(slot: number): void {
+    this.#unlink(slot)
+    const bucket = (this.#hashes[slot] as number) & this.#mask
+    let before = this.#buckets[bucket] as number
+    if (before === slot) this.#buckets[bucket] = this.#nextInBucket[slot] as number
+    else {
+      while (this.#nextInBucket[before] !== slot) before = this.#nextInBucket[before] as number
+      this.#nextInBucket[before] = this.#nextInBucket[slot] as number
+    }
+    this.#nextInBucket[slot] = this.#freed
+    this.#freed = slot
+    this.size--
+  }
+
+  /** Makes the slot the newest of a list. */
+  touch(slot: number, list: SlotList, seconds: number): void {
+    if (this.#newest[list] === slot) {
+      this.#seconds[slot] = seconds
+      return
+    }
+    this.#unlink(slot)
+    this.#append(slot, list, seconds)
+  }
+
+  /** The slot of a list that was silent the longest, or NO_SLOT. */
+  oldest(list: SlotList): number {
+    return this.#oldest[list] as number
+  }
+
+  /** The slot that goes first when room is needed. */
+  get first(): number {
+    const idle = this.oldest(SlotList.idle)
+    return idle === NO_SLOT ? this.oldest(SlotList.keeping) : idle
+  }
+
+  /** When the slot was touched, in seconds of the capture. */
+  seconds(slot: number): number {
+    return this.#seconds[slot] as number
+  }
+
+  /** One of the key's words. */
+  word(slot: number, index: number): number {
+    return this.#words[slot * KEY_WORDS + index] as number
+  }
+  protocol(slot: number): number {
+    return this.word(slot, KEY_PROTOCOL / 4) & 0xff
+  }
+  version(slot: number): number {
+    return this.word(slot, KEY_PROTOCOL / 4) >>> 24
+  }
+
+  list(slot: number): SlotList {
+    return this.#list[slot] as SlotList
+  }
+
+  #append(slot: number, list: SlotList, seconds: number): void {
+    const newest = this.#newest[list] as number
+    this.#older[slot] = newest
+    this.#newer[slot] = NO_SLOT
+    if (newest === NO_SLOT) this.#oldest[list] = slot
+    else this.#newer[newest] = slot
+    this.#newest[list] = slot
+    this.#list[slot] = list
+    this.#seconds[slot] = seconds
+  }
+
+  #unlink(slot: number): void {
+    const list = this.#list[slot] as number
+    const older = this.#older[slot] as number
+    const newer = this.#newer[slot] as number
+    if (older === NO_SLOT) this.#oldest[list] = newer
+    else this.#newer[older] = newer
+    if (newer === NO_SLOT) this.#newest[list] = older
+    else this.#older[newer] = older
+  }
+}
+
+const LITTLE_ENDIAN = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1

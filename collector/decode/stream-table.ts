@@ -1,0 +1,266 @@
+import { strict as assert } from 'node:assert'
+import {
+  FRAME_ROW_BYTES_MAX,
+  LONG_BUFFER_BYTES,
+  LONG_BUFFERS,
+  SHORT_BUFFER_BYTES,
+  SHORT_BUFFERS,
+  STREAM_IDLE_SECONDS,
+  STREAM_REMEMBERED_SECONDS,
+  STREAMS_MAX,
+} from '../limits.ts'
+import { ByteWindows, NO_BUFFER } from './byte-windows.ts'
+import { Counter } from './counters.ts'
+import { IpProtocol } from './ip.ts'
+import type { Transport } from './layers.ts'
+import { ROW_BYTES_MAX } from './name-rows.ts'
+import { KEY_BYTES, KEY_PORTS, NO_SLOT, SlotList, SlotTable } from './slot-table.ts'
+import type { HelloProgress } from './tls-record.ts'
+
+/** What is known of a followed stream: the bytes that one end of a connection sends. */
+export const StreamState = {
+  /** TCP: a SYN was seen, and no byte yet. */
+  synchronised: 0,
+  /** Waits for the rest of a ClientHello, from `base` on. */
+  hello: 1,
+  /** TCP: bytes of a stream of which the beginning was not seen; a hello may stand before them. */
+  orphan: 2,
+  /** A hello was read; it ended at `base`. */
+  greeted: 3,
+  /** TCP: a stream that carries something else. */
+  other: 4,
+  /** TCP: DNS messages; the next begins at `base`. */
+  dns: 5,
+  /** QUIC of a version that is not read. */
+  unknownVersion: 6,
+} as const
+export type StreamState = (typeof StreamState)[keyof typeof StreamState]
+
+/** RFC 7858 §3.1 and RFC 9250 §4.1.1: DNS over TLS and over QUIC. */
+const DOT_PORT = 853
+/** A stream of which nothing is kept is made newer only when it has aged by this many seconds: that costs less. */
+const TOUCH_SECONDS = 16
+/** Names of this many fit the rows of one frame. */
+const EXPIRED_MAX = 512
+assert(EXPIRED_MAX * ROW_BYTES_MAX <= FRAME_ROW_BYTES_MAX)
+
+/**
+ * The followed streams of a lane and the bytes that are kept of them, all of fixed size: at a bound somebody goes, by the rules of
+ * limits.ts. Streams in which bytes are kept are in the list "keeping"; the others go first.
+ */
+export class StreamTable {
+  readonly windows = new ByteWindows(SHORT_BUFFER_BYTES, SHORT_BUFFERS, LONG_BUFFER_BYTES, LONG_BUFFERS)
+  readonly state = new Uint8Array(STREAMS_MAX)
+  /** TCP: the sequence number of the byte that is kept first. QUIC: its offset in the CRYPTO stream. */
+  readonly base = new Uint32Array(STREAMS_MAX)
+  readonly buffer = new Int32Array(STREAMS_MAX).fill(NO_BUFFER)
+  /** Of a QUIC hello, its random; so that one that comes again after a Retry is known. */
+  readonly random = new Uint32Array(STREAMS_MAX)
+  readonly #recordAt = new Int32Array(STREAMS_MAX)
+  readonly #gathered = new Int32Array(STREAMS_MAX)
+  readonly #wanted = new Int32Array(STREAMS_MAX)
+  readonly #nanoseconds = new Uint32Array(STREAMS_MAX)
+  readonly #table: SlotTable
+  readonly #counters: Uint32Array
+  /** What is done with a stream that ends before its hello did; its slot and buffer are still there. */
+  readonly #onUnfinished: (slot: number) => void
+  /** What else is to be given back of a slot. */
+  readonly #onRelease: (slot: number) => void
+
+  constructor(
+    counters: Uint32Array,
+    seed: number,
+    onUnfinished: (slot: number) => void,
+    onRelease: (slot: number) => void,
+  ) {
+    this.#table = new SlotTable(STREAMS_MAX, seed)
+    this.#counters = counters
+    this.#onUnfinished = onUnfinished
+    this.#onRelease = onRelease
+  }
+
+  /** Slot of the stream from the packet's source to its destination, or NO_SLOT. follow() is then about the same stream. */
+  find(transport: Transport, ports: number): number {
+    this.#table.prepare(transport.addressView, transport.source, transport.addressBytes, ports, transport.protocol)
+    return this.#table.size === 0 ? NO_SLOT : this.#table.find()
+  }
+
+  /** Begins to follow the stream that find() did not find. */
+  follow(state: StreamState, base: number, destinationPort: number, seconds: number): number {
+    if (this.#table.full) this.#evict(this.#table.first)
+    const slot = this.#table.add(seconds)
+    this.state[slot] = state
+    this.base[slot] = base
+    this.buffer[slot] = NO_BUFFER
+    this.random[slot] = 0
+    this.forget(slot)
+    this.count(Counter.streamsFollowed)
+    if (destinationPort === DOT_PORT) this.count(Counter.dotSessions)
+    return slot
+  }
+
+  /** Something came of a stream of which nothing is kept. */
+  touch(slot: number, seconds: number): void {
+    if (((seconds - this.#table.seconds(slot)) | 0) >= TOUCH_SECONDS) {
+      this.#table.touch(slot, this.#table.list(slot), seconds)
+    }
+  }
+
+  /**
+   * Puts bytes [from, to) of `source` at `offset` from the stream's base. False when that is farther ahead than is kept, or when there is no
+   * room for it: the caller gives the stream up.
+   */
+  keep(
+    slot: number,
+    offset: number,
+    source: DataView,
+    from: number,
+    to: number,
+    seconds: number,
+    nanoseconds: number,
+  ): boolean {
+    const end = offset + to - from
+    if (end > LONG_BUFFER_BYTES || !this.#makeRoom(slot, end, 0)) {
+      this.count(Counter.streamsOverLimit)
+      return false
+    }
+    this.#nanoseconds[slot] = nanoseconds
+    this.#table.touch(slot, SlotList.keeping, seconds)
+    this.windows.put(this.buffer[slot] as number, offset, source, from, to)
+    return true
+  }
+
+  /** Makes the stream begin `shift` bytes before what is kept of it. False when that is not possible. */
+  beginBefore(slot: number, shift: number): boolean {
+    const kept = this.windows.farthest(this.buffer[slot] as number)
+    if (shift + kept > LONG_BUFFER_BYTES || !this.#makeRoom(slot, shift + kept, shift)) return false
+    this.base[slot] = (this.base[slot] as number) - shift
+    return true
+  }
+
+  /** A buffer for `bytes` from the stream's base on; what is kept of it goes along, `shift` bytes farther behind. */
+  #makeRoom(slot: number, bytes: number, shift: number): boolean {
+    const windows = this.windows
+    const kept = this.buffer[slot] as number
+    if (kept !== NO_BUFFER && shift === 0 && bytes <= windows.capacity(kept)) return true
+    let wider = windows.take(bytes)
+    while (wider === NO_BUFFER && bytes <= SHORT_BUFFER_BYTES) {
+      const oldest = this.#table.oldest(SlotList.keeping)
+      if (oldest === NO_SLOT || oldest === slot) return false
+      this.#evict(oldest)
+      wider = windows.take(bytes)
+    }
+    if (wider === NO_BUFFER) return false
+    if (kept !== NO_BUFFER) {
+      windows.move(kept, wider, shift)
+      windows.release(kept)
+    }
+    this.buffer[slot] = wider
+    return true
+  }
+
+  /** Keeps nothing more of the stream, and remembers it in another state. */
+  settle(slot: number, state: StreamState, base: number, seconds: number): void {
+    this.#releaseBuffer(slot)
+    this.state[slot] = state
+    this.base[slot] = base
+    this.forget(slot)
+    this.#table.touch(slot, SlotList.idle, seconds)
+  }
+
+  #releaseBuffer(slot: number): void {
+    const buffer = this.buffer[slot] as number
+    if (buffer === NO_BUFFER) return
+    this.windows.release(buffer)
+    this.buffer[slot] = NO_BUFFER
+  }
+
+  /** Reads how far the records of the stream's hello were walked. */
+  progress(slot: number, into: HelloProgress): HelloProgress {
+    into.recordAt = this.#recordAt[slot] as number
+    into.gathered = this.#gathered[slot] as number
+    into.wanted = this.#wanted[slot] as number
+    return into
+  }
+
+  setProgress(slot: number, progress: HelloProgress): void {
+    this.#recordAt[slot] = progress.recordAt
+    this.#gathered[slot] = progress.gathered
+    this.#wanted[slot] = progress.wanted
+  }
+
+  forget(slot: number): void {
+    this.#recordAt[slot] = 0
+    this.#gathered[slot] = 0
+    this.#wanted[slot] = 0
+  }
+
+  /** Gives up streams that were silent too long: at most EXPIRED_MAX of those in which bytes are kept, since each may have a name. */
+  expire(seconds: number): void {
+    for (let expired = 0; expired < EXPIRED_MAX; expired++) {
+      const slot = this.#table.oldest(SlotList.keeping)
+      if (slot === NO_SLOT || ((seconds - this.#table.seconds(slot)) | 0) <= STREAM_IDLE_SECONDS) break
+      this.count(Counter.streamsTimedOut)
+      this.#remove(slot)
+    }
+    for (;;) {
+      const slot = this.#table.oldest(SlotList.idle)
+      if (slot === NO_SLOT || ((seconds - this.#table.seconds(slot)) | 0) <= STREAM_REMEMBERED_SECONDS) return
+      this.#remove(slot)
+    }
+  }
+
+  /** Gives up one stream of which bytes are kept, if there is one: nothing comes any more. */
+  expireOne(): boolean {
+    const slot = this.#table.oldest(SlotList.keeping)
+    if (slot === NO_SLOT) return false
+    this.#remove(slot)
+    return true
+  }
+
+  #evict(slot: number): void {
+    this.count(Counter.streamsEvicted)
+    this.#remove(slot)
+  }
+
+  #remove(slot: number): void {
+    if (this.state[slot] === StreamState.hello) this.#onUnfinished(slot)
+    this.#releaseBuffer(slot)
+    this.#onRelease(slot)
+    this.#table.remove(slot)
+  }
+
+  count(counter: Counter): void {
+    this.#counters[counter] = (this.#counters[counter] as number) + 1
+  }
+
+  /** The keys of all slots; keyAt() says where a slot's stands. */
+  get keys(): DataView {
+    return this.#table.keys
+  }
+  keyAt(slot: number): number {
+    return slot * KEY_BYTES
+  }
+  sourcePort(slot: number): number {
+    return this.#ports(slot) >>> 16
+  }
+  destinationPort(slot: number): number {
+    return this.#ports(slot) & 0xffff
+  }
+  isTcp(slot: number): boolean {
+    return this.#table.protocol(slot) === IpProtocol.tcp
+  }
+  version(slot: number): number {
+    return this.#table.version(slot)
+  }
+  /** When bytes of the stream were kept last. */
+  seconds(slot: number): number {
+    return this.#table.seconds(slot)
+  }
+  nanoseconds(slot: number): number {
+    return this.#nanoseconds[slot] as number
+  }
+  #ports(slot: number): number {
+    return this.#table.word(slot, KEY_PORTS / 4)
+  }
+}

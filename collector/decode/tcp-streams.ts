@@ -1,0 +1,403 @@
+import { SHORT_BUFFER_BYTES } from '../limits.ts'
+import { NO_BUFFER } from './byte-windows.ts'
+import { Counter } from './counters.ts'
+import { DNS_HEADER_BYTES } from './dns.ts'
+import type { Transport } from './layers.ts'
+import { Method } from './name-rows.ts'
+import type { NameSink } from './name-sink.ts'
+import { PacketClass } from './packet-class.ts'
+import type { Ports } from './ports.ts'
+import { NO_SLOT } from './slot-table.ts'
+import { StreamState, type StreamTable } from './stream-table.ts'
+import { TCP_FLAGS, TCP_SEQUENCE, TcpFlag, tcpPayload } from './tcp.ts'
+import { findClientHello, HelloBody, HelloProgress, isSsl2Hello, mayBeginHello, walkRecords } from './tls-record.ts'
+
+/**
+ * TCP segments -> ClientHellos and DNS messages, put together in the order of their bytes, whatever the order of the segments. Of bytes
+ * that come twice the first stand. Read: hellos at the beginning of a stream and at the beginning of any segment behind it (after
+ * STARTTLS, a proxy's CONNECT, a HelloRetryRequest); DNS messages of the DNS ports.
+ *
+ * A stream that began before the capture did has no SYN: a hello is then known by its first bytes, and on a TLS port what came before
+ * them is kept for a moment.
+ */
+
+/** RFC 1035 §4.2.2: two bytes of length before each message. */
+const MESSAGE_LENGTH_BYTES = 2
+/** Sequence numbers behind the base that are taken for repetitions; what is farther away is another connection of the same ports. */
+const REPETITION_BYTES_MAX = 1 << 20
+/** RFC 9110 §9.3.6, as the request begins: "CONN". */
+const CONNECT = 0x434f4e4e
+const CRLF_CRLF = 0x0d0a0d0a
+
+export class TcpStreams {
+  readonly #streams: StreamTable
+  readonly #sink: NameSink
+  readonly #ports: Ports
+  readonly #hello = new HelloBody()
+  readonly #progress = new HelloProgress()
+
+  constructor(streams: StreamTable, sink: NameSink, ports: Ports) {
+    this.#streams = streams
+    this.#sink = sink
+    this.#ports = ports
+  }
+
+  /** The class in which the packet of this segment ends; its names are handed on. */
+  segment(transport: Transport): PacketClass {
+    const { view, start, end } = transport
+    const payload = tcpPayload(view, start, end)
+    if (payload < 0) return ~payload as PacketClass
+    const flags = view.getUint8(start + TCP_FLAGS)
+    const synchronises = (flags & (TcpFlag.syn | TcpFlag.ack)) === TcpFlag.syn
+    if (payload >= end && !synchronises) return transport.cut === 1 ? PacketClass.truncated : PacketClass.tcpNoPayload
+    const ports = view.getUint32(start)
+    const source = ports >>> 16
+    const destination = ports & 0xffff
+    const isDns = this.#ports.dns[destination] === 1
+    if (!isDns && this.#ports.dns[source] === 1)
+      return payload < end ? PacketClass.dnsResponse : PacketClass.tcpNoPayload
+    // The bulk of all traffic: what a server sends. It is looked at for a hello, but not followed.
+    if (this.#ports.tls[source] === 1 && this.#ports.tls[destination] === 0 && !synchronises) {
+      if (findClientHello(view, payload, end, this.#hello) === ~PacketClass.tcpOther) return PacketClass.tcpOther
+    }
+
+    const streams = this.#streams
+    const seconds = this.#sink.row.seconds
+    let sequence = view.getUint32(start + TCP_SEQUENCE)
+    let slot = streams.find(transport, ports)
+    if (synchronises) {
+      sequence = (sequence + 1) >>> 0
+      slot = this.#synchronise(slot, sequence, isDns, destination, seconds)
+      if (payload >= end) return PacketClass.tcpNoPayload
+    }
+    this.#sink.fromPacket(transport, source, destination)
+    if (isDns) {
+      if (slot === NO_SLOT) slot = streams.follow(StreamState.dns, sequence, destination, seconds)
+      return this.#dnsSegment(transport, slot, sequence, payload)
+    }
+    if (slot === NO_SLOT) return this.#unknown(transport, sequence, payload, destination)
+    switch (streams.state[slot] as StreamState) {
+      case StreamState.synchronised:
+        return this.#first(transport, slot, sequence, payload)
+      case StreamState.hello:
+        return this.#onward(transport, slot, sequence, payload)
+      case StreamState.orphan:
+        return this.#orphan(transport, slot, sequence, payload)
+      default:
+        return this.#behind(transport, slot, sequence, payload)
+    }
+  }
+
+  /** A SYN: a stream begins at `sequence`. Slot of the stream. */
+  #synchronise(slot: number, sequence: number, isDns: boolean, destination: number, seconds: number): number {
+    const streams = this.#streams
+    const state = isDns ? StreamState.dns : StreamState.synchronised
+    if (slot === NO_SLOT) return streams.follow(state, sequence, destination, seconds)
+    // The same SYN again, or one that comes behind the bytes it announces.
+    const ahead = ((streams.base[slot] as number) - sequence) | 0
+    if (ahead === 0) return slot
+    if (ahead > 0 && ahead < REPETITION_BYTES_MAX) {
+      if (streams.state[slot] !== StreamState.orphan) return slot
+      if (streams.beginBefore(slot, ahead)) {
+        streams.state[slot] = StreamState.hello
+        return slot
+      }
+    }
+    this.unfinished(slot)
+    streams.settle(slot, state, sequence, seconds)
+    return slot
+  }
+
+  /** Payload of a stream that is not followed. */
+  #unknown(transport: Transport, sequence: number, payload: number, destination: number): PacketClass {
+    const { view, end } = transport
+    const seconds = this.#sink.row.seconds
+    const found = findClientHello(view, payload, end, this.#hello)
+    if (found !== ~PacketClass.tcpOther) {
+      const slot = this.#streams.follow(StreamState.other, sequence, destination, seconds)
+      return this.#begun(transport, slot, sequence, payload, found)
+    }
+    if (isSsl2Hello(view, payload, end)) {
+      this.#streams.follow(StreamState.greeted, (sequence + end - payload) >>> 0, destination, seconds)
+      this.#streams.count(Counter.helloNoName)
+      return PacketClass.clientHelloNoName
+    }
+    if (this.#ports.tls[destination] === 0 || transport.cut === 1) return PacketClass.tcpOther
+    const begins = mayBeginHello(view, payload, end)
+    const state = begins ? StreamState.hello : StreamState.orphan
+    const slot = this.#streams.follow(state, sequence, destination, seconds)
+    return this.#keep(slot, 0, view, payload, end) && begins ? PacketClass.clientHelloPart : PacketClass.tcpOther
+  }
+
+  /** The first payload behind a SYN, or one that overtook it. */
+  #first(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
+    const streams = this.#streams
+    const { view, end } = transport
+    const offset = (sequence - (streams.base[slot] as number)) | 0
+    if (offset !== 0) {
+      // Bytes before the beginning are a keep-alive's or of a connection before; bytes behind it have overtaken others.
+      if (offset < 0 || offset > SHORT_BUFFER_BYTES) return this.#behind(transport, slot, sequence, payload)
+      streams.state[slot] = StreamState.hello
+      return this.#onward(transport, slot, sequence, payload)
+    }
+    const found = findClientHello(view, payload, end, this.#hello)
+    if (found !== ~PacketClass.tcpOther) return this.#begun(transport, slot, sequence, payload, found)
+    const seconds = this.#sink.row.seconds
+    const behind = (sequence + end - payload) >>> 0
+    if (mayBeginHello(view, payload, end)) {
+      streams.state[slot] = StreamState.hello
+      return this.#keep(slot, 0, view, payload, end) ? PacketClass.clientHelloPart : PacketClass.tcpOther
+    }
+    if (isSsl2Hello(view, payload, end)) {
+      streams.settle(slot, StreamState.greeted, behind, seconds)
+      streams.count(Counter.helloNoName)
+      return PacketClass.clientHelloNoName
+    }
+    // Behind a request to a proxy a new stream begins.
+    const state = isConnect(view, payload, end) ? StreamState.synchronised : StreamState.other
+    streams.settle(slot, state, behind, seconds)
+    return PacketClass.tcpOther
+  }
+
+  /** A segment that begins with a ClientHello, as findClientHello() `found` it. */
+  #begun(transport: Transport, slot: number, sequence: number, payload: number, found: number): PacketClass {
+    const { view, end } = transport
+    const streams = this.#streams
+    const seconds = this.#sink.row.seconds
+    const behind = (sequence + end - payload) >>> 0
+    if (found === ~PacketClass.clientHelloMalformed) {
+      streams.settle(slot, StreamState.other, behind, seconds)
+      return PacketClass.clientHelloMalformed
+    }
+    const whole = found === 0 && this.#hello.incomplete === 0
+    // What is missing of a hello in a cut frame does not come in a later segment.
+    if (whole || transport.cut === 1) {
+      streams.settle(slot, StreamState.greeted, behind, seconds)
+      if (found < 0) this.#hello.set(view, payload, payload, 1)
+      const packetClass = this.#sink.hello(this.#hello, Method.tls)
+      return packetClass === PacketClass.clientHelloPart ? PacketClass.truncated : packetClass
+    }
+    const orphaned = streams.state[slot] === StreamState.orphan
+    const ahead = orphaned ? ((streams.base[slot] as number) - sequence) | 0 : -1
+    if (ahead <= 0 || !streams.beginBefore(slot, ahead)) streams.settle(slot, StreamState.hello, sequence, seconds)
+    streams.state[slot] = StreamState.hello
+    return this.#onward(transport, slot, sequence, payload)
+  }
+
+  /** A segment of a stream whose hello is not all there. */
+  #onward(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
+    const streams = this.#streams
+    const { view, end } = transport
+    let from = payload
+    let offset = (sequence - (streams.base[slot] as number)) | 0
+    if (offset < 0) {
+      if (offset < -REPETITION_BYTES_MAX) return this.#anew(transport, slot, sequence, payload)
+      from -= offset
+      offset = 0
+      if (from >= end) return PacketClass.tcpRetransmission
+    }
+    const before = streams.buffer[slot] as number
+    const contiguous = before === NO_BUFFER ? 0 : streams.windows.contiguous(before)
+    if (offset + end - from <= contiguous) return PacketClass.tcpRetransmission
+    if (offset > REPETITION_BYTES_MAX) return this.#anew(transport, slot, sequence, payload)
+    if (!this.#keep(slot, offset, view, from, end)) return PacketClass.tcpOther
+
+    const windows = streams.windows
+    const buffer = streams.buffer[slot] as number
+    const start = windows.start(buffer)
+    const reached = start + windows.contiguous(buffer)
+    const progress = streams.progress(slot, this.#progress)
+    const outcome = walkRecords(windows.view, start, reached, progress)
+    streams.setProgress(slot, progress)
+    if (outcome === 0) return PacketClass.clientHelloPart
+    const seconds = this.#sink.row.seconds
+    const behind = ((streams.base[slot] as number) + windows.contiguous(buffer)) >>> 0
+    if (outcome < 0) {
+      streams.settle(slot, StreamState.other, behind, seconds)
+      return ~outcome as PacketClass
+    }
+    const found = findClientHello(windows.view, start, reached, this.#hello)
+    const packetClass = found < 0 ? (~found as PacketClass) : this.#sink.hello(this.#hello, Method.tls)
+    streams.settle(slot, StreamState.greeted, behind, seconds)
+    return packetClass
+  }
+
+  /** A segment too far from what is followed: the ports are of a connection whose beginning was not seen. */
+  #anew(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
+    this.unfinished(slot)
+    this.#streams.settle(slot, StreamState.other, sequence, this.#sink.row.seconds)
+    return this.#behind(transport, slot, sequence, payload)
+  }
+
+  /** A segment of a stream that carries something else, or carried its hello: another hello may begin here. */
+  #behind(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
+    const streams = this.#streams
+    const { view, end } = transport
+    const seconds = this.#sink.row.seconds
+    if (streams.state[slot] === StreamState.greeted) {
+      const offset = (sequence - (streams.base[slot] as number)) | 0
+      if (offset < 0 && offset >= -REPETITION_BYTES_MAX) return PacketClass.tcpRetransmission
+    }
+    const found = findClientHello(view, payload, end, this.#hello)
+    if (found !== ~PacketClass.tcpOther) return this.#begun(transport, slot, sequence, payload, found)
+    if (isConnect(view, payload, end)) {
+      streams.settle(slot, StreamState.synchronised, (sequence + end - payload) >>> 0, seconds)
+    }
+    streams.touch(slot, seconds)
+    return PacketClass.tcpOther
+  }
+
+  /** A segment of a stream on a TLS port whose beginning was not seen, and of which a little is kept. */
+  #orphan(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
+    const streams = this.#streams
+    const { view, end } = transport
+    const found = findClientHello(view, payload, end, this.#hello)
+    if (found !== ~PacketClass.tcpOther) return this.#begun(transport, slot, sequence, payload, found)
+    const offset = (sequence - (streams.base[slot] as number)) | 0
+    const farthest = streams.windows.farthest(streams.buffer[slot] as number)
+    // A stream of more than the little that is kept was under way long before.
+    const fits =
+      offset >= 0
+        ? offset + end - payload <= SHORT_BUFFER_BYTES
+        : farthest - offset <= SHORT_BUFFER_BYTES && streams.beginBefore(slot, -offset)
+    if (!fits || !this.#keep(slot, Math.max(offset, 0), view, payload, end)) {
+      streams.settle(slot, StreamState.other, sequence, this.#sink.row.seconds)
+      return PacketClass.tcpOther
+    }
+    if (offset >= 0 || !mayBeginHello(view, payload, end)) return PacketClass.tcpOther
+    streams.state[slot] = StreamState.hello
+    return this.#onward(transport, slot, sequence, payload)
+  }
+
+  #keep(slot: number, offset: number, view: DataView, from: number, to: number): boolean {
+    const { seconds, nanoseconds } = this.#sink.row
+    if (this.#streams.keep(slot, offset, view, from, to, seconds, nanoseconds)) return true
+    this.unfinished(slot)
+    this.#streams.settle(slot, StreamState.other, (this.#streams.base[slot] as number) + offset, seconds)
+    return false
+  }
+
+  /** Gives out what is known of a hello whose rest does not come: its name, if that is there. */
+  unfinished(slot: number): void {
+    const streams = this.#streams
+    if (streams.state[slot] !== StreamState.hello) return
+    const buffer = streams.buffer[slot] as number
+    const contiguous = buffer === NO_BUFFER ? 0 : streams.windows.contiguous(buffer)
+    // Bytes that wait for the first one are not known to be of a hello.
+    if (contiguous === 0) return
+    const start = streams.windows.start(buffer)
+    const found = findClientHello(streams.windows.view, start, start + contiguous, this.#hello)
+    if (found === ~PacketClass.tcpOther || found === ~PacketClass.clientHelloMalformed) return
+    if (found < 0) this.#hello.set(streams.windows.view, start, start, 1)
+    this.#hello.incomplete = 1
+    const { row } = this.#sink
+    const { seconds, nanoseconds } = row
+    row.seconds = streams.seconds(slot)
+    row.nanoseconds = streams.nanoseconds(slot)
+    const key = streams.keyAt(slot)
+    this.#sink.fromKey(
+      streams.keys,
+      key,
+      streams.version(slot),
+      streams.sourcePort(slot),
+      streams.destinationPort(slot),
+    )
+    this.#sink.hello(this.#hello, Method.tls)
+    row.seconds = seconds
+    row.nanoseconds = nanoseconds
+  }
+
+  /** RFC 7766 §8: messages follow each other, and begin and end anywhere in segments. */
+  #dnsSegment(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
+    const streams = this.#streams
+    const { view, end } = transport
+    const { seconds } = this.#sink.row
+    if (streams.state[slot] !== StreamState.dns) {
+      streams.touch(slot, seconds)
+      return PacketClass.dnsResponse
+    }
+    let from = payload
+    let offset = (sequence - (streams.base[slot] as number)) | 0
+    if (offset < 0 && offset >= -REPETITION_BYTES_MAX) {
+      from -= offset
+      offset = 0
+      if (from >= end) return PacketClass.tcpRetransmission
+    }
+    // Farther ahead than is kept: what lies between is lost, and a message may begin here.
+    if (offset < 0 || offset + end - from > SHORT_BUFFER_BYTES + end - payload) {
+      streams.settle(slot, StreamState.dns, (sequence + from - payload) >>> 0, seconds)
+      offset = 0
+    }
+    if (offset === 0 && streams.buffer[slot] === NO_BUFFER) {
+      const packetClass = this.#messages(view, from, end)
+      const consumed = this.#messagesEnd - from
+      streams.base[slot] = ((streams.base[slot] as number) + consumed) >>> 0
+      if (this.#isResponse) return this.#responds(slot, sequence)
+      if (this.#messagesEnd === end) streams.touch(slot, seconds)
+      else if (!this.#keepMessage(slot, 0, view, this.#messagesEnd, end)) return PacketClass.dnsMalformed
+      return packetClass
+    }
+    if (!this.#keepMessage(slot, offset, view, from, end)) return PacketClass.dnsMalformed
+    const windows = streams.windows
+    const buffer = streams.buffer[slot] as number
+    const start = windows.start(buffer)
+    const packetClass = this.#messages(windows.view, start, start + windows.contiguous(buffer))
+    const consumed = this.#messagesEnd - start
+    if (this.#isResponse) return this.#responds(slot, sequence)
+    if (consumed === 0) return PacketClass.dnsPart
+    windows.consume(buffer, consumed)
+    streams.base[slot] = ((streams.base[slot] as number) + consumed) >>> 0
+    if (windows.farthest(buffer) === 0) streams.settle(slot, StreamState.dns, streams.base[slot] as number, seconds)
+    return packetClass
+  }
+
+  /** Where the message begins that is not all there, behind those that #messages() read. */
+  #messagesEnd = 0
+  /** The stream carries answers: whatever its ports, nobody asks in it. */
+  #isResponse = false
+
+  /** Reads the messages that stand whole in bytes [at, end): the class of the last. */
+  #messages(view: DataView, start: number, end: number): PacketClass {
+    let packetClass: PacketClass = PacketClass.dnsPart
+    let at = start
+    this.#isResponse = false
+    while (at + MESSAGE_LENGTH_BYTES <= end) {
+      const message = at + MESSAGE_LENGTH_BYTES
+      const messageEnd = message + view.getUint16(at)
+      if (messageEnd > end) {
+        // An answer may be long; there is no need to wait for its end.
+        if (message + 4 <= end && (view.getUint8(message + 2) & 0x80) !== 0) this.#isResponse = true
+        break
+      }
+      packetClass =
+        messageEnd - message < DNS_HEADER_BYTES ? PacketClass.dnsMalformed : this.#sink.query(view, message, messageEnd)
+      if (packetClass === PacketClass.truncated) packetClass = PacketClass.dnsMalformed
+      at = messageEnd
+      if (packetClass === PacketClass.dnsResponse) {
+        this.#isResponse = true
+        break
+      }
+    }
+    this.#messagesEnd = at
+    return packetClass
+  }
+
+  #responds(slot: number, sequence: number): PacketClass {
+    this.#streams.settle(slot, StreamState.other, sequence, this.#sink.row.seconds)
+    return PacketClass.dnsResponse
+  }
+
+  /** Keeps bytes of messages; gives up what is kept when there is no room. */
+  #keepMessage(slot: number, offset: number, view: DataView, from: number, to: number): boolean {
+    const { seconds, nanoseconds } = this.#sink.row
+    if (this.#streams.keep(slot, offset, view, from, to, seconds, nanoseconds)) return true
+    const behind = ((this.#streams.base[slot] as number) + offset + to - from) >>> 0
+    this.#streams.settle(slot, StreamState.dns, behind, seconds)
+    return false
+  }
+}
+
+/** RFC 9110 §9.3.6: a whole request to a proxy to be a tunnel. */
+function isConnect(view: DataView, at: number, end: number): boolean {
+  return at + 16 <= end && view.getUint32(at) === CONNECT && view.getUint32(end - 4) === CRLF_CRLF
+}
