@@ -5,7 +5,6 @@ import {
   ipv6,
   type NetworkPacket,
   otherTransport,
-  type Transport,
   tcp,
   u16,
   udp,
@@ -13,8 +12,25 @@ import {
 } from '../support/packets.ts'
 import { dnsMessage, dnsQuery, labels, pointer, ROOT, TYPE_A_IN } from '../support/packets-dns.ts'
 import { clientHello, tlsRecords } from '../support/packets-tls.ts'
-import type { ExpectedName, MadeCapture, MadePacket } from './made-capture.ts'
+import { dnsCases } from './cases-dns.ts'
+import { fileCases } from './cases-files.ts'
+import { linkCases } from './cases-link.ts'
+import { tlsCases } from './cases-tls.ts'
+import { tunnelCases } from './cases-tunnels.ts'
+import type { MadeCapture } from './made-capture.ts'
 import { officeHour } from './office-hour.ts'
+import {
+  asked,
+  CLIENT,
+  everyMillisecond,
+  greeted,
+  query,
+  RESOLVER,
+  segment,
+  toResolver,
+  toServer,
+  type Unplaced,
+} from './parties.ts'
 
 /** Every capture that is made; build.ts writes them, the tests walk them. */
 export function madeCaptures(): Record<string, MadeCapture> {
@@ -26,31 +42,12 @@ export function madeCaptures(): Record<string, MadeCapture> {
     'hello-over-two-records': helloOverTwoRecords(),
     'truncated-file': truncatedFile(),
     hostile: hostile(),
+    ...fileCases(),
+    ...linkCases(),
+    ...tunnelCases(),
+    ...dnsCases(),
+    ...tlsCases(),
   }
-}
-
-const START_MS = Date.UTC(2026, 2, 3, 9, 0, 0)
-const CLIENT = '10.0.0.7'
-const RESOLVER = '192.0.2.53'
-const SERVER = '203.0.113.9'
-
-type Unplaced = Omit<MadePacket, 'timeMs'>
-
-function everyMillisecond(packets: readonly Unplaced[]): MadePacket[] {
-  return packets.map((packet, index) => ({ ...packet, timeMs: START_MS + index }))
-}
-
-const query = (payload: Buffer) => udp({ sourcePort: 50_000, destinationPort: 53 }, payload)
-const segment = (payload: Buffer) => tcp({ sourcePort: 50_001, destinationPort: 443 }, payload)
-const toResolver = (transport: Transport) => ipv4({ source: CLIENT, destination: RESOLVER }, transport)
-const toServer = (transport: Transport) => ipv4({ source: CLIENT, destination: SERVER }, transport)
-
-function asked(name: string, client = CLIENT, server = RESOLVER): Omit<ExpectedName, 'frame'> {
-  return { method: 'dns', client, clientPort: 50_000, server, serverPort: 53, name }
-}
-
-function greeted(name: string, client = CLIENT, server = SERVER): Omit<ExpectedName, 'frame'> {
-  return { method: 'tls', client, clientPort: 50_001, server, serverPort: 443, name }
 }
 
 function dnsOverVlan(): MadeCapture {

@@ -1,3 +1,4 @@
+import type { PacketClassName } from '../../collector/decode/packet-class.ts'
 import {
   addressBytes,
   EtherType,
@@ -98,7 +99,7 @@ function visitOf({ name, server, person, overIpv6, atMs, draw, bytes }: Visit): 
     from: string,
     to: string,
     transport: Transport,
-    packetClass: MadePacket['packetClass'],
+    packetClass: PacketClassName,
     names?: MadePacket['names'],
   ) => {
     // Whole microseconds, as the file can hold them.
@@ -139,7 +140,7 @@ function visitOf({ name, server, person, overIpv6, atMs, draw, bytes }: Visit): 
   let received = draw(2 ** 31)
   const up = (
     flags: number,
-    packetClass: MadePacket['packetClass'],
+    packetClass: PacketClassName,
     payload: Buffer = Buffer.alloc(0),
     names?: MadePacket['names'],
   ) => {
@@ -147,7 +148,7 @@ function visitOf({ name, server, person, overIpv6, atMs, draw, bytes }: Visit): 
     send(client, host, tcp(fields, payload), packetClass, names)
     sent += payload.length
   }
-  const down = (flags: number, packetClass: MadePacket['packetClass'], payload: Buffer = Buffer.alloc(0)) => {
+  const down = (flags: number, packetClass: PacketClassName, payload: Buffer = Buffer.alloc(0)) => {
     const fields = { sourcePort: 443, destinationPort: clientPort, sequence: received, acknowledgement: sent, flags }
     send(host, client, tcp(fields, payload), packetClass)
     received += payload.length

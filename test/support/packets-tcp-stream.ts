@@ -39,6 +39,11 @@ export class TcpTalk {
     this.#link = fields.link ?? ((packet) => ethernet({}, packet))
   }
 
+  /** How many bytes the client says in all. */
+  get said(): number {
+    return this.#said.length
+  }
+
   /** SYN, SYN-ACK and ACK. */
   open(): Buffer[] {
     return [this.syn(), this.synAck(), this.up(TcpFlags.ack, 0, 0)]
