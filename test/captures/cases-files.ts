@@ -1,7 +1,7 @@
 import { ethernet, type NetworkPacket } from '../support/packets.ts'
 import { LinkType, linuxCooked } from '../support/packets-link.ts'
 import type { PcapFields } from '../support/packets-pcap.ts'
-import { PcapngWriter, type TimeResolution } from '../support/packets-pcapng.ts'
+import { type PcapngInterface, PcapngWriter, type TimeResolution } from '../support/packets-pcapng.ts'
 import type { MadeCapture, MadePacket } from './made-capture.ts'
 import { everyMillisecond, helloFor, queryFor, START_MS } from './parties.ts'
 
@@ -28,6 +28,7 @@ export function fileCases(): Record<string, MadeCapture> {
     'pcapng-blocks': pcapngBlocks(),
     'pcapng-sections': pcapngSections(),
     'pcapng-times': pcapngTimes(),
+    'pcapng-picoseconds': pcapngPicoseconds(),
     'pcapng-simple-packets': pcapngSimplePackets(),
     'pcapng-gzip': { ...pcapngBlocks(), file: 'input.pcapng.gz' },
     'pcapng-zstd': { ...pcapngBlocks(), file: 'input.pcapng.zst' },
@@ -35,8 +36,8 @@ export function fileCases(): Record<string, MadeCapture> {
 }
 
 /** A query and a hello with their times; the capture left the last four bytes of each frame out. */
-function messages(label: string): MadePacket[] {
-  return [queryFor(`query.${label}.example.org`), helloFor(`hello.${label}.example.net`, 50_001)].map(
+function messages(label: string, clientPort = 50_001): MadePacket[] {
+  return [queryFor(`query.${label}.example.org`), helloFor(`hello.${label}.example.net`, clientPort)].map(
     ({ packet, told }, index) => {
       const bytes = frameOf(packet)
       // A quarter of a second can be written in every resolution but 10^0 and 10^-1.
@@ -85,7 +86,7 @@ function pcapngBlocks(): MadeCapture {
   return {
     about:
       'A pcapng file with all sorts of blocks: enhanced, obsolete and unknown ones, comments, name resolution, statistics, secrets, custom blocks.\n',
-    packets: [...messages('enhanced'), ...messages('obsolete')],
+    packets: [...messages('enhanced'), ...messages('obsolete', 50_002)],
     file: 'input.pcapng',
     write: (packets) => {
       const file = new PcapngWriter()
@@ -109,7 +110,7 @@ function pcapngSections(): MadeCapture {
   return {
     about:
       'Three sections in one pcapng file, little-endian, big-endian, little-endian again: interfaces are counted anew in each.\n',
-    packets: [...messages('first'), ...messages('second'), ...messages('third')],
+    packets: [...messages('first'), ...messages('second', 50_002), ...messages('third', 50_003)],
     file: 'input.pcapng',
     write: (packets) => {
       const file = new PcapngWriter()
@@ -126,26 +127,33 @@ function pcapngSections(): MadeCapture {
   }
 }
 
-const RESOLUTIONS: readonly TimeResolution[] = [
-  { ten: 3 },
-  { ten: 6 },
-  { ten: 9 },
-  { ten: 12 },
-  { two: 10 },
-  { two: 20 },
-]
+const RESOLUTIONS: readonly TimeResolution[] = [{ ten: 3 }, { ten: 6 }, { ten: 9 }, { two: 10 }, { two: 20 }]
 
 function pcapngTimes(): MadeCapture {
-  const interfaces = [
-    ...RESOLUTIONS.map((resolution) => ({ resolution })),
-    {},
-    { resolution: { ten: 3 }, offsetSeconds: START_MS / 1000 - 100 },
-    { resolution: { two: 20 }, offsetSeconds: 3600 },
-    { offsetSeconds: -3600 },
-  ]
+  return pcapngInterfaceTimes(
+    'Times in the resolutions that if_tsresol can say (10^-3 to 10^-9, 2^-10, 2^-20), without it, and with if_tsoffset, a negative one too.',
+    [
+      ...RESOLUTIONS.map((resolution) => ({ resolution })),
+      {},
+      { resolution: { ten: 3 }, offsetSeconds: START_MS / 1000 - 100 },
+      { resolution: { two: 20 }, offsetSeconds: 3600 },
+      { offsetSeconds: -3600 },
+    ],
+  )
+}
+
+function pcapngPicoseconds(): MadeCapture {
+  // Picoseconds since 1970 would not fit into 64 bits.
+  const capture = pcapngInterfaceTimes('Times in picoseconds, from a second shortly before the packet.', [
+    { resolution: { ten: 12 }, offsetSeconds: START_MS / 1000 - 100 },
+  ])
+  return { ...capture, tsharkDiffers: 'Its numbers overflow at this resolution (as of version 4.0).' }
+}
+
+/** One query on each interface. */
+function pcapngInterfaceTimes(about: string, interfaces: readonly PcapngInterface[]): MadeCapture {
   return {
-    about:
-      'Times in the resolutions that if_tsresol can say (10^-3 to 10^-12, 2^-10, 2^-20), without it, and with if_tsoffset, before the epoch too.\n',
+    about: `${about}\n`,
     packets: interfaces.map((_, index) => {
       const { packet, told } = queryFor(`interface-${index}.example.org`)
       const timeMs = START_MS + 1000 * index + 250

@@ -54,6 +54,7 @@ function dnsOverVlan(): MadeCapture {
   const payload = toResolver(query(dnsQuery(['claude.ai'])))
   return {
     about: 'A query behind no tag, one 802.1Q tag, two of them (802.1ad outside), and more tags than are followed.\n',
+    tsharkDiffers: 'It follows nine tags too.',
     packets: everyMillisecond([
       { bytes: ethernet({}, payload), packetClass: 'dnsQuery', names: [asked('claude.ai')] },
       { bytes: ethernet({}, vlan(7, payload)), packetClass: 'dnsQuery', names: [asked('claude.ai')] },
@@ -164,6 +165,7 @@ function helloOverTwoRecords(): MadeCapture {
   return {
     about: `A ClientHello in one TLS record, in two, in records of seven bytes and of one byte (RFC 8446 §5.1), one without server_name,
 and the first segments of hellos that go on in a second: one with server_name in this part, one without.\n`,
+    tsharkDiffers: 'It shows a ClientHello only when it is whole.',
     packets: everyMillisecond([
       named(whole, 'api.anthropic.com'),
       ...[200, 7, 1].map((fragment) => named(tlsRecords(hello, fragment), 'api.anthropic.com')),
@@ -219,11 +221,9 @@ function hostile(): MadeCapture {
   return {
     about: `Packets that want to be misread: pointers forward, to themselves, into the header and in a chain; reserved label types, a name
 too long, a dot inside a label, bytes that are no text; headers and lengths that contradict each other; fragments; cut packets.
-None may throw, hang or forge a name.
-
-Compared with tshark 4.0 by hand, -T fields, reassembly of IP off. The same names but for what is meant to differ: tshark follows a
-pointer forward and one into the header, and shows a text of its own for loops; it does not escape a dot inside a label; it reads a
-first fragment and all of 300 questions; it shows no server_name with a line feed in it.\n`,
+None may throw, hang or forge a name.\n`,
+    tsharkDiffers: `It follows a pointer forward and one into the header, and shows a text of its own for loops and for names too
+long; it does not escape a dot inside a label; it reads all of 300 questions; it shows no server_name with a line feed in it.`,
     packets: everyMillisecond([
       { bytes: good, packetClass: 'dnsQuery', names: [asked('claude.ai')] },
       { bytes: dns(dnsMessage({ questions: 1 }, pointer(12), TYPE_A_IN)), packetClass: 'dnsMalformed' },

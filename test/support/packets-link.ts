@@ -205,8 +205,12 @@ export function juniperEthernet(
     JUNIPER_IN |
     (fields.extensions === true ? JUNIPER_EXTENSIONS : 0) |
     (fields.noLinkHeader === true ? JUNIPER_NO_LINK_HEADER : 0)
-  const content =
-    fields.noLinkHeader === true ? [u32(familyOf(packet)).reverse(), packet.bytes] : [ethernet({}, packet)]
+  const content = fields.noLinkHeader === true ? [juniperProtocol(packet), packet.bytes] : [ethernet({}, packet)]
   const bytes = Buffer.concat([JUNIPER_MAGIC, Buffer.from([flags]), extensions, ...content])
   return { linkType: LinkType.juniperEthernet, bytes }
+}
+
+/** What stands in the place of the link header, little-endian: 2 for IPv4, 6 for IPv6. */
+function juniperProtocol(packet: NetworkPacket): Buffer {
+  return u32(packet.etherType === EtherType.ipv4 ? 2 : 6).reverse()
 }

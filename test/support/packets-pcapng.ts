@@ -162,6 +162,7 @@ export class PcapngWriter {
     const unitsPerSecond = 'ten' in resolution ? 10n ** BigInt(resolution.ten) : 1n << BigInt(resolution.two)
     const microseconds = BigInt(Math.round(timeMs * 1000)) - BigInt(fields?.offsetSeconds ?? 0) * 1_000_000n
     const units = (microseconds * unitsPerSecond) / 1_000_000n
+    if (units < 0n || units >= 1n << 64n) throw new Error(`${timeMs} ms do not fit into 64 bits of this resolution`)
     return [Number(units >> 32n), Number(units & 0xffff_ffffn)]
   }
 
