@@ -12,7 +12,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const INSTALLED_LOCK = join(root, 'node_modules/.installed-lock')
 const NODE_MIN = [20, 19]
 /** For each command that tests call, the Debian package that has it. */
-const TEST_COMMANDS = { ip: 'iproute2', openssl: 'openssl', curl: 'curl' }
+const TEST_COMMANDS = { ip: 'iproute2', openssl: 'openssl', curl: 'curl', tshark: 'tshark', zstd: 'zstd' }
 
 checkNode()
 if (readIfThere(INSTALLED_LOCK) !== lockHash()) installDependencies()

@@ -5,7 +5,6 @@ import {
   ipv6,
   type NetworkPacket,
   otherTransport,
-  type Transport,
   tcp,
   u16,
   udp,
@@ -13,8 +12,25 @@ import {
 } from '../support/packets.ts'
 import { dnsMessage, dnsQuery, labels, pointer, ROOT, TYPE_A_IN } from '../support/packets-dns.ts'
 import { clientHello, tlsRecords } from '../support/packets-tls.ts'
-import type { ExpectedName, MadeCapture, MadePacket } from './made-capture.ts'
+import { dnsCases } from './cases-dns.ts'
+import { fileCases } from './cases-files.ts'
+import { linkCases } from './cases-link.ts'
+import { tlsCases } from './cases-tls.ts'
+import { tunnelCases } from './cases-tunnels.ts'
+import type { MadeCapture } from './made-capture.ts'
 import { officeHour } from './office-hour.ts'
+import {
+  asked,
+  CLIENT,
+  everyMillisecond,
+  greeted,
+  query,
+  RESOLVER,
+  segment,
+  toResolver,
+  toServer,
+  type Unplaced,
+} from './parties.ts'
 
 /** Every capture that is made; build.ts writes them, the tests walk them. */
 export function madeCaptures(): Record<string, MadeCapture> {
@@ -26,37 +42,19 @@ export function madeCaptures(): Record<string, MadeCapture> {
     'hello-over-two-records': helloOverTwoRecords(),
     'truncated-file': truncatedFile(),
     hostile: hostile(),
+    ...fileCases(),
+    ...linkCases(),
+    ...tunnelCases(),
+    ...dnsCases(),
+    ...tlsCases(),
   }
-}
-
-const START_MS = Date.UTC(2026, 2, 3, 9, 0, 0)
-const CLIENT = '10.0.0.7'
-const RESOLVER = '192.0.2.53'
-const SERVER = '203.0.113.9'
-
-type Unplaced = Omit<MadePacket, 'timeMs'>
-
-function everyMillisecond(packets: readonly Unplaced[]): MadePacket[] {
-  return packets.map((packet, index) => ({ ...packet, timeMs: START_MS + index }))
-}
-
-const query = (payload: Buffer) => udp({ sourcePort: 50_000, destinationPort: 53 }, payload)
-const segment = (payload: Buffer) => tcp({ sourcePort: 50_001, destinationPort: 443 }, payload)
-const toResolver = (transport: Transport) => ipv4({ source: CLIENT, destination: RESOLVER }, transport)
-const toServer = (transport: Transport) => ipv4({ source: CLIENT, destination: SERVER }, transport)
-
-function asked(name: string, client = CLIENT, server = RESOLVER): Omit<ExpectedName, 'frame'> {
-  return { method: 'dns', client, clientPort: 50_000, server, serverPort: 53, name }
-}
-
-function greeted(name: string, client = CLIENT, server = SERVER): Omit<ExpectedName, 'frame'> {
-  return { method: 'tls', client, clientPort: 50_001, server, serverPort: 443, name }
 }
 
 function dnsOverVlan(): MadeCapture {
   const payload = toResolver(query(dnsQuery(['claude.ai'])))
   return {
     about: 'A query behind no tag, one 802.1Q tag, two of them (802.1ad outside), and more tags than are followed.\n',
+    tsharkDiffers: 'It follows nine tags too.',
     packets: everyMillisecond([
       { bytes: ethernet({}, payload), packetClass: 'dnsQuery', names: [asked('claude.ai')] },
       { bytes: ethernet({}, vlan(7, payload)), packetClass: 'dnsQuery', names: [asked('claude.ai')] },
@@ -167,6 +165,7 @@ function helloOverTwoRecords(): MadeCapture {
   return {
     about: `A ClientHello in one TLS record, in two, in records of seven bytes and of one byte (RFC 8446 §5.1), one without server_name,
 and the first segments of hellos that go on in a second: one with server_name in this part, one without.\n`,
+    tsharkDiffers: 'It shows a ClientHello only when it is whole.',
     packets: everyMillisecond([
       named(whole, 'api.anthropic.com'),
       ...[200, 7, 1].map((fragment) => named(tlsRecords(hello, fragment), 'api.anthropic.com')),
@@ -222,11 +221,9 @@ function hostile(): MadeCapture {
   return {
     about: `Packets that want to be misread: pointers forward, to themselves, into the header and in a chain; reserved label types, a name
 too long, a dot inside a label, bytes that are no text; headers and lengths that contradict each other; fragments; cut packets.
-None may throw, hang or forge a name.
-
-Compared with tshark 4.0 by hand, -T fields, reassembly of IP off. The same names but for what is meant to differ: tshark follows a
-pointer forward and one into the header, and shows a text of its own for loops; it does not escape a dot inside a label; it reads a
-first fragment and all of 300 questions; it shows no server_name with a line feed in it.\n`,
+None may throw, hang or forge a name.\n`,
+    tsharkDiffers: `It follows a pointer forward and one into the header, and shows a text of its own for loops and for names too
+long; it does not escape a dot inside a label; it reads all of 300 questions; it shows no server_name with a line feed in it.`,
     packets: everyMillisecond([
       { bytes: good, packetClass: 'dnsQuery', names: [asked('claude.ai')] },
       { bytes: dns(dnsMessage({ questions: 1 }, pointer(12), TYPE_A_IN)), packetClass: 'dnsMalformed' },

@@ -57,3 +57,8 @@ export const ROOT = Buffer.from([0])
 
 /** QTYPE A, QCLASS IN. */
 export const TYPE_A_IN = Buffer.from([0, 1, 0, 1])
+
+/** RFC 1035 §4.2.2: messages as TCP carries them, each behind its length. */
+export function dnsOverTcp(...messages: readonly Buffer[]): Buffer {
+  return Buffer.concat(messages.flatMap((message) => [u16(message.length), message]))
+}

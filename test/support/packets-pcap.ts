@@ -3,6 +3,12 @@ export interface PcapFields {
   readonly bigEndian?: boolean
   readonly nanoseconds?: boolean
   readonly snaplen?: number
+  /** Major and minor; 2.4 when it is not given. */
+  readonly version?: readonly [number, number]
+  /** Kuznetzov's patch of libpcap 0.4 (magic a1b2cd34): eight more bytes in each record header. */
+  readonly modified?: boolean
+  /** The original length before the captured one, as libpcap before version 2.3 of the format wrote them. */
+  readonly swappedLengths?: boolean
 }
 
 export interface CapturedFrame {
@@ -13,7 +19,7 @@ export interface CapturedFrame {
   readonly originalBytes?: number
 }
 
-/** A classic capture file (draft-ietf-opsawg-pcap). */
+/** A classic capture file (draft-ietf-opsawg-pcap), or a relative of it. */
 export function pcapFile(frames: readonly CapturedFrame[], fields: PcapFields = {}): Buffer {
   const numbers = (...values: readonly number[]) => {
     const bytes = Buffer.alloc(values.length * 4)
@@ -23,15 +29,19 @@ export function pcapFile(frames: readonly CapturedFrame[], fields: PcapFields = 
     }
     return bytes
   }
-  const version = fields.bigEndian === true ? 0x0002_0004 : 0x0004_0002
-  const magic = fields.nanoseconds === true ? 0xa1b2_3c4d : 0xa1b2_c3d4
+  const [major, minor] = fields.version ?? [2, 4]
+  const version = fields.bigEndian === true ? (major << 16) | minor : (minor << 16) | major
+  const magic = fields.modified === true ? 0xa1b2_cd34 : fields.nanoseconds === true ? 0xa1b2_3c4d : 0xa1b2_c3d4
   const unitsPerMs = fields.nanoseconds === true ? 1e6 : 1e3
+  // Index of the interface, EtherType, packet type, padding: in the byte order of the file, but nobody reads them.
+  const rest = fields.modified === true ? [numbers(1, 0)] : []
   return Buffer.concat([
     numbers(magic, version, 0, 0, fields.snaplen ?? 262_144, fields.linkType ?? 1),
-    ...frames.flatMap(({ bytes, timeMs, originalBytes }) => {
+    ...frames.flatMap(({ bytes, timeMs, originalBytes = bytes.length }) => {
       const seconds = Math.floor(timeMs / 1000)
       const fraction = Math.round((timeMs - seconds * 1000) * unitsPerMs)
-      return [numbers(seconds, fraction, bytes.length, originalBytes ?? bytes.length), bytes]
+      const lengths = fields.swappedLengths === true ? [originalBytes, bytes.length] : [bytes.length, originalBytes]
+      return [numbers(seconds, fraction, ...lengths), ...rest, bytes]
     }),
   ])
 }

@@ -7,6 +7,7 @@ const APPLICATION_LAYER_PROTOCOL = 16
 const PADDING = 21
 const SUPPORTED_VERSIONS = 43
 const KEY_SHARE = 51
+const ENCRYPTED_CLIENT_HELLO = 0xfe0d
 
 /** RFC 8701: a reserved value of cipher suites, groups and extensions. */
 const GREASE = 0x0a0a
@@ -22,6 +23,8 @@ export interface ClientHelloFields {
   /** server_name behind all other extensions. */
   readonly serverNameLast?: boolean
   readonly sessionIdBytes?: number
+  /** Extensions behind the others, whole. */
+  readonly moreExtensions?: readonly Buffer[]
   /** Fills what a real client makes at random; the same seed makes the same hello. */
   readonly seed?: number
 }
@@ -49,6 +52,7 @@ export function clientHello(fields: ClientHelloFields): Buffer {
   const extensions = [
     ...(grease ? [extension(GREASE, Buffer.alloc(0))] : []),
     ...(fields.serverNameLast === true ? [...others, ...serverName] : [...serverName, ...others]),
+    ...(fields.moreExtensions ?? []),
   ]
   const body = Buffer.concat([
     u16(0x0303),
@@ -68,6 +72,22 @@ export function serverNameList(hostName: string | Buffer): Buffer {
 
 export function extension(type: number, bytes: Buffer): Buffer {
   return Buffer.concat([u16(type), vector16(bytes)])
+}
+
+/** RFC 9849 §5: encrypted_client_hello of the outer hello, filled as GREASE fills it (§6.2). */
+export function encryptedClientHello(seed = 1): Buffer {
+  const random = fill(seed)
+  // outer; HKDF-SHA256 with AES-128-GCM; config_id; enc; payload.
+  const header = Buffer.from([0, 0, 1, 0, 1, 42])
+  return extension(ENCRYPTED_CLIENT_HELLO, Buffer.concat([header, vector16(random(32)), vector16(random(208))]))
+}
+
+/** RFC 5246 appendix E.2: the hello of SSL 2.0 by which old clients asked for more. It has no extensions. */
+export function sslv2Hello(seed = 1): Buffer {
+  const suites = Buffer.from('00002f000035010080', 'hex')
+  const body = [Buffer.from([1, 3, 1]), u16(suites.length), u16(0), u16(16), suites, fill(seed)(16)]
+  const length = body.reduce((total, part) => total + part.length, 0)
+  return Buffer.concat([u16(0x8000 | length), ...body])
 }
 
 /** RFC 8446 §5.1: the handshake message in TLS records of at most `fragmentBytes`. */

@@ -7,7 +7,17 @@
 const PROTOCOL_TCP = 6
 const PROTOCOL_UDP = 17
 
-export const EtherType = { ipv4: 0x0800, arp: 0x0806, vlan: 0x8100, ipv6: 0x86dd, qinq: 0x88a8 } as const
+export const EtherType = {
+  ipv4: 0x0800,
+  arp: 0x0806,
+  /** RFC 1701: Ethernet carried by GRE, also by GENEVE. */
+  transparentEthernet: 0x6558,
+  vlan: 0x8100,
+  ipv6: 0x86dd,
+  mpls: 0x8847,
+  pppoeSession: 0x8864,
+  qinq: 0x88a8,
+} as const
 
 /** What an IP builder carries: the protocol's number and its bytes, the checksum not yet in them. */
 export interface Transport {
@@ -31,14 +41,14 @@ export function u24(value: number): Buffer {
   return Buffer.from([(value >> 16) & 0xff, (value >> 8) & 0xff, value & 0xff])
 }
 
-function u32(value: number): Buffer {
+export function u32(value: number): Buffer {
   const bytes = Buffer.alloc(4)
   bytes.writeUInt32BE(value >>> 0)
   return bytes
 }
 
 /** RFC 1071: the complement of the sum in ones' complement. */
-function checksum(...parts: readonly Buffer[]): number {
+export function checksum(...parts: readonly Buffer[]): number {
   const bytes = Buffer.concat(parts)
   let sum = 0
   for (let at = 0; at < bytes.length; at += 2) sum += ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)
@@ -130,7 +140,7 @@ export function ipv6(fields: Ipv6Fields, payload: Transport): NetworkPacket {
 }
 
 /** RFC 9293 §3.1 and RFC 8200 §8.1: addresses, length and protocol count into the checksum. */
-function withChecksum(payload: Transport, source: Buffer, destination: Buffer): Buffer {
+export function withChecksum(payload: Transport, source: Buffer, destination: Buffer): Buffer {
   if (payload.checksumAt < 0) return payload.bytes
   const bytes = Buffer.from(payload.bytes)
   const sum = checksum(source, destination, u32(bytes.length), u32(payload.protocol), bytes)

@@ -1,0 +1,236 @@
+import { ethernet } from '../support/packets.ts'
+import { dnsOverTcp, dnsQuery, dnsResponse } from '../support/packets-dns.ts'
+import { ipv4Fragment, ipv4Fragments, ipv6Fragment, ipv6Fragments } from '../support/packets-fragments.ts'
+import { TcpTalk } from '../support/packets-tcp-stream.ts'
+import type { MadeCapture } from './made-capture.ts'
+import { asked, CLIENT, CLIENT6, everyMillisecond, frames, query, RESOLVER, told, type Unplaced } from './parties.ts'
+
+const RESOLVER6 = '2001:db8:53::1'
+/** Bytes of payload in a fragment; the queries below take three. */
+const SIZE = 24
+
+function capture(about: string, packets: readonly Unplaced[], more: Partial<MadeCapture> = {}): MadeCapture {
+  return { about: `${about}\n`, packets: everyMillisecond(packets), ...more }
+}
+
+export function dnsCases(): Record<string, MadeCapture> {
+  return {
+    'fragments-ipv4': fragmentsIpv4(),
+    'fragments-ipv4-overlapping': overlappingIpv4(),
+    'fragments-ipv6': fragmentsIpv6(),
+    'fragments-ipv6-overlapping': overlappingIpv6(),
+    'fragments-never-complete': neverComplete(),
+    'dns-over-tcp': overTcp(),
+    'dns-over-tcp-one-byte-segments': oneByteSegments(),
+    'dns-over-tcp-reversed': reversedTcp(),
+    'dns-over-tcp-without-syn': withoutSyn(),
+  }
+}
+
+const ipv4Fields = (identification: number) => ({ source: CLIENT, destination: RESOLVER, identification })
+const ipv6Fields = (identification: number) => ({ source: CLIENT6, destination: RESOLVER6, identification })
+const question = (name: string) => query(dnsQuery([name]))
+const asked6 = (name: string) => asked(name, CLIENT6, RESOLVER6)
+const frameOf = (packet: Parameters<typeof ethernet>[1]) => ethernet({}, packet)
+
+function fragmentsIpv4(): MadeCapture {
+  const rows = [
+    { name: 'in-order.fragments.example.org', order: [0, 1, 2] },
+    { name: 'reversed.fragments.example.org', order: [2, 1, 0] },
+    { name: 'last-first.fragments.example.org', order: [2, 0, 1] },
+    { name: 'some-twice.fragments.example.org', order: [0, 0, 2, 2, 1] },
+  ]
+  const one = ipv4Fragments(ipv4Fields(50), question('one.interleaved.example.org'), SIZE)
+  const two = ipv4Fragments(ipv4Fields(51), question('two.interleaved.example.org'), SIZE)
+  const turns = one.flatMap((fragment, index) => [fragment, two[index] as (typeof two)[0]]).map(frameOf)
+  return capture(
+    'DNS queries in IPv4 fragments (RFC 791 §3.2): in order, reversed, some of them twice, two packets in turns.',
+    [
+      ...rows.flatMap(({ name, order }, index) =>
+        frames(ipv4Fragments(ipv4Fields(10 + index), question(name), SIZE, order).map(frameOf), [asked(name)]),
+      ),
+      ...frames(turns.slice(0, -1), [asked('one.interleaved.example.org')]),
+      ...frames(turns.slice(-1), [asked('two.interleaved.example.org')]),
+    ],
+  )
+}
+
+function overlappingIpv4(): MadeCapture {
+  const rows = [
+    {
+      name: 'middle.overlap.example.org',
+      pieces: [
+        [0, 32],
+        [24, 48],
+        [40, -1],
+      ],
+    },
+    {
+      name: 'behind-gap.overlap.example.org',
+      pieces: [
+        [32, -1],
+        [24, 40],
+        [0, 24],
+      ],
+    },
+    {
+      name: 'covered.overlap.example.org',
+      pieces: [
+        [8, 16],
+        [0, 40],
+        [32, -1],
+      ],
+    },
+  ] as const
+  return capture(
+    'IPv4 fragments that overlap with equal bytes (RFC 791 §3.2).',
+    rows.flatMap(({ name, pieces }, index) => {
+      const payload = question(name)
+      const bytes = pieces.map(([start, end]) =>
+        frameOf(ipv4Fragment(ipv4Fields(20 + index), payload, start, end < 0 ? payload.bytes.length : end)),
+      )
+      return frames(bytes, [asked(name)])
+    }),
+  )
+}
+
+function fragmentsIpv6(): MadeCapture {
+  const rows = [
+    { name: 'in-order.fragments.example.org', order: [0, 1, 2] },
+    { name: 'reversed.fragments.example.org', order: [2, 1, 0] },
+  ]
+  const name = 'options.fragments.example.org'
+  const destinationOptions = { number: 60, bytes: Buffer.from('00010400000000', 'hex') }
+  const withOptions = { ...ipv6Fields(0xdead_beef), extensions: [destinationOptions] }
+  return capture('The same over IPv6 (RFC 8200 §4.5), also behind another extension header.', [
+    ...rows.flatMap(({ name, order }, index) =>
+      frames(ipv6Fragments(ipv6Fields(10 + index), question(name), SIZE, order).map(frameOf), [asked6(name)]),
+    ),
+    ...frames(ipv6Fragments(withOptions, question(name), SIZE).map(frameOf), [asked6(name)]),
+  ])
+}
+
+function overlappingIpv6(): MadeCapture {
+  const payload = question('hidden.overlap.example.org')
+  const end = payload.bytes.length
+  const fields = ipv6Fields(30)
+  const name = 'next.overlap.example.org'
+  return capture(
+    'IPv6 fragments that overlap: the whole packet is dropped (RFC 5722 §4, RFC 8200 §4.5), and fragments that follow with it. The next packet is read.',
+    [
+      ...frames([
+        frameOf(ipv6Fragment(fields, payload, 0, 32)),
+        frameOf(ipv6Fragment(fields, payload, 24, 48)),
+        frameOf(ipv6Fragment(fields, payload, 48, end)),
+      ]),
+      ...frames(ipv6Fragments(ipv6Fields(31), question(name), SIZE).map(frameOf), [asked6(name)]),
+    ],
+    { tsharkDiffers: 'It puts overlapping fragments together, with a note.' },
+  )
+}
+
+function neverComplete(): MadeCapture {
+  const payload = question('hidden.never.example.org')
+  const last = payload.bytes.length
+  return capture(
+    'Fragments of packets that never become whole: without the last, without the middle, without the first; over IPv4 and IPv6.',
+    [
+      ...frames([
+        frameOf(ipv4Fragment(ipv4Fields(40), payload, 0, 24)),
+        frameOf(ipv4Fragment(ipv4Fields(40), payload, 24, 48)),
+        frameOf(ipv4Fragment(ipv4Fields(41), payload, 0, 24)),
+        frameOf(ipv4Fragment(ipv4Fields(41), payload, 48, last)),
+        frameOf(ipv4Fragment(ipv4Fields(42), payload, 24, 48)),
+        frameOf(ipv4Fragment(ipv4Fields(42), payload, 48, last)),
+        frameOf(ipv6Fragment(ipv6Fields(40), payload, 0, 48)),
+        frameOf(ipv6Fragment(ipv6Fields(41), payload, 24, last)),
+      ]),
+      // The same identification between other addresses belongs to none of them.
+      ...frames([
+        frameOf(ipv4Fragment({ source: '10.0.0.8', destination: RESOLVER, identification: 40 }, payload, 48, last)),
+      ]),
+    ],
+  )
+}
+
+const tcpFields = (clientPort: number) => ({ clientPort, server: RESOLVER, serverPort: 53 })
+
+function overTcp(): MadeCapture {
+  const single = new TcpTalk(
+    tcpFields(50_001),
+    dnsOverTcp(dnsQuery(['single.example.org'])),
+    dnsOverTcp(dnsResponse('single.example.org', '203.0.113.9')),
+  )
+  const first = dnsOverTcp(dnsQuery(['pipelined-1.example.org'], 'A', 1))
+  const second = dnsOverTcp(dnsQuery(['pipelined-2.example.org'], 'AAAA', 2))
+  const pipelined = new TcpTalk(tcpFields(50_002), Buffer.concat([first, second]))
+  const glued = new TcpTalk(
+    tcpFields(50_003),
+    dnsOverTcp(dnsQuery(['glued-1.example.org'], 'A', 1), dnsQuery(['glued-2.example.org'], 'A', 2)),
+  )
+  const cut = new TcpTalk(
+    tcpFields(50_004),
+    dnsOverTcp(dnsQuery(['cut-1.example.org'], 'A', 1), dnsQuery(['cut-2.example.org'], 'A', 2)),
+  )
+  const border = dnsOverTcp(dnsQuery(['cut-1.example.org'])).length
+  const again = new TcpTalk(tcpFields(50_005), dnsOverTcp(dnsQuery(['again.example.org'])))
+  return capture(
+    `DNS over TCP (RFC 1035 §4.2.2, RFC 7766): one query and its answer, two pipelined, two glued together in one segment, two whose border
+is in the middle of a segment, one that is sent twice.`,
+    [
+      ...frames(single.open()),
+      ...frames([single.say()], [told('dns', single, 'single.example.org')]),
+      ...frames([single.answer(0, undefined, single.said), ...single.close()]),
+      ...frames(pipelined.open()),
+      ...frames([pipelined.say(0, first.length)], [told('dns', pipelined, 'pipelined-1.example.org')]),
+      ...frames([pipelined.say(first.length)], [told('dns', pipelined, 'pipelined-2.example.org')]),
+      ...frames(glued.open()),
+      ...frames([glued.say()], [told('dns', glued, 'glued-1.example.org'), told('dns', glued, 'glued-2.example.org')]),
+      ...frames(cut.open()),
+      ...frames([cut.say(0, border + 9)], [told('dns', cut, 'cut-1.example.org')]),
+      ...frames([cut.say(border + 9)], [told('dns', cut, 'cut-2.example.org')]),
+      ...frames(again.open()),
+      ...frames([again.say(), again.say()], [told('dns', again, 'again.example.org')], 0),
+    ],
+  )
+}
+
+function oneByteSegments(): MadeCapture {
+  const first = dnsOverTcp(dnsQuery(['bytes-1.example.org'], 'A', 1))
+  const talk = new TcpTalk(
+    tcpFields(50_001),
+    Buffer.concat([first, dnsOverTcp(dnsQuery(['bytes-2.example.org'], 'A', 2))]),
+  )
+  return capture('Two queries over TCP in segments of one byte.', [
+    ...frames(talk.open()),
+    ...frames(talk.sayInPieces(1, 0, first.length), [told('dns', talk, 'bytes-1.example.org')]),
+    ...frames(talk.sayInPieces(1, first.length), [told('dns', talk, 'bytes-2.example.org')]),
+  ])
+}
+
+function reversedTcp(): MadeCapture {
+  const one = new TcpTalk(tcpFields(50_001), dnsOverTcp(dnsQuery(['one.example.org'])))
+  const first = dnsOverTcp(dnsQuery(['two-1.example.org'], 'A', 1))
+  const two = new TcpTalk(
+    tcpFields(50_002),
+    Buffer.concat([first, dnsOverTcp(dnsQuery(['two-2.example.org'], 'A', 2))]),
+  )
+  return capture('Queries over TCP whose segments come in reverse order, on connections whose SYN was seen.', [
+    ...frames(one.open()),
+    ...frames(one.sayCut([1, 10, 20], [3, 2, 1, 0]), [told('dns', one, 'one.example.org')]),
+    ...frames(two.open()),
+    ...frames(two.sayCut([first.length], [1, 0]), [
+      told('dns', two, 'two-1.example.org'),
+      told('dns', two, 'two-2.example.org'),
+    ]),
+  ])
+}
+
+function withoutSyn(): MadeCapture {
+  const one = new TcpTalk(tcpFields(50_001), dnsOverTcp(dnsQuery(['one.example.org'])))
+  const two = new TcpTalk(tcpFields(50_002), dnsOverTcp(dnsQuery(['two.example.org'])))
+  return capture('Queries over TCP on connections that began before the capture: whole, and in two segments.', [
+    ...frames([one.say()], [told('dns', one, 'one.example.org')]),
+    ...frames(two.sayCut([16]), [told('dns', two, 'two.example.org')]),
+  ])
+}

@@ -1,0 +1,191 @@
+import { ethernet, type NetworkPacket } from '../support/packets.ts'
+import { LinkType, linuxCooked } from '../support/packets-link.ts'
+import type { PcapFields } from '../support/packets-pcap.ts'
+import { type PcapngInterface, PcapngWriter, type TimeResolution } from '../support/packets-pcapng.ts'
+import type { MadeCapture, MadePacket } from './made-capture.ts'
+import { everyMillisecond, helloFor, queryFor, START_MS } from './parties.ts'
+
+const frameOf = (packet: NetworkPacket) => ethernet({}, packet)
+
+export function fileCases(): Record<string, MadeCapture> {
+  return {
+    'pcap-big-endian': pcap('A pcap file of a big-endian machine.', { bigEndian: true }),
+    'pcap-nanoseconds': pcap('A pcap file with nanoseconds (magic a1b23c4d).', { nanoseconds: true }),
+    'pcap-nanoseconds-big-endian': pcap('The same of a big-endian machine.', { nanoseconds: true, bigEndian: true }),
+    'pcap-modified': pcap('The variant with longer record headers (magic a1b2cd34).', { modified: true }),
+    'pcap-modified-big-endian': pcap('The same of a big-endian machine.', { modified: true, bigEndian: true }),
+    'pcap-version-2-2': pcap('Version 2.2 of the format, which has the two lengths of a record the other way round.', {
+      version: [2, 2],
+      swappedLengths: true,
+    }),
+    'pcap-version-2-3-swapped': pcap('Version 2.3, which some wrote with the lengths the other way round.', {
+      version: [2, 3],
+      swappedLengths: true,
+    }),
+    'pcap-gzip': { ...pcap('A pcap file, compressed by gzip.'), file: 'input.pcap.gz' },
+    'pcap-zstd': { ...pcap('A pcap file, compressed by zstd.'), file: 'input.pcap.zst' },
+    'pcapng-interfaces': pcapngInterfaces(),
+    'pcapng-blocks': pcapngBlocks(),
+    'pcapng-sections': pcapngSections(),
+    'pcapng-times': pcapngTimes(),
+    'pcapng-picoseconds': pcapngPicoseconds(),
+    'pcapng-simple-packets': pcapngSimplePackets(),
+    'pcapng-gzip': { ...pcapngBlocks(), file: 'input.pcapng.gz' },
+    'pcapng-zstd': { ...pcapngBlocks(), file: 'input.pcapng.zst' },
+  }
+}
+
+/** A query and a hello with their times; the capture left the last four bytes of each frame out. */
+function messages(label: string, clientPort = 50_001): MadePacket[] {
+  return [queryFor(`query.${label}.example.org`), helloFor(`hello.${label}.example.net`, clientPort)].map(
+    ({ packet, told }, index) => {
+      const bytes = frameOf(packet)
+      // A quarter of a second can be written in every resolution but 10^0 and 10^-1.
+      const timeMs = START_MS + 1000 * index + 250
+      return { bytes, originalBytes: bytes.length + 4, timeMs, names: [{ ...told, timeMs }] }
+    },
+  )
+}
+
+function pcap(about: string, fields: PcapFields = {}): MadeCapture {
+  return { about: `${about}\n`, packets: messages('pcap'), pcap: fields }
+}
+
+function pcapngInterfaces(): MadeCapture {
+  const query = queryFor('query.cooked.example.org')
+  const packets = everyMillisecond([
+    {
+      bytes: frameOf(queryFor('query.ethernet.example.org').packet),
+      names: [queryFor('query.ethernet.example.org').told],
+    },
+    { bytes: linuxCooked(query.packet).bytes, names: [query.told] },
+    { bytes: query.packet.bytes, names: [query.told] },
+    // A link type that nobody reads: LINKTYPE_USER0.
+    { bytes: query.packet.bytes },
+  ])
+  const linkTypes = [LinkType.ethernet, LinkType.linuxCooked, LinkType.raw, 147]
+  return {
+    about:
+      'A pcapng file with an interface for each of several link types; the third is declared behind the first packets. One is not read.\n',
+    packets,
+    file: 'input.pcapng',
+    write: () => {
+      const file = new PcapngWriter().section()
+      for (const [interfaceId, linkType] of linkTypes.slice(0, 2).entries())
+        file.interface({ linkType, name: `eth${interfaceId}` })
+      for (const [interfaceId, { bytes, timeMs }] of packets.entries()) {
+        if (interfaceId >= 2) file.interface({ linkType: linkTypes[interfaceId] as number, snaplen: 65_535 })
+        file.enhanced(bytes, { interfaceId, timeMs })
+      }
+      return file.bytes()
+    },
+  }
+}
+
+function pcapngBlocks(): MadeCapture {
+  return {
+    about:
+      'A pcapng file with all sorts of blocks: enhanced, obsolete and unknown ones, comments, name resolution, statistics, secrets, custom blocks.\n',
+    packets: [...messages('enhanced'), ...messages('obsolete', 50_002)],
+    file: 'input.pcapng',
+    write: (packets) => {
+      const file = new PcapngWriter()
+        .section({ comment: 'made by hand' })
+        .interface({ comment: 'the only one', name: 'eth0', snaplen: 262_144 })
+        .nameResolution([203, 0, 113, 9], 'server.example.org')
+        .block(0x0000_0bcd, Buffer.alloc(8))
+        .decryptionSecrets('CLIENT_RANDOM 00 00\n')
+      for (const [index, { bytes, originalBytes, timeMs }] of packets.entries()) {
+        const fields = { timeMs, comment: `packet ${index}`, ...(originalBytes === undefined ? {} : { originalBytes }) }
+        if (index < 2) file.enhanced(bytes, fields)
+        else file.obsolete(bytes, fields)
+        file.custom(Buffer.from('of nobody'), index % 2 === 0)
+      }
+      return file.statistics(0, START_MS + 5000).bytes()
+    },
+  }
+}
+
+function pcapngSections(): MadeCapture {
+  return {
+    about:
+      'Three sections in one pcapng file, little-endian, big-endian, little-endian again: interfaces are counted anew in each.\n',
+    packets: [...messages('first'), ...messages('second', 50_002), ...messages('third', 50_003)],
+    file: 'input.pcapng',
+    write: (packets) => {
+      const file = new PcapngWriter()
+      for (const [section, bigEndian] of [false, true, false].entries()) {
+        file.section({ bigEndian })
+        // The packets are on the second interface, of another resolution each time.
+        file.interface({ linkType: LinkType.raw }).interface({ resolution: { ten: 3 * (section + 1) } })
+        for (const { bytes, timeMs } of packets.slice(2 * section, 2 * section + 2)) {
+          file.enhanced(bytes, { interfaceId: 1, timeMs })
+        }
+      }
+      return file.bytes()
+    },
+  }
+}
+
+const RESOLUTIONS: readonly TimeResolution[] = [{ ten: 3 }, { ten: 6 }, { ten: 9 }, { two: 10 }, { two: 20 }]
+
+function pcapngTimes(): MadeCapture {
+  return pcapngInterfaceTimes(
+    'Times in the resolutions that if_tsresol can say (10^-3 to 10^-9, 2^-10, 2^-20), without it, and with if_tsoffset, a negative one too.',
+    [
+      ...RESOLUTIONS.map((resolution) => ({ resolution })),
+      {},
+      { resolution: { ten: 3 }, offsetSeconds: START_MS / 1000 - 100 },
+      { resolution: { two: 20 }, offsetSeconds: 3600 },
+      { offsetSeconds: -3600 },
+    ],
+  )
+}
+
+function pcapngPicoseconds(): MadeCapture {
+  // Picoseconds since 1970 would not fit into 64 bits.
+  const capture = pcapngInterfaceTimes('Times in picoseconds, from a second shortly before the packet.', [
+    { resolution: { ten: 12 }, offsetSeconds: START_MS / 1000 - 100 },
+  ])
+  return { ...capture, tsharkDiffers: 'Its numbers overflow at this resolution (as of version 4.0).' }
+}
+
+/** One query on each interface. */
+function pcapngInterfaceTimes(about: string, interfaces: readonly PcapngInterface[]): MadeCapture {
+  return {
+    about: `${about}\n`,
+    packets: interfaces.map((_, index) => {
+      const { packet, told } = queryFor(`interface-${index}.example.org`)
+      const timeMs = START_MS + 1000 * index + 250
+      return { bytes: frameOf(packet), timeMs, names: [{ ...told, timeMs }] }
+    }),
+    file: 'input.pcapng',
+    write: (packets) => {
+      const file = new PcapngWriter().section()
+      for (const fields of interfaces) file.interface(fields)
+      for (const [interfaceId, { bytes, timeMs }] of packets.entries()) file.enhanced(bytes, { interfaceId, timeMs })
+      return file.bytes()
+    },
+  }
+}
+
+function pcapngSimplePackets(): MadeCapture {
+  const { packet, told } = queryFor('simple.example.org')
+  // Padding behind the query, which the snaplen cuts off.
+  const bytes = Buffer.concat([frameOf(packet), Buffer.alloc(40)])
+  const snaplen = bytes.length - 21
+  return {
+    about:
+      'Simple packet blocks: no time, no interface, and as many bytes as the snaplen of the first interface allows.\n',
+    packets: everyMillisecond([
+      { bytes, names: [told] },
+      { bytes: frameOf(packet), names: [told] },
+    ]),
+    file: 'input.pcapng',
+    write: (packets) => {
+      const file = new PcapngWriter().section().interface({ snaplen })
+      for (const { bytes } of packets) file.simple(bytes)
+      return file.bytes()
+    },
+  }
+}

@@ -1,0 +1,173 @@
+import { EtherType, ethernet, type NetworkPacket, u16, vlan } from '../support/packets.ts'
+import {
+  AddressFamily,
+  bsdLoop,
+  bsdNull,
+  ethernet8023,
+  ieee80211,
+  juniperEthernet,
+  type LinkFrame,
+  LinkType,
+  linuxCooked,
+  linuxCooked2,
+  pflog,
+  ppp,
+  pppoe,
+  radiotap,
+  rawIp,
+} from '../support/packets-link.ts'
+import { PcapngWriter } from '../support/packets-pcapng.ts'
+import type { MadeCapture } from './made-capture.ts'
+import { ARP, everyMillisecond, helloFor, queryFor, type Unplaced } from './parties.ts'
+
+/** The ways in which a link carries a packet, each with a label for the names; `unread` are those that hide it. */
+type Links = Readonly<Record<string, (packet: NetworkPacket) => LinkFrame>>
+
+/** For each way a query over IPv4 and a ClientHello over IPv6. */
+function throughLinks(about: string, links: Links, unread: Links = {}, more: readonly Buffer[] = []): MadeCapture {
+  const packets: Unplaced[] = []
+  let linkType = 0
+  let clientPort = 50_001
+  for (const [label, link] of Object.entries(links)) {
+    for (const message of [queryFor(`${label}.example.org`), helloFor(`${label}.example.net`, clientPort++)]) {
+      const frame = link(message.packet)
+      linkType = frame.linkType
+      packets.push({ bytes: frame.bytes, names: [message.told] })
+    }
+  }
+  for (const [label, link] of Object.entries(unread))
+    packets.push({ bytes: link(queryFor(`${label}.example`).packet).bytes })
+  for (const bytes of more) packets.push({ bytes })
+  return { about: `${about}\n`, packets: everyMillisecond(packets), pcap: { linkType } }
+}
+
+export function linkCases(): Record<string, MadeCapture> {
+  return {
+    'link-linux-cooked': throughLinks('Linux cooked capture, version 1 (link type 113).', { sll: linuxCooked }, {}, [
+      linuxCooked(ARP).bytes,
+    ]),
+    'link-linux-cooked-2': throughLinks(
+      'Linux cooked capture, version 2 (link type 276).',
+      { sll2: linuxCooked2 },
+      {},
+      [linuxCooked2(ARP).bytes],
+    ),
+    'link-linux-cooked-vlan': throughLinks('Linux cooked captures with an 802.1Q tag behind the header.', {
+      tagged: (packet) => linuxCooked(vlan(7, packet)),
+    }),
+    'link-raw': throughLinks('IP without a link header (link type 101).', { raw: rawIp }),
+    'link-raw-numbers': rawNumbers(),
+    'link-bsd-null': throughLinks(
+      'BSD loopback (link type 0): the address family little-endian and big-endian, and the numbers that the systems have for IPv6.',
+      {
+        little: (packet) => bsdNull(packet),
+        big: (packet) => bsdNull(packet, { bigEndian: true }),
+        freebsd: (packet) => bsdNull(packet, ipv6Family(packet, AddressFamily.inet6FreeBsd)),
+        darwin: (packet) => bsdNull(packet, ipv6Family(packet, AddressFamily.inet6Darwin)),
+      },
+    ),
+    'link-bsd-loop': throughLinks('OpenBSD loopback (link type 108): the address family in network byte order.', {
+      loop: bsdLoop,
+    }),
+    'link-ppp': throughLinks(
+      'PPP (link type 9) with and without address and control, with the protocol in two bytes and in one (RFC 1661 §6.5).',
+      {
+        plain: (packet) => ppp(packet),
+        'address-control': (packet) => ppp(packet, { addressControl: true }),
+        'one-byte': (packet) => ppp(packet, { oneByteProtocol: true }),
+        both: (packet) => ppp(packet, { addressControl: true, oneByteProtocol: true }),
+      },
+    ),
+    'link-ppp-hdlc': throughLinks('PPP in HDLC-like framing (link type 50), and Cisco HDLC under the same number.', {
+      ppp: (packet) => ppp(packet, { addressControl: true, linkType: LinkType.pppHdlc }),
+      cisco: (packet) => ({
+        linkType: LinkType.pppHdlc,
+        bytes: Buffer.concat([Buffer.from([0x0f, 0]), u16(packet.etherType), packet.bytes]),
+      }),
+    }),
+    'link-ppp-ether': throughLinks('PPPoE without the Ethernet header (link type 51).', {
+      pppoe: (packet) => ({ linkType: LinkType.pppEther, bytes: pppoe(packet).bytes }),
+    }),
+    'link-pppoe': throughLinks('PPPoE sessions over Ethernet, plain and behind a VLAN tag (RFC 2516).', {
+      plain: (packet) => overEthernet(pppoe(packet)),
+      tagged: (packet) => overEthernet(vlan(7, pppoe(packet))),
+    }),
+    'link-80211': throughLinks(
+      'IEEE 802.11 data frames (link type 105): plain, from the access point, QoS, HT control, four addresses. One says that it is encrypted.',
+      {
+        plain: (packet) => ieee80211(packet),
+        'from-ds': (packet) => ieee80211(packet, { fromDs: true }),
+        qos: (packet) => ieee80211(packet, { qos: true }),
+        ht: (packet) => ieee80211(packet, { qos: true, htControl: true }),
+        four: (packet) => ieee80211(packet, { fourAddresses: true }),
+        'four-qos': (packet) => ieee80211(packet, { fourAddresses: true, qos: true }),
+      },
+      { protected: (packet) => ieee80211(packet, { qos: true, isProtected: true }) },
+      // A beacon: a management frame, with nothing of ours.
+      [Buffer.concat([Buffer.from('80000000ffffffffffff0200000000030200000000030000', 'hex'), Buffer.alloc(16)])],
+    ),
+    'link-radiotap': throughLinks(
+      'Radiotap before IEEE 802.11 (link type 127): without and with the frame check sequence, with padding behind the header, with two bitmaps.',
+      {
+        plain: (packet) => radiotap(packet),
+        fcs: (packet) => radiotap(packet, { qos: true, fcs: true }),
+        pad: (packet) => radiotap(packet, { qos: true, padBytes: 2 }),
+        bitmaps: (packet) => radiotap(packet, { secondBitmap: true }),
+      },
+      { protected: (packet) => radiotap(packet, { isProtected: true }) },
+    ),
+    'link-pflog': throughLinks("The log of OpenBSD's packet filter (link type 117).", { pflog }),
+    'link-juniper-ethernet': throughLinks(
+      'Juniper Ethernet (link type 178): without and with extensions, and without a link header.',
+      {
+        plain: (packet) => juniperEthernet(packet),
+        extensions: (packet) => juniperEthernet(packet, { extensions: true }),
+        'no-link': (packet) => juniperEthernet(packet, { noLinkHeader: true }),
+      },
+    ),
+    'link-llc-snap': throughLinks(
+      'IEEE 802.3: a length in the place of the EtherType, LLC and SNAP behind it (RFC 1042); with and without padding, and tagged.',
+      {
+        plain: (packet) => ({ linkType: LinkType.ethernet, bytes: ethernet8023(packet) }),
+        padded: (packet) => ({ linkType: LinkType.ethernet, bytes: ethernet8023(packet, true) }),
+        tagged: (packet) => {
+          const frame = ethernet8023(packet)
+          const tag = Buffer.concat([u16(EtherType.vlan), u16(7)])
+          return { linkType: LinkType.ethernet, bytes: Buffer.concat([frame.subarray(0, 12), tag, frame.subarray(12)]) }
+        },
+      },
+      {},
+      // Spanning tree: LLC without SNAP.
+      [ethernet({}, { etherType: 38, bytes: Buffer.concat([Buffer.from('424203', 'hex'), Buffer.alloc(43)]) })],
+    ),
+  }
+}
+
+function overEthernet(packet: NetworkPacket): LinkFrame {
+  return { linkType: LinkType.ethernet, bytes: ethernet({}, packet) }
+}
+
+function ipv6Family(packet: NetworkPacket, family: number): { family?: number } {
+  return packet.etherType === EtherType.ipv6 ? { family } : {}
+}
+
+/** The other numbers of raw IP, each on an interface of its own. */
+function rawNumbers(): MadeCapture {
+  const numbers = [LinkType.rawDlt, LinkType.rawOpenBsd, LinkType.raw, LinkType.rawIpv4, LinkType.rawIpv6]
+  const messages = numbers.map((linkType) => {
+    const name = `raw-${linkType}.example.org`
+    return linkType === LinkType.rawIpv6 ? helloFor(name, 50_001) : queryFor(name)
+  })
+  return {
+    about:
+      'IP without a link header, under each number that this has: 12, 14, 101, 228 (IPv4 only), 229 (IPv6 only).\n',
+    packets: everyMillisecond(messages.map(({ packet, told }) => ({ bytes: packet.bytes, names: [told] }))),
+    file: 'input.pcapng',
+    write: (packets) => {
+      const file = new PcapngWriter().section()
+      for (const linkType of numbers) file.interface({ linkType })
+      for (const [interfaceId, { bytes, timeMs }] of packets.entries()) file.enhanced(bytes, { interfaceId, timeMs })
+      return file.bytes()
+    },
+  }
+}
