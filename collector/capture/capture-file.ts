@@ -39,17 +39,21 @@ export class CaptureFile {
     let source: ByteSource | undefined
     try {
       source = openBytes(path)
-      let head = await readHead(source)
-      const compression = compressionOf(head)
-      if (compression !== undefined) {
-        source = new UnpackedBytes(new WithHead(source, head), compression)
-        head = await readHead(source)
-      }
-      return new CaptureFile(source, head, readerOf(head))
+      return await CaptureFile.of(source)
     } catch (error) {
       source?.close()
       throw withPath(path, error)
     }
+  }
+
+  /** Looks what the bytes of a source are. @throws Fault CAPTURE_FORMAT, CAPTURE_DAMAGED. */
+  static async of(source: ByteSource): Promise<CaptureFile> {
+    const head = await readHead(source)
+    const compression = compressionOf(head)
+    if (compression === undefined) return new CaptureFile(source, head, readerOf(head))
+    const unpacked = new UnpackedBytes(new WithHead(source, head), compression)
+    const start = await readHead(unpacked)
+    return new CaptureFile(unpacked, start, readerOf(start))
   }
 
   /**

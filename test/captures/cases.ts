@@ -173,7 +173,7 @@ and the first segments of hellos that go on in a second: one with server_name in
       { bytes: frame(tlsRecords(clientHello({}))), packetClass: 'clientHelloNoName' },
       {
         bytes: ethernet({}, toServer(tcp({ sourcePort: 50_100, destinationPort: 443 }, last))),
-        packetClass: 'clientHelloIncomplete',
+        packetClass: 'clientHelloPart',
       },
     ]),
   }

@@ -29,10 +29,10 @@ function writeCapture(t: Test): string {
   return path
 }
 
-/** Batches of a few hundred frames, so that a small file makes many of them. 600 kB is what one frame's names may need, and some more. */
-const SMALL = { frameBytes: 40_000, rowBytes: 600_000 }
+/** Batches of a few hundred frames, so that a small file makes many of them. 700 kB is what one frame's names may need, and some more. */
+const SMALL = { frameBytes: 40_000, rowBytes: 700_000 }
 /** Room for about a hundred rows behind that reserve: every batch takes several runs. */
-const FEW_ROWS = { frameBytes: 40_000, rowBytes: 256 * 1088 + 8000 }
+const FEW_ROWS = { frameBytes: 40_000, rowBytes: 640 * 1024 + 8000 }
 
 async function observeAll(source: CaptureSource, options: Partial<ObserveOptions>) {
   const names: ObservedName[] = []
@@ -54,8 +54,8 @@ async function observeAll(source: CaptureSource, options: Partial<ObserveOptions
 const all = Array.from({ length: QUERIES }, (_query, index) => nameOf(index))
 
 for (const [title, options] of [
-  ['one batch for one lane', { pool: { ...SMALL, batches: 1 } }],
-  ['two lanes with a batch each', { lanes: 2, pool: { ...SMALL, batches: 2 } }],
+  ['two batches for one lane', { pool: { ...SMALL, batches: 2 } }],
+  ['two lanes, two batches', { lanes: 2, pool: { ...SMALL, batches: 2 } }],
   ['three lanes, many batches', { lanes: 3, pool: { ...SMALL, batches: 12 } }],
   ['one lane whose rows area is full again and again', { pool: { ...FEW_ROWS, batches: 3 } }],
   ['three lanes whose rows areas are full again and again', { lanes: 3, pool: { ...FEW_ROWS, batches: 9 } }],
@@ -96,10 +96,13 @@ t.test('at every position exactly the names before it were delivered', async (t)
 })
 
 t.test('goes on behind the frames that were delivered before', async (t) => {
-  const { names, positions } = await observeAll({ kind: 'file', path: writeCapture(t), skipFrames: 1234 }, { lanes: 2 })
+  const { names, positions } = await observeAll(
+    { kind: 'file', path: writeCapture(t) },
+    { lanes: 2, deliveredFrames: 1234 },
+  )
   t.same(names, all.slice(1234))
   t.equal(positions.at(-1), QUERIES)
-  const behind = await observeAll({ kind: 'file', path: writeCapture(t), skipFrames: QUERIES + 5 }, {})
+  const behind = await observeAll({ kind: 'file', path: writeCapture(t) }, { deliveredFrames: QUERIES + 5 })
   t.same(behind.names, [])
 })
 

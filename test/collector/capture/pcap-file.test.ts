@@ -1,45 +1,17 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { openPcapFile, PcapFile, type ReadBytes } from '../../../collector/capture/pcap-file.ts'
+import { CaptureFile, latestTimeMs } from '../../../collector/capture/capture-file.ts'
 import { SNAPLEN_BYTES_MAX } from '../../../collector/limits.ts'
 import { framesAt, type PcapFields, pcapFile } from '../../support/packets-pcap.ts'
 import { fill } from '../../support/packets-tls.ts'
+import { readCapture } from './read-capture.ts'
 
 const START_MS = Date.UTC(2026, 2, 3, 9)
 
-interface ReadRecord {
-  readonly bytes: string
-  readonly timeMs: number
-  readonly original: number
-}
-
-/** All records, and the damage. `pieces` are offsets that no read goes over. */
-function readAll(bytes: Buffer, pieces: readonly number[] = [], chunkBytes = 1) {
-  let at = 0
-  const borders = [...pieces, bytes.length]
-  const read: ReadBytes = (into, offset, length) => {
-    const border = borders.find((candidate) => candidate > at) ?? at
-    const got = Math.min(length, border - at)
-    into.set(bytes.subarray(at, at + got), offset)
-    at += got
-    return got
-  }
-  const file = new PcapFile(read, chunkBytes)
-  const records: ReadRecord[] = []
-  while (file.next()) {
-    records.push({
-      bytes: Buffer.from(file.bytes.subarray(file.offset, file.offset + file.captured)).toString('hex'),
-      timeMs: file.seconds * 1000 + file.nanoseconds / 1e6,
-      original: file.original,
-    })
-  }
-  return { records, damage: file.damage?.message, linkType: file.linkType }
-}
-
 const bytes = fill(7)
 const frames = framesAt(START_MS + 0.25, [60, 0, 1, 200, 90].map(bytes))
-const expected = frames.map(({ bytes, timeMs }) => ({ bytes: bytes.toString('hex'), timeMs, original: bytes.length }))
+const expected = frames.map(({ bytes, timeMs }) => ({ bytes: bytes.toString('hex'), timeMs, linkType: 1 }))
 
 for (const fields of [
   {},
@@ -48,19 +20,20 @@ for (const fields of [
   { bigEndian: true, nanoseconds: true },
 ] as PcapFields[]) {
   t.test(`reads ${JSON.stringify(fields)}`, async (t) => {
-    t.same(readAll(pcapFile(frames, fields)), { records: expected, damage: undefined, linkType: 1 })
+    t.same(await readCapture(pcapFile(frames, fields)), { records: expected, damage: undefined })
   })
 }
 
 t.test('the same records wherever the reads are split', async (t) => {
   const whole = pcapFile(frames)
-  for (let at = 0; at <= whole.length; at++) t.same(readAll(whole, [at]).records, expected, `split at byte ${at}`)
+  for (let at = 0; at <= whole.length; at++)
+    t.same((await readCapture(whole, { pieces: [at] })).records, expected, `split at byte ${at}`)
 })
 
 t.test('records that straddle the end of the buffer', async (t) => {
   // The buffer holds one record of the greatest length, so these two and the header do not fit at once.
   const large = framesAt(START_MS, [SNAPLEN_BYTES_MAX, 1000, SNAPLEN_BYTES_MAX - 1, 3].map(bytes))
-  const { records, damage } = readAll(pcapFile(large))
+  const { records, damage } = await readCapture(pcapFile(large), { bufferBytes: SNAPLEN_BYTES_MAX + 16 })
   t.equal(damage, undefined)
   t.same(
     records.map(({ bytes }) => bytes.length / 2),
@@ -76,10 +49,14 @@ t.test('cut at every byte: what stands before is read, the rest is reported', as
   for (let length = 0; length <= whole.length; length++) {
     const cut = whole.subarray(0, length)
     if (length < 24) {
-      t.throws(() => readAll(cut), { code: length < 4 ? 'CAPTURE_FORMAT' : 'CAPTURE_DAMAGED' }, `cut at byte ${length}`)
+      await t.rejects(
+        readCapture(cut),
+        { code: length < 4 ? 'CAPTURE_FORMAT' : 'CAPTURE_DAMAGED' },
+        `cut at byte ${length}`,
+      )
       continue
     }
-    const { records, damage } = readAll(cut)
+    const { records, damage } = await readCapture(cut)
     const wholeRecords = ends.filter((end) => end <= length).length - 1
     t.same(records, expected.slice(0, wholeRecords), `cut at byte ${length}`)
     const at = ends[wholeRecords] ?? 0
@@ -90,28 +67,30 @@ t.test('cut at every byte: what stands before is read, the rest is reported', as
 
 t.test('damage names the offset, what was found and what was expected', async (t) => {
   const whole = pcapFile(frames)
-  t.equal(readAll(whole.subarray(0, 24 + 76 + 11)).damage, 'byte 100: found 11 bytes, expected a record header of 16')
   t.equal(
-    readAll(whole.subarray(0, 24 + 16 + 59)).damage,
+    (await readCapture(whole.subarray(0, 24 + 76 + 11))).damage,
+    'byte 100: found 11 bytes, expected a record header of 16',
+  )
+  t.equal(
+    (await readCapture(whole.subarray(0, 24 + 16 + 59))).damage,
     'byte 24: found 59 bytes behind the record header, expected a packet of 60',
   )
   const lie = Buffer.from(whole)
   lie.writeUInt32LE(0xdead_beef, 24 + 8)
-  t.equal(readAll(lie).damage, 'byte 24: found a captured length of 3735928559, expected at most 262144')
+  t.equal((await readCapture(lie)).damage, 'byte 24: found a captured length of 3735928559, expected at most 262144')
 })
 
 t.test('the snaplen of the header is not believed, and FCS bits are not taken for a link type', async (t) => {
   const whole = pcapFile(frames, { snaplen: 10 })
   whole.writeUInt32LE(0x1400_0001, 20)
-  const { records, linkType } = readAll(whole)
-  t.same(records, expected)
-  t.equal(linkType, 1)
+  t.same((await readCapture(whole)).records, expected)
 })
 
 const notPcap: readonly { name: string; bytes: Buffer; says: RegExp }[] = [
   { name: 'an empty file', bytes: Buffer.alloc(0), says: /the file is empty/ },
-  { name: 'pcapng', bytes: Buffer.from('0a0d0d0a1c000000', 'hex'), says: /pcapng.*editcap/ },
-  { name: 'gzip', bytes: gzipSync('x'), says: /gzip.*unpack/ },
+  { name: 'gzip of something else', bytes: gzipSync('text'), says: /found 74657874/ },
+  { name: 'xz', bytes: Buffer.from('fd377a585a0000', 'hex'), says: /xz.*unpack/ },
+  { name: 'snoop', bytes: Buffer.from('736e6f6f70000000', 'hex'), says: /snoop.*editcap/ },
   { name: 'a text', bytes: Buffer.from('time,client,name\n'), says: /found 74696d65, expected the magic number/ },
   {
     name: 'another version',
@@ -121,26 +100,26 @@ const notPcap: readonly { name: string; bytes: Buffer; says: RegExp }[] = [
 ]
 for (const { name, bytes, says } of notPcap) {
   t.test(`${name} is not a capture file`, async (t) => {
-    t.throws(() => readAll(bytes), { code: 'CAPTURE_FORMAT', message: says })
+    await t.rejects(readCapture(bytes), { code: 'CAPTURE_FORMAT', message: says })
   })
 }
 
 t.test('files that cannot be opened', async (t) => {
   const folder = t.testdir({ 'secret.pcap': pcapFile(frames), 'text.txt': 'hello' })
   mkdirSync(`${folder}/folder`)
-  t.throws(() => openPcapFile(`${folder}/none.pcap`), {
+  await t.rejects(CaptureFile.open(`${folder}/none.pcap`), {
     code: 'CAPTURE_UNREADABLE',
     message: `${folder}/none.pcap: no such file`,
   })
-  t.throws(() => openPcapFile(`${folder}/folder`), { code: 'CAPTURE_UNREADABLE', message: /is a directory/ })
-  t.throws(() => openPcapFile(`${folder}/text.txt/a`), { code: 'CAPTURE_UNREADABLE', message: /no directory/ })
-  t.throws(() => openPcapFile(`${folder}/text.txt`), { code: 'CAPTURE_FORMAT', message: /text\.txt: byte 0/ })
+  await t.rejects(CaptureFile.open(`${folder}/folder`), { code: 'CAPTURE_UNREADABLE', message: /is a directory/ })
+  await t.rejects(CaptureFile.open(`${folder}/text.txt/a`), { code: 'CAPTURE_UNREADABLE', message: /no directory/ })
+  await t.rejects(CaptureFile.open(`${folder}/text.txt`), { code: 'CAPTURE_FORMAT', message: /text\.txt: byte 0/ })
   writeFileSync(`${folder}/good.pcap`, pcapFile(frames))
-  const { file, bytesTotal, close } = openPcapFile(`${folder}/good.pcap`)
-  t.equal(bytesTotal, pcapFile(frames).length)
-  t.ok(file.next())
-  close()
+  const file = await CaptureFile.open(`${folder}/good.pcap`)
+  t.equal(file.source.bytesTotal, pcapFile(frames).length)
+  file.close()
+  t.equal(await latestTimeMs(`${folder}/good.pcap`), START_MS + 4.25)
   if (process.getuid?.() === 0) return
   chmodSync(`${folder}/secret.pcap`, 0)
-  t.throws(() => openPcapFile(`${folder}/secret.pcap`), { code: 'CAPTURE_UNREADABLE', message: /no permission/ })
+  await t.rejects(CaptureFile.open(`${folder}/secret.pcap`), { code: 'CAPTURE_UNREADABLE', message: /no permission/ })
 })

@@ -48,29 +48,92 @@ t.test('both directions of a flow have one hash, different flows differ', async 
   t.equal(hashOf(Buffer.from(addressBytes('10.0.0.1'))), 0, 'what is no IP')
 })
 
+const SIZES = { frameBytes: 1024, rowBytes: 1024, listFrames: 8 }
+const LIVE = { whenExhausted: 'drop', holdBack: false } as const
+
 t.test('a live capture whose pool is taken drops and counts; a batch that was freed is used again', async (t) => {
-  const pool = new BatchPool(allocatePool(1, 1024, 1024))
+  const pool = new BatchPool(allocatePool(1, 1, SIZES))
   const rounds: Round[] = []
-  const filler = new RoundFiller(pool, 1, 1, 0, 'drop', (round) => rounds.push(round))
+  const filler = new RoundFiller(pool, LIVE, (round) => rounds.push(round))
   const frame = Buffer.alloc(300)
-  const put = () => filler.put(frame, viewOf(frame), 0, frame.length, frame.length, 1, 2, 0)
+  const put = () => filler.put(frame, frame.length, 1, 2, 1)
   t.same([put(), put(), put()], [true, true, true], 'three frames of 300 bytes fit into 1024')
   t.same([put(), put()], [false, false])
   t.equal(pool.dropped.pool, 2)
-  t.same(rounds, [{ firstFrame: 0, frames: 3, batches: [0], bytesRead: 0 }])
+  t.same(rounds, [{ firstFrame: 0, frames: 3, batch: 0, bytesRead: 0, last: false }])
   const batch = pool.batch(0)
-  batch.pass(BatchState.ready, BatchState.decoding)
   pool.free(batch)
   t.ok(put())
   filler.flush(0)
-  t.same(rounds[1], { firstFrame: 3, frames: 1, batches: [0], bytesRead: 0 })
+  t.same(rounds[1], { firstFrame: 3, frames: 1, batch: 0, bytesRead: 0, last: false })
   t.equal(batch.sequence, 1)
 })
 
+t.test('a list that is full ends a batch, too', async (t) => {
+  const pool = new BatchPool(allocatePool(2, 2, SIZES))
+  const rounds: Round[] = []
+  const filler = new RoundFiller(pool, LIVE, (round) => rounds.push(round))
+  for (let frame = 0; frame < 9; frame++) t.ok(filler.put(Buffer.alloc(1), 1, 1, 2, 1))
+  filler.finish(0)
+  t.same(
+    rounds.map(({ frames, last }) => ({ frames, last })),
+    [
+      { frames: 8, last: false },
+      { frames: 1, last: true },
+    ],
+  )
+})
+
+t.test('held back, the last round that has frames is known to be the last', async (t) => {
+  const pool = new BatchPool(allocatePool(3, 1, SIZES))
+  const rounds: Round[] = []
+  const filler = new RoundFiller(pool, { whenExhausted: 'wait', holdBack: true }, (round) => rounds.push(round))
+  const put = () => filler.put(Buffer.alloc(8), 8, 1, 2, 1)
+  put()
+  filler.flush(10)
+  t.same(rounds, [], 'it may be the last')
+  put()
+  filler.flush(20)
+  t.same(
+    rounds.map(({ frames, last }) => ({ frames, last })),
+    [{ frames: 1, last: false }],
+  )
+  filler.finish(20)
+  t.same(rounds[1], { firstFrame: 1, frames: 1, batch: 1, bytesRead: 20, last: true })
+  t.equal(pool.batch(1).last, true)
+  t.equal(pool.batch(0).last, false)
+})
+
+t.test('a source without a frame has one empty round, the last', async (t) => {
+  const pool = new BatchPool(allocatePool(2, 1, SIZES))
+  const rounds: Round[] = []
+  const filler = new RoundFiller(pool, { whenExhausted: 'wait', holdBack: true }, (round) => rounds.push(round))
+  filler.finish(24)
+  t.same(rounds, [{ firstFrame: 0, frames: 0, batch: 0, bytesRead: 24, last: true }])
+})
+
+t.test('a source that is abandoned has no last round', async (t) => {
+  const pool = new BatchPool(allocatePool(3, 1, SIZES))
+  const rounds: Round[] = []
+  const filler = new RoundFiller(pool, { whenExhausted: 'wait', holdBack: true }, (round) => rounds.push(round))
+  filler.put(Buffer.alloc(8), 8, 1, 2, 1)
+  filler.flush(10)
+  filler.put(Buffer.alloc(8), 8, 1, 2, 1)
+  pool.stop()
+  filler.abandon()
+  t.same(
+    rounds.map(({ frames, last }) => ({ frames, last })),
+    [
+      { frames: 1, last: false },
+      { frames: 1, last: false },
+    ],
+  )
+})
+
 t.test('a batch that is not its owner`s is not passed on', async (t) => {
-  const pool = new BatchPool(allocatePool(1, 1024, 1024))
+  const pool = new BatchPool(allocatePool(1, 1, SIZES))
   const batch = pool.take()
-  t.throws(() => batch?.pass(BatchState.ready, BatchState.decoding), /found state 1, expected 2/)
+  t.throws(() => batch?.pass(BatchState.ready, BatchState.free), /found state 1, expected 2/)
   t.equal(pool.tryTake(), undefined)
   pool.stop()
   t.equal(pool.take(), undefined, 'a stop ends the wait')
