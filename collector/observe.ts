@@ -94,6 +94,12 @@ export async function observe(source: CaptureSource, options: ObserveOptions): P
     execArgv: [],
   })
   const inbox = new Inbox(thread)
+  // Heard from the start: the thread of a small file ends before anybody has read its first word.
+  const exited = new Promise<void>((resolve, reject) => {
+    thread.once('error', reject)
+    thread.once('exit', () => resolve())
+  })
+  exited.catch(() => {})
   const workerData = {
     batches: shared.batches,
     trie: options.trie,
@@ -111,13 +117,13 @@ export async function observe(source: CaptureSource, options: ObserveOptions): P
   const decoders = Array.from({ length: lanes }, (_lane, lane) => new Lane({ ...workerData, lane }, fail))
   const opened = await inbox.first()
   if (opened.kind !== 'opened') {
-    await Promise.all([once(thread, 'exit'), ...decoders.map((lane) => lane.stop())])
+    await Promise.all([exited, ...decoders.map((lane) => lane.stop())])
     if (opened.kind === 'failed') throw new Fault(opened.fault.code, opened.fault.message)
     throw new Error(`capture thread: found "${opened.kind}" as its first message`)
   }
 
   const delivery = new Delivery(pool, decoders, options.deliveredFrames ?? 0, options.onNames)
-  const delivered = deliverAll(thread, inbox, delivery, (bytesRead) =>
+  const delivered = deliverAll(exited, inbox, delivery, (bytesRead) =>
     options.onProgress?.(bytesRead, opened.bytesTotal),
   )
   const done = Promise.race([delivered, failed])
@@ -143,7 +149,7 @@ function countsOf(delivery: Delivery, pool: BatchPool): ObserveCounts {
 
 /** Delivers the thread's rounds until it has ended and all are delivered. */
 async function deliverAll(
-  thread: Worker,
+  exited: Promise<void>,
   inbox: Inbox,
   delivery: Delivery,
   onProgress: (bytesRead: number) => void,
@@ -151,8 +157,7 @@ async function deliverAll(
   let rounds = Promise.resolve()
   let ended: Extract<CaptureMessage, { kind: 'ended' }> | undefined
   await new Promise<void>((resolve, reject) => {
-    thread.once('error', reject)
-    thread.once('exit', () => resolve())
+    exited.then(resolve, reject)
     inbox.open((message) => {
       if (message.kind === 'ended') ended = message
       if (message.kind !== 'round') return

@@ -1,5 +1,5 @@
 import { Piscina } from 'piscina'
-import type { DecodeAnswer, DecodeWorkerData } from './worker.ts'
+import { type DecodeAnswer, type DecodeWorkerData, NO_BATCH } from './worker-data.ts'
 
 /**
  * One decode worker and the order of its batches. A lane is a piscina pool of exactly one thread, since piscina cannot pin a task to a
@@ -7,6 +7,8 @@ import type { DecodeAnswer, DecodeWorkerData } from './worker.ts'
  */
 export class Lane {
   readonly #pool: Piscina<number, DecodeAnswer>
+  /** Settles when the thread has loaded its program. One that is ended before takes the process with it (Node 20: IsGraphAsync). */
+  readonly #ready: Promise<DecodeAnswer>
   /** Settles when the batch that waits for its rows to be read has been decoded to its end. */
   #blocked: Promise<void> | undefined
   #unblock: (() => void) | undefined
@@ -26,6 +28,8 @@ export class Lane {
       atomics: 'sync',
     })
     this.#pool.on('error', onFailure)
+    this.#ready = this.#pool.run(NO_BATCH)
+    this.#ready.catch(onFailure)
   }
 
   /** Runs the batch once. True when it is done; false when its rows have to be read and it has to be run again. */
@@ -53,6 +57,7 @@ export class Lane {
   }
 
   async stop(): Promise<void> {
+    await this.#ready.catch(() => {})
     await this.#pool.destroy()
   }
 }

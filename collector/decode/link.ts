@@ -71,6 +71,8 @@ const PPPOE_HEADER_BYTES = 6
 
 /** RFC 1661 §2, RFC 1662 §3.1 and the protocol numbers of IANA. */
 const PPP_ADDRESS_CONTROL = 0xff03
+const CISCO_UNICAST = 0x0f00
+const CISCO_MULTICAST = 0x8f00
 const PPP_IPV4 = 0x0021
 const PPP_IPV6 = 0x0057
 const PPP_MPLS = 0x0281
@@ -119,14 +121,13 @@ export function linkPayload(view: DataView, linkType: number, offset: number, en
       return familyPayload(view, offset, end)
     case LinkType.ppp:
     case LinkType.pppHdlc:
-      return networkLayer(view, EtherType.ppp, offset, end)
+      return serialPayload(view, offset, end)
     case LinkType.pppWithDirection:
       return networkLayer(view, EtherType.ppp, offset + 1, end)
     case LinkType.pppoe:
       return networkLayer(view, EtherType.pppoeSession, offset, end)
     case LinkType.ciscoHdlc:
-      if (offset + 4 > end) return ~PacketClass.truncated
-      return networkLayer(view, view.getUint16(offset + 2), offset + 4, end)
+      return ciscoPayload(view, offset, end)
     case LinkType.ieee80211:
       return wlanPayload(view, offset, end, false)
     case LinkType.radiotap:
@@ -223,6 +224,19 @@ function etherTypeIsRead(view: DataView, at: number, end: number): boolean {
 function ipOfVersion(view: DataView, version: number, at: number, end: number): number {
   if (at >= end) return ~PacketClass.truncated
   return view.getUint8(at) >> 4 === version ? at : ~PacketClass.ipMalformed
+}
+
+/** RFC 1547 §4.3.1: Cisco's framing begins with a unicast or multicast address; what else comes over a serial line is PPP. */
+function serialPayload(view: DataView, offset: number, end: number): number {
+  if (offset + 2 > end) return ~PacketClass.truncated
+  const start = view.getUint16(offset)
+  if (start === CISCO_UNICAST || start === CISCO_MULTICAST) return ciscoPayload(view, offset, end)
+  return networkLayer(view, EtherType.ppp, offset, end)
+}
+
+function ciscoPayload(view: DataView, offset: number, end: number): number {
+  if (offset + 4 > end) return ~PacketClass.truncated
+  return networkLayer(view, view.getUint16(offset + 2), offset + 4, end)
 }
 
 /** The family is in the byte order of the machine that wrote it: it is below 256, so either order tells. */

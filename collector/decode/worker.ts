@@ -1,15 +1,7 @@
 import { Piscina } from 'piscina'
 import { FrameBatch } from '../capture/frame-batch.ts'
-import { BatchDecoder, type DecodeOptions } from './decode-batch.ts'
-
-/** What a lane gives its worker at the start. */
-export interface DecodeWorkerData extends DecodeOptions {
-  readonly lane: number
-  readonly batches: readonly SharedArrayBuffer[]
-}
-
-/** `done`: all frames were decoded. `rowsFull`: run the batch again when its rows were read. `notYet`: an earlier batch comes first. */
-export type DecodeAnswer = 'done' | 'rowsFull' | 'notYet'
+import { BatchDecoder } from './decode-batch.ts'
+import { type DecodeAnswer, type DecodeWorkerData, NO_BATCH } from './worker-data.ts'
 
 const data = Piscina.workerData as DecodeWorkerData
 const held = data.batches.map((memory, number) => new FrameBatch(memory, number))
@@ -21,6 +13,7 @@ let sequence = 0
  * it are handed back untouched, so that a lane's frames are always decoded in their order.
  */
 export default function decodeBatch(number: number): DecodeAnswer {
+  if (number === NO_BATCH) return 'done'
   const batch = held[number]
   if (batch === undefined) throw new RangeError(`no batch ${number}`)
   if (batch.sequence !== sequence) return 'notYet'

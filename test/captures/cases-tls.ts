@@ -301,7 +301,7 @@ function encrypted(): MadeCapture {
   const talk = new TcpTalk({}, hello)
   return capture(
     'Encrypted Client Hello (RFC 9849): the outer server_name is what the wire tells, the public name of the client-facing server.',
-    [...frames(talk.open()), ...frames([talk.say()], [told('tls', talk, name)])],
+    [...frames(talk.open()), ...frames([talk.say()], [{ ...told('tls', talk, name), ech: true }])],
   )
 }
 

@@ -63,8 +63,8 @@ function dnsOverVlan(): MadeCapture {
         packetClass: 'dnsQuery',
         names: [asked('claude.ai')],
       },
-      { bytes: ethernet({}, tagged(8, payload)), packetClass: 'dnsQuery', names: [asked('claude.ai')] },
-      { bytes: ethernet({}, tagged(9, payload)), packetClass: 'linkUnsupported' },
+      { bytes: ethernet({}, tagged(14, payload)), packetClass: 'dnsQuery', names: [asked('claude.ai')] },
+      { bytes: ethernet({}, tagged(15, payload)), packetClass: 'nestedTooDeep' },
     ]),
   }
 }
@@ -145,8 +145,8 @@ function helloOverTwoRecords(): MadeCapture {
   const hello = clientHello({ serverName: 'api.anthropic.com' })
   // Each on a connection of its own, as a reader of whole streams needs it.
   let clientPort = 50_001
-  const frame = (payload: Buffer) =>
-    ethernet({}, toServer(tcp({ sourcePort: clientPort, destinationPort: 443 }, payload)))
+  const frame = (payload: Buffer, sourcePort = clientPort) =>
+    ethernet({}, toServer(tcp({ sourcePort, destinationPort: 443 }, payload)))
   const named = (payload: Buffer, name: string): Unplaced => {
     const packet: Unplaced = {
       bytes: frame(payload),
@@ -169,13 +169,11 @@ and the first segments of hellos that go on in a second: one with server_name in
     packets: everyMillisecond([
       named(whole, 'api.anthropic.com'),
       ...[200, 7, 1].map((fragment) => named(tlsRecords(hello, fragment), 'api.anthropic.com')),
-      named(first, 'claude.ai'),
-      { bytes: frame(tlsRecords(clientHello({}))), packetClass: 'clientHelloNoName' },
-      {
-        bytes: ethernet({}, toServer(tcp({ sourcePort: 50_100, destinationPort: 443 }, last))),
-        packetClass: 'clientHelloPart',
-      },
+      { bytes: frame(first, 50_100), packetClass: 'clientHelloPart' },
+      { bytes: frame(tlsRecords(clientHello({})), 50_101), packetClass: 'clientHelloNoName' },
+      { bytes: frame(last, 50_102), packetClass: 'clientHelloPart' },
     ]),
+    namesAtEnd: [{ ...greeted('claude.ai'), clientPort: 50_100 }],
   }
 }
 
@@ -203,7 +201,10 @@ function truncatedFile(): MadeCapture {
 
 function hostile(): MadeCapture {
   const dns = (message: Buffer) => ethernet({}, toResolver(query(message)))
-  const tls = (payload: Buffer) => ethernet({}, toServer(segment(payload)))
+  // Each on a connection of its own.
+  let clientPort = 50_001
+  const tls = (payload: Buffer) =>
+    ethernet({}, toServer(tcp({ sourcePort: clientPort++, destinationPort: 443 }, payload)))
   const good = dns(dnsQuery(['claude.ai']))
   const hello = tlsRecords(clientHello({ serverName: 'claude.ai' }))
   const long = labels(...Array.from({ length: 4 }, () => 'a'.repeat(63)))
@@ -295,7 +296,7 @@ long; it does not escape a dot inside a label; it reads all of 300 questions; it
       { bytes: good.subarray(0, 14), packetClass: 'truncated' },
       { bytes: good.subarray(0, 30), packetClass: 'truncated' },
       { bytes: good.subarray(0, 60), packetClass: 'truncated', originalBytes: good.length },
-      { bytes: ethernet({}, toServer(otherTransport(47, Buffer.alloc(40)))), packetClass: 'otherTransport' },
+      { bytes: ethernet({}, toServer(otherTransport(50, Buffer.alloc(40)))), packetClass: 'otherTransport' },
       { bytes: changed(tls(hello), 46, 0x10), packetClass: 'tcpMalformed' },
       { bytes: tls(hello).subarray(0, 54), packetClass: 'truncated', originalBytes: tls(hello).length },
       { bytes: tls(lengthLie), packetClass: 'clientHelloMalformed' },
@@ -311,7 +312,7 @@ long; it does not escape a dot inside a label; it reads all of 300 questions; it
       {
         bytes: tls(tlsRecords(clientHello({ serverName: 'Claude.AI\n' }))),
         packetClass: 'clientHello',
-        names: [greeted('claude.ai\\010')],
+        names: [{ ...greeted('claude.ai\\010'), clientPort: clientPort - 1 }],
       },
       { bytes: Buffer.alloc(0), packetClass: 'truncated' },
     ]),

@@ -11,6 +11,8 @@ export interface ExpectedName {
   readonly server: string
   readonly serverPort: number
   readonly name: string
+  /** The hello has encrypted_client_hello. */
+  readonly ech?: true
   /** Where the case is about times: milliseconds since 1970. */
   readonly timeMs?: number
 }

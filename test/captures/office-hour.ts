@@ -158,10 +158,10 @@ function visitOf({ name, server, person, overIpv6, atMs, draw, bytes }: Visit): 
   up(TcpFlags.ack, 'tcpNoPayload')
   const postQuantum = draw(2) === 0
   const hello = tlsRecords(clientHello({ serverName: name, grease: true, postQuantum, seed: draw(2 ** 31) }))
-  up(TcpFlags.psh | TcpFlags.ack, 'clientHello', hello.subarray(0, MSS), [
+  if (hello.length > MSS) up(TcpFlags.ack, 'clientHelloPart', hello.subarray(0, MSS))
+  up(TcpFlags.psh | TcpFlags.ack, 'clientHello', hello.subarray(hello.length > MSS ? MSS : 0), [
     { method: 'tls', client, clientPort, server: host, serverPort: 443, name },
   ])
-  if (hello.length > MSS) up(TcpFlags.psh | TcpFlags.ack, 'tcpOther', hello.subarray(MSS))
   const segments = 1 + draw(3)
   for (let segment = 0; segment < segments; segment++) {
     down(TcpFlags.ack, 'tcpOther', applicationData(bytes(200 + draw(1200))))
