@@ -4,7 +4,6 @@ import { createLogger } from '../../engine/process/log.ts'
 import { catalogInForce } from '../../engine/process/registry-setting.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
 import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
-import { Collector } from '../collector.ts'
 import { collectorSettings } from '../config.ts'
 import { fileProgress } from './progress.ts'
 
@@ -32,6 +31,8 @@ export function addRunCommand(program: Command): void {
     const stop = stopSignal()
     const settings = readSettings(collectorSettings, { command: run, environment: process.env })
     const log = createLogger('posture-collector', settings.logLevel)
+    // Only here: the store and the HTTP client take longer to load than all else, and no other command needs them.
+    const { Collector } = await import('../collector.ts')
     const collector = new Collector(settings, catalogInForce(settings.registry, log), log)
     const progress = fileProgress(options.read)
     const reading = options.read !== undefined
