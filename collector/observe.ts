@@ -87,7 +87,9 @@ export async function observe(source: CaptureSource, options: ObserveOptions): P
     listFrames: BATCH_LIST_FRAMES,
   })
   const pool = new BatchPool(shared)
-  const threadData: CaptureThreadData = { source, pool: shared }
+  const dnsPorts = options.dnsPorts ?? DNS_PORTS
+  const tlsPorts = options.tlsPorts ?? TLS_PORTS
+  const threadData: CaptureThreadData = { source, pool: shared, dnsPorts, tlsPorts }
   const thread = new Worker(new URL('./capture/capture-thread.js', import.meta.url), {
     workerData: threadData,
     // The thread is compiled: loaders and flags of this one only slow its start.
@@ -105,8 +107,8 @@ export async function observe(source: CaptureSource, options: ObserveOptions): P
     trie: options.trie,
     resolvers: compileTrie(RESOLVERS),
     everyName: options.everyName ?? false,
-    dnsPorts: options.dnsPorts ?? DNS_PORTS,
-    tlsPorts: options.tlsPorts ?? TLS_PORTS,
+    dnsPorts,
+    tlsPorts,
   }
   let fail: (error: Error) => void = () => {}
   const failed = new Promise<never>((_resolve, reject) => {

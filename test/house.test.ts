@@ -122,7 +122,7 @@ t.test('the collector ships with these packages and no others', async (t) => {
   const packages = closure.filter((name) => !/\.(ts|json)$|^node:/.test(name))
   // And pcap, whose addon collector/capture/live.ts loads by require.
   t.same(packages.sort(), [
-    ...['cli-progress', 'cli-table3', 'commander', 'lmdb', 'msgpackr', 'pino', 'pino-pretty', 'piscina'],
+    ...['cli-progress', 'cli-table3', 'commander', 'fzstd', 'lmdb', 'msgpackr', 'pino', 'pino-pretty', 'piscina'],
     ...['undici', 'yaml', 'zod'],
   ])
 })

@@ -1,18 +1,28 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * The filter expression (pcap-filter(7)) that keeps in the kernel what the decoder would only count: DNS queries and, of TLS, the
- * segments that begin with a ClientHello. With `vlan` the same behind one VLAN tag.
+ * The filter expression (pcap-filter(7)) that keeps in the kernel what cannot be a part of a name: of DNS the queries, over UDP and TCP; of
+ * TLS what clients send, and how their connections begin; of QUIC the long headers. With `vlan` the same behind one VLAN tag.
  *
- * pcap-filter's tcp[] reads IPv4 only; the same bytes of IPv6 are addressed from its header, which supposes no extension headers.
+ * A filter has no memory, so it cannot tell the second segment of a ClientHello from an upload: both pass, and what servers send stays out.
+ * pcap-filter's tcp[] and udp[] read IPv4 only; the same bytes of IPv6 are addressed from its header, which supposes no extension headers.
  */
 export function captureFilter(dnsPorts: readonly number[], tlsPorts: readonly number[], vlan: boolean): string {
-  const dns = dnsPorts.map((port) => `udp dst port ${port}`).join(' or ')
-  const tls = tlsPorts.map((port) => `tcp dst port ${port}`).join(' or ')
-  // A TLS record of type handshake (22), and in it behind 5 bytes of record header a handshake message of type ClientHello (1).
-  const hello4 = '(tcp[(tcp[12] & 0xf0) >> 2] = 22 and tcp[((tcp[12] & 0xf0) >> 2) + 5] = 1)'
-  const hello6 = '(ip6[40 + ((ip6[52] & 0xf0) >> 2)] = 22 and ip6[40 + ((ip6[52] & 0xf0) >> 2) + 5] = 1)'
-  const untagged = `${dns} or (ip and (${tls}) and ${hello4}) or (ip6 and (${tls}) and ${hello6})`
+  const dns = dnsPorts.join(' or ')
+  const tls = tlsPorts.join(' or ')
+  const begins4 = 'tcp[tcpflags] & tcp-syn != 0'
+  const begins6 = 'ip6[53] & 2 != 0'
+  // The packet's length without the headers of IP and TCP, whose data offset counts 4 bytes in the high nibble.
+  const payload4 = 'ip[2:2] - ((ip[0] & 0xf) << 2) - ((tcp[12] & 0xf0) >> 2) != 0'
+  const payload6 = 'ip6[4:2] - ((ip6[52] & 0xf0) >> 2) != 0'
+  const untagged = [
+    `dst port ${dns}`,
+    `(ip and tcp dst port ${tls} and (${begins4} or ${payload4}))`,
+    `(ip6 and tcp dst port ${tls} and (${begins6} or ${payload6}))`,
+    // RFC 9000 §17.2: the first bit of a long header.
+    `(ip and udp dst port ${tls} and udp[8] & 0x80 != 0)`,
+    `(ip6 and udp dst port ${tls} and ip6[48] & 0x80 != 0)`,
+  ].join(' or ')
   // "vlan" moves the offsets of all that follows it, so it comes last (pcap-filter(7)).
   return vlan ? `${untagged} or (vlan and (${untagged}))` : untagged
 }

@@ -14,6 +14,9 @@ export type CaptureSource =
 export interface CaptureThreadData {
   readonly source: CaptureSource
   readonly pool: SharedPool
+  /** What a live capture lets through. */
+  readonly dnsPorts: readonly number[]
+  readonly tlsPorts: readonly number[]
 }
 
 /** A Fault as it crosses threads, where an error loses its class. */
@@ -30,11 +33,12 @@ export type CaptureMessage =
   | { readonly kind: 'ended'; readonly bytesRead: number; readonly damage: PlainFault | undefined }
 
 /** The thread: opens the source and fills batches until the source or the observation ends. It blocks, and does nothing else. */
-async function capture({ source, pool: shared }: CaptureThreadData): Promise<void> {
-  const pool = new BatchPool(shared)
+async function capture(data: CaptureThreadData): Promise<void> {
+  const { source } = data
+  const pool = new BatchPool(data.pool)
   try {
     if (source.kind === 'file') await captureFile(source.path, pool)
-    else captureInterface(source, pool)
+    else captureInterface(source, data, pool)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     say({ kind: 'failed', fault: plain(error) })
@@ -56,8 +60,8 @@ async function captureFile(path: string, pool: BatchPool): Promise<void> {
   say({ kind: 'ended', bytesRead: source.bytesRead, damage: damage || undefined })
 }
 
-function captureInterface(options: LiveOptions, pool: BatchPool): void {
-  const live = new LiveCapture(options)
+function captureInterface(options: LiveOptions, ports: CaptureThreadData, pool: BatchPool): void {
+  const live = new LiveCapture(options, ports.dnsPorts, ports.tlsPorts)
   say({ kind: 'opened', bytesTotal: 0 })
   const filler = new RoundFiller(pool, { whenExhausted: 'drop', holdBack: false }, sayRound)
   const lost = live.run(pool, filler)

@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module'
 import { Fault } from '../../engine/process/error-codes.ts'
-import { DNS_PORTS, TLS_PORTS } from '../decode/ports.ts'
 import { LIVE_FLUSH_MS, LIVE_IDLE_MS, LIVE_RING_BYTES, LIVE_SNAPLEN_BYTES, SNAPLEN_BYTES_MAX } from '../limits.ts'
 import type { BatchPool } from './batch-pool.ts'
 import { captureFilter, carriesVlan } from './bpf.ts'
@@ -60,9 +59,9 @@ export class LiveCapture {
   #onPacket: () => void = () => {}
 
   /** Opens the interface. Throws a Fault that says what to do. */
-  constructor(options: LiveOptions) {
+  constructor(options: LiveOptions, dnsPorts: readonly number[], tlsPorts: readonly number[]) {
     const snaplen = Math.min(options.snaplenBytes ?? LIVE_SNAPLEN_BYTES, SNAPLEN_BYTES_MAX)
-    const filter = options.filter ?? captureFilter(DNS_PORTS, TLS_PORTS, carriesVlan(options.name))
+    const filter = options.filter ?? captureFilter(dnsPorts, tlsPorts, carriesVlan(options.name))
     this.#name = options.name
     this.#bytes = Buffer.alloc(snaplen)
     try {

@@ -5,11 +5,14 @@ import { clientHello, tlsRecords } from '../../support/packets-tls.ts'
 import { FrameDecoder } from '../decode-frames.ts'
 
 const decoder = new FrameDecoder()
-const frameOf = (payload: Buffer, destinationPort = 443) =>
-  ethernet(
-    {},
-    ipv4({ source: '10.0.0.7', destination: '203.0.113.9' }, tcp({ sourcePort: 50_001, destinationPort }, payload)),
-  )
+let connection = 0
+/** Each on a connection of its own. */
+const frameOf = (payload: Buffer, destinationPort = 443) => {
+  connection++
+  const source = `10.0.${connection >> 8}.${connection & 0xff}`
+  const segment = tcp({ sourcePort: 50_001, destinationPort }, payload)
+  return ethernet({}, ipv4({ source, destination: '203.0.113.9' }, segment))
+}
 const hello = clientHello({ serverName: 'www.ChatGPT.com', grease: true })
 
 t.test('the name comes out of every hello, however it is cut into records', async () => {
@@ -36,19 +39,27 @@ t.test('the name comes out of every hello, however it is cut into records', asyn
   )
 })
 
-t.test('cut at every byte: the name, or incomplete, or too short to tell; never malformed', async (t) => {
-  for (const records of [tlsRecords(hello), tlsRecords(hello, 50)]) {
-    let first = 0
-    for (let length = 1; length <= records.length; length++) {
-      const { packetClass, names } = decoder.one(frameOf(records.subarray(0, length)))
-      const expected = length < 6 ? 'tcpOther' : first > 0 ? 'clientHello' : 'clientHelloIncomplete'
-      if (packetClass === 'clientHello' && first === 0) first = length
-      else t.equal(packetClass, expected, `cut at byte ${length}`)
-      if (first > 0) t.same(names, ['www.chatgpt.com'])
+t.test(
+  'cut at every byte: a part until the last; at the end the name, when it was there; never malformed',
+  async (t) => {
+    for (const records of [tlsRecords(hello), tlsRecords(hello, 50)]) {
+      let first = 0
+      for (let length = 1; length < records.length; length++) {
+        const one = new FrameDecoder()
+        const { packetClass, names } = one.one(frameOf(records.subarray(0, length)))
+        t.equal(packetClass, 'clientHelloPart', `cut at byte ${length}`)
+        t.same(names, [])
+        const atEnd = one.pass({ last: true }).map(({ name }) => name)
+        if (atEnd.length > 0 && first === 0) first = length
+        t.same(atEnd, first > 0 ? ['www.chatgpt.com'] : [])
+        // Of five bytes nobody knows that they are of a ClientHello.
+        t.equal(one.counters.helloIncomplete, first > 0 || length < 6 ? 0 : 1)
+      }
+      t.ok(first > 0)
+      t.same(decoder.one(frameOf(records)).names, ['www.chatgpt.com'])
     }
-    t.ok(first > 0)
-  }
-})
+  },
+)
 
 /** The hello with the two bytes at the place where `find` stands, moved by `offset`, replaced. */
 function withLength(find: Buffer, offset: number, value: number): Buffer {

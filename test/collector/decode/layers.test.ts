@@ -1,6 +1,6 @@
 import t from 'tap'
 import { addressBytes, EtherType, ethernet, ipv4, ipv6, otherTransport, tcp, u16, udp } from '../../support/packets.ts'
-import { dnsQuery } from '../../support/packets-dns.ts'
+import { dnsOverTcp, dnsQuery } from '../../support/packets-dns.ts'
 import { FrameDecoder } from '../decode-frames.ts'
 
 const decoder = new FrameDecoder()
@@ -44,9 +44,13 @@ const rows: readonly { name: string; frame: Buffer; linkType?: number; packetCla
     packetClass: 'dnsQuery',
     named: true,
   },
-  { name: 'a link type that is not read', frame: ethernet({}, packet), linkType: 105, packetClass: 'linkUnsupported' },
+  { name: 'a link type that is not read', frame: ethernet({}, packet), linkType: 107, packetClass: 'linkUnsupported' },
   { name: 'ARP', frame: ethernet({}, { etherType: EtherType.arp, bytes: Buffer.alloc(28) }), packetClass: 'notIp' },
-  { name: 'MPLS', frame: ethernet({}, { etherType: 0x8847, bytes: packet.bytes }), packetClass: 'linkUnsupported' },
+  {
+    name: 'MPLS labels without an end',
+    frame: ethernet({}, { etherType: 0x8847, bytes: Buffer.alloc(80) }),
+    packetClass: 'nestedTooDeep',
+  },
   {
     name: 'an 802.3 length in place of an EtherType',
     frame: ethernet({}, { etherType: 38, bytes: Buffer.alloc(38) }),
@@ -130,9 +134,9 @@ const rows: readonly { name: string; frame: Buffer; linkType?: number; packetCla
     packetClass: 'truncated',
   },
   {
-    name: 'QUIC',
-    frame: ethernet({}, ipv4(addresses, udp({ sourcePort: 9, destinationPort: 443 }, Buffer.alloc(9)))),
-    packetClass: 'quic',
+    name: 'QUIC behind its handshake',
+    frame: ethernet({}, ipv4(addresses, udp({ sourcePort: 9, destinationPort: 443 }, Buffer.alloc(9, 0x40)))),
+    packetClass: 'quicOther',
   },
   {
     name: 'TCP cut in its header',
@@ -150,8 +154,12 @@ const rows: readonly { name: string; frame: Buffer; linkType?: number; packetCla
   },
   {
     name: 'DNS over TCP',
-    frame: ethernet({}, ipv4(addresses, tcp({ sourcePort: 9, destinationPort: 53 }, dnsQuery(['a.b'])))),
-    packetClass: 'dnsOverTcp',
+    frame: ethernet(
+      {},
+      ipv4(addresses, tcp({ sourcePort: 50_000, destinationPort: 53 }, dnsOverTcp(dnsQuery(['Claude.AI'])))),
+    ),
+    packetClass: 'dnsQuery',
+    named: true,
   },
 ]
 
