@@ -1,0 +1,290 @@
+import fc from 'fast-check'
+import t from 'tap'
+import {
+  SHORT_BUFFERS,
+  STREAM_IDLE_SECONDS,
+  STREAM_REMEMBERED_SECONDS,
+  STREAMS_MAX,
+} from '../../../collector/limits.ts'
+import { ethernet, ipv4, TcpFlags, tcp } from '../../support/packets.ts'
+import { dnsOverTcp, dnsQuery } from '../../support/packets-dns.ts'
+import { clientHello, tlsRecords } from '../../support/packets-tls.ts'
+import { FrameDecoder } from '../decode-frames.ts'
+
+/** A host for each number, and 60,000 of them differ. */
+const hostOf = (number: number) => `10.${(number >> 16) & 255}.${(number >> 8) & 255}.${number & 255}`
+
+interface Sent {
+  readonly connection: number
+  readonly sequence: number
+  readonly payload?: Buffer
+  readonly flags?: number
+  readonly port?: number
+}
+
+function frameOf({ connection, sequence, payload, flags, port }: Sent): Buffer {
+  const fields = {
+    sourcePort: 50_001,
+    destinationPort: port ?? 443,
+    sequence: sequence >>> 0,
+    flags: flags ?? TcpFlags.ack,
+  }
+  return ethernet({}, ipv4({ source: hostOf(connection), destination: '203.0.113.9' }, tcp(fields, payload)))
+}
+
+const syn = (connection: number, sequence: number, port?: number) =>
+  frameOf({ connection, sequence: sequence - 1, flags: TcpFlags.syn, ...(port === undefined ? {} : { port }) })
+
+/** Pieces that cover all of `length` bytes, overlap at will, and come in any order. */
+function pieces(length: number) {
+  return fc
+    .tuple(
+      fc.array(fc.integer({ min: 1, max: length - 1 }), { maxLength: 12 }),
+      fc.array(fc.tuple(fc.nat(length - 1), fc.integer({ min: 1, max: 400 })), { maxLength: 6 }),
+      fc.infiniteStream(fc.nat(1_000_000)),
+    )
+    .map(([cuts, more, order]) => {
+      const borders = [0, ...new Set(cuts), length].sort((a, b) => a - b)
+      const all = [
+        ...borders.slice(1).map((end, index) => [borders[index] as number, end] as const),
+        ...more.map(([start, bytes]) => [start, Math.min(length, start + bytes)] as const),
+      ]
+      return all
+        .map((piece) => ({ piece, rank: order.next().value as number }))
+        .sort((a, b) => a.rank - b.rank)
+        .map(({ piece }) => piece)
+    })
+}
+
+const hello = tlsRecords(clientHello({ serverName: 'api.openai.com', postQuantum: true, grease: true }), 700)
+const messages = Buffer.concat(
+  ['one.example.org', 'two.example.org', 'claude.ai', 'four.example.org'].map((name) => dnsOverTcp(dnsQuery([name]))),
+)
+
+t.test('behind a SYN, any pieces in any order with repetitions: the name once', async () => {
+  const decoder = new FrameDecoder()
+  let connection = 0
+  fc.assert(
+    fc.property(pieces(hello.length), fc.integer({ min: 0, max: 0xffff_ffff }), (sent, base) => {
+      connection++
+      const frames = [
+        syn(connection, base),
+        ...sent.map(([start, end]) =>
+          frameOf({ connection, sequence: base + start, payload: hello.subarray(start, end) }),
+        ),
+      ]
+      const { names } = decoder.decode(frames)
+      return names.length === 1 && names[0]?.name === 'api.openai.com' && names[0].client === hostOf(connection)
+    }),
+    { numRuns: 1500 },
+  )
+})
+
+t.test('DNS over TCP behind a SYN, any pieces in any order: every name once, in order', async () => {
+  const decoder = new FrameDecoder()
+  let connection = 0
+  fc.assert(
+    fc.property(pieces(messages.length), fc.integer({ min: 0, max: 0xffff_ffff }), (sent, base) => {
+      connection++
+      const frames = [
+        syn(connection, base, 53),
+        ...sent.map(([start, end]) =>
+          frameOf({ connection, sequence: base + start, payload: messages.subarray(start, end), port: 53 }),
+        ),
+      ]
+      const { names } = decoder.decode(frames)
+      const found = names.map(({ name }) => name).join()
+      return found === 'one.example.org,two.example.org,claude.ai,four.example.org'
+    }),
+    { numRuns: 1500 },
+  )
+})
+
+t.test('without a SYN, two segments in either order', async (t) => {
+  for (const [index, order] of [
+    [0, 1],
+    [1, 0],
+  ].entries()) {
+    for (let cut = 6; cut < hello.length; cut += 37) {
+      const decoder = new FrameDecoder()
+      const parts = [
+        { sequence: 1000, payload: hello.subarray(0, cut) },
+        { sequence: 1000 + cut, payload: hello.subarray(cut) },
+      ]
+      const frames = order.map((part) => frameOf({ connection: 1, ...(parts[part] as (typeof parts)[0]) }))
+      const { names } = decoder.decode(frames)
+      t.same(
+        names.map(({ name }) => name),
+        ['api.openai.com'],
+        `order ${index}, cut at byte ${cut}`,
+      )
+    }
+  }
+})
+
+t.test('bytes that contradict those that came before change nothing', async (t) => {
+  const decoder = new FrameDecoder()
+  const lie = tlsRecords(clientHello({ serverName: 'api.forged.com', postQuantum: true, grease: true }), 700)
+  const { names } = decoder.decode([
+    syn(1, 1),
+    frameOf({ connection: 1, sequence: 1 + 200, payload: hello.subarray(200) }),
+    frameOf({ connection: 1, sequence: 1 + 100, payload: hello.subarray(100, 200) }),
+    frameOf({ connection: 1, sequence: 1 + 100, payload: lie.subarray(100) }),
+    frameOf({ connection: 1, sequence: 1, payload: Buffer.concat([hello.subarray(0, 100), lie.subarray(100, 300)]) }),
+  ])
+  t.same(
+    names.map(({ name }) => name),
+    ['api.openai.com'],
+  )
+})
+
+t.test('a second ClientHello of the connection, as after a HelloRetryRequest, is one more name', async (t) => {
+  const decoder = new FrameDecoder()
+  const { names, classes } = decoder.decode([
+    syn(1, 1),
+    frameOf({ connection: 1, sequence: 1, payload: hello }),
+    frameOf({ connection: 1, sequence: 1, payload: hello }),
+    frameOf({ connection: 1, sequence: 1 + hello.length, payload: Buffer.from('140303000101', 'hex') }),
+    frameOf({ connection: 1, sequence: 1 + hello.length + 6, payload: hello.subarray(0, 900) }),
+    frameOf({ connection: 1, sequence: 1 + hello.length + 6 + 900, payload: hello.subarray(900) }),
+  ])
+  t.equal(names.length, 2)
+  t.same(classes, ['tcpNoPayload', 'clientHello', 'tcpRetransmission', 'tcpOther', 'clientHelloPart', 'clientHello'])
+})
+
+t.test('a hello that goes silent comes out with its own time, after its time', async (t) => {
+  const decoder = new FrameDecoder()
+  decoder.decode([syn(1, 1), frameOf({ connection: 1, sequence: 1, payload: hello.subarray(0, 900) })], 1, {
+    seconds: 1000,
+  })
+  t.same(decoder.pass({ seconds: 1000 + STREAM_IDLE_SECONDS }), [])
+  t.match(decoder.pass({ seconds: 1001 + STREAM_IDLE_SECONDS }), [
+    { name: 'api.openai.com', timeMs: 1_000_005, client: hostOf(1), clientPort: 50_001, serverPort: 443 },
+  ])
+  t.equal(decoder.counters.streamsTimedOut, 1)
+  t.equal(decoder.counters.helloName, 1)
+  t.same(decoder.pass({ last: true }), [])
+})
+
+t.test('a flood of SYNs takes no more room than there is, and pushes out no hello that waits', async (t) => {
+  const decoder = new FrameDecoder()
+  decoder.decode([syn(0, 1), frameOf({ connection: 0, sequence: 1, payload: hello.subarray(0, 900) })])
+  const flood = STREAMS_MAX + 5000
+  for (let connection = 1; connection <= flood; connection++) decoder.decode([syn(connection, 1)])
+  t.equal(decoder.counters.streamsFollowed, flood + 1)
+  t.equal(decoder.counters.streamsEvicted, flood + 1 - STREAMS_MAX)
+  const { names } = decoder.decode([frameOf({ connection: 0, sequence: 901, payload: hello.subarray(900) })])
+  t.equal(names.length, 1)
+  const remembered = { seconds: 1001 + STREAM_REMEMBERED_SECONDS }
+  t.same(decoder.pass(remembered), [])
+})
+
+t.test('a flood of hellos that never end: the longest silent one gives way, and its name comes out', async (t) => {
+  const decoder = new FrameDecoder()
+  const part = hello.subarray(0, 900)
+  const names: string[] = []
+  for (let connection = 0; connection < SHORT_BUFFERS + 100; connection++) {
+    const found = decoder.decode([syn(connection, 1), frameOf({ connection, sequence: 1, payload: part })])
+    names.push(...found.names.map(({ client }) => client))
+  }
+  t.same(
+    names,
+    Array.from({ length: 100 }, (_, connection) => hostOf(connection)),
+    'the oldest first',
+  )
+  t.equal(decoder.counters.streamsEvicted, 100)
+  const rest = decoder.pass({ last: true })
+  t.equal(rest.length, SHORT_BUFFERS)
+  t.equal(decoder.counters.helloName, SHORT_BUFFERS + 100, 'every hello ended in one way')
+})
+
+t.test('bytes far ahead are not kept for ever, and one connection cannot take much', async (t) => {
+  const decoder = new FrameDecoder()
+  const { classes } = decoder.decode([
+    syn(1, 1),
+    frameOf({ connection: 1, sequence: 1, payload: hello.subarray(0, 900) }),
+    frameOf({ connection: 1, sequence: 1 + 100_000, payload: hello.subarray(900) }),
+  ])
+  t.same(classes, ['tcpNoPayload', 'clientHelloPart', 'tcpOther'])
+  t.equal(decoder.counters.streamsOverLimit, 1)
+  t.equal(decoder.counters.helloName, 1, 'what was there is given out')
+})
+
+t.test('a hello of 60 kB in many records and segments', async (t) => {
+  const decoder = new FrameDecoder()
+  const large = tlsRecords(
+    clientHello({
+      serverName: 'large.example.org',
+      moreExtensions: [Buffer.concat([Buffer.from([0xfe, 0xfe, 0xea, 0x60]), Buffer.alloc(60_000)])],
+    }),
+    4000,
+  )
+  const frames = [syn(1, 1)]
+  for (let at = 0; at < large.length; at += 1460) {
+    frames.push(frameOf({ connection: 1, sequence: 1 + at, payload: large.subarray(at, at + 1460) }))
+  }
+  t.same(
+    decoder.decode(frames).names.map(({ name }) => name),
+    ['large.example.org'],
+  )
+})
+
+t.test('a segment of DNS that is lost costs what was in it, and no more', async (t) => {
+  const decoder = new FrameDecoder()
+  const message = (name: string) => dnsOverTcp(dnsQuery([name]))
+  const filler = Array.from({ length: 300 }, (_, index) => message(`lost${index}.example.org`))
+  const lost = Buffer.concat(filler)
+  const first = message('first.example.org')
+  const { names } = decoder.decode([
+    syn(1, 1, 53),
+    frameOf({ connection: 1, sequence: 1, payload: first, port: 53 }),
+    frameOf({
+      connection: 1,
+      sequence: 1 + first.length + lost.length,
+      payload: message('next.example.org'),
+      port: 53,
+    }),
+  ])
+  t.same(
+    names.map(({ name }) => name),
+    ['first.example.org', 'next.example.org'],
+  )
+})
+
+t.test('sessions of DNS over TLS, and of resolvers known for DNS over HTTPS, are counted', async (t) => {
+  const decoder = new FrameDecoder()
+  const to = (connection: number, serverName: string, port: number) =>
+    decoder.decode([
+      syn(connection, 1, port),
+      frameOf({ connection, sequence: 1, payload: tlsRecords(clientHello({ serverName })), port }),
+    ])
+  to(1, 'resolver.example.org', 853)
+  to(2, 'dns.google', 443)
+  to(3, 'mozilla.cloudflare-dns.com', 443)
+  to(4, 'cloudflare.com', 443)
+  t.match(decoder.counters, { dotSessions: 1, dohSessions: 2, helloName: 4 })
+})
+
+t.test('the work for a hello in one-byte segments is linear in its length', async (t) => {
+  const time = (bytes: number) => {
+    const large = tlsRecords(
+      clientHello({
+        serverName: 'a.example.org',
+        moreExtensions: [Buffer.concat([Buffer.from([0xfe, 0xfe, bytes >> 8, bytes & 255]), Buffer.alloc(bytes)])],
+      }),
+      1,
+    )
+    const decoder = new FrameDecoder()
+    const frames = [syn(1, 1)]
+    for (let at = 0; at < large.length; at++) {
+      frames.push(frameOf({ connection: 1, sequence: 1 + at, payload: large.subarray(at, at + 1) }))
+    }
+    const start = performance.now()
+    t.equal(decoder.decode(frames).names.length, 1)
+    return (performance.now() - start) / large.length
+  }
+  time(500)
+  const small = Math.min(time(600), time(600), time(600))
+  const large = Math.min(time(6000), time(6000), time(6000))
+  t.ok(large < small * 3, `${(small * 1000).toFixed(1)} us a byte of 4 kB, ${(large * 1000).toFixed(1)} of 38 kB`)
+})
