@@ -73,7 +73,7 @@ export function readServerName(hello: HelloBody, name: FoundName): PacketClass {
   return encrypted && named === PacketClass.clientHello ? PacketClass.clientHelloEch : named
 }
 
-/** Whatever a client chose at random tells its hellos apart: 32 bits of it. 0 when even these are not here. */
+/** 32 bits of what a client chose at random, by which a hello is known when it comes again. */
 export function helloRandom(hello: HelloBody): number {
   const at = hello.start + HELLO_RANDOM
   return at + 4 > hello.end ? 0 : hello.view.getUint32(at)

@@ -35,17 +35,18 @@ const DOT = 0x2e
 const BACKSLASH = 0x5c
 const ZERO = 0x30
 
-/** For each byte its lower-case form where it may stand in a host name (RFC 1123 §2.1, and the underscore of RFC 8552), else 0. */
-const hostNameByte = new Uint8Array(256)
-for (const character of 'abcdefghijklmnopqrstuvwxyz0123456789-_') {
-  const code = character.charCodeAt(0)
-  hostNameByte[code] = code
-  hostNameByte[character.toUpperCase().charCodeAt(0)] = code
-}
+/**
+ * For each byte its lower-case form where it is written as it is: printing ASCII (RFC 20 §5.2) but the dot, which borders labels, and the
+ * backslash, which begins an escape. Else 0.
+ */
+const plainByte = new Uint8Array(256)
+for (let byte = 0x21; byte < 0x7f; byte++) plainByte[byte] = String.fromCharCode(byte).toLowerCase().charCodeAt(0)
+plainByte[DOT] = 0
+plainByte[BACKSLASH] = 0
 
 /**
- * Writes the name in lower-case dotted ASCII at `at`; offset behind it. A byte that is no host-name character is written as \DDD
- * (RFC 4343 §2.1), so that a dot inside a label cannot be taken for the border of two. The root is written as one dot.
+ * Writes the name in lower-case dotted ASCII at `at`; offset behind it. A byte that does not print, a dot inside a label and a backslash are
+ * written as \DDD (RFC 4343 §2.1), so that a label cannot be taken for two. The root is written as one dot.
  */
 export function writeNameText(name: FoundName, target: DataView, at: number): number {
   return name.form === NameForm.wire ? writeLabels(name, target, at) : writeHostName(name, target, at)
@@ -75,7 +76,7 @@ function writeHostName(name: FoundName, target: DataView, start: number): number
 }
 
 function writeByte(byte: number, target: DataView, at: number): number {
-  const plain = hostNameByte[byte] ?? 0
+  const plain = plainByte[byte] ?? 0
   if (plain !== 0) {
     target.setUint8(at, plain)
     return at + 1

@@ -32,6 +32,8 @@ const RFC_9369 = parameters('0dede3def700a6db819381be6e269dcbf9bd2ed9', 'quicv2'
 const DRAFT_29 = parameters('afbfec289993d24c9e9786f19c6111e04390a899', 'quic', 0)
 /** draft-ietf-quic-tls-23 §5.2, to draft 28, and mvfst, which stayed with draft 27. */
 const DRAFT_23 = parameters('c3eef712c72ebb5a11a7d2432bb46365bef9f502', 'quic', 0)
+/** draft-ietf-quic-tls-17 §5.2, to draft 22, of which mvfst is still seen. */
+const DRAFT_22 = parameters('7fbcdb0e7c66bbe9193a96cd21519ebd7a02644a', 'quic', 0)
 
 /** By the version's number: RFC 9000 §15, RFC 9369 §3.1, drafts as 0xff0000 and their number. */
 const VERSIONS: ReadonlyMap<number, QuicVersion> = new Map([
@@ -49,13 +51,27 @@ const VERSIONS: ReadonlyMap<number, QuicVersion> = new Map([
   [0xff00_0019, DRAFT_23],
   [0xff00_0018, DRAFT_23],
   [0xff00_0017, DRAFT_23],
+  [0xff00_0016, DRAFT_22],
+  [0xface_b001, DRAFT_22],
   [0xface_b002, DRAFT_23],
   [0xface_b00e, DRAFT_23],
 ])
 
-/** The version of this number; undefined when its Initials are not read. */
+/**
+ * RFC 9000 §15: ?a?a?a?a names no version. A client sends it so that the server answers with its list, and seals its Initial as the version
+ * that it speaks: one of these.
+ */
+const RESERVED_MASK = 0x0f0f_0f0f
+const RESERVED = 0x0a0a_0a0a
+
+/** The version of this number; undefined when its Initials are not read. Of a reserved number, the likeliest. */
 export function quicVersion(version: number): QuicVersion | undefined {
-  return VERSIONS.get(version)
+  return (version & RESERVED_MASK) === RESERVED ? RFC_9001 : VERSIONS.get(version)
+}
+
+/** What else the Initials of this version may be sealed as. */
+export function alternativeVersion(version: number): QuicVersion | undefined {
+  return (version & RESERVED_MASK) === RESERVED ? DRAFT_29 : undefined
 }
 
 /** Keys of the packets that the client of one connection sends. Good for all Initials that it sends to that Destination Connection ID. */

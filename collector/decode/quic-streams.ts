@@ -15,7 +15,7 @@ import {
   QuicPacket,
   readLongHeader,
 } from './quic-initial.ts'
-import { InitialKeys, quicVersion } from './quic-keys.ts'
+import { alternativeVersion, InitialKeys, quicVersion } from './quic-keys.ts'
 import { NO_SLOT } from './slot-table.ts'
 import { StreamState, type StreamTable } from './stream-table.ts'
 import { HelloBody } from './tls-record.ts'
@@ -122,22 +122,23 @@ export class QuicStreams {
       if (length >= 0) return this.#crypto(slot, length)
       if (sameId) return PacketClass.quicUndecodable
     }
-    const parameters = this.#header.versionParameters
-    if (parameters === undefined) return PacketClass.quicUndecodable
-    const { bytes } = transport
-    const { dcidStart, dcidEnd } = this.#header
-    const id = bytes.slice(dcidStart, dcidEnd)
-    const keys = InitialKeys.derive(parameters, id)
-    const length = this.#open(transport, start, keys)
+    const { versionParameters, version, dcidStart, dcidEnd } = this.#header
+    if (versionParameters === undefined) return PacketClass.quicUndecodable
+    const id = transport.bytes.slice(dcidStart, dcidEnd)
+    let keys = InitialKeys.derive(versionParameters, id)
+    let length = this.#open(transport, start, keys)
+    const alternative = length < 0 ? alternativeVersion(version) : undefined
+    if (alternative !== undefined) {
+      keys = InitialKeys.derive(alternative, id)
+      length = this.#open(transport, start, keys)
+    }
     // Only what opens is followed: a flood of what does not takes no room.
     if (length < 0) return PacketClass.quicUndecodable
     if (slot === NO_SLOT) slot = streams.follow(StreamState.hello, 0, destination, seconds)
     else {
-      // A Retry, or a new connection between the same ports: the CRYPTO stream begins again.
-      const random = streams.state[slot] === StreamState.greeted ? (streams.random[slot] as number) : 0
+      // A Retry, or a new connection between the same ports: the CRYPTO stream begins again, and so does the hello.
       this.unfinished(slot)
       streams.settle(slot, StreamState.hello, 0, seconds)
-      streams.random[slot] = random
     }
     this.#connections[slot] = { keys, id }
     return this.#crypto(slot, length)
@@ -210,18 +211,15 @@ export class QuicStreams {
     if (view.getUint8(start) === HANDSHAKE_CLIENT_HELLO) {
       packetClass = PacketClass.clientHelloMalformed
       if (bytes <= HELLO_BYTES_MAX) {
-        const hello = this.#hello
-        hello.set(view, start + HANDSHAKE_HEADER_BYTES, start + bytes, 0)
-        const random = helloRandom(hello)
-        // RFC 9000 §17.2.5.3: behind a Retry comes the same hello again.
-        const again = random !== 0 && random === streams.random[slot]
-        packetClass = again ? PacketClass.quicOther : this.#sink.hello(hello, Method.quic)
+        this.#hello.set(view, start + HANDSHAKE_HEADER_BYTES, start + bytes, 0)
+        const random = helloRandom(this.#hello)
+        // RFC 9000 §17.2.5.3: behind a Retry the same hello comes again. That after a HelloRetryRequest has the random too, but stands farther on.
+        const again = streams.base[slot] === 0 && random !== 0 && random === streams.random[slot]
+        packetClass = again ? PacketClass.quicOther : this.#sink.hello(this.#hello, Method.quic)
         streams.random[slot] = random
       }
     }
-    const random = streams.random[slot] as number
     streams.settle(slot, StreamState.greeted, (streams.base[slot] as number) + bytes, seconds)
-    streams.random[slot] = random
     return packetClass
   }
 

@@ -54,7 +54,7 @@ export class StreamTable {
   /** TCP: the sequence number of the byte that is kept first. QUIC: its offset in the CRYPTO stream. */
   readonly base = new Uint32Array(STREAMS_MAX)
   readonly buffer = new Int32Array(STREAMS_MAX).fill(NO_BUFFER)
-  /** Of a QUIC hello, its random; so that one that comes again after a Retry is known. */
+  /** Of a QUIC hello, its random, so that it is known when it comes again after a Retry; 0 where none was read. */
   readonly random = new Uint32Array(STREAMS_MAX)
   readonly #recordAt = new Int32Array(STREAMS_MAX)
   readonly #gathered = new Int32Array(STREAMS_MAX)

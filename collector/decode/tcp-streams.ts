@@ -28,6 +28,7 @@ const REPETITION_BYTES_MAX = 1 << 20
 /** RFC 9110 §9.3.6, as the request begins: "CONN". */
 const CONNECT = 0x434f4e4e
 const CRLF_CRLF = 0x0d0a0d0a
+const CHANGE_CIPHER_SPEC_BYTES = 6
 
 export class TcpStreams {
   readonly #streams: StreamTable
@@ -238,8 +239,11 @@ export class TcpStreams {
       const offset = (sequence - (streams.base[slot] as number)) | 0
       if (offset < 0 && offset >= -REPETITION_BYTES_MAX) return PacketClass.tcpRetransmission
     }
-    const found = findClientHello(view, payload, end, this.#hello)
-    if (found !== ~PacketClass.tcpOther) return this.#begun(transport, slot, sequence, payload, found)
+    const skipped = isChangeCipherSpec(view, payload, end) ? CHANGE_CIPHER_SPEC_BYTES : 0
+    const found = findClientHello(view, payload + skipped, end, this.#hello)
+    if (found !== ~PacketClass.tcpOther) {
+      return this.#begun(transport, slot, (sequence + skipped) >>> 0, payload + skipped, found)
+    }
     if (isConnect(view, payload, end)) {
       streams.settle(slot, StreamState.synchronised, (sequence + end - payload) >>> 0, seconds)
     }
@@ -395,6 +399,11 @@ export class TcpStreams {
     this.#streams.settle(slot, StreamState.dns, behind, seconds)
     return false
   }
+}
+
+/** RFC 8446 §D.4: what a client in compatibility mode sends between its two hellos, perhaps in the segment of the second. */
+function isChangeCipherSpec(view: DataView, at: number, end: number): boolean {
+  return at + CHANGE_CIPHER_SPEC_BYTES < end && view.getUint32(at) === 0x1403_0300 && view.getUint16(at + 4) === 0x0101
 }
 
 /** RFC 9110 §9.3.6: a whole request to a proxy to be a tunnel. */
