@@ -1,0 +1,80 @@
+import { readdirSync, statSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { observe } from '../../collector/observe.ts'
+import { loadCatalog } from '../../registry/catalog.ts'
+import { compileTrie } from '../../registry/compile-trie.ts'
+import { shownByTshark } from './tshark.ts'
+
+/**
+ * Compares the names that we and tshark read from every capture file below a folder, both ways: npm run compare -- FOLDER. Prints the files
+ * in which they differ, and what each side has alone.
+ */
+const trie = compileTrie(loadCatalog().rules)
+const CAPTURE = /\.(pcap|pcapng|cap|dmp)(\.gz|\.zst)?$/
+const SHOWN_MAX = 5
+
+async function main(folder: string): Promise<void> {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((path) => CAPTURE.test(path) && statSync(path).isFile())
+    .sort()
+  const sum = { files: files.length, differ: 0, names: 0, missed: 0, invented: 0 }
+  for (const file of files) {
+    const [ours, theirs] = await Promise.all([namesOf(file), shownByTshark(file, true)])
+    const expected = theirs.map(({ client, name }) => lineOf(client, name))
+    const missed = without(expected, ours)
+    const invented = without(ours, expected)
+    sum.names += expected.length
+    sum.missed += missed.length
+    sum.invented += invented.length
+    if (missed.length + invented.length === 0) continue
+    sum.differ++
+    process.stdout.write(`${relative(folder, file)}\n`)
+    for (const name of missed.slice(0, SHOWN_MAX)) process.stdout.write(`  tshark alone: ${name}\n`)
+    for (const name of invented.slice(0, SHOWN_MAX)) process.stdout.write(`  we alone:     ${name}\n`)
+  }
+  process.stdout.write(`${JSON.stringify(sum)}\n`)
+}
+
+async function namesOf(path: string): Promise<string[]> {
+  const found: string[] = []
+  try {
+    const observation = await observe(
+      { kind: 'file', path },
+      {
+        trie,
+        lanes: 1,
+        everyName: true,
+        onNames: (names) => {
+          for (const { client, name } of names) found.push(lineOf(client, name))
+        },
+      },
+    )
+    await observation.done
+  } catch (error) {
+    process.stdout.write(`${(error as Error).message}\n`)
+  }
+  return found
+}
+
+/** Bytes that do not print are \\DDD here and other things there. */
+function lineOf(client: string, name: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  return `${client} ${name.replace(/\\\d{3}|\\.|[^\u0021-\u007e]+/g, '?')}`.replace(/\?+/g, '?')
+}
+
+function without(all: readonly string[], taken: readonly string[]): string[] {
+  const counts = new Map<string, number>()
+  for (const line of taken) counts.set(line, (counts.get(line) ?? 0) + 1)
+  return all.filter((line) => {
+    const count = counts.get(line) ?? 0
+    counts.set(line, count - 1)
+    return count <= 0
+  })
+}
+
+const folder = process.argv[2]
+if (folder === undefined) {
+  process.stderr.write('npm run compare -- FOLDER: compares our names with those of tshark in every capture below it\n')
+  process.exitCode = 2
+} else await main(folder)
