@@ -24,6 +24,10 @@ export const FAULTS = {
     exit: ExitStatus.damagedInput,
     about: 'The capture file breaks off; what stands before the offset was used',
   },
+  SELFTEST_MISSED: {
+    exit: ExitStatus.internal,
+    about: 'The self-test did not see every name of its capture: the build or the machine is not right',
+  },
   CAPTURE_DENIED: {
     exit: ExitStatus.unavailable,
     about: 'The interface cannot be opened: no such interface, or CAP_NET_RAW is missing',

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { madeCaptures } from './cases.ts'
 import { compressed, uncompressed } from './compressed.ts'
+import { golden } from './golden.ts'
 import { captureBytes, captureFile, expectationOf, type MadeCapture } from './made-capture.ts'
 
 /** Writes test/captures/<case>/ for every capture that is made: node dist/test/captures/build.js, in the project's folder. */
@@ -14,6 +15,11 @@ for (const [name, capture] of Object.entries(madeCaptures())) {
   writeFileSync(`${folder}/expect.json`, `${JSON.stringify(expectationOf(capture), undefined, 1)}\n`)
   writeFileSync(`${folder}/README.md`, readme(name, capture))
 }
+
+/** And what ships with the collector for its self-test. */
+const { cases, capture: goldenCapture } = golden()
+writeFileSync('collector/selftest/golden.pcap', goldenCapture)
+writeFileSync('collector/selftest/golden.json', `${JSON.stringify(cases, undefined, 1)}\n`)
 
 function readme(name: string, { about, tsharkDiffers }: MadeCapture): string {
   const differs = tsharkDiffers === undefined ? '' : `tshark shows other names: ${tsharkDiffers}\n`

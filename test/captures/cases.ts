@@ -15,6 +15,7 @@ import { clientHello, tlsRecords } from '../support/packets-tls.ts'
 import { dnsCases } from './cases-dns.ts'
 import { fileCases } from './cases-files.ts'
 import { linkCases } from './cases-link.ts'
+import { quicCases } from './cases-quic.ts'
 import { tlsCases } from './cases-tls.ts'
 import { tunnelCases } from './cases-tunnels.ts'
 import type { MadeCapture } from './made-capture.ts'
@@ -47,6 +48,7 @@ export function madeCaptures(): Record<string, MadeCapture> {
     ...tunnelCases(),
     ...dnsCases(),
     ...tlsCases(),
+    ...quicCases(),
   }
 }
 

@@ -18,6 +18,8 @@ type LongPacketType = keyof typeof LONG_PACKET_TYPES
 function saltOf(version: number): string {
   const draft = version >>> 8 === 0xff_0000 ? version & 0xff : 0
   if (version === QUIC_V2) return '0dede3def700a6db819381be6e269dcbf9bd2ed9'
+  // A reserved number (RFC 9000 §15) is sealed as version 1.
+  if ((version & 0x0f0f_0f0f) === 0x0a0a_0a0a) return saltOf(QUIC_V1)
   if (version === QUIC_V1 || draft > 32) return '38762cf7f55934b34d179ae6a4c80cadccbb7f0a'
   return draft > 28 ? 'afbfec289993d24c9e9786f19c6111e04390a899' : 'c3eef712c72ebb5a11a7d2432bb46365bef9f502'
 }

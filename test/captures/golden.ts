@@ -1,0 +1,249 @@
+import type { GoldenCase } from '../../collector/commands/selftest.ts'
+import { EtherType, ethernet, ipv4, type NetworkPacket, tcp, udp, vlan } from '../support/packets.ts'
+import { dnsOverTcp, dnsQuery } from '../support/packets-dns.ts'
+import { ipv4Fragments, ipv6Fragments } from '../support/packets-fragments.ts'
+import { pppoe } from '../support/packets-link.ts'
+import { framesAt, pcapFile } from '../support/packets-pcap.ts'
+import { initialDatagrams, QUIC_V1, QUIC_V2 } from '../support/packets-quic.ts'
+import { TcpTalk } from '../support/packets-tcp-stream.ts'
+import { clientHello, encryptedClientHello, fill, tlsRecords } from '../support/packets-tls.ts'
+import {
+  erspan2,
+  geneve,
+  gre,
+  gtpU,
+  ipInIp,
+  mpls,
+  TunnelPort,
+  teredo,
+  transparentEthernet,
+  vxlan,
+} from '../support/packets-tunnel.ts'
+import { CLIENT, CLIENT6, RESOLVER, SERVER, SERVER6, START_MS } from './parties.ts'
+
+/** The capture of `posture-collector selftest`: every way in which a name reaches a sensor, each with a name of its own. */
+export interface Golden {
+  readonly cases: readonly GoldenCase[]
+  readonly capture: Buffer
+}
+
+const MSS = 1460
+
+/** What a case puts on the wire: frames that tell exactly its name. */
+interface Wire {
+  readonly case: string
+  readonly method: GoldenCase['method']
+  readonly ech?: true
+  /** `port` is the client's own in this capture. */
+  readonly frames: (name: string, port: number) => readonly Buffer[]
+}
+
+const pq = (serverName: string, serverNameLast = false) =>
+  tlsRecords(clientHello({ serverName, serverNameLast, postQuantum: true, grease: true }))
+const short = (serverName: string) => tlsRecords(clientHello({ serverName, grease: true }))
+
+/** A connection whose client says these bytes, in segments cut at these places and sent in this order. */
+function talk(port: number, said: Buffer, cuts: readonly number[] = [], order?: readonly number[]): Buffer[] {
+  const one = new TcpTalk({ clientPort: port }, said)
+  return [...one.open(), ...one.sayCut(cuts, order)]
+}
+
+function quic(port: number, hello: Buffer, fields: Partial<Parameters<typeof initialDatagrams>[1]>): Buffer[] {
+  const datagrams = initialDatagrams(hello, { dcid: fill(port)(8), scid: fill(port + 1)(4), datagrams: 1, ...fields })
+  return datagrams.map((datagram) =>
+    ethernet(
+      {},
+      ipv4({ source: CLIENT, destination: SERVER }, udp({ sourcePort: port, destinationPort: 443 }, datagram)),
+    ),
+  )
+}
+
+const query = (name: string, port: number): NetworkPacket =>
+  ipv4({ source: CLIENT, destination: RESOLVER }, udp({ sourcePort: port, destinationPort: 53 }, dnsQuery([name])))
+const outer = { source: '198.51.100.1', destination: '198.51.100.2' }
+const through = (port: number, payload: Buffer) =>
+  ethernet({}, ipv4(outer, udp({ sourcePort: 49_152, destinationPort: port }, payload)))
+
+const WIRES: readonly Wire[] = [
+  { case: 'DNS over UDP', method: 'dns', frames: (name, port) => [ethernet({}, query(name, port))] },
+  {
+    case: 'DNS over TCP in one-byte segments',
+    method: 'dns',
+    frames: (name, port) => {
+      const one = new TcpTalk({ clientPort: port, serverPort: 53 }, dnsOverTcp(dnsQuery([name])))
+      return [...one.open(), ...one.sayInPieces(1)]
+    },
+  },
+  { case: 'ClientHello in one segment', method: 'tls', frames: (name, port) => talk(port, short(name)) },
+  {
+    case: 'post-quantum hello in two segments, server_name in the first',
+    method: 'tls',
+    frames: (name, port) => talk(port, pq(name), [MSS]),
+  },
+  {
+    case: 'post-quantum hello in two segments, server_name in the second',
+    method: 'tls',
+    frames: (name, port) => talk(port, pq(name, true), [MSS]),
+  },
+  {
+    case: 'post-quantum hello in two segments, cut in the middle of the name',
+    method: 'tls',
+    frames: (name, port) => talk(port, pq(name), [pq(name).indexOf(name) + 5]),
+  },
+  {
+    case: 'post-quantum hello in two segments, the second first',
+    method: 'tls',
+    frames: (name, port) => talk(port, pq(name), [MSS], [1, 0]),
+  },
+  {
+    case: 'hello sent twice',
+    method: 'tls',
+    frames: (name, port) => talk(port, pq(name), [MSS], [0, 0, 1, 1]),
+  },
+  {
+    case: 'hello over several TLS records',
+    method: 'tls',
+    frames: (name, port) => talk(port, tlsRecords(clientHello({ serverName: name }), 50)),
+  },
+  {
+    case: 'hello in one-byte segments',
+    method: 'tls',
+    frames: (name, port) => {
+      const one = new TcpTalk({ clientPort: port }, short(name))
+      return [...one.open(), ...one.sayInPieces(1)]
+    },
+  },
+  {
+    case: 'hello after HTTP CONNECT',
+    method: 'tls',
+    frames: (name, port) => {
+      const request = Buffer.from(`CONNECT ${name}:443 HTTP/1.1\r\nHost: ${name}:443\r\n\r\n`)
+      const one = new TcpTalk({ clientPort: port, serverPort: 3128 }, Buffer.concat([request, short(name)]))
+      return [...one.open(), ...one.sayCut([request.length])]
+    },
+  },
+  {
+    case: 'hello with Encrypted Client Hello, the outer name',
+    method: 'tls',
+    ech: true,
+    frames: (name, port) =>
+      talk(port, tlsRecords(clientHello({ serverName: name, moreExtensions: [encryptedClientHello()] }))),
+  },
+  {
+    case: 'QUIC v1 hello in one Initial',
+    method: 'quic',
+    frames: (name, port) => quic(port, clientHello({ serverName: name }), {}),
+  },
+  ...[QUIC_V1, QUIC_V2].flatMap((version): Wire[] => {
+    const is = version === QUIC_V1 ? 'v1' : 'v2'
+    return [
+      {
+        case: `QUIC ${is} post-quantum hello over two Initials, the second first`,
+        method: 'quic',
+        frames: (name, port) =>
+          quic(port, clientHello({ serverName: name, postQuantum: true }), { version, datagrams: 2 }).reverse(),
+      },
+      {
+        case: `QUIC ${is} hello over three Initials out of order, the name in slices`,
+        method: 'quic',
+        frames: (name, port) =>
+          quic(port, clientHello({ serverName: name }), {
+            version,
+            datagrams: 3,
+            pieces: 15,
+            order: [14, 3, 8, 1, 10, 5, 12, 7, 0, 9, 2, 11, 4, 13, 6],
+          }),
+      },
+    ]
+  }),
+  {
+    case: 'QUIC v1, the connection id changed before the second Initial',
+    method: 'quic',
+    frames: (name, port) => {
+      const hello = clientHello({ serverName: name, serverNameLast: true, postQuantum: true })
+      const dcid = fill(port)(8)
+      const [first] = quic(port, hello, { datagrams: 2 })
+      const [, second] = quic(port, hello, { dcid: fill(port + 2)(8), keyDcid: dcid, datagrams: 2 })
+      return [first as Buffer, second as Buffer]
+    },
+  },
+  { case: 'VLAN', method: 'dns', frames: (name, port) => [ethernet({}, vlan(7, query(name, port)))] },
+  {
+    case: 'QinQ',
+    method: 'dns',
+    frames: (name, port) => [ethernet({}, vlan(100, vlan(7, query(name, port)), EtherType.qinq))],
+  },
+  { case: 'MPLS', method: 'dns', frames: (name, port) => [ethernet({}, mpls([16, 17], query(name, port)))] },
+  { case: 'PPPoE', method: 'dns', frames: (name, port) => [ethernet({}, pppoe(query(name, port)))] },
+  {
+    case: 'GRE',
+    method: 'dns',
+    frames: (name, port) => [ethernet({}, ipv4(outer, gre({ key: 5, sequence: 1 }, query(name, port))))],
+  },
+  {
+    case: 'Ethernet in GRE',
+    method: 'dns',
+    frames: (name, port) => [ethernet({}, ipv4(outer, gre({}, transparentEthernet(ethernet({}, query(name, port))))))],
+  },
+  {
+    case: 'ERSPAN',
+    method: 'dns',
+    frames: (name, port) => [ethernet({}, ipv4(outer, erspan2(ethernet({}, query(name, port)))))],
+  },
+  { case: 'IP in IP', method: 'dns', frames: (name, port) => [ethernet({}, ipv4(outer, ipInIp(query(name, port))))] },
+  {
+    case: 'VXLAN',
+    method: 'dns',
+    frames: (name, port) => [through(TunnelPort.vxlan, vxlan(9, ethernet({}, query(name, port))))],
+  },
+  {
+    case: 'GENEVE',
+    method: 'dns',
+    frames: (name, port) => [through(TunnelPort.geneve, geneve(9, query(name, port)))],
+  },
+  {
+    case: 'GTP-U',
+    method: 'dns',
+    frames: (name, port) => [through(TunnelPort.gtpU, gtpU({ sequence: 1 }, query(name, port)))],
+  },
+  {
+    case: 'Teredo with IPv6 fragments in it',
+    method: 'dns',
+    frames: (name, port) =>
+      ipv6Fragments(
+        { source: CLIENT6, destination: SERVER6 },
+        udp({ sourcePort: port, destinationPort: 53 }, dnsQuery([name])),
+        16,
+      ).map((fragment) => through(TunnelPort.teredo, teredo(fragment))),
+  },
+  {
+    case: 'IPv4 fragments, the last first',
+    method: 'dns',
+    frames: (name, port) =>
+      ipv4Fragments(
+        { source: CLIENT, destination: RESOLVER, identification: port },
+        udp({ sourcePort: port, destinationPort: 53 }, dnsQuery([name])),
+        24,
+        [2, 1, 0],
+      ).map((fragment) => ethernet({}, fragment)),
+  },
+  {
+    case: 'IPv6 fragments',
+    method: 'tls',
+    frames: (name, port) =>
+      ipv6Fragments(
+        { source: CLIENT6, destination: SERVER6 },
+        tcp({ sourcePort: port, destinationPort: 443 }, short(name)),
+        200,
+      ).map((fragment) => ethernet({}, fragment)),
+  },
+]
+
+export function golden(): Golden {
+  const cases = WIRES.map(({ case: sentence, method, ech }, index): GoldenCase => {
+    const name = `case-${index + 1}.selftest.example`
+    return { case: sentence, name, method, ...(ech === undefined ? {} : { ech }) }
+  })
+  const frames = WIRES.flatMap((wire, index) => wire.frames((cases[index] as GoldenCase).name, 52_000 + 10 * index))
+  return { cases, capture: pcapFile(framesAt(START_MS, frames)) }
+}

@@ -1,0 +1,46 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+import { selftest } from '../../../collector/commands/selftest.ts'
+import { golden } from '../../captures/golden.ts'
+import { REPOSITORY } from '../../support/programs.ts'
+
+const FOLDER = pathToFileURL(`${REPOSITORY}/collector/selftest/`)
+
+t.test('the golden capture is what its builder makes, and every case of it is seen', async (t) => {
+  const { cases, capture } = golden()
+  t.ok(capture.equals(readFileSync(new URL('golden.pcap', FOLDER))), 'npm run captures makes it so')
+  t.same(JSON.parse(readFileSync(new URL('golden.json', FOLDER), 'utf8')), cases)
+  t.equal(new Set(cases.map(({ name }) => name)).size, cases.length)
+  for (const result of await selftest(FOLDER)) t.equal(result.result, 'seen', result.case)
+})
+
+t.test('what is not there is missed, what comes twice is said, and what nobody expects is invented', async (t) => {
+  const { cases, capture } = golden()
+  const folder = t.testdir()
+  const url = pathToFileURL(`${folder}/`)
+  const write = (list: unknown, bytes: Buffer) => {
+    writeFileSync(`${folder}/golden.json`, JSON.stringify(list))
+    writeFileSync(`${folder}/golden.pcap`, bytes)
+  }
+  const resultsOf = async () => (await selftest(url)).map(({ result }) => result)
+
+  write(cases, capture.subarray(0, 24))
+  t.same(new Set(await resultsOf()), new Set(['missed']))
+
+  // The first record is a DNS query of its own: with it twice, the first name is.
+  const second = 24 + 16 + capture.readUInt32LE(24 + 8)
+  write(cases, Buffer.concat([capture.subarray(0, second), capture.subarray(24)]))
+  t.equal((await resultsOf())[0], 'twice')
+
+  write(cases.slice(1), capture)
+  const last = (await selftest(url)).at(-1)
+  t.match(last, { result: 'invented', name: cases[0]?.name })
+
+  const wrongKind = cases.map((golden) => ({ ...golden, method: golden.method === 'dns' ? 'tls' : 'dns' }))
+  write(wrongKind, capture)
+  t.same(new Set(await resultsOf()), new Set(['missed']))
+
+  write({}, capture)
+  await t.rejects(selftest(url), { code: 'CAPTURE_UNREADABLE', message: /golden\.json: .*install the collector again/ })
+})
