@@ -1,0 +1,16 @@
+import t from 'tap'
+import { fuzzFiles } from './files.ts'
+import { fuzzPackets } from './packets.ts'
+
+/** A bounded part of `npm run fuzz`, with a seed of the day so that every day tries others; a failure names it. */
+const SEED = Number(process.env['FUZZ_SEED'] ?? Math.floor(Date.now() / 86_400_000))
+
+t.test(`changed packets, seed ${SEED}`, async (t) => {
+  fuzzPackets(SEED, 150_000)
+  t.pass()
+})
+
+t.test(`changed capture files, seed ${SEED}`, async (t) => {
+  await fuzzFiles(SEED, 3_000)
+  t.pass()
+})

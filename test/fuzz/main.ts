@@ -1,0 +1,56 @@
+import { availableParallelism } from 'node:os'
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import { SingleBar } from 'cli-progress'
+import { fuzzFiles } from './files.ts'
+import { fuzzPackets } from './packets.ts'
+
+/**
+ * npm run fuzz: many changed packets and capture files, on all cores. FUZZ_SEED replays; FUZZ_MUTATIONS says how many packets; a hundredth
+ * as many files. Each seed is of STEP packets, so that a failure is replayed in seconds: FUZZ_SEED=<it> FUZZ_MUTATIONS=<STEP>.
+ */
+const STEP = 250_000
+const MUTATIONS = Number(process.env['FUZZ_MUTATIONS'] ?? 100_000_000)
+const SEED = Number(process.env['FUZZ_SEED'] ?? Math.floor(Date.now() / 1000))
+
+if (isMainThread) {
+  const cores = availableParallelism()
+  const steps = Math.max(1, Math.ceil(MUTATIONS / STEP))
+  process.stdout.write(`fuzz: ${MUTATIONS} packets, seeds ${SEED} to ${SEED + steps - 1}, ${cores} threads\n`)
+  const bar = new SingleBar({
+    format: 'fuzz {bar} {percentage}% {value} packets',
+    noTTYOutput: false,
+    hideCursor: true,
+  })
+  if (process.stderr.isTTY) bar.start(MUTATIONS, 0)
+  const startMs = performance.now()
+  let done = 0
+  const workers = Array.from({ length: cores }, (_core, core) => {
+    const worker = new Worker(new URL(import.meta.url), { workerData: { core, cores, steps } })
+    worker.on('message', (packets: number) => {
+      done += packets
+      if (process.stderr.isTTY) bar.update(done)
+    })
+    return new Promise<void>((resolve, reject) => {
+      worker.once('error', reject)
+      worker.once('exit', () => resolve())
+    })
+  })
+  try {
+    await Promise.all(workers)
+  } catch (error) {
+    bar.stop()
+    process.stderr.write(`${(error as Error).message}\n`)
+    process.exit(1)
+  }
+  bar.stop()
+  const seconds = (performance.now() - startMs) / 1000
+  process.stdout.write(`fuzz: ${done} packets, nothing found; ${Math.round(done / seconds)} packets/s\n`)
+} else {
+  const { core, cores, steps } = workerData as { core: number; cores: number; steps: number }
+  for (let step = core; step < steps; step += cores) {
+    const packets = Math.min(STEP, MUTATIONS - step * STEP)
+    fuzzPackets(SEED + step, packets)
+    await fuzzFiles(SEED + step, Math.ceil(packets / 100))
+    parentPort?.postMessage(packets)
+  }
+}
