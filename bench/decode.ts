@@ -1,184 +1,255 @@
-import { execFileSync, spawnSync } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { captureFilter, DNS_PORTS, TLS_PORTS } from '../collector/capture/bpf.ts'
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { allocateBatch, BatchState, FrameBatch } from '../collector/capture/frame-batch.ts'
 import { BatchDecoder } from '../collector/decode/decode-batch.ts'
-import { BATCH_FRAME_BYTES, BATCH_ROW_BYTES } from '../collector/limits.ts'
-import { observe } from '../collector/observe.ts'
+import { DNS_PORTS, TLS_PORTS } from '../collector/decode/ports.ts'
+import { BATCH_FRAME_BYTES, BATCH_LIST_FRAMES, BATCH_ROW_BYTES } from '../collector/limits.ts'
+import { RESOLVERS } from '../collector/visibility.ts'
 import { loadCatalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
-import { ethernet, ipv4, type Transport, tcp, udp } from '../test/support/packets.ts'
-import { dnsQuery } from '../test/support/packets-dns.ts'
-import { framesAt, pcapFile } from '../test/support/packets-pcap.ts'
-import { applicationData, clientHello, fill, tlsRecords } from '../test/support/packets-tls.ts'
+import { print } from './compare.ts'
+import { decodeMix, type Mix, type MixPart, writeMix } from './workload/decode-mix.ts'
 
 /**
- * Reading a capture file to its names, as a whole process, beside tcpdump that reads the same file through the same filter and writes
- * what it keeps to /dev/null; and the decode loop alone, in packets a second. The mix: 10 % DNS queries, 4 % ClientHellos, 1 % QUIC,
- * the rest data of 1.2 kB.
+ * A capture file to its names, as whole processes: the program's own `read` beside tcpdump, which reads the same file through a filter
+ * that keeps the same packets, and tshark and ndpiReader, which find the same names; cat says what reading alone costs. And the decode loop
+ * alone: packets a second of one worker and of two, microseconds of a QUIC Initial, growth of the heap.
  */
 const RUNS = 5
+const MIX_PACKETS = 20_000
+const COLLECTOR = fileURLToPath(new URL('../collector/main.js', import.meta.url))
 
 export async function run(options: { toy: boolean }): Promise<void> {
-  const packets = options.toy ? 2_000 : 1_000_000
   const folder = mkdtempSync(join(tmpdir(), 'bench-decode-'))
-  const path = join(folder, 'mix.pcap')
   try {
-    const expected = writeMix(path, packets)
-    say(`decode: ${packets} packets, ${expected} names`)
-    decodeLoop(packets)
-    const version = versionOf('tcpdump')
-    if (version === undefined) {
-      say('tcpdump is not installed: nothing to compare with')
-      if (!options.toy) process.exitCode = 1
-      return
-    }
-    const filter = captureFilter(DNS_PORTS, TLS_PORTS, false)
-    // Answers first: each packet that the filter keeps has one name.
-    same('ours', readInOwnProcess(path), expected)
-    same('tcpdump', tcpdumpCount(path, filter), expected)
-    const ours = new Timing()
-    const peer = new Timing()
-    for (let run = 0; run < (options.toy ? 1 : RUNS); run++) {
-      ours.time(() => readInOwnProcess(path))
-      peer.time(() => execFileSync('tcpdump', ['-r', path, '-w', '/dev/null', filter], { stdio: 'pipe' }))
-    }
-    say(
-      `decode+match  ${(ours.medianMs / peer.medianMs).toFixed(2)}x ${version}  (${ours.text} | ${peer.text})  names equal`,
-    )
+    const mix = decodeMix(options.toy ? 2_000 : MIX_PACKETS, 1)
+    const repetitions = options.toy ? 1 : 50
+    const path = join(folder, 'mix.pcap')
+    writeMix(path, mix, repetitions)
+    wholeProcesses(path, mix, repetitions, options.toy)
+    await loops(options.toy)
   } finally {
     rmSync(folder, { recursive: true })
   }
 }
 
-/** The mix, written piece by piece; the number of names in it. */
-function writeMix(path: string, packets: number): number {
-  const frames = mixOf(fill(1))
-  const names = frames.filter(({ named }) => named).length
-  const header = pcapFile([])
-  const records = pcapFile(
-    framesAt(
-      Date.UTC(2026, 2, 3),
-      frames.map(({ bytes }) => bytes),
-    ),
-  ).subarray(header.length)
-  const file = openSync(path, 'w')
-  writeSync(file, header)
-  for (let written = 0; written < packets; written += frames.length) writeSync(file, records)
-  closeSync(file)
-  return (packets / frames.length) * names
+/** One run of a whole process, from start to end. */
+interface Run {
+  readonly wallSeconds: number
+  readonly cpuSeconds: number
+  readonly stdout: string
 }
 
-/** A thousand frames in the proportions of the mix. */
-function mixOf(bytes: (count: number) => Buffer): { bytes: Buffer; named: boolean }[] {
-  const hosts = [
-    'chatgpt.com',
-    'www.example.org',
-    'api.anthropic.com',
-    'cdn.example.net',
-    'news.example.com',
-    'intranet.example',
-  ]
-  return Array.from({ length: 1000 }, (_frame, index) => {
-    const source = `10.1.${index % 7}.${1 + (index % 200)}`
-    const frame = (transport: Transport) =>
-      ethernet({}, ipv4({ source, destination: `198.51.100.${1 + (index % 250)}` }, transport))
-    const sourcePort = 40_000 + index
-    const host = hosts[index % hosts.length] as string
-    const kind = (index * 37) % 100
-    if (kind < 10) return { bytes: frame(udp({ sourcePort, destinationPort: 53 }, dnsQuery([host]))), named: true }
-    if (kind < 14) {
-      const hello = tlsRecords(clientHello({ serverName: host, grease: true, postQuantum: kind < 12, seed: index }))
-      return { bytes: frame(tcp({ sourcePort, destinationPort: 443 }, hello.subarray(0, 1460))), named: true }
-    }
-    if (kind < 15) return { bytes: frame(udp({ sourcePort, destinationPort: 443 }, bytes(1200))), named: false }
-    return {
-      bytes: frame(tcp({ sourcePort: 443, destinationPort: sourcePort }, applicationData(bytes(1140)))),
-      named: false,
-    }
-  })
+function wholeProcesses(path: string, mix: Mix, repetitions: number, toy: boolean): void {
+  const packets = mix.frames.length * repetitions
+  const names = (mix.names.dns + mix.names.tls + mix.names.quic) * repetitions
+  print(`file of ${packets} packets, ${Math.round(statSync(path).size / 1e6)} MB, ${names} names`)
+  const ours = () => timed(process.execPath, [COLLECTOR, 'read', '--stats', path])
+  // Answers first.
+  const first = ours()
+  same('ours', Number(/"counter":"names","count":(\d+)/.exec(first.stdout)?.[1]), names)
+
+  const rounds = toy ? 1 : RUNS
+  const tcpdump = versionOf('tcpdump')
+  const tls = '(tcp dst port 443 and ip[2:2] - ((ip[0] & 0xf) << 2) - ((tcp[12] & 0xf0) >> 2) != 0)'
+  const filter = `udp dst port 53 or ${tls} or udp dst port 443`
+  const our: Run[] = []
+  const theirs: Run[] = []
+  const cat: Run[] = []
+  for (let round = 0; round < rounds; round++) {
+    our.push(ours())
+    if (tcpdump !== undefined) theirs.push(timed('tcpdump', ['-r', path, '-w', '/dev/null', filter]))
+    cat.push(timed('cat', [path]))
+  }
+  print(`read and match  ${textOf(our)}`)
+  if (tcpdump === undefined) print('tcpdump is not installed: nothing to compare with')
+  else {
+    const kept = spawnSync('tcpdump', ['--count', '-r', path, filter], { encoding: 'utf8' })
+    const all = Number(/^(\d+) packet/m.exec(kept.stdout + kept.stderr)?.[1])
+    same('tcpdump', all, names + mix.frames.filter(isSecondSegment).length * repetitions)
+    report('tcpdump -w /dev/null with the equal filter', tcpdump, our, theirs, { atMost: 1.5 })
+  }
+  print(`cat, which only reads  ${textOf(cat)}`)
+
+  const shown = ['-e', 'dns.qry.name', '-e', 'tls.handshake.extensions_server_name']
+  const tsharkVersion = versionOf('tshark')
+  if (tsharkVersion === undefined) print('tshark is not installed: nothing to compare with')
+  else {
+    const tshark = timed('tshark', ['-n', '-r', path, '-T', 'fields', ...shown])
+    // Beside a name stands a tab.
+    same('tshark', tshark.stdout.split('\n').filter((line) => line.trim() !== '').length, names)
+    report('tshark -T fields, names equal', tsharkVersion, our, [tshark], { atMost: 1 / 40 })
+  }
+  const ndpi = versionOf('ndpiReader', ['-h'])
+  if (ndpi === undefined) print('ndpiReader is not installed: nothing to compare with')
+  else
+    report('ndpiReader, which finds protocols too', ndpi, our, [timed('ndpiReader', ['-i', path])], { atMost: 1 / 30 })
 }
 
-/** The loop of one decode worker over batches that lie ready in memory. */
-function decodeLoop(packets: number): void {
-  const batch = new FrameBatch(allocateBatch(BATCH_FRAME_BYTES, BATCH_ROW_BYTES), 0)
-  const decoder = new BatchDecoder(compileTrie(loadCatalog().rules), false)
-  const frames = mixOf(fill(1)).map(({ bytes }) => bytes)
-  batch.tryTake()
-  batch.beginFilling(0, 1)
-  for (const frame of frames) {
-    if (!batch.fits(frame.length)) break
-    batch.put(frame, 0, frame.length, frame.length, 1, 0, 0, 0)
-  }
-  batch.pass(BatchState.filling, BatchState.ready)
-  const turns = Math.ceil((packets * 10) / batch.frames)
-  const heapBefore = process.memoryUsage().heapUsed
-  const startMs = performance.now()
-  for (let turn = 0; turn < turns; turn++) {
-    if (!decoder.decode(batch)) throw new Error('the rows area is too small for the bench')
-    batch.endRun({ frame: 0, offset: 0, index: 0 }, batch.run)
-  }
-  const seconds = (performance.now() - startMs) / 1000
-  const heapKb = Math.round((process.memoryUsage().heapUsed - heapBefore) / 1024)
-  const decoded = turns * batch.frames
-  say(
-    `decode loop  ${(decoded / seconds / 1e6).toFixed(2)} million packets/s over ${decoded}, heap ${heapKb} kB more, matched ${batch.run.matched}`,
+/** The second segment of a post-quantum hello has no name of its own. */
+function isSecondSegment(frame: Buffer): boolean {
+  return frame.readUInt8(23) === 6 && frame.readUInt16BE(36) === 443 && frame.readUInt32BE(38) !== 1
+}
+
+function report(
+  name: string,
+  version: string,
+  ours: readonly Run[],
+  peer: readonly Run[],
+  aim: { atMost: number },
+): void {
+  const ratio = median(ours.map(wall)) / median(peer.map(wall))
+  const cpu = median(ours.map(cpuOf)) / median(peer.map(cpuOf))
+  const reached = ratio <= aim.atMost ? 'reached' : 'not reached'
+  print(
+    `  ${ratio.toFixed(3)}x wall, ${cpu.toFixed(3)}x CPU of ${name} (${version}: ${textOf(peer)}); aim ${aim.atMost.toFixed(3)}x ${reached}`,
   )
 }
 
-class Timing {
-  readonly #times: number[] = []
+const wall = ({ wallSeconds }: Run) => wallSeconds
+const cpuOf = ({ cpuSeconds }: Run) => cpuSeconds
 
-  time(once: () => unknown): void {
-    const startMs = performance.now()
-    once()
-    this.#times.push(performance.now() - startMs)
-    this.#times.sort((a, b) => a - b)
-  }
-
-  get medianMs(): number {
-    return this.#times[this.#times.length >> 1] as number
-  }
-
-  get text(): string {
-    const spread = ((this.#times.at(-1) as number) - (this.#times[0] as number)) / 2 / this.medianMs
-    return `${(this.medianMs / 1000).toFixed(2)} s ±${Math.round(spread * 100)}%`
-  }
+function textOf(runs: readonly Run[]): string {
+  const walls = runs.map(wall).sort((a, b) => a - b)
+  const spread = ((walls.at(-1) ?? 0) - (walls[0] ?? 0)) / 2 / median(walls)
+  const times = `${median(walls).toFixed(2)} s ±${Math.round(spread * 100)}%`
+  return `${times} wall, ${median(runs.map(cpuOf)).toFixed(2)} s CPU${runs.length === 1 ? ', one run' : ''}`
 }
 
-/** Reads the file in a process of its own and gives the number of names. */
-function readInOwnProcess(path: string): number {
-  const self = fileURLToPath(import.meta.url)
-  return Number(execFileSync(process.execPath, [self, 'read', path], { encoding: 'utf8' }))
+function median(numbers: readonly number[]): number {
+  const sorted = [...numbers].sort((a, b) => a - b)
+  return sorted[sorted.length >> 1] ?? 0
 }
 
-/** What the process of its own does. */
-async function read(path: string): Promise<void> {
-  const trie = compileTrie(loadCatalog().rules)
-  const observation = await observe({ kind: 'file', path }, { trie, lanes: 1, onNames: () => {} })
-  await observation.done
-  process.stdout.write(String(observation.counts.names))
+/** Runs a program under bash, which tells its times. */
+function timed(program: string, parameters: readonly string[]): Run {
+  const script = 'TIMEFORMAT="%R %U %S"; time "$0" "$@" 3>&2 2>/dev/null'
+  const counted = program === 'cat' ? `${script} >/dev/null` : script
+  const done = spawnSync('bash', ['-c', counted, program, ...parameters], { encoding: 'utf8', maxBuffer: 2 ** 31 })
+  const [real = 0, user = 0, system = 0] = (done.stderr.trim().split('\n').at(-1) ?? '').split(' ').map(Number)
+  return { wallSeconds: real, cpuSeconds: user + system, stdout: done.stdout }
 }
 
-function tcpdumpCount(path: string, filter: string): number {
-  const counted = spawnSync('tcpdump', ['--count', '-r', path, filter], { encoding: 'utf8' })
-  return Number(/^(\d+) packet/m.exec(counted.stdout + counted.stderr)?.[1])
-}
-
-function versionOf(program: string): string | undefined {
-  const asked = spawnSync(program, ['--version'], { encoding: 'utf8' })
-  return asked.error === undefined ? (asked.stdout + asked.stderr).split('\n')[0] : undefined
+function versionOf(program: string, parameters: readonly string[] = ['--version']): string | undefined {
+  const asked = spawnSync(program, parameters, { encoding: 'utf8' })
+  if (asked.error !== undefined) return undefined
+  return /\d+\.\d+(?:\.\d+)?/.exec(asked.stdout + asked.stderr)?.[0] ?? 'version unknown'
 }
 
 function same(whose: string, found: number, expected: number): void {
-  if (found !== expected) throw new Error(`${whose}: found ${found} names, expected ${expected}`)
+  if (found !== expected) throw new Error(`${whose}: found ${found}, expected ${expected}`)
 }
 
-function say(line: string): void {
-  process.stdout.write(`${line}\n`)
+/** A decoder and batches of a mix that lie ready in memory. */
+class Loop {
+  readonly #decoder: BatchDecoder
+  readonly #batches: FrameBatch[] = []
+  readonly frames: number
+  names = 0
+
+  constructor(mix: Mix, matching: boolean) {
+    const rules = matching ? loadCatalog().rules : []
+    this.#decoder = new BatchDecoder(0, {
+      trie: compileTrie(rules),
+      resolvers: compileTrie(RESOLVERS),
+      everyName: false,
+      dnsPorts: DNS_PORTS,
+      tlsPorts: TLS_PORTS,
+    })
+    let batch: FrameBatch | undefined
+    let offset = 0
+    for (const frame of mix.frames) {
+      if (batch === undefined || offset + frame.length > batch.framesEnd || batch.room === 0) {
+        const sizes = { frameBytes: BATCH_FRAME_BYTES, rowBytes: BATCH_ROW_BYTES, listFrames: BATCH_LIST_FRAMES }
+        batch = new FrameBatch(allocateBatch(1, sizes), this.#batches.length)
+        batch.tryTake()
+        batch.beginFilling(0)
+        this.#batches.push(batch)
+        offset = batch.framesStart
+      }
+      batch.bytes.set(frame, offset)
+      batch.list(0, offset, frame.length, 1_000, 0, 1)
+      offset += frame.length
+    }
+    for (const each of this.#batches) each.pass(BatchState.filling, BatchState.ready)
+    this.frames = mix.frames.length
+  }
+
+  /** Decodes all once; `client` is written into the addresses, so that connections are new. */
+  turn(client: number): void {
+    for (const batch of this.#batches) {
+      const section = batch.lane(0)
+      for (let frame = 0; frame < section.frames; frame++) batch.view.setUint8(section.frameOffset(frame) + 28, client)
+      section.rewind()
+      while (!this.#decoder.decode(batch)) this.names += section.run.names
+      this.names += section.run.names
+    }
+  }
 }
 
-if (process.argv[2] === 'read') await read(process.argv[3] as string)
+const ADDRESS_TURNS = 250
+
+/** Packets a second over at least `packets`, after a turn to warm up, and the growth of the heap meanwhile. */
+function measure(loop: Loop, packets: number): { perSecond: number; heapKb: number; packets: number } {
+  const turns = Math.max(1, Math.ceil(packets / loop.frames))
+  loop.turn(0)
+  loop.turn(1)
+  const heapBefore = process.memoryUsage().heapUsed
+  const startMs = performance.now()
+  for (let turn = 0; turn < turns; turn++) loop.turn(2 + (turn % ADDRESS_TURNS))
+  const seconds = (performance.now() - startMs) / 1000
+  const heapKb = Math.round((process.memoryUsage().heapUsed - heapBefore) / 1024)
+  return { perSecond: (turns * loop.frames) / seconds, heapKb, packets: turns * loop.frames }
+}
+
+const million = (perSecond: number) => `${(perSecond / 1e6).toFixed(2)} million packets/s`
+const NOT_QUIC: readonly MixPart[] = ['dns', 'hello', 'postQuantum', 'bulk']
+
+async function loops(toy: boolean): Promise<void> {
+  const packets = toy ? 2_000 : MIX_PACKETS
+  const many = toy ? 2_000 : 3_000_000
+  const whole = measure(new Loop(decodeMix(packets, 1), true), many)
+  const reached = whole.perSecond >= 3e6 ? 'reached' : 'not reached'
+  print(`decode loop, the mix, every connection new  ${million(whole.perSecond)} a worker; aim 3 million ${reached}`)
+
+  const plain = measure(new Loop(decodeMix(packets, 1, NOT_QUIC), false), toy ? 2_000 : 10_000_000)
+  print(
+    `decode loop, the mix without QUIC and without a match  ${million(plain.perSecond)}; heap ${plain.heapKb} kB more after ${plain.packets} packets`,
+  )
+
+  const quic = measure(new Loop(decodeMix(toy ? 20 : 500, 1, ['quic']), true), toy ? 20 : 50_000)
+  const microseconds = 1e6 / quic.perSecond
+  print(
+    `QUIC Initial, keys and all  ${microseconds.toFixed(1)} us each; aim 25 us ${microseconds <= 25 ? 'reached' : 'not reached'}`,
+  )
+
+  const one = await inWorkers(1, packets, many)
+  const two = await inWorkers(2, packets, many)
+  const gain = two / one
+  print(
+    `two workers, each its own batches  ${gain.toFixed(2)}x of one (${million(two)} | ${million(one)}); aim 1.7x ${gain >= 1.7 ? 'reached' : 'not reached'}`,
+  )
+}
+
+/** Packets a second of all workers together. */
+async function inWorkers(count: number, mixPackets: number, packets: number): Promise<number> {
+  const rates = await Promise.all(
+    Array.from({ length: count }, () => {
+      const worker = new Worker(new URL(import.meta.url), { workerData: { mixPackets, packets }, execArgv: [] })
+      return new Promise<number>((resolve, reject) => {
+        worker.once('message', resolve)
+        worker.once('error', reject)
+      })
+    }),
+  )
+  return rates.reduce((sum, rate) => sum + rate, 0)
+}
+
+if (!isMainThread && parentPort !== null) {
+  const { mixPackets, packets } = workerData as { mixPackets: number; packets: number }
+  parentPort.postMessage(measure(new Loop(decodeMix(mixPackets, 1), true), packets).perSecond)
+}

@@ -272,6 +272,12 @@ export class LaneSection {
     return this.#entries[frame * ENTRY_WORDS + ENTRY_LINK_TYPE] as number
   }
 
+  /** The same frames are decoded once more, from the first. */
+  rewind(): void {
+    this.#words[NEXT_FRAME] = 0
+    this.#words[NEXT_INDEX] = 0
+  }
+
   /** Empties what the last run left. */
   beginRun(): void {
     this.#words.fill(0, RUN_ROW_BYTES)
