@@ -59,7 +59,6 @@ async function namesOf(path: string): Promise<string[]> {
 
 /** Bytes that do not print are \\DDD here and other things there. */
 function lineOf(client: string, name: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   return `${client} ${name.replace(/\\\d{3}|\\.|[^\u0021-\u007e]+/g, '?')}`.replace(/\?+/g, '?')
 }
 

@@ -20,6 +20,7 @@ function saltOf(version: number): string {
   if (version === QUIC_V2) return '0dede3def700a6db819381be6e269dcbf9bd2ed9'
   // A reserved number (RFC 9000 §15) is sealed as version 1.
   if ((version & 0x0f0f_0f0f) === 0x0a0a_0a0a) return saltOf(QUIC_V1)
+  if (draft === 22 || version === 0xface_b001) return '7fbcdb0e7c66bbe9193a96cd21519ebd7a02644a'
   if (version === QUIC_V1 || draft > 32) return '38762cf7f55934b34d179ae6a4c80cadccbb7f0a'
   return draft > 28 ? 'afbfec289993d24c9e9786f19c6111e04390a899' : 'c3eef712c72ebb5a11a7d2432bb46365bef9f502'
 }
