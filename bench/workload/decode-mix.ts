@@ -27,6 +27,8 @@ export interface Mix {
   readonly frames: readonly Buffer[]
   /** Names in the frames: DNS, TLS and QUIC. */
   readonly names: { readonly dns: number; readonly tls: number; readonly quic: number }
+  /** The frames that are QUIC Initials, and how each is made anew for another connection. */
+  readonly initials: readonly { readonly at: number; readonly make: (connectionId: Buffer) => Buffer }[]
 }
 
 export type MixPart = 'dns' | 'hello' | 'postQuantum' | 'quic' | 'bulk'
@@ -36,11 +38,13 @@ export function decodeMix(packets: number, seed: number, parts?: readonly MixPar
   const bytes = fill(seed)
   const frames: Buffer[] = []
   const names = { dns: 0, tls: 0, quic: 0 }
+  const initials: { at: number; make: (connectionId: Buffer) => Buffer }[] = []
   for (let index = 0; frames.length < packets; index++) {
     const part = partOf(index)
     if (parts !== undefined && !parts.includes(part)) continue
     const host = HOSTS[index % HOSTS.length] as string
-    const sourcePort = 10_000 + (index % 50_000)
+    // Ports that no program of the peers takes for a protocol's own (RFC 6335 §6).
+    const sourcePort = 49_152 + (index % 16_000)
     const addresses = { source: `10.1.0.${1 + (index % 250)}`, destination: `198.51.100.${1 + (index % 241)}` }
     const put = (transport: Transport) => frames.push(ethernet({}, ipv4(addresses, transport)))
     switch (part) {
@@ -61,8 +65,12 @@ export function decodeMix(packets: number, seed: number, parts?: readonly MixPar
       }
       case 'quic': {
         const hello = clientHello({ serverName: host, seed: index })
-        const [datagram] = initialDatagrams(hello, { dcid: bytes(8), datagrams: 1 })
-        put(udp({ sourcePort, destinationPort: 443 }, datagram as Buffer))
+        const make = (dcid: Buffer) => {
+          const [datagram] = initialDatagrams(hello, { dcid, datagrams: 1 })
+          return ethernet({}, ipv4(addresses, udp({ sourcePort, destinationPort: 443 }, datagram as Buffer)))
+        }
+        initials.push({ at: frames.length, make })
+        frames.push(make(bytes(8)))
         names.quic++
         break
       }
@@ -73,7 +81,7 @@ export function decodeMix(packets: number, seed: number, parts?: readonly MixPar
         part satisfies never
     }
   }
-  return { frames, names }
+  return { frames, names, initials }
 }
 
 function partOf(index: number): MixPart {
@@ -84,12 +92,15 @@ function partOf(index: number): MixPart {
   return kind < 15 ? 'quic' : 'bulk'
 }
 
-/** Writes the mix to a capture file, `repetitions` times with other clients. */
-export function writeMix(path: string, { frames }: Mix, repetitions: number): void {
+/** Writes the mix to a capture file, `repetitions` times with other clients and, of QUIC, other connection ids. */
+export function writeMix(path: string, mix: Mix, repetitions: number): void {
+  const frames = [...mix.frames]
+  const bytes = fill(repetitions)
   const headerBytes = pcapFile([]).length
   const file = openSync(path, 'w')
   writeSync(file, pcapFile([]))
   for (let repetition = 0; repetition < repetitions; repetition++) {
+    if (repetition > 0) for (const { at, make } of mix.initials) frames[at] = make(bytes(8))
     for (const frame of frames) frame[VARIED_OCTET] = repetition
     writeSync(file, pcapFile(framesAt(START_MS + repetition * frames.length, frames)).subarray(headerBytes))
   }
