@@ -1,7 +1,9 @@
 import { readFileSync, statSync } from 'node:fs'
-import { parse } from 'yaml'
+import { createRequire } from 'node:module'
 import { z } from 'zod'
 import { type PlatformEntry, platformEntry, platformId } from './platform.ts'
+
+const require = createRequire(import.meta.url)
 
 /** Larger files are a mistake: the built-in registry has 0.5 MB, 1,000,000 domains have 90 MB. */
 export const REGISTRY_FILE_BYTES_MAX = 128 * 1024 * 1024
@@ -65,6 +67,8 @@ function readDocument(file: string): unknown {
     // JSON is read by JSON.parse: a YAML parser takes 20 times as long, and an operator's list may be long.
     if (/\.json$/i.test(file)) return JSON.parse(text)
     // No aliases beyond a few: a file of 1 kB must not become a gigabyte.
+    // Only here: every start would pay 16 ms for what few operators have.
+    const { parse } = require('yaml') as typeof import('yaml')
     return parse(text, { maxAliasCount: 100, prettyErrors: true })
   } catch (error) {
     const problem = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)

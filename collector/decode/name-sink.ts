@@ -85,6 +85,19 @@ export class NameSink {
     row.serverPort = serverPort
   }
 
+  /**
+   * Lets `write` hand on a name of another flow and time than the packet's that is being decoded, which goes on as before: a stream that
+   * gives way to it may have one.
+   */
+  aside(seconds: number, nanoseconds: number, write: () => void): void {
+    const { row } = this
+    const before = { ...row }
+    row.seconds = seconds
+    row.nanoseconds = nanoseconds
+    write()
+    Object.assign(row, before)
+  }
+
   /** Reads a DNS message in bytes [message, end): the class of its packet. */
   query(view: DataView, message: number, end: number): PacketClass {
     const questions = dnsQuestions(view, message, end)

@@ -48,6 +48,8 @@ export class QuicStreams {
   readonly #opener = new InitialOpener()
   readonly #frame = new CryptoFrame()
   readonly #hello = new HelloBody()
+  /** Of a stream that gives way while another's hello is read. */
+  readonly #unfinished = new HelloBody()
 
   constructor(streams: StreamTable, sink: NameSink, ports: Ports) {
     this.#streams = streams
@@ -124,7 +126,8 @@ export class QuicStreams {
     }
     const { versionParameters, version, dcidStart, dcidEnd } = this.#header
     if (versionParameters === undefined) return PacketClass.quicUndecodable
-    const id = transport.bytes.slice(dcidStart, dcidEnd)
+    // A copy: the batch is filled again (and slice() of a Buffer is none).
+    const id = Uint8Array.from(transport.bytes.subarray(dcidStart, dcidEnd))
     let keys = InitialKeys.derive(versionParameters, id)
     let length = this.#open(transport, start, keys)
     const alternative = length < 0 ? alternativeVersion(version) : undefined
@@ -230,22 +233,19 @@ export class QuicStreams {
     if (streams.state[slot] !== StreamState.hello || buffer < 0) return
     const start = streams.windows.start(buffer)
     const contiguous = streams.windows.contiguous(buffer)
-    const { row } = this.#sink
-    const { seconds, nanoseconds } = row
-    row.seconds = streams.seconds(slot)
-    row.nanoseconds = streams.nanoseconds(slot)
-    this.#sink.fromKey(
-      streams.keys,
-      streams.keyAt(slot),
-      streams.version(slot),
-      streams.sourcePort(slot),
-      streams.destinationPort(slot),
-    )
+    const hello = this.#unfinished
     const body = Math.min(start + HANDSHAKE_HEADER_BYTES, start + contiguous)
-    this.#hello.set(streams.windows.view, body, start + contiguous, 1)
-    this.#sink.hello(this.#hello, Method.quic)
-    row.seconds = seconds
-    row.nanoseconds = nanoseconds
+    hello.set(streams.windows.view, body, start + contiguous, 1)
+    this.#sink.aside(streams.seconds(slot), streams.nanoseconds(slot), () => {
+      this.#sink.fromKey(
+        streams.keys,
+        streams.keyAt(slot),
+        streams.version(slot),
+        streams.sourcePort(slot),
+        streams.destinationPort(slot),
+      )
+      this.#sink.hello(hello, Method.quic)
+    })
   }
 
   /** The slot goes to another stream. */

@@ -35,6 +35,8 @@ export class TcpStreams {
   readonly #sink: NameSink
   readonly #ports: Ports
   readonly #hello = new HelloBody()
+  /** Of a stream that gives way while another's hello is read. */
+  readonly #unfinished = new HelloBody()
   readonly #progress = new HelloProgress()
 
   constructor(streams: StreamTable, sink: NameSink, ports: Ports) {
@@ -290,25 +292,21 @@ export class TcpStreams {
     // Bytes that wait for the first one are not known to be of a hello.
     if (contiguous === 0) return
     const start = streams.windows.start(buffer)
-    const found = findClientHello(streams.windows.view, start, start + contiguous, this.#hello)
+    const hello = this.#unfinished
+    const found = findClientHello(streams.windows.view, start, start + contiguous, hello)
     if (found === ~PacketClass.tcpOther || found === ~PacketClass.clientHelloMalformed) return
-    if (found < 0) this.#hello.set(streams.windows.view, start, start, 1)
-    this.#hello.incomplete = 1
-    const { row } = this.#sink
-    const { seconds, nanoseconds } = row
-    row.seconds = streams.seconds(slot)
-    row.nanoseconds = streams.nanoseconds(slot)
-    const key = streams.keyAt(slot)
-    this.#sink.fromKey(
-      streams.keys,
-      key,
-      streams.version(slot),
-      streams.sourcePort(slot),
-      streams.destinationPort(slot),
-    )
-    this.#sink.hello(this.#hello, Method.tls)
-    row.seconds = seconds
-    row.nanoseconds = nanoseconds
+    if (found < 0) hello.set(streams.windows.view, start, start, 1)
+    hello.incomplete = 1
+    this.#sink.aside(streams.seconds(slot), streams.nanoseconds(slot), () => {
+      this.#sink.fromKey(
+        streams.keys,
+        streams.keyAt(slot),
+        streams.version(slot),
+        streams.sourcePort(slot),
+        streams.destinationPort(slot),
+      )
+      this.#sink.hello(hello, Method.tls)
+    })
   }
 
   /** RFC 7766 §8: messages follow each other, and begin and end anywhere in segments. */

@@ -1,4 +1,6 @@
-import Table from 'cli-table3'
+import { createRequire } from 'node:module'
+
+const require = createRequire(import.meta.url)
 
 /** What a command prints: rows as a table for people, or as JSON for programs. */
 export interface Shown {
@@ -11,6 +13,8 @@ const WITHOUT_COLOURS = { head: [], border: [] }
 
 /** A table with rounded numbers and lists on one line, without colours, so that it can be pasted anywhere. */
 export function tableOf({ columns, rows }: Shown): string {
+  // Only where a table is drawn: a pipe gets JSON.
+  const Table = require('cli-table3') as typeof import('cli-table3')
   const table = new Table({ head: columns.map(([heading]) => heading), style: { ...WITHOUT_COLOURS, compact: true } })
   for (const row of rows) table.push(columns.map(([, property]) => cell(row[property])))
   return table.toString()

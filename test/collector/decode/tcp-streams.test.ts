@@ -198,6 +198,67 @@ t.test('a flood of hellos that never end: the longest silent one gives way, and 
   t.equal(decoder.counters.helloName, SHORT_BUFFERS + 100, 'every hello ended in one way')
 })
 
+t.test(
+  'a stream that gives way in the middle of another`s hello does not lend it its address, name or bytes',
+  async (t) => {
+    const part = hello.subarray(0, 900)
+    const several = tlsRecords(clientHello({ serverName: 'several.example.org' }), 50)
+    const second = tlsRecords(
+      clientHello({ serverName: 'second.example.org', postQuantum: true, serverNameLast: true }),
+    )
+    const full = () => {
+      const decoder = new FrameDecoder()
+      for (let connection = 0; connection < SHORT_BUFFERS; connection++) {
+        decoder.decode([syn(connection, 1), frameOf({ connection, sequence: 1, payload: part })])
+      }
+      return decoder
+    }
+    // The second segment comes first, so the buffer is taken before the hello is read; and the part of a hello that begins a stream.
+    const reversed = full().decode([
+      syn(60_000, 1),
+      frameOf({ connection: 60_000, sequence: 1 + 1460, payload: second.subarray(1460) }),
+      frameOf({ connection: 60_000, sequence: 1, payload: second.subarray(0, 1460) }),
+    ])
+    t.match(reversed.names, [
+      { name: 'api.openai.com', client: hostOf(0) },
+      { name: 'second.example.org', client: hostOf(60_000) },
+    ])
+    // The table itself is full of streams in which bytes are kept only when there are as many buffers as slots; so by hand.
+    const decoder = full()
+    const begun = decoder.decode([frameOf({ connection: 60_001, sequence: 1, payload: second.subarray(0, 1460) })])
+    t.match(begun.names, [{ name: 'api.openai.com', client: hostOf(0) }])
+    const ended = decoder.decode([
+      frameOf({ connection: 60_001, sequence: 1461, payload: second.subarray(1460) }),
+      frameOf({ connection: 60_002, sequence: 1, payload: several }),
+    ])
+    t.match(ended.names, [
+      { name: 'second.example.org', client: hostOf(60_001) },
+      { name: 'several.example.org', client: hostOf(60_002) },
+    ])
+  },
+)
+
+t.test('a buffer that is taken in the packet that completes a hello', async (t) => {
+  // A long hello needs a longer buffer with its last segment, while a QUIC or TCP stream that waits is the longest silent.
+  const decoder = new FrameDecoder()
+  const large = tlsRecords(
+    clientHello({
+      serverName: 'large.example.org',
+      moreExtensions: [Buffer.concat([Buffer.from([0xfe, 0xfe, 0x0b, 0xb8]), Buffer.alloc(3000)])],
+    }),
+  )
+  for (let connection = 0; connection < SHORT_BUFFERS - 1; connection++) {
+    decoder.decode([syn(connection, 1), frameOf({ connection, sequence: 1, payload: hello.subarray(0, 900) })])
+  }
+  const found = decoder.decode([
+    syn(60_000, 1),
+    frameOf({ connection: 60_000, sequence: 1, payload: large.subarray(0, 200) }),
+    frameOf({ connection: 60_000, sequence: 201, payload: large.subarray(200) }),
+  ])
+  t.match(found.names, [{ name: 'large.example.org', client: hostOf(60_000) }])
+  t.equal(found.names.length, 1)
+})
+
 t.test('bytes far ahead are not kept for ever, and one connection cannot take much', async (t) => {
   const decoder = new FrameDecoder()
   const { classes } = decoder.decode([
