@@ -4,6 +4,8 @@ import { type CaptureSource, type ObservedName, type ObserveOptions, observe } f
 import { ethernet, ipv4, udp } from '../support/packets.ts'
 import { dnsQuery } from '../support/packets-dns.ts'
 import { framesAt, pcapFile } from '../support/packets-pcap.ts'
+import { TcpTalk } from '../support/packets-tcp-stream.ts'
+import { clientHello, tlsRecords } from '../support/packets-tls.ts'
 import { TRIE } from './decode-frames.ts'
 
 const QUERIES = 3000
@@ -105,6 +107,50 @@ t.test('goes on behind the frames that were delivered before', async (t) => {
   const behind = await observeAll({ kind: 'file', path: writeCapture(t) }, { deliveredFrames: QUERIES + 5 })
   t.same(behind.names, [])
 })
+
+t.test(
+  'ended after any delivery and observed again: every name once, also of hellos that span the position',
+  async (t) => {
+    // 60 connections whose hellos interleave, every third never ends, in batches of a few frames.
+    const talks = Array.from({ length: 60 }, (_, index) => {
+      const hello = clientHello({ serverName: `c${index}.claude.ai`, postQuantum: true })
+      return new TcpTalk({ clientPort: 40_000 + index }, tlsRecords(hello))
+    })
+    const frames = [
+      ...talks.flatMap((talk) => [talk.syn(), talk.sayCut([1000])[0] as Buffer]),
+      ...talks.flatMap((talk, index) => (index % 3 === 0 ? [] : [talk.sayCut([1000])[1] as Buffer])),
+    ]
+    const path = `${t.testdir()}/talks.pcap`
+    writeFileSync(path, pcapFile(framesAt(START_MS, frames)))
+    const pool = { frameBytes: 8000, rowBytes: 700_000, batches: 3 }
+    const deliveries: { names: string[]; framesDone: number }[] = []
+    const observation = await observe(
+      { kind: 'file', path },
+      {
+        trie: TRIE,
+        lanes: 2,
+        everyName: true,
+        pool,
+        onNames: (names, { framesDone }) => void deliveries.push({ names: names.map(({ name }) => name), framesDone }),
+      },
+    )
+    await observation.done
+    const whole = deliveries.flatMap(({ names }) => names)
+    t.equal(whole.length, 60)
+    t.equal(new Set(whole).size, 60)
+    t.ok(deliveries.length > 10, `${deliveries.length} deliveries`)
+    for (const [index, { framesDone }] of deliveries.entries()) {
+      const before = deliveries.slice(0, index + 1).flatMap(({ names }) => names)
+      const again = await observeAll(
+        { kind: 'file', path },
+        { lanes: 1 + (index % 2), pool, deliveredFrames: framesDone },
+      )
+      t.same([...before, ...again.names].sort(), [...whole].sort(), `ended at frame ${framesDone}`)
+      t.equal(again.counts.repeated, before.length)
+      t.equal(again.positions.at(-1) ?? frames.length, frames.length)
+    }
+  },
+)
 
 t.test('without everyName only matches are delivered; the others are counted', async (t) => {
   const { names, counts, first } = await observeAll({ kind: 'file', path: writeCapture(t) }, { everyName: false })
