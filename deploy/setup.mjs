@@ -12,7 +12,16 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const INSTALLED_LOCK = join(root, 'node_modules/.installed-lock')
 const NODE_MIN = [20, 19]
 /** For each command that tests call, the Debian package that has it. */
-const TEST_COMMANDS = { ip: 'iproute2', openssl: 'openssl', curl: 'curl', tshark: 'tshark', zstd: 'zstd' }
+const TEST_COMMANDS = {
+  ip: 'iproute2',
+  openssl: 'openssl',
+  curl: 'curl',
+  tcpdump: 'tcpdump',
+  tshark: 'tshark',
+  zstd: 'zstd',
+}
+/** The same for commands that not every distribution has: a test that lacks one says so. */
+const OPTIONAL_TEST_COMMANDS = { gtlsclient: 'ngtcp2-client' }
 
 checkNode()
 if (readIfThere(INSTALLED_LOCK) !== lockHash()) installDependencies()
@@ -47,20 +56,33 @@ function provideHeaders() {
 }
 
 function provideTestCommands() {
-  const missing = Object.entries(TEST_COMMANDS).filter(([command]) => !onPath(command))
-  if (missing.length === 0) return
-  const packages = missing.map(([, name]) => name)
-  installPackages(packages, packages.join(', '))
+  const missing = packagesOfMissing(TEST_COMMANDS)
+  if (missing.length > 0) installPackages(missing, missing.join(', '))
+  if (process.getuid?.() !== 0 || !onPath('apt-get')) return
+  for (const name of packagesOfMissing(OPTIONAL_TEST_COMMANDS)) {
+    say(`installing ${name}`)
+    if (!tryInstall([name])) say(`${name} is not to be had; tests that need it say so`)
+  }
+}
+
+function packagesOfMissing(commands) {
+  return Object.entries(commands)
+    .filter(([command]) => !onPath(command))
+    .map(([, name]) => name)
 }
 
 function installPackages(packages, hint) {
   if (process.getuid?.() !== 0 || !onPath('apt-get')) fail(`install ${hint}, then run this again`)
   say(`installing ${packages.join(', ')}`)
+  if (!tryInstall(packages)) fail(`install ${hint}, then run this again`)
+}
+
+function tryInstall(packages) {
   const install = ['apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages]]
-  if (attempt(...install)) return
+  if (attempt(...install)) return true
   // The package lists of a fresh machine are empty or old.
   attempt('apt-get', ['update', '-qq'])
-  if (!attempt(...install)) fail(`install ${hint}, then run this again`)
+  return attempt(...install)
 }
 
 function lockHash() {

@@ -244,7 +244,9 @@ export class QuicStreams {
         streams.sourcePort(slot),
         streams.destinationPort(slot),
       )
-      this.#sink.hello(hello, Method.quic)
+      const packetClass = this.#sink.hello(hello, Method.quic)
+      // A name that was told is not told again when the hello comes again, whole, behind a Retry.
+      if (packetClass !== PacketClass.clientHelloPart) streams.random[slot] = helloRandom(hello)
     })
   }
 

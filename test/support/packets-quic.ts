@@ -176,12 +176,23 @@ export interface RetryFields {
   readonly dcid: Buffer
   readonly scid?: Buffer
   readonly token: Buffer
+  /** The connection ID of the Initial that it answers: with it the tag is true, for version 1. Only endpoints look at the tag. */
+  readonly answers?: Buffer
 }
 
-/** RFC 9000 §17.2.5. Its tag is no true one: only endpoints look at it. */
+/** RFC 9001 §5.8 */
+const RETRY_KEY = Buffer.from('be0c690b9f66575a1d766b54e368c84e', 'hex')
+const RETRY_NONCE = Buffer.from('461599d35d632bf2239825bb', 'hex')
+
+/** RFC 9000 §17.2.5. */
 export function quicRetry(fields: RetryFields): Buffer {
   const start = longHeaderStart('retry', 0, fields.version ?? QUIC_V1, fields.dcid, fields.scid ?? Buffer.alloc(0))
-  return Buffer.concat([start, fields.token, fill(7)(TAG_BYTES)])
+  const packet = Buffer.concat([start, fields.token])
+  if (fields.answers === undefined) return Buffer.concat([packet, fill(7)(TAG_BYTES)])
+  const cipher = createCipheriv('aes-128-gcm', RETRY_KEY, RETRY_NONCE)
+  cipher.setAAD(Buffer.concat([Buffer.from([fields.answers.length]), fields.answers, packet]))
+  cipher.final()
+  return Buffer.concat([packet, cipher.getAuthTag()])
 }
 
 export interface SpreadFields extends Omit<InitialFields, 'frames' | 'padTo'> {

@@ -101,3 +101,16 @@ t.test('a connection between the same ports as one before is a new one', async (
     ['chatgpt.com', 'claude.ai'],
   )
 })
+
+t.test('a hello of which one datagram was lost before the Retry is told once', async (t) => {
+  const decoder = new FrameDecoder()
+  const long = clientHello({ serverName: 'claude.ai', postQuantum: true })
+  const [first] = initialDatagrams(long, { dcid: DCID, datagrams: 2 }) as [Buffer]
+  const again = initialDatagrams(long, { dcid: fill(5)(8), token: fill(6)(40), packetNumber: 2, datagrams: 2 })
+  const { names } = decoder.decode([first, ...again].map((bytes) => datagram(bytes)))
+  t.same(
+    names.map(({ name }) => name),
+    ['claude.ai'],
+  )
+  t.same(decoder.pass({ last: true }), [])
+})

@@ -1,0 +1,296 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { createSocket } from 'node:dgram'
+import { Resolver } from 'node:dns/promises'
+import { once } from 'node:events'
+import { existsSync, writeFileSync } from 'node:fs'
+import { connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
+import { decode, encode, streamEncode, TRUNCATED_RESPONSE } from 'dns-packet'
+import { quicRetry } from './packets-quic.ts'
+
+/**
+ * Makes traffic with programs that are not ours, in namespaces of its own, while tcpdump writes traffic.pcap. Run as `unshare --net
+ * --mount --pid --fork --kill-child node real-traffic.js FOLDER KEY CERTIFICATE`: its servers end with it. Prints what was asked as one
+ * line of JSON.
+ */
+
+/** What one client's doing must show on the wire. */
+export interface Asked {
+  readonly by: string
+  readonly method: 'dns' | 'tls' | 'quic'
+  readonly names: readonly string[]
+}
+
+export interface RealTraffic {
+  readonly asked: readonly Asked[]
+  /** Programs that were not there. */
+  readonly absent: readonly string[]
+}
+
+const [folder = '', keyFile = '', certificateFile = ''] = process.argv.slice(2)
+const Port = { dns: 53, tls: 443, proxy: 3128, postgresql: 5432, retry: 4432, tlsP384: 4434 } as const
+/** Nobody answers there. */
+const SILENT_PORT = 4431
+const LOOPBACK = '127.0.0.1'
+/** Names that clients look up. */
+const HOSTS = [
+  'tls-1-2',
+  'tls-1-3',
+  'ipv6',
+  'retry-request',
+  'starttls',
+  'curl',
+  'curl-proxy',
+  'silent',
+  'retry',
+  'draft',
+]
+const nameOf = (label: string) => `${label}.real.example`
+
+const asked: Asked[] = []
+const absent: string[] = []
+
+isolate()
+const stopCapture = await capture()
+await serveTls()
+await serveDns()
+await serve(Port.postgresql, startTls)
+await serve(Port.proxy, proxy)
+await askDns()
+await greetTls()
+await greetQuic()
+await stopCapture()
+const traffic: RealTraffic = { asked, absent }
+process.stdout.write(`${JSON.stringify(traffic)}\n`, () => process.exit())
+
+/** Names of hosts that only this process knows, and segments of the size that a network has: loopback hands on whole writes otherwise. */
+function isolate(): void {
+  execFileSync('ip', ['link', 'set', 'lo', 'mtu', '1500', 'up', 'gso_max_segs', '1'])
+  writeFileSync(join(folder, 'hosts'), HOSTS.map((label) => `${LOOPBACK} ${nameOf(label)}\n`).join(''))
+  execFileSync('mount', ['--bind', join(folder, 'hosts'), '/etc/hosts'])
+}
+
+/** Starts tcpdump; what is returned ends it when all was written. Throws when the kernel dropped a packet. */
+async function capture(): Promise<() => Promise<void>> {
+  // Each slot of the ring has room for a whole snaplen: with tcpdump's own, eight packets fill it.
+  const ring = ['-s', '2000', '-B', '16384', '--immediate-mode', '-U']
+  const child = spawn('tcpdump', ['-i', 'lo', ...ring, '-Z', 'root', '-w', join(folder, 'traffic.pcap')], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+  })
+  while (!said.includes('listening on')) await once(child.stderr, 'data')
+  return async () => {
+    // What was sent last shall be in the file.
+    await sleep(300)
+    child.kill('SIGINT')
+    await once(child, 'close')
+    if (!said.includes('\n0 packets dropped by kernel')) throw new Error(`tcpdump: ${said}`)
+  }
+}
+
+/** openssl's own servers. The last knows one group only, so that TLS 1.3 clients must say hello twice (RFC 8446 §4.1.4). */
+async function serveTls(): Promise<void> {
+  const server = async (address: string, port: number, options: readonly string[] = []) => {
+    const identity = ['-key', keyFile, '-cert', certificateFile, '-www', '-quiet']
+    const parameters = ['s_server', '-accept', `${address}:${port}`, ...identity, ...options]
+    spawn('openssl', parameters, { stdio: 'ignore' })
+    await listening(address, port)
+  }
+  await server(LOOPBACK, Port.tls)
+  await server('[::1]', Port.tls)
+  await server(LOOPBACK, Port.tlsP384, ['-groups', 'P-384'])
+}
+
+async function listening(address: string, port: number): Promise<void> {
+  for (let tries = 0; tries < 100; tries++) {
+    const { stdout } = spawnSync('ss', ['-Hltn', `sport = :${port}`], { encoding: 'utf8' })
+    if (stdout.includes(`${address}:${port}`)) return
+    await sleep(20)
+  }
+  throw new Error(`nobody listens on ${address}:${port}`)
+}
+
+async function serve(port: number, answer: (socket: Socket) => void): Promise<void> {
+  const server = createServer(answer).listen(port, LOOPBACK)
+  await once(server, 'listening')
+}
+
+/** PostgreSQL's SSLRequest is answered with S; what follows is TLS. */
+function startTls(socket: Socket): void {
+  socket.once('data', () => {
+    socket.write('S')
+    relay(socket, connect(Port.tls, LOOPBACK))
+  })
+}
+
+/** RFC 9110 §9.3.6. */
+function proxy(socket: Socket): void {
+  socket.once('data', () => {
+    socket.write('HTTP/1.1 200 Connection established\r\n\r\n')
+    relay(socket, connect(Port.tls, LOOPBACK))
+  })
+}
+
+function relay(one: Socket, other: Socket): void {
+  one.pipe(other).pipe(one)
+  for (const socket of [one, other]) socket.on('error', () => {})
+}
+
+/** Answers with no records; a name that begins with "long" is answered over UDP by TC, so that the client asks again over TCP. */
+async function serveDns(): Promise<void> {
+  const answerTo = (message: Buffer) => {
+    const { id, questions } = decode(message)
+    return { id: id ?? 0, type: 'response', questions: questions ?? [] } as const
+  }
+  const datagrams = createSocket('udp4', (message, { port, address }) => {
+    const answer = answerTo(message)
+    const flags = answer.questions[0]?.name.startsWith('long') === true ? TRUNCATED_RESPONSE : 0
+    datagrams.send(encode({ ...answer, flags }), port, address)
+  })
+  datagrams.bind(Port.dns, LOOPBACK)
+  await once(datagrams, 'listening')
+  await serve(Port.dns, (socket) => {
+    let waiting = Buffer.alloc(0)
+    socket.on('data', (bytes) => {
+      waiting = Buffer.concat([waiting, bytes])
+      for (let end = 2; waiting.length >= 2 && waiting.length >= end; ) {
+        end = 2 + waiting.readUInt16BE()
+        if (waiting.length < end) return
+        socket.write(streamEncode(answerTo(waiting.subarray(2, end))))
+        waiting = waiting.subarray(end)
+      }
+    })
+    socket.on('error', () => {})
+  })
+}
+
+async function askDns(): Promise<void> {
+  const resolver = new Resolver({ timeout: 1000, tries: 1 })
+  resolver.setServers([LOOPBACK])
+  const ask = async (by: string, question: () => Promise<unknown>, names: readonly string[]) => {
+    await question().catch((error) => {
+      // The answers are empty: only the questions count.
+      if (error.code !== 'ENODATA') throw error
+    })
+    asked.push({ by, method: 'dns', names })
+  }
+  for (const type of ['A', 'AAAA', 'TXT', 'SRV', 'PTR'] as const) {
+    const name = nameOf(`c-ares-${type.toLowerCase()}`)
+    await ask(`c-ares, ${type}`, () => resolver.resolve(name, type), [name])
+  }
+  const long = nameOf('long-answer')
+  await ask('c-ares, over UDP and again over TCP', () => resolver.resolve4(long), [long, long])
+  const mixed = nameOf('Mixed-CASE')
+  await ask('c-ares, upper case', () => resolver.resolve4(mixed), [mixed.toLowerCase()])
+
+  const names = ['one', 'two', 'three'].map((label) => nameOf(`pipelined-${label}`))
+  const messages = Buffer.concat(names.map((name) => query(name)))
+  await ask('pipelined in one write', () => overTcp([messages]), names)
+  const slow = nameOf('byte-by-byte')
+  await ask('one byte a segment', () => overTcp([...query(slow)].map((byte) => Buffer.from([byte]))), [slow])
+}
+
+function query(name: string): Buffer {
+  return streamEncode({ type: 'query', id: 7, questions: [{ type: 'A', name }] })
+}
+
+async function overTcp(writes: readonly Buffer[]): Promise<void> {
+  const socket = connect(Port.dns, LOOPBACK).setNoDelay(true)
+  await once(socket, 'connect')
+  for (const bytes of writes) await new Promise((resolve) => socket.write(bytes, resolve))
+  await once(socket, 'data')
+  socket.destroy()
+}
+
+async function greetTls(): Promise<void> {
+  const openssl = async (by: string, label: string, parameters: readonly string[], times = 1) => {
+    const name = nameOf(label)
+    await run('openssl', ['s_client', '-servername', name, ...parameters])
+    asked.push({ by: `openssl, ${by}`, method: 'tls', names: new Array(times).fill(name) })
+  }
+  const to = (port: number, address = LOOPBACK) => ['-connect', `${address}:${port}`]
+  await openssl('TLS 1.2', 'tls-1-2', ['-tls1_2', ...to(Port.tls)])
+  await openssl('TLS 1.3', 'tls-1-3', ['-tls1_3', ...to(Port.tls)])
+  await openssl('over IPv6', 'ipv6', to(Port.tls, '[::1]'))
+  // The second hello has ChangeCipherSpec before it in its segment (RFC 8446 §D.4).
+  const retried = nameOf('retry-request')
+  await run('openssl', ['s_client', '-servername', retried, '-groups', 'X25519:P-384', ...to(Port.tlsP384)])
+  asked.push({ by: 'openssl, HelloRetryRequest', method: 'tls', names: [retried, retried] })
+  // The relay sends the same hello on to the server.
+  await openssl('STARTTLS', 'starttls', ['-starttls', 'postgres', ...to(Port.postgresql)], 2)
+  await run('openssl', ['s_client', '-noservername', ...to(Port.tls)])
+  asked.push({ by: 'openssl, without a name', method: 'tls', names: [] })
+
+  for (const protocols of [2, 60, 140]) {
+    const name = nameOf(`node-${protocols}-protocols`)
+    await nodeTls(name, protocols)
+    asked.push({ by: `node:tls, ${protocols} protocols`, method: 'tls', names: [name] })
+  }
+
+  const curl = async (by: string, label: string, parameters: readonly string[], times = 1) => {
+    const name = nameOf(label)
+    await run('curl', ['-sk', '--max-time', '5', ...parameters, `https://${name}/`])
+    asked.push({ by: `curl, ${by}`, method: 'tls', names: new Array(times).fill(name) })
+  }
+  await curl('directly', 'curl', [])
+  await curl('through a proxy', 'curl-proxy', ['--proxy', `http://${LOOPBACK}:${Port.proxy}`], 2)
+}
+
+/** A hello that takes several segments when there are many protocols. */
+async function nodeTls(servername: string, protocols: number): Promise<void> {
+  const ALPNProtocols = Array.from({ length: protocols }, (_, index) => `protocol-${index}-of-no-meaning`)
+  const socket = connectTls({ host: LOOPBACK, port: Port.tls, servername, rejectUnauthorized: false, ALPNProtocols })
+  await once(socket, 'secureConnect')
+  socket.destroy()
+}
+
+/** ngtcp2's client: to a port where nobody is, and to one that answers with a Retry, behind which it says hello again. */
+async function greetQuic(): Promise<void> {
+  const client = 'gtlsclient'
+  if (!(process.env['PATH'] ?? '').split(':').some((directory) => existsSync(join(directory, client)))) {
+    absent.push(client)
+    return
+  }
+  const greet = async (by: string, label: string, port: number, options: readonly string[] = []) => {
+    const name = nameOf(label)
+    await run(client, ['-q', '--handshake-timeout=400ms', ...options, name, `${port}`, `https://${name}/`])
+    asked.push({ by: `ngtcp2, ${by}`, method: 'quic', names: [name] })
+  }
+  await greet('version 1', 'silent', SILENT_PORT)
+  await greet('draft 29', 'draft', SILENT_PORT, ['-v', '0xff00001d'])
+  const retried = await answerWithRetry()
+  await greet('behind a Retry', 'retry', Port.retry)
+  if (!retried()) throw new Error('the client did not follow the Retry')
+}
+
+/** Answers a first Initial with a Retry (RFC 9000 §17.2.5), and what comes behind it not at all. What is returned says whether that came. */
+async function answerWithRetry(): Promise<() => boolean> {
+  const token = Buffer.from('a token of ours')
+  const scid = Buffer.from('5e5e5e5e01020304', 'hex')
+  let retried = false
+  const socket = createSocket('udp4', (datagram, { port, address }) => {
+    // RFC 9000 §17.2: flags, version, then both connection ids, each behind its length.
+    const scidAt = 6 + (datagram[5] ?? 0)
+    const answers = datagram.subarray(6, scidAt)
+    if (answers.equals(scid)) {
+      retried = true
+      return
+    }
+    const dcid = datagram.subarray(scidAt + 1, scidAt + 1 + (datagram[scidAt] ?? 0))
+    socket.send(quicRetry({ dcid, scid, token, answers }), port, address)
+  })
+  socket.bind(Port.retry, LOOPBACK)
+  await once(socket, 'listening')
+  return () => retried
+}
+
+/** Runs a client to its end; how it ends is its own affair, what it sent is what counts. */
+async function run(command: string, parameters: readonly string[]): Promise<void> {
+  const child = spawn(command, parameters, { stdio: 'ignore', timeout: 5000 })
+  await once(child, 'exit')
+}
