@@ -58,6 +58,8 @@ export interface ObserveOptions {
   readonly dnsPorts?: readonly number[]
   readonly tlsPorts?: readonly number[]
   readonly onProgress?: (bytesRead: number, bytesTotal: number) => void
+  /** Ends the wait for a source that does not open: a pipe that nobody writes to. Then there is nothing, and `done` is fulfilled. */
+  readonly giveUp?: Promise<unknown>
   /** Bounds of the pool, for tests; limits.ts has the defaults. */
   readonly pool?: { readonly batches?: number; readonly frameBytes?: number; readonly rowBytes?: number }
 }
@@ -117,14 +119,19 @@ export async function observe(source: CaptureSource, options: ObserveOptions): P
   failed.catch(() => {})
   // The lanes start while the source is being opened.
   const decoders = Array.from({ length: lanes }, (_lane, lane) => new Lane({ ...workerData, lane }, fail))
-  const opened = await inbox.first()
+  const delivery = new Delivery(pool, decoders, options.deliveredFrames ?? 0, options.onNames)
+  const counts = countsOf(delivery, pool)
+  const opened = await Promise.race([inbox.first(), ...(options.giveUp ? [options.giveUp.then(() => undefined)] : [])])
+  if (opened === undefined) {
+    await Promise.all([thread.terminate(), ...decoders.map((lane) => lane.stop())])
+    return { counts, done: Promise.resolve({}), stop: async () => {} }
+  }
   if (opened.kind !== 'opened') {
     await Promise.all([exited, ...decoders.map((lane) => lane.stop())])
     if (opened.kind === 'failed') throw new Fault(opened.fault.code, opened.fault.message)
     throw new Error(`capture thread: found "${opened.kind}" as its first message`)
   }
 
-  const delivery = new Delivery(pool, decoders, options.deliveredFrames ?? 0, options.onNames)
   const delivered = deliverAll(exited, inbox, delivery, (bytesRead) =>
     options.onProgress?.(bytesRead, opened.bytesTotal),
   )
@@ -134,7 +141,7 @@ export async function observe(source: CaptureSource, options: ObserveOptions): P
   // A caller that only looks at `done` later has not forgotten it.
   done.catch(() => {})
   return {
-    counts: countsOf(delivery, pool),
+    counts,
     done,
     async stop() {
       pool.stop()

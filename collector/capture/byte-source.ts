@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { Socket } from 'node:net'
+import { isatty } from 'node:tty'
 import { Fault } from '../../engine/process/error-codes.ts'
 
 /** Where the bytes of a capture file come from. */
@@ -28,7 +29,10 @@ export function openBytes(path: string): ByteSource {
   try {
     const stat = fstatSync(descriptor)
     if (stat.isDirectory()) throw new Fault('CAPTURE_UNREADABLE', 'is a directory, expected a capture file')
-    if (stat.isFIFO() || stat.isSocket() || stat.isCharacterDevice()) return new PipeBytes(descriptor)
+    if (stat.isFIFO() || stat.isSocket()) return new PipeBytes(descriptor)
+    if (isatty(descriptor)) {
+      throw new Fault('CAPTURE_UNREADABLE', 'is a terminal, expected a capture: pipe one in, or name a file')
+    }
     return new FileBytes(descriptor, stat.isFile() ? stat.size : 0)
   } catch (error) {
     if (descriptor !== 0) closeSync(descriptor)

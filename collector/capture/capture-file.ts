@@ -21,7 +21,12 @@ export class CaptureFile {
   /** Offset in the (unpacked) file of the buffer's first byte. */
   #base: number
 
-  private constructor(source: ByteSource, head: Uint8Array, reader: RecordReader) {
+  /** What went wrong right behind the head. */
+  readonly #headFault: Error | undefined
+  #stopped = false
+
+  private constructor(source: ByteSource, head: Uint8Array, reader: RecordReader, headFault?: Error) {
+    this.#headFault = headFault
     this.source = source
     this.reader = reader
     // The file header is read; the records begin behind it.
@@ -48,12 +53,12 @@ export class CaptureFile {
 
   /** Looks what the bytes of a source are. @throws Fault CAPTURE_FORMAT, CAPTURE_DAMAGED. */
   static async of(source: ByteSource): Promise<CaptureFile> {
-    const head = await readHead(source)
+    const { head } = await readHead(source)
     const compression = compressionOf(head)
     if (compression === undefined) return new CaptureFile(source, head, readerOf(head))
     const unpacked = new UnpackedBytes(new WithHead(source, head), compression)
     const start = await readHead(unpacked)
-    return new CaptureFile(unpacked, start, readerOf(start))
+    return new CaptureFile(unpacked, start.head, readerOf(start.head), start.fault)
   }
 
   /**
@@ -89,10 +94,12 @@ export class CaptureFile {
           return 0
         }
       }
+      if (this.#headFault !== undefined) throw this.#headFault
       const got = await this.source.read(bytes, at, count)
       if (got === 0) this.ended = true
       return got
     } catch (error) {
+      if (this.#stopped) return 0
       // What was read is used: a packed file that breaks off, a disk that cannot read on.
       this.ended = true
       const fault = error instanceof Fault ? error.message : ((error as NodeJS.ErrnoException).code ?? String(error))
@@ -123,6 +130,7 @@ export class CaptureFile {
 
   /** Gives up waiting for more. */
   stop(): void {
+    this.#stopped = true
     this.ended = true
     this.source.close()
   }
@@ -166,15 +174,21 @@ class WithHead implements ByteSource {
 }
 
 /** The first bytes: enough to know a format and, of a file that is all there, to look at its first records. */
-async function readHead(source: ByteSource): Promise<Uint8Array> {
+async function readHead(source: ByteSource): Promise<{ head: Uint8Array; fault?: Error }> {
   const head = new Uint8Array(CAPTURE_HEAD_BYTES)
   let filled = 0
-  while (filled < head.length) {
-    const got = await source.read(head, filled, head.length - filled)
-    filled += got
-    if (got === 0 || (source.live && filled >= PCAP_HEADER_BYTES)) break
+  try {
+    while (filled < head.length) {
+      const got = await source.read(head, filled, head.length - filled)
+      filled += got
+      if (got === 0 || (source.live && filled >= PCAP_HEADER_BYTES)) break
+    }
+  } catch (error) {
+    // A small packed file that breaks off: what came before is used.
+    if (filled < PCAP_HEADER_BYTES) throw error
+    return { head: head.subarray(0, filled), fault: error as Error }
   }
-  return head.subarray(0, filled)
+  return { head: head.subarray(0, filled) }
 }
 
 function readerOf(head: Uint8Array): RecordReader {

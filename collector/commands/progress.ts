@@ -16,6 +16,8 @@ export function fileProgress(path: string | undefined): FileProgress {
   let started = false
   return {
     update(bytesRead, bytesTotal) {
+      // Nobody knows how much comes through a pipe.
+      if (bytesTotal === 0) return
       if (started) bar.update(bytesRead)
       else bar.start(bytesTotal, bytesRead)
       started = true

@@ -80,6 +80,7 @@ async function readFile(
       everyName: options.names === true,
       onNames: (names) => print(names),
       onProgress: progress.update,
+      giveUp: stopped,
     },
   )
   stopped.then((signal) => {
