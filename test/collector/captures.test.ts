@@ -49,6 +49,8 @@ for (const { name } of cases) {
       t.equal(sum(Object.values(counts.classes)), counts.frames, 'every frame is in one class')
       t.equal(framesDone, counts.frames)
       t.equal(counts.names, names.length)
+      const hellos = names.filter(({ method }) => method !== 'dns').length
+      t.equal(counts.counters.helloName + counts.counters.helloEch, hellos, 'every name of a hello is in the account')
       t.equal(counts.matched + counts.unmatched, counts.names)
     })
   }
