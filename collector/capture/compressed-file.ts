@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import * as zlib from 'node:zlib'
+import { createGunzip } from 'node:zlib'
 import { Decompress } from 'fzstd'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { COMPRESSED_PUSH_BYTES } from '../limits.ts'
@@ -56,19 +56,18 @@ export class UnpackedBytes implements ByteSource {
 }
 
 function unpack(packed: ByteSource, compression: Compression): AsyncIterable<Uint8Array> {
-  const stream = (through: NodeJS.ReadWriteStream) => {
-    const read = Readable.from(chunksOf(packed), { objectMode: false })
-    // pipe() does not hand on errors, and a reader of the far end must hear of those of the near end.
-    read.on('error', (error) => (through as zlib.Gunzip).destroy(error))
-    return read.pipe(through)
-  }
-  if (compression === 'gzip') return stream(zlib.createGunzip()) as unknown as AsyncIterable<Uint8Array>
-  // From Node 22.15 and 23.8 on.
-  const native = (zlib as unknown as { createZstdDecompress?: () => NodeJS.ReadWriteStream }).createZstdDecompress
-  return native === undefined ? unpackZstd(packed) : (stream(native()) as unknown as AsyncIterable<Uint8Array>)
+  return compression === 'gzip' ? unpackGzip(packed) : unpackZstd(packed)
 }
 
-/** RFC 8878 with a library, for a Node that has no zstd of its own. */
+function unpackGzip(packed: ByteSource): AsyncIterable<Uint8Array> {
+  const read = Readable.from(chunksOf(packed), { objectMode: false })
+  const unpacked = createGunzip()
+  // pipe() does not hand on errors, and a reader of the far end must hear of those of the near end.
+  read.on('error', (error) => unpacked.destroy(error))
+  return read.pipe(unpacked)
+}
+
+/** RFC 8878 by a library: Node 20 has no zstd, and that of Node 22 and 24 ends with a file's first frame. */
 async function* unpackZstd(packed: ByteSource): AsyncIterable<Uint8Array> {
   let unpacked: Uint8Array[] = []
   const decompress = new Decompress((chunk) => void unpacked.push(chunk))
