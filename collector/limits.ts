@@ -30,7 +30,7 @@ export const BATCH_FRAME_BYTES = 2 * 1024 * 1024
 export const BATCH_LIST_FRAMES = 32_768
 
 /** Rows area of each lane in a batch, in bytes. When it is full the batch is decoded in several runs; nothing is lost. */
-export const BATCH_ROW_BYTES = 1024 * 1024
+export const BATCH_ROW_BYTES = 2 * 1024 * 1024
 
 /** Batches of the pool. When all are taken a file waits, a live capture drops the packet: `dropped.pool`. */
 export const BATCHES = 6
@@ -59,8 +59,11 @@ export const NAME_POINTERS_MAX = 127
 /** Questions of one DNS message that are read. A message with more ends in the class dnsQuestionsOverLimit, its first names are kept. */
 export const DNS_QUESTIONS_MAX = 256
 
-/** Bytes that the rows of one frame may take; questions beyond are not read: dnsQuestionsOverLimit. Fits what 64 KiB of queries are. */
-export const FRAME_ROW_BYTES_MAX = 640 * 1024
+/**
+ * Bytes that the rows of one frame may take; questions beyond are not read: dnsQuestionsOverLimit. Fits the names of the streams that are
+ * given up before it, and what 64 KiB of queries are.
+ */
+export const FRAME_ROW_BYTES_MAX = 896 * 1024
 
 /** A ClientHello longer than this, in bytes, is no ClientHello: clientHelloMalformed. With ML-KEM key shares it is about 1,800. */
 export const HELLO_BYTES_MAX = 65_536

@@ -122,9 +122,8 @@ export class PcapReader implements RecordReader {
     let at = first
     for (let record = 0; record < RECORDS_TRIED && at + headerBytes <= end; record++) {
       const captured = this.#capturedAt(view, at)
-      const fraction = view.getUint32(at + 4, this.#littleEndian) * this.#nanosecondUnit
       const other = view.getUint32(at + 8, this.#littleEndian) + view.getUint32(at + 12, this.#littleEndian) - captured
-      if (captured > SNAPLEN_BYTES_MAX || other < captured || fraction > NANOSECONDS_MAX) return false
+      if (captured > SNAPLEN_BYTES_MAX || other < captured) return false
       at += headerBytes + captured
     }
     return true

@@ -73,13 +73,13 @@ export class BatchDecoder {
     const first = section.nextFrame
     let frame = first
     let captured = 0
-    // What is given up comes out with the first frame's index: its names are of packets before.
-    const firstIndex = frame < frames ? section.frameIndex(frame) : Math.max(batch.frames - 1, 0)
-    if (sink.beginFrame(firstIndex, 0, 0)) this.#expire(batch.clockSeconds)
+    // A round without frames only says what time it is.
+    if (frames === 0 && sink.beginFrame(Math.max(batch.frames - 1, 0), 0, 0)) this.#expire(batch.clockSeconds)
 
     while (frame < frames) {
       const seconds = section.frameSeconds(frame)
       if (!sink.beginFrame(section.frameIndex(frame), seconds, section.frameNanoseconds(frame))) break
+      if (seconds !== this.#expiredSeconds) this.#expire(seconds)
       const start = section.frameOffset(frame)
       const length = section.frameCaptured(frame)
       const packetClass = this.#packet(view, bytes, section.frameLinkType(frame), start, start + length)
@@ -113,9 +113,9 @@ export class BatchDecoder {
     return false
   }
 
-  /** Once for each second of the capture. */
+  /** Once for each second of the capture, before the first frame of it. */
   #expire(seconds: number): void {
-    if (seconds === this.#expiredSeconds || seconds === 0) return
+    if (seconds === 0) return
     this.#expiredSeconds = seconds
     this.#streams.expire(seconds)
     this.#fragments.expire(seconds)

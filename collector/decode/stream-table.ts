@@ -40,9 +40,9 @@ export type StreamState = (typeof StreamState)[keyof typeof StreamState]
 const DOT_PORT = 853
 /** A stream of which nothing is kept is made newer only when it has aged by this many seconds: that costs less. */
 const TOUCH_SECONDS = 16
-/** Names of this many fit the rows of one frame. */
-const EXPIRED_MAX = 512
-assert(EXPIRED_MAX * ROW_BYTES_MAX <= FRAME_ROW_BYTES_MAX)
+/** Names of this many leave room for the frame's own: 64 KiB of queries make rows of 510 kB at most. */
+const EXPIRED_MAX = 256
+assert(EXPIRED_MAX * ROW_BYTES_MAX + 510_000 <= FRAME_ROW_BYTES_MAX)
 
 /**
  * The followed streams of a lane and the bytes that are kept of them, all of fixed size: at a bound somebody goes, by the rules of

@@ -31,10 +31,10 @@ function writeCapture(t: Test): string {
   return path
 }
 
-/** Batches of a few hundred frames, so that a small file makes many of them. 700 kB is what one frame's names may need, and some more. */
-const SMALL = { frameBytes: 40_000, rowBytes: 700_000 }
+/** Batches of a few hundred frames, so that a small file makes many of them. 1 MB is what one frame's names may need, and some more. */
+const SMALL = { frameBytes: 40_000, rowBytes: 1_000_000 }
 /** Room for about a hundred rows behind that reserve: every batch takes several runs. */
-const FEW_ROWS = { frameBytes: 40_000, rowBytes: 640 * 1024 + 8000 }
+const FEW_ROWS = { frameBytes: 40_000, rowBytes: 896 * 1024 + 8000 }
 
 async function observeAll(source: CaptureSource, options: Partial<ObserveOptions>) {
   const names: ObservedName[] = []
@@ -122,7 +122,7 @@ t.test(
     ]
     const path = `${t.testdir()}/talks.pcap`
     writeFileSync(path, pcapFile(framesAt(START_MS, frames)))
-    const pool = { frameBytes: 8000, rowBytes: 700_000, batches: 3 }
+    const pool = { frameBytes: 8000, rowBytes: 1_000_000, batches: 3 }
     const deliveries: { names: string[]; framesDone: number }[] = []
     const observation = await observe(
       { kind: 'file', path },
@@ -151,6 +151,37 @@ t.test(
     }
   },
 )
+
+t.test('a hello goes on over the border of two batches, however long after it the second one ends', async (t) => {
+  const hello = tlsRecords(clientHello({ serverName: 'late.claude.ai', serverNameLast: true, postQuantum: true }))
+  const talk = new TcpTalk({}, hello)
+  const [first, second] = talk.sayCut([1000]) as [Buffer, Buffer]
+  const filler = ethernet(
+    {},
+    ipv4(
+      { source: '10.0.0.8', destination: '192.0.2.1' },
+      udp({ sourcePort: 9, destinationPort: 9 }, Buffer.alloc(1000)),
+    ),
+  )
+  const hour = 3_600_000
+  const path = `${t.testdir()}/sparse.pcap`
+  writeFileSync(
+    path,
+    pcapFile([
+      { bytes: filler, timeMs: START_MS },
+      { bytes: first, timeMs: START_MS + 1 },
+      { bytes: second, timeMs: START_MS + 2 },
+      { bytes: filler, timeMs: START_MS + hour },
+    ]),
+  )
+  // Two frames and their headers fit.
+  const { names, positions } = await observeAll(
+    { kind: 'file', path },
+    { pool: { ...SMALL, frameBytes: 2200, batches: 3 } },
+  )
+  t.same(names, ['late.claude.ai'])
+  t.same(positions, [2, 4], 'two batches')
+})
 
 t.test('without everyName only matches are delivered; the others are counted', async (t) => {
   const { names, counts, first } = await observeAll({ kind: 'file', path: writeCapture(t) }, { everyName: false })
