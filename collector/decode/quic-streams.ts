@@ -15,7 +15,7 @@ import {
   QuicPacket,
   readLongHeader,
 } from './quic-initial.ts'
-import { alternativeVersion, InitialKeys, quicVersion } from './quic-keys.ts'
+import { alternativeVersion, INITIAL_KEYS_BYTES, InitialKeys, quicVersion } from './quic-keys.ts'
 import { NO_SLOT } from './slot-table.ts'
 import { StreamState, type StreamTable } from './stream-table.ts'
 import { HelloBody } from './tls-record.ts'
@@ -33,17 +33,24 @@ const VERSION = 1
 const HANDSHAKE_HEADER_BYTES = 4
 const HANDSHAKE_CLIENT_HELLO = 1
 
-interface Connection {
-  readonly keys: InitialKeys
-  /** The connection id that the keys derive from. */
-  readonly id: Uint8Array
-}
+/**
+ * What is kept of a connection, for each slot of the stream table:
+ *
+ *     byte  0  44  its keys, as InitialKeys.store() writes them
+ *          44   1  1 and the length in bytes of the id that they derive from; 0 when there is no connection
+ *          45  20  that id
+ */
+const ID_LENGTH = INITIAL_KEYS_BYTES
+const ID = ID_LENGTH + 1
+/** RFC 9000 §17.2. */
+const ID_BYTES_MAX = 20
+const CONNECTION_BYTES = ID + ID_BYTES_MAX
 
 export class QuicStreams {
   readonly #streams: StreamTable
   readonly #sink: NameSink
   readonly #ports: Ports
-  readonly #connections = new Array<Connection | undefined>(STREAMS_MAX).fill(undefined)
+  readonly #connections = new Uint8Array(STREAMS_MAX * CONNECTION_BYTES)
   readonly #header = new LongHeader()
   readonly #opener = new InitialOpener()
   readonly #frame = new CryptoFrame()
@@ -113,21 +120,20 @@ export class QuicStreams {
     const streams = this.#streams
     const { seconds } = this.#sink.row
     let slot = streams.find(transport, source * 65_536 + destination)
-    const known = slot === NO_SLOT ? undefined : this.#connections[slot]
-    if (slot !== NO_SLOT && known !== undefined) {
-      const sameId = this.#isId(transport, known.id)
+    const connections = this.#connections
+    if (slot !== NO_SLOT && connections[slot * CONNECTION_BYTES + ID_LENGTH] !== 0) {
+      const sameId = this.#isId(transport, slot)
       if (sameId && streams.state[slot] === StreamState.greeted) {
         streams.touch(slot, seconds)
         return PacketClass.quicOther
       }
-      const length = this.#open(transport, start, known.keys)
+      const length = this.#open(transport, start, InitialKeys.load(connections, slot * CONNECTION_BYTES))
       if (length >= 0) return this.#crypto(slot, length)
       if (sameId) return PacketClass.quicUndecodable
     }
     const { versionParameters, version, dcidStart, dcidEnd } = this.#header
     if (versionParameters === undefined) return PacketClass.quicUndecodable
-    // A copy: the batch is filled again (and slice() of a Buffer is none).
-    const id = Uint8Array.from(transport.bytes.subarray(dcidStart, dcidEnd))
+    const id = transport.bytes.subarray(dcidStart, dcidEnd)
     let keys = InitialKeys.derive(versionParameters, id)
     let length = this.#open(transport, start, keys)
     const alternative = length < 0 ? alternativeVersion(version) : undefined
@@ -143,14 +149,26 @@ export class QuicStreams {
       this.unfinished(slot)
       streams.settle(slot, StreamState.hello, 0, seconds)
     }
-    this.#connections[slot] = { keys, id }
+    this.#remember(slot, keys, id)
     return this.#crypto(slot, length)
   }
 
-  #isId(transport: Transport, id: Uint8Array): boolean {
+  #remember(slot: number, keys: InitialKeys, id: Uint8Array): void {
+    const at = slot * CONNECTION_BYTES
+    keys.store(this.#connections, at)
+    this.#connections[at + ID_LENGTH] = 1 + id.length
+    this.#connections.set(id, at + ID)
+  }
+
+  /** Whether the packet is sent to the id that the slot's keys derive from. */
+  #isId({ view }: Transport, slot: number): boolean {
+    const connections = this.#connections
     const { dcidStart, dcidEnd } = this.#header
-    if (dcidEnd - dcidStart !== id.length) return false
-    for (let at = 0; at < id.length; at++) if (transport.view.getUint8(dcidStart + at) !== id[at]) return false
+    const at = slot * CONNECTION_BYTES
+    if (connections[at + ID_LENGTH] !== 1 + dcidEnd - dcidStart) return false
+    for (let byte = 0; byte < dcidEnd - dcidStart; byte++) {
+      if (view.getUint8(dcidStart + byte) !== connections[at + ID + byte]) return false
+    }
     return true
   }
 
@@ -252,6 +270,6 @@ export class QuicStreams {
 
   /** The slot goes to another stream. */
   release(slot: number): void {
-    this.#connections[slot] = undefined
+    this.#connections[slot * CONNECTION_BYTES + ID_LENGTH] = 0
   }
 }

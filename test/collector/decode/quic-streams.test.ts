@@ -1,5 +1,5 @@
 import t from 'tap'
-import { SHORT_BUFFERS } from '../../../collector/limits.ts'
+import { SHORT_BUFFERS, STREAMS_MAX } from '../../../collector/limits.ts'
 import { ethernet, ipv4, TcpFlags, tcp, udp } from '../../support/packets.ts'
 import { cryptoFrame, initialDatagrams, QUIC_V1, quicInitial } from '../../support/packets-quic.ts'
 import { clientHello, fill, tlsRecords } from '../../support/packets-tls.ts'
@@ -113,4 +113,22 @@ t.test('a hello of which one datagram was lost before the Retry is told once', a
     ['claude.ai'],
   )
   t.same(decoder.pass({ last: true }), [])
+})
+
+t.test('a flood of Initials that open takes no more memory than there is room for connections', async (t) => {
+  const decoder = new FrameDecoder()
+  const frame = datagram(quicInitial({ dcid: DCID, frames: cryptoFrame(0, hello), padTo: 1200 }))
+  const flood = (first: number, connections: number) => {
+    for (let connection = first; connection < first + connections; connection++) {
+      frame.writeUInt32BE(0x0a00_0000 + connection, 26)
+      decoder.decode([frame])
+    }
+  }
+  flood(0, 2000)
+  const before = process.memoryUsage().rss
+  flood(2000, STREAMS_MAX + 5000)
+  const grown = Math.round((process.memoryUsage().rss - before) / 1e6)
+  t.equal(decoder.counters.streamsFollowed, STREAMS_MAX + 7000)
+  t.equal(decoder.counters.streamsEvicted, 7000)
+  t.ok(grown < 60, `${grown} MB more`)
 })
