@@ -1,5 +1,7 @@
+import { createRequire } from 'node:module'
 import { basename } from 'node:path'
-import { Presets, SingleBar } from 'cli-progress'
+
+const require = createRequire(import.meta.url)
 
 export interface FileProgress {
   readonly update: (bytesRead: number, bytesTotal: number) => void
@@ -9,6 +11,7 @@ export interface FileProgress {
 /** A progress bar on standard error where that is a terminal; nothing in a pipe, and nothing without a file. */
 export function fileProgress(path: string | undefined): FileProgress {
   if (path === undefined || !process.stderr.isTTY) return { update: () => {}, end: () => {} }
+  const { Presets, SingleBar } = require('cli-progress') as typeof import('cli-progress')
   const bar = new SingleBar(
     { format: `${basename(path)} {bar} {percentage}%`, clearOnComplete: true, hideCursor: true },
     Presets.shades_classic,

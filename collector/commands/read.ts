@@ -6,7 +6,7 @@ import { catalogInForce } from '../../engine/process/registry-setting.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
 import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
 import { printRows } from '../../engine/process/table.ts'
-import type { Rule } from '../../registry/catalog.ts'
+import { type Catalog, loadCatalog, type Rule } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { readerSettings } from '../config.ts'
 import { type ObserveCounts, type ObservedName, observe } from '../observe.ts'
@@ -37,8 +37,7 @@ export function addReadCommand(program: Command): void {
   read.action(async (files: string[], options: ReadOptions) => {
     const stop = stopSignal()
     const settings = readSettings(readerSettings, { command: read, environment: process.env })
-    const log = createLogger('posture-collector', settings.logLevel === 'INFO' ? 'WARNING' : settings.logLevel)
-    const { rules } = catalogInForce(settings.registry, log)
+    const { rules } = catalogOf(settings)
     const trie = compileTrie(rules)
     const damages: Fault[] = []
     for (const file of files) {
@@ -52,6 +51,12 @@ export function addReadCommand(program: Command): void {
     const last = damages.at(-1)
     if (last !== undefined) throw last
   })
+}
+
+/** Without a file of the operator's there is nothing to say of it, and no logger to load. */
+function catalogOf({ registry, logLevel }: z.output<typeof readerSettings>): Catalog {
+  if (registry === '') return loadCatalog()
+  return catalogInForce(registry, createLogger('posture-collector', logLevel === 'INFO' ? 'WARNING' : logLevel))
 }
 
 /** A file that cannot be opened does not keep the others from being read. */

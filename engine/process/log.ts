@@ -1,8 +1,10 @@
+import { createRequire } from 'node:module'
 import { isMainThread, threadId } from 'node:worker_threads'
-import { type Logger, pino } from 'pino'
-import pretty from 'pino-pretty'
+import type { Logger } from 'pino'
 
 export type { Logger }
+
+const require = createRequire(import.meta.url)
 
 export const LOG_LEVELS = ['DEBUG', 'INFO', 'WARNING', 'ERROR'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
@@ -15,6 +17,8 @@ const STDERR_FD = 2
  * one JSON object an entry elsewhere. Writes are synchronous, so that the last line before a crash is there.
  */
 export function createLogger(program: string, level: LogLevel): Logger {
+  // Only here: who only reads settings or prints a table does not pay the 20 ms.
+  const { pino } = require('pino') as typeof import('pino')
   const options = {
     name: program,
     level: PINO_LEVEL[level],
@@ -24,6 +28,7 @@ export function createLogger(program: string, level: LogLevel): Logger {
     redact: { paths: ['token', 'key', 'authorization', '*.token', '*.key', '*.authorization'], censor: '[secret]' },
   }
   if (process.stderr.isTTY) {
+    const pretty = require('pino-pretty') as typeof import('pino-pretty')
     const readable = pretty({
       destination: STDERR_FD,
       sync: true,
