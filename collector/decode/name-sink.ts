@@ -9,6 +9,7 @@ import { FoundName, NameForm } from './name.ts'
 import { Method, ROW_BYTES_MAX, RowSource, writeRow } from './name-rows.ts'
 import { PacketClass } from './packet-class.ts'
 import { KEY_FIRST, KEY_SECOND } from './slot-table.ts'
+import type { StreamTable } from './stream-table.ts'
 import type { HelloBody } from './tls-record.ts'
 
 /** Where names go: matched, counted, and written as rows to the lane's section. One for each worker. */
@@ -73,29 +74,26 @@ export class NameSink {
     row.serverPort = serverPort
   }
 
-  /** The names that follow are of the flow with the key at `key` of `keys` (slot-table.ts draws it). */
-  fromKey(keys: DataView, key: number, version: number, clientPort: number, serverPort: number): void {
-    const row = this.row
-    row.addresses = keys
-    row.client = key + KEY_FIRST
-    row.server = key + KEY_SECOND
-    row.addressBytes = version === 4 ? 4 : 16
-    row.version = version
-    row.clientPort = clientPort
-    row.serverPort = serverPort
-  }
-
   /**
-   * Lets `write` hand on a name of another flow and time than the packet's that is being decoded, which goes on as before: a stream that
-   * gives way to it may have one.
+   * Reads what there is of the hello of a stream that is given up, and hands its name on as of the stream's own time. The packet that is
+   * being decoded goes on as before: a stream may give way in the middle of it.
    */
-  aside(seconds: number, nanoseconds: number, write: () => void): void {
+  lateHello(streams: StreamTable, slot: number, hello: HelloBody, method: Method): PacketClass {
     const { row } = this
     const before = { ...row }
-    row.seconds = seconds
-    row.nanoseconds = nanoseconds
-    write()
+    const key = streams.keyAt(slot)
+    row.seconds = streams.seconds(slot)
+    row.nanoseconds = streams.nanoseconds(slot)
+    row.addresses = streams.keys
+    row.client = key + KEY_FIRST
+    row.server = key + KEY_SECOND
+    row.version = streams.version(slot)
+    row.addressBytes = row.version === 4 ? 4 : 16
+    row.clientPort = streams.sourcePort(slot)
+    row.serverPort = streams.destinationPort(slot)
+    const packetClass = this.hello(hello, method)
     Object.assign(row, before)
+    return packetClass
   }
 
   /** Reads a DNS message in bytes [message, end): the class of its packet. */

@@ -254,18 +254,9 @@ export class QuicStreams {
     const hello = this.#unfinished
     const body = Math.min(start + HANDSHAKE_HEADER_BYTES, start + contiguous)
     hello.set(streams.windows.view, body, start + contiguous, 1)
-    this.#sink.aside(streams.seconds(slot), streams.nanoseconds(slot), () => {
-      this.#sink.fromKey(
-        streams.keys,
-        streams.keyAt(slot),
-        streams.version(slot),
-        streams.sourcePort(slot),
-        streams.destinationPort(slot),
-      )
-      const packetClass = this.#sink.hello(hello, Method.quic)
-      // A name that was told is not told again when the hello comes again, whole, behind a Retry.
-      if (packetClass !== PacketClass.clientHelloPart) streams.random[slot] = helloRandom(hello)
-    })
+    const packetClass = this.#sink.lateHello(streams, slot, hello, Method.quic)
+    // A name that was told is not told again when the hello comes again, whole, behind a Retry.
+    if (packetClass !== PacketClass.clientHelloPart) streams.random[slot] = helloRandom(hello)
   }
 
   /** The slot goes to another stream. */

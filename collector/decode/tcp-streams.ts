@@ -297,16 +297,7 @@ export class TcpStreams {
     if (found === ~PacketClass.tcpOther || found === ~PacketClass.clientHelloMalformed) return
     if (found < 0) hello.set(streams.windows.view, start, start, 1)
     hello.incomplete = 1
-    this.#sink.aside(streams.seconds(slot), streams.nanoseconds(slot), () => {
-      this.#sink.fromKey(
-        streams.keys,
-        streams.keyAt(slot),
-        streams.version(slot),
-        streams.sourcePort(slot),
-        streams.destinationPort(slot),
-      )
-      this.#sink.hello(hello, Method.tls)
-    })
+    this.#sink.lateHello(streams, slot, hello, Method.tls)
   }
 
   /** RFC 7766 §8: messages follow each other, and begin and end anywhere in segments. */
