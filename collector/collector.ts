@@ -49,6 +49,11 @@ export class Collector {
   readonly #loop: ForwardLoop
   #observation: Observation | undefined
   #stopped = false
+  /** Ends the wait for a source that does not open. */
+  #giveUp: () => void = () => {}
+  readonly #givenUp = new Promise<void>((resolve) => {
+    this.#giveUp = resolve
+  })
   #events = 0
 
   /** @throws Fault of the outbox; USAGE where the authority's file cannot be read. */
@@ -85,6 +90,7 @@ export class Collector {
   /** Stops the source, gives what waits `deadlineMs` to be forwarded, and ends the run. What then waits stays on disk. */
   async drain(deadlineMs: number): Promise<void> {
     this.#stopped = true
+    this.#giveUp()
     await this.#observation?.stop()
     this.#loop.finish()
     setTimeout(() => {
@@ -108,6 +114,7 @@ export class Collector {
       dnsPorts,
       tlsPorts,
       deliveredFrames,
+      giveUp: this.#givenUp,
       ...(source.onProgress ? { onProgress: source.onProgress } : {}),
       onNames: async (names, position) => {
         const events = names.map((name) => eventOf(name, shiftMs))

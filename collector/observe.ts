@@ -123,7 +123,9 @@ export async function observe(source: CaptureSource, options: ObserveOptions): P
   const counts = countsOf(delivery, pool)
   const opened = await Promise.race([inbox.first(), ...(options.giveUp ? [options.giveUp.then(() => undefined)] : [])])
   if (opened === undefined) {
-    await Promise.all([thread.terminate(), ...decoders.map((lane) => lane.stop())])
+    // The thread ends by itself: one that is terminated while it loads its modules takes the process with it (Node 20).
+    pool.stop()
+    await Promise.all([exited, ...decoders.map((lane) => lane.stop())])
     return { counts, done: Promise.resolve({}), stop: async () => {} }
   }
   if (opened.kind !== 'opened') {

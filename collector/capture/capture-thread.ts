@@ -19,6 +19,9 @@ export interface CaptureThreadData {
   readonly tlsPorts: readonly number[]
 }
 
+/** How often a source that does not open is looked at, in milliseconds, whether a stop is asked for. */
+const STOP_CHECK_MS = 50
+
 /** A Fault as it crosses threads, where an error loses its class. */
 export interface PlainFault {
   readonly code: FaultCode
@@ -46,7 +49,9 @@ async function capture(data: CaptureThreadData): Promise<void> {
 }
 
 async function captureFile(path: string, pool: BatchPool): Promise<void> {
-  const file = await CaptureFile.open(path)
+  // A pipe that nobody writes to is waited for until a stop is asked for. In a thread, exit() ends the thread.
+  const watch = setInterval(() => pool.stopped && process.exit(), STOP_CHECK_MS)
+  const file = await CaptureFile.open(path).finally(() => clearInterval(watch))
   const { source } = file
   say({ kind: 'opened', bytesTotal: source.bytesTotal })
   // Only a file that is read again has positions, and a pipe's names are wanted at once.
