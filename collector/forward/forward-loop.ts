@@ -78,6 +78,16 @@ export class ForwardLoop {
           this.#refuse(1, outcome.why)
           eventsMax = FORWARD_EVENTS_MAX
           break
+        case 'notPassed':
+          this.counters.retries++
+          this.#complain(outcome.why)
+          if (waiting.events.length > 1) {
+            eventsMax = Math.ceil(waiting.events.length / 2)
+            break
+          }
+          attempt++
+          await this.#sleep(backoffMs(attempt))
+          break
         case 'unauthorised':
           return outcome
         default:

@@ -8,6 +8,8 @@ export type Outcome =
   | { readonly kind: 'retry'; readonly why: string; readonly afterMs?: number }
   /** The batch as such is not taken, and would not be the next time; a smaller one may be. */
   | { readonly kind: 'refused'; readonly why: string }
+  /** Somebody on the way to the service does not pass the batch on. A smaller one may pass; nothing is given up. */
+  | { readonly kind: 'notPassed'; readonly why: string }
   /** The token is not known. Nothing will be taken until it is replaced. */
   | { readonly kind: 'unauthorised'; readonly why: string }
 

@@ -76,14 +76,18 @@ export class HttpsForwarder implements Forwarder {
 
   #outcome(answer: Dispatcher.ResponseData, text: string, events: readonly Event[]): Outcome {
     const said = messageOf(text)
+    // A gateway or a captive portal answers, too; what it says is not the service's word on the events or the token.
+    const stranger = `${this.#origin} answered ${answer.statusCode}, but not as the service does`
     switch (answer.statusCode) {
       case 200:
         return this.#accepted(text, events)
       case 401:
+        if (said === '') return { kind: 'retry', why: stranger }
         return { kind: 'unauthorised', why: `${this.#origin} does not know the monitoring token (401)` }
       case 400:
       case 413:
       case 415:
+        if (said === '') return { kind: 'notPassed', why: stranger }
         return { kind: 'refused', why: `${answer.statusCode} ${said}` }
       default: {
         const field = answer.headers['retry-after']

@@ -82,6 +82,18 @@ t.test('a batch with one event that is refused does not hold up the others', asy
   t.ok(forwarder.calls < 30, `${forwarder.calls} tries`)
 })
 
+t.test('a gateway that takes only small batches gets small ones, and one that takes none loses nothing', async (t) => {
+  const outbox = outboxOf(t, 100)
+  const small = new ToldForwarder((events) =>
+    events.length > 10 ? { kind: 'notPassed', why: '413 of a gateway' } : ACCEPTED,
+  )
+  t.match((await runToEnd(outbox, small)).counters, { acknowledged: 100, refused: 0 })
+
+  const kept = outboxOf(t, 3)
+  const none = new ToldForwarder((_, call) => (call < 6 ? { kind: 'notPassed', why: '400 of a gateway' } : ACCEPTED))
+  t.match((await runToEnd(kept, none)).counters, { acknowledged: 3, refused: 0 })
+})
+
 t.test('events that the service rejects count as refused, not as acknowledged', async (t) => {
   const outbox = outboxOf(t, 10)
   const { counters } = await runToEnd(

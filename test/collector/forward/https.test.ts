@@ -83,7 +83,18 @@ const ANSWERS = [
     answer: answering(400, '{"error":"Malformed batch: x"}'),
     outcome: { kind: 'refused', why: '400 Malformed batch: x' },
   },
-  { name: '413', answer: answering(413, ''), outcome: { kind: 'refused' } },
+  { name: '413', answer: answering(413, '{"error":"Too large"}'), outcome: { kind: 'refused' } },
+  {
+    name: 'the 400 of a gateway',
+    answer: answering(400, '<h1>Bad Request</h1>'),
+    outcome: { kind: 'notPassed', why: /answered 400, but not as the service does/ },
+  },
+  { name: 'the 413 of a gateway', answer: answering(413, ''), outcome: { kind: 'notPassed' } },
+  {
+    name: 'the 401 of a gateway',
+    answer: answering(401, 'Proxy login'),
+    outcome: { kind: 'retry', why: /answered 401, but not as the service does/ },
+  },
   { name: '500', answer: answering(500, 'oops'), outcome: { kind: 'retry', why: /answered 500/ } },
   { name: '302', answer: answering(302, '', { location: 'https://example.com/' }), outcome: { kind: 'retry' } },
   {
