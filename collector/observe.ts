@@ -17,15 +17,6 @@ export type { CaptureSource } from './capture/capture-thread.ts'
 export type { ObservedName } from './decode/name-rows.ts'
 export type { PacketClassName } from './decode/packet-class.ts'
 
-/** How far the delivery came. */
-export interface Position {
-  /**
-   * Frames of the source, from its first, whose names have all been delivered; no name of a later frame has. A file can be observed
-   * again from here on (deliveredFrames) without losing or repeating a name.
-   */
-  readonly framesDone: number
-}
-
 export interface ObserveCounts {
   /** Frames that were decoded: the sum of all classes. */
   readonly frames: number

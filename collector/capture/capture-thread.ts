@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { Fault, type FaultCode } from '../../engine/process/error-codes.ts'
+import { STOP_CHECK_MS } from '../limits.ts'
 import { BatchPool, type SharedPool } from './batch-pool.ts'
 import { CaptureFile } from './capture-file.ts'
 import { feedFile } from './feed-file.ts'
@@ -18,9 +19,6 @@ export interface CaptureThreadData {
   readonly dnsPorts: readonly number[]
   readonly tlsPorts: readonly number[]
 }
-
-/** How often a source that does not open is looked at, in milliseconds, whether a stop is asked for. */
-const STOP_CHECK_MS = 50
 
 /** A Fault as it crosses threads, where an error loses its class. */
 export interface PlainFault {

@@ -1,10 +1,8 @@
+import { STOP_CHECK_MS } from '../limits.ts'
 import type { BatchPool } from './batch-pool.ts'
 import type { CaptureFile } from './capture-file.ts'
 import type { FrameBatch } from './frame-batch.ts'
 import type { RoundFiller } from './round.ts'
-
-/** How often a read of a pipe that waits is looked at, in milliseconds, whether it shall stop. */
-const STOP_CHECK_MS = 50
 
 /**
  * Reads a capture file into batches: chunks go straight to a batch's frames area, and its records are listed where they stand. The

@@ -37,6 +37,11 @@ export const Counter = {
 export type CounterName = keyof typeof Counter
 export type Counter = (typeof Counter)[CounterName]
 
+/** Counts one up in the columns of a lane. */
+export function countUp(counters: Uint32Array, counter: Counter): void {
+  counters[counter] = (counters[counter] as number) + 1
+}
+
 /** The names in the order of their numbers. */
 export const COUNTER_NAMES = Object.keys(Counter) as readonly CounterName[]
 export const COUNTER_COUNT = COUNTER_NAMES.length

@@ -10,7 +10,7 @@ import { Ports } from './ports.ts'
 import { QuicStreams } from './quic-streams.ts'
 import { StreamTable } from './stream-table.ts'
 import { TcpStreams } from './tcp-streams.ts'
-import { UDP_DESTINATION_PORT, UDP_SOURCE_PORT, udpEnd, udpPayload } from './udp.ts'
+import { UDP_DESTINATION_PORT, UDP_SOURCE_PORT } from './udp.ts'
 
 export interface DecodeOptions {
   /** What compileTrie() made of the registry. */
@@ -130,18 +130,14 @@ export class BatchDecoder {
   }
 
   #datagram(transport: Transport): PacketClass {
-    const { view } = transport
-    const datagram = transport.start
-    const payload = udpPayload(view, datagram, transport.end)
-    if (payload < 0) return ~payload as PacketClass
-    const end = udpEnd(view, datagram, transport.end)
-    const source = view.getUint16(datagram + UDP_SOURCE_PORT)
-    const destination = view.getUint16(datagram + UDP_DESTINATION_PORT)
+    const { view, start, payload, payloadEnd } = transport
+    const source = view.getUint16(start + UDP_SOURCE_PORT)
+    const destination = view.getUint16(start + UDP_DESTINATION_PORT)
     const { dns } = this.#ports
     if (dns[source] === 1 || dns[destination] === 1) {
       this.#sink.fromPacket(transport, source, destination)
-      return this.#sink.query(view, payload, end)
+      return this.#sink.query(view, payload, payloadEnd)
     }
-    return this.#quic.datagram(transport, source, destination, payload, end)
+    return this.#quic.datagram(transport, source, destination, payload, payloadEnd)
   }
 }

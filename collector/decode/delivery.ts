@@ -6,7 +6,16 @@ import type { Lane } from './lane.ts'
 import { type ObservedName, readRow, rowBytes, rowFrame } from './name-rows.ts'
 import { PACKET_CLASS_NAMES } from './packet-class.ts'
 
-export type TakeNames = (names: readonly ObservedName[], position: { framesDone: number }) => void | Promise<void>
+/** How far the delivery came. */
+export interface Position {
+  /**
+   * Frames of the source, from its first, whose names have all been delivered; no name of a later frame has. A file can be observed
+   * again from here on (deliveredFrames) without losing or repeating a name.
+   */
+  readonly framesDone: number
+}
+
+export type TakeNames = (names: readonly ObservedName[], position: Position) => void | Promise<void>
 
 /** What was decoded so far: counts up while an observation runs. */
 export class DecodeCounts {

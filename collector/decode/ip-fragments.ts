@@ -9,7 +9,7 @@ import {
   TUNNELS_MAX,
 } from '../limits.ts'
 import { ByteWindows, NO_BUFFER } from './byte-windows.ts'
-import { Counter } from './counters.ts'
+import { Counter, countUp } from './counters.ts'
 import type { IpHeader } from './ip.ts'
 import { NO_SLOT, SlotList, SlotTable } from './slot-table.ts'
 
@@ -65,7 +65,7 @@ export class IpFragments {
       const slot = this.#table.oldest(SlotList.idle)
       if (slot === NO_SLOT || ((seconds - this.#table.seconds(slot)) | 0) <= DATAGRAM_SECONDS) return
       this.#drop(slot)
-      this.#count(Counter.datagramsTimedOut)
+      countUp(this.#counters, Counter.datagramsTimedOut)
     }
   }
 
@@ -100,7 +100,7 @@ export class IpFragments {
     if (ip.version === 6) ip.protocol = this.#protocol[slot] as number
     table.remove(slot)
     this.#lent[this.#lentCount++] = buffer
-    this.#count(Counter.datagramsReassembled)
+    countUp(this.#counters, Counter.datagramsReassembled)
     return true
   }
 
@@ -115,7 +115,7 @@ export class IpFragments {
       buffer = windows.take(bytes)
     }
     if (buffer === NO_BUFFER) {
-      this.#count(Counter.datagramsEvicted)
+      countUp(this.#counters, Counter.datagramsEvicted)
       return NO_SLOT
     }
     const slot = table.add(seconds)
@@ -134,7 +134,7 @@ export class IpFragments {
     const longer = windows.take(bytes)
     if (longer === NO_BUFFER) {
       this.#drop(slot)
-      this.#count(Counter.datagramsEvicted)
+      countUp(this.#counters, Counter.datagramsEvicted)
       return false
     }
     windows.move(buffer, longer, 0)
@@ -147,22 +147,18 @@ export class IpFragments {
     this.#windows.release(this.#buffer[slot] as number)
     this.#buffer[slot] = NO_BUFFER
     this.#discarded[slot] = 1
-    this.#count(Counter.datagramsOverlapping)
+    countUp(this.#counters, Counter.datagramsOverlapping)
     return false
   }
 
   #evict(): void {
     this.#drop(this.#table.first)
-    this.#count(Counter.datagramsEvicted)
+    countUp(this.#counters, Counter.datagramsEvicted)
   }
 
   #drop(slot: number): void {
     const buffer = this.#buffer[slot] as number
     if (buffer !== NO_BUFFER) this.#windows.release(buffer)
     this.#table.remove(slot)
-  }
-
-  #count(counter: Counter): void {
-    this.#counters[counter] = (this.#counters[counter] as number) + 1
   }
 }

@@ -15,6 +15,9 @@ export class Transport {
   end = 0
   /** IpProtocol.udp or IpProtocol.tcp. */
   protocol = 0
+  /** Of UDP, the payload: bytes [payload, payloadEnd). */
+  payload = 0
+  payloadEnd = 0
   /** 1 when the frame ends before the packet: the payload is not all there. */
   cut = 0
   /** The innermost IP header's addresses: the source at `source`, the destination behind it. A fragment's stand elsewhere than its payload. */
@@ -88,6 +91,8 @@ export class Layers {
           const port = tunnelPort(source, destination)
           const dataEnd = udpEnd(inView, payload, inEnd)
           if (port === 0 || !udpInside(inView, port, data, dataEnd, inside)) {
+            transport.payload = data
+            transport.payloadEnd = dataEnd
             return this.#found(transport, inView, inBytes, payload, inEnd)
           }
           inEnd = dataEnd

@@ -2,7 +2,7 @@ import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
 import type { LaneSection } from '../capture/frame-batch.ts'
 import { DNS_QUESTIONS_MAX, FRAME_ROW_BYTES_MAX } from '../limits.ts'
 import { readServerName } from './client-hello.ts'
-import { Counter } from './counters.ts'
+import { Counter, countUp } from './counters.ts'
 import { DNS_HEADER_BYTES, dnsQuestions, queryClass, readQuestion } from './dns.ts'
 import type { Transport } from './layers.ts'
 import { FoundName, NameForm } from './name.ts'
@@ -117,22 +117,23 @@ export class NameSink {
     const packetClass = readServerName(hello, this.name)
     switch (packetClass) {
       case PacketClass.clientHello:
-        this.#count(Counter.helloName)
+        countUp(this.#counters, Counter.helloName)
         break
       case PacketClass.clientHelloEch:
-        this.#count(Counter.helloEch)
+        countUp(this.#counters, Counter.helloEch)
         break
       case PacketClass.clientHelloNoName:
-        this.#count(Counter.helloNoName)
+        countUp(this.#counters, Counter.helloNoName)
         return packetClass
       case PacketClass.clientHelloPart:
-        this.#count(Counter.helloIncomplete)
+        countUp(this.#counters, Counter.helloIncomplete)
         return packetClass
       default:
         return packetClass
     }
     const name = this.name
-    if (this.#resolvers.matchDotted(name.view, name.start, name.end) !== NO_MATCH) this.#count(Counter.dohSessions)
+    if (this.#resolvers.matchDotted(name.view, name.start, name.end) !== NO_MATCH)
+      countUp(this.#counters, Counter.dohSessions)
     this.#found(method, packetClass === PacketClass.clientHelloEch)
     return packetClass
   }
@@ -149,9 +150,5 @@ export class NameSink {
     this.row.method = method
     this.row.ech = ech ? 1 : 0
     this.#rowAt = writeRow(this.#view, this.#rowAt, this.row, name, rule)
-  }
-
-  #count(counter: Counter): void {
-    this.#counters[counter] = (this.#counters[counter] as number) + 1
   }
 }

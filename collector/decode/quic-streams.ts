@@ -7,6 +7,7 @@ import type { NameSink } from './name-sink.ts'
 import { PacketClass } from './packet-class.ts'
 import type { Ports } from './ports.ts'
 import {
+  CONNECTION_ID_BYTES_MAX,
   CryptoFrame,
   InitialOpener,
   LongHeader,
@@ -18,7 +19,7 @@ import {
 import { alternativeVersion, INITIAL_KEYS_BYTES, InitialKeys, quicVersion } from './quic-keys.ts'
 import { NO_SLOT } from './slot-table.ts'
 import { StreamState, type StreamTable } from './stream-table.ts'
-import { HelloBody } from './tls-record.ts'
+import { HANDSHAKE_CLIENT_HELLO, HANDSHAKE_HEADER_BYTES, HelloBody } from './tls-record.ts'
 
 /**
  * QUIC datagrams -> ClientHellos, put together of the CRYPTO frames of a client's Initial packets. Their keys derive from the connection id
@@ -30,8 +31,6 @@ import { HelloBody } from './tls-record.ts'
 const LONG_HEADER = 0x80
 const FIXED_BIT = 0x40
 const VERSION = 1
-const HANDSHAKE_HEADER_BYTES = 4
-const HANDSHAKE_CLIENT_HELLO = 1
 
 /**
  * What is kept of a connection, for each slot of the stream table:
@@ -42,9 +41,7 @@ const HANDSHAKE_CLIENT_HELLO = 1
  */
 const ID_LENGTH = INITIAL_KEYS_BYTES
 const ID = ID_LENGTH + 1
-/** RFC 9000 §17.2. */
-const ID_BYTES_MAX = 20
-const CONNECTION_BYTES = ID + ID_BYTES_MAX
+const CONNECTION_BYTES = ID + CONNECTION_ID_BYTES_MAX
 
 export class QuicStreams {
   readonly #streams: StreamTable

@@ -10,7 +10,7 @@ import {
   STREAMS_MAX,
 } from '../limits.ts'
 import { ByteWindows, NO_BUFFER } from './byte-windows.ts'
-import { Counter } from './counters.ts'
+import { Counter, countUp } from './counters.ts'
 import { IpProtocol } from './ip.ts'
 import type { Transport } from './layers.ts'
 import { ROW_BYTES_MAX } from './name-rows.ts'
@@ -231,7 +231,7 @@ export class StreamTable {
   }
 
   count(counter: Counter): void {
-    this.#counters[counter] = (this.#counters[counter] as number) + 1
+    countUp(this.#counters, counter)
   }
 
   /** The keys of all slots; keyAt() says where a slot's stands. */

@@ -16,8 +16,8 @@ const VERSION_MINOR_MAX = 4
 const FRAGMENT_BYTES_MAX = 16_384 + 2048
 
 /** RFC 8446 §4: HandshakeType, 24 bits of length. */
-const HANDSHAKE_HEADER_BYTES = 4
-const HANDSHAKE_CLIENT_HELLO = 1
+export const HANDSHAKE_HEADER_BYTES = 4
+export const HANDSHAKE_CLIENT_HELLO = 1
 
 const scratchBytes = new Uint8Array(new SharedArrayBuffer(HELLO_BYTES_MAX))
 const scratch = new DataView(scratchBytes.buffer)
