@@ -10,16 +10,14 @@ import { latestTimeMs } from './capture/capture-file.ts'
 import type { CollectorSettings } from './config.ts'
 import { ForwardLoop } from './forward/forward-loop.ts'
 import { HttpsForwarder } from './forward/https.ts'
-import { type Observation, type ObserveCounts, type ObservedName, observe } from './observe.ts'
+import { type CaptureSource, type Observation, type ObserveCounts, type ObservedName, observe } from './observe.ts'
 import { type NewEvent, Outbox } from './outbox/outbox.ts'
 
 /** How often a file is asked again whether the outbox has space. */
 const FULL_DISK_RETRY_MS = 1000
 
 export interface CollectorSource {
-  readonly capture:
-    | { readonly kind: 'file'; readonly path: string }
-    | { readonly kind: 'interface'; readonly name: string }
+  readonly capture: CaptureSource
   /** Times of a capture file are moved so that its last packet was seen now. */
   readonly shiftToNow: boolean
   readonly onProgress?: (bytesRead: number, bytesTotal: number) => void

@@ -1,9 +1,11 @@
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import { LOG_LEVELS } from '../engine/process/log.ts'
-import { oneOf, portList, portNumber, setting, someText, wholeNumber } from '../engine/process/settings.ts'
+import { oneOf, onOrOff, portList, portNumber, setting, someText, wholeNumber } from '../engine/process/settings.ts'
 import { DNS_PORTS, TLS_PORTS } from './decode/ports.ts'
-import { LANES_MAX } from './limits.ts'
+import { LANES_MAX, LIVE_RING_BYTES, LIVE_SNAPLEN_BYTES, SNAPLEN_BYTES_MAX } from './limits.ts'
+
+const MEGABYTE = 1024 * 1024
 
 /** One core is left to capture, outbox and forwarding. */
 const LANES_DEFAULT = Math.min(Math.max(1, availableParallelism() - 1), 4)
@@ -18,10 +20,10 @@ export const registrySetting = setting(z.string().default(''), {
   env: 'REGISTRY_FILE',
   about: 'YAML or JSON file that adds, overrides or disables platforms',
 })
-export const lanesSetting = setting(wholeNumber(1, LANES_MAX).default(LANES_DEFAULT), {
+export const lanesSetting = setting(wholeNumber(0, LANES_MAX).default(LANES_DEFAULT), {
   flag: '--decode-workers <count>',
   env: 'DECODE_WORKERS',
-  about: 'Threads that decode packets',
+  about: 'Threads that decode packets; 0: the thread that captures decodes, too',
   defaultAbout: 'cores - 1, from 1 to 4',
 })
 
@@ -81,6 +83,31 @@ export const collectorSettings = z.object({
     flag: '--interface <name>',
     env: 'INTERFACE',
     about: 'Network interface to capture on',
+  }),
+  snaplenBytes: setting(wholeNumber(64, SNAPLEN_BYTES_MAX).default(LIVE_SNAPLEN_BYTES), {
+    flag: '--snaplen <bytes>',
+    env: 'SNAPLEN',
+    about: 'Bytes of each packet that are captured; a name that stands behind them is not seen',
+  }),
+  ringMegabytes: setting(wholeNumber(1, 1024).default(LIVE_RING_BYTES / MEGABYTE), {
+    flag: '--ring-size <MB>',
+    env: 'RING_SIZE',
+    about: 'Ring buffer between kernel and collector; a larger one rides out longer bursts',
+  }),
+  promiscuous: setting(onOrOff().default(false), {
+    flag: '--promiscuous',
+    env: 'PROMISCUOUS',
+    about: 'Capture also what is not addressed to this host: for mirror ports and taps',
+  }),
+  tunnels: setting(onOrOff().default(false), {
+    flag: '--tunnels',
+    env: 'CAPTURE_TUNNELS',
+    about: 'Capture tunnels (VXLAN, GENEVE, GRE, GTP-U, IP in IP, MPLS, PPPoE) whole, to find the names in them',
+  }),
+  expression: setting(z.string().default(''), {
+    flag: '--filter <expression>',
+    env: 'CAPTURE_FILTER',
+    about: 'Watch only packets that pass this expression, too: "not net 10.9.0.0/16" (see man pcap-filter)',
   }),
   outbox: setting(someText().default('/var/lib/posture-collector'), {
     flag: '--outbox <directory>',

@@ -14,6 +14,22 @@ export const LIVE_SNAPLEN_BYTES = 65_535
 /** Ring between kernel and capture thread, in bytes, unless configured. When it is full the kernel drops: `dropped.kernel`. */
 export const LIVE_RING_BYTES = 16 * 1024 * 1024
 
+/** A second with losses may be a burst; after this many in a row the filter narrows. */
+export const NARROW_AFTER_SECONDS = 2
+
+/** Seconds without a loss after which a narrow filter widens; doubled each time that it was too early, up to the longest. */
+export const WIDEN_AFTER_SECONDS = 30
+export const WIDEN_AFTER_SECONDS_MAX = 600
+
+/** Seconds in which the kernel counts packets for a capture and none arrives, after which the capture is opened anew. */
+export const CAPTURE_SILENT_SECONDS = 10
+
+/**
+ * How often an interface that vanished is opened again. Each time a ring stays behind, since libpcap's packet socket of an interface that is
+ * gone cannot be closed through the addon; so after that the collector ends, and is started anew by what watches over it: CAPTURE_LOST.
+ */
+export const REOPENINGS_MAX = 16
+
 /** How long a frame may wait in a batch that does not fill, in milliseconds. */
 export const LIVE_FLUSH_MS = 100
 

@@ -5,11 +5,14 @@ import { Fault } from '../engine/process/error-codes.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
 import { allocatePool, BatchPool } from './capture/batch-pool.ts'
 import type { CaptureMessage, CaptureSource, CaptureThreadData } from './capture/capture-thread.ts'
+import type { LiveState } from './capture/live.ts'
 import type { CounterName } from './decode/counters.ts'
-import { Delivery, type TakeNames } from './decode/delivery.ts'
-import { Lane } from './decode/lane.ts'
+import type { DecodeOptions } from './decode/decode-batch.ts'
+import { type DecodeLane, Delivery, NameList, type RowTaker, type TakeNames } from './decode/delivery.ts'
+import { InlineLane } from './decode/inline-lane.ts'
 import type { PacketClassName } from './decode/packet-class.ts'
 import { DNS_PORTS, TLS_PORTS } from './decode/ports.ts'
+import type { DecodeWorkerData } from './decode/worker-data.ts'
 import { BATCH_FRAME_BYTES, BATCH_LIST_FRAMES, BATCH_ROW_BYTES, BATCHES, LANES_MAX } from './limits.ts'
 import { RESOLVERS } from './visibility.ts'
 
@@ -31,18 +34,15 @@ export interface ObserveCounts {
   readonly unmatched: number
   /** Names that were not delivered, because they had been before. */
   readonly repeated: number
-  readonly dropped: { readonly kernel: number; readonly interface: number; readonly pool: number }
 }
 
 export interface ObserveOptions {
   /** What compileTrie() made. */
   readonly trie: SharedArrayBuffer
-  /** Decode workers. */
+  /** Decode workers. With 0 the capture thread decodes, too: for machines with one or two cores, and little memory. */
   readonly lanes: number
   /** Deliver unmatched names too. */
   readonly everyName?: boolean
-  /** Called once at a time, in the order of the frames; perhaps without names, when only the position moved. A promise holds back the source. */
-  readonly onNames: TakeNames
   /** Frames of the source whose names were delivered before: they are decoded again, since later packets may need them, but not delivered. */
   readonly deliveredFrames?: number
   /** Ports of DNS and of TLS servers; decode/ports.ts has the defaults. */
@@ -58,31 +58,50 @@ export interface ObserveOptions {
 export interface Observation {
   /** Counts up while the observation runs. */
   readonly counts: ObserveCounts
+  /** How a live capture stood a second ago at most, and at its end; undefined for a file. */
+  readonly live: LiveState | undefined
   /** Fulfilled when every name was delivered, with the Fault that ended the source early if one did. Rejected when onNames threw. */
   readonly done: Promise<{ damage?: Fault }>
   /** Stops capturing; what was captured is still delivered. */
   stop(): Promise<void>
 }
 
+/** Observes the names in a capture file or on an interface. As observeRows(), with an object for each name. */
+export function observe(
+  source: CaptureSource,
+  options: ObserveOptions & { readonly onNames: TakeNames },
+): Promise<Observation> {
+  return observeRows(source, options, new NameList(options.onNames))
+}
+
 /**
- * Observes the names in a capture file or on an interface: capture thread -> batches -> decode workers -> rows -> onNames.
+ * Observes the names in a capture file or on an interface: capture thread -> batches -> decode workers -> rows -> taker.
  * Rejected with a Fault when the source cannot be opened.
  */
-export async function observe(source: CaptureSource, options: ObserveOptions): Promise<Observation> {
-  const lanes = options.lanes
+export async function observeRows(
+  source: CaptureSource,
+  options: ObserveOptions,
+  taker: RowTaker,
+): Promise<Observation> {
+  const { lanes } = options
   assert(
-    Number.isInteger(lanes) && lanes >= 1 && lanes <= LANES_MAX,
-    `lanes: found ${lanes}, expected 1 to ${LANES_MAX}`,
+    Number.isInteger(lanes) && lanes >= 0 && lanes <= LANES_MAX,
+    `lanes: found ${lanes}, expected 0 to ${LANES_MAX}`,
   )
-  const shared = allocatePool(options.pool?.batches ?? BATCHES, lanes, {
+  const shared = allocatePool(options.pool?.batches ?? BATCHES, Math.max(1, lanes), {
     frameBytes: options.pool?.frameBytes ?? BATCH_FRAME_BYTES,
     rowBytes: options.pool?.rowBytes ?? BATCH_ROW_BYTES,
     listFrames: BATCH_LIST_FRAMES,
   })
   const pool = new BatchPool(shared)
-  const dnsPorts = options.dnsPorts ?? DNS_PORTS
-  const tlsPorts = options.tlsPorts ?? TLS_PORTS
-  const threadData: CaptureThreadData = { source, pool: shared, dnsPorts, tlsPorts }
+  const decode: DecodeOptions = {
+    trie: options.trie,
+    resolvers: compileTrie(RESOLVERS),
+    everyName: options.everyName ?? false,
+    dnsPorts: options.dnsPorts ?? DNS_PORTS,
+    tlsPorts: options.tlsPorts ?? TLS_PORTS,
+  }
+  const threadData: CaptureThreadData = { source, pool: shared, decode, decodeHere: lanes === 0 }
   const thread = new Worker(new URL('./capture/capture-thread.js', import.meta.url), {
     workerData: threadData,
     // The thread is compiled: loaders and flags of this one only slow its start.
@@ -95,29 +114,22 @@ export async function observe(source: CaptureSource, options: ObserveOptions): P
     thread.once('exit', () => resolve())
   })
   exited.catch(() => {})
-  const workerData = {
-    batches: shared.batches,
-    trie: options.trie,
-    resolvers: compileTrie(RESOLVERS),
-    everyName: options.everyName ?? false,
-    dnsPorts,
-    tlsPorts,
-  }
   let fail: (error: Error) => void = () => {}
   const failed = new Promise<never>((_resolve, reject) => {
     fail = reject
   })
   failed.catch(() => {})
   // The lanes start while the source is being opened.
-  const decoders = Array.from({ length: lanes }, (_lane, lane) => new Lane({ ...workerData, lane }, fail))
-  const delivery = new Delivery(pool, decoders, options.deliveredFrames ?? 0, options.onNames)
-  const counts = countsOf(delivery, pool)
+  const inline = new InlineLane(pool)
+  const decoders = lanes === 0 ? [inline] : await startLanes(lanes, { ...decode, batches: shared.batches }, fail)
+  const delivery = new Delivery(pool, decoders, options.deliveredFrames ?? 0, taker)
+  const { counts } = delivery
   const opened = await Promise.race([inbox.first(), ...(options.giveUp ? [options.giveUp.then(() => undefined)] : [])])
   if (opened === undefined) {
     // The thread ends by itself: one that is terminated while it loads its modules takes the process with it (Node 20).
     pool.stop()
     await Promise.all([exited, ...decoders.map((lane) => lane.stop())])
-    return { counts, done: Promise.resolve({}), stop: async () => {} }
+    return { counts, live: undefined, done: Promise.resolve({}), stop: async () => {} }
   }
   if (opened.kind !== 'opened') {
     await Promise.all([exited, ...decoders.map((lane) => lane.stop())])
@@ -125,16 +137,24 @@ export async function observe(source: CaptureSource, options: ObserveOptions): P
     throw new Error(`capture thread: found "${opened.kind}" as its first message`)
   }
 
-  const delivered = deliverAll(exited, inbox, delivery, (bytesRead) =>
-    options.onProgress?.(bytesRead, opened.bytesTotal),
-  )
+  let live: LiveState | undefined
+  const delivered = deliverAll(exited, inbox, delivery, {
+    decoded: (done) => inline.decoded(done),
+    live: (state) => {
+      live = state
+    },
+    progress: (bytesRead) => options.onProgress?.(bytesRead, opened.bytesTotal),
+  })
   const done = Promise.race([delivered, failed])
-    .finally(() => pool.stop())
+    .finally(() => pool.abandon())
     .finally(() => Promise.all(decoders.map((lane) => lane.stop())))
   // A caller that only looks at `done` later has not forgotten it.
   done.catch(() => {})
   return {
     counts,
+    get live() {
+      return live
+    },
     done,
     async stop() {
       pool.stop()
@@ -143,10 +163,21 @@ export async function observe(source: CaptureSource, options: ObserveOptions): P
   }
 }
 
-/** A live view: every reading is of the moment. */
-function countsOf(delivery: Delivery, pool: BatchPool): ObserveCounts {
-  const counts = delivery.counts as unknown as ObserveCounts
-  return Object.defineProperty(counts, 'dropped', { get: () => pool.dropped, enumerable: true })
+/** Loaded only where there are lanes: the pool of threads takes 9 MB. */
+async function startLanes(
+  lanes: number,
+  data: Omit<DecodeWorkerData, 'lane'>,
+  onFailure: (error: Error) => void,
+): Promise<DecodeLane[]> {
+  const { Lane } = await import('./decode/lane.ts')
+  return Array.from({ length: lanes }, (_lane, lane) => new Lane({ ...data, lane }, onFailure))
+}
+
+/** What is heard of the capture thread beside its rounds. */
+interface Listener {
+  decoded(done: boolean): void
+  live(state: LiveState): void
+  progress(bytesRead: number): void
 }
 
 /** Delivers the thread's rounds until it has ended and all are delivered. */
@@ -154,7 +185,7 @@ async function deliverAll(
   exited: Promise<void>,
   inbox: Inbox,
   delivery: Delivery,
-  onProgress: (bytesRead: number) => void,
+  listener: Listener,
 ): Promise<{ damage?: Fault }> {
   let rounds = Promise.resolve()
   let ended: Extract<CaptureMessage, { kind: 'ended' }> | undefined
@@ -162,20 +193,23 @@ async function deliverAll(
     exited.then(resolve, reject)
     inbox.open((message) => {
       if (message.kind === 'ended') ended = message
+      if (message.kind === 'live') listener.live(message.state)
+      if (message.kind === 'decoded') listener.decoded(message.done)
       if (message.kind !== 'round') return
-      const { round } = message
+      const { round, done } = message
+      if (done !== undefined) listener.decoded(done)
       // All lanes start at once on what they got; delivery itself is in the order of the rounds.
       const decoding = delivery.decode(round)
       rounds = rounds.then(async () => {
         await delivery.deliver(round, decoding)
-        onProgress(round.bytesRead)
+        listener.progress(round.bytesRead)
       })
       rounds.catch(reject)
     })
   })
   await rounds
   if (ended === undefined) throw new Error('the capture thread ended without a word')
-  onProgress(ended.bytesRead)
+  listener.progress(ended.bytesRead)
   return ended.damage === undefined ? {} : { damage: new Fault(ended.damage.code, ended.damage.message) }
 }
 

@@ -5,10 +5,8 @@ import { allocateBatch, type BatchSizes, BatchState, FrameBatch } from './frame-
  * the packet and counts it (tryTake). Beside the batches stands one page of control words, u32:
  *
  *     word 0  turn: counts up whenever a batch becomes free or a stop is asked for; who waits, waits on it
- *          1  stop: 1 when the capture shall end
- *          2  frames dropped because no batch was free
- *          3  packets dropped by the kernel
- *          4  packets dropped by the interface
+ *          1  stop: 1 when the capture shall end, 2 when nobody reads its rows any more
+ *          2  run again: 1 when the rows of a batch were read and the thread that decodes it shall go on
  */
 export interface SharedPool {
   readonly control: SharedArrayBuffer
@@ -17,9 +15,7 @@ export interface SharedPool {
 
 const TURN = 0
 const STOP = 1
-const DROPPED_POOL = 2
-const DROPPED_KERNEL = 3
-const DROPPED_INTERFACE = 4
+const RUN_AGAIN = 2
 const CONTROL_WORDS = 16
 
 export function allocatePool(batches: number, lanes: number, sizes: BatchSizes): SharedPool {
@@ -80,35 +76,40 @@ export class BatchPool {
   }
 
   stop(): void {
-    Atomics.store(this.#control, STOP, 1)
+    Atomics.compareExchange(this.#control, STOP, 0, 1)
+    this.#wake()
+  }
+
+  /** Stops, and nobody reads rows any more. */
+  abandon(): void {
+    Atomics.store(this.#control, STOP, 2)
     this.#wake()
   }
 
   get stopped(): boolean {
-    return Atomics.load(this.#control, STOP) === 1
+    return Atomics.load(this.#control, STOP) !== 0
+  }
+
+  /** The rows of the batch that the capture thread decodes were read. */
+  runAgain(): void {
+    Atomics.store(this.#control, RUN_AGAIN, 1)
+    this.#wake()
+  }
+
+  /** Blocks the thread until runAgain(). False when nobody will call it. */
+  awaitRunAgain(): boolean {
+    for (;;) {
+      const turn = Atomics.load(this.#control, TURN)
+      if (Atomics.compareExchange(this.#control, RUN_AGAIN, 1, 0) === 1) return true
+      if (Atomics.load(this.#control, STOP) === 2) return false
+      Atomics.wait(this.#control, TURN, turn)
+    }
   }
 
   /** Blocks the thread for a time, or until a stop is asked for or a batch becomes free. */
   pause(milliseconds: number): void {
     const turn = Atomics.load(this.#control, TURN)
     if (!this.stopped) Atomics.wait(this.#control, TURN, turn, milliseconds)
-  }
-
-  countPoolDrop(): void {
-    Atomics.add(this.#control, DROPPED_POOL, 1)
-  }
-
-  setCaptureDrops(kernel: number, byInterface: number): void {
-    Atomics.store(this.#control, DROPPED_KERNEL, kernel)
-    Atomics.store(this.#control, DROPPED_INTERFACE, byInterface)
-  }
-
-  get dropped(): { kernel: number; interface: number; pool: number } {
-    return {
-      kernel: Atomics.load(this.#control, DROPPED_KERNEL) >>> 0,
-      interface: Atomics.load(this.#control, DROPPED_INTERFACE) >>> 0,
-      pool: Atomics.load(this.#control, DROPPED_POOL) >>> 0,
-    }
   }
 
   #wake(): void {

@@ -42,6 +42,9 @@ export type BatchState = (typeof BatchState)[keyof typeof BatchState]
 
 export const NO_FRAME = 0xffff_ffff
 
+/** Up to this many bytes a loop is faster than set(), which wants an object for each call. */
+const COPIED_BY_WORDS = 512
+
 const HEADER_WORDS = 8
 const STATE = 0
 const SEQUENCE = 1
@@ -106,10 +109,12 @@ export class FrameBatch {
   readonly framesEnd: number
   readonly lanes: readonly LaneSection[]
   readonly #words: Uint32Array
+  readonly #allWords: Uint32Array
 
   constructor(memory: SharedArrayBuffer, number: number) {
     this.number = number
     this.#words = new Uint32Array(memory, 0, HEADER_WORDS)
+    this.#allWords = new Uint32Array(memory)
     this.view = new DataView(memory)
     this.bytes = Buffer.from(memory)
     this.framesEnd = this.framesStart + this.#word(FRAMES_AREA_BYTES)
@@ -183,6 +188,17 @@ export class FrameBatch {
     const lane = this.lanes[number]
     if (lane === undefined) throw new RangeError(`no lane ${number}`)
     return lane
+  }
+
+  /** Copies a frame of `captured` bytes, given as bytes and as words, to `offset`, which is a whole word's. There is room. */
+  copyIn(offset: number, bytes: Uint8Array, words: Uint32Array, captured: number): void {
+    if (captured > COPIED_BY_WORDS) {
+      this.bytes.set(bytes.subarray(0, captured), offset)
+      return
+    }
+    const target = this.#allWords
+    const shift = offset >>> 2
+    for (let word = 0, end = (captured + 3) >>> 2; word < end; word++) target[shift + word] = words[word] as number
   }
 
   /** Lists a frame, whose bytes stand in the frames area, for a lane. There was room. */

@@ -1,206 +1,355 @@
-import { createRequire } from 'node:module'
 import { Fault } from '../../engine/process/error-codes.ts'
-import { LIVE_FLUSH_MS, LIVE_IDLE_MS, LIVE_RING_BYTES, LIVE_SNAPLEN_BYTES, SNAPLEN_BYTES_MAX } from '../limits.ts'
+import {
+  LIVE_FLUSH_MS,
+  LIVE_IDLE_MS,
+  LIVE_RING_BYTES,
+  LIVE_SNAPLEN_BYTES,
+  REOPENINGS_MAX,
+  SNAPLEN_BYTES_MAX,
+} from '../limits.ts'
 import type { BatchPool } from './batch-pool.ts'
-import { captureFilter, carriesVlan } from './bpf.ts'
+import { captureFilter, carriesVlan, type FilterOptions, type FilterWidth, showsLoopback } from './bpf.ts'
+import { InterfaceAbsent, PcapSession } from './pcap-session.ts'
+import { Pressure } from './pressure.ts'
 import type { RoundFiller } from './round.ts'
+import { Watchdog } from './watchdog.ts'
 
 /**
- * Live capture with libpcap. Runs in the capture thread, which does nothing else, and blocks it.
+ * Live capture. Runs in the capture thread and blocks it: empties the ring, sleeps LIVE_IDLE_MS and looks again. dispatch() does not return
+ * while packets flow, so all that has its time is seen to in onPacket, too.
  *
- * The pcap package's own session object watches the socket by a libuv handle that it never closes; a thread that ends with such a handle
- * aborts the process. So its addon is used without: this thread empties the ring, sleeps LIVE_IDLE_MS and looks again.
+ * libpcap's filter cannot be changed through the addon, so a new filter is a new capture, beside the old one:
+ *
+ *     old   ....taken....|H  not taken
+ *     new        not taken|H ....taken....
+ *
+ * H is the instant behind the opening of the new one. What both have seen is taken once; the other one counts as handed over.
  */
-
-/** The part of the addon that is used. Its own typings bring an @types/node of long ago with them. */
-interface PcapAddon {
-  PcapSession: new () => PcapSession
-}
-interface PcapSession {
-  open_live(
-    device: string,
-    filter: string,
-    ringBytes: number,
-    snaplenBytes: number,
-    dumpFile: string,
-    onPacket: () => void,
-    monitorMode: boolean,
-    timeoutMs: number,
-    onWarning: (text: string) => void,
-    promiscuous: boolean,
-  ): string
-  /** Calls onPacket for each packet until the ring is empty, the packet in `bytes` and its header in `header`. -1 at a fault, -2 when closed. */
-  dispatch(bytes: Buffer, header: Buffer): number
-  stats(): { ps_recv: number; ps_drop: number; ps_ifdrop: number }
-  close(): void
-}
 
 export interface LiveOptions {
   readonly name: string
   readonly snaplenBytes?: number
   readonly ringBytes?: number
   readonly promiscuous?: boolean
-  /** Instead of the filter that bpf.ts makes. */
-  readonly filter?: string
+  /** Pass tunnels as a whole. */
+  readonly tunnels?: boolean
+  /** The operator's own filter expression, which packets must pass besides. */
+  readonly expression?: string
+  /** For tests; limits.ts has the default. */
+  readonly widenAfterSeconds?: number
 }
 
-/** What the addon writes of struct pcap_pkthdr, in the byte order of the machine: two u32 of time and two of length. */
-const HEADER_BYTES = 16
-const STATS_MS = 1000
+/** How a live capture stands. Packets: received = kernel + pool + unread + handedOver + passedOver + taken + those that wait in the ring. */
+export interface LiveState {
+  /** Packets that passed the filter, by the kernel's count. */
+  readonly received: number
+  /** Packets that went on to be decoded. */
+  readonly taken: number
+  /** Packets that two captures saw while the filter changed. */
+  readonly handedOver: number
+  /** Loopback's packets as sent, which libpcap passes over, since they come again as received. With them what waits in the ring. */
+  readonly passedOver: number
+  readonly dropped: {
+    /** The ring was full. */
+    readonly kernel: number
+    /** No batch was free. */
+    readonly pool: number
+    /** They stood in a ring that was given up. */
+    readonly unread: number
+  }
+  readonly filter: FilterWidth
+  /** Why the filter cannot be changed, where it should have been. */
+  readonly refused: string
+  /** Why nothing is captured at the moment; empty when the interface is open. */
+  readonly lost: string
+  /** How often the interface was opened again, because it had vanished or the capture had fallen silent. */
+  readonly reopened: number
+}
 
-const machineLittleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1
+const SECOND_MS = 1000
+/** By then the kernel has handed over what it received before. */
+const DRAINED_MS = LIVE_FLUSH_MS + 2 * LIVE_IDLE_MS
+
+/** A session, and which of its packets are taken. */
+class Capture {
+  readonly session: PcapSession
+  /** Packets from and until here are taken, in milliseconds since 1970. */
+  fromMs = 0
+  untilMs = Number.POSITIVE_INFINITY
+  taken = 0
+  droppedByPool = 0
+  handedOver = 0
+
+  constructor(session: PcapSession) {
+    this.session = session
+  }
+
+  get arrived(): number {
+    return this.taken + this.droppedByPool + this.handedOver
+  }
+  /** Packets that the kernel counted and that have neither arrived nor were dropped. */
+  get waiting(): number {
+    return Math.max(0, this.session.received - this.session.dropped - this.arrived)
+  }
+}
 
 export class LiveCapture {
-  readonly linkType: number
   readonly #name: string
-  readonly #session: PcapSession
-  readonly #bytes: Buffer
-  readonly #header = Buffer.alloc(HEADER_BYTES)
-  #onPacket: () => void = () => {}
+  readonly #filterOptions: FilterOptions
+  readonly #options: LiveOptions
+  readonly #pool: BatchPool
+  readonly #filler: RoundFiller
+  readonly #tell: (state: LiveState) => void
+  readonly #pressure: Pressure
+  readonly #watchdog = new Watchdog()
+  readonly #loopback: boolean
+  #width: FilterWidth = 'wide'
+  /** The capture whose packets are taken; none while the interface is gone. */
+  #capture: Capture | undefined
+  /** The one before, until it is closed. */
+  #leaving: Capture | undefined
+  #lost = ''
+  #fault: Fault | undefined
+  #reopened = 0
+  #roundStartMs = 0
+  #secondMs = 0
+  #lookedMs = 0
+  #lostPackets = 0
+  /** Why no other capture can be opened: the permission of the first opening is gone. */
+  #refused = ''
+  /** Of the captures that are closed. */
+  readonly #past = { received: 0, taken: 0, handedOver: 0, passedOver: 0, kernel: 0, pool: 0, unread: 0 }
 
-  /** Opens the interface. Throws a Fault that says what to do. */
-  constructor(options: LiveOptions, dnsPorts: readonly number[], tlsPorts: readonly number[]) {
-    const snaplen = Math.min(options.snaplenBytes ?? LIVE_SNAPLEN_BYTES, SNAPLEN_BYTES_MAX)
-    const filter = options.filter ?? captureFilter(dnsPorts, tlsPorts, carriesVlan(options.name))
+  /** Opens the interface. Throws a Fault that says what to do. `tell` hears once a second how the capture stands. */
+  constructor(
+    options: LiveOptions,
+    ports: { readonly dnsPorts: readonly number[]; readonly tlsPorts: readonly number[] },
+    out: { readonly pool: BatchPool; readonly filler: RoundFiller; readonly tell: (state: LiveState) => void },
+  ) {
     this.#name = options.name
-    this.#bytes = Buffer.alloc(snaplen)
-    try {
-      this.#session = new (loadAddon().PcapSession)()
-      const linkType = this.#session.open_live(
-        options.name,
-        filter,
-        options.ringBytes ?? LIVE_RING_BYTES,
-        snaplen,
-        '',
-        () => this.#onPacket(),
-        false,
-        LIVE_FLUSH_MS,
-        // The one warning there is: the interface has no IPv4 address. That is common, and nothing depends on it.
-        () => {},
-        options.promiscuous ?? false,
-      )
-      this.linkType = linkTypeNumber(linkType)
-    } catch (error) {
-      throw openingFault(options.name, filter, error as Error)
-    }
+    this.#options = options
+    this.#filterOptions = { ...ports, tunnels: options.tunnels ?? false, expression: options.expression ?? '' }
+    this.#pool = out.pool
+    this.#filler = out.filler
+    this.#tell = out.tell
+    this.#loopback = showsLoopback(options.name)
+    this.#pressure = new Pressure(options.widenAfterSeconds)
+    this.#capture = this.#open('wide')
   }
 
-  /** Captures into the rounds until the pool is stopped. The Fault that ended it, if one did. */
-  run(pool: BatchPool, filler: RoundFiller): Fault | undefined {
-    const header = new DataView(this.#header.buffer, this.#header.byteOffset, HEADER_BYTES)
-    const bytes = this.#bytes
-    const linkType = this.linkType
-    const session = this.#session
-    let roundStartMs = 0
-    let closed = false
-
-    // Called once a packet. dispatch() does not return while packets flow, so flushing and stopping are seen to here too.
-    this.#onPacket = () => {
-      if (closed) return
-      const seconds = header.getUint32(0, machineLittleEndian)
-      const microseconds = header.getUint32(4, machineLittleEndian)
-      const captured = Math.min(header.getUint32(8, machineLittleEndian), bytes.length)
-      filler.put(bytes, captured, seconds, microseconds * 1000, linkType)
-      const nowMs = seconds * 1000 + microseconds / 1000
-      if (filler.frames <= 1) roundStartMs = nowMs
-      // A clock that was set back flushes too.
-      if (nowMs - roundStartMs < LIVE_FLUSH_MS && nowMs >= roundStartMs) return
-      roundStartMs = nowMs
-      filler.flush(0)
-      if (pool.stopped) {
-        closed = true
-        session.close()
-      }
-    }
-
-    let statsMs = 0
-    for (;;) {
-      const outcome = session.dispatch(this.#bytes, this.#header)
+  /** Captures until the pool is stopped. The Fault that ended it before, if one did. */
+  run(): Fault | undefined {
+    while (!this.#pool.stopped && this.#fault === undefined) {
+      this.#look()
       const nowMs = Date.now()
-      if (filler.frames > 0 && (nowMs - roundStartMs >= LIVE_FLUSH_MS || nowMs < roundStartMs)) filler.flush(0)
-      if (outcome === -1) {
-        this.#close()
-        return new Fault('CAPTURE_LOST', `${this.#name}: the interface went down or away while it was being watched`)
-      }
-      if (closed) return undefined
-      if (nowMs - statsMs >= STATS_MS || nowMs < statsMs) {
-        statsMs = nowMs
-        this.#readStats(pool)
-        // On a quiet link the lanes learn from this that what they wait for does not come.
-        if (filler.frames === 0) filler.tick(Math.floor(nowMs / 1000))
-      }
-      if (pool.stopped) {
-        this.#readStats(pool)
-        this.#close()
-        return undefined
-      }
-      pool.pause(LIVE_IDLE_MS)
+      if (this.#filler.frames > 0 && elapsed(this.#roundStartMs, nowMs) >= LIVE_FLUSH_MS) this.#filler.flush(0)
+      if (elapsed(this.#secondMs, nowMs) >= SECOND_MS) this.#second(nowMs)
+      this.#pool.pause(LIVE_IDLE_MS)
+    }
+    this.#takeTheRest()
+    this.#tell(this.#state())
+    return this.#fault
+  }
+
+  /** Takes what the rings hold. Packets of a capture that leaves come before those of its successor. */
+  #look(): void {
+    const leaving = this.#leaving
+    if (leaving !== undefined) {
+      if (leaving.session.dispatch() !== 'empty') this.#forget(leaving)
+      else if (Date.now() < leaving.untilMs + DRAINED_MS) return
+      else leaving.session.close()
+    }
+    const capture = this.#capture
+    if (capture === undefined) return
+    switch (capture.session.dispatch()) {
+      case 'empty':
+        return
+      case 'closed':
+        // It left while its packets were being taken.
+        this.#forget(capture)
+        return
+      case 'lost':
+        this.#forget(capture)
+        this.#lost = `${this.#name}: the interface is gone`
     }
   }
 
-  #readStats(pool: BatchPool): void {
-    const stats = this.#session.stats()
-    pool.setCaptureDrops(stats.ps_drop, stats.ps_ifdrop)
+  /** Called for each packet of a capture, also of one that leaves. */
+  #onPacket(capture: Capture): void {
+    const { session } = capture
+    const { seconds, microseconds } = session
+    const nowMs = seconds * 1000 + microseconds / 1000
+    if (nowMs >= capture.untilMs) {
+      session.close()
+      return
+    }
+    if (nowMs < capture.fromMs) {
+      capture.handedOver++
+      return
+    }
+    const filler = this.#filler
+    if (filler.put(session.bytes, session.words, session.captured, seconds, microseconds * 1000, session.linkType)) {
+      capture.taken++
+      if (filler.frames === 1) this.#roundStartMs = nowMs
+      else if (elapsed(this.#roundStartMs, nowMs) >= LIVE_FLUSH_MS) filler.flush(0)
+    } else {
+      capture.droppedByPool++
+    }
+    if (elapsed(this.#lookedMs, nowMs) < LIVE_IDLE_MS) return
+    this.#lookedMs = nowMs
+    if (capture !== this.#capture) return
+    if (this.#pool.stopped) this.#leaveForGood(capture)
+    else if (elapsed(this.#secondMs, nowMs) >= SECOND_MS) this.#second(nowMs)
   }
 
-  /** close() only asks; the dispatch() after it closes, when there is a packet. */
-  #close(): void {
-    this.#onPacket = () => {}
-    this.#session.close()
-    this.#session.dispatch(this.#bytes, this.#header)
+  /** What is seen to once a second. */
+  #second(nowMs: number): void {
+    this.#secondMs = nowMs
+    const capture = this.#capture
+    capture?.session.readStats()
+    this.#leaving?.session.readStats()
+    const state = this.#state()
+    this.#tell(state)
+    const lostPackets = state.dropped.kernel + state.dropped.pool
+    const width = this.#pressure.second(lostPackets - this.#lostPackets)
+    this.#lostPackets = lostPackets
+    // On a quiet link the lanes learn from this that what they wait for does not come.
+    if (this.#filler.frames === 0) this.#filler.tick(Math.floor(nowMs / 1000))
+    if (capture === undefined) {
+      this.#reopen()
+    } else if (this.#watchdog.second(capture.session.received, capture.session.dropped, capture.arrived)) {
+      if (this.#replace(capture, this.#width)) this.#reopened++
+      else this.#fault = new Fault('CAPTURE_LOST', `${this.#name}: packets come, but the capture has fallen silent`)
+    } else if (width !== this.#width) {
+      this.#replace(capture, width)
+    }
   }
-}
 
-function loadAddon(): PcapAddon {
-  return createRequire(import.meta.url)('pcap/build/Release/pcap_binding.node') as PcapAddon
-}
-
-/** The addon names four link types and gives the number of the others in a sentence; names and numbers are those of libpcap's DLT_. */
-function linkTypeNumber(answer: string): number {
-  const known: Record<string, number> = {
-    LINKTYPE_NULL: 0,
-    LINKTYPE_ETHERNET: 1,
-    LINKTYPE_IEEE802_11_RADIO: 127,
-    LINKTYPE_RAW: 101,
-    LINKTYPE_LINUX_SLL: 113,
-  }
-  return known[answer] ?? Number(answer.replace(/\D/g, ''))
-}
-
-function openingFault(name: string, filter: string, error: Error): Error {
-  const text = error.message
-  if (/no such device|doesn't exist/i.test(text)) {
-    return new Fault('CAPTURE_DENIED', `${name}: no such interface; "ip link" lists those there are`, { cause: error })
-  }
-  if (/permi|CAP_NET_RAW/i.test(text)) {
-    const way = 'run as root, or give it CAP_NET_RAW: setcap cap_net_raw=ep "$(readlink -f "$(command -v node)")"'
-    return new Fault('CAPTURE_DENIED', `${name}: no permission to capture; ${way}`, { cause: error })
-  }
-  if (/not up/i.test(text)) {
-    return new Fault('CAPTURE_DENIED', `${name}: the interface is down; "ip link set ${name} up" brings it up`, {
-      cause: error,
-    })
-  }
-  if (/filter expression|syntax|vlan|proto/i.test(text)) {
-    return new Fault('USAGE', `filter "${filter}": ${text}`, { cause: error })
-  }
-  if (/self-register/.test(text)) {
-    return new Fault(
-      'CAPTURE_DENIED',
-      `${name}: another capture of an interface runs in this process; one is possible`,
+  #open(width: FilterWidth): Capture {
+    const { snaplenBytes, ringBytes, promiscuous } = this.#options
+    const session = new PcapSession(
       {
-        cause: error,
+        device: this.#name,
+        filter: captureFilter(this.#filterOptions, carriesVlan(this.#name), width),
+        expression: this.#filterOptions.expression,
+        snaplenBytes: Math.min(snaplenBytes ?? LIVE_SNAPLEN_BYTES, SNAPLEN_BYTES_MAX),
+        ringBytes: ringBytes ?? LIVE_RING_BYTES,
+        promiscuous: promiscuous ?? false,
       },
+      () => this.#onPacket(capture),
     )
+    const capture = new Capture(session)
+    this.#width = width
+    this.#watchdog.reset()
+    return capture
   }
-  if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') {
-    return new Fault(
-      'CAPTURE_DENIED',
-      `${name}: the pcap package is not built; install libpcap-dev and run "npm rebuild pcap"`,
-      {
-        cause: error,
-      },
-    )
+
+  /** Opens another capture beside this one, and lets this one leave. False when that cannot be: this one stays. */
+  #replace(capture: Capture, width: FilterWidth): boolean {
+    if (this.#leaving !== undefined || this.#refused !== '') return false
+    try {
+      const next = this.#open(width)
+      next.fromMs = Date.now()
+      this.#leave(capture)
+      capture.untilMs = next.fromMs
+      this.#capture = next
+      return true
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      if (!(error instanceof InterfaceAbsent)) this.#refused = error.message
+      return false
+    }
   }
-  return new Fault('CAPTURE_DENIED', `${name}: ${text || 'cannot be opened'}`, { cause: error })
+
+  /** The interface was gone: looks whether it is back. */
+  #reopen(): void {
+    if (this.#reopened >= REOPENINGS_MAX) {
+      this.#fault = new Fault('CAPTURE_LOST', `${this.#name}: the interface vanished ${REOPENINGS_MAX + 1} times`)
+      return
+    }
+    try {
+      this.#capture = this.#open(this.#width)
+      this.#reopened++
+      this.#lost = ''
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      this.#lost = error.message
+      if (!(error instanceof InterfaceAbsent)) this.#fault = error
+    }
+  }
+
+  /** From now on its packets are no longer taken; those before still are. */
+  #leave(capture: Capture): void {
+    capture.untilMs = Date.now()
+    this.#leaving = capture
+    this.#capture = undefined
+  }
+
+  /** The capture shall end. One that is still leaving is not waited for. */
+  #leaveForGood(capture: Capture): void {
+    if (this.#leaving !== undefined) this.#forget(this.#leaving)
+    this.#leave(capture)
+  }
+
+  /** What was captured before the stop is not lost. */
+  #takeTheRest(): void {
+    if (this.#capture !== undefined) this.#leaveForGood(this.#capture)
+    const leaving = this.#leaving
+    if (leaving === undefined) return
+    const untilMs = Date.now() + DRAINED_MS
+    while (Date.now() < untilMs && leaving.session.dispatch() === 'empty') sleep(LIVE_IDLE_MS)
+    leaving.session.readStats()
+    this.#forget(leaving)
+  }
+
+  /** A capture is closed, or is read no more: its figures stay. */
+  #forget(capture: Capture): void {
+    const past = this.#past
+    past.received += capture.session.received
+    past.kernel += capture.session.dropped
+    past.taken += capture.taken
+    past.pool += capture.droppedByPool
+    past.handedOver += capture.handedOver
+    // What stands in the ring of a capture that was replaced came behind the change, and the next one has it.
+    if (this.#loopback) past.passedOver += capture.waiting
+    else if (capture === this.#leaving && this.#capture !== undefined) past.handedOver += capture.waiting
+    else past.unread += capture.waiting
+    if (capture === this.#leaving) this.#leaving = undefined
+    if (capture === this.#capture) this.#capture = undefined
+  }
+
+  #state(): LiveState {
+    const { unread } = this.#past
+    const sum = { ...this.#past }
+    for (const capture of [this.#leaving, this.#capture]) {
+      if (capture === undefined) continue
+      sum.received += capture.session.received
+      sum.taken += capture.taken
+      sum.handedOver += capture.handedOver
+      if (this.#loopback) sum.passedOver += capture.waiting
+      sum.kernel += capture.session.dropped
+      sum.pool += capture.droppedByPool
+    }
+    return {
+      received: sum.received,
+      taken: sum.taken,
+      handedOver: sum.handedOver,
+      passedOver: sum.passedOver,
+      dropped: { kernel: sum.kernel, pool: sum.pool, unread },
+      filter: this.#width,
+      refused: this.#refused,
+      lost: this.#lost,
+      reopened: this.#reopened,
+    }
+  }
+}
+
+/** Time since `startMs`; a clock that was set back has run out. */
+function elapsed(startMs: number, nowMs: number): number {
+  return nowMs < startMs ? Number.POSITIVE_INFINITY : nowMs - startMs
+}
+
+const sleeper = new Int32Array(new SharedArrayBuffer(4))
+function sleep(milliseconds: number): void {
+  Atomics.wait(sleeper, 0, 0, milliseconds)
 }

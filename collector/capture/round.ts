@@ -81,21 +81,28 @@ export class RoundFiller {
     batch.list(lane, offset, captured, seconds, nanoseconds, linkType)
   }
 
-  /** Copies a frame in from elsewhere. False when no batch was free, and the frame was dropped and counted. */
-  put(source: Uint8Array, captured: number, seconds: number, nanoseconds: number, linkType: number): boolean {
+  /** Copies a frame in from elsewhere, which has it as bytes and as words. False when no batch was free, and the frame is lost. */
+  put(
+    bytes: Uint8Array,
+    words: Uint32Array,
+    captured: number,
+    seconds: number,
+    nanoseconds: number,
+    linkType: number,
+  ): boolean {
     for (let tried = 0; tried < 2; tried++) {
       const batch = this.begin()
-      if (batch === undefined) break
+      if (batch === undefined) return false
       const offset = batch.framesStart + this.#used
       if (offset + captured <= batch.framesEnd && batch.room > 0) {
-        batch.bytes.set(source.subarray(0, captured), offset)
+        batch.copyIn(offset, bytes, words, captured)
         this.list(batch, offset, captured, seconds, nanoseconds, linkType)
-        this.#used += captured
+        // The next one begins at a whole word, too.
+        this.#used = (this.#used + captured + 3) & ~3
         return true
       }
       this.flush(0)
     }
-    this.#pool.countPoolDrop()
     return false
   }
 

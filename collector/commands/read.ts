@@ -145,10 +145,9 @@ function rowOf(name: ObservedName, rules: readonly Rule[], everyName: boolean): 
 }
 
 function printStats(path: string, counts: ObserveCounts, options: ReadOptions): void {
-  const { classes, counters, dropped, frames, bytes, names, matched, unmatched } = counts
+  const { classes, counters, frames, bytes, names, matched, unmatched } = counts
   const all: Record<string, number> = { frames, bytes, names, matched, unmatched, ...counters }
   for (const [name, count] of Object.entries(classes)) all[`class ${name}`] = count
-  for (const [place, count] of Object.entries(dropped)) all[`dropped ${place}`] = count
   const rows = Object.entries(all).map(([counter, count]) => ({ file: path, counter, count }))
   printRows(
     {

@@ -4,7 +4,8 @@ import { createLogger } from '../../engine/process/log.ts'
 import { catalogInForce } from '../../engine/process/registry-setting.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
 import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
-import { collectorSettings } from '../config.ts'
+import { type CollectorSettings, collectorSettings } from '../config.ts'
+import type { CaptureSource } from '../observe.ts'
 import { fileProgress } from './progress.ts'
 
 /** What a live collector may take to forward what waits, when it is stopped. */
@@ -37,7 +38,7 @@ export function addRunCommand(program: Command): void {
     const progress = fileProgress(options.read)
     const reading = options.read !== undefined
     const running = collector.run({
-      capture: reading ? { kind: 'file', path: options.read } : { kind: 'interface', name: settings.interface },
+      capture: reading ? { kind: 'file', path: options.read } : interfaceOf(settings),
       shiftToNow: reading && options.shiftToNow === true,
       onProgress: progress.update,
     })
@@ -60,4 +61,17 @@ export function addRunCommand(program: Command): void {
       stop.forget()
     }
   })
+}
+
+function interfaceOf(settings: CollectorSettings): CaptureSource {
+  const { snaplenBytes, ringMegabytes, promiscuous, tunnels, expression } = settings
+  return {
+    kind: 'interface',
+    name: settings.interface,
+    snaplenBytes,
+    ringBytes: ringMegabytes * 1024 * 1024,
+    promiscuous,
+    tunnels,
+    expression,
+  }
 }

@@ -2,7 +2,6 @@ import type { BatchPool } from '../capture/batch-pool.ts'
 import { type FrameBatch, type LaneSection, NO_FRAME } from '../capture/frame-batch.ts'
 import type { Round } from '../capture/round.ts'
 import { COUNTER_NAMES } from './counters.ts'
-import type { Lane } from './lane.ts'
 import { type ObservedName, readRow, rowBytes, rowFrame } from './name-rows.ts'
 import { PACKET_CLASS_NAMES } from './packet-class.ts'
 
@@ -15,7 +14,43 @@ export interface Position {
   readonly framesDone: number
 }
 
+/** Takes the rows of names, one by one in the order of their frames, and hears how far that is. */
+export interface RowTaker {
+  /** The row at `at` of the memory that `view` and `bytes` show; it is gone when this returns. name-rows.ts draws it. */
+  row(view: DataView, bytes: Buffer, at: number): void
+  /** Every name up to here was given, and no other. A promise holds back the source. */
+  delivered(position: Position): void | Promise<void>
+}
+
+/** Called once at a time, in the order of the frames; perhaps without names, when only the position moved. */
 export type TakeNames = (names: readonly ObservedName[], position: Position) => void | Promise<void>
+
+/** Makes an object of each row, for those who look at each name. */
+export class NameList implements RowTaker {
+  readonly #take: TakeNames
+  #names: ObservedName[] = []
+
+  constructor(take: TakeNames) {
+    this.#take = take
+  }
+
+  row(view: DataView, bytes: Buffer, at: number): void {
+    this.#names.push(readRow(view, bytes, at))
+  }
+
+  delivered(position: Position): void | Promise<void> {
+    const names = this.#names
+    this.#names = []
+    return this.#take(names, position)
+  }
+}
+
+/** Decodes the frames of a lane. */
+export interface DecodeLane {
+  /** Runs the batch once. True when it is done; false when its rows have to be read and it has to be run again. */
+  decode(batch: number): Promise<boolean>
+  stop(): Promise<void>
+}
 
 /** What was decoded so far: counts up while an observation runs. */
 export class DecodeCounts {
@@ -54,16 +89,16 @@ function zeros<Name extends string>(names: readonly Name[]): Record<Name, number
 export class Delivery {
   readonly counts = new DecodeCounts()
   readonly #pool: BatchPool
-  readonly #lanes: readonly Lane[]
+  readonly #lanes: readonly DecodeLane[]
   readonly #deliveredFrames: number
-  readonly #onNames: TakeNames
+  readonly #taker: RowTaker
 
   /** Names of the source's first `deliveredFrames` frames were delivered before, and are not again. */
-  constructor(pool: BatchPool, lanes: readonly Lane[], deliveredFrames: number, onNames: TakeNames) {
+  constructor(pool: BatchPool, lanes: readonly DecodeLane[], deliveredFrames: number, taker: RowTaker) {
     this.#pool = pool
     this.#lanes = lanes
     this.#deliveredFrames = deliveredFrames
-    this.#onNames = onNames
+    this.#taker = taker
   }
 
   /** Sends the round's batch to all lanes at once. */
@@ -75,13 +110,18 @@ export class Delivery {
   /** Delivers the round that decode() sent off; fulfilled when all its names were taken. */
   async deliver(round: Round, lanes: readonly LaneRows[]): Promise<void> {
     for (const lane of lanes) await this.#finishRun(lane)
-    const found: FrameName[] = []
+    let given = 0
     for (;;) {
       const before = Math.min(round.frames, ...lanes.map((lane) => lane.nextFrame))
       const done = lanes.every((lane) => lane.state === 'done')
-      for (const lane of lanes) lane.take(done ? NO_FRAME : before, found)
+      given += this.#give(round, lanes, done ? NO_FRAME : before)
       // Names that come out at the source's end belong to its last frame, so those of the last round are delivered together.
-      if (done || !round.last) await this.#take(round, found, done ? round.frames : before)
+      if (done || !round.last) {
+        const framesDone = round.firstFrame + (done ? round.frames : before)
+        // What was delivered before moves no position, least of all backwards.
+        if (framesDone > this.#deliveredFrames || given > 0) await this.#taker.delivered({ framesDone })
+        given = 0
+      }
       if (done) break
       // At least the lane that is furthest behind has no rows left, so this loop always goes on.
       const again = lanes.filter((lane) => lane.state === 'rowsFull' && lane.empty)
@@ -91,18 +131,30 @@ export class Delivery {
     this.#pool.free(this.#pool.batch(round.batch))
   }
 
-  /** Hands on what was found in frames before `before` of the round. */
-  async #take(round: Round, found: FrameName[], before: number): Promise<void> {
-    // A frame is in one lane, and the sort is stable.
-    if (this.#lanes.length > 1) found.sort((a, b) => a.frame - b.frame)
-    const names: ObservedName[] = []
-    for (const { frame, name } of found.splice(0)) {
-      if (round.firstFrame + frame < this.#deliveredFrames) this.counts.repeated++
-      else names.push(name)
+  /** Gives the rows of all frames before `before` of the round in the order of the frames; answers how many. */
+  #give(round: Round, lanes: readonly LaneRows[], before: number): number {
+    const { view, bytes } = this.#pool.batch(round.batch)
+    const taker = this.#taker
+    const skipped = this.#deliveredFrames - round.firstFrame
+    let given = 0
+    for (;;) {
+      let next: LaneRows | undefined
+      let frame = before
+      for (const lane of lanes) {
+        if (lane.rowFrame < frame) {
+          next = lane
+          frame = lane.rowFrame
+        }
+      }
+      if (next === undefined) return given
+      if (frame < skipped) {
+        this.counts.repeated++
+      } else {
+        taker.row(view, bytes, next.rowAt)
+        given++
+      }
+      next.nextRow()
     }
-    const framesDone = round.firstFrame + before
-    // What was delivered before moves no position, least of all backwards.
-    if (framesDone > this.#deliveredFrames || names.length > 0) await this.#onNames(names, { framesDone })
   }
 
   async #finishRun(lane: LaneRows): Promise<void> {
@@ -115,14 +167,16 @@ export class Delivery {
 export class LaneRows {
   readonly section: LaneSection
   readonly #batch: FrameBatch
-  readonly #lane: Lane
+  readonly #lane: DecodeLane
   state: 'running' | 'rowsFull' | 'done' = 'running'
+  /** Where the next row stands, and the index in the round of its frame; NO_FRAME when all rows were read. */
+  rowAt = 0
+  rowFrame = NO_FRAME
   #running: Promise<boolean>
-  #rowAt = 0
   #rowsEnd = 0
   #next = 0
 
-  constructor(batch: FrameBatch, section: LaneSection, lane: Lane) {
+  constructor(batch: FrameBatch, section: LaneSection, lane: DecodeLane) {
     this.#batch = batch
     this.section = section
     this.#lane = lane
@@ -135,7 +189,7 @@ export class LaneRows {
   }
 
   get empty(): boolean {
-    return this.#rowAt === this.#rowsEnd
+    return this.rowAt === this.#rowsEnd
   }
 
   run(): void {
@@ -154,23 +208,17 @@ export class LaneRows {
     const done = await this.#running
     this.state = done ? 'done' : 'rowsFull'
     this.#next = done ? NO_FRAME : this.section.nextIndex
-    this.#rowAt = this.section.rowsStart
-    this.#rowsEnd = this.#rowAt + this.section.run.rowBytes
+    this.rowAt = this.section.rowsStart
+    this.#rowsEnd = this.rowAt + this.section.run.rowBytes
+    this.#lookAtRow()
   }
 
-  /** Appends the names of all frames before `before`, each with its frame. */
-  take(before: number, into: FrameName[]): void {
-    const { view, bytes } = this.#batch
-    while (this.#rowAt < this.#rowsEnd) {
-      const frame = rowFrame(view, this.#rowAt)
-      if (frame >= before) return
-      into.push({ frame, name: readRow(view, bytes, this.#rowAt) })
-      this.#rowAt += rowBytes(view, this.#rowAt)
-    }
+  nextRow(): void {
+    this.rowAt += rowBytes(this.#batch.view, this.rowAt)
+    this.#lookAtRow()
   }
-}
 
-interface FrameName {
-  readonly frame: number
-  readonly name: ObservedName
+  #lookAtRow(): void {
+    this.rowFrame = this.empty ? NO_FRAME : rowFrame(this.#batch.view, this.rowAt)
+  }
 }

@@ -1,11 +1,12 @@
 import { Piscina } from 'piscina'
+import type { DecodeLane } from './delivery.ts'
 import { type DecodeAnswer, type DecodeWorkerData, NO_BATCH } from './worker-data.ts'
 
 /**
  * One decode worker and the order of its batches. A lane is a piscina pool of exactly one thread, since piscina cannot pin a task to a
  * thread, and both directions of a flow must meet in the same one.
  */
-export class Lane {
+export class Lane implements DecodeLane {
   readonly #pool: Piscina<number, DecodeAnswer>
   /** Settles when the thread has loaded its program. One that is ended before takes the process with it (Node 20: IsGraphAsync). */
   readonly #ready: Promise<DecodeAnswer>
