@@ -3,6 +3,7 @@ import { Fault } from '../../engine/process/error-codes.ts'
 import { LIVE_FLUSH_MS, LIVE_IDLE_MS, LIVE_RING_BYTES, LIVE_SNAPLEN_BYTES, SNAPLEN_BYTES_MAX } from '../limits.ts'
 import type { BatchPool } from './batch-pool.ts'
 import { captureFilter, carriesVlan } from './bpf.ts'
+import { noSuchInterface } from './interfaces.ts'
 import type { RoundFiller } from './round.ts'
 
 /**
@@ -170,7 +171,7 @@ function linkTypeNumber(answer: string): number {
 function openingFault(name: string, filter: string, error: Error): Error {
   const text = error.message
   if (/no such device|doesn't exist/i.test(text)) {
-    return new Fault('CAPTURE_DENIED', `${name}: no such interface; "ip link" lists those there are`, { cause: error })
+    return new Fault('CAPTURE_DENIED', noSuchInterface(name), { cause: error })
   }
   if (/permi|CAP_NET_RAW/i.test(text)) {
     const way = 'run as root, or give it CAP_NET_RAW: setcap cap_net_raw=ep "$(readlink -f "$(command -v node)")"'

@@ -4,6 +4,8 @@ import { createLogger } from '../../engine/process/log.ts'
 import { catalogInForce } from '../../engine/process/registry-setting.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
 import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
+import { printRows } from '../../engine/process/table.ts'
+import { listInterfaces } from '../capture/interfaces.ts'
 import { collectorSettings } from '../config.ts'
 import { fileProgress } from './progress.ts'
 
@@ -15,6 +17,7 @@ const READ_DRAIN_MS = 500
 interface RunOptions {
   readonly read?: string
   readonly shiftToNow?: boolean
+  readonly listInterfaces?: boolean
 }
 
 /** posture-collector [run]: watches an interface, or reads a capture file, and forwards what matches. */
@@ -27,7 +30,9 @@ export function addRunCommand(program: Command): void {
   )
     .option('--read <file>', 'read a capture file instead, and end when its events are with the service')
     .option('--shift-to-now', 'with --read: move its times so that its last packet was seen now')
+    .option('--list-interfaces', 'print the interfaces that can be captured on, and end')
   run.action(async (options: RunOptions) => {
+    if (options.listInterfaces) return printInterfaces()
     const stop = stopSignal()
     const settings = readSettings(collectorSettings, { command: run, environment: process.env })
     const log = createLogger('posture-collector', settings.logLevel)
@@ -60,4 +65,21 @@ export function addRunCommand(program: Command): void {
       stop.forget()
     }
   })
+}
+
+/** Needs no setting and no permission: who looks for the right name has neither yet. */
+function printInterfaces(): void {
+  printRows(
+    {
+      columns: [
+        ['Interface', 'name'],
+        ['State', 'state'],
+        ['Kind', 'kind'],
+        ['Addresses', 'addresses'],
+        ['Received packets', 'received_packets'],
+      ],
+      rows: listInterfaces().map(({ receivedPackets, ...row }) => ({ ...row, received_packets: receivedPackets })),
+    },
+    {},
+  )
 }
