@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent } from 'undici'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { FORWARD_TIMEOUT_MS } from '../limits.ts'
+import { readAuthority } from './authority.ts'
 
 /** The one way to the service's HTTPS ingest: who is trusted, by which proxy, and why it failed. */
 
@@ -58,14 +58,6 @@ export function dispatcherFor(settings: ConnectionSettings, options: ConnectionO
   } catch (error) {
     // The variable is not repeated: it may hold a password.
     throw new Fault('USAGE', 'HTTPS_PROXY: expected a URL such as http://proxy.example:3128', { cause: error })
-  }
-}
-
-function readAuthority(file: string): Buffer {
-  try {
-    return readFileSync(file)
-  } catch (error) {
-    throw new Fault('USAGE', `--ca: ${(error as Error).message}`, { cause: error })
   }
 }
 
