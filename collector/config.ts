@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import { LOG_LEVELS } from '../engine/process/log.ts'
 import { oneOf, onOrOff, portList, portNumber, setting, someText, wholeNumber } from '../engine/process/settings.ts'
+import type { LiveOptions } from './capture/live.ts'
 import { DNS_PORTS, TLS_PORTS } from './decode/ports.ts'
 import { LANES_MAX, LIVE_RING_BYTES, LIVE_SNAPLEN_BYTES, SNAPLEN_BYTES_MAX } from './limits.ts'
 
@@ -122,6 +123,19 @@ export const collectorSettings = z.object({
 })
 
 export type CollectorSettings = z.output<typeof collectorSettings>
+
+/** What the settings say of a live capture. */
+export function liveOptions(settings: CollectorSettings): LiveOptions {
+  const { snaplenBytes, ringMegabytes, promiscuous, tunnels, expression } = settings
+  return {
+    name: settings.interface,
+    snaplenBytes,
+    ringBytes: ringMegabytes * MEGABYTE,
+    promiscuous,
+    tunnels,
+    expression,
+  }
+}
 
 /** The settings of a collector that only reads and prints. */
 export const readerSettings = z.object({

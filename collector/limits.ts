@@ -154,8 +154,15 @@ export const FORWARD_IDLE_MS = 250
 export const RETRY_FIRST_MS = 500
 export const RETRY_LONGEST_MS = 60_000
 
+/** How long each step of `posture-collector check` may take, in milliseconds; then it has failed, and its process is ended. */
+export const CHECK_STEP_MS = 10_000
+
+/** How long a connection may take there, in milliseconds: the step tries two, the second to look at a certificate that is refused. */
+export const CHECK_CONNECT_MS = 4_000
+
 assert(BATCH_FRAME_BYTES >= 2 * SNAPLEN_BYTES_MAX + CAPTURE_HEAD_BYTES, 'a batch holds the longest record')
 assert(BATCH_ROW_BYTES >= FRAME_ROW_BYTES_MAX, 'the names of one frame fit, so every run makes progress')
 assert(LIVE_SNAPLEN_BYTES <= SNAPLEN_BYTES_MAX)
 assert(BATCHES >= 2, 'one batch is held back while the next is filled')
 assert(LONG_BUFFER_BYTES >= HELLO_BYTES_MAX && LONG_BUFFER_BYTES >= DATAGRAM_BYTES_MAX)
+assert(2 * CHECK_CONNECT_MS < CHECK_STEP_MS, 'the step can say itself why there is no connection')

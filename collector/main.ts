@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { createProgram, runProgram } from '../engine/process/program.ts'
+import { addCheckCommand } from './commands/check.ts'
 import { addReadCommand } from './commands/read.ts'
 import { addRunCommand } from './commands/run.ts'
 import { addSelftestCommand } from './commands/selftest.ts'
@@ -9,6 +10,7 @@ const program = createProgram(
   'Watches DNS queries and the server names of TLS and QUIC for AI platforms and forwards what matches.',
 )
 addRunCommand(program)
+addCheckCommand(program)
 addReadCommand(program)
 addSelftestCommand(program)
 program.addHelpText('after', '\n`run` need not be written; `posture-collector run --help` lists its options.')

@@ -39,7 +39,7 @@ export interface LiveOptions {
   readonly widenAfterSeconds?: number
 }
 
-/** How a live capture stands. Packets: received = kernel + pool + unread + handedOver + passedOver + taken + those that wait in the ring. */
+/** How a live capture stands. Packets: received = taken + handedOver + passedOver + waiting + kernel + pool + unread. */
 export interface LiveState {
   /** Packets that passed the filter, by the kernel's count. */
   readonly received: number
@@ -49,6 +49,8 @@ export interface LiveState {
   readonly handedOver: number
   /** Loopback's packets as sent, which libpcap passes over, since they come again as received. With them what waits in the ring. */
   readonly passedOver: number
+  /** Packets in the ring. */
+  readonly waiting: number
   readonly dropped: {
     /** The ring was full. */
     readonly kernel: number
@@ -93,9 +95,32 @@ class Capture {
   }
 }
 
+/** Ports of the servers whose names are looked for. */
+type Ports = Pick<FilterOptions, 'dnsPorts' | 'tlsPorts'>
+
+/** Opens the interface. Throws a Fault that says what to do. */
+export function openSession(options: LiveOptions, ports: Ports, width: FilterWidth, onPacket: () => void): PcapSession {
+  const { name, expression = '', tunnels = false } = options
+  return new PcapSession(
+    {
+      device: name,
+      filter: captureFilter(
+        { dnsPorts: ports.dnsPorts, tlsPorts: ports.tlsPorts, tunnels, expression },
+        carriesVlan(name),
+        width,
+      ),
+      expression,
+      snaplenBytes: Math.min(options.snaplenBytes ?? LIVE_SNAPLEN_BYTES, SNAPLEN_BYTES_MAX),
+      ringBytes: options.ringBytes ?? LIVE_RING_BYTES,
+      promiscuous: options.promiscuous ?? false,
+    },
+    onPacket,
+  )
+}
+
 export class LiveCapture {
   readonly #name: string
-  readonly #filterOptions: FilterOptions
+  readonly #ports: Ports
   readonly #options: LiveOptions
   readonly #pool: BatchPool
   readonly #filler: RoundFiller
@@ -123,12 +148,12 @@ export class LiveCapture {
   /** Opens the interface. Throws a Fault that says what to do. `tell` hears once a second how the capture stands. */
   constructor(
     options: LiveOptions,
-    ports: { readonly dnsPorts: readonly number[]; readonly tlsPorts: readonly number[] },
+    ports: Ports,
     out: { readonly pool: BatchPool; readonly filler: RoundFiller; readonly tell: (state: LiveState) => void },
   ) {
     this.#name = options.name
     this.#options = options
-    this.#filterOptions = { ...ports, tunnels: options.tunnels ?? false, expression: options.expression ?? '' }
+    this.#ports = ports
     this.#pool = out.pool
     this.#filler = out.filler
     this.#tell = out.tell
@@ -226,18 +251,7 @@ export class LiveCapture {
   }
 
   #open(width: FilterWidth): Capture {
-    const { snaplenBytes, ringBytes, promiscuous } = this.#options
-    const session = new PcapSession(
-      {
-        device: this.#name,
-        filter: captureFilter(this.#filterOptions, carriesVlan(this.#name), width),
-        expression: this.#filterOptions.expression,
-        snaplenBytes: Math.min(snaplenBytes ?? LIVE_SNAPLEN_BYTES, SNAPLEN_BYTES_MAX),
-        ringBytes: ringBytes ?? LIVE_RING_BYTES,
-        promiscuous: promiscuous ?? false,
-      },
-      () => this.#onPacket(capture),
-    )
+    const session = openSession(this.#options, this.#ports, width, () => this.#onPacket(capture))
     const capture = new Capture(session)
     this.#width = width
     this.#watchdog.reset()
@@ -320,13 +334,14 @@ export class LiveCapture {
 
   #state(): LiveState {
     const { unread } = this.#past
-    const sum = { ...this.#past }
+    const sum = { ...this.#past, waiting: 0 }
     for (const capture of [this.#leaving, this.#capture]) {
       if (capture === undefined) continue
       sum.received += capture.session.received
       sum.taken += capture.taken
       sum.handedOver += capture.handedOver
       if (this.#loopback) sum.passedOver += capture.waiting
+      else sum.waiting += capture.waiting
       sum.kernel += capture.session.dropped
       sum.pool += capture.droppedByPool
     }
@@ -335,6 +350,7 @@ export class LiveCapture {
       taken: sum.taken,
       handedOver: sum.handedOver,
       passedOver: sum.passedOver,
+      waiting: sum.waiting,
       dropped: { kernel: sum.kernel, pool: sum.pool, unread },
       filter: this.#width,
       refused: this.#refused,

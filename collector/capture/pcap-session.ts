@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { LIVE_FLUSH_MS } from '../limits.ts'
+import { noSuchInterface } from './interfaces.ts'
 
 /**
  * One capture of an interface by libpcap, through the addon of the pcap package alone: the package's own session object watches the socket
@@ -154,8 +155,11 @@ function linkTypeNumber(answer: string): number {
   return known[answer] ?? Number(answer.replace(/\D/g, ''))
 }
 
-const WITHOUT_PERMISSION =
-  'run as root, or give it CAP_NET_RAW: in systemd AmbientCapabilities=CAP_NET_RAW, for a container --cap-add NET_RAW, by hand setcap cap_net_raw=ep "$(readlink -f "$(command -v node)")"'
+const WITHOUT_PERMISSION = [
+  'run as root, or give it CAP_NET_RAW: AmbientCapabilities=CAP_NET_RAW (systemd)',
+  '--cap-add NET_RAW (container)',
+  `setcap cap_net_raw=ep ${process.execPath}`,
+].join(', ')
 
 /** The interface is not there, or is down: it may be there the next time. */
 export class InterfaceAbsent extends Fault {}
@@ -163,10 +167,10 @@ export class InterfaceAbsent extends Fault {}
 function openingFault(name: string, expression: string, error: Error): Error {
   const text = error.message
   const denied = (why: string) => new Fault('CAPTURE_DENIED', `${name}: ${why}`, { cause: error })
-  const absent = (why: string) => new InterfaceAbsent('CAPTURE_DENIED', `${name}: ${why}`, { cause: error })
-  if (/no such device|doesn't exist/i.test(text)) return absent('no such interface; "ip link" lists those there are')
+  const absent = (why: string) => new InterfaceAbsent('CAPTURE_DENIED', why, { cause: error })
+  if (/no such device|doesn't exist/i.test(text)) return absent(noSuchInterface(name))
   if (/permi|CAP_NET_RAW/i.test(text)) return denied(`no permission to capture; ${WITHOUT_PERMISSION}`)
-  if (/not up/i.test(text)) return absent(`the interface is down; "ip link set ${name} up" brings it up`)
+  if (/not up/i.test(text)) return absent(`${name}: the interface is down; "ip link set ${name} up" brings it up`)
   if (/self-register/.test(text)) return denied('another capture of an interface runs in this process; one is possible')
   if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') {
     return denied('the pcap package is not built; install libpcap-dev and run "npm rebuild pcap"')

@@ -4,8 +4,9 @@ import { createLogger } from '../../engine/process/log.ts'
 import { catalogInForce } from '../../engine/process/registry-setting.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
 import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
-import { type CollectorSettings, collectorSettings } from '../config.ts'
-import type { CaptureSource } from '../observe.ts'
+import { printRows } from '../../engine/process/table.ts'
+import { listInterfaces } from '../capture/interfaces.ts'
+import { collectorSettings, liveOptions } from '../config.ts'
 import { fileProgress } from './progress.ts'
 
 /** What a live collector may take to forward what waits, when it is stopped. */
@@ -16,6 +17,7 @@ const READ_DRAIN_MS = 500
 interface RunOptions {
   readonly read?: string
   readonly shiftToNow?: boolean
+  readonly listInterfaces?: boolean
 }
 
 /** posture-collector [run]: watches an interface, or reads a capture file, and forwards what matches. */
@@ -28,7 +30,9 @@ export function addRunCommand(program: Command): void {
   )
     .option('--read <file>', 'read a capture file instead, and end when its events are with the service')
     .option('--shift-to-now', 'with --read: move its times so that its last packet was seen now')
+    .option('--list-interfaces', 'print the interfaces that can be captured on, and end')
   run.action(async (options: RunOptions) => {
+    if (options.listInterfaces) return printInterfaces()
     const stop = stopSignal()
     const settings = readSettings(collectorSettings, { command: run, environment: process.env })
     const log = createLogger('posture-collector', settings.logLevel)
@@ -38,7 +42,7 @@ export function addRunCommand(program: Command): void {
     const progress = fileProgress(options.read)
     const reading = options.read !== undefined
     const running = collector.run({
-      capture: reading ? { kind: 'file', path: options.read } : interfaceOf(settings),
+      capture: reading ? { kind: 'file', path: options.read } : { kind: 'interface', ...liveOptions(settings) },
       shiftToNow: reading && options.shiftToNow === true,
       onProgress: progress.update,
     })
@@ -63,15 +67,19 @@ export function addRunCommand(program: Command): void {
   })
 }
 
-function interfaceOf(settings: CollectorSettings): CaptureSource {
-  const { snaplenBytes, ringMegabytes, promiscuous, tunnels, expression } = settings
-  return {
-    kind: 'interface',
-    name: settings.interface,
-    snaplenBytes,
-    ringBytes: ringMegabytes * 1024 * 1024,
-    promiscuous,
-    tunnels,
-    expression,
-  }
+/** Needs no setting and no permission: who looks for the right name has neither yet. */
+function printInterfaces(): void {
+  printRows(
+    {
+      columns: [
+        ['Interface', 'name'],
+        ['State', 'state'],
+        ['Kind', 'kind'],
+        ['Addresses', 'addresses'],
+        ['Received packets', 'received_packets'],
+      ],
+      rows: listInterfaces().map(({ receivedPackets, ...row }) => ({ ...row, received_packets: receivedPackets })),
+    },
+    {},
+  )
 }

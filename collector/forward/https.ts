@@ -1,28 +1,20 @@
-import { readFileSync } from 'node:fs'
-import { isIPv6 } from 'node:net'
-import type { TLSSocket } from 'node:tls'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent } from 'undici'
+import type { Dispatcher } from 'undici'
 import { z } from 'zod'
 import { type Event, packBatch } from '../../engine/event.ts'
-import { Fault } from '../../engine/process/error-codes.ts'
 import { FORWARD_TIMEOUT_MS } from '../limits.ts'
+import { type ConnectionSettings, connectionProblem, dispatcherFor, originOf } from './connection.ts'
 import type { Forwarder, Outcome } from './forwarder.ts'
 import { retryAfterMs } from './retry.ts'
 
 const gzipped = promisify(gzip)
-const EVENTS_PATH = '/ingest/v1/events'
+export const EVENTS_PATH = '/ingest/v1/events'
 /** An answer is a few numbers and the rejected events; a longer one is not the service's. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024
 
-export interface HttpsSettings {
+export interface HttpsSettings extends ConnectionSettings {
   readonly token: string
-  readonly endpoint: string
-  readonly httpsPort: number
-  readonly ca: string
-  /** 64 lower-case hex digits, or empty. */
-  readonly fingerprint: string
 }
 
 const acceptance = z.object({
@@ -31,20 +23,16 @@ const acceptance = z.object({
   rejected: z.array(z.object({ index: z.number().int().nonnegative(), error: z.string() })),
 })
 
-/**
- * Sends batches by POST to the service's HTTPS ingest over one kept-alive connection, by the proxy that HTTPS_PROXY and
- * NO_PROXY name, if any. Certificates are checked; TLS 1.2 and up.
- */
+/** Sends batches by POST to the service's HTTPS ingest over one kept-alive connection (connection.ts). */
 export class HttpsForwarder implements Forwarder {
   readonly #settings: HttpsSettings
   readonly #origin: string
   readonly #dispatcher: Dispatcher
 
-  /** @throws Fault USAGE where the file of the authority cannot be read. */
+  /** @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL. */
   constructor(settings: HttpsSettings) {
     this.#settings = settings
-    const host = isIPv6(settings.endpoint) ? `[${settings.endpoint}]` : settings.endpoint
-    this.#origin = `https://${host}:${settings.httpsPort}`
+    this.#origin = originOf(settings)
     this.#dispatcher = dispatcherFor(settings)
   }
 
@@ -66,7 +54,7 @@ export class HttpsForwarder implements Forwarder {
       })
       return this.#outcome(answer, await textOf(answer.body), events)
     } catch (error) {
-      return { kind: 'retry', why: this.#explain(error as NodeJS.ErrnoException) }
+      return { kind: 'retry', why: connectionProblem(error, this.#settings).why }
     }
   }
 
@@ -110,61 +98,6 @@ export class HttpsForwarder implements Forwarder {
       }
     }
     return { kind: 'accepted', duplicates, rejected: rejected.map(({ error }) => error) }
-  }
-
-  #explain(error: NodeJS.ErrnoException): string {
-    const cause = (error.cause as NodeJS.ErrnoException | undefined) ?? error
-    switch (cause.code) {
-      case 'ECONNREFUSED':
-        return `nothing listens on ${this.#origin}`
-      case 'ENOTFOUND':
-      case 'EAI_AGAIN':
-        return `the name ${this.#settings.endpoint} does not resolve`
-      case 'DEPTH_ZERO_SELF_SIGNED_CERT':
-      case 'SELF_SIGNED_CERT_IN_CHAIN':
-      case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
-        return `${this.#origin}: the certificate is not trusted; name its authority by --ca or pin it by --fingerprint`
-      default:
-        return `${this.#origin}: ${cause.message}`
-    }
-  }
-}
-
-function dispatcherFor(settings: HttpsSettings): Dispatcher {
-  const tls = {
-    minVersion: 'TLSv1.2' as const,
-    ...(settings.ca === '' ? {} : { ca: readAuthority(settings.ca) }),
-    timeout: FORWARD_TIMEOUT_MS,
-    // A resumed session shows no certificate to compare with the pin.
-    maxCachedSessions: 0,
-  }
-  // With a pin the certificate itself is the trust: it is compared before a byte is sent, whoever signed it.
-  const connector = settings.fingerprint === '' ? tls : { ...tls, rejectUnauthorized: false }
-  const options = { connect: pinned(buildConnector(connector), settings.fingerprint), connections: 1, pipelining: 1 }
-  const proxied = process.env['HTTPS_PROXY'] ?? process.env['https_proxy']
-  // Behind a proxy undici makes the TLS connection itself and the pin cannot be compared: the authority must be trusted.
-  return proxied === undefined ? new Agent(options) : new EnvHttpProxyAgent({ ...options, requestTls: tls })
-}
-
-function readAuthority(file: string): Buffer {
-  try {
-    return readFileSync(file)
-  } catch (error) {
-    throw new Fault('USAGE', `--ca: ${(error as Error).message}`, { cause: error })
-  }
-}
-
-/** The connector, refusing every certificate but the pinned one. */
-function pinned(connector: buildConnector.connector, fingerprint: string): buildConnector.connector {
-  if (fingerprint === '') return connector
-  return (options, callback) => {
-    connector(options, (...[error, socket]) => {
-      if (error !== null) return callback(error, null)
-      const found = (socket as TLSSocket).getPeerCertificate().fingerprint256?.replaceAll(':', '').toLowerCase()
-      if (found === fingerprint) return callback(null, socket)
-      socket.destroy()
-      callback(new Error(`the certificate has the fingerprint ${found}, not the one that --fingerprint pins`), null)
-    })
   }
 }
 

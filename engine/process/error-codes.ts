@@ -45,7 +45,11 @@ export const FAULTS = {
     exit: ExitStatus.unavailable,
     about: 'The system does not let this user listen on the address and port',
   },
-  CERTIFICATE: { exit: ExitStatus.unavailable, about: 'The certificate or its private key cannot be used' },
+  CERTIFICATE: {
+    exit: ExitStatus.unavailable,
+    about:
+      'The certificate or its private key cannot be used, or the certificate that the service shows is not trusted',
+  },
   REGISTRY_FILE: { exit: ExitStatus.usage, about: 'The registry file is not as docs/registry-file.md describes it' },
   NOT_FOUND: { exit: ExitStatus.refused, about: 'No organization, key, token or scan of that name' },
   CONFLICT: {

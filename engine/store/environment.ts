@@ -53,7 +53,7 @@ export class Environment {
     this.path = path
     this.#setting = options.setting
     this.#freeBytesMin = options.freeBytesMin
-    if (options.mustExist && !existsSync(join(path, DATA_FILE))) {
+    if (options.mustExist && !environmentExists(path)) {
       throw new Fault(
         'NOT_FOUND',
         `${options.setting}: there is no store in ${path}; name the data directory of the service`,
@@ -139,6 +139,11 @@ export class Environment {
   }
 }
 
+/** Whether there is an environment in the directory, as far as this user can see. */
+export function environmentExists(path: string): boolean {
+  return existsSync(join(path, DATA_FILE))
+}
+
 /** LMDB ends the process with SIGSEGV on a file that is none of its own; its first page says what it is. */
 function refuseForeignFile(file: string, setting: string): void {
   if (!existsSync(file)) return
@@ -158,7 +163,8 @@ function megabytes(bytes: number): number {
   return Math.floor(bytes / 1e6)
 }
 
-function makeWritableDirectory(path: string, setting: string): void {
+/** Makes the directory and those above it, where they are missing. @throws Fault STORE_UNWRITABLE. */
+export function makeWritableDirectory(path: string, setting: string): void {
   try {
     makeDirectory(path)
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
-import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { HttpsForwarder, type HttpsSettings } from '../../../collector/forward/https.ts'
@@ -9,6 +9,7 @@ import { backoffMs, retryAfterMs } from '../../../collector/forward/retry.ts'
 import { RETRY_LONGEST_MS } from '../../../collector/limits.ts'
 import { unpackBatch } from '../../../engine/event.ts'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
+import { connectProxy } from '../../support/connect-proxy.ts'
 import { Sender } from '../../support/store.ts'
 
 const TOKEN = `svc_mt_${'5'.repeat(48)}`
@@ -147,27 +148,28 @@ t.test('nobody there: the line says what to look at', async (t) => {
 
 t.test('by the proxy that HTTPS_PROXY names; a pin does not replace trust there', async (t) => {
   const { settings, fingerprint, received } = await fakeService(t, answering(200, whole))
-  const asked: string[] = []
-  const proxy = createTcpServer((client) => {
-    client.on('error', () => {})
-    client.once('data', (head) => {
-      const [, host = ''] = /^CONNECT (\S+)/.exec(head.toString()) ?? []
-      asked.push(host)
-      const upstream = connect(Number(host.split(':')[1]), '127.0.0.1', () => client.write('HTTP/1.1 200 OK\r\n\r\n'))
-      upstream.on('error', () => client.destroy())
-      client.pipe(upstream).pipe(client)
-    })
-  })
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => proxy.close())
-  process.env['HTTPS_PROXY'] = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
-  t.teardown(() => {
-    delete process.env['HTTPS_PROXY']
-  })
+  const { asked } = await connectProxy(t)
   t.match(await send(t, settings), { kind: 'accepted' })
   t.same(asked, [`localhost:${settings.httpsPort}`])
   t.match(await send(t, { ...settings, ca: '', fingerprint }), { kind: 'retry' })
   t.equal(received.length, 1)
+})
+
+t.test('a proxy that is not there, and one that is no URL', async (t) => {
+  const { settings } = await fakeService(t, answering(200, whole))
+  t.teardown(() => {
+    delete process.env['HTTPS_PROXY']
+  })
+  process.env['HTTPS_PROXY'] = 'http://127.0.0.1:1'
+  t.match(await send(t, settings), {
+    kind: 'retry',
+    why: 'nothing listens on 127.0.0.1 port 1, where the proxy should be',
+  })
+  process.env['HTTPS_PROXY'] = 'http://user.invalid:hunter2'
+  t.throws(() => new HttpsForwarder(settings), {
+    code: 'USAGE',
+    message: 'HTTPS_PROXY: expected a URL such as http://proxy.example:3128',
+  })
 })
 
 t.test('waiting: full jitter below a bound that doubles, Retry-After in both forms', async (t) => {

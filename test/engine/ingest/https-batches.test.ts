@@ -51,6 +51,22 @@ for (const implementation of IMPLEMENTATIONS) {
       }
     })
 
+    t.test('an empty batch is answered, and nothing is stored: so a collector tries its token', async (t) => {
+      const { ask, token, opened, organization } = await startIngest(t, implementation)
+      const bodies: readonly (readonly [contentType: string, body: Uint8Array | string])[] = [
+        ['application/json', '{"events":[]}'],
+        ['application/msgpack', packBatch([])],
+      ]
+      for (const [contentType, body] of bodies) {
+        const headers = { 'content-type': contentType }
+        const authorization = `Bearer ${token}`
+        const good = await ask(EVENTS_PATH, { method: 'POST', headers: { ...headers, authorization }, body })
+        t.match(good, { status: 200, body: { accepted: 0, duplicates: 0, rejected: [] } }, contentType)
+        t.equal((await ask(EVENTS_PATH, { method: 'POST', headers, body })).status, 401, 'only with a token')
+      }
+      t.equal(opened.store.buffer.count(organization.id), 0)
+    })
+
     t.test('what is refused, and how', async (t) => {
       const { ask, token, opened, organization, counters, sender } = await startIngest(t, implementation)
       const good = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }

@@ -1,0 +1,30 @@
+import { Fault } from '../../engine/process/error-codes.ts'
+import { failedBy, type Step, type StepName, type StepOrder, type StepOutcome } from './step.ts'
+
+/** The process of one step: hears an order, answers its outcome, and is ended by the one who started it. */
+
+/** Loaded one by one: the store, the HTTP client and libpcap's addon take longer to load than their steps take. */
+const LOAD: Readonly<Record<StepName, () => Promise<Step>>> = {
+  interface: async () => (await import('./interface.ts')).checkInterface,
+  outbox: async () => (await import('./outbox.ts')).checkOutbox,
+  resolution: async () => (await import('./resolution.ts')).checkResolution,
+  tls: async () => (await import('./tls.ts')).checkTls,
+  token: async () => (await import('./token.ts')).checkToken,
+}
+
+async function outcomeOf({ step, settings }: StepOrder): Promise<StepOutcome> {
+  try {
+    const run = await LOAD[step]()
+    return await run(settings)
+  } catch (error) {
+    if (error instanceof Fault) return failedBy(error)
+    throw error
+  }
+}
+
+// A Ctrl-C reaches both processes; the other one decides.
+process.on('SIGINT', () => {})
+process.on('SIGTERM', () => {})
+// Not by exit(), which waits for a name server that does not answer.
+process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+process.once('message', async (order: StepOrder) => process.send?.(await outcomeOf(order)))

@@ -1,0 +1,61 @@
+import { fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { FaultCode } from '../../engine/process/error-codes.ts'
+import type { CollectorSettings } from '../config.ts'
+import { CHECK_STEP_MS } from '../limits.ts'
+import type { StepName, StepOrder, StepOutcome } from './step.ts'
+
+export interface RunningStep {
+  /** Fulfilled within CHECK_STEP_MS; rejected where the step's process broke. */
+  readonly outcome: Promise<StepOutcome>
+  /** Ends the step at once, if it has not ended. */
+  stop(): void
+}
+
+/**
+ * Starts a step in a process of its own. So what cannot be interrupted - a name server, a network file system, a driver that
+ * does not answer - costs the time of one step and never keeps the program from ending.
+ */
+export function startStep(step: StepName, settings: CollectorSettings, timeoutMs = CHECK_STEP_MS): RunningStep {
+  const child = fork(fileURLToPath(new URL('./step-process.js', import.meta.url)), [], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    // It is compiled: loaders and flags of this process only slow its start.
+    execArgv: [],
+  })
+  const stop = (): void => {
+    child.kill('SIGKILL')
+    // One that the kernel holds is not waited for.
+    child.unref()
+    if (child.connected) child.disconnect()
+  }
+  let timer: NodeJS.Timeout | undefined
+  const outcome = new Promise<StepOutcome>((resolve, reject) => {
+    timer = setTimeout(() => resolve(tooLate(step, settings, timeoutMs)), timeoutMs)
+    child.once('message', (message) => resolve(message as StepOutcome))
+    child.once('error', reject)
+    child.once('exit', (status, signal) =>
+      reject(new Error(`check ${step}: its process ended by ${signal ?? `status ${status}`}`)),
+    )
+    child.send({ step, settings } satisfies StepOrder)
+  }).finally(() => {
+    clearTimeout(timer)
+    stop()
+  })
+  // Who stops it does not look at it any more.
+  outcome.catch(() => {})
+  return { outcome, stop }
+}
+
+const TOO_LATE: Readonly<Record<StepName, readonly [code: FaultCode, remedy: string]>> = {
+  interface: ['CAPTURE_DENIED', "the interface's driver hangs: see the kernel's log"],
+  outbox: ['STORE_UNWRITABLE', 'the file system hangs, as one of a network does: name a directory on a local disk'],
+  resolution: ['SERVICE_UNREACHABLE', 'see which name servers /etc/resolv.conf names, or give --endpoint an address'],
+  tls: ['SERVICE_UNREACHABLE', 'a firewall or proxy on the way lets the connection hang'],
+  token: ['SERVICE_UNREACHABLE', "see the service's log: it takes connections and does not answer"],
+}
+
+function tooLate(step: StepName, settings: CollectorSettings, timeoutMs: number): StepOutcome {
+  const what = { interface: settings.interface, outbox: settings.outbox }[step as string] ?? settings.endpoint
+  const [code, remedy] = TOO_LATE[step]
+  return { result: 'failed', code, found: `${what}: no answer within ${timeoutMs / 1000} s`, remedy }
+}

@@ -1,0 +1,26 @@
+import type { Fault, FaultCode } from '../../engine/process/error-codes.ts'
+import type { CollectorSettings } from '../config.ts'
+
+/** The steps in their order; each has a file of its name here. The settings are read before them. */
+export const STEPS = ['interface', 'outbox', 'resolution', 'tls', 'token'] as const
+export type StepName = (typeof STEPS)[number]
+
+/** How a step ended. Lines without the name of the step, and without a secret. */
+export type StepOutcome =
+  | { readonly result: 'ok' | 'skipped'; readonly found: string }
+  | { readonly result: 'failed'; readonly code: FaultCode; readonly found: string; readonly remedy: string }
+
+/** What the process of a step is told. By its channel: the token stands on no command line. */
+export interface StepOrder {
+  readonly step: StepName
+  readonly settings: CollectorSettings
+}
+
+/** A step. It throws what the part that it tries throws; a Fault becomes `failed`. */
+export type Step = (settings: CollectorSettings) => StepOutcome | Promise<StepOutcome>
+
+/** A Fault's line says what was found and, behind the first semicolon, what to do. */
+export function failedBy(fault: Fault): StepOutcome {
+  const [found = '', ...remedy] = fault.message.split('; ')
+  return { result: 'failed', code: fault.code, found, remedy: remedy.join('; ') }
+}

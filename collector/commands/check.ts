@@ -1,0 +1,100 @@
+import type { Command } from 'commander'
+import { Fault } from '../../engine/process/error-codes.ts'
+import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
+import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
+import { printable, printRows } from '../../engine/process/table.ts'
+import { checkSettings } from '../check/settings.ts'
+import { STEPS, type StepName, type StepOutcome } from '../check/step.ts'
+import { startStep } from '../check/step-runner.ts'
+import { type CollectorSettings, collectorSettings } from '../config.ts'
+
+type Row = { readonly check: string } & StepOutcome
+
+interface CheckOptions {
+  readonly json?: boolean
+}
+
+/** posture-collector check: tries one after the other what `run` needs with the same settings, and says what to do about each fault. */
+export function addCheckCommand(program: Command): void {
+  const check = addSettingOptions(
+    program
+      .command('check')
+      .description('try what run needs, one after the other, and say what to do where it fails; forwards nothing'),
+    collectorSettings,
+  ).option('--json', 'print JSON lines on a terminal, too')
+  check.action(async (options: CheckOptions) => {
+    const stop = stopSignal()
+    const settings = readSettings(collectorSettings, { command: check, environment: process.env })
+    const print = printer(options)
+    const rows: Row[] = [{ check: 'settings', ...checkSettings(settings) }]
+    print.row(rows)
+    for (const step of STEPS) {
+      print.busy(step)
+      const outcome = skipped(step, rows) ?? (await outcomeOrSignal(step, settings, stop.received))
+      if (typeof outcome === 'string') {
+        process.exitCode = exitStatusOf(outcome)
+        break
+      }
+      rows.push({ check: step, ...outcome })
+      print.row(rows)
+    }
+    stop.forget()
+    print.end(rows)
+    if (process.exitCode === undefined) conclude(rows)
+  })
+}
+
+async function outcomeOrSignal<S>(
+  step: StepName,
+  settings: CollectorSettings,
+  signal: Promise<S>,
+): Promise<StepOutcome | S> {
+  const running = startStep(step, settings)
+  return Promise.race([running.outcome, signal]).finally(running.stop)
+}
+
+/** What an earlier failure makes senseless: without the name there is no connection, and the token goes over a good one only. */
+function skipped(step: StepName, rows: readonly Row[]): StepOutcome | undefined {
+  const needed: Partial<Record<StepName, readonly StepName[]>> = { tls: ['resolution'], token: ['resolution', 'tls'] }
+  const failed = rows.find(({ check, result }) => result === 'failed' && needed[step]?.includes(check as StepName))
+  return failed && { result: 'skipped', found: `${failed.check} failed` }
+}
+
+/** @throws Fault of the first step that failed, so that the exit status is its own. */
+function conclude(rows: readonly Row[]): void {
+  const failed = rows.filter((row) => row.result === 'failed')
+  const first = failed[0]
+  if (first === undefined) {
+    process.stderr.write('all ok\n')
+    return
+  }
+  const names = failed.map(({ check }) => check).join(', ')
+  throw new Fault(first.code, `${failed.length} of ${rows.length} checks failed: ${names}`)
+}
+
+/** In a pipe each row as soon as it is known; on a terminal one table, and below it, where they can be copied, the remedies. */
+function printer(options: CheckOptions) {
+  const lines = options.json === true || !process.stdout.isTTY
+  const columns = [
+    ['Check', 'check'],
+    ['Result', 'result'],
+    ['Found', 'found'],
+  ] as const
+  const status = (text: string): void => {
+    if (!lines && process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
+  }
+  return {
+    busy: (step: StepName) => status(`${step}…`),
+    row(rows: readonly Row[]) {
+      if (lines) printRows({ columns, rows: rows.slice(-1) }, options)
+    },
+    end(rows: readonly Row[]) {
+      status('')
+      if (lines) return
+      printRows({ columns, rows, wrapLast: true }, options)
+      for (const row of rows) {
+        if (row.result === 'failed') process.stdout.write(`${row.check}: ${printable(row.remedy)}\n`)
+      }
+    },
+  }
+}

@@ -1,0 +1,166 @@
+import { X509Certificate } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net'
+import { join } from 'node:path'
+import { generate } from 'selfsigned'
+import t, { type Test } from 'tap'
+import { checkTls } from '../../../collector/check/tls.ts'
+import { collectorSettings } from '../../../collector/config.ts'
+import { connectProxy } from '../../support/connect-proxy.ts'
+
+const TOKEN = `svc_mt_${'6'.repeat(48)}`
+const DAY_MS = 86_400_000
+
+function check(httpsPort: number, more: Record<string, unknown> = {}) {
+  return checkTls(collectorSettings.parse({ token: TOKEN, endpoint: 'localhost', httpsPort, ...more }))
+}
+
+async function listen(t: Test, server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  return (server.address() as AddressInfo).port
+}
+
+interface Shown {
+  readonly port: number
+  /** The certificate as a file. */
+  readonly ca: string
+  readonly fingerprint: string
+  /** What was asked, headers as they came. */
+  readonly received: string[]
+}
+
+/** A server whose certificate is valid between these days from now, for this name. */
+async function server(t: Test, fromDays: number, toDays: number, name = 'localhost'): Promise<Shown> {
+  const { private: key, cert } = await generate([{ name: 'commonName', value: name }], {
+    keyType: 'ec',
+    notBeforeDate: new Date(Date.now() + fromDays * DAY_MS),
+    notAfterDate: new Date(Date.now() + toDays * DAY_MS),
+    extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: name }] }],
+  })
+  const received: string[] = []
+  const https = createHttpsServer({ key, cert }, (message, response) => {
+    received.push(`${message.method} ${message.rawHeaders.join(' ')}`)
+    response.end()
+  })
+  t.teardown(() => https.closeAllConnections())
+  const ca = join(t.testdir(), 'certificate.pem')
+  writeFileSync(ca, cert)
+  return { port: await listen(t, https), ca, fingerprint: new X509Certificate(cert).fingerprint256, received }
+}
+
+t.test('trusted by --ca, or pinned: protocol, expiry and fingerprint', async (t) => {
+  const { port, ca, fingerprint } = await server(t, -1, 100)
+  for (const trust of [{ ca }, { fingerprint }]) {
+    const { result, found } = await check(port, trust)
+    t.equal(result, 'ok')
+    t.match(found, /^TLSv1\.3, certificate valid until \d{4}-\d\d-\d\d, SHA-256 /)
+    t.ok(found.endsWith(fingerprint))
+  }
+})
+
+const REFUSALS: readonly {
+  readonly name: string
+  readonly days: readonly [from: number, to: number]
+  readonly for?: string
+  readonly trust: 'nothing' | 'ca' | 'another pin'
+  readonly found: RegExp
+  readonly remedy: (shown: Shown) => string
+}[] = [
+  {
+    name: 'self-signed, and no trust given',
+    days: [-1, 100],
+    trust: 'nothing',
+    found: /the certificate is self-signed, valid until/,
+    remedy: ({ fingerprint }) => `when it starts, pin it: --fingerprint ${fingerprint}, or name its authority`,
+  },
+  {
+    name: 'expired',
+    days: [-100, -1],
+    trust: 'ca',
+    found: /the certificate is expired on \d{4}-/,
+    remedy: () => "renew it on the service's host, or set the clock here, which says 2",
+  },
+  {
+    name: 'not yet valid',
+    days: [10, 100],
+    trust: 'ca',
+    found: /the certificate is valid from \d{4}-\S+ on,/,
+    remedy: () => 'set the clock here, which says 2',
+  },
+  {
+    name: 'for another name',
+    days: [-1, 100],
+    for: 'posture.example',
+    trust: 'ca',
+    found: /the certificate is for DNS:posture\.example, and not for localhost$/,
+    remedy: ({ fingerprint }) => `give --endpoint a name of the certificate, or pin it: --fingerprint ${fingerprint}`,
+  },
+  {
+    name: 'another than the pinned one',
+    days: [-1, 100],
+    trust: 'another pin',
+    found: /another certificate than the pinned one: valid until/,
+    remedy: ({ fingerprint }) => `its certificate was renewed: --fingerprint ${fingerprint}`,
+  },
+]
+for (const { name, days, for: host, trust, found, remedy } of REFUSALS) {
+  t.test(`a certificate that is ${name}`, async (t) => {
+    const shown = await server(t, ...days, host)
+    const trusts = { nothing: {}, ca: { ca: shown.ca }, 'another pin': { fingerprint: 'ab'.repeat(32) } }
+    const outcome = await check(shown.port, trusts[trust])
+    t.match(outcome, { result: 'failed', code: 'CERTIFICATE', found })
+    t.ok('remedy' in outcome && outcome.remedy.includes(remedy(shown)), JSON.stringify(outcome))
+    t.notOk(JSON.stringify([outcome, shown.received]).includes(TOKEN), 'the token goes nowhere')
+  })
+}
+
+const STRANGERS: readonly { name: string; server: () => Server; found: RegExp; remedy: RegExp }[] = [
+  {
+    name: 'greets in plain text',
+    server: () => createTcpServer((socket) => socket.on('error', () => {}).end('SSH-2.0-OpenSSH_9.2\r\n')),
+    found: /^https:\/\/localhost:\d+ does not speak TLS$/,
+    remedy: /^--https-port, here \d+, must be the port that posture-service's --ingest-port names$/,
+  },
+  { name: 'speaks HTTP', server: createHttpServer, found: /does not speak TLS$/, remedy: /^--https-port/ },
+  {
+    name: 'hangs up',
+    server: () => createTcpServer((socket) => socket.on('error', () => {}).destroy()),
+    found: /^https:\/\/localhost:\d+: .+/,
+    remedy: /^see whether posture-service runs there/,
+  },
+  {
+    name: 'says nothing',
+    server: () => createTcpServer((socket) => t.teardown(() => socket.destroy())),
+    found: /Timeout/,
+    remedy: /^a firewall may drop the packets, or what listens there speaks no TLS/,
+  },
+]
+for (const { name, server: make, found, remedy } of STRANGERS) {
+  t.test(`what listens there ${name}`, async (t) => {
+    const port = await listen(t, make())
+    t.match(await check(port), { result: 'failed', code: 'SERVICE_UNREACHABLE', found, remedy })
+  })
+}
+
+t.test('a closed port', async (t) => {
+  t.match(await check(1), {
+    code: 'SERVICE_UNREACHABLE',
+    found: 'nothing listens on https://localhost:1',
+    remedy: /^see whether posture-service runs there, and correct --endpoint or --https-port$/,
+  })
+})
+
+t.test('through a proxy: the same, but for the pin', async (t) => {
+  const { port, ca, fingerprint } = await server(t, -1, 100)
+  const { asked } = await connectProxy(t)
+  t.match(await check(port, { ca }), { result: 'ok', found: new RegExp(`SHA-256 ${fingerprint}$`) })
+  t.match(await check(port, { fingerprint }), {
+    code: 'CERTIFICATE',
+    found: new RegExp(`self-signed, .* SHA-256 ${fingerprint}$`),
+    remedy: /by --ca: behind a proxy a pin is not compared$/,
+  })
+  t.same(new Set(asked), new Set([`localhost:${port}`]))
+})

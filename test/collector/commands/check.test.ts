@@ -1,0 +1,322 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { startStep } from '../../../collector/check/step-runner.ts'
+import { collectorSettings } from '../../../collector/config.ts'
+import { CHECK_STEP_MS } from '../../../collector/limits.ts'
+import { provideCertificate } from '../../../engine/http/certificate.ts'
+import { ip, namespace, skipNamespaces } from '../../support/namespace.ts'
+import { admin, PROGRAMS, REPOSITORY, run, start, startService } from '../../support/programs.ts'
+
+const UNKNOWN_TOKEN = `svc_mt_${'8'.repeat(48)}`
+const CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')
+
+interface Row {
+  readonly check: string
+  readonly result: string
+  readonly code?: string
+  readonly found: string
+  readonly remedy?: string
+}
+
+function rowsOf(stdout: string): Row[] {
+  const lines = stdout.split('\n').filter((line) => line !== '')
+  return lines.map((line) => JSON.parse(line) as Row)
+}
+
+/** A real service with a token. */
+async function service(t: Test) {
+  const directory = t.testdir()
+  const dataDirectory = join(directory, 'service')
+  const running = await startService(dataDirectory)
+  t.teardown(async () => {
+    running.child.kill('SIGTERM')
+    await running.ended
+  })
+  const data = ['--data-dir', dataDirectory]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const [made] = await admin('token', 'generate', 'sensor', '--org', 'Acme', ...data)
+  return {
+    ...running,
+    directory,
+    token: String(made?.['token']),
+    parameters: [
+      ...['check', '--interface', 'lo', '--outbox', join(directory, 'outbox')],
+      ...['--https-port', String(running.ingestPort)],
+    ],
+  }
+}
+
+t.test('all is well; nothing is stored, and nothing is left behind', { skip: skipNamespaces }, async (t) => {
+  const running = await service(t)
+  const { token, fingerprint, parameters, directory } = running
+  const ended = await run('collector', [...parameters, '--fingerprint', fingerprint], { SVC_TOKEN: token })
+  t.match(ended, { status: 0, stderr: 'all ok\n' })
+  t.match(rowsOf(ended.stdout), [
+    { check: 'settings', result: 'ok', found: /^from lo to localhost port \d+; registry: \d+ platforms, \d+ domains$/ },
+    { check: 'interface', result: 'ok', found: /^lo: up, link type ethernet \(1\), 127\.0\.0\.1/ },
+    { check: 'outbox', result: 'ok', found: /outbox: can be made, \d+ MB free$/ },
+    { check: 'resolution', result: 'ok', found: /^localhost: .*127\.0\.0\.1/ },
+    { check: 'tls', result: 'ok', found: new RegExp(`^TLSv1\\.3, certificate valid until .*${fingerprint}$`) },
+    { check: 'token', result: 'ok', found: 'the service takes events with it' },
+  ])
+  t.notOk(existsSync(join(directory, 'outbox')))
+  t.notOk((ended.stdout + ended.stderr).includes(token))
+  running.child.kill('SIGTERM')
+  t.match((await running.ended).stderr, /"messages":0,.*"batches":1,"unauthorised":0,.*"stopped"/)
+})
+
+t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }, async (t) => {
+  const { token, fingerprint, parameters, directory } = await service(t)
+  const garbage = join(directory, 'garbage')
+  writeFileSync(garbage, 'nothing of use')
+  const rows: readonly {
+    name: string
+    more: readonly string[]
+    token?: string
+    status: number
+    stderr: RegExp
+    rows: readonly Partial<Record<keyof Row, string | RegExp>>[]
+  }[] = [
+    {
+      name: 'the certificate is not trusted yet',
+      more: [],
+      status: 4,
+      stderr: /^posture-collector: CERTIFICATE 1 of 6 checks failed: tls\n$/,
+      rows: [
+        { check: 'tls', result: 'failed', code: 'CERTIFICATE', remedy: new RegExp(`--fingerprint ${fingerprint}`) },
+        { check: 'token', result: 'skipped', found: 'tls failed' },
+      ],
+    },
+    {
+      name: 'an unknown token',
+      more: ['--fingerprint', fingerprint],
+      token: UNKNOWN_TOKEN,
+      status: 5,
+      stderr: /^posture-collector: TOKEN_REFUSED 1 of 6 checks failed: token\n$/,
+      rows: [{ check: 'token', result: 'failed', code: 'TOKEN_REFUSED', remedy: /posture-admin token generate/ }],
+    },
+    {
+      name: 'a mistyped interface: the other checks go on, the first failure gives the status',
+      more: ['--interface', 'loo', '--fingerprint', fingerprint],
+      token: UNKNOWN_TOKEN,
+      status: 4,
+      stderr: /CAPTURE_DENIED 2 of 6 checks failed: interface, token\n$/,
+      rows: [
+        {
+          check: 'interface',
+          result: 'failed',
+          found: 'loo: no such interface',
+          remedy: /^there are lo,? .*--list-int/,
+        },
+        { check: 'token', result: 'failed' },
+      ],
+    },
+    {
+      name: 'an outbox that cannot be',
+      more: ['--outbox', '/proc/outbox', '--fingerprint', fingerprint],
+      status: 4,
+      stderr: /STORE_UNWRITABLE 1 of 6 checks failed: outbox\n$/,
+      rows: [{ check: 'outbox', result: 'failed', code: 'STORE_UNWRITABLE', remedy: /^name a directory that/ }],
+    },
+    {
+      name: 'a name that nobody has',
+      more: ['--endpoint', 'nobody.invalid'],
+      status: 4,
+      stderr: /SERVICE_UNREACHABLE 1 of 6 checks failed: resolution\n$/,
+      rows: [
+        { check: 'resolution', result: 'failed', found: /^nobody\.invalid does not resolve \(E\w+\)$/ },
+        { check: 'tls', result: 'skipped', found: 'resolution failed' },
+        { check: 'token', result: 'skipped', found: 'resolution failed' },
+      ],
+    },
+    {
+      name: 'an address needs no resolution',
+      more: ['--endpoint', '127.0.0.1', '--fingerprint', fingerprint],
+      status: 0,
+      stderr: /^all ok\n$/,
+      rows: [
+        { check: 'resolution', result: 'skipped', found: '127.0.0.1 is an address' },
+        { check: 'token', result: 'ok' },
+      ],
+    },
+    {
+      name: 'a registry file of another form',
+      more: ['--registry', garbage, '--fingerprint', fingerprint],
+      status: 2,
+      stderr: /REGISTRY_FILE 1 of 6 checks failed: settings\n$/,
+      rows: [{ check: 'settings', result: 'failed', remedy: /the built-in registry is in force$/ }],
+    },
+    {
+      name: 'an authority that is no certificate',
+      more: ['--ca', garbage],
+      status: 2,
+      stderr: /^posture-collector: USAGE --ca: \S+garbage holds no certificate; expected a PEM file/,
+      rows: [],
+    },
+    {
+      name: 'a setting that is wrong',
+      more: ['--https-port', '0'],
+      status: 2,
+      stderr: /^posture-collector: USAGE --https-port: expected a whole number from 1 to 65535, found "0"\n$/,
+      rows: [],
+    },
+  ]
+  for (const { name, more, token: given = token, status, stderr, rows: expected } of rows) {
+    const ended = await run('collector', [...parameters, ...more], { SVC_TOKEN: given })
+    t.equal(ended.status, status, name)
+    t.match(ended.stderr, stderr, name)
+    const found = rowsOf(ended.stdout)
+    for (const row of expected)
+      t.match(
+        found.find(({ check }) => check === row.check),
+        row,
+        name,
+      )
+    t.equal(found.length, expected.length === 0 ? 0 : 6, name)
+    t.notOk((ended.stdout + ended.stderr).includes(given), 'the token is not printed')
+  }
+})
+
+t.test('without CAP_NET_RAW the ways to it are said', { skip: skipNamespaces }, async (t) => {
+  const nobody = ['--reuid=65534', '--regid=65534', '--clear-groups', process.execPath, PROGRAMS.collector]
+  const parameters = [...nobody, 'check', '--interface', 'lo', '--outbox', '/root/outbox', '--https-port', '1']
+  const { status, stdout } = spawnSync('setpriv', parameters, { encoding: 'utf8', env: { SVC_TOKEN: UNKNOWN_TOKEN } })
+  t.equal(status, 4)
+  t.match(rowsOf(stdout)[1], {
+    check: 'interface',
+    code: 'CAPTURE_DENIED',
+    found: 'lo: no permission to capture',
+    remedy:
+      /CAP_NET_RAW: AmbientCapabilities=CAP_NET_RAW \(\w+\), --cap-add NET_RAW \(\w+\), setcap cap_net_raw=ep \S+/,
+  })
+  t.match(rowsOf(stdout)[2], { check: 'outbox', code: 'STORE_UNWRITABLE', found: /no permission to write$/ })
+})
+
+t.test('an interface that is down, one without carrier, and any', { skip: skipNamespaces }, async (t) => {
+  const inside = namespace(t, `spschk${process.pid}`)
+  ip(...inside('ip', 'link', 'add', 'near', 'type', 'veth', 'peer', 'name', 'far'))
+  ip(...inside('ip', 'link', 'set', 'near', 'up'))
+  const rows = [
+    { name: 'far', says: { result: 'failed', found: 'far: the interface is down', remedy: /"ip link set far up"/ } },
+    { name: 'near', says: { result: 'ok', found: /^near: no carrier, so nothing arrives yet, link type ethernet/ } },
+    { name: 'any', says: { result: 'ok', found: /^any: up, link type linuxCooked2? \(\d+\)$/ } },
+  ]
+  const outbox = t.testdir()
+  for (const { name, says } of rows) {
+    const command = [process.execPath, PROGRAMS.collector, 'check', '--interface', name, '--outbox', outbox]
+    const { stdout } = spawnSync('ip', inside(...command, '--https-port', '1'), {
+      encoding: 'utf8',
+      env: { SVC_TOKEN: UNKNOWN_TOKEN },
+    })
+    t.match(rowsOf(stdout)[1], says, name)
+  }
+})
+
+t.test('a collector that runs on the same outbox is not disturbed', async (t) => {
+  const outbox = join(t.testdir(), 'outbox')
+  const environment = { SVC_TOKEN: UNKNOWN_TOKEN, OUTBOX: outbox, HTTPS_PORT: '1' }
+  const collector = start('collector', ['--read', CAPTURE], environment)
+  await new Promise<void>((resolve) => {
+    collector.child.stderr?.on('data', () => {
+      if (collector.output.stderr.includes('cannot forward')) resolve()
+    })
+  })
+  const ended = await run('collector', ['check', '--interface', 'lo'], environment)
+  const waiting = Number(/: (\d+) events wait, /.exec(rowsOf(ended.stdout)[2]?.found ?? '')?.[1])
+  t.ok(waiting > 0, ended.stdout)
+  collector.child.kill('SIGINT')
+  const { status, stderr } = await collector.ended
+  t.equal(status, 130, stderr)
+  const after = await run('collector', ['check', '--interface', 'lo'], environment)
+  t.match(rowsOf(after.stdout)[2]?.found, new RegExp(`: ${/"waiting":(\d+)/.exec(stderr)?.[1]} events wait`))
+})
+
+t.test('somebody else answers where the service should', async (t) => {
+  const { keyFile, certificateFile, fingerprint } = await provideCertificate(t.testdir(), undefined)
+  const portal = createServer({ key: readFileSync(keyFile), cert: readFileSync(certificateFile) }, (_request, answer) =>
+    answer.end('<html>Welcome</html>'),
+  )
+  await new Promise<void>((resolve) => portal.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    portal.closeAllConnections()
+    portal.close()
+  })
+  const settings = collectorSettings.parse({
+    token: UNKNOWN_TOKEN,
+    fingerprint,
+    httpsPort: (portal.address() as AddressInfo).port,
+  })
+  t.match(await startStep('token', settings).outcome, {
+    result: 'failed',
+    code: 'SERVICE_UNREACHABLE',
+    found: /answered 200, but not as the service does$/,
+    remedy: /whether it is the service that answers there$/,
+  })
+})
+
+/** A port that takes connections and says nothing. */
+async function silentPort(t: Test): Promise<number> {
+  const server = createTcpServer((socket) => t.teardown(() => socket.on('error', () => {}).destroy()))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  return (server.address() as AddressInfo).port
+}
+
+t.test('a step that takes too long has failed', async (t) => {
+  const settings = collectorSettings.parse({ token: UNKNOWN_TOKEN, httpsPort: await silentPort(t) })
+  t.match(await startStep('tls', settings, 500).outcome, {
+    result: 'failed',
+    code: 'SERVICE_UNREACHABLE',
+    found: 'localhost: no answer within 0.5 s',
+    remedy: /^a firewall or proxy on the way/,
+  })
+  t.ok(CHECK_STEP_MS <= 10_000)
+})
+
+for (const [signal, status] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const) {
+  t.test(`${signal} in the middle ends at once, with ${status}`, async (t) => {
+    const parameters = ['check', '--interface', 'lo', '--outbox', t.testdir(), '--https-port', `${await silentPort(t)}`]
+    const check = start('collector', parameters, { SVC_TOKEN: UNKNOWN_TOKEN })
+    await new Promise<void>((resolve) => {
+      check.child.stdout?.on('data', () => {
+        if (check.output.stdout.includes('"resolution"')) resolve()
+      })
+    })
+    const before = performance.now()
+    check.child.kill(signal)
+    t.match(await check.ended, { status, stderr: '' })
+    t.ok(performance.now() - before < 1000)
+  })
+}
+
+t.test('nor does a name server that does not answer hold it', { skip: skipNamespaces }, async (t) => {
+  const name = `spsdns${process.pid}`
+  const inside = namespace(t, name)
+  // ip netns exec puts this file in the place of /etc/resolv.conf.
+  const folder = `/etc/netns/${name}`
+  mkdirSync(folder, { recursive: true })
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'resolv.conf'), 'nameserver 127.0.0.1\n')
+  ip(...inside('ip', 'link', 'set', 'lo', 'up'))
+  const script = fileURLToPath(new URL('../../support/silent-name-server.js', import.meta.url))
+  const command = [process.execPath, script, PROGRAMS.collector, 'check', '--endpoint', 'posture.example', '--outbox']
+  const before = performance.now()
+  const { status, stdout, stderr } = spawnSync('ip', inside(...command, t.testdir(), '--interface', 'lo'), {
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'], SVC_TOKEN: UNKNOWN_TOKEN },
+  })
+  t.equal(status, 130, stderr)
+  t.same(
+    rowsOf(stdout).map(({ check }) => check),
+    ['settings', 'interface', 'outbox'],
+  )
+  t.ok(performance.now() - before < 5000, 'a resolver of the C library waits for 10 s and more')
+})

@@ -1,0 +1,30 @@
+import { type AddressInfo, connect, createServer } from 'node:net'
+
+export interface ConnectProxy {
+  readonly url: string
+  /** `host:port` of each tunnel that was asked for. */
+  readonly asked: string[]
+}
+
+/** A proxy for HTTP CONNECT whose tunnels all lead to loopback, named by HTTPS_PROXY until the test ends. */
+export async function connectProxy(t: { teardown(work: () => unknown): void }): Promise<ConnectProxy> {
+  const asked: string[] = []
+  const proxy = createServer((client) => {
+    client.on('error', () => {})
+    client.once('data', (head) => {
+      const [, host = ''] = /^CONNECT (\S+)/.exec(head.toString()) ?? []
+      asked.push(host)
+      const upstream = connect(Number(host.split(':')[1]), '127.0.0.1', () => client.write('HTTP/1.1 200 OK\r\n\r\n'))
+      upstream.on('error', () => client.destroy())
+      client.pipe(upstream).pipe(client)
+    })
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  process.env['HTTPS_PROXY'] = url
+  t.teardown(() => {
+    delete process.env['HTTPS_PROXY']
+    proxy.close()
+  })
+  return { url, asked }
+}

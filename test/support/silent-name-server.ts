@@ -1,0 +1,11 @@
+import { spawn } from 'node:child_process'
+import { createSocket } from 'node:dgram'
+
+/** A name server on loopback that never answers. Runs the given program beside it, interrupts it at the first query, and ends with its status. */
+const [program = '', ...parameters] = process.argv.slice(2)
+const server = createSocket('udp4')
+server.bind(53, '127.0.0.1', () => {
+  const child = spawn(process.execPath, [program, ...parameters], { stdio: 'inherit' })
+  server.once('message', () => child.kill('SIGINT'))
+  child.once('exit', (status) => process.exit(status ?? 1))
+})
