@@ -1,6 +1,5 @@
 import { Fault } from '../../engine/process/error-codes.ts'
-import { failedBy, type Step, type StepName, type StepOutcome } from './step.ts'
-import type { StepOrder } from './step-runner.ts'
+import { failedBy, type Step, type StepName, type StepOrder, type StepOutcome } from './step.ts'
 
 /** The process of one step: hears an order, answers its outcome, and is ended by the one who started it. */
 
@@ -28,4 +27,8 @@ process.on('SIGINT', () => {})
 process.on('SIGTERM', () => {})
 // Not by exit(), which waits for a name server that does not answer.
 process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'))
-process.once('message', async (order: StepOrder) => process.send?.(await outcomeOf(order)))
+process.once('message', async (order: StepOrder) => {
+  const outcome = await outcomeOf(order)
+  // The other one may be gone: then nobody is left to be told.
+  process.send?.(outcome, undefined, undefined, () => {})
+})

@@ -3,13 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { FaultCode } from '../../engine/process/error-codes.ts'
 import type { CollectorSettings } from '../config.ts'
 import { CHECK_STEP_MS } from '../limits.ts'
-import type { StepName, StepOutcome } from './step.ts'
-
-/** What the process of a step is told. By its channel: the token stands on no command line. */
-export interface StepOrder {
-  readonly step: StepName
-  readonly settings: CollectorSettings
-}
+import type { StepName, StepOrder, StepOutcome } from './step.ts'
 
 export interface RunningStep {
   /** Fulfilled within CHECK_STEP_MS; rejected where the step's process broke. */
@@ -38,7 +32,7 @@ export function startStep(step: StepName, settings: CollectorSettings, timeoutMs
   const outcome = new Promise<StepOutcome>((resolve, reject) => {
     timer = setTimeout(() => resolve(tooLate(step, settings, timeoutMs)), timeoutMs)
     child.once('message', (message) => resolve(message as StepOutcome))
-    child.once('error', reject)
+    child.on('error', reject)
     child.once('exit', (status, signal) =>
       reject(new Error(`check ${step}: its process ended by ${signal ?? `status ${status}`}`)),
     )

@@ -13,6 +13,12 @@ export type StepOutcome =
 /** A step. It throws what the part that it tries throws; a Fault becomes `failed`. */
 export type Step = (settings: CollectorSettings) => StepOutcome | Promise<StepOutcome>
 
+/** What the process of a step is told. By its channel: the token stands on no command line. */
+export interface StepOrder {
+  readonly step: StepName
+  readonly settings: CollectorSettings
+}
+
 /** A Fault's line says what was found and, behind the first semicolon, what to do. */
 export function failedBy(fault: Fault): StepOutcome {
   const [found = '', ...remedy] = fault.message.split('; ')

@@ -27,9 +27,9 @@ export function originOf({ endpoint, httpsPort }: ConnectionSettings): string {
   return `https://${isIPv6(endpoint) ? `[${endpoint}]` : endpoint}:${httpsPort}`
 }
 
-/** Whether the environment names a proxy. NO_PROXY may still except the endpoint. */
+/** Whether the environment names a proxy, read as undici reads it. NO_PROXY may still except the endpoint. */
 export function proxyNamed(): boolean {
-  return (process.env['HTTPS_PROXY'] ?? process.env['https_proxy']) !== undefined
+  return (process.env['https_proxy'] ?? process.env['HTTPS_PROXY'] ?? '') !== ''
 }
 
 /**
