@@ -5,7 +5,7 @@ import type { CollectorSettings } from '../config.ts'
 export const STEPS = ['interface', 'outbox', 'resolution', 'tls', 'token'] as const
 export type StepName = (typeof STEPS)[number]
 
-/** How a step ended. Lines without the name of the step, and without a secret. */
+/** How a step ended. Lines without the name of the step, and without a secret; `remedy` is empty where nobody knows one. */
 export type StepOutcome =
   | { readonly result: 'ok' | 'skipped'; readonly found: string }
   | { readonly result: 'failed'; readonly code: FaultCode; readonly found: string; readonly remedy: string }

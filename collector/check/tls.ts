@@ -92,10 +92,10 @@ function connectionRemedy(problem: ConnectionProblem, { httpsPort }: CollectorSe
       return port
     case 'timeout':
       return `a firewall may drop the packets, or what listens there speaks no TLS: ${port}`
-    default: {
-      const proxy = proxyNamed() ? ', see whether the proxy that HTTPS_PROXY names lets it through' : ''
-      return `see whether posture-service runs there, and correct --endpoint or --https-port${proxy}`
-    }
+    default:
+      if (proxyNamed())
+        return 'see whether the proxy that HTTPS_PROXY names is right, and lets through to posture-service'
+      return 'see whether posture-service runs there, and correct --endpoint or --https-port'
   }
 }
 
