@@ -60,7 +60,9 @@ function wrapped(text: string, width: number): string {
 export function printRows(shown: Shown, options: { json?: boolean }): void {
   if (!options.json && process.stdout.isTTY) {
     // A terminal that does not know its width says 0.
-    process.stdout.write(shown.rows.length === 0 ? 'none\n' : `${tableOf(shown, process.stdout.columns || undefined)}\n`)
+    process.stdout.write(
+      shown.rows.length === 0 ? 'none\n' : `${tableOf(shown, process.stdout.columns || undefined)}\n`,
+    )
     return
   }
   for (const row of shown.rows) process.stdout.write(`${JSON.stringify(row)}\n`)
