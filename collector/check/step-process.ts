@@ -27,4 +27,8 @@ process.on('SIGINT', () => {})
 process.on('SIGTERM', () => {})
 // Not by exit(), which waits for a name server that does not answer.
 process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'))
-process.once('message', async (order: StepOrder) => process.send?.(await outcomeOf(order)))
+process.once('message', async (order: StepOrder) => {
+  const outcome = await outcomeOf(order)
+  // The other one may be gone: then nobody is left to be told.
+  process.send?.(outcome, undefined, undefined, () => {})
+})

@@ -32,7 +32,7 @@ export function startStep(step: StepName, settings: CollectorSettings, timeoutMs
   const outcome = new Promise<StepOutcome>((resolve, reject) => {
     timer = setTimeout(() => resolve(tooLate(step, settings, timeoutMs)), timeoutMs)
     child.once('message', (message) => resolve(message as StepOutcome))
-    child.once('error', reject)
+    child.on('error', reject)
     child.once('exit', (status, signal) =>
       reject(new Error(`check ${step}: its process ended by ${signal ?? `status ${status}`}`)),
     )

@@ -5,7 +5,7 @@ import type { CollectorSettings } from '../config.ts'
 export const STEPS = ['interface', 'outbox', 'resolution', 'tls', 'token'] as const
 export type StepName = (typeof STEPS)[number]
 
-/** How a step ended. Lines without the name of the step, and without a secret. */
+/** How a step ended. Lines without the name of the step, and without a secret; `remedy` is empty where nobody knows one. */
 export type StepOutcome =
   | { readonly result: 'ok' | 'skipped'; readonly found: string }
   | { readonly result: 'failed'; readonly code: FaultCode; readonly found: string; readonly remedy: string }
@@ -18,6 +18,12 @@ export interface StepOrder {
 
 /** A step. It throws what the part that it tries throws; a Fault becomes `failed`. */
 export type Step = (settings: CollectorSettings) => StepOutcome | Promise<StepOutcome>
+
+/** What the process of a step is told. By its channel: the token stands on no command line. */
+export interface StepOrder {
+  readonly step: StepName
+  readonly settings: CollectorSettings
+}
 
 /** A Fault's line says what was found and, behind the first semicolon, what to do. */
 export function failedBy(fault: Fault): StepOutcome {

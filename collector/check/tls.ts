@@ -1,6 +1,7 @@
 import type { X509Certificate } from 'node:crypto'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { TLSSocket } from 'node:tls'
+import { Fault } from '../../engine/process/error-codes.ts'
 import type { CollectorSettings } from '../config.ts'
 import {
   type ConnectionOptions,
@@ -21,12 +22,17 @@ interface Handshake {
   readonly certificate: X509Certificate
 }
 
-/** Connects as the forwarder does; a certificate that is refused is looked at over a second connection. The token is never sent. */
+/**
+ * Connects as the forwarder does; a certificate that is refused is looked at over a second connection. The token is never sent.
+ *
+ * @throws Fault USAGE for a proxy that is no URL.
+ */
 export async function checkTls(settings: CollectorSettings): Promise<StepOutcome> {
   try {
     const { protocol, certificate } = await handshake(settings, {})
     return { result: 'ok', found: `${protocol}, certificate ${described(certificate)}` }
   } catch (error) {
+    if (error instanceof Fault) throw error
     const { problem, why } = connectionProblem(error, settings)
     if (!CERTIFICATE_PROBLEMS.has(problem)) {
       return { result: 'failed', code: 'SERVICE_UNREACHABLE', found: why, remedy: connectionRemedy(problem, settings) }
@@ -92,10 +98,10 @@ function connectionRemedy(problem: ConnectionProblem, { httpsPort }: CollectorSe
       return port
     case 'timeout':
       return `a firewall may drop the packets, or what listens there speaks no TLS: ${port}`
-    default: {
-      const proxy = proxyNamed() ? ', see whether the proxy that HTTPS_PROXY names lets it through' : ''
-      return `see whether posture-service runs there, and correct --endpoint or --https-port${proxy}`
-    }
+    default:
+      if (proxyNamed())
+        return 'see whether the proxy that HTTPS_PROXY names is right, and lets through to posture-service'
+      return 'see whether posture-service runs there, and correct --endpoint or --https-port'
   }
 }
 

@@ -93,7 +93,8 @@ function printer(options: CheckOptions) {
       if (lines) return
       printRows({ columns, rows, wrapLast: true }, options)
       for (const row of rows) {
-        if (row.result === 'failed') process.stdout.write(`${row.check}: ${printable(row.remedy)}\n`)
+        if (row.result === 'failed' && row.remedy !== '')
+          process.stdout.write(`${row.check}: ${printable(row.remedy)}\n`)
       }
     },
   }

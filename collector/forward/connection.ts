@@ -27,9 +27,13 @@ export function originOf({ endpoint, httpsPort }: ConnectionSettings): string {
   return `https://${isIPv6(endpoint) ? `[${endpoint}]` : endpoint}:${httpsPort}`
 }
 
-/** Whether the environment names a proxy. NO_PROXY may still except the endpoint. */
+/** Whether the environment names a proxy, read as undici reads it. NO_PROXY may still except the endpoint. */
 export function proxyNamed(): boolean {
-  return (process.env['HTTPS_PROXY'] ?? process.env['https_proxy']) !== undefined
+  return proxyUrl() !== ''
+}
+
+function proxyUrl(): string {
+  return process.env['https_proxy'] ?? process.env['HTTPS_PROXY'] ?? ''
 }
 
 /**
@@ -52,13 +56,15 @@ export function dispatcherFor(settings: ConnectionSettings, options: ConnectionO
   const connector = buildConnector(looking || pin !== '' ? unchecked : tls)
   const agent = { connect: pinned(connector, pin), connections: 1, pipelining: 1 }
   if (!proxyNamed()) return new Agent(agent)
-  try {
-    // Behind a proxy undici makes the TLS connection itself and the pin cannot be compared: the authority must be trusted.
-    return new EnvHttpProxyAgent({ ...agent, requestTls: looking ? unchecked : tls })
-  } catch (error) {
-    // The variable is not repeated: it may hold a password.
-    throw new Fault('USAGE', 'HTTPS_PROXY: expected a URL such as http://proxy.example:3128', { cause: error })
-  }
+  assertProxyUrl()
+  // Behind a proxy undici makes the TLS connection itself and the pin cannot be compared: the authority must be trusted.
+  return new EnvHttpProxyAgent({ ...agent, requestTls: looking ? unchecked : tls })
+}
+
+/** undici refuses some of them only when it connects. The variable is not repeated: it may hold a password. */
+function assertProxyUrl(): void {
+  if (URL.canParse(proxyUrl()) && /^(https?|socks5?):$/.test(new URL(proxyUrl()).protocol)) return
+  throw new Fault('USAGE', 'HTTPS_PROXY: found no URL of a proxy; expected one such as http://proxy.example:3128')
 }
 
 const OTHER_CERTIFICATE = 'OTHER_CERTIFICATE'

@@ -59,7 +59,10 @@ function wrapped(text: string, width: number): string {
 /** Prints a table on a terminal and one JSON object a row elsewhere; `json` asks for JSON on a terminal, too. */
 export function printRows(shown: Shown, options: { json?: boolean }): void {
   if (!options.json && process.stdout.isTTY) {
-    process.stdout.write(shown.rows.length === 0 ? 'none\n' : `${tableOf(shown, process.stdout.columns)}\n`)
+    // A terminal that does not know its width says 0.
+    process.stdout.write(
+      shown.rows.length === 0 ? 'none\n' : `${tableOf(shown, process.stdout.columns || undefined)}\n`,
+    )
     return
   }
   for (const row of shown.rows) process.stdout.write(`${JSON.stringify(row)}\n`)

@@ -163,4 +163,12 @@ t.test('through a proxy: the same, but for the pin', async (t) => {
     remedy: /by --ca: behind a proxy a pin is not compared$/,
   })
   t.same(new Set(asked), new Set([`localhost:${port}`]))
+  process.env['HTTPS_PROXY'] = 'http://127.0.0.1:1'
+  t.match(await check(port, { ca }), {
+    code: 'SERVICE_UNREACHABLE',
+    found: 'nothing listens on 127.0.0.1 port 1, where the proxy should be',
+    remedy: /^see whether the proxy that HTTPS_PROXY names is right/,
+  })
+  process.env['HTTPS_PROXY'] = 'proxy.invalid:3128'
+  await t.rejects(check(port, { ca }), { code: 'USAGE', message: /^HTTPS_PROXY: found no URL/ })
 })

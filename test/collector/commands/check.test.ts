@@ -1,14 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:https'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { startStep } from '../../../collector/check/step-runner.ts'
-import { collectorSettings } from '../../../collector/config.ts'
-import { CHECK_STEP_MS } from '../../../collector/limits.ts'
-import { provideCertificate } from '../../../engine/http/certificate.ts'
 import { ip, namespace, skipNamespaces } from '../../support/namespace.ts'
 import { admin, PROGRAMS, REPOSITORY, run, start, startService } from '../../support/programs.ts'
 
@@ -234,89 +227,4 @@ t.test('a collector that runs on the same outbox is not disturbed', async (t) =>
   t.equal(status, 130, stderr)
   const after = await run('collector', ['check', '--interface', 'lo'], environment)
   t.match(rowsOf(after.stdout)[2]?.found, new RegExp(`: ${/"waiting":(\d+)/.exec(stderr)?.[1]} events wait`))
-})
-
-t.test('somebody else answers where the service should', async (t) => {
-  const { keyFile, certificateFile, fingerprint } = await provideCertificate(t.testdir(), undefined)
-  const portal = createServer({ key: readFileSync(keyFile), cert: readFileSync(certificateFile) }, (_request, answer) =>
-    answer.end('<html>Welcome</html>'),
-  )
-  await new Promise<void>((resolve) => portal.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    portal.closeAllConnections()
-    portal.close()
-  })
-  const settings = collectorSettings.parse({
-    token: UNKNOWN_TOKEN,
-    fingerprint,
-    httpsPort: (portal.address() as AddressInfo).port,
-  })
-  t.match(await startStep('token', settings).outcome, {
-    result: 'failed',
-    code: 'SERVICE_UNREACHABLE',
-    found: /answered 200, but not as the service does$/,
-    remedy: /whether it is the service that answers there$/,
-  })
-})
-
-/** A port that takes connections and says nothing. */
-async function silentPort(t: Test): Promise<number> {
-  const server = createTcpServer((socket) => t.teardown(() => socket.on('error', () => {}).destroy()))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
-  return (server.address() as AddressInfo).port
-}
-
-t.test('a step that takes too long has failed', async (t) => {
-  const settings = collectorSettings.parse({ token: UNKNOWN_TOKEN, httpsPort: await silentPort(t) })
-  t.match(await startStep('tls', settings, 500).outcome, {
-    result: 'failed',
-    code: 'SERVICE_UNREACHABLE',
-    found: 'localhost: no answer within 0.5 s',
-    remedy: /^a firewall or proxy on the way/,
-  })
-  t.ok(CHECK_STEP_MS <= 10_000)
-})
-
-for (const [signal, status] of [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-] as const) {
-  t.test(`${signal} in the middle ends at once, with ${status}`, async (t) => {
-    const parameters = ['check', '--interface', 'lo', '--outbox', t.testdir(), '--https-port', `${await silentPort(t)}`]
-    const check = start('collector', parameters, { SVC_TOKEN: UNKNOWN_TOKEN })
-    await new Promise<void>((resolve) => {
-      check.child.stdout?.on('data', () => {
-        if (check.output.stdout.includes('"resolution"')) resolve()
-      })
-    })
-    const before = performance.now()
-    check.child.kill(signal)
-    t.match(await check.ended, { status, stderr: '' })
-    t.ok(performance.now() - before < 1000)
-  })
-}
-
-t.test('nor does a name server that does not answer hold it', { skip: skipNamespaces }, async (t) => {
-  const name = `spsdns${process.pid}`
-  const inside = namespace(t, name)
-  // ip netns exec puts this file in the place of /etc/resolv.conf.
-  const folder = `/etc/netns/${name}`
-  mkdirSync(folder, { recursive: true })
-  t.teardown(() => rmSync(folder, { recursive: true }))
-  writeFileSync(join(folder, 'resolv.conf'), 'nameserver 127.0.0.1\n')
-  ip(...inside('ip', 'link', 'set', 'lo', 'up'))
-  const script = fileURLToPath(new URL('../../support/silent-name-server.js', import.meta.url))
-  const command = [process.execPath, script, PROGRAMS.collector, 'check', '--endpoint', 'posture.example', '--outbox']
-  const before = performance.now()
-  const { status, stdout, stderr } = spawnSync('ip', inside(...command, t.testdir(), '--interface', 'lo'), {
-    encoding: 'utf8',
-    env: { PATH: process.env['PATH'], SVC_TOKEN: UNKNOWN_TOKEN },
-  })
-  t.equal(status, 130, stderr)
-  t.same(
-    rowsOf(stdout).map(({ check }) => check),
-    ['settings', 'interface', 'outbox'],
-  )
-  t.ok(performance.now() - before < 5000, 'a resolver of the C library waits for 10 s and more')
 })

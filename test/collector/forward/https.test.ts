@@ -165,11 +165,15 @@ t.test('a proxy that is not there, and one that is no URL', async (t) => {
     kind: 'retry',
     why: 'nothing listens on 127.0.0.1 port 1, where the proxy should be',
   })
-  process.env['HTTPS_PROXY'] = 'http://user.invalid:hunter2'
-  t.throws(() => new HttpsForwarder(settings), {
-    code: 'USAGE',
-    message: 'HTTPS_PROXY: expected a URL such as http://proxy.example:3128',
-  })
+  for (const wrong of ['http://user.invalid:hunter2', 'proxy.invalid:3128', 'ftp://proxy.invalid', '127.0.0.1:3128']) {
+    process.env['HTTPS_PROXY'] = wrong
+    t.throws(() => new HttpsForwarder(settings), {
+      code: 'USAGE',
+      message: 'HTTPS_PROXY: found no URL of a proxy; expected one such as http://proxy.example:3128',
+    })
+  }
+  process.env['HTTPS_PROXY'] = ''
+  t.match(await send(t, settings), { kind: 'accepted' }, 'an empty variable names none')
 })
 
 t.test('waiting: full jitter below a bound that doubles, Retry-After in both forms', async (t) => {

@@ -128,3 +128,20 @@ t.test('times are ISO 8601 to the second, tables obey no control character', asy
   t.match(table, /x.\[31m/)
   t.match(table, /1, 2/)
 })
+
+t.test('a table no wider than the terminal, where its last column may be broken', async (t) => {
+  const shown = {
+    columns: [
+      ['Check', 'check'],
+      ['Found', 'found'],
+    ],
+    rows: [{ check: 'tls', found: `the fingerprint is ${'AB:'.repeat(31)}AB` }, { check: 'outbox' }],
+    wrapLast: true,
+  } as const
+  const lines = tableOf(shown, 60).split('\n')
+  t.same(new Set(lines.map((line) => line.length)), new Set([60]))
+  const broken = lines.map((line) => line.split('│')[2]?.trim() ?? '').join('')
+  t.ok(broken.includes('AB:'.repeat(31)), 'a long word is broken, and nothing is left out')
+  t.match(tableOf(shown), /│ the fingerprint is (AB:){31}AB │/)
+  t.equal(tableOf(shown, 1).split('\n')[0]?.length, '┌────────┬──┐'.length + 24, 'however narrow it is')
+})

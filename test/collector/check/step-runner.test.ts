@@ -1,0 +1,113 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { startStep } from '../../../collector/check/step-runner.ts'
+import { collectorSettings } from '../../../collector/config.ts'
+import { CHECK_STEP_MS } from '../../../collector/limits.ts'
+import { provideCertificate } from '../../../engine/http/certificate.ts'
+import { ip, namespace, skipNamespaces } from '../../support/namespace.ts'
+import { PROGRAMS } from '../../support/programs.ts'
+
+const UNKNOWN_TOKEN = `svc_mt_${'8'.repeat(48)}`
+
+t.test('somebody else answers where the service should', async (t) => {
+  const { keyFile, certificateFile, fingerprint } = await provideCertificate(t.testdir(), undefined)
+  const portal = createServer({ key: readFileSync(keyFile), cert: readFileSync(certificateFile) }, (_request, answer) =>
+    answer.end('<html>Welcome</html>'),
+  )
+  await new Promise<void>((resolve) => portal.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    portal.closeAllConnections()
+    portal.close()
+  })
+  const settings = collectorSettings.parse({
+    token: UNKNOWN_TOKEN,
+    fingerprint,
+    httpsPort: (portal.address() as AddressInfo).port,
+  })
+  t.match(await startStep('token', settings).outcome, {
+    result: 'failed',
+    code: 'SERVICE_UNREACHABLE',
+    found: /answered 200, but not as the service does$/,
+    remedy: /whether it is the service that answers there$/,
+  })
+})
+
+/** A port that takes connections and says nothing. */
+async function silentPort(t: Test): Promise<number> {
+  const server = createTcpServer((socket) => t.teardown(() => socket.on('error', () => {}).destroy()))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  return (server.address() as AddressInfo).port
+}
+
+t.test('a step that takes too long has failed', async (t) => {
+  const settings = collectorSettings.parse({ token: UNKNOWN_TOKEN, httpsPort: await silentPort(t) })
+  t.match(await startStep('tls', settings, 500).outcome, {
+    result: 'failed',
+    code: 'SERVICE_UNREACHABLE',
+    found: 'localhost: no answer within 0.5 s',
+    remedy: /^a firewall or proxy on the way/,
+  })
+  t.ok(CHECK_STEP_MS <= 10_000)
+})
+
+for (const [signal, status] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const) {
+  t.test(`${signal} in the middle ends at once, with ${status}`, async (t) => {
+    const parameters = ['check', '--interface', 'lo', '--outbox', t.testdir(), '--https-port', `${await silentPort(t)}`]
+    // A group of its own: a terminal's Ctrl-C, and timeout(1), reach the step's process too.
+    const child = spawn(process.execPath, [PROGRAMS.collector, ...parameters], {
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { SVC_TOKEN: UNKNOWN_TOKEN },
+    })
+    let stdout = ''
+    let stderr = ''
+    child.stderr.on('data', (chunk) => {
+      stderr += chunk
+    })
+    await new Promise<void>((resolve) => {
+      child.stdout.on('data', (chunk) => {
+        stdout += chunk
+        if (stdout.includes('"resolution"')) resolve()
+      })
+    })
+    // The step of TLS has begun, and waits for the silent port.
+    await new Promise((resolve) => setTimeout(resolve, 1000))
+    const before = performance.now()
+    process.kill(-(child.pid ?? 0), signal)
+    const ended = await new Promise((resolve) => child.once('close', resolve))
+    t.equal(ended, status)
+    t.equal(stderr, '')
+    t.ok(performance.now() - before < 1000)
+  })
+}
+
+t.test('nor does a name server that does not answer hold it', { skip: skipNamespaces }, async (t) => {
+  const name = `spsdns${process.pid}`
+  const inside = namespace(t, name)
+  // ip netns exec puts this file in the place of /etc/resolv.conf.
+  const folder = `/etc/netns/${name}`
+  mkdirSync(folder, { recursive: true })
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'resolv.conf'), 'nameserver 127.0.0.1\n')
+  ip(...inside('ip', 'link', 'set', 'lo', 'up'))
+  const script = fileURLToPath(new URL('../../support/silent-name-server.js', import.meta.url))
+  const command = [process.execPath, script, PROGRAMS.collector, 'check', '--endpoint', 'posture.example', '--outbox']
+  const before = performance.now()
+  const { status, stdout, stderr } = spawnSync('ip', inside(...command, t.testdir(), '--interface', 'lo'), {
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'], SVC_TOKEN: UNKNOWN_TOKEN },
+  })
+  t.equal(status, 130, stderr)
+  const checks = [...stdout.matchAll(/^\{"check":"(\w+)"/gm)].map(([, check]) => check)
+  t.same(checks, ['settings', 'interface', 'outbox'])
+  t.ok(performance.now() - before < 5000, 'a resolver of the C library waits for 10 s and more')
+})
