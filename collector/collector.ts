@@ -7,170 +7,235 @@ import type { Catalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
 import { STANDARD_INPUT } from './capture/byte-source.ts'
 import { latestTimeMs } from './capture/capture-file.ts'
+import { LinkWatch } from './capture/link-watch.ts'
+import type { LiveOptions } from './capture/live.ts'
 import type { CollectorSettings } from './config.ts'
 import { ForwardLoop } from './forward/forward-loop.ts'
 import { HttpsForwarder } from './forward/https.ts'
-import { type CaptureSource, type Observation, type ObserveCounts, type ObservedName, observe } from './observe.ts'
-import { type NewEvent, Outbox } from './outbox/outbox.ts'
+import { COLLECTOR_TICK_MS } from './limits.ts'
+import { type Observation, observeRows } from './observe.ts'
+import { Aggregate } from './outbox/aggregate.ts'
+import { MatchWriter } from './outbox/match-writer.ts'
+import { Outbox } from './outbox/outbox.ts'
+import type { CollectorStatus } from './status.ts'
 
-/** How often a file is asked again whether the outbox has space. */
-const FULL_DISK_RETRY_MS = 1000
+export type CollectorSource =
+  | {
+      readonly kind: 'interface'
+      readonly live: LiveOptions /** Called when the interface is open. */
+      readonly onOpen?: () => void
+    }
+  | {
+      readonly kind: 'file'
+      readonly path: string
+      /** Times are moved so that the last packet was seen now. */
+      readonly shiftToNow: boolean
+      readonly onProgress?: (bytesRead: number, bytesTotal: number) => void
+    }
 
-export interface CollectorSource {
-  readonly capture: CaptureSource
-  /** Times of a capture file are moved so that its last packet was seen now. */
-  readonly shiftToNow: boolean
-  readonly onProgress?: (bytesRead: number, bytesTotal: number) => void
-}
-
-/** What a run of the collector counted. */
-export interface CollectorReport {
-  readonly observed: ObserveCounts
-  /** Events that were made of matched names in this run. */
-  readonly events: number
-  readonly acknowledged: number
-  readonly duplicates: number
-  readonly refused: number
-  readonly dropped: number
-  readonly waiting: number
-  /** The Fault that ended the source early; what stood before it was used. */
-  readonly damage?: Fault
-}
-
-/** The collector's stages wired together: source, decode, outbox, forwarder. */
+/** The collector's stages wired together: source, decode, aggregate, outbox, forwarder. */
 export class Collector {
   readonly #settings: CollectorSettings
   readonly #log: Logger
-  readonly #trie: SharedArrayBuffer
+  readonly #source: CollectorSource
   readonly #outbox: Outbox
   readonly #forwarder: HttpsForwarder
   readonly #loop: ForwardLoop
+  readonly #found: number
+  readonly #startedMs = performance.now()
+  readonly #platforms = new Set<string>()
+  #catalog: Catalog
+  #aggregate: Aggregate
+  #writer: MatchWriter
+  #link: LinkWatch | undefined
   #observation: Observation | undefined
+  #ended = false
   #stopped = false
   /** Ends the wait for a source that does not open. */
   #giveUp: () => void = () => {}
   readonly #givenUp = new Promise<void>((resolve) => {
     this.#giveUp = resolve
   })
-  #events = 0
 
   /** @throws Fault of the outbox; USAGE where the authority's file cannot be read. */
-  constructor(settings: CollectorSettings, catalog: Catalog, log: Logger) {
+  constructor(settings: CollectorSettings, source: CollectorSource, catalog: Catalog, log: Logger) {
     this.#settings = settings
+    this.#source = source
+    this.#catalog = catalog
     this.#log = log
-    this.#trie = compileTrie(catalog.rules)
     this.#forwarder = new HttpsForwarder(settings)
     this.#outbox = new Outbox(settings.outbox)
-    this.#loop = new ForwardLoop(this.#outbox, this.#forwarder, log)
+    this.#found = this.#outbox.waiting
+    this.#loop = new ForwardLoop(this.#outbox, this.#forwarder, log, { probes: source.kind === 'interface' })
+    this.#aggregate = new Aggregate(0)
+    this.#writer = this.#writerOf(undefined)
   }
 
   /**
    * Runs until the source has ended and every event is with the service, or until stopped.
    *
+   * @returns the Fault that ended the source early, if one did; what stood before it was used.
    * @throws Fault TOKEN_REFUSED; the events then wait in the outbox. Faults of the source.
    */
-  async run(source: CollectorSource): Promise<CollectorReport> {
+  async run(): Promise<Fault | undefined> {
     const forwarding = this.#loop.run()
     try {
-      const damage = await this.#watch(source, forwarding)
+      const damage = await this.#watch(forwarding)
       this.#loop.finish()
       const ended = await forwarding
       if (ended.kind === 'unauthorised') throw tokenRefused(ended.why, this.#outbox.waiting)
-      return this.#report(damage)
+      return damage
     } finally {
       this.#loop.stop()
       await forwarding
+      this.#ended = true
       await within(1000, this.#forwarder.close())
-      await this.#outbox.close()
     }
+  }
+
+  /** Releases the outbox; no figures are told after this. */
+  close(): Promise<void> {
+    return this.#outbox.close()
   }
 
   /** Stops the source, gives what waits `deadlineMs` to be forwarded, and ends the run. What then waits stays on disk. */
   async drain(deadlineMs: number): Promise<void> {
     this.#stopped = true
+    this.#writer.stop()
     this.#giveUp()
-    await this.#observation?.stop()
-    this.#loop.finish()
     setTimeout(() => {
       this.#loop.stop()
       void this.#forwarder.close()
     }, deadlineMs).unref()
+    await this.#observation?.stop()
   }
 
-  async #watch(source: CollectorSource, forwarding: ReturnType<ForwardLoop['run']>): Promise<Fault | undefined> {
-    const { capture, shiftToNow } = source
+  /** Matches by another registry from now on. */
+  async useCatalog(catalog: Catalog): Promise<void> {
+    await this.#observation?.useTrie(compileTrie(catalog.rules))
+    this.#notePlatforms(this.#writer.takeMatchedRules(catalog.rules.length))
+    this.#catalog = catalog
+  }
+
+  /** Whether the source is open, and so there are figures. */
+  get started(): boolean {
+    return this.#observation !== undefined
+  }
+
+  get status(): CollectorStatus {
+    const observation = this.#observation
+    if (observation === undefined) throw new Error('a status before anything was observed')
+    this.#notePlatforms(this.#writer.matchedRules)
+    const { counters, state } = this.#loop
+    const { matches, events, unwritten, closedEarly } = this.#aggregate
+    return {
+      source: this.#source.kind === 'file' ? this.#source.path : this.#source.live.name,
+      uptimeSeconds: Math.floor((performance.now() - this.#startedMs) / 1000),
+      ended: this.#ended,
+      observed: observation.counts,
+      live: observation.live,
+      link: this.#link?.state,
+      matches,
+      matchesByMethod: this.#writer.matchesByMethod,
+      platforms: this.#platforms.size,
+      lastMatchMs: this.#writer.lastMatchMs,
+      events: {
+        made: events,
+        found: this.#found,
+        unwritten,
+        waiting: this.#outbox.waiting,
+        dropped: this.#outbox.dropped,
+        closedEarly,
+        oldestMs: this.#outbox.oldestTimeMs,
+      },
+      forward: { ...counters, ...state },
+      outboxFull: this.#writer.full,
+    }
+  }
+
+  async #watch(forwarding: ReturnType<ForwardLoop['run']>): Promise<Fault | undefined> {
+    const source = this.#source
+    const file = source.kind === 'file' ? await this.#fileOf(source) : undefined
+    this.#aggregate = new Aggregate(this.#settings.aggregateSeconds * 1000, file?.shiftMs)
+    this.#writer = this.#writerOf(file?.identity)
+    const { decodeWorkers, dnsPorts, tlsPorts } = this.#settings
+    const observation = await observeRows(
+      source.kind === 'file' ? { kind: 'file', path: source.path } : { kind: 'interface', ...source.live },
+      {
+        trie: compileTrie(this.#catalog.rules),
+        lanes: decodeWorkers,
+        dnsPorts,
+        tlsPorts,
+        deliveredFrames: file?.deliveredFrames ?? 0,
+        giveUp: this.#givenUp,
+        ...(source.kind === 'file' && source.onProgress ? { onProgress: source.onProgress } : {}),
+      },
+      this.#writer,
+    )
+    this.#observation = observation
+    const ticking = source.kind === 'interface' ? this.#tickLive(source, observation) : undefined
+    if (this.#stopped) void observation.stop()
+    // Without a valid token there is no point in watching on: the run ends, and says so.
+    void forwarding.then(({ kind }) => (kind === 'unauthorised' ? observation.stop() : undefined))
+    try {
+      const { damage } = await (ticking === undefined
+        ? observation.done
+        : Promise.race([observation.done, ticking.failed]))
+      return damage
+    } finally {
+      ticking?.stop()
+      await this.#writer.finish()
+    }
+  }
+
+  /** What a capture file needs to be read on, and to be shifted. */
+  async #fileOf({ path, shiftToNow }: Extract<CollectorSource, { kind: 'file' }>) {
     // What comes through a pipe comes once: there is nothing to read on.
-    const identity = capture.kind === 'file' && capture.path !== STANDARD_INPUT ? identityOf(capture.path) : undefined
+    const identity = path === STANDARD_INPUT ? undefined : identityOf(path)
     const deliveredFrames = identity === undefined ? 0 : this.#outbox.framesDone(identity)
     if (deliveredFrames > 0)
       this.#log.info({ frames: deliveredFrames }, 'the capture file was read up to here before: it is read on')
-    const shiftMs = capture.kind === 'file' && shiftToNow ? Date.now() - ((await latestTimeMs(capture.path)) ?? 0) : 0
-    const { decodeWorkers, dnsPorts, tlsPorts } = this.#settings
-    const observation = await observe(capture, {
-      trie: this.#trie,
-      lanes: decodeWorkers,
-      dnsPorts,
-      tlsPorts,
-      deliveredFrames,
-      giveUp: this.#givenUp,
-      ...(source.onProgress ? { onProgress: source.onProgress } : {}),
-      onNames: async (names, position) => {
-        const events = names.map((name) => eventOf(name, shiftMs))
-        await this.#keep(
-          events,
-          identity === undefined ? undefined : { source: identity, framesDone: position.framesDone },
-        )
-      },
+    const shiftMs = shiftToNow ? Date.now() - ((await latestTimeMs(path)) ?? 0) : 0
+    return { identity, deliveredFrames, shiftMs }
+  }
+
+  /** What has its time while an interface is watched. */
+  #tickLive(source: Extract<CollectorSource, { kind: 'interface' }>, observation: Observation) {
+    source.onOpen?.()
+    const link = new LinkWatch(source.live.name, performance.now())
+    this.#link = link
+    let fail: (error: unknown) => void = () => {}
+    const failed = new Promise<never>((_resolve, reject) => {
+      fail = reject
     })
-    this.#observation = observation
-    if (this.#stopped) await observation.stop()
-    // Without a valid token there is no point in watching on: the run ends, and says so.
-    void forwarding.then(({ kind }) => (kind === 'unauthorised' ? observation.stop() : undefined))
-    return (await observation.done).damage
+    failed.catch(() => {})
+    let seconds = 0
+    const timer = setInterval(() => {
+      // A write that fails ends the run, as one does that a packet caused.
+      Promise.resolve()
+        .then(() => this.#writer.tick(Date.now()))
+        .catch(fail)
+      const second = Math.floor(performance.now() / 1000)
+      if (second === seconds) return
+      seconds = second
+      link.second(observation.live?.received ?? 0, performance.now())
+    }, COLLECTOR_TICK_MS)
+    return { failed, stop: () => clearInterval(timer) }
   }
 
-  /** Appends to the outbox; waits while the disk is full, and with it the source, where it can wait. */
-  async #keep(events: NewEvent[], position: { source: string; framesDone: number } | undefined): Promise<void> {
-    if (events.length === 0 && position === undefined) return
-    for (let complained = false; ; complained = true) {
-      try {
-        this.#outbox.append(events, position)
-        this.#events += events.length
-        return
-      } catch (error) {
-        if (!(error instanceof Fault) || error.code !== 'STORE_FULL' || this.#stopped) throw error
-        if (!complained) this.#log.error({ reason: error.message }, 'the outbox has no space, the source waits')
-        await new Promise((resolve) => setTimeout(resolve, FULL_DISK_RETRY_MS))
-      }
+  #writerOf(source: string | undefined): MatchWriter {
+    return new MatchWriter(this.#aggregate, this.#outbox, {
+      source,
+      rules: this.#catalog.rules.length,
+      onFull: (reason) => this.#log.error({ reason }, 'the outbox has no space, the source waits'),
+    })
+  }
+
+  #notePlatforms(rules: readonly number[]): void {
+    for (const rule of rules) {
+      const platform = this.#catalog.rules[rule]?.platform.name
+      if (platform !== undefined) this.#platforms.add(platform)
     }
-  }
-
-  #report(damage: Fault | undefined): CollectorReport {
-    const { acknowledged, duplicates, refused } = this.#loop.counters
-    const observed = this.#observation?.counts
-    if (observed === undefined) throw new Error('a report before anything was observed')
-    return {
-      observed,
-      events: this.#events,
-      acknowledged,
-      duplicates,
-      refused,
-      dropped: this.#outbox.dropped,
-      waiting: this.#outbox.waiting,
-      ...(damage ? { damage } : {}),
-    }
-  }
-}
-
-function eventOf(name: ObservedName, shiftMs: number): NewEvent {
-  const timeMs = Math.floor(name.timeMs + shiftMs)
-  return {
-    name: name.name,
-    client: name.client,
-    method: name.method,
-    firstSeenMs: timeMs,
-    lastSeenMs: timeMs,
-    count: 1,
   }
 }
 

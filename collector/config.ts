@@ -39,6 +39,11 @@ export const tlsPortsSetting = setting(portList(TLS_PORTS), {
   about: 'Ports of servers that speak TLS or QUIC; a capture file is searched for ClientHellos on every port',
 })
 
+export const healthPortSetting = setting(portNumber({ orAny: true }).default(9090), {
+  env: 'HEALTH_PORT',
+  about: 'Local health endpoint port; 0 lets the system choose one',
+})
+
 /** The settings of a collector that forwards. */
 export const collectorSettings = z.object({
   token: setting(z.string().regex(/^svc_mt_[0-9a-f]{48}$/, 'expected svc_mt_ and 48 hex digits'), {
@@ -114,6 +119,18 @@ export const collectorSettings = z.object({
     flag: '--outbox <directory>',
     env: 'OUTBOX',
     about: 'Directory of the events that wait to be forwarded; they survive a crash there',
+  }),
+  aggregateSeconds: setting(wholeNumber(0, 3600).default(10), {
+    flag: '--aggregate <seconds>',
+    env: 'AGGREGATE_SECONDS',
+    about: 'Matches of one client, name and method within so long become one event with a count; 0: each is an event',
+  }),
+  healthPort: healthPortSetting,
+  user: setting(z.string().default(''), {
+    flag: '--user <name>',
+    env: 'RUN_AS',
+    about: 'Started as root: the user to become once the interface is open, by name or as uid:gid',
+    defaultAbout: 'posture-collector where there is one, else nobody',
   }),
   decodeWorkers: lanesSetting,
   dnsPorts: dnsPortsSetting,

@@ -21,6 +21,23 @@ export const NARROW_AFTER_SECONDS = 2
 export const WIDEN_AFTER_SECONDS = 30
 export const WIDEN_AFTER_SECONDS_MAX = 600
 
+/** Without a packet for so long, in milliseconds, while so many passed the interface, something is wrong with the filter or the link. */
+export const SILENCE_MS = 60_000
+export const SILENCE_LINK_PACKETS = 1000
+
+/** Without an answer of the service for so long, in milliseconds, forwarding makes no progress: degraded. */
+export const STALLED_MS = 30_000
+
+/** Connections to the health endpoint, and how long a request may take to arrive, in milliseconds. */
+export const HEALTH_CONNECTIONS_MAX = 32
+export const HEALTH_REQUEST_MS = 5000
+
+/** How often it is looked whether the state has changed, for the log, in milliseconds. */
+export const SENSOR_LOOK_MS = 1000
+
+/** How often a live collector looks at its clocks, in milliseconds. */
+export const COLLECTOR_TICK_MS = 200
+
 /** Seconds in which the kernel counts packets for a capture and none arrives, after which the capture is opened anew. */
 export const CAPTURE_SILENT_SECONDS = 10
 
@@ -132,6 +149,23 @@ export const EXTENSION_HEADERS_MAX = 16
 /** VLAN tags, MPLS labels and the like before an IP header: carriers stack a few of each. Beyond: nestedTooDeep. */
 export const ENCAPSULATIONS_MAX = 16
 
+/**
+ * Events whose window is open, and bytes of their clients and names, about 48 each. At either bound the oldest close before their time:
+ * `closedEarly`.
+ */
+export const AGGREGATE_EVENTS_MAX = 65_536
+export const AGGREGATE_KEY_BYTES = 4 * 1024 * 1024
+
+/** How long a match may wait in memory before it is written to the outbox, in milliseconds, and how many may. */
+export const AGGREGATE_WRITE_MS = 200
+export const AGGREGATE_WRITE_EVENTS = 8192
+
+/** How far the figures of an event that is open may be behind in the outbox, in milliseconds. */
+export const AGGREGATE_REWRITE_MS = 1000
+
+/** How often a writer that waits for space on the disk looks again, in milliseconds. */
+export const FULL_DISK_RETRY_MS = 1000
+
 /** Events that wait in the outbox, about 250 bytes each: 512 MB. Beyond it the oldest are dropped: `dropped`. */
 export const OUTBOX_EVENTS_MAX = 2_000_000
 
@@ -149,6 +183,9 @@ export const FORWARD_TIMEOUT_MS = 30_000
 
 /** How long the forwarder sleeps when nothing waits, in milliseconds. */
 export const FORWARD_IDLE_MS = 250
+
+/** After this long without a batch an empty one shows whether the service is there, in milliseconds. */
+export const FORWARD_PROBE_MS = 15_000
 
 /** Wait before the first new try, in milliseconds; doubled for each further one up to the longest. */
 export const RETRY_FIRST_MS = 500

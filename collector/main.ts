@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { createProgram, runProgram } from '../engine/process/program.ts'
+import { addBooksCommand } from './commands/books.ts'
 import { addCheckCommand } from './commands/check.ts'
 import { addReadCommand } from './commands/read.ts'
 import { addRunCommand } from './commands/run.ts'
@@ -13,5 +14,6 @@ addRunCommand(program)
 addCheckCommand(program)
 addReadCommand(program)
 addSelftestCommand(program)
+addBooksCommand(program)
 program.addHelpText('after', '\n`run` need not be written; `posture-collector run --help` lists its options.')
 await runProgram(program)

@@ -62,6 +62,8 @@ export interface Observation {
   readonly live: LiveState | undefined
   /** Fulfilled when every name was delivered, with the Fault that ended the source early if one did. Rejected when onNames threw. */
   readonly done: Promise<{ damage?: Fault }>
+  /** Matches by another registry, of which compileTrie() made this, from now on; fulfilled when it does. */
+  useTrie(trie: SharedArrayBuffer): Promise<void>
   /** Stops capturing; what was captured is still delivered. */
   stop(): Promise<void>
 }
@@ -120,7 +122,7 @@ export async function observeRows(
   })
   failed.catch(() => {})
   // The lanes start while the source is being opened.
-  const inline = new InlineLane(pool)
+  const inline = new InlineLane(pool, (order) => thread.postMessage(order))
   const decoders = lanes === 0 ? [inline] : await startLanes(lanes, { ...decode, batches: shared.batches }, fail)
   const delivery = new Delivery(pool, decoders, options.deliveredFrames ?? 0, taker)
   const { counts } = delivery
@@ -129,7 +131,7 @@ export async function observeRows(
     // The thread ends by itself: one that is terminated while it loads its modules takes the process with it (Node 20).
     pool.stop()
     await Promise.all([exited, ...decoders.map((lane) => lane.stop())])
-    return { counts, live: undefined, done: Promise.resolve({}), stop: async () => {} }
+    return { counts, live: undefined, done: Promise.resolve({}), useTrie: async () => {}, stop: async () => {} }
   }
   if (opened.kind !== 'opened') {
     await Promise.all([exited, ...decoders.map((lane) => lane.stop())])
@@ -140,6 +142,7 @@ export async function observeRows(
   let live: LiveState | undefined
   const delivered = deliverAll(exited, inbox, delivery, {
     decoded: (done) => inline.decoded(done),
+    trieTaken: () => inline.trieTaken(),
     live: (state) => {
       live = state
     },
@@ -156,6 +159,9 @@ export async function observeRows(
       return live
     },
     done,
+    async useTrie(trie) {
+      await Promise.all(decoders.map((lane) => lane.useTrie(trie)))
+    },
     async stop() {
       pool.stop()
       await done
@@ -176,6 +182,7 @@ async function startLanes(
 /** What is heard of the capture thread beside its rounds. */
 interface Listener {
   decoded(done: boolean): void
+  trieTaken(): void
   live(state: LiveState): void
   progress(bytesRead: number): void
 }
@@ -195,6 +202,7 @@ async function deliverAll(
       if (message.kind === 'ended') ended = message
       if (message.kind === 'live') listener.live(message.state)
       if (message.kind === 'decoded') listener.decoded(message.done)
+      if (message.kind === 'trieTaken') listener.trieTaken()
       if (message.kind !== 'round') return
       const { round, done } = message
       if (done !== undefined) listener.decoded(done)

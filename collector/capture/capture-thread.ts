@@ -1,6 +1,7 @@
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { Fault, type FaultCode } from '../../engine/process/error-codes.ts'
 import { BatchDecoder, type DecodeOptions } from '../decode/decode-batch.ts'
+import type { InlineOrder } from '../decode/inline-lane.ts'
 import { STOP_CHECK_MS } from '../limits.ts'
 import { BatchPool, type SharedPool } from './batch-pool.ts'
 import { CaptureFile } from './capture-file.ts'
@@ -36,6 +37,7 @@ export type CaptureMessage =
   | { readonly kind: 'opened'; readonly bytesTotal: number }
   | { readonly kind: 'round'; readonly round: Round; readonly done?: boolean }
   | { readonly kind: 'decoded'; readonly done: boolean }
+  | { readonly kind: 'trieTaken' }
   | { readonly kind: 'live'; readonly state: LiveState }
   | { readonly kind: 'ended'; readonly bytesRead: number; readonly damage: PlainFault | undefined }
 
@@ -86,6 +88,11 @@ function captureInterface(options: LiveOptions, ports: DecodeOptions, pool: Batc
 function decodeHere(options: DecodeOptions, pool: BatchPool): SendRound {
   const decoder = new BatchDecoder(0, options)
   return (round) => {
+    const order = parentPort ? (receiveMessageOnPort(parentPort)?.message as InlineOrder | undefined) : undefined
+    if (order !== undefined) {
+      decoder.useTrie(order.trie)
+      say({ kind: 'trieTaken' })
+    }
     const batch = pool.batch(round.batch)
     let done = decoder.decode(batch)
     say({ kind: 'round', round, done })

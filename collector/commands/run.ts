@@ -1,12 +1,16 @@
+import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
 import type { Command } from 'commander'
 import { Fault } from '../../engine/process/error-codes.ts'
-import { createLogger } from '../../engine/process/log.ts'
+import { createLogger, type Logger, setLogLevel } from '../../engine/process/log.ts'
 import { catalogInForce } from '../../engine/process/registry-setting.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
 import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
 import { printRows } from '../../engine/process/table.ts'
 import { listInterfaces } from '../capture/interfaces.ts'
-import { collectorSettings, liveOptions } from '../config.ts'
+import type { Collector } from '../collector.ts'
+import { type CollectorSettings, collectorSettings } from '../config.ts'
+import type { Sensor } from '../sensor.ts'
 import { fileProgress } from './progress.ts'
 
 /** What a live collector may take to forward what waits, when it is stopped. */
@@ -18,6 +22,7 @@ interface RunOptions {
   readonly read?: string
   readonly shiftToNow?: boolean
   readonly listInterfaces?: boolean
+  readonly envFile?: string
 }
 
 /** posture-collector [run]: watches an interface, or reads a capture file, and forwards what matches. */
@@ -30,41 +35,128 @@ export function addRunCommand(program: Command): void {
   )
     .option('--read <file>', 'read a capture file instead, and end when its events are with the service')
     .option('--shift-to-now', 'with --read: move its times so that its last packet was seen now')
+    .option('--env-file <file>', 'lines NAME=value that stand over the environment; SIGHUP reads the file again')
     .option('--list-interfaces', 'print the interfaces that can be captured on, and end')
   run.action(async (options: RunOptions) => {
     if (options.listInterfaces) return printInterfaces()
     const stop = stopSignal()
-    const settings = readSettings(collectorSettings, { command: run, environment: process.env })
+    const settingsNow = (): CollectorSettings =>
+      readSettings(collectorSettings, {
+        command: run,
+        environment: { ...process.env, ...fileVariables(options.envFile) },
+      })
+    const settings = settingsNow()
     const log = createLogger('posture-collector', settings.logLevel)
-    // Only here: the store and the HTTP client take longer to load than all else, and no other command needs them.
-    const { Collector } = await import('../collector.ts')
-    const collector = new Collector(settings, catalogInForce(settings.registry, log), log)
-    const progress = fileProgress(options.read)
-    const reading = options.read !== undefined
-    const running = collector.run({
-      capture: reading ? { kind: 'file', path: options.read } : { kind: 'interface', ...liveOptions(settings) },
-      shiftToNow: reading && options.shiftToNow === true,
-      onProgress: progress.update,
-    })
-    stop.received.then(async (signal) => {
-      log.info({ signal }, 'stops')
-      // A live collector ends by a signal as a matter of course; a reader of a file has not finished.
-      if (reading) process.exitCode = exitStatusOf(signal)
-      await collector.drain(reading ? READ_DRAIN_MS : DRAIN_MS)
-    })
     try {
-      const { damage, observed, ...report } = await running
-      progress.end()
-      log.info({ frames: observed.frames, names: observed.names, matched: observed.matched, ...report }, 'ended')
-      if (damage === undefined) return
-      // An interrupted run ends as interrupted, and says what else there was.
-      if (process.exitCode !== undefined) log.warn({ reason: damage.message }, damage.code)
-      else throw new Fault(damage.code, damage.message)
+      if (options.read === undefined) await watch(settings, log, stop.received, settingsNow)
+      else await readFile(settings, log, stop.received, { path: options.read, shiftToNow: options.shiftToNow === true })
     } finally {
-      progress.end()
       stop.forget()
     }
   })
+}
+
+type StopSignal = Awaited<ReturnType<typeof stopSignal>['received']>
+
+async function watch(
+  settings: CollectorSettings,
+  log: Logger,
+  stopped: Promise<StopSignal>,
+  settingsNow: () => CollectorSettings,
+): Promise<void> {
+  // Only here: the store and the HTTP client take longer to load than all else, and no other command needs them.
+  const { Sensor } = await import('../sensor.ts')
+  const sensor = new Sensor(settings, catalogInForce(settings.registry, log), log)
+  void stopped.then((signal) => {
+    log.info({ signal }, 'stops')
+    return sensor.collector.drain(DRAIN_MS)
+  })
+  const onHangUp = (): void => void reload(sensor, log, settingsNow)
+  process.on('SIGHUP', onHangUp)
+  try {
+    await report(sensor.collector, log, () => sensor.run())
+  } finally {
+    process.off('SIGHUP', onHangUp)
+  }
+}
+
+async function readFile(
+  settings: CollectorSettings,
+  log: Logger,
+  stopped: Promise<StopSignal>,
+  file: { readonly path: string; readonly shiftToNow: boolean },
+): Promise<void> {
+  const { Collector } = await import('../collector.ts')
+  const progress = fileProgress(file.path)
+  const source = { kind: 'file', ...file, onProgress: progress.update } as const
+  const collector = new Collector(settings, source, catalogInForce(settings.registry, log), log)
+  void stopped.then((signal) => {
+    log.info({ signal }, 'stops')
+    // Who interrupts the reading of a file ends it before it was done.
+    process.exitCode = exitStatusOf(signal)
+    return collector.drain(READ_DRAIN_MS)
+  })
+  try {
+    await report(collector, log, () => collector.run().finally(progress.end))
+  } finally {
+    progress.end()
+  }
+}
+
+/** Runs to the end and says what it came to. */
+async function report(collector: Collector, log: Logger, run: () => ReturnType<Collector['run']>): Promise<void> {
+  const { balanced, booksOf } = await import('../books.ts')
+  try {
+    const damage = await run()
+    const { status } = collector
+    const { observed, events, forward } = status
+    const books = booksOf(status)
+    log.info(
+      {
+        frames: observed.frames,
+        names: observed.names,
+        matched: observed.matched,
+        events: events.made,
+        acknowledged: forward.acknowledged,
+        duplicates: forward.duplicates,
+        refused: forward.refused,
+        dropped: events.dropped,
+        waiting: events.waiting,
+        ...(status.live === undefined ? {} : { packetsDropped: status.live.dropped }),
+      },
+      'ended',
+    )
+    if (!balanced(books)) log.error({ books }, 'the books do not balance; please report this')
+    if (damage === undefined) return
+    // An interrupted run ends as interrupted, and says what else there was.
+    if (process.exitCode !== undefined) log.warn({ reason: damage.message }, damage.code)
+    else throw new Fault(damage.code, damage.message)
+  } finally {
+    await collector.close()
+  }
+}
+
+/** SIGHUP: the registry's file and the log level as they are now. */
+async function reload(sensor: Sensor, log: Logger, settingsNow: () => CollectorSettings): Promise<void> {
+  try {
+    const { logLevel, registry } = settingsNow()
+    setLogLevel(log, logLevel)
+    await sensor.collector.useCatalog(catalogInForce(registry, log))
+    log.info({ level: logLevel }, 'reloaded')
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    log.error({ reason: error.message }, 'not reloaded, all stays as it was')
+  }
+}
+
+/** @throws Fault USAGE where the file cannot be read. */
+function fileVariables(path: string | undefined): NodeJS.Dict<string> {
+  if (path === undefined) return {}
+  try {
+    return parseEnv(readFileSync(path, 'utf8'))
+  } catch (error) {
+    throw new Fault('USAGE', `--env-file ${path}: ${(error as Error).message}`, { cause: error })
+  }
 }
 
 /** Needs no setting and no permission: who looks for the right name has neither yet. */

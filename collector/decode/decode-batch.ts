@@ -58,6 +58,11 @@ export class BatchDecoder {
     this.#quic = new QuicStreams(this.#streams, this.#sink, this.#ports)
   }
 
+  /** Matches by another registry from the next batch on. */
+  useTrie(trie: SharedArrayBuffer): void {
+    this.#sink.useTrie(trie)
+  }
+
   /**
    * Decodes the lane's frames of the batch from where the last run ended. True when they are done; false when the rows area is full, and
    * it shall be run again after the rows were read.

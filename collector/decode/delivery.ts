@@ -49,6 +49,8 @@ export class NameList implements RowTaker {
 export interface DecodeLane {
   /** Runs the batch once. True when it is done; false when its rows have to be read and it has to be run again. */
   decode(batch: number): Promise<boolean>
+  /** Matches by another registry from now on; fulfilled when it does. */
+  useTrie(trie: SharedArrayBuffer): Promise<void>
   stop(): Promise<void>
 }
 

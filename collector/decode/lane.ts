@@ -1,13 +1,13 @@
 import { Piscina } from 'piscina'
 import type { DecodeLane } from './delivery.ts'
-import { type DecodeAnswer, type DecodeWorkerData, NO_BATCH } from './worker-data.ts'
+import { type DecodeAnswer, type DecodeTask, type DecodeWorkerData, NO_BATCH } from './worker-data.ts'
 
 /**
  * One decode worker and the order of its batches. A lane is a piscina pool of exactly one thread, since piscina cannot pin a task to a
  * thread, and both directions of a flow must meet in the same one.
  */
 export class Lane implements DecodeLane {
-  readonly #pool: Piscina<number, DecodeAnswer>
+  readonly #pool: Piscina<DecodeTask, DecodeAnswer>
   /** Settles when the thread has loaded its program. One that is ended before takes the process with it (Node 20: IsGraphAsync). */
   readonly #ready: Promise<DecodeAnswer>
   /** Settles when the batch that waits for its rows to be read has been decoded to its end. */
@@ -16,7 +16,7 @@ export class Lane implements DecodeLane {
 
   /** `onFailure` hears of a thread that ends while it has no batch to answer for. */
   constructor(data: DecodeWorkerData, onFailure: (error: Error) => void) {
-    this.#pool = new Piscina<number, DecodeAnswer>({
+    this.#pool = new Piscina<DecodeTask, DecodeAnswer>({
       filename: new URL('./worker.js', import.meta.url).href,
       workerData: data,
       // The worker is compiled: loaders and flags of the main thread only slow its start.
@@ -55,6 +55,10 @@ export class Lane implements DecodeLane {
           return answer satisfies never
       }
     }
+  }
+
+  async useTrie(trie: SharedArrayBuffer): Promise<void> {
+    await this.#pool.run({ trie })
   }
 
   async stop(): Promise<void> {

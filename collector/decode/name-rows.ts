@@ -39,7 +39,7 @@ const ROW_NAME = 64
 export const Method = { dns: 0, tls: 1, quic: 2 } as const
 export type Method = (typeof Method)[keyof typeof Method]
 export type MethodName = keyof typeof Method
-const METHOD_NAMES = Object.keys(Method) as readonly MethodName[]
+export const METHOD_NAMES = Object.keys(Method) as readonly MethodName[]
 
 /** The most that a row may take: writeRow() is only called with this much room. */
 export const ROW_BYTES_MAX = (ROW_NAME + NAME_TEXT_BYTES_MAX + 7) & ~7
@@ -118,7 +118,7 @@ export function rowFrame(view: DataView, at: number): number {
 export function readRow(view: DataView, bytes: Buffer, at: number): ObservedName {
   const version = view.getUint8(at + ROW_VERSION)
   return {
-    timeMs: view.getUint32(at + ROW_SECONDS, true) * 1000 + view.getUint32(at + ROW_NANOSECONDS, true) / 1e6,
+    timeMs: rowTimeMs(view, at),
     method: METHOD_NAMES[view.getUint8(at + ROW_METHOD)] as MethodName,
     client: addressText(view, at + ROW_CLIENT, version),
     clientPort: view.getUint16(at + ROW_CLIENT_PORT, true),
@@ -127,5 +127,58 @@ export function readRow(view: DataView, bytes: Buffer, at: number): ObservedName
     name: bytes.toString('latin1', at + ROW_NAME, at + ROW_NAME + view.getUint16(at + ROW_NAME_BYTES, true)),
     ...(view.getUint8(at + ROW_ECH) === 1 ? { ech: true } : {}),
     rule: view.getInt32(at + ROW_RULE, true),
+  }
+}
+
+/** Index of the rule that the row at `at` matched, or NO_MATCH. */
+export function rowRule(view: DataView, at: number): number {
+  return view.getInt32(at + ROW_RULE, true)
+}
+
+/** Method of the row at `at`. */
+export function rowMethod(view: DataView, at: number): Method {
+  return view.getUint8(at + ROW_METHOD) as Method
+}
+
+/** Milliseconds since 1970 of the row at `at`. */
+export function rowTimeMs(view: DataView, at: number): number {
+  return view.getUint32(at + ROW_SECONDS, true) * 1000 + view.getUint32(at + ROW_NANOSECONDS, true) / 1e6
+}
+
+/**
+ * What a row and others of the same client, name and method have in common, as words, little-endian:
+ *
+ *     word  0  method, IP version and length of the name, as in the row
+ *           1  client address, one word or four; then the name, filled up with zeros
+ */
+export const KEY_WORDS_MAX = 1 + 4 + Math.ceil(NAME_TEXT_BYTES_MAX / 4)
+
+/** Writes the key of the row at `at`; answers its length in words. */
+export function rowKey(view: DataView, at: number, key: Uint32Array): number {
+  const kind = view.getUint32(at + ROW_METHOD, true)
+  key[0] = kind
+  const addressEnd = ((kind >>> 8) & 0xff) === 4 ? 2 : 5
+  for (let word = 1; word < addressEnd; word++) key[word] = view.getUint32(at + ROW_CLIENT + (word - 1) * 4, true)
+  const nameBytes = kind >>> 16
+  const whole = nameBytes >>> 2
+  let word = addressEnd
+  let from = at + ROW_NAME
+  for (let left = whole; left > 0; left--, from += 4) key[word++] = view.getUint32(from, true)
+  // A row is filled up to 8 bytes, with whatever was there.
+  const rest = nameBytes & 3
+  if (rest > 0) key[word++] = view.getUint32(from, true) & ((1 << (rest * 8)) - 1)
+  return word
+}
+
+/** The parts of the key at word `at`. */
+export function readKey(keys: Uint32Array, at: number): { method: MethodName; client: string; name: string } {
+  const view = new DataView(keys.buffer, keys.byteOffset + at * 4)
+  const kind = view.getUint32(0, true)
+  const version = (kind >>> 8) & 0xff
+  const name = keys.byteOffset + (at + (version === 4 ? 2 : 5)) * 4
+  return {
+    method: METHOD_NAMES[kind & 0xff] as MethodName,
+    client: addressText(view, 4, version),
+    name: Buffer.from(keys.buffer, name, kind >>> 16).toString('latin1'),
   }
 }

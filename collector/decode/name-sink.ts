@@ -18,7 +18,7 @@ export class NameSink {
   readonly name: FoundName
   names = 0
   matched = 0
-  readonly #trie: DomainTrie
+  #trie: DomainTrie
   readonly #resolvers: DomainTrie
   readonly #everyName: boolean
   readonly #counters: Uint32Array
@@ -35,6 +35,11 @@ export class NameSink {
     this.#everyName = everyName
     this.#counters = counters
     this.name = new FoundName(this.#view)
+  }
+
+  /** Matches by another registry. Not in the middle of a run. */
+  useTrie(trie: SharedArrayBuffer): void {
+    this.#trie = new DomainTrie(trie)
   }
 
   /** Begins a run over a section. */

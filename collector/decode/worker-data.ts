@@ -11,3 +11,6 @@ export type DecodeAnswer = 'done' | 'rowsFull' | 'notYet'
 
 /** The task that only asks whether the worker is there. */
 export const NO_BATCH = -1
+
+/** The number of a batch, or what compileTrie() made of the registry that is in force from now on. */
+export type DecodeTask = number | { readonly trie: SharedArrayBuffer }

@@ -1,7 +1,8 @@
+import type { Event } from '../../engine/event.ts'
 import type { Logger } from '../../engine/process/log.ts'
-import { FORWARD_BYTES_MAX, FORWARD_EVENTS_MAX, FORWARD_IDLE_MS } from '../limits.ts'
+import { FORWARD_BYTES_MAX, FORWARD_EVENTS_MAX, FORWARD_IDLE_MS, FORWARD_PROBE_MS } from '../limits.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import type { Forwarder } from './forwarder.ts'
+import type { Forwarder, Outcome } from './forwarder.ts'
 import { backoffMs } from './retry.ts'
 
 /** The same complaint is logged when it begins and then this often. */
@@ -16,23 +17,51 @@ export interface ForwardCounters {
   refused: number
   batches: number
   retries: number
+  /** Time from a batch's sending to its answer, of all batches that were answered, in milliseconds. */
+  answerMs: number
+}
+
+/** Whether events get through, by what happened last. */
+export interface ForwardState {
+  /** The service answered, and took what it was sent. */
+  readonly connected: boolean
+  /** Why not; empty before the first try. */
+  readonly problem: string
+  /** Since when that is so, in milliseconds of the monotonic clock; of a connection, when it last answered. */
+  readonly sinceMs: number
 }
 
 /** Moves events from the outbox to the service, oldest first, one batch at a time, until it is stopped. */
 export class ForwardLoop {
-  readonly counters: ForwardCounters = { acknowledged: 0, duplicates: 0, refused: 0, batches: 0, retries: 0 }
+  readonly counters: ForwardCounters = {
+    acknowledged: 0,
+    duplicates: 0,
+    refused: 0,
+    batches: 0,
+    retries: 0,
+    answerMs: 0,
+  }
   readonly #outbox: Outbox
   readonly #forwarder: Forwarder
   readonly #log: Logger
+  readonly #probes: boolean
+  #state: ForwardState = { connected: false, problem: '', sinceMs: 0 }
   #stopping = false
   #finishing = false
+  #probedMs = 0
   #wake: () => void = () => {}
   #complained = { why: '', atMs: 0 }
 
-  constructor(outbox: Outbox, forwarder: Forwarder, log: Logger) {
+  /** With `probes` an empty batch is sent when nothing else was for a while: so the state is true on a quiet link, too. */
+  constructor(outbox: Outbox, forwarder: Forwarder, log: Logger, options: { readonly probes?: boolean } = {}) {
     this.#outbox = outbox
     this.#forwarder = forwarder
     this.#log = log
+    this.#probes = options.probes ?? false
+  }
+
+  get state(): ForwardState {
+    return this.#state
   }
 
   /**
@@ -47,10 +76,12 @@ export class ForwardLoop {
       const waiting = this.#outbox.oldest(eventsMax, FORWARD_BYTES_MAX)
       if (waiting === undefined) {
         if (this.#finishing) return { kind: 'stopped' }
+        const probed = await this.#probe()
+        if (probed?.kind === 'unauthorised') return probed
         await this.#sleep(FORWARD_IDLE_MS)
         continue
       }
-      const outcome = await this.#forwarder.send(waiting.events)
+      const outcome = await this.#send(waiting.events)
       switch (outcome.kind) {
         case 'accepted':
           this.#outbox.acknowledge(waiting.lastSequence)
@@ -107,6 +138,28 @@ export class ForwardLoop {
   stop(): void {
     this.#stopping = true
     this.#wake()
+  }
+
+  async #send(events: readonly Event[]): Promise<Outcome> {
+    const startMs = performance.now()
+    const outcome = await this.#forwarder.send(events)
+    const nowMs = performance.now()
+    const connected = outcome.kind === 'accepted' || outcome.kind === 'refused'
+    if (connected) this.counters.answerMs += nowMs - startMs
+    const sinceMs = connected || this.#state.connected || this.#state.sinceMs === 0 ? nowMs : this.#state.sinceMs
+    this.#state = { connected, problem: 'why' in outcome && !connected ? outcome.why : '', sinceMs }
+    return outcome
+  }
+
+  /** Sends nothing, to see whether it would get through. */
+  async #probe(): Promise<Outcome | undefined> {
+    const { sinceMs } = this.#state
+    const untriedMs = performance.now() - Math.max(sinceMs, this.#probedMs)
+    if (!this.#probes || this.#finishing || (sinceMs > 0 && untriedMs < FORWARD_PROBE_MS)) return undefined
+    this.#probedMs = performance.now()
+    const outcome = await this.#send([])
+    if (outcome.kind === 'retry' || outcome.kind === 'notPassed') this.#complain(outcome.why)
+    return outcome
   }
 
   #refuse(count: number, why: string): void {

@@ -26,6 +26,19 @@ const POSITION_PREFIX = 'position '
 /** An event before the outbox has given it an id. */
 export type NewEvent = Omit<Event, 'id'>
 
+/** An event that is in the outbox and counts more now. */
+export interface ChangedEvent {
+  readonly sequence: number
+  readonly event: NewEvent
+}
+
+/** What is written in one transaction. */
+export interface OutboxChanges {
+  readonly added: readonly NewEvent[]
+  readonly changed?: readonly ChangedEvent[]
+  readonly position?: SourcePosition
+}
+
 /** How far a capture file was read: what identifies its bytes, and how many frames. */
 export interface SourcePosition {
   readonly source: string
@@ -44,6 +57,7 @@ export class Outbox {
   readonly #queue: DurableQueue
   readonly #instance: string
   #waiting: number
+  #heldFrom = Number.POSITIVE_INFINITY
   /** Events that left at the front because the outbox was full. */
   dropped = 0
 
@@ -66,31 +80,43 @@ export class Outbox {
   }
 
   /**
-   * Appends events, and how far their source is read, in one transaction; on disk when it returns.
+   * Appends events, writes others anew, and how far their source is read, in one transaction; on disk when it returns. Answers the sequence
+   * of the first that was added.
    *
-   * @throws Fault STORE_FULL; nothing is appended then, and the caller keeps the events.
+   * @throws Fault STORE_FULL; nothing is written then, and the caller keeps the events.
    */
-  append(events: readonly NewEvent[], position?: SourcePosition): void {
+  write({ added, changed = [], position }: OutboxChanges): number {
+    let first = 0
     this.#environment.write(() => {
-      let sequence = this.#queue.nextSequence
-      this.#queue.append(
-        events.map((event) =>
-          sealRecord(RECORD_VERSION, packEvent({ ...event, id: eventId(this.#instance, sequence++) })),
-        ),
-      )
+      first = this.#queue.nextSequence
+      this.#queue.append(added.map((event, index) => this.#sealed(event, first + index)))
+      for (const { sequence, event } of changed) this.#queue.replace(sequence, this.#sealed(event, sequence))
       if (position !== undefined) this.#state.putSync(positionKey(position.source), u64(position.framesDone))
       this.#dropOldest()
     })
     this.#waiting = this.#queue.length
     faultPoint('outbox:appended')
+    return first
   }
 
-  /** The oldest events that wait, or undefined where none does. */
+  /** Events from this sequence on may still change, and are not handed out. */
+  holdFrom(sequence: number): void {
+    this.#heldFrom = sequence
+  }
+
+  /** The oldest events that wait and do not change any more, or undefined where there is none. */
   oldest(countMax: number, bytesMax: number): WaitingEvents | undefined {
-    const entries = this.#queue.read(0, countMax, bytesMax)
+    if (this.#queue.firstSequence >= this.#heldFrom) return undefined
+    const entries = this.#queue.read(0, countMax, bytesMax).filter(({ sequence }) => sequence < this.#heldFrom)
     const last = entries.at(-1)
     if (last === undefined) return undefined
     return { events: entries.map(({ bytes }) => opened(bytes)), lastSequence: last.sequence }
+  }
+
+  /** When the oldest event that waits was first seen, in milliseconds since 1970; 0 when none waits. */
+  get oldestTimeMs(): number {
+    const [oldest] = this.#queue.read(0, 1)
+    return oldest === undefined ? 0 : opened(oldest.bytes).firstSeenMs
   }
 
   /** Forgets the events up to this sequence, which the service has on its disk. */
@@ -115,6 +141,10 @@ export class Outbox {
     const made = randomBytes(8)
     this.#environment.write(() => this.#state.putSync(INSTANCE_KEY, sealRecord(RECORD_VERSION, made)))
     return made.toString('hex')
+  }
+
+  #sealed(event: NewEvent, sequence: number): Buffer {
+    return sealRecord(RECORD_VERSION, packEvent({ ...event, id: eventId(this.#instance, sequence) }))
   }
 
   #dropOldest(): void {

@@ -33,6 +33,11 @@ export const FAULTS = {
     about: 'The interface cannot be opened: no such interface, or CAP_NET_RAW is missing',
   },
   CAPTURE_LOST: { exit: ExitStatus.unavailable, about: 'The interface went away while it was being watched' },
+  COLLECTOR_UNREACHABLE: { exit: ExitStatus.unavailable, about: 'No running collector answers on its local endpoint' },
+  BOOKS_UNBALANCED: {
+    exit: ExitStatus.internal,
+    about: 'The collector lost something or counted it twice: a fault of ours',
+  },
   STORE_UNWRITABLE: { exit: ExitStatus.unavailable, about: 'The data directory is missing, read-only or not ours' },
   STORE_FULL: {
     exit: ExitStatus.unavailable,

@@ -12,6 +12,11 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 const PINO_LEVEL: Record<LogLevel, string> = { DEBUG: 'debug', INFO: 'info', WARNING: 'warn', ERROR: 'error' }
 const STDERR_FD = 2
 
+/** Entries below this level are no longer written. */
+export function setLogLevel(log: Logger, level: LogLevel): void {
+  log.level = PINO_LEVEL[level]
+}
+
 /**
  * A logger on standard error, so that standard output carries nothing but data: one readable line an entry on a terminal,
  * one JSON object an entry elsewhere. Writes are synchronous, so that the last line before a crash is there.

@@ -47,6 +47,12 @@ export class DurableQueue {
     return first
   }
 
+  /** Writes an entry anew that waits, inside a transaction of the caller; nothing where it has left. */
+  replace(sequence: number, entry: Uint8Array): void {
+    const key = this.#keyOf(sequence)
+    if (this.#table.doesExist(key)) this.#table.putSync(key, Buffer.from(entry))
+  }
+
   /** The oldest sequence that waits, or nextSequence where none does. */
   get firstSequence(): number {
     for (const key of this.#table.getKeys({ start: this.#keyOf(0), end: this.#nextKey, limit: 1 })) {

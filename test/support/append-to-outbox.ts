@@ -11,6 +11,6 @@ for (const framesDone of [100, 200]) {
     lastSeenMs: 1,
     count: 1,
   } as const
-  outbox.append([event, event, event], { source: 'file', framesDone })
+  outbox.write({ added: [event, event, event], position: { source: 'file', framesDone } })
 }
 await outbox.close()

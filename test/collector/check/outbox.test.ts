@@ -22,12 +22,14 @@ t.test('an outbox with events, open elsewhere', async (t) => {
   const outbox = new Outbox(directory)
   t.teardown(() => outbox.close())
   const seen = { client: '10.0.0.1', method: 'dns', firstSeenMs: 1, lastSeenMs: 1, count: 1 } as const
-  outbox.append([
-    { name: 'claude.ai', ...seen },
-    { name: 'chatgpt.com', ...seen },
-  ])
+  outbox.write({
+    added: [
+      { name: 'claude.ai', ...seen },
+      { name: 'chatgpt.com', ...seen },
+    ],
+  })
   t.match(await check(directory), { result: 'ok', found: /: 2 events wait, \d+ MB free$/ })
-  outbox.append([{ name: 'claude.ai', ...seen }])
+  outbox.write({ added: [{ name: 'claude.ai', ...seen }] })
   t.equal(outbox.waiting, 3, 'it goes on')
 })
 

@@ -8,8 +8,8 @@ import { quietLog } from '../../support/store.ts'
 function outboxOf(t: Test, count: number): Outbox {
   const outbox = new Outbox(t.testdir())
   t.teardown(() => outbox.close())
-  outbox.append(
-    Array.from({ length: count }, (_, index) => ({
+  outbox.write({
+    added: Array.from({ length: count }, (_, index) => ({
       name: `h${index}.claude.ai`,
       client: '10.0.0.1',
       method: 'dns' as const,
@@ -17,7 +17,7 @@ function outboxOf(t: Test, count: number): Outbox {
       lastSeenMs: index,
       count: 1,
     })),
-  )
+  })
   return outbox
 }
 

@@ -39,7 +39,7 @@ t.test(
         for (const { kind, count } of all) {
           if (kind === 'append') {
             const events = Array.from({ length: count }, () => eventNumber(++made))
-            outbox.append(events, { source: 'file', framesDone: made })
+            outbox.write({ added: events, position: { source: 'file', framesDone: made } })
             model.push(...events)
           } else if (kind === 'acknowledge') {
             const waiting = outbox.oldest(count, 1e9)
@@ -71,7 +71,7 @@ t.test(
 t.test('two outboxes give different ids; one keeps its instance', async (t) => {
   const idsOf = async (path: string): Promise<string> => {
     const outbox = new Outbox(path)
-    outbox.append([eventNumber(1)])
+    outbox.write({ added: [eventNumber(1)] })
     const id = outbox.oldest(1, 1)?.events[0]?.id ?? ''
     outbox.acknowledge(outbox.oldest(1, 1)?.lastSequence ?? 0)
     await outbox.close()
@@ -101,7 +101,7 @@ t.test('killed behind a transaction: events and the position of their file are t
 
 t.test('a batch is bounded in events and bytes', async (t) => {
   const outbox = new Outbox(t.testdir())
-  outbox.append(Array.from({ length: 10 }, (_, index) => eventNumber(index)))
+  outbox.write({ added: Array.from({ length: 10 }, (_, index) => eventNumber(index)) })
   t.equal(outbox.oldest(4, 1e9)?.events.length, 4)
   t.equal(outbox.oldest(10, 1)?.events.length, 1, 'one at least')
   outbox.acknowledge(10)

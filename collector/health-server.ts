@@ -1,0 +1,95 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Fault } from '../engine/process/error-codes.ts'
+import { HEALTH_CONNECTIONS_MAX, HEALTH_REQUEST_MS } from './limits.ts'
+
+/** It is told to those on this host alone (specification, "Collector local endpoint"). */
+const LOOPBACK = '127.0.0.1'
+
+export interface Answer {
+  readonly type: string
+  readonly body: string
+}
+
+/** Answers GET by path on loopback, over node:http: a few requests a minute, none from elsewhere. */
+export class HealthServer {
+  readonly port: number
+  readonly #server: Server
+
+  private constructor(server: Server) {
+    this.#server = server
+    this.port = (server.address() as AddressInfo).port
+  }
+
+  /**
+   * @param port 0 lets the system choose one.
+   * @param answers by path; an undefined one is 503.
+   * @throws Fault PORT_TAKEN, PORT_DENIED.
+   */
+  static async listen(
+    port: number,
+    answers: Readonly<Record<string, () => Answer | undefined | Promise<Answer>>>,
+  ): Promise<HealthServer> {
+    const server = createServer(
+      { requestTimeout: HEALTH_REQUEST_MS, headersTimeout: HEALTH_REQUEST_MS },
+      (request, response) => answer(request, response, answers),
+    )
+    server.maxConnections = HEALTH_CONNECTIONS_MAX
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', (error: NodeJS.ErrnoException) => reject(listenFault(port, error)))
+      server.listen(port, LOOPBACK, resolve)
+    })
+    return new HealthServer(server)
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answers: Readonly<Record<string, () => Answer | undefined | Promise<Answer>>>,
+): Promise<void> {
+  const path = (request.url ?? '').split('?')[0] ?? ''
+  const known = Object.hasOwn(answers, path) ? answers[path] : undefined
+  if (known === undefined) return refuse(response, 404, `no ${path}, there are ${Object.keys(answers).join(', ')}`)
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    response.setHeader('allow', 'GET, HEAD')
+    return refuse(response, 405, 'expected GET')
+  }
+  try {
+    const said = await known()
+    if (said === undefined) return refuse(response, 503, 'the collector is starting')
+    const { type, body } = said
+    response.writeHead(200, {
+      'content-type': type,
+      'content-length': Buffer.byteLength(body),
+      'cache-control': 'no-store',
+    })
+    response.end(request.method === 'HEAD' ? undefined : body)
+  } catch (error) {
+    refuse(response, 500, (error as Error).message)
+  }
+}
+
+function refuse(response: ServerResponse, status: number, error: string): void {
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(JSON.stringify({ error }))
+}
+
+function listenFault(port: number, error: NodeJS.ErrnoException): Error {
+  if (error.code === 'EADDRINUSE') {
+    return new Fault('PORT_TAKEN', `HEALTH_PORT: ${LOOPBACK}:${port} is taken by another program; set another port`, {
+      cause: error,
+    })
+  }
+  if (error.code === 'EACCES') {
+    return new Fault('PORT_DENIED', `HEALTH_PORT: ${LOOPBACK}:${port}: no permission; set one from 1024 on`, {
+      cause: error,
+    })
+  }
+  return error
+}

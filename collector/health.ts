@@ -1,0 +1,59 @@
+import { STALLED_MS } from './limits.ts'
+import type { CollectorStatus } from './status.ts'
+
+/** What GET /health answers: the specification's "Collector health record", and `reason` beside it while degraded. */
+export interface HealthRecord {
+  readonly status: 'running' | 'degraded'
+  /** What is wrong, in one line; only while degraded. */
+  readonly reason?: string
+  readonly uptime_seconds: number
+  readonly interface: string
+  /** Names that were seen in DNS queries and ClientHellos. */
+  readonly events_captured: number
+  /** Those of an AI platform. */
+  readonly events_matched: number
+  readonly platforms_detected: number
+  readonly syslog_connected: boolean
+  readonly https_connected: boolean
+  /** Of the latest match: ISO 8601 with milliseconds and UTC offset; null before the first. */
+  readonly last_event_at: string | null
+}
+
+export function healthRecord(status: CollectorStatus): HealthRecord {
+  const reasons = degradedReasons(status)
+  return {
+    status: reasons.length === 0 ? 'running' : 'degraded',
+    ...(reasons.length === 0 ? {} : { reason: reasons.join('; ') }),
+    uptime_seconds: status.uptimeSeconds,
+    interface: status.source,
+    events_captured: status.observed.names,
+    events_matched: status.observed.matched,
+    platforms_detected: status.platforms,
+    syslog_connected: false,
+    https_connected: status.forward.connected,
+    last_event_at: status.lastMatchMs === 0 ? null : withOffset(status.lastMatchMs),
+  }
+}
+
+/** Why the collector does not do all that it should; empty when it does. */
+export function degradedReasons(status: CollectorStatus): string[] {
+  const { live, link, forward, events } = status
+  const reasons: string[] = []
+  if (live !== undefined && live.lost !== '') reasons.push(live.lost)
+  else if (link !== undefined && link.trouble !== '') reasons.push(link.trouble)
+  else if (link !== undefined && link.silence !== '') reasons.push(link.silence)
+  if (live?.filter === 'narrow') {
+    reasons.push('the link is faster than this collector: only first ClientHello segments and DNS queries are captured')
+  } else if (live !== undefined && live.refused !== '') {
+    reasons.push(`the filter cannot be narrowed: ${live.refused}`)
+  }
+  if (status.outboxFull) reasons.push('the disk has no space for the outbox')
+  const stalled = !forward.connected && performance.now() - forward.sinceMs >= STALLED_MS
+  if (stalled) reasons.push(`${events.waiting} events wait: ${forward.problem || 'the service was not reached yet'}`)
+  return reasons
+}
+
+/** `2026-11-20T09:15:02.123+00:00`, as the specification writes it. */
+function withOffset(timeMs: number): string {
+  return new Date(timeMs).toISOString().replace('Z', '+00:00')
+}

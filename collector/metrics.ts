@@ -1,0 +1,200 @@
+import { createRequire } from 'node:module'
+import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
+import { degradedReasons } from './health.ts'
+import type { CollectorStatus } from './status.ts'
+
+/** Times between two looks at the event loop, in milliseconds: each is a wake-up of an idle process. */
+const EVENT_LOOP_LOOK_MS = 100
+const NANOSECONDS = 1e9
+
+/** A value, or one for each value of a label. */
+type Values = number | Readonly<Record<string, number>>
+/** Name without prefix, type, help, label and values. */
+type Row = readonly [name: string, type: 'counter' | 'gauge', help: string, values: Values, label?: string]
+
+/** GET /metrics: a status in Prometheus' text format. Loaded when it is asked for first: who does not scrape does not pay the 8 MB. */
+export class Metrics {
+  readonly #eventLoopDelay: IntervalHistogram = monitorEventLoopDelay({ resolution: EVENT_LOOP_LOOK_MS })
+
+  constructor() {
+    this.#eventLoopDelay.enable()
+  }
+
+  close(): void {
+    this.#eventLoopDelay.disable()
+  }
+
+  async render(status: CollectorStatus): Promise<{ type: string; body: string }> {
+    const prometheus = createRequire(import.meta.url)('prom-client') as typeof import('prom-client')
+    const registry = new prometheus.Registry()
+    for (const [name, type, help, values, label] of [...rowsOf(status), ...this.#processRows()]) {
+      const options = { name, help, registers: [registry], labelNames: label === undefined ? [] : [label] }
+      const metric = type === 'counter' ? new prometheus.Counter(options) : new prometheus.Gauge(options)
+      if (typeof values === 'number') metric.inc(values)
+      else for (const [value, number] of Object.entries(values)) metric.inc({ [label ?? '']: value }, number)
+    }
+    return { type: registry.contentType, body: await registry.metrics() }
+  }
+
+  #processRows(): Row[] {
+    const delay = this.#eventLoopDelay
+    const { rss, heapUsed, arrayBuffers } = process.memoryUsage()
+    const { user, system } = process.cpuUsage()
+    const seconds = (nanoseconds: number): number => (delay.count === 0 ? 0 : nanoseconds / NANOSECONDS)
+    const rows: Row[] = [
+      [
+        'nodejs_eventloop_lag_seconds',
+        'gauge',
+        'How late timers of the main thread ran since the last scrape',
+        { p50: seconds(delay.percentile(50)), p99: seconds(delay.percentile(99)), max: seconds(delay.max) },
+        'quantile',
+      ],
+      ['process_resident_memory_bytes', 'gauge', 'Resident memory', rss],
+      ['nodejs_heap_used_bytes', 'gauge', 'Heap of the main thread', heapUsed],
+      ['nodejs_array_buffers_bytes', 'gauge', 'Memory of buffers outside the heap', arrayBuffers],
+      ['process_cpu_seconds_total', 'counter', 'CPU time of all threads', (user + system) / 1e6],
+    ]
+    delay.reset()
+    return rows
+  }
+}
+
+function rowsOf(status: CollectorStatus): Row[] {
+  const { observed, live, link, events, forward } = status
+  const { counters } = observed
+  const {
+    helloName: name,
+    helloEch: ech,
+    helloNoName: no_name,
+    helloIncomplete: incomplete,
+    helloQuicUnknownVersion,
+  } = counters
+  const hellos = name + ech + no_name
+  const on = (flag: boolean): number => (flag ? 1 : 0)
+  const rows: Row[] = [
+    ['uptime_seconds', 'gauge', 'Seconds since the start', status.uptimeSeconds],
+    ['degraded', 'gauge', '1 while /health says degraded', on(degradedReasons(status).length > 0)],
+    [
+      'packets_total',
+      'counter',
+      'Packets that were decoded, by the class in which each ended',
+      observed.classes,
+      'class',
+    ],
+    ['packet_bytes_total', 'counter', 'Their captured bytes', observed.bytes],
+    [
+      'names_total',
+      'counter',
+      'Names in DNS queries and ClientHellos',
+      { matched: observed.matched, unmatched: observed.unmatched },
+      'result',
+    ],
+    ['matches_total', 'counter', 'Matched names by how they were seen', status.matchesByMethod, 'method'],
+    ['platforms_detected', 'gauge', 'AI platforms that were seen since the start', status.platforms],
+    [
+      'client_hellos_total',
+      'counter',
+      'ClientHellos by what could be read of them',
+      { name, ech, no_name, incomplete, quic_unknown_version: helloQuicUnknownVersion },
+      'outcome',
+    ],
+    [
+      'ech_share',
+      'gauge',
+      'Part of the ClientHellos whose name may be the outer one (Encrypted Client Hello)',
+      hellos === 0 ? 0 : ech / hellos,
+    ],
+    [
+      'hidden_dns_sessions_total',
+      'counter',
+      'Connections to resolvers whose queries cannot be seen',
+      { doh: counters.dohSessions, dot: counters.dotSessions },
+      'kind',
+    ],
+    ['quic_initials_opened_total', 'counter', 'QUIC Initial packets that were decrypted', counters.quicOpened],
+    [
+      'streams_total',
+      'counter',
+      'Connections whose beginning was followed, and how following ended before its time',
+      {
+        followed: counters.streamsFollowed,
+        evicted: counters.streamsEvicted,
+        timed_out: counters.streamsTimedOut,
+        over_limit: counters.streamsOverLimit,
+      },
+      'event',
+    ],
+    [
+      'datagrams_total',
+      'counter',
+      'IP datagrams in fragments',
+      {
+        reassembled: counters.datagramsReassembled,
+        evicted: counters.datagramsEvicted,
+        timed_out: counters.datagramsTimedOut,
+        overlapping: counters.datagramsOverlapping,
+      },
+      'event',
+    ],
+    ['events_total', 'counter', 'Events that were made of matches', events.made],
+    [
+      'events_closed_early_total',
+      'counter',
+      'Events that made room for others before their window ended',
+      events.closedEarly,
+    ],
+    ['outbox_events', 'gauge', 'Events that wait in the outbox', events.waiting],
+    [
+      'outbox_oldest_seconds',
+      'gauge',
+      'Age of the oldest event that waits',
+      events.oldestMs === 0 ? 0 : Math.max(0, (Date.now() - events.oldestMs) / 1000),
+    ],
+    ['outbox_full', 'gauge', '1 while the disk has no space for the outbox', on(status.outboxFull)],
+    ['outbox_dropped_total', 'counter', 'Events that left because the outbox was full', events.dropped],
+    [
+      'forwarded_total',
+      'counter',
+      'Events by what the service said to them',
+      {
+        acknowledged: forward.acknowledged - forward.duplicates,
+        duplicate: forward.duplicates,
+        refused: forward.refused,
+      },
+      'answer',
+    ],
+    ['forward_batches_total', 'counter', 'Batches that the service took', forward.batches],
+    ['forward_retries_total', 'counter', 'Batches that have to be sent again', forward.retries],
+    ['forward_seconds_total', 'counter', 'Time that the service took to answer', forward.answerMs / 1000],
+    ['https_connected', 'gauge', '1 while the service answers', on(forward.connected)],
+  ]
+  if (live !== undefined) {
+    rows.push(
+      [
+        'packets_received_total',
+        'counter',
+        'Packets that passed the filter, by the count of the kernel',
+        live.received,
+      ],
+      [
+        'packets_dropped_total',
+        'counter',
+        'Packets that were lost, by place',
+        { ...live.dropped, interface: link?.missed ?? 0 },
+        'place',
+      ],
+      [
+        'packets_passed_over_total',
+        'counter',
+        'Packets that were seen twice',
+        { filter_change: live.handedOver, loopback: live.passedOver },
+        'cause',
+      ],
+      ['filter_narrow', 'gauge', '1 while the filter is narrow', on(live.filter === 'narrow')],
+      ['capture_reopened_total', 'counter', 'Times that the interface was opened again', live.reopened],
+    )
+  }
+  if (link !== undefined)
+    rows.push(['link_up', 'gauge', '1 while the interface is up and has a carrier', on(link.trouble === '')])
+  return rows.map(([row, ...rest]) => [`posture_collector_${row}`, ...rest] as const)
+}

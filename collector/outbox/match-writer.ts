@@ -1,0 +1,150 @@
+import { Fault } from '../../engine/process/error-codes.ts'
+import type { Position, RowTaker } from '../decode/delivery.ts'
+import { METHOD_NAMES, type MethodName, rowMethod, rowRule, rowTimeMs } from '../decode/name-rows.ts'
+import { AGGREGATE_REWRITE_MS, AGGREGATE_WRITE_EVENTS, AGGREGATE_WRITE_MS, FULL_DISK_RETRY_MS } from '../limits.ts'
+import type { Aggregate } from './aggregate.ts'
+import type { Outbox } from './outbox.ts'
+
+export interface MatchWriterOptions {
+  /** What the capture file is known by; undefined for a source that is not read again. */
+  readonly source: string | undefined
+  /** Rules of the registry, of which each match names one. */
+  readonly rules: number
+  /** The disk is full; called once each time that this begins. */
+  readonly onFull: (why: string) => void
+}
+
+/**
+ * Matches on their way from the rows to the outbox: counted in the aggregate, written AGGREGATE_WRITE_MS later at the latest, events and
+ * position in one transaction. While the disk is full nothing is taken, and so the source waits, where it can.
+ */
+export class MatchWriter implements RowTaker {
+  readonly #aggregate: Aggregate
+  readonly #outbox: Outbox
+  readonly #options: MatchWriterOptions
+  /** 1 for each rule that matched. */
+  #matched: Uint8Array
+  readonly #byMethod = new Float64Array(METHOD_NAMES.length)
+  /** Time of the latest match, in milliseconds since 1970; 0 before the first. */
+  lastMatchMs = 0
+  /** Whether the disk was full at the last try. */
+  full = false
+  #framesDone = 0
+  #writtenMs = 0
+  #rewrittenMs = 0
+  #unsaved = false
+  #writing: Promise<void> | undefined
+  #stopped = false
+
+  constructor(aggregate: Aggregate, outbox: Outbox, options: MatchWriterOptions) {
+    this.#aggregate = aggregate
+    this.#outbox = outbox
+    this.#options = options
+    this.#matched = new Uint8Array(options.rules)
+  }
+
+  row(view: DataView, _bytes: Buffer, at: number): void {
+    this.#aggregate.take(view, at)
+    this.#matched[rowRule(view, at)] = 1
+    const method = rowMethod(view, at)
+    this.#byMethod[method] = (this.#byMethod[method] as number) + 1
+    this.lastMatchMs = Math.max(this.lastMatchMs, rowTimeMs(view, at))
+    this.#unsaved = true
+  }
+
+  delivered({ framesDone }: Position): void | Promise<void> {
+    if (framesDone !== this.#framesDone) {
+      this.#framesDone = framesDone
+      if (this.#options.source !== undefined) this.#unsaved = true
+    }
+    return this.#writeWhenDue()
+  }
+
+  /** For a source whose clock is ours: closes the windows that have ended. */
+  tick(nowMs: number): void | Promise<void> {
+    this.#aggregate.closeUntil(nowMs)
+    return this.#writeWhenDue()
+  }
+
+  /** Closes all windows and writes what there is. */
+  async finish(): Promise<void> {
+    this.#aggregate.closeAll()
+    await this.#write()
+  }
+
+  /** Ends the wait for space on the disk: what cannot be written then is lost, and the write fails. */
+  stop(): void {
+    this.#stopped = true
+  }
+
+  /** The rules that matched so far, and the new number of rules, whose matches are counted from now on. */
+  takeMatchedRules(rules: number): number[] {
+    const matched = this.matchedRules
+    this.#matched = new Uint8Array(rules)
+    return matched
+  }
+
+  get matchesByMethod(): Readonly<Record<MethodName, number>> {
+    return Object.fromEntries(METHOD_NAMES.map((name, method) => [name, this.#byMethod[method] ?? 0])) as Record<
+      MethodName,
+      number
+    >
+  }
+
+  get matchedRules(): number[] {
+    return Array.from(this.#matched.keys()).filter((rule) => this.#matched[rule] === 1)
+  }
+
+  #writeWhenDue(): void | Promise<void> {
+    if (this.#writing !== undefined) return this.#writing
+    const elapsedMs = Math.abs(performance.now() - this.#writtenMs)
+    if (elapsedMs < AGGREGATE_WRITE_MS && this.#aggregate.unwritten < AGGREGATE_WRITE_EVENTS) return
+    return this.#write()
+  }
+
+  /** Tries once at once; only a full disk makes it a promise. */
+  #write(): void | Promise<void> {
+    if (this.#writing !== undefined) return this.#writing.then(() => this.#write())
+    this.#writtenMs = performance.now()
+    if (this.#tryWrite()) return
+    this.#writing = this.#writeWhenThereIsSpace().finally(() => {
+      this.#writing = undefined
+    })
+    return this.#writing
+  }
+
+  async #writeWhenThereIsSpace(): Promise<void> {
+    do await new Promise((resolve) => setTimeout(resolve, FULL_DISK_RETRY_MS))
+    while (!this.#tryWrite())
+  }
+
+  /** False when the disk is full. */
+  #tryWrite(): boolean {
+    const aggregate = this.#aggregate
+    const { source } = this.#options
+    try {
+      if (this.#unsaved) {
+        // A position says that all before it is counted in the outbox. Without one the figures of open events may be a little behind.
+        const nowMs = performance.now()
+        const openToo = source !== undefined || nowMs - this.#rewrittenMs >= AGGREGATE_REWRITE_MS
+        const { added, changed } = aggregate.pending(openToo)
+        const position = source === undefined ? undefined : { source, framesDone: this.#framesDone }
+        if (added.length > 0 || changed.length > 0 || position !== undefined) {
+          aggregate.written(this.#outbox.write({ added, changed, ...(position ? { position } : {}) }), openToo)
+        }
+        if (openToo) {
+          this.#rewrittenMs = nowMs
+          this.#unsaved = false
+        }
+      }
+      this.#outbox.holdFrom(aggregate.openSequence)
+      this.full = false
+      return true
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'STORE_FULL' || this.#stopped) throw error
+      if (!this.full) this.#options.onFull(error.message)
+      this.full = true
+      return false
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import type { Logger } from '../engine/process/log.ts'
+import type { Catalog } from '../registry/catalog.ts'
+import { type Book, booksOf } from './books.ts'
+import { Collector } from './collector.ts'
+import { type CollectorSettings, liveOptions } from './config.ts'
+import { degradedReasons, healthRecord } from './health.ts'
+import { HealthServer } from './health-server.ts'
+import { SENSOR_LOOK_MS } from './limits.ts'
+import { Metrics } from './metrics.ts'
+import { becomeUser, userToBecome } from './privileges.ts'
+
+/** What GET /books answers, and `posture-collector books` prints. */
+export interface BooksRecord {
+  readonly interface: string
+  readonly uptime_seconds: number
+  readonly books: readonly Book[]
+}
+
+/** A collector that watches an interface: with its local endpoint, under the user that it becomes, and with a word in the log when its state changes. */
+export class Sensor {
+  readonly collector: Collector
+  readonly #log: Logger
+  readonly #settings: CollectorSettings
+  readonly #metrics = new Metrics()
+  #health: HealthServer | undefined
+  #timer: NodeJS.Timeout | undefined
+  #reasons = ''
+
+  /** @throws Fault of the settings and of the outbox. */
+  constructor(settings: CollectorSettings, catalog: Catalog, log: Logger) {
+    this.#settings = settings
+    this.#log = log
+    const user = userToBecome(settings.user)
+    const onOpen = (): void => {
+      if (user !== undefined) {
+        becomeUser(user, [settings.outbox])
+        log.info({ user: user.name }, 'the interface is open, root is given up')
+      }
+      log.info({ interface: settings.interface, health: `http://127.0.0.1:${this.#health?.port}/health` }, 'watching')
+      this.#timer = setInterval(() => this.#look(), SENSOR_LOOK_MS)
+    }
+    this.collector = new Collector(settings, { kind: 'interface', live: liveOptions(settings), onOpen }, catalog, log)
+  }
+
+  /** Runs until stopped. Faults as of Collector.run(), and of the local endpoint. */
+  async run(): ReturnType<Collector['run']> {
+    const { collector } = this
+    const started =
+      <A>(answer: () => A) =>
+      () =>
+        collector.started ? answer() : undefined
+    const json = (value: unknown) => ({ type: 'application/json', body: `${JSON.stringify(value)}\n` })
+    this.#health = await HealthServer.listen(this.#settings.healthPort, {
+      '/health': started(() => json(healthRecord(collector.status))),
+      '/metrics': started(() => this.#metrics.render(collector.status)),
+      '/books': started(() => json(booksRecord(collector))),
+    })
+    try {
+      return await this.collector.run()
+    } finally {
+      clearInterval(this.#timer)
+      this.#metrics.close()
+      await this.#health.close()
+    }
+  }
+
+  /** Says when the state changes, and why. */
+  #look(): void {
+    const reasons = degradedReasons(this.collector.status).join('; ')
+    // Figures in a reason change all the time.
+    if (reasons.replace(/\d+/g, '') === this.#reasons.replace(/\d+/g, '')) return
+    this.#reasons = reasons
+    if (reasons === '') this.#log.info('running again')
+    else this.#log.warn({ reason: reasons }, 'degraded')
+  }
+}
+
+function booksRecord({ status }: Collector): BooksRecord {
+  return { interface: status.source, uptime_seconds: status.uptimeSeconds, books: booksOf(status) }
+}

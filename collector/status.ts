@@ -1,0 +1,47 @@
+import type { LinkState } from './capture/link-state.ts'
+import type { LiveState } from './capture/live.ts'
+import type { MethodName } from './decode/name-rows.ts'
+import type { ForwardCounters, ForwardState } from './forward/forward-loop.ts'
+import type { ObserveCounts } from './observe.ts'
+
+/** All that a running collector can tell of itself at one moment: books, health and metrics are made of it. */
+export interface CollectorStatus {
+  /** Interface or file. */
+  readonly source: string
+  readonly uptimeSeconds: number
+  /** Nothing is on the way any more. */
+  readonly ended: boolean
+  readonly observed: ObserveCounts
+  /** Of a live capture; undefined for a file, and before the first second. */
+  readonly live: LiveState | undefined
+  /** Of a live capture, by the kernel's counters. */
+  readonly link: (LinkState & { readonly silence: string }) | undefined
+  /** Matched names that were counted in an event, and by method. */
+  readonly matches: number
+  readonly matchesByMethod: Readonly<Record<MethodName, number>>
+  /** AI platforms among them. */
+  readonly platforms: number
+  /** Milliseconds since 1970; 0 before the first match. */
+  readonly lastMatchMs: number
+  readonly events: EventFigures
+  readonly forward: ForwardCounters & ForwardState
+  /** Whether the disk has no space for the outbox. */
+  readonly outboxFull: boolean
+}
+
+/** Where the events are. */
+export interface EventFigures {
+  /** Made of matches in this run. */
+  readonly made: number
+  /** Waited when the run began. */
+  readonly found: number
+  /** Not yet in the outbox. */
+  readonly unwritten: number
+  readonly waiting: number
+  /** Left the outbox because it was full. */
+  readonly dropped: number
+  /** Closed before their time to make room for others. */
+  readonly closedEarly: number
+  /** When the oldest that waits was first seen, in milliseconds since 1970; 0 when none waits. */
+  readonly oldestMs: number
+}
