@@ -68,6 +68,18 @@ export const BATCH_ROW_BYTES = 2 * 1024 * 1024
 /** Batches of the pool. When all are taken a file waits, a live capture drops the packet: `dropped.pool`. */
 export const BATCHES = 6
 
+/**
+ * The same of a live capture, whose buffer is the ring: less memory, and sooner decoded. The rows area holds the names of one datagram, as
+ * FRAME_ROW_BYTES_MAX has it, and of four thousand packets besides.
+ */
+export const LIVE_BATCH_FRAME_BYTES = 768 * 1024
+export const LIVE_BATCH_LIST_FRAMES = 8192
+export const LIVE_BATCH_ROW_BYTES = 1280 * 1024
+export const LIVE_BATCHES = 6
+
+/** How often the packet path is run over the self-test's capture before a live capture begins: after that it is compiled. */
+export const WARM_UP_ROUNDS = 40
+
 /** Decode workers at most. */
 export const LANES_MAX = 16
 
@@ -199,6 +211,7 @@ export const CHECK_CONNECT_MS = 4_000
 
 assert(BATCH_FRAME_BYTES >= 2 * SNAPLEN_BYTES_MAX + CAPTURE_HEAD_BYTES, 'a batch holds the longest record')
 assert(BATCH_ROW_BYTES >= FRAME_ROW_BYTES_MAX, 'the names of one frame fit, so every run makes progress')
+assert(LIVE_BATCH_ROW_BYTES >= FRAME_ROW_BYTES_MAX && LIVE_BATCH_FRAME_BYTES >= SNAPLEN_BYTES_MAX)
 assert(LIVE_SNAPLEN_BYTES <= SNAPLEN_BYTES_MAX)
 assert(BATCHES >= 2, 'one batch is held back while the next is filled')
 assert(LONG_BUFFER_BYTES >= HELLO_BYTES_MAX && LONG_BUFFER_BYTES >= DATAGRAM_BYTES_MAX)

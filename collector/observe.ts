@@ -13,7 +13,17 @@ import { InlineLane } from './decode/inline-lane.ts'
 import type { PacketClassName } from './decode/packet-class.ts'
 import { DNS_PORTS, TLS_PORTS } from './decode/ports.ts'
 import type { DecodeWorkerData } from './decode/worker-data.ts'
-import { BATCH_FRAME_BYTES, BATCH_LIST_FRAMES, BATCH_ROW_BYTES, BATCHES, LANES_MAX } from './limits.ts'
+import {
+  BATCH_FRAME_BYTES,
+  BATCH_LIST_FRAMES,
+  BATCH_ROW_BYTES,
+  BATCHES,
+  LANES_MAX,
+  LIVE_BATCH_FRAME_BYTES,
+  LIVE_BATCH_LIST_FRAMES,
+  LIVE_BATCH_ROW_BYTES,
+  LIVE_BATCHES,
+} from './limits.ts'
 import { RESOLVERS } from './visibility.ts'
 
 export type { CaptureSource } from './capture/capture-thread.ts'
@@ -68,6 +78,19 @@ export interface Observation {
   stop(): Promise<void>
 }
 
+const FILE_POOL = {
+  batches: BATCHES,
+  frameBytes: BATCH_FRAME_BYTES,
+  rowBytes: BATCH_ROW_BYTES,
+  listFrames: BATCH_LIST_FRAMES,
+}
+const LIVE_POOL = {
+  batches: LIVE_BATCHES,
+  frameBytes: LIVE_BATCH_FRAME_BYTES,
+  rowBytes: LIVE_BATCH_ROW_BYTES,
+  listFrames: LIVE_BATCH_LIST_FRAMES,
+}
+
 /** Observes the names in a capture file or on an interface. As observeRows(), with an object for each name. */
 export function observe(
   source: CaptureSource,
@@ -90,11 +113,8 @@ export async function observeRows(
     Number.isInteger(lanes) && lanes >= 0 && lanes <= LANES_MAX,
     `lanes: found ${lanes}, expected 0 to ${LANES_MAX}`,
   )
-  const shared = allocatePool(options.pool?.batches ?? BATCHES, Math.max(1, lanes), {
-    frameBytes: options.pool?.frameBytes ?? BATCH_FRAME_BYTES,
-    rowBytes: options.pool?.rowBytes ?? BATCH_ROW_BYTES,
-    listFrames: BATCH_LIST_FRAMES,
-  })
+  const { batches, ...sizes } = { ...(source.kind === 'file' ? FILE_POOL : LIVE_POOL), ...options.pool }
+  const shared = allocatePool(batches, Math.max(1, lanes), sizes)
   const pool = new BatchPool(shared)
   const decode: DecodeOptions = {
     trie: options.trie,

@@ -17,6 +17,7 @@ const TEST_COMMANDS = {
   openssl: 'openssl',
   curl: 'curl',
   tcpdump: 'tcpdump',
+  tcpreplay: 'tcpreplay',
   tshark: 'tshark',
   zstd: 'zstd',
 }

@@ -123,6 +123,7 @@ t.test('the collector ships with these packages and no others', async (t) => {
   // And pcap, whose addon collector/capture/live.ts loads by require.
   t.same(packages.sort(), [
     ...['cli-progress', 'cli-table3', 'commander', 'fzstd', 'lmdb', 'msgpackr', 'pino', 'pino-pretty', 'piscina'],
+    ...['prom-client'],
     ...['undici', 'yaml', 'zod'],
   ])
 })

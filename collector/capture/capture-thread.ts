@@ -8,6 +8,7 @@ import { CaptureFile } from './capture-file.ts'
 import { feedFile } from './feed-file.ts'
 import { LiveCapture, type LiveOptions, type LiveState } from './live.ts'
 import { type Round, RoundFiller } from './round.ts'
+import { warmUp } from './warm-up.ts'
 
 /** Where frames come from. */
 export type CaptureSource =
@@ -74,11 +75,12 @@ async function captureFile(path: string, pool: BatchPool, send: SendRound): Prom
   say({ kind: 'ended', bytesRead: source.bytesRead, damage: damage || undefined })
 }
 
-function captureInterface(options: LiveOptions, ports: DecodeOptions, pool: BatchPool, send: SendRound): void {
+function captureInterface(options: LiveOptions, decode: DecodeOptions, pool: BatchPool, send: SendRound): void {
   const filler = new RoundFiller(pool, { whenExhausted: 'drop', holdBack: false }, send)
   const tell = (state: LiveState) => say({ kind: 'live', state })
-  const live = new LiveCapture(options, ports, { pool, filler, tell })
+  const live = new LiveCapture(options, decode, { pool, filler, tell })
   say({ kind: 'opened', bytesTotal: 0 })
+  warmUp(decode)
   const fault = live.run()
   filler.finish(0)
   say({ kind: 'ended', bytesRead: 0, damage: fault && plain(fault) })

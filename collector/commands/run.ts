@@ -22,7 +22,7 @@ interface RunOptions {
   readonly read?: string
   readonly shiftToNow?: boolean
   readonly listInterfaces?: boolean
-  readonly envFile?: string
+  readonly settingsFile?: string
 }
 
 /** posture-collector [run]: watches an interface, or reads a capture file, and forwards what matches. */
@@ -35,7 +35,7 @@ export function addRunCommand(program: Command): void {
   )
     .option('--read <file>', 'read a capture file instead, and end when its events are with the service')
     .option('--shift-to-now', 'with --read: move its times so that its last packet was seen now')
-    .option('--env-file <file>', 'lines NAME=value that stand over the environment; SIGHUP reads the file again')
+    .option('--settings-file <file>', 'lines NAME=value that stand over the environment; SIGHUP reads the file again')
     .option('--list-interfaces', 'print the interfaces that can be captured on, and end')
   run.action(async (options: RunOptions) => {
     if (options.listInterfaces) return printInterfaces()
@@ -43,7 +43,7 @@ export function addRunCommand(program: Command): void {
     const settingsNow = (): CollectorSettings =>
       readSettings(collectorSettings, {
         command: run,
-        environment: { ...process.env, ...fileVariables(options.envFile) },
+        environment: { ...process.env, ...fileVariables(options.settingsFile) },
       })
     const settings = settingsNow()
     const log = createLogger('posture-collector', settings.logLevel)
@@ -155,7 +155,7 @@ function fileVariables(path: string | undefined): NodeJS.Dict<string> {
   try {
     return parseEnv(readFileSync(path, 'utf8'))
   } catch (error) {
-    throw new Fault('USAGE', `--env-file ${path}: ${(error as Error).message}`, { cause: error })
+    throw new Fault('USAGE', `--settings-file ${path}: ${(error as Error).message}`, { cause: error })
   }
 }
 

@@ -11,12 +11,15 @@ export function ip(...words: string[]): void {
   execFileSync('ip', words, { stdio: 'pipe' })
 }
 
-/** Makes a namespace that goes when the test ends. Answers the words for `ip` that run a command in it. */
+/**
+ * Makes a namespace that goes when the test ends. Answers the words for `ip` that run a command in it: without tap's hooks, which write files
+ * as the user that started the tests, when the process may be another's by then.
+ */
 export function namespace(
   t: { teardown(work: () => unknown): void },
   name: string,
 ): (...command: string[]) => string[] {
   ip('netns', 'add', name)
   t.teardown(() => ip('netns', 'delete', name))
-  return (...command) => ['netns', 'exec', name, ...command]
+  return (...command) => ['netns', 'exec', name, 'env', '-u', 'NODE_OPTIONS', ...command]
 }

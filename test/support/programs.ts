@@ -26,13 +26,18 @@ export interface Running {
   readonly output: { stdout: string; stderr: string }
 }
 
-/** Starts one of the programs with an environment of its own: nothing of the developer's settings reaches it. */
+/**
+ * Starts one of the programs with an environment of its own: nothing of the developer's settings reaches it. `through` is a command that
+ * executes another, as `ip netns exec NAME`.
+ */
 export function start(
   program: keyof typeof PROGRAMS,
   parameters: readonly string[],
   environment: NodeJS.ProcessEnv = {},
+  through: readonly string[] = [],
 ): Running {
-  const child = spawn(process.execPath, [PROGRAMS[program], ...parameters], {
+  const [command = '', ...words] = [...through, process.execPath, PROGRAMS[program], ...parameters]
+  const child = spawn(command, words, {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env: { PATH: process.env['PATH'], ...environment },
   })
@@ -77,10 +82,16 @@ export async function startService(
   dataDirectory: string,
   parameters: readonly string[] = [],
   environment: NodeJS.ProcessEnv = {},
+  through: readonly string[] = [],
 ): Promise<RunningService> {
   const loopback = ['--api-address', '127.0.0.1', '--ingest-address', '127.0.0.1']
   const ports = ['--api-port', '0', '--ingest-port', '0']
-  const running = start('service', ['--data-dir', dataDirectory, ...loopback, ...ports, ...parameters], environment)
+  const running = start(
+    'service',
+    ['--data-dir', dataDirectory, ...loopback, ...ports, ...parameters],
+    environment,
+    through,
+  )
   const failed = running.ended.then(({ status, stderr }) => {
     throw new Error(`posture-service ended with ${status}: ${stderr}`)
   })

@@ -1,0 +1,333 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { ip, namespace, skipNamespaces as skip } from '../support/namespace.ts'
+import { ethernet, ipv4, udp } from '../support/packets.ts'
+import { dnsQuery } from '../support/packets-dns.ts'
+import { framesAt, pcapFile } from '../support/packets-pcap.ts'
+import { admin, type Running, type RunningService, start, startService } from '../support/programs.ts'
+
+/** A collector and a service in a network namespace of their own, with a veth pair on which tcpreplay plays what the collector hears. */
+
+interface Health {
+  readonly status: string
+  readonly reason?: string
+  readonly events_matched: number
+  readonly platforms_detected: number
+  readonly https_connected: boolean
+}
+interface Books {
+  readonly books: readonly { book: string; total: number; places: Record<string, number>; difference: number }[]
+}
+
+class Site {
+  readonly inside: (...command: string[]) => string[]
+  readonly directory: string
+  readonly token: string
+  readonly #service: RunningService
+  readonly #healthPort: number
+
+  private constructor(site: {
+    inside: Site['inside']
+    directory: string
+    token: string
+    service: RunningService
+    healthPort: number
+  }) {
+    this.inside = site.inside
+    this.directory = site.directory
+    this.token = site.token
+    this.#service = site.service
+    this.#healthPort = site.healthPort
+  }
+
+  static async make(t: Test): Promise<Site> {
+    const name = `spslive${process.pid}x${Site.#made++}`
+    const inside = namespace(t, name)
+    for (const which of ['all', 'default']) ip(...inside('sysctl', '-qw', `net.ipv6.conf.${which}.disable_ipv6=1`))
+    ip(...inside('ip', 'link', 'add', 'near', 'type', 'veth', 'peer', 'name', 'far'))
+    for (const link of ['lo', 'near', 'far']) ip(...inside('ip', 'link', 'set', link, 'up'))
+    const directory = t.testdir()
+    const dataDirectory = join(directory, 'service')
+    const service = await startService(dataDirectory, [], {}, ['ip', ...inside()])
+    t.teardown(() => service.child.kill('SIGKILL'))
+    const data = ['--data-dir', dataDirectory]
+    await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+    const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', ...data)
+    return new Site({ inside, directory, token: String(token?.['token']), service, healthPort: 19_090 })
+  }
+  static #made = 0
+
+  /** A collector that watches `far`. */
+  collector(t: Test, parameters: readonly string[] = [], environment: NodeJS.ProcessEnv = {}): Running {
+    const service = this.#service
+    const words = ['--interface', 'far', '--outbox', join(this.directory, 'outbox'), '--aggregate', '1']
+    const reach = [
+      '--endpoint',
+      '127.0.0.1',
+      '--https-port',
+      String(service.ingestPort),
+      '--fingerprint',
+      service.fingerprint,
+    ]
+    const variables = { SVC_TOKEN: this.token, HEALTH_PORT: String(this.#healthPort), ...environment }
+    const running = start('collector', [...words, ...reach, ...parameters], variables, ['ip', ...this.inside()])
+    t.teardown(() => running.child.kill('SIGKILL'))
+    return running
+  }
+
+  ask<A>(path: string): A {
+    return JSON.parse(this.text(path)) as A
+  }
+
+  text(path: string): string {
+    const url = `http://127.0.0.1:${this.#healthPort}${path}`
+    return execFileSync('ip', this.inside('curl', '-s', '--max-time', '2', url), { encoding: 'utf8' })
+  }
+
+  /** Waits until the health record is like that. */
+  async until(what: string, holds: (health: Health) => boolean): Promise<Health> {
+    let last: unknown
+    for (let tries = 0; tries < 150; tries++) {
+      try {
+        const health = this.ask<Health>('/health')
+        last = health
+        if (health.status !== undefined && holds(health)) return health
+      } catch (error) {
+        last = (error as Error).message
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    throw new Error(`waited in vain for ${what}: ${JSON.stringify(last)}`)
+  }
+
+  /** Plays queries on the other end of the pair. */
+  play(names: readonly string[], ...more: string[]): void {
+    const frames = names.map((name, index) => {
+      const addresses = { source: `10.9.${index >> 8}.${index & 255}`, destination: '10.9.0.2' }
+      return ethernet({}, ipv4(addresses, udp({ sourcePort: 50_000, destinationPort: 53 }, dnsQuery([name]))))
+    })
+    const path = join(this.directory, 'played.pcap')
+    writeFileSync(path, pcapFile(framesAt(Date.UTC(2026, 2, 3), frames)))
+    ip(...this.inside('tcpreplay', '-q', '--topspeed', '-i', 'near', ...more, path))
+  }
+}
+
+t.test('what is played is matched, kept, forwarded; the books balance; root is given up', { skip }, async (t) => {
+  const site = await Site.make(t)
+  const collector = site.collector(t)
+  await site.until('the service', ({ https_connected }) => https_connected)
+  site.play([...Array.from({ length: 300 }, () => 'claude.ai'), 'chatgpt.com', 'www.example.org'])
+  const health = await site.until('matches', ({ events_matched }) => events_matched === 301)
+  t.match(health, {
+    status: 'running',
+    interface: 'far',
+    events_captured: 302,
+    platforms_detected: 2,
+    syslog_connected: false,
+  })
+  t.match(health, { last_event_at: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00$/ })
+
+  const tasks = `/proc/${collector.child.pid}/task`
+  for (const thread of readdirSync(tasks)) {
+    const status = readFileSync(`${tasks}/${thread}/status`, 'utf8')
+    t.match(status, /^Uid:\t65534\t65534\t65534\t65534$/m)
+    t.match(status, /^CapEff:\t0000000000000000$/m)
+  }
+
+  // The kernel's figures are read once a second.
+  await new Promise((resolve) => setTimeout(resolve, 1500))
+  const metrics = site.text('/metrics')
+  t.match(metrics, /^posture_collector_names_total\{result="matched"\} 301$/m)
+  t.match(metrics, /^posture_collector_packets_received_total 302$/m)
+  t.match(metrics, /^posture_collector_matches_total\{method="dns"\} 301$/m)
+  t.notOk(metrics.includes(site.token), 'no secret is in a metric')
+
+  collector.child.kill('SIGTERM')
+  const { status, stderr } = await collector.ended
+  t.equal(status, 0, stderr)
+  const ended = stderr.split('\n').map((line) => (line === '' ? {} : (JSON.parse(line) as Record<string, unknown>)))
+  t.match(ended.at(-2), {
+    msg: 'ended',
+    frames: 302,
+    matched: 301,
+    events: 301,
+    acknowledged: 301,
+    waiting: 0,
+    refused: 0,
+  })
+  t.notOk(stderr.includes('books do not balance'), stderr)
+  t.notOk(stderr.includes(site.token), 'no secret is logged')
+
+  const [scan] = await admin('scan', 'run', '--org', 'Acme', '--data-dir', join(site.directory, 'service'))
+  t.match(scan, { status: 'completed', events: 301, platforms_discovered: 2 })
+})
+
+t.test('the link goes down and up, and vanishes and returns: health says so', { skip }, async (t) => {
+  const site = await Site.make(t)
+  // Who gives up root cannot open a new interface.
+  const collector = site.collector(t, ['--user', 'root'])
+  await site.until('the start', ({ status }) => status === 'running')
+  ip(...site.inside('ip', 'link', 'set', 'far', 'down'))
+  t.match(await site.until('down', ({ status }) => status === 'degraded'), { reason: /^far is down/ })
+  ip(...site.inside('ip', 'link', 'set', 'far', 'up'))
+  await site.until('up', ({ status }) => status === 'running')
+  ip(...site.inside('ip', 'link', 'delete', 'far'))
+  t.match(await site.until('gone', ({ status }) => status === 'degraded'), {
+    reason: /^far: .*(gone|no such interface)/,
+  })
+  ip(...site.inside('ip', 'link', 'add', 'near', 'type', 'veth', 'peer', 'name', 'far'))
+  for (const link of ['near', 'far']) ip(...site.inside('ip', 'link', 'set', link, 'up'))
+  await site.until('back', ({ status }) => status === 'running')
+  site.play(['claude.ai'])
+  await site.until('a match', ({ events_matched }) => events_matched === 1)
+  const { books } = site.ask<Books>('/books')
+  t.same(
+    books.map(({ book, difference }) => [book, difference]),
+    ['packets', 'names', 'matches', 'events'].map((book) => [book, 0]),
+  )
+  collector.child.kill('SIGTERM')
+  const { status, stderr } = await collector.ended
+  t.equal(status, 0)
+  t.match(stderr, /"reason":"far is down[^"]*","msg":"degraded"/)
+  t.match(stderr, /"msg":"running again"/)
+})
+
+/** Asks for /health as fast as it is answered for a time; prints how long each answer took, in milliseconds. */
+const POLLER = `
+  const [port, forMs] = process.argv.slice(1).map(Number)
+  const took = []
+  for (const end = performance.now() + forMs; performance.now() < end; ) {
+    const start = performance.now()
+    const answer = await fetch('http://127.0.0.1:' + port + '/health')
+    await answer.json()
+    took.push(performance.now() - start)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  console.log(JSON.stringify(took))`
+
+t.test('while the ring is full /health answers within 100 ms, and every loss is in the books', { skip }, async (t) => {
+  const site = await Site.make(t)
+  const collector = site.collector(t, ['--ring-size', '1', '--decode-workers', '0'])
+  await site.until('the start', ({ status }) => status === 'running')
+  const poller = spawn('ip', site.inside(process.execPath, '--input-type=module', '-e', POLLER, '19090', '3000'), {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let polled = ''
+  poller.stdout.setEncoding('utf8').on('data', (piece: string) => {
+    polled += piece
+  })
+  const polling = once(poller, 'close')
+  const names = Array.from({ length: 20_000 }, (_name, index) =>
+    index % 4 === 0 ? 'claude.ai' : `h${index}.example.org`,
+  )
+  site.play(names, '--preload-pcap', '--loop', '150')
+  await polling
+  const took = (JSON.parse(polled) as number[]).toSorted((a, b) => a - b)
+  t.ok(took.length > 20)
+  t.ok((took[Math.floor(took.length * 0.9)] ?? 1e9) < 100, `nine of ten within 100 ms: ${took.map(Math.round)}`)
+  collector.child.kill('SIGTERM')
+  const { status, stderr } = await collector.ended
+  t.equal(status, 0, stderr)
+  const [line = '{}'] = stderr.split('\n').filter((entry) => entry.includes('"msg":"ended"'))
+  const ended = JSON.parse(line) as { frames: number; packetsDropped: Record<string, number> }
+  const lost = Object.values(ended.packetsDropped).reduce((sum, count) => sum + count, 0)
+  t.ok(lost > 0, `the ring was full: ${line}`)
+  t.notOk(stderr.includes('books do not balance'), stderr)
+})
+
+t.test('SIGHUP reads the registry and the log level again', { skip }, async (t) => {
+  const site = await Site.make(t)
+  const registry = join(site.directory, 'registry.yaml')
+  const environmentFile = join(site.directory, 'collector.env')
+  const platform = (domain: string) => `
+platforms:
+  - id: house-ai
+    name: House AI
+    vendor: Acme
+    platform_type: llm_chat
+    url: https://ai.acme.example
+    risk: { score: 5, why: Runs in our own data centre }
+    source: [architecture board]
+    domains:
+      - { domain: ${domain}, match: suffix, role: web, specificity: 1 }
+`
+  writeFileSync(registry, platform('first.acme.example'))
+  writeFileSync(environmentFile, 'LOG_LEVEL=WARNING\n')
+  const collector = site.collector(t, [
+    '--registry',
+    registry,
+    '--settings-file',
+    environmentFile,
+    '--decode-workers',
+    '1',
+  ])
+  await site.until('the start', ({ status }) => status === 'running')
+  site.play(['first.acme.example', 'second.acme.example'])
+  await site.until('the first match', ({ events_matched }) => events_matched === 1)
+  t.notOk(collector.output.stderr.includes('"msg":"watching"'), 'INFO is not written')
+  writeFileSync(registry, platform('second.acme.example'))
+  writeFileSync(environmentFile, 'LOG_LEVEL=INFO\n')
+  collector.child.kill('SIGHUP')
+  for (let tries = 0; tries < 100 && !collector.output.stderr.includes('"msg":"reloaded"'); tries++) {
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  t.match(collector.output.stderr, /"level":"INFO","msg":"reloaded"/)
+  site.play(['first.acme.example', 'second.acme.example'])
+  const health = await site.until('the second match', ({ events_matched }) => events_matched === 2)
+  t.equal(health.platforms_detected, 1)
+  writeFileSync(registry, 'platforms: [')
+  collector.child.kill('SIGHUP')
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  t.match(collector.output.stderr, /REGISTRY_FILE not used/)
+  t.equal((await site.until('an answer', () => true)).status, 'running', 'a faulty file ends nothing')
+})
+
+t.test('what hinders a start is one line', { skip }, async (t) => {
+  const site = await Site.make(t)
+  const first = site.collector(t)
+  await site.until('the start', ({ status }) => status === 'running')
+  const rows: readonly { words: readonly string[]; environment?: NodeJS.ProcessEnv; status: number; says: RegExp }[] = [
+    { words: [], status: 4, says: /^posture-collector: PORT_TAKEN HEALTH_PORT: 127\.0\.0\.1:19090 is taken/ },
+    {
+      words: ['--interface', 'fra'],
+      environment: { HEALTH_PORT: '0' },
+      status: 4,
+      says: /^posture-collector: CAPTURE_DENIED fra: no such interface; there are far/,
+    },
+    {
+      words: ['--user', 'nobody-at-all'],
+      environment: { HEALTH_PORT: '0' },
+      status: 2,
+      says: /^posture-collector: USAGE --user: no user "nobody-at-all"/,
+    },
+    {
+      words: ['--snaplen', '20'],
+      status: 2,
+      says: /^posture-collector: USAGE --snaplen: expected a whole number from 64 to 262144, found "20"/,
+    },
+    {
+      words: ['--settings-file', '/none'],
+      status: 2,
+      says: /^posture-collector: USAGE --settings-file \/none: ENOENT/,
+    },
+  ]
+  for (const [index, { words, environment, status, says }] of rows.entries()) {
+    const refused = site.collector(t, ['--outbox', join(site.directory, `other${index}`), ...words], environment)
+    const ended = await refused.ended
+    const [line = ''] = ended.stderr.split('\n').filter((each) => each.startsWith('posture-collector:'))
+    t.match(line, says)
+    t.equal(ended.status, status)
+  }
+  const wrong = site.collector(t, ['--outbox', join(site.directory, 'wrong')], {
+    HEALTH_PORT: '0',
+    SVC_TOKEN: `svc_mt_${'0'.repeat(48)}`,
+  })
+  const refused = await wrong.ended
+  t.equal(refused.status, 5, 'an unknown token ends the collector before the first match')
+  t.match(refused.stderr, /TOKEN_REFUSED/)
+  first.child.kill('SIGTERM')
+  t.equal((await first.ended).status, 0)
+})
