@@ -7,6 +7,7 @@ import { machineLine } from './machine.ts'
 const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(options: { toy: boolean }): Promise<void> }>>> = {
   registry: () => import('./registry.ts'),
   decode: () => import('./decode.ts'),
+  live: () => import('./live.ts'),
 }
 
 const program = createProgram('npm run bench --', 'Measures each stage beside a peer in the same run.')

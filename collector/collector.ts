@@ -173,17 +173,18 @@ export class Collector {
       this.#writer,
     )
     this.#observation = observation
-    const ticking = source.kind === 'interface' ? this.#tickLive(source, observation) : undefined
     if (this.#stopped) void observation.stop()
     // Without a valid token there is no point in watching on: the run ends, and says so.
     void forwarding.then(({ kind }) => (kind === 'unauthorised' ? observation.stop() : undefined))
+    let stopTicking: () => void = () => {}
     try {
-      const { damage } = await (ticking === undefined
-        ? observation.done
-        : Promise.race([observation.done, ticking.failed]))
-      return damage
+      if (source.kind === 'file') return (await observation.done).damage
+      const ticking = this.#tickLive(source, observation)
+      stopTicking = ticking.stop
+      return (await Promise.race([observation.done, ticking.failed])).damage
     } finally {
-      ticking?.stop()
+      stopTicking()
+      await observation.stop()
       await this.#writer.finish()
     }
   }

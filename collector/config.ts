@@ -8,8 +8,8 @@ import { LANES_MAX, LIVE_RING_BYTES, LIVE_SNAPLEN_BYTES, SNAPLEN_BYTES_MAX } fro
 
 const MEGABYTE = 1024 * 1024
 
-/** One core is left to capture, outbox and forwarding. */
-const LANES_DEFAULT = Math.min(Math.max(1, availableParallelism() - 1), 4)
+/** Two cores are left to capture, and to outbox and forwarding; where there are no more, a worker gains less than it costs. */
+const LANES_DEFAULT = Math.min(Math.max(0, availableParallelism() - 2), 4)
 
 export const logLevelSetting = setting(oneOf(LOG_LEVELS).default('INFO'), {
   flag: '--log-level <level>',
@@ -25,7 +25,7 @@ export const lanesSetting = setting(wholeNumber(0, LANES_MAX).default(LANES_DEFA
   flag: '--decode-workers <count>',
   env: 'DECODE_WORKERS',
   about: 'Threads that decode packets; 0: the thread that captures decodes, too',
-  defaultAbout: 'cores - 1, from 1 to 4',
+  defaultAbout: 'cores - 2, from 0 to 4',
 })
 
 export const dnsPortsSetting = setting(portList(DNS_PORTS), {

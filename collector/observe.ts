@@ -184,7 +184,8 @@ export async function observeRows(
     },
     async stop() {
       pool.stop()
-      await done
+      // Why it failed, if it did, is for who awaits it.
+      await done.catch(() => {})
     },
   }
 }

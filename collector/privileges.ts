@@ -1,4 +1,4 @@
-import { existsSync, lchownSync, readFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, lchownSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Fault } from '../engine/process/error-codes.ts'
 
@@ -28,18 +28,28 @@ export function userToBecome(wanted: string, passwd = '/etc/passwd'): User | und
 }
 
 /**
- * Gives up root for good, in all threads (glibc and musl change all of them). What is open stays open; the store in
- * each of `folders` becomes the user's, so that it can be opened again.
+ * Gives up root for good, in all threads (glibc and musl change all of them). What is open stays open; the outbox becomes the user's, so
+ * that it can be opened again.
+ *
+ * @throws Fault STORE_UNWRITABLE where the user cannot reach the outbox.
  */
-export function becomeUser({ uid, gid }: User, folders: readonly string[]): void {
-  for (const folder of folders) {
-    for (const path of [folder, join(folder, 'data.mdb'), join(folder, 'lock.mdb')]) {
-      if (existsSync(path)) lchownSync(path, uid, gid)
-    }
+export function becomeUser({ name, uid, gid }: User, outbox: string): void {
+  // Not what a link leads to: who owned the folder before may have put it there.
+  for (const path of [outbox, join(outbox, 'data.mdb'), join(outbox, 'lock.mdb')]) {
+    if (existsSync(path)) lchownSync(path, uid, gid)
   }
   process.setgroups?.([gid])
   process.setgid?.(gid)
   process.setuid?.(uid)
+  try {
+    accessSync(outbox, constants.R_OK | constants.W_OK | constants.X_OK)
+  } catch (error) {
+    throw new Fault(
+      'STORE_UNWRITABLE',
+      `--outbox ${outbox}: user ${name} cannot reach it; name a directory that this user may write, or another --user`,
+      { cause: error },
+    )
+  }
 }
 
 /** passwd(5): name:password:UID:GID:comment:home:shell */

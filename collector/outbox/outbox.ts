@@ -106,8 +106,7 @@ export class Outbox {
 
   /** The oldest events that wait and do not change any more, or undefined where there is none. */
   oldest(countMax: number, bytesMax: number): WaitingEvents | undefined {
-    if (this.#queue.firstSequence >= this.#heldFrom) return undefined
-    const entries = this.#queue.read(0, countMax, bytesMax).filter(({ sequence }) => sequence < this.#heldFrom)
+    const entries = this.#queue.read(0, countMax, bytesMax, this.#heldFrom)
     const last = entries.at(-1)
     if (last === undefined) return undefined
     return { events: entries.map(({ bytes }) => opened(bytes)), lastSequence: last.sequence }

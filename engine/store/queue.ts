@@ -66,13 +66,18 @@ export class DurableQueue {
     return this.nextSequence - this.firstSequence
   }
 
-  /** Entries from `sequence` on, oldest first: at most `countMax`, and no more once they reach `bytesMax` together. */
-  read(sequence: number, countMax: number, bytesMax = Number.POSITIVE_INFINITY): QueueEntry[] {
+  /** Entries from `sequence` on and before `before`, oldest first: at most `countMax`, and no more once they reach `bytesMax` together. */
+  read(
+    sequence: number,
+    countMax: number,
+    bytesMax = Number.POSITIVE_INFINITY,
+    before = Number.POSITIVE_INFINITY,
+  ): QueueEntry[] {
     const entries: QueueEntry[] = []
     let bytes = 0
     for (const { key, value } of this.#table.getRange({
       start: this.#keyOf(sequence),
-      end: this.#nextKey,
+      end: before === Number.POSITIVE_INFINITY ? this.#nextKey : this.#keyOf(before),
       limit: countMax,
     })) {
       entries.push({ sequence: Number(key.readBigUInt64BE(this.#prefix.length)), bytes: value })

@@ -1,0 +1,267 @@
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Fault } from '../engine/process/error-codes.ts'
+import { admin, PROGRAMS, type RunningService, startService } from '../test/support/programs.ts'
+
+/** A veth pair in a network namespace, a service that takes the events, and the contenders that listen on the pair's far end. */
+
+export interface Heard {
+  /** Packets that came to user space. */
+  readonly seen: number
+  /** Of ours: names, matches, and what the books say of losses. */
+  readonly names?: number
+  readonly matched?: number
+  readonly balanced?: boolean
+  readonly cpuSeconds: number
+  readonly peakBytes: number
+}
+
+export interface Played {
+  readonly packets: number
+  readonly seconds: number
+}
+
+const PACKAGES: Readonly<Record<string, string>> = {
+  ip: 'iproute2',
+  tcpreplay: 'tcpreplay',
+  tcpdump: 'tcpdump',
+  tshark: 'tshark',
+}
+const JIFFY_SECONDS = 0.01
+/** What is still on its way is heard by then. */
+const QUIET_MS = 1500
+
+export class LiveSite {
+  readonly folder: string
+  readonly #name = `spsbench${process.pid}`
+  readonly #children = new Set<ChildProcess>()
+  #service: RunningService | undefined
+  #token = ''
+  #cgroups: string[] = []
+
+  /** @throws Fault USAGE where it is not root, or lacks a tool. */
+  constructor() {
+    if (process.getuid?.() !== 0) throw new Fault('USAGE', 'live: needs root, for a network namespace')
+    const missing = Object.entries(PACKAGES).filter(([tool]) => spawnSync('which', [tool]).status !== 0)
+    if (missing.length > 0)
+      throw new Fault('USAGE', `live: apt-get install ${missing.map(([, name]) => name).join(' ')}`)
+    this.folder = mkdtempSync(join(tmpdir(), 'bench-live-'))
+  }
+
+  async open(): Promise<void> {
+    ip('netns', 'add', this.#name)
+    for (const which of ['all', 'default']) this.run('sysctl', '-qw', `net.ipv6.conf.${which}.disable_ipv6=1`)
+    this.run('ip', 'link', 'add', 'near', 'type', 'veth', 'peer', 'name', 'far')
+    for (const link of ['lo', 'near', 'far']) this.run('ip', 'link', 'set', link, 'up')
+    const data = join(this.folder, 'service')
+    this.#service = await startService(data, [], {}, ['ip', ...this.#inside()])
+    this.#children.add(this.#service.child)
+    await admin('organization', 'create', 'Bench', '--domain', 'bench.example', '--data-dir', data)
+    const [token] = await admin('token', 'generate', 'sensor', '--org', 'Bench', '--data-dir', data)
+    this.#token = String(token?.['token'])
+  }
+
+  close(): void {
+    for (const child of this.#children) child.kill('SIGKILL')
+    spawnSync('ip', ['netns', 'delete', this.#name])
+    // A group can be removed once its processes are gone.
+    for (const group of this.#cgroups) {
+      for (let tries = 0; tries < 50; tries++) {
+        try {
+          rmdirSync(group)
+          break
+        } catch {
+          spawnSync('sleep', ['0.1'])
+        }
+      }
+    }
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  run(...command: string[]): string {
+    return execFileSync('ip', this.#inside(...command), { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+  }
+
+  /** Plays a capture file on the near end. */
+  async play(path: string, ...options: string[]): Promise<Played> {
+    const player = this.#start(['tcpreplay', '-q', '--preload-pcap', ...options, '-i', 'near', path])
+    await player.ended
+    const [, packets, seconds] = /Actual: (\d+) packets .* sent in ([\d.]+) seconds/.exec(player.output()) ?? []
+    if (packets === undefined) throw new Error(`tcpreplay: ${player.output()}`)
+    return { packets: Number(packets), seconds: Number(seconds) }
+  }
+
+  /** The collector as a user would start it; `box` puts it into one CPU and 256 MB. */
+  async ours(work: () => Promise<unknown>, options: { words?: readonly string[]; box?: boolean } = {}): Promise<Heard> {
+    const service = this.#service as RunningService
+    const words = ['--interface', 'far', '--outbox', mkdtempSync(join(this.folder, 'outbox-')), '--user', 'root']
+    const reach = [
+      '--endpoint',
+      '127.0.0.1',
+      '--https-port',
+      String(service.ingestPort),
+      '--fingerprint',
+      service.fingerprint,
+    ]
+    const flags = ['--max-semi-space-size=2']
+    const collector = this.#start(
+      [process.execPath, ...flags, PROGRAMS.collector, 'run', ...words, ...reach, ...(options.words ?? [])],
+      { SVC_TOKEN: this.#token, HEALTH_PORT: '19091' },
+    )
+    await collector.says('"msg":"watching"')
+    if (options.box === true) this.#putIntoBox(collector.pid)
+    await sleep(QUIET_MS)
+    const before = cpuSeconds(collector.pid)
+    await work()
+    await sleep(QUIET_MS)
+    const cpu = cpuSeconds(collector.pid) - before
+    const peakBytes = statusBytes(collector.pid, 'VmHWM')
+    const { books } = JSON.parse(this.run('curl', '-s', 'http://127.0.0.1:19091/books')) as {
+      books: { book: string; total: number; places: Record<string, number>; difference: number }[]
+    }
+    collector.child.kill('SIGTERM')
+    await collector.ended
+    const [line = '{}'] = collector
+      .output()
+      .split('\n')
+      .filter((each) => each.includes('"msg":"ended"'))
+    const { frames = 0, names = 0, matched = 0 } = JSON.parse(line) as Record<string, number>
+    const balanced = books.every(({ difference }) => difference === 0) && !collector.output().includes('do not balance')
+    return { seen: frames, names, matched, balanced, cpuSeconds: cpu, peakBytes }
+  }
+
+  async tcpdump(filter: string, ringBytes: number, work: () => Promise<unknown>): Promise<Heard> {
+    const words = ['-i', 'far', '-n', '-w', '/dev/null', '-B', String(ringBytes / 1024), filter]
+    return this.#peer(['tcpdump', ...words], 'listening on', work)
+  }
+
+  async tshark(filter: string, work: () => Promise<unknown>): Promise<Heard> {
+    const fields = ['-T', 'fields', '-e', 'dns.qry.name', '-e', 'tls.handshake.extensions_server_name']
+    return this.#peer(['tshark', '-i', 'far', '-l', '-n', ...fields, '-f', filter], 'Capturing on', work)
+  }
+
+  /** Resident memory, and CPU as a part of one core, of a collector that hears nothing. */
+  async idle(seconds: number): Promise<{ residentBytes: number; anonymousBytes: number; cpu: number }> {
+    let measured = { residentBytes: 0, anonymousBytes: 0, cpu: 0 }
+    await this.ours(async () => {
+      const pid = this.#collectorPid()
+      const before = cpuSeconds(pid)
+      await sleep(seconds * 1000)
+      const cpu = (cpuSeconds(pid) - before) / seconds
+      measured = { residentBytes: statusBytes(pid, 'VmRSS'), anonymousBytes: statusBytes(pid, 'RssAnon'), cpu }
+    })
+    return measured
+  }
+
+  async #peer(command: readonly string[], ready: string, work: () => Promise<unknown>): Promise<Heard> {
+    const peer = this.#start(command)
+    await peer.says(ready)
+    await sleep(QUIET_MS)
+    await work()
+    await sleep(QUIET_MS)
+    const pids = [peer.pid, ...childrenOf(peer.pid)]
+    const cpu = pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0)
+    const peakBytes = pids.reduce((sum, pid) => sum + statusBytes(pid, 'VmHWM'), 0)
+    peer.child.kill('SIGINT')
+    await peer.ended
+    const seen = Number(/(\d+) packets? captured/.exec(peer.output())?.[1] ?? Number.NaN)
+    return { seen, cpuSeconds: cpu, peakBytes }
+  }
+
+  #collector = 0
+  #collectorPid(): number {
+    return this.#collector
+  }
+
+  /** One CPU and 256 MB, by cgroups of version 1. */
+  #putIntoBox(pid: number): void {
+    const limits = [
+      ['memory', { 'memory.limit_in_bytes': 256 * 1024 * 1024 }],
+      ['cpu', { 'cpu.cfs_period_us': 100_000, 'cpu.cfs_quota_us': 100_000 }],
+    ] as const
+    for (const [controller, files] of limits) {
+      const group = join('/sys/fs/cgroup', controller, `${this.#name}-${pid}`)
+      mkdirSync(group)
+      this.#cgroups.push(group)
+      for (const [file, value] of Object.entries(files)) writeFileSync(join(group, file), String(value))
+      writeFileSync(join(group, 'cgroup.procs'), String(pid))
+    }
+  }
+
+  #inside(...command: string[]): string[] {
+    return ['netns', 'exec', this.#name, ...command]
+  }
+
+  #start(command: readonly string[], environment: NodeJS.ProcessEnv = {}) {
+    const child = spawn('ip', this.#inside(...command), {
+      stdio: ['ignore', command[0] === 'tshark' ? 'ignore' : 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'], HOME: this.folder, ...environment },
+    })
+    this.#children.add(child)
+    let text = ''
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (piece: string) => {
+        text += piece
+      })
+    }
+    const pid = child.pid ?? 0
+    if (environment['SVC_TOKEN'] !== undefined) this.#collector = pid
+    return {
+      child,
+      pid,
+      output: () => text,
+      ended: once(child, 'close'),
+      says: async (what: string) => {
+        for (let tries = 0; tries < 200; tries++) {
+          if (text.includes(what)) return
+          if (child.exitCode !== null) break
+          await sleep(50)
+        }
+        throw new Error(`${command.slice(0, 3).join(' ')}: waited in vain for ${what}: ${text}`)
+      },
+    }
+  }
+}
+
+export function sleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds))
+}
+
+function ip(...words: string[]): void {
+  execFileSync('ip', words, { stdio: 'pipe' })
+}
+
+/** User and system time of all threads of the process (proc_pid_stat(5), fields 14 and 15). */
+function cpuSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * JIFFY_SECONDS
+}
+
+function statusBytes(pid: number, field: 'VmHWM' | 'VmRSS' | 'RssAnon'): number {
+  const text = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) * 1024
+}
+
+function childrenOf(parent: number): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return (
+          Number(
+            readFileSync(`/proc/${pid}/stat`, 'utf8')
+              .replace(/^.*\) /, '')
+              .split(' ')[1],
+          ) === parent
+        )
+      } catch {
+        return false
+      }
+    })
+}
