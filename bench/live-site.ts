@@ -17,6 +17,8 @@ export interface Heard {
   readonly balanced?: boolean
   readonly cpuSeconds: number
   readonly peakBytes: number
+  /** Of ours: the peak while it started, connected and loaded its code. */
+  readonly startPeakBytes?: number
 }
 
 export interface Played {
@@ -40,7 +42,9 @@ export class LiveSite {
   readonly #children = new Set<ChildProcess>()
   #service: RunningService | undefined
   #token = ''
-  #cgroups: string[] = []
+  readonly #cgroups: string[] = []
+  /** Process id of the collector that runs. */
+  #collector = 0
 
   /** @throws Fault USAGE where it is not root, or lacks a tool. */
   constructor() {
@@ -114,6 +118,9 @@ export class LiveSite {
     await collector.says('"msg":"watching"')
     if (options.box === true) this.#putIntoBox(collector.pid)
     await sleep(QUIET_MS)
+    const startPeakBytes = statusBytes(collector.pid, 'VmHWM')
+    // proc_pid_clear_refs(5): the peak is that of the work from here on.
+    writeFileSync(`/proc/${collector.pid}/clear_refs`, '5')
     const before = cpuSeconds(collector.pid)
     await work()
     await sleep(QUIET_MS)
@@ -130,7 +137,7 @@ export class LiveSite {
       .filter((each) => each.includes('"msg":"ended"'))
     const { frames = 0, names = 0, matched = 0 } = JSON.parse(line) as Record<string, number>
     const balanced = books.every(({ difference }) => difference === 0) && !collector.output().includes('do not balance')
-    return { seen: frames, names, matched, balanced, cpuSeconds: cpu, peakBytes }
+    return { seen: frames, names, matched, balanced, cpuSeconds: cpu, peakBytes, startPeakBytes }
   }
 
   async tcpdump(filter: string, ringBytes: number, work: () => Promise<unknown>): Promise<Heard> {
@@ -144,16 +151,18 @@ export class LiveSite {
   }
 
   /** Resident memory, and CPU as a part of one core, of a collector that hears nothing. */
-  async idle(seconds: number): Promise<{ residentBytes: number; anonymousBytes: number; cpu: number }> {
+  async idle(
+    seconds: number,
+  ): Promise<{ residentBytes: number; anonymousBytes: number; startPeakBytes: number; cpu: number }> {
     let measured = { residentBytes: 0, anonymousBytes: 0, cpu: 0 }
-    await this.ours(async () => {
-      const pid = this.#collectorPid()
+    const { startPeakBytes = 0 } = await this.ours(async () => {
+      const pid = this.#collector
       const before = cpuSeconds(pid)
       await sleep(seconds * 1000)
       const cpu = (cpuSeconds(pid) - before) / seconds
       measured = { residentBytes: statusBytes(pid, 'VmRSS'), anonymousBytes: statusBytes(pid, 'RssAnon'), cpu }
     })
-    return measured
+    return { ...measured, startPeakBytes }
   }
 
   async #peer(command: readonly string[], ready: string, work: () => Promise<unknown>): Promise<Heard> {
@@ -169,11 +178,6 @@ export class LiveSite {
     await peer.ended
     const seen = Number(/(\d+) packets? captured/.exec(peer.output())?.[1] ?? Number.NaN)
     return { seen, cpuSeconds: cpu, peakBytes }
-  }
-
-  #collector = 0
-  #collectorPid(): number {
-    return this.#collector
   }
 
   /** One CPU and 256 MB, by cgroups of version 1. */

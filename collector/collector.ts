@@ -44,6 +44,8 @@ export class Collector {
   readonly #found: number
   readonly #startedMs = performance.now()
   readonly #platforms = new Set<string>()
+  /** Matches whose platforms are in the set. */
+  #notedMatches = 0
   #catalog: Catalog
   #aggregate: Aggregate
   #writer: MatchWriter
@@ -125,9 +127,10 @@ export class Collector {
   get status(): CollectorStatus {
     const observation = this.#observation
     if (observation === undefined) throw new Error('a status before anything was observed')
-    this.#notePlatforms(this.#writer.matchedRules)
     const { counters, state } = this.#loop
     const { matches, events, unwritten, closedEarly } = this.#aggregate
+    if (matches !== this.#notedMatches) this.#notePlatforms(this.#writer.matchedRules)
+    this.#notedMatches = matches
     return {
       source: this.#source.kind === 'file' ? this.#source.path : this.#source.live.name,
       uptimeSeconds: Math.floor((performance.now() - this.#startedMs) / 1000),
@@ -229,6 +232,7 @@ export class Collector {
       source,
       rules: this.#catalog.rules.length,
       onFull: (reason) => this.#log.error({ reason }, 'the outbox has no space, the source waits'),
+      onWritten: () => this.#loop.look(),
     })
   }
 

@@ -36,7 +36,7 @@ export const HEALTH_REQUEST_MS = 5000
 export const SENSOR_LOOK_MS = 1000
 
 /** How often a live collector looks at its clocks, in milliseconds. */
-export const COLLECTOR_TICK_MS = 200
+export const COLLECTOR_TICK_MS = 250
 
 /** Seconds in which the kernel counts packets for a capture and none arrives, after which the capture is opened anew. */
 export const CAPTURE_SILENT_SECONDS = 10
@@ -50,8 +50,14 @@ export const REOPENINGS_MAX = 16
 /** How long a frame may wait in a batch that does not fill, in milliseconds. */
 export const LIVE_FLUSH_MS = 100
 
+/** Nice value of the thread that captures from an interface, where the user may set it. */
+export const CAPTURE_NICE = -10
+
 /** How long the capture thread sleeps when the ring is empty, in milliseconds. The ring holds what arrives meanwhile. */
 export const LIVE_IDLE_MS = 20
+
+/** The same when no packet came for a second: an idle sensor shall cost nothing. Half of what the ring outlasts at a million packets a second. */
+export const LIVE_QUIET_MS = 40
 
 /**
  * Frames area of a batch, in bytes: about two thousand full-size packets or twenty thousand DNS queries. A file is read in chunks of it.
@@ -193,8 +199,8 @@ export const FORWARD_BYTES_MAX = 1024 * 1024
 /** How long an answer of the service is awaited, in milliseconds. */
 export const FORWARD_TIMEOUT_MS = 30_000
 
-/** How long the forwarder sleeps when nothing waits, in milliseconds. */
-export const FORWARD_IDLE_MS = 250
+/** How long the forwarder sleeps when nothing waits and nobody tells it of something that does, in milliseconds. */
+export const FORWARD_IDLE_MS = 2000
 
 /** After this long without a batch an empty one shows whether the service is there, in milliseconds. */
 export const FORWARD_PROBE_MS = 15_000

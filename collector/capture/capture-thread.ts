@@ -7,6 +7,7 @@ import { BatchPool, type SharedPool } from './batch-pool.ts'
 import { CaptureFile } from './capture-file.ts'
 import { feedFile } from './feed-file.ts'
 import { LiveCapture, type LiveOptions, type LiveState } from './live.ts'
+import { takePrecedence } from './priority.ts'
 import { type Round, RoundFiller } from './round.ts'
 import { warmUp } from './warm-up.ts'
 
@@ -80,6 +81,7 @@ function captureInterface(options: LiveOptions, decode: DecodeOptions, pool: Bat
   const tell = (state: LiveState) => say({ kind: 'live', state })
   const live = new LiveCapture(options, decode, { pool, filler, tell })
   say({ kind: 'opened', bytesTotal: 0 })
+  takePrecedence()
   warmUp(decode)
   const fault = live.run()
   filler.finish(0)

@@ -2,6 +2,7 @@ import { Fault } from '../../engine/process/error-codes.ts'
 import {
   LIVE_FLUSH_MS,
   LIVE_IDLE_MS,
+  LIVE_QUIET_MS,
   LIVE_RING_BYTES,
   LIVE_SNAPLEN_BYTES,
   REOPENINGS_MAX,
@@ -70,7 +71,7 @@ export interface LiveState {
 
 const SECOND_MS = 1000
 /** By then the kernel has handed over what it received before. */
-const DRAINED_MS = LIVE_FLUSH_MS + 2 * LIVE_IDLE_MS
+const DRAINED_MS = LIVE_FLUSH_MS + 2 * LIVE_QUIET_MS
 
 /** A session, and which of its packets are taken. */
 class Capture {
@@ -139,6 +140,7 @@ export class LiveCapture {
   #roundStartMs = 0
   #secondMs = 0
   #lookedMs = 0
+  #packetMs = 0
   #lostPackets = 0
   /** Why no other capture can be opened: the permission of the first opening is gone. */
   #refused = ''
@@ -169,7 +171,7 @@ export class LiveCapture {
       const nowMs = Date.now()
       if (this.#filler.frames > 0 && elapsed(this.#roundStartMs, nowMs) >= LIVE_FLUSH_MS) this.#filler.flush(0)
       if (elapsed(this.#secondMs, nowMs) >= SECOND_MS) this.#second(nowMs)
-      this.#pool.pause(LIVE_IDLE_MS)
+      this.#pool.pause(elapsed(this.#packetMs, nowMs) < SECOND_MS ? LIVE_IDLE_MS : LIVE_QUIET_MS)
     }
     this.#takeTheRest()
     this.#tell(this.#state())
@@ -215,6 +217,7 @@ export class LiveCapture {
     const filler = this.#filler
     if (filler.put(session.bytes, session.words, session.captured, seconds, microseconds * 1000, session.linkType)) {
       capture.taken++
+      this.#packetMs = nowMs
       if (filler.frames === 1) this.#roundStartMs = nowMs
       else if (elapsed(this.#roundStartMs, nowMs) >= LIVE_FLUSH_MS) filler.flush(0)
     } else {

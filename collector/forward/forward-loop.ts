@@ -48,6 +48,8 @@ export class ForwardLoop {
   #state: ForwardState = { connected: false, problem: '', sinceMs: 0 }
   #stopping = false
   #finishing = false
+  /** Sleeps because nothing waits. */
+  #idle = false
   #probedMs = 0
   #wake: () => void = () => {}
   #complained = { why: '', atMs: 0 }
@@ -78,7 +80,9 @@ export class ForwardLoop {
         if (this.#finishing) return { kind: 'stopped' }
         const probed = await this.#probe()
         if (probed?.kind === 'unauthorised') return probed
+        this.#idle = true
         await this.#sleep(FORWARD_IDLE_MS)
+        this.#idle = false
         continue
       }
       const outcome = await this.#send(waiting.events)
@@ -126,6 +130,11 @@ export class ForwardLoop {
       }
     }
     return { kind: 'stopped' }
+  }
+
+  /** Something was written to the outbox: looks at once, unless it waits for a service that does not answer. */
+  look(): void {
+    if (this.#idle) this.#wake()
   }
 
   /** Ends the run once nothing waits any more. */

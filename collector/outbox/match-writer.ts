@@ -12,6 +12,8 @@ export interface MatchWriterOptions {
   readonly rules: number
   /** The disk is full; called once each time that this begins. */
   readonly onFull: (why: string) => void
+  /** There may be events in the outbox that do not change any more. */
+  readonly onWritten: () => void
 }
 
 /**
@@ -33,6 +35,7 @@ export class MatchWriter implements RowTaker {
   #writtenMs = 0
   #rewrittenMs = 0
   #unsaved = false
+  #openSequence = Number.NaN
   #writing: Promise<void> | undefined
   #stopped = false
 
@@ -137,7 +140,12 @@ export class MatchWriter implements RowTaker {
           this.#unsaved = false
         }
       }
-      this.#outbox.holdFrom(aggregate.openSequence)
+      const { openSequence } = aggregate
+      if (openSequence !== this.#openSequence) {
+        this.#openSequence = openSequence
+        this.#outbox.holdFrom(openSequence)
+        this.#options.onWritten()
+      }
       this.full = false
       return true
     } catch (error) {

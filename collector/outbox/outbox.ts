@@ -114,6 +114,7 @@ export class Outbox {
 
   /** When the oldest event that waits was first seen, in milliseconds since 1970; 0 when none waits. */
   get oldestTimeMs(): number {
+    if (this.#waiting === 0) return 0
     const [oldest] = this.#queue.read(0, 1)
     return oldest === undefined ? 0 : opened(oldest.bytes).firstSeenMs
   }

@@ -1,0 +1,73 @@
+import t from 'tap'
+import { type Book, balanced, booksOf } from '../../collector/books.ts'
+import { type StatusWords, statusOf } from '../support/collector-status.ts'
+
+const dropped = (kernel: number, pool: number, unread: number) => ({ kernel, pool, unread })
+
+const ROWS: readonly { title: string; status: StatusWords; wrong?: readonly [Book['book'], number] }[] = [
+  { title: 'nothing yet', status: {} },
+  {
+    title: 'each place of a packet',
+    status: {
+      classes: { dnsQuery: 70, tcpOther: 5 },
+      live: { received: 100, taken: 75, handedOver: 2, passedOver: 3, waiting: 4, dropped: dropped(7, 8, 1) },
+    },
+  },
+  {
+    title: 'packets on their way to be decoded',
+    status: { classes: { dnsQuery: 70 }, live: { received: 80, taken: 80 } },
+  },
+  {
+    title: 'decoded since the capture last told',
+    status: { classes: { dnsQuery: 90 }, live: { received: 80, taken: 80 } },
+  },
+  {
+    title: 'a packet of the kernel that is nowhere',
+    status: { classes: { dnsQuery: 70 }, live: { received: 71, taken: 70 } },
+    wrong: ['packets', 1],
+  },
+  {
+    title: 'what was on its way when all has ended',
+    status: { ended: true, classes: { dnsQuery: 70 }, live: { received: 80, taken: 80 } },
+    wrong: ['packets', 10],
+  },
+  { title: 'names', status: { names: 9, matched: 4 } },
+  { title: 'matches on their way to be counted', status: { names: 9, matched: 4, matches: 3 } },
+  {
+    title: 'a match that was counted nowhere',
+    status: { ended: true, names: 9, matched: 4, matches: 3 },
+    wrong: ['matches', 1],
+  },
+  { title: 'a match that was counted twice', status: { names: 9, matched: 4, matches: 5 }, wrong: ['matches', -1] },
+  {
+    title: 'each place of an event',
+    status: {
+      events: { found: 10, made: 90, unwritten: 5, waiting: 40, dropped: 3 },
+      forward: { acknowledged: 50, refused: 2 },
+    },
+  },
+  {
+    title: 'an event that is nowhere',
+    status: { events: { found: 10, made: 90, waiting: 40 }, forward: { acknowledged: 59 } },
+    wrong: ['events', 1],
+  },
+]
+
+for (const { title, status, wrong } of ROWS) {
+  t.test(title, async (t) => {
+    const books = booksOf(statusOf(status))
+    t.equal(balanced(books), wrong === undefined)
+    t.same(
+      books.filter(({ difference }) => difference !== 0).map(({ book, difference }) => [book, difference]),
+      wrong === undefined ? [] : [wrong],
+    )
+    for (const { total, places, difference } of books) {
+      t.equal(Object.values(places).reduce((sum, count) => sum + count, 0) + difference, total)
+    }
+  })
+}
+
+t.test('of a file the packets are those of its classes', async (t) => {
+  const [packets] = booksOf({ ...statusOf({ classes: { dnsQuery: 3, notIp: 1 } }), live: undefined })
+  t.same(packets, { book: 'packets', total: 4, places: { notIp: 1, dnsQuery: 3 }, difference: 0 })
+})

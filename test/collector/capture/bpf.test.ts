@@ -1,0 +1,199 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { captureFilter, type FilterOptions, type FilterWidth } from '../../../collector/capture/bpf.ts'
+import { DNS_PORTS, TLS_PORTS } from '../../../collector/decode/ports.ts'
+import {
+  EtherType,
+  ethernet,
+  ipv4,
+  ipv6,
+  type NetworkPacket,
+  TcpFlags,
+  type Transport,
+  tcp,
+  udp,
+  vlan,
+} from '../../support/packets.ts'
+import { dnsOverTcp, dnsQuery, dnsResponse } from '../../support/packets-dns.ts'
+import { ipv4Fragment, ipv6Fragment } from '../../support/packets-fragments.ts'
+import { framesAt, pcapFile } from '../../support/packets-pcap.ts'
+import { initialDatagrams, QUIC_V1, QUIC_V2 } from '../../support/packets-quic.ts'
+import { applicationData, clientHello, tlsRecords } from '../../support/packets-tls.ts'
+import { gre, ipInIp, vxlan } from '../../support/packets-tunnel.ts'
+
+/** Real tcpdump compiles each filter and says which packets pass it. */
+
+const CONFIGURED: FilterOptions = { dnsPorts: [53, 5300], tlsPorts: [443, 8443], tunnels: false, expression: '' }
+const CLIENT4 = { source: '10.0.0.5', destination: '198.51.100.7' }
+const CLIENT6 = { source: '2001:db8::5', destination: '2001:db8::7' }
+
+const up = (port: number) => ({ sourcePort: 50_000, destinationPort: port })
+const down = (port: number) => ({ sourcePort: port, destinationPort: 50_000 })
+const hello = tlsRecords(clientHello({ serverName: 'claude.ai' }))
+const data = applicationData(Buffer.alloc(300))
+const initial = (version: number) =>
+  initialDatagrams(clientHello({ serverName: 'claude.ai' }), {
+    version,
+    datagrams: 1,
+    dcid: Buffer.alloc(8, 7),
+  })[0] as Buffer
+/** RFC 9000 §17.2: long header of version 1 and type Handshake. */
+const handshake = Buffer.concat([Buffer.from([0xe0, 0, 0, 0, 1, 0, 0]), Buffer.alloc(1100)])
+
+/** w: passes the wide filter; n: passes the narrow one, too. */
+const TRANSPORTS: readonly (readonly [title: string, passes: '' | 'w' | 'wn', transport: Transport])[] = [
+  ['a query', 'wn', udp(up(53), dnsQuery(['claude.ai']))],
+  ['a query to a port of the configuration', 'wn', udp(up(5300), dnsQuery(['claude.ai']))],
+  ['a response', '', udp(down(53), dnsResponse('claude.ai', '192.0.2.1'))],
+  ['mDNS', '', udp({ sourcePort: 5353, destinationPort: 5353 }, dnsQuery(['printer.local']))],
+  ['a query over TCP', 'wn', tcp(up(53), dnsOverTcp(dnsQuery(['claude.ai'])))],
+  ['the beginning of a connection', 'w', tcp({ ...up(443), flags: TcpFlags.syn })],
+  ['a ClientHello', 'wn', tcp(up(443), hello)],
+  ['a ClientHello to a port of the configuration', 'wn', tcp(up(8443), hello)],
+  ['a ClientHello to another port', '', tcp(up(444), hello)],
+  ['the rest of a ClientHello', 'w', tcp({ ...up(443), sequence: 1400 }, hello.subarray(100))],
+  ['an upload', 'w', tcp(up(443), data)],
+  ['an acknowledgement', '', tcp(up(443))],
+  ['what a server sends', '', tcp(down(443), data)],
+  ['QUIC Initial, version 1', 'wn', udp(up(443), initial(QUIC_V1))],
+  ['QUIC Initial, version 2', 'wn', udp(up(443), initial(QUIC_V2))],
+  ['QUIC Handshake', 'w', udp(up(443), handshake)],
+  ['QUIC behind its handshake', '', udp(up(443), Buffer.alloc(1200, 0x41))],
+  ["QUIC Initial of a server's", '', udp(down(443), initial(QUIC_V1))],
+  ['neither', '', tcp(up(22), data)],
+]
+
+const query = udp(up(53), dnsQuery(['claude.ai']))
+const inner = ethernet({}, ipv4(CLIENT4, query))
+interface Case {
+  readonly title: string
+  readonly passes: '' | 'w' | 'wn'
+  readonly packet: NetworkPacket
+  readonly options?: Partial<FilterOptions>
+}
+const CASES: readonly Case[] = [
+  ...TRANSPORTS.flatMap(([title, passes, transport]): Case[] => [
+    { title: `IPv4: ${title}`, passes, packet: ipv4(CLIENT4, transport) },
+    { title: `IPv6: ${title}`, passes, packet: ipv6(CLIENT6, transport) },
+    { title: `VLAN: ${title}`, passes, packet: vlan(7, ipv4(CLIENT4, transport)) },
+    { title: `VLAN in VLAN: ${title}`, passes, packet: vlan(7, vlan(8, ipv6(CLIENT6, transport)), EtherType.vlan) },
+  ]),
+  {
+    title: 'a later IPv4 fragment',
+    passes: 'w',
+    packet: ipv4Fragment({ ...CLIENT4, identification: 9 }, query, 8, 24),
+  },
+  {
+    title: 'a later IPv6 fragment',
+    passes: 'w',
+    packet: ipv6Fragment({ ...CLIENT6, identification: 9 }, query, 8, 24),
+  },
+  ...[false, true].flatMap((tunnels): Case[] => [
+    {
+      title: `VXLAN, tunnels ${tunnels}`,
+      passes: tunnels ? 'w' : '',
+      packet: ipv4(CLIENT4, udp(up(4789), vxlan(1, inner))),
+      options: { tunnels },
+    },
+    {
+      title: `GRE, tunnels ${tunnels}`,
+      passes: tunnels ? 'w' : '',
+      packet: ipv4(CLIENT4, gre({}, ipv4(CLIENT4, query))),
+      options: { tunnels },
+    },
+    {
+      title: `IP in IP, tunnels ${tunnels}`,
+      passes: tunnels ? 'w' : '',
+      packet: ipv6(CLIENT6, ipInIp(ipv4(CLIENT4, query))),
+      options: { tunnels },
+    },
+  ]),
+  ...(
+    [
+      ['not host 10.0.0.5', ''],
+      ['host 10.0.0.5', 'wn'],
+      ['host 10.0.0.6 or udp', 'wn'],
+      ['tcp', ''],
+    ] as const
+  ).flatMap(([expression, passes]): Case[] => [
+    { title: `"${expression}"`, passes, packet: ipv4(CLIENT4, query), options: { expression } },
+    {
+      title: `"${expression}" behind a VLAN tag`,
+      passes,
+      packet: vlan(7, ipv4(CLIENT4, query)),
+      options: { expression },
+    },
+  ]),
+]
+
+const folder = mkdtempSync(join(tmpdir(), 'bpf-'))
+t.teardown(() => rmSync(folder, { recursive: true }))
+
+/** Which of the frames pass; their seconds tell them apart. */
+function passing(frames: readonly Buffer[], filter: string): boolean[] {
+  const path = join(folder, 'in.pcap')
+  writeFileSync(path, pcapFile(frames.flatMap((frame, index) => framesAt(index * 1000, [frame]))))
+  const out = execFileSync('tcpdump', ['-r', path, '-w', '-', filter], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const seconds = new Set<number>()
+  for (let at = 24; at < out.length; at += 16 + out.readUInt32LE(at + 8)) seconds.add(out.readUInt32LE(at))
+  return frames.map((_frame, index) => seconds.has(index))
+}
+
+for (const width of ['wide', 'narrow'] satisfies FilterWidth[]) {
+  t.test(`the ${width} filter`, async (t) => {
+    const byOptions = groupByOptions()
+    for (const [key, cases] of byOptions) {
+      const filter = captureFilter({ ...CONFIGURED, ...(JSON.parse(key) as Partial<FilterOptions>) }, true, width)
+      const passed = passing(
+        cases.map(({ packet }) => ethernet({}, packet)),
+        filter,
+      )
+      for (const [index, { title, passes }] of cases.entries()) {
+        t.equal(passed[index], passes.includes(width === 'wide' ? 'w' : 'n'), title)
+      }
+    }
+  })
+}
+
+function groupByOptions(): Map<string, Case[]> {
+  const groups = new Map<string, Case[]>()
+  for (const each of CASES) {
+    const key = JSON.stringify(each.options ?? {})
+    groups.set(key, [...(groups.get(key) ?? []), each])
+  }
+  return groups
+}
+
+t.test(
+  'with all default ports, two VLAN tags and tunnels it stays far below the 4,096 instructions of a BPF program',
+  async (t) => {
+    for (const width of ['wide', 'narrow'] satisfies FilterWidth[]) {
+      const filter = captureFilter(
+        { dnsPorts: DNS_PORTS, tlsPorts: TLS_PORTS, tunnels: true, expression: 'not net 10.0.0.0/8' },
+        true,
+        width,
+      )
+      const program = execFileSync('tcpdump', ['-y', 'EN10MB', '-d', filter], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      t.ok(program.trim().split('\n').length < 2048, `${program.trim().split('\n').length} instructions`)
+    }
+  },
+)
+
+t.test('parentheses that would change what stands around them are refused', async (t) => {
+  for (const expression of ['udp) or (tcp', '(udp', 'udp)', ')(']) {
+    t.throws(() => captureFilter({ ...CONFIGURED, expression }, true, 'wide'), {
+      code: 'USAGE',
+      message: /expected as many "\("/,
+    })
+  }
+  t.match(
+    captureFilter({ ...CONFIGURED, expression: '(udp or tcp) and net 10.0.0.0/8' }, false, 'wide'),
+    /^\(\(udp or tcp\) and /,
+  )
+})

@@ -1,0 +1,91 @@
+import t from 'tap'
+import type { FilterWidth } from '../../../collector/capture/bpf.ts'
+import type { LinkState } from '../../../collector/capture/link-state.ts'
+import { LinkWatch } from '../../../collector/capture/link-watch.ts'
+import { Pressure } from '../../../collector/capture/pressure.ts'
+import { Watchdog } from '../../../collector/capture/watchdog.ts'
+
+/** Losses of each second, and w or n for the width that is answered. */
+const PRESSURE: readonly { title: string; lost: readonly number[]; widths: string }[] = [
+  { title: 'no loss', lost: [0, 0, 0, 0], widths: 'wwww' },
+  { title: 'a burst of one second is over before a new filter is there', lost: [0, 5000, 0, 5000, 0], widths: 'wwwww' },
+  { title: 'losses in two seconds narrow, three calm ones widen', lost: [1, 1, 0, 0, 0, 0], widths: 'wnnnww' },
+  { title: 'narrow stays while it still loses', lost: [1, 1, 1, 0, 0, 1, 0, 0, 0], widths: 'wnnnnnnnw' },
+  {
+    title: 'widening too early takes twice as long the next time',
+    lost: [1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0],
+    widths: 'wnnnwwnnnnnnw',
+  },
+  {
+    title: 'after a calm as long as it was narrow the first time counts again',
+    lost: [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0],
+    widths: 'wnnnwwwwwwwwnnnw',
+  },
+]
+for (const { title, lost, widths } of PRESSURE) {
+  t.test(`pressure: ${title}`, async (t) => {
+    const pressure = new Pressure(3)
+    const letter = (width: FilterWidth) => width[0]
+    t.equal(lost.map((count) => letter(pressure.second(count))).join(''), widths)
+  })
+}
+
+/** Of each second: packets that the kernel received for the capture, that it dropped, that arrived; and whether the capture is opened anew. */
+const SILENT_TEN = Array.from({ length: 10 }, (): readonly [number, number, number] => [150, 0, 100])
+const WATCHDOG: readonly { title: string; seconds: readonly (readonly [number, number, number])[]; barks: number[] }[] =
+  [
+    { title: 'a quiet link', seconds: Array.from({ length: 30 }, () => [100, 0, 100] as const), barks: [] },
+    {
+      title: 'packets arrive',
+      seconds: Array.from({ length: 30 }, (_s, at) => [at * 10 + 5, 0, at * 10] as const),
+      barks: [],
+    },
+    { title: 'counted, and none arrives', seconds: [[100, 0, 100], ...SILENT_TEN], barks: [10] },
+    {
+      title: 'all that comes is dropped: the ring is full, which is no silence',
+      seconds: [[100, 0, 100], ...Array.from({ length: 12 }, (_s, at) => [100 + at, at, 100] as const)],
+      barks: [],
+    },
+    {
+      title: 'one packet ends the silence',
+      seconds: [[100, 0, 100], ...SILENT_TEN.slice(0, 9), [151, 0, 101], ...SILENT_TEN.slice(0, 5)],
+      barks: [],
+    },
+  ]
+for (const { title, seconds, barks } of WATCHDOG) {
+  t.test(`watchdog: ${title}`, async (t) => {
+    const watchdog = new Watchdog()
+    const heard = seconds.map((second) => watchdog.second(...second))
+    t.same(
+      heard.flatMap((bark, at) => (bark ? [at] : [])),
+      barks,
+    )
+  })
+}
+
+t.test('link: traffic without a name is strange after a minute, and an idle link is not', async (t) => {
+  let state: LinkState = { trouble: '', packets: 1000, missed: 7 }
+  const watch = new LinkWatch('eth7', 0, () => state)
+  const second = (at: number, captured: number, packets: number) => {
+    state = { ...state, packets }
+    watch.second(captured, at * 1000)
+    return watch.state.silence
+  }
+  t.equal(second(30, 0, 100_000), '', 'not yet')
+  t.equal(second(61, 0, 100_000), '99000 packets passed eth7 in 61 s, and none was a query or a ClientHello')
+  t.equal(second(62, 1, 100_100), '', 'a packet came')
+  t.equal(second(200, 1, 100_500), '', 'few packets')
+  t.equal(second(300, 1, 3), '', 'the interface came back and counts from 0')
+  t.equal(second(400, 1, 2000), '1997 packets passed eth7 in 338 s, and none was a query or a ClientHello')
+})
+
+t.test('link: what the interface missed counts from the start', async (t) => {
+  let state: LinkState = { trouble: '', packets: 0, missed: 7 }
+  const watch = new LinkWatch('eth7', 0, () => state)
+  state = { trouble: 'eth7 is down', packets: 0, missed: 9 }
+  watch.second(0, 1000)
+  t.match(watch.state, { trouble: 'eth7 is down', missed: 2 })
+  state = { trouble: '', packets: 0, missed: 1 }
+  watch.second(0, 2000)
+  t.match(watch.state, { trouble: '', missed: 1 }, 'it came back')
+})

@@ -1,0 +1,127 @@
+import { connect } from 'node:net'
+import t from 'tap'
+import { healthRecord } from '../../collector/health.ts'
+import { HealthServer } from '../../collector/health-server.ts'
+import { Metrics } from '../../collector/metrics.ts'
+import { type StatusWords, statusOf } from '../support/collector-status.ts'
+
+t.test('the record is the one of the specification', async (t) => {
+  const record = healthRecord(statusOf({ names: 12, matched: 5, lastMatchMs: Date.UTC(2026, 10, 20, 9, 15, 2, 7) }))
+  t.same(record, {
+    status: 'running',
+    uptime_seconds: 61,
+    interface: 'eth7',
+    events_captured: 12,
+    events_matched: 5,
+    platforms_detected: 1,
+    syslog_connected: false,
+    https_connected: true,
+    last_event_at: '2026-11-20T09:15:02.007+00:00',
+  })
+  t.equal(healthRecord(statusOf({})).last_event_at, null)
+})
+
+const longAgoMs = -60_000
+const DEGRADED: readonly (readonly [title: string, status: StatusWords, reason: RegExp])[] = [
+  ['the interface vanished', { live: { lost: 'eth7: the interface is gone' } }, /^eth7: the interface is gone$/],
+  ['it is down', { link: { trouble: 'eth7 is down' } }, /^eth7 is down$/],
+  ['nothing of its traffic is seen', { link: { silence: '5000 packets passed eth7' } }, /^5000 packets passed/],
+  ['the filter is narrow', { live: { filter: 'narrow' } }, /^the link is faster than this collector/],
+  [
+    'the filter cannot be narrowed',
+    { live: { refused: 'no permission' } },
+    /^the filter cannot be narrowed: no permission$/,
+  ],
+  ['the disk is full', { outboxFull: true }, /^the disk has no space/],
+  [
+    'the service does not answer',
+    { events: { waiting: 7 }, forward: { connected: false, problem: 'nothing listens', sinceMs: longAgoMs } },
+    /^7 events wait: nothing listens$/,
+  ],
+  [
+    'two at once',
+    { link: { trouble: 'eth7 has no carrier' }, outboxFull: true },
+    /^eth7 has no carrier; the disk has no space/,
+  ],
+]
+for (const [title, words, reason] of DEGRADED) {
+  t.test(`degraded: ${title}`, async (t) => {
+    t.match(healthRecord(statusOf(words)), { status: 'degraded', reason })
+  })
+}
+
+t.test('a service that does not answer for a moment degrades nothing', async (t) => {
+  const words = { forward: { connected: false, problem: 'reset', sinceMs: performance.now() } }
+  t.match(healthRecord(statusOf(words)), { status: 'running', https_connected: false, reason: undefined })
+})
+
+t.test('metrics are in the text format of Prometheus, each series once', async (t) => {
+  const metrics = new Metrics()
+  t.teardown(() => metrics.close())
+  const status = statusOf({
+    classes: { dnsQuery: 7 },
+    names: 7,
+    matched: 3,
+    counters: { helloName: 3, helloEch: 1 },
+    live: { dropped: { kernel: 1, pool: 2, unread: 0 } },
+    link: { missed: 5 },
+  })
+  await metrics.render(status)
+  const { type, body } = await metrics.render(status)
+  t.match(type, /^text\/plain; version=0\.0\.4/)
+  const series = body.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  for (const line of series) t.match(line, /^[a-z_]+(\{[a-z]+="[A-Za-z0-9_.]+"\})? -?\d+(\.\d+)?(e[+-]?\d+)?$/, line)
+  const names = series.map((line) => line.split(' ')[0])
+  t.equal(new Set(names).size, names.length)
+  for (const line of [
+    'posture_collector_packets_total{class="dnsQuery"} 7',
+    'posture_collector_packets_dropped_total{place="kernel"} 1',
+    'posture_collector_packets_dropped_total{place="interface"} 5',
+    'posture_collector_ech_share 0.25',
+    'posture_collector_https_connected 1',
+  ]) {
+    t.ok(series.includes(line), line)
+  }
+})
+
+t.test('the endpoint', async (t) => {
+  let started = false
+  const server = await HealthServer.listen(0, {
+    '/health': () => (started ? { type: 'application/json', body: '{"status":"running"}\n' } : undefined),
+    '/broken': () => Promise.reject(new Error('a fault of ours')),
+  })
+  t.teardown(() => server.close())
+  const url = `http://127.0.0.1:${server.port}`
+  t.equal((await fetch(`${url}/health`)).status, 503)
+  started = true
+  const rows: readonly (readonly [method: string, path: string, status: number, body: RegExp])[] = [
+    ['GET', '/health', 200, /^\{"status":"running"\}\n$/],
+    ['GET', '/health?verbose', 200, /running/],
+    ['HEAD', '/health', 200, /^$/],
+    ['POST', '/health', 405, /expected GET/],
+    ['GET', '/', 404, /no \/, there are \/health, \/broken/],
+    ['GET', '/toString', 404, /no \/toString/],
+    ['GET', '/broken', 500, /a fault of ours/],
+  ]
+  for (const [method, path, status, body] of rows) {
+    const answer = await fetch(url + path, { method })
+    t.equal(answer.status, status, `${method} ${path}`)
+    t.match(await answer.text(), body)
+    if (status === 405) t.equal(answer.headers.get('allow'), 'GET, HEAD')
+  }
+  await t.rejects(HealthServer.listen(server.port, {}), {
+    code: 'PORT_TAKEN',
+    message: /^HEALTH_PORT: 127\.0\.0\.1:\d+ is taken/,
+  })
+
+  const many = await Promise.all(Array.from({ length: 30 }, () => fetch(`${url}/health`).then(({ status }) => status)))
+  t.ok(many.every((status) => status === 200))
+
+  // A client that never finishes its request does not stay, and hinders nobody.
+  const slow = connect(server.port, '127.0.0.1').on('error', () => {})
+  slow.write('GET /health HTTP/1.1\r\nHost: x\r\n')
+  t.equal((await fetch(`${url}/health`)).status, 200)
+  const closed = new Promise((resolve) => slow.resume().once('close', resolve))
+  await server.close()
+  await closed
+})

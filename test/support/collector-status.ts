@@ -1,0 +1,77 @@
+import type { LiveState } from '../../collector/capture/live.ts'
+import { COUNTER_NAMES, type CounterName } from '../../collector/decode/counters.ts'
+import { PACKET_CLASS_NAMES, type PacketClassName } from '../../collector/decode/packet-class.ts'
+import type { CollectorStatus } from '../../collector/status.ts'
+
+const zeros = <Name extends string>(names: readonly Name[]) =>
+  Object.fromEntries(names.map((name) => [name, 0])) as Record<Name, number>
+
+/** What a test says of a status; all else is that of a collector that watches a quiet link and reaches its service. */
+export interface StatusWords {
+  readonly ended?: boolean
+  readonly live?: Partial<LiveState>
+  readonly classes?: Partial<Record<PacketClassName, number>>
+  readonly counters?: Partial<Record<CounterName, number>>
+  readonly names?: number
+  readonly matched?: number
+  readonly matches?: number
+  readonly link?: Partial<NonNullable<CollectorStatus['link']>>
+  readonly events?: Partial<CollectorStatus['events']>
+  readonly forward?: Partial<CollectorStatus['forward']>
+  readonly lastMatchMs?: number
+  readonly outboxFull?: boolean
+}
+
+export function statusOf(words: StatusWords): CollectorStatus {
+  const classes = { ...zeros(PACKET_CLASS_NAMES), ...words.classes }
+  const frames = Object.values(classes).reduce((sum, count) => sum + count, 0)
+  const names = words.names ?? 0
+  const matched = words.matched ?? 0
+  return {
+    source: 'eth7',
+    uptimeSeconds: 61,
+    ended: words.ended ?? false,
+    observed: {
+      frames,
+      bytes: frames * 80,
+      classes,
+      counters: { ...zeros(COUNTER_NAMES), ...words.counters },
+      names,
+      matched,
+      unmatched: names - matched,
+      repeated: 0,
+    },
+    live: {
+      received: frames,
+      taken: frames,
+      handedOver: 0,
+      passedOver: 0,
+      waiting: 0,
+      dropped: { kernel: 0, pool: 0, unread: 0 },
+      filter: 'wide',
+      refused: '',
+      lost: '',
+      reopened: 0,
+      ...words.live,
+    },
+    link: { trouble: '', packets: 1000, missed: 0, silence: '', ...words.link },
+    matches: words.matches ?? matched,
+    matchesByMethod: { dns: matched, tls: 0, quic: 0 },
+    platforms: matched > 0 ? 1 : 0,
+    lastMatchMs: words.lastMatchMs ?? 0,
+    events: { made: 0, found: 0, unwritten: 0, waiting: 0, dropped: 0, closedEarly: 0, oldestMs: 0, ...words.events },
+    forward: {
+      acknowledged: 0,
+      duplicates: 0,
+      refused: 0,
+      batches: 0,
+      retries: 0,
+      answerMs: 0,
+      connected: true,
+      problem: '',
+      sinceMs: performance.now(),
+      ...words.forward,
+    },
+    outboxFull: words.outboxFull ?? false,
+  }
+}
