@@ -19,6 +19,8 @@ export interface Heard {
   readonly peakBytes: number
   /** Of ours: the peak while it started, connected and loaded its code. */
   readonly startPeakBytes?: number
+  /** What it was confined to. */
+  readonly box?: string
 }
 
 export interface Played {
@@ -33,9 +35,6 @@ const PACKAGES: Readonly<Record<string, string>> = {
   tshark: 'tshark',
 }
 const JIFFY_SECONDS = 0.01
-/** What is still on its way is heard by then. */
-const QUIET_MS = 1500
-
 export class LiveSite {
   readonly folder: string
   readonly #name = `spsbench${process.pid}`
@@ -46,8 +45,14 @@ export class LiveSite {
   /** Process id of the collector that runs. */
   #collector = 0
 
-  /** @throws Fault USAGE where it is not root, or lacks a tool. */
-  constructor() {
+  readonly #quietMs: number
+
+  /**
+   * @param quietMs what is still on its way is heard by then.
+   * @throws Fault USAGE where it is not root, or lacks a tool.
+   */
+  constructor(quietMs: number) {
+    this.#quietMs = quietMs
     if (process.getuid?.() !== 0) throw new Fault('USAGE', 'live: needs root, for a network namespace')
     const missing = Object.entries(PACKAGES).filter(([tool]) => spawnSync('which', [tool]).status !== 0)
     if (missing.length > 0)
@@ -116,14 +121,14 @@ export class LiveSite {
       { SVC_TOKEN: this.#token, HEALTH_PORT: '19091' },
     )
     await collector.says('"msg":"watching"')
-    if (options.box === true) this.#putIntoBox(collector.pid)
-    await sleep(QUIET_MS)
+    const box = options.box === true ? this.#putIntoBox(collector.pid) : ''
+    await sleep(this.#quietMs)
     const startPeakBytes = statusBytes(collector.pid, 'VmHWM')
     // proc_pid_clear_refs(5): the peak is that of the work from here on.
     writeFileSync(`/proc/${collector.pid}/clear_refs`, '5')
     const before = cpuSeconds(collector.pid)
     await work()
-    await sleep(QUIET_MS)
+    await sleep(this.#quietMs)
     const cpu = cpuSeconds(collector.pid) - before
     const peakBytes = statusBytes(collector.pid, 'VmHWM')
     const { books } = JSON.parse(this.run('curl', '-s', 'http://127.0.0.1:19091/books')) as {
@@ -137,7 +142,7 @@ export class LiveSite {
       .filter((each) => each.includes('"msg":"ended"'))
     const { frames = 0, names = 0, matched = 0 } = JSON.parse(line) as Record<string, number>
     const balanced = books.every(({ difference }) => difference === 0) && !collector.output().includes('do not balance')
-    return { seen: frames, names, matched, balanced, cpuSeconds: cpu, peakBytes, startPeakBytes }
+    return { seen: frames, names, matched, balanced, cpuSeconds: cpu, peakBytes, startPeakBytes, box }
   }
 
   async tcpdump(filter: string, ringBytes: number, work: () => Promise<unknown>): Promise<Heard> {
@@ -168,9 +173,9 @@ export class LiveSite {
   async #peer(command: readonly string[], ready: string, work: () => Promise<unknown>): Promise<Heard> {
     const peer = this.#start(command)
     await peer.says(ready)
-    await sleep(QUIET_MS)
+    await sleep(this.#quietMs)
     await work()
-    await sleep(QUIET_MS)
+    await sleep(this.#quietMs)
     const pids = [peer.pid, ...childrenOf(peer.pid)]
     const cpu = pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0)
     const peakBytes = pids.reduce((sum, pid) => sum + statusBytes(pid, 'VmHWM'), 0)
@@ -180,18 +185,24 @@ export class LiveSite {
     return { seen, cpuSeconds: cpu, peakBytes }
   }
 
-  /** One CPU and 256 MB, by cgroups of version 1. */
-  #putIntoBox(pid: number): void {
+  /** One CPU and 256 MB, by cgroups of version 1; where these cannot be made, one CPU. */
+  #putIntoBox(pid: number): string {
     const limits = [
       ['memory', { 'memory.limit_in_bytes': 256 * 1024 * 1024 }],
       ['cpu', { 'cpu.cfs_period_us': 100_000, 'cpu.cfs_quota_us': 100_000 }],
     ] as const
-    for (const [controller, files] of limits) {
-      const group = join('/sys/fs/cgroup', controller, `${this.#name}-${pid}`)
-      mkdirSync(group)
-      this.#cgroups.push(group)
-      for (const [file, value] of Object.entries(files)) writeFileSync(join(group, file), String(value))
-      writeFileSync(join(group, 'cgroup.procs'), String(pid))
+    try {
+      for (const [controller, files] of limits) {
+        const group = join('/sys/fs/cgroup', controller, `${this.#name}-${pid}`)
+        mkdirSync(group)
+        this.#cgroups.push(group)
+        for (const [file, value] of Object.entries(files)) writeFileSync(join(group, file), String(value))
+        writeFileSync(join(group, 'cgroup.procs'), String(pid))
+      }
+      return 'one CPU and 256 MB (cgroup)'
+    } catch {
+      execFileSync('taskset', ['-a', '-c', '-p', '1', String(pid)], { stdio: 'pipe' })
+      return 'one CPU (taskset; memory is only measured: no cgroup can be made here)'
     }
   }
 

@@ -27,7 +27,7 @@ interface Workload {
 }
 
 export async function run({ toy }: { toy: boolean }): Promise<void> {
-  const site = new LiveSite()
+  const site = new LiveSite(toy ? 300 : 1500)
   const stop = (): void => {
     site.close()
     process.exit(130)
@@ -130,7 +130,7 @@ async function inBox(site: LiveSite, path: string, toy: boolean): Promise<void> 
     { box: true, words: ['--decode-workers', '0'] },
   )
   const rate = Math.round(played.packets / played.seconds / 1000)
-  const { matched = 0, seen, cpuSeconds, peakBytes } = heard
+  const { matched = 0, seen, cpuSeconds, peakBytes, box } = heard
   print(
     `one CPU and 256 MB (cgroup), ${rate} thousand/s for ${played.seconds.toFixed(1)} s, ${matched} of them matches`,
   )

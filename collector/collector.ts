@@ -68,7 +68,10 @@ export class Collector {
     this.#forwarder = new HttpsForwarder(settings)
     this.#outbox = new Outbox(settings.outbox)
     this.#found = this.#outbox.waiting
-    this.#loop = new ForwardLoop(this.#outbox, this.#forwarder, log, { probes: source.kind === 'interface' })
+    this.#loop = new ForwardLoop(this.#outbox, this.#forwarder, log, {
+      probes: source.kind === 'interface',
+      off: !settings.httpsEnabled,
+    })
     this.#aggregate = new Aggregate(0)
     this.#writer = this.#writerOf(undefined)
   }

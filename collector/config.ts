@@ -68,6 +68,21 @@ export const collectorSettings = z.object({
     env: 'HTTPS_PORT',
     about: 'HTTPS ingest port',
   }),
+  httpsEnabled: setting(onOrOff().default(true), {
+    flag: '--no-https',
+    env: 'HTTPS_ENABLED',
+    about: 'HTTPS batch forwarding on or off; while it is off events wait in the outbox',
+  }),
+  syslogPort: setting(portNumber().default(6514), {
+    flag: '--syslog-port <port>',
+    env: 'SYSLOG_PORT',
+    about: 'Syslog forwarding port; not used yet, events go by HTTPS',
+  }),
+  syslogProtocol: setting(oneOf(['tls', 'tcp', 'udp']).default('tls'), {
+    flag: '--syslog-protocol <protocol>',
+    env: 'SYSLOG_PROTOCOL',
+    about: 'tls, tcp or udp; not used yet',
+  }),
   ca: setting(z.string().default(''), {
     flag: '--ca <file>',
     env: 'SVC_CA',

@@ -30,7 +30,7 @@ export function addCheckCommand(program: Command): void {
     print.row(rows)
     for (const step of STEPS) {
       print.busy(step)
-      const outcome = skipped(step, rows) ?? (await outcomeOrSignal(step, settings, stop.received))
+      const outcome = skipped(step, rows, settings) ?? (await outcomeOrSignal(step, settings, stop.received))
       if (typeof outcome === 'string') {
         process.exitCode = exitStatusOf(outcome)
         break
@@ -53,8 +53,12 @@ async function outcomeOrSignal<S>(
   return Promise.race([running.outcome, signal]).finally(running.stop)
 }
 
+/** The steps that only forwarding needs. */
+const FORWARDING: readonly StepName[] = ['resolution', 'tls', 'token']
+
 /** What an earlier failure makes senseless: without the name there is no connection, and the token goes over a good one only. */
-function skipped(step: StepName, rows: readonly Row[]): StepOutcome | undefined {
+function skipped(step: StepName, rows: readonly Row[], { httpsEnabled }: CollectorSettings): StepOutcome | undefined {
+  if (!httpsEnabled && FORWARDING.includes(step)) return { result: 'skipped', found: 'HTTPS forwarding is off' }
   const needed: Partial<Record<StepName, readonly StepName[]>> = { tls: ['resolution'], token: ['resolution', 'tls'] }
   const failed = rows.find(({ check, result }) => result === 'failed' && needed[step]?.includes(check as StepName))
   return failed && { result: 'skipped', found: `${failed.check} failed` }

@@ -45,7 +45,8 @@ export class ForwardLoop {
   readonly #forwarder: Forwarder
   readonly #log: Logger
   readonly #probes: boolean
-  #state: ForwardState = { connected: false, problem: '', sinceMs: 0 }
+  readonly #off: boolean
+  #state: ForwardState
   #stopping = false
   #finishing = false
   /** Sleeps because nothing waits. */
@@ -54,12 +55,23 @@ export class ForwardLoop {
   #wake: () => void = () => {}
   #complained = { why: '', atMs: 0 }
 
-  /** With `probes` an empty batch is sent when nothing else was for a while: so the state is true on a quiet link, too. */
-  constructor(outbox: Outbox, forwarder: Forwarder, log: Logger, options: { readonly probes?: boolean } = {}) {
+  /**
+   * With `probes` an empty batch is sent when nothing else was for a while: so the state is true on a quiet link, too. With `off` nothing is
+   * sent, and events wait.
+   */
+  constructor(
+    outbox: Outbox,
+    forwarder: Forwarder,
+    log: Logger,
+    options: { readonly probes?: boolean; readonly off?: boolean } = {},
+  ) {
     this.#outbox = outbox
     this.#forwarder = forwarder
     this.#log = log
     this.#probes = options.probes ?? false
+    this.#off = options.off ?? false
+    const problem = this.#off ? 'forwarding is turned off' : ''
+    this.#state = { connected: false, problem, sinceMs: this.#off ? Number.NEGATIVE_INFINITY : 0 }
   }
 
   get state(): ForwardState {
@@ -75,6 +87,11 @@ export class ForwardLoop {
     let attempt = 0
     let eventsMax = FORWARD_EVENTS_MAX
     while (!this.#stopping) {
+      if (this.#off) {
+        if (this.#finishing) break
+        await this.#sleep(FORWARD_IDLE_MS)
+        continue
+      }
       const waiting = this.#outbox.oldest(eventsMax, FORWARD_BYTES_MAX)
       if (waiting === undefined) {
         if (this.#finishing) return { kind: 'stopped' }
