@@ -14,6 +14,7 @@ export interface Heard {
   /** Of ours: names, matches, and what the books say of losses. */
   readonly names?: number
   readonly matched?: number
+  readonly dropped?: string
   readonly balanced?: boolean
   readonly cpuSeconds: number
   readonly peakBytes: number
@@ -140,9 +141,11 @@ export class LiveSite {
       .output()
       .split('\n')
       .filter((each) => each.includes('"msg":"ended"'))
-    const { frames = 0, names = 0, matched = 0 } = JSON.parse(line) as Record<string, number>
+    const ended = JSON.parse(line) as { frames: number; names: number; matched: number; packetsDropped: object }
+    const { frames, names, matched } = ended
+    const dropped = JSON.stringify(ended.packetsDropped)
     const balanced = books.every(({ difference }) => difference === 0) && !collector.output().includes('do not balance')
-    return { seen: frames, names, matched, balanced, cpuSeconds: cpu, peakBytes, startPeakBytes, box }
+    return { seen: frames, names, matched, dropped, balanced, cpuSeconds: cpu, peakBytes, startPeakBytes, box }
   }
 
   async tcpdump(filter: string, ringBytes: number, work: () => Promise<unknown>): Promise<Heard> {

@@ -101,6 +101,7 @@ async function compareOn(
   print(
     `  lost ${list(lost(ours))} | tcpdump -w /dev/null ${list(lost(theirs))}, aim none where it loses none ${reached(none)}; ${cpuRatio.toFixed(2)}x CPU (${seconds(ours)} | ${seconds(theirs)}); peak ${megabytes(Math.max(...ours.map(peakOf)))} | ${megabytes(Math.max(...theirs.map(peakOf)))}, aim ${megabytes(AIM_LOADED_BYTES)} ${reached(Math.max(...ours.map(peakOf)) <= AIM_LOADED_BYTES)}`,
   )
+  for (const { seen, dropped } of ours) if (seen < passing) print(`  where ours were lost: ${dropped}`)
   const complete = ours.filter(({ seen }) => seen === passing)
   const wrong = complete.filter((heard) => heard.names !== names)
   if (wrong.length > 0) throw new Error(`${name}: found ${wrong[0]?.names} names, reading the file finds ${names}`)

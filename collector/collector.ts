@@ -140,6 +140,7 @@ export class Collector {
       ended: this.#ended,
       observed: observation.counts,
       live: observation.live,
+      liveAgeMs: observation.liveAgeMs,
       link: this.#link?.state,
       matches,
       matchesByMethod: this.#writer.matchesByMethod,

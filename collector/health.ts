@@ -1,4 +1,4 @@
-import { STALLED_MS } from './limits.ts'
+import { SILENT_THREAD_MS, STALLED_MS } from './limits.ts'
 import type { CollectorStatus } from './status.ts'
 
 /** What GET /health answers: the specification's "Collector health record", and `reason` beside it while degraded. */
@@ -39,6 +39,9 @@ export function healthRecord(status: CollectorStatus): HealthRecord {
 export function degradedReasons(status: CollectorStatus): string[] {
   const { live, link, forward, events } = status
   const reasons: string[] = []
+  if (live !== undefined && status.liveAgeMs >= SILENT_THREAD_MS && !status.outboxFull) {
+    reasons.push('the capture thread does not answer')
+  }
   if (live !== undefined && live.lost !== '') reasons.push(live.lost)
   else if (link !== undefined && link.trouble !== '') reasons.push(link.trouble)
   else if (link !== undefined && link.silence !== '') reasons.push(link.silence)

@@ -41,6 +41,11 @@ export const COLLECTOR_TICK_MS = 250
 /** Seconds in which the kernel counts packets for a capture and none arrives, after which the capture is opened anew. */
 export const CAPTURE_SILENT_SECONDS = 10
 
+/** The capture thread says once a second how it stands. After so long without a word, in milliseconds, it hangs, and the collector ends. */
+export const CAPTURE_STUCK_MS = 60_000
+/** After so long it is degraded. */
+export const SILENT_THREAD_MS = 10_000
+
 /**
  * How often an interface that vanished is opened again. Each time a ring stays behind, since libpcap's packet socket of an interface that is
  * gone cannot be closed through the addon; so after that the collector ends, and is started anew by what watches over it: CAPTURE_LOST.
@@ -82,6 +87,9 @@ export const LIVE_BATCH_FRAME_BYTES = 768 * 1024
 export const LIVE_BATCH_LIST_FRAMES = 8192
 export const LIVE_BATCH_ROW_BYTES = 1280 * 1024
 export const LIVE_BATCHES = 6
+
+/** How long a live capture waits for a free batch, in milliseconds: the ring outlasts it. Then packets are dropped: `dropped.pool`. */
+export const LIVE_POOL_WAIT_MS = 50
 
 /** How often the packet path is run over the self-test's capture before a live capture begins: after that it is compiled. */
 export const WARM_UP_ROUNDS = 40
@@ -173,6 +181,9 @@ export const ENCAPSULATIONS_MAX = 16
  */
 export const AGGREGATE_EVENTS_MAX = 65_536
 export const AGGREGATE_KEY_BYTES = 4 * 1024 * 1024
+
+/** Events in one bucket of the hash table; names that are made to fall into one are counted less well, and cost no more. */
+export const AGGREGATE_BUCKET_MAX = 32
 
 /** How long a match may wait in memory before it is written to the outbox, in milliseconds, and how many may. */
 export const AGGREGATE_WRITE_MS = 200

@@ -70,6 +70,8 @@ export interface Observation {
   readonly counts: ObserveCounts
   /** How a live capture stood a second ago at most, and at its end; undefined for a file. */
   readonly live: LiveState | undefined
+  /** Since when that was not told again, in milliseconds. */
+  readonly liveAgeMs: number
   /** Fulfilled when every name was delivered, with the Fault that ended the source early if one did. Rejected when onNames threw. */
   readonly done: Promise<{ damage?: Fault }>
   /** Matches by another registry, of which compileTrie() made this, from now on; fulfilled when it does. */
@@ -151,7 +153,14 @@ export async function observeRows(
     // The thread ends by itself: one that is terminated while it loads its modules takes the process with it (Node 20).
     pool.stop()
     await Promise.all([exited, ...decoders.map((lane) => lane.stop())])
-    return { counts, live: undefined, done: Promise.resolve({}), useTrie: async () => {}, stop: async () => {} }
+    return {
+      counts,
+      live: undefined,
+      liveAgeMs: 0,
+      done: Promise.resolve({}),
+      useTrie: async () => {},
+      stop: async () => {},
+    }
   }
   if (opened.kind !== 'opened') {
     await Promise.all([exited, ...decoders.map((lane) => lane.stop())])
@@ -160,11 +169,13 @@ export async function observeRows(
   }
 
   let live: LiveState | undefined
+  let liveMs = performance.now()
   const delivered = deliverAll(exited, inbox, delivery, {
     decoded: (done) => inline.decoded(done),
     trieTaken: () => inline.trieTaken(),
     live: (state) => {
       live = state
+      liveMs = performance.now()
     },
     progress: (bytesRead) => options.onProgress?.(bytesRead, opened.bytesTotal),
   })
@@ -177,6 +188,9 @@ export async function observeRows(
     counts,
     get live() {
       return live
+    },
+    get liveAgeMs() {
+      return performance.now() - liveMs
     },
     done,
     async useTrie(trie) {

@@ -5,7 +5,7 @@ import { Collector } from './collector.ts'
 import { type CollectorSettings, liveOptions } from './config.ts'
 import { degradedReasons, healthRecord } from './health.ts'
 import { HealthServer } from './health-server.ts'
-import { SENSOR_LOOK_MS } from './limits.ts'
+import { CAPTURE_STUCK_MS, SENSOR_LOOK_MS } from './limits.ts'
 import { Metrics } from './metrics.ts'
 import { becomeUser, userToBecome } from './privileges.ts'
 
@@ -66,7 +66,13 @@ export class Sensor {
 
   /** Says when the state changes, and why. */
   #look(): void {
-    const reasons = degradedReasons(this.collector.status).join('; ')
+    const { status } = this.collector
+    if (status.liveAgeMs >= CAPTURE_STUCK_MS && !status.outboxFull) {
+      // A thread that hangs in a driver can be ended no other way; all that was matched is on the disk.
+      this.#log.fatal({ seconds: Math.round(status.liveAgeMs / 1000) }, 'the capture thread hangs: the collector ends')
+      process.kill(process.pid, 'SIGKILL')
+    }
+    const reasons = degradedReasons(status).join('; ')
     // Figures in a reason change all the time.
     if (reasons.replace(/\d+/g, '') === this.#reasons.replace(/\d+/g, '')) return
     this.#reasons = reasons

@@ -14,6 +14,8 @@ export interface CollectorStatus {
   readonly observed: ObserveCounts
   /** Of a live capture; undefined for a file, and before the first second. */
   readonly live: LiveState | undefined
+  /** How old that is, in milliseconds: it is told once a second. */
+  readonly liveAgeMs: number
   /** Of a live capture, by the kernel's counters. */
   readonly link: (LinkState & { readonly silence: string }) | undefined
   /** Matched names that were counted in an event, and by method. */

@@ -1,8 +1,8 @@
 import { allocateBatch, type BatchSizes, BatchState, FrameBatch } from './frame-batch.ts'
 
 /**
- * The fixed pool of batches between a capture thread and its lanes. When all are taken, a file waits (take) and a live capture drops
- * the packet and counts it (tryTake). Beside the batches stands one page of control words, u32:
+ * The fixed pool of batches between a capture thread and its lanes. When all are taken, a file waits (take); a live capture waits a
+ * little, while the ring holds what comes (takeWithin), then it drops packets and counts them (tryTake). Beside the batches stands one page of control words, u32:
  *
  *     word 0  turn: counts up whenever a batch becomes free or a stop is asked for; who waits, waits on it
  *          1  stop: 1 when the capture shall end, 2 when nobody reads its rows any more
@@ -66,6 +66,18 @@ export class BatchPool {
       const batch = this.tryTake()
       if (batch !== undefined) return batch
       Atomics.wait(this.#control, TURN, turn)
+    }
+  }
+
+  /** A batch in state FILLING; blocks the thread until one is free, but not longer than so many milliseconds. */
+  takeWithin(milliseconds: number): FrameBatch | undefined {
+    const untilMs = performance.now() + milliseconds
+    for (;;) {
+      const turn = Atomics.load(this.#control, TURN)
+      const batch = this.tryTake()
+      const leftMs = untilMs - performance.now()
+      if (batch !== undefined || leftMs <= 0 || this.stopped) return batch
+      Atomics.wait(this.#control, TURN, turn, leftMs)
     }
   }
 

@@ -79,6 +79,8 @@ class Capture {
   /** Packets from and until here are taken, in milliseconds since 1970. */
   fromMs = 0
   untilMs = Number.POSITIVE_INFINITY
+  /** By then it shall be closed whatever the packets' times say, for the clock may be set: in milliseconds of the monotonic clock. */
+  closeByMs = Number.POSITIVE_INFINITY
   taken = 0
   droppedByPool = 0
   handedOver = 0
@@ -183,11 +185,13 @@ export class LiveCapture {
     const leaving = this.#leaving
     if (leaving !== undefined) {
       if (leaving.session.dispatch() !== 'empty') this.#forget(leaving)
-      else if (Date.now() < leaving.untilMs + DRAINED_MS) return
+      else if (performance.now() < leaving.closeByMs) return
       else leaving.session.close()
     }
     const capture = this.#capture
     if (capture === undefined) return
+    // No packet from before the change is on its way any more; and a clock that is set back makes none look so.
+    if (this.#leaving === undefined || performance.now() >= this.#leaving.closeByMs) capture.fromMs = 0
     switch (capture.session.dispatch()) {
       case 'empty':
         return
@@ -225,7 +229,10 @@ export class LiveCapture {
     }
     if (elapsed(this.#lookedMs, nowMs) < LIVE_IDLE_MS) return
     this.#lookedMs = nowMs
-    if (capture !== this.#capture) return
+    if (capture !== this.#capture) {
+      if (performance.now() >= capture.closeByMs) session.close()
+      return
+    }
     if (this.#pool.stopped) this.#leaveForGood(capture)
     else if (elapsed(this.#secondMs, nowMs) >= SECOND_MS) this.#second(nowMs)
   }
@@ -298,6 +305,7 @@ export class LiveCapture {
   /** From now on its packets are no longer taken; those before still are. */
   #leave(capture: Capture): void {
     capture.untilMs = Date.now()
+    capture.closeByMs = performance.now() + DRAINED_MS
     this.#leaving = capture
     this.#capture = undefined
   }
@@ -313,8 +321,7 @@ export class LiveCapture {
     if (this.#capture !== undefined) this.#leaveForGood(this.#capture)
     const leaving = this.#leaving
     if (leaving === undefined) return
-    const untilMs = Date.now() + DRAINED_MS
-    while (Date.now() < untilMs && leaving.session.dispatch() === 'empty') sleep(LIVE_IDLE_MS)
+    while (leaving.session.dispatch() === 'empty' && performance.now() < leaving.closeByMs) sleep(LIVE_IDLE_MS)
     leaving.session.readStats()
     this.#forget(leaving)
   }

@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert'
+import { LIVE_POOL_WAIT_MS } from '../limits.ts'
 import type { BatchPool } from './batch-pool.ts'
 import { flowHash } from './flow-hash.ts'
 import { BatchState, type FrameBatch } from './frame-batch.ts'
@@ -20,7 +21,7 @@ export interface Round {
 }
 
 export interface RoundOptions {
-  /** What to do when no batch is free: a file can wait, the wire cannot. */
+  /** What to do when no batch is free: a file can wait, the wire only for LIVE_POOL_WAIT_MS. */
   readonly whenExhausted: 'wait' | 'drop'
   /**
    * A round is sent when the next one has a frame, so that the last round that has frames is known to be the last when it is sent.
@@ -36,6 +37,7 @@ export class RoundFiller {
   readonly #lanes: number
   #batch: FrameBatch | undefined
   #used = 0
+  #exhausted = false
   #sequence = 0
   #firstFrame = 0
   #held: { batch: FrameBatch; round: Round } | undefined
@@ -56,13 +58,19 @@ export class RoundFiller {
   /** The batch that is being filled, its frames area from the start; undefined when none is free or a stop was asked for. */
   begin(): FrameBatch | undefined {
     if (this.#batch !== undefined) return this.#batch
-    const wait = this.#options.whenExhausted === 'wait'
-    const batch = wait ? this.#pool.take() : this.#pool.tryTake()
+    const batch = this.#options.whenExhausted === 'wait' ? this.#pool.take() : this.#takeSoon()
     if (batch === undefined) return undefined
     batch.beginFilling(this.#sequence)
     this.#sequence = (this.#sequence + 1) >>> 0
     this.#used = 0
     this.#batch = batch
+    return batch
+  }
+
+  /** Waits once, and not again before a batch was free: what comes while nothing is taken for long must be counted, not held up. */
+  #takeSoon(): FrameBatch | undefined {
+    const batch = this.#exhausted ? this.#pool.tryTake() : this.#pool.takeWithin(LIVE_POOL_WAIT_MS)
+    this.#exhausted = batch === undefined
     return batch
   }
 

@@ -7,6 +7,7 @@ import { catalogInForce } from '../../engine/process/registry-setting.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
 import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
 import { printRows } from '../../engine/process/table.ts'
+import { loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
 import { listInterfaces } from '../capture/interfaces.ts'
 import type { Collector } from '../collector.ts'
 import { type CollectorSettings, collectorSettings } from '../config.ts'
@@ -141,7 +142,9 @@ async function reload(sensor: Sensor, log: Logger, settingsNow: () => CollectorS
   try {
     const { logLevel, registry } = settingsNow()
     setLogLevel(log, logLevel)
-    await sensor.collector.useCatalog(catalogInForce(registry, log))
+    const { catalog, fault } = loadCatalogOrBuiltIn(registry === '' ? {} : { file: registry })
+    if (fault !== undefined) throw new Fault('REGISTRY_FILE', fault.message)
+    await sensor.collector.useCatalog(catalog)
     log.info({ level: logLevel }, 'reloaded')
   } catch (error) {
     if (!(error instanceof Fault)) throw error

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import { KEY_WORDS_MAX, readKey, rowKey, rowTimeMs } from '../decode/name-rows.ts'
-import { AGGREGATE_EVENTS_MAX, AGGREGATE_KEY_BYTES } from '../limits.ts'
+import { AGGREGATE_BUCKET_MAX, AGGREGATE_EVENTS_MAX, AGGREGATE_KEY_BYTES } from '../limits.ts'
 import type { ChangedEvent, NewEvent } from './outbox.ts'
 
 /**
@@ -18,6 +18,8 @@ import type { ChangedEvent, NewEvent } from './outbox.ts'
  * its own.
  */
 const NONE = -1
+/** Of an event whose bucket was full: it is not found any more. */
+const NOT_LISTED = -2
 
 const scratch = new Uint32Array(KEY_WORDS_MAX)
 
@@ -27,6 +29,7 @@ export class Aggregate {
   events = 0
   /** Events that closed before their time to make room. */
   closedEarly = 0
+  readonly #seed = Math.floor(Math.random() * 2 ** 32)
   readonly #windowMs: number
   readonly #shiftMs: number
   readonly #eventsMax: number
@@ -47,6 +50,8 @@ export class Aggregate {
   readonly #changed: Uint8Array
   readonly #buckets: Int32Array
   readonly #nextInBucket: Int32Array
+  /** Of the bucket that was last looked into to its end. */
+  #bucketLength = 0
   /** Matches that found no room. */
   #alone: NewEvent[] = []
 
@@ -90,7 +95,7 @@ export class Aggregate {
     this.matches++
     const timeMs = rowTimeMs(view, at)
     const words = rowKey(view, at, scratch)
-    let hash = words
+    let hash = this.#seed ^ words
     for (let word = 0; word < words; word++) {
       hash = Math.imul(hash ^ (scratch[word] as number), 0x9e37_79b1)
       hash ^= hash >>> 15
@@ -173,7 +178,9 @@ export class Aggregate {
   #find(hash: number, words: number): number {
     const keys = this.#keys
     let slot = this.#buckets[hash & (this.#buckets.length - 1)] as number
+    this.#bucketLength = 0
     candidates: for (; slot !== NONE; slot = this.#nextInBucket[slot] as number) {
+      this.#bucketLength++
       if (this.#hash[slot] !== hash || this.#keyWords[slot] !== words) continue
       const keyAt = this.#keyAt[slot] as number
       for (let word = 0; word < words; word++) {
@@ -196,13 +203,15 @@ export class Aggregate {
     this.#count[slot] = 1
     this.#changed[slot] = 0
     const bucket = hash & (this.#buckets.length - 1)
-    this.#nextInBucket[slot] = this.#buckets[bucket] as number
-    this.#buckets[bucket] = slot
+    const full = this.#bucketLength >= AGGREGATE_BUCKET_MAX
+    this.#nextInBucket[slot] = full ? NOT_LISTED : (this.#buckets[bucket] as number)
+    if (!full) this.#buckets[bucket] = slot
   }
 
   /** The oldest open event closes: it is no longer found. */
   #close(): void {
     const slot = this.#open++ % this.#eventsMax
+    if (this.#nextInBucket[slot] === NOT_LISTED) return
     const bucket = (this.#hash[slot] as number) & (this.#buckets.length - 1)
     let at = this.#buckets[bucket] as number
     if (at === slot) {

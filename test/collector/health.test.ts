@@ -32,6 +32,7 @@ const DEGRADED: readonly (readonly [title: string, status: StatusWords, reason: 
     { live: { refused: 'no permission' } },
     /^the filter cannot be narrowed: no permission$/,
   ],
+  ['the capture thread hangs', { liveAgeMs: 20_000 }, /^the capture thread does not answer$/],
   ['the disk is full', { outboxFull: true }, /^the disk has no space/],
   [
     'the service does not answer',

@@ -115,6 +115,7 @@ t.test('packets of a capture become platforms of the API, through crashes of bot
   const secrets = [apiKey, environment.SVC_TOKEN]
   for (const text of [killed.stderr, collected.stderr, again.stderr, crashed.stderr, service.output.stderr]) {
     for (const secret of secrets) t.notOk(text.includes(secret), 'no secret is logged')
+    t.notOk(text.includes('do not balance'), text)
   }
   service.child.kill('SIGTERM')
   const { status: stopped } = await service.ended

@@ -19,6 +19,7 @@ export interface StatusWords {
   readonly events?: Partial<CollectorStatus['events']>
   readonly forward?: Partial<CollectorStatus['forward']>
   readonly lastMatchMs?: number
+  readonly liveAgeMs?: number
   readonly outboxFull?: boolean
 }
 
@@ -54,6 +55,7 @@ export function statusOf(words: StatusWords): CollectorStatus {
       reopened: 0,
       ...words.live,
     },
+    liveAgeMs: words.liveAgeMs ?? 0,
     link: { trouble: '', packets: 1000, missed: 0, silence: '', ...words.link },
     matches: words.matches ?? matched,
     matchesByMethod: { dns: matched, tls: 0, quic: 0 },
