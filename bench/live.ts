@@ -132,9 +132,7 @@ async function inBox(site: LiveSite, path: string, toy: boolean): Promise<void> 
   )
   const rate = Math.round(played.packets / played.seconds / 1000)
   const { matched = 0, seen, cpuSeconds, peakBytes, box } = heard
-  print(
-    `one CPU and 256 MB (cgroup), ${rate} thousand/s for ${played.seconds.toFixed(1)} s, ${matched} of them matches`,
-  )
+  print(`${box}, ${rate} thousand/s for ${played.seconds.toFixed(1)} s, ${matched} of them matches`)
   print(
     `  lost ${played.packets - seen} of ${played.packets}, aim 0 ${reached(played.packets === seen)}; ${((cpuSeconds / played.seconds) * 100).toFixed(0)} % of a core; peak ${megabytes(peakBytes)}`,
   )

@@ -9,7 +9,7 @@ import { STANDARD_INPUT } from './capture/byte-source.ts'
 import { latestTimeMs } from './capture/capture-file.ts'
 import { LinkWatch } from './capture/link-watch.ts'
 import type { LiveOptions } from './capture/live.ts'
-import type { CollectorSettings } from './config.ts'
+import { type CollectorSettings, lanesFor } from './config.ts'
 import { ForwardLoop } from './forward/forward-loop.ts'
 import { HttpsForwarder } from './forward/https.ts'
 import { COLLECTOR_TICK_MS } from './limits.ts'
@@ -170,7 +170,7 @@ export class Collector {
       source.kind === 'file' ? { kind: 'file', path: source.path } : { kind: 'interface', ...source.live },
       {
         trie: compileTrie(this.#catalog.rules),
-        lanes: decodeWorkers,
+        lanes: lanesFor(source.kind, decodeWorkers),
         dnsPorts,
         tlsPorts,
         deliveredFrames: file?.deliveredFrames ?? 0,

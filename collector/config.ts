@@ -8,9 +8,6 @@ import { LANES_MAX, LIVE_RING_BYTES, LIVE_SNAPLEN_BYTES, SNAPLEN_BYTES_MAX } fro
 
 const MEGABYTE = 1024 * 1024
 
-/** Two cores are left to capture, and to outbox and forwarding; where there are no more, a worker gains less than it costs. */
-const LANES_DEFAULT = Math.min(Math.max(0, availableParallelism() - 2), 4)
-
 export const logLevelSetting = setting(oneOf(LOG_LEVELS).default('INFO'), {
   flag: '--log-level <level>',
   env: 'LOG_LEVEL',
@@ -21,11 +18,11 @@ export const registrySetting = setting(z.string().default(''), {
   env: 'REGISTRY_FILE',
   about: 'YAML or JSON file that adds, overrides or disables platforms',
 })
-export const lanesSetting = setting(wholeNumber(0, LANES_MAX).default(LANES_DEFAULT), {
+export const lanesSetting = setting(wholeNumber(0, LANES_MAX).optional(), {
   flag: '--decode-workers <count>',
   env: 'DECODE_WORKERS',
-  about: 'Threads that decode packets; 0: the thread that captures decodes, too',
-  defaultAbout: 'cores - 2, from 0 to 4',
+  about:
+    'Threads that decode packets; 0: the thread that captures decodes, too. For an interface cores - 2, from 0 to 4; for a file cores - 1, from 1',
 })
 
 export const dnsPortsSetting = setting(portList(DNS_PORTS), {
@@ -155,6 +152,18 @@ export const collectorSettings = z.object({
 })
 
 export type CollectorSettings = z.output<typeof collectorSettings>
+
+/**
+ * Decode workers where the settings name none. An interface leaves two cores to capture, outbox and forwarding, and with no more a worker costs
+ * memory and gains nothing; a file is read by one thread while another decodes.
+ */
+export function lanesFor(source: 'interface' | 'file', wanted: number | undefined): number {
+  const cores = availableParallelism()
+  return wanted ?? (source === 'interface' ? within(cores - 2, 0) : within(cores - 1, 1))
+}
+
+const LANES_DEFAULT_MAX = 4
+const within = (lanes: number, least: number): number => Math.min(Math.max(lanes, least), LANES_DEFAULT_MAX)
 
 /** What the settings say of a live capture. */
 export function liveOptions(settings: CollectorSettings): LiveOptions {

@@ -41,10 +41,12 @@ export const COLLECTOR_TICK_MS = 250
 /** Seconds in which the kernel counts packets for a capture and none arrives, after which the capture is opened anew. */
 export const CAPTURE_SILENT_SECONDS = 10
 
-/** The capture thread says once a second how it stands. After so long without a word, in milliseconds, it hangs, and the collector ends. */
-export const CAPTURE_STUCK_MS = 60_000
-/** After so long it is degraded. */
+/**
+ * The capture thread says once a second how it stands. After so long without a word, in milliseconds, the collector is degraded; when that was so
+ * at this many looks, a second apart, the thread hangs, and the collector ends to be started anew.
+ */
 export const SILENT_THREAD_MS = 10_000
+export const CAPTURE_HANGING_LOOKS = 50
 
 /**
  * How often an interface that vanished is opened again. Each time a ring stays behind, since libpcap's packet socket of an interface that is

@@ -5,7 +5,7 @@ import { Collector } from './collector.ts'
 import { type CollectorSettings, liveOptions } from './config.ts'
 import { degradedReasons, healthRecord } from './health.ts'
 import { HealthServer } from './health-server.ts'
-import { CAPTURE_STUCK_MS, SENSOR_LOOK_MS } from './limits.ts'
+import { CAPTURE_HANGING_LOOKS, SENSOR_LOOK_MS, SILENT_THREAD_MS } from './limits.ts'
 import { Metrics } from './metrics.ts'
 import { becomeUser, userToBecome } from './privileges.ts'
 
@@ -25,6 +25,7 @@ export class Sensor {
   #health: HealthServer | undefined
   #timer: NodeJS.Timeout | undefined
   #reasons = ''
+  #hangingLooks = 0
 
   /** @throws Fault of the settings and of the outbox. */
   constructor(settings: CollectorSettings, catalog: Catalog, log: Logger) {
@@ -67,7 +68,9 @@ export class Sensor {
   /** Says when the state changes, and why. */
   #look(): void {
     const { status } = this.collector
-    if (status.liveAgeMs >= CAPTURE_STUCK_MS && !status.outboxFull) {
+    // Counted by looks: a process that was stopped for an hour has not hung.
+    this.#hangingLooks = status.liveAgeMs >= SILENT_THREAD_MS && !status.outboxFull ? this.#hangingLooks + 1 : 0
+    if (this.#hangingLooks >= CAPTURE_HANGING_LOOKS) {
       // A thread that hangs in a driver can be ended no other way; all that was matched is on the disk.
       this.#log.fatal({ seconds: Math.round(status.liveAgeMs / 1000) }, 'the capture thread hangs: the collector ends')
       process.kill(process.pid, 'SIGKILL')

@@ -8,7 +8,7 @@ import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
 import { printRows } from '../../engine/process/table.ts'
 import { type Catalog, loadCatalog, type Rule } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
-import { readerSettings } from '../config.ts'
+import { lanesFor, readerSettings } from '../config.ts'
 import { type ObserveCounts, type ObservedName, observe } from '../observe.ts'
 import { fileProgress } from './progress.ts'
 
@@ -79,7 +79,7 @@ async function readFile(
     { kind: 'file', path },
     {
       trie,
-      lanes: settings.decodeWorkers,
+      lanes: lanesFor('file', settings.decodeWorkers),
       dnsPorts: settings.dnsPorts,
       tlsPorts: settings.tlsPorts,
       everyName: options.names === true,

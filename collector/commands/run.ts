@@ -14,8 +14,8 @@ import { type CollectorSettings, collectorSettings } from '../config.ts'
 import type { Sensor } from '../sensor.ts'
 import { fileProgress } from './progress.ts'
 
-/** What a live collector may take to forward what waits, when it is stopped. */
-const DRAIN_MS = 10_000
+/** What a live collector may take to forward what waits, when it is stopped: with all that is closed behind it, 10 seconds. */
+const DRAIN_MS = 8500
 /** Who interrupts the reading of a file wants to go on with something else; what waits is safe. */
 const READ_DRAIN_MS = 500
 

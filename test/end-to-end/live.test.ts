@@ -286,6 +286,20 @@ platforms:
   await site.until('a match by the registry before', ({ events_matched }) => events_matched === 3)
 })
 
+t.test('SIGTERM ends within ten seconds while the service is away; the events wait on disk', { skip }, async (t) => {
+  const site = await Site.make(t)
+  const collector = site.collector(t, ['--https-port', '1'])
+  await site.until('the start', ({ status }) => status === 'running')
+  site.play(['claude.ai'])
+  await site.until('a match', ({ events_matched }) => events_matched === 1)
+  const start = performance.now()
+  collector.child.kill('SIGTERM')
+  const { status, stderr } = await collector.ended
+  t.ok(performance.now() - start < 10_000)
+  t.equal(status, 0, stderr)
+  t.match(stderr, /"acknowledged":0,.*"waiting":1,.*"msg":"ended"/)
+})
+
 t.test('what hinders a start is one line', { skip }, async (t) => {
   const site = await Site.make(t)
   const first = site.collector(t)
