@@ -1,39 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { FoundName, NameForm } from '../../../collector/decode/name.ts'
-import { METHOD_NAMES, Method, RowSource, writeRow } from '../../../collector/decode/name-rows.ts'
+import { METHOD_NAMES, Method } from '../../../collector/decode/name-rows.ts'
 import { Aggregate } from '../../../collector/outbox/aggregate.ts'
 import type { NewEvent } from '../../../collector/outbox/outbox.ts'
-import { addressBytes } from '../../support/packets.ts'
-
-interface Match {
-  readonly name: string
-  readonly client: string
-  readonly method: Method
-  readonly timeMs: number
-}
-
-/** A row of a match, in memory that holds something else before. */
-function rowOf({ name, client, method, timeMs }: Match): DataView {
-  const view = new DataView(Buffer.alloc(2048, 0xee).buffer)
-  const source = new RowSource()
-  const six = client.includes(':')
-  const addresses = Buffer.alloc(32)
-  const bytes = addressBytes(client)
-  bytes.copy(addresses)
-  source.addresses = new DataView(addresses.buffer, addresses.byteOffset)
-  source.version = six ? 6 : 4
-  source.addressBytes = six ? 16 : 4
-  source.server = source.addressBytes
-  source.seconds = Math.floor(timeMs / 1000)
-  source.nanoseconds = (timeMs % 1000) * 1e6
-  source.method = method
-  const dotted = Buffer.from(name, 'latin1')
-  const found = new FoundName(new DataView(dotted.buffer, dotted.byteOffset, dotted.length))
-  found.set(new DataView(dotted.buffer, dotted.byteOffset, dotted.length), 0, dotted.length, NameForm.dotted)
-  writeRow(view, 0, source, found, 0)
-  return view
-}
+import { type Match, rowOf } from '../../support/match-rows.ts'
 
 const keyOf = ({ method, client, name }: { method: string; client: string; name: string }) =>
   `${method} ${client} ${name}`

@@ -1,0 +1,131 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Method } from '../../../collector/decode/name-rows.ts'
+import { Aggregate } from '../../../collector/outbox/aggregate.ts'
+import { MatchWriter } from '../../../collector/outbox/match-writer.ts'
+import { Outbox } from '../../../collector/outbox/outbox.ts'
+import { rowOf } from '../../support/match-rows.ts'
+import { skipNamespaces } from '../../support/namespace.ts'
+
+const START_MS = Date.UTC(2026, 2, 3)
+
+/** A writer on a real outbox, and what it said. */
+function writerOn(directory: string, source: string | undefined) {
+  const outbox = new Outbox(directory)
+  const aggregate = new Aggregate(10_000)
+  const said: string[] = []
+  const writer = new MatchWriter(aggregate, outbox, {
+    source,
+    rules: 4,
+    onFull: () => said.push('full'),
+    onWritten: () => said.push('written'),
+  })
+  const match = (name: string, afterMs = 0, rule = 0) => {
+    const view = rowOf({ name, client: '10.0.0.1', method: Method.dns, timeMs: START_MS + afterMs, rule })
+    writer.row(view, Buffer.from(view.buffer), 0)
+  }
+  return { outbox, aggregate, writer, match, said }
+}
+
+const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+t.test('of a file events and position are on disk together, whatever is still open', async (t) => {
+  const directory = t.testdir()
+  const first = writerOn(directory, 'file')
+  first.match('claude.ai')
+  first.match('claude.ai', 1000)
+  await first.writer.delivered({ framesDone: 7 })
+  await later(250)
+  first.match('claude.ai', 2000)
+  first.match('chatgpt.com', 3000)
+  await first.writer.delivered({ framesDone: 9 })
+  // As a crash would leave it: nothing is finished.
+  await first.outbox.close()
+  const second = new Outbox(directory)
+  t.teardown(() => second.close())
+  t.equal(second.framesDone('file'), 9)
+  t.same(
+    second.oldest(10, 1e6)?.events.map(({ name, count }) => [name, count]),
+    [
+      ['claude.ai', 3],
+      ['chatgpt.com', 1],
+    ],
+    'and what was open then is closed now',
+  )
+})
+
+t.test('an event that is open is not handed out; when its window closes it is, with all its matches', async (t) => {
+  const { outbox, writer, match, said } = writerOn(t.testdir(), undefined)
+  t.teardown(() => outbox.close())
+  match('claude.ai', 0, 2)
+  await writer.delivered({ framesDone: 1 })
+  t.equal(outbox.waiting, 1, 'on disk')
+  t.equal(outbox.oldest(10, 1e6), undefined, 'and held')
+  match('claude.ai', 5000, 3)
+  await later(250)
+  await writer.tick(START_MS + 9_999)
+  t.equal(outbox.oldest(10, 1e6), undefined)
+  await later(250)
+  await writer.tick(START_MS + 10_000)
+  t.match(outbox.oldest(10, 1e6)?.events, [{ name: 'claude.ai', count: 2, lastSeenMs: START_MS + 5000 }])
+  t.equal(said.at(-1), 'written')
+  t.same(writer.matchedRules, [2, 3])
+  t.same(writer.matchesByMethod, { dns: 2, tls: 0, quic: 0 })
+  match('chatgpt.com', 20_000)
+  await writer.finish()
+  t.equal(outbox.oldest(10, 1e6)?.events.length, 2)
+})
+
+/** A file system of 40 MB, of which so many are taken. */
+function smallDisk(t: Test): { directory: string; take(megabytes: number): void; free(): void } {
+  const disk = mkdtempSync(join(tmpdir(), 'small-disk-'))
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'tmpfs', disk])
+  t.teardown(() => {
+    // Lazily: LMDB may still have its file open.
+    execFileSync('umount', ['-l', disk])
+    rmSync(disk, { recursive: true })
+  })
+  const ballast = join(disk, 'ballast')
+  return {
+    directory: join(disk, 'outbox'),
+    take: (megabytes) => writeFileSync(ballast, Buffer.alloc(megabytes * 1024 * 1024)),
+    free: () => rmSync(ballast),
+  }
+}
+
+t.test('a full disk holds up the source, loses nothing, and is said once', { skip: skipNamespaces }, async (t) => {
+  const disk = smallDisk(t)
+  const { outbox, writer, match, said } = writerOn(disk.directory, 'file')
+  disk.take(30)
+  await later(1100)
+  match('claude.ai')
+  let delivered = false
+  const delivering = Promise.resolve(writer.delivered({ framesDone: 1 })).then(() => {
+    delivered = true
+  })
+  await later(1500)
+  t.equal(delivered, false, 'the source waits')
+  t.ok(writer.full)
+  t.same(said, ['full'])
+  disk.free()
+  await delivering
+  t.notOk(writer.full)
+  t.equal(outbox.waiting, 1)
+  t.equal(outbox.framesDone('file'), 1)
+  await outbox.close()
+})
+
+t.test('who stops does not wait for space', { skip: skipNamespaces }, async (t) => {
+  const disk = smallDisk(t)
+  const { outbox, writer, match } = writerOn(disk.directory, 'file')
+  disk.take(30)
+  await later(1100)
+  match('claude.ai')
+  const delivering = Promise.resolve(writer.delivered({ framesDone: 1 }))
+  writer.stop()
+  await t.rejects(delivering, { code: 'STORE_FULL' })
+  await outbox.close()
+})
