@@ -53,6 +53,10 @@ export class Collector {
   #observation: Observation | undefined
   #ended = false
   #stopped = false
+  #open: () => void = () => {}
+  readonly #opened = new Promise<void>((resolve) => {
+    this.#open = resolve
+  })
   /** Ends the wait for a source that does not open. */
   #giveUp: () => void = () => {}
   readonly #givenUp = new Promise<void>((resolve) => {
@@ -83,7 +87,8 @@ export class Collector {
    * @throws Fault TOKEN_REFUSED; the events then wait in the outbox. Faults of the source.
    */
   async run(): Promise<Fault | undefined> {
-    const forwarding = this.#loop.run()
+    // Not before the source is open: who mistyped its name is not told of a service besides.
+    const forwarding = this.#opened.then(() => this.#loop.run())
     try {
       const damage = await this.#watch(forwarding)
       this.#loop.finish()
@@ -92,6 +97,7 @@ export class Collector {
       return damage
     } finally {
       this.#loop.stop()
+      this.#open()
       await forwarding
       this.#ended = true
       await within(1000, this.#forwarder.close())
@@ -180,6 +186,7 @@ export class Collector {
       this.#writer,
     )
     this.#observation = observation
+    this.#open()
     if (this.#stopped) void observation.stop()
     // Without a valid token there is no point in watching on: the run ends, and says so.
     void forwarding.then(({ kind }) => (kind === 'unauthorised' ? observation.stop() : undefined))

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { LIVE_FLUSH_MS } from '../limits.ts'
-import { noSuchInterface } from './interfaces.ts'
+import { ANY_INTERFACE, interfaceNames, noSuchInterface } from './interfaces.ts'
 
 /**
  * One capture of an interface by libpcap, through the addon of the pcap package alone: the package's own session object watches the socket
@@ -70,6 +70,8 @@ export class PcapSession {
 
   /** @throws Fault that says what to do: CAPTURE_DENIED, or USAGE where the filter does not compile. */
   constructor(options: PcapSessionOptions, onPacket: () => void) {
+    // Without permission libpcap does not say that there is no such interface.
+    if (!isThere(options.device)) throw new InterfaceAbsent('CAPTURE_DENIED', noSuchInterface(options.device))
     const packet = new ArrayBuffer((options.snaplenBytes + 3) & ~3)
     this.bytes = Buffer.from(packet, 0, options.snaplenBytes)
     this.words = new Uint32Array(packet)
@@ -137,6 +139,11 @@ export class PcapSession {
     this.#state = 'closing'
     this.#addon.close()
   }
+}
+
+function isThere(device: string): boolean {
+  const names = interfaceNames()
+  return device === ANY_INTERFACE || names.length === 0 || names.includes(device)
 }
 
 function loadAddon(): PcapAddon {
