@@ -40,7 +40,9 @@ export class Metrics {
     const delay = this.#eventLoopDelay
     const { rss, heapUsed, arrayBuffers } = process.memoryUsage()
     const { user, system } = process.cpuUsage()
-    const seconds = (nanoseconds: number): number => (delay.count === 0 ? 0 : nanoseconds / NANOSECONDS)
+    // Node counts the time from one look to the next, the wanted pause included.
+    const seconds = (nanoseconds: number): number =>
+      delay.count === 0 ? 0 : Math.max(0, nanoseconds / NANOSECONDS - EVENT_LOOP_LOOK_MS / 1000)
     const rows: Row[] = [
       [
         'nodejs_eventloop_lag_seconds',
