@@ -29,17 +29,23 @@ export function userToBecome(wanted: string, passwd = '/etc/passwd'): User | und
 
 /**
  * Gives up root for good, in all threads (glibc and musl change all of them). What is open stays open; the outbox becomes the user's, so
- * that it can be opened again.
+ * that it can be opened again. False where this root may not become anybody, as in a container that keeps CAP_NET_RAW alone: it has little to
+ * give up.
  *
  * @throws Fault STORE_UNWRITABLE where the user cannot reach the outbox.
  */
-export function becomeUser({ name, uid, gid }: User, outbox: string): void {
+export function becomeUser({ name, uid, gid }: User, outbox: string): boolean {
+  try {
+    process.setgroups?.([gid])
+    process.setgid?.(gid)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EPERM') return false
+    throw error
+  }
   // Not what a link leads to: who owned the folder before may have put it there.
   for (const path of [outbox, join(outbox, 'data.mdb'), join(outbox, 'lock.mdb')]) {
     if (existsSync(path)) lchownSync(path, uid, gid)
   }
-  process.setgroups?.([gid])
-  process.setgid?.(gid)
   process.setuid?.(uid)
   try {
     accessSync(outbox, constants.R_OK | constants.W_OK | constants.X_OK)
@@ -50,6 +56,7 @@ export function becomeUser({ name, uid, gid }: User, outbox: string): void {
       { cause: error },
     )
   }
+  return true
 }
 
 /** passwd(5): name:password:UID:GID:comment:home:shell */

@@ -33,8 +33,7 @@ export class Sensor {
     this.#log = log
     const user = userToBecome(settings.user)
     const onOpen = (): void => {
-      if (user !== undefined) {
-        becomeUser(user, settings.outbox)
+      if (user !== undefined && becomeUser(user, settings.outbox)) {
         log.info({ user: user.name }, 'the interface is open, root is given up')
       }
       log.info({ interface: settings.interface, health: `http://127.0.0.1:${this.#health?.port}/health` }, 'watching')

@@ -61,7 +61,12 @@ class Site {
   static #made = 0
 
   /** A collector that watches `far`. */
-  collector(t: Test, parameters: readonly string[] = [], environment: NodeJS.ProcessEnv = {}): Running {
+  collector(
+    t: Test,
+    parameters: readonly string[] = [],
+    environment: NodeJS.ProcessEnv = {},
+    through: readonly string[] = [],
+  ): Running {
     const service = this.#service
     const words = ['--interface', 'far', '--outbox', join(this.directory, 'outbox'), '--aggregate', '1']
     const reach = [
@@ -73,7 +78,10 @@ class Site {
       service.fingerprint,
     ]
     const variables = { SVC_TOKEN: this.token, HEALTH_PORT: String(this.#healthPort), ...environment }
-    const running = start('collector', [...words, ...reach, ...parameters], variables, ['ip', ...this.inside()])
+    const running = start('collector', [...words, ...reach, ...parameters], variables, [
+      'ip',
+      ...this.inside(...through),
+    ])
     t.teardown(() => running.child.kill('SIGKILL'))
     return running
   }
@@ -284,6 +292,18 @@ platforms:
   t.match(collector.output.stderr, /"reason":"[^"]*registry\.yaml[^"]*","msg":"not reloaded, all stays as it was"/)
   site.play(['second.acme.example'])
   await site.until('a match by the registry before', ({ events_matched }) => events_matched === 3)
+})
+
+t.test('a root that may not become anybody, as in a container with CAP_NET_RAW alone, goes on', { skip }, async (t) => {
+  const site = await Site.make(t)
+  const collector = site.collector(t, [], {}, ['setpriv', '--bounding-set=-all,+net_raw', '--inh-caps=-all'])
+  await site.until('the start', ({ status }) => status === 'running')
+  t.match(readFileSync(`/proc/${collector.child.pid}/status`, 'utf8'), /^CapEff:\t0000000000002000$/m)
+  site.play(['claude.ai'])
+  await site.until('a match', ({ events_matched }) => events_matched === 1)
+  t.notOk(collector.output.stderr.includes('root is given up'))
+  collector.child.kill('SIGTERM')
+  t.equal((await collector.ended).status, 0)
 })
 
 t.test('SIGTERM ends within ten seconds while the service is away; the events wait on disk', { skip }, async (t) => {
