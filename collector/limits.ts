@@ -12,7 +12,7 @@ export const SNAPLEN_BYTES_MAX = 262_144
 export const LIVE_SNAPLEN_BYTES = 65_535
 
 /** Ring between kernel and capture thread, in bytes, unless configured. When it is full the kernel drops: `dropped.kernel`. */
-export const LIVE_RING_BYTES = 16 * 1024 * 1024
+export const LIVE_RING_BYTES = 32 * 1024 * 1024
 
 /** A second with losses may be a burst; after this many in a row the filter narrows. */
 export const NARROW_AFTER_SECONDS = 2
@@ -52,7 +52,7 @@ export const CAPTURE_HANGING_LOOKS = 50
  * How often an interface that vanished is opened again. Each time a ring stays behind, since libpcap's packet socket of an interface that is
  * gone cannot be closed through the addon; so after that the collector ends, and is started anew by what watches over it: CAPTURE_LOST.
  */
-export const REOPENINGS_MAX = 16
+export const REOPENINGS_MAX = 8
 
 /** How long a frame may wait in a batch that does not fill, in milliseconds. */
 export const LIVE_FLUSH_MS = 100
@@ -63,7 +63,7 @@ export const CAPTURE_NICE = -10
 /** How long the capture thread sleeps when the ring is empty, in milliseconds. The ring holds what arrives meanwhile. */
 export const LIVE_IDLE_MS = 20
 
-/** The same when no packet came for a second: an idle sensor shall cost nothing. Half of what the ring outlasts at a million packets a second. */
+/** The same when no packet came for a second: an idle sensor shall cost nothing. A fifth of what the ring outlasts at a million packets a second. */
 export const LIVE_QUIET_MS = 40
 
 /**

@@ -3,7 +3,7 @@ import { setPriority } from 'node:os'
 import { CAPTURE_NICE } from '../limits.ts'
 
 /**
- * Gives the thread that calls it precedence over the others, where that is permitted (root, CAP_SYS_NICE): the ring outlasts 100 ms of a busy
+ * Gives the thread that calls it precedence over the others, where that is permitted (root, CAP_SYS_NICE): the ring outlasts 200 ms of a busy
  * link, and a capture thread that waits longer for its turn loses packets. Linux keeps a nice value for each thread (sched(7)).
  */
 export function takePrecedence(): void {

@@ -19,7 +19,8 @@ export function warmUp(options: DecodeOptions): void {
   const capture = readGolden()
   if (capture === undefined) return
   const pool = new BatchPool(allocatePool(1, 1, SIZES))
-  const decoder = new BatchDecoder(0, options)
+  // Every name makes a row, as a match does.
+  const decoder = new BatchDecoder(0, { ...options, everyName: true })
   const filler = new RoundFiller(pool, { whenExhausted: 'drop', holdBack: false }, (round) => {
     const batch = pool.batch(round.batch)
     while (!decoder.decode(batch));
