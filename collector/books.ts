@@ -55,11 +55,13 @@ function matchBook({ observed, matches, ended }: CollectorStatus): Book {
 }
 
 /** Events = acknowledged + refused + dropped by policy + waiting. */
-function eventBook({ events, forward }: CollectorStatus): Book {
+function eventBook({ events, ways, deciding }: CollectorStatus): Book {
+  const { acknowledged, refused } = (deciding && ways[deciding]) ?? { acknowledged: 0, refused: 0 }
   return book('events', events.found + events.made, {
-    acknowledged: forward.acknowledged,
-    refused: forward.refused,
-    'dropped: outbox full': events.dropped,
+    [deciding === 'syslog' ? 'sent by syslog' : 'acknowledged']: acknowledged,
+    refused,
+    'dropped: outbox full': events.dropped.full,
+    'dropped: too old': events.dropped.tooOld,
     'waiting in the outbox': events.waiting,
     'not yet in the outbox': events.unwritten,
   })

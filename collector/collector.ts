@@ -9,15 +9,17 @@ import { STANDARD_INPUT } from './capture/byte-source.ts'
 import { latestTimeMs } from './capture/capture-file.ts'
 import { LinkWatch } from './capture/link-watch.ts'
 import type { LiveOptions } from './capture/live.ts'
-import { type CollectorSettings, lanesFor } from './config.ts'
-import { ForwardLoop } from './forward/forward-loop.ts'
-import { HttpsForwarder } from './forward/https.ts'
+import { type CollectorSettings, lanesFor, outboxLimits } from './config.ts'
+import { Ways } from './forward/ways.ts'
 import { COLLECTOR_TICK_MS } from './limits.ts'
 import { type Observation, observeRows } from './observe.ts'
 import { Aggregate } from './outbox/aggregate.ts'
 import { MatchWriter } from './outbox/match-writer.ts'
 import { Outbox } from './outbox/outbox.ts'
+import { OUTBOX_IN_MEMORY } from './outbox/outbox-limits.ts'
 import type { CollectorStatus } from './status.ts'
+
+const SAY_DROPPED_MS = 60_000
 
 export type CollectorSource =
   | {
@@ -39,8 +41,7 @@ export class Collector {
   readonly #log: Logger
   readonly #source: CollectorSource
   readonly #outbox: Outbox
-  readonly #forwarder: HttpsForwarder
-  readonly #loop: ForwardLoop
+  readonly #ways: Ways
   readonly #found: number
   readonly #startedMs = performance.now()
   readonly #platforms = new Set<string>()
@@ -53,6 +54,7 @@ export class Collector {
   #observation: Observation | undefined
   #ended = false
   #stopped = false
+  #said = { dropped: 0, atMs: Number.NEGATIVE_INFINITY }
   #open: () => void = () => {}
   readonly #opened = new Promise<void>((resolve) => {
     this.#open = resolve
@@ -69,13 +71,12 @@ export class Collector {
     this.#source = source
     this.#catalog = catalog
     this.#log = log
-    this.#forwarder = new HttpsForwarder(settings)
-    this.#outbox = new Outbox(settings.outbox)
+    this.#outbox = new Outbox(settings.outbox, outboxLimits(settings))
+    if (settings.outbox === OUTBOX_IN_MEMORY) {
+      log.warn('--outbox memory: what is not forwarded when the collector ends or crashes is lost')
+    }
     this.#found = this.#outbox.waiting
-    this.#loop = new ForwardLoop(this.#outbox, this.#forwarder, log, {
-      probes: source.kind === 'interface',
-      off: !settings.httpsEnabled,
-    })
+    this.#ways = new Ways(settings, this.#outbox, log, { probes: source.kind === 'interface' })
     this.#aggregate = new Aggregate(0)
     this.#writer = this.#writerOf(undefined)
   }
@@ -88,19 +89,19 @@ export class Collector {
    */
   async run(): Promise<Fault | undefined> {
     // Not before the source is open: who mistyped its name is not told of a service besides.
-    const forwarding = this.#opened.then(() => this.#loop.run())
+    const forwarding = this.#opened.then(() => this.#ways.run())
     try {
       const damage = await this.#watch(forwarding)
-      this.#loop.finish()
+      this.#ways.finish()
       const ended = await forwarding
       if (ended.kind === 'unauthorised') throw tokenRefused(ended.why, this.#outbox.waiting)
       return damage
     } finally {
-      this.#loop.stop()
+      this.#ways.stop()
       this.#open()
       await forwarding
       this.#ended = true
-      await within(1000, this.#forwarder.close())
+      await within(1000, this.#ways.close())
     }
   }
 
@@ -115,8 +116,8 @@ export class Collector {
     this.#writer.stop()
     this.#giveUp()
     setTimeout(() => {
-      this.#loop.stop()
-      void this.#forwarder.close()
+      this.#ways.stop()
+      void this.#ways.close()
     }, deadlineMs).unref()
     await this.#observation?.stop()
   }
@@ -136,7 +137,6 @@ export class Collector {
   get status(): CollectorStatus {
     const observation = this.#observation
     if (observation === undefined) throw new Error('a status before anything was observed')
-    const { counters, state } = this.#loop
     const { matches, events, unwritten, closedEarly } = this.#aggregate
     if (matches !== this.#notedMatches) this.#notePlatforms(this.#writer.matchedRules)
     this.#notedMatches = matches
@@ -159,14 +159,16 @@ export class Collector {
         waiting: this.#outbox.waiting,
         dropped: this.#outbox.dropped,
         closedEarly,
-        oldestMs: this.#outbox.oldestTimeMs,
+        oldestMs: this.#outbox.oldestWrittenMs,
+        outboxBytes: this.#outbox.footprintBytes,
       },
-      forward: { ...counters, ...state },
+      ways: this.#ways.status,
+      deciding: this.#ways.deciding,
       outboxFull: this.#writer.full,
     }
   }
 
-  async #watch(forwarding: ReturnType<ForwardLoop['run']>): Promise<Fault | undefined> {
+  async #watch(forwarding: ReturnType<Ways['run']>): Promise<Fault | undefined> {
     const source = this.#source
     const file = source.kind === 'file' ? await this.#fileOf(source) : undefined
     this.#aggregate = new Aggregate(this.#settings.aggregateSeconds * 1000, file?.shiftMs)
@@ -233,6 +235,8 @@ export class Collector {
       const second = Math.floor(performance.now() / 1000)
       if (second === seconds) return
       seconds = second
+      this.#outbox.dropExpired()
+      this.#sayDropped()
       link.second(observation.live?.received ?? 0, performance.now())
     }, COLLECTOR_TICK_MS)
     return { failed, stop: () => clearInterval(timer) }
@@ -243,8 +247,20 @@ export class Collector {
       source,
       rules: this.#catalog.rules.length,
       onFull: (reason) => this.#log.error({ reason }, 'the outbox has no space, the source waits'),
-      onWritten: () => this.#loop.look(),
+      onWritten: () => {
+        this.#ways.look()
+        this.#sayDropped()
+      },
     })
+  }
+
+  /** At most once a minute. */
+  #sayDropped(): void {
+    const { full, tooOld } = this.#outbox.dropped
+    const nowMs = performance.now()
+    if (full + tooOld === this.#said.dropped || nowMs - this.#said.atMs < SAY_DROPPED_MS) return
+    this.#said = { dropped: full + tooOld, atMs: nowMs }
+    this.#log.error({ full, tooOld }, 'the outbox is at its limit: the oldest events are dropped, so many so far')
   }
 
   #notePlatforms(rules: readonly number[]): void {

@@ -4,9 +4,19 @@ import { LOG_LEVELS } from '../engine/process/log.ts'
 import { oneOf, onOrOff, portList, portNumber, setting, someText, wholeNumber } from '../engine/process/settings.ts'
 import type { LiveOptions } from './capture/live.ts'
 import { DNS_PORTS, TLS_PORTS } from './decode/ports.ts'
-import { LANES_MAX, LIVE_RING_BYTES, LIVE_SNAPLEN_BYTES, SNAPLEN_BYTES_MAX } from './limits.ts'
+import {
+  LANES_MAX,
+  LIVE_RING_BYTES,
+  LIVE_SNAPLEN_BYTES,
+  OUTBOX_AGE_MS,
+  OUTBOX_BYTES,
+  OUTBOX_MEMORY_BYTES,
+  SNAPLEN_BYTES_MAX,
+} from './limits.ts'
+import { OUTBOX_IN_MEMORY, type OutboxLimits } from './outbox/outbox-limits.ts'
 
 const MEGABYTE = 1024 * 1024
+const DAY_MS = 86_400_000
 
 export const logLevelSetting = setting(oneOf(LOG_LEVELS).default('INFO'), {
   flag: '--log-level <level>',
@@ -68,17 +78,23 @@ export const collectorSettings = z.object({
   httpsEnabled: setting(onOrOff().default(true), {
     flag: '--no-https',
     env: 'HTTPS_ENABLED',
-    about: 'HTTPS batch forwarding on or off; while it is off events wait in the outbox',
+    about: 'HTTPS batch forwarding on/off',
+  }),
+  syslogEnabled: setting(onOrOff().optional(), {
+    flag: '--syslog',
+    env: 'SYSLOG_ENABLED',
+    about: 'Syslog forwarding on/off, besides HTTPS or in its place',
+    defaultAbout: 'on where HTTPS is off',
   }),
   syslogPort: setting(portNumber().default(6514), {
     flag: '--syslog-port <port>',
     env: 'SYSLOG_PORT',
-    about: 'Syslog forwarding port; not used yet, events go by HTTPS',
+    about: 'Syslog forwarding port',
   }),
   syslogProtocol: setting(oneOf(['tls', 'tcp', 'udp']).default('tls'), {
     flag: '--syslog-protocol <protocol>',
     env: 'SYSLOG_PROTOCOL',
-    about: 'tls, tcp or udp; not used yet',
+    about: 'tls, tcp or udp',
   }),
   ca: setting(z.string().default(''), {
     flag: '--ca <file>',
@@ -130,7 +146,18 @@ export const collectorSettings = z.object({
   outbox: setting(someText().default('/var/lib/posture-collector'), {
     flag: '--outbox <directory>',
     env: 'OUTBOX',
-    about: 'Directory of the events that wait to be forwarded; they survive a crash there',
+    about: 'Directory of the events that wait to be forwarded; they survive a crash there. memory: they do not',
+  }),
+  outboxMegabytes: setting(wholeNumber(1, 1_000_000).optional(), {
+    flag: '--outbox-size <MB>',
+    env: 'OUTBOX_SIZE',
+    about: 'What the events that wait may take; beyond it the oldest are dropped',
+    defaultAbout: `${OUTBOX_BYTES / MEGABYTE}, in memory ${OUTBOX_MEMORY_BYTES / MEGABYTE}`,
+  }),
+  outboxDays: setting(wholeNumber(1, 3650).default(OUTBOX_AGE_MS / DAY_MS), {
+    flag: '--outbox-age <days>',
+    env: 'OUTBOX_AGE',
+    about: 'How long an event may wait before it is dropped',
   }),
   aggregateSeconds: setting(wholeNumber(0, 3600).default(10), {
     flag: '--aggregate <seconds>',
@@ -164,6 +191,20 @@ export function lanesFor(source: 'interface' | 'file', wanted: number | undefine
 
 const LANES_DEFAULT_MAX = 4
 const within = (lanes: number, least: number): number => Math.min(Math.max(lanes, least), LANES_DEFAULT_MAX)
+
+/** Whether events go by syslog: as the settings say, or because they go by nothing else. */
+export function syslogIsOn({ httpsEnabled, syslogEnabled }: CollectorSettings): boolean {
+  return syslogEnabled ?? !httpsEnabled
+}
+
+/** What the settings say of the outbox. */
+export function outboxLimits({ outbox, outboxMegabytes, outboxDays }: CollectorSettings): OutboxLimits {
+  const bytes = outbox === OUTBOX_IN_MEMORY ? OUTBOX_MEMORY_BYTES : OUTBOX_BYTES
+  return {
+    bytesMax: outboxMegabytes === undefined ? bytes : outboxMegabytes * MEGABYTE,
+    ageMsMax: outboxDays * DAY_MS,
+  }
+}
 
 /** What the settings say of a live capture. */
 export function liveOptions(settings: CollectorSettings): LiveOptions {

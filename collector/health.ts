@@ -29,15 +29,15 @@ export function healthRecord(status: CollectorStatus): HealthRecord {
     events_captured: status.observed.names,
     events_matched: status.observed.matched,
     platforms_detected: status.platforms,
-    syslog_connected: false,
-    https_connected: status.forward.connected,
+    syslog_connected: status.ways.syslog?.connected ?? false,
+    https_connected: status.ways.https?.connected ?? false,
     last_event_at: status.lastMatchMs === 0 ? null : withOffset(status.lastMatchMs),
   }
 }
 
 /** Why the collector does not do all that it should; empty when it does. */
 export function degradedReasons(status: CollectorStatus): string[] {
-  const { live, link, forward, events } = status
+  const { live, link, ways, events } = status
   const reasons: string[] = []
   if (live !== undefined && status.liveAgeMs >= SILENT_THREAD_MS && !status.outboxFull) {
     reasons.push('the capture thread does not answer')
@@ -51,9 +51,15 @@ export function degradedReasons(status: CollectorStatus): string[] {
     reasons.push(`the filter cannot be narrowed: ${live.refused}`)
   }
   if (status.outboxFull) reasons.push('the disk has no space for the outbox')
-  const stalled = !forward.connected && performance.now() - forward.sinceMs >= STALLED_MS
-  if (stalled) reasons.push(`${events.waiting} events wait: ${forward.problem || 'the service was not reached yet'}`)
+  const nowMs = performance.now()
+  const stalled = Object.values(ways).every(({ connected, sinceMs }) => !connected && nowMs - sinceMs >= STALLED_MS)
+  if (stalled) reasons.push(`${events.waiting} events wait: ${problemOf(status)}`)
   return reasons
+}
+
+function problemOf({ ways }: CollectorStatus): string {
+  const problems = Object.values(ways).map(({ problem }) => problem || 'the service was not reached yet')
+  return problems.length === 0 ? 'forwarding is turned off' : problems.join(', ')
 }
 
 /** `2026-11-20T09:15:02.123+00:00`, as the specification writes it. */

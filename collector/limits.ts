@@ -197,20 +197,50 @@ export const AGGREGATE_REWRITE_MS = 1000
 /** How often a writer that waits for space on the disk looks again, in milliseconds. */
 export const FULL_DISK_RETRY_MS = 1000
 
-/** Events that wait in the outbox, about 250 bytes each: 512 MB. Beyond it the oldest are dropped: `dropped`. */
-export const OUTBOX_EVENTS_MAX = 2_000_000
+/**
+ * What the outbox may take on disk, and in memory, in bytes, and how old an event may become there, in milliseconds, unless configured. At
+ * either limit the oldest events go first: `dropped`. An event takes about 60 bytes.
+ */
+export const OUTBOX_BYTES = 512 * 1024 * 1024
+export const OUTBOX_MEMORY_BYTES = 32 * 1024 * 1024
+export const OUTBOX_AGE_MS = 30 * 24 * 3600 * 1000
+
+/** A clock before this instant was never set, so nothing is told by it: 2025-01-01. */
+export const CLOCK_SET_MS = 1_735_689_600_000
 
 /** Free space of the outbox's file system, in bytes, below which nothing is appended: a file waits, a live capture drops. */
 export const OUTBOX_FREE_BYTES_MIN = 16 * 1024 * 1024
 
-/** Events of one HTTPS batch. The service takes 10,000; smaller ones share the link better. */
+/**
+ * A batch is sent when so many events wait, or so many bytes of them, or the oldest has waited so long, in milliseconds. The service takes
+ * 10,000 events of HTTPS at once; smaller batches share the link better.
+ */
 export const FORWARD_EVENTS_MAX = 2_000
-
-/** Bytes of one HTTPS batch before compression, reached by events with long names only. */
 export const FORWARD_BYTES_MAX = 1024 * 1024
+export const FORWARD_LINGER_MS = 1000
 
-/** How long an answer of the service is awaited, in milliseconds. */
+/** The same of syslog, whose messages are six times as long. */
+export const SYSLOG_EVENTS_MAX = 500
+export const SYSLOG_LINGER_MS = 200
+
+/** How long the service may be silent, and how long it may take for all of an answer, in milliseconds. */
 export const FORWARD_TIMEOUT_MS = 30_000
+export const FORWARD_WHOLE_TIMEOUT_MS = 120_000
+
+/** How long a connection to a syslog receiver may take, and how long one may take nothing, in milliseconds. */
+export const SYSLOG_TIMEOUT_MS = 10_000
+
+/**
+ * A syslog message by UDP, in bytes. RFC 5426 §3.2: every receiver takes 480 by IPv4 and 1,180 by IPv6, and a message shall fit the path MTU,
+ * which is 1,280 at least by IPv6. An event with a name of 100 characters takes 430. Longer ones, of names made of binary: `refused`.
+ */
+export const SYSLOG_DATAGRAM_BYTES_MAX = 1180
+
+/** Datagrams that are given to the kernel before it is looked what became of them. */
+export const SYSLOG_DATAGRAMS_AT_ONCE = 64
+
+/** How long a resolved name is relied on where no connection tells that it is right, in milliseconds. */
+export const SYSLOG_RESOLVE_MS = 300_000
 
 /** How long the forwarder sleeps when nothing waits and nobody tells it of something that does, in milliseconds. */
 export const FORWARD_IDLE_MS = 2000

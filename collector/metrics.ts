@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
+import type { WayStatus } from './forward/ways.ts'
 import { degradedReasons } from './health.ts'
 import type { CollectorStatus } from './status.ts'
 
@@ -62,7 +63,7 @@ export class Metrics {
 }
 
 function rowsOf(status: CollectorStatus): Row[] {
-  const { observed, live, link, events, forward } = status
+  const { observed, live, link, events, ways } = status
   const { counters } = observed
   const {
     helloName: name,
@@ -73,6 +74,8 @@ function rowsOf(status: CollectorStatus): Row[] {
   } = counters
   const hellos = name + ech + no_name
   const on = (flag: boolean): number => (flag ? 1 : 0)
+  const each = (value: (way: WayStatus) => number): Record<string, number> =>
+    Object.fromEntries(Object.entries(ways).map(([name, way]) => [name, value(way)]))
   const rows: Row[] = [
     ['uptime_seconds', 'gauge', 'Seconds since the start', status.uptimeSeconds],
     ['degraded', 'gauge', '1 while /health says degraded', on(degradedReasons(status).length > 0)],
@@ -153,22 +156,40 @@ function rowsOf(status: CollectorStatus): Row[] {
       events.oldestMs === 0 ? 0 : Math.max(0, (Date.now() - events.oldestMs) / 1000),
     ],
     ['outbox_full', 'gauge', '1 while the disk has no space for the outbox', on(status.outboxFull)],
-    ['outbox_dropped_total', 'counter', 'Events that left because the outbox was full', events.dropped],
+    ['outbox_bytes', 'gauge', 'What they take on disk or in memory', events.outboxBytes],
     [
-      'forwarded_total',
+      'outbox_dropped_total',
       'counter',
-      'Events by what the service said to them',
-      {
-        acknowledged: forward.acknowledged - forward.duplicates,
-        duplicate: forward.duplicates,
-        refused: forward.refused,
-      },
-      'answer',
+      'Events that left the outbox by its limits',
+      { full: events.dropped.full, too_old: events.dropped.tooOld },
+      'limit',
     ],
-    ['forward_batches_total', 'counter', 'Batches that the service took', forward.batches],
-    ['forward_retries_total', 'counter', 'Batches that have to be sent again', forward.retries],
-    ['forward_seconds_total', 'counter', 'Time that the service took to answer', forward.answerMs / 1000],
-    ['https_connected', 'gauge', '1 while the service answers', on(forward.connected)],
+    ['forwarded_total', 'counter', 'Events that a way took', each((way) => way.acknowledged), 'way'],
+    [
+      'forward_duplicates_total',
+      'counter',
+      'Events among them that the service had already',
+      each((way) => way.duplicates),
+      'way',
+    ],
+    ['forward_refused_total', 'counter', 'Events that will never be taken', each((way) => way.refused), 'way'],
+    [
+      'forward_missed_total',
+      'counter',
+      'Events that left the outbox before this way had sent them',
+      each((way) => way.missed),
+      'way',
+    ],
+    ['forward_batches_total', 'counter', 'Batches that were taken', each((way) => way.batches), 'way'],
+    ['forward_retries_total', 'counter', 'Batches that have to be sent again', each((way) => way.retries), 'way'],
+    [
+      'forward_seconds_total',
+      'counter',
+      'Time from a batch to its answer, or until the operating system had it',
+      each((way) => way.answerMs / 1000),
+      'way',
+    ],
+    ['forward_connected', 'gauge', '1 while events get through', each((way) => on(way.connected)), 'way'],
   ]
   if (live !== undefined) {
     rows.push(

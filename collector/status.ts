@@ -1,7 +1,8 @@
 import type { LinkState } from './capture/link-state.ts'
 import type { LiveState } from './capture/live.ts'
 import type { MethodName } from './decode/name-rows.ts'
-import type { ForwardCounters, ForwardState } from './forward/forward-loop.ts'
+import type { Way } from './forward/forwarder.ts'
+import type { WayStatus } from './forward/ways.ts'
 import type { ObserveCounts } from './observe.ts'
 
 /** All that a running collector can tell of itself at one moment: books, health and metrics are made of it. */
@@ -26,7 +27,10 @@ export interface CollectorStatus {
   /** Milliseconds since 1970; 0 before the first match. */
   readonly lastMatchMs: number
   readonly events: EventFigures
-  readonly forward: ForwardCounters & ForwardState
+  /** Of the ways that are on. */
+  readonly ways: Readonly<Partial<Record<Way, WayStatus>>>
+  /** What this one takes leaves the outbox; undefined when nothing is forwarded. */
+  readonly deciding: Way | undefined
   /** Whether the disk has no space for the outbox. */
   readonly outboxFull: boolean
 }
@@ -40,10 +44,12 @@ export interface EventFigures {
   /** Not yet in the outbox. */
   readonly unwritten: number
   readonly waiting: number
-  /** Left the outbox because it was full. */
-  readonly dropped: number
+  /** Left the outbox by its limits: size, and age. */
+  readonly dropped: { readonly full: number; readonly tooOld: number }
   /** Closed before their time to make room for others. */
   readonly closedEarly: number
-  /** When the oldest that waits was first seen, in milliseconds since 1970; 0 when none waits. */
+  /** When the oldest that waits was written, in milliseconds since 1970; 0 when none waits. */
   readonly oldestMs: number
+  /** What the outbox takes on disk or in memory. */
+  readonly outboxBytes: number
 }

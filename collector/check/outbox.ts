@@ -4,7 +4,8 @@ import { Fault } from '../../engine/process/error-codes.ts'
 import { environmentExists, makeWritableDirectory } from '../../engine/store/environment.ts'
 import type { CollectorSettings } from '../config.ts'
 import { OUTBOX_FREE_BYTES_MIN } from '../limits.ts'
-import { Outbox } from '../outbox/outbox.ts'
+import { OUTBOX_IN_MEMORY } from '../outbox/outbox-limits.ts'
+import { OutboxReader } from '../outbox/outbox-reader.ts'
 import type { StepOutcome } from './step.ts'
 
 /**
@@ -14,6 +15,7 @@ import type { StepOutcome } from './step.ts'
  * @throws Fault STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED.
  */
 export async function checkOutbox({ outbox: directory }: CollectorSettings): Promise<StepOutcome> {
+  if (directory === OUTBOX_IN_MEMORY) return { result: 'ok', found: 'in memory: what waits ends with the collector' }
   const state = environmentExists(directory) ? await waitingIn(directory) : triedOut(resolve(directory))
   const { bavail, bsize } = statfsSync(nearestAbove(resolve(directory)))
   const freeBytes = bavail * bsize
@@ -24,8 +26,8 @@ export async function checkOutbox({ outbox: directory }: CollectorSettings): Pro
 }
 
 async function waitingIn(directory: string): Promise<string> {
-  const outbox = new Outbox(directory)
-  const { waiting } = outbox
+  const outbox = new OutboxReader(directory)
+  const { waiting } = outbox.figures
   await outbox.close()
   return `${waiting} events wait`
 }

@@ -1,18 +1,20 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { CollectorSettings } from '../config.ts'
-import { proxyNamed } from '../forward/connection.ts'
+import { httpsPeer, proxyOf } from '../forward/connection.ts'
 import type { StepOutcome } from './step.ts'
 
 /** Resolves the endpoint's name as a connection does: hosts file, name servers, whatever the system is set to. */
-export async function checkResolution({ endpoint }: CollectorSettings): Promise<StepOutcome> {
+export async function checkResolution(settings: CollectorSettings): Promise<StepOutcome> {
+  const { endpoint } = settings
   if (isIP(endpoint.replace(/^\[(.*)\]$/, '$1')) !== 0) return { result: 'skipped', found: `${endpoint} is an address` }
   try {
     const addresses = await lookup(endpoint, { all: true })
     return { result: 'ok', found: `${endpoint}: ${addresses.map(({ address }) => address).join(', ')}` }
   } catch (error) {
     const found = `${endpoint} does not resolve (${(error as NodeJS.ErrnoException).code})`
-    if (proxyNamed()) return { result: 'skipped', found: `${found}; that is left to the proxy that HTTPS_PROXY names` }
+    if (settings.httpsEnabled && proxyOf(httpsPeer(settings)) !== undefined)
+      return { result: 'skipped', found: `${found}; that is left to the proxy that HTTPS_PROXY names` }
     const remedy = endpoint.includes(':')
       ? 'give --endpoint the name alone, and the port by --https-port'
       : 'correct --endpoint, or see which name servers /etc/resolv.conf names'

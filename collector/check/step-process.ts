@@ -10,6 +10,7 @@ const LOAD: Readonly<Record<StepName, () => Promise<Step>>> = {
   resolution: async () => (await import('./resolution.ts')).checkResolution,
   tls: async () => (await import('./tls.ts')).checkTls,
   token: async () => (await import('./token.ts')).checkToken,
+  syslog: async () => (await import('./syslog.ts')).checkSyslog,
 }
 
 async function outcomeOf({ step, settings }: StepOrder): Promise<StepOutcome> {

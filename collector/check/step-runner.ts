@@ -52,6 +52,7 @@ const TOO_LATE: Readonly<Record<StepName, readonly [code: FaultCode, remedy: str
   resolution: ['SERVICE_UNREACHABLE', 'see which name servers /etc/resolv.conf names, or give --endpoint an address'],
   tls: ['SERVICE_UNREACHABLE', 'a firewall or proxy on the way lets the connection hang'],
   token: ['SERVICE_UNREACHABLE', "see the service's log: it takes connections and does not answer"],
+  syslog: ['SERVICE_UNREACHABLE', 'a firewall on the way lets the connection hang'],
 }
 
 function tooLate(step: StepName, settings: CollectorSettings, timeoutMs: number): StepOutcome {

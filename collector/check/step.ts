@@ -2,19 +2,13 @@ import type { Fault, FaultCode } from '../../engine/process/error-codes.ts'
 import type { CollectorSettings } from '../config.ts'
 
 /** The steps in their order; each has a file of its name here. The settings are read before them. */
-export const STEPS = ['interface', 'outbox', 'resolution', 'tls', 'token'] as const
+export const STEPS = ['interface', 'outbox', 'resolution', 'tls', 'token', 'syslog'] as const
 export type StepName = (typeof STEPS)[number]
 
 /** How a step ended. Lines without the name of the step, and without a secret; `remedy` is empty where nobody knows one. */
 export type StepOutcome =
   | { readonly result: 'ok' | 'skipped'; readonly found: string }
   | { readonly result: 'failed'; readonly code: FaultCode; readonly found: string; readonly remedy: string }
-
-/** What the process of a step is told. By its channel: the token stands on no command line. */
-export interface StepOrder {
-  readonly step: StepName
-  readonly settings: CollectorSettings
-}
 
 /** A step. It throws what the part that it tries throws; a Fault becomes `failed`. */
 export type Step = (settings: CollectorSettings) => StepOutcome | Promise<StepOutcome>

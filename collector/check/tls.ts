@@ -1,17 +1,16 @@
 import type { X509Certificate } from 'node:crypto'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { TLSSocket } from 'node:tls'
 import { Fault } from '../../engine/process/error-codes.ts'
 import type { CollectorSettings } from '../config.ts'
 import {
   type ConnectionOptions,
   type ConnectionProblem,
   connectionProblem,
-  dispatcherFor,
-  originOf,
-  proxyNamed,
+  httpsPeer,
+  type Peer,
+  proxyOf,
+  TlsConnector,
+  urlOf,
 } from '../forward/connection.ts'
-import { EVENTS_PATH } from '../forward/https.ts'
 import { CHECK_CONNECT_MS } from '../limits.ts'
 import type { StepOutcome } from './step.ts'
 
@@ -22,24 +21,41 @@ interface Handshake {
   readonly certificate: X509Certificate
 }
 
+/** @throws Fault USAGE for a proxy that is no URL. */
+export function checkTls(settings: CollectorSettings): Promise<StepOutcome> {
+  return tryTls(httpsPeer(settings), { portSetting: '--https-port', listener: '--ingest-port' })
+}
+
+/** How the port is called here, and at the service. */
+interface PortNames {
+  readonly portSetting: string
+  readonly listener: string
+}
+
 /**
- * Connects as the forwarder does; a certificate that is refused is looked at over a second connection. The token is never sent.
+ * Connects as the forwarder does; a certificate that is refused is looked at over a second connection. Nothing is sent.
  *
  * @throws Fault USAGE for a proxy that is no URL.
  */
-export async function checkTls(settings: CollectorSettings): Promise<StepOutcome> {
+export async function tryTls(peer: Peer, names: PortNames): Promise<StepOutcome> {
+  const connector = new TlsConnector(peer)
   try {
-    const { protocol, certificate } = await handshake(settings, {})
+    const { protocol, certificate } = await handshake(connector, {})
     return { result: 'ok', found: `${protocol}, certificate ${described(certificate)}` }
   } catch (error) {
     if (error instanceof Fault) throw error
-    const { problem, why } = connectionProblem(error, settings)
+    const { problem, why } = connectionProblem(error, peer)
     if (!CERTIFICATE_PROBLEMS.has(problem)) {
-      return { result: 'failed', code: 'SERVICE_UNREACHABLE', found: why, remedy: connectionRemedy(problem, settings) }
+      return {
+        result: 'failed',
+        code: 'SERVICE_UNREACHABLE',
+        found: why,
+        remedy: connectionRemedy(problem, peer, names),
+      }
     }
-    const shown = await handshake(settings, { anyCertificate: true }).catch(() => undefined)
+    const shown = await handshake(connector, { anyCertificate: true }).catch(() => undefined)
     if (shown === undefined) return { result: 'failed', code: 'CERTIFICATE', found: why, remedy: 'try again' }
-    return { result: 'failed', code: 'CERTIFICATE', ...certificateAdvice(problem, shown.certificate, settings) }
+    return { result: 'failed', code: 'CERTIFICATE', ...certificateAdvice(problem, shown.certificate, peer) }
   }
 }
 
@@ -47,33 +63,13 @@ const CERTIFICATE_PROBLEMS: ReadonlySet<ConnectionProblem> = new Set<ConnectionP
   ...(['notTrusted', 'notPinned', 'otherName', 'expired', 'notYetValid'] as const),
 ])
 
-/** undici tells of each connection on this channel; through a proxy it makes them where nothing else can be hung in. */
-const CONNECTED = 'undici:client:connected'
-
-/** Resolved when TLS stands; rejected with what undici throws. Nobody waits for the answer to the request, which carries no token. */
-async function handshake(settings: CollectorSettings, options: ConnectionOptions): Promise<Handshake> {
-  const origin = originOf(settings)
-  const dispatcher = dispatcherFor(settings, { ...options, timeoutMs: CHECK_CONNECT_MS })
-  let onConnected: (message: unknown) => void = () => {}
-  const connected = new Promise<Handshake>((resolve) => {
-    onConnected = (message) => {
-      const { socket, connectParams } = message as { socket: unknown; connectParams: { host: string } }
-      if (!(socket instanceof TLSSocket) || connectParams.host !== new URL(origin).host) return
-      const certificate = socket.getPeerX509Certificate()
-      if (certificate !== undefined) resolve({ protocol: socket.getProtocol() ?? 'TLS', certificate })
-    }
-  })
-  subscribe(CONNECTED, onConnected)
-  try {
-    const answered = dispatcher.request({ origin, path: EVENTS_PATH, method: 'GET' }).then(async ({ body }) => {
-      await body.dump()
-      return connected
-    })
-    return await Promise.race([connected, answered])
-  } finally {
-    unsubscribe(CONNECTED, onConnected)
-    await dispatcher.destroy()
-  }
+async function handshake(connector: TlsConnector, options: ConnectionOptions): Promise<Handshake> {
+  const socket = await connector.connect({ ...options, timeoutMs: CHECK_CONNECT_MS })
+  const certificate = socket.getPeerX509Certificate()
+  const protocol = socket.getProtocol() ?? 'TLS'
+  socket.destroy()
+  if (certificate === undefined) throw new Error('the other side showed no certificate')
+  return { protocol, certificate }
 }
 
 function described(certificate: X509Certificate): string {
@@ -91,26 +87,26 @@ function day(text: string): string {
   return new Date(text).toISOString().slice(0, 10)
 }
 
-function connectionRemedy(problem: ConnectionProblem, { httpsPort }: CollectorSettings): string {
-  const port = `--https-port, here ${httpsPort}, must be the port that posture-service's --ingest-port names`
+export function connectionRemedy(problem: ConnectionProblem, peer: Peer, { portSetting, listener }: PortNames): string {
+  const port = `${portSetting}, here ${peer.port}, must be the port that posture-service's ${listener} names`
   switch (problem) {
     case 'notTls':
       return port
     case 'timeout':
       return `a firewall may drop the packets, or what listens there speaks no TLS: ${port}`
     default:
-      if (proxyNamed())
+      if (proxyOf(peer) !== undefined)
         return 'see whether the proxy that HTTPS_PROXY names is right, and lets through to posture-service'
-      return 'see whether posture-service runs there, and correct --endpoint or --https-port'
+      return `see whether posture-service runs there, and correct --endpoint or ${portSetting}`
   }
 }
 
 function certificateAdvice(
   problem: ConnectionProblem,
   certificate: X509Certificate,
-  settings: CollectorSettings,
+  peer: Peer,
 ): { found: string; remedy: string } {
-  const origin = originOf(settings)
+  const origin = urlOf(peer)
   const pin = `--fingerprint ${certificate.fingerprint256}`
   switch (problem) {
     case 'expired':
@@ -125,7 +121,7 @@ function certificateAdvice(
       }
     case 'otherName':
       return {
-        found: `${origin}: the certificate is for ${certificate.subjectAltName ?? certificate.subject}, and not for ${settings.endpoint}`,
+        found: `${origin}: the certificate is for ${certificate.subjectAltName ?? certificate.subject}, and not for ${peer.host}`,
         remedy: `give --endpoint a name of the certificate, or pin it: ${pin}`,
       }
     case 'notPinned':
@@ -138,8 +134,6 @@ function certificateAdvice(
         certificate.issuer === certificate.subject ? 'self-signed' : 'of an authority that is not trusted here'
       const found = `${origin}: the certificate is ${issuer}, ${described(certificate)}`
       const ca = 'name its authority, or a copy of the certificate, by --ca'
-      // connection.ts
-      if (proxyNamed()) return { found, remedy: `${ca}: behind a proxy a pin is not compared` }
       return { found, remedy: `if the service logs this fingerprint when it starts, pin it: ${pin}, or ${ca}` }
     }
   }

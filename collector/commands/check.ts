@@ -6,7 +6,7 @@ import { printable, printRows } from '../../engine/process/table.ts'
 import { checkSettings } from '../check/settings.ts'
 import { STEPS, type StepName, type StepOutcome } from '../check/step.ts'
 import { startStep } from '../check/step-runner.ts'
-import { type CollectorSettings, collectorSettings } from '../config.ts'
+import { type CollectorSettings, collectorSettings, syslogIsOn } from '../config.ts'
 
 type Row = { readonly check: string } & StepOutcome
 
@@ -53,13 +53,18 @@ async function outcomeOrSignal<S>(
   return Promise.race([running.outcome, signal]).finally(running.stop)
 }
 
-/** The steps that only forwarding needs. */
-const FORWARDING: readonly StepName[] = ['resolution', 'tls', 'token']
-
-/** What an earlier failure makes senseless: without the name there is no connection, and the token goes over a good one only. */
-function skipped(step: StepName, rows: readonly Row[], { httpsEnabled }: CollectorSettings): StepOutcome | undefined {
-  if (!httpsEnabled && FORWARDING.includes(step)) return { result: 'skipped', found: 'HTTPS forwarding is off' }
-  const needed: Partial<Record<StepName, readonly StepName[]>> = { tls: ['resolution'], token: ['resolution', 'tls'] }
+/** What is off, and what an earlier failure makes senseless: without the name there is no connection, and the token goes over a good one only. */
+function skipped(step: StepName, rows: readonly Row[], settings: CollectorSettings): StepOutcome | undefined {
+  const https = settings.httpsEnabled
+  const syslog = syslogIsOn(settings)
+  if (!https && (step === 'tls' || step === 'token')) return { result: 'skipped', found: 'HTTPS forwarding is off' }
+  if (!syslog && step === 'syslog') return { result: 'skipped', found: 'syslog forwarding is off' }
+  if (!https && !syslog && step === 'resolution') return { result: 'skipped', found: 'forwarding is off' }
+  const needed: Partial<Record<StepName, readonly StepName[]>> = {
+    tls: ['resolution'],
+    token: ['resolution', 'tls'],
+    syslog: ['resolution'],
+  }
   const failed = rows.find(({ check, result }) => result === 'failed' && needed[step]?.includes(check as StepName))
   return failed && { result: 'skipped', found: `${failed.check} failed` }
 }

@@ -110,7 +110,8 @@ async function report(collector: Collector, log: Logger, run: () => ReturnType<C
   try {
     const damage = await run()
     const { status } = collector
-    const { observed, events, forward } = status
+    const { observed, events, ways, deciding } = status
+    const { acknowledged = 0, duplicates = 0, refused = 0 } = (deciding && ways[deciding]) || {}
     const books = booksOf(status)
     log.info(
       {
@@ -118,9 +119,9 @@ async function report(collector: Collector, log: Logger, run: () => ReturnType<C
         names: observed.names,
         matched: observed.matched,
         events: events.made,
-        acknowledged: forward.acknowledged,
-        duplicates: forward.duplicates,
-        refused: forward.refused,
+        acknowledged,
+        duplicates,
+        refused,
         dropped: events.dropped,
         waiting: events.waiting,
         ...(status.live === undefined ? {} : { packetsDropped: status.live.dropped }),

@@ -1,87 +1,140 @@
-import { isIPv6 } from 'node:net'
-import type { TLSSocket } from 'node:tls'
-import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent } from 'undici'
-import { Fault } from '../../engine/process/error-codes.ts'
+import { once } from 'node:events'
+import { isIP } from 'node:net'
+import { connect, type TLSSocket } from 'node:tls'
 import { FORWARD_TIMEOUT_MS } from '../limits.ts'
 import { readAuthority } from './authority.ts'
+import { PROXY_REFUSED, proxyFor, tunnel } from './proxy.ts'
 
-/** The one way to the service's HTTPS ingest: who is trusted, by which proxy, and why it failed. */
+/** Connections to the service: where it is, who is trusted, by which proxy, and why there is none. */
 
-export interface ConnectionSettings {
-  readonly endpoint: string
-  readonly httpsPort: number
+/** Where something of the service listens, and whom to trust there. */
+export interface Peer {
+  readonly scheme: 'https' | 'tls' | 'tcp' | 'udp'
+  /** Name or address, an IPv6 address without brackets. */
+  readonly host: string
+  readonly port: number
   /** PEM file, or empty. */
   readonly ca: string
   /** 64 lower-case hex digits, or empty. */
   readonly fingerprint: string
 }
 
+/** What the settings of a collector say of the service. */
+export interface ServiceSettings {
+  readonly endpoint: string
+  readonly httpsPort: number
+  readonly syslogPort: number
+  readonly syslogProtocol: 'tls' | 'tcp' | 'udp'
+  readonly ca: string
+  readonly fingerprint: string
+}
+
+export function httpsPeer({
+  endpoint,
+  httpsPort,
+  ca,
+  fingerprint,
+}: Omit<ServiceSettings, 'syslogPort' | 'syslogProtocol'>): Peer {
+  return { scheme: 'https', host: withoutBrackets(endpoint), port: httpsPort, ca, fingerprint }
+}
+
+export function syslogPeer({ endpoint, syslogPort, syslogProtocol, ca, fingerprint }: ServiceSettings): Peer {
+  return { scheme: syslogProtocol, host: withoutBrackets(endpoint), port: syslogPort, ca, fingerprint }
+}
+
+function withoutBrackets(endpoint: string): string {
+  return endpoint.replace(/^\[(.*)\]$/, '$1')
+}
+
+/** `https://posture.example:9443` */
+export function urlOf({ scheme, host, port }: Peer): string {
+  return `${scheme}://${isIP(host) === 6 ? `[${host}]` : host}:${port}`
+}
+
+/** The proxy on the way there. Only HTTPS goes by one. @throws Fault USAGE where it is no URL. */
+export function proxyOf(peer: Peer): URL | undefined {
+  return peer.scheme === 'https' ? proxyFor(urlOf(peer)) : undefined
+}
+
 export interface ConnectionOptions {
-  /** For TCP and TLS together. */
+  /** For the proxy, TCP and TLS together. */
   readonly timeoutMs?: number
   /** Takes every certificate, to look at it. Nothing secret may be sent over such a connection. */
   readonly anyCertificate?: boolean
 }
 
-export function originOf({ endpoint, httpsPort }: ConnectionSettings): string {
-  return `https://${isIPv6(endpoint) ? `[${endpoint}]` : endpoint}:${httpsPort}`
-}
+/** The trust of a peer, read once; so a file that cannot be read is found when the program starts. */
+export class TlsConnector {
+  readonly #peer: Peer
+  readonly #proxy: URL | undefined
+  readonly #authority: Buffer | undefined
 
-/** Whether the environment names a proxy, read as undici reads it. NO_PROXY may still except the endpoint. */
-export function proxyNamed(): boolean {
-  return proxyUrl() !== ''
-}
-
-function proxyUrl(): string {
-  return process.env['https_proxy'] ?? process.env['HTTPS_PROXY'] ?? ''
-}
-
-/**
- * Connects to the endpoint by the proxy that HTTPS_PROXY and NO_PROXY name, if any. Certificates are checked; TLS 1.2 and up.
- *
- * @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL.
- */
-export function dispatcherFor(settings: ConnectionSettings, options: ConnectionOptions = {}): Dispatcher {
-  const tls = {
-    minVersion: 'TLSv1.2' as const,
-    ...(settings.ca === '' ? {} : { ca: readAuthority(settings.ca) }),
-    timeout: options.timeoutMs ?? FORWARD_TIMEOUT_MS,
-    // A resumed session shows no certificate to compare with the pin.
-    maxCachedSessions: 0,
+  /** @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL. */
+  constructor(peer: Peer) {
+    this.#peer = peer
+    this.#proxy = proxyOf(peer)
+    this.#authority = peer.ca === '' ? undefined : readAuthority(peer.ca)
   }
-  const looking = options.anyCertificate === true
-  const unchecked = { ...tls, rejectUnauthorized: false }
-  const pin = looking ? '' : settings.fingerprint
-  // With a pin the certificate itself is the trust: it is compared before a byte is sent, whoever signed it.
-  const connector = buildConnector(looking || pin !== '' ? unchecked : tls)
-  const agent = { connect: pinned(connector, pin), connections: 1, pipelining: 1 }
-  if (!proxyNamed()) return new Agent(agent)
-  assertProxyUrl()
-  // Behind a proxy undici makes the TLS connection itself and the pin cannot be compared: the authority must be trusted.
-  return new EnvHttpProxyAgent({ ...agent, requestTls: looking ? unchecked : tls })
+
+  /**
+   * A connection on which TLS stands and the certificate is the right one: signed by an authority that is trusted and for this name, or the
+   * pinned one, whoever signed it. TLS 1.2 and up. Nothing was sent on it.
+   *
+   * @throws what connectionProblem() reads.
+   */
+  async connect({
+    timeoutMs = FORWARD_TIMEOUT_MS,
+    anyCertificate = false,
+  }: ConnectionOptions = {}): Promise<TLSSocket> {
+    const { host, port } = this.#peer
+    const pin = anyCertificate ? '' : this.#peer.fingerprint
+    const untilMs = performance.now() + timeoutMs
+    const through = this.#proxy === undefined ? undefined : await tunnel(this.#proxy, host, port, timeoutMs)
+    const socket = connect({
+      host,
+      port,
+      ...(through === undefined ? {} : { socket: through }),
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+      ...(this.#authority === undefined ? {} : { ca: this.#authority }),
+      minVersion: 'TLSv1.2',
+      rejectUnauthorized: !anyCertificate && pin === '',
+    })
+    try {
+      await secured(socket, Math.max(1, untilMs - performance.now()))
+      if (pin !== '') assertPinned(socket, pin)
+    } catch (error) {
+      socket.destroy()
+      throw error
+    }
+    socket.setNoDelay(true)
+    return socket
+  }
 }
 
-/** undici refuses some of them only when it connects. The variable is not repeated: it may hold a password. */
-function assertProxyUrl(): void {
-  if (URL.canParse(proxyUrl()) && /^(https?|socks5?):$/.test(new URL(proxyUrl()).protocol)) return
-  throw new Fault('USAGE', 'HTTPS_PROXY: found no URL of a proxy; expected one such as http://proxy.example:3128')
-}
-
+const TIMEOUT = 'NO_CONNECTION_IN_TIME'
 const OTHER_CERTIFICATE = 'OTHER_CERTIFICATE'
 
-/** The connector, refusing every certificate but the pinned one. */
-function pinned(connector: buildConnector.connector, fingerprint: string): buildConnector.connector {
-  if (fingerprint === '') return connector
-  return (options, callback) => {
-    connector(options, (...[error, socket]) => {
-      if (error !== null) return callback(error, null)
-      const found = (socket as TLSSocket).getPeerCertificate().fingerprint256?.replaceAll(':', '').toLowerCase()
-      if (found === fingerprint) return callback(null, socket)
-      socket.destroy()
-      const why = `the certificate has the fingerprint ${found}, not the one that --fingerprint pins`
-      callback(Object.assign(new Error(why), { code: OTHER_CERTIFICATE }), null)
-    })
+/** The error for a connection that took too long. */
+export function tooLate(timeoutMs: number): Error {
+  return Object.assign(new Error(`timeout, no connection within ${Math.round(timeoutMs / 1000)} s`), { code: TIMEOUT })
+}
+
+async function secured(socket: TLSSocket, timeoutMs: number): Promise<void> {
+  const timer = setTimeout(() => socket.destroy(tooLate(timeoutMs)), timeoutMs)
+  try {
+    await once(socket, 'secureConnect')
+  } finally {
+    clearTimeout(timer)
+    // Who takes the connection listens himself; until then an error is nobody's.
+    socket.on('error', () => {})
   }
+}
+
+function assertPinned(socket: TLSSocket, fingerprint: string): void {
+  const found = socket.getPeerCertificate().fingerprint256?.replaceAll(':', '').toLowerCase()
+  if (found === fingerprint) return
+  const why = `the certificate has the fingerprint ${found}, not the one that --fingerprint pins`
+  throw Object.assign(new Error(why), { code: OTHER_CERTIFICATE })
 }
 
 /** Why there is no connection, as far as what to do about it differs. */
@@ -95,6 +148,7 @@ export type ConnectionProblem =
   | 'expired'
   | 'notYetValid'
   | 'timeout'
+  | 'proxy'
   | 'other'
 
 const PROBLEMS: Readonly<Record<string, ConnectionProblem>> = {
@@ -111,45 +165,36 @@ const PROBLEMS: Readonly<Record<string, ConnectionProblem>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'otherName',
   CERT_HAS_EXPIRED: 'expired',
   CERT_NOT_YET_VALID: 'notYetValid',
-  UND_ERR_CONNECT_TIMEOUT: 'timeout',
+  [TIMEOUT]: 'timeout',
+  [PROXY_REFUSED]: 'proxy',
 }
 
-/** The problem behind what undici threw, and one line that says it. */
+/** The problem behind an error of a connection, and one line that says it. */
 export function connectionProblem(
   error: unknown,
-  settings: ConnectionSettings,
+  peer: Peer,
 ): { readonly problem: ConnectionProblem; readonly why: string } {
-  const thrown = error as NodeJS.ErrnoException & { cause?: unknown }
-  const cause = (thrown.cause as SystemError | undefined) ?? (thrown as SystemError)
+  const cause = error as SystemError
   const problem = PROBLEMS[cause.code ?? ''] ?? 'other'
-  const origin = originOf(settings)
+  const url = urlOf(peer)
   switch (problem) {
     case 'notListening':
-      return { problem, why: `nothing listens on ${refusedBy(cause, settings) ?? origin}` }
+      return { problem, why: `nothing listens on ${cause.proxy ? `${cause.proxy}, where the proxy should be` : url}` }
     case 'notResolved':
-      return { problem, why: `the name ${cause.hostname ?? settings.endpoint} does not resolve` }
+      return { problem, why: `the name ${cause.hostname ?? peer.host} does not resolve` }
     case 'notTls':
-      return { problem, why: `${origin} does not speak TLS` }
+      return { problem, why: `${url} does not speak TLS` }
     case 'notTrusted': {
       const what = 'the certificate is not trusted; name its authority by --ca or pin it by --fingerprint'
-      return { problem, why: `${origin}: ${what}` }
+      return { problem, why: `${url}: ${what}` }
     }
     default:
-      return { problem, why: `${origin}: ${cause.message}` }
+      return { problem, why: `${url}: ${cause.message}` }
   }
 }
 
-/** What Node puts into errors of name resolution, of a connection, and of one that was tried at several addresses. */
+/** What Node puts into errors of name resolution and of a connection, and proxy.ts into those of its own. */
 interface SystemError extends NodeJS.ErrnoException {
   readonly hostname?: string
-  readonly address?: string
-  readonly port?: number
-  readonly errors?: readonly SystemError[]
-}
-
-/** The proxy, where it is the proxy that nothing listens on. */
-function refusedBy(cause: SystemError, settings: ConnectionSettings): string | undefined {
-  const { address, port } = cause.errors?.[0] ?? cause
-  if (!proxyNamed() || port === undefined || port === settings.httpsPort) return undefined
-  return `${address} port ${port}, where the proxy should be`
+  readonly proxy?: string
 }

@@ -1,16 +1,17 @@
 import type { Event } from '../../engine/event.ts'
+import { Fault } from '../../engine/process/error-codes.ts'
 import type { Logger } from '../../engine/process/log.ts'
-import { FORWARD_BYTES_MAX, FORWARD_EVENTS_MAX, FORWARD_IDLE_MS, FORWARD_PROBE_MS } from '../limits.ts'
-import type { Outbox } from '../outbox/outbox.ts'
+import { FORWARD_IDLE_MS, FORWARD_PROBE_MS, FULL_DISK_RETRY_MS } from '../limits.ts'
 import type { Forwarder, Outcome } from './forwarder.ts'
 import { backoffMs } from './retry.ts'
+import type { Supply } from './supply.ts'
 
 /** The same complaint is logged when it begins and then this often. */
 const COMPLAIN_EVERY_MS = 60_000
 
 /** matched events = acknowledged + refused + what waits in the outbox + what the outbox dropped. */
 export interface ForwardCounters {
-  /** With the service. Among them `duplicates`, which it had already. */
+  /** By HTTPS, with the service; among them `duplicates`, which it had already. By syslog, with the operating system. */
   acknowledged: number
   duplicates: number
   /** The service will never take them. */
@@ -23,15 +24,29 @@ export interface ForwardCounters {
 
 /** Whether events get through, by what happened last. */
 export interface ForwardState {
-  /** The service answered, and took what it was sent. */
+  /** The last batch, or a probe without events, got through, and no connection was lost since. */
   readonly connected: boolean
   /** Why not; empty before the first try. */
   readonly problem: string
-  /** Since when that is so, in milliseconds of the monotonic clock; of a connection, when it last answered. */
+  /** Since when that is so, in milliseconds of the monotonic clock; of a connection, when something last got through. */
   readonly sinceMs: number
 }
 
-/** Moves events from the outbox to the service, oldest first, one batch at a time, until it is stopped. */
+export interface ForwardOptions {
+  readonly supply: Supply
+  readonly forwarder: Forwarder
+  readonly log: Logger
+  /** A batch is sent when so many events wait, or so many bytes, or one has waited so long. */
+  readonly batch: { readonly events: number; readonly bytes: number; readonly lingerMs: number }
+  /** Sends an empty batch when nothing else was sent for a while: so the state is true on a quiet link, too. */
+  readonly probes?: boolean
+  /** Something got through. */
+  readonly onSent?: () => void
+}
+
+export type ForwardEnd = { readonly kind: 'stopped' } | { readonly kind: 'unauthorised'; readonly why: string }
+
+/** Moves events from the outbox to the service by one way, oldest first, one batch at a time, until it is stopped. */
 export class ForwardLoop {
   readonly counters: ForwardCounters = {
     acknowledged: 0,
@@ -41,78 +56,60 @@ export class ForwardLoop {
     retries: 0,
     answerMs: 0,
   }
-  readonly #outbox: Outbox
-  readonly #forwarder: Forwarder
-  readonly #log: Logger
-  readonly #probes: boolean
-  readonly #off: boolean
-  #state: ForwardState
+  readonly #options: ForwardOptions
+  #state: ForwardState = { connected: false, problem: '', sinceMs: 0 }
   #stopping = false
   #finishing = false
-  /** Sleeps because nothing waits. */
+  /** Sleeps because nothing waits, or too little. */
   #idle = false
+  /** When the oldest event that could be sent was seen first; Infinity when there is none. */
+  #waitingSinceMs = Number.POSITIVE_INFINITY
   #probedMs = 0
   #wake: () => void = () => {}
   #complained = { why: '', atMs: 0 }
 
-  /**
-   * With `probes` an empty batch is sent when nothing else was for a while: so the state is true on a quiet link, too. With `off` nothing is
-   * sent, and events wait.
-   */
-  constructor(
-    outbox: Outbox,
-    forwarder: Forwarder,
-    log: Logger,
-    options: { readonly probes?: boolean; readonly off?: boolean } = {},
-  ) {
-    this.#outbox = outbox
-    this.#forwarder = forwarder
-    this.#log = log
-    this.#probes = options.probes ?? false
-    this.#off = options.off ?? false
-    const problem = this.#off ? 'forwarding is turned off' : ''
-    this.#state = { connected: false, problem, sinceMs: this.#off ? Number.NEGATIVE_INFINITY : 0 }
+  constructor(options: ForwardOptions) {
+    this.#options = options
   }
 
   get state(): ForwardState {
-    return this.#state
+    const state = this.#state
+    if (!state.connected || this.#options.forwarder.alive) return state
+    return { ...state, connected: false, problem: 'the connection was lost' }
   }
 
   /**
-   * Runs until stopped, or until the outbox is empty after `finish` was called.
+   * Runs until stopped, or until nothing waits after `finish` was called.
    *
    * @returns why it ended; with `unauthorised` the events stay in the outbox.
    */
-  async run(): Promise<{ readonly kind: 'stopped' } | { readonly kind: 'unauthorised'; readonly why: string }> {
+  async run(): Promise<ForwardEnd> {
+    const { supply, batch, log } = this.#options
     let attempt = 0
-    let eventsMax = FORWARD_EVENTS_MAX
+    let eventsMax = batch.events
     while (!this.#stopping) {
-      if (this.#off) {
-        if (this.#finishing) break
-        await this.#sleep(FORWARD_IDLE_MS)
-        continue
-      }
-      const waiting = this.#outbox.oldest(eventsMax, FORWARD_BYTES_MAX)
-      if (waiting === undefined) {
-        if (this.#finishing) return { kind: 'stopped' }
+      if (!this.#due()) {
+        if (this.#finishing && supply.waiting === 0) break
         const probed = await this.#probe()
         if (probed?.kind === 'unauthorised') return probed
-        this.#idle = true
-        await this.#sleep(FORWARD_IDLE_MS)
-        this.#idle = false
+        await this.#idleFor(Math.min(FORWARD_IDLE_MS, this.#waitingSinceMs + batch.lingerMs - performance.now()))
         continue
       }
-      const outcome = await this.#send(waiting.events)
+      const waiting = supply.take(eventsMax, batch.bytes)
+      if (waiting === undefined) continue
+      const { events, lastSequence } = waiting
+      const outcome = await this.#send(events)
+      if (outcome.kind !== 'accepted') supply.back()
       switch (outcome.kind) {
         case 'accepted':
-          this.#outbox.acknowledge(waiting.lastSequence)
+          if (!(await this.#done(lastSequence))) break
           this.counters.batches++
-          this.counters.acknowledged += waiting.events.length - outcome.rejected.length
+          this.counters.acknowledged += events.length - outcome.rejected.length
           this.counters.duplicates += outcome.duplicates
           if (outcome.rejected.length > 0) this.#refuse(outcome.rejected.length, outcome.rejected[0] ?? '')
-          if (attempt > 0) this.#log.info({ waiting: this.#outbox.waiting }, 'forwarding again')
+          if (attempt > 0) log.info({ waiting: supply.waiting }, 'forwarding again')
           attempt = 0
-          eventsMax = FORWARD_EVENTS_MAX
+          eventsMax = batch.events
           break
         case 'retry':
           attempt++
@@ -122,19 +119,19 @@ export class ForwardLoop {
           break
         case 'refused':
           // One bad event must not hold up the others: halve the batch until it stands alone.
-          if (waiting.events.length > 1) {
-            eventsMax = Math.ceil(waiting.events.length / 2)
+          if (events.length > 1) {
+            eventsMax = Math.ceil(events.length / 2)
             break
           }
-          this.#outbox.acknowledge(waiting.lastSequence)
+          if (!(await this.#done(lastSequence))) break
           this.#refuse(1, outcome.why)
-          eventsMax = FORWARD_EVENTS_MAX
+          eventsMax = batch.events
           break
         case 'notPassed':
           this.counters.retries++
           this.#complain(outcome.why)
-          if (waiting.events.length > 1) {
-            eventsMax = Math.ceil(waiting.events.length / 2)
+          if (events.length > 1) {
+            eventsMax = Math.ceil(events.length / 2)
             break
           }
           attempt++
@@ -166,9 +163,22 @@ export class ForwardLoop {
     this.#wake()
   }
 
+  /** Whether there is a batch: enough events, or one that has waited long enough. */
+  #due(): boolean {
+    const { supply, batch } = this.#options
+    const { available } = supply
+    if (available === 0) {
+      this.#waitingSinceMs = Number.POSITIVE_INFINITY
+      return false
+    }
+    const nowMs = performance.now()
+    this.#waitingSinceMs = Math.min(this.#waitingSinceMs, nowMs)
+    return this.#finishing || available >= batch.events || nowMs - this.#waitingSinceMs >= batch.lingerMs
+  }
+
   async #send(events: readonly Event[]): Promise<Outcome> {
     const startMs = performance.now()
-    const outcome = await this.#forwarder.send(events)
+    const outcome = await this.#options.forwarder.send(events)
     const nowMs = performance.now()
     const connected = outcome.kind === 'accepted' || outcome.kind === 'refused'
     if (connected) this.counters.answerMs += nowMs - startMs
@@ -177,11 +187,36 @@ export class ForwardLoop {
     return outcome
   }
 
+  /** Notes in the outbox what was taken; false when it was stopped before there was space for that. The service knows the ids then. */
+  async #done(lastSequence: number): Promise<boolean> {
+    const { supply, onSent } = this.#options
+    while (true) {
+      try {
+        supply.done(lastSequence)
+        // More may be due at once, and what is not has waited since now at the longest.
+        this.#waitingSinceMs = Number.POSITIVE_INFINITY
+        onSent?.()
+        return true
+      } catch (error) {
+        if (!(error instanceof Fault) || error.code !== 'STORE_FULL') throw error
+        this.#complain(error.message)
+        if (this.#stopping) {
+          supply.back()
+          return false
+        }
+        await this.#sleep(FULL_DISK_RETRY_MS)
+      }
+    }
+  }
+
   /** Sends nothing, to see whether it would get through. */
   async #probe(): Promise<Outcome | undefined> {
-    const { sinceMs } = this.#state
+    const { sinceMs, connected } = this.state
     const untriedMs = performance.now() - Math.max(sinceMs, this.#probedMs)
-    if (!this.#probes || this.#finishing || (sinceMs > 0 && untriedMs < FORWARD_PROBE_MS)) return undefined
+    if (!this.#options.probes || this.#finishing) return undefined
+    // A connection that was lost is made anew without waiting, once.
+    const lost = !connected && this.#state.connected
+    if (!lost && sinceMs > 0 && untriedMs < FORWARD_PROBE_MS) return undefined
     this.#probedMs = performance.now()
     const outcome = await this.#send([])
     if (outcome.kind === 'retry' || outcome.kind === 'notPassed') this.#complain(outcome.why)
@@ -190,14 +225,21 @@ export class ForwardLoop {
 
   #refuse(count: number, why: string): void {
     this.counters.refused += count
-    this.#log.warn({ refused: count, why }, 'the service refused events')
+    this.#options.log.warn({ refused: count, why }, 'the service refused events')
   }
 
   #complain(why: string): void {
     const nowMs = Date.now()
     if (why === this.#complained.why && nowMs - this.#complained.atMs < COMPLAIN_EVERY_MS) return
     this.#complained = { why, atMs: nowMs }
-    this.#log.warn({ why, waiting: this.#outbox.waiting }, 'cannot forward, the events wait in the outbox')
+    const { log, supply } = this.#options
+    log.warn({ why, waiting: supply.waiting }, 'cannot forward, the events wait in the outbox')
+  }
+
+  async #idleFor(ms: number): Promise<void> {
+    this.#idle = true
+    await this.#sleep(Math.max(1, ms))
+    this.#idle = false
   }
 
   #sleep(ms: number): Promise<void> {

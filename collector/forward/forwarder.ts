@@ -1,8 +1,11 @@
 import type { Event } from '../../engine/event.ts'
 
+/** The two ways to the service. */
+export type Way = 'https' | 'syslog'
+
 /** What became of a batch, and so who may try again. */
 export type Outcome =
-  /** With the service, on its disk. `rejected` of the events it will never take; they count as refused. */
+  /** Taken: by HTTPS it is on the service's disk, by syslog with the operating system. `rejected` of the events never will be; they count as refused. */
   | { readonly kind: 'accepted'; readonly duplicates: number; readonly rejected: readonly string[] }
   /** Not now: trying again may help. `afterMs` is what the service asked for. */
   | { readonly kind: 'retry'; readonly why: string; readonly afterMs?: number }
@@ -15,6 +18,9 @@ export type Outcome =
 
 /** Sends batches of events to the service. */
 export interface Forwarder {
+  /** False once a connection that stood is gone. A way that makes one for each batch is alive. */
+  readonly alive: boolean
+  /** A batch without events shows whether it would get through. */
   send(events: readonly Event[]): Promise<Outcome>
   /** Cuts what is under way; a send that was then answers `retry`. */
   close(): Promise<void>

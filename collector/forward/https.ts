@@ -1,19 +1,21 @@
+import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http'
+import { Agent, request } from 'node:https'
+import type { Duplex } from 'node:stream'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { Dispatcher } from 'undici'
 import { z } from 'zod'
 import { type Event, packBatch } from '../../engine/event.ts'
-import { FORWARD_TIMEOUT_MS } from '../limits.ts'
-import { type ConnectionSettings, connectionProblem, dispatcherFor, originOf } from './connection.ts'
+import { FORWARD_TIMEOUT_MS, FORWARD_WHOLE_TIMEOUT_MS } from '../limits.ts'
+import { connectionProblem, httpsPeer, type Peer, type ServiceSettings, TlsConnector, urlOf } from './connection.ts'
 import type { Forwarder, Outcome } from './forwarder.ts'
 import { retryAfterMs } from './retry.ts'
 
 const gzipped = promisify(gzip)
-export const EVENTS_PATH = '/ingest/v1/events'
+const EVENTS_PATH = '/ingest/v1/events'
 /** An answer is a few numbers and the rejected events; a longer one is not the service's. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024
 
-export interface HttpsSettings extends ConnectionSettings {
+export type HttpsSettings = Pick<ServiceSettings, 'endpoint' | 'httpsPort' | 'ca' | 'fingerprint'> & {
   readonly token: string
 }
 
@@ -23,64 +25,92 @@ const acceptance = z.object({
   rejected: z.array(z.object({ index: z.number().int().nonnegative(), error: z.string() })),
 })
 
+interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+}
+
 /** Sends batches by POST to the service's HTTPS ingest over one kept-alive connection (connection.ts). */
 export class HttpsForwarder implements Forwarder {
-  readonly #settings: HttpsSettings
-  readonly #origin: string
-  readonly #dispatcher: Dispatcher
+  readonly alive = true
+  readonly #token: string
+  readonly #peer: Peer
+  readonly #url: string
+  readonly #agent: PeerAgent
+  readonly #closing = new AbortController()
 
   /** @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL. */
   constructor(settings: HttpsSettings) {
-    this.#settings = settings
-    this.#origin = originOf(settings)
-    this.#dispatcher = dispatcherFor(settings)
+    this.#token = settings.token
+    this.#peer = httpsPeer(settings)
+    this.#url = urlOf(this.#peer)
+    this.#agent = new PeerAgent(new TlsConnector(this.#peer))
   }
 
   async send(events: readonly Event[]): Promise<Outcome> {
     try {
       const body = await gzipped(packBatch(events))
-      const answer = await this.#dispatcher.request({
-        origin: this.#origin,
-        path: EVENTS_PATH,
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${this.#settings.token}`,
-          'content-type': 'application/msgpack',
-          'content-encoding': 'gzip',
-        },
-        body,
-        headersTimeout: FORWARD_TIMEOUT_MS,
-        bodyTimeout: FORWARD_TIMEOUT_MS,
+      const answer = await this.#post(body).catch((error: unknown) => {
+        if (error instanceof StaleConnection) return this.#post(body)
+        throw error
       })
-      return this.#outcome(answer, await textOf(answer.body), events)
+      return this.#outcome(answer, events)
     } catch (error) {
-      return { kind: 'retry', why: connectionProblem(error, this.#settings).why }
+      if (this.#closing.signal.aborted) return { kind: 'retry', why: 'the collector stops' }
+      return { kind: 'retry', why: connectionProblem(error, this.#peer).why }
     }
   }
 
-  close(): Promise<void> {
-    return this.#dispatcher.destroy()
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#agent.destroy()
   }
 
-  #outcome(answer: Dispatcher.ResponseData, text: string, events: readonly Event[]): Outcome {
+  #post(body: Buffer): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const late = AbortSignal.timeout(FORWARD_WHOLE_TIMEOUT_MS)
+      const asked = request(`${this.#url}${EVENTS_PATH}`, {
+        method: 'POST',
+        agent: this.#agent,
+        timeout: FORWARD_TIMEOUT_MS,
+        signal: AbortSignal.any([this.#closing.signal, late]),
+        headers: {
+          authorization: `Bearer ${this.#token}`,
+          'content-type': 'application/msgpack',
+          'content-encoding': 'gzip',
+          'content-length': body.length,
+        },
+      })
+      asked
+        .once('response', (answer) => textOf(answer).then((text) => resolve(answerOf(answer, text)), reject))
+        .once('timeout', () => asked.destroy(new Error(`no answer within ${FORWARD_TIMEOUT_MS / 1000} s`)))
+        .once('error', (error: NodeJS.ErrnoException) =>
+          reject(asked.reusedSocket && error.code === 'ECONNRESET' ? new StaleConnection() : error),
+        )
+        .end(body)
+    })
+  }
+
+  #outcome({ status, headers, text }: Answer, events: readonly Event[]): Outcome {
     const said = messageOf(text)
     // A gateway or a captive portal answers, too; what it says is not the service's word on the events or the token.
-    const stranger = `${this.#origin} answered ${answer.statusCode}, but not as the service does`
-    switch (answer.statusCode) {
+    const stranger = `${this.#url} answered ${status}, but not as the service does`
+    switch (status) {
       case 200:
         return this.#accepted(text, events)
       case 401:
         if (said === '') return { kind: 'retry', why: stranger }
-        return { kind: 'unauthorised', why: `${this.#origin} does not know the monitoring token (401)` }
+        return { kind: 'unauthorised', why: `${this.#url} does not know the monitoring token (401)` }
       case 400:
       case 413:
       case 415:
         if (said === '') return { kind: 'notPassed', why: stranger }
-        return { kind: 'refused', why: `${answer.statusCode} ${said}` }
+        return { kind: 'refused', why: `${status} ${said}` }
       default: {
-        const field = answer.headers['retry-after']
-        const afterMs = typeof field === 'string' ? retryAfterMs(field, Date.now()) : undefined
-        const why = `${this.#origin} answered ${answer.statusCode} ${said}`
+        const field = headers['retry-after']
+        const afterMs = field === undefined ? undefined : retryAfterMs(field, Date.now())
+        const why = `${this.#url} answered ${status} ${said}`.trimEnd()
         return { kind: 'retry', why, ...(afterMs === undefined ? {} : { afterMs }) }
       }
     }
@@ -89,16 +119,47 @@ export class HttpsForwarder implements Forwarder {
   /** Only an answer that is whole and accounts for every event counts: a captive portal answers 200, too. */
   #accepted(text: string, events: readonly Event[]): Outcome {
     const parsed = acceptance.safeParse(jsonOf(text))
-    if (!parsed.success) return { kind: 'retry', why: `${this.#origin} answered 200, but not as the service does` }
+    if (!parsed.success) return { kind: 'retry', why: `${this.#url} answered 200, but not as the service does` }
     const { accepted, duplicates, rejected } = parsed.data
     if (accepted + duplicates + rejected.length !== events.length) {
       return {
         kind: 'retry',
-        why: `${this.#origin} accounts for ${accepted + duplicates + rejected.length} of ${events.length} events`,
+        why: `${this.#url} accounts for ${accepted + duplicates + rejected.length} of ${events.length} events`,
       }
     }
     return { kind: 'accepted', duplicates, rejected: rejected.map(({ error }) => error) }
   }
+}
+
+/** A kept connection that the other side closed while the request was on its way: no reason to wait before another try. */
+class StaleConnection extends Error {
+  constructor() {
+    super('the connection was closed')
+  }
+}
+
+/** Node's pool of connections, of one, made by the connector: a pin is compared before the token is sent. */
+class PeerAgent extends Agent {
+  readonly #connector: TlsConnector
+
+  constructor(connector: TlsConnector) {
+    super({ keepAlive: true, maxSockets: 1 })
+    this.#connector = connector
+  }
+
+  override createConnection(
+    _options: RequestOptions,
+    callback: (error: Error | null, stream: Duplex) => void = () => {},
+  ): undefined {
+    this.#connector.connect().then(
+      (socket) => callback(null, socket),
+      (error: Error) => callback(error, undefined as never),
+    )
+  }
+}
+
+function answerOf({ statusCode = 0, headers }: IncomingMessage, text: string): Answer {
+  return { status: statusCode, headers, text }
 }
 
 async function textOf(body: AsyncIterable<Buffer>): Promise<string> {

@@ -1,7 +1,8 @@
 import { strict as assert } from 'node:assert'
 import { KEY_WORDS_MAX, readKey, rowKey, rowTimeMs } from '../decode/name-rows.ts'
 import { AGGREGATE_BUCKET_MAX, AGGREGATE_EVENTS_MAX, AGGREGATE_KEY_BYTES } from '../limits.ts'
-import type { ChangedEvent, NewEvent } from './outbox.ts'
+import type { ChangedEvent } from './outbox.ts'
+import type { NewEvent } from './waiting-event.ts'
 
 /**
  * Matches of one client, name and method within a window -> one event with a count, its first and last time. Rows go in as bytes, and nothing

@@ -1,11 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { type Event, eventId, packEvent, unpackEvent } from '../../engine/event.ts'
+import { type Event, eventId } from '../../engine/event.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { faultPoint } from '../../engine/process/fault-point.ts'
-import { Environment, type Table } from '../../engine/store/environment.ts'
-import { DurableQueue } from '../../engine/store/queue.ts'
+import { Environment } from '../../engine/store/environment.ts'
+import { DurableQueue, type QueueTable } from '../../engine/store/queue.ts'
 import { openRecord, sealRecord } from '../../engine/store/record.ts'
-import { OUTBOX_EVENTS_MAX, OUTBOX_FREE_BYTES_MIN } from '../limits.ts'
+import { CLOCK_SET_MS, OUTBOX_AGE_MS, OUTBOX_BYTES, OUTBOX_FREE_BYTES_MIN } from '../limits.ts'
+import { MemoryStore } from './memory-store.ts'
+import { OUTBOX_IN_MEMORY, type OutboxLimits } from './outbox-limits.ts'
+import type { OutboxStore } from './outbox-store.ts'
+import { type NewEvent, packWaiting, unpackWaiting } from './waiting-event.ts'
 
 /*
  * The events that were matched and are not yet acknowledged by the service, in LMDB.
@@ -13,18 +17,17 @@ import { OUTBOX_EVENTS_MAX, OUTBOX_FREE_BYTES_MIN } from '../limits.ts'
  *   table   key                      value
  *   state   instance                 the collector instance's 8 random bytes, made with the outbox
  *   state   position + source name   frames of that capture file whose events are in the queue, u64 big-endian
- *   queue   see store/queue.ts       an event
+ *   state   sent + way               through which sequence that way has sent, where another decides what leaves, u64 big-endian
+ *   queue   see store/queue.ts       events, see waiting-event.ts
  *
  * An event's id is the instance and its sequence in the queue, so it is the same however often it is sent. Events and the
  * position of their source are written in one transaction: after a crash a file is read on from where the outbox knows it.
  */
-const SCHEMA_VERSION = 1
+export const OUTBOX_SCHEMA_VERSION = 2
 const RECORD_VERSION = 1
-const INSTANCE_KEY = Buffer.from('instance')
+export const OUTBOX_INSTANCE_KEY = Buffer.from('instance')
 const POSITION_PREFIX = 'position '
-
-/** An event before the outbox has given it an id. */
-export type NewEvent = Omit<Event, 'id'>
+const SENT_PREFIX = 'sent '
 
 /** An event that is in the outbox and counts more now. */
 export interface ChangedEvent {
@@ -35,6 +38,7 @@ export interface ChangedEvent {
 /** What is written in one transaction. */
 export interface OutboxChanges {
   readonly added: readonly NewEvent[]
+  /** By ascending sequence. */
   readonly changed?: readonly ChangedEvent[]
   readonly position?: SourcePosition
 }
@@ -52,31 +56,38 @@ export interface WaitingEvents {
 }
 
 export class Outbox {
-  readonly #environment: Environment
-  readonly #state: Table
+  readonly #store: OutboxStore
+  readonly #state: QueueTable
   readonly #queue: DurableQueue
   readonly #instance: string
+  readonly #limits: OutboxLimits
   #waiting: number
   #heldFrom = Number.POSITIVE_INFINITY
-  /** Events that left at the front because the outbox was full. */
-  dropped = 0
+  /** Handed out through this one; what becomes of them is not known yet. */
+  #lentThrough = 0
+  /** Of those that are handed out, those that left by the limits meanwhile. */
+  readonly #leftLent = { full: 0, tooOld: 0 }
+  /** Events that left at the front by the limits, and were with nobody then. */
+  readonly dropped = { full: 0, tooOld: 0 }
 
-  /** @throws Fault STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED. */
-  constructor(directory: string) {
-    this.#environment = new Environment(directory, {
-      setting: '--outbox',
-      schemaVersion: SCHEMA_VERSION,
-      freeBytesMin: OUTBOX_FREE_BYTES_MIN,
-    })
-    this.#state = this.#environment.table('state')
-    this.#queue = new DurableQueue(this.#environment.table('queue'), Buffer.alloc(0))
+  /** @throws Fault STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED, STORE_FULL. */
+  constructor(directory: string, limits: OutboxLimits = { bytesMax: OUTBOX_BYTES, ageMsMax: OUTBOX_AGE_MS }) {
+    this.#store = directory === OUTBOX_IN_MEMORY ? new MemoryStore() : environmentIn(directory)
+    this.#limits = limits
+    this.#state = this.#store.table('state')
+    this.#queue = new DurableQueue(this.#store.table('queue'), Buffer.alloc(0))
     this.#instance = this.#openInstance()
     this.#waiting = this.#queue.length
   }
 
   /** Events that wait. */
   get waiting(): number {
-    return this.#waiting
+    return this.#waiting + this.#leftLent.full + this.#leftLent.tooOld
+  }
+
+  /** What they take, in bytes. */
+  get footprintBytes(): number {
+    return this.#queue.footprintBytes
   }
 
   /**
@@ -87,16 +98,27 @@ export class Outbox {
    */
   write({ added, changed = [], position }: OutboxChanges): number {
     let first = 0
-    this.#environment.write(() => {
-      first = this.#queue.nextSequence
-      this.#queue.append(added.map((event, index) => this.#sealed(event, first + index)))
-      for (const { sequence, event } of changed) this.#queue.replace(sequence, this.#sealed(event, sequence))
+    let left = NOTHING_LEFT
+    this.#store.write(() => {
+      first = this.#queue.append(added.map(packWaiting))
+      this.#queue.replace(changed.map(({ sequence, event }) => ({ sequence, entry: packWaiting(event) })))
       if (position !== undefined) this.#state.putSync(positionKey(position.source), u64(position.framesDone))
-      this.#dropOldest()
+      left = this.#dropOldest()
     })
-    this.#waiting = this.#queue.length
+    this.#note(left)
     faultPoint('outbox:appended')
     return first
+  }
+
+  /** Lets go what is too old; later where the disk has not even space for that. */
+  dropExpired(): void {
+    const { oldestChunk } = this.#queue
+    if (oldestChunk === undefined || !this.#expired(oldestChunk.writtenMs)) return
+    try {
+      this.#note(this.#store.shrink(() => this.#dropOldest()))
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'STORE_FULL') throw error
+    }
   }
 
   /** Events from this sequence on may still change, and are not handed out. */
@@ -104,25 +126,68 @@ export class Outbox {
     this.#heldFrom = sequence
   }
 
-  /** The oldest events that wait and do not change any more, or undefined where there is none. */
-  oldest(countMax: number, bytesMax: number): WaitingEvents | undefined {
-    const entries = this.#queue.read(0, countMax, bytesMax, this.#heldFrom)
+  /**
+   * The oldest events that wait and do not change any more, or undefined where there is none. They are lent until acknowledge() or giveBack().
+   */
+  lend(countMax: number, bytesMax: number): WaitingEvents | undefined {
+    this.giveBack()
+    const waiting = this.read(0, countMax, bytesMax)
+    if (waiting !== undefined) this.#lentThrough = waiting.lastSequence
+    return waiting
+  }
+
+  /** The same from a sequence on, to be read only. */
+  read(sequence: number, countMax: number, bytesMax: number): WaitingEvents | undefined {
+    const entries = this.#queue.read(sequence, countMax, bytesMax, this.#heldFrom)
     const last = entries.at(-1)
     if (last === undefined) return undefined
-    return { events: entries.map(({ bytes }) => opened(bytes)), lastSequence: last.sequence }
+    const events = entries.map((entry) => unpackWaiting(entry.bytes, eventId(this.#instance, entry.sequence)))
+    return { events, lastSequence: last.sequence }
   }
 
-  /** When the oldest event that waits was first seen, in milliseconds since 1970; 0 when none waits. */
-  get oldestTimeMs(): number {
-    if (this.#waiting === 0) return 0
-    const [oldest] = this.#queue.read(0, 1)
-    return oldest === undefined ? 0 : opened(oldest.bytes).firstSeenMs
+  /** The sequence of the oldest event that waits, or of the next one. */
+  get firstSequence(): number {
+    return this.#queue.firstSequence
   }
 
-  /** Forgets the events up to this sequence, which the service has on its disk. */
+  /** Events before this sequence do not change any more. */
+  get settledBefore(): number {
+    return Math.min(this.#heldFrom, this.#queue.nextSequence)
+  }
+
+  /** When the oldest event that waits was written, in milliseconds since 1970; 0 when none waits or it is not known. */
+  get oldestWrittenMs(): number {
+    return this.#waiting === 0 ? 0 : (this.#queue.oldestChunk?.writtenMs ?? 0)
+  }
+
+  /** Forgets the events that were lent, up to this sequence, which the service has on its disk. @throws Fault STORE_FULL. */
   acknowledge(lastSequence: number): void {
-    this.#environment.write(() => this.#queue.removeThrough(lastSequence))
+    this.#store.shrink(() => this.#queue.removeThrough(lastSequence))
     this.#waiting = this.#queue.length
+    // They left by the limits and arrived all the same.
+    this.#leftLent.full = 0
+    this.#leftLent.tooOld = 0
+    this.#lentThrough = 0
+  }
+
+  /** What was lent stays. */
+  giveBack(): void {
+    this.#lentThrough = 0
+    this.dropped.full += this.#leftLent.full
+    this.dropped.tooOld += this.#leftLent.tooOld
+    this.#leftLent.full = 0
+    this.#leftLent.tooOld = 0
+  }
+
+  /** Through which sequence a way that only reads has sent. */
+  sentThrough(way: string): number {
+    const stored = this.#state.get(Buffer.from(SENT_PREFIX + way))
+    return stored === undefined ? 0 : Number(stored.readBigUInt64BE())
+  }
+
+  /** @throws Fault STORE_FULL. */
+  noteSent(way: string, lastSequence: number): void {
+    this.#store.shrink(() => this.#state.putSync(Buffer.from(SENT_PREFIX + way), u64(lastSequence)))
   }
 
   /** How many frames of a source have their events in the outbox or with the service. */
@@ -132,31 +197,67 @@ export class Outbox {
   }
 
   close(): Promise<void> {
-    return this.#environment.close()
+    return this.#store.close()
   }
 
   #openInstance(): string {
-    const stored = this.#state.get(INSTANCE_KEY)
-    if (stored !== undefined) return openRecord(stored, RECORD_VERSION, 'collector instance').toString('hex')
+    const stored = this.#state.get(OUTBOX_INSTANCE_KEY)
+    if (stored !== undefined) return openInstance(stored)
     const made = randomBytes(8)
-    this.#environment.write(() => this.#state.putSync(INSTANCE_KEY, sealRecord(RECORD_VERSION, made)))
+    this.#store.write(() => this.#state.putSync(OUTBOX_INSTANCE_KEY, sealRecord(RECORD_VERSION, made)))
     return made.toString('hex')
   }
 
-  #sealed(event: NewEvent, sequence: number): Buffer {
-    return sealRecord(RECORD_VERSION, packEvent({ ...event, id: eventId(this.#instance, sequence) }))
+  #expired(writtenMs: number): boolean {
+    // A machine without a clock of its own writes 1970 until it is told the time.
+    return writtenMs >= CLOCK_SET_MS && Date.now() - writtenMs > this.#limits.ageMsMax
   }
 
-  #dropOldest(): void {
-    const excess = this.#queue.length - OUTBOX_EVENTS_MAX
-    if (excess > 0) this.dropped += this.#queue.removeThrough(this.#queue.firstSequence + excess - 1)
+  /** What leaves by the limits, inside a transaction. */
+  #dropOldest(): Left {
+    const left = { full: 0, tooOld: 0, lentFull: 0, lentTooOld: 0 }
+    for (;;) {
+      const full = this.#queue.footprintBytes > this.#limits.bytesMax
+      const chunk = this.#queue.oldestChunk
+      if (chunk === undefined || !(full || this.#expired(chunk.writtenMs))) return left
+      const first = this.#queue.firstSequence
+      const lent = Math.max(0, Math.min(chunk.lastSequence, this.#lentThrough) - first + 1)
+      const gone = this.#queue.removeThrough(chunk.lastSequence)
+      left[full ? 'full' : 'tooOld'] += gone - lent
+      left[full ? 'lentFull' : 'lentTooOld'] += lent
+    }
+  }
+
+  /** After the transaction: one that fails has let nothing go. */
+  #note({ full, tooOld, lentFull, lentTooOld }: Left): void {
+    this.dropped.full += full
+    this.dropped.tooOld += tooOld
+    this.#leftLent.full += lentFull
+    this.#leftLent.tooOld += lentTooOld
+    this.#waiting = this.#queue.length
   }
 }
 
-function opened(bytes: Uint8Array): Event {
-  const event = unpackEvent(openRecord(bytes, RECORD_VERSION, 'waiting event'))
-  if (typeof event === 'string') throw new Fault('STORE_DAMAGED', `waiting event: ${event}`)
-  return event
+interface Left {
+  readonly full: number
+  readonly tooOld: number
+  readonly lentFull: number
+  readonly lentTooOld: number
+}
+
+const NOTHING_LEFT: Left = { full: 0, tooOld: 0, lentFull: 0, lentTooOld: 0 }
+
+function environmentIn(directory: string): Environment {
+  return new Environment(directory, {
+    setting: '--outbox',
+    schemaVersion: OUTBOX_SCHEMA_VERSION,
+    freeBytesMin: OUTBOX_FREE_BYTES_MIN,
+  })
+}
+
+/** The instance in its record, as 16 hex digits. */
+export function openInstance(stored: Buffer): string {
+  return openRecord(stored, RECORD_VERSION, 'collector instance').toString('hex')
 }
 
 function positionKey(source: string): Buffer {

@@ -3,9 +3,6 @@ import { Fault } from '../process/error-codes.ts'
 import type { Environment, Table } from './environment.ts'
 import { uuidBytes } from './keys.ts'
 import { DurableQueue } from './queue.ts'
-import { openRecord, sealRecord } from './record.ts'
-
-const EVENT_RECORD_VERSION = 1
 
 export interface BufferedEvent {
   readonly sequence: number
@@ -22,7 +19,7 @@ export class EventBuffer {
 
   /** Inside a transaction of the caller. */
   append(organizationId: string, events: readonly Event[]): void {
-    this.#queue(organizationId).append(events.map((event) => sealRecord(EVENT_RECORD_VERSION, packEvent(event))))
+    this.#queue(organizationId).append(events.map(packEvent))
   }
 
   /** How many events wait. */
@@ -48,7 +45,7 @@ export class EventBuffer {
 }
 
 function opened(bytes: Uint8Array): Event {
-  const event = unpackEvent(openRecord(bytes, EVENT_RECORD_VERSION, 'buffered event'))
+  const event = unpackEvent(bytes)
   if (typeof event === 'string') throw new Fault('STORE_DAMAGED', `buffered event: ${event}`)
   return event
 }

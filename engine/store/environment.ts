@@ -9,6 +9,7 @@ import {
   statfsSync,
   statSync,
 } from 'node:fs'
+import { constants as osConstants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { Fault } from '../process/error-codes.ts'
@@ -26,6 +27,8 @@ export interface EnvironmentOptions {
   readonly freeBytesMin: number
   /** Refuse to make a new environment: for tools that change one that must be there. */
   readonly mustExist?: boolean
+  /** For tools that look into the environment of a running program. It must exist. */
+  readonly readOnly?: boolean
 }
 
 const TABLES_MAX = 32
@@ -53,13 +56,11 @@ export class Environment {
     this.path = path
     this.#setting = options.setting
     this.#freeBytesMin = options.freeBytesMin
-    if (options.mustExist && !environmentExists(path)) {
-      throw new Fault(
-        'NOT_FOUND',
-        `${options.setting}: there is no store in ${path}; name the data directory of the service`,
-      )
+    const readOnly = options.readOnly ?? false
+    if ((options.mustExist || readOnly) && !environmentExists(path)) {
+      throw new Fault('NOT_FOUND', `${options.setting}: ${notThere(path)}`)
     }
-    makeWritableDirectory(path, options.setting)
+    if (!readOnly) makeWritableDirectory(path, options.setting)
     refuseForeignFile(join(path, DATA_FILE), options.setting)
     try {
       this.#root = open<Buffer, Buffer>({
@@ -68,11 +69,12 @@ export class Environment {
         maxDbs: TABLES_MAX,
         keyEncoding: 'binary',
         encoding: 'binary',
+        readOnly,
       })
     } catch (error) {
       throw new Fault('STORE_UNWRITABLE', `${options.setting} ${path}: ${(error as Error).message}`, { cause: error })
     }
-    this.#checkSchema(options.schemaVersion)
+    this.#checkSchema(options.schemaVersion, readOnly)
   }
 
   table(name: string): Table {
@@ -86,7 +88,25 @@ export class Environment {
    */
   write<T>(work: () => T): T {
     this.#assertSpace()
-    return this.#root.transactionSync(work)
+    return this.#commit(work)
+  }
+
+  /**
+   * The same for work that only takes away: it may use what is held free for it, since LMDB needs new pages also to free old ones.
+   *
+   * @throws Fault STORE_FULL where not even that is left; nothing was done then.
+   */
+  shrink<T>(work: () => T): T {
+    return this.#commit(work)
+  }
+
+  #commit<T>(work: () => T): T {
+    try {
+      return this.#root.transactionSync(work)
+    } catch (error) {
+      if (!isNoSpace(error)) throw error
+      throw new Fault('STORE_FULL', `${this.#setting} ${this.path}: no space left; free some space`, { cause: error })
+    }
   }
 
   /** Runs `work` over one snapshot: all it reads is of the same instant, whatever is written meanwhile. Not for awaits. */
@@ -123,13 +143,12 @@ export class Environment {
     return this.#freeBytes
   }
 
-  #checkSchema(schemaVersion: number): void {
+  #checkSchema(schemaVersion: number, readOnly: boolean): void {
     const stored = this.#root.get(SCHEMA_KEY)
-    if (stored === undefined) {
+    const found = stored === undefined ? 0 : (openRecord(stored, 1, `${this.path}: schema`)[0] ?? 0)
+    if (found < schemaVersion && !readOnly) {
       this.write(() => this.#root.putSync(SCHEMA_KEY, sealRecord(1, Buffer.from([schemaVersion]))))
-      return
     }
-    const found = openRecord(stored, 1, `${this.path}: schema`)[0] ?? 0
     if (found > schemaVersion) {
       throw new Fault(
         'STORE_VERSION',
@@ -142,6 +161,22 @@ export class Environment {
 /** Whether there is an environment in the directory, as far as this user can see. */
 export function environmentExists(path: string): boolean {
   return existsSync(join(path, DATA_FILE))
+}
+
+function notThere(path: string): string {
+  try {
+    accessSync(dirname(path), constants.X_OK)
+    if (existsSync(path)) accessSync(path, constants.R_OK | constants.X_OK)
+  } catch {
+    return `no permission to look into ${path}; become the user whose it is, or root`
+  }
+  return `there is no store in ${path}; name the directory that the program was started with`
+}
+
+/** LMDB reports the number of the system's error. */
+function isNoSpace(error: unknown): boolean {
+  const { code, message } = error as { code?: unknown; message?: unknown }
+  return code === osConstants.errno.ENOSPC || /no space left/i.test(String(message))
 }
 
 /** LMDB ends the process with SIGSEGV on a file that is none of its own; its first page says what it is. */

@@ -1,69 +1,166 @@
-import type { Table } from './environment.ts'
+import { strict as assert } from 'node:assert'
+import { openRecord, RECORD_HEADER_BYTES, recordVersion, sealInPlace, sealRecord } from './record.ts'
 
 /*
- * A durable first-in, first-out queue of byte strings in a table that it shares with others, told apart by a prefix.
+ * A durable first-in, first-out queue of byte strings in a table that it shares with others, told apart by a prefix. Entries stand in chunks,
+ * many to a record, because LMDB's work is by the record: one of 256 small entries costs about as much as one of a single entry.
  *
- *   key                               value
- *   prefix + sequence, u64 big-endian the entry, as its owner sealed it
- *   prefix + ff ff ff ff ff ff ff ff  next sequence, u64 big-endian: never goes back, also when the queue is empty
+ *   key                                 value
+ *   prefix + sequence of a chunk's      record, version 2: when it was written, in ms since 1970, f64; number of entries, u16; their lengths,
+ *   first entry, u64 big-endian         u16 each; the entries; all little-endian. Version 1, of earlier releases: one entry, the payload itself.
+ *   prefix + ff ff ff ff ff ff ff ff    record, version 2: next sequence, first sequence, footprint, f64 each, little-endian.
+ *                                       In earlier releases the next sequence alone, u64 big-endian, and no record.
  *
  * What always holds:
- *   1. Sequences start at 1 and grow by one; none is given twice, through any crash, since entry and next sequence are
- *      written in one transaction.
- *   2. Entries leave only at the front; so first .. next - 1 are all there.
+ *   1. Sequences start at 1 and grow by one; none is given twice, through any crash and also when the queue is empty, since entries and next
+ *      sequence are written in one transaction.
+ *   2. Entries leave only at the front; so first .. next - 1 are all there. The first chunk may begin with some that have left.
  *   3. All changes happen inside the owner's transaction, so that they commit or vanish with what else it does.
  */
 const SEQUENCE_BYTES = 8
-const NEXT_MARK = Buffer.alloc(SEQUENCE_BYTES, 0xff)
+const MARK = Buffer.alloc(SEQUENCE_BYTES, 0xff)
+const RECORD_VERSION = 2
+const SINGLE_ENTRY_VERSION = 1
+const STATE_BYTES = 3 * 8
+
+const WRITTEN_OFFSET = 0
+const COUNT_OFFSET = 8
+const LENGTHS_OFFSET = 10
+const LENGTH_BYTES = 2
+export const ENTRY_BYTES_MAX = 0xffff
+
+/** A chunk is rewritten whole when one of its entries is replaced, so it is short. */
+export const CHUNK_ENTRIES_MAX = 256
+const CHUNK_BYTES_MAX = 128 * 1024
+
+/** Chunks that are removed at once: what is held in memory meanwhile. */
+const CHUNKS_PER_STEP = 64
+
+/** LMDB's pages (mdb.c): a value that does not fit twice into one has pages of its own, each chain with a header. */
+const PAGE_BYTES = 4096
+const PAGE_HEADER_BYTES = 16
+const NODE_BYTES_MAX = (PAGE_BYTES - PAGE_HEADER_BYTES) / 2
+const NODE_HEADER_BYTES = 10
+
+/** What the queue asks of its table; LMDB's tables have it. */
+export interface QueueTable {
+  get(key: Buffer): Buffer | undefined
+  putSync(key: Buffer, value: Buffer): unknown
+  removeSync(key: Buffer): unknown
+  /** Ascending from `start` on and before `end`, or with `reverse` descending from `start` on. */
+  getRange(options: {
+    start: Buffer
+    end?: Buffer
+    limit?: number
+    reverse?: boolean
+  }): Iterable<{ key: Buffer; value: Buffer }>
+}
 
 export interface QueueEntry {
   readonly sequence: number
   readonly bytes: Buffer
 }
 
-export class DurableQueue {
-  readonly #table: Table
-  readonly #prefix: Uint8Array
-  readonly #nextKey: Buffer
+interface QueueState {
+  readonly next: number
+  readonly first: number
+  readonly footprint: number
+}
 
-  constructor(table: Table, prefix: Uint8Array) {
+interface Chunk {
+  /** 0: an earlier release wrote it, when is not known. */
+  readonly writtenMs: number
+  readonly entries: Buffer[]
+}
+
+export class DurableQueue {
+  readonly #table: QueueTable
+  readonly #prefix: Uint8Array
+  readonly #stateKey: Buffer
+
+  constructor(table: QueueTable, prefix: Uint8Array) {
     this.#table = table
     this.#prefix = prefix
-    this.#nextKey = Buffer.concat([prefix, NEXT_MARK])
+    this.#stateKey = Buffer.concat([prefix, MARK])
   }
 
   /** The sequence that the next entry will get. */
   get nextSequence(): number {
-    const stored = this.#table.get(this.#nextKey)
-    return stored === undefined ? 1 : Number(stored.readBigUInt64BE())
-  }
-
-  /** Appends inside a transaction of the caller; answers the sequence of the first. */
-  append(entries: readonly Uint8Array[]): number {
-    const first = this.nextSequence
-    let sequence = first
-    for (const entry of entries) this.#table.putSync(this.#keyOf(sequence++), Buffer.from(entry))
-    this.#table.putSync(this.#nextKey, bytesOf(sequence))
-    return first
-  }
-
-  /** Writes an entry anew that waits, inside a transaction of the caller; nothing where it has left. */
-  replace(sequence: number, entry: Uint8Array): void {
-    const key = this.#keyOf(sequence)
-    if (this.#table.doesExist(key)) this.#table.putSync(key, Buffer.from(entry))
+    return this.#state().next
   }
 
   /** The oldest sequence that waits, or nextSequence where none does. */
   get firstSequence(): number {
-    for (const key of this.#table.getKeys({ start: this.#keyOf(0), end: this.#nextKey, limit: 1 })) {
-      return Number((key as Buffer).readBigUInt64BE(this.#prefix.length))
-    }
-    return this.nextSequence
+    return this.#state().first
   }
 
   /** How many entries wait. */
   get length(): number {
-    return this.nextSequence - this.firstSequence
+    const { next, first } = this.#state()
+    return next - first
+  }
+
+  /** What the queue takes of LMDB's pages, in bytes, as far as can be told from the sizes of its records. */
+  get footprintBytes(): number {
+    return this.#state().footprint
+  }
+
+  /** When the oldest chunk was written, in milliseconds since 1970 (0: not known), and its last entry; undefined when none waits. */
+  get oldestChunk(): { readonly writtenMs: number; readonly lastSequence: number } | undefined {
+    const { next, first } = this.#state()
+    if (first === next) return undefined
+    const key = this.#chunkKey(first)
+    const { writtenMs, entries } = openChunk(this.#get(key))
+    return { writtenMs, lastSequence: this.#sequenceOf(key) + entries.length - 1 }
+  }
+
+  /**
+   * Appends inside a transaction of the caller; answers the sequence of the first.
+   *
+   * @throws RangeError for an entry longer than ENTRY_BYTES_MAX.
+   */
+  append(entries: readonly Uint8Array[], nowMs = Date.now()): number {
+    const { next, first, footprint } = this.#state()
+    let sequence = next
+    let added = 0
+    for (let from = 0; from < entries.length; ) {
+      const to = chunkEnd(entries, from)
+      const key = this.#keyOf(sequence)
+      const record = sealedChunk(entries, from, to, nowMs)
+      this.#table.putSync(key, record)
+      added += footprintOf(key, record)
+      sequence += to - from
+      from = to
+    }
+    this.#putState({ next: sequence, first, footprint: footprint + added })
+    return next
+  }
+
+  /** Writes entries anew that wait, inside a transaction of the caller; by ascending sequence. Those that have left are passed over. */
+  replace(changes: readonly { readonly sequence: number; readonly entry: Buffer }[]): void {
+    const state = this.#state()
+    let grown = 0
+    let at = 0
+    while (at < changes.length) {
+      const { sequence } = changes[at] as { sequence: number }
+      if (sequence < state.first || sequence >= state.next) {
+        at++
+        continue
+      }
+      const key = this.#chunkKey(sequence)
+      const before = this.#get(key)
+      const { writtenMs, entries } = openChunk(before)
+      const first = this.#sequenceOf(key)
+      for (; at < changes.length; at++) {
+        const { sequence, entry } = changes[at] as { sequence: number; entry: Buffer }
+        if (sequence >= first + entries.length) break
+        entries[sequence - first] = entry
+      }
+      const record = sealedChunk(entries, 0, entries.length, writtenMs)
+      grown += footprintOf(key, record) - footprintOf(key, before)
+      this.#table.putSync(key, record)
+    }
+    if (grown !== 0) this.#putState({ ...state, footprint: state.footprint + grown })
   }
 
   /** Entries from `sequence` on and before `before`, oldest first: at most `countMax`, and no more once they reach `bytesMax` together. */
@@ -73,34 +170,152 @@ export class DurableQueue {
     bytesMax = Number.POSITIVE_INFINITY,
     before = Number.POSITIVE_INFINITY,
   ): QueueEntry[] {
-    const entries: QueueEntry[] = []
+    const { next, first } = this.#state()
+    const from = Math.max(sequence, first)
+    const end = Math.min(before, next)
+    const read: QueueEntry[] = []
+    if (from >= end || countMax < 1) return read
     let bytes = 0
-    for (const { key, value } of this.#table.getRange({
-      start: this.#keyOf(sequence),
-      end: before === Number.POSITIVE_INFINITY ? this.#nextKey : this.#keyOf(before),
-      limit: countMax,
-    })) {
-      entries.push({ sequence: Number(key.readBigUInt64BE(this.#prefix.length)), bytes: value })
-      bytes += value.length
-      if (bytes >= bytesMax) break
+    for (const { key, value } of this.#table.getRange({ start: this.#chunkKey(from), end: this.#keyOf(end) })) {
+      let at = this.#sequenceOf(key)
+      for (const entry of openChunk(value).entries) {
+        if (at >= end) return read
+        if (at >= from) {
+          read.push({ sequence: at, bytes: entry })
+          bytes += entry.length
+          if (read.length === countMax || bytes >= bytesMax) return read
+        }
+        at++
+      }
     }
-    return entries
+    return read
   }
 
   /** Removes every entry up to and including `sequence`, inside a transaction of the caller; answers how many went. */
   removeThrough(sequence: number): number {
-    const keys = [...this.#table.getKeys({ start: this.#keyOf(0), end: this.#keyOf(sequence + 1) })]
-    for (const key of keys) this.#table.removeSync(key as Buffer)
-    return keys.length
+    const { next, first, footprint } = this.#state()
+    const through = Math.min(sequence, next - 1)
+    if (through < first) return 0
+    let freed = 0
+    let start = this.#chunkKey(first)
+    const end = this.#keyOf(through + 1)
+    for (let step = CHUNKS_PER_STEP; step === CHUNKS_PER_STEP; ) {
+      step = 0
+      for (const { key, value } of [...this.#table.getRange({ start, end, limit: CHUNKS_PER_STEP })]) {
+        start = key
+        // The last may hold entries that stay.
+        if (this.#sequenceOf(key) + entryCount(value) - 1 > through) break
+        this.#table.removeSync(key)
+        freed += footprintOf(key, value)
+        step++
+      }
+    }
+    this.#putState({ next, first: through + 1, footprint: footprint - freed })
+    return through + 1 - first
+  }
+
+  #state(): QueueState {
+    const stored = this.#table.get(this.#stateKey)
+    if (stored === undefined) return { next: 1, first: 1, footprint: 0 }
+    if (stored.length === SEQUENCE_BYTES) return this.#stateOfEarlierRelease(Number(stored.readBigUInt64BE()))
+    const state = openRecord(stored, RECORD_VERSION, 'queue')
+    return { next: state.readDoubleLE(0), first: state.readDoubleLE(8), footprint: state.readDoubleLE(16) }
+  }
+
+  #stateOfEarlierRelease(next: number): QueueState {
+    let first = next
+    let footprint = 0
+    for (const { key, value } of this.#table.getRange({ start: this.#keyOf(0), end: this.#stateKey })) {
+      first = Math.min(first, this.#sequenceOf(key))
+      footprint += footprintOf(key, value)
+    }
+    return { next, first, footprint }
+  }
+
+  #putState({ next, first, footprint }: QueueState): void {
+    const state = Buffer.alloc(STATE_BYTES)
+    state.writeDoubleLE(next, 0)
+    state.writeDoubleLE(first, 8)
+    state.writeDoubleLE(footprint, 16)
+    this.#table.putSync(this.#stateKey, sealRecord(RECORD_VERSION, state))
+  }
+
+  #get(key: Buffer): Buffer {
+    const value = this.#table.get(key)
+    assert(value !== undefined, `queue: chunk ${this.#sequenceOf(key)} is missing`)
+    return value
+  }
+
+  /** Key of the chunk that holds this entry, which waits. */
+  #chunkKey(sequence: number): Buffer {
+    for (const { key } of this.#table.getRange({ start: this.#keyOf(sequence), limit: 1, reverse: true })) return key
+    throw new Error(`queue: entry ${sequence} is missing`)
+  }
+
+  #sequenceOf(key: Buffer): number {
+    return Number(key.readBigUInt64BE(this.#prefix.length))
   }
 
   #keyOf(sequence: number): Buffer {
-    return Buffer.concat([this.#prefix, bytesOf(sequence)])
+    const key = Buffer.allocUnsafe(this.#prefix.length + SEQUENCE_BYTES)
+    key.set(this.#prefix)
+    key.writeBigUInt64BE(BigInt(sequence), this.#prefix.length)
+    return key
   }
 }
 
-function bytesOf(sequence: number): Buffer {
-  const bytes = Buffer.allocUnsafe(SEQUENCE_BYTES)
-  bytes.writeBigUInt64BE(BigInt(sequence))
-  return bytes
+/** Where the chunk that begins with entry `from` ends. */
+function chunkEnd(entries: readonly Uint8Array[], from: number): number {
+  let bytes = 0
+  let to = from
+  while (to < entries.length && to - from < CHUNK_ENTRIES_MAX) {
+    bytes += (entries[to] as Uint8Array).length
+    if (bytes > CHUNK_BYTES_MAX && to > from) break
+    to++
+  }
+  return to
+}
+
+function sealedChunk(entries: readonly Uint8Array[], from: number, to: number, writtenMs: number): Buffer {
+  const payload = RECORD_HEADER_BYTES
+  const entriesAt = payload + LENGTHS_OFFSET + (to - from) * LENGTH_BYTES
+  let bytes = entriesAt
+  for (let entry = from; entry < to; entry++) bytes += (entries[entry] as Uint8Array).length
+  const record = Buffer.allocUnsafe(bytes)
+  record.writeDoubleLE(writtenMs, payload + WRITTEN_OFFSET)
+  record.writeUInt16LE(to - from, payload + COUNT_OFFSET)
+  let at = entriesAt
+  for (let entry = from; entry < to; entry++) {
+    const found = entries[entry] as Uint8Array
+    if (found.length > ENTRY_BYTES_MAX)
+      throw new RangeError(`an entry has ${found.length} bytes, ${ENTRY_BYTES_MAX} fit`)
+    record.writeUInt16LE(found.length, payload + LENGTHS_OFFSET + (entry - from) * LENGTH_BYTES)
+    record.set(found, at)
+    at += found.length
+  }
+  return sealInPlace(RECORD_VERSION, record)
+}
+
+function openChunk(record: Buffer): Chunk {
+  const payload = openRecord(record, RECORD_VERSION, 'queue')
+  if (recordVersion(record) === SINGLE_ENTRY_VERSION) return { writtenMs: 0, entries: [payload] }
+  const count = payload.readUInt16LE(COUNT_OFFSET)
+  const entries = new Array<Buffer>(count)
+  let at = LENGTHS_OFFSET + count * LENGTH_BYTES
+  for (let entry = 0; entry < count; entry++) {
+    const end = at + payload.readUInt16LE(LENGTHS_OFFSET + entry * LENGTH_BYTES)
+    entries[entry] = payload.subarray(at, end)
+    at = end
+  }
+  return { writtenMs: payload.readDoubleLE(WRITTEN_OFFSET), entries }
+}
+
+function entryCount(record: Buffer): number {
+  return recordVersion(record) === SINGLE_ENTRY_VERSION ? 1 : record.readUInt16LE(RECORD_HEADER_BYTES + COUNT_OFFSET)
+}
+
+function footprintOf(key: Buffer, record: Buffer): number {
+  const node = NODE_HEADER_BYTES + key.length + record.length
+  if (node <= NODE_BYTES_MAX) return node
+  return NODE_HEADER_BYTES + key.length + Math.ceil((PAGE_HEADER_BYTES + record.length) / PAGE_BYTES) * PAGE_BYTES
 }

@@ -16,10 +16,20 @@ export const RECORD_HEADER_BYTES = 5
 /** The payload with version byte and checksum before it. */
 export function sealRecord(version: number, payload: Uint8Array): Buffer {
   const record = Buffer.allocUnsafe(RECORD_HEADER_BYTES + payload.length)
-  record[VERSION_OFFSET] = version
   record.set(payload, RECORD_HEADER_BYTES)
+  return sealInPlace(version, record)
+}
+
+/** Makes bytes a record whose payload stands behind the first RECORD_HEADER_BYTES already. */
+export function sealInPlace(version: number, record: Buffer): Buffer {
+  record[VERSION_OFFSET] = version
   record.writeUInt32LE(checksumOf(record), CHECKSUM_OFFSET)
   return record
+}
+
+/** Version of the payload's form, of a record that was opened. */
+export function recordVersion(record: Uint8Array): number {
+  return record[VERSION_OFFSET] ?? 0
 }
 
 /**

@@ -10,7 +10,7 @@ import { Scans } from './scans.ts'
 import type { Secrets } from './secrets.ts'
 import { SeenEvents } from './seen-events.ts'
 
-const SCHEMA_VERSION = 1
+const SCHEMA_VERSION = 2
 /** Room for the transactions that are under way when the check is made, and for the service's log. */
 const FREE_BYTES_MIN = 64 * 1024 * 1024
 

@@ -42,13 +42,22 @@ const ROWS: readonly { title: string; status: StatusWords; wrong?: readonly [Boo
   {
     title: 'each place of an event',
     status: {
-      events: { found: 10, made: 90, unwritten: 5, waiting: 40, dropped: 3 },
-      forward: { acknowledged: 50, refused: 2 },
+      events: { found: 10, made: 90, unwritten: 5, waiting: 40, dropped: { full: 1, tooOld: 2 } },
+      https: { acknowledged: 50, refused: 2 },
+    },
+  },
+  {
+    title: 'by syslog alone',
+    status: {
+      events: { made: 9, waiting: 4 },
+      https: { acknowledged: 100 },
+      syslog: { acknowledged: 5 },
+      deciding: 'syslog',
     },
   },
   {
     title: 'an event that is nowhere',
-    status: { events: { found: 10, made: 90, waiting: 40 }, forward: { acknowledged: 59 } },
+    status: { events: { found: 10, made: 90, waiting: 40 }, https: { acknowledged: 59 } },
     wrong: ['events', 1],
   },
 ]

@@ -36,7 +36,7 @@ const DEGRADED: readonly (readonly [title: string, status: StatusWords, reason: 
   ['the disk is full', { outboxFull: true }, /^the disk has no space/],
   [
     'the service does not answer',
-    { events: { waiting: 7 }, forward: { connected: false, problem: 'nothing listens', sinceMs: longAgoMs } },
+    { events: { waiting: 7 }, https: { connected: false, problem: 'nothing listens', sinceMs: longAgoMs } },
     /^7 events wait: nothing listens$/,
   ],
   [
@@ -51,8 +51,20 @@ for (const [title, words, reason] of DEGRADED) {
   })
 }
 
+t.test('one way that gets through is enough, and each is told as it is', async (t) => {
+  const https = { connected: false, problem: 'nothing listens', sinceMs: longAgoMs }
+  const record = healthRecord(statusOf({ https, syslog: {} }))
+  t.match(record, { status: 'running', https_connected: false, syslog_connected: true })
+  const both = healthRecord(statusOf({ https, syslog: { ...https, problem: 'refused' } }))
+  t.match(both, { status: 'degraded', reason: /nothing listens, refused$/, syslog_connected: false })
+  t.match(healthRecord({ ...statusOf({}), ways: {}, deciding: undefined }), {
+    status: 'degraded',
+    reason: /forwarding is turned off$/,
+  })
+})
+
 t.test('a service that does not answer for a moment degrades nothing', async (t) => {
-  const words = { forward: { connected: false, problem: 'reset', sinceMs: performance.now() } }
+  const words = { https: { connected: false, problem: 'reset', sinceMs: performance.now() } }
   t.match(healthRecord(statusOf(words)), { status: 'running', https_connected: false, reason: undefined })
 })
 
@@ -82,7 +94,7 @@ t.test('metrics are in the text format of Prometheus, each series once', async (
     'posture_collector_packets_dropped_total{place="kernel"} 1',
     'posture_collector_packets_dropped_total{place="interface"} 5',
     'posture_collector_ech_share 0.25',
-    'posture_collector_https_connected 1',
+    'posture_collector_forward_connected{way="https"} 1',
   ]) {
     t.ok(series.includes(line), line)
   }

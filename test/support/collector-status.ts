@@ -1,6 +1,8 @@
 import type { LiveState } from '../../collector/capture/live.ts'
 import { COUNTER_NAMES, type CounterName } from '../../collector/decode/counters.ts'
 import { PACKET_CLASS_NAMES, type PacketClassName } from '../../collector/decode/packet-class.ts'
+import type { Way } from '../../collector/forward/forwarder.ts'
+import type { WayStatus } from '../../collector/forward/ways.ts'
 import type { CollectorStatus } from '../../collector/status.ts'
 
 const zeros = <Name extends string>(names: readonly Name[]) =>
@@ -17,7 +19,9 @@ export interface StatusWords {
   readonly matches?: number
   readonly link?: Partial<NonNullable<CollectorStatus['link']>>
   readonly events?: Partial<CollectorStatus['events']>
-  readonly forward?: Partial<CollectorStatus['forward']>
+  readonly https?: Partial<WayStatus>
+  readonly syslog?: Partial<WayStatus>
+  readonly deciding?: Way
   readonly lastMatchMs?: number
   readonly liveAgeMs?: number
   readonly outboxFull?: boolean
@@ -61,19 +65,24 @@ export function statusOf(words: StatusWords): CollectorStatus {
     matchesByMethod: { dns: matched, tls: 0, quic: 0 },
     platforms: matched > 0 ? 1 : 0,
     lastMatchMs: words.lastMatchMs ?? 0,
-    events: { made: 0, found: 0, unwritten: 0, waiting: 0, dropped: 0, closedEarly: 0, oldestMs: 0, ...words.events },
-    forward: {
-      acknowledged: 0,
-      duplicates: 0,
-      refused: 0,
-      batches: 0,
-      retries: 0,
-      answerMs: 0,
-      connected: true,
-      problem: '',
-      sinceMs: performance.now(),
-      ...words.forward,
+    events: {
+      ...{ made: 0, found: 0, unwritten: 0, waiting: 0, closedEarly: 0, oldestMs: 0, outboxBytes: 0 },
+      dropped: { full: 0, tooOld: 0 },
+      ...words.events,
     },
+    ways: {
+      https: wayOf(words.https),
+      ...(words.syslog === undefined ? {} : { syslog: wayOf(words.syslog) }),
+    },
+    deciding: words.deciding ?? 'https',
     outboxFull: words.outboxFull ?? false,
+  }
+}
+
+function wayOf(words: Partial<WayStatus> = {}): WayStatus {
+  return {
+    ...{ acknowledged: 0, duplicates: 0, refused: 0, batches: 0, retries: 0, answerMs: 0, missed: 0 },
+    ...{ connected: true, problem: '', sinceMs: performance.now() },
+    ...words,
   }
 }

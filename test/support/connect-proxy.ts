@@ -7,12 +7,20 @@ export interface ConnectProxy {
 }
 
 /** A proxy for HTTP CONNECT whose tunnels all lead to loopback, named by HTTPS_PROXY until the test ends. */
-export async function connectProxy(t: { teardown(work: () => unknown): void }): Promise<ConnectProxy> {
+export async function connectProxy(
+  t: { teardown(work: () => unknown): void },
+  options: { readonly password?: string } = {},
+): Promise<ConnectProxy> {
   const asked: string[] = []
   const proxy = createServer((client) => {
     client.on('error', () => {})
     client.once('data', (head) => {
       const [, host = ''] = /^CONNECT (\S+)/.exec(head.toString()) ?? []
+      const { password } = options
+      if (password !== undefined) {
+        const basic = Buffer.from(decodeURIComponent(password)).toString('base64')
+        if (!head.includes(`Basic ${basic}`)) return void client.end('HTTP/1.1 407 Login\r\nContent-Length: 0\r\n\r\n')
+      }
       asked.push(host)
       const upstream = connect(Number(host.split(':')[1]), '127.0.0.1', () => client.write('HTTP/1.1 200 OK\r\n\r\n'))
       upstream.on('error', () => client.destroy())

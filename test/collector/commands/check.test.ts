@@ -56,6 +56,7 @@ t.test('all is well; nothing is stored, and nothing is left behind', { skip: ski
     { check: 'resolution', result: 'ok', found: /^localhost: .*127\.0\.0\.1/ },
     { check: 'tls', result: 'ok', found: new RegExp(`^TLSv1\\.3, certificate valid until .*${fingerprint}$`) },
     { check: 'token', result: 'ok', found: 'the service takes events with it' },
+    { check: 'syslog', result: 'skipped', found: 'syslog forwarding is off' },
   ])
   t.notOk(existsSync(join(directory, 'outbox')))
   t.notOk((ended.stdout + ended.stderr).includes(token))
@@ -79,7 +80,7 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
       name: 'the certificate is not trusted yet',
       more: [],
       status: 4,
-      stderr: /^posture-collector: CERTIFICATE 1 of 6 checks failed: tls\n$/,
+      stderr: /^posture-collector: CERTIFICATE 1 of 7 checks failed: tls\n$/,
       rows: [
         { check: 'tls', result: 'failed', code: 'CERTIFICATE', remedy: new RegExp(`--fingerprint ${fingerprint}`) },
         { check: 'token', result: 'skipped', found: 'tls failed' },
@@ -90,7 +91,7 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
       more: ['--fingerprint', fingerprint],
       token: UNKNOWN_TOKEN,
       status: 5,
-      stderr: /^posture-collector: TOKEN_REFUSED 1 of 6 checks failed: token\n$/,
+      stderr: /^posture-collector: TOKEN_REFUSED 1 of 7 checks failed: token\n$/,
       rows: [{ check: 'token', result: 'failed', code: 'TOKEN_REFUSED', remedy: /posture-admin token generate/ }],
     },
     {
@@ -98,7 +99,7 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
       more: ['--interface', 'loo', '--fingerprint', fingerprint],
       token: UNKNOWN_TOKEN,
       status: 4,
-      stderr: /CAPTURE_DENIED 2 of 6 checks failed: interface, token\n$/,
+      stderr: /CAPTURE_DENIED 2 of 7 checks failed: interface, token\n$/,
       rows: [
         {
           check: 'interface',
@@ -113,14 +114,14 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
       name: 'an outbox that cannot be',
       more: ['--outbox', '/proc/outbox', '--fingerprint', fingerprint],
       status: 4,
-      stderr: /STORE_UNWRITABLE 1 of 6 checks failed: outbox\n$/,
+      stderr: /STORE_UNWRITABLE 1 of 7 checks failed: outbox\n$/,
       rows: [{ check: 'outbox', result: 'failed', code: 'STORE_UNWRITABLE', remedy: /^name a directory that/ }],
     },
     {
       name: 'a name that nobody has',
       more: ['--endpoint', 'nobody.invalid'],
       status: 4,
-      stderr: /SERVICE_UNREACHABLE 1 of 6 checks failed: resolution\n$/,
+      stderr: /SERVICE_UNREACHABLE 1 of 7 checks failed: resolution\n$/,
       rows: [
         { check: 'resolution', result: 'failed', found: /^nobody\.invalid does not resolve \(E\w+\)$/ },
         { check: 'tls', result: 'skipped', found: 'resolution failed' },
@@ -138,10 +139,30 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
       ],
     },
     {
+      name: 'syslog alone, and nothing listens',
+      more: ['--no-https', '--syslog-port', '1'],
+      status: 4,
+      stderr: /SERVICE_UNREACHABLE 1 of 7 checks failed: syslog\n$/,
+      rows: [
+        { check: 'tls', result: 'skipped', found: 'HTTPS forwarding is off' },
+        { check: 'syslog', result: 'failed', found: 'nothing listens on tls://localhost:1', remedy: /--syslog-port$/ },
+      ],
+    },
+    {
+      name: 'syslog besides, by UDP, and no disk',
+      more: ['--fingerprint', fingerprint, '--syslog', '--syslog-protocol', 'udp', '--outbox', 'memory'],
+      status: 0,
+      stderr: /^all ok\n$/,
+      rows: [
+        { check: 'outbox', result: 'ok', found: /^in memory/ },
+        { check: 'syslog', result: 'skipped', found: /^udp:\/\/localhost:6514: whether datagrams arrive/ },
+      ],
+    },
+    {
       name: 'a registry file of another form',
       more: ['--registry', garbage, '--fingerprint', fingerprint],
       status: 2,
-      stderr: /REGISTRY_FILE 1 of 6 checks failed: settings\n$/,
+      stderr: /REGISTRY_FILE 1 of 7 checks failed: settings\n$/,
       rows: [{ check: 'settings', result: 'failed', remedy: /the built-in registry is in force$/ }],
     },
     {
@@ -170,7 +191,7 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
         row,
         name,
       )
-    t.equal(found.length, expected.length === 0 ? 0 : 6, name)
+    t.equal(found.length, expected.length === 0 ? 0 : 7, name)
     t.notOk((ended.stdout + ended.stderr).includes(given), 'the token is not printed')
   }
 })

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
-import { ForwardLoop } from '../../../collector/forward/forward-loop.ts'
+import { ForwardLoop, type ForwardOptions } from '../../../collector/forward/forward-loop.ts'
 import type { Forwarder, Outcome } from '../../../collector/forward/forwarder.ts'
+import { DecidingSupply } from '../../../collector/forward/supply.ts'
 import { Outbox } from '../../../collector/outbox/outbox.ts'
 import type { Event } from '../../../engine/event.ts'
 import { quietLog } from '../../support/store.ts'
@@ -23,6 +24,7 @@ function outboxOf(t: Test, count: number): Outbox {
 
 /** Answers as it is told; what it accepts is remembered. */
 class ToldForwarder implements Forwarder {
+  alive = true
   readonly accepted: string[] = []
   calls = 0
   readonly #answer: (events: readonly Event[], call: number) => Outcome
@@ -42,8 +44,14 @@ class ToldForwarder implements Forwarder {
 
 const ACCEPTED: Outcome = { kind: 'accepted', duplicates: 0, rejected: [] }
 
+const BATCH = { events: 2000, bytes: 1e6, lingerMs: 20 }
+
+function loopOn(outbox: Outbox, forwarder: Forwarder, more: Partial<ForwardOptions> = {}): ForwardLoop {
+  return new ForwardLoop({ supply: new DecidingSupply(outbox), forwarder, log: quietLog, batch: BATCH, ...more })
+}
+
 async function runToEnd(outbox: Outbox, forwarder: Forwarder): Promise<ForwardLoop> {
-  const loop = new ForwardLoop(outbox, forwarder, quietLog)
+  const loop = loopOn(outbox, forwarder)
   loop.finish()
   t.same(await loop.run(), { kind: 'stopped' })
   return loop
@@ -105,18 +113,14 @@ t.test('events that the service rejects count as refused, not as acknowledged', 
 
 t.test('without a valid token it ends, and the events stay', async (t) => {
   const outbox = outboxOf(t, 10)
-  const loop = new ForwardLoop(outbox, new ToldForwarder(() => ({ kind: 'unauthorised', why: '401' })), quietLog)
+  const loop = loopOn(outbox, new ToldForwarder(() => ({ kind: 'unauthorised', why: '401' })))
   t.same(await loop.run(), { kind: 'unauthorised', why: '401' })
   t.equal(outbox.waiting, 10)
 })
 
 t.test('stopped while it waits to try again, it ends at once', async (t) => {
   const outbox = outboxOf(t, 10)
-  const loop = new ForwardLoop(
-    outbox,
-    new ToldForwarder(() => ({ kind: 'retry', why: 'x', afterMs: 60_000 })),
-    quietLog,
-  )
+  const loop = loopOn(outbox, new ToldForwarder(() => ({ kind: 'retry', why: 'x', afterMs: 60_000 })))
   const running = loop.run()
   await new Promise((resolve) => setTimeout(resolve, 20))
   const before = performance.now()

@@ -146,13 +146,44 @@ t.test('nobody there: the line says what to look at', async (t) => {
   })
 })
 
-t.test('by the proxy that HTTPS_PROXY names; a pin does not replace trust there', async (t) => {
+t.test('by the proxy that HTTPS_PROXY names, with the same trust; NO_PROXY excepts', async (t) => {
   const { settings, fingerprint, received } = await fakeService(t, answering(200, whole))
   const { asked } = await connectProxy(t)
   t.match(await send(t, settings), { kind: 'accepted' })
   t.same(asked, [`localhost:${settings.httpsPort}`])
-  t.match(await send(t, { ...settings, ca: '', fingerprint }), { kind: 'retry' })
-  t.equal(received.length, 1)
+  t.match(await send(t, { ...settings, ca: '', fingerprint }), { kind: 'accepted' })
+  const other = { ...settings, ca: '', fingerprint: 'ab'.repeat(32) }
+  t.match(await send(t, other), { kind: 'retry', why: /not the one that --fingerprint pins/ })
+  t.equal(received.length, 2)
+  t.teardown(() => {
+    delete process.env['NO_PROXY']
+  })
+  process.env['NO_PROXY'] = 'localhost'
+  t.match(await send(t, settings), { kind: 'accepted' })
+  t.equal(asked.length, 3, 'not by the proxy')
+})
+
+t.test('a proxy that asks for a password, and one that refuses', async (t) => {
+  const { settings } = await fakeService(t, answering(200, whole))
+  const { url, asked } = await connectProxy(t, { password: 'user:p%40ss' })
+  t.match(await send(t, settings), { kind: 'retry', why: /the proxy 127\.0\.0\.1 port \d+ answered 407 Login/ })
+  t.same(asked, [])
+  process.env['HTTPS_PROXY'] = url.replace('//', '//user:p%40ss@')
+  t.match(await send(t, settings), { kind: 'accepted' })
+})
+
+t.test('a kept connection that the service closes is made anew without a complaint', async (t) => {
+  let answers = 0
+  const { settings, received } = await fakeService(t, (response) => {
+    // The second request comes over the connection of the first, which ends without an answer.
+    if (++answers === 2) return void response.destroy()
+    response.writeHead(200).end(whole)
+  })
+  const forwarder = new HttpsForwarder(settings)
+  t.teardown(() => forwarder.close())
+  t.match(await forwarder.send(EVENTS), { kind: 'accepted' })
+  t.match(await forwarder.send(EVENTS), { kind: 'accepted' })
+  t.equal(received.length, 3)
 })
 
 t.test('a proxy that is not there, and one that is no URL', async (t) => {

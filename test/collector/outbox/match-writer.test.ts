@@ -48,7 +48,7 @@ t.test('of a file events and position are on disk together, whatever is still op
   t.teardown(() => second.close())
   t.equal(second.framesDone('file'), 9)
   t.same(
-    second.oldest(10, 1e6)?.events.map(({ name, count }) => [name, count]),
+    second.lend(10, 1e6)?.events.map(({ name, count }) => [name, count]),
     [
       ['claude.ai', 3],
       ['chatgpt.com', 1],
@@ -63,20 +63,20 @@ t.test('an event that is open is not handed out; when its window closes it is, w
   match('claude.ai', 0, 2)
   await writer.delivered({ framesDone: 1 })
   t.equal(outbox.waiting, 1, 'on disk')
-  t.equal(outbox.oldest(10, 1e6), undefined, 'and held')
+  t.equal(outbox.lend(10, 1e6), undefined, 'and held')
   match('claude.ai', 5000, 3)
   await later(250)
   await writer.tick(START_MS + 9_999)
-  t.equal(outbox.oldest(10, 1e6), undefined)
+  t.equal(outbox.lend(10, 1e6), undefined)
   await later(250)
   await writer.tick(START_MS + 10_000)
-  t.match(outbox.oldest(10, 1e6)?.events, [{ name: 'claude.ai', count: 2, lastSeenMs: START_MS + 5000 }])
+  t.match(outbox.lend(10, 1e6)?.events, [{ name: 'claude.ai', count: 2, lastSeenMs: START_MS + 5000 }])
   t.equal(said.at(-1), 'written')
   t.same(writer.matchedRules, [2, 3])
   t.same(writer.matchesByMethod, { dns: 2, tls: 0, quic: 0 })
   match('chatgpt.com', 20_000)
   await writer.finish()
-  t.equal(outbox.oldest(10, 1e6)?.events.length, 2)
+  t.equal(outbox.lend(10, 1e6)?.events.length, 2)
 })
 
 /** A file system of 40 MB, of which so many are taken. */

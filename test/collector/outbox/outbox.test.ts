@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import t from 'tap'
-import { type NewEvent, Outbox } from '../../../collector/outbox/outbox.ts'
+import { Outbox } from '../../../collector/outbox/outbox.ts'
+import type { NewEvent } from '../../../collector/outbox/waiting-event.ts'
 
 function eventNumber(number: number): NewEvent {
   return {
@@ -42,7 +43,7 @@ t.test(
             outbox.write({ added: events, position: { source: 'file', framesDone: made } })
             model.push(...events)
           } else if (kind === 'acknowledge') {
-            const waiting = outbox.oldest(count, 1e9)
+            const waiting = outbox.lend(count, 1e9)
             if (waiting !== undefined) outbox.acknowledge(waiting.lastSequence)
             model.splice(0, count)
           } else {
@@ -51,7 +52,7 @@ t.test(
           }
           t.equal(outbox.waiting, model.length)
           t.equal(outbox.framesDone('file'), all.some((step) => step.kind === 'append') ? made : 0)
-          const events = outbox.oldest(1000, 1e9)?.events ?? []
+          const events = outbox.lend(1000, 1e9)?.events ?? []
           t.same(
             events.map(({ id, ...event }) => {
               t.equal(given.get(id) ?? event.name, event.name, 'an id is of one event')
@@ -72,8 +73,8 @@ t.test('two outboxes give different ids; one keeps its instance', async (t) => {
   const idsOf = async (path: string): Promise<string> => {
     const outbox = new Outbox(path)
     outbox.write({ added: [eventNumber(1)] })
-    const id = outbox.oldest(1, 1)?.events[0]?.id ?? ''
-    outbox.acknowledge(outbox.oldest(1, 1)?.lastSequence ?? 0)
+    const id = outbox.lend(1, 1)?.events[0]?.id ?? ''
+    outbox.acknowledge(outbox.lend(1, 1)?.lastSequence ?? 0)
     await outbox.close()
     return id
   }
@@ -102,10 +103,10 @@ t.test('killed behind a transaction: events and the position of their file are t
 t.test('a batch is bounded in events and bytes', async (t) => {
   const outbox = new Outbox(t.testdir())
   outbox.write({ added: Array.from({ length: 10 }, (_, index) => eventNumber(index)) })
-  t.equal(outbox.oldest(4, 1e9)?.events.length, 4)
-  t.equal(outbox.oldest(10, 1)?.events.length, 1, 'one at least')
+  t.equal(outbox.lend(4, 1e9)?.events.length, 4)
+  t.equal(outbox.lend(10, 1)?.events.length, 1, 'one at least')
   outbox.acknowledge(10)
-  t.equal(outbox.oldest(10, 1e9), undefined)
+  t.equal(outbox.lend(10, 1e9), undefined)
   await outbox.close()
 })
 

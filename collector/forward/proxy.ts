@@ -1,0 +1,66 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { isIP, type Socket } from 'node:net'
+import { getProxyForUrl } from 'proxy-from-env'
+import { Fault } from '../../engine/process/error-codes.ts'
+
+/**
+ * The proxy for HTTP CONNECT (RFC 9110 §9.3.6), reached by HTTP or HTTPS, that the environment names for a URL (HTTPS_PROXY, ALL_PROXY, without those of NO_PROXY), if any.
+ *
+ * @throws Fault USAGE. The variable is not repeated: it may hold a password.
+ */
+export function proxyFor(url: string): URL | undefined {
+  const named = getProxyForUrl(url)
+  if (named === '') return undefined
+  // The library puts the scheme of the URL before one without: then it was no URL.
+  const raw =
+    process.env['https_proxy'] ||
+    process.env['HTTPS_PROXY'] ||
+    process.env['all_proxy'] ||
+    process.env['ALL_PROXY'] ||
+    ''
+  if (URL.canParse(raw) && /^https?:$/.test(new URL(raw).protocol)) return new URL(raw)
+  throw new Fault('USAGE', 'HTTPS_PROXY: found no URL of a proxy; expected one such as http://proxy.example:3128')
+}
+
+export const PROXY_REFUSED = 'PROXY_REFUSED'
+
+/** A connection to host and port by way of the proxy. */
+export function tunnel(proxy: URL, host: string, port: number, timeoutMs: number): Promise<Socket> {
+  const target = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`
+  const proxyPort = proxy.port || (proxy.protocol === 'https:' ? '443' : '80')
+  const at = `${proxy.hostname} port ${proxyPort}`
+  const password = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`
+  return new Promise((resolve, reject) => {
+    const asked = (proxy.protocol === 'https:' ? httpsRequest : httpRequest)({
+      host: proxy.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: proxyPort,
+      method: 'CONNECT',
+      path: target,
+      agent: false,
+      signal: AbortSignal.timeout(timeoutMs),
+      headers: {
+        host: target,
+        ...(proxy.username === ''
+          ? {}
+          : { 'proxy-authorization': `Basic ${Buffer.from(password).toString('base64')}` }),
+      },
+    })
+    const refused = ({ statusCode, statusMessage }: IncomingMessage): void => {
+      const why = `the proxy ${at} answered ${statusCode} ${statusMessage ?? ''}`.trimEnd()
+      asked.destroy()
+      reject(Object.assign(new Error(why), { code: PROXY_REFUSED }))
+    }
+    asked
+      .once('connect', (answer, socket) => (answer.statusCode === 200 ? resolve(socket) : refused(answer)))
+      .once('response', refused)
+      .once('error', (error: NodeJS.ErrnoException) => {
+        const why =
+          error.name === 'AbortError' || error.name === 'TimeoutError'
+            ? `the proxy ${at} does not answer`
+            : error.message
+        reject(Object.assign(new Error(why), { code: error.code, proxy: at, hostname: proxy.hostname }))
+      })
+      .end()
+  })
+}

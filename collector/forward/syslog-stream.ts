@@ -1,0 +1,94 @@
+import { connect, type Socket } from 'node:net'
+import { SYSLOG_TIMEOUT_MS } from '../limits.ts'
+import { type Peer, TlsConnector, tooLate } from './connection.ts'
+import type { SyslogLink } from './syslog-link.ts'
+
+/** Probes that find out that the other side has gone without a word, in milliseconds of silence. */
+const KEEP_ALIVE_MS = 30_000
+
+/** Syslog messages with octet counting over one connection: `MSGLEN SP SYSLOG-MSG` (RFC 5425 §4.3, RFC 6587 §3.4.1). */
+export class StreamLink implements SyslogLink {
+  readonly #peer: Peer
+  readonly #connector: TlsConnector | undefined
+  #socket: Socket | undefined
+  #closed = false
+
+  /** @throws Fault USAGE where the file of the authority cannot be read. */
+  constructor(peer: Peer) {
+    this.#peer = peer
+    this.#connector = peer.scheme === 'tls' ? new TlsConnector(peer) : undefined
+  }
+
+  get alive(): boolean {
+    return this.#socket !== undefined
+  }
+
+  async open(): Promise<void> {
+    if (this.#socket !== undefined) return
+    const socket = (await this.#connector?.connect({ timeoutMs: SYSLOG_TIMEOUT_MS })) ?? (await this.#connectTcp())
+    if (this.#closed) {
+      socket.destroy()
+      throw new Error('the collector stops')
+    }
+    const gone = (): void => {
+      socket.destroy()
+      if (this.#socket === socket) this.#socket = undefined
+    }
+    // A receiver that closes reads no more: what is sent after that would be lost without a word.
+    socket.once('end', gone).once('close', gone).on('error', gone)
+    socket.setKeepAlive(true, KEEP_ALIVE_MS)
+    // Syslog receivers say nothing.
+    socket.resume()
+    this.#socket = socket
+  }
+
+  send(messages: readonly string[]): Promise<void> {
+    const socket = this.#socket
+    if (socket === undefined || messages.length === 0) return Promise.resolve()
+    // ASCII: as many octets as characters.
+    const frames = Buffer.from(messages.map((message) => `${message.length} ${message}`).join(''), 'latin1')
+    return new Promise((resolve, reject) => {
+      const end = (error?: Error | null): void => {
+        clearTimeout(timer)
+        socket.off('close', onClose)
+        if (error) reject(error)
+        else resolve()
+      }
+      const onClose = (): void => end(new Error('the connection was closed'))
+      const timer = setTimeout(
+        () => socket.destroy(new Error(`the receiver takes nothing for ${SYSLOG_TIMEOUT_MS / 1000} s`)),
+        SYSLOG_TIMEOUT_MS,
+      )
+      socket.once('close', onClose)
+      socket.write(frames, end)
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    const socket = this.#socket
+    this.#socket = undefined
+    if (socket === undefined) return
+    await new Promise<void>((resolve) => {
+      socket.once('close', () => resolve())
+      socket.end(() => socket.destroy())
+      setTimeout(() => socket.destroy(), CLOSE_MS).unref()
+    })
+  }
+
+  #connectTcp(): Promise<Socket> {
+    const { host, port } = this.#peer
+    return new Promise((resolve, reject) => {
+      const socket = connect({ host, port, noDelay: true })
+      const timer = setTimeout(() => socket.destroy(tooLate(SYSLOG_TIMEOUT_MS)), SYSLOG_TIMEOUT_MS)
+      socket
+        .once('connect', () => resolve(socket))
+        .once('error', reject)
+        .once('connect', () => clearTimeout(timer))
+        .once('close', () => clearTimeout(timer))
+    })
+  }
+}
+
+/** How long a receiver that does not read may hold up the end, in milliseconds. */
+const CLOSE_MS = 1000

@@ -1,0 +1,126 @@
+import type { Logger } from '../../engine/process/log.ts'
+import { type CollectorSettings, syslogIsOn } from '../config.ts'
+import {
+  FORWARD_BYTES_MAX,
+  FORWARD_EVENTS_MAX,
+  FORWARD_LINGER_MS,
+  SYSLOG_EVENTS_MAX,
+  SYSLOG_LINGER_MS,
+} from '../limits.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import { httpsPeer, syslogPeer, urlOf } from './connection.ts'
+import { type ForwardCounters, type ForwardEnd, ForwardLoop, type ForwardState } from './forward-loop.ts'
+import type { Forwarder, Way } from './forwarder.ts'
+import { HttpsForwarder } from './https.ts'
+import { DecidingSupply, FollowingSupply } from './supply.ts'
+import { SyslogForwarder } from './syslog.ts'
+
+export interface WayStatus extends ForwardCounters, ForwardState {
+  /** Left the outbox by the other way before this one had sent them. */
+  readonly missed: number
+}
+
+/**
+ * The ways that are on. HTTPS decides what leaves the outbox, or syslog where it is alone. Where both are on syslog goes ahead while its
+ * connection stands, so that it misses nothing; while it does not stand HTTPS does not wait.
+ */
+export class Ways {
+  /** What this way takes leaves the outbox; undefined when nothing is forwarded. */
+  readonly deciding: Way | undefined
+  readonly #loops = new Map<Way, ForwardLoop>()
+  readonly #forwarders: Forwarder[] = []
+  readonly #following: FollowingSupply | undefined
+  #end: () => void = () => {}
+
+  /** @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL. */
+  constructor(settings: CollectorSettings, outbox: Outbox, log: Logger, options: { readonly probes: boolean }) {
+    const { httpsEnabled } = settings
+    const syslogOn = syslogIsOn(settings)
+    this.deciding = httpsEnabled ? 'https' : syslogOn ? 'syslog' : undefined
+    if (syslogOn) {
+      const { syslogProtocol } = settings
+      if (syslogProtocol !== 'tls') {
+        log.warn({ protocol: syslogProtocol }, 'syslog without TLS: the token and all names go in plain text')
+      }
+      this.#following = httpsEnabled ? new FollowingSupply(outbox, 'syslog') : undefined
+      const forwarder = new SyslogForwarder(settings)
+      this.#forwarders.push(forwarder)
+      const loop = new ForwardLoop({
+        supply: this.#following ?? new DecidingSupply(outbox),
+        forwarder,
+        log: log.child({ way: urlOf(syslogPeer(settings)) }),
+        batch: { events: SYSLOG_EVENTS_MAX, bytes: FORWARD_BYTES_MAX, lingerMs: SYSLOG_LINGER_MS },
+        onSent: () => this.#loops.get('https')?.look(),
+        ...options,
+      })
+      this.#loops.set('syslog', loop)
+    }
+    if (httpsEnabled) {
+      const following = this.#following
+      const syslog = this.#loops.get('syslog')
+      const before = (): number =>
+        following !== undefined && syslog?.state.connected ? following.sentThrough + 1 : Number.POSITIVE_INFINITY
+      const forwarder = new HttpsForwarder(settings)
+      this.#forwarders.push(forwarder)
+      const loop = new ForwardLoop({
+        supply: new DecidingSupply(outbox, before),
+        forwarder,
+        log: log.child({ way: urlOf(httpsPeer(settings)) }),
+        batch: { events: FORWARD_EVENTS_MAX, bytes: FORWARD_BYTES_MAX, lingerMs: FORWARD_LINGER_MS },
+        ...options,
+      })
+      this.#loops.set('https', loop)
+    }
+  }
+
+  /** Runs until stopped, or until nothing waits after `finish` was called; or until the token turns out to be unknown. */
+  async run(): Promise<ForwardEnd> {
+    if (this.#loops.size === 0) {
+      await new Promise<void>((resolve) => {
+        this.#end = resolve
+      })
+      return { kind: 'stopped' }
+    }
+    const ends = await Promise.all(
+      [...this.#loops.values()].map(async (loop) => {
+        try {
+          const end = await loop.run()
+          if (end.kind === 'unauthorised') this.stop()
+          return end
+        } catch (error) {
+          this.stop()
+          throw error
+        }
+      }),
+    )
+    return ends.find(({ kind }) => kind === 'unauthorised') ?? { kind: 'stopped' }
+  }
+
+  look(): void {
+    for (const loop of this.#loops.values()) loop.look()
+  }
+
+  finish(): void {
+    for (const loop of this.#loops.values()) loop.finish()
+    this.#end()
+  }
+
+  /** Ends after the batches that are under way. What waits stays in the outbox. */
+  stop(): void {
+    for (const loop of this.#loops.values()) loop.stop()
+    this.#end()
+  }
+
+  /** Cuts what is under way. */
+  async close(): Promise<void> {
+    await Promise.all(this.#forwarders.map((forwarder) => forwarder.close()))
+  }
+
+  get status(): Readonly<Partial<Record<Way, WayStatus>>> {
+    const status: Partial<Record<Way, WayStatus>> = {}
+    for (const [way, { counters, state }] of this.#loops) {
+      status[way] = { ...counters, ...state, missed: way === 'syslog' ? (this.#following?.missed ?? 0) : 0 }
+    }
+    return status
+  }
+}

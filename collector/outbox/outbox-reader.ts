@@ -1,0 +1,72 @@
+import { type Event, eventId } from '../../engine/event.ts'
+import { Fault } from '../../engine/process/error-codes.ts'
+import { Environment } from '../../engine/store/environment.ts'
+import { DurableQueue } from '../../engine/store/queue.ts'
+import { OUTBOX_INSTANCE_KEY, OUTBOX_SCHEMA_VERSION, openInstance } from './outbox.ts'
+import { unpackWaiting } from './waiting-event.ts'
+
+/** How many events are read over one snapshot of LMDB, which holds the pages of all that leaves meanwhile. */
+const EVENTS_AT_ONCE = 4096
+
+export interface OutboxFigures {
+  readonly waiting: number
+  readonly footprintBytes: number
+  /** Sequences of the oldest and the newest event that wait; 0 when none does. */
+  readonly firstSequence: number
+  readonly lastSequence: number
+  /** When the oldest was written, in milliseconds since 1970; 0 when none waits or it is not known. */
+  readonly oldestWrittenMs: number
+}
+
+/** An outbox to look into, beside the collector that runs on it. */
+export class OutboxReader {
+  readonly #environment: Environment
+  readonly #queue: DurableQueue
+  /** 16 hex digits. */
+  readonly instance: string
+
+  /** @throws Fault NOT_FOUND, STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED. */
+  constructor(directory: string) {
+    this.#environment = new Environment(directory, {
+      setting: '--outbox',
+      schemaVersion: OUTBOX_SCHEMA_VERSION,
+      freeBytesMin: 0,
+      readOnly: true,
+    })
+    const instance = this.#environment.table('state').get(OUTBOX_INSTANCE_KEY)
+    if (instance === undefined) throw new Fault('NOT_FOUND', `--outbox ${directory}: no collector has used it yet`)
+    this.instance = openInstance(instance)
+    this.#queue = new DurableQueue(this.#environment.table('queue'), Buffer.alloc(0))
+  }
+
+  get figures(): OutboxFigures {
+    return this.#environment.read(() => {
+      const { length, footprintBytes, firstSequence, nextSequence, oldestChunk } = this.#queue
+      return {
+        waiting: length,
+        footprintBytes,
+        firstSequence: length === 0 ? 0 : firstSequence,
+        lastSequence: length === 0 ? 0 : nextSequence - 1,
+        oldestWrittenMs: oldestChunk?.writtenMs ?? 0,
+      }
+    })
+  }
+
+  /** The events that wait, oldest first, and also those that are still counted; up to `countMax`. Those that leave meanwhile may be missing. */
+  *events(countMax = Number.POSITIVE_INFINITY): Generator<Event> {
+    let from = 0
+    for (let left = countMax; left > 0; ) {
+      const entries = this.#environment.read(() => this.#queue.read(from, Math.min(left, EVENTS_AT_ONCE)))
+      for (const { sequence, bytes } of entries) {
+        yield unpackWaiting(bytes, eventId(this.instance, sequence))
+        from = sequence + 1
+      }
+      if (entries.length === 0) return
+      left -= entries.length
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#environment.close()
+  }
+}
