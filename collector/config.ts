@@ -51,6 +51,12 @@ export const healthPortSetting = setting(portNumber({ orAny: true }).default(909
   about: 'Local health endpoint port; 0 lets the system choose one',
 })
 
+export const outboxSetting = setting(someText().default('/var/lib/posture-collector'), {
+  flag: '--outbox <directory>',
+  env: 'OUTBOX',
+  about: 'Directory of the events that wait to be forwarded; they survive a crash there. memory: they do not',
+})
+
 /** The settings of a collector that forwards. */
 export const collectorSettings = z.object({
   token: setting(z.string().regex(/^svc_mt_[0-9a-f]{48}$/, 'expected svc_mt_ and 48 hex digits'), {
@@ -143,11 +149,7 @@ export const collectorSettings = z.object({
     env: 'CAPTURE_FILTER',
     about: 'Watch only packets that pass this expression, too: "not net 10.9.0.0/16" (see man pcap-filter)',
   }),
-  outbox: setting(someText().default('/var/lib/posture-collector'), {
-    flag: '--outbox <directory>',
-    env: 'OUTBOX',
-    about: 'Directory of the events that wait to be forwarded; they survive a crash there. memory: they do not',
-  }),
+  outbox: outboxSetting,
   outboxMegabytes: setting(wholeNumber(1, 1_000_000).optional(), {
     flag: '--outbox-size <MB>',
     env: 'OUTBOX_SIZE',

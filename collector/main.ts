@@ -2,6 +2,7 @@
 import { createProgram, runProgram } from '../engine/process/program.ts'
 import { addBooksCommand } from './commands/books.ts'
 import { addCheckCommand } from './commands/check.ts'
+import { addOutboxCommand } from './commands/outbox.ts'
 import { addReadCommand } from './commands/read.ts'
 import { addRunCommand } from './commands/run.ts'
 import { addSelftestCommand } from './commands/selftest.ts'
@@ -15,5 +16,6 @@ addCheckCommand(program)
 addReadCommand(program)
 addSelftestCommand(program)
 addBooksCommand(program)
+addOutboxCommand(program)
 program.addHelpText('after', '\n`run` need not be written; `posture-collector run --help` lists its options.')
 await runProgram(program)

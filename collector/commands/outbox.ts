@@ -1,0 +1,125 @@
+import { once } from 'node:events'
+import type { Command } from 'commander'
+import { z } from 'zod'
+import { type Event, eventToJson } from '../../engine/event.ts'
+import { Fault } from '../../engine/process/error-codes.ts'
+import { addSettingOptions, readSettings, wholeNumber } from '../../engine/process/settings.ts'
+import { printRows } from '../../engine/process/table.ts'
+import { outboxSetting } from '../config.ts'
+import { OUTBOX_IN_MEMORY } from '../outbox/outbox-limits.ts'
+import type { OutboxReader } from '../outbox/outbox-reader.ts'
+
+const settingsOfOutbox = z.object({ outbox: outboxSetting })
+const PEEK_EVENTS = 10
+const PEEK_EVENTS_MAX = 10_000
+/** Lines that are written to the pipe at once. */
+const EXPORT_LINES = 1000
+
+interface Printing {
+  readonly json?: boolean
+}
+
+/** posture-collector outbox: what waits to be forwarded, beside a collector that runs on it or none. Nothing is changed. */
+export function addOutboxCommand(program: Command): void {
+  const outbox = program.command('outbox').description('look at the events that wait to be forwarded; changes nothing')
+  addStats(outbox)
+  addPeek(outbox)
+  addExport(outbox)
+}
+
+function addStats(outbox: Command): void {
+  const command = addSettingOptions(
+    outbox.command('stats').description('print how many wait, and since when'),
+    settingsOfOutbox,
+  )
+  command.option('--json', 'one JSON object, as in a pipe').action((options: Printing) =>
+    looking(command, (reader) => {
+      const { waiting, footprintBytes, firstSequence, lastSequence, oldestWrittenMs } = reader.figures
+      const row = {
+        waiting,
+        bytes: footprintBytes,
+        oldest: timeOf(oldestWrittenMs),
+        instance: reader.instance,
+        first_sequence: firstSequence,
+        last_sequence: lastSequence,
+      }
+      const columns = [
+        ['Events', 'waiting'],
+        ['Bytes', 'bytes'],
+        ['Oldest written', 'oldest'],
+        ['Instance', 'instance'],
+        ['First sequence', 'first_sequence'],
+        ['Last sequence', 'last_sequence'],
+      ] as const
+      printRows({ columns, rows: [row] }, options)
+    }),
+  )
+}
+
+function addPeek(outbox: Command): void {
+  const command = addSettingOptions(
+    outbox.command('peek').description('print the oldest events that wait'),
+    settingsOfOutbox,
+  )
+    .option('-n, --count <events>', 'how many', String(PEEK_EVENTS))
+    .option('--json', 'one JSON object a line, as in a pipe')
+  command.action((options: Printing & { readonly count: string }) => {
+    const count = wholeNumber(1, PEEK_EVENTS_MAX).safeParse(options.count)
+    if (!count.success) throw new Fault('USAGE', `--count: expected a whole number from 1 to ${PEEK_EVENTS_MAX}`)
+    return looking(command, (reader) => {
+      const columns = [
+        ['Last seen', 'last_seen'],
+        ['Client', 'client'],
+        ['Kind', 'method'],
+        ['Name', 'name'],
+        ['Count', 'count'],
+        ['Id', 'id'],
+      ] as const
+      printRows({ columns, rows: [...reader.events(count.data)].map(eventToJson) }, options)
+    })
+  })
+}
+
+function addExport(outbox: Command): void {
+  const command = addSettingOptions(
+    outbox.command('export').description('print all events that wait, one JSON object a line, oldest first'),
+    settingsOfOutbox,
+  )
+  command.action(() =>
+    looking(command, async (reader) => {
+      let lines: string[] = []
+      const write = async (): Promise<void> => {
+        if (!process.stdout.write(lines.join(''))) await once(process.stdout, 'drain')
+        lines = []
+      }
+      for (const event of reader.events()) {
+        lines.push(lineOf(event))
+        if (lines.length === EXPORT_LINES) await write()
+      }
+      await write()
+    }),
+  )
+}
+
+function lineOf(event: Event): string {
+  return `${JSON.stringify(eventToJson(event))}\n`
+}
+
+/** @throws Fault USAGE, NOT_FOUND, STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED. */
+async function looking(command: Command, look: (reader: OutboxReader) => void | Promise<void>): Promise<void> {
+  const { outbox } = readSettings(settingsOfOutbox, { command, environment: process.env })
+  if (outbox === OUTBOX_IN_MEMORY)
+    throw new Fault('USAGE', '--outbox memory: what waits in the memory of a collector cannot be seen; see /metrics')
+  // Only here: LMDB takes longer to load than all else.
+  const { OutboxReader } = await import('../outbox/outbox-reader.ts')
+  const reader = new OutboxReader(outbox)
+  try {
+    await look(reader)
+  } finally {
+    await reader.close()
+  }
+}
+
+function timeOf(ms: number): string | null {
+  return ms === 0 ? null : new Date(ms).toISOString()
+}
