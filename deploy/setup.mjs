@@ -16,6 +16,7 @@ const TEST_COMMANDS = {
   ip: 'iproute2',
   openssl: 'openssl',
   curl: 'curl',
+  loggen: 'syslog-ng-core',
   tcpdump: 'tcpdump',
   tcpreplay: 'tcpreplay',
   tshark: 'tshark',
@@ -79,7 +80,8 @@ function installPackages(packages, hint) {
 }
 
 function tryInstall(packages) {
-  const install = ['apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages]]
+  // --no-remove: syslog-ng and rsyslog exclude each other, and the machine keeps the one that it has.
+  const install = ['apt-get', ['install', '-y', '-qq', '--no-install-recommends', '--no-remove', ...packages]]
   if (attempt(...install)) return true
   // The package lists of a fresh machine are empty or old.
   attempt('apt-get', ['update', '-qq'])

@@ -9,23 +9,25 @@ const KEEP_ALIVE_MS = 30_000
 /** Syslog messages with octet counting over one connection: `MSGLEN SP SYSLOG-MSG` (RFC 5425 §4.3, RFC 6587 §3.4.1). */
 export class StreamLink implements SyslogLink {
   readonly #peer: Peer
+  readonly #timeoutMs: number
   readonly #connector: TlsConnector | undefined
   #socket: Socket | undefined
   #closed = false
 
   /** @throws Fault USAGE where the file of the authority cannot be read. */
-  constructor(peer: Peer) {
+  constructor(peer: Peer, timeoutMs = SYSLOG_TIMEOUT_MS) {
     this.#peer = peer
+    this.#timeoutMs = timeoutMs
     this.#connector = peer.scheme === 'tls' ? new TlsConnector(peer) : undefined
   }
 
   get alive(): boolean {
-    return this.#socket !== undefined
+    return this.#socket !== undefined && !this.#socket.destroyed
   }
 
   async open(): Promise<void> {
-    if (this.#socket !== undefined) return
-    const socket = (await this.#connector?.connect({ timeoutMs: SYSLOG_TIMEOUT_MS })) ?? (await this.#connectTcp())
+    if (this.alive) return
+    const socket = (await this.#connector?.connect({ timeoutMs: this.#timeoutMs })) ?? (await this.#connectTcp())
     if (this.#closed) {
       socket.destroy()
       throw new Error('the collector stops')
@@ -42,26 +44,32 @@ export class StreamLink implements SyslogLink {
     this.#socket = socket
   }
 
-  send(messages: readonly string[]): Promise<void> {
+  async send(messages: readonly string[]): Promise<void> {
     const socket = this.#socket
-    if (socket === undefined || messages.length === 0) return Promise.resolve()
+    if (messages.length === 0) return
+    if (socket === undefined) throw new Error('no connection stands')
     // ASCII: as many octets as characters.
     const frames = Buffer.from(messages.map((message) => `${message.length} ${message}`).join(''), 'latin1')
-    return new Promise((resolve, reject) => {
-      const end = (error?: Error | null): void => {
-        clearTimeout(timer)
-        socket.off('close', onClose)
-        if (error) reject(error)
-        else resolve()
-      }
-      const onClose = (): void => end(new Error('the connection was closed'))
-      const timer = setTimeout(
-        () => socket.destroy(new Error(`the receiver takes nothing for ${SYSLOG_TIMEOUT_MS / 1000} s`)),
-        SYSLOG_TIMEOUT_MS,
-      )
-      socket.once('close', onClose)
-      socket.write(frames, end)
-    })
+    let timer: NodeJS.Timeout | undefined
+    try {
+      await new Promise<void>((resolve, reject) => {
+        timer = setTimeout(
+          () => reject(new Error(`the receiver takes nothing for ${this.#timeoutMs / 1000} s`)),
+          this.#timeoutMs,
+        )
+        // Node says of a write whose socket was destroyed meanwhile that it is complete.
+        socket.write(frames, (error) => {
+          if (error) reject(error)
+          else if (socket.destroyed) reject(new Error('the connection was closed'))
+          else resolve()
+        })
+      })
+    } catch (error) {
+      socket.destroy()
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   async close(): Promise<void> {
@@ -80,7 +88,7 @@ export class StreamLink implements SyslogLink {
     const { host, port } = this.#peer
     return new Promise((resolve, reject) => {
       const socket = connect({ host, port, noDelay: true })
-      const timer = setTimeout(() => socket.destroy(tooLate(SYSLOG_TIMEOUT_MS)), SYSLOG_TIMEOUT_MS)
+      const timer = setTimeout(() => socket.destroy(tooLate(this.#timeoutMs)), this.#timeoutMs)
       socket
         .once('connect', () => resolve(socket))
         .once('error', reject)

@@ -31,6 +31,10 @@ export class Ways {
   readonly #forwarders: Forwarder[] = []
   readonly #following: FollowingSupply | undefined
   #end: () => void = () => {}
+  /** Resolved when asked to finish or to stop. */
+  readonly #ended = new Promise<void>((resolve) => {
+    this.#end = resolve
+  })
 
   /** @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL. */
   constructor(settings: CollectorSettings, outbox: Outbox, log: Logger, options: { readonly probes: boolean }) {
@@ -76,9 +80,7 @@ export class Ways {
   /** Runs until stopped, or until nothing waits after `finish` was called; or until the token turns out to be unknown. */
   async run(): Promise<ForwardEnd> {
     if (this.#loops.size === 0) {
-      await new Promise<void>((resolve) => {
-        this.#end = resolve
-      })
+      await this.#ended
       return { kind: 'stopped' }
     }
     const ends = await Promise.all(

@@ -1,0 +1,155 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import t, { type Test } from 'tap'
+import { SyslogForwarder, type SyslogSettings } from '../../../collector/forward/syslog.ts'
+import { SyslogMessages } from '../../../collector/forward/syslog-message.ts'
+import { StreamLink } from '../../../collector/forward/syslog-stream.ts'
+import { SYSLOG_DATAGRAM_BYTES_MAX } from '../../../collector/limits.ts'
+import { eventFromJson } from '../../../engine/event.ts'
+import { Sender } from '../../support/store.ts'
+import { freePort, syslogNg } from '../../support/syslog-ng.ts'
+
+const TOKEN = `svc_mt_${'7'.repeat(48)}`
+const SEEN_MS = Date.parse('2026-11-20T09:15:02.007Z')
+const sender = new Sender()
+
+function forwarder(t: Test, settings: Partial<SyslogSettings>): SyslogForwarder {
+  const made = new SyslogForwarder({
+    ...{ token: TOKEN, endpoint: 'localhost', httpsPort: 9443, syslogPort: 6514, syslogProtocol: 'tls' },
+    ...{ ca: '', fingerprint: '' },
+    ...settings,
+  })
+  t.teardown(() => made.close())
+  return made
+}
+
+t.test('a message is what RFC 5424 says, and ASCII', async (t) => {
+  const event = sender.event('claude.ai', SEEN_MS, { client: '2001:db8::1', count: 3 })
+  t.equal(
+    new SyslogMessages(TOKEN, 'edge-7').of(event),
+    `<134>1 2026-11-20T09:15:02.007Z edge-7 posture-collector ${process.pid} event ` +
+      `[svc@00000 key="${TOKEN}" id="${event.id}"] ` +
+      `{"id":"${event.id}","name":"claude.ai","client":"2001:db8::1","method":"dns",` +
+      `"first_seen":"2026-11-20T09:15:02.007Z","last_seen":"2026-11-20T09:15:02.007Z","count":3}`,
+  )
+  const odd = sender.event('bücher\n\u007f.claude.ai', SEEN_MS)
+  const message = new SyslogMessages(TOKEN, 'edge 7\n').of(odd) ?? ''
+  t.match(message, /^[\x20-\x7e]+$/)
+  t.match(message, /^<134>1 \S+ - posture-collector /, 'a host that is none is NILVALUE')
+  t.same(eventFromJson(JSON.parse(message.slice(message.indexOf('{')))), odd, 'the event can be read of it')
+})
+
+t.test('a message that must fit a datagram goes without its host, or not at all', async (t) => {
+  const messages = new SyslogMessages(TOKEN, 'h'.repeat(255))
+  const event = sender.event('claude.ai', SEEN_MS)
+  const whole = messages.of(event)?.length ?? 0
+  t.match(messages.of(event, whole), / h{255} /)
+  t.match(messages.of(event, whole - 1), / - posture-collector /)
+  t.equal(messages.of(event, whole - 254)?.length, whole - 254)
+  t.equal(messages.of(event, whole - 255), undefined)
+  t.ok(whole < SYSLOG_DATAGRAM_BYTES_MAX, 'an ordinary event fits with the longest of hosts')
+})
+
+t.test('syslog-ng takes all of it apart: over TLS, TCP and UDP', async (t) => {
+  const receiver = await syslogNg(t)
+  const { certificate } = receiver
+  const trust = { ca: certificate.certificateFile }
+  let before = 0
+  for (const syslogProtocol of ['tls', 'tcp', 'udp'] as const) {
+    const sending = forwarder(t, { ...trust, syslogProtocol, syslogPort: receiver.ports[syslogProtocol] })
+    t.equal(sending.alive, false, 'no hopes')
+    const batches = [1, 2, 3].map((batch) =>
+      Array.from({ length: 200 }, (_, number) => sender.event(`b${batch}-${number}.claude.ai`, SEEN_MS + number)),
+    )
+    for (const events of batches) {
+      t.same(await sending.send(events), { kind: 'accepted', duplicates: 0, rejected: [] })
+      t.equal(sending.alive, true)
+    }
+    const messages = (await receiver.receivedAtLeast(before + 600)).slice(before)
+    t.same(
+      messages.map(({ message }) => eventFromJson(JSON.parse(message))),
+      batches.flat(),
+      `${syslogProtocol}: all, whole, in their order`,
+    )
+    t.ok(messages.every(({ key }) => key === TOKEN))
+    t.ok(messages.every(({ id, message }) => message.includes(id)))
+    t.match(messages[0], { pri: '134', program: 'posture-collector', msgid: 'event' })
+    before += 600
+  }
+})
+
+t.test('TLS: who is trusted, and to whom nothing is sent', async (t) => {
+  const receiver = await syslogNg(t)
+  const { certificate } = receiver
+  const events = [sender.event('claude.ai', SEEN_MS)]
+  const syslogPort = receiver.ports.tls
+  t.match(await forwarder(t, { syslogPort }).send(events), {
+    kind: 'retry',
+    why: /^tls:\S+ the certificate is not trusted/,
+  })
+  t.match(await forwarder(t, { syslogPort, fingerprint: 'ab'.repeat(32) }).send(events), {
+    kind: 'retry',
+    why: /not the one that --fingerprint pins/,
+  })
+  const fingerprint = certificate.fingerprint.replaceAll(':', '').toLowerCase()
+  t.match(await forwarder(t, { syslogPort, fingerprint }).send(events), { kind: 'accepted' })
+  t.equal((await receiver.receivedAtLeast(1)).length, 1)
+  t.throws(() => forwarder(t, { ca: '/nowhere' }), { code: 'USAGE', message: /^--ca: .*ENOENT/ })
+  t.match(await forwarder(t, { syslogPort: receiver.ports.tcp }).send(events), { kind: 'retry' }, 'no TLS there')
+})
+
+t.test('a receiver that goes, and comes back', async (t) => {
+  const receiver = await syslogNg(t)
+  const { certificate } = receiver
+  const sending = forwarder(t, { ca: certificate.certificateFile, syslogPort: receiver.ports.tls })
+  const [first, second] = [sender.event('claude.ai', SEEN_MS), sender.event('chatgpt.com', SEEN_MS)]
+  t.match(await sending.send([first]), { kind: 'accepted' })
+  await receiver.receivedAtLeast(1)
+  await receiver.kill()
+  while (sending.alive) await new Promise((resolve) => setTimeout(resolve, 5))
+  t.match(await sending.send([second]), { kind: 'retry', why: /^nothing listens on tls:/ })
+  await receiver.start()
+  t.match(await sending.send([second]), { kind: 'accepted' })
+  t.match(await receiver.receivedAtLeast(2), [{ id: first.id }, { id: second.id }])
+})
+
+t.test('a receiver that does not read: no more is given to it than it takes', async (t) => {
+  const server = createServer((socket) => socket.on('error', () => {}).pause()).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const link = new StreamLink({ scheme: 'tcp', host: '127.0.0.1', port, ca: '', fingerprint: '' }, 200)
+  t.teardown(() => link.close())
+  const messages = Array.from({ length: 1000 }, () => 'x'.repeat(1000))
+  await link.open()
+  const sendAll = async (): Promise<void> => {
+    // The kernel's buffers take some of it.
+    for (let batch = 0; batch < 100; batch++) await link.send(messages)
+  }
+  await t.rejects(sendAll(), { message: 'the receiver takes nothing for 0.2 s' })
+  t.equal(link.alive, false)
+})
+
+t.test('UDP: where nobody listens the kernel says so, and what is too long is refused alone', async (t) => {
+  const sending = forwarder(t, { syslogProtocol: 'udp', endpoint: '127.0.0.1', syslogPort: await freePort() })
+  const long = sender.event(`${'\\001'.repeat(250)}.claude.ai`, SEEN_MS)
+  const events = [sender.event('claude.ai', SEEN_MS), long]
+  const outcomes = []
+  for (let attempt = 0; attempt < 20; attempt++) {
+    const outcome = await sending.send(events)
+    outcomes.push(outcome)
+    if (outcome.kind === 'retry') break
+    t.match(outcome, { kind: 'accepted', rejected: [/^longer than a datagram of 1180 bytes: /] })
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  t.match(outcomes.at(-1), { kind: 'retry', why: /^nothing listens on udp:\/\/127\.0\.0\.1:/ })
+  t.equal(sending.alive, false)
+  t.match(await sending.send([]), { kind: 'retry' }, 'a probe tells what is known')
+})
+
+t.test('a name that does not resolve', async (t) => {
+  for (const syslogProtocol of ['tls', 'tcp', 'udp'] as const) {
+    const outcome = await forwarder(t, { syslogProtocol, endpoint: 'nobody.invalid' }).send([])
+    t.match(outcome, { kind: 'retry', why: 'the name nobody.invalid does not resolve' })
+  }
+})

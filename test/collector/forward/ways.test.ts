@@ -1,0 +1,163 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { gunzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { type CollectorSettings, collectorSettings } from '../../../collector/config.ts'
+import { Ways } from '../../../collector/forward/ways.ts'
+import { Outbox } from '../../../collector/outbox/outbox.ts'
+import { unpackBatch } from '../../../engine/event.ts'
+import { quietLog } from '../../support/store.ts'
+import { type SyslogNg, syslogNg } from '../../support/syslog-ng.ts'
+
+const TOKEN = `svc_mt_${'9'.repeat(48)}`
+
+/** A service that acknowledges all, or answers 503 while it is busy. */
+async function service(t: Test, { certificate }: SyslogNg) {
+  const state = { busy: false, ids: [] as string[], httpsPort: 0 }
+  const tls = { key: readFileSync(certificate.keyFile), cert: readFileSync(certificate.certificateFile) }
+  const server = createServer(tls, async (message, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of message) chunks.push(chunk as Buffer)
+    if (state.busy) return void response.writeHead(503).end('{"error":"busy"}')
+    const events = unpackBatch(gunzipSync(Buffer.concat(chunks)), 10_000)
+    if (typeof events === 'string') throw new Error(events)
+    for (const event of events) if (typeof event !== 'string') state.ids.push(event.id)
+    response.end(JSON.stringify({ accepted: events.length, duplicates: 0, rejected: [] }))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  state.httpsPort = (server.address() as AddressInfo).port
+  return state
+}
+
+function waysOn(t: Test, outbox: Outbox, settings: Partial<CollectorSettings>): Ways {
+  const parsed = collectorSettings.parse({ token: TOKEN, endpoint: 'localhost', ...settings })
+  const ways = new Ways(parsed, outbox, quietLog, { probes: true })
+  t.teardown(() => {
+    ways.stop()
+    return ways.close()
+  })
+  return ways
+}
+
+let made = 0
+function write(outbox: Outbox, count: number): void {
+  const added = Array.from({ length: count }, () => ({
+    ...{ name: `h${++made}.claude.ai`, client: '10.0.0.1', method: 'dns' as const },
+    ...{ firstSeenMs: made, lastSeenMs: made, count: 1 },
+  }))
+  outbox.write({ added })
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 10))
+}
+
+t.test('both: each gets every event once, and what HTTPS has acknowledged leaves', async (t) => {
+  const receiver = await syslogNg(t)
+  const { httpsPort, ids } = await service(t, receiver)
+  const outbox = new Outbox(`${receiver.directory}/outbox`)
+  t.teardown(() => outbox.close())
+  const settings = { httpsPort, ca: receiver.certificate.certificateFile, syslogEnabled: true }
+  write(outbox, 3000)
+  const ways = waysOn(t, outbox, { ...settings, syslogPort: receiver.ports.tls })
+  const running = ways.run()
+  await until(() => outbox.waiting === 0)
+  write(outbox, 100)
+  ways.look()
+  await until(() => outbox.waiting === 0)
+  t.match(ways.status, { https: { connected: true }, syslog: { connected: true, missed: 0 } })
+  ways.finish()
+  t.same(await running, { kind: 'stopped' })
+  const messages = await receiver.receivedAtLeast(3100)
+  t.equal(new Set(ids).size, 3100)
+  t.same(
+    messages.map(({ id }) => id),
+    ids,
+    'the same events in the same order',
+  )
+  t.match(ways.status, { https: { acknowledged: 3100 }, syslog: { acknowledged: 3100 } })
+})
+
+t.test(
+  'both, and the receiver of syslog is gone for a while: HTTPS does not wait, and what was missed is counted',
+  async (t) => {
+    const receiver = await syslogNg(t)
+    const { httpsPort, ids } = await service(t, receiver)
+    const outbox = new Outbox(`${receiver.directory}/outbox`)
+    t.teardown(() => outbox.close())
+    const settings = { httpsPort, ca: receiver.certificate.certificateFile, syslogEnabled: true }
+    const ways = waysOn(t, outbox, { ...settings, syslogPort: receiver.ports.tls })
+    const running = ways.run()
+    write(outbox, 10)
+    await until(() => outbox.waiting === 0)
+    await receiver.receivedAtLeast(10)
+    await receiver.kill()
+    await until(() => ways.status.syslog?.connected === false)
+    write(outbox, 20)
+    await until(() => outbox.waiting === 0)
+    t.equal(ids.length, 30)
+    await receiver.start()
+    await until(() => ways.status.syslog?.connected === true)
+    write(outbox, 5)
+    const messages = await receiver.receivedAtLeast(15)
+    await until(() => outbox.waiting === 0)
+    t.equal(new Set(messages.map(({ id }) => id)).size, 15, 'none twice')
+    t.match(ways.status, { syslog: { missed: 20, acknowledged: 15 }, https: { acknowledged: 35 } })
+    ways.finish()
+    await running
+  },
+)
+
+t.test('both, and the service is busy: syslog goes on, and after a restart not from the beginning', async (t) => {
+  const receiver = await syslogNg(t)
+  const state = await service(t, receiver)
+  state.busy = true
+  const directory = `${receiver.directory}/outbox`
+  const outbox = new Outbox(directory)
+  const settings = { httpsPort: state.httpsPort, ca: receiver.certificate.certificateFile, syslogEnabled: true }
+  const ways = waysOn(t, outbox, { ...settings, syslogPort: receiver.ports.tls })
+  const running = ways.run()
+  write(outbox, 50)
+  await receiver.receivedAtLeast(50)
+  await until(() => outbox.sentThrough('syslog') === 50)
+  t.equal(outbox.waiting, 50)
+  ways.stop()
+  await running
+  await ways.close()
+  await outbox.close()
+
+  state.busy = false
+  const reopened = new Outbox(directory)
+  t.teardown(() => reopened.close())
+  const again = waysOn(t, reopened, { ...settings, syslogPort: receiver.ports.tls })
+  again.finish()
+  await again.run()
+  t.equal(state.ids.length, 50)
+  t.equal(receiver.received().length, 50, 'syslog has none twice')
+})
+
+t.test('syslog alone decides; nothing at all keeps what waits', async (t) => {
+  const receiver = await syslogNg(t)
+  const outbox = new Outbox(`${receiver.directory}/outbox`)
+  t.teardown(() => outbox.close())
+  write(outbox, 700)
+  const off = waysOn(t, outbox, { httpsEnabled: false, syslogEnabled: false })
+  t.equal(off.deciding, undefined)
+  t.same(off.status, {})
+  off.finish()
+  t.same(await off.run(), { kind: 'stopped' })
+  t.equal(outbox.waiting, 700)
+  const syslogPort = receiver.ports.tcp
+  const alone = waysOn(t, outbox, { httpsEnabled: false, syslogPort, syslogProtocol: 'tcp' })
+  t.equal(alone.deciding, 'syslog')
+  alone.finish()
+  t.same(await alone.run(), { kind: 'stopped' })
+  t.equal(outbox.waiting, 0)
+  t.equal((await receiver.receivedAtLeast(700)).length, 700)
+})
