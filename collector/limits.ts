@@ -245,6 +245,9 @@ export const SYSLOG_RESOLVE_MS = 300_000
 /** How long the forwarder sleeps when nothing waits and nobody tells it of something that does, in milliseconds. */
 export const FORWARD_IDLE_MS = 2000
 
+/** How long it sleeps at least, however soon something is due, in milliseconds. */
+export const FORWARD_PAUSE_MS = 10
+
 /** After this long without a batch an empty one shows whether the service is there, in milliseconds. */
 export const FORWARD_PROBE_MS = 15_000
 

@@ -1,7 +1,7 @@
 import type { Event } from '../../engine/event.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import type { Logger } from '../../engine/process/log.ts'
-import { FORWARD_IDLE_MS, FORWARD_PROBE_MS, FULL_DISK_RETRY_MS } from '../limits.ts'
+import { FORWARD_IDLE_MS, FORWARD_PAUSE_MS, FORWARD_PROBE_MS, FULL_DISK_RETRY_MS } from '../limits.ts'
 import type { Forwarder, Outcome } from './forwarder.ts'
 import { backoffMs } from './retry.ts'
 import type { Supply } from './supply.ts'
@@ -64,7 +64,10 @@ export class ForwardLoop {
   #idle = false
   /** When the oldest event that could be sent was seen first; Infinity when there is none. */
   #waitingSinceMs = Number.POSITIVE_INFINITY
-  #probedMs = 0
+  /** When something was sent last, be it a probe, and how long after that a probe is due. */
+  #sentMs = 0
+  #probeAfterMs = 0
+  #failures = 0
   #wake: () => void = () => {}
   #complained = { why: '', atMs: 0 }
 
@@ -92,7 +95,8 @@ export class ForwardLoop {
         if (this.#finishing && supply.waiting === 0) break
         const probed = await this.#probe()
         if (probed?.kind === 'unauthorised') return probed
-        await this.#idleFor(Math.min(FORWARD_IDLE_MS, this.#waitingSinceMs + batch.lingerMs - performance.now()))
+        const nextMs = Math.min(this.#waitingSinceMs + batch.lingerMs, this.#probeAtMs())
+        await this.#idleFor(Math.min(FORWARD_IDLE_MS, nextMs - performance.now()))
         continue
       }
       const waiting = supply.take(eventsMax, batch.bytes)
@@ -182,6 +186,9 @@ export class ForwardLoop {
     const nowMs = performance.now()
     const connected = outcome.kind === 'accepted' || outcome.kind === 'refused'
     if (connected) this.counters.answerMs += nowMs - startMs
+    this.#sentMs = nowMs
+    this.#failures = connected ? 0 : this.#failures + 1
+    this.#probeAfterMs = connected ? FORWARD_PROBE_MS : Math.min(FORWARD_PROBE_MS, backoffMs(this.#failures))
     const sinceMs = connected || this.#state.connected || this.#state.sinceMs === 0 ? nowMs : this.#state.sinceMs
     this.#state = { connected, problem: 'why' in outcome && !connected ? outcome.why : '', sinceMs }
     return outcome
@@ -209,18 +216,19 @@ export class ForwardLoop {
     }
   }
 
-  /** Sends nothing, to see whether it would get through. */
+  /** Sends nothing, to see whether it would get through: now and then, and after a failure as another try would be. */
   async #probe(): Promise<Outcome | undefined> {
-    const { sinceMs, connected } = this.state
-    const untriedMs = performance.now() - Math.max(sinceMs, this.#probedMs)
-    if (!this.#options.probes || this.#finishing) return undefined
-    // A connection that was lost is made anew without waiting, once.
-    const lost = !connected && this.#state.connected
-    if (!lost && sinceMs > 0 && untriedMs < FORWARD_PROBE_MS) return undefined
-    this.#probedMs = performance.now()
+    if (performance.now() < this.#probeAtMs()) return undefined
     const outcome = await this.#send([])
     if (outcome.kind === 'retry' || outcome.kind === 'notPassed') this.#complain(outcome.why)
     return outcome
+  }
+
+  #probeAtMs(): number {
+    if (!this.#options.probes || this.#finishing) return Number.POSITIVE_INFINITY
+    // A connection that was lost is made anew at once.
+    if (!this.state.connected && this.#state.connected) return 0
+    return this.#sentMs + this.#probeAfterMs
   }
 
   #refuse(count: number, why: string): void {
@@ -238,7 +246,7 @@ export class ForwardLoop {
 
   async #idleFor(ms: number): Promise<void> {
     this.#idle = true
-    await this.#sleep(Math.max(1, ms))
+    await this.#sleep(Math.max(FORWARD_PAUSE_MS, ms))
     this.#idle = false
   }
 
