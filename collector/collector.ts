@@ -124,6 +124,8 @@ export class Collector {
 
   /** Matches by another registry from now on. */
   async useCatalog(catalog: Catalog): Promise<void> {
+    // Before the source is open nothing is matched, and what opens it takes the registry that is known then.
+    await this.#opened
     await this.#observation?.useTrie(compileTrie(catalog.rules))
     this.#notePlatforms(this.#writer.takeMatchedRules(catalog.rules.length))
     this.#catalog = catalog
@@ -237,7 +239,10 @@ export class Collector {
       seconds = second
       this.#outbox.dropExpired()
       this.#sayDropped()
-      link.second(observation.live?.received ?? 0, performance.now())
+      const { names, counters } = observation.counts
+      const { helloNoName, helloIncomplete, helloQuicUnknownVersion } = counters
+      const seen = names + helloNoName + helloIncomplete + helloQuicUnknownVersion
+      link.second(observation.live?.received ?? 0, seen, performance.now())
     }, COLLECTOR_TICK_MS)
     return { failed, stop: () => clearInterval(timer) }
   }

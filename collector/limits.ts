@@ -25,6 +25,13 @@ export const WIDEN_AFTER_SECONDS_MAX = 600
 export const SILENCE_MS = 60_000
 export const SILENCE_LINK_PACKETS = 1000
 
+/** The same of names, where packets pass the filter: so long, in milliseconds, and so many. */
+export const NAMELESS_MS = 600_000
+export const NAMELESS_PACKETS = 10_000
+
+/** An answer that takes longer than this is overdue, in milliseconds: the way is no longer called connected. */
+export const OVERDUE_MS = 5_000
+
 /** Without an answer of the service for so long, in milliseconds, forwarding makes no progress: degraded. */
 export const STALLED_MS = 30_000
 
@@ -38,8 +45,12 @@ export const SENSOR_LOOK_MS = 1000
 /** How often a live collector looks at its clocks, in milliseconds. */
 export const COLLECTOR_TICK_MS = 250
 
-/** Seconds in which the kernel counts packets for a capture and none arrives, after which the capture is opened anew. */
+/**
+ * Seconds in which the kernel counts packets for a capture and none arrives, after which the capture is opened anew; so many times in a row,
+ * then the collector ends.
+ */
 export const CAPTURE_SILENT_SECONDS = 10
+export const SILENCES_MAX = 3
 
 /**
  * The capture thread says once a second how it stands. After so long without a word, in milliseconds, the collector is degraded; when that was so

@@ -1,6 +1,16 @@
-import { accessSync, constants, existsSync, lchownSync, readFileSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  lchownSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { Fault } from '../engine/process/error-codes.ts'
+import { OUTBOX_IN_MEMORY } from './outbox/outbox-limits.ts'
 
 export interface User {
   readonly name: string
@@ -24,39 +34,77 @@ export function userToBecome(wanted: string, passwd = '/etc/passwd'): User | und
   if (user === undefined) {
     throw new Fault('USAGE', `--user: no user ${JSON.stringify(wanted)}; name one of /etc/passwd, or give uid:gid`)
   }
+  if (user.uid === 0 && user.gid !== 0) {
+    throw new Fault('USAGE', `--user: ${JSON.stringify(wanted)}: root with another group is root; name another user`)
+  }
   return user.uid === 0 ? undefined : user
 }
 
 /**
- * Gives up root for good, in all threads (glibc and musl change all of them). What is open stays open; the outbox becomes the user's, so
- * that it can be opened again. False where this root may not become anybody, as in a container that keeps CAP_NET_RAW alone: it has little to
- * give up.
+ * Gives up root for good, in all threads (glibc and musl change all of them). What is open stays open. The outbox's files become the user's,
+ * so that they can be opened again, and so does its directory where nothing else stands in it. False where this root may not become anybody,
+ * as in a container that keeps CAP_NET_RAW alone: it has little to give up.
  *
  * @throws Fault STORE_UNWRITABLE where the user cannot reach the outbox.
  */
-export function becomeUser({ name, uid, gid }: User, outbox: string): boolean {
+export function becomeUser(user: User, outbox: string): boolean {
+  const { uid, gid } = user
   try {
     process.setgroups?.([gid])
     process.setgid?.(gid)
+    if (outbox !== OUTBOX_IN_MEMORY) giveOutbox(realpathSync(outbox), user)
+    process.setuid?.(uid)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EPERM') return false
     throw error
   }
-  // Not what a link leads to: who owned the folder before may have put it there.
-  for (const path of [outbox, join(outbox, 'data.mdb'), join(outbox, 'lock.mdb')]) {
-    if (existsSync(path)) lchownSync(path, uid, gid)
-  }
-  process.setuid?.(uid)
+  if (outbox !== OUTBOX_IN_MEMORY) assertReaches(user, outbox)
+  return true
+}
+
+/** LMDB's. */
+const OUTBOX_FILES: readonly string[] = ['data.mdb', 'lock.mdb']
+
+function giveOutbox(directory: string, { uid, gid }: User): void {
+  for (const name of readdirSync(directory).filter(isOurs)) giveFile(join(directory, name), uid, gid)
+  if (isRootsAlone(directory)) lchownSync(directory, uid, gid)
+}
+
+/** One that is shared with others stays whose it is. */
+function isRootsAlone(directory: string): boolean {
+  return lstatSync(directory).uid === 0 && readdirSync(directory).every(isOurs)
+}
+
+function isOurs(name: string): boolean {
+  return OUTBOX_FILES.includes(name)
+}
+
+/** Whether becomeUser() will leave this directory to the user, as far as root can tell without changing anything. */
+export function canBeGiven(outbox: string, { uid, gid }: User): boolean {
+  const directory = realpathSync(outbox)
+  const status = statSync(directory)
+  if (isRootsAlone(directory) || status.uid === uid) return true
+  const all = status.gid === gid ? 0o070 : 0o007
+  return (status.mode & all) === all
+}
+
+/** Not what a link leads to: who owned the directory before may have put it there. */
+function giveFile(path: string, uid: number, gid: number): void {
+  const status = lstatSync(path)
+  if (status.uid === 0 && status.isFile() && status.nlink === 1) lchownSync(path, uid, gid)
+}
+
+/** @throws Fault STORE_UNWRITABLE */
+function assertReaches({ name }: User, outbox: string): void {
   try {
     accessSync(outbox, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
-    throw new Fault(
-      'STORE_UNWRITABLE',
-      `--outbox ${outbox}: user ${name} cannot reach it; name a directory that this user may write, or another --user`,
-      { cause: error },
-    )
+    throw new Fault('STORE_UNWRITABLE', `--outbox ${outbox}: ${unreachable(name)}`, { cause: error })
   }
-  return true
+}
+
+export function unreachable(name: string): string {
+  return `user ${name} cannot write there; name a directory of its own, give it that one ("chown ${name}"), or name another --user`
 }
 
 /** passwd(5): name:password:UID:GID:comment:home:shell */
@@ -76,5 +124,9 @@ function findUser(name: string, passwd: string): User | undefined {
 
 function byNumber(text: string): User | undefined {
   const [, uid, gid] = /^(\d{1,10}):(\d{1,10})$/.exec(text) ?? []
-  return uid === undefined ? undefined : { name: text, uid: Number(uid), gid: Number(gid) }
+  const numbers = { uid: Number(uid), gid: Number(gid) }
+  // The highest means "no change" to the system.
+  return numbers.uid < ID_MAX && numbers.gid < ID_MAX ? { name: text, ...numbers } : undefined
 }
+
+const ID_MAX = 0xffff_ffff

@@ -26,11 +26,46 @@ export type FilterWidth = 'wide' | 'narrow'
  * ringful a second time without it.
  */
 export function captureFilter(options: FilterOptions, vlan: boolean, width: FilterWidth): string {
+  assertFitsKernel(options)
   const names = width === 'wide' ? wide(options) : narrow(options)
   const { expression } = options
   const wanted = expression === '' ? names : `(${checked(expression)}) and (${names})`
   // "vlan" moves the offsets of all that follows it, so it comes last; the second one means a tag behind a tag (pcap-filter(7)).
   return vlan ? `${wanted} or (vlan and (${wanted})) or (vlan and (${wanted}))` : wanted
+}
+
+/** Ports that follow each other as a range: `(tcp dst port 443 or tcp dst portrange 8440-8449)`. */
+function to(protocol: 'tcp' | 'udp' | '', ports: readonly number[]): string {
+  const terms = rangesOf(ports).map(({ first, last }) =>
+    `${protocol} dst ${first === last ? `port ${first}` : `portrange ${first}-${last}`}`.trimStart(),
+  )
+  return `(${terms.join(' or ')})`
+}
+
+function rangesOf(ports: readonly number[]): { first: number; last: number }[] {
+  const ranges: { first: number; last: number }[] = []
+  for (const port of [...new Set(ports)].sort((a, b) => a - b)) {
+    const range = ranges.at(-1)
+    if (range?.last === port - 1) range.last = port
+    else ranges.push({ first: port, last: port })
+  }
+  return ranges
+}
+
+/**
+ * The kernel takes 4,096 instructions (BPF_MAXINSNS); of a longer filter libpcap says nothing and filters itself, behind the ring, which is then
+ * full of what nobody wants. libpcap makes 850 at least of ours, 45 of each further port or range, and 2 of each character of an expression
+ * (measured on a live interface, with VLAN).
+ *
+ * @throws Fault USAGE
+ */
+function assertFitsKernel({ dnsPorts, tlsPorts, expression }: FilterOptions): void {
+  const ranges = rangesOf(dnsPorts).length + rangesOf(tlsPorts).length
+  if (850 + 45 * ranges + 2 * expression.length <= 4000) return
+  throw new Fault(
+    'USAGE',
+    `the filter does not fit the kernel: ${ranges} ports or ranges of them and --filter with ${expression.length} characters; expected at most 70 ports, or 1500 characters, or half of each`,
+  )
 }
 
 /** Length of a TCP header, from its data offset, which counts 4 bytes in the high nibble. */
@@ -39,18 +74,17 @@ const TCP_BYTES4 = '((tcp[12] & 0xf0) >> 2)'
 const TCP_BYTES6 = '((ip6[52] & 0xf0) >> 2)'
 
 function wide({ dnsPorts, tlsPorts, tunnels }: FilterOptions): string {
-  const tls = tlsPorts.join(' or ')
   const begins4 = 'tcp[tcpflags] & tcp-syn != 0'
   const begins6 = 'ip6[53] & 2 != 0'
   const payload4 = `ip[2:2] - ((ip[0] & 0xf) << 2) - ${TCP_BYTES4} != 0`
   const payload6 = `ip6[4:2] - ${TCP_BYTES6} != 0`
   return [
-    `dst port ${dnsPorts.join(' or ')}`,
-    `(ip and tcp dst port ${tls} and (${begins4} or ${payload4}))`,
-    `(ip6 and tcp dst port ${tls} and (${begins6} or ${payload6}))`,
+    to('', dnsPorts),
+    `(ip and ${to('tcp', tlsPorts)} and (${begins4} or ${payload4}))`,
+    `(ip6 and ${to('tcp', tlsPorts)} and (${begins6} or ${payload6}))`,
     // RFC 9000 §17.2: the first bit of a long header.
-    `(ip and udp dst port ${tls} and udp[8] & 0x80 != 0)`,
-    `(ip6 and udp dst port ${tls} and ip6[48] & 0x80 != 0)`,
+    `(ip and ${to('udp', tlsPorts)} and udp[8] & 0x80 != 0)`,
+    `(ip6 and ${to('udp', tlsPorts)} and ip6[48] & 0x80 != 0)`,
     // Fragments behind the first have no ports; RFC 791 §3.1, RFC 8200 §4.5.
     '(ip and (ip proto 6 or ip proto 17) and ip[6:2] & 0x1fff != 0)',
     '(ip6 and ip6[6] = 44)',
@@ -59,17 +93,16 @@ function wide({ dnsPorts, tlsPorts, tunnels }: FilterOptions): string {
 }
 
 function narrow({ dnsPorts, tlsPorts }: FilterOptions): string {
-  const tls = tlsPorts.join(' or ')
   // RFC 8446 §5.1, §4: a record of type handshake and major version 3, which begins with a ClientHello.
   const hello4 = `tcp[${TCP_BYTES4}:2] = 0x1603 and tcp[${TCP_BYTES4} + 5] = 1`
   const hello6 = `ip6[40 + ${TCP_BYTES6}:2] = 0x1603 and ip6[40 + ${TCP_BYTES6} + 5] = 1`
   return [
-    `dst port ${dnsPorts.join(' or ')}`,
-    `(ip and tcp dst port ${tls} and ${hello4})`,
-    `(ip6 and tcp dst port ${tls} and ${hello6})`,
+    to('', dnsPorts),
+    `(ip and ${to('tcp', tlsPorts)} and ${hello4})`,
+    `(ip6 and ${to('tcp', tlsPorts)} and ${hello6})`,
     // RFC 9000 §17.2.2 and RFC 9369 §3.2: a long header whose type is Initial, 0 in version 1 and 1 in version 2.
-    `(ip and udp dst port ${tls} and udp[8] & 0xe0 = 0xc0)`,
-    `(ip6 and udp dst port ${tls} and ip6[48] & 0xe0 = 0xc0)`,
+    `(ip and ${to('udp', tlsPorts)} and udp[8] & 0xe0 = 0xc0)`,
+    `(ip6 and ${to('udp', tlsPorts)} and ip6[48] & 0xe0 = 0xc0)`,
   ].join(' or ')
 }
 
@@ -81,8 +114,18 @@ const TUNNELS: readonly string[] = [
   'ether proto 0x8847 or ether proto 0x8848 or ether proto 0x8864',
 ]
 
-/** @throws Fault USAGE where its parentheses would change the meaning of what stands around it. */
+/** What moves the offsets of all that stands behind it, or asks for metadata (pcap-filter(7)). */
+const NOT_FOR_OPERATORS = /(?:^|[\s()!])(vlan|mpls|pppoed|pppoes|geneve|inbound|outbound|ifindex|ifname|on)(?=$|[\s()])/
+
+/** @throws Fault USAGE where it would change the meaning of what stands around it. */
 function checked(expression: string): string {
+  const word = NOT_FOR_OPERATORS.exec(expression)?.[1]
+  if (word !== undefined) {
+    throw new Fault(
+      'USAGE',
+      `--filter: ${JSON.stringify(expression)}: "${word}" cannot stand here: it would change what the rest of the filter means; expected hosts, nets, ports and protocols (packets in VLANs are looked at without being asked for)`,
+    )
+  }
   let depth = 0
   for (const character of expression) {
     if (character === '(') depth++
@@ -105,7 +148,7 @@ export function carriesVlan(interfaceName: string): boolean {
 
 /** Whether loopback is, or is among, what is captured. The kernel shows its packets twice, and libpcap passes over those that are sent. */
 export function showsLoopback(interfaceName: string): boolean {
-  return interfaceName === 'any' || hardwareType(interfaceName) === ARPHRD_LOOPBACK
+  return interfaceName === 'any' || interfaceName === 'lo' || hardwareType(interfaceName) === ARPHRD_LOOPBACK
 }
 
 function hardwareType(interfaceName: string): string {

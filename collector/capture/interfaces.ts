@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
+import { attributeOf, readCounters } from './kernel-interfaces.ts'
 
 /** The network interfaces of this machine, as Linux tells everybody: it needs no permission and no libpcap. */
 
@@ -18,7 +18,6 @@ export interface NetworkInterface {
   readonly receivedPackets: number
 }
 
-const FOLDER = '/sys/class/net'
 /** <linux/if.h> */
 const IFF_UP = 0x1
 /** ARPHRD_ of <linux/if_arp.h>. */
@@ -41,27 +40,22 @@ const HARDWARE: Readonly<Record<string, string>> = {
 
 /** The names, in the order of the alphabet, without `any`. */
 export function interfaceNames(): string[] {
-  try {
-    // Beside the interfaces there can be a file of the bonding module.
-    return readdirSync(FOLDER)
-      .filter((name) => attribute(name, 'type') !== undefined)
-      .sort()
-  } catch {
-    // Without /sys, as in some sandboxes, those that are up are known.
-    return Object.keys(networkInterfaces()).sort()
-  }
+  const counted = [...readCounters().keys()]
+  // Without /proc those that are up are known.
+  return (counted.length > 0 ? counted : Object.keys(networkInterfaces())).sort()
 }
 
 /** What can be captured on: every interface, and `any` last. */
 export function listInterfaces(): NetworkInterface[] {
   const addresses = networkInterfaces()
+  const counters = readCounters()
   const found = interfaceNames().map((name): NetworkInterface => {
     return {
       name,
       state: stateOf(name),
       kind: kindOf(name),
       addresses: (addresses[name] ?? []).map(({ address }) => address),
-      receivedPackets: Number(attribute(name, 'statistics/rx_packets') ?? 0),
+      receivedPackets: counters.get(name)?.received ?? 0,
     }
   })
   const receivedPackets = found.reduce((sum, each) => sum + each.receivedPackets, 0)
@@ -69,24 +63,15 @@ export function listInterfaces(): NetworkInterface[] {
 }
 
 function stateOf(name: string): NetworkInterface['state'] {
-  const flags = attribute(name, 'flags')
+  const flags = attributeOf(name, 'flags')
   if (flags !== undefined && (Number(flags) & IFF_UP) === 0) return 'down'
-  return attribute(name, 'carrier') === '0' ? 'no carrier' : 'up'
+  return attributeOf(name, 'carrier') === '0' ? 'no carrier' : 'up'
 }
 
 function kindOf(name: string): string {
-  const made = /^DEVTYPE=(\S+)$/m.exec(attribute(name, 'uevent') ?? '')?.[1]
-  const type = attribute(name, 'type') ?? ''
+  const made = /^DEVTYPE=(\S+)$/m.exec(attributeOf(name, 'uevent') ?? '')?.[1]
+  const type = attributeOf(name, 'type') ?? ''
   return made ?? HARDWARE[type] ?? `hardware type ${type}`
-}
-
-/** A file of the interface; undefined where it is not there or, as `carrier` of an interface that is down, not told. */
-function attribute(name: string, file: string): string | undefined {
-  try {
-    return readFileSync(`${FOLDER}/${name}/${file}`, 'utf8').trim()
-  } catch {
-    return undefined
-  }
 }
 
 /** A machine with containers has hundreds of interfaces: so many names fit a line. */

@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { ANY_INTERFACE } from './interfaces.ts'
+import { attributeOf, type InterfaceCounters, readCounters, sysIsOurs } from './kernel-interfaces.ts'
 
 /** How an interface stands by the kernel's own counters, which no filter and no ring is in front of. */
 export interface LinkState {
@@ -11,49 +11,29 @@ export interface LinkState {
   readonly missed: number
 }
 
-const FOLDER = '/sys/class/net'
 /** <linux/if.h> */
 const IFF_UP = 0x1
 
 /** The state of the interface, or of all of them together for `any`. */
 export function readLinkState(name: string): LinkState {
-  if (name !== ANY_INTERFACE) return stateOf(name)
+  const counters = readCounters()
+  const inSys = sysIsOurs(counters)
+  if (name !== ANY_INTERFACE) return stateOf(name, counters.get(name), inSys)
   const sum = { trouble: '', packets: 0, missed: 0 }
-  for (const each of namesIn(FOLDER)) {
-    const { packets, missed } = stateOf(each)
+  for (const [each, counted] of counters) {
+    const { packets, missed } = stateOf(each, counted, inSys)
     sum.packets += packets
     sum.missed += missed
   }
   return sum
 }
 
-function stateOf(name: string): LinkState {
-  const flags = attribute(name, 'flags')
-  const number = (file: string): number => Number(attribute(name, `statistics/${file}`) ?? 0)
+function stateOf(name: string, counters: InterfaceCounters | undefined, inSys: boolean): LinkState {
+  if (counters === undefined) return { trouble: `${name} is gone`, packets: 0, missed: 0 }
+  const packets = counters.received + counters.sent
+  if (!inSys) return { trouble: '', packets, missed: counters.fifo }
   let trouble = ''
-  if (flags === undefined) trouble = `${name} is gone`
-  else if ((Number(flags) & IFF_UP) === 0) trouble = `${name} is down`
-  else if (attribute(name, 'carrier') === '0') trouble = `${name} has no carrier`
-  return {
-    trouble,
-    packets: number('rx_packets') + number('tx_packets'),
-    missed: number('rx_missed_errors') + number('rx_fifo_errors'),
-  }
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder)
-  } catch {
-    return []
-  }
-}
-
-/** A file of the interface; undefined where it is not there or, as `carrier` of an interface that is down, not told. */
-function attribute(name: string, file: string): string | undefined {
-  try {
-    return readFileSync(`${FOLDER}/${name}/${file}`, 'utf8').trim()
-  } catch {
-    return undefined
-  }
+  if ((Number(attributeOf(name, 'flags') ?? IFF_UP) & IFF_UP) === 0) trouble = `${name} is down`
+  else if (attributeOf(name, 'carrier') === '0') trouble = `${name} has no carrier`
+  return { trouble, packets, missed: counters.fifo + Number(attributeOf(name, 'statistics/rx_missed_errors') ?? 0) }
 }

@@ -1,4 +1,4 @@
-import { SILENCE_LINK_PACKETS, SILENCE_MS } from '../limits.ts'
+import { NAMELESS_MS, NAMELESS_PACKETS, SILENCE_LINK_PACKETS, SILENCE_MS } from '../limits.ts'
 import { type LinkState, readLinkState } from './link-state.ts'
 
 /** The interface as the kernel sees it, beside what the capture got of it. */
@@ -10,6 +10,10 @@ export class LinkWatch {
   #captured = 0
   #packetsThen: number
   #thenMs: number
+  /** The same of names. */
+  #named = 0
+  #capturedAtName = 0
+  #nameMs: number
 
   constructor(name: string, nowMs: number, read: (name: string) => LinkState = readLinkState) {
     this.#name = name
@@ -18,6 +22,7 @@ export class LinkWatch {
     this.#missedBefore = this.#state.missed
     this.#packetsThen = this.#state.packets
     this.#thenMs = nowMs
+    this.#nameMs = nowMs
   }
 
   /** As of the last second(). `missed` of the time since the watch began; `silence`: why it is strange that nothing was captured. */
@@ -25,8 +30,8 @@ export class LinkWatch {
     return { ...this.#state, missed: Math.max(0, this.#state.missed - this.#missedBefore) }
   }
 
-  /** Told once a second how many packets passed the filter so far, and a monotonic time in milliseconds. */
-  second(captured: number, nowMs: number): void {
+  /** Told once a second how many packets passed the filter and how many queries and ClientHellos were among them so far, and a monotonic time. */
+  second(captured: number, named: number, nowMs: number): void {
     const state = this.#read(this.#name)
     // An interface that came back counts from 0.
     if (state.packets < this.#packetsThen) this.#packetsThen = state.packets
@@ -36,10 +41,24 @@ export class LinkWatch {
       this.#packetsThen = state.packets
       this.#thenMs = nowMs
     }
+    if (named !== this.#named) {
+      this.#named = named
+      this.#capturedAtName = captured
+      this.#nameMs = nowMs
+    }
     const packets = state.packets - this.#packetsThen
     const silentMs = nowMs - this.#thenMs
     const strange = silentMs >= SILENCE_MS && packets >= SILENCE_LINK_PACKETS
-    const silence = `${packets} packets passed ${this.#name} in ${Math.round(silentMs / 1000)} s, and none was a query or a ClientHello`
-    this.#state = { ...state, silence: strange ? silence : '' }
+    const nameless = captured - this.#capturedAtName
+    const namelessMs = nowMs - this.#nameMs
+    let silence = ''
+    if (strange) silence = sentence(packets, this.#name, silentMs)
+    else if (namelessMs >= NAMELESS_MS && nameless >= NAMELESS_PACKETS)
+      silence = sentence(nameless, 'the filter', namelessMs)
+    this.#state = { ...state, silence }
   }
+}
+
+function sentence(packets: number, what: string, ms: number): string {
+  return `${packets} packets passed ${what} in ${Math.round(ms / 1000)} s, and none was a query or a ClientHello`
 }

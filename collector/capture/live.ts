@@ -6,6 +6,7 @@ import {
   LIVE_RING_BYTES,
   LIVE_SNAPLEN_BYTES,
   REOPENINGS_MAX,
+  SILENCES_MAX,
   SNAPLEN_BYTES_MAX,
 } from '../limits.ts'
 import type { BatchPool } from './batch-pool.ts'
@@ -139,8 +140,11 @@ export class LiveCapture {
   #lost = ''
   #fault: Fault | undefined
   #reopened = 0
+  #vanished = 0
+  /** Times in a row that the capture had fallen silent. */
+  #silences = 0
   #roundStartMs = 0
-  #secondMs = 0
+  #secondMs = Number.NEGATIVE_INFINITY
   #lookedMs = 0
   #packetMs = 0
   #lostPackets = 0
@@ -172,7 +176,7 @@ export class LiveCapture {
       this.#look()
       const nowMs = Date.now()
       if (this.#filler.frames > 0 && elapsed(this.#roundStartMs, nowMs) >= LIVE_FLUSH_MS) this.#filler.flush(0)
-      if (elapsed(this.#secondMs, nowMs) >= SECOND_MS) this.#second(nowMs)
+      this.#secondWhenDue(nowMs)
       this.#pool.pause(elapsed(this.#packetMs, nowMs) < SECOND_MS ? LIVE_IDLE_MS : LIVE_QUIET_MS)
     }
     this.#takeTheRest()
@@ -222,6 +226,7 @@ export class LiveCapture {
     if (filler.put(session.bytes, session.words, session.captured, seconds, microseconds * 1000, session.linkType)) {
       capture.taken++
       this.#packetMs = nowMs
+      this.#silences = 0
       if (filler.frames === 1) this.#roundStartMs = nowMs
       else if (elapsed(this.#roundStartMs, nowMs) >= LIVE_FLUSH_MS) filler.flush(0)
     } else {
@@ -234,12 +239,19 @@ export class LiveCapture {
       return
     }
     if (this.#pool.stopped) this.#leaveForGood(capture)
-    else if (elapsed(this.#secondMs, nowMs) >= SECOND_MS) this.#second(nowMs)
+    else this.#secondWhenDue(nowMs)
   }
 
-  /** What is seen to once a second. */
+  /** By the monotonic clock: packets carry another time than Date.now(), and either may be set. */
+  #secondWhenDue(nowMs: number): void {
+    const monotonicMs = performance.now()
+    if (monotonicMs - this.#secondMs < SECOND_MS) return
+    this.#secondMs = monotonicMs
+    this.#second(nowMs)
+  }
+
+  /** What is seen to once a second; `nowMs` as packets have it. */
   #second(nowMs: number): void {
-    this.#secondMs = nowMs
     const capture = this.#capture
     capture?.session.readStats()
     this.#leaving?.session.readStats()
@@ -253,7 +265,7 @@ export class LiveCapture {
     if (capture === undefined) {
       this.#reopen()
     } else if (this.#watchdog.second(capture.session.received, capture.session.dropped, capture.arrived)) {
-      if (this.#replace(capture, this.#width)) this.#reopened++
+      if (++this.#silences <= SILENCES_MAX && this.#replace(capture, this.#width)) this.#reopened++
       else this.#fault = new Fault('CAPTURE_LOST', `${this.#name}: packets come, but the capture has fallen silent`)
     } else if (width !== this.#width) {
       this.#replace(capture, width)
@@ -287,12 +299,13 @@ export class LiveCapture {
 
   /** The interface was gone: looks whether it is back. */
   #reopen(): void {
-    if (this.#reopened >= REOPENINGS_MAX) {
+    if (this.#vanished >= REOPENINGS_MAX) {
       this.#fault = new Fault('CAPTURE_LOST', `${this.#name}: the interface vanished ${REOPENINGS_MAX + 1} times`)
       return
     }
     try {
       this.#capture = this.#open(this.#width)
+      this.#vanished++
       this.#reopened++
       this.#lost = ''
     } catch (error) {

@@ -183,7 +183,10 @@ function openingFault(name: string, expression: string, error: Error): Error {
     return denied('the pcap package is not built; install libpcap-dev and run "npm rebuild pcap"')
   }
   if (/libpcap\.so/.test(text)) return denied('libpcap is missing; install it: "apt-get install libpcap0.8"')
-  if (expression !== '' && /filter expression|syntax|vlan|proto|host|port|net|illegal|unknown/i.test(text)) {
+  if (
+    expression !== '' &&
+    /rejects all packets|filter expression|syntax|vlan|proto|host|port|net|illegal|unknown/i.test(text)
+  ) {
     return new Fault('USAGE', `--filter: ${JSON.stringify(expression)}: ${text}`, { cause: error })
   }
   return denied(text || 'cannot be opened')

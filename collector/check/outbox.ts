@@ -6,6 +6,7 @@ import type { CollectorSettings } from '../config.ts'
 import { OUTBOX_FREE_BYTES_MIN } from '../limits.ts'
 import { OUTBOX_IN_MEMORY } from '../outbox/outbox-limits.ts'
 import { OutboxReader } from '../outbox/outbox-reader.ts'
+import { canBeGiven, unreachable, userToBecome } from '../privileges.ts'
 import type { StepOutcome } from './step.ts'
 
 /**
@@ -14,9 +15,16 @@ import type { StepOutcome } from './step.ts'
  *
  * @throws Fault STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED.
  */
-export async function checkOutbox({ outbox: directory }: CollectorSettings): Promise<StepOutcome> {
+export async function checkOutbox(settings: CollectorSettings): Promise<StepOutcome> {
+  const directory = settings.outbox
   if (directory === OUTBOX_IN_MEMORY) return { result: 'ok', found: 'in memory: what waits ends with the collector' }
-  const state = environmentExists(directory) ? await waitingIn(directory) : triedOut(resolve(directory))
+  const there = environmentExists(directory)
+  const state = there ? await waitingIn(directory) : triedOut(resolve(directory))
+  const user = userToBecome(settings.user)
+  if (user !== undefined && existsSync(directory) && !canBeGiven(directory, user)) {
+    const [found = '', ...remedy] = unreachable(user.name).split('; ')
+    return { result: 'failed', code: 'STORE_UNWRITABLE', found: `${directory}: ${found}`, remedy: remedy.join('; ') }
+  }
   const { bavail, bsize } = statfsSync(nearestAbove(resolve(directory)))
   const freeBytes = bavail * bsize
   const found = `${directory}: ${state}, ${megabytes(freeBytes)} MB free`

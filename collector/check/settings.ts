@@ -3,16 +3,25 @@ import { Fault } from '../../engine/process/error-codes.ts'
 import { loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
 import type { CollectorSettings } from '../config.ts'
 import { readAuthority } from '../forward/authority.ts'
+import { userToBecome } from '../privileges.ts'
 import type { StepOutcome } from './step.ts'
 
 /**
  * The files that the settings name, where no other step tries them.
  *
- * @throws Fault USAGE for the authority, without which nothing can be forwarded. A faulty registry is no such fault: `run`
+ * @throws Fault USAGE for the user, and for the authority, without which nothing can be forwarded. A faulty registry is no such fault: `run`
  * goes on with the built-in one.
  */
-export function checkSettings({ ca, registry, endpoint, httpsPort, interface: name }: CollectorSettings): StepOutcome {
+export function checkSettings({
+  ca,
+  registry,
+  endpoint,
+  httpsPort,
+  interface: name,
+  user,
+}: CollectorSettings): StepOutcome {
   if (ca !== '') assertCertificate(ca)
+  userToBecome(user)
   const { catalog, fault } = loadCatalogOrBuiltIn(registry === '' ? {} : { file: registry })
   if (fault !== undefined) {
     const remedy = 'correct the file; until then the built-in registry is in force'

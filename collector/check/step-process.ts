@@ -6,6 +6,7 @@ import { failedBy, type Step, type StepName, type StepOrder, type StepOutcome } 
 /** Loaded one by one: the store, the HTTP client and libpcap's addon take longer to load than their steps take. */
 const LOAD: Readonly<Record<StepName, () => Promise<Step>>> = {
   interface: async () => (await import('./interface.ts')).checkInterface,
+  health: async () => (await import('./health.ts')).checkHealth,
   outbox: async () => (await import('./outbox.ts')).checkOutbox,
   resolution: async () => (await import('./resolution.ts')).checkResolution,
   tls: async () => (await import('./tls.ts')).checkTls,

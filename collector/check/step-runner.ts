@@ -48,6 +48,7 @@ export function startStep(step: StepName, settings: CollectorSettings, timeoutMs
 
 const TOO_LATE: Readonly<Record<StepName, readonly [code: FaultCode, remedy: string]>> = {
   interface: ['CAPTURE_DENIED', "the interface's driver hangs: see the kernel's log"],
+  health: ['PORT_DENIED', 'set another HEALTH_PORT'],
   outbox: ['STORE_UNWRITABLE', 'the file system hangs, as one of a network does: name a directory on a local disk'],
   resolution: ['SERVICE_UNREACHABLE', 'see which name servers /etc/resolv.conf names, or give --endpoint an address'],
   tls: ['SERVICE_UNREACHABLE', 'a firewall or proxy on the way lets the connection hang'],

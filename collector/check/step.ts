@@ -2,7 +2,7 @@ import type { Fault, FaultCode } from '../../engine/process/error-codes.ts'
 import type { CollectorSettings } from '../config.ts'
 
 /** The steps in their order; each has a file of its name here. The settings are read before them. */
-export const STEPS = ['interface', 'outbox', 'resolution', 'tls', 'token', 'syslog'] as const
+export const STEPS = ['interface', 'health', 'outbox', 'resolution', 'tls', 'token', 'syslog'] as const
 export type StepName = (typeof STEPS)[number]
 
 /** How a step ended. Lines without the name of the step, and without a secret; `remedy` is empty where nobody knows one. */

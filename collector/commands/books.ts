@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { Fault } from '../../engine/process/error-codes.ts'
@@ -5,6 +7,7 @@ import { addSettingOptions, readSettings } from '../../engine/process/settings.t
 import { printRows } from '../../engine/process/table.ts'
 import { healthPortSetting } from '../config.ts'
 import { HEALTH_REQUEST_MS } from '../limits.ts'
+import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../settings-file.ts'
 
 const settingsOfBooks = z.object({ healthPort: healthPortSetting })
 
@@ -23,12 +26,14 @@ const record = z.object({
 
 /** posture-collector books: the sums of the running collector, which must balance. */
 export function addBooksCommand(program: Command): void {
-  const command = addSettingOptions(
-    program.command('books').description('print where every packet, name and event of the running collector is'),
-    settingsOfBooks,
+  const command = addSettingsFileOption(
+    addSettingOptions(
+      program.command('books').description('print where every packet, name and event of the running collector is'),
+      settingsOfBooks,
+    ),
   ).option('--json', 'one JSON object a line, as in a pipe')
-  command.action(async (options: { json?: boolean }) => {
-    const { healthPort } = readSettings(settingsOfBooks, { command, environment: process.env })
+  command.action(async (options: SettingsFileOption & { json?: boolean }) => {
+    const { healthPort } = readSettings(settingsOfBooks, { command, environment: environmentWith(options) })
     const { books, interface: name, uptime_seconds } = await fetchBooks(healthPort)
     const rows = books.flatMap(({ book, total, places, difference }) => [
       ...Object.entries(places).map(([place, count]) => ({ book, place, count })),
@@ -51,13 +56,25 @@ export function addBooksCommand(program: Command): void {
 async function fetchBooks(port: number): Promise<z.output<typeof record>> {
   const url = `http://127.0.0.1:${port}/books`
   try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(HEALTH_REQUEST_MS) })
-    return record.parse(await answer.json())
+    const { status, text } = await localGet(url)
+    if (status === 503) throw new Fault('COLLECTOR_UNREACHABLE', `the collector at ${url} is starting; try again`)
+    return record.parse(JSON.parse(text))
   } catch (error) {
+    if (error instanceof Fault) throw error
     throw new Fault(
       'COLLECTOR_UNREACHABLE',
       `no collector answers at ${url}; start one that watches an interface, or set HEALTH_PORT to its port`,
       { cause: error },
     )
   }
+}
+
+/** Not by fetch(), which refuses a list of ports that browsers may not connect to. */
+async function localGet(url: string): Promise<{ status: number; text: string }> {
+  const [answer] = (await once(get(url, { signal: AbortSignal.timeout(HEALTH_REQUEST_MS) }), 'response')) as [
+    IncomingMessage,
+  ]
+  const chunks: Buffer[] = []
+  for await (const chunk of answer) chunks.push(chunk as Buffer)
+  return { status: answer.statusCode ?? 0, text: Buffer.concat(chunks).toString() }
 }

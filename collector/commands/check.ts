@@ -7,24 +7,27 @@ import { checkSettings } from '../check/settings.ts'
 import { STEPS, type StepName, type StepOutcome } from '../check/step.ts'
 import { startStep } from '../check/step-runner.ts'
 import { type CollectorSettings, collectorSettings, syslogIsOn } from '../config.ts'
+import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../settings-file.ts'
 
 type Row = { readonly check: string } & StepOutcome
 
-interface CheckOptions {
+interface CheckOptions extends SettingsFileOption {
   readonly json?: boolean
 }
 
 /** posture-collector check: tries one after the other what `run` needs with the same settings, and says what to do about each fault. */
 export function addCheckCommand(program: Command): void {
-  const check = addSettingOptions(
-    program
-      .command('check')
-      .description('try what run needs, one after the other, and say what to do where it fails; forwards nothing'),
-    collectorSettings,
+  const check = addSettingsFileOption(
+    addSettingOptions(
+      program
+        .command('check')
+        .description('try what run needs, one after the other, and say what to do where it fails; forwards nothing'),
+      collectorSettings,
+    ),
   ).option('--json', 'print JSON lines on a terminal, too')
   check.action(async (options: CheckOptions) => {
     const stop = stopSignal()
-    const settings = readSettings(collectorSettings, { command: check, environment: process.env })
+    const settings = readSettings(collectorSettings, { command: check, environment: environmentWith(options) })
     const print = printer(options)
     const rows: Row[] = [{ check: 'settings', ...checkSettings(settings) }]
     print.row(rows)

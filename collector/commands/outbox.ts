@@ -8,6 +8,7 @@ import { printRows } from '../../engine/process/table.ts'
 import { outboxSetting } from '../config.ts'
 import { OUTBOX_IN_MEMORY } from '../outbox/outbox-limits.ts'
 import type { OutboxReader } from '../outbox/outbox-reader.ts'
+import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../settings-file.ts'
 
 const settingsOfOutbox = z.object({ outbox: outboxSetting })
 const PEEK_EVENTS = 10
@@ -15,7 +16,7 @@ const PEEK_EVENTS_MAX = 10_000
 /** Lines that are written to the pipe at once. */
 const EXPORT_LINES = 1000
 
-interface Printing {
+interface Printing extends SettingsFileOption {
   readonly json?: boolean
 }
 
@@ -28,12 +29,9 @@ export function addOutboxCommand(program: Command): void {
 }
 
 function addStats(outbox: Command): void {
-  const command = addSettingOptions(
-    outbox.command('stats').description('print how many wait, and since when'),
-    settingsOfOutbox,
-  )
+  const command = addOutboxOptions(outbox.command('stats').description('print how many wait, and since when'))
   command.option('--json', 'one JSON object, as in a pipe').action((options: Printing) =>
-    looking(command, (reader) => {
+    looking(command, options, (reader) => {
       const { waiting, footprintBytes, firstSequence, lastSequence, oldestWrittenMs } = reader.figures
       const row = {
         waiting,
@@ -57,16 +55,13 @@ function addStats(outbox: Command): void {
 }
 
 function addPeek(outbox: Command): void {
-  const command = addSettingOptions(
-    outbox.command('peek').description('print the oldest events that wait'),
-    settingsOfOutbox,
-  )
+  const command = addOutboxOptions(outbox.command('peek').description('print the oldest events that wait'))
     .option('-n, --count <events>', 'how many', String(PEEK_EVENTS))
     .option('--json', 'one JSON object a line, as in a pipe')
   command.action((options: Printing & { readonly count: string }) => {
     const count = wholeNumber(1, PEEK_EVENTS_MAX).safeParse(options.count)
     if (!count.success) throw new Fault('USAGE', `--count: expected a whole number from 1 to ${PEEK_EVENTS_MAX}`)
-    return looking(command, (reader) => {
+    return looking(command, options, (reader) => {
       const columns = [
         ['Last seen', 'last_seen'],
         ['Client', 'client'],
@@ -81,12 +76,11 @@ function addPeek(outbox: Command): void {
 }
 
 function addExport(outbox: Command): void {
-  const command = addSettingOptions(
+  const command = addOutboxOptions(
     outbox.command('export').description('print all events that wait, one JSON object a line, oldest first'),
-    settingsOfOutbox,
   )
-  command.action(() =>
-    looking(command, async (reader) => {
+  command.action((options: SettingsFileOption) =>
+    looking(command, options, async (reader) => {
       let lines: string[] = []
       const write = async (): Promise<void> => {
         if (!process.stdout.write(lines.join(''))) await once(process.stdout, 'drain')
@@ -101,13 +95,21 @@ function addExport(outbox: Command): void {
   )
 }
 
+function addOutboxOptions(command: Command): Command {
+  return addSettingsFileOption(addSettingOptions(command, settingsOfOutbox))
+}
+
 function lineOf(event: Event): string {
   return `${JSON.stringify(eventToJson(event))}\n`
 }
 
 /** @throws Fault USAGE, NOT_FOUND, STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED. */
-async function looking(command: Command, look: (reader: OutboxReader) => void | Promise<void>): Promise<void> {
-  const { outbox } = readSettings(settingsOfOutbox, { command, environment: process.env })
+async function looking(
+  command: Command,
+  options: SettingsFileOption,
+  look: (reader: OutboxReader) => void | Promise<void>,
+): Promise<void> {
+  const { outbox } = readSettings(settingsOfOutbox, { command, environment: environmentWith(options) })
   if (outbox === OUTBOX_IN_MEMORY)
     throw new Fault('USAGE', '--outbox memory: what waits in the memory of a collector cannot be seen; see /metrics')
   // Only here: LMDB takes longer to load than all else.

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { parseEnv } from 'node:util'
 import type { Command } from 'commander'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { createLogger, type Logger, setLogLevel } from '../../engine/process/log.ts'
@@ -12,6 +10,7 @@ import { listInterfaces } from '../capture/interfaces.ts'
 import type { Collector } from '../collector.ts'
 import { type CollectorSettings, collectorSettings } from '../config.ts'
 import type { Sensor } from '../sensor.ts'
+import { environmentWith, type SettingsFileOption } from '../settings-file.ts'
 import { fileProgress } from './progress.ts'
 
 /** What a live collector may take to forward what waits, when it is stopped: with all that is closed behind it, 10 seconds. */
@@ -19,11 +18,10 @@ const DRAIN_MS = 8500
 /** Who interrupts the reading of a file wants to go on with something else; what waits is safe. */
 const READ_DRAIN_MS = 500
 
-interface RunOptions {
+interface RunOptions extends SettingsFileOption {
   readonly read?: string
   readonly shiftToNow?: boolean
   readonly listInterfaces?: boolean
-  readonly settingsFile?: string
 }
 
 /** posture-collector [run]: watches an interface, or reads a capture file, and forwards what matches. */
@@ -44,7 +42,7 @@ export function addRunCommand(program: Command): void {
     const settingsNow = (): CollectorSettings =>
       readSettings(collectorSettings, {
         command: run,
-        environment: { ...process.env, ...fileVariables(options.settingsFile) },
+        environment: environmentWith(options),
       })
     const settings = settingsNow()
     const log = createLogger('posture-collector', settings.logLevel)
@@ -65,15 +63,26 @@ async function watch(
   stopped: Promise<StopSignal>,
   settingsNow: () => CollectorSettings,
 ): Promise<void> {
-  // Only here: the store and the HTTP client take longer to load than all else, and no other command needs them.
+  let asked = false
+  let reloadNow = (): void => {
+    asked = true
+  }
+  // At once: without a listener the signal would end the program.
+  const onHangUp = (): void => reloadNow()
+  process.on('SIGHUP', onHangUp)
+  // Only here: the store takes longer to load than all else, and no other command needs it.
   const { Sensor } = await import('../sensor.ts')
   const sensor = new Sensor(settings, catalogInForce(settings.registry, log), log)
+  let reloading = Promise.resolve()
+  reloadNow = () => {
+    // One after the other: the last one decides.
+    reloading = reloading.then(() => reload(sensor, log, settingsNow))
+  }
+  if (asked) reloadNow()
   void stopped.then((signal) => {
     log.info({ signal }, 'stops')
     return sensor.collector.drain(DRAIN_MS)
   })
-  const onHangUp = (): void => void reload(sensor, log, settingsNow)
-  process.on('SIGHUP', onHangUp)
   try {
     await report(sensor.collector, log, () => sensor.run())
   } finally {
@@ -142,24 +151,14 @@ async function report(collector: Collector, log: Logger, run: () => ReturnType<C
 async function reload(sensor: Sensor, log: Logger, settingsNow: () => CollectorSettings): Promise<void> {
   try {
     const { logLevel, registry } = settingsNow()
-    setLogLevel(log, logLevel)
     const { catalog, fault } = loadCatalogOrBuiltIn(registry === '' ? {} : { file: registry })
     if (fault !== undefined) throw new Fault('REGISTRY_FILE', fault.message)
     await sensor.collector.useCatalog(catalog)
-    log.info({ level: logLevel }, 'reloaded')
+    setLogLevel(log, logLevel)
+    log.info({ logLevel }, 'reloaded')
   } catch (error) {
     if (!(error instanceof Fault)) throw error
     log.error({ reason: error.message }, 'not reloaded, all stays as it was')
-  }
-}
-
-/** @throws Fault USAGE where the file cannot be read. */
-function fileVariables(path: string | undefined): NodeJS.Dict<string> {
-  if (path === undefined) return {}
-  try {
-    return parseEnv(readFileSync(path, 'utf8'))
-  } catch (error) {
-    throw new Fault('USAGE', `--settings-file ${path}: ${(error as Error).message}`, { cause: error })
   }
 }
 

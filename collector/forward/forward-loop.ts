@@ -1,7 +1,7 @@
 import type { Event } from '../../engine/event.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import type { Logger } from '../../engine/process/log.ts'
-import { FORWARD_IDLE_MS, FORWARD_PAUSE_MS, FORWARD_PROBE_MS, FULL_DISK_RETRY_MS } from '../limits.ts'
+import { FORWARD_IDLE_MS, FORWARD_PAUSE_MS, FORWARD_PROBE_MS, FULL_DISK_RETRY_MS, OVERDUE_MS } from '../limits.ts'
 import type { Forwarder, Outcome } from './forwarder.ts'
 import { backoffMs } from './retry.ts'
 import type { Supply } from './supply.ts'
@@ -28,7 +28,7 @@ export interface ForwardState {
   readonly connected: boolean
   /** Why not; empty before the first try. */
   readonly problem: string
-  /** Since when that is so, in milliseconds of the monotonic clock; of a connection, when something last got through. */
+  /** When something last got through, or was tried first, in milliseconds of the monotonic clock; 0 before. */
   readonly sinceMs: number
 }
 
@@ -66,6 +66,8 @@ export class ForwardLoop {
   #waitingSinceMs = Number.POSITIVE_INFINITY
   /** When something was sent last, be it a probe, and how long after that a probe is due. */
   #sentMs = 0
+  /** When what is under way was sent; 0 when nothing is. */
+  #askedMs = 0
   #probeAfterMs = 0
   #failures = 0
   #wake: () => void = () => {}
@@ -77,6 +79,11 @@ export class ForwardLoop {
 
   get state(): ForwardState {
     const state = this.#state
+    const waitedMs = this.#askedMs === 0 ? 0 : performance.now() - this.#askedMs
+    if (waitedMs >= OVERDUE_MS) {
+      const problem = `no answer for ${Math.round(waitedMs / 1000)} s`
+      return { ...state, connected: false, problem: state.connected ? problem : state.problem || problem }
+    }
     if (!state.connected || this.#options.forwarder.alive) return state
     return { ...state, connected: false, problem: 'the connection was lost' }
   }
@@ -182,14 +189,16 @@ export class ForwardLoop {
 
   async #send(events: readonly Event[]): Promise<Outcome> {
     const startMs = performance.now()
+    this.#askedMs = startMs
     const outcome = await this.#options.forwarder.send(events)
+    this.#askedMs = 0
     const nowMs = performance.now()
     const connected = outcome.kind === 'accepted' || outcome.kind === 'refused'
     if (connected) this.counters.answerMs += nowMs - startMs
     this.#sentMs = nowMs
     this.#failures = connected ? 0 : this.#failures + 1
     this.#probeAfterMs = connected ? FORWARD_PROBE_MS : Math.min(FORWARD_PROBE_MS, backoffMs(this.#failures))
-    const sinceMs = connected || this.#state.connected || this.#state.sinceMs === 0 ? nowMs : this.#state.sinceMs
+    const sinceMs = connected ? nowMs : this.#state.sinceMs || startMs
     this.#state = { connected, problem: 'why' in outcome && !connected ? outcome.why : '', sinceMs }
     return outcome
   }

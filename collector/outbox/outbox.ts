@@ -9,6 +9,7 @@ import { CLOCK_SET_MS, OUTBOX_AGE_MS, OUTBOX_BYTES, OUTBOX_FREE_BYTES_MIN } from
 import { MemoryStore } from './memory-store.ts'
 import { OUTBOX_IN_MEMORY, type OutboxLimits } from './outbox-limits.ts'
 import type { OutboxStore } from './outbox-store.ts'
+import { type ProcessIdentity, runsElsewhere, thisProcess } from './owner.ts'
 import { type NewEvent, packWaiting, unpackWaiting } from './waiting-event.ts'
 
 /*
@@ -16,6 +17,7 @@ import { type NewEvent, packWaiting, unpackWaiting } from './waiting-event.ts'
  *
  *   table   key                      value
  *   state   instance                 the collector instance's 8 random bytes, made with the outbox
+ *   state   owner                    the process that runs on it, JSON in a record; not there when none does
  *   state   position + source name   frames of that capture file whose events are in the queue, u64 big-endian
  *   state   sent + way               through which sequence that way has sent, where another decides what leaves, u64 big-endian
  *   queue   see store/queue.ts       events, see waiting-event.ts
@@ -26,6 +28,7 @@ import { type NewEvent, packWaiting, unpackWaiting } from './waiting-event.ts'
 export const OUTBOX_SCHEMA_VERSION = 2
 const RECORD_VERSION = 1
 export const OUTBOX_INSTANCE_KEY = Buffer.from('instance')
+const OWNER_KEY = Buffer.from('owner')
 const POSITION_PREFIX = 'position '
 const SENT_PREFIX = 'sent '
 
@@ -70,12 +73,13 @@ export class Outbox {
   /** Events that left at the front by the limits, and were with nobody then. */
   readonly dropped = { full: 0, tooOld: 0 }
 
-  /** @throws Fault STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED, STORE_FULL. */
+  /** @throws Fault STORE_UNWRITABLE, STORE_IN_USE, STORE_VERSION, STORE_DAMAGED, STORE_FULL. */
   constructor(directory: string, limits: OutboxLimits = { bytesMax: OUTBOX_BYTES, ageMsMax: OUTBOX_AGE_MS }) {
     this.#store = directory === OUTBOX_IN_MEMORY ? new MemoryStore() : environmentIn(directory)
     this.#limits = limits
     this.#state = this.#store.table('state')
     this.#queue = new DurableQueue(this.#store.table('queue'), Buffer.alloc(0))
+    this.#claim(directory)
     this.#instance = this.#openInstance()
     this.#waiting = this.#queue.length
   }
@@ -114,11 +118,7 @@ export class Outbox {
   dropExpired(): void {
     const { oldestChunk } = this.#queue
     if (oldestChunk === undefined || !this.#expired(oldestChunk.writtenMs)) return
-    try {
-      this.#note(this.#store.shrink(() => this.#dropOldest()))
-    } catch (error) {
-      if (!(error instanceof Fault) || error.code !== 'STORE_FULL') throw error
-    }
+    whereThereIsSpace(() => this.#note(this.#store.shrink(() => this.#dropOldest())))
   }
 
   /** Events from this sequence on may still change, and are not handed out. */
@@ -196,8 +196,29 @@ export class Outbox {
     return stored === undefined ? 0 : Number(stored.readBigUInt64BE())
   }
 
-  close(): Promise<void> {
-    return this.#store.close()
+  async close(): Promise<void> {
+    whereThereIsSpace(() => this.#store.shrink(() => this.#state.removeSync(OWNER_KEY)))
+    await this.#store.close()
+  }
+
+  /** Two collectors on one outbox would send each other's open events, and each would miss what the other took away. */
+  #claim(directory: string): void {
+    let owner: ProcessIdentity | undefined
+    whereThereIsSpace(() =>
+      this.#store.shrink(() => {
+        const stored = this.#state.get(OWNER_KEY)
+        owner = stored && (JSON.parse(openRecord(stored, RECORD_VERSION, 'owner').toString()) as ProcessIdentity)
+        if (owner !== undefined && runsElsewhere(owner)) return
+        owner = undefined
+        this.#state.putSync(OWNER_KEY, sealRecord(RECORD_VERSION, Buffer.from(JSON.stringify(thisProcess()))))
+      }),
+    )
+    if (owner === undefined) return
+    void this.#store.close()
+    throw new Fault(
+      'STORE_IN_USE',
+      `--outbox ${directory}: process ${owner.pid} runs on it; stop that one, or name another directory`,
+    )
   }
 
   #openInstance(): string {
@@ -235,6 +256,15 @@ export class Outbox {
     this.#leftLent.full += lentFull
     this.#leftLent.tooOld += lentTooOld
     this.#waiting = this.#queue.length
+  }
+}
+
+/** Does what can be left where the disk has no space at all. */
+function whereThereIsSpace(work: () => void): void {
+  try {
+    work()
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'STORE_FULL') throw error
   }
 }
 

@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { constants as osConstants } from 'node:os'
 import { dirname, join } from 'node:path'
+import { isMainThread } from 'node:worker_threads'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { Fault } from '../process/error-codes.ts'
 import { openRecord, sealRecord } from './record.ts'
@@ -62,6 +63,8 @@ export class Environment {
     }
     if (!readOnly) makeWritableDirectory(path, options.setting)
     refuseForeignFile(join(path, DATA_FILE), options.setting)
+    // Whom is told what names an organization asks for. A worker cannot say so, and never makes the files.
+    const umask = isMainThread ? process.umask(0o077) : 0
     try {
       this.#root = open<Buffer, Buffer>({
         path,
@@ -73,6 +76,8 @@ export class Environment {
       })
     } catch (error) {
       throw new Fault('STORE_UNWRITABLE', `${options.setting} ${path}: ${(error as Error).message}`, { cause: error })
+    } finally {
+      if (isMainThread) process.umask(umask)
     }
     this.#checkSchema(options.schemaVersion, readOnly)
   }

@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ip, namespace, skipNamespaces as skip } from '../support/namespace.ts'
@@ -23,6 +23,7 @@ interface Books {
 }
 
 class Site {
+  readonly name: string
   readonly inside: (...command: string[]) => string[]
   readonly directory: string
   readonly token: string
@@ -30,12 +31,14 @@ class Site {
   readonly #healthPort: number
 
   private constructor(site: {
+    name: string
     inside: Site['inside']
     directory: string
     token: string
     service: RunningService
     healthPort: number
   }) {
+    this.name = site.name
     this.inside = site.inside
     this.directory = site.directory
     this.token = site.token
@@ -56,7 +59,7 @@ class Site {
     const data = ['--data-dir', dataDirectory]
     await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
     const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', ...data)
-    return new Site({ inside, directory, token: String(token?.['token']), service, healthPort: 19_090 })
+    return new Site({ name, inside, directory, token: String(token?.['token']), service, healthPort: 19_090 })
   }
   static #made = 0
 
@@ -84,6 +87,10 @@ class Site {
     ])
     t.teardown(() => running.child.kill('SIGKILL'))
     return running
+  }
+
+  get reach(): { readonly service: RunningService; readonly healthPort: number } {
+    return { service: this.#service, healthPort: this.#healthPort }
   }
 
   ask<A>(path: string): A {
@@ -282,7 +289,7 @@ platforms:
   for (let tries = 0; tries < 100 && !collector.output.stderr.includes('"msg":"reloaded"'); tries++) {
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  t.match(collector.output.stderr, /"level":"INFO","msg":"reloaded"/)
+  t.match(collector.output.stderr, /"logLevel":"INFO","msg":"reloaded"/)
   site.play(['first.acme.example', 'second.acme.example'])
   const health = await site.until('the second match', ({ events_matched }) => events_matched === 2)
   t.equal(health.platforms_detected, 1)
@@ -292,6 +299,51 @@ platforms:
   t.match(collector.output.stderr, /"reason":"[^"]*registry\.yaml[^"]*","msg":"not reloaded, all stays as it was"/)
   site.play(['second.acme.example'])
   await site.until('a match by the registry before', ({ events_matched }) => events_matched === 3)
+})
+
+t.test('SIGHUP while it starts ends nothing, and what it asks for is there in the end', { skip }, async (t) => {
+  const site = await Site.make(t)
+  const environmentFile = join(site.directory, 'collector.env')
+  writeFileSync(environmentFile, 'LOG_LEVEL=INFO\n')
+  const collector = site.collector(t, ['--settings-file', environmentFile])
+  const hangUps = setInterval(() => {
+    // Before Node has called the program it can listen to no signal.
+    if (collector.output.stderr.includes('registry loaded')) collector.child.kill('SIGHUP')
+  }, 20)
+  await site.until('the start', ({ status }) => status === 'running')
+  clearInterval(hangUps)
+  site.play(['claude.ai'])
+  await site.until('a match', ({ events_matched }) => events_matched === 1)
+  t.match(collector.output.stderr, /"msg":"reloaded"/)
+})
+
+t.test('in memory: root is given up, and nothing is written', { skip }, async (t) => {
+  const site = await Site.make(t)
+  const collector = site.collector(t, ['--outbox', 'memory'])
+  await site.until('the service', ({ https_connected }) => https_connected)
+  site.play(['claude.ai', 'chatgpt.com'])
+  await site.until('matches', ({ events_matched }) => events_matched === 2)
+  collector.child.kill('SIGTERM')
+  const { status, stderr } = await collector.ended
+  t.equal(status, 0, stderr)
+  t.match(stderr, /--outbox memory: what is not forwarded when the collector ends or crashes is lost/)
+  t.match(stderr, /root is given up/)
+  t.match(stderr, /"acknowledged":2,.*"waiting":0,.*"msg":"ended"/)
+  t.notOk(existsSync(join(site.directory, 'outbox')))
+})
+
+t.test('entered by nsenter, where /sys is of another namespace', { skip }, async (t) => {
+  const site = await Site.make(t)
+  const { service, healthPort } = site.reach
+  const words = ['--interface', 'far', '--outbox', 'memory', '--https-port', String(service.ingestPort)]
+  const enter = ['nsenter', `--net=/run/netns/${site.name}`, 'env', '-u', 'NODE_OPTIONS']
+  const trust = ['--endpoint', '127.0.0.1', '--fingerprint', service.fingerprint]
+  const variables = { SVC_TOKEN: site.token, HEALTH_PORT: String(healthPort) }
+  const collector = start('collector', [...words, ...trust], variables, enter)
+  t.teardown(() => collector.child.kill('SIGKILL'))
+  await site.until('the start', ({ status }) => status === 'running')
+  site.play(['claude.ai'])
+  await site.until('a match', ({ events_matched }) => events_matched === 1)
 })
 
 t.test('a root that may not become anybody, as in a container with CAP_NET_RAW alone, goes on', { skip }, async (t) => {
@@ -323,9 +375,42 @@ t.test('SIGTERM ends within ten seconds while the service is away; the events wa
 t.test('what hinders a start is one line', { skip }, async (t) => {
   const site = await Site.make(t)
   const first = site.collector(t)
+  const sharedDirectory = join(site.directory, 'shared')
+  mkdirSync(sharedDirectory)
+  writeFileSync(join(sharedDirectory, 'of another program'), '')
   await site.until('the start', ({ status }) => status === 'running')
   const rows: readonly { words: readonly string[]; environment?: NodeJS.ProcessEnv; status: number; says: RegExp }[] = [
     { words: [], status: 4, says: /^posture-collector: PORT_TAKEN HEALTH_PORT: 127\.0\.0\.1:19090 is taken/ },
+    {
+      words: ['--interface', 'fra', '--outbox', join(site.directory, 'outbox')],
+      environment: { HEALTH_PORT: '0' },
+      status: 4,
+      says: /^posture-collector: STORE_IN_USE --outbox \S+outbox: process \d+ runs on it; stop that one/,
+    },
+    {
+      words: ['--outbox', sharedDirectory],
+      environment: { HEALTH_PORT: '0' },
+      status: 4,
+      says: /^posture-collector: STORE_UNWRITABLE --outbox \S+: user nobody cannot write there; name a directory of its own/,
+    },
+    {
+      words: ['--filter', 'not vlan'],
+      environment: { HEALTH_PORT: '0' },
+      status: 2,
+      says: /^posture-collector: USAGE --filter: "not vlan": "vlan" cannot stand here/,
+    },
+    {
+      words: ['--tls-ports', Array.from({ length: 90 }, (_, index) => 2 * index + 1).join(',')],
+      environment: { HEALTH_PORT: '0' },
+      status: 2,
+      says: /^posture-collector: USAGE the filter does not fit the kernel: 9\d ports or ranges/,
+    },
+    {
+      words: ['--filter', 'ip and ip6'],
+      environment: { HEALTH_PORT: '0' },
+      status: 2,
+      says: /^posture-collector: USAGE --filter: "ip and ip6": .*rejects all packets/,
+    },
     {
       words: ['--interface', 'fra'],
       environment: { HEALTH_PORT: '0' },

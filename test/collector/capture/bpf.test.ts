@@ -197,3 +197,55 @@ t.test('parentheses that would change what stands around them are refused', asyn
     /^\(\(udp or tcp\) and /,
   )
 })
+
+t.test('ports that follow each other are a range, and so are a hundred of them short', async (t) => {
+  const filter = captureFilter({ ...CONFIGURED, tlsPorts: [443, 8443, 8442, 8444, 443] }, false, 'wide')
+  t.match(filter, /\(tcp dst port 443 or tcp dst portrange 8442-8444\)/)
+  const many = Array.from({ length: 1000 }, (_, index) => 10_000 + index)
+  t.ok(captureFilter({ ...CONFIGURED, tlsPorts: many }, true, 'wide').includes('portrange 10000-10999'))
+})
+
+t.test(
+  'words that would change what the rest of the filter means are refused; names that hold them are not',
+  async (t) => {
+    for (const expression of [
+      'not vlan',
+      'vlan 7',
+      '(vlan)',
+      'inbound',
+      'udp and !outbound',
+      'mpls 9',
+      'ip or pppoes',
+    ]) {
+      t.throws(() => captureFilter({ ...CONFIGURED, expression }, true, 'wide'), {
+        code: 'USAGE',
+        message: /cannot stand/,
+      })
+    }
+    t.ok(captureFilter({ ...CONFIGURED, expression: 'not host vlan.example' }, true, 'wide').includes('vlan.example'))
+  },
+)
+
+t.test('a filter that the kernel would not take is refused, one that fits is taken', async (t) => {
+  const hosts = (count: number): string =>
+    Array.from({ length: count }, (_, index) => `net 10.${index}.0.0/16`).join(' or ')
+  for (const [options, fits] of [
+    [{ tlsPorts: Array.from({ length: 60 }, (_, index) => 1000 + 2 * index) }, true],
+    [{ tlsPorts: Array.from({ length: 80 }, (_, index) => 1000 + 2 * index) }, false],
+    [{ expression: hosts(70) }, true],
+    [{ expression: hosts(90) }, false],
+  ] as const) {
+    const filterOf = () => captureFilter({ ...CONFIGURED, tunnels: true, ...options }, true, 'wide')
+    if (!fits) {
+      t.throws(filterOf, { code: 'USAGE', message: /does not fit the kernel/ })
+      continue
+    }
+    // Of an interface, where VLAN tags are asked of the kernel's metadata.
+    const program = execFileSync('tcpdump', ['-i', 'lo', '-ddd', filterOf()], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const instructions = Number(program.split('\n')[0])
+    t.ok(instructions < 4096, `${instructions} instructions`)
+  }
+})

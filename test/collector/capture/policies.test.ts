@@ -66,9 +66,9 @@ for (const { title, seconds, barks } of WATCHDOG) {
 t.test('link: traffic without a name is strange after a minute, and an idle link is not', async (t) => {
   let state: LinkState = { trouble: '', packets: 1000, missed: 7 }
   const watch = new LinkWatch('eth7', 0, () => state)
-  const second = (at: number, captured: number, packets: number) => {
+  const second = (at: number, captured: number, packets: number, named = captured) => {
     state = { ...state, packets }
-    watch.second(captured, at * 1000)
+    watch.second(captured, named, at * 1000)
     return watch.state.silence
   }
   t.equal(second(30, 0, 100_000), '', 'not yet')
@@ -77,15 +77,23 @@ t.test('link: traffic without a name is strange after a minute, and an idle link
   t.equal(second(200, 1, 100_500), '', 'few packets')
   t.equal(second(300, 1, 3), '', 'the interface came back and counts from 0')
   t.equal(second(400, 1, 2000), '1997 packets passed eth7 in 338 s, and none was a query or a ClientHello')
+  t.equal(second(401, 5, 2010, 4), '')
+  t.equal(second(900, 20_000, 30_000, 4), '', 'uploads alone, but not for long')
+  t.equal(second(901, 20_001, 30_001, 5), '', 'a hello')
+  t.equal(second(1600, 20_900, 31_000, 5), '', 'few packets')
+  t.equal(
+    second(1601, 30_001, 41_000, 5),
+    '10000 packets passed the filter in 700 s, and none was a query or a ClientHello',
+  )
 })
 
 t.test('link: what the interface missed counts from the start', async (t) => {
   let state: LinkState = { trouble: '', packets: 0, missed: 7 }
   const watch = new LinkWatch('eth7', 0, () => state)
   state = { trouble: 'eth7 is down', packets: 0, missed: 9 }
-  watch.second(0, 1000)
+  watch.second(0, 0, 1000)
   t.match(watch.state, { trouble: 'eth7 is down', missed: 2 })
   state = { trouble: '', packets: 0, missed: 1 }
-  watch.second(0, 2000)
+  watch.second(0, 0, 2000)
   t.match(watch.state, { trouble: '', missed: 1 }, 'it came back')
 })

@@ -47,11 +47,15 @@ async function service(t: Test) {
 t.test('all is well; nothing is stored, and nothing is left behind', { skip: skipNamespaces }, async (t) => {
   const running = await service(t)
   const { token, fingerprint, parameters, directory } = running
-  const ended = await run('collector', [...parameters, '--fingerprint', fingerprint], { SVC_TOKEN: token })
+  const ended = await run('collector', [...parameters, '--fingerprint', fingerprint], {
+    SVC_TOKEN: token,
+    HEALTH_PORT: '0',
+  })
   t.match(ended, { status: 0, stderr: 'all ok\n' })
   t.match(rowsOf(ended.stdout), [
     { check: 'settings', result: 'ok', found: /^from lo to localhost port \d+; registry: \d+ platforms, \d+ domains$/ },
     { check: 'interface', result: 'ok', found: /^lo: up, link type ethernet \(1\), 127\.0\.0\.1/ },
+    { check: 'health', result: 'ok', found: 'the system chooses a port' },
     { check: 'outbox', result: 'ok', found: /outbox: can be made, \d+ MB free$/ },
     { check: 'resolution', result: 'ok', found: /^localhost: .*127\.0\.0\.1/ },
     { check: 'tls', result: 'ok', found: new RegExp(`^TLSv1\\.3, certificate valid until .*${fingerprint}$`) },
@@ -80,7 +84,7 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
       name: 'the certificate is not trusted yet',
       more: [],
       status: 4,
-      stderr: /^posture-collector: CERTIFICATE 1 of 7 checks failed: tls\n$/,
+      stderr: /^posture-collector: CERTIFICATE 1 of 8 checks failed: tls\n$/,
       rows: [
         { check: 'tls', result: 'failed', code: 'CERTIFICATE', remedy: new RegExp(`--fingerprint ${fingerprint}`) },
         { check: 'token', result: 'skipped', found: 'tls failed' },
@@ -91,7 +95,7 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
       more: ['--fingerprint', fingerprint],
       token: UNKNOWN_TOKEN,
       status: 5,
-      stderr: /^posture-collector: TOKEN_REFUSED 1 of 7 checks failed: token\n$/,
+      stderr: /^posture-collector: TOKEN_REFUSED 1 of 8 checks failed: token\n$/,
       rows: [{ check: 'token', result: 'failed', code: 'TOKEN_REFUSED', remedy: /posture-admin token generate/ }],
     },
     {
@@ -99,7 +103,7 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
       more: ['--interface', 'loo', '--fingerprint', fingerprint],
       token: UNKNOWN_TOKEN,
       status: 4,
-      stderr: /CAPTURE_DENIED 2 of 7 checks failed: interface, token\n$/,
+      stderr: /CAPTURE_DENIED 2 of 8 checks failed: interface, token\n$/,
       rows: [
         {
           check: 'interface',
@@ -114,14 +118,14 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
       name: 'an outbox that cannot be',
       more: ['--outbox', '/proc/outbox', '--fingerprint', fingerprint],
       status: 4,
-      stderr: /STORE_UNWRITABLE 1 of 7 checks failed: outbox\n$/,
+      stderr: /STORE_UNWRITABLE 1 of 8 checks failed: outbox\n$/,
       rows: [{ check: 'outbox', result: 'failed', code: 'STORE_UNWRITABLE', remedy: /^name a directory that/ }],
     },
     {
       name: 'a name that nobody has',
       more: ['--endpoint', 'nobody.invalid'],
       status: 4,
-      stderr: /SERVICE_UNREACHABLE 1 of 7 checks failed: resolution\n$/,
+      stderr: /SERVICE_UNREACHABLE 1 of 8 checks failed: resolution\n$/,
       rows: [
         { check: 'resolution', result: 'failed', found: /^nobody\.invalid does not resolve \(E\w+\)$/ },
         { check: 'tls', result: 'skipped', found: 'resolution failed' },
@@ -142,7 +146,7 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
       name: 'syslog alone, and nothing listens',
       more: ['--no-https', '--syslog-port', '1'],
       status: 4,
-      stderr: /SERVICE_UNREACHABLE 1 of 7 checks failed: syslog\n$/,
+      stderr: /SERVICE_UNREACHABLE 1 of 8 checks failed: syslog\n$/,
       rows: [
         { check: 'tls', result: 'skipped', found: 'HTTPS forwarding is off' },
         { check: 'syslog', result: 'failed', found: 'nothing listens on tls://localhost:1', remedy: /--syslog-port$/ },
@@ -162,7 +166,7 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
       name: 'a registry file of another form',
       more: ['--registry', garbage, '--fingerprint', fingerprint],
       status: 2,
-      stderr: /REGISTRY_FILE 1 of 7 checks failed: settings\n$/,
+      stderr: /REGISTRY_FILE 1 of 8 checks failed: settings\n$/,
       rows: [{ check: 'settings', result: 'failed', remedy: /the built-in registry is in force$/ }],
     },
     {
@@ -181,7 +185,7 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
     },
   ]
   for (const { name, more, token: given = token, status, stderr, rows: expected } of rows) {
-    const ended = await run('collector', [...parameters, ...more], { SVC_TOKEN: given })
+    const ended = await run('collector', [...parameters, ...more], { SVC_TOKEN: given, HEALTH_PORT: '0' })
     t.equal(ended.status, status, name)
     t.match(ended.stderr, stderr, name)
     const found = rowsOf(ended.stdout)
@@ -191,7 +195,7 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
         row,
         name,
       )
-    t.equal(found.length, expected.length === 0 ? 0 : 7, name)
+    t.equal(found.length, expected.length === 0 ? 0 : 8, name)
     t.notOk((ended.stdout + ended.stderr).includes(given), 'the token is not printed')
   }
 })
@@ -199,7 +203,10 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
 t.test('without CAP_NET_RAW the ways to it are said', { skip: skipNamespaces }, async (t) => {
   const nobody = ['--reuid=65534', '--regid=65534', '--clear-groups', process.execPath, PROGRAMS.collector]
   const parameters = [...nobody, 'check', '--interface', 'lo', '--outbox', '/root/outbox', '--https-port', '1']
-  const { status, stdout } = spawnSync('setpriv', parameters, { encoding: 'utf8', env: { SVC_TOKEN: UNKNOWN_TOKEN } })
+  const { status, stdout } = spawnSync('setpriv', parameters, {
+    encoding: 'utf8',
+    env: { SVC_TOKEN: UNKNOWN_TOKEN, HEALTH_PORT: '0' },
+  })
   t.equal(status, 4)
   t.match(rowsOf(stdout)[1], {
     check: 'interface',
@@ -208,7 +215,7 @@ t.test('without CAP_NET_RAW the ways to it are said', { skip: skipNamespaces }, 
     remedy:
       /CAP_NET_RAW: AmbientCapabilities=CAP_NET_RAW \(\w+\), --cap-add NET_RAW \(\w+\), setcap cap_net_raw=ep \S+/,
   })
-  t.match(rowsOf(stdout)[2], { check: 'outbox', code: 'STORE_UNWRITABLE', found: /no permission to write$/ })
+  t.match(rowsOf(stdout)[3], { check: 'outbox', code: 'STORE_UNWRITABLE', found: /no permission to write$/ })
 })
 
 t.test('an interface that is down, one without carrier, and any', { skip: skipNamespaces }, async (t) => {
@@ -241,11 +248,11 @@ t.test('a collector that runs on the same outbox is not disturbed', async (t) =>
     })
   })
   const ended = await run('collector', ['check', '--interface', 'lo'], environment)
-  const waiting = Number(/: (\d+) events wait, /.exec(rowsOf(ended.stdout)[2]?.found ?? '')?.[1])
+  const waiting = Number(/: (\d+) events wait, /.exec(rowsOf(ended.stdout)[3]?.found ?? '')?.[1])
   t.ok(waiting > 0, ended.stdout)
   collector.child.kill('SIGINT')
   const { status, stderr } = await collector.ended
   t.equal(status, 130, stderr)
   const after = await run('collector', ['check', '--interface', 'lo'], environment)
-  t.match(rowsOf(after.stdout)[2]?.found, new RegExp(`: ${/"waiting":(\d+)/.exec(stderr)?.[1]} events wait`))
+  t.match(rowsOf(after.stdout)[3]?.found, new RegExp(`: ${/"waiting":(\d+)/.exec(stderr)?.[1]} events wait`))
 })

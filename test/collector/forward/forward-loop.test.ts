@@ -129,3 +129,37 @@ t.test('stopped while it waits to try again, it ends at once', async (t) => {
   t.ok(performance.now() - before < 1000)
   t.equal(outbox.waiting, 10)
 })
+
+t.test('what is not answered is no connection, long before it has failed', async (t) => {
+  const outbox = outboxOf(t, 1)
+  let answer: (outcome: Outcome) => void = () => {}
+  const forwarder: Forwarder = {
+    alive: true,
+    send: () =>
+      new Promise<Outcome>((resolve) => {
+        answer = resolve
+      }),
+    close: async () => {},
+  }
+  const loop = loopOn(outbox, forwarder)
+  const running = loop.run()
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  answer(ACCEPTED)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  const { connected, sinceMs } = loop.state
+  t.equal(connected, true)
+  outbox.write({
+    added: [{ name: 'a.claude.ai', client: '10.0.0.1', method: 'dns', firstSeenMs: 1, lastSeenMs: 1, count: 1 }],
+  })
+  loop.look()
+  await new Promise((resolve) => setTimeout(resolve, 1000))
+  t.equal(loop.state.connected, true)
+  await new Promise((resolve) => setTimeout(resolve, 4500))
+  t.match(loop.state, { connected: false, problem: /^no answer for \d s$/, sinceMs })
+  answer({ kind: 'retry', why: 'reset' })
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  t.match(loop.state, { connected: false, problem: 'reset', sinceMs }, 'since the last answer')
+  loop.stop()
+  answer(ACCEPTED)
+  await running
+})

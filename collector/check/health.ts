@@ -1,0 +1,34 @@
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import { Fault } from '../../engine/process/error-codes.ts'
+import type { CollectorSettings } from '../config.ts'
+import { HealthServer } from '../health-server.ts'
+import { HEALTH_REQUEST_MS } from '../limits.ts'
+import type { StepOutcome } from './step.ts'
+
+/** Listens on the local endpoint's port and lets it go. A collector that runs there already is no fault. */
+export async function checkHealth({ healthPort }: CollectorSettings): Promise<StepOutcome> {
+  try {
+    const server = await HealthServer.listen(healthPort, {})
+    await server.close()
+    return { result: 'ok', found: healthPort === 0 ? 'the system chooses a port' : `127.0.0.1:${healthPort} is free` }
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'PORT_TAKEN' || !(await isCollector(healthPort))) throw error
+    return {
+      result: 'ok',
+      found: `a collector answers at 127.0.0.1:${healthPort}; a second one needs another HEALTH_PORT`,
+    }
+  }
+}
+
+async function isCollector(port: number): Promise<boolean> {
+  try {
+    const asked = get(`http://127.0.0.1:${port}/health`, { signal: AbortSignal.timeout(HEALTH_REQUEST_MS) })
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+    const chunks: Buffer[] = []
+    for await (const chunk of answer) chunks.push(chunk as Buffer)
+    return 'events_captured' in (JSON.parse(Buffer.concat(chunks).toString()) as object)
+  } catch {
+    return false
+  }
+}

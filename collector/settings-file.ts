@@ -1,0 +1,27 @@
+import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
+import type { Command } from 'commander'
+import { Fault } from '../engine/process/error-codes.ts'
+
+/** What commander makes of the option. */
+export interface SettingsFileOption {
+  readonly settingsFile?: string
+}
+
+export function addSettingsFileOption(command: Command): Command {
+  return command.option('--settings-file <file>', 'lines NAME=value that stand over the environment')
+}
+
+/**
+ * The environment with what the file says over it.
+ *
+ * @throws Fault USAGE where the file cannot be read.
+ */
+export function environmentWith({ settingsFile }: SettingsFileOption): NodeJS.ProcessEnv {
+  if (settingsFile === undefined) return process.env
+  try {
+    return { ...process.env, ...parseEnv(readFileSync(settingsFile, 'utf8')) }
+  } catch (error) {
+    throw new Fault('USAGE', `--settings-file ${settingsFile}: ${(error as Error).message}`, { cause: error })
+  }
+}

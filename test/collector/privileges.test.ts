@@ -1,0 +1,31 @@
+import { writeFileSync } from 'node:fs'
+import t from 'tap'
+import { userToBecome } from '../../collector/privileges.ts'
+import { skipNamespaces } from '../support/namespace.ts'
+
+t.test('who to become when started as root', { skip: skipNamespaces }, async (t) => {
+  const passwd = `${t.testdir()}/passwd`
+  const system = 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65533::/:/bin/false\n'
+  writeFileSync(passwd, `${system}admin:x:0:10::/:/bin/sh\n`)
+  const wanted = (text: string) => userToBecome(text, passwd)
+  t.match(wanted(''), { name: 'nobody', uid: 65534, gid: 65533 })
+  t.match(wanted('7:8'), { uid: 7, gid: 8 })
+  t.equal(wanted('root'), undefined, 'stays')
+  t.equal(wanted('0:0'), undefined)
+  for (const wrong of [
+    'nosuch',
+    '7',
+    '7:',
+    ':7',
+    '-1:1',
+    '4294967295:1',
+    '1:4294967295',
+    '9999999999:1',
+    '0:10',
+    'admin',
+  ]) {
+    t.throws(() => wanted(wrong), { code: 'USAGE', message: /^--user: / }, wrong)
+  }
+  writeFileSync(passwd, `${system}posture-collector:x:71:72::/:/bin/false\n`)
+  t.match(wanted(''), { name: 'posture-collector', uid: 71, gid: 72 })
+})
