@@ -7,6 +7,7 @@ import { machineLine } from './machine.ts'
 const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(options: { toy: boolean }): Promise<void> }>>> = {
   registry: () => import('./registry.ts'),
   decode: () => import('./decode.ts'),
+  outbox: () => import('./outbox.ts'),
   live: () => import('./live.ts'),
 }
 

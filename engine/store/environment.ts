@@ -109,7 +109,8 @@ export class Environment {
     try {
       return this.#root.transactionSync(work)
     } catch (error) {
-      if (!isNoSpace(error)) throw error
+      this.#freeCheckedAtMs = 0
+      if (!isNoSpace(error) && !this.full) throw error
       throw new Fault('STORE_FULL', `${this.#setting} ${this.path}: no space left; free some space`, { cause: error })
     }
   }
