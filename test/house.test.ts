@@ -137,7 +137,7 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
   const entries = [
     ...['api/main.ts', 'collector/main.ts', 'engine/admin/main.ts', 'bench/main.ts'],
     ...['deploy/demo.ts', 'deploy/docs.ts', 'registry/build.ts', 'registry/docs.ts', 'test/captures/build.ts'],
-    ...['test/captures/compare.ts', 'test/fuzz/main.ts'],
+    ...['test/captures/compare.ts', 'test/fuzz/main.ts', 'test/crash/main.ts'],
     ...SOURCES.filter((file) => file.endsWith('.test.ts')),
   ]
   const alive = reachable(IMPORTS, entries)

@@ -1,0 +1,46 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { SingleBar } from 'cli-progress'
+import { crashRun } from './crash-run.ts'
+
+/**
+ * npm run crash: collector and service are killed a thousand times, with a network in trouble between them; then every match must be in a scan
+ * exactly once. CRASH_SEED replays the choices; CRASH_KILLS says how many kills. What failed stays on disk.
+ */
+const KILLS = Number(process.env['CRASH_KILLS'] ?? 1000)
+const SEED = Number(process.env['CRASH_SEED'] ?? Math.floor(Date.now() / 1000))
+const QUERIES_PER_CAPTURE = 400_000
+
+const directory = mkdtempSync(join(tmpdir(), 'crash-'))
+const bar = new SingleBar({ format: 'crash {bar} {percentage}% {value} kills', noTTYOutput: false, hideCursor: true })
+if (process.stderr.isTTY) bar.start(KILLS, 0)
+const startMs = performance.now()
+const report = await crashRun({
+  directory,
+  kills: KILLS,
+  seed: SEED,
+  queriesPerCapture: QUERIES_PER_CAPTURE,
+  onKill: (killed) => {
+    if (process.stderr.isTTY) bar.update(killed)
+  },
+}).finally(() => bar.stop())
+
+const { collector, service, scan } = report.kills
+const what = [
+  `seed ${SEED}`,
+  `${collector + service + scan} kills (collector ${collector}, service ${service}, scan ${scan}; ${report.atFaultPoints} at fault points)`,
+  `${report.troubles} troubles of the network, ${report.lies} lies`,
+  `${report.captures} captures of ${report.queries} queries`,
+  `${report.matches} matches in ${report.events} events in ${report.scans} scans`,
+  `${Math.round((performance.now() - startMs) / 1000)} s`,
+].join('; ')
+if (report.differences.length === 0) {
+  process.stdout.write(`crash: every match is in a scan exactly once; ${what}\n`)
+  rmSync(directory, { recursive: true })
+} else {
+  process.stdout.write(`crash: FAILED; ${what}\n`)
+  for (const difference of report.differences) process.stdout.write(`  ${difference}\n`)
+  process.stdout.write(`  the stores are in ${directory}\n`)
+  process.exitCode = 1
+}

@@ -1,0 +1,94 @@
+import { writeFileSync } from 'node:fs'
+import { NameMatcher } from '../../engine/ingest/match.ts'
+import { Evidence } from '../../engine/scan/evidence.ts'
+import type { Store } from '../../engine/store/store.ts'
+import { loadCatalog } from '../../registry/catalog.ts'
+import type { Random } from '../fuzz/random.ts'
+import { ethernet, ipv4, udp } from '../support/packets.ts'
+import { dnsQuery } from '../support/packets-dns.ts'
+import { framesAt, pcapFile } from '../support/packets-pcap.ts'
+
+const AI_DOMAINS = ['chatgpt.com', 'claude.ai', 'gemini.google.com', 'chat.deepseek.com', 'perplexity.ai', 'openai.com']
+/** Fewer than a platform keeps names for a day, and than clients are counted exactly: so the evidence tells each client apart. */
+const CLIENTS = 50
+/** A client of no other's names: `c7.claude.ai`, so that what is counted for a name is counted for its client. */
+const nameOf = (client: number, domain: string): string => `c${client}.${domain}`
+
+/** How often each name of each platform was asked for: platform's id -> name -> matches. */
+export type Matches = ReadonlyMap<string, ReadonlyMap<string, number>>
+
+/** Capture files, and what must be found of them. */
+export class Oracle {
+  queries = 0
+  matches = 0
+  readonly #frames: readonly {
+    readonly bytes: Buffer
+    readonly name: string
+    readonly platformId: string | undefined
+  }[]
+  readonly #expected = new Map<string, Map<string, number>>()
+
+  constructor() {
+    const matcher = new NameMatcher(loadCatalog())
+    this.#frames = Array.from({ length: CLIENTS }, (_client, client) => {
+      const domains = [...AI_DOMAINS, ...AI_DOMAINS.map((domain) => `${domain}.example.org`)]
+      return domains.map((domain) => {
+        const name = nameOf(client, domain)
+        const packet = udp({ sourcePort: 2000 + client, destinationPort: 53 }, dnsQuery([name]))
+        const bytes = ethernet({}, ipv4({ source: `10.1.0.${client + 1}`, destination: '10.9.0.2' }, packet))
+        return { bytes, name, platformId: matcher.match(name)?.platform.id }
+      })
+    }).flat()
+    const unmatched = this.#frames.filter(({ platformId }) => platformId === undefined).length
+    if (unmatched !== this.#frames.length / 2) throw new Error('the registry does not know the names of the oracle')
+  }
+
+  get expected(): Matches {
+    return this.#expected
+  }
+
+  /** A file of DNS queries a millisecond apart, of clients and names by chance, about half of them matched. */
+  writeCapture(path: string, random: Random, queries: number, startMs: number): void {
+    const asked = Array.from({ length: queries }, () => random.of(this.#frames))
+    for (const { name, platformId } of asked) {
+      if (platformId === undefined) continue
+      this.matches++
+      const names = this.#expected.get(platformId) ?? new Map<string, number>()
+      names.set(name, (names.get(name) ?? 0) + 1)
+      this.#expected.set(platformId, names)
+    }
+    this.queries += queries
+    const frames = asked.map(({ bytes }) => bytes)
+    writeFileSync(path, pcapFile(framesAt(startMs, frames)))
+  }
+}
+
+/** What the scans of an organization have counted, of all days. */
+export function matchesInScans(store: Store, organizationId: string): Matches {
+  const found = new Map<string, Evidence>()
+  for (const { platformId, evidence: day } of store.evidence.since(organizationId, 0)) {
+    const evidence = found.get(platformId) ?? new Evidence(Number.POSITIVE_INFINITY)
+    evidence.addDay(day)
+    found.set(platformId, evidence)
+  }
+  return new Map(
+    [...found].map(([platformId, { byName, matches }]) => {
+      // What a platform counts besides its names stands under no name: an oracle has nothing there.
+      const named = [...byName.values()].reduce((sum, count) => sum + count, 0)
+      return [platformId, matches === named ? byName : new Map([...byName, ['', matches - named]])]
+    }),
+  )
+}
+
+/** One line for each platform and name that was counted otherwise than it was put in. */
+export function differencesOf(expected: Matches, found: Matches): string[] {
+  const platforms = new Set([...expected.keys(), ...found.keys()])
+  return [...platforms].flatMap((platform) => {
+    const names = new Set([...(expected.get(platform)?.keys() ?? []), ...(found.get(platform)?.keys() ?? [])])
+    return [...names].flatMap((name) => {
+      const put = expected.get(platform)?.get(name) ?? 0
+      const counted = found.get(platform)?.get(name) ?? 0
+      return put === counted ? [] : [`${platform} ${name}: ${put} matches were put in, ${counted} are in scans`]
+    })
+  })
+}
