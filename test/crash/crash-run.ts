@@ -1,13 +1,11 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
-import { Environment } from '../../engine/store/environment.ts'
-import { DurableQueue } from '../../engine/store/queue.ts'
-import { Store } from '../../engine/store/store.ts'
 import { Random } from '../fuzz/random.ts'
-import { admin, type Ended, type Running, start, startService } from '../support/programs.ts'
+import { type Ended, type Running, start, startService } from '../support/programs.ts'
 import { LyingServer } from './lying-server.ts'
-import { differencesOf, matchesInScans, Oracle } from './oracle.ts'
+import { Oracle } from './oracle.ts'
+import { Organization } from './organization.ts'
 import { TROUBLES, TroubleProxy } from './trouble-proxy.ts'
 
 /*
@@ -17,7 +15,6 @@ import { TROUBLES, TroubleProxy } from './trouble-proxy.ts'
  * All choices are drawn from the seed, each part of the run from numbers of its own; what they meet is a matter of the machine's pace.
  */
 
-const ORGANIZATION = 'Acme'
 const FRAMES_MS = 1
 /** The first capture file was taken so long ago, the next ones follow. Within the evidence window, and not all of one day. */
 const FIRST_CAPTURE_MS_AGO = 36 * 60 * 60 * 1000
@@ -103,7 +100,7 @@ class CrashRun {
   }
 
   async report(): Promise<CrashReport> {
-    const { proxy, liar } = this.#site
+    const { proxy, liar, organization } = this.#site
     const service = this.#keepService()
     try {
       await this.#killUntilEnough()
@@ -115,13 +112,15 @@ class CrashRun {
       proxy.close()
       liar.close()
     }
+    const { events, scans } = organization.counts()
     return {
       kills: this.#kills,
       atFaultPoints: this.#atFaultPoints,
       captures: this.#captureCount,
       queries: this.#oracle.queries,
       matches: this.#oracle.matches,
-      ...this.#site.counts(),
+      events,
+      scans,
       troubles: TROUBLES.reduce((sum, trouble) => sum + (trouble === 'none' ? 0 : proxy.begun[trouble]), 0),
       lies: liar.answers,
       differences: this.#differences,
@@ -182,7 +181,7 @@ class CrashRun {
       const faultPoint = this.#faultPointOf('scan', random)
       const killAfterMs = random.below(3) === 0 ? between(random, SCAN_KILL_MS) : undefined
       await this.#runOnce('scan', faultPoint, () => {
-        const running = this.#site.startScan(environmentOf(faultPoint))
+        const running = this.#site.organization.startScan(environmentOf(faultPoint))
         if (killAfterMs !== undefined) setTimeout(() => this.#kill(running), killAfterMs)
         return running
       })
@@ -211,24 +210,14 @@ class CrashRun {
 
   /** What they have to answer for, once all is calm. */
   async #compare(): Promise<void> {
-    const site = this.#site
-    await this.#lastScan()
+    const { organization } = this.#site
     const expected = this.#oracle.expected
-    this.#differences.push(...differencesOf(expected, site.matches()))
-    const { events, folded, buffered } = site.counts()
-    if (events !== folded + buffered) this.#differences.push(`${events} events were made, ${folded} are in scans`)
-    if (buffered > 0) this.#differences.push(`${buffered} events are in no scan after the last one`)
-
-    const again = await site.startCollector(this.#capturePath(this.#captureCount), {}).ended
-    if (again.status !== 0) this.#differences.push(`the same file again: ${lastLines(again.stderr)}`)
-    await this.#lastScan()
-    const added = differencesOf(expected, site.matches()).length - this.#differences.length
-    if (added > 0) this.#differences.push('the same file again has added matches')
-  }
-
-  async #lastScan(): Promise<void> {
-    const { status, stderr } = await this.#site.startScan({}).ended
-    if (status !== 0) this.#differences.push(`the last scan failed: ${lastLines(stderr)}`)
+    this.#differences.push(...(await organization.differences(expected)))
+    if (this.#differences.length > 0) return
+    const again = await this.#site.startCollector(this.#capturePath(this.#captureCount), {}).ended
+    if (again.status !== 0) this.#fail(`the same file again: ${lastLines(again.stderr)}`)
+    const added = await organization.differences(expected)
+    this.#differences.push(...added.map((difference) => `after the same file again: ${difference}`))
   }
 
   #nextCapture(): string {
@@ -270,72 +259,53 @@ const environmentOf = (faultPoint: string | undefined): NodeJS.ProcessEnv =>
 
 const lastLines = (stderr: string): string => stderr.trim().split('\n').slice(-5).join('\n  ')
 
-/** The directories, addresses and secrets that stay the same however often the programs are started. */
+/** What stays the same however often the programs are started: directories, addresses, the organization. */
 class Site {
   readonly madeMs = Date.now()
   readonly proxy: TroubleProxy
   readonly liar: LyingServer
-  readonly #directory: string
+  readonly organization: Organization
   readonly #serviceParameters: readonly string[]
   readonly #collectorParameters: readonly string[]
-  readonly #token: string
-  readonly #organizationId: string
 
-  private constructor(site: {
-    proxy: TroubleProxy
-    liar: LyingServer
-    directory: string
-    serviceParameters: readonly string[]
-    collectorParameters: readonly string[]
-    token: string
-    organizationId: string
-  }) {
-    this.proxy = site.proxy
-    this.liar = site.liar
-    this.#directory = site.directory
-    this.#serviceParameters = site.serviceParameters
-    this.#collectorParameters = site.collectorParameters
-    this.#token = site.token
-    this.#organizationId = site.organizationId
+  private constructor(
+    network: { readonly proxy: TroubleProxy; readonly liar: LyingServer },
+    organization: Organization,
+    parameters: { readonly service: readonly string[]; readonly collector: readonly string[] },
+  ) {
+    this.proxy = network.proxy
+    this.liar = network.liar
+    this.organization = organization
+    this.#serviceParameters = parameters.service
+    this.#collectorParameters = parameters.collector
   }
 
   static async make({ directory, seed }: CrashOptions): Promise<Site> {
-    mkdirSync(directory, { recursive: true })
-    const dataDirectory = join(directory, 'service')
+    const directories = { data: join(directory, 'service'), outbox: join(directory, 'outbox') }
+    const organization = await Organization.make(directories)
     // An address of our own, so that nobody else gets the service's ports while it is being started again.
     const address = `127.77.${(process.pid >> 8) & 255}.${process.pid & 255}`
     const listenOn = ['--api-address', address, '--ingest-address', address]
-    const first = await startService(dataDirectory, listenOn)
-    const { apiPort, ingestPort } = first
-    const data = ['--data-dir', dataDirectory]
-    const [organization] = await admin('organization', 'create', ORGANIZATION, '--domain', 'acme.example', ...data)
-    const [token] = await admin('token', 'generate', 'sensor', '--org', ORGANIZATION, ...data)
+    const first = await startService(directories.data, listenOn)
     first.child.kill('SIGTERM')
     await first.ended
 
     const liar = await LyingServer.listen(randomOf(seed, 5))
     const upstreams = {
-      service: { host: address, port: ingestPort },
+      service: { host: address, port: first.ingestPort },
       liar: { host: '127.0.0.1', port: liar.port },
     }
     const proxy = new TroubleProxy(upstreams, randomOf(seed, 6))
     const authority = join(directory, 'authority.pem')
-    const own = readFileSync(join(dataDirectory, 'tls/certificate.pem'), 'utf8')
+    const own = readFileSync(join(directories.data, 'tls/certificate.pem'), 'utf8')
     writeFileSync(authority, `${own}\n${liar.certificate}`)
-    return new Site({
-      proxy,
-      liar,
-      directory,
-      serviceParameters: [
-        ...[...data, ...listenOn],
-        ...['--api-port', String(apiPort), '--ingest-port', String(ingestPort), '--api-threads', '1'],
-      ],
-      collectorParameters: [
-        ...['--outbox', join(directory, 'outbox'), '--aggregate', '1', '--ca', authority],
+    const ports = ['--api-port', String(first.apiPort), '--ingest-port', String(first.ingestPort)]
+    return new Site({ proxy, liar }, organization, {
+      service: ['--data-dir', directories.data, ...listenOn, ...ports, '--api-threads', '1'],
+      collector: [
+        ...['--outbox', directories.outbox, '--aggregate', '1', '--ca', authority],
         ...['--endpoint', 'localhost', '--https-port', String(await proxy.listen())],
       ],
-      token: String(token?.['token']),
-      organizationId: String(organization?.['id']),
     })
   }
 
@@ -345,40 +315,6 @@ class Site {
 
   startCollector(capture: string, environment: NodeJS.ProcessEnv): Running {
     const parameters = ['--read', capture, ...this.#collectorParameters]
-    return start('collector', parameters, { SVC_TOKEN: this.#token, ...environment })
-  }
-
-  startScan(environment: NodeJS.ProcessEnv): Running {
-    const data = ['--data-dir', join(this.#directory, 'service')]
-    return start('admin', ['scan', 'run', '--org', ORGANIZATION, ...data], environment)
-  }
-
-  matches(): ReturnType<typeof matchesInScans> {
-    return this.#withStore((store) => matchesInScans(store, this.#organizationId))
-  }
-
-  /** Events that the outbox ever made, those that scans took in, and those that still wait for one. */
-  counts(): { events: number; folded: number; buffered: number; scans: number } {
-    const outbox = new Environment(join(this.#directory, 'outbox'), {
-      setting: '--outbox',
-      schemaVersion: 1,
-      freeBytesMin: 0,
-    })
-    const events = new DurableQueue(outbox.table('queue'), Buffer.alloc(0)).nextSequence - 1
-    void outbox.close()
-    return this.#withStore((store) => {
-      const scans = store.scans.ofOrganization(this.#organizationId).filter(({ status }) => status === 'completed')
-      const folded = scans.reduce((sum, { eventsFolded }) => sum + eventsFolded, 0)
-      return { events, folded, buffered: store.buffer.count(this.#organizationId), scans: scans.length }
-    })
-  }
-
-  #withStore<Result>(read: (store: Store) => Result): Result {
-    const store = new Store(join(this.#directory, 'service'), { mustExist: true })
-    try {
-      return read(store)
-    } finally {
-      void store.close()
-    }
+    return start('collector', parameters, { SVC_TOKEN: this.organization.token, ...environment })
   }
 }

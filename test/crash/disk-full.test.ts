@@ -1,0 +1,168 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { Agent, request } from 'undici'
+import { packBatch } from '../../engine/event.ts'
+import { Random } from '../fuzz/random.ts'
+import { skipNamespaces as skip } from '../support/namespace.ts'
+import { type Ended, type Running, type RunningService, start, startService } from '../support/programs.ts'
+import { Oracle } from './oracle.ts'
+import { type Directories, Organization } from './organization.ts'
+
+const MEGABYTE = 1024 * 1024
+const QUERIES = 500_000
+
+/** A file system of its own, and a file in it that takes what others would need. */
+class SmallDisk {
+  readonly directory = mkdtempSync(join(tmpdir(), 'small-disk-'))
+  readonly #ballast = join(this.directory, 'ballast')
+
+  constructor(t: Test, megabytes: number) {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', this.directory])
+    t.teardown(() => {
+      // Lazily: LMDB may still have its file open.
+      execFileSync('umount', ['-l', this.directory])
+      rmSync(this.directory, { recursive: true })
+    })
+  }
+
+  fillUpTo(megabytesLeft: number): void {
+    const { bavail, bsize } = statfsSync(this.directory)
+    try {
+      writeFileSync(this.#ballast, Buffer.alloc(Math.max(0, bavail * bsize - megabytesLeft * MEGABYTE)))
+    } catch (error) {
+      // What is written meanwhile takes space, too.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+    }
+  }
+
+  free(): void {
+    rmSync(this.#ballast)
+  }
+
+  grow(megabytes: number): void {
+    execFileSync('mount', ['-o', `remount,size=${megabytes}m`, this.directory])
+  }
+}
+
+/** A capture file, a service, and a collector that reads the one for the other. */
+class Reading {
+  readonly oracle = new Oracle()
+  readonly organization: Organization
+  readonly service: RunningService
+  readonly #collectorParameters: readonly string[]
+
+  private constructor(organization: Organization, service: RunningService, capture: string, outbox: string) {
+    this.organization = organization
+    this.service = service
+    this.oracle.writeCapture(capture, new Random(1), QUERIES, Date.now() - QUERIES)
+    this.#collectorParameters = [
+      ...['--read', capture, '--outbox', outbox, '--aggregate', '1'],
+      ...['--endpoint', '127.0.0.1', '--https-port', String(service.ingestPort), '--fingerprint', service.fingerprint],
+    ]
+  }
+
+  /** Both programs keep what they have in the directory of the test, unless told otherwise. */
+  static async prepare(t: Test, elsewhere: Partial<Directories>): Promise<Reading> {
+    const directory = t.testdir()
+    const directories = { data: join(directory, 'service'), outbox: join(directory, 'outbox'), ...elsewhere }
+    const organization = await Organization.make(directories)
+    const service = await startService(directories.data)
+    t.teardown(() => service.child.kill('SIGKILL'))
+    return new Reading(organization, service, join(directory, 'capture.pcap'), directories.outbox)
+  }
+
+  collector(t: Test, ...more: string[]): Running {
+    const parameters = [...this.#collectorParameters, ...more]
+    const running = start('collector', parameters, { SVC_TOKEN: this.organization.token })
+    t.teardown(() => running.child.kill('SIGKILL'))
+    return running
+  }
+}
+
+async function until(what: string, holds: () => boolean): Promise<void> {
+  for (const endMs = Date.now() + 20_000; !holds(); await later(5)) {
+    if (Date.now() > endMs) throw new Error(`not within 20 s: ${what}`)
+  }
+}
+
+/** How it ends; one that hangs is ended, and so fails with what it said. */
+function endOf(running: Running): Promise<Ended> {
+  setTimeout(() => running.child.kill('SIGKILL'), 60_000).unref()
+  return running.ended
+}
+
+function bytesOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}
+
+/** Writing to the outbox waits for space; forgetting what was forwarded does not, nor does a write that the disk itself refuses. */
+const todo = 'a collector whose disk is full ends, and has to be started again'
+
+for (const megabytesLeft of [15, 0]) {
+  t.test(`the outbox's disk is full, ${megabytesLeft} MB left: it is said, and nothing lost`, { skip }, async (t) => {
+    const disk = new SmallDisk(t, 64)
+    const outbox = join(disk.directory, 'outbox')
+    const reading = await Reading.prepare(t, { outbox })
+    const collector = reading.collector(t)
+    await until('events in the outbox', () => bytesOf(join(outbox, 'data.mdb')) > MEGABYTE)
+    disk.fillUpTo(megabytesLeft)
+    await later(3000)
+    t.match(collector.output.stderr, /the outbox has no space, the source waits/, { todo })
+    t.equal(collector.child.exitCode, null, 'the collector lives', { todo })
+    disk.free()
+    const { status, stderr } = await endOf(collector)
+    t.equal(status, 0, stderr, { todo })
+    if (status !== 0) t.match(await endOf(reading.collector(t)), { status: 0 }, 'it goes on when it is started again')
+    t.same(await reading.organization.differences(reading.oracle.expected), [])
+  })
+}
+
+t.test('an outbox that has filled its disk itself is emptied when the service is there again', { skip }, async (t) => {
+  const disk = new SmallDisk(t, 32)
+  const reading = await Reading.prepare(t, { outbox: join(disk.directory, 'outbox') })
+  const filling = reading.collector(t, '--no-https')
+  await until('a full disk', () => filling.child.exitCode !== null || filling.output.stderr.includes('has no space'))
+  filling.child.kill('SIGKILL')
+  await filling.ended
+
+  const { status, stderr } = await endOf(reading.collector(t))
+  t.equal(status, 0, stderr, { todo: 'what was forwarded cannot be forgotten, so that there is never space again' })
+  disk.grow(64)
+  if (status !== 0) t.match(await endOf(reading.collector(t)), { status: 0 }, 'on a larger disk it goes on')
+  t.same(await reading.organization.differences(reading.oracle.expected), [])
+})
+
+for (const megabytesLeft of [32, 0]) {
+  t.test(`the service's disk is full, ${megabytesLeft} MB left: it says later, and goes on`, { skip }, async (t) => {
+    const disk = new SmallDisk(t, 160)
+    const data = join(disk.directory, 'service')
+    const reading = await Reading.prepare(t, { data })
+    const { service, organization, oracle } = reading
+    const collector = reading.collector(t)
+    await until('a scan', () => service.output.stderr.includes('scan completed'))
+    disk.fillUpTo(megabytesLeft)
+    await later(2000)
+
+    const dispatcher = new Agent({ connect: { ca: readFileSync(join(data, 'tls/certificate.pem')) } })
+    const answer = await request(`https://localhost:${service.ingestPort}/ingest/v1/events`, {
+      dispatcher,
+      method: 'POST',
+      headers: { authorization: `Bearer ${organization.token}`, 'content-type': 'application/msgpack' },
+      body: packBatch([]),
+    })
+    t.match(await answer.body.json(), { error: 'Try again later: the disk is full' })
+    t.match(answer, { statusCode: 503, headers: { 'retry-after': '5' } })
+    await dispatcher.close()
+    t.equal(collector.child.exitCode, null, 'the collector tries on')
+    t.match(await organization.startScan().ended, { status: 4, stderr: /STORE_FULL/ }, 'a scan needs space, too')
+    disk.free()
+    const { status, stderr } = await endOf(collector)
+    t.equal(status, 0, stderr)
+    t.same(await organization.differences(oracle.expected), [])
+    t.equal(service.child.exitCode, null, 'the service lives')
+  })
+}
