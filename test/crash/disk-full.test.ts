@@ -122,7 +122,7 @@ for (const megabytesLeft of [15, 0]) {
 }
 
 t.test('an outbox that has filled its disk itself is emptied when the service is there again', { skip }, async (t) => {
-  const disk = new SmallDisk(t, 32)
+  const disk = new SmallDisk(t, 24)
   const reading = await Reading.prepare(t, { outbox: join(disk.directory, 'outbox') })
   const filling = reading.collector(t, '--no-https')
   await until('a full disk', () => filling.child.exitCode !== null || filling.output.stderr.includes('has no space'))
