@@ -44,7 +44,7 @@ export class TroubleProxy {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** Trouble of all kinds from now on, half of the time. */
+  /** Trouble of all kinds from now on, about half of the time. */
   begin(): void {
     this.#set(this.#random.below(2) === 0 ? 'none' : this.#random.of(TROUBLES))
     const ms = TROUBLE_MS.least + this.#random.below(TROUBLE_MS.most - TROUBLE_MS.least)
