@@ -2,6 +2,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { AGGREGATE_WRITE_EVENTS, FORWARD_EVENTS_MAX } from '../collector/limits.ts'
 import { Outbox } from '../collector/outbox/outbox.ts'
 import { type NewEvent, packWaiting } from '../collector/outbox/waiting-event.ts'
@@ -39,7 +41,7 @@ export async function run({ toy }: { toy: boolean }): Promise<void> {
 }
 
 async function compareStores(directory: string, events: number, rounds: number, toy: boolean): Promise<void> {
-  const sqlite = await openSqlite(join(directory, 'sqlite'), entryOf, { install: !toy })
+  const sqlite = await openSqlite(join(directory, 'sqlite'), { entryOf, firstSeenOf }, { install: !toy })
   const contenders: Contender[] = [
     outbox(join(directory, 'ours')),
     rawLmdb(join(directory, 'raw'), 1),
@@ -126,7 +128,7 @@ function outbox(directory: string): Contender {
       const lent = store.lend(countMax, Number.POSITIVE_INFINITY)
       if (lent === undefined) return { count: 0, checksum: 0 }
       let checksum = 0
-      for (const event of lent.events) checksum += event.firstSeenMs
+      for (const event of lent.events) checksum += event.firstSeenMs - BASE_MS
       store.acknowledge(lent.lastSequence)
       return { count: lent.events.length, checksum }
     },
@@ -172,6 +174,8 @@ function rawLmdb(directory: string, perRecord: number): Contender {
   }
 }
 
+/** Of the first event, in milliseconds since 1970. */
+const BASE_MS = 1_780_000_000_000
 const NAMES = Array.from({ length: 1000 }, (_, index) => `h${String(index).padStart(3, '0')}.api.claude.ai`)
 const CLIENTS = Array.from(
   { length: 5000 },
@@ -187,8 +191,8 @@ function eventOf(number: number): NewEvent {
     name: NAMES[number % NAMES.length] as string,
     client: CLIENTS[number % CLIENTS.length] as string,
     method: 'dns',
-    firstSeenMs: 1_780_000_000_000 + number,
-    lastSeenMs: 1_780_000_000_000 + number + 7,
+    firstSeenMs: BASE_MS + number,
+    lastSeenMs: BASE_MS + number + 7,
     count: 3,
   }
 }
@@ -201,12 +205,12 @@ const FIRST_SEEN_OFFSET = 5
 
 function entryOf(number: number): Buffer {
   const entry = ENTRIES[number % ENTRIES.length] as Buffer
-  entry.writeDoubleLE(1_780_000_000_000 + number, FIRST_SEEN_OFFSET)
+  entry.writeDoubleLE(BASE_MS + number, FIRST_SEEN_OFFSET)
   return entry
 }
 
 function firstSeenOf(bytes: Buffer, at: number): number {
-  return bytes.readDoubleLE(at + FIRST_SEEN_OFFSET)
+  return bytes.readDoubleLE(at + FIRST_SEEN_OFFSET) - BASE_MS
 }
 
 function residentMegabytes(field: string): number {
@@ -216,7 +220,8 @@ function residentMegabytes(field: string): number {
 }
 
 function collectGarbage(): void {
-  Reflect.get(globalThis, 'gc')?.()
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
 }
 
 /** Its package.json is not among its exports. */

@@ -22,7 +22,7 @@ interface Sqlite {
  */
 export async function openSqlite(
   directory: string,
-  entryOf: (number: number) => Buffer,
+  { entryOf, firstSeenOf }: { entryOf(number: number): Buffer; firstSeenOf(bytes: Buffer, at: number): number },
   options: { readonly install: boolean },
 ) {
   mkdirSync(directory)
@@ -45,7 +45,7 @@ export async function openSqlite(
       const rows = oldest.all(countMax) as { sequence: number; entry: Uint8Array }[]
       let checksum = 0
       for (const { entry } of rows) {
-        checksum += new DataView(entry.buffer, entry.byteOffset, entry.byteLength).getFloat64(FIRST_SEEN_OFFSET, true)
+        checksum += firstSeenOf(Buffer.from(entry.buffer, entry.byteOffset, entry.byteLength), 0)
       }
       remove.run(rows.at(-1)?.sequence ?? 0)
       return { count: rows.length, checksum }
@@ -53,9 +53,6 @@ export async function openSqlite(
     close: () => sqlite.close(),
   }
 }
-
-/** collector/outbox/waiting-event.ts */
-const FIRST_SEEN_OFFSET = 5
 
 async function open(file: string, install: boolean): Promise<{ sqlite: Sqlite; name: string } | undefined> {
   const builtIn = 'node:sqlite'

@@ -134,6 +134,14 @@ export class ForwardLoop {
             eventsMax = Math.ceil(events.length / 2)
             break
           }
+          // Nothing is given up to somebody who refuses everything: another release, a gateway that answers like the service.
+          if ((await this.#send([])).kind !== 'accepted') {
+            attempt++
+            this.counters.retries++
+            this.#complain(outcome.why)
+            await this.#sleep(backoffMs(attempt))
+            break
+          }
           if (!(await this.#done(lastSequence))) break
           this.#refuse(1, outcome.why)
           eventsMax = batch.events
@@ -260,6 +268,7 @@ export class ForwardLoop {
   }
 
   #sleep(ms: number): Promise<void> {
+    if (this.#stopping) return Promise.resolve()
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms)
       this.#wake = () => {

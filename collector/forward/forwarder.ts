@@ -9,7 +9,7 @@ export type Outcome =
   | { readonly kind: 'accepted'; readonly duplicates: number; readonly rejected: readonly string[] }
   /** Not now: trying again may help. `afterMs` is what the service asked for. */
   | { readonly kind: 'retry'; readonly why: string; readonly afterMs?: number }
-  /** The batch as such is not taken, and would not be the next time; a smaller one may be. */
+  /** The batch as such is not taken; one without the event that is wrong would be. */
   | { readonly kind: 'refused'; readonly why: string }
   /** Somebody on the way to the service does not pass the batch on. A smaller one may pass; nothing is given up. */
   | { readonly kind: 'notPassed'; readonly why: string }

@@ -38,7 +38,9 @@ export class HttpsForwarder implements Forwarder {
   readonly #peer: Peer
   readonly #url: string
   readonly #agent: PeerAgent
-  readonly #closing = new AbortController()
+  #closed = false
+  /** Cuts what is under way. */
+  #cut: () => void = () => {}
 
   /** @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL. */
   constructor(settings: HttpsSettings) {
@@ -57,45 +59,55 @@ export class HttpsForwarder implements Forwarder {
       })
       return this.#outcome(answer, events)
     } catch (error) {
-      if (this.#closing.signal.aborted) return { kind: 'retry', why: 'the collector stops' }
+      if (this.#closed) return { kind: 'retry', why: 'the collector stops' }
       return { kind: 'retry', why: connectionProblem(error, this.#peer).why }
     }
   }
 
   async close(): Promise<void> {
-    this.#closing.abort()
+    this.#closed = true
+    this.#cut()
     this.#agent.destroy()
   }
 
-  #post(body: Buffer): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      const late = AbortSignal.timeout(FORWARD_WHOLE_TIMEOUT_MS)
-      const asked = request(`${this.#url}${EVENTS_PATH}`, {
-        method: 'POST',
-        agent: this.#agent,
-        timeout: FORWARD_TIMEOUT_MS,
-        signal: AbortSignal.any([this.#closing.signal, late]),
-        headers: {
-          authorization: `Bearer ${this.#token}`,
-          'content-type': 'application/msgpack',
-          'content-encoding': 'gzip',
-          'content-length': body.length,
-        },
+  async #post(body: Buffer): Promise<Answer> {
+    let timer: NodeJS.Timeout | undefined
+    try {
+      return await new Promise((resolve, reject) => {
+        const asked = request(`${this.#url}${EVENTS_PATH}`, {
+          method: 'POST',
+          agent: this.#agent,
+          timeout: FORWARD_TIMEOUT_MS,
+          headers: {
+            authorization: `Bearer ${this.#token}`,
+            'content-type': 'application/msgpack',
+            'content-encoding': 'gzip',
+            'content-length': body.length,
+          },
+        })
+        const late = (ms: number) => () => asked.destroy(new Error(`no answer within ${ms / 1000} s`))
+        timer = setTimeout(late(FORWARD_WHOLE_TIMEOUT_MS), FORWARD_WHOLE_TIMEOUT_MS)
+        this.#cut = () => asked.destroy()
+        if (this.#closed) this.#cut()
+        asked
+          .once('response', (answer) => textOf(answer).then((text) => resolve(answerOf(answer, text)), reject))
+          .once('timeout', late(FORWARD_TIMEOUT_MS))
+          .once('error', (error: NodeJS.ErrnoException) =>
+            reject(asked.reusedSocket && error.code === 'ECONNRESET' ? new StaleConnection() : error),
+          )
+          .end(body)
       })
-      asked
-        .once('response', (answer) => textOf(answer).then((text) => resolve(answerOf(answer, text)), reject))
-        .once('timeout', () => asked.destroy(new Error(`no answer within ${FORWARD_TIMEOUT_MS / 1000} s`)))
-        .once('error', (error: NodeJS.ErrnoException) =>
-          reject(asked.reusedSocket && error.code === 'ECONNRESET' ? new StaleConnection() : error),
-        )
-        .end(body)
-    })
+    } finally {
+      clearTimeout(timer)
+      this.#cut = () => {}
+    }
   }
 
   #outcome({ status, headers, text }: Answer, events: readonly Event[]): Outcome {
     const said = messageOf(text)
     // A gateway or a captive portal answers, too; what it says is not the service's word on the events or the token.
     const stranger = `${this.#url} answered ${status}, but not as the service does`
+    const answered = `${this.#url} answered ${status} ${said}`.trimEnd()
     switch (status) {
       case 200:
         return this.#accepted(text, events)
@@ -105,13 +117,12 @@ export class HttpsForwarder implements Forwarder {
       case 400:
       case 413:
       case 415:
-        if (said === '') return { kind: 'notPassed', why: stranger }
-        return { kind: 'refused', why: `${status} ${said}` }
+        if (said === '' || status === 415) return { kind: 'notPassed', why: said === '' ? stranger : answered }
+        return { kind: 'refused', why: answered }
       default: {
         const field = headers['retry-after']
         const afterMs = field === undefined ? undefined : retryAfterMs(field, Date.now())
-        const why = `${this.#url} answered ${status} ${said}`.trimEnd()
-        return { kind: 'retry', why, ...(afterMs === undefined ? {} : { afterMs }) }
+        return { kind: 'retry', why: answered, ...(afterMs === undefined ? {} : { afterMs }) }
       }
     }
   }

@@ -10,6 +10,8 @@ const EVENTS_AT_ONCE = 4096
 
 export interface OutboxFigures {
   readonly waiting: number
+  /** Those that left included. */
+  readonly everWritten: number
   readonly footprintBytes: number
   /** Sequences of the oldest and the newest event that wait; 0 when none does. */
   readonly firstSequence: number
@@ -44,6 +46,7 @@ export class OutboxReader {
       const { length, footprintBytes, firstSequence, nextSequence, oldestChunk } = this.#queue
       return {
         waiting: length,
+        everWritten: nextSequence - 1,
         footprintBytes,
         firstSequence: length === 0 ? 0 : firstSequence,
         lastSequence: length === 0 ? 0 : nextSequence - 1,

@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto'
+import { randomBytes, X509Certificate } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -16,6 +16,8 @@ export interface Certificate {
 }
 
 const VALID_DAYS = 825
+/** ub-common-name of RFC 5280 appendix A. */
+const COMMON_NAME_MAX = 64
 const PRIVATE_FILE_MODE = 0o600
 
 /**
@@ -41,7 +43,9 @@ async function makeSelfSigned(
 ): Promise<void> {
   const names = [...new Set(['localhost', hostname(), ...extraHosts])]
   const notBefore = new Date()
-  const pems = await generate([{ name: 'commonName', value: names[1] ?? 'localhost' }], {
+  // A subject of its own: of two authorities with one subject OpenSSL looks at the first only, and a client may trust old and new.
+  const commonName = `${(names[1] ?? 'localhost').slice(0, COMMON_NAME_MAX - 9)} ${randomBytes(4).toString('hex')}`
+  const pems = await generate([{ name: 'commonName', value: commonName }], {
     keyType: 'ec',
     curve: 'P-256',
     algorithm: 'sha256',

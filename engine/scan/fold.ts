@@ -35,7 +35,8 @@ export function runScan(
   const scan = recordStart(store, organizationId, trigger, clock)
   faultPoint('scan:started')
   try {
-    return store.environment.write(() => {
+    // What it frees is more than it takes, so it may use what is held free for that.
+    return store.environment.shrink(() => {
       const organization = existing(store, organizationId)
       const eventsFolded = foldBuffer(store, matcher, organizationId)
       faultPoint('scan:folded')
@@ -55,7 +56,7 @@ export function firstDayOfWindow(organization: Organization, nowMs: number): num
 }
 
 function recordStart(store: Store, organizationId: string, trigger: ScanTrigger, clock: Clock): Scan {
-  return store.environment.write(() => {
+  return store.environment.shrink(() => {
     failInterrupted(store, organizationId, clock)
     const scan: Scan = {
       id: newUuid(),
@@ -83,7 +84,7 @@ function failInterrupted(store: Store, organizationId: string, clock: Clock): vo
 
 function recordFailure(store: Store, scan: Scan, error: Error, clock: Clock): void {
   try {
-    store.environment.write(() =>
+    store.environment.shrink(() =>
       store.scans.put({ ...scan, status: 'failed', completedAtMs: clock.nowMs(), failure: error.message }),
     )
   } catch {

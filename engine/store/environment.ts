@@ -50,6 +50,7 @@ export class Environment {
   readonly #root: RootDatabase<Buffer, Buffer>
   readonly #setting: string
   readonly #freeBytesMin: number
+  readonly #tables: Table[] = []
   #freeCheckedAtMs = 0
   #freeBytes = Number.POSITIVE_INFINITY
 
@@ -83,7 +84,9 @@ export class Environment {
   }
 
   table(name: string): Table {
-    return this.#root.openDB<Buffer, Buffer>({ name, keyEncoding: 'binary', encoding: 'binary' })
+    const table = this.#root.openDB<Buffer, Buffer>({ name, keyEncoding: 'binary', encoding: 'binary' })
+    this.#tables.push(table)
+    return table
   }
 
   /**
@@ -143,10 +146,18 @@ export class Environment {
     const nowMs = Date.now()
     if (Math.abs(nowMs - this.#freeCheckedAtMs) >= FREE_SPACE_RECHECK_MS) {
       const statistics = statfsSync(this.path)
-      this.#freeBytes = statistics.bavail * statistics.bsize
+      this.#freeBytes = statistics.bavail * statistics.bsize + this.#unusedBytes()
       this.#freeCheckedAtMs = nowMs
     }
     return this.#freeBytes
+  }
+
+  /** Pages of LMDB's file that nothing stands in: the file never shrinks, so an environment that was full and was emptied has its space there. */
+  #unusedBytes(): number {
+    const { root, free, lastPageNumber, pageSize } = this.#root.getStats() as EnvironmentStats
+    const trees = [root, free, ...this.#tables.map((table) => table.getStats() as TreeStats)]
+    const used = trees.reduce((sum, tree) => sum + pagesOf(tree), META_PAGES)
+    return Math.max(0, lastPageNumber + 1 - used) * pageSize
   }
 
   #checkSchema(schemaVersion: number, readOnly: boolean): void {
@@ -162,6 +173,25 @@ export class Environment {
       )
     }
   }
+}
+
+/** MDB_stat of one tree, as lmdb-js names its fields; of an environment those of its own trees besides. */
+interface TreeStats {
+  readonly treeBranchPageCount: number
+  readonly treeLeafPageCount: number
+  readonly overflowPages: number
+}
+interface EnvironmentStats {
+  readonly root: TreeStats
+  readonly free: TreeStats
+  readonly lastPageNumber: number
+  readonly pageSize: number
+}
+
+const META_PAGES = 2
+
+function pagesOf({ treeBranchPageCount, treeLeafPageCount, overflowPages }: TreeStats): number {
+  return treeBranchPageCount + treeLeafPageCount + overflowPages
 }
 
 /** Whether there is an environment in the directory, as far as this user can see. */

@@ -1,5 +1,4 @@
-import { Environment } from '../../engine/store/environment.ts'
-import { DurableQueue } from '../../engine/store/queue.ts'
+import { OutboxReader } from '../../collector/outbox/outbox-reader.ts'
 import { Store } from '../../engine/store/store.ts'
 import { admin, type Running, start } from '../support/programs.ts'
 import { differencesOf, type Matches, matchesInScans } from './oracle.ts'
@@ -57,12 +56,10 @@ export class Organization {
   }
 
   #outboxCounts(): { events: number; waiting: number } {
-    const options = { setting: '--outbox', schemaVersion: 1, freeBytesMin: 0 }
-    const outbox = new Environment(this.#directories.outbox, options)
-    const queue = new DurableQueue(outbox.table('queue'), Buffer.alloc(0))
-    const counts = { events: queue.nextSequence - 1, waiting: queue.length }
+    const outbox = new OutboxReader(this.#directories.outbox)
+    const { everWritten, waiting } = outbox.figures
     void outbox.close()
-    return counts
+    return { events: everWritten, waiting }
   }
 
   #scanCounts(): { folded: number; buffered: number; scans: number } {

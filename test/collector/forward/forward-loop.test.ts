@@ -102,6 +102,37 @@ t.test('a gateway that takes only small batches gets small ones, and one that ta
   t.match((await runToEnd(kept, none)).counters, { acknowledged: 3, refused: 0 })
 })
 
+t.test('who refuses everything gets everything again', async (t) => {
+  const outbox = outboxOf(t, 4)
+  const refusing = new ToldForwarder((_, call) => (call < 9 ? { kind: 'refused', why: '400' } : ACCEPTED))
+  t.match((await runToEnd(outbox, refusing)).counters, { acknowledged: 4, refused: 0 })
+})
+
+t.test('stopped while a send hangs, it does not wait for another try', async (t) => {
+  const outbox = outboxOf(t, 4)
+  let answer: (outcome: Outcome) => void = () => {}
+  let calls = 0
+  const forwarder: Forwarder = {
+    alive: true,
+    send: () => {
+      const failed: Outcome = { kind: 'retry', why: 'x' }
+      if (++calls < 3) return Promise.resolve(failed)
+      return new Promise((resolve) => {
+        answer = resolve
+      })
+    },
+    close: async () => {},
+  }
+  const loop = loopOn(outbox, forwarder)
+  const running = loop.run()
+  while (calls < 3) await new Promise((resolve) => setTimeout(resolve, 10))
+  loop.stop()
+  const before = performance.now()
+  answer({ kind: 'retry', why: 'cut', afterMs: 60_000 })
+  await running
+  t.ok(performance.now() - before < 500)
+})
+
 t.test('events that the service rejects count as refused, not as acknowledged', async (t) => {
   const outbox = outboxOf(t, 10)
   const { counters } = await runToEnd(

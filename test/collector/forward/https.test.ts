@@ -82,9 +82,14 @@ const ANSWERS = [
   {
     name: '400',
     answer: answering(400, '{"error":"Malformed batch: x"}'),
-    outcome: { kind: 'refused', why: '400 Malformed batch: x' },
+    outcome: { kind: 'refused', why: /answered 400 Malformed batch: x$/ },
   },
   { name: '413', answer: answering(413, '{"error":"Too large"}'), outcome: { kind: 'refused' } },
+  {
+    name: 'the 415 of another program',
+    answer: answering(415, '{"status":415,"error":"Unsupported Media Type"}'),
+    outcome: { kind: 'notPassed', why: /answered 415 Unsupported Media Type$/ },
+  },
   {
     name: 'the 400 of a gateway',
     answer: answering(400, '<h1>Bad Request</h1>'),
