@@ -62,6 +62,7 @@ function eventBook({ events, ways, deciding }: CollectorStatus): Book {
     refused,
     'dropped: outbox full': events.dropped.full,
     'dropped: too old': events.dropped.tooOld,
+    'dropped: damaged on disk': events.dropped.damaged,
     'waiting in the outbox': events.waiting,
     'not yet in the outbox': events.unwritten,
   })

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto'
-import { closeSync, openSync, readSync } from 'node:fs'
 import { Fault } from '../engine/process/error-codes.ts'
 import type { Logger } from '../engine/process/log.ts'
 import { within } from '../engine/process/shutdown.ts'
@@ -7,9 +5,11 @@ import type { Catalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
 import { STANDARD_INPUT } from './capture/byte-source.ts'
 import { latestTimeMs } from './capture/capture-file.ts'
+import { identityOf } from './capture/file-identity.ts'
 import { LinkWatch } from './capture/link-watch.ts'
 import type { LiveOptions } from './capture/live.ts'
 import { type CollectorSettings, lanesFor, outboxLimits } from './config.ts'
+import type { ForwardEnd } from './forward/forward-loop.ts'
 import { Ways } from './forward/ways.ts'
 import { COLLECTOR_TICK_MS } from './limits.ts'
 import { type Observation, observeRows } from './observe.ts'
@@ -17,6 +17,7 @@ import { Aggregate } from './outbox/aggregate.ts'
 import { MatchWriter } from './outbox/match-writer.ts'
 import { Outbox } from './outbox/outbox.ts'
 import { OUTBOX_IN_MEMORY } from './outbox/outbox-limits.ts'
+import { OutboxLock } from './outbox/outbox-lock.ts'
 import type { CollectorStatus } from './status.ts'
 
 const SAY_DROPPED_MS = 60_000
@@ -51,6 +52,7 @@ export class Collector {
   #aggregate: Aggregate
   #writer: MatchWriter
   #link: LinkWatch | undefined
+  #lock: OutboxLock | undefined
   #observation: Observation | undefined
   #ended = false
   #stopped = false
@@ -85,9 +87,10 @@ export class Collector {
    * Runs until the source has ended and every event is with the service, or until stopped.
    *
    * @returns the Fault that ended the source early, if one did; what stood before it was used.
-   * @throws Fault TOKEN_REFUSED; the events then wait in the outbox. Faults of the source.
+   * @throws Fault STORE_IN_USE. TOKEN_REFUSED; the events then wait in the outbox. Faults of the source.
    */
   async run(): Promise<Fault | undefined> {
+    this.#lock = await OutboxLock.take(this.#settings.outbox)
     // Not before the source is open: who mistyped its name is not told of a service besides.
     const forwarding = this.#opened.then(() => this.#ways.run())
     try {
@@ -106,8 +109,9 @@ export class Collector {
   }
 
   /** Releases the outbox; no figures are told after this. */
-  close(): Promise<void> {
-    return this.#outbox.close()
+  async close(): Promise<void> {
+    await this.#outbox.close()
+    await this.#lock?.release()
   }
 
   /** Stops the source, gives what waits `deadlineMs` to be forwarded, and ends the run. What then waits stays on disk. */
@@ -193,11 +197,14 @@ export class Collector {
     this.#open()
     if (this.#stopped) void observation.stop()
     // Without a valid token there is no point in watching on: the run ends, and says so.
-    void forwarding.then(({ kind }) => (kind === 'unauthorised' ? observation.stop() : undefined))
+    const stopUnauthorised = ({ kind }: ForwardEnd) => (kind === 'unauthorised' ? observation.stop() : undefined)
+    // A fault of forwarding ends the run, too; it is told where the run awaits it.
+    forwarding.then(stopUnauthorised, () => observation.stop())
     let stopTicking: () => void = () => {}
     try {
-      if (source.kind === 'file') return (await observation.done).damage
-      const ticking = this.#tickLive(source, observation)
+      // A file can be read again, and is as fast as it is read; what else comes, comes once and when it happens.
+      if (file?.identity !== undefined) return (await observation.done).damage
+      const ticking = this.#tick(source, observation)
       stopTicking = ticking.stop
       return (await Promise.race([observation.done, ticking.failed])).damage
     } finally {
@@ -210,7 +217,7 @@ export class Collector {
   /** What a capture file needs to be read on, and to be shifted. */
   async #fileOf({ path, shiftToNow }: Extract<CollectorSource, { kind: 'file' }>) {
     // What comes through a pipe comes once: there is nothing to read on.
-    const identity = path === STANDARD_INPUT ? undefined : identityOf(path)
+    const identity = path === STANDARD_INPUT ? undefined : identityOf(path, this.#outbox.sources)
     const deliveredFrames = identity === undefined ? 0 : this.#outbox.framesDone(identity)
     if (deliveredFrames > 0)
       this.#log.info({ frames: deliveredFrames }, 'the capture file was read up to here before: it is read on')
@@ -218,33 +225,37 @@ export class Collector {
     return { identity, deliveredFrames, shiftMs }
   }
 
-  /** What has its time while an interface is watched. */
-  #tickLive(source: Extract<CollectorSource, { kind: 'interface' }>, observation: Observation) {
-    source.onOpen?.()
-    const link = new LinkWatch(source.live.name, performance.now())
-    this.#link = link
+  /** What has its time while packets come as they happen. */
+  #tick(source: CollectorSource, observation: Observation) {
+    const link = source.kind === 'interface' ? this.#watchLink(source) : undefined
     let fail: (error: unknown) => void = () => {}
     const failed = new Promise<never>((_resolve, reject) => {
       fail = reject
     })
     failed.catch(() => {})
     let seconds = 0
-    const timer = setInterval(() => {
-      // A write that fails ends the run, as one does that a packet caused.
-      Promise.resolve()
-        .then(() => this.#writer.tick(Date.now()))
-        .catch(fail)
-      const second = Math.floor(performance.now() / 1000)
-      if (second === seconds) return
-      seconds = second
-      this.#outbox.dropExpired()
-      this.#sayDropped()
-      const { names, counters } = observation.counts
-      const { helloNoName, helloIncomplete, helloQuicUnknownVersion } = counters
-      const seen = names + helloNoName + helloIncomplete + helloQuicUnknownVersion
-      link.second(observation.live?.received ?? 0, seen, performance.now())
+    const timer = setInterval(async () => {
+      try {
+        const nowMs = performance.now()
+        await this.#writer.tick(nowMs)
+        const second = Math.floor(nowMs / 1000)
+        if (second === seconds) return
+        seconds = second
+        this.#outbox.dropExpired()
+        this.#sayDropped()
+        link?.second(observation.live?.received ?? 0, namesAndHellos(observation), nowMs)
+      } catch (error) {
+        // A write that fails ends the run, as one does that a packet caused.
+        fail(error)
+      }
     }, COLLECTOR_TICK_MS)
     return { failed, stop: () => clearInterval(timer) }
+  }
+
+  #watchLink(source: Extract<CollectorSource, { kind: 'interface' }>): LinkWatch {
+    source.onOpen?.()
+    this.#link = new LinkWatch(source.live.name, performance.now())
+    return this.#link
   }
 
   #writerOf(source: string | undefined): MatchWriter {
@@ -261,11 +272,12 @@ export class Collector {
 
   /** At most once a minute. */
   #sayDropped(): void {
-    const { full, tooOld } = this.#outbox.dropped
+    const { full, tooOld, damaged } = this.#outbox.dropped
     const nowMs = performance.now()
-    if (full + tooOld === this.#said.dropped || nowMs - this.#said.atMs < SAY_DROPPED_MS) return
-    this.#said = { dropped: full + tooOld, atMs: nowMs }
-    this.#log.error({ full, tooOld }, 'the outbox is at its limit: the oldest events are dropped, so many so far')
+    const dropped = full + tooOld + damaged
+    if (dropped === this.#said.dropped || nowMs - this.#said.atMs < SAY_DROPPED_MS) return
+    this.#said = { dropped, atMs: nowMs }
+    this.#log.error({ full, tooOld, damaged }, 'events were dropped from the outbox, so many so far')
   }
 
   #notePlatforms(rules: readonly number[]): void {
@@ -276,29 +288,12 @@ export class Collector {
   }
 }
 
-function tokenRefused(why: string, waiting: number): Fault {
-  return new Fault('TOKEN_REFUSED', `${why}; ${waiting} events wait in the outbox until a valid --token is given`)
+/** What a healthy link shows of: queries, and ClientHellos with a name or without. */
+function namesAndHellos({ counts }: Observation): number {
+  const { helloNoName, helloIncomplete, helloQuicUnknownVersion } = counts.counters
+  return counts.names + helloNoName + helloIncomplete + helloQuicUnknownVersion
 }
 
-const IDENTITY_BYTES = 65_536
-
-/**
- * What a capture file is known by: the SHA-256 of its first 64 KiB, so that a renamed or copied file is the same, and one
- * that is still being written stays the same.
- *
- * @throws Fault CAPTURE_UNREADABLE
- */
-function identityOf(path: string): string {
-  const head = Buffer.alloc(IDENTITY_BYTES)
-  try {
-    const file = openSync(path, 'r')
-    try {
-      const bytes = readSync(file, head, 0, IDENTITY_BYTES, 0)
-      return createHash('sha256').update(head.subarray(0, bytes)).digest('hex')
-    } finally {
-      closeSync(file)
-    }
-  } catch (error) {
-    throw new Fault('CAPTURE_UNREADABLE', `${path}: ${(error as Error).message}`, { cause: error })
-  }
+function tokenRefused(why: string, waiting: number): Fault {
+  return new Fault('TOKEN_REFUSED', `${why}; ${waiting} events wait in the outbox until a valid --token is given`)
 }

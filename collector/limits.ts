@@ -216,8 +216,8 @@ export const OUTBOX_BYTES = 512 * 1024 * 1024
 export const OUTBOX_MEMORY_BYTES = 32 * 1024 * 1024
 export const OUTBOX_AGE_MS = 30 * 24 * 3600 * 1000
 
-/** A clock before this instant was never set, so nothing is told by it: 2025-01-01. */
-export const CLOCK_SET_MS = 1_735_689_600_000
+/** Capture files of which the outbox remembers how far they were read. Beyond it those go that were read the longest ago. */
+export const SOURCES_MAX = 1000
 
 /** Free space of the outbox's file system, in bytes, below which nothing is appended: a file waits, a live capture drops. */
 export const OUTBOX_FREE_BYTES_MIN = 16 * 1024 * 1024

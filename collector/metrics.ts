@@ -160,9 +160,9 @@ function rowsOf(status: CollectorStatus): Row[] {
     [
       'outbox_dropped_total',
       'counter',
-      'Events that left the outbox by its limits',
-      { full: events.dropped.full, too_old: events.dropped.tooOld },
-      'limit',
+      'Events that left the outbox without being forwarded',
+      { full: events.dropped.full, too_old: events.dropped.tooOld, damaged: events.dropped.damaged },
+      'cause',
     ],
     ['forwarded_total', 'counter', 'Events that a way took', each((way) => way.acknowledged), 'way'],
     [

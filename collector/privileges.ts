@@ -11,6 +11,7 @@ import {
 import { join } from 'node:path'
 import { Fault } from '../engine/process/error-codes.ts'
 import { OUTBOX_IN_MEMORY } from './outbox/outbox-limits.ts'
+import { LOCK_FILE } from './outbox/outbox-lock.ts'
 
 export interface User {
   readonly name: string
@@ -62,8 +63,7 @@ export function becomeUser(user: User, outbox: string): boolean {
   return true
 }
 
-/** LMDB's. */
-const OUTBOX_FILES: readonly string[] = ['data.mdb', 'lock.mdb']
+const OUTBOX_FILES: readonly string[] = ['data.mdb', 'lock.mdb', LOCK_FILE]
 
 function giveOutbox(directory: string, { uid, gid }: User): void {
   for (const name of readdirSync(directory).filter(isOurs)) giveFile(join(directory, name), uid, gid)
@@ -91,7 +91,7 @@ export function canBeGiven(outbox: string, { uid, gid }: User): boolean {
 /** Not what a link leads to: who owned the directory before may have put it there. */
 function giveFile(path: string, uid: number, gid: number): void {
   const status = lstatSync(path)
-  if (status.uid === 0 && status.isFile() && status.nlink === 1) lchownSync(path, uid, gid)
+  if (status.uid === 0 && (status.isFile() || status.isSocket()) && status.nlink === 1) lchownSync(path, uid, gid)
 }
 
 /** @throws Fault STORE_UNWRITABLE */

@@ -44,8 +44,8 @@ export interface EventFigures {
   /** Not yet in the outbox. */
   readonly unwritten: number
   readonly waiting: number
-  /** Left the outbox by its limits: size, and age. */
-  readonly dropped: { readonly full: number; readonly tooOld: number }
+  /** Left the outbox by its limits, size and age, or because the disk gave back something else than was written. */
+  readonly dropped: { readonly full: number; readonly tooOld: number; readonly damaged: number }
   /** Closed before their time to make room for others. */
   readonly closedEarly: number
   /** When the oldest that waits was written, in milliseconds since 1970; 0 when none waits. */

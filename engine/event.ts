@@ -26,7 +26,8 @@ const ID_PATTERN = /^[0-9a-f]{32}$/
 const NAME_LENGTH_MAX = 253
 /** 9999-12-31: the last instant that ISO 8601 writes with four digits of year. */
 const TIME_MS_MAX = 253_402_300_799_999
-const COUNT_MAX = 0xffff_ffff
+/** Matches that one event can stand for. */
+export const EVENT_COUNT_MAX = 0xffff_ffff
 
 /** The id of the event with this sequence number (from 1) of a collector's instance (16 hex digits). */
 export function eventId(instance: string, sequence: number): string {
@@ -66,8 +67,8 @@ export function checkedEvent(
   if (!isTime(firstSeenMs)) return `first_seen: expected a time from 1970 to 9999, found ${shown(firstSeenMs)}`
   if (!isTime(lastSeenMs)) return `last_seen: expected a time from 1970 to 9999, found ${shown(lastSeenMs)}`
   if (lastSeenMs < firstSeenMs) return 'last_seen: expected a time not before first_seen'
-  if (!Number.isInteger(count) || (count as number) < 1 || (count as number) > COUNT_MAX) {
-    return `count: expected a whole number from 1 to ${COUNT_MAX}, found ${shown(count)}`
+  if (!Number.isInteger(count) || (count as number) < 1 || (count as number) > EVENT_COUNT_MAX) {
+    return `count: expected a whole number from 1 to ${EVENT_COUNT_MAX}, found ${shown(count)}`
   }
   return { id, name, client, method: method as Method, firstSeenMs, lastSeenMs, count: count as number }
 }

@@ -14,9 +14,11 @@ export const BATCH_EVENTS_MAX = 10_000
 export const PENDING_EVENTS_MAX = 100_000
 /** Buffered events of one organization. Beyond it senders get 503 and try again after a scan. */
 export const BUFFERED_EVENTS_MAX = 1_000_000
+/** Collector instances of one organization whose counted sequences are remembered. Beyond it those go that were silent the longest. */
+export const SEEN_INSTANCES_MAX = 10_000
 /** Seconds that a sender is asked to wait at a bound (Retry-After). */
 export const RETRY_AFTER_SECONDS = 5
-/** Milliseconds that an event may lie in the future of our clock, for senders whose clock is fast. Later ones are refused. */
+/** Milliseconds that an event may lie in the future of our clock, for senders whose clock is fast. A later one counts as of now. */
 export const FUTURE_MS_MAX = 24 * 60 * 60 * 1000
 
 assert(PENDING_EVENTS_MAX >= BATCH_EVENTS_MAX)

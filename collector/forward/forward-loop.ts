@@ -107,7 +107,11 @@ export class ForwardLoop {
         continue
       }
       const waiting = supply.take(eventsMax, batch.bytes)
-      if (waiting === undefined) continue
+      if (waiting === undefined) {
+        // What stands next cannot be read; the way that decides will let it go.
+        await this.#sleep(FORWARD_IDLE_MS)
+        continue
+      }
       const { events, lastSequence } = waiting
       const outcome = await this.#send(events)
       if (outcome.kind !== 'accepted') supply.back()

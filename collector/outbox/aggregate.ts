@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert'
+import { EVENT_COUNT_MAX } from '../../engine/event.ts'
 import { KEY_WORDS_MAX, readKey, rowKey, rowTimeMs } from '../decode/name-rows.ts'
 import { AGGREGATE_BUCKET_MAX, AGGREGATE_EVENTS_MAX, AGGREGATE_KEY_BYTES } from '../limits.ts'
 import type { ChangedEvent } from './outbox.ts'
@@ -46,6 +47,8 @@ export class Aggregate {
   readonly #hash: Int32Array
   readonly #firstMs: Float64Array
   readonly #lastMs: Float64Array
+  /** When the event was opened, by the monotonic clock: packets' times may stand still or go back. */
+  readonly #openedMs: Float64Array
   readonly #count: Float64Array
   readonly #sequence: Float64Array
   readonly #changed: Uint8Array
@@ -79,6 +82,7 @@ export class Aggregate {
     this.#hash = new Int32Array(events)
     this.#firstMs = new Float64Array(events)
     this.#lastMs = new Float64Array(events)
+    this.#openedMs = new Float64Array(events)
     this.#count = new Float64Array(events)
     this.#sequence = new Float64Array(events)
     this.#changed = new Uint8Array(events)
@@ -104,7 +108,7 @@ export class Aggregate {
     if (this.#windowMs > 0) {
       this.closeUntil(timeMs)
       const known = this.#find(hash, words)
-      if (known !== NONE) {
+      if (known !== NONE && (this.#count[known] as number) < EVENT_COUNT_MAX) {
         this.#count[known] = (this.#count[known] as number) + 1
         this.#changed[known] = 1
         if (timeMs < (this.#firstMs[known] as number)) this.#firstMs[known] = timeMs
@@ -130,6 +134,22 @@ export class Aggregate {
     ) {
       this.#close()
     }
+  }
+
+  /** Closes those that were opened a window ago, by the monotonic clock. */
+  closeOpenedBefore(nowMs: number): void {
+    while (
+      this.#open < this.#next &&
+      nowMs - (this.#openedMs[this.#open % this.#eventsMax] as number) >= this.#windowMs
+    ) {
+      this.#close()
+    }
+  }
+
+  /** Closes those that left the outbox, this sequence being the last of them: what matches now is counted in new ones. */
+  closeThrough(sequence: number): void {
+    while (this.#open < this.#handedOut && (this.#sequence[this.#open % this.#eventsMax] as number) <= sequence)
+      this.#close()
   }
 
   closeAll(): void {
@@ -202,6 +222,7 @@ export class Aggregate {
     this.#firstMs[slot] = timeMs
     this.#lastMs[slot] = timeMs
     this.#count[slot] = 1
+    this.#openedMs[slot] = performance.now()
     this.#changed[slot] = 0
     const bucket = hash & (this.#buckets.length - 1)
     const full = this.#bucketLength >= AGGREGATE_BUCKET_MAX

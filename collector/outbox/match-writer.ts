@@ -63,9 +63,9 @@ export class MatchWriter implements RowTaker {
     return this.#writeWhenDue()
   }
 
-  /** For a source whose clock is ours: closes the windows that have ended. */
+  /** For a source that comes as it happens: closes the windows that have ended by the monotonic clock, and writes what there is. */
   tick(nowMs: number): void | Promise<void> {
-    this.#aggregate.closeUntil(nowMs)
+    this.#aggregate.closeOpenedBefore(nowMs)
     return this.#writeWhenDue()
   }
 
@@ -134,6 +134,7 @@ export class MatchWriter implements RowTaker {
         const position = source === undefined ? undefined : { source, framesDone: this.#framesDone }
         if (added.length > 0 || changed.length > 0 || position !== undefined) {
           aggregate.written(this.#outbox.write({ added, changed, ...(position ? { position } : {}) }), openToo)
+          aggregate.closeThrough(this.#outbox.firstSequence - 1)
         }
         if (openToo) {
           this.#rewrittenMs = nowMs

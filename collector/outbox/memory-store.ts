@@ -42,11 +42,15 @@ export class MemoryTable implements QueueTable {
   putSync(key: Buffer, value: Buffer): void {
     const at = this.#place(key)
     if (this.#keys[at]?.equals(key)) {
-      this.#values[at] = value
+      this.#values[at] = alone(value)
       return
     }
-    this.#keys.splice(at, 0, key)
-    this.#values.splice(at, 0, value)
+    this.#keys.splice(at, 0, alone(key))
+    this.#values.splice(at, 0, alone(value))
+  }
+
+  footprintOf(key: Buffer, value: Buffer): number {
+    return key.length + value.length + RECORD_OVERHEAD_BYTES
   }
 
   removeSync(key: Buffer): void {
@@ -95,3 +99,13 @@ export class MemoryTable implements QueueTable {
 }
 
 const EMPTY = Buffer.alloc(0)
+
+/** Two buffers, each with an ArrayBuffer of its own, as measured on 64-bit Node. */
+const RECORD_OVERHEAD_BYTES = 512
+
+/** A small buffer is a part of a slab of Node's pool, and would keep all of it. */
+function alone(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length)
+  bytes.copy(copy)
+  return copy
+}

@@ -2,7 +2,8 @@ import { type Event, eventId } from '../../engine/event.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { Environment } from '../../engine/store/environment.ts'
 import { DurableQueue } from '../../engine/store/queue.ts'
-import { OUTBOX_INSTANCE_KEY, OUTBOX_SCHEMA_VERSION, openInstance } from './outbox.ts'
+import { Instances } from './instances.ts'
+import { OUTBOX_INSTANCE_KEY, OUTBOX_SCHEMA_VERSION } from './outbox.ts'
 import { unpackWaiting } from './waiting-event.ts'
 
 /** How many events are read over one snapshot of LMDB, which holds the pages of all that leaves meanwhile. */
@@ -24,8 +25,7 @@ export interface OutboxFigures {
 export class OutboxReader {
   readonly #environment: Environment
   readonly #queue: DurableQueue
-  /** 16 hex digits. */
-  readonly instance: string
+  readonly #instances: Instances
 
   /** @throws Fault NOT_FOUND, STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED. */
   constructor(directory: string) {
@@ -35,10 +35,14 @@ export class OutboxReader {
       freeBytesMin: 0,
       readOnly: true,
     })
-    const instance = this.#environment.table('state').get(OUTBOX_INSTANCE_KEY)
-    if (instance === undefined) throw new Fault('NOT_FOUND', `--outbox ${directory}: no collector has used it yet`)
-    this.instance = openInstance(instance)
+    this.#instances = Instances.of(this.#environment.table('state').get(OUTBOX_INSTANCE_KEY))
+    if (this.instance === '') throw new Fault('NOT_FOUND', `--outbox ${directory}: no collector has used it yet`)
     this.#queue = new DurableQueue(this.#environment.table('queue'), Buffer.alloc(0))
+  }
+
+  /** Of the last collector that ran on it, 16 hex digits. */
+  get instance(): string {
+    return this.#instances.current
   }
 
   get figures(): OutboxFigures {
@@ -61,7 +65,7 @@ export class OutboxReader {
     for (let left = countMax; left > 0; ) {
       const entries = this.#environment.read(() => this.#queue.read(from, Math.min(left, EVENTS_AT_ONCE)))
       for (const { sequence, bytes } of entries) {
-        yield unpackWaiting(bytes, eventId(this.instance, sequence))
+        yield unpackWaiting(bytes, eventId(this.#instances.at(sequence), sequence))
         from = sequence + 1
       }
       if (entries.length === 0) return

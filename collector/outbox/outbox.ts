@@ -1,34 +1,32 @@
-import { randomBytes } from 'node:crypto'
 import { type Event, eventId } from '../../engine/event.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { faultPoint } from '../../engine/process/fault-point.ts'
 import { Environment } from '../../engine/store/environment.ts'
-import { DurableQueue, type QueueTable } from '../../engine/store/queue.ts'
-import { openRecord, sealRecord } from '../../engine/store/record.ts'
-import { CLOCK_SET_MS, OUTBOX_AGE_MS, OUTBOX_BYTES, OUTBOX_FREE_BYTES_MIN } from '../limits.ts'
+import { DamagedChunk, DurableQueue, type QueueEntry, type QueueTable } from '../../engine/store/queue.ts'
+import { OUTBOX_AGE_MS, OUTBOX_BYTES, OUTBOX_FREE_BYTES_MIN, SOURCES_MAX } from '../limits.ts'
+import { AgeClock } from './age-clock.ts'
+import { Instances } from './instances.ts'
 import { MemoryStore } from './memory-store.ts'
 import { OUTBOX_IN_MEMORY, type OutboxLimits } from './outbox-limits.ts'
 import type { OutboxStore } from './outbox-store.ts'
-import { type ProcessIdentity, runsElsewhere, thisProcess } from './owner.ts'
 import { type NewEvent, packWaiting, unpackWaiting } from './waiting-event.ts'
 
 /*
  * The events that were matched and are not yet acknowledged by the service, in LMDB.
  *
  *   table   key                      value
- *   state   instance                 the collector instance's 8 random bytes, made with the outbox
- *   state   owner                    the process that runs on it, JSON in a record; not there when none does
- *   state   position + source name   frames of that capture file whose events are in the queue, u64 big-endian
+ *   state   instance                 see instances.ts
+ *   state   clock                    see age-clock.ts
+ *   state   position + source name   frames of that capture file whose events are in the queue, u64 big-endian; when it was read last, u64
  *   state   sent + way               through which sequence that way has sent, where another decides what leaves, u64 big-endian
  *   queue   see store/queue.ts       events, see waiting-event.ts
  *
- * An event's id is the instance and its sequence in the queue, so it is the same however often it is sent. Events and the
+ * An event's id is its instance and its sequence in the queue, so it is the same however often it is sent. Events and the
  * position of their source are written in one transaction: after a crash a file is read on from where the outbox knows it.
  */
 export const OUTBOX_SCHEMA_VERSION = 2
-const RECORD_VERSION = 1
 export const OUTBOX_INSTANCE_KEY = Buffer.from('instance')
-const OWNER_KEY = Buffer.from('owner')
+const CLOCK_KEY = Buffer.from('clock')
 const POSITION_PREFIX = 'position '
 const SENT_PREFIX = 'sent '
 
@@ -62,25 +60,28 @@ export class Outbox {
   readonly #store: OutboxStore
   readonly #state: QueueTable
   readonly #queue: DurableQueue
-  readonly #instance: string
+  #instances: Instances
+  /** Whether this run has an instance of its own. */
+  #started = false
   readonly #limits: OutboxLimits
   #waiting: number
+  readonly #clock: AgeClock
   #heldFrom = Number.POSITIVE_INFINITY
   /** Handed out through this one; what becomes of them is not known yet. */
   #lentThrough = 0
   /** Of those that are handed out, those that left by the limits meanwhile. */
   readonly #leftLent = { full: 0, tooOld: 0 }
   /** Events that left at the front by the limits, and were with nobody then. */
-  readonly dropped = { full: 0, tooOld: 0 }
+  readonly dropped = { full: 0, tooOld: 0, damaged: 0 }
 
-  /** @throws Fault STORE_UNWRITABLE, STORE_IN_USE, STORE_VERSION, STORE_DAMAGED, STORE_FULL. */
+  /** @throws Fault STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED, STORE_FULL. */
   constructor(directory: string, limits: OutboxLimits = { bytesMax: OUTBOX_BYTES, ageMsMax: OUTBOX_AGE_MS }) {
     this.#store = directory === OUTBOX_IN_MEMORY ? new MemoryStore() : environmentIn(directory)
     this.#limits = limits
     this.#state = this.#store.table('state')
     this.#queue = new DurableQueue(this.#store.table('queue'), Buffer.alloc(0))
-    this.#claim(directory)
-    this.#instance = this.#openInstance()
+    this.#instances = Instances.of(this.#state.get(OUTBOX_INSTANCE_KEY))
+    this.#clock = new AgeClock(this.#state.get(CLOCK_KEY))
     this.#waiting = this.#queue.length
   }
 
@@ -103,10 +104,12 @@ export class Outbox {
   write({ added, changed = [], position }: OutboxChanges): number {
     let first = 0
     let left = NOTHING_LEFT
+    if (!this.#started) this.#start()
+    this.#lookAtClock()
     this.#store.write(() => {
       first = this.#queue.append(added.map(packWaiting))
       this.#queue.replace(changed.map(({ sequence, event }) => ({ sequence, entry: packWaiting(event) })))
-      if (position !== undefined) this.#state.putSync(positionKey(position.source), u64(position.framesDone))
+      if (position !== undefined) this.#putPosition(position)
       left = this.#dropOldest()
     })
     this.#note(left)
@@ -116,8 +119,9 @@ export class Outbox {
 
   /** Lets go what is too old; later where the disk has not even space for that. */
   dropExpired(): void {
+    this.#lookAtClock()
     const { oldestChunk } = this.#queue
-    if (oldestChunk === undefined || !this.#expired(oldestChunk.writtenMs)) return
+    if (oldestChunk === undefined || !this.#expired(oldestChunk)) return
     whereThereIsSpace(() => this.#note(this.#store.shrink(() => this.#dropOldest())))
   }
 
@@ -138,11 +142,29 @@ export class Outbox {
 
   /** The same from a sequence on, to be read only. */
   read(sequence: number, countMax: number, bytesMax: number): WaitingEvents | undefined {
-    const entries = this.#queue.read(sequence, countMax, bytesMax, this.#heldFrom)
+    const entries = this.#readWhole(sequence, countMax, bytesMax)
     const last = entries.at(-1)
     if (last === undefined) return undefined
-    const events = entries.map((entry) => unpackWaiting(entry.bytes, eventId(this.#instance, entry.sequence)))
+    const events = entries.map((entry) =>
+      unpackWaiting(entry.bytes, eventId(this.#instances.at(entry.sequence), entry.sequence)),
+    )
     return { events, lastSequence: last.sequence }
+  }
+
+  /** What is damaged on disk is let go: it would stand in the way of all that is whole. */
+  #readWhole(sequence: number, countMax: number, bytesMax: number): QueueEntry[] {
+    for (;;) {
+      try {
+        return this.#queue.read(sequence, countMax, bytesMax, this.#heldFrom)
+      } catch (error) {
+        if (!(error instanceof DamagedChunk)) throw error
+        const gone = this.#store.shrink(() => this.#queue.removeDamaged())
+        // It is not the oldest that is damaged, so it is reached later.
+        if (gone === 0) return []
+        this.dropped.damaged += gone
+        this.#waiting = this.#queue.length
+      }
+    }
   }
 
   /** The sequence of the oldest event that waits, or of the next one. */
@@ -190,48 +212,70 @@ export class Outbox {
     this.#store.shrink(() => this.#state.putSync(Buffer.from(SENT_PREFIX + way), u64(lastSequence)))
   }
 
+  /** The capture files of which it is known how far they were read. */
+  get sources(): string[] {
+    return this.#positions().map(({ source }) => source)
+  }
+
   /** How many frames of a source have their events in the outbox or with the service. */
   framesDone(source: string): number {
     const stored = this.#state.get(positionKey(source))
     return stored === undefined ? 0 : Number(stored.readBigUInt64BE())
   }
 
-  async close(): Promise<void> {
-    whereThereIsSpace(() => this.#store.shrink(() => this.#state.removeSync(OWNER_KEY)))
-    await this.#store.close()
+  close(): Promise<void> {
+    return this.#store.close()
   }
 
-  /** Two collectors on one outbox would send each other's open events, and each would miss what the other took away. */
-  #claim(directory: string): void {
-    let owner: ProcessIdentity | undefined
-    whereThereIsSpace(() =>
+  /**
+   * Not before the first write: who only looks, or finds another collector here, changes nothing.
+   *
+   * @throws Fault STORE_FULL where there was no instance and none can be written.
+   */
+  #start(): void {
+    const started = this.#instances.started(this.#queue.firstSequence, this.#queue.nextSequence)
+    try {
       this.#store.shrink(() => {
-        const stored = this.#state.get(OWNER_KEY)
-        owner = stored && (JSON.parse(openRecord(stored, RECORD_VERSION, 'owner').toString()) as ProcessIdentity)
-        if (owner !== undefined && runsElsewhere(owner)) return
-        owner = undefined
-        this.#state.putSync(OWNER_KEY, sealRecord(RECORD_VERSION, Buffer.from(JSON.stringify(thisProcess()))))
-      }),
-    )
-    if (owner === undefined) return
-    void this.#store.close()
-    throw new Fault(
-      'STORE_IN_USE',
-      `--outbox ${directory}: process ${owner.pid} runs on it; stop that one, or name another directory`,
-    )
+        this.#queue.upgrade()
+        this.#state.putSync(OUTBOX_INSTANCE_KEY, started.record)
+      })
+      this.#instances = started
+    } catch (error) {
+      if (this.#instances.current === '' || !(error instanceof Fault) || error.code !== 'STORE_FULL') throw error
+    }
+    this.#started = true
   }
 
-  #openInstance(): string {
-    const stored = this.#state.get(OUTBOX_INSTANCE_KEY)
-    if (stored !== undefined) return openInstance(stored)
-    const made = randomBytes(8)
-    this.#store.write(() => this.#state.putSync(OUTBOX_INSTANCE_KEY, sealRecord(RECORD_VERSION, made)))
-    return made.toString('hex')
+  #expired({ writtenMs, lastSequence }: { readonly writtenMs: number; readonly lastSequence: number }): boolean {
+    return this.#clock.ageMs(writtenMs, lastSequence) > this.#limits.ageMsMax
   }
 
-  #expired(writtenMs: number): boolean {
-    // A machine without a clock of its own writes 1970 until it is told the time.
-    return writtenMs >= CLOCK_SET_MS && Date.now() - writtenMs > this.#limits.ageMsMax
+  #putPosition({ source, framesDone }: SourcePosition): void {
+    const key = positionKey(source)
+    if (this.#state.get(key) === undefined) {
+      const others = this.#positions().sort((a, b) => a.readMs - b.readMs)
+      for (const other of others.slice(0, Math.max(0, others.length + 1 - SOURCES_MAX))) {
+        this.#state.removeSync(positionKey(other.source))
+      }
+    }
+    this.#state.putSync(key, Buffer.concat([u64(framesDone), u64(Date.now())]))
+  }
+
+  #positions(): { readonly source: string; readonly readMs: number }[] {
+    const start = positionKey('')
+    const end = Buffer.from(start)
+    end[end.length - 1] = (end.at(-1) as number) + 1
+    return Array.from(this.#state.getRange({ start, end }), ({ key, value }) => ({
+      source: key.toString('utf8', start.length),
+      // Earlier releases did not say.
+      readMs: value.length < 16 ? 0 : Number(value.readBigUInt64BE(8)),
+    }))
+  }
+
+  /** A clock that was set makes nothing older than it is. */
+  #lookAtClock(): void {
+    if (!this.#clock.look(this.#queue.firstSequence, this.#queue.nextSequence)) return
+    whereThereIsSpace(() => this.#store.shrink(() => this.#state.putSync(CLOCK_KEY, this.#clock.record)))
   }
 
   /** What leaves by the limits, inside a transaction. */
@@ -240,7 +284,7 @@ export class Outbox {
     for (;;) {
       const full = this.#queue.footprintBytes > this.#limits.bytesMax
       const chunk = this.#queue.oldestChunk
-      if (chunk === undefined || !(full || this.#expired(chunk.writtenMs))) return left
+      if (chunk === undefined || !(full || this.#expired(chunk))) return left
       const first = this.#queue.firstSequence
       const lent = Math.max(0, Math.min(chunk.lastSequence, this.#lentThrough) - first + 1)
       const gone = this.#queue.removeThrough(chunk.lastSequence)
@@ -283,11 +327,6 @@ function environmentIn(directory: string): Environment {
     schemaVersion: OUTBOX_SCHEMA_VERSION,
     freeBytesMin: OUTBOX_FREE_BYTES_MIN,
   })
-}
-
-/** The instance in its record, as 16 hex digits. */
-export function openInstance(stored: Buffer): string {
-  return openRecord(stored, RECORD_VERSION, 'collector instance').toString('hex')
 }
 
 function positionKey(source: string): Buffer {

@@ -1,6 +1,7 @@
 import type { Event } from '../event.ts'
 import { BUFFERED_EVENTS_MAX, FUTURE_MS_MAX, PENDING_EVENTS_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
+import { CLOCK_SET_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { faultPoint } from '../process/fault-point.ts'
 import type { Logger } from '../process/log.ts'
@@ -38,6 +39,8 @@ export interface AcceptCounters {
   rejected: number
   /** Refused for now, because a bound was reached; the sender tries again. */
   deferred: number
+  /** Among the accepted and the duplicates: of a time that is still to come, and counted as of now. */
+  ahead: number
 }
 
 /**
@@ -45,7 +48,7 @@ export interface AcceptCounters {
  * each is answered only when that transaction is on disk.
  */
 export class EventAcceptor {
-  readonly counters: AcceptCounters = { messages: 0, accepted: 0, duplicates: 0, rejected: 0, deferred: 0 }
+  readonly counters: AcceptCounters = { messages: 0, accepted: 0, duplicates: 0, rejected: 0, deferred: 0, ahead: 0 }
   readonly #store: Store
   readonly #matcher: NameMatcher
   readonly #clock: Clock
@@ -72,11 +75,16 @@ export class EventAcceptor {
   accept(organizationId: string, batch: readonly (Event | string)[]): Promise<Acceptance> {
     const events: Event[] = []
     const rejected: Rejection[] = []
-    const latestMs = this.#clock.nowMs() + FUTURE_MS_MAX
+    const nowMs = this.#clock.nowMs()
+    if (nowMs < CLOCK_SET_MS) {
+      this.counters.messages += batch.length
+      this.counters.deferred += batch.length
+      return Promise.resolve({ kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why: 'its clock was never set' })
+    }
     for (const [index, event] of batch.entries()) {
-      const error = typeof event === 'string' ? event : this.#whyRefused(event, latestMs)
+      const error = typeof event === 'string' ? event : this.#whyRefused(event)
       if (error !== undefined) rejected.push({ index, error })
-      else events.push(event as Event)
+      else events.push(this.#inTime(event as Event, nowMs))
     }
     this.counters.messages += batch.length
     if (this.#waitingEvents + events.length > PENDING_EVENTS_MAX) {
@@ -90,8 +98,14 @@ export class EventAcceptor {
     })
   }
 
-  #whyRefused(event: Event, latestMs: number): string | undefined {
-    if (event.lastSeenMs > latestMs) return 'last_seen: expected a time at most a day ahead of the service'
+  /** A sender whose clock is wrong has seen something all the same; but nothing may stand where the evidence window never ends. */
+  #inTime(event: Event, nowMs: number): Event {
+    if (event.lastSeenMs <= nowMs + FUTURE_MS_MAX) return event
+    this.counters.ahead++
+    return { ...event, firstSeenMs: Math.min(event.firstSeenMs, nowMs), lastSeenMs: nowMs }
+  }
+
+  #whyRefused(event: Event): string | undefined {
     if (this.#matcher.match(event.name) === undefined)
       return `name: ${event.name} belongs to no platform of the service's registry`
     return undefined
@@ -120,7 +134,7 @@ export class EventAcceptor {
     if (this.#store.buffer.count(batch.organizationId) + batch.events.length > BUFFERED_EVENTS_MAX) {
       return { kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why: "the organization's buffer is full" }
     }
-    const unseen = this.#store.seenEvents.keepUnseen(batch.organizationId, batch.events)
+    const unseen = this.#store.seenEvents.keepUnseen(batch.organizationId, batch.events, this.#clock.nowMs())
     this.#store.buffer.append(batch.organizationId, unseen)
     return {
       kind: 'stored',

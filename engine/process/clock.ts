@@ -20,3 +20,6 @@ export function dayOf(timeMs: number): number {
 export function isoSeconds(timeMs: number): string {
   return `${new Date(timeMs).toISOString().slice(0, 19)}Z`
 }
+
+/** A clock before this instant was never set, so nothing is told by it: 2025-01-01, in milliseconds since 1970. */
+export const CLOCK_SET_MS = 1_735_689_600_000

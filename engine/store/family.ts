@@ -11,6 +11,7 @@ export class Family<T> {
   readonly #what: string
   readonly #version: number
 
+  /** Records of all versions up to this one are read; T says what is in them. */
   constructor(table: Table, what: string, version = 1) {
     this.#table = table
     this.#what = what

@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert'
+import { Fault } from '../process/error-codes.ts'
 import { openRecord, RECORD_HEADER_BYTES, recordVersion, sealInPlace, sealRecord } from './record.ts'
 
 /*
@@ -33,6 +34,11 @@ export const ENTRY_BYTES_MAX = 0xffff
 export const CHUNK_ENTRIES_MAX = 256
 const CHUNK_BYTES_MAX = 128 * 1024
 
+/** So many entries at most join a chunk that is there, while it is no longer than this, in bytes, and so young, in milliseconds. */
+const JOIN_ENTRIES_MAX = 64
+const JOIN_BYTES_MAX = 16 * 1024
+const JOIN_MS = 60_000
+
 /** Chunks that are removed at once: what is held in memory meanwhile. */
 const CHUNKS_PER_STEP = 64
 
@@ -47,6 +53,8 @@ export interface QueueTable {
   get(key: Buffer): Buffer | undefined
   putSync(key: Buffer, value: Buffer): unknown
   removeSync(key: Buffer): unknown
+  /** What a record takes, in bytes, where that is not LMDB's pages. */
+  footprintOf?(key: Buffer, value: Buffer): number
   /** Ascending from `start` on and before `end`, or with `reverse` descending from `start` on. */
   getRange(options: {
     start: Buffer
@@ -72,6 +80,15 @@ interface Chunk {
   readonly writtenMs: number
   readonly entries: Buffer[]
 }
+
+/** What waits cannot be read; the rest can. */
+export class DamagedChunk extends Fault {
+  constructor(message: string) {
+    super('STORE_DAMAGED', message)
+  }
+}
+
+const NO_CHUNK: Chunk = { writtenMs: 0, entries: [] }
 
 export class DurableQueue {
   readonly #table: QueueTable
@@ -110,8 +127,8 @@ export class DurableQueue {
     const { next, first } = this.#state()
     if (first === next) return undefined
     const key = this.#chunkKey(first)
-    const { writtenMs, entries } = openChunk(this.#get(key))
-    return { writtenMs, lastSequence: this.#sequenceOf(key) + entries.length - 1 }
+    const writtenMs = openChunkIfWhole(this.#get(key))?.writtenMs ?? 0
+    return { writtenMs, lastSequence: this.#endOf(key, next) - 1 }
   }
 
   /**
@@ -121,19 +138,35 @@ export class DurableQueue {
    */
   append(entries: readonly Uint8Array[], nowMs = Date.now()): number {
     const { next, first, footprint } = this.#state()
-    let sequence = next
-    let added = 0
-    for (let from = 0; from < entries.length; ) {
+    if (entries.length === 0) return next
+    const joined = this.#joinLast(entries, next, first, nowMs)
+    let sequence = joined === undefined ? next : next + entries.length
+    let added = joined ?? 0
+    for (let from = joined === undefined ? 0 : entries.length; from < entries.length; ) {
       const to = chunkEnd(entries, from)
       const key = this.#keyOf(sequence)
       const record = sealedChunk(entries, from, to, nowMs)
       this.#table.putSync(key, record)
-      added += footprintOf(key, record)
+      added += this.#footprintOf(key, record)
       sequence += to - from
       from = to
     }
     this.#putState({ next: sequence, first, footprint: footprint + added })
     return next
+  }
+
+  /** A few entries join the last chunk where they fit and it is young: else a quiet link makes a record of each. Answers by how much it grew. */
+  #joinLast(entries: readonly Uint8Array[], next: number, first: number, nowMs: number): number | undefined {
+    if (first === next || entries.length > JOIN_ENTRIES_MAX) return undefined
+    const key = this.#chunkKey(next - 1)
+    const before = this.#get(key)
+    const chunk = openChunkIfWhole(before) ?? NO_CHUNK
+    const count = chunk.entries.length + entries.length
+    const young = nowMs >= chunk.writtenMs && nowMs - chunk.writtenMs < JOIN_MS
+    if (!young || count > CHUNK_ENTRIES_MAX || before.length > JOIN_BYTES_MAX) return undefined
+    const record = sealedChunk([...chunk.entries, ...entries], 0, count, chunk.writtenMs)
+    this.#table.putSync(key, record)
+    return this.#footprintOf(key, record) - this.#footprintOf(key, before)
   }
 
   /** Writes entries anew that wait, inside a transaction of the caller; by ascending sequence. Those that have left are passed over. */
@@ -149,21 +182,28 @@ export class DurableQueue {
       }
       const key = this.#chunkKey(sequence)
       const before = this.#get(key)
-      const { writtenMs, entries } = openChunk(before)
       const first = this.#sequenceOf(key)
+      const { writtenMs, entries } = openChunkIfWhole(before) ?? NO_CHUNK
+      if (entries.length === 0) at++
       for (; at < changes.length; at++) {
         const { sequence, entry } = changes[at] as { sequence: number; entry: Buffer }
         if (sequence >= first + entries.length) break
         entries[sequence - first] = entry
       }
+      if (entries.length === 0) continue
       const record = sealedChunk(entries, 0, entries.length, writtenMs)
-      grown += footprintOf(key, record) - footprintOf(key, before)
+      grown += this.#footprintOf(key, record) - this.#footprintOf(key, before)
       this.#table.putSync(key, record)
     }
     if (grown !== 0) this.#putState({ ...state, footprint: state.footprint + grown })
   }
 
-  /** Entries from `sequence` on and before `before`, oldest first: at most `countMax`, and no more once they reach `bytesMax` together. */
+  /**
+   * Entries from `sequence` on and before `before`, oldest first: at most `countMax`, and no more once they reach
+   * `bytesMax` together. They end before a damaged chunk.
+   *
+   * @throws DamagedChunk where the first of them stands in one; removeDamaged() lets it go.
+   */
   read(
     sequence: number,
     countMax: number,
@@ -178,7 +218,12 @@ export class DurableQueue {
     let bytes = 0
     for (const { key, value } of this.#table.getRange({ start: this.#chunkKey(from), end: this.#keyOf(end) })) {
       let at = this.#sequenceOf(key)
-      for (const entry of openChunk(value).entries) {
+      const chunk = openChunkIfWhole(value)
+      if (chunk === undefined) {
+        if (read.length > 0) return read
+        throw new DamagedChunk(`queue: entries from ${at} on: the checksum does not match`)
+      }
+      for (const entry of chunk.entries) {
         if (at >= end) return read
         if (at >= from) {
           read.push({ sequence: at, bytes: entry })
@@ -201,17 +246,33 @@ export class DurableQueue {
     const end = this.#keyOf(through + 1)
     for (let step = CHUNKS_PER_STEP; step === CHUNKS_PER_STEP; ) {
       step = 0
-      for (const { key, value } of [...this.#table.getRange({ start, end, limit: CHUNKS_PER_STEP })]) {
-        start = key
-        // The last may hold entries that stay.
-        if (this.#sequenceOf(key) + entryCount(value) - 1 > through) break
+      const chunks = [...this.#table.getRange({ start, end, limit: CHUNKS_PER_STEP + 1 })]
+      for (const [index, { key, value }] of chunks.slice(0, CHUNKS_PER_STEP).entries()) {
+        // Told by what follows, since a damaged chunk does not know. The last may hold entries that stay.
+        const following = chunks[index + 1]
+        if (following === undefined && this.#endOf(key, next) > through + 1) break
         this.#table.removeSync(key)
-        freed += footprintOf(key, value)
+        freed += this.#footprintOf(key, value)
         step++
       }
+      start = chunks[step]?.key ?? start
     }
     this.#putState({ next, first: through + 1, footprint: footprint - freed })
     return through + 1 - first
+  }
+
+  /** Removes the oldest chunk if it is damaged, inside a transaction of the caller; answers how many entries went with it. */
+  removeDamaged(): number {
+    const { next, first } = this.#state()
+    if (first === next) return 0
+    const key = this.#chunkKey(first)
+    if (openChunkIfWhole(this.#get(key)) !== undefined) return 0
+    return this.removeThrough(this.#endOf(key, next) - 1)
+  }
+
+  /** Writes the state as this release has it, inside a transaction of the caller: that of an earlier one is dear to read. */
+  upgrade(): void {
+    if (this.#table.get(this.#stateKey)?.length === SEQUENCE_BYTES) this.#putState(this.#state())
   }
 
   #state(): QueueState {
@@ -227,7 +288,7 @@ export class DurableQueue {
     let footprint = 0
     for (const { key, value } of this.#table.getRange({ start: this.#keyOf(0), end: this.#stateKey })) {
       first = Math.min(first, this.#sequenceOf(key))
-      footprint += footprintOf(key, value)
+      footprint += this.#footprintOf(key, value)
     }
     return { next, first, footprint }
   }
@@ -246,10 +307,23 @@ export class DurableQueue {
     return value
   }
 
+  /** The sequence of the first entry of the chunk behind this one, or nextSequence. */
+  #endOf(key: Buffer, next: number): number {
+    const behind = this.#keyOf(this.#sequenceOf(key) + 1)
+    for (const { key: following } of this.#table.getRange({ start: behind, end: this.#stateKey, limit: 1 })) {
+      return this.#sequenceOf(following)
+    }
+    return next
+  }
+
   /** Key of the chunk that holds this entry, which waits. */
   #chunkKey(sequence: number): Buffer {
     for (const { key } of this.#table.getRange({ start: this.#keyOf(sequence), limit: 1, reverse: true })) return key
     throw new Error(`queue: entry ${sequence} is missing`)
+  }
+
+  #footprintOf(key: Buffer, record: Buffer): number {
+    return this.#table.footprintOf?.(key, record) ?? footprintInPages(key, record)
   }
 
   #sequenceOf(key: Buffer): number {
@@ -310,11 +384,18 @@ function openChunk(record: Buffer): Chunk {
   return { writtenMs: payload.readDoubleLE(WRITTEN_OFFSET), entries }
 }
 
-function entryCount(record: Buffer): number {
-  return recordVersion(record) === SINGLE_ENTRY_VERSION ? 1 : record.readUInt16LE(RECORD_HEADER_BYTES + COUNT_OFFSET)
+/** undefined where the checksum fails: a disk or its driver wrote something else. */
+function openChunkIfWhole(record: Buffer): Chunk | undefined {
+  try {
+    return openChunk(record)
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'STORE_DAMAGED') return undefined
+    throw error
+  }
 }
 
-function footprintOf(key: Buffer, record: Buffer): number {
+/** What a record takes of LMDB's pages. */
+function footprintInPages(key: Buffer, record: Buffer): number {
   const node = NODE_HEADER_BYTES + key.length + record.length
   if (node <= NODE_BYTES_MAX) return node
   return NODE_HEADER_BYTES + key.length + Math.ceil((PAGE_HEADER_BYTES + record.length) / PAGE_BYTES) * PAGE_BYTES

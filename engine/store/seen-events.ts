@@ -1,42 +1,83 @@
 import { eventIdParts } from '../event.ts'
 import { SequenceSet } from '../ingest/sequence-set.ts'
+import { SEEN_INSTANCES_MAX } from '../limits.ts'
 import type { Environment } from './environment.ts'
 import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
 
-/** Which sequences of one collector instance were counted: pairs of first and last, ascending. */
-type StoredRanges = readonly number[]
+/** Which sequences of one collector instance were counted: pairs of first and last, ascending; and when one was last, in ms since 1970. */
+interface StoredSeen {
+  readonly ranges: readonly number[]
+  readonly usedMs: number
+}
+/** Version 1 had the ranges alone. */
+const SEEN_VERSION = 2
 
-/** The events that each organization has counted, so that none counts twice. One record a collector instance. */
+/**
+ * The events that each organization has counted, so that none counts twice. One record a collector instance, of which each start of a collector
+ * makes one; beyond SEEN_INSTANCES_MAX those go that were silent the longest. What such a one sends again would count again.
+ */
 export class SeenEvents {
-  readonly #instances: Family<StoredRanges>
+  readonly #instances: Family<StoredSeen | readonly number[]>
+  readonly #instancesMax: number
+  /** By organization, where it was asked for. */
+  readonly #counts = new Map<string, number>()
 
-  constructor(environment: Environment) {
-    this.#instances = new Family(environment.table('seen'), 'seen events')
+  constructor(environment: Environment, instancesMax = SEEN_INSTANCES_MAX) {
+    this.#instances = new Family(environment.table('seen'), 'seen events', SEEN_VERSION)
+    this.#instancesMax = instancesMax
   }
 
   /**
    * Keeps those of `events` that were not counted before, and remembers them as counted. Inside a transaction of the
    * caller, which also stores the events kept: so an event is remembered exactly if it is stored.
    */
-  keepUnseen<E extends { readonly id: string }>(organizationId: string, events: readonly E[]): E[] {
+  keepUnseen<E extends { readonly id: string }>(organizationId: string, events: readonly E[], nowMs: number): E[] {
     const sets = new Map<string, SequenceSet>()
+    let added = 0
     const unseen = events.filter((event) => {
       const { instance, sequence } = eventIdParts(event.id)
       let set = sets.get(instance)
       if (set === undefined) {
-        set = new SequenceSet(this.#instances.get(this.#key(organizationId, instance)))
+        const stored = this.#instances.get(this.#key(organizationId, instance))
+        if (stored === undefined) added++
+        set = new SequenceSet(stored === undefined ? [] : opened(stored).ranges)
         sets.set(instance, set)
       }
       return set.add(sequence)
     })
     if (unseen.length > 0) {
-      for (const [instance, set] of sets) this.#instances.put(this.#key(organizationId, instance), set.ranges)
+      for (const [instance, { ranges }] of sets) {
+        this.#instances.put(this.#key(organizationId, instance), { ranges, usedMs: nowMs })
+      }
     }
+    if (added > 0) this.#bound(organizationId, added)
     return unseen
+  }
+
+  #bound(organizationId: string, added: number): void {
+    const before = this.#counts.get(organizationId)
+    let count = before === undefined ? this.#all(organizationId).length : before + added
+    if (count > this.#instancesMax) {
+      const all = this.#all(organizationId).sort((a, b) => a.usedMs - b.usedMs)
+      // A tenth at once, so that it is not looked through at each start of a collector.
+      const leaving = all.slice(0, all.length - Math.floor(this.#instancesMax * 0.9))
+      for (const { key } of leaving) this.#instances.remove(key)
+      count = all.length - leaving.length
+    }
+    this.#counts.set(organizationId, count)
+  }
+
+  #all(organizationId: string): { key: Buffer; usedMs: number }[] {
+    const all = this.#instances.range(uuidBytes(organizationId))
+    return Array.from(all, ({ key, value }) => ({ key, usedMs: opened(value).usedMs }))
   }
 
   #key(organizationId: string, instance: string): Buffer {
     return Buffer.concat([uuidBytes(organizationId), Buffer.from(instance, 'hex')])
   }
+}
+
+function opened(stored: StoredSeen | readonly number[]): StoredSeen {
+  return 'ranges' in stored ? stored : { ranges: stored, usedMs: 0 }
 }

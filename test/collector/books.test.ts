@@ -42,7 +42,7 @@ const ROWS: readonly { title: string; status: StatusWords; wrong?: readonly [Boo
   {
     title: 'each place of an event',
     status: {
-      events: { found: 10, made: 90, unwritten: 5, waiting: 40, dropped: { full: 1, tooOld: 2 } },
+      events: { found: 10, made: 90, unwritten: 5, waiting: 40, dropped: { full: 1, tooOld: 1, damaged: 1 } },
       https: { acknowledged: 50, refused: 2 },
     },
   },

@@ -385,7 +385,7 @@ t.test('what hinders a start is one line', { skip }, async (t) => {
       words: ['--interface', 'fra', '--outbox', join(site.directory, 'outbox')],
       environment: { HEALTH_PORT: '0' },
       status: 4,
-      says: /^posture-collector: STORE_IN_USE --outbox \S+outbox: process \d+ runs on it; stop that one/,
+      says: /^posture-collector: STORE_IN_USE --outbox \S+outbox: another collector runs on it; stop that one/,
     },
     {
       words: ['--outbox', sharedDirectory],

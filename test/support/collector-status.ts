@@ -67,7 +67,7 @@ export function statusOf(words: StatusWords): CollectorStatus {
     lastMatchMs: words.lastMatchMs ?? 0,
     events: {
       ...{ made: 0, found: 0, unwritten: 0, waiting: 0, closedEarly: 0, oldestMs: 0, outboxBytes: 0 },
-      dropped: { full: 0, tooOld: 0 },
+      dropped: { full: 0, tooOld: 0, damaged: 0 },
       ...words.events,
     },
     ways: {

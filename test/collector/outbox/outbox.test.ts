@@ -1,9 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { statSync } from 'node:fs'
+import { cpSync, existsSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import t from 'tap'
+import { SOURCES_MAX } from '../../../collector/limits.ts'
 import { Outbox } from '../../../collector/outbox/outbox.ts'
+import { OutboxLock } from '../../../collector/outbox/outbox-lock.ts'
 import { OutboxReader } from '../../../collector/outbox/outbox-reader.ts'
 import type { NewEvent } from '../../../collector/outbox/waiting-event.ts'
 import { eventId, packEvent } from '../../../engine/event.ts'
@@ -78,24 +80,35 @@ t.test(
   },
 )
 
-t.test('two outboxes give different ids; one keeps its instance', async (t) => {
-  const idsOf = async (path: string): Promise<string> => {
-    const outbox = new Outbox(path)
-    outbox.write({ added: [eventNumber(1)] })
-    const id = outbox.lend(1, 1)?.events[0]?.id ?? ''
-    outbox.acknowledge(outbox.lend(1, 1)?.lastSequence ?? 0)
-    await outbox.close()
-    return id
-  }
-  const [a, b] = [t.testdir({ a: {}, b: {} }), 'x'].map((path, index) =>
-    index === 0 ? `${path}/a` : `${t.testdirName}/b`,
-  )
-  const first = await idsOf(a ?? '')
-  t.not((await idsOf(b ?? '')).slice(0, 16), first.slice(0, 16))
-  const second = await idsOf(a ?? '')
-  t.equal(second.slice(0, 16), first.slice(0, 16))
-  t.equal(Number.parseInt(second.slice(16), 16), 2)
-})
+t.test(
+  'each start is another instance; what waits keeps its ids, and one that was restored gives no id twice',
+  async (t) => {
+    const directory = t.testdir()
+    const [original, copy] = [`${directory}/original`, `${directory}/copy`]
+    const idsOf = (outbox: Outbox): string[] => outbox.lend(99, 1e9)?.events.map(({ id }) => id) ?? []
+    const first = new Outbox(original)
+    first.write({ added: many(1, 2) })
+    const [id1, id2] = idsOf(first)
+    await first.close()
+    cpSync(original, copy, { recursive: true })
+    const [second, restored] = [new Outbox(original), new Outbox(copy)]
+    second.write({ added: many(3, 1) })
+    restored.write({ added: many(4, 1) })
+    const [ids, idsOfCopy] = [idsOf(second), idsOf(restored)]
+    t.same(ids.slice(0, 2), [id1, id2])
+    t.same(idsOfCopy.slice(0, 2), [id1, id2])
+    t.not(ids[2], idsOfCopy[2], 'events of two machines')
+    second.acknowledge(3)
+    await second.close()
+    await restored.close()
+    const third = new Outbox(original)
+    third.write({ added: many(5, 1) })
+    const [id4 = ''] = idsOf(third)
+    t.equal(Number.parseInt(id4.slice(16), 16), 4, 'sequences go on')
+    t.equal(new Set([...ids, ...idsOfCopy, id4].map((id) => id.slice(0, 16))).size, 4)
+    await third.close()
+  },
+)
 
 t.test('killed behind a transaction: events and the position of their file are there together', async (t) => {
   const directory = t.testdir()
@@ -179,7 +192,7 @@ t.test('what is too old goes, but not on a clock that was never set', async (t) 
   await new Promise((resolve) => setTimeout(resolve, 80))
   outbox.dropExpired()
   t.equal(outbox.waiting, 0)
-  t.same(outbox.dropped, { full: 0, tooOld: 10 })
+  t.same(outbox.dropped, { full: 0, tooOld: 10, damaged: 0 })
   const realNow = Date.now
   t.teardown(() => {
     Date.now = realNow
@@ -228,7 +241,118 @@ t.test('events of an earlier release wait on, under the ids that they had', asyn
   await earlier.close()
   const outbox = new Outbox(directory)
   outbox.write({ added: [eventNumber(4)] })
-  t.same(outbox.lend(9, 1e9)?.events, [...old, { ...eventNumber(4), id: eventId(instance, 4) }])
+  const waiting = outbox.lend(9, 1e9)?.events
+  t.same(waiting?.slice(0, 3), old)
+  t.match(waiting?.[3], eventNumber(4))
+  t.not(waiting?.[3]?.id.slice(0, 16), instance, 'what is written now is of another instance')
   await outbox.close()
   t.throws(() => new Environment(directory, options), { code: 'STORE_VERSION', message: /install the newer release/ })
 })
+
+t.test('a chunk that the disk gives back damaged is counted, and the rest goes on', async (t) => {
+  const directory = t.testdir()
+  const outbox = new Outbox(directory)
+  for (let round = 0; round < 4; round++) outbox.write({ added: many(round * 300, 300) })
+  await outbox.close()
+  const environment = new Environment(directory, { setting: '--outbox', schemaVersion: 2, freeBytesMin: 0 })
+  const table = environment.table('queue')
+  const chunks = [...table.getRange({ limit: 8 })].filter(({ key }) => key[0] === 0)
+  environment.write(() => {
+    for (const at of [0, 3]) {
+      const { key, value } = chunks[at] as { key: Buffer; value: Buffer }
+      const broken = Buffer.from(value)
+      broken[broken.length - 1] = (broken.at(-1) as number) ^ 1
+      table.putSync(key, broken)
+    }
+  })
+  await environment.close()
+  const again = new Outbox(directory)
+  t.teardown(() => again.close())
+  const names: number[] = []
+  for (let waiting = again.lend(500, 1e9); waiting !== undefined; waiting = again.lend(500, 1e9)) {
+    names.push(...waiting.events.map(({ firstSeenMs }) => firstSeenMs))
+    again.acknowledge(waiting.lastSequence)
+  }
+  t.equal(again.dropped.damaged + names.length, 1200)
+  t.ok(again.dropped.damaged > 0)
+  t.equal(new Set(names).size, names.length)
+  again.write({ added: many(0, 1) })
+  t.equal(again.lend(9, 1e9)?.events.length, 1)
+})
+
+t.test('files of which it is known how far they were read are bounded', async (t) => {
+  const outbox = new Outbox('memory')
+  t.teardown(() => outbox.close())
+  for (let file = 0; file < SOURCES_MAX + 5; file++) {
+    outbox.write({ added: [], position: { source: `file ${String(file).padStart(5, '0')}`, framesDone: file } })
+  }
+  t.equal(outbox.sources.length, SOURCES_MAX)
+  t.equal(outbox.framesDone('file 01004'), 1004)
+})
+
+t.test('a clock that is set makes nothing older', async (t) => {
+  const directory = t.testdir()
+  const day = 86_400_000
+  const realNow = Date.now
+  let setMs = 0
+  Date.now = () => realNow() + setMs
+  t.teardown(() => {
+    Date.now = realNow
+  })
+  const limits = { bytesMax: 1e9, ageMsMax: 30 * day }
+  // Written by a clock that stands 50 days back, which is then set right.
+  setMs = -50 * day
+  let outbox = new Outbox(directory, limits)
+  outbox.write({ added: many(0, 10) })
+  setMs = 0
+  outbox.dropExpired()
+  t.equal(outbox.waiting, 10)
+  outbox.write({ added: many(10, 10) })
+  await outbox.close()
+  outbox = new Outbox(directory, limits)
+  outbox.dropExpired()
+  t.equal(outbox.waiting, 20, 'and that is known after a restart')
+  await outbox.close()
+  // Nobody looks meanwhile: so much time has passed.
+  setMs = 40 * day
+  outbox = new Outbox(directory, limits)
+  t.teardown(() => outbox.close())
+  outbox.dropExpired()
+  t.equal(outbox.waiting, 0)
+  t.equal(outbox.dropped.tooOld, 20)
+})
+
+t.test('in memory a record takes little more than it is counted with', async (t) => {
+  const outbox = new Outbox('memory', { bytesMax: 1e9, ageMsMax: NO_AGE })
+  t.teardown(() => outbox.close())
+  const before = process.memoryUsage().rss
+  // One by one, with other small buffers made between.
+  for (let event = 0; event < 30_000; event++) {
+    outbox.write({ added: many(event, 1) })
+    Buffer.allocUnsafe(3900)
+  }
+  t.ok(process.memoryUsage().rss - before < 60e6, `${Math.round((process.memoryUsage().rss - before) / 1e6)} MB`)
+  t.ok(outbox.footprintBytes < 30_000 * 100, 'and the records are not of one event each')
+})
+
+t.test('one collector an outbox', async (t) => {
+  const directory = t.testdir({ 'a name that is longer than a socket may be called': {} })
+  const path = `${directory}/a name that is longer than a socket may be called`
+  const first = await OutboxLock.take(path)
+  await t.rejects(OutboxLock.take(path), { code: 'STORE_IN_USE', message: /another collector runs on it/ })
+  await first.release()
+  const second = await OutboxLock.take(path)
+  await second.release()
+  // As a crash leaves it: the file is there, and nobody listens.
+  const crashed = spawnSync(process.execPath, ['--input-type=module', '-e', CRASHING(path)], { encoding: 'utf8' })
+  t.equal(crashed.signal, 'SIGKILL', crashed.stderr)
+  t.ok(existsSync(`${path}/in-use.sock`))
+  const third = await OutboxLock.take(path)
+  await third.release()
+  await (await OutboxLock.take('memory')).release()
+})
+
+const CRASHING = (path: string): string => `
+  import { OutboxLock } from ${JSON.stringify(new URL('../../../collector/outbox/outbox-lock.js', import.meta.url).href)}
+  await OutboxLock.take(${JSON.stringify(path)})
+  process.kill(process.pid, 'SIGKILL')`

@@ -53,13 +53,26 @@ t.test('what cannot be taken is rejected by its place, the rest is stored', asyn
   ])
   t.match(outcome, {
     kind: 'stored',
-    accepted: 2,
+    accepted: 3,
     rejected: [
       { index: 0, error: 'id: expected something else' },
       { index: 2, error: /nobody\.example belongs to no platform/ },
-      { index: 3, error: /last_seen: expected a time at most a day ahead/ },
     ],
   })
+  t.ok(balanced(acceptor.counters))
+})
+
+t.test('clocks that are wrong lose nothing', async (t) => {
+  const opened = openStore(t)
+  const { id } = makeOrganization(opened, 'Acme')
+  const acceptor = acceptorOf(opened)
+  const sender = new Sender()
+  const ahead = sender.event('claude.ai', NOON - 5, { lastSeenMs: NOON + 40 * DAY_MS })
+  t.match(await acceptor.accept(id, [ahead]), { accepted: 1 })
+  t.match(opened.store.buffer.read(id, 0, 9), [{ event: { firstSeenMs: NOON - 5, lastSeenMs: NOON } }])
+  t.equal(acceptor.counters.ahead, 1)
+  opened.clock.set(1000)
+  t.match(await acceptor.accept(id, [sender.event('claude.ai', NOON)]), { kind: 'retry', why: /never set/ })
   t.ok(balanced(acceptor.counters))
 })
 

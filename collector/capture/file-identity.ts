@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto'
+import { closeSync, openSync, readSync } from 'node:fs'
+import { Fault } from '../../engine/process/error-codes.ts'
+
+const HEAD_BYTES = 65_536
+/** A shorter file holds no packet that would tell it from others, and is known again only while it has not grown. */
+const GROWN_BYTES_MIN = 128
+
+/**
+ * What a capture file is known by: the SHA-256 of its first bytes, up to 64 KiB, and how many they were: `4096 9f86d0…`. So a renamed or copied
+ * file is the same, and one that has grown since is, too.
+ *
+ * @param known identities of files that were read before.
+ * @throws Fault CAPTURE_UNREADABLE
+ */
+export function identityOf(path: string, known: readonly string[]): string {
+  const head = headOf(path)
+  const hashes = new Map<number, string>()
+  const hashOf = (bytes: number): string => {
+    const hash = hashes.get(bytes) ?? createHash('sha256').update(head.subarray(0, bytes)).digest('hex')
+    hashes.set(bytes, hash)
+    return hash
+  }
+  const before = known
+    .map((identity) => ({ identity, bytes: bytesOf(identity) ?? head.length }))
+    .filter(({ bytes }) => bytes === head.length || (bytes >= GROWN_BYTES_MIN && bytes < head.length))
+    .sort((a, b) => b.bytes - a.bytes)
+    .find(({ identity, bytes }) => identity.endsWith(hashOf(bytes)))
+  return before?.identity ?? `${head.length} ${hashOf(head.length)}`
+}
+
+/** undefined in an identity of an earlier release, which has the hash alone. */
+function bytesOf(identity: string): number | undefined {
+  const [, bytes] = /^(\d+) /.exec(identity) ?? []
+  return bytes === undefined ? undefined : Number(bytes)
+}
+
+function headOf(path: string): Buffer {
+  const head = Buffer.alloc(HEAD_BYTES)
+  try {
+    const file = openSync(path, 'r')
+    try {
+      return head.subarray(0, readSync(file, head, 0, HEAD_BYTES, 0))
+    } finally {
+      closeSync(file)
+    }
+  } catch (error) {
+    throw new Fault('CAPTURE_UNREADABLE', `${path}: ${(error as Error).message}`, { cause: error })
+  }
+}

@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto'
+import { openRecord, sealRecord } from '../../engine/store/record.ts'
+
+/*
+ * The collector's instances: the first half of each event's id. Each start is another one, from the next sequence on, so that an outbox that
+ * was restored from a backup, or copied with a machine, gives new events new ids; what waits keeps its own.
+ *
+ *   record, version 2: for each instance whose events wait, and the last one: first sequence, u64 big-endian; instance, 8 bytes
+ *   record, version 1, of earlier releases: one instance, 8 bytes, of all sequences
+ */
+const RECORD_VERSION = 2
+const SEQUENCE_BYTES = 8
+const INSTANCE_BYTES = 8
+const RANGE_BYTES = SEQUENCE_BYTES + INSTANCE_BYTES
+
+interface InstanceRange {
+  readonly from: number
+  /** 16 hex digits. */
+  readonly instance: string
+}
+
+export class Instances {
+  readonly #ranges: readonly InstanceRange[]
+
+  private constructor(ranges: readonly InstanceRange[]) {
+    this.#ranges = ranges
+  }
+
+  /** @throws Fault STORE_DAMAGED, STORE_VERSION. */
+  static of(stored: Buffer | undefined): Instances {
+    if (stored === undefined) return new Instances([])
+    const bytes = openRecord(stored, RECORD_VERSION, 'collector instances')
+    if (bytes.length === INSTANCE_BYTES) return new Instances([{ from: 1, instance: bytes.toString('hex') }])
+    const ranges: InstanceRange[] = []
+    for (let at = 0; at < bytes.length; at += RANGE_BYTES) {
+      const from = Number(bytes.readBigUInt64BE(at))
+      ranges.push({ from, instance: bytes.toString('hex', at + SEQUENCE_BYTES, at + RANGE_BYTES) })
+    }
+    return new Instances(ranges)
+  }
+
+  /** With another instance from `nextSequence` on, and without those of which nothing waits. */
+  started(firstSequence: number, nextSequence: number): Instances {
+    const waiting = this.#ranges.filter(({ from }, index) => {
+      const end = this.#ranges[index + 1]?.from ?? nextSequence
+      return end > firstSequence && from < nextSequence
+    })
+    return new Instances([...waiting, { from: nextSequence, instance: randomBytes(INSTANCE_BYTES).toString('hex') }])
+  }
+
+  get record(): Buffer {
+    const parts = this.#ranges.map(({ from, instance }) => {
+      const bytes = Buffer.alloc(RANGE_BYTES)
+      bytes.writeBigUInt64BE(BigInt(from))
+      bytes.write(instance, SEQUENCE_BYTES, 'hex')
+      return bytes
+    })
+    return sealRecord(RECORD_VERSION, Buffer.concat(parts))
+  }
+
+  /** The last one; empty before the first start. */
+  get current(): string {
+    return this.#ranges.at(-1)?.instance ?? ''
+  }
+
+  /** Whose event this sequence is. */
+  at(sequence: number): string {
+    return this.#ranges.findLast(({ from }) => from <= sequence)?.instance ?? this.current
+  }
+}

@@ -1,0 +1,45 @@
+import { appendFileSync, writeFileSync } from 'node:fs'
+import t from 'tap'
+import { identityOf } from '../../../collector/capture/file-identity.ts'
+
+const bytes = (count: number, seed = 0): Buffer =>
+  Buffer.from(Array.from({ length: count }, (_, at) => (at * 7 + seed) & 255))
+
+t.test('a file is known again: renamed, grown, and told from others', async (t) => {
+  const directory = t.testdir()
+  const [file, other] = [`${directory}/a`, `${directory}/b`]
+  writeFileSync(file, bytes(1000))
+  const identity = identityOf(file, [])
+  t.match(identity, /^1000 [0-9a-f]{64}$/)
+  writeFileSync(other, bytes(1000))
+  t.equal(identityOf(other, [identity]), identity, 'a copy')
+  appendFileSync(file, bytes(500))
+  t.equal(identityOf(file, [identity]), identity, 'grown')
+  t.match(identityOf(file, []), /^1500 /)
+  writeFileSync(other, bytes(1500, 3))
+  t.match(identityOf(other, [identity]), /^1500 /, 'another')
+  writeFileSync(other, bytes(999))
+  t.match(identityOf(other, [identity]), /^999 /, 'a part of it is not it')
+  const [, hash = ''] = identity.split(' ')
+  writeFileSync(other, bytes(1000))
+  t.equal(identityOf(other, [hash]), hash, 'as an earlier release knew it')
+})
+
+t.test('what is too short to tell anything is known only as it is', async (t) => {
+  const file = `${t.testdir()}/a`
+  writeFileSync(file, bytes(24))
+  const identity = identityOf(file, [])
+  t.equal(identityOf(file, [identity]), identity)
+  appendFileSync(file, bytes(500))
+  t.match(identityOf(file, [identity]), /^524 /)
+})
+
+t.test('beyond 64 KiB a file may grow as it will', async (t) => {
+  const file = `${t.testdir()}/a`
+  writeFileSync(file, bytes(70_000))
+  const identity = identityOf(file, [])
+  t.match(identity, /^65536 /)
+  appendFileSync(file, bytes(70_000))
+  t.equal(identityOf(file, [identity]), identity)
+  t.throws(() => identityOf('/nowhere', []), { code: 'CAPTURE_UNREADABLE' })
+})
