@@ -13,8 +13,8 @@ import { skipNamespaces } from '../../support/namespace.ts'
 const START_MS = Date.UTC(2026, 2, 3)
 
 /** A writer on a real outbox, and what it said. */
-function writerOn(directory: string, source: string | undefined) {
-  const outbox = new Outbox(directory)
+function writerOn(directory: string, source: string | undefined, bytesMax = 1e9) {
+  const outbox = new Outbox(directory, { bytesMax, ageMsMax: Number.POSITIVE_INFINITY })
   const aggregate = new Aggregate(10_000)
   const said: string[] = []
   const writer = new MatchWriter(aggregate, outbox, {
@@ -129,4 +129,45 @@ t.test('who stops does not wait for space', { skip: skipNamespaces }, async (t) 
   writer.stop()
   await t.rejects(delivering, { code: 'STORE_FULL' })
   await outbox.close()
+})
+
+t.test(
+  'an outbox that is too small for its open events loses those, and none of the matches that follow',
+  async (t) => {
+    const { outbox, aggregate, writer, match } = writerOn('memory', undefined, 200_000)
+    for (let name = 0; name < 10_000; name++) match(`h${name}.claude.ai`)
+    await writer.tick(performance.now())
+    await later(250)
+    await writer.tick(performance.now())
+    const dropped = outbox.dropped.full
+    t.ok(dropped > 1000, `${dropped} dropped`)
+    t.equal(aggregate.events, 10_000)
+    // The first one has left: what matches now is counted in an event of its own.
+    for (let times = 0; times < 100; times++) match('h0.claude.ai')
+    t.equal(aggregate.events, 10_001)
+    await writer.finish()
+    const events = []
+    for (let waiting = outbox.lend(1000, 1e9); waiting !== undefined; waiting = outbox.lend(1000, 1e9)) {
+      events.push(...waiting.events)
+      outbox.acknowledge(waiting.lastSequence)
+    }
+    t.match(
+      events.filter(({ name }) => name === 'h0.claude.ai').map(({ count }) => count),
+      [100],
+    )
+    t.equal(events.length + outbox.dropped.full, 10_001)
+  },
+)
+
+t.test('a clock that goes back holds up nothing', async (t) => {
+  const { outbox, writer, match } = writerOn('memory', undefined)
+  match('claude.ai', 3_600_000)
+  for (let minute = 0; minute < 50; minute++) match('chatgpt.com', minute * 60_000)
+  await writer.tick(performance.now() + 11_000)
+  await later(250)
+  await writer.tick(performance.now() + 11_000)
+  t.equal(
+    outbox.lend(100, 1e9)?.events.reduce((sum, { count }) => sum + count, 0),
+    51,
+  )
 })

@@ -1,0 +1,42 @@
+import t from 'tap'
+import { eventId } from '../../../engine/event.ts'
+import { Environment } from '../../../engine/store/environment.ts'
+import { Family } from '../../../engine/store/family.ts'
+import { uuidBytes } from '../../../engine/store/keys.ts'
+import { SeenEvents } from '../../../engine/store/seen-events.ts'
+
+const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
+const ACME = '00000000-0000-4000-8000-000000000001'
+const instance = (number: number): string => number.toString(16).padStart(16, '0')
+
+t.test('the instances that are remembered are bounded; those that were silent the longest go', async (t) => {
+  const environment = new Environment(t.testdir(), OPTIONS)
+  t.teardown(() => environment.close())
+  const seen = new SeenEvents(environment, 20)
+  const unseen = (number: number, nowMs: number): boolean =>
+    environment.write(() => seen.keepUnseen(ACME, [{ id: eventId(instance(number), 1) }], nowMs)).length === 1
+  for (let number = 0; number < 50; number++) {
+    t.equal(unseen(number, 1000 + number), true)
+    // One that is always in use, with another sequence each time.
+    environment.write(() => seen.keepUnseen(ACME, [{ id: eventId(instance(999), number + 1) }], 1000 + number))
+  }
+  const kept = [...new Family(environment.table('seen'), 'seen events', 2).range(uuidBytes(ACME))]
+  t.ok(kept.length <= 20, `${kept.length}`)
+  t.equal(unseen(49, 2000), false, 'the latest')
+  t.equal(environment.write(() => seen.keepUnseen(ACME, [{ id: eventId(instance(999), 1) }], 2000)).length, 0)
+  t.equal(unseen(0, 2000), true, 'the first is forgotten')
+})
+
+t.test('what an earlier release remembered counts', async (t) => {
+  const environment = new Environment(t.testdir(), OPTIONS)
+  t.teardown(() => environment.close())
+  const earlier = new Family<readonly number[]>(environment.table('seen'), 'seen events')
+  const key = Buffer.concat([uuidBytes(ACME), Buffer.from(instance(7), 'hex')])
+  environment.write(() => earlier.put(key, [1, 5]))
+  const seen = new SeenEvents(environment)
+  const events = [5, 6].map((sequence) => ({ id: eventId(instance(7), sequence) }))
+  t.same(
+    environment.write(() => seen.keepUnseen(ACME, events, 1)),
+    [events[1]],
+  )
+})
