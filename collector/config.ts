@@ -31,8 +31,8 @@ export const registrySetting = setting(z.string().default(''), {
 export const lanesSetting = setting(wholeNumber(0, LANES_MAX).optional(), {
   flag: '--decode-workers <count>',
   env: 'DECODE_WORKERS',
-  about:
-    'Threads that decode packets; 0: the thread that captures decodes, too. For an interface cores - 2, from 0 to 4; for a file cores - 1, from 1',
+  about: 'Threads that decode packets; 0: the thread that captures decodes, too',
+  defaultAbout: 'for an interface cores - 2, from 0 to 4; for a file cores - 1, from 1 to 4',
 })
 
 export const dnsPortsSetting = setting(portList(DNS_PORTS), {

@@ -120,13 +120,13 @@ export function tooLate(timeoutMs: number): Error {
 }
 
 async function secured(socket: TLSSocket, timeoutMs: number): Promise<void> {
+  // Errors that come when nobody waits for one any more, or not yet: who takes the connection listens himself.
+  socket.on('error', () => {})
   const timer = setTimeout(() => socket.destroy(tooLate(timeoutMs)), timeoutMs)
   try {
     await once(socket, 'secureConnect')
   } finally {
     clearTimeout(timer)
-    // Who takes the connection listens himself; until then an error is nobody's.
-    socket.on('error', () => {})
   }
 }
 

@@ -92,7 +92,8 @@ export class HttpsForwarder implements Forwarder {
         asked
           .once('response', (answer) => textOf(answer).then((text) => resolve(answerOf(answer, text)), reject))
           .once('timeout', late(FORWARD_TIMEOUT_MS))
-          .once('error', (error: NodeJS.ErrnoException) =>
+          // There may be more than one; the first decides.
+          .on('error', (error: NodeJS.ErrnoException) =>
             reject(asked.reusedSocket && error.code === 'ECONNRESET' ? new StaleConnection() : error),
           )
           .end(body)

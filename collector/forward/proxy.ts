@@ -54,7 +54,7 @@ export function tunnel(proxy: URL, host: string, port: number, timeoutMs: number
     asked
       .once('connect', (answer, socket) => (answer.statusCode === 200 ? resolve(socket) : refused(answer)))
       .once('response', refused)
-      .once('error', (error: NodeJS.ErrnoException) => {
+      .on('error', (error: NodeJS.ErrnoException) => {
         const why =
           error.name === 'AbortError' || error.name === 'TimeoutError'
             ? `the proxy ${at} does not answer`

@@ -1,7 +1,8 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { HttpsForwarder, type HttpsSettings } from '../../../collector/forward/https.ts'
@@ -235,4 +236,32 @@ t.test('waiting: full jitter below a bound that doubles, Retry-After in both for
   t.equal(retryAfterMs('Fri, 20 Nov 2026 12:00:09 GMT', now), 9000)
   t.equal(retryAfterMs('Fri, 20 Nov 2020 12:00:09 GMT', now), 0)
   t.equal(retryAfterMs('soon', now), undefined)
+})
+
+t.test('a network that resets connections at any moment: each send has an outcome', async (t) => {
+  const { settings } = await fakeService(t, (response) => {
+    response.writeHead(200).write('{"accepted":1,')
+    setTimeout(() => response.end('"duplicates":1,"rejected":[]}'), Math.random() * 5)
+  })
+  const proxy = createTcpServer((client) => {
+    const upstream = connect(settings.httpsPort, '127.0.0.1')
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      one.on('error', () => {}).pipe(other)
+      one.once('close', () => other.destroy())
+    }
+    setTimeout(() => (Math.random() < 0.7 ? client.resetAndDestroy() : client.destroy()), Math.random() ** 2 * 40)
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  t.teardown(() => proxy.close())
+  const forwarder = new HttpsForwarder({ ...settings, httpsPort: (proxy.address() as AddressInfo).port })
+  t.teardown(() => forwarder.close())
+  const kinds = new Map<string, number>()
+  for (const end = performance.now() + 3000; performance.now() < end; ) {
+    const { kind } = await forwarder.send(EVENTS)
+    kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
+  }
+  t.same(new Set(kinds.keys()), new Set(['accepted', 'retry']), JSON.stringify([...kinds]))
 })
