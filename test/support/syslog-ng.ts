@@ -50,7 +50,7 @@ export async function syslogNg(t: { testdir(): string; teardown(work: () => unkn
   writeFileSync(
     configuration,
     `@version: 3.35
-options { keep-hostname(yes); chain-hostnames(no); use-dns(no); };
+options { keep-hostname(yes); chain-hostnames(no); use-dns(no); dns-cache(no); };
 source all {
   syslog(ip("127.0.0.1") transport("tls") port(${tls}) ${tlsWords});
   syslog(ip("127.0.0.1") transport("tcp") port(${tcp}));

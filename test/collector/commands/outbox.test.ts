@@ -1,0 +1,116 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import t from 'tap'
+import { type Ended, PROGRAMS, REPOSITORY, run, start } from '../../support/programs.ts'
+import { type ReceivedMessage, syslogNg } from '../../support/syslog-ng.ts'
+
+const CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')
+const TOKEN = `svc_mt_${'4'.repeat(48)}`
+const KEPT = { SVC_TOKEN: TOKEN, HTTPS_ENABLED: 'false', SYSLOG_ENABLED: 'false' }
+
+const jsonLines = (text: string): Record<string, unknown>[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+
+async function outbox(...words: string[]): Promise<Ended & { rows: Record<string, unknown>[] }> {
+  const ended = await run('collector', ['outbox', ...words])
+  return { ...ended, rows: jsonLines(ended.stdout) }
+}
+
+t.test('what waits is shown, also beside the collector that runs on it', async (t) => {
+  const directory = join(t.testdir(), 'outbox')
+  const filled = await run('collector', ['--read', CAPTURE, '--outbox', directory], KEPT)
+  t.equal(filled.status, 0, filled.stderr)
+  const [, waiting = ''] = /"waiting":(\d+)/.exec(filled.stderr) ?? []
+
+  // One that cannot forward, and reads the same file to its end.
+  const beside = start('collector', ['--read', CAPTURE, '--outbox', directory, '--https-port', '1'], {
+    SVC_TOKEN: TOKEN,
+  })
+  while (!beside.output.stderr.includes('cannot forward')) await new Promise((resolve) => setTimeout(resolve, 20))
+  const stats = await outbox('stats', '--outbox', directory)
+  t.match(stats, { status: 0, stderr: '' })
+  t.match(stats.rows, [
+    {
+      waiting: Number(waiting),
+      oldest: /^\d{4}-\d\d-\d\dT/,
+      instance: /^[0-9a-f]{16}$/,
+      first_sequence: 1,
+      last_sequence: Number(waiting),
+    },
+  ])
+  const peek = await outbox('peek', '-n', '3', '--outbox', directory)
+  t.equal(peek.rows.length, 3)
+  t.match(peek.rows[0], { id: /^[0-9a-f]{32}$/, method: 'dns', count: 1, first_seen: /Z$/ })
+  const all = await outbox('export', '--outbox', directory)
+  t.equal(all.rows.length, Number(waiting))
+  t.same(all.rows.slice(0, 3), peek.rows)
+  beside.child.kill('SIGINT')
+  t.equal((await beside.ended).status, 130)
+  t.match((await outbox('stats', '--outbox', directory)).rows, [{ waiting: Number(waiting) }], 'nothing was changed')
+
+  const pipe = `"${process.execPath}" "${PROGRAMS.collector}" outbox export --outbox "${directory}" | head -n 1`
+  const { stdout, stderr } = spawnSync('bash', ['-o', 'pipefail', '-c', pipe], { encoding: 'utf8' })
+  t.equal(stderr, '')
+  t.same(jsonLines(stdout), peek.rows.slice(0, 1))
+})
+
+t.test('what cannot be shown is one line', async (t) => {
+  const rows: readonly (readonly [words: readonly string[], status: number, says: RegExp])[] = [
+    [['stats', '--outbox', '/nowhere'], 5, /^posture-collector: NOT_FOUND --outbox: there is no store in \/nowhere/],
+    [['stats', '--outbox', 'memory'], 2, /USAGE --outbox memory: what waits in the memory of a collector/],
+    [['peek', '-n', '0', '--outbox', t.testdir()], 2, /USAGE --count: expected a whole number from 1 to 10000/],
+    [['stat'], 2, /USAGE unknown command 'stat' \(Did you mean stats\?\)/],
+  ]
+  for (const [words, status, says] of rows) {
+    const ended = await outbox(...words)
+    t.equal(ended.status, status, ended.stderr)
+    t.match(ended.stderr, says)
+    t.equal(ended.stderr.trim().split('\n').length, 1)
+  }
+})
+
+t.test('a second collector on an outbox is refused, by reading a file, too', async (t) => {
+  const directory = join(t.testdir(), 'outbox')
+  const words = ['--read', CAPTURE, '--outbox', directory, '--https-port', '1']
+  const first = start('collector', words, { SVC_TOKEN: TOKEN })
+  while (!first.output.stderr.includes('cannot forward')) await new Promise((resolve) => setTimeout(resolve, 20))
+  const second = await run('collector', words, { SVC_TOKEN: TOKEN })
+  t.equal(second.status, 4)
+  t.match(second.stderr, /^posture-collector: STORE_IN_USE --outbox \S+: another collector runs on it/m)
+  first.child.kill('SIGKILL')
+  await first.ended
+  const third = await run('collector', ['--read', CAPTURE, '--outbox', directory], KEPT)
+  t.equal(third.status, 0, third.stderr)
+})
+
+t.test('by syslog alone every event arrives, and the outbox is empty', async (t) => {
+  const receiver = await syslogNg(t)
+  const directory = join(receiver.directory, 'outbox')
+  const events = new Map<string, ReceivedMessage[]>()
+  for (const protocol of ['tls', 'udp'] as const) {
+    const before = receiver.received().length
+    const words = [
+      '--read',
+      CAPTURE,
+      '--outbox',
+      `${directory}-${protocol}`,
+      '--no-https',
+      '--syslog-protocol',
+      protocol,
+    ]
+    const where = ['--syslog-port', String(receiver.ports[protocol]), '--ca', receiver.certificate.certificateFile]
+    const { status, stderr } = await run('collector', [...words, ...where], { SVC_TOKEN: TOKEN })
+    t.equal(status, 0, stderr)
+    const [, made = ''] = /"events":(\d+),"acknowledged":\1,.*"waiting":0/.exec(stderr) ?? []
+    t.ok(Number(made) > 50, stderr)
+    t.equal(stderr.includes('in plain text') || stderr.includes('go in plain text'), protocol === 'udp')
+    t.notOk(stderr.includes(TOKEN))
+    events.set(protocol, (await receiver.receivedAtLeast(before + Number(made))).slice(before))
+  }
+  t.equal(events.get('tls')?.length, events.get('udp')?.length)
+  const processes = execFileSync('ps', ['-e', '-o', 'args'], { encoding: 'utf8' })
+  t.notOk(processes.includes(TOKEN), 'the token stands in no command line')
+})
