@@ -234,6 +234,9 @@ export const FORWARD_LINGER_MS = 1000
 export const SYSLOG_EVENTS_MAX = 500
 export const SYSLOG_LINGER_MS = 200
 
+/** How long HTTPS waits for syslog to send first, where both are on, in milliseconds. */
+export const SYSLOG_AHEAD_MS = 5000
+
 /** How long the service may be silent, and how long it may take for all of an answer, in milliseconds. */
 export const FORWARD_TIMEOUT_MS = 30_000
 export const FORWARD_WHOLE_TIMEOUT_MS = 120_000

@@ -4,6 +4,7 @@ import {
   FORWARD_BYTES_MAX,
   FORWARD_EVENTS_MAX,
   FORWARD_LINGER_MS,
+  SYSLOG_AHEAD_MS,
   SYSLOG_EVENTS_MAX,
   SYSLOG_LINGER_MS,
 } from '../limits.ts'
@@ -22,7 +23,7 @@ export interface WayStatus extends ForwardCounters, ForwardState {
 
 /**
  * The ways that are on. HTTPS decides what leaves the outbox, or syslog where it is alone. Where both are on syslog goes ahead while its
- * connection stands, so that it misses nothing; while it does not stand HTTPS does not wait.
+ * connection stands, so that it misses nothing; HTTPS waits neither for one that does not stand nor for a receiver that is too slow.
  */
 export class Ways {
   /** What this way takes leaves the outbox; undefined when nothing is forwarded. */
@@ -30,6 +31,8 @@ export class Ways {
   readonly #loops = new Map<Way, ForwardLoop>()
   readonly #forwarders: Forwarder[] = []
   readonly #following: FollowingSupply | undefined
+  /** Since when HTTPS waits for syslog. */
+  #heldSinceMs = Number.POSITIVE_INFINITY
   #end: () => void = () => {}
   /** Resolved when asked to finish or to stop. */
   readonly #ended = new Promise<void>((resolve) => {
@@ -60,14 +63,10 @@ export class Ways {
       this.#loops.set('syslog', loop)
     }
     if (httpsEnabled) {
-      const following = this.#following
-      const syslog = this.#loops.get('syslog')
-      const before = (): number =>
-        following !== undefined && syslog?.state.connected ? following.sentThrough + 1 : Number.POSITIVE_INFINITY
       const forwarder = new HttpsForwarder(settings)
       this.#forwarders.push(forwarder)
       const loop = new ForwardLoop({
-        supply: new DecidingSupply(outbox, before),
+        supply: new DecidingSupply(outbox, () => this.#syslogGoesAheadTo(outbox)),
         forwarder,
         log: log.child({ way: urlOf(httpsPeer(settings)) }),
         batch: { events: FORWARD_EVENTS_MAX, bytes: FORWARD_BYTES_MAX, lingerMs: FORWARD_LINGER_MS },
@@ -75,6 +74,23 @@ export class Ways {
       })
       this.#loops.set('https', loop)
     }
+  }
+
+  /** Events from this sequence on HTTPS does not take yet, so that syslog misses none; but it waits for a slow receiver only for a while. */
+  #syslogGoesAheadTo(outbox: Outbox): number {
+    const following = this.#following
+    const syslog = this.#loops.get('syslog')
+    if (following === undefined || syslog === undefined) return Number.POSITIVE_INFINITY
+    const { connected, sinceMs } = syslog.state
+    const ahead = following.sentThrough + 1
+    const untried = sinceMs === 0
+    if (!(connected || untried) || outbox.firstSequence < ahead) {
+      this.#heldSinceMs = Number.POSITIVE_INFINITY
+      return connected || untried ? ahead : Number.POSITIVE_INFINITY
+    }
+    const nowMs = performance.now()
+    this.#heldSinceMs = Math.min(this.#heldSinceMs, nowMs)
+    return nowMs - this.#heldSinceMs < SYSLOG_AHEAD_MS ? ahead : Number.POSITIVE_INFINITY
   }
 
   /** Runs until stopped, or until nothing waits after `finish` was called; or until the token turns out to be unknown. */

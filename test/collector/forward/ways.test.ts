@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { type CollectorSettings, collectorSettings } from '../../../collector/config.ts'
@@ -161,3 +161,29 @@ t.test('syslog alone decides; nothing at all keeps what waits', async (t) => {
   t.equal(outbox.waiting, 0)
   t.equal((await receiver.receivedAtLeast(700)).length, 700)
 })
+
+t.test(
+  'both, and a receiver of syslog that takes next to nothing: HTTPS waits for a while, not for ever',
+  async (t) => {
+    const receiver = await syslogNg(t)
+    const { httpsPort, ids } = await service(t, receiver)
+    const slow = createTcpServer((socket) => socket.on('error', () => {}).pause()).listen(0, '127.0.0.1')
+    await once(slow, 'listening')
+    t.teardown(() => slow.close())
+    const outbox = new Outbox('memory')
+    t.teardown(() => outbox.close())
+    const { port: syslogPort } = slow.address() as AddressInfo
+    const settings = { httpsPort, ca: receiver.certificate.certificateFile, syslogEnabled: true, syslogPort }
+    // More than the buffers of a connection hold.
+    for (let round = 0; round < 40; round++) write(outbox, 1000)
+    const ways = waysOn(t, outbox, { ...settings, syslogProtocol: 'tcp' })
+    const running = ways.run()
+    const start = performance.now()
+    await until(() => outbox.waiting === 0)
+    t.ok(performance.now() - start < 9000, 'before the connection is given up')
+    t.equal(ids.length, 40_000)
+    ways.stop()
+    await ways.close()
+    await running
+  },
+)
