@@ -5,7 +5,8 @@ import { getProxyForUrl } from 'proxy-from-env'
 import { Fault } from '../../engine/process/error-codes.ts'
 
 /**
- * The proxy for HTTP CONNECT (RFC 9110 §9.3.6), reached by HTTP or HTTPS, that the environment names for a URL (HTTPS_PROXY, ALL_PROXY, without those of NO_PROXY), if any.
+ * The proxy that the environment names for a URL (HTTPS_PROXY, ALL_PROXY, and not what NO_PROXY excepts), if any: one for HTTP CONNECT (RFC 9110
+ * §9.3.6), reached by HTTP or HTTPS.
  *
  * @throws Fault USAGE. The variable is not repeated: it may hold a password.
  */
