@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import { LOG_LEVELS } from '../engine/process/log.ts'
@@ -14,6 +15,11 @@ import {
   SNAPLEN_BYTES_MAX,
 } from './limits.ts'
 import { OUTBOX_IN_MEMORY, type OutboxLimits } from './outbox/outbox-limits.ts'
+
+/** A name, an IPv4 address, or an IPv6 address with brackets or without. */
+function isHost(text: string): boolean {
+  return isIP(text.replace(/^\[(.*)\]$/, '$1')) !== 0 || /^[A-Za-z0-9._-]{1,255}$/.test(text)
+}
 
 const MEGABYTE = 1024 * 1024
 const DAY_MS = 86_400_000
@@ -68,7 +74,7 @@ export const collectorSettings = z.object({
   endpoint: setting(
     z
       .string()
-      .regex(/^[A-Za-z0-9.:_[\]-]{1,255}$/, 'expected a host name or address')
+      .refine(isHost, 'expected a host name or address; a port is given by --https-port or --syslog-port')
       .default('localhost'),
     {
       flag: '--endpoint <host>',

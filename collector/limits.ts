@@ -241,6 +241,9 @@ export const SYSLOG_AHEAD_MS = 5000
 export const FORWARD_TIMEOUT_MS = 30_000
 export const FORWARD_WHOLE_TIMEOUT_MS = 120_000
 
+/** How long a connection to a syslog receiver must last before something is sent on it, in milliseconds. */
+export const CONNECTION_STANDS_MS = 500
+
 /** How long a connection to a syslog receiver may take, and how long one may take nothing, in milliseconds. */
 export const SYSLOG_TIMEOUT_MS = 10_000
 

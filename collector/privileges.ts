@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path'
 import { Fault } from '../engine/process/error-codes.ts'
 import { OUTBOX_IN_MEMORY } from './outbox/outbox-limits.ts'
-import { LOCK_FILE } from './outbox/outbox-lock.ts'
+import { LOCK_PREFIX } from './outbox/outbox-lock.ts'
 
 export interface User {
   readonly name: string
@@ -63,7 +63,7 @@ export function becomeUser(user: User, outbox: string): boolean {
   return true
 }
 
-const OUTBOX_FILES: readonly string[] = ['data.mdb', 'lock.mdb', LOCK_FILE]
+const OUTBOX_FILES: readonly string[] = ['data.mdb', 'lock.mdb']
 
 function giveOutbox(directory: string, { uid, gid }: User): void {
   for (const name of readdirSync(directory).filter(isOurs)) giveFile(join(directory, name), uid, gid)
@@ -76,7 +76,7 @@ function isRootsAlone(directory: string): boolean {
 }
 
 function isOurs(name: string): boolean {
-  return OUTBOX_FILES.includes(name)
+  return OUTBOX_FILES.includes(name) || name.startsWith(LOCK_PREFIX)
 }
 
 /** Whether becomeUser() will leave this directory to the user, as far as root can tell without changing anything. */

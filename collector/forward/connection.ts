@@ -68,6 +68,8 @@ export class TlsConnector {
   readonly #peer: Peer
   readonly #proxy: URL | undefined
   readonly #authority: Buffer | undefined
+  /** Ends what is on the way to be a connection. */
+  #cancel: () => void = () => {}
 
   /** @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL. */
   constructor(peer: Peer) {
@@ -89,7 +91,10 @@ export class TlsConnector {
     const { host, port } = this.#peer
     const pin = anyCertificate ? '' : this.#peer.fingerprint
     const untilMs = performance.now() + timeoutMs
-    const through = this.#proxy === undefined ? undefined : await tunnel(this.#proxy, host, port, timeoutMs)
+    const onAsk = (cancel: () => void): void => {
+      this.#cancel = cancel
+    }
+    const through = this.#proxy === undefined ? undefined : await tunnel(this.#proxy, host, port, timeoutMs, onAsk)
     const socket = connect({
       host,
       port,
@@ -99,6 +104,7 @@ export class TlsConnector {
       minVersion: 'TLSv1.2',
       rejectUnauthorized: !anyCertificate && pin === '',
     })
+    this.#cancel = () => socket.destroy(stopped())
     try {
       await secured(socket, Math.max(1, untilMs - performance.now()))
       if (pin !== '') assertPinned(socket, pin)
@@ -107,8 +113,18 @@ export class TlsConnector {
       throw error
     }
     socket.setNoDelay(true)
+    this.#cancel = () => {}
     return socket
   }
+
+  /** A connection that is being made fails now. */
+  cancel(): void {
+    this.#cancel()
+  }
+}
+
+export function stopped(): Error {
+  return new Error('the collector stops')
 }
 
 const TIMEOUT = 'NO_CONNECTION_IN_TIME'
@@ -189,12 +205,17 @@ export function connectionProblem(
       return { problem, why: `${url}: ${what}` }
     }
     default:
-      return { problem, why: `${url}: ${cause.message}` }
+      return {
+        problem,
+        why: `${url}: ${cause.message || cause.errors?.map(({ message }) => message).join(', ') || cause.code}`,
+      }
   }
 }
 
 /** What Node puts into errors of name resolution and of a connection, and proxy.ts into those of its own. */
 interface SystemError extends NodeJS.ErrnoException {
   readonly hostname?: string
+  /** Of one that was tried at several addresses. */
+  readonly errors?: readonly Error[]
   readonly proxy?: string
 }

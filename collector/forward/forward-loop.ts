@@ -114,7 +114,9 @@ export class ForwardLoop {
       }
       const { events, lastSequence } = waiting
       const outcome = await this.#send(events)
-      if (outcome.kind !== 'accepted') supply.back()
+      // An event that is refused alone stays lent until it is known what becomes of it.
+      const undecided = outcome.kind === 'refused' && events.length === 1
+      if (outcome.kind !== 'accepted' && !undecided) supply.back()
       switch (outcome.kind) {
         case 'accepted':
           if (!(await this.#done(lastSequence))) break
@@ -140,6 +142,7 @@ export class ForwardLoop {
           }
           // Nothing is given up to somebody who refuses everything: another release, a gateway that answers like the service.
           if ((await this.#send([])).kind !== 'accepted') {
+            supply.back()
             attempt++
             this.counters.retries++
             this.#complain(outcome.why)

@@ -6,7 +6,15 @@ import { gzip } from 'node:zlib'
 import { z } from 'zod'
 import { type Event, packBatch } from '../../engine/event.ts'
 import { FORWARD_TIMEOUT_MS, FORWARD_WHOLE_TIMEOUT_MS } from '../limits.ts'
-import { connectionProblem, httpsPeer, type Peer, type ServiceSettings, TlsConnector, urlOf } from './connection.ts'
+import {
+  connectionProblem,
+  httpsPeer,
+  type Peer,
+  type ServiceSettings,
+  stopped,
+  TlsConnector,
+  urlOf,
+} from './connection.ts'
 import type { Forwarder, Outcome } from './forwarder.ts'
 import { retryAfterMs } from './retry.ts'
 
@@ -37,6 +45,7 @@ export class HttpsForwarder implements Forwarder {
   readonly #token: string
   readonly #peer: Peer
   readonly #url: string
+  readonly #connector: TlsConnector
   readonly #agent: PeerAgent
   #closed = false
   /** Cuts what is under way. */
@@ -47,7 +56,8 @@ export class HttpsForwarder implements Forwarder {
     this.#token = settings.token
     this.#peer = httpsPeer(settings)
     this.#url = urlOf(this.#peer)
-    this.#agent = new PeerAgent(new TlsConnector(this.#peer))
+    this.#connector = new TlsConnector(this.#peer)
+    this.#agent = new PeerAgent(this.#connector)
   }
 
   async send(events: readonly Event[]): Promise<Outcome> {
@@ -59,13 +69,14 @@ export class HttpsForwarder implements Forwarder {
       })
       return this.#outcome(answer, events)
     } catch (error) {
-      if (this.#closed) return { kind: 'retry', why: 'the collector stops' }
+      if (this.#closed) return { kind: 'retry', why: stopped().message }
       return { kind: 'retry', why: connectionProblem(error, this.#peer).why }
     }
   }
 
   async close(): Promise<void> {
     this.#closed = true
+    this.#connector.cancel()
     this.#cut()
     this.#agent.destroy()
   }
@@ -87,7 +98,10 @@ export class HttpsForwarder implements Forwarder {
         })
         const late = (ms: number) => () => asked.destroy(new Error(`no answer within ${ms / 1000} s`))
         timer = setTimeout(late(FORWARD_WHOLE_TIMEOUT_MS), FORWARD_WHOLE_TIMEOUT_MS)
-        this.#cut = () => asked.destroy()
+        this.#cut = () => {
+          asked.destroy()
+          reject(stopped())
+        }
         if (this.#closed) this.#cut()
         asked
           .once('response', (answer) => textOf(answer).then((text) => resolve(answerOf(answer, text)), reject))

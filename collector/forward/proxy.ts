@@ -20,14 +20,31 @@ export function proxyFor(url: string): URL | undefined {
     process.env['all_proxy'] ||
     process.env['ALL_PROXY'] ||
     ''
-  if (URL.canParse(raw) && /^https?:$/.test(new URL(raw).protocol)) return new URL(raw)
+  if (URL.canParse(raw) && /^https?:$/.test(new URL(raw).protocol) && canDecode(raw)) return new URL(raw)
   throw new Fault('USAGE', 'HTTPS_PROXY: found no URL of a proxy; expected one such as http://proxy.example:3128')
+}
+
+/** RFC 3986 §2.1: a percent sign in a password is written %25. */
+function canDecode(url: string): boolean {
+  const { username, password } = new URL(url)
+  try {
+    decodeURIComponent(username + password)
+    return true
+  } catch {
+    return false
+  }
 }
 
 export const PROXY_REFUSED = 'PROXY_REFUSED'
 
 /** A connection to host and port by way of the proxy. */
-export function tunnel(proxy: URL, host: string, port: number, timeoutMs: number): Promise<Socket> {
+export function tunnel(
+  proxy: URL,
+  host: string,
+  port: number,
+  timeoutMs: number,
+  onAsk: (cancel: () => void) => void,
+): Promise<Socket> {
   const target = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`
   const proxyPort = proxy.port || (proxy.protocol === 'https:' ? '443' : '80')
   const at = `${proxy.hostname} port ${proxyPort}`
@@ -47,6 +64,7 @@ export function tunnel(proxy: URL, host: string, port: number, timeoutMs: number
           : { 'proxy-authorization': `Basic ${Buffer.from(password).toString('base64')}` }),
       },
     })
+    onAsk(() => asked.destroy(new Error('the collector stops')))
     const refused = ({ statusCode, statusMessage }: IncomingMessage): void => {
       const why = `the proxy ${at} answered ${statusCode} ${statusMessage ?? ''}`.trimEnd()
       asked.destroy()

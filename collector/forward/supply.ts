@@ -55,13 +55,23 @@ export class FollowingSupply implements Supply {
   readonly #outbox: Outbox
   readonly #way: string
   #sentThrough: number
-  /** Left the outbox before this way had sent them. */
-  missed = 0
+  #missed = 0
 
   constructor(outbox: Outbox, way: string) {
     this.#outbox = outbox
     this.#way = way
-    this.#sentThrough = outbox.sentThrough(way)
+    // What is gone by now was missed in another run, or sent when this way decided.
+    this.#sentThrough = Math.max(outbox.sentThrough(way), outbox.firstSequence - 1)
+  }
+
+  /** Left the outbox before this way had sent them. */
+  get missed(): number {
+    return this.#missed + this.#gone
+  }
+
+  /** Those that it does not know of yet. */
+  get #gone(): number {
+    return Math.max(0, this.#outbox.firstSequence - 1 - this.#sentThrough)
   }
 
   get sentThrough(): number {
@@ -77,12 +87,9 @@ export class FollowingSupply implements Supply {
   }
 
   take(countMax: number, bytesMax: number): WaitingEvents | undefined {
-    const { firstSequence } = this.#outbox
-    if (firstSequence > this.#sentThrough + 1) {
-      // An outbox that never used this way has sent nothing by it, and missed nothing.
-      if (this.#sentThrough > 0) this.missed += firstSequence - this.#sentThrough - 1
-      this.#sentThrough = firstSequence - 1
-    }
+    const gone = this.#gone
+    this.#missed += gone
+    this.#sentThrough += gone
     return this.#outbox.read(this.#sentThrough + 1, countMax, bytesMax)
   }
 

@@ -27,13 +27,19 @@ export class DatagramLink implements SyslogLink {
     const { address, family } = await lookup(this.#peer.host)
     await this.close()
     const socket = createSocket(family === 6 ? 'udp6' : 'udp4')
-    socket.connect(this.#peer.port, address)
-    await once(socket, 'connect')
+    // It does not keep a program alive that has nothing to send.
+    socket.unref()
+    try {
+      socket.connect(this.#peer.port, address)
+      await once(socket, 'connect')
+    } catch (error) {
+      socket.close()
+      throw error
+    }
     socket.on('error', (error) => {
       this.#refused = error
     })
-    // It does not keep a program alive that has nothing to send.
-    socket.unref()
+    this.#refused = undefined
     this.#socket = socket
     this.#openedMs = performance.now()
   }

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
-import { SYSLOG_TIMEOUT_MS } from '../limits.ts'
-import { type Peer, TlsConnector, tooLate } from './connection.ts'
+import { CONNECTION_STANDS_MS, SYSLOG_TIMEOUT_MS } from '../limits.ts'
+import { type Peer, stopped, TlsConnector, tooLate } from './connection.ts'
 import type { SyslogLink } from './syslog-link.ts'
 
 /** Probes that find out that the other side has gone without a word, in milliseconds of silence. */
@@ -13,6 +13,9 @@ export class StreamLink implements SyslogLink {
   readonly #connector: TlsConnector | undefined
   #socket: Socket | undefined
   #closed = false
+  /** By TCP, until it stands. */
+  #connecting: Socket | undefined
+  #settled: () => void = () => {}
 
   /** @throws Fault USAGE where the file of the authority cannot be read. */
   constructor(peer: Peer, timeoutMs = SYSLOG_TIMEOUT_MS) {
@@ -28,10 +31,16 @@ export class StreamLink implements SyslogLink {
   async open(): Promise<void> {
     if (this.alive) return
     const socket = (await this.#connector?.connect({ timeoutMs: this.#timeoutMs })) ?? (await this.#connectTcp())
-    if (this.#closed) {
-      socket.destroy()
-      throw new Error('the collector stops')
-    }
+    socket.on('error', () => {})
+    // One that wants something of us, a certificate perhaps, says so by closing; what was sent by then would be lost without a word.
+    await new Promise<void>((resolve) => {
+      this.#settled = resolve
+      socket.once('close', () => resolve())
+      setTimeout(resolve, CONNECTION_STANDS_MS).unref()
+      socket.once('end', () => socket.destroy()).resume()
+    })
+    if (this.#closed) socket.destroy()
+    if (socket.destroyed) throw this.#closed ? stopped() : new Error('the receiver closes the connection at once')
     const gone = (): void => {
       socket.destroy()
       if (this.#socket === socket) this.#socket = undefined
@@ -39,8 +48,6 @@ export class StreamLink implements SyslogLink {
     // A receiver that closes reads no more: what is sent after that would be lost without a word.
     socket.once('end', gone).once('close', gone).on('error', gone)
     socket.setKeepAlive(true, KEEP_ALIVE_MS)
-    // Syslog receivers say nothing.
-    socket.resume()
     this.#socket = socket
   }
 
@@ -74,6 +81,9 @@ export class StreamLink implements SyslogLink {
 
   async close(): Promise<void> {
     this.#closed = true
+    this.#connector?.cancel()
+    this.#connecting?.destroy(stopped())
+    this.#settled()
     const socket = this.#socket
     this.#socket = undefined
     if (socket === undefined) return
@@ -88,10 +98,14 @@ export class StreamLink implements SyslogLink {
     const { host, port } = this.#peer
     return new Promise((resolve, reject) => {
       const socket = connect({ host, port, noDelay: true })
+      this.#connecting = socket
       const timer = setTimeout(() => socket.destroy(tooLate(this.#timeoutMs)), this.#timeoutMs)
       socket
         .once('connect', () => resolve(socket))
-        .once('error', reject)
+        .on('error', reject)
+        .once('connect', () => {
+          this.#connecting = undefined
+        })
         .once('connect', () => clearTimeout(timer))
         .once('close', () => clearTimeout(timer))
     })

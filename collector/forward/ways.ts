@@ -13,6 +13,7 @@ import { httpsPeer, syslogPeer, urlOf } from './connection.ts'
 import { type ForwardCounters, type ForwardEnd, ForwardLoop, type ForwardState } from './forward-loop.ts'
 import type { Forwarder, Way } from './forwarder.ts'
 import { HttpsForwarder } from './https.ts'
+import { SequenceAges } from './sequence-ages.ts'
 import { DecidingSupply, FollowingSupply } from './supply.ts'
 import { SyslogForwarder } from './syslog.ts'
 
@@ -31,8 +32,7 @@ export class Ways {
   readonly #loops = new Map<Way, ForwardLoop>()
   readonly #forwarders: Forwarder[] = []
   readonly #following: FollowingSupply | undefined
-  /** Since when HTTPS waits for syslog. */
-  #heldSinceMs = Number.POSITIVE_INFINITY
+  readonly #ages = new SequenceAges()
   #end: () => void = () => {}
   /** Resolved when asked to finish or to stop. */
   readonly #ended = new Promise<void>((resolve) => {
@@ -76,21 +76,18 @@ export class Ways {
     }
   }
 
-  /** Events from this sequence on HTTPS does not take yet, so that syslog misses none; but it waits for a slow receiver only for a while. */
+  /** Events from this sequence on HTTPS does not take yet, so that syslog misses none; but none waits for a receiver that is slow for long. */
   #syslogGoesAheadTo(outbox: Outbox): number {
     const following = this.#following
     const syslog = this.#loops.get('syslog')
     if (following === undefined || syslog === undefined) return Number.POSITIVE_INFINITY
     const { connected, sinceMs } = syslog.state
-    const ahead = following.sentThrough + 1
     const untried = sinceMs === 0
-    if (!(connected || untried) || outbox.firstSequence < ahead) {
-      this.#heldSinceMs = Number.POSITIVE_INFINITY
-      return connected || untried ? ahead : Number.POSITIVE_INFINITY
-    }
-    const nowMs = performance.now()
-    this.#heldSinceMs = Math.min(this.#heldSinceMs, nowMs)
-    return nowMs - this.#heldSinceMs < SYSLOG_AHEAD_MS ? ahead : Number.POSITIVE_INFINITY
+    if (!connected && !untried) return Number.POSITIVE_INFINITY
+    return Math.max(
+      following.sentThrough + 1,
+      this.#ages.before(outbox.settledBefore, performance.now() - SYSLOG_AHEAD_MS),
+    )
   }
 
   /** Runs until stopped, or until nothing waits after `finish` was called; or until the token turns out to be unknown. */
@@ -100,10 +97,12 @@ export class Ways {
       return { kind: 'stopped' }
     }
     const ends = await Promise.all(
-      [...this.#loops.values()].map(async (loop) => {
+      [...this.#loops].map(async ([way, loop]) => {
         try {
           const end = await loop.run()
           if (end.kind === 'unauthorised') this.stop()
+          // What it has taken away nobody else can send.
+          else if (way === this.deciding) for (const other of this.#loops.values()) other.stop()
           return end
         } catch (error) {
           this.stop()

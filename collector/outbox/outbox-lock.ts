@@ -1,11 +1,21 @@
-import { closeSync, lstatSync, openSync, unlinkSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { closeSync, linkSync, lstatSync, openSync, renameSync, unlinkSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { setTimeout as later } from 'node:timers/promises'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { OUTBOX_IN_MEMORY } from './outbox-limits.ts'
 
 /** The file in the outbox's directory on which the collector listens that runs on it. */
-export const LOCK_FILE = 'in-use.sock'
+export const LOCK_PREFIX = 'in-use.'
+const LOCK_FILE = `${LOCK_PREFIX}sock`
+
+interface Held {
+  readonly server: Server
+  /** Descriptor of the directory. */
+  readonly directory: number
+  readonly path: string
+  readonly inode: number | undefined
+}
 
 /** So long two that start in the same instant may need to see each other, in milliseconds. */
 const SETTLE_MS = 50
@@ -15,12 +25,10 @@ const SETTLE_MS = 50
  * because the kernel ends it with its process, however that ends, and it is seen from other containers on the same volume.
  */
 export class OutboxLock {
-  readonly #server: Server | undefined
-  readonly #directory: number | undefined
+  readonly #held: Held | undefined
 
-  private constructor(server?: Server, directory?: number) {
-    this.#server = server
-    this.#directory = directory
+  private constructor(held?: Held) {
+    this.#held = held
   }
 
   /** @throws Fault STORE_IN_USE */
@@ -28,31 +36,28 @@ export class OutboxLock {
     if (outbox === OUTBOX_IN_MEMORY) return new OutboxLock()
     const directory = openSync(outbox, 'r')
     // The path of a socket has 107 bytes at most (unix(7)).
-    const path = `/proc/self/fd/${directory}/${LOCK_FILE}`
-    const inUse = (): Fault =>
-      new Fault(
-        'STORE_IN_USE',
-        `--outbox ${outbox}: another collector runs on it; stop that one, or name another directory`,
-      )
+    const folder = `/proc/self/fd/${directory}`
+    const path = `${folder}/${LOCK_FILE}`
+    // Node removes the name that it listens on; so that one is nobody else's.
+    const own = `${folder}/${LOCK_PREFIX}${randomBytes(6).toString('hex')}.sock`
+    let server: Server | undefined
     try {
-      let server = await listen(path)
-      if (server === 'taken') {
-        if (await answers(path)) throw inUse()
+      server = await listen(own)
+      const inode = inodeOf(own)
+      if (!takeName(own, path)) {
+        const stale = inodeOf(path)
+        if ((await answers(path)) || inodeOf(path) !== stale) throw inUse(outbox)
         // Whose it was ended without removing it.
-        removeIfThere(path)
-        server = await listen(path)
+        renameSync(own, path)
       }
-      if (server === 'taken') throw inUse()
-      const file = inodeOf(path)
+      // Another one may have found it stale in the same instant.
       await later(SETTLE_MS)
-      if (inodeOf(path) !== file) {
-        server.close()
-        throw inUse()
-      }
+      if (inodeOf(path) !== inode) throw inUse(outbox)
       // It keeps no program alive.
       server.unref()
-      return new OutboxLock(server, directory)
+      return new OutboxLock({ server, directory, path, inode })
     } catch (error) {
+      server?.close()
       closeSync(directory)
       // A file system without sockets, as those of other systems are, has no such lock.
       if (!(error instanceof Fault) && NO_SOCKETS.has((error as NodeJS.ErrnoException).code ?? ''))
@@ -62,22 +67,39 @@ export class OutboxLock {
   }
 
   async release(): Promise<void> {
-    const server = this.#server
-    if (server === undefined) return
-    // Node removes the file, too.
+    if (this.#held === undefined) return
+    const { server, directory, path, inode } = this.#held
+    if (inodeOf(path) === inode) unlinkSync(path)
     await new Promise((resolve) => server.close(resolve))
-    if (this.#directory !== undefined) closeSync(this.#directory)
+    closeSync(directory)
+  }
+}
+
+function inUse(outbox: string): Fault {
+  return new Fault(
+    'STORE_IN_USE',
+    `--outbox ${outbox}: another collector runs on it; stop that one, or name another directory`,
+  )
+}
+
+/** Gives the socket the name that all know; false where it is given. */
+function takeName(own: string, path: string): boolean {
+  try {
+    linkSync(own, path)
+    unlinkSync(own)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
   }
 }
 
 const NO_SOCKETS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSPC', 'EROFS', 'EINVAL'])
 
-function listen(path: string): Promise<Server | 'taken'> {
+function listen(path: string): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => socket.destroy())
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      error.code === 'EADDRINUSE' ? resolve('taken') : reject(error),
-    )
+    server.once('error', reject)
     server.listen(path, () => resolve(server))
   })
 }
@@ -91,14 +113,6 @@ function answers(path: string): Promise<boolean> {
     }
     socket.once('connect', end(true)).once('error', end(false))
   })
-}
-
-function removeIfThere(path: string): void {
-  try {
-    unlinkSync(path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-  }
 }
 
 function inodeOf(path: string): number | undefined {

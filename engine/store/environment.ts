@@ -6,6 +6,7 @@ import {
   mkdirSync,
   openSync,
   readSync,
+  type StatsFs,
   statfsSync,
   statSync,
 } from 'node:fs'
@@ -113,7 +114,7 @@ export class Environment {
       return this.#root.transactionSync(work)
     } catch (error) {
       this.#freeCheckedAtMs = 0
-      if (!isNoSpace(error) && !this.full) throw error
+      if (!isNoSpace(error) && !(existsSync(this.path) && this.full)) throw error
       throw new Fault('STORE_FULL', `${this.#setting} ${this.path}: no space left; free some space`, { cause: error })
     }
   }
@@ -145,11 +146,20 @@ export class Environment {
   #measureFreeBytes(): number {
     const nowMs = Date.now()
     if (Math.abs(nowMs - this.#freeCheckedAtMs) >= FREE_SPACE_RECHECK_MS) {
-      const statistics = statfsSync(this.path)
+      const statistics = this.#fileSystem()
       this.#freeBytes = statistics.bavail * statistics.bsize + this.#unusedBytes()
       this.#freeCheckedAtMs = nowMs
     }
     return this.#freeBytes
+  }
+
+  /** @throws Fault STORE_UNWRITABLE where the directory was removed. */
+  #fileSystem(): StatsFs {
+    try {
+      return statfsSync(this.path)
+    } catch (error) {
+      throw new Fault('STORE_UNWRITABLE', `${this.#setting} ${this.path}: the directory is gone`, { cause: error })
+    }
   }
 
   /** Pages of LMDB's file that nothing stands in: the file never shrinks, so an environment that was full and was emptied has its space there. */
