@@ -65,6 +65,10 @@ export class Instances {
 
   /** Whose event this sequence is. */
   at(sequence: number): string {
-    return this.#ranges.findLast(({ from }) => from <= sequence)?.instance ?? this.current
+    for (let at = this.#ranges.length - 1; at > 0; at--) {
+      const { from, instance } = this.#ranges[at] as InstanceRange
+      if (from <= sequence) return instance
+    }
+    return this.#ranges[0]?.instance ?? ''
   }
 }

@@ -194,3 +194,28 @@ t.test('what is not answered is no connection, long before it has failed', async
   answer(ACCEPTED)
   await running
 })
+
+t.test('an event that is refused, and leaves by the limit meanwhile, is counted once', async (t) => {
+  const outbox = new Outbox('memory', { bytesMax: 20_000, ageMsMax: Number.POSITIVE_INFINITY })
+  t.teardown(() => outbox.close())
+  let made = 0
+  const write = (count: number): void => {
+    const added = Array.from({ length: count }, () => ({
+      ...{ name: `h${made++}.claude.ai`, client: '10.0.0.1', method: 'dns' as const },
+      ...{ firstSeenMs: made, lastSeenMs: made, count: 1 },
+    }))
+    outbox.write({ added })
+  }
+  write(1)
+  const forwarder = new ToldForwarder((events) => {
+    if (events.length > 0)
+      return events.some(({ name }) => name === 'h0.claude.ai') ? { kind: 'refused', why: '400' } : ACCEPTED
+    // While it is asked whether the others would be taken, many come.
+    if (made === 1) for (let round = 0; round < 10; round++) write(100)
+    return ACCEPTED
+  })
+  const { counters } = await runToEnd(outbox, forwarder)
+  t.equal(counters.acknowledged + counters.refused + outbox.dropped.full + outbox.waiting, made)
+  t.equal(counters.refused, 1)
+  t.ok(outbox.dropped.full > 0)
+})

@@ -202,7 +202,13 @@ t.test('a proxy that is not there, and one that is no URL', async (t) => {
     kind: 'retry',
     why: 'nothing listens on 127.0.0.1 port 1, where the proxy should be',
   })
-  for (const wrong of ['http://user.invalid:hunter2', 'proxy.invalid:3128', 'ftp://proxy.invalid', '127.0.0.1:3128']) {
+  for (const wrong of [
+    'http://u:50%off@proxy.invalid:3128',
+    'http://user.invalid:hunter2',
+    'proxy.invalid:3128',
+    'ftp://proxy.invalid',
+    '127.0.0.1:3128',
+  ]) {
     process.env['HTTPS_PROXY'] = wrong
     t.throws(() => new HttpsForwarder(settings), {
       code: 'USAGE',

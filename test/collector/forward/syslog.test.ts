@@ -1,6 +1,8 @@
 import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
+import { HttpsForwarder } from '../../../collector/forward/https.ts'
 import { SyslogForwarder, type SyslogSettings } from '../../../collector/forward/syslog.ts'
 import { SyslogMessages } from '../../../collector/forward/syslog-message.ts'
 import { StreamLink } from '../../../collector/forward/syslog-stream.ts'
@@ -152,4 +154,45 @@ t.test('a name that does not resolve', async (t) => {
     const outcome = await forwarder(t, { syslogProtocol, endpoint: 'nobody.invalid' }).send([])
     t.match(outcome, { kind: 'retry', why: 'the name nobody.invalid does not resolve' })
   }
+})
+
+t.test('a receiver that closes each connection gets nothing, and is none', async (t) => {
+  const server = createServer((socket) => socket.on('error', () => {}).end()).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port: syslogPort } = server.address() as AddressInfo
+  const sending = forwarder(t, { syslogProtocol: 'tcp', syslogPort })
+  const outcome = await sending.send([sender.event('claude.ai', SEEN_MS)])
+  t.match(outcome, { kind: 'retry', why: /the receiver closes the connection at once$/ })
+  t.equal(sending.alive, false)
+})
+
+t.test('closed while it connects, a send is over at once', async (t) => {
+  const silent = createServer((socket) => t.teardown(() => socket.destroy())).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.teardown(() => silent.close())
+  const { port } = silent.address() as AddressInfo
+  const https = new HttpsForwarder({ token: TOKEN, endpoint: '127.0.0.1', httpsPort: port, ca: '', fingerprint: '' })
+  for (const sending of [
+    https,
+    forwarder(t, { syslogPort: port }),
+    forwarder(t, { syslogPort: port, syslogProtocol: 'tcp' }),
+  ]) {
+    const sent = sending.send([sender.event('claude.ai', SEEN_MS)])
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const before = performance.now()
+    await sending.close()
+    t.match(await sent, { kind: 'retry', why: /the collector stops/ })
+    t.ok(performance.now() - before < 300)
+  }
+})
+
+t.test('UDP: what cannot be connected keeps no socket', async (t) => {
+  // Without SO_BROADCAST the kernel refuses.
+  const sending = forwarder(t, { syslogProtocol: 'udp', endpoint: '255.255.255.255', syslogPort: 514 })
+  const open = (): number => readdirSync('/proc/self/fd').length
+  await sending.send([])
+  const before = open()
+  for (let attempt = 0; attempt < 20; attempt++) t.match(await sending.send([]), { kind: 'retry', why: /EACCES/ })
+  t.ok(open() <= before + 2, `${open() - before} more`)
 })

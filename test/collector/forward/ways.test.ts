@@ -5,6 +5,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { type CollectorSettings, collectorSettings } from '../../../collector/config.ts'
+import { SequenceAges } from '../../../collector/forward/sequence-ages.ts'
 import { Ways } from '../../../collector/forward/ways.ts'
 import { Outbox } from '../../../collector/outbox/outbox.ts'
 import { unpackBatch } from '../../../engine/event.ts'
@@ -187,3 +188,40 @@ t.test(
     await running
   },
 )
+
+t.test('both, and syslog was never there: what it missed is counted, and the end does not wait for it', async (t) => {
+  const receiver = await syslogNg(t)
+  const { httpsPort } = await service(t, receiver)
+  const outbox = new Outbox('memory')
+  t.teardown(() => outbox.close())
+  const settings = { httpsPort, ca: receiver.certificate.certificateFile, syslogEnabled: true, syslogPort: 1 }
+  const ways = waysOn(t, outbox, settings)
+  const running = ways.run()
+  write(outbox, 300)
+  await until(() => outbox.waiting === 0)
+  t.match(ways.status, { syslog: { missed: 300, acknowledged: 0, connected: false }, https: { missed: 0 } })
+  // By now it waits for many seconds before it tries again.
+  await new Promise((resolve) => setTimeout(resolve, 6000))
+  const before = performance.now()
+  ways.finish()
+  await running
+  t.ok(performance.now() - before < 500)
+
+  // Another run: what was missed before is not missed again.
+  const again = waysOn(t, outbox, settings)
+  t.equal(again.status.syslog?.missed, 0)
+})
+
+t.test('since when events are there is known to half a second', async (t) => {
+  const ages = new SequenceAges()
+  const seen: number[] = []
+  // A hundred events a tenth of a second; what was there five seconds ago.
+  for (let tenth = 0; tenth <= 100; tenth++) seen.push(ages.before(1 + tenth * 100, tenth * 100 - 5000, tenth * 100))
+  t.equal(seen[49], 0, 'nobody looked by then')
+  t.equal(seen[50], 1)
+  for (let tenth = 60; tenth <= 100; tenth++) {
+    const there = 1 + (tenth - 50) * 100
+    t.ok((seen[tenth] as number) <= there && (seen[tenth] as number) >= there - 500, `${seen[tenth]} of ${there}`)
+  }
+  t.equal(ages.before(10_001, 60_000, 65_000), 10_001, 'what came last is known when it is looked at again')
+})

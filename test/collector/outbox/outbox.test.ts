@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, statSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import t from 'tap'
@@ -347,8 +347,12 @@ t.test('one collector an outbox', async (t) => {
   const crashed = spawnSync(process.execPath, ['--input-type=module', '-e', CRASHING(path)], { encoding: 'utf8' })
   t.equal(crashed.signal, 'SIGKILL', crashed.stderr)
   t.ok(existsSync(`${path}/in-use.sock`))
-  const third = await OutboxLock.take(path)
-  await third.release()
+  // Two that start in the same instant, over what the crash left: one of them has it, and keeps it.
+  const both = await Promise.allSettled([OutboxLock.take(path), OutboxLock.take(path)])
+  t.same(both.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+  await t.rejects(OutboxLock.take(path), { code: 'STORE_IN_USE' })
+  for (const each of both) if (each.status === 'fulfilled') await each.value.release()
+  t.same(readdirSync(path), [], 'nothing is left behind')
   await (await OutboxLock.take('memory')).release()
 })
 
@@ -356,3 +360,16 @@ const CRASHING = (path: string): string => `
   import { OutboxLock } from ${JSON.stringify(new URL('../../../collector/outbox/outbox-lock.js', import.meta.url).href)}
   await OutboxLock.take(${JSON.stringify(path)})
   process.kill(process.pid, 'SIGKILL')`
+
+t.test('a directory that is removed while it is used is said', async (t) => {
+  const directory = `${t.testdir()}/outbox`
+  const outbox = new Outbox(directory)
+  outbox.write({ added: many(0, 1) })
+  rmSync(directory, { recursive: true })
+  await new Promise((resolve) => setTimeout(resolve, 1100))
+  t.throws(() => outbox.write({ added: many(1, 1) }), {
+    code: 'STORE_UNWRITABLE',
+    message: /^--outbox \S+: the directory is gone$/,
+  })
+  await outbox.close()
+})
