@@ -108,6 +108,6 @@ t.test('nor does a name server that does not answer hold it', { skip: skipNamesp
   })
   t.equal(status, 130, stderr)
   const checks = [...stdout.matchAll(/^\{"check":"(\w+)"/gm)].map(([, check]) => check)
-  t.same(checks, ['settings', 'interface', 'outbox'])
+  t.same(checks, ['settings', 'interface', 'health', 'outbox'])
   t.ok(performance.now() - before < 5000, 'a resolver of the C library waits for 10 s and more')
 })
