@@ -1,9 +1,7 @@
-import { once } from 'node:events'
-import { get, type IncomingMessage } from 'node:http'
 import { Fault } from '../../engine/process/error-codes.ts'
 import type { CollectorSettings } from '../config.ts'
 import { HealthServer } from '../health-server.ts'
-import { HEALTH_REQUEST_MS } from '../limits.ts'
+import { askLocal } from '../local-endpoint.ts'
 import type { StepOutcome } from './step.ts'
 
 /** Listens on the local endpoint's port and lets it go. A collector that runs there already is no fault. */
@@ -23,11 +21,8 @@ export async function checkHealth({ healthPort }: CollectorSettings): Promise<St
 
 async function isCollector(port: number): Promise<boolean> {
   try {
-    const asked = get(`http://127.0.0.1:${port}/health`, { signal: AbortSignal.timeout(HEALTH_REQUEST_MS) })
-    const [answer] = (await once(asked, 'response')) as [IncomingMessage]
-    const chunks: Buffer[] = []
-    for await (const chunk of answer) chunks.push(chunk as Buffer)
-    return 'events_captured' in (JSON.parse(Buffer.concat(chunks).toString()) as object)
+    const { text } = await askLocal(port, '/health')
+    return 'events_captured' in (JSON.parse(text) as object)
   } catch {
     return false
   }

@@ -1,12 +1,10 @@
-import { once } from 'node:events'
-import { get, type IncomingMessage } from 'node:http'
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
 import { printRows } from '../../engine/process/table.ts'
 import { healthPortSetting } from '../config.ts'
-import { HEALTH_REQUEST_MS } from '../limits.ts'
+import { askLocal } from '../local-endpoint.ts'
 import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../settings-file.ts'
 
 const settingsOfBooks = z.object({ healthPort: healthPortSetting })
@@ -56,7 +54,7 @@ export function addBooksCommand(program: Command): void {
 async function fetchBooks(port: number): Promise<z.output<typeof record>> {
   const url = `http://127.0.0.1:${port}/books`
   try {
-    const { status, text } = await localGet(url)
+    const { status, text } = await askLocal(port, '/books')
     if (status === 503) throw new Fault('COLLECTOR_UNREACHABLE', `the collector at ${url} is starting; try again`)
     return record.parse(JSON.parse(text))
   } catch (error) {
@@ -67,14 +65,4 @@ async function fetchBooks(port: number): Promise<z.output<typeof record>> {
       { cause: error },
     )
   }
-}
-
-/** Not by fetch(), which refuses a list of ports that browsers may not connect to. */
-async function localGet(url: string): Promise<{ status: number; text: string }> {
-  const [answer] = (await once(get(url, { signal: AbortSignal.timeout(HEALTH_REQUEST_MS) }), 'response')) as [
-    IncomingMessage,
-  ]
-  const chunks: Buffer[] = []
-  for await (const chunk of answer) chunks.push(chunk as Buffer)
-  return { status: answer.statusCode ?? 0, text: Buffer.concat(chunks).toString() }
 }
