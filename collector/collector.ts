@@ -11,7 +11,7 @@ import type { LiveOptions } from './capture/live.ts'
 import { type CollectorSettings, lanesFor, outboxLimits } from './config.ts'
 import type { ForwardEnd } from './forward/forward-loop.ts'
 import { Ways } from './forward/ways.ts'
-import { COLLECTOR_TICK_MS } from './limits.ts'
+import { COLLECTOR_QUIET_TICK_MS, COLLECTOR_TICK_MS } from './limits.ts'
 import { type Observation, observeRows } from './observe.ts'
 import { Aggregate } from './outbox/aggregate.ts'
 import { MatchWriter } from './outbox/match-writer.ts'
@@ -57,6 +57,7 @@ export class Collector {
   #ended = false
   #stopped = false
   #said = { dropped: 0, atMs: Number.NEGATIVE_INFINITY }
+  #onBusy: () => void = () => {}
   #open: () => void = () => {}
   readonly #opened = new Promise<void>((resolve) => {
     this.#open = resolve
@@ -234,22 +235,38 @@ export class Collector {
     })
     failed.catch(() => {})
     let seconds = 0
-    const timer = setInterval(async () => {
-      try {
-        const nowMs = performance.now()
-        await this.#writer.tick(nowMs)
-        const second = Math.floor(nowMs / 1000)
-        if (second === seconds) return
+    let timer: NodeJS.Timeout | undefined
+    let stopped = false
+    const tickIn = (ms: number): void => {
+      clearTimeout(timer)
+      if (!stopped) timer = setTimeout(tick, ms)
+    }
+    const tick = (): void => {
+      const nowMs = performance.now()
+      // While the disk is full this lasts; the rest goes on. A write that fails ends the run, as one does that a packet caused.
+      Promise.resolve()
+        .then(() => this.#writer.tick(nowMs))
+        .catch(fail)
+      const second = Math.floor(nowMs / 1000)
+      if (second !== seconds) {
         seconds = second
-        this.#outbox.dropExpired()
+        try {
+          this.#outbox.dropExpired()
+        } catch (error) {
+          fail(error)
+        }
         this.#sayDropped()
         link?.second(observation.live?.received ?? 0, namesAndHellos(observation), nowMs)
-      } catch (error) {
-        // A write that fails ends the run, as one does that a packet caused.
-        fail(error)
       }
-    }, COLLECTOR_TICK_MS)
-    return { failed, stop: () => clearInterval(timer) }
+      tickIn(this.#writer.busy ? COLLECTOR_TICK_MS : COLLECTOR_QUIET_TICK_MS)
+    }
+    tickIn(0)
+    this.#onBusy = () => tickIn(COLLECTOR_TICK_MS)
+    const stop = (): void => {
+      stopped = true
+      clearTimeout(timer)
+    }
+    return { failed, stop }
   }
 
   #watchLink(source: Extract<CollectorSource, { kind: 'interface' }>): LinkWatch {
@@ -263,6 +280,7 @@ export class Collector {
       source,
       rules: this.#catalog.rules.length,
       onFull: (reason) => this.#log.error({ reason }, 'the outbox has no space, the source waits'),
+      onBusy: () => this.#onBusy(),
       onWritten: () => {
         this.#ways.look()
         this.#sayDropped()

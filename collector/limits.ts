@@ -42,8 +42,9 @@ export const HEALTH_REQUEST_MS = 5000
 /** How often it is looked whether the state has changed, for the log, in milliseconds. */
 export const SENSOR_LOOK_MS = 1000
 
-/** How often a live collector looks at its clocks, in milliseconds. */
+/** How often a live collector looks at its clocks, in milliseconds: while there are open events, and while there are none. */
 export const COLLECTOR_TICK_MS = 250
+export const COLLECTOR_QUIET_TICK_MS = 1000
 
 /**
  * Seconds in which the kernel counts packets for a capture and none arrives, after which the capture is opened anew; so many times in a row,
@@ -74,8 +75,8 @@ export const CAPTURE_NICE = -10
 /** How long the capture thread sleeps when the ring is empty, in milliseconds. The ring holds what arrives meanwhile. */
 export const LIVE_IDLE_MS = 20
 
-/** The same when no packet came for a second: an idle sensor shall cost nothing. Two fifths of what the ring outlasts at a million packets a second. */
-export const LIVE_QUIET_MS = 80
+/** The same when no packet came for a second: an idle sensor shall cost nothing. Half of what the ring outlasts at a million packets a second. */
+export const LIVE_QUIET_MS = 100
 
 /**
  * Frames area of a batch, in bytes: about two thousand full-size packets or twenty thousand DNS queries. A file is read in chunks of it.

@@ -5,7 +5,7 @@ import { degradedReasons } from './health.ts'
 import type { CollectorStatus } from './status.ts'
 
 /** Times between two looks at the event loop, in milliseconds: each is a wake-up of an idle process. */
-const EVENT_LOOP_LOOK_MS = 500
+const EVENT_LOOP_LOOK_MS = 1000
 const NANOSECONDS = 1e9
 
 /** A value, or one for each value of a label. */

@@ -90,6 +90,11 @@ export class Aggregate {
     this.#nextInBucket = new Int32Array(events)
   }
 
+  /** Whether events are open, or wait to be written. */
+  get busy(): boolean {
+    return this.#open < this.#next || this.unwritten > 0
+  }
+
   /** Events that were opened or changed since they were last written. */
   get unwritten(): number {
     return this.#next - this.#handedOut + this.#alone.length

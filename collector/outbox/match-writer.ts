@@ -14,6 +14,8 @@ export interface MatchWriterOptions {
   readonly onFull: (why: string) => void
   /** There may be events in the outbox that do not change any more. */
   readonly onWritten: () => void
+  /** There is something to write, after there was nothing: tick() is awaited within AGGREGATE_WRITE_MS, where it is called at all. */
+  readonly onBusy?: () => void
 }
 
 /**
@@ -46,7 +48,13 @@ export class MatchWriter implements RowTaker {
     this.#matched = new Uint8Array(options.rules)
   }
 
+  /** Whether a tick would find something to do. */
+  get busy(): boolean {
+    return this.#unsaved || this.#aggregate.busy
+  }
+
   row(view: DataView, _bytes: Buffer, at: number): void {
+    if (!this.#unsaved && !this.#aggregate.busy) this.#options.onBusy?.()
     this.#aggregate.take(view, at)
     this.#matched[rowRule(view, at)] = 1
     const method = rowMethod(view, at)
