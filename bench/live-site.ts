@@ -165,6 +165,8 @@ export class LiveSite {
     let measured = { residentBytes: 0, anonymousBytes: 0, cpu: 0 }
     const { startPeakBytes = 0 } = await this.ours(async () => {
       const pid = this.#collector
+      // The handshake with the service and the first figures are work of the start.
+      await sleep(seconds * 200)
       const before = cpuSeconds(pid)
       await sleep(seconds * 1000)
       const cpu = (cpuSeconds(pid) - before) / seconds

@@ -51,7 +51,7 @@ async function measure(site: LiveSite, toy: boolean): Promise<void> {
   writeMix(file('mix'), decodeMix(toy ? 2_000 : 20_000, 1), toy ? 1 : 50)
   const workload = (name: string, path: string): Workload => ({ name, path, passing: countPassing(path) })
 
-  const idle = await site.idle(toy ? 2 : 10)
+  const idle = await site.idle(toy ? 2 : 30)
   const { residentBytes, anonymousBytes, startPeakBytes, cpu } = idle
   print(
     `idle  ${megabytes(residentBytes)} resident, ${megabytes(anonymousBytes)} of it anonymous, ${megabytes(startPeakBytes)} while starting; aim ${megabytes(AIM_IDLE_BYTES)} ${reached(residentBytes <= AIM_IDLE_BYTES)}; ${(cpu * 100).toFixed(2)} % of a core, aim 0.5 % ${reached(cpu < 0.005)}`,
