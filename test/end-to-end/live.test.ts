@@ -2,6 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { ip, namespace, skipNamespaces as skip } from '../support/namespace.ts'
 import { ethernet, ipv4, udp } from '../support/packets.ts'
@@ -203,6 +204,8 @@ t.test('the link goes down and up, and vanishes and returns: health says so', { 
     books.map(({ book, difference }) => [book, difference]),
     ['packets', 'names', 'matches', 'events'].map((book) => [book, 0]),
   )
+  // The log looks once a second.
+  while (!collector.output.stderr.includes('"msg":"running again"')) await later(50)
   collector.child.kill('SIGTERM')
   const { status, stderr } = await collector.ended
   t.equal(status, 0)
