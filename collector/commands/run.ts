@@ -36,7 +36,11 @@ export function addRunCommand(program: Command): void {
     .option('--shift-to-now', 'with --read: move its times so that its last packet was seen now')
     .option('--settings-file <file>', 'lines NAME=value that stand over the environment; SIGHUP reads the file again')
     .option('--list-interfaces', 'print the interfaces that can be captured on, and end')
+  // Being the default, it gets what is no command: commander would say that it takes no arguments.
+  run.allowExcessArguments(true)
   run.action(async (options: RunOptions) => {
+    const [word] = run.args
+    if (word !== undefined) throw new Fault('USAGE', noSuchCommand(word, program))
     if (options.listInterfaces) return printInterfaces()
     const stop = stopSignal()
     const settingsNow = (): CollectorSettings =>
@@ -53,6 +57,11 @@ export function addRunCommand(program: Command): void {
       stop.forget()
     }
   })
+}
+
+function noSuchCommand(word: string, program: Command): string {
+  const names = program.commands.map((command) => command.name()).join(', ')
+  return `there is no command ${JSON.stringify(word)}; there are ${names} (${program.name()} --help)`
 }
 
 type StopSignal = Awaited<ReturnType<typeof stopSignal>['received']>

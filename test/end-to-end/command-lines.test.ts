@@ -46,6 +46,20 @@ const MISUSES: readonly Misuse[] = [
     line: /USAGE --token or SVC_TOKEN is required: /,
   },
   {
+    name: 'a mistyped command',
+    program: 'collector',
+    parameters: ['chek', '--interface', 'eth0'],
+    status: 2,
+    line: /USAGE there is no command "chek"; there are run, check, read, selftest, books, outbox \(posture-collector --help\)$/,
+  },
+  {
+    name: 'a word too many',
+    program: 'collector',
+    parameters: ['run', 'eth0'],
+    status: 2,
+    line: /USAGE there is no command "eth0"; there are run, /,
+  },
+  {
     name: 'a token of the wrong form',
     program: 'collector',
     parameters: ['--token', 'hunter2'],
