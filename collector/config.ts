@@ -5,6 +5,7 @@ import { LOG_LEVELS } from '../engine/process/log.ts'
 import { oneOf, onOrOff, portList, portNumber, setting, someText, wholeNumber } from '../engine/process/settings.ts'
 import type { LiveOptions } from './capture/live.ts'
 import { DNS_PORTS, TLS_PORTS } from './decode/ports.ts'
+import { withoutBrackets } from './forward/host.ts'
 import {
   LANES_MAX,
   LIVE_RING_BYTES,
@@ -18,7 +19,7 @@ import { OUTBOX_IN_MEMORY, type OutboxLimits } from './outbox/outbox-limits.ts'
 
 /** A name, an IPv4 address, or an IPv6 address with brackets or without. */
 function isHost(text: string): boolean {
-  return isIP(text.replace(/^\[(.*)\]$/, '$1')) !== 0 || /^[A-Za-z0-9._-]{1,255}$/.test(text)
+  return isIP(withoutBrackets(text)) !== 0 || /^[A-Za-z0-9._-]{1,255}$/.test(text)
 }
 
 const MEGABYTE = 1024 * 1024

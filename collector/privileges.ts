@@ -99,12 +99,17 @@ function assertReaches({ name }: User, outbox: string): void {
   try {
     accessSync(outbox, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
-    throw new Fault('STORE_UNWRITABLE', `--outbox ${outbox}: ${unreachable(name)}`, { cause: error })
+    throw unreachable(outbox, name, { cause: error })
   }
 }
 
-export function unreachable(name: string): string {
-  return `user ${name} cannot write there; name a directory of its own, give it that one ("chown ${name}"), or name another --user`
+/** The fault of an outbox that the user cannot write. */
+export function unreachable(outbox: string, name: string, options?: ErrorOptions): Fault {
+  return new Fault(
+    'STORE_UNWRITABLE',
+    `--outbox ${outbox}: user ${name} cannot write there; name a directory of its own, give it that one ("chown ${name}"), or name another --user`,
+    options,
+  )
 }
 
 /** passwd(5): name:password:UID:GID:comment:home:shell */

@@ -1,4 +1,4 @@
-import { Fault } from '../../engine/process/error-codes.ts'
+import { isFault } from '../../engine/process/error-codes.ts'
 import type { CollectorSettings } from '../config.ts'
 import { HealthServer } from '../health-server.ts'
 import { askLocal } from '../local-endpoint.ts'
@@ -11,7 +11,7 @@ export async function checkHealth({ healthPort }: CollectorSettings): Promise<St
     await server.close()
     return { result: 'ok', found: healthPort === 0 ? 'the system chooses a port' : `127.0.0.1:${healthPort} is free` }
   } catch (error) {
-    if (!(error instanceof Fault) || error.code !== 'PORT_TAKEN' || !(await isCollector(healthPort))) throw error
+    if (!isFault(error, 'PORT_TAKEN') || !(await isCollector(healthPort))) throw error
     return {
       result: 'ok',
       found: `a collector answers at 127.0.0.1:${healthPort}; a second one needs another HEALTH_PORT`,

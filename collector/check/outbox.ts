@@ -22,8 +22,7 @@ export async function checkOutbox(settings: CollectorSettings): Promise<StepOutc
   const state = there ? await waitingIn(directory) : triedOut(resolve(directory))
   const user = userToBecome(settings.user)
   if (user !== undefined && existsSync(directory) && !canBeGiven(directory, user)) {
-    const [found = '', ...remedy] = unreachable(user.name).split('; ')
-    return { result: 'failed', code: 'STORE_UNWRITABLE', found: `${directory}: ${found}`, remedy: remedy.join('; ') }
+    throw unreachable(directory, user.name)
   }
   const { bavail, bsize } = statfsSync(nearestAbove(resolve(directory)))
   const freeBytes = bavail * bsize

@@ -2,12 +2,13 @@ import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { CollectorSettings } from '../config.ts'
 import { httpsPeer, proxyOf } from '../forward/connection.ts'
+import { withoutBrackets } from '../forward/host.ts'
 import type { StepOutcome } from './step.ts'
 
 /** Resolves the endpoint's name as a connection does: hosts file, name servers, whatever the system is set to. */
 export async function checkResolution(settings: CollectorSettings): Promise<StepOutcome> {
   const { endpoint } = settings
-  if (isIP(endpoint.replace(/^\[(.*)\]$/, '$1')) !== 0) return { result: 'skipped', found: `${endpoint} is an address` }
+  if (isIP(withoutBrackets(endpoint)) !== 0) return { result: 'skipped', found: `${endpoint} is an address` }
   try {
     const addresses = await lookup(endpoint, { all: true })
     return { result: 'ok', found: `${endpoint}: ${addresses.map(({ address }) => address).join(', ')}` }

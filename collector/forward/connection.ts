@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import { FORWARD_TIMEOUT_MS } from '../limits.ts'
 import { readAuthority } from './authority.ts'
+import { hostAndPort, withoutBrackets } from './host.ts'
 import { PROXY_REFUSED, proxyFor, tunnel } from './proxy.ts'
 
 /** Connections to the service: where it is, who is trusted, by which proxy, and why there is none. */
@@ -42,13 +43,9 @@ export function syslogPeer({ endpoint, syslogPort, syslogProtocol, ca, fingerpri
   return { scheme: syslogProtocol, host: withoutBrackets(endpoint), port: syslogPort, ca, fingerprint }
 }
 
-function withoutBrackets(endpoint: string): string {
-  return endpoint.replace(/^\[(.*)\]$/, '$1')
-}
-
 /** `https://posture.example:9443` */
 export function urlOf({ scheme, host, port }: Peer): string {
-  return `${scheme}://${isIP(host) === 6 ? `[${host}]` : host}:${port}`
+  return `${scheme}://${hostAndPort(host, port)}`
 }
 
 /** The proxy on the way there. Only HTTPS goes by one. @throws Fault USAGE where it is no URL. */

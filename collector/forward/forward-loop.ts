@@ -1,5 +1,5 @@
 import type { Event } from '../../engine/event.ts'
-import { Fault } from '../../engine/process/error-codes.ts'
+import { isFault } from '../../engine/process/error-codes.ts'
 import type { Logger } from '../../engine/process/log.ts'
 import { FORWARD_IDLE_MS, FORWARD_PAUSE_MS, FORWARD_PROBE_MS, FULL_DISK_RETRY_MS, OVERDUE_MS } from '../limits.ts'
 import type { Forwarder, Outcome } from './forwarder.ts'
@@ -229,7 +229,7 @@ export class ForwardLoop {
         onSent?.()
         return true
       } catch (error) {
-        if (!(error instanceof Fault) || error.code !== 'STORE_FULL') throw error
+        if (!isFault(error, 'STORE_FULL')) throw error
         this.#complain(error.message)
         if (this.#stopping) {
           supply.back()

@@ -1,8 +1,9 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { isIP, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { getProxyForUrl } from 'proxy-from-env'
 import { Fault } from '../../engine/process/error-codes.ts'
+import { hostAndPort, withoutBrackets } from './host.ts'
 
 /**
  * The proxy that the environment names for a URL (HTTPS_PROXY, ALL_PROXY, and not what NO_PROXY excepts), if any: one for HTTP CONNECT (RFC 9110
@@ -45,13 +46,13 @@ export function tunnel(
   timeoutMs: number,
   onAsk: (cancel: () => void) => void,
 ): Promise<Socket> {
-  const target = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`
+  const target = hostAndPort(host, port)
   const proxyPort = proxy.port || (proxy.protocol === 'https:' ? '443' : '80')
   const at = `${proxy.hostname} port ${proxyPort}`
   const password = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`
   return new Promise((resolve, reject) => {
     const asked = (proxy.protocol === 'https:' ? httpsRequest : httpRequest)({
-      host: proxy.hostname.replace(/^\[(.*)\]$/, '$1'),
+      host: withoutBrackets(proxy.hostname),
       port: proxyPort,
       method: 'CONNECT',
       path: target,

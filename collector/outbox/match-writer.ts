@@ -1,4 +1,4 @@
-import { Fault } from '../../engine/process/error-codes.ts'
+import { isFault } from '../../engine/process/error-codes.ts'
 import type { Position, RowTaker } from '../decode/delivery.ts'
 import { METHOD_NAMES, type MethodName, rowMethod, rowRule, rowTimeMs } from '../decode/name-rows.ts'
 import { AGGREGATE_REWRITE_MS, AGGREGATE_WRITE_EVENTS, AGGREGATE_WRITE_MS, FULL_DISK_RETRY_MS } from '../limits.ts'
@@ -158,7 +158,7 @@ export class MatchWriter implements RowTaker {
       this.full = false
       return true
     } catch (error) {
-      if (!(error instanceof Fault) || error.code !== 'STORE_FULL' || this.#stopped) throw error
+      if (!isFault(error, 'STORE_FULL') || this.#stopped) throw error
       if (!this.full) this.#options.onFull(error.message)
       this.full = true
       return false

@@ -1,5 +1,5 @@
 import { type Event, eventId } from '../../engine/event.ts'
-import { Fault } from '../../engine/process/error-codes.ts'
+import { isFault } from '../../engine/process/error-codes.ts'
 import { faultPoint } from '../../engine/process/fault-point.ts'
 import { Environment } from '../../engine/store/environment.ts'
 import { DamagedChunk, DurableQueue, type QueueEntry, type QueueTable } from '../../engine/store/queue.ts'
@@ -241,7 +241,7 @@ export class Outbox {
       })
       this.#instances = started
     } catch (error) {
-      if (this.#instances.current === '' || !(error instanceof Fault) || error.code !== 'STORE_FULL') throw error
+      if (this.#instances.current === '' || !isFault(error, 'STORE_FULL')) throw error
     }
     this.#started = true
   }
@@ -308,7 +308,7 @@ function whereThereIsSpace(work: () => void): void {
   try {
     work()
   } catch (error) {
-    if (!(error instanceof Fault) || error.code !== 'STORE_FULL') throw error
+    if (!isFault(error, 'STORE_FULL')) throw error
   }
 }
 

@@ -2,7 +2,7 @@ import type { Event } from '../event.ts'
 import { BUFFERED_EVENTS_MAX, FUTURE_MS_MAX, PENDING_EVENTS_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
 import { CLOCK_SET_MS } from '../process/clock.ts'
-import { Fault } from '../process/error-codes.ts'
+import { Fault, isFault } from '../process/error-codes.ts'
 import { faultPoint } from '../process/fault-point.ts'
 import type { Logger } from '../process/log.ts'
 import type { Store } from '../store/store.ts'
@@ -121,8 +121,7 @@ export class EventAcceptor {
       faultPoint('accept:committed')
     } catch (error) {
       if (!(error instanceof Fault)) this.#log.error({ err: error }, 'events could not be stored')
-      const why =
-        error instanceof Fault && error.code === 'STORE_FULL' ? 'the disk is full' : 'the store cannot be written'
+      const why = isFault(error, 'STORE_FULL') ? 'the disk is full' : 'the store cannot be written'
       outcomes = batches.map(() => ({ kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why }))
     }
     for (const [index, batch] of batches.entries()) this.#settle(batch, outcomes[index] as Acceptance)

@@ -87,3 +87,8 @@ export class Fault extends Error {
     return FAULTS[this.code].exit
   }
 }
+
+/** Whether it is the expected fault of this code. */
+export function isFault(error: unknown, code: FaultCode): error is Fault {
+  return error instanceof Fault && error.code === code
+}

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import { Fault } from '../process/error-codes.ts'
+import { Fault, isFault } from '../process/error-codes.ts'
 import { openRecord, RECORD_HEADER_BYTES, recordVersion, sealInPlace, sealRecord } from './record.ts'
 
 /*
@@ -88,8 +88,6 @@ export class DamagedChunk extends Fault {
   }
 }
 
-const NO_CHUNK: Chunk = { writtenMs: 0, entries: [] }
-
 export class DurableQueue {
   readonly #table: QueueTable
   readonly #prefix: Uint8Array
@@ -157,10 +155,9 @@ export class DurableQueue {
 
   /** A few entries join the last chunk where they fit and it is young: else a quiet link makes a record of each. Answers by how much it grew. */
   #joinLast(entries: readonly Uint8Array[], next: number, first: number, nowMs: number): number | undefined {
-    if (first === next || entries.length > JOIN_ENTRIES_MAX) return undefined
-    const key = this.#chunkKey(next - 1)
-    const before = this.#get(key)
-    const chunk = openChunkIfWhole(before) ?? NO_CHUNK
+    const chunk = entries.length > JOIN_ENTRIES_MAX ? undefined : this.#wholeChunk(next - 1, { next, first })
+    if (chunk === undefined) return undefined
+    const { key, before } = chunk
     const count = chunk.entries.length + entries.length
     const young = nowMs >= chunk.writtenMs && nowMs - chunk.writtenMs < JOIN_MS
     if (!young || count > CHUNK_ENTRIES_MAX || before.length > JOIN_BYTES_MAX) return undefined
@@ -176,21 +173,18 @@ export class DurableQueue {
     let at = 0
     while (at < changes.length) {
       const { sequence } = changes[at] as { sequence: number }
-      if (sequence < state.first || sequence >= state.next) {
+      const chunk = this.#wholeChunk(sequence, state)
+      if (chunk === undefined) {
         at++
         continue
       }
-      const key = this.#chunkKey(sequence)
-      const before = this.#get(key)
+      const { key, before, writtenMs, entries } = chunk
       const first = this.#sequenceOf(key)
-      const { writtenMs, entries } = openChunkIfWhole(before) ?? NO_CHUNK
-      if (entries.length === 0) at++
       for (; at < changes.length; at++) {
-        const { sequence, entry } = changes[at] as { sequence: number; entry: Buffer }
-        if (sequence >= first + entries.length) break
-        entries[sequence - first] = entry
+        const change = changes[at] as { sequence: number; entry: Buffer }
+        if (change.sequence >= first + entries.length) break
+        entries[change.sequence - first] = change.entry
       }
-      if (entries.length === 0) continue
       const record = sealedChunk(entries, 0, entries.length, writtenMs)
       grown += this.#footprintOf(key, record) - this.#footprintOf(key, before)
       this.#table.putSync(key, record)
@@ -307,6 +301,18 @@ export class DurableQueue {
     return value
   }
 
+  /** The chunk that holds this entry, if that waits and the chunk is whole; `before` is its record. */
+  #wholeChunk(
+    sequence: number,
+    { first, next }: Pick<QueueState, 'first' | 'next'>,
+  ): (Chunk & { readonly key: Buffer; readonly before: Buffer }) | undefined {
+    if (sequence < first || sequence >= next) return undefined
+    const key = this.#chunkKey(sequence)
+    const before = this.#get(key)
+    const chunk = openChunkIfWhole(before)
+    return chunk && { ...chunk, key, before }
+  }
+
   /** The sequence of the first entry of the chunk behind this one, or nextSequence. */
   #endOf(key: Buffer, next: number): number {
     const behind = this.#keyOf(this.#sequenceOf(key) + 1)
@@ -389,7 +395,7 @@ function openChunkIfWhole(record: Buffer): Chunk | undefined {
   try {
     return openChunk(record)
   } catch (error) {
-    if (error instanceof Fault && error.code === 'STORE_DAMAGED') return undefined
+    if (isFault(error, 'STORE_DAMAGED')) return undefined
     throw error
   }
 }
