@@ -1,0 +1,69 @@
+import { NOT_FOUND, QUOTE, SPACE } from './bytes.ts'
+
+/** More columns than any format has; what stands behind them is not looked at. */
+export const COLUMNS_MAX = 256
+
+/**
+ * The fields of one CSV record (RFC 4180 with its usual cousins), as places in the message. One instance a format, used again for every line.
+ * A quoted field's place is what is between its quotes; doubled quotes inside stay doubled.
+ */
+export class CsvFields {
+  count = 0
+  /** The record went on to its end inside a quoted field: it was cut. */
+  unclosed = false
+  readonly starts = new Int32Array(COLUMNS_MAX)
+  readonly ends = new Int32Array(COLUMNS_MAX)
+
+  /** Splits [start, end) at `delimiter`, into at most `countMax` fields. Answers how many there are. */
+  split(view: DataView, start: number, end: number, delimiter: number, countMax = COLUMNS_MAX): number {
+    const { starts, ends } = this
+    let count = 0
+    let at = start
+    this.unclosed = false
+    while (count < countMax) {
+      // Blanks between a delimiter and an opening quote belong to neither (Umbrella's exports have them).
+      let open = at
+      while (open < end && view.getUint8(open) === SPACE) open++
+      if (open < end && view.getUint8(open) === QUOTE) {
+        const close = closingQuote(view, open + 1, end)
+        starts[count] = open + 1
+        if (close === NOT_FOUND) {
+          this.unclosed = true
+          ends[count++] = end
+          break
+        }
+        ends[count++] = close
+        at = close + 1
+        while (at < end && view.getUint8(at) !== delimiter) at++
+      } else {
+        starts[count] = at
+        while (at < end && view.getUint8(at) !== delimiter) at++
+        ends[count++] = at
+      }
+      if (at >= end) break
+      at++
+    }
+    this.count = count
+    return count
+  }
+
+  start(index: number): number {
+    return this.starts[index] ?? 0
+  }
+
+  end(index: number): number {
+    return this.ends[index] ?? 0
+  }
+}
+
+/** Where the quote stands that closes a field whose text begins at `at`. A doubled quote closes nothing. */
+export function closingQuote(view: DataView, at: number, end: number): number {
+  while (at < end) {
+    if (view.getUint8(at) === QUOTE) {
+      if (at + 1 === end || view.getUint8(at + 1) !== QUOTE) return at
+      at++
+    }
+    at++
+  }
+  return NOT_FOUND
+}

@@ -1,0 +1,40 @@
+import { FORMATS } from './formats.ts'
+import { type LogLine, Verdict } from './log-line.ts'
+
+export const NO_FORMAT = -1
+
+/**
+ * Recognises and reads messages of all formats. What a source sent before is tried first, but by its own cue: a source that changes its
+ * format, or mixes several, is read as well as any other.
+ */
+export class FormatDetector {
+  /** The index in FORMATS of the message that was read last, or NO_FORMAT. */
+  format = NO_FORMAT
+
+  read(line: LogLine, start: number, end: number): Verdict {
+    line.reset()
+    const { memory } = line
+    const before = FORMATS[memory.format]
+    if (before !== undefined && before.fallback !== true && before.detect(line, start, end)) {
+      const verdict = before.parse(line, start, end)
+      if (verdict !== Verdict.unknown) {
+        this.format = memory.format
+        return verdict
+      }
+      line.reset()
+    }
+    for (const [index, format] of FORMATS.entries()) {
+      if (!format.detect(line, start, end)) continue
+      const verdict = format.parse(line, start, end)
+      if (verdict === Verdict.unknown) {
+        line.reset()
+        continue
+      }
+      memory.format = index
+      this.format = index
+      return verdict
+    }
+    this.format = NO_FORMAT
+    return Verdict.unknown
+  }
+}

@@ -1,0 +1,5 @@
+import type { LogFormat } from './log-line.ts'
+import { proxyNative } from './proxy-native.ts'
+
+/** All formats, in the order in which they are asked: what has the strongest cue first, what has none last. */
+export const FORMATS: readonly LogFormat[] = [proxyNative]

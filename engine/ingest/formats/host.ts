@@ -1,0 +1,199 @@
+import { domainToASCII } from 'node:url'
+import { LABEL_BYTE, LABEL_BYTES_MAX, NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
+import { AddressKind, addressKind } from './address.ts'
+import {
+  AT,
+  BACKSLASH,
+  CLOSE_BRACKET,
+  COLON,
+  DOT,
+  foldedTextAt,
+  HASH,
+  HYPHEN,
+  isDigit,
+  isLetter,
+  isText,
+  OPEN_BRACKET,
+  PERCENT,
+  QUOTE,
+  SLASH,
+  SPACE,
+  skipBlanks,
+  TAB,
+  trimEnd,
+} from './bytes.ts'
+
+/** What a field that may name a host names. A reverse look-up (`in-addr.arpa`) names an address and no host. */
+export const HostKind = { none: 0, name: 1, address: 2, reverse: 3 } as const
+export type HostKind = (typeof HostKind)[keyof typeof HostKind]
+
+const QUESTION = 0x3f
+const STAR = 0x2a
+/** The longest scheme that a log writes: `chrome-extension`. */
+const SCHEME_BYTES_MAX = 24
+/** Longer than this, bytes that are no ASCII cannot become a name (a U-label of RFC 5890 §4.2 has up to 252 bytes). */
+const ENCODED_BYTES_MAX = 1024
+
+/**
+ * Finds the host in what a log has in its place: a name, `host:port`, `host:port/path`, a URL of any scheme, a DNS name with its dot at the
+ * end, an address in brackets; with userinfo, in any case, in Unicode (UTS 46) or percent-encoded (once, RFC 3986 §3.2.2).
+ */
+export class HostFinder {
+  /** The host, in the bytes of the message or in the scratch: as it stands there, in any case, without a dot at the end. */
+  start = 0
+  end = 0
+  readonly #bytes: Uint8Array
+  readonly #scratchStart: number
+
+  /** `bytes` from `scratchStart` on, NAME_CHARS_MAX of them, take names that stand in the message in another form. */
+  constructor(bytes: Uint8Array, scratchStart: number) {
+    this.#bytes = bytes
+    this.#scratchStart = scratchStart
+  }
+
+  find(view: DataView, fieldStart: number, fieldEnd: number): HostKind {
+    let start = skipBlanks(view, fieldStart, fieldEnd)
+    let end = trimEnd(view, start, fieldEnd)
+    if (start < end && view.getUint8(start) === QUOTE) start++
+    start = afterScheme(view, start, end)
+    end = authorityEnd(view, start, end)
+    for (let at = end - 1; at >= start; at--) {
+      if (view.getUint8(at) === AT) {
+        start = at + 1
+        break
+      }
+    }
+    if (start >= end) return HostKind.none
+    if (view.getUint8(start) === OPEN_BRACKET) {
+      start++
+      let close = start
+      while (close < end && view.getUint8(close) !== CLOSE_BRACKET) close++
+      end = close
+    } else {
+      end = withoutPort(view, start, end)
+    }
+    if (end - start > 1 && view.getUint8(end - 1) === DOT) end--
+    // A certificate's wildcard: the names below it are told by the name above.
+    if (end - start > 2 && view.getUint8(start) === STAR && view.getUint8(start + 1) === DOT) start += 2
+    return this.#classify(view, start, end)
+  }
+
+  #classify(view: DataView, start: number, end: number): HostKind {
+    this.start = start
+    this.end = end
+    if (end <= start) return HostKind.none
+    let dots = 0
+    let labelStart = start
+    for (let at = start; at < end; at++) {
+      const byte = view.getUint8(at)
+      if (byte === DOT) {
+        if (at === labelStart || at - labelStart > LABEL_BYTES_MAX) return HostKind.none
+        dots++
+        labelStart = at + 1
+      } else if ((LABEL_BYTE[byte] ?? 0) === 0) {
+        if (byte >= 0x80 || byte === PERCENT) return this.#encoded(start, end)
+        return this.#addressOrNone(view, start, end)
+      }
+    }
+    if (dots === 0 || labelStart === end || end - labelStart > LABEL_BYTES_MAX || end - start > NAME_CHARS_MAX) {
+      return HostKind.none
+    }
+    // A top-level domain has letters only, or is an A-label.
+    const last = view.getUint8(labelStart)
+    if (isDigit(last)) return this.#addressOrNone(view, start, end)
+    if (!isTopLevel(view, labelStart, end)) return HostKind.none
+    if (view.getUint8(start) === HYPHEN) return HostKind.none
+    return isReverse(view, labelStart, start, end) ? HostKind.reverse : HostKind.name
+  }
+
+  #addressOrNone(view: DataView, start: number, end: number): HostKind {
+    return addressKind(view, start, end) === AddressKind.none ? HostKind.none : HostKind.address
+  }
+
+  /** The rare way by a string, for names in Unicode and percent-encoded ones. */
+  #encoded(start: number, end: number): HostKind {
+    if (end - start > ENCODED_BYTES_MAX) return HostKind.none
+    let text = Buffer.from(this.#bytes.buffer, this.#bytes.byteOffset + start, end - start).toString('utf8')
+    if (text.includes('%')) {
+      try {
+        text = decodeURIComponent(text)
+      } catch {
+        // An IPv6 zone (RFC 4007 §11), or no encoding at all.
+      }
+      const zone = text.indexOf('%')
+      if (zone >= 0) text = text.slice(0, zone)
+    }
+    const ascii = domainToASCII(text)
+    if (ascii === '' || ascii.length > NAME_CHARS_MAX) {
+      return text.includes(':') && /^[0-9a-f:.]+$/i.test(text) ? HostKind.address : HostKind.none
+    }
+    const scratch = this.#bytes.subarray(this.#scratchStart, this.#scratchStart + ascii.length)
+    for (let at = 0; at < ascii.length; at++) {
+      const code = ascii.charCodeAt(at)
+      // What is left of an encoding would begin this anew.
+      if ((LABEL_BYTE[code] ?? 0) === 0 && code !== DOT) return HostKind.none
+      scratch[at] = code
+    }
+    const view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.byteLength)
+    const trailing = ascii.endsWith('.') ? 1 : 0
+    return this.#classify(view, this.#scratchStart, this.#scratchStart + ascii.length - trailing)
+  }
+}
+
+/** Behind `scheme://`, or `start` where there is none. */
+function afterScheme(view: DataView, start: number, end: number): number {
+  if (start >= end || !isLetter(view.getUint8(start))) return start
+  const limit = Math.min(end - 2, start + SCHEME_BYTES_MAX)
+  for (let at = start; at < limit; at++) {
+    const byte = view.getUint8(at)
+    if (byte === COLON) return view.getUint8(at + 1) === SLASH && view.getUint8(at + 2) === SLASH ? at + 3 : start
+    if (byte === DOT || byte === SLASH) return start
+  }
+  return start
+}
+
+/** RFC 3986 §3.2: the authority ends at the next slash, question mark or number sign. */
+function authorityEnd(view: DataView, start: number, end: number): number {
+  for (let at = start; at < end; at++) {
+    const byte = view.getUint8(at)
+    if (
+      byte === SLASH ||
+      byte === QUESTION ||
+      byte === HASH ||
+      byte === BACKSLASH ||
+      byte === SPACE ||
+      byte === QUOTE ||
+      byte === TAB
+    ) {
+      return at
+    }
+  }
+  return end
+}
+
+/** Without `:port`. More than one colon is a bare IPv6 address, which has no port. */
+function withoutPort(view: DataView, start: number, end: number): number {
+  let colon = -1
+  for (let at = start; at < end; at++) {
+    if (view.getUint8(at) !== COLON) continue
+    if (colon >= 0) return end
+    colon = at
+  }
+  return colon < 0 ? end : colon
+}
+
+/** At least two bytes, letters only, or `xn--`. */
+function isTopLevel(view: DataView, start: number, end: number): boolean {
+  if (end - start < 2) return false
+  if (foldedTextAt(view, start, end, 'xn--')) return true
+  for (let at = start; at < end; at++) if (!isLetter(view.getUint8(at))) return false
+  return true
+}
+
+/** `in-addr.arpa` and `ip6.arpa` (RFC 1035 §3.5, RFC 3596 §2.5). */
+function isReverse(view: DataView, topStart: number, start: number, end: number): boolean {
+  if (end - topStart !== 4 || !foldedTextAt(view, topStart, end, 'arpa')) return false
+  let labelStart = topStart - 1
+  while (labelStart > start && view.getUint8(labelStart - 1) !== DOT) labelStart--
+  return isText(view, labelStart, topStart - 1, 'in-addr') || isText(view, labelStart, topStart - 1, 'ip6')
+}

@@ -1,0 +1,168 @@
+import { NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
+import { Action } from './action.ts'
+import { AddressKind, addressKind } from './address.ts'
+import { CLOSE_BRACKET, OPEN_BRACKET, PERCENT, skipBlanks, trimEnd } from './bytes.ts'
+import { HostFinder, HostKind } from './host.ts'
+import { type DayOrder, LogTime, DayOrder as Order, TimeFound } from './log-time.ts'
+
+/**
+ * What a message is.
+ *
+ *   event      somebody asked for a host: its name stands in `host`
+ *   noDomain   well-formed traffic that names no host
+ *   skip       well-formed, but no client's request: answers, headers, comments, the device's own news
+ *   reject     the format was recognised by what only it has, and then something that it must have is missing or cannot be
+ *   unknown    not of this format
+ */
+export const Verdict = { unknown: 0, event: 1, noDomain: 2, skip: 3, reject: 4 } as const
+export type Verdict = (typeof Verdict)[keyof typeof Verdict]
+
+/** Behind the messages' bytes there is room for a name in another form. */
+export const SCRATCH_BYTES = NAME_CHARS_MAX + 3
+
+/**
+ * A message in a buffer and what a format has read in it: places in the bytes, no strings. There is one for each thread; it is filled anew for
+ * each message. A format sets what it finds and answers a Verdict.
+ */
+export class LogLine {
+  /** The messages' bytes, SCRATCH_BYTES of room behind them. */
+  readonly bytes: Uint8Array
+  readonly view: DataView
+  /** Names that stand in the message in another form (Windows DNS) are written from here on. */
+  readonly scratchStart: number
+  /** When the message came, or the file was last written; milliseconds since 1970 in UTC. */
+  referenceMs = 0
+  /** What the source of the message has shown before. */
+  memory: SourceMemory = new SourceMemory()
+
+  hostStart = 0
+  hostEnd = 0
+  /** Equal where no client is known. */
+  clientStart = 0
+  clientEnd = 0
+  /** NaN where the message has no time. */
+  timeMs = Number.NaN
+  /** The time is of a zone that the message does not name. */
+  timeIsLocal = false
+  action: Action = Action.unknown
+  /** Why a message was rejected: which field, and what it should be. Constant texts only, so that counting by reason is bounded. */
+  reason = ''
+
+  readonly #host: HostFinder
+  readonly #time = new LogTime()
+
+  /** @param bytes with SCRATCH_BYTES of room at the end */
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.scratchStart = bytes.byteLength - SCRATCH_BYTES
+    this.#host = new HostFinder(bytes, this.scratchStart)
+  }
+
+  /** Forgets the message before. */
+  reset(): void {
+    this.hostStart = 0
+    this.hostEnd = 0
+    this.clientStart = 0
+    this.clientEnd = 0
+    this.timeMs = Number.NaN
+    this.timeIsLocal = false
+    this.action = Action.unknown
+    this.reason = ''
+  }
+
+  /** Takes the host out of a field with a host, host and port, or URL. Answers the verdict that follows from it, if all else is well. */
+  takeHost(start: number, end: number): Verdict {
+    const kind = this.#host.find(this.view, start, end)
+    this.hostStart = this.#host.start
+    this.hostEnd = this.#host.end
+    if (kind === HostKind.name) return Verdict.event
+    return kind === HostKind.reverse ? Verdict.skip : Verdict.noDomain
+  }
+
+  /** Takes the client's address: true if there is one. Brackets and a zone go. A field that is none leaves what was taken before. */
+  takeClient(start: number, end: number): boolean {
+    start = skipBlanks(this.view, start, end)
+    end = trimEnd(this.view, start, end)
+    if (start < end && this.view.getUint8(start) === OPEN_BRACKET && this.view.getUint8(end - 1) === CLOSE_BRACKET) {
+      start++
+      end--
+    }
+    const kind = addressKind(this.view, start, end)
+    if (kind === AddressKind.none) return false
+    if (kind === AddressKind.ipv6) {
+      for (let at = start; at < end; at++) {
+        if (this.view.getUint8(at) === PERCENT) end = at
+      }
+    }
+    if (this.#isUnspecified(start, end)) return false
+    this.clientStart = start
+    this.clientEnd = end
+    return true
+  }
+
+  /** `0.0.0.0` and `::` stand where no address is known. */
+  #isUnspecified(start: number, end: number): boolean {
+    for (let at = start; at < end; at++) {
+      const byte = this.view.getUint8(at)
+      if (byte !== 0x30 && byte !== 0x2e && byte !== 0x3a) return false
+    }
+    return true
+  }
+
+  /** Takes the time at the beginning of a field. `impossible` is to be rejected; `none` leaves what was taken before. */
+  takeTime(start: number, end: number): TimeFound {
+    const time = this.#time
+    time.dayOrder = this.memory.dayOrder
+    const found = time.read(this.view, start, end, this.referenceMs)
+    this.memory.dayOrder = time.dayOrder
+    if (found === TimeFound.found) {
+      this.timeMs = time.ms
+      this.timeIsLocal = time.isLocal
+    }
+    return found
+  }
+
+  /** Where the time that was read last ends. */
+  get timeEnd(): number {
+    return this.#time.end
+  }
+
+  reject(reason: string): Verdict {
+    this.reason = reason
+    return Verdict.reject
+  }
+
+  /** The bytes [start, end) as text, for what is rare. */
+  text(start: number, end: number): string {
+    return Buffer.from(this.bytes.buffer, this.bytes.byteOffset + start, end - start).toString('utf8')
+  }
+}
+
+/** What is remembered of a source, so that its next message is read faster and better. Small and of fixed size. */
+export class SourceMemory {
+  /** The format that its last message had: the first to be tried. -1: none yet. */
+  format = -1
+  dayOrder: DayOrder = Order.unknown
+  /** The table that a header line announced (any-csv, W3C), or that its content has shown. */
+  table: unknown = undefined
+  /** Plain query lines were seen, so answers that repeat them are not counted (BIND, unbound). */
+  hasQueries = false
+}
+
+/** One way in which devices write. */
+export interface LogFormat {
+  /** As it is shown and counted: `bind-query`. */
+  readonly id: string
+  /**
+   * Whether the message in [start, end) shows what only this format has: prefix tests and searches in its first CUE_BYTES. A format of the
+   * `fallback` kind has no such thing, and is asked when no other answers.
+   */
+  readonly detect: (line: LogLine, start: number, end: number) => boolean
+  /** Reads it. May answer unknown, and then the next format is asked. */
+  readonly parse: (line: LogLine, start: number, end: number) => Verdict
+  readonly fallback?: boolean
+}
+
+/** How far into a message a cue is searched for. */
+export const CUE_BYTES = 256

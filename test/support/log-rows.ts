@@ -1,0 +1,118 @@
+import type { Test } from 'tap'
+import { Action } from '../../engine/ingest/formats/action.ts'
+import { FormatDetector, NO_FORMAT } from '../../engine/ingest/formats/detect.ts'
+import { FORMATS } from '../../engine/ingest/formats/formats.ts'
+import { LogLine, SCRATCH_BYTES, SourceMemory, Verdict } from '../../engine/ingest/formats/log-line.ts'
+
+/** A message, and what must be read in it. */
+export interface LogRow {
+  readonly name: string
+  readonly line: string
+  readonly verdict: keyof typeof Verdict
+  /** Of an event: the host in lower case. */
+  readonly host?: string
+  /** '' where none may be found. */
+  readonly client?: string
+  /** ISO 8601; with a `Z` where the message tells the zone or has an epoch, without where it does not. */
+  readonly time?: string
+  readonly action?: keyof typeof Action
+  /** The format that must have read it, where it is not the one of the table. */
+  readonly format?: string
+  readonly reason?: string | RegExp
+}
+
+/** When all messages of the tables came. */
+export const RECEIVED_MS = Date.parse('2026-11-20T12:00:00Z')
+
+const MESSAGE_BYTES_MAX = 256 * 1024
+
+/** What a message was read as, as a row says it. */
+export interface Read {
+  readonly verdict: keyof typeof Verdict
+  readonly format: string
+  readonly host: string
+  readonly client: string
+  readonly time: string
+  readonly action: keyof typeof Action
+  readonly reason: string
+}
+
+/** Reads one message after the other, as one source sends them. */
+export class MessageReader {
+  readonly #line = new LogLine(new Uint8Array(MESSAGE_BYTES_MAX + SCRATCH_BYTES))
+  readonly #detector = new FormatDetector()
+
+  constructor(memory = new SourceMemory(), receivedMs = RECEIVED_MS) {
+    this.#line.memory = memory
+    this.#line.referenceMs = receivedMs
+  }
+
+  get memory(): SourceMemory {
+    return this.#line.memory
+  }
+
+  /** The message stands somewhere in the buffer, with bytes of others around it, as messages do. */
+  read(message: string | Uint8Array, at = 7): Read {
+    const line = this.#line
+    const bytes = typeof message === 'string' ? Buffer.from(message) : message
+    line.bytes.fill(0x78, Math.max(0, at - 8), at + bytes.length + 8)
+    line.bytes.set(bytes, at)
+    const verdict = this.#detector.read(line, at, at + bytes.length)
+    const { format } = this.#detector
+    const isEvent = verdict === Verdict.event
+    return {
+      verdict: nameOf(Verdict, verdict),
+      format: format === NO_FORMAT ? '' : (FORMATS[format]?.id ?? ''),
+      host: isEvent ? line.text(line.hostStart, line.hostEnd).toLowerCase() : '',
+      client: line.text(line.clientStart, line.clientEnd),
+      time: Number.isNaN(line.timeMs) ? '' : isoTime(line),
+      action: nameOf(Action, line.action),
+      reason: line.reason,
+    }
+  }
+}
+
+function isoTime({ timeMs, timeIsLocal }: LogLine): string {
+  const text = new Date(timeMs).toISOString()
+  return timeIsLocal ? text.slice(0, -1) : text
+}
+
+function nameOf<T extends Readonly<Record<string, number>>>(names: T, value: number): keyof T {
+  return Object.keys(names).find((name) => names[name] === value) ?? ''
+}
+
+/** Checks the rows of a format, each as the first message of a source; and that no part of any of them makes the reader throw or see another host. */
+export function checkRows(test: Test, format: string, rows: readonly LogRow[]): void {
+  for (const row of rows) {
+    test.test(row.name, async (t) => {
+      const read = new MessageReader().read(row.line)
+      t.equal(read.verdict, row.verdict, 'verdict')
+      t.equal(read.format, row.verdict === 'unknown' ? '' : (row.format ?? format), 'format')
+      if (row.verdict === 'event') t.equal(read.host, row.host, 'host')
+      if (row.client !== undefined) t.equal(read.client, row.client, 'client')
+      if (row.time !== undefined) t.equal(read.time, withMs(row.time), 'time')
+      if (row.action !== undefined) t.equal(read.action, row.action, 'action')
+      if (row.reason !== undefined) t.match(read.reason, row.reason, 'reason')
+      checkCuts(t, row)
+    })
+  }
+}
+
+/** Cut at every byte: no throw, and no host but the one that is there (a host may itself be cut). */
+function checkCuts(t: Test, row: LogRow): void {
+  const bytes = Buffer.from(row.line)
+  const expected = row.host ?? ''
+  const wrong: string[] = []
+  for (let length = 0; length < bytes.length; length++) {
+    const read = new MessageReader().read(bytes.subarray(0, length))
+    if (read.verdict !== 'event') continue
+    if (!expected.startsWith(read.host)) wrong.push(`${length}: ${read.host}`)
+  }
+  t.same(wrong, [], 'cut at any byte it names no other host')
+}
+
+/** Rows say seconds; what is read has milliseconds. */
+function withMs(time: string): string {
+  if (time === '' || time.includes('.')) return time
+  return time.endsWith('Z') ? `${time.slice(0, -1)}.000Z` : `${time}.000`
+}
