@@ -1,0 +1,208 @@
+import { CR, isDigit, LESS, LF, SPACE } from '../formats/bytes.ts'
+
+/*
+ * How messages stand in a stream (RFC 6587, RFC 5425 §4.3.1). The first bytes of a connection tell which way its sender has:
+ *
+ *   octet counting   MSGLEN SP MSG MSGLEN SP MSG ...    MSGLEN counts the bytes of MSG, without leading zero; MSG begins with `<`
+ *   LF               MSG LF MSG LF ...                  with or without CR, and stray NULs, before each LF
+ *   NUL              MSG NUL MSG NUL ...                LF stands inside messages
+ */
+export const FramingKind = { undecided: 0, octetCounting: 1, lf: 2, nul: 3, delimited: 4 } as const
+export type FramingKind = (typeof FramingKind)[keyof typeof FramingKind]
+
+/** Octet counting lost step: what stands where a length must be is none. Only a new connection can mend that. */
+export const BROKEN = -1
+
+const NUL = 0
+/** Longer lengths are none: the longest message that is skipped has 999,999 bytes. */
+const LENGTH_DIGITS_MAX = 6
+
+/** Who takes the messages. */
+export interface FrameSink {
+  /** Answers false if there is no room for the message now: it is delivered again. */
+  frame(start: number, end: number): boolean
+}
+
+/** Cuts the bytes of one connection into messages. */
+export class Framing {
+  kind: FramingKind = FramingKind.undecided
+  /** Messages that were longer than allowed: cut at the limit, or, with octet counting, left out whole. */
+  oversized = 0
+  /** The last cut ended because the sink had no room. */
+  stalled = false
+  readonly #bytesMax: number
+  /** Bytes that are to be left out: of a message whose length is known. */
+  #skip = 0
+  /** What follows until the next delimiter is the rest of a message that was cut. */
+  #discarding = false
+  /** The first message ended with a NUL, and nothing has come since that tells whether a LF belongs to it. */
+  #afterNul = false
+  /** So many bytes from the start of the rest on hold no delimiter, or are fewer than the message that they begin. */
+  #incomplete = 0
+
+  /** @param bytesMax the longest message; longer ones are oversized */
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
+  /**
+   * Whether the `waiting` bytes that are left of what came before may end a message together with `chunk`. Where not, it is enough to keep
+   * them, and a sender of single bytes costs no more than any other.
+   */
+  mayComplete(waiting: number, chunk: Uint8Array): boolean {
+    if (this.kind === FramingKind.octetCounting) return waiting + chunk.length >= this.#incomplete
+    if (this.kind === FramingKind.lf) return waiting + chunk.length > this.#bytesMax || chunk.includes(LF)
+    if (this.kind === FramingKind.nul) return waiting + chunk.length > this.#bytesMax || chunk.includes(NUL)
+    return true
+  }
+
+  /**
+   * Delivers the messages in [start, end) of `bytes`, in which one more byte at `end` may be written. Answers where what is left begins, which
+   * is to be put before what comes next; or BROKEN.
+   */
+  cut(bytes: Uint8Array, view: DataView, start: number, end: number, sink: FrameSink): number {
+    this.stalled = false
+    let at = start
+    if (this.kind === FramingKind.undecided) {
+      at = this.#skipStray(view, at, end)
+      if (at === end) return end
+      this.kind = decide(view, at, end)
+      if (this.kind === FramingKind.undecided) return at
+    }
+    if (this.kind === FramingKind.octetCounting) return this.#cutCounted(view, at, end, sink)
+    return this.#cutDelimited(bytes, view, at, end, sink)
+  }
+
+  /** At the end of the stream: what is left is the last message, whose delimiter its sender saved. */
+  end(view: DataView, start: number, end: number, sink: FrameSink): boolean {
+    if (this.kind === FramingKind.octetCounting || this.#discarding || start === end) return true
+    return this.#deliver(view, start, end, sink)
+  }
+
+  #cutCounted(view: DataView, start: number, end: number, sink: FrameSink): number {
+    let at = start
+    for (;;) {
+      if (this.#skip > 0) {
+        const skipped = Math.min(this.#skip, end - at)
+        this.#skip -= skipped
+        at += skipped
+        if (this.#skip > 0) return at
+      }
+      at = this.#skipStray(view, at, end)
+      let message = at
+      let length = 0
+      while (message < end && message - at <= LENGTH_DIGITS_MAX) {
+        const byte = view.getUint8(message)
+        if (!isDigit(byte)) break
+        length = length * 10 + byte - 0x30
+        message++
+      }
+      if (message === end && message - at <= LENGTH_DIGITS_MAX && (message === at || view.getUint8(at) !== 0x30)) {
+        this.#incomplete = message - at + 1
+        return at
+      }
+      const digits = message - at
+      if (digits === 0 || digits > LENGTH_DIGITS_MAX || view.getUint8(at) === 0x30) return BROKEN
+      if (view.getUint8(message) !== SPACE) return BROKEN
+      message++
+      if (message < end && view.getUint8(message) !== LESS) return BROKEN
+      if (length > this.#bytesMax) {
+        this.oversized++
+        this.#skip = length
+        at = message
+        continue
+      }
+      if (message + length > end) {
+        this.#incomplete = message + length - at
+        return at
+      }
+      if (!this.#deliver(view, message, message + length, sink)) return at
+      at = message + length
+    }
+  }
+
+  #cutDelimited(bytes: Uint8Array, view: DataView, start: number, end: number, sink: FrameSink): number {
+    let at = start
+    if (this.#afterNul && at < end) {
+      this.#afterNul = false
+      this.kind = view.getUint8(at) === LF ? FramingKind.lf : FramingKind.nul
+    }
+    if (this.kind === FramingKind.delimited) {
+      const delimiter = firstDelimiter(view, at, end)
+      if (delimiter === end) return this.#tooLong(view, at, end, sink)
+      if (view.getUint8(delimiter) === NUL && delimiter + 1 === end) {
+        if (!this.#discarding && !this.#deliver(view, at, delimiter, sink)) return at
+        this.#discarding = false
+        this.#afterNul = true
+        return end
+      }
+      // NUL LF is a stray NUL before the delimiter.
+      const isNul = view.getUint8(delimiter) === NUL && view.getUint8(delimiter + 1) !== LF
+      this.kind = isNul ? FramingKind.nul : FramingKind.lf
+    }
+    const delimiter = this.kind === FramingKind.nul ? NUL : LF
+    // A delimiter behind the last byte ends the search there: indexOf is native, and knows no end.
+    const behind = bytes[end] ?? 0
+    bytes[end] = delimiter
+    try {
+      while (at < end) {
+        const stop = bytes.indexOf(delimiter, at)
+        if (stop >= end) return this.#tooLong(view, at, end, sink)
+        if (this.#discarding) this.#discarding = false
+        else if (stop > at && !this.#deliver(view, at, stop, sink)) return at
+        at = stop + 1
+      }
+      return at
+    } finally {
+      bytes[end] = behind
+    }
+  }
+
+  /** [at, end) has no delimiter. Where that is more than a message may have, its beginning is delivered and the rest of it left out. */
+  #tooLong(view: DataView, at: number, end: number, sink: FrameSink): number {
+    if (this.#discarding) return end
+    if (end - at <= this.#bytesMax) return at
+    if (!this.#deliver(view, at, at + this.#bytesMax, sink)) return at
+    this.oversized++
+    this.#discarding = true
+    return end
+  }
+
+  /** Without the CR, LF and NUL at its end. Answers false where the sink has no room. */
+  #deliver(view: DataView, start: number, end: number, sink: FrameSink): boolean {
+    let stop = Math.min(end, start + this.#bytesMax)
+    if (stop < end) this.oversized++
+    while (stop > start && isStray(view.getUint8(stop - 1))) stop--
+    if (stop === start || sink.frame(start, stop)) return true
+    this.stalled = true
+    return false
+  }
+
+  #skipStray(view: DataView, at: number, end: number): number {
+    while (at < end && isStray(view.getUint8(at))) at++
+    return at
+  }
+}
+
+function isStray(byte: number): boolean {
+  return byte === LF || byte === CR || byte === NUL
+}
+
+/** Digits, one blank and `<` is octet counting; all else has delimiters, also a line that begins with a number. */
+function decide(view: DataView, start: number, end: number): FramingKind {
+  let at = start
+  while (at < end && at - start <= LENGTH_DIGITS_MAX && isDigit(view.getUint8(at))) at++
+  if (at === start || at - start > LENGTH_DIGITS_MAX || view.getUint8(start) === 0x30) return FramingKind.delimited
+  if (at === end) return FramingKind.undecided
+  if (view.getUint8(at) !== SPACE) return FramingKind.delimited
+  if (at + 1 === end) return FramingKind.undecided
+  return view.getUint8(at + 1) === LESS ? FramingKind.octetCounting : FramingKind.delimited
+}
+
+function firstDelimiter(view: DataView, start: number, end: number): number {
+  for (let at = start; at < end; at++) {
+    const byte = view.getUint8(at)
+    if (byte === LF || byte === NUL) return at
+  }
+  return end
+}

@@ -1,0 +1,26 @@
+import { GREATER, isDigit, LESS, NOT_FOUND, SPACE } from '../formats/bytes.ts'
+import { PRI_DEFAULT } from './message.ts'
+
+/** facility x 8 + severity, of facilities 0 to 23 (RFC 5424 §6.2.1). */
+const PRI_MAX = 191
+
+/** Behind `<PRI>` at `start`, or NOT_FOUND. Blanks and leading zeros inside, which the RFC forbids, are seen and taken. */
+export function priEnd(view: DataView, start: number, end: number): number {
+  if (start >= end || view.getUint8(start) !== LESS) return NOT_FOUND
+  let at = start + 1
+  while (at < end && view.getUint8(at) === SPACE && at - start < 3) at++
+  const digits = at
+  while (at < end && isDigit(view.getUint8(at)) && at - digits < 4) at++
+  if (at === digits || at >= end || view.getUint8(at) !== GREATER) return NOT_FOUND
+  return at + 1
+}
+
+/** The value of a PRI that ends before `end`; one that cannot be counts as the default. */
+export function priValue(view: DataView, start: number, end: number): number {
+  let value = 0
+  for (let at = start + 1; at < end - 1; at++) {
+    const byte = view.getUint8(at)
+    if (byte !== SPACE) value = value * 10 + byte - 0x30
+  }
+  return value <= PRI_MAX ? value : PRI_DEFAULT
+}

@@ -1,0 +1,46 @@
+import { isDigit, LESS, SPACE, skipBlanks } from '../formats/bytes.ts'
+import type { SyslogMessage } from './message.ts'
+import { mayBeHeader, readRfc3164 } from './rfc3164.ts'
+import { readRfc5424 } from './rfc5424.ts'
+
+/** Finds the parts of a syslog message of any kind in [start, end), which is not empty. Nothing is refused: what is no header is message. */
+export function readSyslog(
+  view: DataView,
+  start: number,
+  end: number,
+  message: SyslogMessage,
+  referenceMs: number,
+): void {
+  message.reset(start, end)
+  const first = view.getUint8(start)
+  if ((first === LESS || isDigit(first)) && readRfc5424(view, start, end, message)) {
+    const at = message.msgStart
+    // A relay may have wrapped the message of a sender, with its header.
+    if (at < end && mayBeHeader(view, at, end, referenceMs)) {
+      const { tokenStart, tokenEnd, pri } = message
+      readRfc3164(view, at, end, message, referenceMs)
+      message.pri = pri
+      if (tokenStart !== tokenEnd) {
+        message.tokenStart = tokenStart
+        message.tokenEnd = tokenEnd
+      }
+    }
+  } else {
+    message.reset(start, end)
+    readRfc3164(view, start, end, message, referenceMs)
+  }
+  message.msgStart = withoutMark(view, message.msgStart, end)
+}
+
+/** Without the byte order mark that says UTF-8 (RFC 5424 §6.4), and without blanks before it. */
+function withoutMark(view: DataView, at: number, end: number): number {
+  let start = at
+  while (start < end && view.getUint8(start) === SPACE) start++
+  const isMark =
+    start + 3 <= end &&
+    view.getUint8(start) === 0xef &&
+    view.getUint8(start + 1) === 0xbb &&
+    view.getUint8(start + 2) === 0xbf
+  if (isMark) start = skipBlanks(view, start + 3, end)
+  return start
+}

@@ -1,0 +1,204 @@
+import { AddressKind, addressKind } from '../formats/address.ts'
+import {
+  CLOSE_BRACKET,
+  CLOSE_PARENTHESIS,
+  COLON,
+  COMMA,
+  DOT,
+  digitsEnd,
+  EQUALS,
+  HYPHEN,
+  indexOfByte,
+  isDigit,
+  isLetter,
+  LESS,
+  NOT_FOUND,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  OPEN_PARENTHESIS,
+  PIPE,
+  QUOTE,
+  SLASH,
+  SPACE,
+  skipBlanks,
+  textAt,
+  tokenEnd,
+} from '../formats/bytes.ts'
+import { LogTime, TimeFound } from '../formats/log-time.ts'
+import { SD_ID, type SyslogMessage } from './message.ts'
+import { priEnd, priValue } from './pri.ts'
+import { readStructuredData } from './structured-data.ts'
+
+/** A relay puts its own header before that of the sender; more than two are nobody's. */
+const HEADERS_MAX = 3
+/** RFC 3164 §4.1.3 allows 32 characters; devices know longer names. */
+const TAG_BYTES_MAX = 64
+const STAR = 0x2a
+
+const time = new LogTime()
+
+/**
+ * Strips what stands of `<PRI>Mmm dd hh:mm:ss HOST TAG[pid]: MSG` (RFC 3164 §4.1) before the message, whichever parts are there, in any of the
+ * ways in which devices and relays write them; and the header of the sender behind that of a relay. What a format begins with is left: a
+ * time that is not a header's, `CEF:0|`, `date=...`. `referenceMs` is when the message came.
+ */
+export function readRfc3164(
+  view: DataView,
+  start: number,
+  end: number,
+  message: SyslogMessage,
+  referenceMs: number,
+): void {
+  let at = start
+  for (let headers = 0; headers < HEADERS_MAX; headers++) {
+    const behindPri = priEnd(view, at, end)
+    if (behindPri !== NOT_FOUND) {
+      if (headers === 0) message.pri = priValue(view, at, behindPri)
+      at = behindPri
+    } else if (headers > 0 && !beginsWithHeaderTime(view, at, end, referenceMs)) break
+    const before = at
+    at = readHeader(view, at, end, message, referenceMs)
+    if (at === before && behindPri === NOT_FOUND) break
+  }
+  message.msgStart = at
+  // Relays that write a template of their own put the element before the message.
+  if (textAt(view, at + 1, end, SD_ID) && view.getUint8(at) === OPEN_BRACKET) {
+    const behind = readStructuredData(view, at, end, message)
+    if (behind !== NOT_FOUND) message.msgStart = skipBlanks(view, behind, end)
+  }
+}
+
+/** Whether a header may stand at `at`: a cheap look, for the message of an RFC 5424 that a relay has wrapped. */
+export function mayBeHeader(view: DataView, at: number, end: number, referenceMs: number): boolean {
+  return at < end && (view.getUint8(at) === LESS || beginsWithHeaderTime(view, at, end, referenceMs))
+}
+
+/** From behind the PRI to where the message begins. */
+function readHeader(view: DataView, start: number, end: number, message: SyslogMessage, referenceMs: number): number {
+  let at = skipBlanks(view, start, end)
+  const timeEnd = headerTimeEnd(view, at, end, referenceMs)
+  if (timeEnd !== NOT_FOUND) {
+    message.timeStart = at
+    message.timeEnd = timeEnd
+    at = skipBlanks(view, timeEnd, end)
+    // `Nov 20 09:15:02 CET:` and `Nov 20 09:15:02:` of Cisco.
+    const zone = tokenEnd(view, at, end)
+    if (zone > at && view.getUint8(zone - 1) === COLON && zone - at <= 5 && isUpperWord(view, at, zone - 1)) {
+      at = skipBlanks(view, zone, end)
+    }
+  }
+  const hostEnd = tokenEnd(view, at, end)
+  if (timeEnd !== NOT_FOUND ? isHost(view, at, hostEnd) : isHostBeforeTag(view, at, hostEnd, end)) {
+    message.hostStart = at
+    message.hostEnd = hostEnd
+    at = skipBlanks(view, hostEnd, end)
+    // A relay's host, and then the address that it had the message from.
+    const second = tokenEnd(view, at, end)
+    const isLast = skipBlanks(view, second, end) >= end
+    if (!isLast && addressKind(view, at, second) !== AddressKind.none && !isLogStart(view, second, end)) {
+      at = skipBlanks(view, second, end)
+    }
+  }
+  const tagEnd = endOfTag(view, at, end)
+  if (tagEnd === NOT_FOUND) return at
+  message.appStart = at
+  message.appEnd = tagNameEnd(view, at, tagEnd)
+  return skipBlanks(view, tagEnd, end)
+}
+
+/** What follows an address in a common log (` - user [`), which begins with the client's address and has no header. */
+function isLogStart(view: DataView, at: number, end: number): boolean {
+  return textAt(view, at, end, ' - ') || textAt(view, at, end, ' -\t')
+}
+
+function beginsWithHeaderTime(view: DataView, at: number, end: number, referenceMs: number): boolean {
+  return headerTimeEnd(view, skipBlanks(view, at, end), end, referenceMs) !== NOT_FOUND
+}
+
+/**
+ * Behind a time as headers have it: `Mmm dd hh:mm:ss` in all its variants, or RFC 3339 with its `T`; a blank, or a colon and a blank, must
+ * follow. Other times belong to the message.
+ */
+function headerTimeEnd(view: DataView, at: number, end: number, referenceMs: number): number {
+  if (at + 15 > end) return NOT_FOUND
+  const first = view.getUint8(at)
+  if (isDigit(first)) {
+    if (view.getUint8(at + 4) !== HYPHEN || (view.getUint8(at + 10) | 0x20) !== 0x74) return NOT_FOUND
+  } else if (isLetter(first)) {
+    // Three letters and a blank; a day of the week is no header's.
+    if (view.getUint8(at + 3) !== SPACE || !isDigit(view.getUint8(skipBlanks(view, at + 3, end)))) return NOT_FOUND
+  } else if (first !== STAR && first !== DOT) return NOT_FOUND
+  if (time.read(view, at, end, referenceMs) !== TimeFound.found) return NOT_FOUND
+  let behind = time.end
+  if (behind < end && view.getUint8(behind) === COLON) behind++
+  return behind === end || view.getUint8(behind) === SPACE ? behind : NOT_FOUND
+}
+
+/** A word that can be a host behind a time: none of the signs that messages begin with, and no tag. */
+function isHost(view: DataView, start: number, end: number): boolean {
+  if (end === start || end - start > 255) return false
+  const first = view.getUint8(start)
+  if (first === OPEN_BRACKET || first === OPEN_PARENTHESIS || first === OPEN_BRACE || first === QUOTE) return false
+  if (view.getUint8(end - 1) === COLON) return false
+  for (let at = start; at < end; at++) {
+    const byte = view.getUint8(at)
+    if (byte === EQUALS || byte === PIPE || byte === COMMA || byte === OPEN_BRACKET || byte === QUOTE) return false
+    if (byte === SLASH && !isLetter(first)) return false
+  }
+  // dnsmasq with log-queries=extra and others begin with a number.
+  return digitsEnd(view, start, end) !== end
+}
+
+/** Without a time, a word is a host only if a tag follows it, or it is an address and key=value pairs follow. */
+function isHostBeforeTag(view: DataView, start: number, end: number, messageEnd: number): boolean {
+  if (end >= messageEnd || !isHost(view, start, end)) return false
+  const next = skipBlanks(view, end, messageEnd)
+  if (addressKind(view, start, end) !== AddressKind.none) {
+    const word = tokenEnd(view, next, messageEnd)
+    return indexOfByte(view, next, word, EQUALS) !== NOT_FOUND
+  }
+  const tag = endOfTag(view, next, messageEnd)
+  return tag !== NOT_FOUND && view.getUint8(tag - 2) === CLOSE_BRACKET
+}
+
+/**
+ * Behind the tag at `at`: `name:`, `name[pid]:`, `(name)[pid]:`, or `name[pid]` with a blank; a blank or nothing must follow. NOT_FOUND where
+ * there is none: `CEF:0|` has no blank behind its colon, `date=` no colon, `query[A]` no number in its brackets.
+ */
+function endOfTag(view: DataView, start: number, end: number): number {
+  const limit = Math.min(end, start + TAG_BYTES_MAX)
+  let at = start
+  for (; at < limit; at++) {
+    const byte = view.getUint8(at)
+    if (byte === COLON) {
+      const behind = at + 1
+      return at > start && (behind === end || view.getUint8(behind) === SPACE) ? behind : NOT_FOUND
+    }
+    if (byte === OPEN_BRACKET) break
+    const isTagByte =
+      isLetter(byte) || isDigit(byte) || byte === HYPHEN || byte === DOT || byte === SLASH || byte === 0x5f
+    if (!isTagByte && byte !== OPEN_PARENTHESIS && byte !== CLOSE_PARENTHESIS) return NOT_FOUND
+  }
+  if (at === start || at >= limit) return NOT_FOUND
+  const close = indexOfByte(view, at, Math.min(end, at + 24), CLOSE_BRACKET)
+  if (close === NOT_FOUND || digitsEnd(view, at + 1, close) !== close) return NOT_FOUND
+  let behind = close + 1
+  if (behind < end && view.getUint8(behind) === COLON) behind++
+  return behind === end || view.getUint8(behind) === SPACE ? behind : NOT_FOUND
+}
+
+function tagNameEnd(view: DataView, start: number, tagEnd: number): number {
+  for (let at = start; at < tagEnd; at++) {
+    const byte = view.getUint8(at)
+    if (byte === OPEN_BRACKET || byte === COLON) return at
+  }
+  return tagEnd
+}
+
+function isUpperWord(view: DataView, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) {
+    const byte = view.getUint8(at)
+    if (byte < 0x41 || byte > 0x5a) return false
+  }
+  return end > start
+}

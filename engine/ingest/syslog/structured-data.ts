@@ -1,0 +1,64 @@
+import { BACKSLASH, CLOSE_BRACKET, EQUALS, isText, NOT_FOUND, OPEN_BRACKET, QUOTE, SPACE } from '../formats/bytes.ts'
+import { SD_ID, type SyslogMessage, TOKEN_PARAM } from './message.ts'
+
+/**
+ * RFC 5424 §6.3: one or more `[SD-ID NAME="VALUE" ...]` from `at` on, without blanks between them. Answers where they end, and the place of the
+ * token in `message`; NOT_FOUND where what stands there is no STRUCTURED-DATA. In a VALUE `"`, `\` and `]` are escaped by `\`. The
+ * first element with the SD-ID counts, and the first parameter of the name in it.
+ */
+export function readStructuredData(view: DataView, at: number, end: number, message: SyslogMessage): number {
+  let next = at
+  while (next < end && view.getUint8(next) === OPEN_BRACKET) {
+    next = readElement(view, next + 1, end, message)
+    if (next === NOT_FOUND) return NOT_FOUND
+  }
+  return next === at ? NOT_FOUND : next
+}
+
+/** From behind the opening bracket to behind the closing one. */
+function readElement(view: DataView, start: number, end: number, message: SyslogMessage): number {
+  let at = nameEnd(view, start, end)
+  if (at === start) return NOT_FOUND
+  const isOurs = message.tokenStart === message.tokenEnd && isText(view, start, at, SD_ID)
+  for (;;) {
+    if (at >= end) return NOT_FOUND
+    const byte = view.getUint8(at)
+    if (byte === CLOSE_BRACKET) return at + 1
+    if (byte !== SPACE) return NOT_FOUND
+    while (at < end && view.getUint8(at) === SPACE) at++
+    if (at < end && view.getUint8(at) === CLOSE_BRACKET) return at + 1
+    const nameStart = at
+    at = nameEnd(view, at, end)
+    if (at === nameStart || at + 1 >= end || view.getUint8(at) !== EQUALS || view.getUint8(at + 1) !== QUOTE) {
+      return NOT_FOUND
+    }
+    const valueStart = at + 2
+    const valueEnd = closing(view, valueStart, end)
+    if (valueEnd === NOT_FOUND) return NOT_FOUND
+    if (isOurs && message.tokenStart === message.tokenEnd && isText(view, nameStart, at, TOKEN_PARAM)) {
+      message.tokenStart = valueStart
+      message.tokenEnd = valueEnd
+    }
+    at = valueEnd + 1
+  }
+}
+
+/** SD-NAME: printable ASCII but `=`, blank, `]` and `"`. */
+function nameEnd(view: DataView, at: number, end: number): number {
+  while (at < end) {
+    const byte = view.getUint8(at)
+    if (byte <= SPACE || byte > 0x7e || byte === EQUALS || byte === CLOSE_BRACKET || byte === QUOTE) break
+    at++
+  }
+  return at
+}
+
+/** Where the quote stands that closes a value. */
+function closing(view: DataView, at: number, end: number): number {
+  while (at < end) {
+    const byte = view.getUint8(at)
+    if (byte === QUOTE) return at
+    at += byte === BACKSLASH ? 2 : 1
+  }
+  return NOT_FOUND
+}

@@ -1,0 +1,166 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { BROKEN, type FrameSink, Framing, FramingKind } from '../../../../engine/ingest/syslog/framing.ts'
+
+const BYTES_MAX = 100
+
+interface Cut {
+  readonly messages: string[]
+  readonly kind: string
+  readonly broken: boolean
+  readonly oversized: number
+}
+
+/** Feeds chunks as a connection does: what is left is put before what comes next. `room` false: the sink takes each message at the second try. */
+function feed(chunks: readonly Uint8Array[], options: { end?: boolean; room?: boolean; bytesMax?: number } = {}): Cut {
+  const framing = new Framing(options.bytesMax ?? BYTES_MAX)
+  const work = new Uint8Array(4096)
+  const view = new DataView(work.buffer)
+  const messages: string[] = []
+  let refuse = options.room === false
+  const sink: FrameSink = {
+    frame(start, end) {
+      if (options.room === false) {
+        refuse = !refuse
+        if (!refuse) return false
+      }
+      messages.push(Buffer.from(work.subarray(start, end)).toString('latin1'))
+      return true
+    },
+  }
+  let waiting = Buffer.alloc(0)
+  const kind = () => Object.entries(FramingKind).find(([, value]) => value === framing.kind)?.[0] ?? ''
+  for (const chunk of chunks) {
+    const mayComplete = waiting.length === 0 || framing.mayComplete(waiting.length, chunk)
+    waiting = Buffer.concat([waiting, chunk])
+    if (!mayComplete) continue
+    do {
+      work.set(waiting)
+      const at = framing.cut(work, view, 0, waiting.length, sink)
+      if (at === BROKEN) return { messages, kind: kind(), broken: true, oversized: framing.oversized }
+      waiting = Buffer.from(waiting.subarray(at))
+    } while (framing.stalled)
+  }
+  if (options.end !== false) {
+    work.set(waiting)
+    while (!framing.end(view, 0, waiting.length, sink)) {}
+  }
+  return { messages, kind: kind(), broken: false, oversized: framing.oversized }
+}
+
+const rows: { name: string; stream: string; messages: string[]; kind?: string; broken?: true; oversized?: number }[] = [
+  { name: 'LF', stream: '<1>a\n<2>b\n', messages: ['<1>a', '<2>b'], kind: 'lf' },
+  { name: 'CR LF', stream: '<1>a\r\n<2>b\r\n', messages: ['<1>a', '<2>b'], kind: 'lf' },
+  { name: 'the last LF saved', stream: '<1>a\n<2>b', messages: ['<1>a', '<2>b'], kind: 'lf' },
+  { name: 'empty lines are no messages', stream: '\n\n<1>a\n\r\n\n<2>b\n', messages: ['<1>a', '<2>b'], kind: 'lf' },
+  { name: 'a LF before the first NUL', stream: '<1>a\nb\0c\n', messages: ['<1>a', 'b\0c'], kind: 'lf' },
+  { name: 'NUL', stream: '<1>a\0<2>b\nc\0', messages: ['<1>a', '<2>b\nc'], kind: 'nul' },
+  { name: 'NUL LF is LF', stream: '<1>a\0\n<2>b\0\n', messages: ['<1>a', '<2>b'], kind: 'lf' },
+  { name: 'octet counting', stream: '4 <1>a6 <2>bcd', messages: ['<1>a', '<2>bcd'], kind: 'octetCounting' },
+  { name: 'LF inside a count', stream: '5 <1>a\n6 <2>b\nc', messages: ['<1>a', '<2>b\nc'], kind: 'octetCounting' },
+  { name: 'LF between the frames', stream: '4 <1>a\n4 <2>b\n', messages: ['<1>a', '<2>b'], kind: 'octetCounting' },
+  {
+    name: 'PAN-OS without header is LF',
+    stream: '1,2026/11/20 a\n1,2026/11/20 b\n',
+    messages: ['1,2026/11/20 a', '1,2026/11/20 b'],
+    kind: 'lf',
+  },
+  {
+    name: 'Squid without header is LF',
+    stream: '1795162502.119 318 x\n',
+    messages: ['1795162502.119 318 x'],
+    kind: 'lf',
+  },
+  { name: 'RFC 5424 without PRI is LF', stream: '1 2026-11-20T0 x\n', messages: ['1 2026-11-20T0 x'], kind: 'lf' },
+  { name: 'a long number is LF', stream: '1234567 <1>a\n', messages: ['1234567 <1>a'], kind: 'lf' },
+  { name: 'a leading zero is LF', stream: '04 <1>a\n', messages: ['04 <1>a'], kind: 'lf' },
+  { name: 'a count that is too short', stream: '3 <1>a4 <2>b', messages: ['<1>'], broken: true },
+  { name: 'a count that is too long', stream: '5 <1>a4 <2>b\n', messages: ['<1>a4'], broken: true },
+  { name: 'a count of zero', stream: '4 <1>a0 <2>b', messages: ['<1>a'], broken: true },
+  { name: 'a count with a leading zero', stream: '4 <1>a04 <2>b', messages: ['<1>a'], broken: true },
+  { name: 'a count of seven digits', stream: '4 <1>a1000000 <2>b', messages: ['<1>a'], broken: true },
+  { name: 'no count', stream: '4 <1>a<2>b', messages: ['<1>a'], broken: true },
+  { name: 'a count without PRI', stream: '4 <1>a4 abcd', messages: ['<1>a'], broken: true },
+  {
+    name: 'a counted message over the limit is left out whole',
+    stream: `104 <1>${'a'.repeat(101)}4 <2>b`,
+    messages: ['<2>b'],
+    oversized: 1,
+  },
+  {
+    name: 'a line over the limit is cut',
+    stream: `<1>${'a'.repeat(150)}\n<2>b\n`,
+    messages: [`<1>${'a'.repeat(97)}`, '<2>b'],
+    oversized: 1,
+  },
+  { name: 'nothing', stream: '', messages: [] },
+  { name: 'delimiters only', stream: '\n\0\r\n', messages: [] },
+  { name: 'an unfinished count', stream: '4 <1>a12', messages: ['<1>a'] },
+]
+
+for (const { name, stream, messages, kind, broken, oversized } of rows) {
+  t.test(name, async (t) => {
+    const bytes = Buffer.from(stream, 'latin1')
+    const whole = feed([bytes])
+    t.same(whole.messages, messages)
+    if (kind !== undefined) t.equal(whole.kind, kind)
+    t.equal(whole.broken, broken ?? false)
+    t.equal(whole.oversized, oversized ?? 0)
+    for (let at = 0; at <= bytes.length; at++) {
+      const split = feed([bytes.subarray(0, at), bytes.subarray(at)])
+      t.same(split.messages, whole.messages, `split at ${at}`)
+      t.equal(split.broken, whole.broken)
+    }
+    const single = feed(Array.from(bytes, (byte) => Uint8Array.of(byte)))
+    t.same(single.messages, whole.messages, 'byte by byte')
+    t.same(feed([bytes], { room: false }).messages, whole.messages, 'a sink that has no room at first')
+  })
+}
+
+t.test('messages of any bytes come back, however they are counted and cut', async () => {
+  const message = fc.uint8Array({ minLength: 1, maxLength: 60 }).map((bytes) => {
+    const text = Buffer.concat([Buffer.from('<13>'), bytes, Buffer.from('.')])
+    return text
+  })
+  fc.assert(
+    fc.property(fc.array(message, { minLength: 1, maxLength: 8 }), fc.array(fc.nat(600)), (messages, cuts) => {
+      const stream = Buffer.concat(messages.flatMap((one) => [Buffer.from(`${one.length} `), one]))
+      const places = [0, ...cuts.map((cut) => cut % stream.length).sort((a, b) => a - b), stream.length]
+      const chunks = places.slice(1).map((to, index) => stream.subarray(places[index] ?? 0, to))
+      const { messages: found } = feed(chunks)
+      return found.join('|') === messages.map((one) => one.toString('latin1')).join('|')
+    }),
+  )
+})
+
+t.test('any bytes: no throw, no message longer than the limit', async () => {
+  fc.assert(
+    fc.property(fc.array(fc.uint8Array({ maxLength: 200 }), { maxLength: 6 }), (chunks) => {
+      return feed(chunks).messages.every((message) => message.length > 0 && message.length <= BYTES_MAX)
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+t.test('a sender of single bytes costs time linear in their number', async (t) => {
+  const framing = new Framing(60_000)
+  const sink: FrameSink = { frame: () => true }
+  const work = new Uint8Array(200_000)
+  const view = new DataView(work.buffer)
+  let looked = 0
+  let waiting = 0
+  const one = Uint8Array.of(0x61)
+  work.fill(0x61)
+  work[0] = 0x3c
+  framing.kind = FramingKind.lf
+  for (let sent = 0; sent < 120_000; sent++) {
+    if (waiting > 0 && !framing.mayComplete(waiting, one)) {
+      waiting++
+      continue
+    }
+    waiting++
+    looked += waiting
+    waiting -= framing.cut(work, view, 0, waiting, sink)
+  }
+  t.ok(looked < 10 * 120_000, `${looked} bytes looked at`)
+})
