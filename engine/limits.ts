@@ -20,7 +20,38 @@ export const SEEN_INSTANCES_MAX = 10_000
 export const RETRY_AFTER_SECONDS = 5
 /** Milliseconds that an event may lie in the future of our clock, for senders whose clock is fast. A later one counts as of now. */
 export const FUTURE_MS_MAX = 24 * 60 * 60 * 1000
+/** Bytes of one syslog message (RFC 5424 §6.1 asks for 2048 at least). A longer line is cut there, a longer counted message left out. */
+export const MESSAGE_BYTES_MAX = 64 * 1024
+/** Connections of the syslog listeners, over all of them. More are closed at once. */
+export const SYSLOG_CONNECTIONS_MAX = 20_000
+/** Of these, from one address, which may be a relay or a translated network. */
+export const SYSLOG_CONNECTIONS_PER_ADDRESS_MAX = 10_000
+/** Of these, that sent messages of one token. */
+export const SYSLOG_CONNECTIONS_PER_TOKEN_MAX = 10_000
+/** Milliseconds that a client has for its TLS handshake or PROXY header, and for its first message. */
+export const SYSLOG_HELLO_MS = 30_000
+/** Milliseconds from the first byte of a message to its last. A slower sender's connection is closed. */
+export const SYSLOG_MESSAGE_MS = 30_000
+/** Bytes that the kernel is asked to hold of datagrams that were not read yet. */
+export const UDP_RECEIVE_BYTES = 16 * 1024 * 1024
+/** Events of one organization in one batch from the syslog thread to the writer. */
+export const LOG_BATCH_EVENTS_MAX = 4000
+/** Milliseconds that a matched message waits for others to be written with. */
+export const LOG_BATCH_MS = 100
+/** Batches of one organization that are with the writer. While so many are not durable, its senders are not read. */
+export const LOG_BATCHES_IN_FLIGHT_MAX = 2
+/** Tokens that a thread remembers; others are looked up for each message. */
+export const KNOWN_TOKENS_MAX = 10_000
+/** Sources that a thread remembers. Beyond it new ones share a row. */
+export const SOURCES_MAX = 20_000
+/** Sources of one organization in the store. Beyond it those that were silent the longest share a row. */
+export const STORED_SOURCES_MAX = 10_000
+/** Messages that were not understood, of one organization, that an operator can read. The oldest go. */
+export const STORED_REJECTS_MAX = 500
+/** Such messages that a thread hands over in a second; the others are counted only. */
+export const REJECTS_PER_SECOND_MAX = 20
 
+assert(LOG_BATCH_EVENTS_MAX <= BATCH_EVENTS_MAX)
 assert(PENDING_EVENTS_MAX >= BATCH_EVENTS_MAX)
 assert(BUFFERED_EVENTS_MAX >= PENDING_EVENTS_MAX)
 assert(BATCH_UNPACKED_BYTES_MAX >= BATCH_BYTES_MAX)

@@ -10,6 +10,9 @@ import { randomUUID } from 'node:crypto'
  *   api-key-hashes      SHA-256 of the raw key (32)                      organization + key id  [index]
  *   monitoring-tokens   organization (16) + token id (16)                MonitoringToken
  *   token-hashes        SHA-256 of the raw token (32)                    organization + token id [index]
+ *   token-bindings      organization (16) + token id (16) + text     address and port whose messages are a token's
+ *   sources             organization (16) + token id (16) + hash (16)  what one sender sent, counted
+ *   rejects             organization (16) + sequence (8)             messages that were not understood, redacted
  *   buffer              organization (16) + sequence (8), see queue.ts   Event
  *   seen                organization (16) + collector instance (8)       sequences that were counted
  *   evidence            organization (16) + day (4) + platform id        evidence of one platform on one day
@@ -18,7 +21,8 @@ import { randomUUID } from 'node:crypto'
  *   published           organization (16) + list (1) + part (4)          ready bytes of the API, see published.ts
  *
  * The three indexes cannot begin with the organization, since they answer which organization it is. They are keyed by
- * what only the organization knows (a secret's hash) or by its unique name. Numbers are big-endian, so that order of
+ * what only the organization knows (a secret's hash) or by its unique name. Sources without a token that is known are of the organization whose
+ * id is all zero, which is none. Numbers are big-endian, so that order of
  * bytes is order of numbers.
  */
 export const ORGANIZATION_KEY_BYTES = 16

@@ -2,8 +2,16 @@ import type { Environment } from './environment.ts'
 import { Family } from './family.ts'
 import { type Secret, Secrets } from './secrets.ts'
 
+/** Which number of `05/06/2026` is the day. */
+export const DAY_ORDERS = ['day-first', 'month-first'] as const
+
 /** `visible` is the first 8 hex digits after the prefix. */
-export type MonitoringToken = Secret
+export interface MonitoringToken extends Secret {
+  /** The zone of the clocks of the devices that use it, where their messages do not tell: UTC unless set. */
+  readonly zone?: string
+  /** How those devices write days, where their messages do not show it. */
+  readonly dayOrder?: (typeof DAY_ORDERS)[number]
+}
 
 export function monitoringTokensOf(environment: Environment): Secrets<MonitoringToken> {
   return new Secrets(

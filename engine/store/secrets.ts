@@ -32,6 +32,11 @@ export class Secrets<T extends Secret> {
     return key === undefined ? undefined : this.#records.get(key)
   }
 
+  /** Whether the secret whose SHA-256 this is is active: byHash without reading the record. */
+  isActive(hash: Buffer): boolean {
+    return this.#hashes.get(hash) !== undefined
+  }
+
   ofOrganization(organizationId: string): T[] {
     return [...this.#records.range(uuidBytes(organizationId))].map(({ value }) => value)
   }
@@ -45,6 +50,11 @@ export class Secrets<T extends Secret> {
     const key = secretKey(secret)
     this.#records.put(key, secret)
     this.#hashes.putSync(Buffer.from(secret.hash, 'hex'), key)
+  }
+
+  /** Changes what may be changed of an active secret; its hash stays. Inside a transaction of the caller. */
+  replace(secret: T): void {
+    this.#records.put(secretKey(secret), secret)
   }
 
   /** Inside a transaction of the caller. Final: the hash leaves the index and is not added again. */

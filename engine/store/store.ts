@@ -9,6 +9,8 @@ import { Published } from './published.ts'
 import { Scans } from './scans.ts'
 import type { Secrets } from './secrets.ts'
 import { SeenEvents } from './seen-events.ts'
+import { Sources } from './sources.ts'
+import { TokenBindings } from './token-bindings.ts'
 
 const SCHEMA_VERSION = 2
 /** Room for the transactions that are under way when the check is made, and for the service's log. */
@@ -20,6 +22,8 @@ export class Store {
   readonly organizations: Organizations
   readonly apiKeys: Secrets<ApiKey>
   readonly monitoringTokens: Secrets<MonitoringToken>
+  readonly tokenBindings: TokenBindings
+  readonly sources: Sources
   readonly buffer: EventBuffer
   readonly seenEvents: SeenEvents
   readonly evidence: EvidenceStore
@@ -41,6 +45,8 @@ export class Store {
     this.organizations = new Organizations(this.environment)
     this.apiKeys = apiKeysOf(this.environment)
     this.monitoringTokens = monitoringTokensOf(this.environment)
+    this.tokenBindings = new TokenBindings(this.environment)
+    this.sources = new Sources(this.environment)
     this.buffer = new EventBuffer(this.environment)
     this.seenEvents = new SeenEvents(this.environment)
     this.evidence = new EvidenceStore(this.environment)

@@ -1,0 +1,346 @@
+import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
+import { METHODS } from '../event.ts'
+import { FUTURE_MS_MAX, LOG_BATCH_EVENTS_MAX, LOG_BATCHES_IN_FLIGHT_MAX, REJECTS_PER_SECOND_MAX } from '../limits.ts'
+import { MINUTE_MS, SECOND_MS } from '../process/clock.ts'
+import type { Reject } from '../store/sources.ts'
+import { Action } from './formats/action.ts'
+import { textAt } from './formats/bytes.ts'
+import { FormatDetector, NO_FORMAT } from './formats/detect.ts'
+import { FORMATS } from './formats/formats.ts'
+import { LogLine, Verdict } from './formats/log-line.ts'
+import { LogTime, TimeFound } from './formats/log-time.ts'
+import { canonicalAddress } from './network.ts'
+import { Outcome } from './outcome.ts'
+import { type EventBatch, EventIds, PendingEvents } from './pending-events.ts'
+import { redact, SAMPLE_CHARS_MAX } from './redact.ts'
+import { type Listener, NOBODYS, type Source, SourceTable } from './sources.ts'
+import { SyslogMessage } from './syslog/message.ts'
+import { readSyslog } from './syslog/read-message.ts'
+import { type KnownToken, TOKEN_BYTES, type TokenDoor } from './token-door.ts'
+
+/** No client is known, or it is not known by address: the unspecified address stands for it (RFC 4291 §2.5.2). */
+const NO_CLIENT = '::'
+const CLIENTS_REMEMBERED = 4096
+/** Clocks of zones differ by whole quarters of an hour; what is nearer to one than this may be a zone. */
+const QUARTER_MINUTES = 15
+const ZONE_SLACK_MS = 2 * MINUTE_MS
+const METHOD_LOG = METHODS.indexOf('log')
+
+/** Where messages come from: a connection, the peer of a datagram, or a file. Remembers what its next message is likely to have. */
+export class Origin {
+  readonly listener: Listener
+  readonly address: string
+  /** The local port, which a token may be bound to. */
+  readonly port: number
+  token: KnownToken | undefined
+  source: Source | undefined
+  /** The token that all its messages have, whatever they say: of a file. */
+  readonly givenToken: KnownToken | undefined
+
+  constructor(listener: Listener, address: string, port: number, givenToken?: KnownToken) {
+    this.listener = listener
+    this.address = address
+    this.port = port
+    this.givenToken = givenToken
+  }
+}
+
+/** Whose messages were not taken, for the log. */
+export type NoteUnauthorised = (origin: Origin, hasToken: boolean) => void
+
+/** What an organization's messages wait in. */
+interface Pending {
+  /** Events that get their id here. */
+  readonly logs: PendingEvents
+  /** Events of collectors, which have an id. */
+  readonly collected: PendingEvents
+  inFlight: number
+}
+
+/** A batch on its way to the writer. */
+export interface OutgoingBatch extends EventBatch {
+  readonly organizationId: string
+  readonly deduplicate: boolean
+}
+
+/**
+ * Takes messages: whose it is, what it says, whether the host is a platform's. What is, waits in a batch for the writer; all is counted.
+ *
+ * One thread has one. Messages stand in its buffer; nothing is allocated for one that matches nothing.
+ */
+export class Intake {
+  /** Messages of all listeners stand here while they are read. */
+  readonly line: LogLine
+  /** Messages by format, in the order of FORMATS, and last those without one; five verdicts each. */
+  readonly formatCounts = new Float64Array((FORMATS.length + 1) * VERDICTS)
+  readonly sources = new SourceTable()
+  readonly #door: TokenDoor
+  readonly #trie: DomainTrie
+  readonly #message = new SyslogMessage()
+  readonly #detector = new FormatDetector()
+  readonly #headerTime = new LogTime()
+  readonly #ids = new EventIds()
+  readonly #pending = new Map<string, Pending>()
+  /** Canonical addresses of clients by what stands in messages. */
+  readonly #clients = new Map<string, string>()
+  readonly #noteUnauthorised: NoteUnauthorised
+  #rejects: Reject[] = []
+  #rejectsSinceMs = 0
+
+  /** @param bytes with SCRATCH_BYTES of room at the end */
+  constructor(bytes: Uint8Array, trie: SharedArrayBuffer, door: TokenDoor, noteUnauthorised: NoteUnauthorised) {
+    this.line = new LogLine(bytes)
+    this.#trie = new DomainTrie(trie)
+    this.#door = door
+    this.#noteUnauthorised = noteUnauthorised
+  }
+
+  /**
+   * Takes the message in [start, end), which is not empty, that came at `line.referenceMs`. Answers false if it names a platform and its
+   * organization has no room: then nothing was done, and it is to be given again.
+   */
+  take(start: number, end: number, origin: Origin): boolean {
+    const { line } = this
+    const message = this.#message
+    readSyslog(line.view, start, end, message, line.referenceMs)
+    const token = this.#tokenOf(message, origin)
+    if (token === undefined) {
+      this.#refuse(message, origin)
+      return true
+    }
+    const source = this.#sourceOf(message, token, origin)
+    line.memory = source.memory
+    const msgStart = message.msgStart
+    const verdict = msgStart === end ? Verdict.skip : this.#read(msgStart, end)
+    let outcome = OUTCOME_OF_VERDICT[verdict] ?? Outcome.unknown
+    if (verdict === Verdict.event && this.#trie.matchDotted(line.view, line.hostStart, line.hostEnd) !== NO_MATCH) {
+      const pending = this.#pendingOf(token.organizationId)
+      const queue = line.eventIdStart < 0 ? pending.logs : pending.collected
+      if (queue.full) return false
+      this.#add(queue, message, token, source)
+      outcome = Outcome.stored
+    }
+    const format = this.#detector.format
+    const place = (format === NO_FORMAT ? FORMATS.length : format) * VERDICTS + verdict
+    this.formatCounts[place] = (this.formatCounts[place] ?? 0) + 1
+    if (format !== NO_FORMAT) source.formats[format] = (source.formats[format] ?? 0) + 1
+    // What matched counts when it is on disk.
+    if (outcome !== Outcome.stored) source.count(outcome, line.referenceMs)
+    if (verdict === Verdict.reject || verdict === Verdict.unknown) this.#keepSample(source, format, msgStart, end)
+    return true
+  }
+
+  /** Batches that are ready for the writer; `all`: also those that are not full. Each is to be told by `settled` when it is durable. */
+  takeBatches(all: boolean): OutgoingBatch[] {
+    const batches: OutgoingBatch[] = []
+    for (const [organizationId, pending] of this.#pending) {
+      for (const queue of [pending.logs, pending.collected]) {
+        if (queue.count === 0 || (!all && !queue.full) || pending.inFlight >= LOG_BATCHES_IN_FLIGHT_MAX) continue
+        pending.inFlight++
+        batches.push({ ...queue.take(), organizationId, deduplicate: queue === pending.collected })
+      }
+    }
+    return batches
+  }
+
+  /** The batch is on disk; `duplicates` of its events were there before. */
+  settled(batch: OutgoingBatch, duplicates: number): void {
+    const pending = this.#pending.get(batch.organizationId)
+    if (pending === undefined) return
+    pending.inFlight--
+    let repeated = duplicates
+    for (const [source, messages] of batch.messages) {
+      // Which of several senders sent the duplicates is not asked: a collector is one sender.
+      const again = Math.min(repeated, messages)
+      repeated -= again
+      if (again > 0) source.count(Outcome.duplicate, source.lastSeenMs, again)
+      if (messages > again) source.count(Outcome.stored, source.lastSeenMs, messages - again)
+    }
+    const isIdle = pending.inFlight === 0 && pending.logs.count === 0 && pending.collected.count === 0
+    if (isIdle) this.#pending.delete(batch.organizationId)
+  }
+
+  /** Whether nothing waits and nothing is with the writer. */
+  get idle(): boolean {
+    return this.#pending.size === 0
+  }
+
+  /** The messages since the last call that were not understood: a sample of them, if there are many. */
+  takeRejects(): Reject[] {
+    const rejects = this.#rejects
+    this.#rejects = []
+    return rejects
+  }
+
+  #tokenOf(message: SyslogMessage, origin: Origin): KnownToken | undefined {
+    if (origin.givenToken !== undefined) return this.#door.stillActive(origin.givenToken)
+    const { tokenStart, tokenEnd } = message
+    if (tokenStart === tokenEnd) return this.#door.bound(origin.address, origin.port)
+    const before = origin.token
+    if (before !== undefined && this.#isText(before.text, tokenStart, tokenEnd)) {
+      const token = this.#door.stillActive(before)
+      if (token === undefined) origin.token = undefined
+      return token
+    }
+    const token = this.#door.find(this.line.bytes, tokenStart, tokenEnd)
+    origin.token = token
+    return token
+  }
+
+  #isText(text: Uint8Array, start: number, end: number): boolean {
+    if (end - start !== TOKEN_BYTES || text.length !== TOKEN_BYTES) return false
+    const { view } = this.line
+    for (let at = 0; at < TOKEN_BYTES; at++) if (view.getUint8(start + at) !== text[at]) return false
+    return true
+  }
+
+  #refuse(message: SyslogMessage, origin: Origin): void {
+    this.sources.get(NOBODYS, origin.listener, origin.address, '').count(Outcome.unauthorised, this.line.referenceMs)
+    this.#noteUnauthorised(origin, message.tokenStart !== message.tokenEnd)
+  }
+
+  #sourceOf(message: SyslogMessage, token: KnownToken, origin: Origin): Source {
+    const { hostStart, hostEnd } = message
+    const before = origin.source
+    if (
+      before !== undefined &&
+      before.owner.tokenId === token.tokenId &&
+      before.host.length === hostEnd - hostStart &&
+      textAt(this.line.view, hostStart, hostEnd, before.host)
+    ) {
+      return before
+    }
+    const host = hostStart === hostEnd ? '' : printable(this.line.text(hostStart, hostEnd))
+    const source = this.sources.get(token, origin.listener, origin.address, host)
+    if (source.memory.dayOrder === 0) source.memory.dayOrder = token.dayOrder
+    origin.source = source
+    return source
+  }
+
+  #read(start: number, end: number): Verdict {
+    const { line } = this
+    const verdict = this.#detector.read(line, start, end)
+    // syslogd's own remark on the messages of others (RFC 3164 has none, all do it).
+    if (verdict === Verdict.unknown && textAt(line.view, start, end, 'last message repeated ')) return Verdict.skip
+    return verdict
+  }
+
+  #add(queue: PendingEvents, message: SyslogMessage, token: KnownToken, source: Source): void {
+    const { line } = this
+    const receivedMs = line.referenceMs
+    let lastMs = this.#timeOf(message, token, source)
+    // A sender whose clock is wrong has seen something all the same.
+    if (lastMs > receivedMs + FUTURE_MS_MAX || lastMs < 0) lastMs = receivedMs
+    const firstMs = Number.isNaN(line.firstSeenMs) ? lastMs : Math.min(line.firstSeenMs, lastMs)
+    const isCollected = line.eventIdStart >= 0
+    queue.add(
+      line.view,
+      {
+        nameStart: line.hostStart,
+        nameEnd: line.hostEnd,
+        client: this.#client(),
+        method: isCollected ? line.method : METHOD_LOG,
+        firstMs,
+        lastMs,
+        count: line.count,
+        blocked: isCollected ? line.blockedCount : line.action === Action.blocked ? 1 : 0,
+      },
+      line.eventIdStart,
+      source,
+    )
+    source.lastSeenMs = receivedMs
+  }
+
+  /** When it happened, in UTC: what the message says, or its header, or now. */
+  #timeOf({ timeStart, timeEnd }: SyslogMessage, token: KnownToken, source: Source): number {
+    const { line } = this
+    let timeMs = line.timeMs
+    let isLocal = line.timeIsLocal
+    if (Number.isNaN(timeMs)) {
+      const header = this.#headerTime
+      if (timeStart === timeEnd || header.read(line.view, timeStart, timeEnd, line.referenceMs) !== TimeFound.found) {
+        return line.referenceMs
+      }
+      timeMs = header.ms
+      isLocal = header.isLocal
+    }
+    if (!isLocal) return timeMs
+    const utcMs = token.wallClock.toUtc(timeMs)
+    if (source.listener !== 'file') source.zoneMinutes = zoneMinutes(utcMs - line.referenceMs)
+    return utcMs
+  }
+
+  #client(): string {
+    const { line } = this
+    if (line.clientStart === line.clientEnd) return NO_CLIENT
+    const text = line.text(line.clientStart, line.clientEnd)
+    if (!text.includes(':')) return text
+    const known = this.#clients.get(text)
+    if (known !== undefined) return known
+    const canonical = canonicalAddress(text)
+    if (this.#clients.size >= CLIENTS_REMEMBERED) this.#clients.clear()
+    this.#clients.set(text, canonical)
+    return canonical
+  }
+
+  #pendingOf(organizationId: string): Pending {
+    let pending = this.#pending.get(organizationId)
+    if (pending === undefined) {
+      pending = {
+        logs: new PendingEvents(LOG_BATCH_EVENTS_MAX, this.#ids),
+        collected: new PendingEvents(LOG_BATCH_EVENTS_MAX, this.#ids),
+        inFlight: 0,
+      }
+      this.#pending.set(organizationId, pending)
+    }
+    return pending
+  }
+
+  #keepSample(source: Source, format: number, start: number, end: number): void {
+    const { line } = this
+    if (line.referenceMs - this.#rejectsSinceMs >= SECOND_MS || line.referenceMs < this.#rejectsSinceMs) {
+      this.#rejectsSinceMs = line.referenceMs
+      this.#rejectsInSecond = 0
+    }
+    if (++this.#rejectsInSecond > REJECTS_PER_SECOND_MAX) return
+    const sample = redact(line.text(start, Math.min(end, start + SAMPLE_CHARS_MAX * 2)))
+    source.sample = sample
+    this.#rejects.push({
+      organizationId: source.owner.organizationId,
+      timeMs: line.referenceMs,
+      listener: source.listener,
+      address: source.address,
+      host: source.host,
+      tokenId: source.owner.tokenId,
+      format: FORMATS[format]?.id ?? '',
+      reason: line.reason === '' ? 'no format recognised' : line.reason,
+      sample,
+    })
+  }
+  #rejectsInSecond = 0
+}
+
+/** Verdicts are 0 to 4. */
+export const VERDICTS = 5
+/** An event that matches no platform is unmatched. */
+const OUTCOME_OF_VERDICT: readonly number[] = [
+  Outcome.unknown,
+  Outcome.unmatched,
+  Outcome.noDomain,
+  Outcome.skipped,
+  Outcome.rejected,
+]
+
+/** By how many minutes a clock differs, if by whole quarters of an hour; else 0. */
+function zoneMinutes(differenceMs: number): number {
+  const quarters = Math.round(differenceMs / (QUARTER_MINUTES * MINUTE_MS))
+  if (quarters === 0 || Math.abs(quarters) > 4 * 18) return 0
+  return Math.abs(differenceMs - quarters * QUARTER_MINUTES * MINUTE_MS) <= ZONE_SLACK_MS
+    ? quarters * QUARTER_MINUTES
+    : 0
+}
+
+/** HOSTNAME as it is shown: what is no printable ASCII (RFC 5424 §6) is a question mark, and it ends somewhere. */
+function printable(host: string): string {
+  return host.slice(0, 255).replace(/[^\x21-\x7e]/g, '?')
+}

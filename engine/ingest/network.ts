@@ -1,0 +1,71 @@
+import { isIP } from 'node:net'
+
+/** An IPv4 or IPv6 network. IPv4 stands in IPv6's form, so that both compare alike (RFC 4291 §2.5.5.2). */
+export interface Network {
+  readonly bytes: Uint8Array
+  /** Bits of the 128 that count. */
+  readonly prefixBits: number
+}
+
+const ADDRESS_BITS = 128
+const IPV4_BITS = 32
+const ADDRESS_BYTES = ADDRESS_BITS / 8
+
+/** `192.0.2.1`, `192.0.2.0/24`, `2001:db8::/32`; or undefined where the text is none of these. */
+export function networkOf(text: string): Network | undefined {
+  const [address = '', bits, ...rest] = text.split('/')
+  const bytes = addressBytes(address)
+  if (bytes === undefined || rest.length > 0) return undefined
+  const own = isIP(address) === 4 ? IPV4_BITS : ADDRESS_BITS
+  if (bits === undefined) return { bytes, prefixBits: ADDRESS_BITS }
+  if (!/^\d{1,3}$/.test(bits) || Number(bits) > own) return undefined
+  return { bytes, prefixBits: ADDRESS_BITS - own + Number(bits) }
+}
+
+/** The 16 bytes of an address, or undefined. A zone is left out. */
+export function addressBytes(address: string): Uint8Array | undefined {
+  const bare = address.split('%', 1)[0] ?? ''
+  const bytes = new Uint8Array(ADDRESS_BYTES)
+  if (isIP(bare) === 4) {
+    bytes.set([0xff, 0xff, ...bare.split('.').map(Number)], 10)
+    return bytes
+  }
+  if (isIP(bare) !== 6) return undefined
+  const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(bare)
+  const hex =
+    dotted === null
+      ? bare
+      : `${dotted[1]}${((Number(dotted[2]) << 8) | Number(dotted[3])).toString(16)}:${((Number(dotted[4]) << 8) | Number(dotted[5])).toString(16)}`
+  const [head = '', tail] = hex.split('::')
+  const before = head === '' ? [] : head.split(':')
+  const behind = tail === undefined || tail === '' ? [] : tail.split(':')
+  const groups =
+    tail === undefined ? before : [...before, ...new Array(8 - before.length - behind.length).fill('0'), ...behind]
+  for (const [index, group] of groups.entries()) {
+    const value = Number.parseInt(group, 16)
+    bytes[index * 2] = value >> 8
+    bytes[index * 2 + 1] = value & 0xff
+  }
+  return bytes
+}
+
+export function contains({ bytes, prefixBits }: Network, address: Uint8Array): boolean {
+  const whole = prefixBits >> 3
+  for (let at = 0; at < whole; at++) if (bytes[at] !== address[at]) return false
+  const mask = 0xff00 >> (prefixBits & 7)
+  return ((bytes[whole] ?? 0) & mask & 0xff) === ((address[whole] ?? 0) & mask & 0xff)
+}
+
+/** One way to write an address: IPv4 in IPv6's form as IPv4, IPv6 as RFC 5952 says. Anything else stays what it is. */
+export function canonicalAddress(text: string): string {
+  const bytes = addressBytes(text)
+  if (bytes === undefined) return text
+  if (isIpv4InIpv6(bytes)) return bytes.subarray(12).join('.')
+  // The URL standard writes IPv6 as RFC 5952 §4 does.
+  return new URL(`http://[${text.split('%', 1)[0]}]/`).hostname.slice(1, -1)
+}
+
+function isIpv4InIpv6(bytes: Uint8Array): boolean {
+  for (let at = 0; at < 10; at++) if (bytes[at] !== 0) return false
+  return bytes[10] === 0xff && bytes[11] === 0xff
+}

@@ -1,0 +1,228 @@
+import { randomBytes } from 'node:crypto'
+import { DAY_MS, HOUR_MS } from '../process/clock.ts'
+import { isUpper } from './formats/bytes.ts'
+import type { Source } from './sources.ts'
+
+/*
+ * Matched messages that wait for the writer, as a batch in the form of engine/event.ts: [1, [event, ...]] in msgpack. Numbers have their full
+ * width, so that a later message of the same client and name can be added in place:
+ *
+ *   0   92 01 dd         array of 2, version 1, array of n
+ *   3   u32              n, big-endian, as all here
+ *
+ *   of each event
+ *   0   98               array of 8
+ *   1   c4 10 id         bin of 16: instance, sequence
+ *   19  d9 n name        str of n bytes
+ *   .   d9 n client
+ *   .   method           index in METHODS
+ *   .   cb f64           first seen, milliseconds since 1970
+ *   .   ce u32           milliseconds from the first to the last
+ *   .   ce u32           count
+ *   .   ce u32           how many of them were blocked
+ */
+const HEADER_BYTES = 7
+const NAME_OFFSET = 19
+const TAIL_BYTES = 1 + 9 + 5 + 5 + 5
+const EVENT_BYTES_MAX = NAME_OFFSET + 2 + 255 + 2 + 64 + TAIL_BYTES
+
+/** Messages of one client and name are one event if their times lie no further apart than this. */
+const SPAN_MS_MAX = HOUR_MS
+const COUNT_MAX = 0xffff_ffff
+const NO_EVENT = -1
+
+/** An event, by places in a buffer. */
+export interface PendingEvent {
+  readonly nameStart: number
+  readonly nameEnd: number
+  /** In its canonical form. */
+  readonly client: string
+  readonly method: number
+  readonly firstMs: number
+  readonly lastMs: number
+  readonly count: number
+  readonly blocked: number
+}
+
+/** Ids for the events of messages that have none: an instance of this start of the service, and a sequence. */
+export class EventIds {
+  readonly #high: number
+  readonly #low: number
+  #sequence = 0
+
+  constructor() {
+    const instance = randomBytes(8)
+    this.#high = instance.readUInt32BE(0)
+    this.#low = instance.readUInt32BE(4)
+  }
+
+  /** Writes the next id in its 16 bytes. */
+  writeNext(view: DataView, at: number): void {
+    this.#sequence++
+    view.setUint32(at, this.#high)
+    view.setUint32(at + 4, this.#low)
+    view.setUint32(at + 8, Math.floor(this.#sequence / 0x1_0000_0000))
+    view.setUint32(at + 12, this.#sequence >>> 0)
+  }
+}
+
+/** One batch: bytes for the writer, and whose messages they stand for. */
+export interface EventBatch {
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly events: number
+  readonly messages: ReadonlyMap<Source, number>
+}
+
+/** Fills batches. Events without an id of their own get one, and those of one client and name are put together. */
+export class PendingEvents {
+  count = 0
+  #bytes: Uint8Array<ArrayBuffer>
+  #view: DataView
+  #end = HEADER_BYTES
+  #messages = new Map<Source, number>()
+  readonly #countMax: number
+  /** Where an event begins, by the hash of its name, client and kind; beyond half full there is no room. */
+  readonly #slots: Int32Array
+  readonly #ids: EventIds
+
+  constructor(countMax: number, ids: EventIds) {
+    this.#countMax = countMax
+    this.#bytes = new Uint8Array(64 * 1024)
+    this.#view = new DataView(this.#bytes.buffer)
+    let slots = 16
+    while (slots < countMax * 2) slots *= 2
+    this.#slots = new Int32Array(slots).fill(NO_EVENT)
+    this.#ids = ids
+  }
+
+  get full(): boolean {
+    return this.count >= this.#countMax
+  }
+
+  /**
+   * Adds what a message of `source` matched; there must be room. `idStart` is the place of its own id, 32 hex digits in `view`: such an event
+   * is never put together with another.
+   */
+  add(view: DataView, event: PendingEvent, idStart: number, source: Source): void {
+    this.#messages.set(source, (this.#messages.get(source) ?? 0) + 1)
+    if (idStart >= 0) {
+      this.#append(view, event)
+      for (let at = 0; at < 16; at++) {
+        const high = hex(view.getUint8(idStart + at * 2))
+        this.#bytes[this.#last + 3 + at] = (high << 4) | hex(view.getUint8(idStart + at * 2 + 1))
+      }
+      return
+    }
+    const hash = hashOf(view, event)
+    const mask = this.#slots.length - 1
+    let slot = hash & mask
+    for (;;) {
+      const at = this.#slots[slot] ?? NO_EVENT
+      if (at === NO_EVENT) break
+      if (this.#join(view, event, at)) return
+      slot = (slot + 1) & mask
+    }
+    this.#append(view, event)
+    this.#slots[slot] = this.#last
+    this.#ids.writeNext(this.#view, this.#last + 3)
+  }
+
+  /** The batch, ready for the writer; what comes next begins a new one. */
+  take(): EventBatch {
+    this.#view.setUint8(0, 0x92)
+    this.#view.setUint8(1, 0x01)
+    this.#view.setUint8(2, 0xdd)
+    this.#view.setUint32(3, this.count)
+    const batch = { bytes: this.#bytes.slice(0, this.#end), events: this.count, messages: this.#messages }
+    this.#messages = new Map()
+    this.#end = HEADER_BYTES
+    this.count = 0
+    this.#slots.fill(NO_EVENT)
+    return batch
+  }
+
+  /** Where the event begins that was appended last. */
+  #last = 0
+
+  #append(view: DataView, { nameStart, nameEnd, client, method, firstMs, lastMs, count, blocked }: PendingEvent): void {
+    if (this.#end + EVENT_BYTES_MAX > this.#bytes.length) this.#grow()
+    const bytes = this.#bytes
+    let at = this.#end
+    this.#last = at
+    bytes[at] = 0x98
+    bytes[at + 1] = 0xc4
+    bytes[at + 2] = 0x10
+    at += NAME_OFFSET
+    bytes[at++] = 0xd9
+    bytes[at++] = nameEnd - nameStart
+    for (let from = nameStart; from < nameEnd; from++) bytes[at++] = folded(view.getUint8(from))
+    bytes[at++] = 0xd9
+    bytes[at++] = client.length
+    for (let index = 0; index < client.length; index++) bytes[at++] = client.charCodeAt(index)
+    bytes[at++] = method
+    bytes[at] = 0xcb
+    this.#view.setFloat64(at + 1, firstMs)
+    bytes[at + 9] = 0xce
+    this.#view.setUint32(at + 10, lastMs - firstMs)
+    bytes[at + 14] = 0xce
+    this.#view.setUint32(at + 15, count)
+    bytes[at + 19] = 0xce
+    this.#view.setUint32(at + 20, blocked)
+    this.#end = at + 24
+    this.count++
+  }
+
+  /** Adds the event to that at `at`, if it is of the same name, client and kind, and near in time. */
+  #join(view: DataView, event: PendingEvent, at: number): boolean {
+    const bytes = this.#bytes
+    let place = at + NAME_OFFSET + 1
+    const { nameStart, nameEnd, client } = event
+    if (bytes[place++] !== nameEnd - nameStart) return false
+    for (let from = nameStart; from < nameEnd; from++) if (bytes[place++] !== folded(view.getUint8(from))) return false
+    place++
+    if (bytes[place++] !== client.length) return false
+    for (let index = 0; index < client.length; index++) if (bytes[place++] !== client.charCodeAt(index)) return false
+    if (bytes[place] !== event.method) return false
+    const firstAt = place + 2
+    const spanAt = place + 11
+    const countAt = place + 16
+    const blockedAt = place + 21
+    const own = this.#view
+    const firstMs = own.getFloat64(firstAt)
+    const lastMs = firstMs + own.getUint32(spanAt)
+    const first = Math.min(firstMs, event.firstMs)
+    const last = Math.max(lastMs, event.lastMs)
+    const count = own.getUint32(countAt) + event.count
+    // An event counts for the day on which it was last seen.
+    if (last - first > SPAN_MS_MAX || Math.floor(lastMs / DAY_MS) !== Math.floor(event.lastMs / DAY_MS)) return false
+    if (count > COUNT_MAX || own.getUint32(blockedAt) > 0 !== event.blocked > 0) return false
+    own.setFloat64(firstAt, first)
+    own.setUint32(spanAt, last - first)
+    own.setUint32(countAt, count)
+    own.setUint32(blockedAt, own.getUint32(blockedAt) + event.blocked)
+    return true
+  }
+
+  #grow(): void {
+    const bytes = new Uint8Array(this.#bytes.length * 2)
+    bytes.set(this.#bytes)
+    this.#bytes = bytes
+    this.#view = new DataView(bytes.buffer)
+  }
+}
+
+function folded(byte: number): number {
+  return isUpper(byte) ? byte | 0x20 : byte
+}
+
+function hex(byte: number): number {
+  return byte <= 0x39 ? byte - 0x30 : (byte | 0x20) - 0x57
+}
+
+/** FNV-1a over name, client and whether it was blocked. */
+function hashOf(view: DataView, { nameStart, nameEnd, client, method, blocked }: PendingEvent): number {
+  let hash = Math.imul(0x811c9dc5 ^ method ^ (blocked > 0 ? 16 : 0), 0x01000193)
+  for (let at = nameStart; at < nameEnd; at++) hash = Math.imul(hash ^ folded(view.getUint8(at)), 0x01000193)
+  for (let at = 0; at < client.length; at++) hash = Math.imul(hash ^ client.charCodeAt(at), 0x01000193)
+  return hash ^ (hash >>> 15)
+}

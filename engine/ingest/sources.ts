@@ -1,0 +1,145 @@
+import { SOURCES_MAX } from '../limits.ts'
+import { NOBODY, type SourceDelta } from '../store/sources.ts'
+import { FORMATS } from './formats/formats.ts'
+import { SourceMemory } from './formats/log-line.ts'
+import { newCounts } from './outcome.ts'
+
+/** By which way messages come in. */
+export const LISTENERS = ['tls', 'tcp', 'udp', 'https', 'file'] as const
+export type Listener = (typeof LISTENERS)[number]
+
+/** Whose messages a source's are: nobody's without a token. */
+export interface SourceOwner {
+  readonly organizationId: string
+  readonly tokenId: string
+  readonly label: string
+}
+
+export const NOBODYS: SourceOwner = { organizationId: NOBODY, tokenId: NOBODY, label: '' }
+
+/** Messages of one token by outcome, since the start. */
+export interface TokenCounts extends SourceOwner {
+  readonly counts: Float64Array
+}
+
+/** One sender of messages: what is remembered of it, and what was counted since it was last told. */
+export class Source {
+  readonly owner: SourceOwner
+  readonly listener: Listener
+  readonly address: string
+  /** HOSTNAME of its messages: behind a relay there are many. '' where they name none. */
+  readonly host: string
+  /** Milliseconds since 1970. */
+  lastSeenMs = 0
+  readonly memory = new SourceMemory()
+  readonly counts = newCounts()
+  /** Messages by format, in the order of FORMATS. */
+  readonly formats = new Float64Array(FORMATS.length)
+  /** What was not understood last, redacted. */
+  sample = ''
+  /** By how many minutes the clock on its wall differs from ours, where that looks like a zone that nobody told. */
+  zoneMinutes = 0
+  changed = false
+  readonly #ofListener: Float64Array
+  readonly #ofToken: Float64Array
+
+  constructor(owner: TokenCounts, listener: Listener, address: string, host: string, ofListener: Float64Array) {
+    this.owner = owner
+    this.listener = listener
+    this.address = address
+    this.host = host
+    this.#ofListener = ofListener
+    this.#ofToken = owner.counts
+  }
+
+  /** Counts messages of this source, of its listener and of its token. */
+  count(outcome: number, nowMs: number, times = 1): void {
+    this.counts[outcome] = (this.counts[outcome] ?? 0) + times
+    this.#ofListener[outcome] = (this.#ofListener[outcome] ?? 0) + times
+    this.#ofToken[outcome] = (this.#ofToken[outcome] ?? 0) + times
+    this.lastSeenMs = nowMs
+    this.changed = true
+  }
+}
+
+/** The sources of a thread. Beyond the limit, new ones of an organization share one row whose address is `other`. */
+export class SourceTable {
+  /** Sources that found no place of their own. */
+  overflowed = 0
+  /** Messages by listener and outcome, since the start. */
+  readonly listeners: Readonly<Record<Listener, Float64Array>> = {
+    tls: newCounts(),
+    tcp: newCounts(),
+    udp: newCounts(),
+    https: newCounts(),
+    file: newCounts(),
+  }
+  /** By id. One for each token whose messages came: as many as were made. */
+  readonly tokens = new Map<string, TokenCounts>()
+  readonly #sources = new Map<string, Source>()
+  readonly #sourcesMax: number
+
+  constructor(sourcesMax = SOURCES_MAX) {
+    this.#sourcesMax = sourcesMax
+  }
+
+  get(owner: SourceOwner, listener: Listener, address: string, host: string): Source {
+    const key = `${owner.organizationId}${owner.tokenId} ${listener} ${address} ${host}`
+    const known = this.#sources.get(key)
+    if (known !== undefined) return known
+    if (this.#sources.size >= this.#sourcesMax && address !== OTHER) {
+      this.overflowed++
+      return this.get(owner, listener, OTHER, '')
+    }
+    const source = new Source(this.#tokenCounts(owner), listener, address, host, this.listeners[listener])
+    this.#sources.set(key, source)
+    return source
+  }
+
+  #tokenCounts({ organizationId, tokenId, label }: SourceOwner): TokenCounts {
+    let known = this.tokens.get(tokenId)
+    if (known?.label !== label) {
+      // A label may change, what was counted stays.
+      known = { organizationId, tokenId, label, counts: known?.counts ?? newCounts() }
+      this.tokens.set(tokenId, known)
+    }
+    return known
+  }
+
+  /** What was counted since the last call, and forgets the sources that were silent since `silentSinceMs`. */
+  takeDeltas(silentSinceMs: number): SourceDelta[] {
+    const deltas: SourceDelta[] = []
+    for (const [key, source] of this.#sources) {
+      if (source.changed) deltas.push(deltaOf(source))
+      else if (source.lastSeenMs < silentSinceMs) this.#sources.delete(key)
+    }
+    return deltas
+  }
+}
+
+export const OTHER = 'other'
+
+function deltaOf(source: Source): SourceDelta {
+  const formats: Record<string, number> = {}
+  for (const [index, { id }] of FORMATS.entries()) {
+    const count = source.formats[index] ?? 0
+    if (count > 0) formats[id] = (formats[id] ?? 0) + count
+  }
+  const delta: SourceDelta = {
+    organizationId: source.owner.organizationId,
+    tokenId: source.owner.tokenId,
+    listener: source.listener,
+    address: source.address,
+    host: source.host,
+    lastSeenMs: source.lastSeenMs,
+    counts: Array.from(source.counts),
+    formats,
+    sample: source.sample,
+    zoneMinutes: source.zoneMinutes,
+  }
+  source.counts.fill(0)
+  source.formats.fill(0)
+  source.sample = ''
+  source.changed = false
+  return delta
+}

@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto'
+import { STORED_REJECTS_MAX, STORED_SOURCES_MAX } from '../limits.ts'
+import type { Environment } from './environment.ts'
+import { Family } from './family.ts'
+import { u64Bytes, uuidBytes } from './keys.ts'
+
+/** The organization of messages without a token that is known: none. */
+export const NOBODY = '00000000-0000-0000-0000-000000000000'
+
+/** What was counted of one source since the last time. */
+export interface SourceDelta {
+  readonly organizationId: string
+  readonly tokenId: string
+  readonly listener: string
+  readonly address: string
+  readonly host: string
+  readonly lastSeenMs: number
+  /** In the order of OUTCOMES. */
+  readonly counts: readonly number[]
+  /** Messages by id of their format. */
+  readonly formats: Readonly<Record<string, number>>
+  /** '' where nothing new was not understood. */
+  readonly sample: string
+  readonly zoneMinutes: number
+}
+
+/** A source as it is stored: what was counted of it in all. */
+export interface StoredSource extends SourceDelta {
+  readonly firstSeenMs: number
+}
+
+/** A message that was rejected or not recognised, for the operator to read. */
+export interface Reject {
+  readonly organizationId: string
+  readonly timeMs: number
+  readonly listener: string
+  readonly address: string
+  readonly host: string
+  readonly tokenId: string
+  /** '' where none was recognised. */
+  readonly format: string
+  readonly reason: string
+  /** Redacted. */
+  readonly sample: string
+}
+
+/** Who sends what: a row a sender, and the last messages that were not understood. */
+export class Sources {
+  readonly #sources: Family<StoredSource>
+  readonly #rejects: Family<Reject>
+  readonly #sourcesMax: number
+  readonly #rejectsMax: number
+  /** Rows by organization, where they were counted. */
+  readonly #rows = new Map<string, number>()
+  #rejectSequence = 0
+
+  constructor(environment: Environment, sourcesMax = STORED_SOURCES_MAX, rejectsMax = STORED_REJECTS_MAX) {
+    this.#sources = new Family(environment.table('sources'), 'source')
+    this.#rejects = new Family(environment.table('rejects'), 'rejected message')
+    this.#sourcesMax = sourcesMax
+    this.#rejectsMax = rejectsMax
+  }
+
+  /** Those of an organization; of NOBODY: who sent without a token that is known. */
+  ofOrganization(organizationId: string): StoredSource[] {
+    return Array.from(this.#sources.range(uuidBytes(organizationId)), ({ value }) => value)
+  }
+
+  /** Adds what was counted to the rows, and makes new ones; beyond the limit those go that were silent the longest. Inside a transaction of the caller. */
+  add(deltas: readonly SourceDelta[]): void {
+    const grown = new Set<string>()
+    for (const delta of deltas) {
+      const key = keyOf(delta)
+      const stored = this.#sources.get(key)
+      if (stored === undefined) grown.add(delta.organizationId)
+      this.#sources.put(key, stored === undefined ? { ...delta, firstSeenMs: delta.lastSeenMs } : sum(stored, delta))
+    }
+    for (const organizationId of grown) this.#bound(organizationId)
+  }
+
+  #bound(organizationId: string): void {
+    const before = this.#rows.get(organizationId)
+    // Counting every time would cost as much as there are rows; between two counts the rows grow by a tenth at most.
+    if (before !== undefined && before < this.#sourcesMax * 0.9) {
+      this.#rows.set(organizationId, before + 1)
+      return
+    }
+    const all = Array.from(this.#sources.range(uuidBytes(organizationId)))
+    const excess = all.length - this.#sourcesMax
+    if (excess > 0) {
+      all.sort((a, b) => a.value.lastSeenMs - b.value.lastSeenMs)
+      const leaving = all.slice(0, excess + Math.floor(this.#sourcesMax / 10))
+      for (const { key } of leaving) this.#sources.remove(key)
+      // What they counted stays in the books, in one row.
+      const kept = leaving.map(({ value }) => ({ ...value, address: 'other', host: '' }))
+      for (const one of kept) {
+        const key = keyOf(one)
+        const stored = this.#sources.get(key)
+        this.#sources.put(key, stored === undefined ? one : sum(stored, one))
+      }
+    }
+    this.#rows.set(organizationId, all.length - Math.max(0, excess))
+  }
+
+  rejectsOf(organizationId: string): Reject[] {
+    return Array.from(this.#rejects.range(uuidBytes(organizationId)), ({ value }) => value)
+  }
+
+  /** Inside a transaction of the caller. The oldest go beyond the limit. */
+  addRejects(rejects: readonly Reject[]): void {
+    for (const reject of rejects) {
+      this.#rejectSequence = Math.max(this.#rejectSequence + 1, Date.now() * 1024)
+      this.#rejects.put(Buffer.concat([uuidBytes(reject.organizationId), u64Bytes(this.#rejectSequence)]), reject)
+    }
+    for (const organizationId of new Set(rejects.map((reject) => reject.organizationId))) {
+      const keys = Array.from(this.#rejects.range(uuidBytes(organizationId)), ({ key }) => key)
+      for (const key of keys.slice(0, Math.max(0, keys.length - this.#rejectsMax))) this.#rejects.remove(key)
+    }
+  }
+}
+
+/** HOSTNAME and address are others' text of any length: the key has their hash. */
+function keyOf({ organizationId, tokenId, listener, address, host }: SourceDelta): Buffer {
+  const sender = createHash('sha256').update(`${listener}\n${address}\n${host}`).digest().subarray(0, 16)
+  return Buffer.concat([uuidBytes(organizationId), uuidBytes(tokenId), sender])
+}
+
+function sum(stored: StoredSource, delta: SourceDelta): StoredSource {
+  const formats: Record<string, number> = { ...stored.formats }
+  for (const [id, count] of Object.entries(delta.formats)) formats[id] = (formats[id] ?? 0) + count
+  return {
+    ...stored,
+    lastSeenMs: Math.max(stored.lastSeenMs, delta.lastSeenMs),
+    counts: delta.counts.map((count, index) => count + (stored.counts[index] ?? 0)),
+    formats,
+    sample: delta.sample === '' ? stored.sample : delta.sample,
+    zoneMinutes: delta.zoneMinutes,
+  }
+}
