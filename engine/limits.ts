@@ -32,6 +32,8 @@ export const SYSLOG_CONNECTIONS_PER_TOKEN_MAX = 10_000
 export const SYSLOG_HELLO_MS = 30_000
 /** Milliseconds from the first byte of a message to its last. A slower sender's connection is closed. */
 export const SYSLOG_MESSAGE_MS = 30_000
+/** Bytes of messages that are not whole yet, over all connections. Whoever needs more is closed. */
+export const SYSLOG_WAITING_BYTES_MAX = 256 * 1024 * 1024
 /** Bytes that the kernel is asked to hold of datagrams that were not read yet. */
 export const UDP_RECEIVE_BYTES = 16 * 1024 * 1024
 /** Events of one organization in one batch from the syslog thread to the writer. */

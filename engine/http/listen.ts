@@ -48,7 +48,7 @@ export function claimPort(setting: string, address: string, port: number): Promi
   })
 }
 
-function portFault(setting: string, address: string, port: number, error: NodeJS.ErrnoException): Fault {
+export function portFault(setting: string, address: string, port: number, error: NodeJS.ErrnoException): Fault {
   const where = `${setting} ${port} on ${address}`
   switch (error.code) {
     case 'EADDRINUSE':

@@ -45,8 +45,12 @@ export class Origin {
   }
 }
 
-/** Whose messages were not taken, for the log. */
-export type NoteUnauthorised = (origin: Origin, hasToken: boolean) => void
+export interface IntakeOptions {
+  /** Messages of one token in a second; 0: any number. What comes beyond it finds no room. */
+  readonly tokenRateMax: number
+  /** Told of each message that was not taken. */
+  readonly noteUnauthorised: (origin: Origin, hasToken: boolean) => void
+}
 
 /** What an organization's messages wait in. */
 interface Pending {
@@ -83,16 +87,16 @@ export class Intake {
   readonly #pending = new Map<string, Pending>()
   /** Canonical addresses of clients by what stands in messages. */
   readonly #clients = new Map<string, string>()
-  readonly #noteUnauthorised: NoteUnauthorised
+  readonly #options: IntakeOptions
   #rejects: Reject[] = []
   #rejectsSinceMs = 0
 
   /** @param bytes with SCRATCH_BYTES of room at the end */
-  constructor(bytes: Uint8Array, trie: SharedArrayBuffer, door: TokenDoor, noteUnauthorised: NoteUnauthorised) {
+  constructor(bytes: Uint8Array, trie: SharedArrayBuffer, door: TokenDoor, options: IntakeOptions) {
     this.line = new LogLine(bytes)
     this.#trie = new DomainTrie(trie)
     this.#door = door
-    this.#noteUnauthorised = noteUnauthorised
+    this.#options = options
   }
 
   /**
@@ -109,6 +113,8 @@ export class Intake {
       return true
     }
     const source = this.#sourceOf(message, token, origin)
+    if (this.#options.tokenRateMax > 0 && !source.owner.mayTake(this.#options.tokenRateMax, line.referenceMs))
+      return false
     line.memory = source.memory
     const msgStart = message.msgStart
     const verdict = msgStart === end ? Verdict.skip : this.#read(msgStart, end)
@@ -196,7 +202,7 @@ export class Intake {
 
   #refuse(message: SyslogMessage, origin: Origin): void {
     this.sources.get(NOBODYS, origin.listener, origin.address, '').count(Outcome.unauthorised, this.line.referenceMs)
-    this.#noteUnauthorised(origin, message.tokenStart !== message.tokenEnd)
+    this.#options.noteUnauthorised(origin, message.tokenStart !== message.tokenEnd)
   }
 
   #sourceOf(message: SyslogMessage, token: KnownToken, origin: Origin): Source {

@@ -17,14 +17,37 @@ export interface SourceOwner {
 
 export const NOBODYS: SourceOwner = { organizationId: NOBODY, tokenId: NOBODY, label: '' }
 
-/** Messages of one token by outcome, since the start. */
-export interface TokenCounts extends SourceOwner {
+/** Messages of one token by outcome, since the start, and how many more it may send at once. */
+export class TokenCounts implements SourceOwner {
+  readonly organizationId: string
+  readonly tokenId: string
+  readonly label: string
   readonly counts: Float64Array
+  #allowance = Number.NaN
+  #filledMs = 0
+
+  constructor({ organizationId, tokenId, label }: SourceOwner, counts: Float64Array) {
+    this.organizationId = organizationId
+    this.tokenId = tokenId
+    this.label = label
+    this.counts = counts
+  }
+
+  /** Takes one of `perSecond` messages; a second's worth may come at once. */
+  mayTake(perSecond: number, nowMs: number): boolean {
+    if (Number.isNaN(this.#allowance)) this.#allowance = perSecond
+    const passedMs = Math.abs(nowMs - this.#filledMs)
+    this.#filledMs = nowMs
+    this.#allowance = Math.min(perSecond, this.#allowance + (passedMs * perSecond) / 1000)
+    if (this.#allowance < 1) return false
+    this.#allowance--
+    return true
+  }
 }
 
 /** One sender of messages: what is remembered of it, and what was counted since it was last told. */
 export class Source {
-  readonly owner: SourceOwner
+  readonly owner: TokenCounts
   readonly listener: Listener
   readonly address: string
   /** HOSTNAME of its messages: behind a relay there are many. '' where they name none. */
@@ -96,12 +119,12 @@ export class SourceTable {
     return source
   }
 
-  #tokenCounts({ organizationId, tokenId, label }: SourceOwner): TokenCounts {
-    let known = this.tokens.get(tokenId)
-    if (known?.label !== label) {
+  #tokenCounts(owner: SourceOwner): TokenCounts {
+    let known = this.tokens.get(owner.tokenId)
+    if (known === undefined || known.label !== owner.label) {
       // A label may change, what was counted stays.
-      known = { organizationId, tokenId, label, counts: known?.counts ?? newCounts() }
-      this.tokens.set(tokenId, known)
+      known = new TokenCounts(owner, known?.counts ?? newCounts())
+      this.tokens.set(owner.tokenId, known)
     }
     return known
   }
