@@ -9,6 +9,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(options: { toy: bo
   decode: () => import('./decode.ts'),
   outbox: () => import('./outbox.ts'),
   live: () => import('./live.ts'),
+  ingest: () => import('./ingest.ts'),
 }
 
 const program = createProgram('npm run bench --', 'Measures each stage beside a peer in the same run.')

@@ -10,7 +10,7 @@ import { type NewEvent, packWaiting } from '../collector/outbox/waiting-event.ts
 import { Environment, type Table } from '../engine/store/environment.ts'
 import { CHUNK_ENTRIES_MAX } from '../engine/store/queue.ts'
 import { print } from './compare.ts'
-import { openSqlite } from './peers/outbox-sqlite.ts'
+import { sqliteQueue } from './peers/outbox-sqlite.ts'
 
 /**
  * How fast events become durable and leave again. All write in transactions of as many events as the collector does at most, each flushed to
@@ -41,7 +41,7 @@ export async function run({ toy }: { toy: boolean }): Promise<void> {
 }
 
 async function compareStores(directory: string, events: number, rounds: number, toy: boolean): Promise<void> {
-  const sqlite = await openSqlite(join(directory, 'sqlite'), { entryOf, firstSeenOf }, { install: !toy })
+  const sqlite = await sqliteQueue(join(directory, 'sqlite'), { entryOf, firstSeenOf }, { install: !toy })
   const contenders: Contender[] = [
     outbox(join(directory, 'ours')),
     rawLmdb(join(directory, 'raw'), 1),

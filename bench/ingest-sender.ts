@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import { EVENTS_PATH } from '../engine/ingest/https-batches.ts'
+import { RenumberedBatch } from './workload/event-batches.ts'
+
+/** A process of its own that sends batches over a few kept connections, each with an organization of its own and one batch under way. */
+export interface Sending {
+  readonly port: number
+  /** Of the authority; plain HTTP without it. */
+  readonly certificateFile?: string
+  readonly tokens: readonly string[]
+  readonly batchesEach: number
+  readonly eventsEach: number
+}
+export interface Sent {
+  /** From the first byte that was sent to the last answer. */
+  readonly seconds: number
+  readonly accepted: number
+}
+
+process.on('message', async (sending: Sending) => {
+  process.send?.(await send(sending))
+})
+
+async function send({ port, certificateFile, tokens, batchesEach, eventsEach }: Sending): Promise<Sent> {
+  const ca = certificateFile === undefined ? undefined : readFileSync(certificateFile)
+  const connections = await Promise.all(
+    tokens.map(async (token) => ({ socket: await connected(port, ca), token, batch: new RenumberedBatch(eventsEach) })),
+  )
+  for (const { batch } of connections) batch.newInstance()
+  let accepted = 0
+  const start = performance.now()
+  await Promise.all(
+    connections.map(async ({ socket, token, batch }) => {
+      const head = `POST ${EVENTS_PATH} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\ncontent-type: application/msgpack\r\ncontent-length: ${batch.bytes.length}\r\n\r\n`
+      for (let sent = 0; sent < batchesEach; sent++) {
+        batch.next()
+        const taken = await post(socket, head, batch.bytes)
+        accepted += taken
+      }
+      socket.destroy()
+    }),
+  )
+  return { seconds: (performance.now() - start) / 1000, accepted }
+}
+
+function connected(port: number, ca: Buffer | undefined): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket: Socket =
+      ca === undefined
+        ? connect({ host: '127.0.0.1', port }, () => resolve(socket))
+        : connectTls({ host: '127.0.0.1', port, ca, servername: 'localhost' }, () => resolve(socket))
+    socket.setNoDelay(true)
+    socket.once('error', reject)
+  })
+}
+
+/** Sends a batch and answers how many of its events were taken. node:http would cost more than what is measured. */
+function post(socket: Socket, head: string, body: Buffer): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const onData = (bytes: Buffer): void => {
+      text += bytes.toString('latin1')
+      if (!text.endsWith('}')) return
+      socket.off('data', onData)
+      const accepted = /^HTTP\/1\.1 200 [\s\S]*"accepted":(\d+)/.exec(text)?.[1]
+      if (accepted === undefined) reject(new Error(`the service answers ${text}`))
+      else resolve(Number(accepted))
+    }
+    socket.on('data', onData)
+    socket.cork()
+    socket.write(head, 'latin1')
+    socket.write(body)
+    socket.uncork()
+  })
+}

@@ -1,0 +1,72 @@
+import { Administration } from '../engine/admin/administration.ts'
+import { provideCertificate } from '../engine/http/certificate.ts'
+import type { HttpListener } from '../engine/http/port.ts'
+import { listenUws } from '../engine/http/uws.ts'
+import { EventAcceptor } from '../engine/ingest/accept.ts'
+import { eventsHandler } from '../engine/ingest/https-batches.ts'
+import { NameMatcher } from '../engine/ingest/match.ts'
+import { systemClock } from '../engine/process/clock.ts'
+import { createLogger } from '../engine/process/log.ts'
+import { Store } from '../engine/store/store.ts'
+import { loadCatalog } from '../registry/catalog.ts'
+
+/** A process of its own that takes batches as the service does, but without scans: its parent empties the buffers between two rounds. */
+export interface ServiceUnderLoad {
+  readonly httpsPort: number
+  readonly httpPort: number
+  readonly certificateFile: string
+  /** One of each organization. */
+  readonly tokens: readonly string[]
+}
+export interface Emptied {
+  /** Events that were in the buffers. */
+  readonly buffered: number
+  readonly cpuSeconds: number
+  readonly residentMegabytes: number
+}
+
+const [directory = '', organizations = '1'] = process.argv.slice(2)
+const store = new Store(directory)
+const log = createLogger('bench', 'ERROR')
+const acceptor = new EventAcceptor(store, new NameMatcher(loadCatalog()), systemClock, log, () => {})
+const administration = new Administration(store, systemClock)
+const ids: string[] = []
+const tokens = Array.from({ length: Number(organizations) }, (_, index) => {
+  const organization = store.environment.write(() =>
+    store.organizations.create(
+      { name: `Bench ${index}`, domain: `b${index}.example`, plan: 'enterprise' },
+      systemClock.nowMs(),
+    ),
+  )
+  ids.push(organization.id)
+  return administration.createMonitoringToken(organization, 'bench').raw
+})
+const { keyFile, certificateFile } = await provideCertificate(`${directory}/tls`, undefined)
+const handler = eventsHandler(store, acceptor, { batches: 0, unauthorised: 0, malformed: 0 })
+const listen = (tls?: { keyFile: string; certificateFile: string }): Promise<HttpListener> =>
+  listenUws({ address: '127.0.0.1', port: 0, ...(tls ? { tls } : {}), handler, log })
+const https = await listen({ keyFile, certificateFile })
+const http = await listen()
+const started: ServiceUnderLoad = { httpsPort: https.port, httpPort: http.port, certificateFile, tokens }
+process.send?.(started)
+
+process.on('message', () => {
+  let buffered = 0
+  store.environment.write(() => {
+    for (const id of ids) {
+      buffered += store.buffer.count(id)
+      store.buffer.removeThrough(id, Number.MAX_SAFE_INTEGER)
+    }
+  })
+  const { user, system } = process.cpuUsage()
+  const emptied: Emptied = {
+    buffered,
+    cpuSeconds: (user + system) / 1e6,
+    residentMegabytes: Math.round(process.memoryUsage().rss / 1e6),
+  }
+  process.send?.(emptied)
+})
+process.once('disconnect', async () => {
+  await Promise.all([https.drain(100), http.drain(100)])
+  await store.close()
+})

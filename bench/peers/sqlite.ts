@@ -1,0 +1,55 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { print } from '../compare.ts'
+
+/** Not among the dependencies: it is compiled for a minute, and only the comparisons need it. */
+const PEER = 'better-sqlite3'
+const PEER_VERSION = '12.11.1'
+
+/** What node:sqlite and better-sqlite3 have in common. */
+export interface Sqlite {
+  exec(sql: string): unknown
+  prepare(sql: string): { run(...values: unknown[]): unknown; all(...values: unknown[]): unknown[]; get(): unknown }
+  close(): void
+}
+
+/**
+ * An SQLite database with the durability of our stores: write-ahead log, flushed at each commit (synchronous=FULL). undefined, and a line
+ * that says why, where there is no SQLite and none can be installed.
+ */
+export async function openSqlite(
+  file: string,
+  options: { readonly install: boolean },
+): Promise<{ readonly sqlite: Sqlite; readonly name: string } | undefined> {
+  const opened = await open(file, options.install)
+  opened?.sqlite.exec('PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL')
+  return opened
+}
+
+async function open(file: string, install: boolean): Promise<{ sqlite: Sqlite; name: string } | undefined> {
+  const builtIn = 'node:sqlite'
+  try {
+    const { DatabaseSync } = (await import(builtIn)) as { DatabaseSync: new (file: string) => Sqlite }
+    return { sqlite: new DatabaseSync(file), name: `node:sqlite of ${process.version}` }
+  } catch {
+    // Node 20 has none.
+  }
+  const folder = join(tmpdir(), `posture-bench-${PEER}-${PEER_VERSION}`)
+  if (!existsSync(join(folder, 'node_modules', PEER)) && !(install && installInto(folder))) {
+    print(`no SQLite here: Node 22 brings one, or ${PEER} ${PEER_VERSION} in ${folder}`)
+    return undefined
+  }
+  const Database = createRequire(join(folder, 'package.json'))(PEER) as new (file: string) => Sqlite
+  return { sqlite: new Database(file), name: `${PEER} ${PEER_VERSION}` }
+}
+
+function installInto(folder: string): boolean {
+  print(`installing the peer ${PEER} ${PEER_VERSION}, which takes a minute`)
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, allowScripts: { [PEER]: true } }))
+  const words = ['install', '--no-audit', '--no-fund', '--loglevel=error', `${PEER}@${PEER_VERSION}`]
+  return spawnSync('npm', words, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] }).status === 0
+}

@@ -1,0 +1,59 @@
+import { randomBytes } from 'node:crypto'
+import { type Event, eventId, METHODS, packBatch, packEvent } from '../../engine/event.ts'
+import { loadCatalog } from '../../registry/catalog.ts'
+
+/** Names that the registry knows, as they are asked for: a rule's domain, or a host below it. */
+const NAMES = loadCatalog()
+  .rules.filter(({ match }) => match !== 'pattern')
+  .map(({ domain, match }, index) => (match === 'suffix' && index % 2 === 0 ? `api${index % 100}.${domain}` : domain))
+
+/** The event with this number, from 1, of an instance (16 hex digits). Strides without a common divisor, so that clients and names come mixed. */
+export function numberedEvent(instance: string, number: number, firstSeenMs: number): Event {
+  const client = number * 7919
+  return {
+    id: eventId(instance, number),
+    name: NAMES[(number * 104_729) % NAMES.length] as string,
+    client: `10.${client % 200}.${(client >> 8) % 250}.${number % 251}`,
+    method: METHODS[number % 3] ?? 'dns',
+    firstSeenMs,
+    lastSeenMs: firstSeenMs + (number % 10_000),
+    count: 1 + (number % 40),
+  }
+}
+
+/** Of an id in a packed event: behind the array's header, and the id's own header of two bytes. */
+const INSTANCE_OFFSET = 3
+const SEQUENCE_OFFSET = INSTANCE_OFFSET + 8
+
+/** A batch in msgpack whose ids are written anew in place, so that a sender need not pack it again to send events that are new. */
+export class RenumberedBatch {
+  readonly bytes: Buffer
+  readonly events: number
+  readonly #starts: number[] = []
+  #sequence = 0
+
+  constructor(events: number) {
+    const nowMs = Date.now() - 60_000
+    const all = Array.from({ length: events }, (_, index) => numberedEvent('0'.repeat(16), index + 1, nowMs))
+    this.bytes = packBatch(all)
+    this.events = events
+    let at = this.bytes.length
+    for (const event of all.toReversed()) {
+      at -= packEvent(event).length
+      this.#starts.push(at)
+    }
+    this.#starts.reverse()
+  }
+
+  /** From now on the events are those of an instance that was never seen. */
+  newInstance(): void {
+    const instance = randomBytes(8)
+    for (const start of this.#starts) this.bytes.set(instance, start + INSTANCE_OFFSET)
+    this.#sequence = 0
+  }
+
+  /** Writes the sequences that follow those of the batch before. */
+  next(): void {
+    for (const start of this.#starts) this.bytes.writeUInt32BE(++this.#sequence, start + SEQUENCE_OFFSET + 4)
+  }
+}
