@@ -19,13 +19,15 @@ export interface Event {
   readonly lastSeenMs: number
   /** How many matches the event stands for, from 1. */
   readonly count: number
+  /** How many of them the device that logged them has blocked. Only where there are any, as in all forms of an event. */
+  readonly blocked?: number
 }
 
 export const EVENT_ID_HEX_DIGITS = 32
 const ID_PATTERN = /^[0-9a-f]{32}$/
-const NAME_LENGTH_MAX = 253
+export const NAME_LENGTH_MAX = 253
 /** 9999-12-31: the last instant that ISO 8601 writes with four digits of year. */
-const TIME_MS_MAX = 253_402_300_799_999
+export const TIME_MS_MAX = 253_402_300_799_999
 /** Matches that one event can stand for. */
 export const EVENT_COUNT_MAX = 0xffff_ffff
 
@@ -51,6 +53,7 @@ export function checkedEvent(
   firstSeenMs: unknown,
   lastSeenMs: unknown,
   count: unknown,
+  blocked: unknown = 0,
 ): Event | string {
   if (typeof id !== 'string' || !ID_PATTERN.test(id)) {
     return `id: expected ${EVENT_ID_HEX_DIGITS} lower-case hex digits, found ${shown(id)}`
@@ -70,7 +73,11 @@ export function checkedEvent(
   if (!Number.isInteger(count) || (count as number) < 1 || (count as number) > EVENT_COUNT_MAX) {
     return `count: expected a whole number from 1 to ${EVENT_COUNT_MAX}, found ${shown(count)}`
   }
-  return { id, name, client, method: method as Method, firstSeenMs, lastSeenMs, count: count as number }
+  if (!Number.isInteger(blocked) || (blocked as number) < 0 || (blocked as number) > (count as number)) {
+    return `blocked: expected a whole number from 0 to count, found ${shown(blocked)}`
+  }
+  const event = { id, name, client, method: method as Method, firstSeenMs, lastSeenMs, count: count as number }
+  return blocked === 0 ? event : { ...event, blocked: blocked as number }
 }
 
 function isTime(value: unknown): value is number {
@@ -94,22 +101,25 @@ function shown(value: unknown): string {
  * The forms of an event.
  *
  *   stored   msgpack array [id: bin 16, name, client, method: index in METHODS, first: ms, span: ms, count], inside a
- *            record (store/record.ts) with version byte and checksum
+ *            record (store/record.ts) with version byte and checksum; where some were blocked, how many is an eighth column
  *   batch    msgpack array [version = 1, [event, ...]] with the same event arrays
- *   JSON     { "id", "name", "client", "method", "first_seen", "last_seen", "count" }, times in ISO 8601 UTC with
- *            milliseconds; a batch is { "events": [ ... ] }
+ *   JSON     { "id", "name", "client", "method", "first_seen", "last_seen", "count" } and "blocked" where some were, times
+ *            in ISO 8601 UTC with milliseconds; a batch is { "events": [ ... ] }
+ *
+ * ingest/batch-reader.ts reads a batch in place: what changes here changes there.
  */
 export const BATCH_VERSION = 1
 const EVENT_COLUMNS = 7
+const EVENT_COLUMNS_MAX = 8
 
 // useRecords false: the bytes are read by others, so no shared structures; moreTypes off: no structured clone.
 const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
 const unpackr = new Unpackr({ useRecords: false, moreTypes: false, mapsAsObjects: true })
 
-type EventColumns = [Uint8Array, string, string, number, number, number, number]
+type EventColumns = [Uint8Array, string, string, number, number, number, number, ...blocked: number[]]
 
 function columnsOf(event: Event): EventColumns {
-  return [
+  const columns: EventColumns = [
     Buffer.from(event.id, 'hex'),
     event.name,
     event.client,
@@ -118,13 +128,15 @@ function columnsOf(event: Event): EventColumns {
     event.lastSeenMs - event.firstSeenMs,
     event.count,
   ]
+  if (event.blocked) columns.push(event.blocked)
+  return columns
 }
 
 function eventFromColumns(columns: unknown): Event | string {
-  if (!Array.isArray(columns) || columns.length !== EVENT_COLUMNS) {
-    return `expected an array of ${EVENT_COLUMNS}, found ${Array.isArray(columns) ? `${columns.length}` : shown(columns)}`
+  if (!Array.isArray(columns) || columns.length < EVENT_COLUMNS || columns.length > EVENT_COLUMNS_MAX) {
+    return `expected an array of ${EVENT_COLUMNS} or ${EVENT_COLUMNS_MAX}, found ${Array.isArray(columns) ? `${columns.length}` : shown(columns)}`
   }
-  const [id, name, client, method, first, span, count] = columns as unknown[]
+  const [id, name, client, method, first, span, count, blocked] = columns as unknown[]
   return checkedEvent(
     id instanceof Uint8Array ? Buffer.from(id).toString('hex') : id,
     name,
@@ -133,6 +145,7 @@ function eventFromColumns(columns: unknown): Event | string {
     first,
     typeof first === 'number' && typeof span === 'number' ? first + span : span,
     count,
+    blocked,
   )
 }
 
@@ -212,10 +225,36 @@ function msgpackLie(bytes: Uint8Array): string | undefined {
   }
 }
 
+/**
+ * The offset behind the event at `at` if it is an array of up to fifteen numbers, strings, byte strings, true, false and nil, all before
+ * `end`; else -1. What such an event says does not depend on the rest of its batch: msgpackr's own extensions stand in others.
+ */
+export function endOfPlainEvent(view: DataView, at: number, end: number): number {
+  if (at >= end || view.getUint8(at) >> 4 !== 0x9) return -1
+  let next = at + 1
+  for (let columns = view.getUint8(at) & 0xf; columns > 0; columns--) {
+    if (next >= end) return -1
+    const format = view.getUint8(next)
+    if (VALUES_EACH[format] !== 0 || IS_EXTENSION[format] !== 0) return -1
+    const lengthBytes = LENGTH_BYTES[format] ?? 0
+    if (next + 1 + lengthBytes > end) return -1
+    let length = FIXED_LENGTH[format] ?? 0
+    if (lengthBytes === 1) length += view.getUint8(next + 1)
+    else if (lengthBytes === 2) length += view.getUint16(next + 1)
+    else if (lengthBytes === 4) length += view.getUint32(next + 1)
+    next += 1 + lengthBytes + length
+    if (next > end) return -1
+  }
+  return next
+}
+
 /** For each format byte: how many bytes of length follow, how long it is besides, and values for each unit of length. */
 const LENGTH_BYTES = new Uint8Array(256)
 const FIXED_LENGTH = new Uint8Array(256)
 const VALUES_EACH = new Uint8Array(256)
+/** ext and fixext, and the one byte that the specification never uses. */
+const IS_EXTENSION = new Uint8Array(256)
+for (const format of [0xc1, 0xc7, 0xc8, 0xc9, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8]) IS_EXTENSION[format] = 1
 for (let low = 0; low < 16; low++) {
   FIXED_LENGTH[0x80 + low] = low // fixmap
   VALUES_EACH[0x80 + low] = 2
@@ -284,6 +323,7 @@ export function eventToJson(event: Event): Record<string, unknown> {
     first_seen: new Date(event.firstSeenMs).toISOString(),
     last_seen: new Date(event.lastSeenMs).toISOString(),
     count: event.count,
+    ...(event.blocked ? { blocked: event.blocked } : {}),
   }
 }
 
@@ -299,6 +339,7 @@ export function eventFromJson(value: unknown): Event | string {
     timeFromJson(fields['first_seen']),
     timeFromJson(fields['last_seen'] ?? fields['first_seen']),
     fields['count'] ?? 1,
+    fields['blocked'] ?? 0,
   )
 }
 

@@ -12,6 +12,8 @@ export interface DayEvidence {
   readonly firstSeenMs: number
   readonly lastSeenMs: number
   readonly matches: number
+  /** Matches that were blocked by the device that logged them. Absent where none was, as in what earlier releases stored. */
+  readonly blocked?: number
   readonly byMethod: Readonly<Partial<Record<Method, number>>>
   readonly byRole: Readonly<Partial<Record<Role, number>>>
   readonly byName: Readonly<Record<string, number>>
@@ -28,6 +30,7 @@ export class Evidence {
   firstSeenMs = Number.MAX_SAFE_INTEGER
   lastSeenMs = 0
   matches = 0
+  blocked = 0
   otherNames = 0
   domainStrength = 0
   days = 0
@@ -44,6 +47,7 @@ export class Evidence {
   addEvent(event: Event, rule: Rule): void {
     this.#addSpan(event.firstSeenMs, event.lastSeenMs)
     this.matches += event.count
+    this.blocked += event.blocked ?? 0
     increase(this.byMethod, event.method, event.count)
     increase(this.byRole, rule.role, event.count)
     this.#addName(event.name, event.count)
@@ -54,6 +58,7 @@ export class Evidence {
   addDay(day: DayEvidence): void {
     this.#addSpan(day.firstSeenMs, day.lastSeenMs)
     this.matches += day.matches
+    this.blocked += day.blocked ?? 0
     for (const [method, count] of Object.entries(day.byMethod)) increase(this.byMethod, method as Method, count)
     for (const [role, count] of Object.entries(day.byRole)) increase(this.byRole, role as Role, count)
     for (const [name, count] of Object.entries(day.byName)) this.#addName(name, count)
@@ -68,6 +73,7 @@ export class Evidence {
       firstSeenMs: this.firstSeenMs,
       lastSeenMs: this.lastSeenMs,
       matches: this.matches,
+      ...(this.blocked > 0 ? { blocked: this.blocked } : {}),
       byMethod: Object.fromEntries(this.byMethod),
       byRole: Object.fromEntries(this.byRole),
       byName: Object.fromEntries(this.byName),

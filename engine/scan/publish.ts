@@ -42,6 +42,7 @@ export function platformJson(finding: Finding): string {
       approved: finding.approved,
       risk: { score: platform.risk.score, why: platform.risk.why },
       matches: evidence.matches,
+      ...(evidence.blocked > 0 ? { blocked_matches: evidence.blocked } : {}),
       methods: Object.fromEntries(evidence.byMethod),
       roles: Object.fromEntries(evidence.byRole),
       clients: evidence.clients.estimate,

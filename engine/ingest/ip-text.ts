@@ -1,0 +1,87 @@
+const DOT = 0x2e
+const COLON = 0x3a
+const PERCENT = 0x25
+const DIGIT_0 = 0x30
+
+const IPV4_PARTS = 4
+/** Groups of 16 bits; two colons stand for one at least. */
+const IPV6_GROUPS = 8
+
+/** For each byte, what it may be: HEX in a group of an IPv6 address, ZONE behind its percent sign. */
+const HEX = 1
+const ZONE = 2
+const KIND = new Uint8Array(256)
+for (const char of '0123456789abcdefABCDEF') KIND[char.charCodeAt(0)] = HEX | ZONE
+for (const char of 'ghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ-.:') KIND[char.charCodeAt(0)] = ZONE
+
+/** Whether bytes [start, end) are the text of an IP address: what isIP of node:net says of Node 20, without a string and regular expressions. */
+export function isIpText(view: DataView, start: number, end: number): boolean {
+  return isIpv4Text(view, start, end) || isIpv6Text(view, start, end)
+}
+
+/** Four numbers from 0 to 255 without leading zeros. */
+function isIpv4Text(view: DataView, start: number, end: number): boolean {
+  let at = start
+  for (let part = 1; part <= IPV4_PARTS; part++) {
+    if (at >= end) return false
+    let value = view.getUint8(at++) - DIGIT_0
+    if (value < 0 || value > 9) return false
+    const digitsEnd = value === 0 ? at : Math.min(at + 2, end)
+    for (; at < digitsEnd; at++) {
+      const digit = view.getUint8(at) - DIGIT_0
+      if (digit < 0 || digit > 9) break
+      value = value * 10 + digit
+    }
+    if (value > 255) return false
+    if (part === IPV4_PARTS) return at === end
+    if (at >= end || view.getUint8(at++) !== DOT) return false
+  }
+  return false
+}
+
+/** RFC 4291 §2.2, the last two groups also as IPv4; and a zone (RFC 4007 §11). */
+function isIpv6Text(view: DataView, start: number, end: number): boolean {
+  let groups = 0
+  let shortened = false
+  let at = start
+  if (at + 1 < end && view.getUint8(at) === COLON && view.getUint8(at + 1) === COLON) {
+    shortened = true
+    at += 2
+  }
+  // Behind a colon a group must follow, but for the two colons that shorten.
+  let mayEnd = shortened
+  while (at < end && groups < IPV6_GROUPS && view.getUint8(at) !== PERCENT) {
+    const groupStart = at
+    const groupEnd = Math.min(at + 4, end)
+    while (at < groupEnd && ((KIND[view.getUint8(at)] ?? 0) & HEX) !== 0) at++
+    if (at === groupStart) return false
+    if (at < end && view.getUint8(at) === DOT) {
+      let textEnd = at
+      while (textEnd < end && view.getUint8(textEnd) !== PERCENT) textEnd++
+      if (!isIpv4Text(view, groupStart, textEnd)) return false
+      groups += 2
+      at = textEnd
+      mayEnd = true
+      break
+    }
+    groups++
+    mayEnd = true
+    if (at >= end || view.getUint8(at) !== COLON) break
+    at++
+    mayEnd = false
+    if (at < end && view.getUint8(at) === COLON) {
+      if (shortened) return false
+      shortened = true
+      mayEnd = true
+      at++
+    }
+  }
+  const whole = shortened ? groups < IPV6_GROUPS : groups === IPV6_GROUPS
+  return whole && mayEnd && (at === end || isZone(view, at, end))
+}
+
+function isZone(view: DataView, start: number, end: number): boolean {
+  if (view.getUint8(start) !== PERCENT || start + 1 >= end) return false
+  for (let at = start + 1; at < end; at++) if (((KIND[view.getUint8(at)] ?? 0) & ZONE) === 0) return false
+  return true
+}
