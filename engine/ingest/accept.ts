@@ -1,11 +1,12 @@
 import type { Event } from '../event.ts'
-import { BUFFERED_EVENTS_MAX, FUTURE_MS_MAX, PENDING_EVENTS_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
+import { BATCH_EVENTS_MAX, BUFFERED_EVENTS_MAX, PENDING_EVENTS_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
 import { CLOCK_SET_MS } from '../process/clock.ts'
 import { Fault, isFault } from '../process/error-codes.ts'
 import { faultPoint } from '../process/fault-point.ts'
 import type { Logger } from '../process/log.ts'
 import type { Store } from '../store/store.ts'
+import { BatchReader, type ReadBatch, type Rejection } from './batch-reader.ts'
 import type { NameMatcher } from './match.ts'
 
 /** What became of a batch. `rejected` events will never be taken; the others are on disk. */
@@ -18,16 +19,24 @@ export type Acceptance =
     }
   | { readonly kind: 'retry'; readonly afterSeconds: number; readonly why: string }
 
-export interface Rejection {
-  /** Place in the batch, from 0. */
-  readonly index: number
-  readonly error: string
+/** The bytes are no batch, and never will be. */
+export interface Malformed {
+  readonly kind: 'malformed'
+  readonly why: string
 }
 
-interface Waiting {
+export interface PackedBatchOptions {
+  /** false for events whose ids were made a moment ago, by this service: nobody can have sent them before. */
+  readonly deduplicate: boolean
+  /** Runs inside the transaction that stores the batch, if it is stored: what it writes is there exactly if the events are. It must not throw. */
+  readonly alongside?: () => void
+  /** More are malformed. */
+  readonly eventsMax?: number
+}
+
+interface Waiting extends PackedBatchOptions {
   readonly organizationId: string
-  readonly events: readonly Event[]
-  readonly rejected: readonly Rejection[]
+  readonly batch: ReadBatch
   readonly settle: (acceptance: Acceptance) => void
 }
 
@@ -50,7 +59,7 @@ export interface AcceptCounters {
 export class EventAcceptor {
   readonly counters: AcceptCounters = { messages: 0, accepted: 0, duplicates: 0, rejected: 0, deferred: 0, ahead: 0 }
   readonly #store: Store
-  readonly #matcher: NameMatcher
+  readonly #reader: BatchReader
   readonly #clock: Clock
   readonly #log: Logger
   readonly #onBuffered: (organizationId: string) => void
@@ -65,7 +74,7 @@ export class EventAcceptor {
     onBuffered: (organizationId: string) => void,
   ) {
     this.#store = store
-    this.#matcher = matcher
+    this.#reader = new BatchReader(matcher)
     this.#clock = clock
     this.#log = log
     this.#onBuffered = onBuffered
@@ -73,42 +82,36 @@ export class EventAcceptor {
 
   /** Takes one batch of an organization: its events, or a line for each that could not be read. */
   accept(organizationId: string, batch: readonly (Event | string)[]): Promise<Acceptance> {
-    const events: Event[] = []
-    const rejected: Rejection[] = []
-    const nowMs = this.#clock.nowMs()
-    if (nowMs < CLOCK_SET_MS) {
-      this.counters.messages += batch.length
-      this.counters.deferred += batch.length
-      return Promise.resolve({ kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why: 'its clock was never set' })
-    }
-    for (const [index, event] of batch.entries()) {
-      const error = typeof event === 'string' ? event : this.#whyRefused(event)
-      if (error !== undefined) rejected.push({ index, error })
-      else events.push(this.#inTime(event as Event, nowMs))
-    }
-    this.counters.messages += batch.length
-    if (this.#waitingEvents + events.length > PENDING_EVENTS_MAX) {
-      this.counters.deferred += batch.length
-      return Promise.resolve({ kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why: 'the service is busy' })
+    return this.#enqueue(organizationId, this.#reader.pack(batch, this.#clock.nowMs()), { deduplicate: true })
+  }
+
+  /** The same of a batch in msgpack (engine/event.ts). Its bytes must not change until it is answered. */
+  acceptPacked(
+    organizationId: string,
+    bytes: Uint8Array,
+    options: PackedBatchOptions,
+  ): Promise<Acceptance | Malformed> {
+    const batch = this.#reader.read(bytes, options.eventsMax ?? BATCH_EVENTS_MAX, this.#clock.nowMs())
+    if (typeof batch === 'string') return Promise.resolve({ kind: 'malformed', why: batch })
+    return this.#enqueue(organizationId, batch, options)
+  }
+
+  #enqueue(organizationId: string, batch: ReadBatch, options: PackedBatchOptions): Promise<Acceptance> {
+    const events = batch.events.count
+    const messages = events + batch.rejected.length
+    this.counters.messages += messages
+    const clockIsSet = this.#clock.nowMs() >= CLOCK_SET_MS
+    if (clockIsSet) this.counters.ahead += batch.ahead
+    if (!clockIsSet || this.#waitingEvents + events > PENDING_EVENTS_MAX) {
+      this.counters.deferred += messages
+      const why = clockIsSet ? 'the service is busy' : 'its clock was never set'
+      return Promise.resolve({ kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why })
     }
     return new Promise((settle) => {
-      this.#waiting.push({ organizationId, events, rejected, settle })
-      this.#waitingEvents += events.length
+      this.#waiting.push({ ...options, organizationId, batch, settle })
+      this.#waitingEvents += events
       if (this.#waiting.length === 1) setImmediate(() => this.#commit())
     })
-  }
-
-  /** A sender whose clock is wrong has seen something all the same; but nothing may stand where the evidence window never ends. */
-  #inTime(event: Event, nowMs: number): Event {
-    if (event.lastSeenMs <= nowMs + FUTURE_MS_MAX) return event
-    this.counters.ahead++
-    return { ...event, firstSeenMs: Math.min(event.firstSeenMs, nowMs), lastSeenMs: nowMs }
-  }
-
-  #whyRefused(event: Event): string | undefined {
-    if (this.#matcher.match(event.name) === undefined)
-      return `name: ${event.name} belongs to no platform of the service's registry`
-    return undefined
   }
 
   #commit(): void {
@@ -129,28 +132,28 @@ export class EventAcceptor {
   }
 
   /** Inside the transaction. */
-  #storeBatch(batch: Waiting): Acceptance {
-    if (this.#store.buffer.count(batch.organizationId) + batch.events.length > BUFFERED_EVENTS_MAX) {
+  #storeBatch({ organizationId, batch, deduplicate, alongside }: Waiting): Acceptance {
+    const { events, runs, rejected } = batch
+    const { buffer, seenEvents } = this.#store
+    if (buffer.count(organizationId) + events.count > BUFFERED_EVENTS_MAX) {
       return { kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why: "the organization's buffer is full" }
     }
-    const unseen = this.#store.seenEvents.keepUnseen(batch.organizationId, batch.events, this.#clock.nowMs())
-    this.#store.buffer.append(batch.organizationId, unseen)
-    return {
-      kind: 'stored',
-      accepted: unseen.length,
-      duplicates: batch.events.length - unseen.length,
-      rejected: batch.rejected,
-    }
+    const unseen = deduplicate
+      ? seenEvents.keepUnseen(organizationId, runs, this.#clock.nowMs())
+      : [{ from: 0, to: events.count }]
+    const accepted = buffer.appendPacked(organizationId, events, unseen)
+    alongside?.()
+    return { kind: 'stored', accepted, duplicates: events.count - accepted, rejected }
   }
 
-  #settle(batch: Waiting, outcome: Acceptance): void {
+  #settle({ batch, settle }: Waiting, outcome: Acceptance): void {
     if (outcome.kind === 'stored') {
       this.counters.accepted += outcome.accepted
       this.counters.duplicates += outcome.duplicates
       this.counters.rejected += outcome.rejected.length
     } else {
-      this.counters.deferred += batch.events.length + batch.rejected.length
+      this.counters.deferred += batch.events.count + batch.rejected.length
     }
-    batch.settle(outcome)
+    settle(outcome)
   }
 }

@@ -1,10 +1,10 @@
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
-import { batchFromJson, type UnpackedBatch, unpackBatch } from '../event.ts'
+import { batchFromJson } from '../event.ts'
 import { type HttpHandler, type HttpRequest, type HttpResponse, sendError } from '../http/port.ts'
 import { BATCH_BYTES_MAX, BATCH_EVENTS_MAX, BATCH_UNPACKED_BYTES_MAX } from '../limits.ts'
 import type { Store } from '../store/store.ts'
-import type { Acceptance, EventAcceptor } from './accept.ts'
+import type { Acceptance, EventAcceptor, Malformed } from './accept.ts'
 import { admit } from './admit.ts'
 
 export const EVENTS_PATH = '/ingest/v1/events'
@@ -19,16 +19,20 @@ const DECOMPRESS: Readonly<Record<string, Decompress | undefined>> = {
   ...('zstdDecompress' in zlib ? { zstd: asDecompress(zlib.zstdDecompress) } : {}),
 }
 
-type ReadBatch = (bytes: Buffer) => UnpackedBatch
-const readMsgpack: ReadBatch = (bytes) => unpackBatch(bytes, BATCH_EVENTS_MAX)
-const readJson: ReadBatch = (bytes) => batchFromJson(bytes.toString('utf8'), BATCH_EVENTS_MAX)
+type Accept = (acceptor: EventAcceptor, organizationId: string, bytes: Buffer) => Promise<Acceptance | Malformed>
+const acceptMsgpack: Accept = (acceptor, organizationId, bytes) =>
+  acceptor.acceptPacked(organizationId, bytes, { deduplicate: true })
+const acceptJson: Accept = async (acceptor, organizationId, bytes) => {
+  const batch = batchFromJson(bytes.toString('utf8'), BATCH_EVENTS_MAX)
+  return typeof batch === 'string' ? { kind: 'malformed', why: batch } : acceptor.accept(organizationId, batch)
+}
 
 /** By Content-Type. */
-const READ_BATCH: Readonly<Record<string, ReadBatch | undefined>> = {
-  'application/msgpack': readMsgpack,
-  'application/x-msgpack': readMsgpack,
-  'application/vnd.msgpack': readMsgpack,
-  'application/json': readJson,
+const ACCEPT: Readonly<Record<string, Accept | undefined>> = {
+  'application/msgpack': acceptMsgpack,
+  'application/x-msgpack': acceptMsgpack,
+  'application/vnd.msgpack': acceptMsgpack,
+  'application/json': acceptJson,
 }
 
 /** What the HTTPS listener has counted since it started. */
@@ -52,8 +56,8 @@ export function eventsHandler(store: Store, acceptor: EventAcceptor, counters: B
       return sendError(response, 401, 'Invalid monitoring token', ['www-authenticate', 'Bearer'])
     }
     const contentType = request.header('content-type').split(';', 1)[0]?.trim().toLowerCase() ?? ''
-    const read = Object.hasOwn(READ_BATCH, contentType) ? READ_BATCH[contentType] : undefined
-    if (read === undefined)
+    const accept = Object.hasOwn(ACCEPT, contentType) ? ACCEPT[contentType] : undefined
+    if (accept === undefined)
       return sendError(response, 415, 'Expected Content-Type application/msgpack or application/json')
     const encoding = request.header('content-encoding').trim().toLowerCase()
     const plain = encoding === '' || encoding === 'identity'
@@ -65,7 +69,7 @@ export function eventsHandler(store: Store, acceptor: EventAcceptor, counters: B
         known.join(', '),
       ])
     }
-    return takeBatch(token.organizationId, request, response, read, decompress, acceptor, counters)
+    return takeBatch(token.organizationId, request, response, accept, decompress, acceptor, counters)
   }
 }
 
@@ -73,7 +77,7 @@ async function takeBatch(
   organizationId: string,
   request: HttpRequest,
   response: HttpResponse,
-  read: ReadBatch,
+  accept: Accept,
   decompress: Decompress | undefined,
   acceptor: EventAcceptor,
   counters: BatchCounters,
@@ -89,13 +93,13 @@ async function takeBatch(
     counters.malformed++
     return sendError(response, 400, 'Malformed batch: the compressed body is damaged')
   }
-  const batch = read(bytes)
-  if (typeof batch === 'string') {
+  const outcome = await accept(acceptor, organizationId, bytes)
+  if (outcome.kind === 'malformed') {
     counters.malformed++
-    return sendError(response, 400, `Malformed batch: ${batch}`)
+    return sendError(response, 400, `Malformed batch: ${outcome.why}`)
   }
   counters.batches++
-  answer(response, await acceptor.accept(organizationId, batch))
+  answer(response, outcome)
 }
 
 function answer(response: HttpResponse, acceptance: Acceptance): void {

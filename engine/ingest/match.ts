@@ -30,6 +30,12 @@ export class NameMatcher {
     return index === NO_MATCH ? undefined : this.#rules[index]
   }
 
+  /** The same for the bytes [start, end) of a batch. They are ASCII where a rule is found. */
+  matchBytes(view: DataView, start: number, end: number): Rule | undefined {
+    const index = this.#trie.matchDotted(view, start, end)
+    return index === NO_MATCH ? undefined : this.#rules[index]
+  }
+
   platform(id: string): Platform | undefined {
     return this.#platforms.get(id)
   }

@@ -45,6 +45,29 @@ export class SequenceSet {
     return true
   }
 
+  /** Adds first..last if none of them was in the set; else it answers false, and they must be added one by one. */
+  addRange(first: number, last: number): boolean {
+    const bounds = this.#bounds
+    const end = bounds.length - 1
+    // The usual case: those that follow.
+    if (end > 0 && first === (bounds[end] ?? 0) + 1) {
+      bounds[end] = last
+      return true
+    }
+    // One by one where a gap might have to be filled in: which one it is depends on what comes in between.
+    if (bounds.length >= RANGES_MAX * 2) return false
+    const range = this.#firstRangeEndingAtOrAfter(first)
+    const next = bounds[range * 2]
+    if (next !== undefined && next <= last) return false
+    const joinsLeft = range > 0 && bounds[range * 2 - 1] === first - 1
+    const joinsRight = next === last + 1
+    if (joinsLeft && joinsRight) bounds.splice(range * 2 - 1, 2)
+    else if (joinsLeft) bounds[range * 2 - 1] = last
+    else if (joinsRight) bounds[range * 2] = first
+    else bounds.splice(range * 2, 0, first, last)
+    return true
+  }
+
   #firstRangeEndingAtOrAfter(sequence: number): number {
     let low = 0
     let high = this.#bounds.length / 2

@@ -2,7 +2,8 @@ import { type Event, packEvent, unpackEvent } from '../event.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Environment, Table } from './environment.ts'
 import { uuidBytes } from './keys.ts'
-import { DurableQueue } from './queue.ts'
+import { DurableQueue, type Slices } from './queue.ts'
+import type { Places } from './seen-events.ts'
 
 export interface BufferedEvent {
   readonly sequence: number
@@ -20,6 +21,13 @@ export class EventBuffer {
   /** Inside a transaction of the caller. */
   append(organizationId: string, events: readonly Event[]): void {
     this.#queue(organizationId).append(events.map(packEvent))
+  }
+
+  /** The same of events that are packed already: those at the given places, ascending. Answers how many they are. */
+  appendPacked(organizationId: string, events: Slices, places: readonly Places[]): number {
+    const kept = keptOf(events, places)
+    this.#queue(organizationId).appendSlices(kept)
+    return kept.count
   }
 
   /** How many events wait. */
@@ -48,4 +56,18 @@ function opened(bytes: Uint8Array): Event {
   const event = unpackEvent(bytes)
   if (typeof event === 'string') throw new Fault('STORE_DAMAGED', `buffered event: ${event}`)
   return event
+}
+
+function keptOf(events: Slices, places: readonly Places[]): Slices {
+  const count = places.reduce((sum, { from, to }) => sum + to - from, 0)
+  if (count === events.count) return events
+  const starts = new Uint32Array(count)
+  const ends = new Uint32Array(count)
+  let at = 0
+  for (const { from, to } of places) {
+    starts.set(events.starts.subarray(from, to), at)
+    ends.set(events.ends.subarray(from, to), at)
+    at += to - from
+  }
+  return { bytes: events.bytes, starts, ends, count }
 }

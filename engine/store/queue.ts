@@ -69,6 +69,14 @@ export interface QueueEntry {
   readonly bytes: Buffer
 }
 
+/** Entries that stand in bytes of someone else's: entry i, below count, is [starts[i], ends[i]). */
+export interface Slices {
+  readonly bytes: Uint8Array
+  readonly starts: Uint32Array
+  readonly ends: Uint32Array
+  readonly count: number
+}
+
 interface QueueState {
   readonly next: number
   readonly first: number
@@ -150,6 +158,26 @@ export class DurableQueue {
       from = to
     }
     this.#putState({ next: sequence, first, footprint: footprint + added })
+    return next
+  }
+
+  /** The same of entries that were never made into objects of their own: ten thousand of those cost more than all their chunks. */
+  appendSlices({ bytes, starts, ends, count }: Slices, nowMs = Date.now()): number {
+    if (count <= JOIN_ENTRIES_MAX) {
+      const entries = Array.from({ length: count }, (_, entry) => bytes.subarray(starts[entry], ends[entry]))
+      return this.append(entries, nowMs)
+    }
+    const { next, first, footprint } = this.#state()
+    let added = 0
+    for (let from = 0; from < count; ) {
+      const to = chunkEndOfSlices(starts, ends, from, count)
+      const key = this.#keyOf(next + from)
+      const record = sealedSlices(bytes, starts, ends, from, to, nowMs)
+      this.#table.putSync(key, record)
+      added += this.#footprintOf(key, record)
+      from = to
+    }
+    this.#putState({ next: next + count, first, footprint: footprint + added })
     return next
   }
 
@@ -373,6 +401,56 @@ function sealedChunk(entries: readonly Uint8Array[], from: number, to: number, w
     record.set(found, at)
     at += found.length
   }
+  return sealInPlace(RECORD_VERSION, record)
+}
+
+/** As chunkEnd. */
+function chunkEndOfSlices(starts: Uint32Array, ends: Uint32Array, from: number, count: number): number {
+  let bytes = 0
+  let to = from
+  while (to < count && to - from < CHUNK_ENTRIES_MAX) {
+    bytes += (ends[to] ?? 0) - (starts[to] ?? 0)
+    if (bytes > CHUNK_BYTES_MAX && to > from) break
+    to++
+  }
+  return to
+}
+
+/** As sealedChunk. Entries that stand one behind the other are copied at once. */
+function sealedSlices(
+  bytes: Uint8Array,
+  starts: Uint32Array,
+  ends: Uint32Array,
+  from: number,
+  to: number,
+  writtenMs: number,
+): Buffer {
+  const payload = RECORD_HEADER_BYTES
+  const entriesAt = payload + LENGTHS_OFFSET + (to - from) * LENGTH_BYTES
+  let recordBytes = entriesAt
+  for (let entry = from; entry < to; entry++) recordBytes += (ends[entry] ?? 0) - (starts[entry] ?? 0)
+  const record = Buffer.allocUnsafe(recordBytes)
+  record.writeDoubleLE(writtenMs, payload + WRITTEN_OFFSET)
+  record.writeUInt16LE(to - from, payload + COUNT_OFFSET)
+  let lengthAt = payload + LENGTHS_OFFSET
+  let at = entriesAt
+  let runStart = starts[from] ?? 0
+  let runEnd = runStart
+  for (let entry = from; entry < to; entry++) {
+    const start = starts[entry] ?? 0
+    const end = ends[entry] ?? 0
+    const length = end - start
+    if (length > ENTRY_BYTES_MAX) throw new RangeError(`an entry has ${length} bytes, ${ENTRY_BYTES_MAX} fit`)
+    record[lengthAt++] = length & 0xff
+    record[lengthAt++] = length >>> 8
+    if (start !== runEnd) {
+      record.set(bytes.subarray(runStart, runEnd), at)
+      at += runEnd - runStart
+      runStart = start
+    }
+    runEnd = end
+  }
+  record.set(bytes.subarray(runStart, runEnd), at)
   return sealInPlace(RECORD_VERSION, record)
 }
 

@@ -1,4 +1,3 @@
-import { eventIdParts } from '../event.ts'
 import { SequenceSet } from '../ingest/sequence-set.ts'
 import { SEEN_INSTANCES_MAX } from '../limits.ts'
 import type { Environment } from './environment.ts'
@@ -10,6 +9,19 @@ interface StoredSeen {
   readonly ranges: readonly number[]
   readonly usedMs: number
 }
+/** Events that follow each other in a batch and in their sequences: count of them, from first on, of an instance (16 hex digits). */
+export interface IdRun {
+  readonly instance: string
+  readonly first: number
+  readonly count: number
+}
+
+/** Places [from, to) of events in their batch. */
+export interface Places {
+  readonly from: number
+  to: number
+}
+
 /** Version 1 had the ranges alone. */
 const SEEN_VERSION = 2
 
@@ -29,14 +41,15 @@ export class SeenEvents {
   }
 
   /**
-   * Keeps those of `events` that were not counted before, and remembers them as counted. Inside a transaction of the
-   * caller, which also stores the events kept: so an event is remembered exactly if it is stored.
+   * The places of those events that were not counted before, ascending; they are remembered as counted. Inside a transaction of the
+   * caller, which also stores these events: so an event is remembered exactly if it is stored.
    */
-  keepUnseen<E extends { readonly id: string }>(organizationId: string, events: readonly E[], nowMs: number): E[] {
+  keepUnseen(organizationId: string, runs: readonly IdRun[], nowMs: number): Places[] {
     const sets = new Map<string, SequenceSet>()
     let added = 0
-    const unseen = events.filter((event) => {
-      const { instance, sequence } = eventIdParts(event.id)
+    let place = 0
+    const unseen: Places[] = []
+    for (const { instance, first, count } of runs) {
       let set = sets.get(instance)
       if (set === undefined) {
         const stored = this.#instances.get(this.#key(organizationId, instance))
@@ -44,8 +57,10 @@ export class SeenEvents {
         set = new SequenceSet(stored === undefined ? [] : opened(stored).ranges)
         sets.set(instance, set)
       }
-      return set.add(sequence)
-    })
+      if (set.addRange(first, first + count - 1)) keep(unseen, place, place + count)
+      else for (let at = 0; at < count; at++) if (set.add(first + at)) keep(unseen, place + at, place + at + 1)
+      place += count
+    }
     if (unseen.length > 0) {
       for (const [instance, { ranges }] of sets) {
         this.#instances.put(this.#key(organizationId, instance), { ranges, usedMs: nowMs })
@@ -80,4 +95,10 @@ export class SeenEvents {
 
 function opened(stored: StoredSeen | readonly number[]): StoredSeen {
   return 'ranges' in stored ? stored : { ranges: stored, usedMs: 0 }
+}
+
+function keep(kept: Places[], from: number, to: number): void {
+  const last = kept.at(-1)
+  if (last?.to === from) last.to = to
+  else kept.push({ from, to })
 }

@@ -1,5 +1,4 @@
 import t from 'tap'
-import { eventId } from '../../../engine/event.ts'
 import { Environment } from '../../../engine/store/environment.ts'
 import { Family } from '../../../engine/store/family.ts'
 import { uuidBytes } from '../../../engine/store/keys.ts'
@@ -14,16 +13,22 @@ t.test('the instances that are remembered are bounded; those that were silent th
   t.teardown(() => environment.close())
   const seen = new SeenEvents(environment, 20)
   const unseen = (number: number, nowMs: number): boolean =>
-    environment.write(() => seen.keepUnseen(ACME, [{ id: eventId(instance(number), 1) }], nowMs)).length === 1
+    environment.write(() => seen.keepUnseen(ACME, [{ instance: instance(number), first: 1, count: 1 }], nowMs))
+      .length === 1
   for (let number = 0; number < 50; number++) {
     t.equal(unseen(number, 1000 + number), true)
     // One that is always in use, with another sequence each time.
-    environment.write(() => seen.keepUnseen(ACME, [{ id: eventId(instance(999), number + 1) }], 1000 + number))
+    environment.write(() =>
+      seen.keepUnseen(ACME, [{ instance: instance(999), first: number + 1, count: 1 }], 1000 + number),
+    )
   }
   const kept = [...new Family(environment.table('seen'), 'seen events', 2).range(uuidBytes(ACME))]
   t.ok(kept.length <= 20, `${kept.length}`)
   t.equal(unseen(49, 2000), false, 'the latest')
-  t.equal(environment.write(() => seen.keepUnseen(ACME, [{ id: eventId(instance(999), 1) }], 2000)).length, 0)
+  t.equal(
+    environment.write(() => seen.keepUnseen(ACME, [{ instance: instance(999), first: 1, count: 1 }], 2000)).length,
+    0,
+  )
   t.equal(unseen(0, 2000), true, 'the first is forgotten')
 })
 
@@ -34,9 +39,8 @@ t.test('what an earlier release remembered counts', async (t) => {
   const key = Buffer.concat([uuidBytes(ACME), Buffer.from(instance(7), 'hex')])
   environment.write(() => earlier.put(key, [1, 5]))
   const seen = new SeenEvents(environment)
-  const events = [5, 6].map((sequence) => ({ id: eventId(instance(7), sequence) }))
   t.same(
-    environment.write(() => seen.keepUnseen(ACME, events, 1)),
-    [events[1]],
+    environment.write(() => seen.keepUnseen(ACME, [{ instance: instance(7), first: 5, count: 2 }], 1)),
+    [{ from: 1, to: 2 }],
   )
 })
