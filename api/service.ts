@@ -23,7 +23,7 @@ export class Service {
   readonly #store: Store
   readonly #schedule: ScanSchedule
   readonly #acceptor: EventAcceptor
-  readonly #batches: BatchCounters = { batches: 0, unauthorised: 0, malformed: 0 }
+  readonly #batches: BatchCounters = { batches: 0, unauthorised: 0, malformed: 0, turnedAway: 0 }
   #ingest: HttpListener | undefined
   #threads: Worker[] = []
   #settleFailure: (error: Error) => void = () => {}

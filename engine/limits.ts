@@ -10,6 +10,13 @@ export const BATCH_BYTES_MAX = 8 * 1024 * 1024
 export const BATCH_UNPACKED_BYTES_MAX = 32 * 1024 * 1024
 /** Events of one HTTPS batch. More are refused by 413, so that one sender does not hold the writer for long. */
 export const BATCH_EVENTS_MAX = 10_000
+/**
+ * Bytes of HTTPS bodies, over all senders, that are held until they are answered: as announced while they arrive, then as they are, decompressed. Beyond it
+ * senders get 503 before their body is read, or when it was decompressed; counted as `turnedAway`. Room for 200 batches of 10,000 events.
+ */
+export const BODIES_BYTES_MAX = 128 * 1024 * 1024
+/** Bodies that are decompressed at once: as many as the threads that do it. The others wait for their turn, held as they were sent. */
+export const DECOMPRESSING_MAX = 4
 /** Events that wait for the next transaction, over all senders. Beyond it senders get 503 and try again. */
 export const PENDING_EVENTS_MAX = 100_000
 /** Buffered events of one organization. Beyond it senders get 503 and try again after a scan. */
@@ -54,6 +61,14 @@ export const STORED_REJECTS_MAX = 500
 export const REJECTS_PER_SECOND_MAX = 20
 
 assert(LOG_BATCH_EVENTS_MAX <= BATCH_EVENTS_MAX)
+/** Bytes of an event with a long name and an IPv6 address. */
+const USUAL_EVENT_BYTES_MAX = 400
+
 assert(PENDING_EVENTS_MAX >= BATCH_EVENTS_MAX)
 assert(BUFFERED_EVENTS_MAX >= PENDING_EVENTS_MAX)
 assert(BATCH_UNPACKED_BYTES_MAX >= BATCH_BYTES_MAX)
+// The largest body is taken when no other is there: both its forms are held for a moment.
+assert(BODIES_BYTES_MAX >= BATCH_BYTES_MAX + BATCH_UNPACKED_BYTES_MAX)
+// And no sender alone fills it with batches as they usually are, so that the bound of events is what a busy service meets first.
+assert(BODIES_BYTES_MAX >= PENDING_EVENTS_MAX * USUAL_EVENT_BYTES_MAX)
+assert(BODIES_BYTES_MAX + DECOMPRESSING_MAX * BATCH_UNPACKED_BYTES_MAX <= 256 * 1024 * 1024)

@@ -97,22 +97,28 @@ class UwsRequest implements HttpRequest {
   }
 
   body(bytesMax: number): Promise<Buffer | 'too large' | 'aborted'> {
-    const announced = Number(this.#request.getHeader('content-length') || 0)
+    const field = this.#request.getHeader('content-length')
+    const announced = Number(field || 0)
     if (announced > bytesMax) return Promise.resolve('too large')
+    // uWebSockets.js ends a body where its announced length ends, so it is copied once, to where it stays.
+    const whole = field === '' || !(announced >= 0) ? undefined : Buffer.allocUnsafe(announced)
+    const most = whole?.length ?? bytesMax
     return new Promise((resolve) => {
       const chunks: Buffer[] = []
       let bytes = 0
       this.#response.onAborted(() => resolve('aborted'))
       this.#raw.onData((chunk, isLast) => {
+        const at = bytes
         bytes += chunk.byteLength
-        if (bytes > bytesMax) {
+        if (bytes > most) {
           chunks.length = 0
           resolve('too large')
           return
         }
         // uWebSockets.js takes the chunk back when this returns.
-        chunks.push(Buffer.from(Buffer.from(chunk)))
-        if (isLast) resolve(Buffer.concat(chunks, bytes))
+        if (whole === undefined) chunks.push(Buffer.from(Buffer.from(chunk)))
+        else whole.set(new Uint8Array(chunk), at)
+        if (isLast) resolve(whole?.subarray(0, bytes) ?? Buffer.concat(chunks, bytes))
       })
     })
   }

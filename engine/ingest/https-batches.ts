@@ -2,10 +2,11 @@ import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
 import { batchFromJson } from '../event.ts'
 import { type HttpHandler, type HttpRequest, type HttpResponse, sendError } from '../http/port.ts'
-import { BATCH_BYTES_MAX, BATCH_EVENTS_MAX, BATCH_UNPACKED_BYTES_MAX } from '../limits.ts'
+import { BATCH_BYTES_MAX, BATCH_EVENTS_MAX, BATCH_UNPACKED_BYTES_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
 import type { Store } from '../store/store.ts'
 import type { Acceptance, EventAcceptor, Malformed } from './accept.ts'
 import { admit } from './admit.ts'
+import { BodyMemory } from './body-memory.ts'
 
 export const EVENTS_PATH = '/ingest/v1/events'
 
@@ -40,13 +41,28 @@ export interface BatchCounters {
   batches: number
   unauthorised: number
   malformed: number
+  /** Answered by 503 because too many bytes of bodies were held; their events are in no counter. */
+  turnedAway: number
+}
+
+/** What every request of a listener shares. */
+interface Intake {
+  readonly acceptor: EventAcceptor
+  readonly counters: BatchCounters
+  readonly memory: BodyMemory
 }
 
 /**
  * POST /ingest/v1/events: `Authorization: Bearer <token>`, a batch in msgpack or JSON, optionally gzip or zstd. Answered
  * when the events are durable, by `{ accepted, duplicates, rejected: [{ index, error }] }`.
  */
-export function eventsHandler(store: Store, acceptor: EventAcceptor, counters: BatchCounters): HttpHandler {
+export function eventsHandler(
+  store: Store,
+  acceptor: EventAcceptor,
+  counters: BatchCounters,
+  memory = new BodyMemory(),
+): HttpHandler {
+  const intake: Intake = { acceptor, counters, memory }
   return (request, response) => {
     if (request.path !== EVENTS_PATH) return sendError(response, 404, `No such path; events go to POST ${EVENTS_PATH}`)
     if (request.method !== 'POST') return sendError(response, 405, 'Events are sent by POST', ['allow', 'POST'])
@@ -69,7 +85,11 @@ export function eventsHandler(store: Store, acceptor: EventAcceptor, counters: B
         known.join(', '),
       ])
     }
-    return takeBatch(token.organizationId, request, response, accept, decompress, acceptor, counters)
+    const need = BodyMemory.needOf(request.header('content-length'))
+    if (!memory.take(need)) return turnAway(response, counters)
+    return takeBatch(token.organizationId, request, response, accept, decompress, intake).finally(() =>
+      memory.give(need),
+    )
   }
 }
 
@@ -79,13 +99,12 @@ async function takeBatch(
   response: HttpResponse,
   accept: Accept,
   decompress: Decompress | undefined,
-  acceptor: EventAcceptor,
-  counters: BatchCounters,
+  { acceptor, counters, memory }: Intake,
 ): Promise<void> {
   const body = await request.body(BATCH_BYTES_MAX)
   if (body === 'aborted') return
   if (body === 'too large') return sendError(response, 413, `Expected a batch of at most ${BATCH_BYTES_MAX} bytes`)
-  const bytes = decompress === undefined ? body : await decompressed(body, decompress)
+  const bytes = decompress === undefined ? body : await memory.decompress(() => decompressed(body, decompress))
   if (bytes === 'too large') {
     return sendError(response, 413, `Expected a batch of at most ${BATCH_UNPACKED_BYTES_MAX} bytes when decompressed`)
   }
@@ -93,13 +112,24 @@ async function takeBatch(
     counters.malformed++
     return sendError(response, 400, 'Malformed batch: the compressed body is damaged')
   }
-  const outcome = await accept(acceptor, organizationId, bytes)
-  if (outcome.kind === 'malformed') {
-    counters.malformed++
-    return sendError(response, 400, `Malformed batch: ${outcome.why}`)
+  const unpackedBytes = decompress === undefined ? 0 : bytes.length
+  if (!memory.take(unpackedBytes)) return turnAway(response, counters)
+  try {
+    const outcome = await accept(acceptor, organizationId, bytes)
+    if (outcome.kind === 'malformed') {
+      counters.malformed++
+      return sendError(response, 400, `Malformed batch: ${outcome.why}`)
+    }
+    counters.batches++
+    answer(response, outcome)
+  } finally {
+    memory.give(unpackedBytes)
   }
-  counters.batches++
-  answer(response, outcome)
+}
+
+function turnAway(response: HttpResponse, counters: BatchCounters): void {
+  counters.turnedAway++
+  sendError(response, 503, 'Try again later: the service is busy', ['retry-after', String(RETRY_AFTER_SECONDS)])
 }
 
 function answer(response: HttpResponse, acceptance: Acceptance): void {

@@ -24,12 +24,14 @@ const anyEvent: fc.Arbitrary<Event> = fc
     firstSeenMs: fc.integer({ min: 0, max: 4e12 }),
     span: fc.integer({ min: 0, max: 1e9 }),
     count: fc.integer({ min: 1, max: 0xffff_ffff }),
+    blocked: fc.oneof(fc.constant(0), fc.nat(0xffff_ffff)),
   })
-  .map(({ instance, sequence, firstSeenMs, span, ...rest }) => ({
+  .map(({ instance, sequence, firstSeenMs, span, blocked, ...rest }) => ({
     ...rest,
     id: eventId(instance.toString(16).padStart(16, '0'), sequence),
     firstSeenMs,
     lastSeenMs: firstSeenMs + span,
+    ...(blocked === 0 ? {} : { blocked: Math.min(blocked, rest.count) }),
   }))
 
 const good: Event = {
@@ -73,12 +75,24 @@ const WRONG = [
   { field: 'count', value: 0, found: /^count: expected a whole number from 1/ },
   { field: 'count', value: 1.5, found: /^count/ },
   { field: 'count', value: 2 ** 32, found: /^count/ },
+  { field: 'blocked', value: -1, found: /^blocked: expected a whole number from 0 to count, found -1$/ },
+  { field: 'blocked', value: 0.5, found: /^blocked/ },
+  { field: 'blocked', value: 4, found: /^blocked/ },
+  { field: 'blocked', value: '1', found: /^blocked/ },
 ]
 for (const { field, value, found } of WRONG) {
   t.test(`refused: ${field} is ${String(value).slice(0, 30)}`, async (t) => {
     t.match(eventFromJson({ ...eventToJson(good), [field]: value }), found)
   })
 }
+
+t.test('blocked matches stand in a form only where there are any, so that all else is as it was', async (t) => {
+  t.equal(packEvent({ ...good, blocked: 0 })[0], 0x97)
+  t.equal(packEvent({ ...good, blocked: 3 })[0], 0x98)
+  t.notOk('blocked' in eventToJson({ ...good, blocked: 0 }))
+  t.match(eventToJson({ ...good, blocked: 3 }), { blocked: 3 })
+  t.strictSame(eventFromJson({ ...eventToJson(good), blocked: 0 }), good)
+})
 
 t.test('what is no event or no batch is refused in one line', async (t) => {
   for (const value of [null, 1, 'x', [], [1], undefined]) t.type(eventFromJson(value), 'string')

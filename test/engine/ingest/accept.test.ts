@@ -1,4 +1,6 @@
+import fc from 'fast-check'
 import t from 'tap'
+import { packBatch } from '../../../engine/event.ts'
 import { type AcceptCounters, EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { BUFFERED_EVENTS_MAX, PENDING_EVENTS_MAX } from '../../../engine/limits.ts'
 import { DAY_MS } from '../../../engine/process/clock.ts'
@@ -91,3 +93,87 @@ t.test('at a bound the sender is asked to come back, and nothing is stored', asy
   t.match(await acceptor.accept(id, [event]), { kind: 'stored', accepted: 1 }, 'it was not remembered as seen')
   t.ok(balanced(acceptor.counters))
 })
+
+t.test('batches in msgpack are taken as their events are one by one, whatever repeats', async (t) => {
+  const opened = openStore(t)
+  const senders = [new Sender(), new Sender()]
+  // Events that were sent before, so that any of them may come again, in any order.
+  const pool = senders.flatMap((sender) =>
+    Array.from({ length: 12 }, (_, index) =>
+      sender.event(index === 5 ? 'nobody.example' : 'claude.ai', NOON + index, index === 7 ? { blocked: 1 } : {}),
+    ),
+  )
+  const batch = fc.oneof(
+    fc.tuple(fc.nat(pool.length), fc.nat(pool.length)).map(([from, count]) => pool.slice(from, from + count)),
+    fc.array(fc.constantFrom(...pool), { maxLength: 20 }),
+  )
+  let run = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(batch, { maxLength: 6 }), async (batches) => {
+      run++
+      const [one, other] = ['A', 'B'].map((name) => makeOrganization(opened, `${name}${run}`).id) as [string, string]
+      const acceptor = acceptorOf(opened)
+      const seen = new Set<string>()
+      for (const events of batches) {
+        const accepted = events.filter(({ id, name }) => {
+          const isNew = name === 'claude.ai' && !seen.has(id)
+          if (isNew) seen.add(id)
+          return isNew
+        })
+        const outcome = await acceptor.acceptPacked(one, packBatch(events), { deduplicate: true })
+        t.match(outcome, { accepted: accepted.length })
+        t.strictSame(await acceptor.accept(other, events), outcome)
+      }
+      const buffered = (id: string) => opened.store.buffer.read(id, 0, 1000)
+      t.strictSame(buffered(one), buffered(other))
+      t.equal(buffered(one).length, seen.size)
+      return balanced(acceptor.counters)
+    }),
+    { numRuns: 60 },
+  )
+})
+
+t.test('a batch larger than a chunk of the buffer, with holes that were sent before', async (t) => {
+  const opened = openStore(t)
+  const { id } = makeOrganization(opened, 'Acme')
+  const acceptor = acceptorOf(opened)
+  const sender = new Sender()
+  const events = Array.from({ length: 1000 }, (_, index) => sender.event('claude.ai', NOON + index))
+  const early = events.filter((_, index) => index % 100 === 50)
+  await acceptor.acceptPacked(id, packBatch(early), { deduplicate: true })
+  t.match(await acceptor.acceptPacked(id, packBatch(events), { deduplicate: true }), { accepted: 990, duplicates: 10 })
+  const buffered = opened.store.buffer.read(id, 0, 2000).map(({ event }) => event)
+  t.strictSame(buffered, [...early, ...events.filter((event) => !early.includes(event))])
+})
+
+t.test(
+  'a batch of this service: its ids are not remembered, and what runs alongside commits with it or not at all',
+  async (t) => {
+    const opened = openStore(t)
+    const { id } = makeOrganization(opened, 'Acme')
+    const acceptor = acceptorOf(opened)
+    const bytes = packBatch([new Sender().event('claude.ai', NOON)])
+    let ran = 0
+    const options = { deduplicate: false, alongside: () => ran++ }
+    t.match(await acceptor.acceptPacked(id, bytes, options), { kind: 'stored', accepted: 1 })
+    t.match(
+      await acceptor.acceptPacked(id, bytes, options),
+      { kind: 'stored', accepted: 1 },
+      'nobody looks whether it is new',
+    )
+    t.match(await acceptor.acceptPacked(id, bytes, { deduplicate: true }), { accepted: 1 })
+    t.equal(ran, 2)
+    const { buffer } = opened.store
+    const count = buffer.count.bind(buffer)
+    buffer.count = () => BUFFERED_EVENTS_MAX
+    t.match(await acceptor.acceptPacked(id, bytes, options), { kind: 'retry' })
+    buffer.count = count
+    t.equal(ran, 2, 'not for a batch that was not stored')
+    t.match(await acceptor.acceptPacked(id, Buffer.from('hello'), options), { kind: 'malformed' })
+    t.match(await acceptor.acceptPacked(id, bytes, { ...options, eventsMax: 0 }), {
+      kind: 'malformed',
+      why: /at most 0/,
+    })
+    t.ok(balanced(acceptor.counters))
+  },
+)

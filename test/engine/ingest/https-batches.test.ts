@@ -4,18 +4,24 @@ import t, { type Test } from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { eventToJson, packBatch } from '../../../engine/event.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
+import { BodyMemory } from '../../../engine/ingest/body-memory.ts'
 import { type BatchCounters, EVENTS_PATH, eventsHandler } from '../../../engine/ingest/https-batches.ts'
 import { BATCH_BYTES_MAX, BATCH_EVENTS_MAX } from '../../../engine/limits.ts'
 import { type Ask, IMPLEMENTATIONS, serve } from '../../support/https.ts'
 import { makeOrganization, matcher, NOON, openStore, quietLog, Sender } from '../../support/store.ts'
 
-async function startIngest(t: Test, implementation: (typeof IMPLEMENTATIONS)[number]) {
+async function startIngest(t: Test, implementation: (typeof IMPLEMENTATIONS)[number], memory = new BodyMemory()) {
   const opened = openStore(t)
   const organization = makeOrganization(opened, 'Acme')
   const { raw, record } = new Administration(opened.store, opened.clock).createMonitoringToken(organization, 'test')
-  const counters: BatchCounters = { batches: 0, unauthorised: 0, malformed: 0 }
+  const counters: BatchCounters = { batches: 0, unauthorised: 0, malformed: 0, turnedAway: 0 }
   const acceptor = new EventAcceptor(opened.store, matcher, opened.clock, quietLog, () => {})
-  const server = await serve(t, implementation, opened.directory, eventsHandler(opened.store, acceptor, counters))
+  const server = await serve(
+    t,
+    implementation,
+    opened.directory,
+    eventsHandler(opened.store, acceptor, counters, memory),
+  )
   return { ...server, opened, organization, token: raw, record, counters, sender: new Sender() }
 }
 
@@ -156,6 +162,95 @@ for (const implementation of IMPLEMENTATIONS) {
       )
       t.ok([413, 'EPIPE', 'ECONNRESET', 'UND_ERR_SOCKET'].includes(outcome as string | number), String(outcome))
     })
+
+    t.test('bodies that arrive hold their room; beyond it a sender is asked to come back, unread', async (t) => {
+      const memory = new BodyMemory(700_000)
+      const { ask, token, opened, organization, listener, counters, sender } = await startIngest(
+        t,
+        implementation,
+        memory,
+      )
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }
+      const big = packBatch(Array.from({ length: 9000 }, () => sender.event('claude.ai', NOON)))
+      const socket = connect({ host: '127.0.0.1', port: listener.port, rejectUnauthorized: false })
+      socket.on('error', () => {})
+      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+      await new Promise((resolve) => socket.once('secureConnect', resolve))
+      socket.write(`POST ${EVENTS_PATH} HTTP/1.1\r\nhost: x\r\n${lines.join('')}content-length: ${big.length}\r\n\r\n`)
+      while (memory.held === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+      const other = packBatch(Array.from({ length: 9000 }, () => sender.event('claude.ai', NOON)))
+      const refused = await ask(EVENTS_PATH, { method: 'POST', headers, body: other })
+      t.match(refused, { status: 503, headers: { 'retry-after': '5' }, body: { error: /^Try again later: / } })
+      t.match(counters, { turnedAway: 1, batches: 0 })
+      t.equal(opened.store.buffer.count(organization.id), 0)
+      const answered = new Promise((resolve) => socket.once('data', resolve))
+      socket.write(big)
+      t.match(String(await answered), /^HTTP\/1\.1 200 /, 'the one that was first is taken')
+      t.match(await ask(EVENTS_PATH, { method: 'POST', headers, body: other }), { status: 200 }, 'then the other')
+      socket.destroy()
+      t.equal(memory.held, 0)
+    })
+
+    t.test('a body counts as what it is when decompressed; one that goes away gives its room back', async (t) => {
+      const memory = new BodyMemory(100_000)
+      const { ask, token, counters, listener, sender } = await startIngest(t, implementation, memory)
+      const headers = {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/msgpack',
+        'content-encoding': 'gzip',
+      }
+      const events = Array.from({ length: 2000 }, () => sender.event('claude.ai', NOON))
+      const body = gzipSync(packBatch(events))
+      t.ok(body.length < 100_000)
+      t.match(await ask(EVENTS_PATH, { method: 'POST', headers, body }), { status: 503 })
+      t.equal(counters.turnedAway, 1)
+      const fewer = gzipSync(packBatch(events.slice(0, 1000)))
+      t.match(await ask(EVENTS_PATH, { method: 'POST', headers, body: fewer }), { status: 200 })
+      const socket = connect({ host: '127.0.0.1', port: listener.port, rejectUnauthorized: false })
+      socket.on('error', () => {})
+      await new Promise((resolve) => socket.once('secureConnect', resolve))
+      const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+      socket.write(`POST ${EVENTS_PATH} HTTP/1.1\r\nhost: x\r\n${lines.join('')}content-length: 90000\r\n\r\n`)
+      while (memory.held === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+      socket.destroy()
+      for (let waited = 0; memory.held > 0 && waited < 100; waited++) await new Promise((r) => setTimeout(r, 20))
+      t.equal(memory.held, 0)
+    })
+
+    t.test(
+      'while a commit takes long, what is held stays within its bound, and each sender gets an answer',
+      async (t) => {
+        const bytesMax = 1_200_000
+        const memory = new BodyMemory(bytesMax)
+        const { ask, token, opened, organization, counters, sender } = await startIngest(t, implementation, memory)
+        const { environment } = opened.store
+        const write = environment.write.bind(environment)
+        environment.write = (work) => {
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+          return write(work)
+        }
+        let most = 0
+        const take = memory.take.bind(memory)
+        memory.take = (bytes) => {
+          const taken = take(bytes)
+          most = Math.max(most, memory.held)
+          return taken
+        }
+        const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }
+        const bodies = Array.from({ length: 30 }, () =>
+          packBatch(Array.from({ length: 10_000 }, () => sender.event('claude.ai', NOON))),
+        )
+        const answers = await Promise.all(
+          bodies.map(async (body) => (await ask(EVENTS_PATH, { method: 'POST', headers, body })).status),
+        )
+        const taken = answers.filter((status) => status === 200).length
+        t.equal(taken + answers.filter((status) => status === 503).length, bodies.length)
+        t.ok(taken > 0 && counters.turnedAway > 0, `${taken} taken, ${counters.turnedAway} turned away`)
+        t.equal(opened.store.buffer.count(organization.id), taken * 10_000)
+        t.ok(most <= bytesMax && most > bytesMax / 2, `${most} bytes at most`)
+        t.equal(memory.held, 0)
+      },
+    )
 
     t.test('a revoked token, and a sender that goes away in the middle', async (t) => {
       const { ask, token, record, opened, organization, listener, sender } = await startIngest(t, implementation)

@@ -24,6 +24,38 @@ t.test('it answers as a Set does, and keeps ranges that neither touch nor overla
   )
 })
 
+t.test('a range is added as its numbers are one by one, or not at all', async () => {
+  const range = fc.tuple(fc.integer({ min: 1, max: 80 }), fc.nat(12))
+  fc.assert(
+    fc.property(fc.array(range, { maxLength: 40 }), (ranges) => {
+      const set = new SequenceSet()
+      const model = new SequenceSet()
+      const held = new Set<number>()
+      for (const [first, more] of ranges) {
+        const all = Array.from({ length: more + 1 }, (_, index) => first + index)
+        const isNew = all.every((sequence) => !held.has(sequence))
+        if (set.addRange(first, first + more) !== isNew) return false
+        if (JSON.stringify(set.ranges) !== JSON.stringify(model.ranges) && !isNew) return false
+        if (!isNew) for (const sequence of all) set.add(sequence)
+        for (const sequence of all) {
+          model.add(sequence)
+          held.add(sequence)
+        }
+        if (JSON.stringify(set.ranges) !== JSON.stringify(model.ranges)) return false
+      }
+      return true
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+t.test('with as many gaps as are kept, a range must come one by one, unless it follows', async (t) => {
+  const set = new SequenceSet(Array.from({ length: RANGES_MAX * 2 }, (_, index) => 10 * (1 + (index >> 1))))
+  t.equal(set.addRange(3, 5), false)
+  t.equal(set.addRange(10 * RANGES_MAX + 1, 10 * RANGES_MAX + 9), true)
+  t.equal(set.ranges.length, 2 * RANGES_MAX)
+})
+
 t.test('it goes on where its stored ranges end', async (t) => {
   const set = new SequenceSet([1, 5, 9, 9])
   t.equal(set.add(5), false)

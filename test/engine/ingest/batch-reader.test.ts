@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { Packr } from 'msgpackr'
+import t from 'tap'
+import { type Event, eventId, METHODS, packBatch, packEvent, unpackBatch, unpackEvent } from '../../../engine/event.ts'
+import { BatchReader, type ReadBatch } from '../../../engine/ingest/batch-reader.ts'
+import { FUTURE_MS_MAX } from '../../../engine/limits.ts'
+import { matcher, NOON, Sender } from '../../support/store.ts'
+
+const EVENTS_MAX = 50
+const reader = new BatchReader(matcher)
+
+const names = ['claude.ai', 'API.OpenAI.com', 'chatgpt.com.', 'nobody.example', 'x', `${'a.'.repeat(122)}claude.ai`]
+const anyEvent: fc.Arbitrary<Event> = fc
+  .record({
+    instance: fc.constantFrom('0011223344556677', 'ffffffffffffffff', '0000000000000000'),
+    sequence: fc.oneof(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })),
+    name: fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...names) }, { weight: 1, arbitrary: fc.domain() }),
+    client: fc.oneof(fc.ipV4(), fc.ipV6()),
+    method: fc.constantFrom(...METHODS),
+    firstSeenMs: fc.constantFrom(0, 1, 127, 128, 255, 256, 65_535, 65_536, 2 ** 32, NOON),
+    span: fc.constantFrom(0, 127, 128, 300, 70_000, 2 ** 32, FUTURE_MS_MAX, FUTURE_MS_MAX + 1),
+    count: fc.constantFrom(1, 127, 128, 65_536, 0xffff_ffff),
+    blocked: fc.constantFrom(0, 0, 1),
+  })
+  .map(({ instance, sequence, firstSeenMs, span, blocked, ...rest }) => ({
+    ...rest,
+    id: eventId(instance, sequence),
+    firstSeenMs,
+    lastSeenMs: firstSeenMs + span,
+    ...(blocked === 0 ? {} : { blocked }),
+  }))
+
+/** What is decided about a batch: why it is none, or for each event what is stored or why it is not. */
+type Verdict = string | { readonly events: readonly (Event | string)[]; readonly ahead: number }
+
+/** By unpacking it, as the reader's readers would. */
+function expected(bytes: Uint8Array): Verdict {
+  const batch = unpackBatch(bytes, EVENTS_MAX)
+  if (typeof batch === 'string') return batch
+  let ahead = 0
+  const events = batch.map((event) => {
+    if (typeof event === 'string') return event
+    if (matcher.match(event.name) === undefined)
+      return `name: ${event.name} belongs to no platform of the service's registry`
+    if (event.lastSeenMs <= NOON + FUTURE_MS_MAX) return event
+    ahead++
+    return { ...event, firstSeenMs: Math.min(event.firstSeenMs, NOON), lastSeenMs: NOON }
+  })
+  return { events, ahead }
+}
+
+function verdictOf(read: ReadBatch | string): Verdict {
+  if (typeof read === 'string') return read
+  const { events, rejected, runs, ahead } = read
+  const errors = new Map(rejected.map(({ index, error }) => [index, error]))
+  const stored = Array.from({ length: events.count }, (_, index) =>
+    unpackEvent(events.bytes.subarray(events.starts[index], events.ends[index])),
+  )
+  const ids = runs.flatMap(({ instance, first, count }) =>
+    Array.from({ length: count }, (_, index) => eventId(instance, first + index)),
+  )
+  // The runs are the ids of the events.
+  assert.deepEqual(
+    stored.map((event) => (event as Event).id),
+    ids,
+  )
+  const total = stored.length + rejected.length
+  return { events: Array.from({ length: total }, (_, index) => errors.get(index) ?? (stored.shift() as Event)), ahead }
+}
+
+function agrees(bytes: Uint8Array): boolean {
+  assert.deepEqual(verdictOf(reader.read(bytes, EVENTS_MAX, NOON)), expected(bytes))
+  return true
+}
+
+t.test('it reads what unpacking reads', async () => {
+  fc.assert(
+    fc.property(fc.array(anyEvent, { maxLength: 20 }), (events) => agrees(packBatch(events))),
+    { numRuns: 500 },
+  )
+})
+
+t.test('good events are not touched: what is stored are the bytes that came', async (t) => {
+  const sender = new Sender()
+  const events = Array.from({ length: 40 }, (_, index) => sender.event('claude.ai', NOON, { blocked: index % 2 }))
+  const bytes = packBatch(events)
+  const read = reader.read(bytes, EVENTS_MAX, NOON)
+  t.ok(typeof read !== 'string' && read.events.bytes === bytes)
+  t.match(read, { runs: [{ instance: sender.instance, first: 1, count: 40 }], rejected: [], ahead: 0 })
+})
+
+t.test('of bytes that were changed anywhere it says what unpacking says', async () => {
+  const change = fc.record({ at: fc.nat(2000), gone: fc.nat(3), put: fc.uint8Array({ maxLength: 3 }) })
+  fc.assert(
+    fc.property(
+      fc.array(anyEvent, { minLength: 1, maxLength: 4 }),
+      fc.array(change, { minLength: 1, maxLength: 2 }),
+      (events, changes) => {
+        let bytes = packBatch(events)
+        for (const { at, gone, put } of changes) {
+          const from = at % (bytes.length + 1)
+          bytes = Buffer.concat([bytes.subarray(0, from), put, bytes.subarray(from + gone)])
+        }
+        return agrees(bytes)
+      },
+    ),
+    { numRuns: 10_000 },
+  )
+})
+
+t.test('cut at each byte, and behind another batch in the same memory', async () => {
+  const sender = new Sender()
+  const whole = packBatch([sender.event('claude.ai', NOON), sender.event('claude.ai', NOON, { blocked: 1 })])
+  for (let at = 0; at <= whole.length; at++) agrees(Buffer.concat([whole, whole]).subarray(0, at))
+  for (let at = 0; at <= whole.length; at++) agrees(Buffer.concat([whole, whole]).subarray(at, at + whole.length))
+})
+
+/** An event's columns as msgpack can write them otherwise: as good, and stored in the usual form. */
+const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
+const usual = new Sender().event('claude.ai', 1000, { lastSeenMs: 1300, count: 3, client: '10.0.0.1' })
+const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex')
+const id = Buffer.concat([hex('c4 10'), hex(usual.id)])
+const text = (value: string): Buffer => packr.pack(value)
+const COLUMNS: readonly Buffer[] = [
+  id,
+  text(usual.name),
+  text(usual.client),
+  hex('00'),
+  hex('cd 03e8'),
+  hex('cd 012c'),
+  hex('03'),
+]
+
+const UNUSUAL: readonly { name: string; column: number; bytes: Buffer; good: boolean }[] = [
+  {
+    name: 'an id with a length of 16 bits',
+    column: 0,
+    bytes: Buffer.concat([hex('c5 0010'), hex(usual.id)]),
+    good: true,
+  },
+  { name: 'an id as text', column: 0, bytes: text(usual.id), good: true },
+  { name: 'an id that is too short', column: 0, bytes: hex('c4 01 00'), good: false },
+  { name: 'a sequence of 0', column: 0, bytes: Buffer.concat([hex('c4 10'), Buffer.alloc(16)]), good: false },
+  { name: 'a sequence of 2^53', column: 0, bytes: hex(`c4 10 0000000000000000 0020000000000000`), good: false },
+  {
+    name: 'a name with a length of 16 bits',
+    column: 1,
+    bytes: Buffer.concat([hex('da 0009'), Buffer.from('claude.ai')]),
+    good: true,
+  },
+  {
+    name: 'a name with a length of 8 bits',
+    column: 1,
+    bytes: Buffer.concat([hex('d9 09'), Buffer.from('claude.ai')]),
+    good: true,
+  },
+  { name: 'an empty name', column: 1, bytes: hex('a0'), good: false },
+  {
+    name: 'a name that is no UTF-8',
+    column: 1,
+    bytes: Buffer.concat([hex('ab ff 2e'), Buffer.from('claude.ai')]),
+    good: false,
+  },
+  {
+    name: 'a name of 254 characters',
+    column: 1,
+    bytes: text(`${'a.'.repeat(123)}claude.a`),
+    good: false,
+  },
+  { name: 'no name', column: 1, bytes: hex('c0'), good: false },
+  { name: 'a client that is none', column: 2, bytes: text('localhost'), good: false },
+  { name: 'a client in a zone', column: 2, bytes: text('fe80::1%eth0'), good: true },
+  { name: 'a method that is none', column: 3, bytes: hex('04'), good: false },
+  { name: 'a method as float', column: 3, bytes: hex('cb 3ff0000000000000'), good: true },
+  { name: 'a time as u64', column: 4, bytes: hex('cf 00000000000003e8'), good: false },
+  { name: 'a time as i16', column: 4, bytes: hex('d1 03e8'), good: true },
+  { name: 'a time as float of 32 bits', column: 4, bytes: hex('ca 447a0000'), good: true },
+  { name: 'a time with a part of a millisecond', column: 4, bytes: hex('cb 408f420000000000'), good: false },
+  { name: 'a time that is no number', column: 4, bytes: hex('cb 7ff8000000000000'), good: false },
+  { name: 'a time before 1970', column: 4, bytes: hex('ff'), good: false },
+  { name: 'a time of minus zero', column: 4, bytes: hex('cb 8000000000000000'), good: true },
+  { name: 'a span below 0', column: 5, bytes: hex('ff'), good: false },
+  { name: 'a count of 0', column: 6, bytes: hex('00'), good: false },
+  { name: 'a count of 2^32', column: 6, bytes: hex('cb 41f0000000000000'), good: false },
+  { name: 'blocked, though none was', column: 7, bytes: hex('00'), good: true },
+  { name: 'more blocked than matched', column: 7, bytes: hex('04'), good: false },
+  { name: 'blocked, all of them', column: 7, bytes: hex('03'), good: true },
+  { name: 'blocked is nil', column: 7, bytes: hex('c0'), good: false },
+  { name: 'a map', column: 7, bytes: hex('81 a1 61 01'), good: false },
+]
+
+for (const { name, column, bytes, good } of UNUSUAL) {
+  t.test(`${good ? 'taken' : 'rejected'}: ${name}`, async (t) => {
+    const columns = [...COLUMNS]
+    columns[column] = bytes
+    const event = Buffer.concat([Buffer.from([0x90 + columns.length]), ...columns])
+    const beside = packEvent(usual)
+    const batch = Buffer.concat([hex('92 01 93'), beside, event, beside])
+    agrees(batch)
+    const read = reader.read(batch, EVENTS_MAX, NOON)
+    t.match(read, good ? { rejected: [], events: { count: 3 } } : { rejected: [{ index: 1 }], events: { count: 2 } })
+  })
+}
+
+t.test('msgpackr has extensions of its own, which reach over the events of a batch', async () => {
+  // A record's definition in one event, which the next one uses.
+  const definition = hex('92 01 92 98 c0 c0 c0 c0 c0 c0 c0 d4 72 40 91 a1 61 01 40 02')
+  agrees(definition)
+  agrees(Buffer.concat([hex('92 01 92'), packEvent(usual), hex('98'), ...COLUMNS, hex('d4 01 00')]))
+  agrees(Buffer.concat([hex('92 01 92'), packEvent(usual), hex('d4 72 40 91 a1 61 01')]))
+})
+
+t.test('too many events, and headers that are written otherwise', async () => {
+  agrees(packBatch(Array.from({ length: EVENTS_MAX + 1 }, () => usual)))
+  const event = packEvent(usual)
+  for (const header of [
+    '92 01 91',
+    '92 01 dc 0001',
+    '92 01 dd 00000001',
+    '92 cc 01 91',
+    'dc 0002 01 91',
+    '92 02 91',
+    '93 01 91',
+  ]) {
+    agrees(Buffer.concat([hex(header), event]))
+  }
+  for (const header of ['92 01 dd ffffffff', '92 01 dc ffff', '92 01 92', '92 01 90'])
+    agrees(Buffer.concat([hex(header), event]))
+})

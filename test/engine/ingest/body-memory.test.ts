@@ -1,0 +1,50 @@
+import t from 'tap'
+import { BodyMemory } from '../../../engine/ingest/body-memory.ts'
+import { BATCH_BYTES_MAX, DECOMPRESSING_MAX } from '../../../engine/limits.ts'
+
+t.test('what a body needs is what it announces, and the most that it may have where it does not', async (t) => {
+  for (const [announced, need] of [
+    ['0', 0],
+    ['10', 10],
+    [String(BATCH_BYTES_MAX + 1), BATCH_BYTES_MAX],
+    ['', BATCH_BYTES_MAX],
+    ['ten', BATCH_BYTES_MAX],
+    ['-1', BATCH_BYTES_MAX],
+  ] as const) {
+    t.equal(BodyMemory.needOf(announced), need, announced)
+  }
+})
+
+t.test('room is given until there is none', async (t) => {
+  const memory = new BodyMemory(10)
+  t.equal(memory.take(6), true)
+  t.equal(memory.take(5), false)
+  t.equal(memory.take(4), true)
+  memory.give(6)
+  t.equal(memory.take(5), true)
+  t.equal(memory.held, 9)
+})
+
+t.test('only so many bodies are decompressed at once, in their order, also when one fails', async (t) => {
+  const memory = new BodyMemory()
+  let running = 0
+  let most = 0
+  const ended: number[] = []
+  const work = (number: number) => async (): Promise<number> => {
+    most = Math.max(most, ++running)
+    await new Promise((resolve) => setTimeout(resolve, 2))
+    running--
+    ended.push(number)
+    if (number % 3 === 0) throw new Error('damaged')
+    return number
+  }
+  const all = Array.from({ length: 20 }, (_, number) => memory.decompress(work(number)))
+  const outcomes = await Promise.allSettled(all)
+  t.equal(most, DECOMPRESSING_MAX)
+  t.equal(outcomes.filter(({ status }) => status === 'rejected').length, 7)
+  t.same(
+    ended,
+    [...ended].sort((a, b) => a - b),
+  )
+  t.equal(await memory.decompress(work(1)), 1, 'and on')
+})
