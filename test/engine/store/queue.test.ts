@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
 import { Environment } from '../../../engine/store/environment.ts'
-import { DurableQueue, ENTRY_BYTES_MAX } from '../../../engine/store/queue.ts'
+import { DurableQueue, ENTRY_BYTES_MAX, type Slices } from '../../../engine/store/queue.ts'
 import { sealRecord } from '../../../engine/store/record.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
@@ -13,6 +13,7 @@ const steps = fc.array(
     // Also more than one chunk holds.
     fc.record({ kind: fc.constant('append' as const), count: fc.integer({ min: 0, max: 600 }) }),
     fc.record({ kind: fc.constant('append' as const), count: fc.integer({ min: 0, max: 5 }) }),
+    fc.record({ kind: fc.constant('slices' as const), count: fc.integer({ min: 0, max: 600 }) }),
     fc.record({ kind: fc.constant('replace' as const), count: fc.integer({ min: 1, max: 50 }) }),
     fc.record({ kind: fc.constant('remove' as const), count: fc.integer({ min: 0, max: 700 }) }),
     fc.record({ kind: fc.constant('remove' as const), count: fc.integer({ min: 0, max: 7 }) }),
@@ -21,6 +22,22 @@ const steps = fc.array(
   ),
   { maxLength: 25 },
 )
+
+/** Texts in one piece of memory, with something in between before each so many, and every so many again in another order. */
+function slicesOf(texts: readonly string[], every: number): Slices {
+  const starts = new Uint32Array(texts.length)
+  const ends = new Uint32Array(texts.length)
+  let bytes = ''
+  const order = texts.map((_, index) => index)
+  for (let at = every; at + 1 < order.length; at += every * 3) order.splice(at, 2, at + 1, at)
+  for (const index of order) {
+    if (index % every === 0) bytes += 'between'
+    starts[index] = bytes.length
+    bytes += texts[index]
+    ends[index] = bytes.length
+  }
+  return { bytes: Buffer.from(bytes), starts, ends, count: texts.length }
+}
 
 t.test('a queue does what a plain array does, through aborted transactions and reopening', async (t) => {
   const directory = t.testdir()
@@ -40,6 +57,10 @@ t.test('a queue does what a plain array does, through aborted transactions and r
         if (kind === 'append') {
           const texts = Array.from({ length: count }, (_, index) => `entry ${next + index}`)
           environment.write(() => queue.append(texts.map((text) => Buffer.from(text))))
+          for (const text of texts) model.push({ sequence: next++, text })
+        } else if (kind === 'slices') {
+          const texts = Array.from({ length: count }, (_, index) => `entry ${next + index}`)
+          environment.write(() => queue.appendSlices(slicesOf(texts, 7)))
           for (const text of texts) model.push({ sequence: next++, text })
         } else if (kind === 'remove') {
           const through = (model[0]?.sequence ?? next) + count - 1
@@ -162,6 +183,14 @@ t.test('an entry that is too long is refused, and a damaged chunk is known', asy
     queue.read(0, 9).map(({ bytes }) => bytes.length),
     [ENTRY_BYTES_MAX, ENTRY_BYTES_MAX, 9],
   )
+  const bytes = Buffer.alloc(ENTRY_BYTES_MAX + 1)
+  const long = { bytes, starts: new Uint32Array(100), ends: new Uint32Array(100).fill(bytes.length), count: 100 }
+  t.throws(() => environment.write(() => queue.appendSlices(long)), { name: 'RangeError' })
+  long.ends.fill(ENTRY_BYTES_MAX)
+  environment.write(() => queue.appendSlices(long))
+  t.equal(queue.read(4, 200).length, 100, 'chunks have a bound in bytes, too')
+  environment.write(() => queue.removeThrough(queue.nextSequence - 1))
+  environment.write(() => queue.append([Buffer.alloc(9)]))
   const [first] = [...table.getRange({ limit: 1 })]
   const broken = Buffer.from(first?.value ?? Buffer.alloc(0))
   broken[broken.length - 1] = 1
