@@ -2,7 +2,20 @@ import { z } from 'zod'
 import { HTTP_IMPLEMENTATIONS } from '../engine/http/listen.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { LOG_LEVELS } from '../engine/process/log.ts'
-import { oneOf, onOrOff, portNumber, setting, someText, wholeNumber } from '../engine/process/settings.ts'
+import {
+  listenAddresses,
+  oneOf,
+  onOrOff,
+  portNumber,
+  portOrOff,
+  setting,
+  someText,
+  wholeNumber,
+} from '../engine/process/settings.ts'
+
+/** Every address, of IPv4 and IPv6. */
+const ANY_ADDRESS = '::'
+const ANY_IPV4_ADDRESS = '0.0.0.0'
 
 /** The settings of posture-service. */
 export const serviceSettings = z.object({
@@ -11,7 +24,7 @@ export const serviceSettings = z.object({
     env: 'DATA_DIR',
     about: 'Directory of the store and the self-signed certificate',
   }),
-  apiAddress: setting(someText().default('0.0.0.0'), {
+  apiAddress: setting(someText().default(ANY_IPV4_ADDRESS), {
     flag: '--api-address <address>',
     env: 'API_ADDRESS',
     about: 'Address that the REST API listens on',
@@ -26,15 +39,54 @@ export const serviceSettings = z.object({
     env: 'API_THREADS',
     about: 'Threads that answer API requests',
   }),
-  ingestAddress: setting(someText().default('0.0.0.0'), {
+  ingestAddress: setting(someText().default(ANY_ADDRESS), {
     flag: '--ingest-address <address>',
     env: 'INGEST_ADDRESS',
-    about: 'Address that HTTPS ingest listens on',
+    about: 'Address that HTTPS ingest and syslog listen on, where their own setting names none; :: is IPv4, too',
   }),
-  ingestPort: setting(portNumber({ orAny: true }).default(9443), {
+  ingestPort: setting(portOrOff().default(9443), {
     flag: '--ingest-port <port>',
     env: 'INGEST_PORT',
-    about: 'Port of HTTPS ingest',
+    about: 'Port of HTTPS ingest, or off',
+  }),
+  syslogTls: setting(listenAddresses().default([{ address: '', port: 6514 }]), {
+    flag: '--syslog-tls <listeners>',
+    env: 'SYSLOG_TLS',
+    about: 'Syslog over TLS: off, or ports with or without an address, parted by commas',
+    defaultAbout: '6514',
+  }),
+  syslogTcp: setting(listenAddresses().default([{ address: '', port: 514 }]), {
+    flag: '--syslog-tcp <listeners>',
+    env: 'SYSLOG_TCP',
+    about: 'Syslog over TCP: the same',
+    defaultAbout: '514',
+  }),
+  syslogUdp: setting(listenAddresses().default([{ address: '', port: 514 }]), {
+    flag: '--syslog-udp <listeners>',
+    env: 'SYSLOG_UDP',
+    about: 'Syslog over UDP: the same',
+    defaultAbout: '514',
+  }),
+  syslogIdleSeconds: setting(wholeNumber(10, 604_800).default(3600), {
+    flag: '--syslog-idle <seconds>',
+    env: 'SYSLOG_IDLE',
+    about: 'Seconds after which a syslog connection without a byte is closed',
+  }),
+  tokenRate: setting(wholeNumber(0, 100_000_000).default(0), {
+    flag: '--token-rate <messages>',
+    env: 'TOKEN_RATE',
+    about: 'Syslog messages of one token that are taken in a second; its senders wait beyond it; 0 is any number',
+  }),
+  proxyProtocol: setting(onOrOff().default(false), {
+    flag: '--proxy-protocol',
+    env: 'PROXY_PROTOCOL',
+    about:
+      'Expect the PROXY protocol, version 2, on every syslog connection: for listeners behind a load balancer only',
+  }),
+  metricsPort: setting(portOrOff().default(9091), {
+    flag: '--metrics-port <port>',
+    env: 'METRICS_PORT',
+    about: 'Port on loopback of /metrics and /healthz, or off',
   }),
   tlsKey: setting(z.string().default(''), {
     flag: '--tls-key <file>',
@@ -103,5 +155,5 @@ export function checkTogether(settings: ServiceSettings): ServiceSettings {
 
 /** The default address is every address; with plain HTTP it is loopback. */
 function loopbackOf(address: string): string {
-  return address === '0.0.0.0' ? '127.0.0.1' : address
+  return address === ANY_ADDRESS || address === ANY_IPV4_ADDRESS ? '127.0.0.1' : address
 }

@@ -1,17 +1,28 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type Certificate, provideCertificate } from '../engine/http/certificate.ts'
-import { claimPort, listenHttp, sharesPorts } from '../engine/http/listen.ts'
+import { CertificateWatch } from '../engine/http/certificate-watch.ts'
+import { claimPort, everyAddress, listenHttp, sharesPorts } from '../engine/http/listen.ts'
 import type { HttpListener } from '../engine/http/port.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
+import { BodyMemory } from '../engine/ingest/body-memory.ts'
 import { type BatchCounters, eventsHandler } from '../engine/ingest/https-batches.ts'
+import { IngestBooks } from '../engine/ingest/ingest-books.ts'
 import { NameMatcher } from '../engine/ingest/match.ts'
-import { systemClock } from '../engine/process/clock.ts'
+import { ingestRows } from '../engine/ingest/metrics.ts'
+import type { TlsFiles } from '../engine/ingest/stream-listener.ts'
+import { SyslogIngest } from '../engine/ingest/syslog-ingest.ts'
+import type { SyslogEndpoint, SyslogThreadData } from '../engine/ingest/thread-protocol.ts'
+import { SECOND_MS, systemClock } from '../engine/process/clock.ts'
+import { LocalServer } from '../engine/process/local-server.ts'
 import type { Logger } from '../engine/process/log.ts'
+import { type MetricRow, Metrics } from '../engine/process/metrics.ts'
+import type { ListenAddress } from '../engine/process/settings.ts'
 import { within } from '../engine/process/shutdown.ts'
 import { ScanSchedule } from '../engine/scan/schedule.ts'
 import { Store } from '../engine/store/store.ts'
 import type { Catalog } from '../registry/catalog.ts'
+import { compileTrie } from '../registry/compile-trie.ts'
 import type { ServiceSettings } from './config.ts'
 import { makeRateTable } from './rate-limit.ts'
 import type { ApiThreadData, FromApiThread, ToApiThread } from './thread.ts'
@@ -24,7 +35,13 @@ export class Service {
   readonly #schedule: ScanSchedule
   readonly #acceptor: EventAcceptor
   readonly #batches: BatchCounters = { batches: 0, unauthorised: 0, malformed: 0, turnedAway: 0 }
+  readonly #books: IngestBooks
+  readonly #catalog: Catalog
+  readonly #metrics = new Metrics()
   #ingest: HttpListener | undefined
+  #syslog: SyslogIngest | undefined
+  #local: LocalServer | undefined
+  #certificateWatch: CertificateWatch | undefined
   #threads: Worker[] = []
   #settleFailure: (error: Error) => void = () => {}
   /** Rejects when a part that the service cannot do without ends by itself. */
@@ -35,6 +52,8 @@ export class Service {
     this.#settings = settings
     this.#log = log
     this.#store = new Store(settings.dataDir)
+    this.#catalog = catalog
+    this.#books = new IngestBooks(this.#store, log)
     const matcher = new NameMatcher(catalog)
     this.#schedule = new ScanSchedule(this.#store, matcher, systemClock, log)
     this.#acceptor = new EventAcceptor(this.#store, matcher, systemClock, log, (organizationId) =>
@@ -52,39 +71,124 @@ export class Service {
    *
    * @throws Fault PORT_TAKEN, PORT_DENIED, CERTIFICATE.
    */
-  async start(): Promise<{ apiPort: number; ingestPort: number; fingerprint: string | undefined }> {
+  async start(): Promise<Listening> {
     const settings = this.#settings
     const apiPort = await claimPort('--api-port', settings.apiAddress, settings.apiPort)
-    const ingestPort = await claimPort('--ingest-port', settings.ingestAddress, settings.ingestPort)
-    const certificate = settings.plainHttp ? undefined : await this.#certificate()
+    const certificate = this.#needsCertificate() ? await this.#certificate() : undefined
     const tls = certificate && { keyFile: certificate.keyFile, certificateFile: certificate.certificateFile }
-    this.#ingest = await listenHttp(settings.http, {
-      address: settings.ingestAddress,
-      port: ingestPort,
-      ...(tls ? { tls } : {}),
-      handler: eventsHandler(this.#store, this.#acceptor, this.#batches),
-      log: this.#log,
-    })
-    const { implementation } = this.#ingest
-    const threads = sharesPorts(this.#ingest) ? settings.apiThreads : 1
-    await this.#startApi(apiPort, tls, implementation === 'node:http' ? 'node' : 'uws', threads)
+    const httpTls = settings.plainHttp ? undefined : tls
+    const ingestPort = await this.#startIngest(httpTls)
+    const syslog = await this.#startSyslog(tls)
+    const metricsPort = await this.#startLocal()
+    const threads = await this.#startApi(apiPort, httpTls)
+    this.#books.start()
     this.#schedule.start()
-    const scheme = tls ? 'https' : 'http'
-    this.#log.info({ url: `${scheme}://${settings.ingestAddress}:${ingestPort}`, implementation }, 'ingest listens')
-    this.#log.info(
-      { url: `${scheme}://${settings.apiAddress}:${apiPort}/api/v1`, implementation, threads },
-      'API listens',
-    )
-    return { apiPort, ingestPort, fingerprint: certificate?.fingerprint }
+    if (certificate !== undefined) {
+      this.#certificateWatch = new CertificateWatch(certificate, this.#log, () => this.#reloadCertificate(certificate))
+    }
+    this.#log.info({ url: `${schemeOf(httpTls)}://${settings.apiAddress}:${apiPort}/api/v1`, threads }, 'API listens')
+    return { apiPort, ingestPort, metricsPort, syslog, fingerprint: certificate?.fingerprint }
   }
 
   /** Lets what is under way end, for `deadlineMs`, and closes the store. */
   async drain(deadlineMs: number): Promise<void> {
+    this.#certificateWatch?.stop()
     this.#schedule.stop()
-    const drained = [this.#ingest?.drain(deadlineMs), ...this.#threads.map((thread) => drainThread(thread, deadlineMs))]
+    const drained = [
+      this.#ingest?.drain(deadlineMs),
+      this.#syslog?.drain(deadlineMs),
+      this.#local?.close(),
+      ...this.#threads.map((thread) => drainThread(thread, deadlineMs)),
+    ]
     if (!(await within(deadlineMs + 1000, Promise.all(drained)))) this.#log.warn('some connections were cut')
+    this.#metrics.close()
+    this.#books.stop()
     this.#log.info({ ...this.#acceptor.counters, ...this.#batches }, 'stopped')
     await this.#store.close()
+  }
+
+  async #startIngest(tls: TlsFiles | undefined): Promise<number | undefined> {
+    const { ingestAddress, ingestPort, http } = this.#settings
+    if (ingestPort === 'off') return undefined
+    const address = everyAddress(ingestAddress)
+    const port = await claimPort('--ingest-port', address, ingestPort)
+    this.#ingest = await listenHttp(http, {
+      address,
+      port,
+      ...(tls ? { tls } : {}),
+      handler: eventsHandler(this.#store, this.#acceptor, this.#batches, new BodyMemory(), this.#books.sources),
+      log: this.#log,
+    })
+    const { implementation } = this.#ingest
+    this.#log.info({ url: `${schemeOf(tls)}://${hostText(address)}:${port}`, implementation }, 'ingest listens')
+    return port
+  }
+
+  async #startSyslog(tls: TlsFiles | undefined): Promise<readonly SyslogEndpoint[]> {
+    const { dataDir, logLevel, proxyProtocol, syslogIdleSeconds, tokenRate } = this.#settings
+    const endpoints = this.#syslogEndpoints()
+    if (endpoints.length === 0) return []
+    const data: SyslogThreadData = {
+      dataDirectory: dataDir,
+      endpoints,
+      tls,
+      proxyProtocol,
+      idleMs: syslogIdleSeconds * SECOND_MS,
+      tokenRateMax: tokenRate,
+      trie: compileTrie(this.#catalog.rules),
+      logLevel,
+    }
+    this.#syslog = await SyslogIngest.start(data, this.#acceptor, this.#books, this.#log, (error) =>
+      this.#settleFailure(error),
+    )
+    return this.#syslog.endpoints
+  }
+
+  #syslogEndpoints(): SyslogEndpoint[] {
+    const { ingestAddress, syslogTls, syslogTcp, syslogUdp } = this.#settings
+    const endpoints = (
+      kind: SyslogEndpoint['kind'],
+      setting: string,
+      addresses: readonly ListenAddress[],
+    ): SyslogEndpoint[] =>
+      addresses.map(({ address, port }) => {
+        return { kind, setting, port, address: everyAddress(address === '' ? ingestAddress : address) }
+      })
+    return [
+      ...endpoints('tls', '--syslog-tls', syslogTls),
+      ...endpoints('tcp', '--syslog-tcp', syslogTcp),
+      ...endpoints('udp', '--syslog-udp', syslogUdp),
+    ]
+  }
+
+  async #startLocal(): Promise<number | undefined> {
+    const { metricsPort } = this.#settings
+    if (metricsPort === 'off') return undefined
+    this.#local = await LocalServer.listen('--metrics-port', metricsPort, {
+      '/healthz': () => ({ type: 'application/json', body: '{"status":"running"}' }),
+      '/metrics': async () => this.#metrics.render(await this.#metricRows()),
+    })
+    this.#log.info({ url: `http://127.0.0.1:${this.#local.port}/metrics` }, 'metrics listen')
+    return this.#local.port
+  }
+
+  async #metricRows(): Promise<MetricRow[]> {
+    return ingestRows(this.#acceptor.counters, this.#batches, this.#books, await this.#syslog?.status())
+  }
+
+  #needsCertificate(): boolean {
+    return !this.#settings.plainHttp || this.#settings.syslogTls.length > 0
+  }
+
+  /** New connections of every listener get what stands in the files now. */
+  #reloadCertificate(files: TlsFiles): void {
+    this.#syslog?.reload(files)
+    if (this.#settings.plainHttp) return
+    const failed = (error: Error): void =>
+      this.#log.error({ reason: error.message }, 'the certificate was not reloaded')
+    this.#ingest?.reload().catch(failed)
+    const message: ToApiThread = { kind: 'reload' }
+    for (const thread of this.#threads) thread.postMessage(message)
   }
 
   async #certificate(): Promise<Certificate> {
@@ -98,9 +202,14 @@ export class Service {
     return certificate
   }
 
-  async #startApi(port: number, tls: ApiThreadData['tls'], http: ApiThreadData['http'], count: number): Promise<void> {
+  /** Answers how many threads there are. */
+  async #startApi(port: number, tls: ApiThreadData['tls']): Promise<number> {
     const { apiAddress: address, salesEmail, logLevel, dataDir: dataDirectory } = this.#settings
     const rateTable = makeRateTable()
+    // What serves ingest serves the API; without ingest the threads find out for themselves, and one is always right.
+    const http: ApiThreadData['http'] =
+      this.#ingest === undefined ? this.#settings.http : this.#ingest.implementation === 'node:http' ? 'node' : 'uws'
+    const count = this.#ingest !== undefined && sharesPorts(this.#ingest) ? this.#settings.apiThreads : 1
     const data: ApiThreadData = { dataDirectory, address, port, tls, http, salesEmail, logLevel, rateTable }
     const threads = Array.from({ length: count }, () => {
       return new Worker(new URL('./thread.js', import.meta.url), { workerData: data })
@@ -111,7 +220,25 @@ export class Service {
       thread.on('error', (error) => this.#settleFailure(error))
       thread.on('exit', () => this.#settleFailure(new Error('an API thread ended')))
     }
+    return count
   }
+}
+
+/** Where the service listens, once it does. */
+export interface Listening {
+  readonly apiPort: number
+  readonly ingestPort: number | undefined
+  readonly metricsPort: number | undefined
+  readonly syslog: readonly SyslogEndpoint[]
+  readonly fingerprint: string | undefined
+}
+
+function schemeOf(tls: TlsFiles | undefined): string {
+  return tls ? 'https' : 'http'
+}
+
+function hostText(address: string): string {
+  return address.includes(':') ? `[${address}]` : address
 }
 
 function listening(thread: Worker): Promise<void> {

@@ -18,7 +18,7 @@ export interface ApiThreadData {
   readonly logLevel: LogLevel
 }
 
-export type ToApiThread = { readonly kind: 'drain'; readonly deadlineMs: number }
+export type ToApiThread = { readonly kind: 'drain'; readonly deadlineMs: number } | { readonly kind: 'reload' }
 export type FromApiThread = { readonly kind: 'listening' } | { readonly kind: 'drained' }
 
 /** One API thread: its own handle of the store, its own listener on the shared port. */
@@ -33,6 +33,7 @@ async function main(data: ApiThreadData): Promise<void> {
   })
   const tell = (message: FromApiThread): void => parentPort?.postMessage(message)
   parentPort?.on('message', async (message: ToApiThread) => {
+    if (message.kind === 'reload') return listener.reload()
     await listener.drain(message.deadlineMs)
     await store.close()
     tell({ kind: 'drained' })

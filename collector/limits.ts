@@ -35,10 +35,6 @@ export const OVERDUE_MS = 5_000
 /** Without an answer of the service for so long, in milliseconds, forwarding makes no progress: degraded. */
 export const STALLED_MS = 30_000
 
-/** Connections to the health endpoint, and how long a request may take to arrive, in milliseconds. */
-export const HEALTH_CONNECTIONS_MAX = 32
-export const HEALTH_REQUEST_MS = 5000
-
 /** How often it is looked whether the state has changed, for the log, in milliseconds. */
 export const SENSOR_LOOK_MS = 1000
 

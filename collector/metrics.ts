@@ -1,68 +1,10 @@
-import { createRequire } from 'node:module'
-import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
+import type { MetricRow } from '../engine/process/metrics.ts'
 import type { WayStatus } from './forward/ways.ts'
 import { degradedReasons } from './health.ts'
 import type { CollectorStatus } from './status.ts'
 
-/** Times between two looks at the event loop, in milliseconds: each is a wake-up of an idle process. */
-const EVENT_LOOP_LOOK_MS = 1000
-const NANOSECONDS = 1e9
-
-/** A value, or one for each value of a label. */
-type Values = number | Readonly<Record<string, number>>
-/** Name without prefix, type, help, label and values. */
-type Row = readonly [name: string, type: 'counter' | 'gauge', help: string, values: Values, label?: string]
-
-/** GET /metrics: a status in Prometheus' text format. Loaded when it is asked for first: who does not scrape does not pay the 8 MB. */
-export class Metrics {
-  readonly #eventLoopDelay: IntervalHistogram = monitorEventLoopDelay({ resolution: EVENT_LOOP_LOOK_MS })
-
-  constructor() {
-    this.#eventLoopDelay.enable()
-  }
-
-  close(): void {
-    this.#eventLoopDelay.disable()
-  }
-
-  async render(status: CollectorStatus): Promise<{ type: string; body: string }> {
-    const prometheus = createRequire(import.meta.url)('prom-client') as typeof import('prom-client')
-    const registry = new prometheus.Registry()
-    for (const [name, type, help, values, label] of [...rowsOf(status), ...this.#processRows()]) {
-      const options = { name, help, registers: [registry], labelNames: label === undefined ? [] : [label] }
-      const metric = type === 'counter' ? new prometheus.Counter(options) : new prometheus.Gauge(options)
-      if (typeof values === 'number') metric.inc(values)
-      else for (const [value, number] of Object.entries(values)) metric.inc({ [label ?? '']: value }, number)
-    }
-    return { type: registry.contentType, body: await registry.metrics() }
-  }
-
-  #processRows(): Row[] {
-    const delay = this.#eventLoopDelay
-    const { rss, heapUsed, arrayBuffers } = process.memoryUsage()
-    const { user, system } = process.cpuUsage()
-    // Node counts the time from one look to the next, the wanted pause included.
-    const seconds = (nanoseconds: number): number =>
-      delay.count === 0 ? 0 : Math.max(0, nanoseconds / NANOSECONDS - EVENT_LOOP_LOOK_MS / 1000)
-    const rows: Row[] = [
-      [
-        'nodejs_eventloop_lag_seconds',
-        'gauge',
-        'How late timers of the main thread ran since the last scrape',
-        { p50: seconds(delay.percentile(50)), p99: seconds(delay.percentile(99)), max: seconds(delay.max) },
-        'quantile',
-      ],
-      ['process_resident_memory_bytes', 'gauge', 'Resident memory', rss],
-      ['nodejs_heap_used_bytes', 'gauge', 'Heap of the main thread', heapUsed],
-      ['nodejs_array_buffers_bytes', 'gauge', 'Memory of buffers outside the heap', arrayBuffers],
-      ['process_cpu_seconds_total', 'counter', 'CPU time of all threads', (user + system) / 1e6],
-    ]
-    delay.reset()
-    return rows
-  }
-}
-
-function rowsOf(status: CollectorStatus): Row[] {
+/** GET /metrics: what a status says, as Prometheus is told it. */
+export function metricRows(status: CollectorStatus): MetricRow[] {
   const { observed, live, link, events, ways } = status
   const { counters } = observed
   const {
@@ -76,7 +18,7 @@ function rowsOf(status: CollectorStatus): Row[] {
   const on = (flag: boolean): number => (flag ? 1 : 0)
   const each = (value: (way: WayStatus) => number): Record<string, number> =>
     Object.fromEntries(Object.entries(ways).map(([name, way]) => [name, value(way)]))
-  const rows: Row[] = [
+  const rows: MetricRow[] = [
     ['uptime_seconds', 'gauge', 'Seconds since the start', status.uptimeSeconds],
     ['degraded', 'gauge', '1 while /health says degraded', on(degradedReasons(status).length > 0)],
     [

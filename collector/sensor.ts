@@ -1,12 +1,13 @@
+import { LocalServer } from '../engine/process/local-server.ts'
 import type { Logger } from '../engine/process/log.ts'
+import { Metrics } from '../engine/process/metrics.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { type Book, booksOf } from './books.ts'
 import { Collector } from './collector.ts'
 import { type CollectorSettings, liveOptions } from './config.ts'
 import { degradedReasons, healthRecord } from './health.ts'
-import { HealthServer } from './health-server.ts'
 import { CAPTURE_HANGING_LOOKS, SENSOR_LOOK_MS, SILENT_THREAD_MS } from './limits.ts'
-import { Metrics } from './metrics.ts'
+import { metricRows } from './metrics.ts'
 import { becomeUser, userToBecome } from './privileges.ts'
 
 /** What GET /books answers, and `posture-collector books` prints. */
@@ -22,7 +23,7 @@ export class Sensor {
   readonly #log: Logger
   readonly #settings: CollectorSettings
   readonly #metrics = new Metrics()
-  #health: HealthServer | undefined
+  #health: LocalServer | undefined
   #timer: NodeJS.Timeout | undefined
   #reasons = ''
   #hangingLooks = 0
@@ -50,9 +51,9 @@ export class Sensor {
       () =>
         collector.started ? answer() : undefined
     const json = (value: unknown) => ({ type: 'application/json', body: `${JSON.stringify(value)}\n` })
-    this.#health = await HealthServer.listen(this.#settings.healthPort, {
+    this.#health = await LocalServer.listen('HEALTH_PORT', this.#settings.healthPort, {
       '/health': started(() => json(healthRecord(collector.status))),
-      '/metrics': started(() => this.#metrics.render(collector.status)),
+      '/metrics': started(() => this.#metrics.render(metricRows(collector.status))),
       '/books': started(() => json(booksRecord(collector))),
     })
     try {

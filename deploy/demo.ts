@@ -43,7 +43,9 @@ async function startService(options: DemoOptions): Promise<RunningService> {
   const parameters = [
     ...['--data-dir', join(options.dataDir, 'service')],
     ...['--api-address', LOOPBACK, '--api-port', options.apiPort],
-    ...['--ingest-address', LOOPBACK, '--ingest-port', options.ingestPort],
+    ...['--ingest-address', LOOPBACK, '--ingest-port', options.ingestPort, '--metrics-port', '0'],
+    // The ports of syslog may need a privilege that whoever tries this does not have.
+    ...['--syslog-tls', 'off', '--syslog-tcp', 'off', '--syslog-udp', 'off'],
   ]
   const child = spawn(process.execPath, [SERVICE, ...parameters], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

@@ -1,13 +1,13 @@
 import { isFault } from '../../engine/process/error-codes.ts'
+import { LocalServer } from '../../engine/process/local-server.ts'
 import type { CollectorSettings } from '../config.ts'
-import { HealthServer } from '../health-server.ts'
 import { askLocal } from '../local-endpoint.ts'
 import type { StepOutcome } from './step.ts'
 
 /** Listens on the local endpoint's port and lets it go. A collector that runs there already is no fault. */
 export async function checkHealth({ healthPort }: CollectorSettings): Promise<StepOutcome> {
   try {
-    const server = await HealthServer.listen(healthPort, {})
+    const server = await LocalServer.listen('HEALTH_PORT', healthPort, {})
     await server.close()
     return { result: 'ok', found: healthPort === 0 ? 'the system chooses a port' : `127.0.0.1:${healthPort} is free` }
   } catch (error) {

@@ -76,7 +76,8 @@ async function makeSelfSigned(
   }
 }
 
-function checkedFingerprint(files: { keyFile: string; certificateFile: string }): string {
+/** @throws Fault CERTIFICATE where the files cannot be read or do not belong together. */
+export function checkedFingerprint(files: { keyFile: string; certificateFile: string }): string {
   try {
     const cert = readFileSync(files.certificateFile)
     createSecureContext({ key: readFileSync(files.keyFile), cert })

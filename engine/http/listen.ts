@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { Fault } from '../process/error-codes.ts'
 import { listenNode } from './node.ts'
@@ -29,6 +30,11 @@ export function sharesPorts(listener: HttpListener): boolean {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   const nodeCan = major === 22 ? minor >= 12 : major === 23 ? minor >= 1 : major > 23
   return listener.implementation !== 'node:http' || nodeCan
+}
+
+/** `::` where the system has IPv6, and then it is IPv4, too; `0.0.0.0` where it has none. Other addresses stay. */
+export function everyAddress(address: string): string {
+  return address === '::' && !existsSync('/proc/net/if_inet6') ? '0.0.0.0' : address
 }
 
 /**

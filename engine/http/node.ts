@@ -28,20 +28,16 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
       .then(() => options.handler(new NodeRequest(message), response))
       .catch(failed)
   }
-  const server = options.tls
-    ? createTlsServer(
-        {
-          key: readFileSync(options.tls.keyFile),
-          cert: readFileSync(options.tls.certificateFile),
-          minVersion: 'TLSv1.2',
-        },
-        onRequest,
-      )
-    : createServer(onRequest)
+  const { tls } = options
+  const secure = tls && createTlsServer(secureOptions(tls), onRequest)
+  const server = secure ?? createServer(onRequest)
   await listening(server, options)
   return {
     implementation: 'node:http',
     port: (server.address() as AddressInfo).port,
+    async reload() {
+      if (tls !== undefined) secure?.setSecureContext(secureOptions(tls))
+    },
     async drain(deadlineMs) {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeIdleConnections()
@@ -50,6 +46,10 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
       await closed
     },
   }
+}
+
+function secureOptions(tls: { keyFile: string; certificateFile: string }) {
+  return { key: readFileSync(tls.keyFile), cert: readFileSync(tls.certificateFile), minVersion: 'TLSv1.2' as const }
 }
 
 function listening(server: Server, options: HttpListenOptions): Promise<void> {

@@ -42,6 +42,8 @@ export interface HttpListener {
   /** `uWebSockets.js` or `node:http`, for the log. */
   readonly implementation: string
   readonly port: number
+  /** Gives new connections the certificate that stands in the files now; those that are there keep theirs. */
+  reload(): Promise<void>
   /** Accepts no more connections, lets the answers under way end for `deadlineMs`, then closes what is left. */
   drain(deadlineMs: number): Promise<void>
 }

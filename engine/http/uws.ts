@@ -27,6 +27,34 @@ export async function listenUws(options: HttpListenOptions): Promise<HttpListene
   // No `uWebSockets` banner in the answers.
   uws._cfg?.('silent')
   const busy = { requests: 0 }
+  const first = await open(uws, options, busy)
+  const apps = [first]
+  const port = uws.us_socket_local_port(first.socket)
+  return {
+    implementation: 'uWebSockets.js',
+    port,
+    async reload() {
+      // An app keeps its certificate for ever, so another one takes the port over. They share it for a moment.
+      const next = await open(uws, { ...options, port }, busy)
+      const before = apps.at(-1)
+      if (before !== undefined) uws.us_listen_socket_close(before.socket)
+      apps.push(next)
+    },
+    async drain(deadlineMs) {
+      const last = apps.at(-1)
+      if (last !== undefined) uws.us_listen_socket_close(last.socket)
+      await whenIdle(() => busy.requests, deadlineMs)
+      for (const { app } of apps) app.close()
+    },
+  }
+}
+
+interface OpenApp {
+  readonly app: Uws.TemplatedApp
+  readonly socket: Uws.us_listen_socket
+}
+
+async function open(uws: typeof Uws, options: HttpListenOptions, busy: { requests: number }): Promise<OpenApp> {
   const app = options.tls
     ? uws.SSLApp({ key_file_name: options.tls.keyFile, cert_file_name: options.tls.certificateFile })
     : uws.App()
@@ -35,15 +63,7 @@ export async function listenUws(options: HttpListenOptions): Promise<HttpListene
     app.listen(options.address, options.port, resolve)
   })
   if (socket === false) throw new Fault('PORT_TAKEN', `${options.address} port ${options.port}: cannot listen`)
-  return {
-    implementation: 'uWebSockets.js',
-    port: uws.us_socket_local_port(socket),
-    async drain(deadlineMs) {
-      uws.us_listen_socket_close(socket)
-      await whenIdle(() => busy.requests, deadlineMs)
-      app.close()
-    },
-  }
+  return { app, socket }
 }
 
 function answer(

@@ -7,6 +7,10 @@ import type { Store } from '../store/store.ts'
 import type { Acceptance, EventAcceptor, Malformed } from './accept.ts'
 import { admit } from './admit.ts'
 import { BodyMemory } from './body-memory.ts'
+import { canonicalAddress } from './network.ts'
+import { Outcome } from './outcome.ts'
+import { redact } from './redact.ts'
+import { NOBODYS, type Source, type SourceOwner, SourceTable } from './sources.ts'
 
 export const EVENTS_PATH = '/ingest/v1/events'
 
@@ -46,10 +50,11 @@ export interface BatchCounters {
 }
 
 /** What every request of a listener shares. */
-interface Intake {
+interface Shared {
   readonly acceptor: EventAcceptor
   readonly counters: BatchCounters
   readonly memory: BodyMemory
+  readonly sources: SourceTable
 }
 
 /**
@@ -61,14 +66,16 @@ export function eventsHandler(
   acceptor: EventAcceptor,
   counters: BatchCounters,
   memory = new BodyMemory(),
+  sources = new SourceTable(),
 ): HttpHandler {
-  const intake: Intake = { acceptor, counters, memory }
+  const shared: Shared = { acceptor, counters, memory, sources }
   return (request, response) => {
     if (request.path !== EVENTS_PATH) return sendError(response, 404, `No such path; events go to POST ${EVENTS_PATH}`)
     if (request.method !== 'POST') return sendError(response, 405, 'Events are sent by POST', ['allow', 'POST'])
     const token = admit(store, bearerToken(request))
     if (token === undefined) {
       counters.unauthorised++
+      sourceOf(sources, NOBODYS, request).count(Outcome.unauthorised, Date.now())
       return sendError(response, 401, 'Invalid monitoring token', ['www-authenticate', 'Bearer'])
     }
     const contentType = request.header('content-type').split(';', 1)[0]?.trim().toLowerCase() ?? ''
@@ -87,19 +94,23 @@ export function eventsHandler(
     }
     const need = BodyMemory.needOf(request.header('content-length'))
     if (!memory.take(need)) return turnAway(response, counters)
-    return takeBatch(token.organizationId, request, response, accept, decompress, intake).finally(() =>
-      memory.give(need),
-    )
+    const { organizationId, id: tokenId, label } = token
+    const source = sourceOf(sources, { organizationId, tokenId, label }, request)
+    return takeBatch(source, request, response, accept, decompress, shared).finally(() => memory.give(need))
   }
 }
 
+function sourceOf(sources: SourceTable, owner: SourceOwner, request: HttpRequest): Source {
+  return sources.get(owner, 'https', canonicalAddress(request.remoteAddress()), '')
+}
+
 async function takeBatch(
-  organizationId: string,
+  source: Source,
   request: HttpRequest,
   response: HttpResponse,
   accept: Accept,
   decompress: Decompress | undefined,
-  { acceptor, counters, memory }: Intake,
+  { acceptor, counters, memory }: Shared,
 ): Promise<void> {
   const body = await request.body(BATCH_BYTES_MAX)
   if (body === 'aborted') return
@@ -115,16 +126,30 @@ async function takeBatch(
   const unpackedBytes = decompress === undefined ? 0 : bytes.length
   if (!memory.take(unpackedBytes)) return turnAway(response, counters)
   try {
-    const outcome = await accept(acceptor, organizationId, bytes)
+    const outcome = await accept(acceptor, source.owner.organizationId, bytes)
     if (outcome.kind === 'malformed') {
       counters.malformed++
+      source.count(Outcome.rejected, Date.now())
       return sendError(response, 400, `Malformed batch: ${outcome.why}`)
     }
     counters.batches++
+    if (outcome.kind === 'stored') countStored(source, outcome)
     answer(response, outcome)
   } finally {
     memory.give(unpackedBytes)
   }
+}
+
+function countStored(
+  source: Source,
+  { accepted, duplicates, rejected }: Extract<Acceptance, { kind: 'stored' }>,
+): void {
+  const nowMs = Date.now()
+  source.count(Outcome.stored, nowMs, accepted)
+  source.count(Outcome.duplicate, nowMs, duplicates)
+  source.count(Outcome.rejected, nowMs, rejected.length)
+  const first = rejected[0]
+  if (first !== undefined) source.sample = redact(first.error)
 }
 
 function turnAway(response: HttpResponse, counters: BatchCounters): void {

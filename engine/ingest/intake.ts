@@ -149,18 +149,25 @@ export class Intake {
     return batches
   }
 
-  /** The batch is on disk; `duplicates` of its events were there before. */
-  settled(batch: OutgoingBatch, duplicates: number): void {
+  /**
+   * The batch is on disk; `duplicates` of its events were there before, and `rejected` cannot be. Which of several senders had those is not asked:
+   * only collectors can have them, and their batches are counted apart.
+   */
+  settled(batch: OutgoingBatch, duplicates: number, rejected: number): void {
     const pending = this.#pending.get(batch.organizationId)
     if (pending === undefined) return
     pending.inFlight--
-    let repeated = duplicates
+    let repeatedLeft = duplicates
+    let rejectedLeft = rejected
     for (const [source, messages] of batch.messages) {
-      // Which of several senders sent the duplicates is not asked: a collector is one sender.
-      const again = Math.min(repeated, messages)
-      repeated -= again
-      if (again > 0) source.count(Outcome.duplicate, source.lastSeenMs, again)
-      if (messages > again) source.count(Outcome.stored, source.lastSeenMs, messages - again)
+      const repeatedHere = Math.min(repeatedLeft, messages)
+      const rejectedHere = Math.min(rejectedLeft, messages - repeatedHere)
+      const stored = messages - repeatedHere - rejectedHere
+      repeatedLeft -= repeatedHere
+      rejectedLeft -= rejectedHere
+      if (repeatedHere > 0) source.count(Outcome.duplicate, source.lastSeenMs, repeatedHere)
+      if (rejectedHere > 0) source.count(Outcome.rejected, source.lastSeenMs, rejectedHere)
+      if (stored > 0) source.count(Outcome.stored, source.lastSeenMs, stored)
     }
     const isIdle = pending.inFlight === 0 && pending.logs.count === 0 && pending.collected.count === 0
     if (isIdle) this.#pending.delete(batch.organizationId)

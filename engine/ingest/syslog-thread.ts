@@ -80,7 +80,7 @@ class SyslogThread {
   onMessage(message: ToSyslogThread): void {
     switch (message.kind) {
       case 'settled':
-        return this.#onSettled(message.id, message.duplicates)
+        return this.#onSettled(message.id, message.duplicates, message.rejected)
       case 'status':
         return tell({ kind: 'status', id: message.id, status: this.#status() })
       case 'reload':
@@ -117,11 +117,11 @@ class SyslogThread {
     }
   }
 
-  #onSettled(id: number, duplicates: number): void {
+  #onSettled(id: number, duplicates: number, rejected: number): void {
     const batch = this.#inFlight.get(id)
     if (batch === undefined) return
     this.#inFlight.delete(id)
-    this.#intake.settled(batch, duplicates)
+    this.#intake.settled(batch, duplicates, rejected)
     for (const stream of this.#streams) stream.resumeStalled()
     this.#onTaken()
     if (this.#draining) this.#checkDrained()

@@ -46,7 +46,7 @@ export type FromSyslogThread =
   | { readonly kind: 'drained' }
 
 export type ToSyslogThread =
-  | { readonly kind: 'settled'; readonly id: number; readonly duplicates: number }
+  | { readonly kind: 'settled'; readonly id: number; readonly duplicates: number; readonly rejected: number }
   | { readonly kind: 'status'; readonly id: number }
   | { readonly kind: 'reload'; readonly tls: TlsFiles }
   | { readonly kind: 'drain'; readonly deadlineMs: number }

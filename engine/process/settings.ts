@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import { Fault } from './error-codes.ts'
@@ -43,9 +44,17 @@ export function wholeNumber(min: number, max: number) {
     .pipe(z.number().int(expected).min(min, expected).max(max, expected))
 }
 
+const PORT_MAX = 65535
+
 /** A TCP or UDP port. 0 lets the system choose one where `orAny` allows it. */
 export function portNumber(options: { orAny?: boolean } = {}) {
-  return wholeNumber(options.orAny ? 0 : 1, 65535)
+  return wholeNumber(options.orAny ? 0 : 1, PORT_MAX)
+}
+
+/** A port, or the word `off`. */
+export function portOrOff() {
+  const expected = `expected off or a port from 0 to ${PORT_MAX}`
+  return z.union([z.literal('off'), portNumber({ orAny: true })], { error: expected })
 }
 
 /** Ports, parted by commas. */
@@ -60,6 +69,31 @@ export function portList(initial: readonly number[]) {
       context.addIssue({ code: 'custom', message: 'expected ports from 1 to 65535, parted by commas' })
       return z.NEVER
     })
+}
+
+/** Where a listener listens. */
+export interface ListenAddress {
+  /** '' where none was given. */
+  readonly address: string
+  /** 0: the system chooses. */
+  readonly port: number
+}
+
+/** `off`, or ports, each with or without an address, parted by commas: `514`, `192.0.2.1:514,[2001:db8::1]:5514`. */
+export function listenAddresses() {
+  const expected = 'expected off, or ports such as 514, 192.0.2.1:514 or [2001:db8::1]:514, parted by commas'
+  return z.string().transform((text, context): readonly ListenAddress[] => {
+    if (text.trim().toLowerCase() === 'off') return []
+    const addresses = text.split(',').map((part) => {
+      const [, bracketed, plain, port = ''] = /^(?:(?:\[([^\]]+)\]|([^:[\]]+)):)?(\d{1,5})$/.exec(part.trim()) ?? []
+      const address = bracketed ?? plain ?? ''
+      const isAddress = address === '' || isIP(address) === (bracketed === undefined ? 4 : 6)
+      return port !== '' && Number(port) <= PORT_MAX && isAddress ? { address, port: Number(port) } : undefined
+    })
+    if (addresses.every((one) => one !== undefined)) return addresses
+    context.addIssue({ code: 'custom', message: expected })
+    return z.NEVER
+  })
 }
 
 /** true, 1, yes, on, or false, 0, no, off, in any case. */

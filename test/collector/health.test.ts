@@ -1,8 +1,9 @@
 import { connect } from 'node:net'
 import t from 'tap'
 import { healthRecord } from '../../collector/health.ts'
-import { HealthServer } from '../../collector/health-server.ts'
-import { Metrics } from '../../collector/metrics.ts'
+import { metricRows } from '../../collector/metrics.ts'
+import { LocalServer } from '../../engine/process/local-server.ts'
+import { Metrics } from '../../engine/process/metrics.ts'
 import { type StatusWords, statusOf } from '../support/collector-status.ts'
 
 t.test('the record is the one of the specification', async (t) => {
@@ -79,9 +80,9 @@ t.test('metrics are in the text format of Prometheus, each series once', async (
     live: { dropped: { kernel: 1, pool: 2, unread: 0 } },
     link: { missed: 5 },
   })
-  await metrics.render(status)
+  await metrics.render(metricRows(status))
   await new Promise((resolve) => setTimeout(resolve, 1200))
-  const { type, body } = await metrics.render(status)
+  const { type, body } = await metrics.render(metricRows(status))
   t.match(type, /^text\/plain; version=0\.0\.4/)
   const series = body.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
   for (const line of series) t.match(line, /^[a-z_]+(\{[a-z]+="[A-Za-z0-9_.]+"\})? -?\d+(\.\d+)?(e[+-]?\d+)?$/, line)
@@ -102,7 +103,7 @@ t.test('metrics are in the text format of Prometheus, each series once', async (
 
 t.test('the endpoint', async (t) => {
   let started = false
-  const server = await HealthServer.listen(0, {
+  const server = await LocalServer.listen('HEALTH_PORT', 0, {
     '/health': () => (started ? { type: 'application/json', body: '{"status":"running"}\n' } : undefined),
     '/broken': () => Promise.reject(new Error('a fault of ours')),
   })
@@ -125,7 +126,7 @@ t.test('the endpoint', async (t) => {
     t.match(await answer.text(), body)
     if (status === 405) t.equal(answer.headers.get('allow'), 'GET, HEAD')
   }
-  await t.rejects(HealthServer.listen(server.port, {}), {
+  await t.rejects(LocalServer.listen('HEALTH_PORT', server.port, {}), {
     code: 'PORT_TAKEN',
     message: /^HEALTH_PORT: 127\.0\.0\.1:\d+ is taken/,
   })

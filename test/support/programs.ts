@@ -74,8 +74,13 @@ export async function admin(...parameters: string[]): Promise<Record<string, unk
 export interface RunningService extends Running {
   readonly apiPort: number
   readonly ingestPort: number
+  readonly metricsPort: number
+  readonly syslog: readonly { readonly kind: 'tls' | 'tcp' | 'udp'; readonly address: string; readonly port: number }[]
   readonly fingerprint: string
 }
+
+/** Tests run side by side, so no service listens on the ports that are so by default. */
+export const SYSLOG_OFF = ['--syslog-tls', 'off', '--syslog-tcp', 'off', '--syslog-udp', 'off']
 
 /** Starts posture-service on ports that the system chooses, unless given, and waits until it serves. */
 export async function startService(
@@ -85,7 +90,7 @@ export async function startService(
   through: readonly string[] = [],
 ): Promise<RunningService> {
   const loopback = ['--api-address', '127.0.0.1', '--ingest-address', '127.0.0.1']
-  const ports = ['--api-port', '0', '--ingest-port', '0']
+  const ports = ['--api-port', '0', '--ingest-port', '0', '--metrics-port', '0', ...SYSLOG_OFF]
   const running = start(
     'service',
     ['--data-dir', dataDirectory, ...loopback, ...ports, ...parameters],
@@ -96,7 +101,7 @@ export async function startService(
     throw new Error(`posture-service ended with ${status}: ${stderr}`)
   })
   const [listening] = (await Promise.race([once(running.child, 'message'), failed])) as [
-    { apiPort: number; ingestPort: number; fingerprint: string },
+    Omit<RunningService, keyof Running>,
   ]
   failed.catch(() => {})
   return { ...running, ...listening }

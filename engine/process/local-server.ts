@@ -1,10 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Fault } from '../engine/process/error-codes.ts'
-import { HEALTH_CONNECTIONS_MAX, HEALTH_REQUEST_MS } from './limits.ts'
+import { Fault } from './error-codes.ts'
 
 /** It is told to those on this host alone (specification, "Collector local endpoint"). */
 const LOOPBACK = '127.0.0.1'
+/** Connections at once. More are closed. */
+const CONNECTIONS_MAX = 32
+/** Milliseconds that a request has. */
+export const LOCAL_REQUEST_MS = 5000
 
 export interface Answer {
   readonly type: string
@@ -12,7 +15,7 @@ export interface Answer {
 }
 
 /** Answers GET by path on loopback, over node:http: a few requests a minute, none from elsewhere. */
-export class HealthServer {
+export class LocalServer {
   readonly port: number
   readonly #server: Server
 
@@ -22,29 +25,31 @@ export class HealthServer {
   }
 
   /**
+   * @param setting that names the port, for error lines
    * @param port 0 lets the system choose one.
    * @param answers by path; an undefined one is 503.
    * @throws Fault PORT_TAKEN, PORT_DENIED.
    */
   static async listen(
+    setting: string,
     port: number,
     answers: Readonly<Record<string, () => Answer | undefined | Promise<Answer>>>,
-  ): Promise<HealthServer> {
+  ): Promise<LocalServer> {
     const server = createServer(
       // Node looks every 30 s whether a request is late, unless told.
       {
-        requestTimeout: HEALTH_REQUEST_MS,
-        headersTimeout: HEALTH_REQUEST_MS,
-        connectionsCheckingInterval: HEALTH_REQUEST_MS / 5,
+        requestTimeout: LOCAL_REQUEST_MS,
+        headersTimeout: LOCAL_REQUEST_MS,
+        connectionsCheckingInterval: LOCAL_REQUEST_MS / 5,
       },
       (request, response) => answer(request, response, answers),
     )
-    server.maxConnections = HEALTH_CONNECTIONS_MAX
+    server.maxConnections = CONNECTIONS_MAX
     await new Promise<void>((resolve, reject) => {
-      server.once('error', (error: NodeJS.ErrnoException) => reject(listenFault(port, error)))
+      server.once('error', (error: NodeJS.ErrnoException) => reject(listenFault(setting, port, error)))
       server.listen(port, LOOPBACK, resolve)
     })
-    return new HealthServer(server)
+    return new LocalServer(server)
   }
 
   async close(): Promise<void> {
@@ -67,7 +72,7 @@ async function answer(
   }
   try {
     const said = await known()
-    if (said === undefined) return refuse(response, 503, 'the collector is starting')
+    if (said === undefined) return refuse(response, 503, 'starting')
     const { type, body } = said
     response.writeHead(200, {
       'content-type': type,
@@ -85,14 +90,14 @@ function refuse(response: ServerResponse, status: number, error: string): void {
   response.end(JSON.stringify({ error }))
 }
 
-function listenFault(port: number, error: NodeJS.ErrnoException): Error {
+function listenFault(setting: string, port: number, error: NodeJS.ErrnoException): Error {
   if (error.code === 'EADDRINUSE') {
-    return new Fault('PORT_TAKEN', `HEALTH_PORT: ${LOOPBACK}:${port} is taken by another program; set another port`, {
+    return new Fault('PORT_TAKEN', `${setting}: ${LOOPBACK}:${port} is taken by another program; set another port`, {
       cause: error,
     })
   }
   if (error.code === 'EACCES') {
-    return new Fault('PORT_DENIED', `HEALTH_PORT: ${LOOPBACK}:${port}: no permission; set one from 1024 on`, {
+    return new Fault('PORT_DENIED', `${setting}: ${LOOPBACK}:${port}: no permission; set one from 1024 on`, {
       cause: error,
     })
   }

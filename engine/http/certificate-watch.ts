@@ -1,0 +1,63 @@
+import { statSync } from 'node:fs'
+import type { Logger } from '../process/log.ts'
+import { type Certificate, checkedFingerprint } from './certificate.ts'
+
+/** How often the files are looked at, in milliseconds. They are replaced, renamed and linked in ways that no notice of the system covers. */
+const LOOK_MS = 5000
+
+/** Notices that a certificate was renewed. One that cannot be used, or does not belong to its key yet, changes nothing. */
+export class CertificateWatch {
+  readonly #files: Certificate
+  readonly #log: Logger
+  readonly #onChange: () => void
+  readonly #timer: NodeJS.Timeout
+  #fingerprint: string
+  #seen: string
+  /** The state of the files that was complained about. */
+  #refused = ''
+
+  constructor(files: Certificate, log: Logger, onChange: () => void) {
+    this.#files = files
+    this.#log = log
+    this.#onChange = onChange
+    this.#fingerprint = files.fingerprint
+    this.#seen = stateOf(files)
+    this.#timer = setInterval(() => this.look(), LOOK_MS)
+    this.#timer.unref()
+  }
+
+  look(): void {
+    const state = stateOf(this.#files)
+    if (state === this.#seen) return
+    try {
+      const fingerprint = checkedFingerprint(this.#files)
+      this.#seen = state
+      if (fingerprint === this.#fingerprint) return
+      this.#fingerprint = fingerprint
+      this.#log.info({ fingerprint }, 'uses the renewed certificate')
+      this.#onChange()
+    } catch (error) {
+      if (this.#refused !== state) {
+        this.#log.warn(
+          { reason: (error as Error).message },
+          'the renewed certificate cannot be used; the old one stays',
+        )
+      }
+      this.#refused = state
+    }
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+}
+
+/** What changes when a file is written or replaced. */
+function stateOf({ keyFile, certificateFile }: { keyFile: string; certificateFile: string }): string {
+  return [keyFile, certificateFile]
+    .map((file) => {
+      const state = statSync(file, { throwIfNoEntry: false })
+      return state === undefined ? 'none' : `${state.dev} ${state.ino} ${state.size} ${state.mtimeMs}`
+    })
+    .join(' ')
+}

@@ -1,0 +1,127 @@
+import type { LabelledValue, MetricRow } from '../process/metrics.ts'
+import type { AcceptCounters } from './accept.ts'
+import { Verdict } from './formats/log-line.ts'
+import type { BatchCounters } from './https-batches.ts'
+import type { IngestBooks } from './ingest-books.ts'
+import { OUTCOMES } from './outcome.ts'
+import { LISTENERS, type SourceTable } from './sources.ts'
+import type { SyslogStatus } from './thread-protocol.ts'
+
+const PREFIX = 'posture_ingest_'
+
+/** What ingest has counted, for Prometheus. A token stands by its label, never by itself. */
+export function ingestRows(
+  accepted: AcceptCounters,
+  batches: BatchCounters,
+  { sources, lost }: IngestBooks,
+  syslog: SyslogStatus | undefined,
+): MetricRow[] {
+  const rows: MetricRow[] = [
+    [
+      'messages_total',
+      'counter',
+      'Messages and events by listener and what became of them',
+      byListener(sources, syslog),
+    ],
+    ['token_messages_total', 'counter', 'The same by label of the monitoring token', byToken(sources, syslog)],
+    [
+      'events_total',
+      'counter',
+      'Events that came to the writer, by what became of them',
+      {
+        accepted: accepted.accepted,
+        duplicates: accepted.duplicates,
+        rejected: accepted.rejected,
+        deferred: accepted.deferred,
+      },
+      'outcome',
+    ],
+    [
+      'batches_total',
+      'counter',
+      'HTTPS batches by what became of them',
+      {
+        taken: batches.batches,
+        unauthorised: batches.unauthorised,
+        malformed: batches.malformed,
+        turned_away: batches.turnedAway,
+      },
+      'outcome',
+    ],
+    [
+      'sources_unwritten_total',
+      'counter',
+      'Counts of sources that were lost while the store could not be written',
+      lost,
+    ],
+  ]
+  if (syslog !== undefined) rows.push(...syslogRows(syslog))
+  return rows.map(([name, ...rest]) => [PREFIX + name, ...rest] as const)
+}
+
+function syslogRows({ formats, connections, ...status }: SyslogStatus): MetricRow[] {
+  return [
+    ['format_messages_total', 'counter', 'Syslog messages by recognised format and what they are', byFormat(formats)],
+    ['connections', 'gauge', 'Open syslog connections', connections.open],
+    ['connections_total', 'counter', 'Syslog connections that were accepted', connections.accepted],
+    [
+      'connections_closed_total',
+      'counter',
+      'Syslog connections that the service ended, by reason',
+      connections.closed,
+      'reason',
+    ],
+    ['oversized_total', 'counter', 'Syslog messages that were longer than allowed', connections.oversized],
+    [
+      'datagrams_dropped_total',
+      'counter',
+      'Syslog datagrams that were lost, by place: unread in the kernel, or without room in the service',
+      { kernel: status.kernelDropped, service: status.datagramsDropped },
+      'place',
+    ],
+    [
+      'sources_overflowed_total',
+      'counter',
+      'Messages of sources beyond those that are told apart',
+      status.sourcesOverflowed,
+    ],
+  ]
+}
+
+function byListener(sources: SourceTable, syslog: SyslogStatus | undefined): LabelledValue[] {
+  return LISTENERS.flatMap((listener) => {
+    const own = sources.listeners[listener]
+    const theirs = syslog?.messages[listener]
+    return OUTCOMES.map((outcome, index) => {
+      return { labels: { listener, outcome }, value: (own[index] ?? 0) + (theirs?.[index] ?? 0) }
+    })
+  })
+}
+
+function byToken(sources: SourceTable, syslog: SyslogStatus | undefined): LabelledValue[] {
+  const sums = new Map<string, LabelledValue & { value: number }>()
+  for (const { organizationId, label, counts } of [...sources.tokens.values(), ...(syslog?.tokens ?? [])]) {
+    if (label === '') continue
+    for (const [index, outcome] of OUTCOMES.entries()) {
+      const key = `${organizationId} ${label} ${outcome}`
+      const sum = sums.get(key) ?? { labels: { organization: organizationId, token_label: label, outcome }, value: 0 }
+      sum.value += counts[index] ?? 0
+      sums.set(key, sum)
+    }
+  }
+  return [...sums.values()]
+}
+
+function byFormat(formats: SyslogStatus['formats']): LabelledValue[] {
+  const sums = new Map<string, LabelledValue & { value: number }>()
+  for (const { format, verdicts } of formats) {
+    for (const [name, index] of Object.entries(Verdict)) {
+      const labels = { format: format === '' ? 'none' : format, verdict: name }
+      const key = `${labels.format} ${name}`
+      const sum = sums.get(key) ?? { labels, value: 0 }
+      sum.value += verdicts[index] ?? 0
+      sums.set(key, sum)
+    }
+  }
+  return [...sums.values()]
+}

@@ -1,0 +1,72 @@
+import { createRequire } from 'node:module'
+import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
+
+/** Times between two looks at the event loop, in milliseconds: each is a wake-up of an idle process. */
+const EVENT_LOOP_LOOK_MS = 1000
+const NANOSECONDS = 1e9
+
+/** A value with its labels. */
+export interface LabelledValue {
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
+/** A value, or one for each value of a label, or one for each of several labels' values. */
+type Values = number | Readonly<Record<string, number>> | readonly LabelledValue[]
+/** Name, type, help, values, and the label where there is one. */
+export type MetricRow = readonly [name: string, type: 'counter' | 'gauge', help: string, values: Values, label?: string]
+
+/** Writes Prometheus' text format. The library is loaded when it is asked for first: who does not scrape does not pay the 8 MB. */
+export class Metrics {
+  readonly #eventLoopDelay: IntervalHistogram = monitorEventLoopDelay({ resolution: EVENT_LOOP_LOOK_MS })
+
+  constructor() {
+    this.#eventLoopDelay.enable()
+  }
+
+  close(): void {
+    this.#eventLoopDelay.disable()
+  }
+
+  /** The rows, and those of the process. */
+  async render(rows: readonly MetricRow[]): Promise<{ type: string; body: string }> {
+    const prometheus = createRequire(import.meta.url)('prom-client') as typeof import('prom-client')
+    const registry = new prometheus.Registry()
+    for (const [name, type, help, values, label] of [...rows, ...this.#processRows()]) {
+      const labelled = labelledValues(values, label ?? '')
+      const options = { name, help, registers: [registry], labelNames: Object.keys(labelled[0]?.labels ?? {}) }
+      const metric = type === 'counter' ? new prometheus.Counter(options) : new prometheus.Gauge(options)
+      for (const { labels, value } of labelled) metric.inc(labels, value)
+    }
+    return { type: registry.contentType, body: await registry.metrics() }
+  }
+
+  #processRows(): MetricRow[] {
+    const delay = this.#eventLoopDelay
+    const { rss, heapUsed, arrayBuffers } = process.memoryUsage()
+    const { user, system } = process.cpuUsage()
+    // Node counts the time from one look to the next, the wanted pause included.
+    const seconds = (nanoseconds: number): number =>
+      delay.count === 0 ? 0 : Math.max(0, nanoseconds / NANOSECONDS - EVENT_LOOP_LOOK_MS / 1000)
+    const rows: MetricRow[] = [
+      [
+        'nodejs_eventloop_lag_seconds',
+        'gauge',
+        'How late timers of the main thread ran since the last scrape',
+        { p50: seconds(delay.percentile(50)), p99: seconds(delay.percentile(99)), max: seconds(delay.max) },
+        'quantile',
+      ],
+      ['process_resident_memory_bytes', 'gauge', 'Resident memory', rss],
+      ['nodejs_heap_used_bytes', 'gauge', 'Heap of the main thread', heapUsed],
+      ['nodejs_array_buffers_bytes', 'gauge', 'Memory of buffers outside the heap', arrayBuffers],
+      ['process_cpu_seconds_total', 'counter', 'CPU time of all threads', (user + system) / 1e6],
+    ]
+    delay.reset()
+    return rows
+  }
+}
+
+function labelledValues(values: Values, label: string): readonly LabelledValue[] {
+  if (typeof values === 'number') return [{ labels: {}, value: values }]
+  if (Array.isArray(values)) return values as readonly LabelledValue[]
+  return Object.entries(values).map(([value, number]) => ({ labels: { [label]: value }, value: number }))
+}
