@@ -119,9 +119,6 @@ export const PCAPNG_INTERFACES_MAX = 65_536
 /** How often a thread that waits for a pipe looks whether a stop is asked for, in milliseconds. */
 export const STOP_CHECK_MS = 50
 
-/** How much packed zstd is unpacked at once, in bytes: 4 of them can stand for 128 KiB (RFC 8878 §3.1.1.2). */
-export const COMPRESSED_PUSH_BYTES = 1024
-
 /** RFC 1035 §2.3.4: a name has at most 255 octets, on the wire. */
 export const NAME_BYTES_MAX = 255
 

@@ -1,10 +1,16 @@
+import { type ByteSource, type FileKind, openBytes, WithHead, withPathOf } from '../../engine/process/byte-source.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
+import { compressionOf, UnpackedBytes } from '../../engine/process/unpacked-bytes.ts'
 import { CAPTURE_HEAD_BYTES, FILE_CHUNK_BYTES } from '../limits.ts'
-import { type ByteSource, openBytes } from './byte-source.ts'
-import { compressionOf, UnpackedBytes } from './compressed-file.ts'
 import { PCAP_HEADER_BYTES, PcapReader, pcapByteOrder } from './pcap-file.ts'
 import { BLOCK_SECTION_HEADER, PcapngReader } from './pcapng-file.ts'
 import type { RecordReader } from './record-reader.ts'
+
+const CAPTURE_FILE: FileKind = {
+  what: 'capture file',
+  unreadable: 'CAPTURE_UNREADABLE',
+  damaged: 'CAPTURE_DAMAGED',
+}
 
 /**
  * A capture file of any format that is read, compressed or not, from a file or a pipe. Its owner provides the buffers: fill() brings
@@ -43,7 +49,7 @@ export class CaptureFile {
   static async open(path: string): Promise<CaptureFile> {
     let source: ByteSource | undefined
     try {
-      source = openBytes(path)
+      source = openBytes(path, CAPTURE_FILE)
       return await CaptureFile.of(source)
     } catch (error) {
       source?.close()
@@ -56,7 +62,7 @@ export class CaptureFile {
     const { head } = await readHead(source)
     const compression = compressionOf(head)
     if (compression === undefined) return new CaptureFile(source, head, readerOf(head))
-    const unpacked = new UnpackedBytes(new WithHead(source, head), compression)
+    const unpacked = new UnpackedBytes(new WithHead(source, head), compression, CAPTURE_FILE)
     const start = await readHead(unpacked)
     return new CaptureFile(unpacked, start.head, readerOf(start.head), start.fault)
   }
@@ -137,39 +143,6 @@ export class CaptureFile {
 
   close(): void {
     this.source.close()
-  }
-}
-
-/** A source of which the first bytes were read to look at them. */
-class WithHead implements ByteSource {
-  readonly #source: ByteSource
-  #head: Uint8Array
-
-  constructor(source: ByteSource, head: Uint8Array) {
-    this.#source = source
-    this.#head = head
-  }
-
-  get bytesRead(): number {
-    return this.#source.bytesRead
-  }
-  get bytesTotal(): number {
-    return this.#source.bytesTotal
-  }
-  get live(): boolean {
-    return this.#source.live
-  }
-
-  read(into: Uint8Array, at: number, bytes: number): number | Promise<number> {
-    if (this.#head.length === 0) return this.#source.read(into, at, bytes)
-    const given = Math.min(bytes, this.#head.length)
-    into.set(this.#head.subarray(0, given), at)
-    this.#head = this.#head.subarray(given)
-    return given
-  }
-
-  close(): void {
-    this.#source.close()
   }
 }
 
@@ -257,16 +230,5 @@ export async function latestTimeMs(path: string): Promise<number | undefined> {
 
 /** The fault again, with the path before its text; an error of the system becomes CAPTURE_UNREADABLE. */
 export function withPath(path: string, error: unknown): Error {
-  if (error instanceof Fault) return new Fault(error.code, `${path}: ${error.message}`, { cause: error })
-  const code = (error as NodeJS.ErrnoException).code
-  if (code === undefined) return error as Error
-  const reason: Record<string, string> = {
-    ENOENT: 'no such file',
-    EACCES: 'no permission to read it',
-    EPERM: 'no permission to read it',
-    ENOTDIR: 'a part of the path is no directory',
-    EISDIR: 'is a directory, expected a capture file',
-    EIO: 'the disk reports a read error',
-  }
-  return new Fault('CAPTURE_UNREADABLE', `${path}: ${reason[code] ?? code}`, { cause: error })
+  return withPathOf(CAPTURE_FILE, path, error)
 }

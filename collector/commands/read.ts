@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import type { z } from 'zod'
 import { Fault } from '../../engine/process/error-codes.ts'
+import { fileProgress } from '../../engine/process/file-progress.ts'
 import { createLogger } from '../../engine/process/log.ts'
 import { catalogInForce } from '../../engine/process/registry-setting.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
@@ -10,7 +11,6 @@ import { type Catalog, loadCatalog, type Rule } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { lanesFor, readerSettings } from '../config.ts'
 import { type ObserveCounts, type ObservedName, observe } from '../observe.ts'
-import { fileProgress } from './progress.ts'
 
 /** Rows that a table on a terminal holds back until it is drawn. More are printed as further tables. */
 const TABLE_ROWS_MAX = 1000

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { Fault } from '../../engine/process/error-codes.ts'
+import { fileProgress } from '../../engine/process/file-progress.ts'
 import { createLogger, type Logger, setLogLevel } from '../../engine/process/log.ts'
 import { catalogInForce } from '../../engine/process/registry-setting.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
@@ -11,7 +12,6 @@ import type { Collector } from '../collector.ts'
 import { type CollectorSettings, collectorSettings } from '../config.ts'
 import type { Sensor } from '../sensor.ts'
 import { environmentWith, type SettingsFileOption } from '../settings-file.ts'
-import { fileProgress } from './progress.ts'
 
 /** What a live collector may take to forward what waits, when it is stopped: with all that is closed behind it, 10 seconds. */
 const DRAIN_MS = 8500

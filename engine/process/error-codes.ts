@@ -24,6 +24,11 @@ export const FAULTS = {
     exit: ExitStatus.damagedInput,
     about: 'The capture file breaks off; what stands before the offset was used',
   },
+  LOG_UNREADABLE: { exit: ExitStatus.unavailable, about: 'The log file cannot be opened or read' },
+  LOG_DAMAGED: {
+    exit: ExitStatus.damagedInput,
+    about: 'The compressed log file breaks off or is corrupt; what stands before was used',
+  },
   SELFTEST_MISSED: {
     exit: ExitStatus.internal,
     about: 'The self-test did not see every name of its capture: the build or the machine is not right',

@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { Decompress } from 'fzstd'
-import { Fault } from '../../engine/process/error-codes.ts'
-import { COMPRESSED_PUSH_BYTES } from '../limits.ts'
-import { type ByteSource, ChunkBytes } from './byte-source.ts'
+import { type ByteSource, ChunkBytes, type FileKind, openBytes, WithHead } from './byte-source.ts'
+import { Fault } from './error-codes.ts'
 
 /** What a file is compressed with, by its first bytes: RFC 1952 §2.3.1, RFC 8878 §3.1.1 and, for skippable frames, §3.1.2. */
 export function compressionOf(start: Uint8Array): Compression | undefined {
@@ -17,14 +16,18 @@ export function compressionOf(start: Uint8Array): Compression | undefined {
 export type Compression = 'gzip' | 'zstd'
 
 const READ_BYTES = 65_536
+/** How much packed zstd is unpacked at once, in bytes: 4 of them can stand for 128 KiB (RFC 8878 §3.1.1.2). */
+const COMPRESSED_PUSH_BYTES = 1024
 
 /** The bytes of a compressed source, unpacked as they are asked for. Memory is a window and a few chunks, whatever the file's size. */
 export class UnpackedBytes implements ByteSource {
   readonly #packed: ByteSource
   readonly #compression: Compression
+  readonly #kind: FileKind
   readonly #chunks: ChunkBytes
 
-  constructor(packed: ByteSource, compression: Compression) {
+  constructor(packed: ByteSource, compression: Compression, kind: FileKind) {
+    this.#kind = kind
     this.#packed = packed
     this.#compression = compression
     this.#chunks = new ChunkBytes(unpack(packed, compression)[Symbol.asyncIterator]())
@@ -40,18 +43,45 @@ export class UnpackedBytes implements ByteSource {
     return this.#packed.live
   }
 
-  /** @throws Fault CAPTURE_DAMAGED where the file breaks off or is corrupt. */
+  /** @throws Fault of the kind's `damaged` where the file breaks off or is corrupt. */
   async read(into: Uint8Array, at: number, bytes: number): Promise<number> {
     try {
       return await this.#chunks.read(into, at, bytes)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
-      throw new Fault('CAPTURE_DAMAGED', `${this.#compression}: ${(error as Error).message}`, { cause: error })
+      throw new Fault(this.#kind.damaged, `${this.#compression}: ${(error as Error).message}`, { cause: error })
     }
   }
 
   close(): void {
     this.#packed.close()
+  }
+}
+
+/** The longest magic number of compressionOf. */
+const MAGIC_BYTES = 4
+
+/**
+ * Opens a file, a named pipe, or standard input, and unpacks it if it is compressed.
+ *
+ * @throws Fault of the kind's `unreadable`, without the path.
+ */
+export async function openUnpacked(path: string, kind: FileKind): Promise<ByteSource> {
+  const source = openBytes(path, kind)
+  try {
+    const head = new Uint8Array(MAGIC_BYTES)
+    let filled = 0
+    while (filled < head.length) {
+      const got = await source.read(head, filled, head.length - filled)
+      if (got === 0) break
+      filled += got
+    }
+    const whole = new WithHead(source, head.subarray(0, filled))
+    const compression = compressionOf(head)
+    return compression === undefined ? whole : new UnpackedBytes(whole, compression, kind)
+  } catch (error) {
+    source.close()
+    throw error
   }
 }
 

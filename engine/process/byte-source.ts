@@ -1,9 +1,17 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { isatty } from 'node:tty'
-import { Fault } from '../../engine/process/error-codes.ts'
+import { Fault, type FaultCode } from './error-codes.ts'
 
-/** Where the bytes of a capture file come from. */
+/** What is read, and what it is called when it cannot be. */
+export interface FileKind {
+  /** `capture file` */
+  readonly what: string
+  readonly unreadable: FaultCode
+  readonly damaged: FaultCode
+}
+
+/** Where the bytes of a file come from. */
 export interface ByteSource {
   /** Reads up to `bytes` bytes to offset `at` of `into`; 0 at the end. A file answers at once, a pipe when it has some. */
   read(into: Uint8Array, at: number, bytes: number): number | Promise<number>
@@ -22,16 +30,16 @@ export const STANDARD_INPUT = '-'
 /**
  * Opens a file, a named pipe, or standard input.
  *
- * @throws Fault CAPTURE_UNREADABLE, without the path.
+ * @throws Fault of the kind's `unreadable`, without the path.
  */
-export function openBytes(path: string): ByteSource {
+export function openBytes(path: string, kind: FileKind): ByteSource {
   const descriptor = path === STANDARD_INPUT ? 0 : openSync(path, 'r')
   try {
     const stat = fstatSync(descriptor)
-    if (stat.isDirectory()) throw new Fault('CAPTURE_UNREADABLE', 'is a directory, expected a capture file')
+    if (stat.isDirectory()) throw new Fault(kind.unreadable, `is a directory, expected a ${kind.what}`)
     if (stat.isFIFO() || stat.isSocket()) return new PipeBytes(descriptor)
     if (isatty(descriptor)) {
-      throw new Fault('CAPTURE_UNREADABLE', 'is a terminal, expected a capture: pipe one in, or name a file')
+      throw new Fault(kind.unreadable, `is a terminal, expected a ${kind.what}: pipe one in, or name a file`)
     }
     return new FileBytes(descriptor, stat.isFile() ? stat.size : 0)
   } catch (error) {
@@ -107,4 +115,53 @@ export class ChunkBytes {
     this.#used += got
     return got
   }
+}
+
+/** A source of which the first bytes were read to look at them. */
+export class WithHead implements ByteSource {
+  readonly #source: ByteSource
+  #head: Uint8Array
+
+  constructor(source: ByteSource, head: Uint8Array) {
+    this.#source = source
+    this.#head = head
+  }
+
+  get bytesRead(): number {
+    return this.#source.bytesRead
+  }
+  get bytesTotal(): number {
+    return this.#source.bytesTotal
+  }
+  get live(): boolean {
+    return this.#source.live
+  }
+
+  read(into: Uint8Array, at: number, bytes: number): number | Promise<number> {
+    if (this.#head.length === 0) return this.#source.read(into, at, bytes)
+    const given = Math.min(bytes, this.#head.length)
+    into.set(this.#head.subarray(0, given), at)
+    this.#head = this.#head.subarray(given)
+    return given
+  }
+
+  close(): void {
+    this.#source.close()
+  }
+}
+
+/** The fault again, with the path before its text; an error of the system becomes the kind's `unreadable`. */
+export function withPathOf(kind: FileKind, path: string, error: unknown): Error {
+  if (error instanceof Fault) return new Fault(error.code, `${path}: ${error.message}`, { cause: error })
+  const code = (error as NodeJS.ErrnoException).code
+  if (code === undefined) return error as Error
+  const reason: Record<string, string> = {
+    ENOENT: 'no such file',
+    EACCES: 'no permission to read it',
+    EPERM: 'no permission to read it',
+    ENOTDIR: 'a part of the path is no directory',
+    EISDIR: `is a directory, expected a ${kind.what}`,
+    EIO: 'the disk reports a read error',
+  }
+  return new Fault(kind.unreadable, `${path}: ${reason[code] ?? code}`, { cause: error })
 }
