@@ -13,7 +13,7 @@ export function numberedEvent(instance: string, number: number, firstSeenMs: num
   return {
     id: eventId(instance, number),
     name: NAMES[(number * 104_729) % NAMES.length] as string,
-    client: `10.${client % 200}.${(client >> 8) % 250}.${number % 251}`,
+    client: `10.${client % 200}.${(client >>> 8) % 250}.${number % 251}`,
     method: METHODS[number % 3] ?? 'dns',
     firstSeenMs,
     lastSeenMs: firstSeenMs + (number % 10_000),
