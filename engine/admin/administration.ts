@@ -1,3 +1,5 @@
+import { contains, networkOf } from '../ingest/network.ts'
+import { isZone } from '../ingest/zone.ts'
 import type { Clock } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { ApiKey, Scope } from '../store/api-keys.ts'
@@ -5,12 +7,19 @@ import { newUuid } from '../store/keys.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import { NAME_BYTES_MAX, type Organization, type Plan } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
+import type { TokenBinding } from '../store/token-bindings.ts'
 import { hashSecret, makeApiKey, makeMonitoringToken, visibleDigits } from './access-key.ts'
 
 /** The specification's limit of active API keys of one organization. */
 export const ACTIVE_API_KEYS_MAX = 25
 /** Monitoring tokens have no limit in the specification; this one keeps the look-up of a list short. */
 export const ACTIVE_TOKENS_MAX = 1000
+
+/** Bindings of all organizations: each message without a token is compared with them. */
+export const TOKEN_BINDINGS_MAX = 1000
+
+/** What of a monitoring token can be changed. */
+export type TokenChange = Partial<Pick<MonitoringToken, 'label' | 'zone' | 'dayOrder'>>
 
 /** What an administrator can change. Each change is one transaction, and is seen by the next request in every thread. */
 export class Administration {
@@ -91,6 +100,73 @@ export class Administration {
     })
   }
 
+  /** Which of its times' zone and order of days a token's devices have, where their messages do not tell. @throws Fault NOT_FOUND, CONFLICT, USAGE. */
+  setToken(organization: Organization, idOrVisible: string, change: TokenChange): MonitoringToken {
+    if (change.label !== undefined) checkText('--label', change.label)
+    if (change.zone !== undefined && !isZone(change.zone)) {
+      throw new Fault(
+        'USAGE',
+        `--zone: expected UTC, an offset such as +01:00, or a name such as Europe/Berlin, found ${JSON.stringify(change.zone)}`,
+      )
+    }
+    return this.#store.environment.write(() => {
+      const changed = { ...this.#activeToken(organization, idOrVisible), ...change }
+      this.#store.monitoringTokens.replace(changed)
+      return changed
+    })
+  }
+
+  /**
+   * Says that syslog without a token that comes from a network, or to a port, is that of a token's devices.
+   *
+   * @throws Fault NOT_FOUND, CONFLICT where the same is bound to another token, USAGE.
+   */
+  bindToken(organization: Organization, idOrVisible: string, to: { network: string; port: number }): TokenBinding {
+    if (to.network === '' && to.port === 0) throw new Fault('USAGE', 'name what to bind to: --address, --port or both')
+    if (to.network !== '' && networkOf(to.network) === undefined) {
+      throw new Fault(
+        'USAGE',
+        `--address: expected an address or a network such as 192.0.2.0/24, found ${JSON.stringify(to.network)}`,
+      )
+    }
+    return this.#store.environment.write(() => {
+      const { id: tokenId, organizationId, hash: tokenHash } = this.#activeToken(organization, idOrVisible)
+      const others = this.#store.tokenBindings.all()
+      const same = others.find(({ network, port }) => port === to.port && sameNetwork(network, to.network))
+      if (
+        same !== undefined &&
+        same.tokenId !== tokenId &&
+        this.#store.monitoringTokens.isActive(Buffer.from(same.tokenHash, 'hex'))
+      ) {
+        const whose = same.organizationId === organization.id ? 'another token' : 'a token of another organization'
+        throw new Fault('CONFLICT', `${describeBinding(to)} is bound to ${whose} already`)
+      }
+      if (others.length >= TOKEN_BINDINGS_MAX) {
+        throw new Fault('CONFLICT', `there are ${TOKEN_BINDINGS_MAX} bindings already; remove some`)
+      }
+      if (same !== undefined) this.#store.tokenBindings.remove(same)
+      const binding = { organizationId, tokenId, tokenHash, ...to }
+      this.#store.tokenBindings.put(binding)
+      return binding
+    })
+  }
+
+  /** Removes the bindings of a token, revoked or not. Answers what they were. @throws Fault NOT_FOUND. */
+  unbindToken(organization: Organization, idOrVisible: string): TokenBinding[] {
+    return this.#store.environment.write(() => {
+      const tokens = this.#store.monitoringTokens.ofOrganization(organization.id)
+      const named = tokens.filter(({ id, visible }) => id === idOrVisible || visible === idOrVisible)
+      if (named.length === 0) throw new Fault('NOT_FOUND', `no monitoring token ${JSON.stringify(idOrVisible)}`)
+      const bindings = named.flatMap(({ id }) => this.#store.tokenBindings.ofToken(organization.id, id))
+      for (const binding of bindings) this.#store.tokenBindings.remove(binding)
+      return bindings
+    })
+  }
+
+  #activeToken(organization: Organization, idOrVisible: string): MonitoringToken {
+    return chosen(this.#store.monitoringTokens.ofOrganization(organization.id), idOrVisible, 'monitoring token')
+  }
+
   #newSecret(organization: Organization, label: string, raw: string): MonitoringToken {
     checkText('label', label)
     return {
@@ -103,6 +179,18 @@ export class Administration {
       revokedAtMs: 0,
     }
   }
+}
+
+/** What a binding binds, for people. */
+export function describeBinding({ network, port }: { network: string; port: number }): string {
+  return [network, port === 0 ? '' : `port ${port}`].filter((part) => part !== '').join(' ')
+}
+
+function sameNetwork(one: string, other: string): boolean {
+  const a = networkOf(one)
+  const b = networkOf(other)
+  if (a === undefined || b === undefined) return one === other
+  return a.prefixBits === b.prefixBits && contains(a, b.bytes)
 }
 
 /** Texts that people give are shown in tables and logs: one line, and no longer than an index takes. */

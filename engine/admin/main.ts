@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { createProgram, runProgram } from '../process/program.ts'
+import { addIngestCommands } from './commands/ingest.ts'
 import { addKeyCommands } from './commands/key.ts'
 import { addOrganizationCommands } from './commands/organization.ts'
 import { addRegistryCommands } from './commands/registry.ts'
@@ -8,11 +9,12 @@ import { addTokenCommands } from './commands/token.ts'
 
 const program = createProgram(
   'posture-admin',
-  "Administers the service's organizations, API keys, monitoring tokens and scans, while it runs; shows the registry.",
+  "Administers the service's organizations, API keys, monitoring tokens and scans, while it runs; reads log files; shows the registry.",
 )
 addOrganizationCommands(program)
 addKeyCommands(program)
 addTokenCommands(program)
+addIngestCommands(program)
 addScanCommands(program)
 addRegistryCommands(program)
 await runProgram(program)

@@ -75,7 +75,9 @@ export function eventsHandler(
     const token = admit(store, bearerToken(request))
     if (token === undefined) {
       counters.unauthorised++
-      sourceOf(sources, NOBODYS, request).count(Outcome.unauthorised, Date.now())
+      const stranger = sourceOf(sources, NOBODYS, request)
+      stranger.receive(Date.now())
+      stranger.count(Outcome.unauthorised, Date.now())
       return sendError(response, 401, 'Invalid monitoring token', ['www-authenticate', 'Bearer'])
     }
     const contentType = request.header('content-type').split(';', 1)[0]?.trim().toLowerCase() ?? ''
@@ -129,6 +131,7 @@ async function takeBatch(
     const outcome = await accept(acceptor, source.owner.organizationId, bytes)
     if (outcome.kind === 'malformed') {
       counters.malformed++
+      source.receive(Date.now())
       source.count(Outcome.rejected, Date.now())
       return sendError(response, 400, `Malformed batch: ${outcome.why}`)
     }
@@ -145,6 +148,7 @@ function countStored(
   { accepted, duplicates, rejected }: Extract<Acceptance, { kind: 'stored' }>,
 ): void {
   const nowMs = Date.now()
+  source.receive(nowMs, accepted + duplicates + rejected.length)
   source.count(Outcome.stored, nowMs, accepted)
   source.count(Outcome.duplicate, nowMs, duplicates)
   source.count(Outcome.rejected, nowMs, rejected.length)

@@ -36,6 +36,8 @@ export class Origin {
   source: Source | undefined
   /** The token that all its messages have, whatever they say: of a file. */
   readonly givenToken: KnownToken | undefined
+  /** What to do with what matches: store it; or only count it, as a duplicate or as if it were stored. */
+  matched: 'store' | 'repeat' | 'dry' = 'store'
 
   constructor(listener: Listener, address: string, port: number, givenToken?: KnownToken) {
     this.listener = listener
@@ -78,6 +80,11 @@ export class Intake {
   /** Messages by format, in the order of FORMATS, and last those without one; five verdicts each. */
   readonly formatCounts = new Float64Array((FORMATS.length + 1) * VERDICTS)
   readonly sources = new SourceTable()
+  /** What the last message was, and the index of its format. */
+  verdict: Verdict = Verdict.unknown
+  format = NO_FORMAT
+  /** What becomes of it: `stored` where it is on its way there. */
+  outcome: number = Outcome.unknown
   readonly #door: TokenDoor
   readonly #trie: DomainTrie
   readonly #message = new SyslogMessage()
@@ -110,6 +117,7 @@ export class Intake {
     const token = this.#tokenOf(message, origin)
     if (token === undefined) {
       this.#refuse(message, origin)
+      this.outcome = Outcome.unauthorised
       return true
     }
     const source = this.#sourceOf(message, token, origin)
@@ -118,21 +126,28 @@ export class Intake {
     line.memory = source.memory
     const msgStart = message.msgStart
     const verdict = msgStart === end ? Verdict.skip : this.#read(msgStart, end)
+    const format = this.#detector.format
     let outcome = OUTCOME_OF_VERDICT[verdict] ?? Outcome.unknown
     if (verdict === Verdict.event && this.#trie.matchDotted(line.view, line.hostStart, line.hostEnd) !== NO_MATCH) {
-      const pending = this.#pendingOf(token.organizationId)
-      const queue = line.eventIdStart < 0 ? pending.logs : pending.collected
-      if (queue.full) return false
-      this.#add(queue, message, token, source)
-      outcome = Outcome.stored
+      outcome = origin.matched === 'repeat' ? Outcome.duplicate : Outcome.stored
+      if (origin.matched === 'store') {
+        const pending = this.#pendingOf(token.organizationId)
+        const queue = line.eventIdStart < 0 ? pending.logs : pending.collected
+        if (queue.full) return false
+        this.#add(queue, message, token, source)
+      }
     }
-    const format = this.#detector.format
+    source.receive(line.referenceMs)
+    this.verdict = verdict
+    this.format = format
+    this.outcome = outcome
     const place = (format === NO_FORMAT ? FORMATS.length : format) * VERDICTS + verdict
     this.formatCounts[place] = (this.formatCounts[place] ?? 0) + 1
     if (format !== NO_FORMAT) source.formats[format] = (source.formats[format] ?? 0) + 1
-    // What matched counts when it is on disk.
-    if (outcome !== Outcome.stored) source.count(outcome, line.referenceMs)
-    if (verdict === Verdict.reject || verdict === Verdict.unknown) this.#keepSample(source, format, msgStart, end)
+    // What is stored counts when it is on disk.
+    if (outcome !== Outcome.stored || origin.matched !== 'store') source.count(outcome, line.referenceMs)
+    const isTrouble = verdict === Verdict.reject || verdict === Verdict.unknown
+    if (isTrouble && origin.matched !== 'repeat') this.#keepSample(source, format, msgStart, end)
     return true
   }
 
@@ -208,7 +223,9 @@ export class Intake {
   }
 
   #refuse(message: SyslogMessage, origin: Origin): void {
-    this.sources.get(NOBODYS, origin.listener, origin.address, '').count(Outcome.unauthorised, this.line.referenceMs)
+    const source = this.sources.get(NOBODYS, origin.listener, origin.address, '')
+    source.receive(this.line.referenceMs)
+    source.count(Outcome.unauthorised, this.line.referenceMs)
     this.#options.noteUnauthorised(origin, message.tokenStart !== message.tokenEnd)
   }
 

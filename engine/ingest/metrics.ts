@@ -17,6 +17,7 @@ export function ingestRows(
   syslog: SyslogStatus | undefined,
 ): MetricRow[] {
   const rows: MetricRow[] = [
+    ['received_total', 'counter', 'Messages and events that came, by listener', received(sources, syslog), 'listener'],
     [
       'messages_total',
       'counter',
@@ -86,6 +87,12 @@ function syslogRows({ formats, connections, ...status }: SyslogStatus): MetricRo
       status.sourcesOverflowed,
     ],
   ]
+}
+
+function received(sources: SourceTable, syslog: SyslogStatus | undefined): Record<string, number> {
+  return Object.fromEntries(
+    LISTENERS.map((listener) => [listener, sources.received[listener] + (syslog?.received[listener] ?? 0)]),
+  )
 }
 
 function byListener(sources: SourceTable, syslog: SyslogStatus | undefined): LabelledValue[] {

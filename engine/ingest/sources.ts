@@ -55,6 +55,8 @@ export class Source {
   /** Milliseconds since 1970. */
   lastSeenMs = 0
   readonly memory = new SourceMemory()
+  /** Messages that came. What became of them may be told later: those that match count when they are on disk. */
+  received = 0
   readonly counts = newCounts()
   /** Messages by format, in the order of FORMATS. */
   readonly formats = new Float64Array(FORMATS.length)
@@ -65,17 +67,27 @@ export class Source {
   changed = false
   readonly #ofListener: Float64Array
   readonly #ofToken: Float64Array
+  readonly #receivedByListener: Record<Listener, number>
 
-  constructor(owner: TokenCounts, listener: Listener, address: string, host: string, ofListener: Float64Array) {
+  constructor(owner: TokenCounts, listener: Listener, address: string, host: string, table: SourceTable) {
     this.owner = owner
     this.listener = listener
     this.address = address
     this.host = host
-    this.#ofListener = ofListener
+    this.#ofListener = table.listeners[listener]
+    this.#receivedByListener = table.received
     this.#ofToken = owner.counts
   }
 
-  /** Counts messages of this source, of its listener and of its token. */
+  /** Notes that messages came. */
+  receive(nowMs: number, times = 1): void {
+    this.received += times
+    this.#receivedByListener[this.listener] += times
+    this.lastSeenMs = nowMs
+    this.changed = true
+  }
+
+  /** Counts what became of messages: of this source, of its listener and of its token. */
   count(outcome: number, nowMs: number, times = 1): void {
     this.counts[outcome] = (this.counts[outcome] ?? 0) + times
     this.#ofListener[outcome] = (this.#ofListener[outcome] ?? 0) + times
@@ -97,6 +109,8 @@ export class SourceTable {
     https: newCounts(),
     file: newCounts(),
   }
+  /** Messages that came, by listener. */
+  readonly received: Record<Listener, number> = { tls: 0, tcp: 0, udp: 0, https: 0, file: 0 }
   /** By id. One for each token whose messages came: as many as were made. */
   readonly tokens = new Map<string, TokenCounts>()
   readonly #sources = new Map<string, Source>()
@@ -114,7 +128,7 @@ export class SourceTable {
       this.overflowed++
       return this.get(owner, listener, OTHER, '')
     }
-    const source = new Source(this.#tokenCounts(owner), listener, address, host, this.listeners[listener])
+    const source = new Source(this.#tokenCounts(owner), listener, address, host, this)
     this.#sources.set(key, source)
     return source
   }
@@ -155,11 +169,13 @@ function deltaOf(source: Source): SourceDelta {
     address: source.address,
     host: source.host,
     lastSeenMs: source.lastSeenMs,
+    received: source.received,
     counts: Array.from(source.counts),
     formats,
     sample: source.sample,
     zoneMinutes: source.zoneMinutes,
   }
+  source.received = 0
   source.counts.fill(0)
   source.formats.fill(0)
   source.sample = ''

@@ -209,6 +209,7 @@ class SyslogThread {
     }))
     const { open, accepted, oversized, closed } = this.#book
     return {
+      received: { ...sources.received },
       messages,
       formats,
       tokens: Array.from(sources.tokens.values(), ({ organizationId, tokenId, label, counts }) => {

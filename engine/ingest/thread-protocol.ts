@@ -53,6 +53,8 @@ export type ToSyslogThread =
 
 /** What the thread has counted since the start. */
 export interface SyslogStatus {
+  /** Messages that came, by listener. */
+  readonly received: Readonly<Record<Listener, number>>
   /** Messages by listener and outcome (outcome.ts). */
   readonly messages: Readonly<Record<Listener, readonly number[]>>
   /** Messages by format and verdict; '' is none recognised. */

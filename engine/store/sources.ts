@@ -15,6 +15,8 @@ export interface SourceDelta {
   readonly address: string
   readonly host: string
   readonly lastSeenMs: number
+  /** Messages that came. Those that match count as stored when they are on disk, and never if the service was killed before. */
+  readonly received: number
   /** In the order of OUTCOMES. */
   readonly counts: readonly number[]
   /** Messages by id of their format. */
@@ -130,6 +132,7 @@ function sum(stored: StoredSource, delta: SourceDelta): StoredSource {
   for (const [id, count] of Object.entries(delta.formats)) formats[id] = (formats[id] ?? 0) + count
   return {
     ...stored,
+    received: stored.received + delta.received,
     lastSeenMs: Math.max(stored.lastSeenMs, delta.lastSeenMs),
     counts: delta.counts.map((count, index) => count + (stored.counts[index] ?? 0)),
     formats,

@@ -6,6 +6,7 @@ import { EvidenceStore } from './evidence.ts'
 import { type MonitoringToken, monitoringTokensOf } from './monitoring-tokens.ts'
 import { Organizations } from './organizations.ts'
 import { Published } from './published.ts'
+import { ReadPrefixes } from './read-prefixes.ts'
 import { Scans } from './scans.ts'
 import type { Secrets } from './secrets.ts'
 import { SeenEvents } from './seen-events.ts'
@@ -24,6 +25,7 @@ export class Store {
   readonly monitoringTokens: Secrets<MonitoringToken>
   readonly tokenBindings: TokenBindings
   readonly sources: Sources
+  readonly readPrefixes: ReadPrefixes
   readonly buffer: EventBuffer
   readonly seenEvents: SeenEvents
   readonly evidence: EvidenceStore
@@ -47,6 +49,7 @@ export class Store {
     this.monitoringTokens = monitoringTokensOf(this.environment)
     this.tokenBindings = new TokenBindings(this.environment)
     this.sources = new Sources(this.environment)
+    this.readPrefixes = new ReadPrefixes(this.environment)
     this.buffer = new EventBuffer(this.environment)
     this.seenEvents = new SeenEvents(this.environment)
     this.evidence = new EvidenceStore(this.environment)
