@@ -1,7 +1,8 @@
+import { bindQuery } from './bind-query.ts'
 import type { LogFormat } from './log-line.ts'
 import { proxyCommon } from './proxy-common.ts'
 import { proxyNative } from './proxy-native.ts'
 import { squidGuard } from './squid-guard.ts'
 
 /** All formats, in the order in which they are asked: what has the strongest cue first, what has none last. */
-export const FORMATS: readonly LogFormat[] = [proxyNative, proxyCommon, squidGuard]
+export const FORMATS: readonly LogFormat[] = [bindQuery, proxyNative, proxyCommon, squidGuard]
