@@ -3,6 +3,7 @@ import type { LogFormat } from './log-line.ts'
 import { proxyCommon } from './proxy-common.ts'
 import { proxyNative } from './proxy-native.ts'
 import { squidGuard } from './squid-guard.ts'
+import { unbound } from './unbound.ts'
 
 /** All formats, in the order in which they are asked: what has the strongest cue first, what has none last. */
-export const FORMATS: readonly LogFormat[] = [bindQuery, proxyNative, proxyCommon, squidGuard]
+export const FORMATS: readonly LogFormat[] = [bindQuery, unbound, proxyNative, proxyCommon, squidGuard]
