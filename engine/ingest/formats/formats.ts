@@ -1,4 +1,5 @@
 import { bindQuery } from './bind-query.ts'
+import { coreDns } from './coredns.ts'
 import { dnsmasq } from './dnsmasq.ts'
 import type { LogFormat } from './log-line.ts'
 import { proxyCommon } from './proxy-common.ts'
@@ -7,4 +8,12 @@ import { squidGuard } from './squid-guard.ts'
 import { unbound } from './unbound.ts'
 
 /** All formats, in the order in which they are asked: what has the strongest cue first, what has none last. */
-export const FORMATS: readonly LogFormat[] = [bindQuery, unbound, dnsmasq, proxyNative, proxyCommon, squidGuard]
+export const FORMATS: readonly LogFormat[] = [
+  bindQuery,
+  unbound,
+  dnsmasq,
+  coreDns,
+  proxyNative,
+  proxyCommon,
+  squidGuard,
+]
