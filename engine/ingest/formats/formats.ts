@@ -6,9 +6,11 @@ import { proxyCommon } from './proxy-common.ts'
 import { proxyNative } from './proxy-native.ts'
 import { squidGuard } from './squid-guard.ts'
 import { unbound } from './unbound.ts'
+import { windowsDns } from './windows-dns.ts'
 
 /** All formats, in the order in which they are asked: what has the strongest cue first, what has none last. */
 export const FORMATS: readonly LogFormat[] = [
+  windowsDns,
   bindQuery,
   unbound,
   dnsmasq,
