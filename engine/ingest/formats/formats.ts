@@ -6,6 +6,7 @@ import { proxyCommon } from './proxy-common.ts'
 import { proxyNative } from './proxy-native.ts'
 import { squidGuard } from './squid-guard.ts'
 import { unbound } from './unbound.ts'
+import { w3cExtended } from './w3c-extended.ts'
 import { windowsDns } from './windows-dns.ts'
 
 /** All formats, in the order in which they are asked: what has the strongest cue first, what has none last. */
@@ -18,4 +19,5 @@ export const FORMATS: readonly LogFormat[] = [
   proxyNative,
   proxyCommon,
   squidGuard,
+  w3cExtended,
 ]
