@@ -1,7 +1,6 @@
 import { actionOf } from './action.ts'
 import { AddressKind, addressKind } from './address.ts'
 import {
-  COLON,
   digitsEnd,
   HASH,
   HYPHEN,
@@ -9,7 +8,6 @@ import {
   isDigit,
   isFoldedText,
   isText,
-  isUpper,
   lastIndexOfByte,
   NOT_FOUND,
   OPEN_PARENTHESIS,
@@ -22,6 +20,7 @@ import {
 import { KeyTable } from './key-table.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { TextPrefixes, TextSearch } from './text-search.ts'
 
 /*
  * The query log of BIND, of all versions, and of what is built on it (Infoblox, EfficientIP):
@@ -41,6 +40,8 @@ const ADDRESS_TOKEN_BYTES_MAX = 128
 const WORDS_BEFORE_QUERY_MAX = 12
 /** Header, file's time, category and severity each end in a colon. */
 const PREFIXES_MAX = 6
+/** An ISO time is one word, the others are two. */
+const DATE_AND_TIME_BYTES_MIN = 16
 const TAG_BYTES_MAX = 96
 
 const Word = { query: 0, view: 1, key: 2, protocol: 3 } as const
@@ -66,7 +67,7 @@ const CATEGORIES = new KeyTable(
 const SEVERITIES = new KeyTable({ 'info:': 0, 'notice:': 0, 'warning:': 0, 'error:': 0, 'critical:': 0, debug: 0 })
 
 /** How its other messages begin where category and tag are gone. Infoblox sends those of its DHCP server the same way. */
-const NEWS = [
+const NEWS = new TextPrefixes([
   ...[
     'zone ',
     'updating zone ',
@@ -89,7 +90,10 @@ const NEWS = [
     'DHCPINFORM ',
     'DHCPDECLINE ',
   ],
-] as const
+])
+/** The tag of its messages. */
+const TAG = new TextSearch('named[')
+const CLIENT_SEARCH = new TextSearch(CLIENT)
 
 function detect({ view }: LogLine, start: number, end: number): boolean {
   return clientAt(view, start, end) >= 0 || isNews(view, start, end)
@@ -169,7 +173,7 @@ function takeInnerTime(line: LogLine, start: number, client: number): boolean {
 function clientAt(view: DataView, start: number, end: number): number {
   const limit = Math.min(end, start + CUE_BYTES)
   for (let at = start; ; at++) {
-    at = indexOfText(view, at, limit, CLIENT)
+    at = CLIENT_SEARCH.find(view, at, limit)
     if (at < 0) return NOT_FOUND
     if (at > start && view.getUint8(at - 1) !== SPACE) continue
     const address = behindPointer(view, at + CLIENT.length, limit)
@@ -194,29 +198,29 @@ function portMark(view: DataView, start: number, end: number): number {
 /** The server's own news, with its tag, or a category and a severity, or beginning as they do. */
 function isNews(view: DataView, start: number, end: number): boolean {
   if (end - start < 8) return false
-  if (indexOfText(view, start, Math.min(end, start + TAG_BYTES_MAX), 'named[') >= 0) return true
-  const first = tokenEnd(view, start, Math.min(end, start + TAG_BYTES_MAX))
-  if (isUpper(view.getUint8(start)) || view.getUint8(first - 1) !== COLON) {
-    for (let index = 0; index < NEWS.length; index++) if (textAt(view, start, end, NEWS[index] ?? '')) return true
-    return isDatedNews(view, start, end)
-  }
-  return isCategory(view, start, end)
+  const tag = TAG.find(view, start, Math.min(end, start + TAG_BYTES_MAX))
+  if (tag === start || (tag > start && view.getUint8(tag - 1) === SPACE)) return true
+  let at = behindDate(view, start, end)
+  const category = behindWord(view, at, end, CATEGORIES)
+  at = Math.max(at, category)
+  const severity = behindWord(view, at, end, SEVERITIES)
+  return (category >= 0 && severity >= 0) || NEWS.standAt(view, Math.max(at, severity), end)
 }
 
-/** `20-Nov-2026 09:15:02.123 CATEGORY: SEVERITY: ...` */
-function isDatedNews(view: DataView, start: number, end: number): boolean {
-  if (!isDigit(view.getUint8(start))) return false
+/** Behind `20-Nov-2026 09:15:02.123 `, `2026-11-20T09:15:02.123Z `; or `start` where there is no such time. */
+function behindDate(view: DataView, start: number, end: number): number {
+  if (!isDigit(view.getUint8(start))) return start
   const day = digitsEnd(view, start, end)
-  if (day >= end || view.getUint8(day) !== HYPHEN) return false
+  if (day >= end || view.getUint8(day) !== HYPHEN) return start
   const limit = Math.min(end, start + TAG_BYTES_MAX)
   let at = tokenEnd(view, start, limit)
-  if (at - start < 16) at = tokenEnd(view, skipBlanks(view, at, limit), limit)
-  return isCategory(view, skipBlanks(view, at, limit), end)
+  if (at - start < DATE_AND_TIME_BYTES_MIN) at = tokenEnd(view, skipBlanks(view, at, limit), limit)
+  return skipBlanks(view, at, limit)
 }
 
-function isCategory(view: DataView, start: number, end: number): boolean {
-  const stop = tokenEnd(view, start, Math.min(end, start + TAG_BYTES_MAX))
-  if (CATEGORIES.find(view, start, stop) < 0) return false
-  const severity = skipBlanks(view, stop, end)
-  return SEVERITIES.find(view, severity, tokenEnd(view, severity, Math.min(end, severity + 16))) >= 0
+/** Behind the word at `at` and its blank, if it is one of those; else NOT_FOUND. */
+function behindWord(view: DataView, at: number, end: number, words: KeyTable): number {
+  const limit = Math.min(end, at + TAG_BYTES_MAX)
+  const stop = tokenEnd(view, at, limit)
+  return words.find(view, at, stop) >= 0 ? skipBlanks(view, stop, limit) : NOT_FOUND
 }

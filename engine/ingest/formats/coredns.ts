@@ -3,7 +3,6 @@ import {
   COLON,
   DOT,
   digitsEnd,
-  indexOfText,
   isDigit,
   isText,
   lastIndexOfByte,
@@ -16,6 +15,7 @@ import {
 } from './bytes.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { TextSearch } from './text-search.ts'
 
 /*
  * The `log` plugin of CoreDNS in its common form, query and answer in one:
@@ -27,6 +27,7 @@ import { TimeFound } from './log-time.ts'
 export const coreDns: LogFormat = { id: 'coredns', detect, parse }
 
 const INFO = '[INFO] '
+const INFO_SEARCH = new TextSearch(INFO)
 /** Containers' runtimes put a time and the name of a stream before it. */
 const PREFIX_BYTES_MAX = 96
 /** What stands between the address and the question: the identifier, after a dash. */
@@ -41,7 +42,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
   const type = questionAt(view, start, end)
   if (type < 0) return Verdict.skip
-  const info = indexOfText(view, start, end, INFO)
+  const info = INFO_SEARCH.find(view, start, end)
   if (info > start && line.takeTime(start, info) === TimeFound.impossible) {
     return line.reject('time: expected a day of the calendar')
   }
@@ -65,7 +66,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
 /** Behind the quote of `[INFO] ADDRESS:PORT - ID "`, or NOT_FOUND. */
 function questionAt(view: DataView, start: number, end: number): number {
   const limit = Math.min(end, start + PREFIX_BYTES_MAX)
-  const info = indexOfText(view, start, limit, INFO)
+  const info = INFO_SEARCH.find(view, start, limit)
   if (info < 0) return NOT_FOUND
   const stop = tokenEnd(view, info + INFO.length, limit)
   if (!textAt(view, stop, end, QUESTION_CUE) || !isDigit(view.getUint8(stop - 1))) return NOT_FOUND

@@ -19,6 +19,7 @@ import {
 import { KeyTable } from './key-table.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { TextPrefixes, TextSearch } from './text-search.ts'
 
 /*
  * The log of dnsmasq with log-queries, and of Pi-hole, which is built on it:
@@ -37,7 +38,7 @@ const FTL_TIME_BYTES = '2026-11-20 09:15:02.109'.length
 
 /** First words that are followed by a name, and then by `is` or `to`. */
 const FOLLOWING = new KeyTable({ forwarded: 0, reply: 0, cached: 0, 'cached-stale': 0, config: 0, dhcp: 0 })
-const NEWS = [
+const NEWS = new TextPrefixes([
   ...['gravity blocked ', 'exactly denied ', 'regex denied ', 'exactly blacklisted ', 'regex blacklisted '],
   ...['special domain ', 'Rate-limiting ', 'dnssec-query[', 'dnssec-retry[', 'Apple iCloud Private Relay domain '],
   ...[
@@ -50,7 +51,9 @@ const NEWS = [
     'started, version ',
   ],
   ...['compile time options: ', 'query[', 'auth['],
-] as const
+])
+const TAG = new TextSearch('dnsmasq')
+const PIHOLE_TAG = new TextSearch('pihole')
 
 function detect({ view }: LogLine, start: number, end: number): boolean {
   const body = bodyAt(view, start, end)
@@ -77,22 +80,26 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (!line.takeClient(client, tokenEnd(view, client, end))) {
     return line.reject('client: expected "from" and an address behind the name')
   }
-  return isUnprintable ? Verdict.noDomain : line.takeName(name, nameEnd)
+  return line.takeName(name, nameEnd)
 }
 
 /** Behind the tag (`dnsmasq[310]: `, `pihole-FTL[310]: `), or `start` where there is none. */
 function bodyAt(view: DataView, start: number, end: number): number {
   const limit = Math.min(end, start + PREFIX_BYTES_MAX)
-  for (let at = start; at < limit; at++) {
-    const byte = view.getUint8(at)
-    if (byte !== 0x64 && byte !== 0x70) continue
+  const body = behindTag(view, TAG, start, limit)
+  return body >= 0 ? body : Math.max(start, behindTag(view, PIHOLE_TAG, start, limit))
+}
+
+function behindTag(view: DataView, tag: TextSearch, start: number, limit: number): number {
+  for (let at = start; ; at++) {
+    at = tag.find(view, at, limit)
+    if (at < 0) return NOT_FOUND
     if (at > start && view.getUint8(at - 1) !== SPACE) continue
-    if (!textAt(view, at, limit, 'dnsmasq') && !textAt(view, at, limit, 'pihole')) continue
+    // A host may have the same name, but no process.
     const stop = tokenEnd(view, at, limit)
-    const hasTagEnd = view.getUint8(stop - 1) === COLON || view.getUint8(stop - 1) === CLOSE_BRACKET
-    if (hasTagEnd) return skipBlanks(view, stop, end)
+    const last = view.getUint8(stop - 1)
+    if (last === COLON || last === CLOSE_BRACKET) return skipBlanks(view, stop, limit)
   }
-  return start
 }
 
 /** Behind the number of the query and its client, which log-queries=extra puts first. */
@@ -123,8 +130,7 @@ function isFollowing(view: DataView, at: number, end: number): boolean {
     const verbEnd = tokenEnd(view, verb, limit)
     return isText(view, verb, verbEnd, 'is') || isText(view, verb, verbEnd, 'to')
   }
-  for (let index = 0; index < NEWS.length; index++) if (textAt(view, at, end, NEWS[index] ?? '')) return true
-  return false
+  return NEWS.standAt(view, at, end)
 }
 
 /** `2026-11-20 09:15:02.109 CET [71/T80] INFO: ...` of Pi-hole's FTL: the process and its thread, `M` for the main one, `F` for a fork. */

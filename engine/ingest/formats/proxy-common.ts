@@ -4,7 +4,9 @@ import {
   BACKSLASH,
   CLOSE_BRACKET,
   COLON,
+  COMMA,
   digitsEnd,
+  EQUALS,
   HYPHEN,
   indexOfByte,
   isLetter,
@@ -12,6 +14,7 @@ import {
   lastIndexOfByte,
   NOT_FOUND,
   OPEN_BRACKET,
+  PIPE,
   QUOTE,
   SLASH,
   SPACE,
@@ -38,11 +41,12 @@ const COLUMNS_BEFORE_REQUEST_MAX = 4
 
 /** A day in brackets, and a quote soon behind. */
 function detect({ view }: LogLine, start: number, end: number): boolean {
+  if (!isFirstWord(view, start, end)) return false
   const bracket = timeBracket(view, start, end)
   if (bracket < 0) return false
   const limit = Math.min(end, bracket + 40)
   const close = indexOfByte(view, bracket, limit, CLOSE_BRACKET)
-  return close > 0 && skipBlanks(view, close + 1, end) < end && isRequestAhead(view, close + 1, end)
+  return close > 0 && isRequestAhead(view, close + 1, end)
 }
 
 function parse(line: LogLine, start: number, end: number): Verdict {
@@ -88,7 +92,18 @@ function timeBracket(view: DataView, start: number, end: number): number {
   return NOT_FOUND
 }
 
-/** Whether a quote comes at once behind the time, or after the few columns that Skyhigh has there. */
+/** Whether the message begins as an address, a name or a time in brackets does: what is separated by commas or has keys goes quickly. */
+function isFirstWord(view: DataView, start: number, end: number): boolean {
+  const limit = Math.min(end, start + CUE_BYTES)
+  for (let at = start; at < limit; at++) {
+    const byte = view.getUint8(at)
+    if (byte === SPACE) return true
+    if (byte === EQUALS || byte === COMMA || byte === QUOTE || byte === PIPE) return false
+  }
+  return false
+}
+
+/** Whether a quote comes at once behind the time. */
 function isRequestAhead(view: DataView, at: number, end: number): boolean {
   at = skipBlanks(view, at, end)
   return at < end && view.getUint8(at) === QUOTE
@@ -101,11 +116,12 @@ function takeHead(line: LogLine, start: number, end: number): number {
   if (firstEnd === start || line.takeClient(start, firstEnd)) return start
   const second = skipBlanks(view, firstEnd, end)
   const secondEnd = tokenEnd(view, second, end)
-  if (second < secondEnd && line.takeClient(second, secondEnd)) return firstEnd
-  // A client by its name, behind a virtual host with a port: no client by its name has one.
-  const isDash = secondEnd - second === 1 && view.getUint8(second) === HYPHEN
   const colon = lastIndexOfByte(view, start, firstEnd, COLON)
   const hasPort = colon > start && colon + 1 < firstEnd && digitsEnd(view, colon + 1, firstEnd) === firstEnd
+  // A tag of syslog, which may be the name of a file, has a colon and no port.
+  if (second < secondEnd && line.takeClient(second, secondEnd)) return colon < 0 || hasPort ? firstEnd : start
+  // A client by its name, behind a virtual host with a port: no client by its name has one.
+  const isDash = secondEnd - second === 1 && view.getUint8(second) === HYPHEN
   return hasPort && second < secondEnd && !isDash && addressKind(view, start, firstEnd) === 0 ? firstEnd : start
 }
 

@@ -35,7 +35,7 @@ const UNDERSCORE = 0x5f
 const EPOCH_BYTES = '1795162502.119'.length
 const CACHE_LOG_TIME_BYTES = '2026/11/20 09:15:02'.length
 /** A tag (`(squid-1)[7711]: `) and what relays put before it. */
-const TAG_BYTES_MAX = 128
+const TAG_BYTES_MAX = 80
 /** What stands in the place of an entry that Squid could not make. */
 const UNMATCHED = 'Unmatched'
 

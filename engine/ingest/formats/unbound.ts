@@ -8,7 +8,6 @@ import {
   digitsEnd,
   hexDigit,
   indexOfByte,
-  indexOfText,
   isDigit,
   isText,
   NOT_FOUND,
@@ -21,6 +20,7 @@ import {
 import { KeyTable } from './key-table.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { TextSearch } from './text-search.ts'
 
 /*
  * The log of unbound, with log-queries, log-replies, log-tag-queryreply and log-local-actions:
@@ -46,6 +46,7 @@ const LEVELS = new KeyTable({
   fatal: Level.news,
 })
 const LEVEL_BYTES_MAX = 8
+const TAG = new TextSearch('unbound')
 /** The tag, and what relays put before it. */
 const PREFIX_BYTES_MAX = 160
 
@@ -116,7 +117,10 @@ function takeLocalAction(line: LogLine, at: number, end: number): Verdict {
 /** Where the level stands: behind `[pid:tid] `, or at the start where relays ate that and an address follows. Or NOT_FOUND. */
 function levelAt(view: DataView, start: number, end: number): number {
   const limit = Math.min(end, start + PREFIX_BYTES_MAX)
-  for (let at = start; at < limit; at++) {
+  // Without its tag the message begins with the process, and a file's line with the time, both in brackets.
+  const isBracketed = start < end && view.getUint8(start) === OPEN_BRACKET
+  const tag = TAG.find(view, start, limit)
+  for (let at = isBracketed ? start : tag; at >= 0 && at < limit; at++) {
     if (view.getUint8(at) !== OPEN_BRACKET) continue
     const level = behindThread(view, at, end)
     if (level >= 0 && isLevel(view, level, end)) return level
@@ -147,6 +151,6 @@ function isLevel(view: DataView, at: number, end: number): boolean {
 
 /** `unbound[4242]: ` before something else. */
 function isTagged(view: DataView, start: number, end: number): boolean {
-  const at = indexOfText(view, start, Math.min(end, start + PREFIX_BYTES_MAX), 'unbound[')
-  return at === start || (at > start && view.getUint8(at - 1) === SPACE && textAt(view, at, end, 'unbound['))
+  const at = TAG.find(view, start, Math.min(end, start + PREFIX_BYTES_MAX))
+  return at >= 0 && textAt(view, at, end, 'unbound[') && (at === start || view.getUint8(at - 1) === SPACE)
 }

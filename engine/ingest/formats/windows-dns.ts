@@ -5,6 +5,7 @@ import {
   COLON,
   DOT,
   digitsEnd,
+  HYPHEN,
   hexDigit,
   indexOfByte,
   isDigit,
@@ -13,9 +14,9 @@ import {
   NOT_FOUND,
   OPEN_BRACKET,
   OPEN_PARENTHESIS,
+  SLASH,
   SPACE,
   skipBlanks,
-  TAB,
   textAt,
   tokenEnd,
   wholeNumberAt,
@@ -35,9 +36,10 @@ import { TimeFound } from './log-time.ts'
  */
 export const windowsDns: LogFormat = { id: 'windows-dns', detect, parse }
 
-/** Date, time and thread stand before the context, maybe behind the name of a computer. */
+/** The name of a computer is shorter, with what relays put before it. */
 const PREFIX_BYTES_MAX = 128
 const TIME_BYTES_MAX = 40
+const CONTEXT_BYTES_MAX = 64
 const COMPUTER_WORDS_MAX = 3
 const PACKET = ' PACKET '
 const CREATED = 'DNS Server log file creation at '
@@ -197,10 +199,28 @@ function takeLocalHalf(line: LogLine, at: number, thread: number): void {
   if (letter === 0x61 && !isMorning) line.timeMs -= HALF_DAY_MS
 }
 
+/** Where a date begins: a number and a mark, at the start or behind the name of a computer. Or NOT_FOUND. */
+function dateAt(view: DataView, start: number, end: number): number {
+  const limit = Math.min(end, start + PREFIX_BYTES_MAX)
+  let at = start
+  for (let word = 0; word <= COMPUTER_WORDS_MAX && at < limit; word++) {
+    const digits = digitsEnd(view, at, Math.min(limit, at + 5))
+    const length = digits - at
+    if ((length === 4 || length === 1 || length === 2) && digits < limit) {
+      const mark = view.getUint8(digits)
+      if (mark === SLASH || mark === DOT || mark === HYPHEN) return at
+    }
+    at = skipBlanks(view, tokenEnd(view, at, limit), limit)
+  }
+  return NOT_FOUND
+}
+
 /** Where PACKET, EVENT or Note: stands, behind a time and a thread; or NOT_FOUND. */
 function contextAt(view: DataView, start: number, end: number): number {
-  const limit = Math.min(end, start + PREFIX_BYTES_MAX)
-  for (let at = start; at < limit; at++) {
+  const date = dateAt(view, start, end)
+  if (date < 0) return NOT_FOUND
+  const limit = Math.min(end, date + CONTEXT_BYTES_MAX)
+  for (let at = date; at < limit; at++) {
     if (view.getUint8(at) !== SPACE) continue
     const next = at + 1 < limit ? view.getUint8(at + 1) : 0
     if (next !== 0x50 && next !== 0x45 && next !== 0x4e) continue
@@ -245,6 +265,7 @@ function isBlock(view: DataView, start: number, end: number): boolean {
     const word = skipBlanks(view, stop, end)
     return word > stop && COLUMNS.find(view, word, tokenEnd(view, word, end)) >= 0
   }
+  if (!isUpper(view.getUint8(at)) && !isText(view, at, end, 'empty')) return false
   return DETAILS.find(view, at, stop) >= 0 && isDetail(view, at, stop, end)
 }
 
@@ -267,8 +288,7 @@ function isDashes(view: DataView, start: number, end: number): boolean {
 /** `Socket = 512`, `Remote addr 192.0.2.45, port 50001`, `Buf length = 0x0fa0 (4000)`, `XID       0x71aa`, `QUESTION SECTION:`, `Message:`, `empty`. */
 function isDetail(view: DataView, start: number, stop: number, end: number): boolean {
   if (stop >= end) return isText(view, start, stop, 'Message:') || isText(view, start, stop, 'empty')
-  const byte = stop + 1 < end ? view.getUint8(stop + 1) : 0
-  if (byte === SPACE || byte === TAB) return true
+  if (textAt(view, stop, end, '  ')) return true
   const rest = stop + 1
   return (
     textAt(view, rest, end, '= ') ||

@@ -143,6 +143,9 @@ const rows: LogRow[] = [
     "named[901]: success resolving 'claude.ai/A' after disabling EDNS",
     "timed out resolving 'claude.ai/A/IN': 198.51.100.9#53",
     "FORMERR resolving 'claude.ai/A/IN': 198.51.100.9#53",
+    "lame-servers: success resolving 'claude.ai/A' after disabling EDNS",
+    'error: zone claude.ai/IN: expired',
+    '20-Nov-2026 09:15:02.123 zone claude.ai/IN: loaded serial 7',
     'validating claude.ai/A: no valid signature found',
     'zone claude.ai/IN: sending notifies (serial 7)',
     'DHCPACK on 192.0.2.45 to 00:00:5e:00:53:01 (claude.ai) via eth0',
@@ -162,6 +165,9 @@ const rows: LogRow[] = [
   },
   { name: 'a client without port', line: 'client 192.0.2.45 asked for claude.ai', verdict: 'unknown' },
   { name: 'a client that is none', line: 'client pc-7#12: query: claude.ai IN A', verdict: 'unknown' },
+  { name: 'a category alone', line: 'general: claude.ai 192.0.2.45', verdict: 'unknown' },
+  { name: 'a severity alone', line: 'error: claude.ai 192.0.2.45', verdict: 'unknown' },
+  { name: 'a part of a tag', line: 'renamed[12]: claude.ai 192.0.2.45', verdict: 'unknown' },
   { name: 'a part of a word', line: 'httpclient 192.0.2.45#2048: query: claude.ai IN A', verdict: 'unknown' },
 ]
 

@@ -41,6 +41,18 @@ const rows: LogRow[] = [
     host: 'claude.ai',
   },
   {
+    name: 'a host of the name of the tag',
+    line: 'Nov 20 09:15:02 dnsmasq dnsmasq[310]: query[A] claude.ai from 192.0.2.45',
+    verdict: 'event',
+    host: 'claude.ai',
+  },
+  {
+    name: 'a name like the tag',
+    line: 'query[A] dnsmasq from 192.0.2.45',
+    verdict: 'noDomain',
+    client: '192.0.2.45',
+  },
+  {
     name: 'a day at the end of the year before',
     line: 'Dec 31 23:59:59 dnsmasq[310]: query[A] claude.ai from 192.0.2.45',
     verdict: 'event',
@@ -101,6 +113,7 @@ const rows: LogRow[] = [
     line: '[2026-11-20 09:15:02.109 71M] Blocked claude.ai for 192.0.2.45',
     verdict: 'skip',
   },
+  { name: 'no "from"', line: 'query[A] claude.ai to 192.0.2.45', verdict: 'reject', reason: /^client/ },
   { name: 'no client', line: 'query[A] claude.ai from', verdict: 'reject', reason: /^client/ },
   { name: 'a client that is none', line: 'query[A] claude.ai from pc-7', verdict: 'reject', reason: /^client/ },
   {

@@ -94,6 +94,13 @@ const rows: LogRow[] = [
     time: TIME,
   },
   {
+    name: 'the time first, and a user with quotes',
+    line: '[20/Nov/2026:09:15:02 +0100] "x\\"GET http://evil.example/ \\"" 192.0.2.45 200 "GET https://claude.ai/chat HTTP/1.1"',
+    verdict: 'event',
+    host: 'claude.ai',
+    client: '192.0.2.45',
+  },
+  {
     name: 'a time in numbers and without offset',
     line: '192.0.2.45 - - [20/11/2026 11:30:29] "CONNECT claude.ai:443 HTTP/1.1" 200 39',
     verdict: 'event',
@@ -121,6 +128,24 @@ const rows: LogRow[] = [
   {
     name: 'nor a client by its name',
     line: 'claude.ai - - [20/Nov/2026:09:15:02 +0100] "GET /index.html HTTP/1.1" 200 2326',
+    verdict: 'noDomain',
+    client: '',
+  },
+  {
+    name: 'nor the tag of syslog',
+    line: 'access.log: 192.0.2.45 - - [20/Nov/2026:09:15:02 +0100] "GET /index.html HTTP/1.1" 200 2326',
+    verdict: 'noDomain',
+    client: '192.0.2.45',
+  },
+  {
+    name: 'nor a client by its name, with an identity',
+    line: 'claude.ai ident jdoe [20/Nov/2026:09:15:02 +0100] "GET /index.html HTTP/1.1" 200 2326',
+    verdict: 'noDomain',
+    client: '',
+  },
+  {
+    name: 'nor a client by its name and port',
+    line: 'claude.ai:51234 - - [20/Nov/2026:09:15:02 +0100] "GET /index.html HTTP/1.1" 200 2326',
     verdict: 'noDomain',
     client: '',
   },

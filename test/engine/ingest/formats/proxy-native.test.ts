@@ -79,6 +79,12 @@ const rows: LogRow[] = [
     host: 'claude.ai',
   },
   {
+    name: 'a user inserted before the method',
+    line: '1795162502.119    318 192.0.2.45 TCP_MISS/200 6120 JDoe GET http://claude.ai/ - HIER_DIRECT/198.51.100.20 -',
+    verdict: 'event',
+    host: 'claude.ai',
+  },
+  {
     name: 'a referer and an agent at the end',
     line: '1795162502.119    318 192.0.2.45 TCP_MISS/200 6120 GET http://intranet/x - HIER_DIRECT/198.51.100.20 - "https://chatgpt.com/" "Mozilla/5.0 (claude.ai)"',
     verdict: 'noDomain',

@@ -146,6 +146,7 @@ t.test('replies and refusals count until the source has shown that it logs queri
   t.equal(reader.read(refusal).verdict, 'event')
   t.equal(reader.read(QUERY).verdict, 'event')
   t.equal(reader.read(REPLY).verdict, 'skip')
+  t.equal(reader.read(REPLY.replace('reply', 'info')).verdict, 'skip', 'not tagged')
   t.equal(reader.read(refusal).verdict, 'skip')
   t.equal(reader.read(QUERY).verdict, 'event')
 })

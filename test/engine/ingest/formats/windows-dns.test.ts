@@ -80,6 +80,12 @@ const rows: LogRow[] = [
   { name: 'a name that looks like a line', line: asked('(8) PACKET (2)ai(0)'), verdict: 'noDomain' },
   { name: 'a dot inside of a label', line: asked('(9)claude.ai(7)example(3)com(0)'), verdict: 'noDomain' },
   { name: 'a mark inside of a label', line: asked('(9)claude(2)(2)ai(0)'), verdict: 'noDomain' },
+  { name: 'marks inside of a label', line: asked('(11)claude(2)ai(3)com(0)'), verdict: 'noDomain' },
+  {
+    name: 'more than a name may have',
+    line: asked(`${`(60)${'a'.repeat(60)}`.repeat(6)}(2)ai(0)`),
+    verdict: 'noDomain',
+  },
   { name: 'a slash inside of a label', line: asked('(12)claude.ai/xx(7)example(3)com(0)'), verdict: 'noDomain' },
   { name: 'the root', line: asked('(0)'), verdict: 'noDomain', client: '192.0.2.45' },
   { name: 'a label longer than any', line: asked(`(300)${'a'.repeat(300)}(2)ai(0)`), verdict: 'noDomain' },
@@ -181,6 +187,7 @@ const rows: LogRow[] = [
   },
   { name: 'no thread', line: '20.11.2026 09:15:03 PACKET claude.ai 192.0.2.45', verdict: 'unknown' },
   { name: 'no time', line: 'host 0B20 PACKET 0A1B2C3D UDP Rcv 192.0.2.45', verdict: 'unknown' },
+  { name: 'a header of a table', line: 'Time\tClient\tName\tType', verdict: 'unknown' },
   { name: 'a word like one of the details', line: 'Name claude.ai of 192.0.2.45', verdict: 'unknown' },
 ]
 
