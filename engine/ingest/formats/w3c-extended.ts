@@ -99,8 +99,9 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (fields.split(view, start, end, delimiterOf(view, start, end), columns.count) === 0) return Verdict.unknown
   const found = takeRowTime(line, columns)
   const hasClient = takeFirst(columns, Column.client, Column.lastClient, line)
-  // A source may send other messages as well: what has no time in its columns is no row.
+  // A source may send other messages as well: what has no time in its columns, or a word in that of the client, is no row.
   if (columns.hasTime ? found === TimeFound.none : !hasClient) return Verdict.unknown
+  if (!hasClient && isNoAddress(view, columns.place(Column.lastClient))) return Verdict.unknown
   if (found === TimeFound.impossible) return line.reject('time: expected a day of the calendar')
   line.action = actionIn(view, columns)
   return columns.isOwnServer ? Verdict.noDomain : takeRowHost(line, columns)
@@ -171,6 +172,12 @@ function takeFirst(columns: W3cColumns, first: number, last: number, line: LogLi
     if (place >= 0 && place < fields.count && line.takeClient(fields.start(place), fields.end(place))) return true
   }
   return false
+}
+
+/** Whether something stands in the column that is neither an address (it was not taken) nor absent. */
+function isNoAddress(view: DataView, place: number): boolean {
+  if (place < 0 || place >= fields.count) return false
+  return fields.end(place) > fields.start(place) && !isText(view, fields.start(place), fields.end(place), '-')
 }
 
 /** Names before URLs, which need a scheme, or they are the path of a page; what the proxy looked up comes last. */

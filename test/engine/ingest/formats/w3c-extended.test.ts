@@ -149,6 +149,20 @@ const rows: TableRow[] = [
     verdict: 'unknown',
   },
   {
+    name: 'another message with a date, and a word in the place of the client',
+    head: ['#Fields: date time c-ip cs-host'],
+    line: '2026-11-20 08:15:02 restarted claude.ai',
+    verdict: 'unknown',
+  },
+  {
+    name: 'a client that is not known',
+    head: ['#Fields: date time c-ip cs-host'],
+    line: '2026-11-20 08:15:02 - claude.ai',
+    verdict: 'event',
+    host: 'claude.ai',
+    client: '',
+  },
+  {
     name: 'a comment of something else',
     head: [],
     line: '# claude.ai 192.0.2.45',
@@ -202,6 +216,9 @@ t.test('messages of other formats between the rows are read as what they are', a
   t.equal(reader.read(row).format, 'w3c-extended')
   t.equal(reader.read('query[A] api.openai.com from 192.0.2.45').format, 'dnsmasq')
   t.equal(reader.read('client 192.0.2.45#2048: query: claude.ai IN A +').format, 'bind-query')
+  const packet =
+    '2026-11-20 09:15:04 0C3C PACKET 00000031A0C2D340 TCP Rcv 192.0.2.45 b6e0 Q [0001 D NOERROR] A (6)claude(2)ai(0)'
+  t.match(reader.read(packet), { format: 'windows-dns', host: 'claude.ai' })
   t.equal(reader.read(row).format, 'w3c-extended')
 })
 
