@@ -11,8 +11,8 @@ import {
   HASH,
   HYPHEN,
   isDigit,
+  isFoldedText,
   isLetter,
-  isText,
   OPEN_BRACKET,
   PERCENT,
   QUOTE,
@@ -195,5 +195,5 @@ function isReverse(view: DataView, topStart: number, start: number, end: number)
   if (end - topStart !== 4 || !foldedTextAt(view, topStart, end, 'arpa')) return false
   let labelStart = topStart - 1
   while (labelStart > start && view.getUint8(labelStart - 1) !== DOT) labelStart--
-  return isText(view, labelStart, topStart - 1, 'in-addr') || isText(view, labelStart, topStart - 1, 'ip6')
+  return isFoldedText(view, labelStart, topStart - 1, 'in-addr') || isFoldedText(view, labelStart, topStart - 1, 'ip6')
 }

@@ -1,8 +1,8 @@
-import { NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
+import { LABEL_BYTE, NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
 import { METHODS } from '../../event.ts'
 import { Action } from './action.ts'
 import { AddressKind, addressKind } from './address.ts'
-import { CLOSE_BRACKET, OPEN_BRACKET, PERCENT, SPACE, skipBlanks, trimEnd } from './bytes.ts'
+import { CLOSE_BRACKET, DOT, OPEN_BRACKET, PERCENT, SPACE, skipBlanks, trimEnd } from './bytes.ts'
 import { HostFinder, HostKind } from './host.ts'
 import { type DayOrder, LogTime, DayOrder as Order, TimeFound } from './log-time.ts'
 
@@ -99,6 +99,17 @@ export class LogLine {
     this.hostEnd = this.#host.end
     if (kind === HostKind.name) return Verdict.event
     return kind === HostKind.reverse ? Verdict.skip : Verdict.noDomain
+  }
+
+  /**
+   * Takes a name that was asked for in DNS. It is no URL: a name with a slash or an escape in it is no host, and not the part before them either.
+   */
+  takeName(start: number, end: number): Verdict {
+    for (let at = start; at < end; at++) {
+      const byte = this.view.getUint8(at)
+      if ((LABEL_BYTE[byte] ?? 0) === 0 && byte !== DOT && byte < 0x80) return Verdict.noDomain
+    }
+    return this.takeHost(start, end)
   }
 
   /** Takes the client's address: true if there is one. Brackets and a zone go. A field that is none leaves what was taken before. */

@@ -11,6 +11,7 @@ import {
   SLASH,
   SPACE,
   skipBlanks,
+  TAB,
   wholeNumberAt,
 } from './bytes.ts'
 
@@ -160,8 +161,12 @@ export class LogTime {
     if (second < 0 || (yearEnd - yearAt !== 4 && yearEnd - yearAt !== 2)) return TimeFound.none
     let year = wholeNumberAt(view, yearAt, yearEnd)
     if (year < 100) year += 2000
-    const timeAt = skipBlanks(view, yearEnd, end)
-    if (timeAt === yearEnd && timeAt < end && view.getUint8(timeAt) !== COMMA) return TimeFound.none
+    let timeAt = skipBlanks(view, yearEnd, end)
+    if (timeAt === yearEnd && timeAt < end) {
+      // Blue Coat's gmttime has a colon there.
+      if (view.getUint8(timeAt) === COLON) timeAt++
+      else if (view.getUint8(timeAt) !== COMMA) return TimeFound.none
+    }
     const msOfDay = this.#timeOfDay(view, timeAt, end)
     if (msOfDay < 0) return msOfDay === IMPOSSIBLE ? TimeFound.impossible : TimeFound.none
     const halves = this.#halves
@@ -224,7 +229,7 @@ export class LogTime {
     if (at >= end) return TimeFound.none
     const separator = view.getUint8(at)
     let timeAt = at + 1
-    if (separator === SPACE) timeAt = skipBlanks(view, at, end)
+    if (separator === SPACE || separator === TAB) timeAt = skipBlanks(view, at, end)
     else if ((separator & 0xdf) !== LETTER_T && separator !== COLON && separator !== HYPHEN && separator !== COMMA) {
       return TimeFound.none
     }

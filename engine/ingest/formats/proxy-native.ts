@@ -1,7 +1,24 @@
 import { actionOf } from './action.ts'
-import { DOT, digitsEnd, isDigit, isText, isUpper, SLASH, SPACE, skipBlanks, tokenEnd } from './bytes.ts'
+import {
+  COLON,
+  DOT,
+  digitsEnd,
+  HYPHEN,
+  isDigit,
+  isText,
+  isUpper,
+  NOT_FOUND,
+  PIPE,
+  SLASH,
+  SPACE,
+  skipBlanks,
+  textAt,
+  tokenEnd,
+  wholeNumberAt,
+} from './bytes.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { takeTarget } from './request-target.ts'
 
 /*
  * The access log of Squid and of the proxies that write like it (Cisco WSA):
@@ -9,57 +26,121 @@ import { TimeFound } from './log-time.ts'
  *   time elapsed client code/status bytes method URL user hierarchy/peer type [more]
  *
  * Sites insert columns, so the anchor is the token `CODE/status`: the client is the first address between the time and it, the method the first
- * word in capitals behind it, the URL what follows. https://wiki.squid-cache.org/Features/LogFormat
+ * word in capitals behind it, the URL what follows. The peer may be a name, too, and is never the host.
+ * https://wiki.squid-cache.org/Features/LogFormat
  */
 export const proxyNative: LogFormat = { id: 'proxy-native', detect, parse }
 
-/** Epoch seconds, a dot, three digits and a blank. */
+const UNDERSCORE = 0x5f
+const EPOCH_BYTES = '1795162502.119'.length
+const CACHE_LOG_TIME_BYTES = '2026/11/20 09:15:02'.length
+/** A tag (`(squid-1)[7711]: `) and what relays put before it. */
+const TAG_BYTES_MAX = 80
+/** What stands in the place of an entry that Squid could not make. */
+const UNMATCHED = 'Unmatched'
+
+/** Epoch seconds, a dot, three digits and a blank, maybe behind a tag; or cache.log, which goes the same way. */
 function detect({ view }: LogLine, start: number, end: number): boolean {
-  return (
-    end - start > 30 &&
-    isDigit(view.getUint8(start)) &&
-    view.getUint8(start + 10) === DOT &&
-    view.getUint8(start + 14) === SPACE &&
-    digitsEnd(view, start, end) === start + 10 &&
-    digitsEnd(view, start + 11, end) === start + 14
-  )
+  return epochAt(view, start, end) >= 0 || isOwnNews(view, start, end)
 }
 
 function parse(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
-  if (line.takeTime(start, start + 14) !== TimeFound.found) return line.reject('time: expected seconds since 1970')
-  let at = start + 14
-  let hasCode = false
-  while (!hasCode) {
+  const epoch = epochAt(view, start, end)
+  if (epoch < 0) return Verdict.skip
+  if (line.takeTime(epoch, epoch + EPOCH_BYTES) !== TimeFound.found) {
+    return line.reject('time: expected seconds since 1970')
+  }
+  let at = skipBlanks(view, epoch + EPOCH_BYTES, end)
+  // Meraki begins with such a time as well, but no elapsed milliseconds follow.
+  const elapsedEnd = tokenEnd(view, at, end)
+  if (!isText(view, at, elapsedEnd, '-') && wholeNumberAt(view, withoutSign(view, at), elapsedEnd) < 0) {
+    return Verdict.unknown
+  }
+  at = elapsedEnd
+  for (;;) {
     at = skipBlanks(view, at, end)
     if (at >= end) return line.reject('result: expected a token CODE/status')
     const stop = tokenEnd(view, at, end)
-    if (line.clientEnd === line.clientStart) line.takeClient(at, stop)
     const slash = codeEnd(view, at, stop)
     if (slash > 0) {
       line.action = actionOf(view, at, slash)
-      hasCode = true
+      at = stop
+      break
     }
+    if (line.clientEnd === line.clientStart) line.takeClient(at, stop)
     at = stop
   }
-  for (;;) {
-    at = skipBlanks(view, at, end)
-    if (at >= end) return line.reject('method: expected a word in capitals behind the result')
-    const stop = tokenEnd(view, at, end)
-    // `-` stands where no method could be read.
-    const isMethod = isUpper(view.getUint8(at)) || isText(view, at, stop, '-')
-    at = stop
-    if (isMethod) break
+  const method = methodAt(view, at, end)
+  if (method < 0) return line.reject('method: expected a word in capitals behind the result')
+  const methodEnd = tokenEnd(view, method, end)
+  at = skipBlanks(view, methodEnd, end)
+  if (at >= end) return line.reject('URL: expected one behind the method')
+  return takeTarget(line, method, methodEnd, at, tokenEnd(view, at, end))
+}
+
+/** Where the epoch stands: at the start, or behind the tag of a syslog message. Or NOT_FOUND. */
+function epochAt(view: DataView, start: number, end: number): number {
+  if (isEpoch(view, start, end)) return start
+  if (end - start < EPOCH_BYTES || isDigit(view.getUint8(start))) return NOT_FOUND
+  const limit = Math.min(end, start + TAG_BYTES_MAX) - 2
+  for (let at = start; at < limit; at++) {
+    if (view.getUint8(at) === COLON && view.getUint8(at + 1) === SPACE && isEpoch(view, at + 2, end)) return at + 2
   }
-  at = skipBlanks(view, at, end)
-  const stop = tokenEnd(view, at, end)
-  if (stop === at) return line.reject('URL: expected one behind the method')
-  if (isText(view, at, at + 6, 'error:') || view.getUint8(at) === SLASH) return Verdict.noDomain
-  return line.takeHost(at, stop)
+  return NOT_FOUND
+}
+
+function isEpoch(view: DataView, at: number, end: number): boolean {
+  return (
+    end - at > EPOCH_BYTES &&
+    isDigit(view.getUint8(at)) &&
+    view.getUint8(at + 10) === DOT &&
+    view.getUint8(at + EPOCH_BYTES) === SPACE &&
+    digitsEnd(view, at, end) === at + 10 &&
+    digitsEnd(view, at + 11, end) === at + EPOCH_BYTES
+  )
+}
+
+/** `2026/11/20 09:15:02 kid1| ...`, `2026/11/20 09:15:02| ...` of cache.log. */
+function isOwnNews(view: DataView, start: number, end: number): boolean {
+  if (textAt(view, start, end, UNMATCHED)) return true
+  const at = start + CACHE_LOG_TIME_BYTES
+  if (at >= end || view.getUint8(start + 4) !== SLASH || view.getUint8(start + 7) !== SLASH) return false
+  if (view.getUint8(at) === PIPE) return true
+  if (!textAt(view, at, end, ' kid')) return false
+  const pipe = digitsEnd(view, at + 4, end)
+  return pipe < end && view.getUint8(pipe) === PIPE
 }
 
 /** Where the slash of `TCP_MISS/200` stands, or 0 where the token is none such. */
 function codeEnd(view: DataView, start: number, end: number): number {
   if (end - start < 6 || !isUpper(view.getUint8(start)) || view.getUint8(end - 4) !== SLASH) return 0
   return digitsEnd(view, end - 3, end) === end ? end - 4 : 0
+}
+
+/** The first word in capitals. Where no method could be read `-` stands, but in a column that a site inserted it may stand as well. */
+function methodAt(view: DataView, at: number, end: number): number {
+  let dash = NOT_FOUND
+  for (;;) {
+    at = skipBlanks(view, at, end)
+    if (at >= end) return dash
+    const stop = tokenEnd(view, at, end)
+    if (isCapitals(view, at, stop)) return at
+    if (dash >= 0) return dash
+    if (isText(view, at, stop, '-')) dash = at
+    at = stop
+  }
+}
+
+function isCapitals(view: DataView, start: number, end: number): boolean {
+  if (!isUpper(view.getUint8(start))) return false
+  for (let at = start; at < end; at++) {
+    const byte = view.getUint8(at)
+    if (!isUpper(byte) && byte !== UNDERSCORE && byte !== HYPHEN) return false
+  }
+  return true
+}
+
+function withoutSign(view: DataView, at: number): number {
+  return view.getUint8(at) === HYPHEN ? at + 1 : at
 }

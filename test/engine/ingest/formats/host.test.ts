@@ -44,6 +44,7 @@ const rows: readonly (readonly [string, string])[] = [
   ['::ffff:192.0.2.1', 'address ::ffff:192.0.2.1'],
   ['45.2.0.192.in-addr.arpa', 'reverse 45.2.0.192.in-addr.arpa'],
   ['8.b.d.0.1.0.0.2.ip6.arpa.', 'reverse 8.b.d.0.1.0.0.2.ip6.arpa'],
+  ['45.2.0.192.IN-ADDR.ARPA', 'reverse 45.2.0.192.IN-ADDR.ARPA'],
   ['localhost', 'none'],
   ['intranet', 'none'],
   ['https:443', 'none'],

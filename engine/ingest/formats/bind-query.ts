@@ -1,0 +1,226 @@
+import { actionOf } from './action.ts'
+import { AddressKind, addressKind } from './address.ts'
+import {
+  digitsEnd,
+  HASH,
+  HYPHEN,
+  indexOfText,
+  isDigit,
+  isFoldedText,
+  isText,
+  lastIndexOfByte,
+  NOT_FOUND,
+  OPEN_PARENTHESIS,
+  SLASH,
+  SPACE,
+  skipBlanks,
+  textAt,
+  tokenEnd,
+} from './bytes.ts'
+import { KeyTable } from './key-table.ts'
+import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
+import { TimeFound } from './log-time.ts'
+import { TextPrefixes, TextSearch } from './text-search.ts'
+
+/*
+ * The query log of BIND, of all versions, and of what is built on it (Infoblox, EfficientIP):
+ *
+ *   [time ][category: ][severity: ]client [@0xHEX ]ADDRESS#PORT[/key NAME][ (QNAME)]: [view NAME: ]query: NAME CLASS TYPE FLAGS[ (SERVER)]
+ *   ... client ADDRESS#PORT[:] UDP: query: NAME CLASS TYPE response: RCODE FLAGS          (Infoblox)
+ *
+ * The name is the one behind `query:`; that in parentheses differs after a rewrite, and may itself be `query:`, so the words are walked and not
+ * searched. https://bind9.readthedocs.io/en/latest/reference.html#the-query-log-message
+ */
+export const bindQuery: LogFormat = { id: 'bind-query', detect, parse }
+
+const CLIENT = 'client '
+/** An address, a port and the mark of a key. */
+const ADDRESS_TOKEN_BYTES_MAX = 128
+/** `@0x...`, a key, the name in parentheses, a view and a protocol: each with what belongs to it. */
+const WORDS_BEFORE_QUERY_MAX = 12
+/** Header, file's time, category and severity each end in a colon. */
+const PREFIXES_MAX = 6
+/** An ISO time is one word, the others are two. */
+const DATE_AND_TIME_BYTES_MIN = 16
+const TAG_BYTES_MAX = 96
+
+const Word = { query: 0, view: 1, key: 2, protocol: 3 } as const
+const WORDS = new KeyTable({
+  'query:': Word.query,
+  view: Word.view,
+  key: Word.key,
+  udp: Word.protocol,
+  'udp:': Word.protocol,
+  tcp: Word.protocol,
+  'tcp:': Word.protocol,
+  ':': Word.protocol,
+})
+
+/** Categories of BIND's log that tell of the server and its peers, as the first word of a message. */
+const CATEGORIES = new KeyTable(
+  Object.fromEntries(
+    'client: cname: config: database: default: delegation-only: dispatch: dnssec: dnstap: edns-disabled: general: infoblox-responses: lame-servers: network: notify: nsid: queries: query-errors: rate-limit: resolver: responses: rpz: rpz-passthru: security: serve-stale: sslkeylog: spill: trust-anchor-telemetry: unmatched: update: update-security: xfer-in: xfer-out: zoneload:'
+      .split(' ')
+      .map((word) => [word, 0]),
+  ),
+)
+const SEVERITIES = new KeyTable({ 'info:': 0, 'notice:': 0, 'warning:': 0, 'error:': 0, 'critical:': 0, debug: 0 })
+
+/** How its other messages begin where category and tag are gone. Infoblox sends those of its DHCP server the same way. */
+const NEWS = new TextPrefixes([
+  ...[
+    'zone ',
+    'updating zone ',
+    'transfer of ',
+    'lame server ',
+    'validating ',
+    'received notify ',
+    'sending notifies ',
+  ],
+  ...['timed out resolving ', 'success resolving ', 'FORMERR resolving ', 'REFUSED unexpected RCODE resolving '],
+  ...['SERVFAIL unexpected RCODE resolving ', 'DNS format error ', 'network unreachable resolving ', 'rpz '],
+  ...['host unreachable resolving ', 'connection refused resolving ', 'no valid ', 'error (', 'client update '],
+  ...[
+    'DHCPACK ',
+    'DHCPDISCOVER ',
+    'DHCPOFFER ',
+    'DHCPREQUEST ',
+    'DHCPRELEASE ',
+    'DHCPNAK ',
+    'DHCPINFORM ',
+    'DHCPDECLINE ',
+  ],
+])
+/** The tag of its messages. */
+const TAG = new TextSearch('named[')
+const CLIENT_SEARCH = new TextSearch(CLIENT)
+
+function detect({ view }: LogLine, start: number, end: number): boolean {
+  return clientAt(view, start, end) >= 0 || isNews(view, start, end)
+}
+
+function parse(line: LogLine, start: number, end: number): Verdict {
+  const { view } = line
+  const client = clientAt(view, start, end)
+  if (client < 0) return Verdict.skip
+  if (!takeInnerTime(line, start, client)) return line.reject('time: expected a day of the calendar')
+  const addressAt = behindPointer(view, client + CLIENT.length, end)
+  const addressStop = tokenEnd(view, addressAt, end)
+  line.takeClient(addressAt, portMark(view, addressAt, addressStop))
+  let at = skipBlanks(view, addressStop, end)
+  if (textAt(view, addressStop - 4, addressStop, '/key')) at = skipBlanks(view, tokenEnd(view, at, end), end)
+  for (let count = 0; count < WORDS_BEFORE_QUERY_MAX && at < end; count++) {
+    const stop = tokenEnd(view, at, end)
+    if (view.getUint8(at) !== OPEN_PARENTHESIS) {
+      const word = WORDS.find(view, at, stop)
+      if (word === Word.query) return takeQuery(line, skipBlanks(view, stop, end), end)
+      // Answers, refusals, transfers, updates: `answer:`, `response:`, `query (cache) ... denied`, `query failed`, `rpz`, `signer`.
+      if (word < 0) return Verdict.skip
+      at = stop
+      if (word === Word.view || word === Word.key) at = tokenEnd(view, skipBlanks(view, at, end), end)
+    } else {
+      at = stop
+    }
+    at = skipBlanks(view, at, end)
+  }
+  return Verdict.skip
+}
+
+/** `NAME CLASS TYPE` and either flags or, where the answer is told as well, `response: RCODE`. */
+function takeQuery(line: LogLine, name: number, end: number): Verdict {
+  const { view } = line
+  const nameEnd = tokenEnd(view, name, end)
+  if (nameEnd === name) return line.reject('name: expected one behind "query:"')
+  let at = skipBlanks(view, nameEnd, end)
+  let stop = tokenEnd(view, at, end)
+  if (!isFoldedText(view, at, stop, 'in')) {
+    const isOther = isText(view, at, stop, 'CH') || isText(view, at, stop, 'HS') || isText(view, at, stop, 'ANY')
+    return isOther ? Verdict.skip : line.reject('class: expected IN behind the name')
+  }
+  at = skipBlanks(view, stop, end)
+  stop = tokenEnd(view, at, end)
+  at = skipBlanks(view, stop, end)
+  if (textAt(view, at, end, 'response:')) {
+    if (line.memory.hasQueries) return Verdict.skip
+    at = skipBlanks(view, at + 9, end)
+    line.action = actionOf(view, at, tokenEnd(view, at, end))
+  } else if (at < end && isFlag(view.getUint8(at))) {
+    // Flags, and not only the absence of an answer: a message that was cut before its answer is no query line.
+    line.memory.hasQueries = true
+  }
+  return line.takeName(name, nameEnd)
+}
+
+/** A query's flags begin with whether recursion is desired. */
+function isFlag(byte: number): boolean {
+  return byte === 0x2b || byte === HYPHEN
+}
+
+/** Takes the last time before `client`: relays put theirs before that of the file. False where it cannot be. */
+function takeInnerTime(line: LogLine, start: number, client: number): boolean {
+  let at = start
+  for (let count = 0; count < PREFIXES_MAX && at < client; count++) {
+    const found = line.takeTime(at, client)
+    if (found === TimeFound.impossible) return false
+    const colon = indexOfText(line.view, found === TimeFound.found ? line.timeEnd : at, client, ': ')
+    if (colon < 0) break
+    at = colon + 2
+  }
+  return true
+}
+
+/** Where `client ADDRESS#PORT` begins, or NOT_FOUND. */
+function clientAt(view: DataView, start: number, end: number): number {
+  const limit = Math.min(end, start + CUE_BYTES)
+  for (let at = start; ; at++) {
+    at = CLIENT_SEARCH.find(view, at, limit)
+    if (at < 0) return NOT_FOUND
+    if (at > start && view.getUint8(at - 1) !== SPACE) continue
+    const address = behindPointer(view, at + CLIENT.length, limit)
+    const stop = tokenEnd(view, address, Math.min(end, address + ADDRESS_TOKEN_BYTES_MAX))
+    const mark = portMark(view, address, stop)
+    if (mark >= 0 && addressKind(view, address, mark) !== AddressKind.none) return at
+  }
+}
+
+/** Since 9.11 the client's object stands before its address. */
+function behindPointer(view: DataView, at: number, end: number): number {
+  return textAt(view, at, end, '@0x') ? skipBlanks(view, tokenEnd(view, at, end), end) : at
+}
+
+/** The number sign with the port behind it: the last, because a zone may hold one. */
+function portMark(view: DataView, start: number, end: number): number {
+  const slash = lastIndexOfByte(view, start, end, SLASH)
+  const mark = lastIndexOfByte(view, start, slash > start ? slash : end, HASH)
+  return mark >= 0 && mark + 1 < end && isDigit(view.getUint8(mark + 1)) ? mark : NOT_FOUND
+}
+
+/** The server's own news, with its tag, or a category and a severity, or beginning as they do. */
+function isNews(view: DataView, start: number, end: number): boolean {
+  if (end - start < 8) return false
+  const tag = TAG.find(view, start, Math.min(end, start + TAG_BYTES_MAX))
+  if (tag === start || (tag > start && view.getUint8(tag - 1) === SPACE)) return true
+  let at = behindDate(view, start, end)
+  const category = behindWord(view, at, end, CATEGORIES)
+  at = Math.max(at, category)
+  const severity = behindWord(view, at, end, SEVERITIES)
+  return (category >= 0 && severity >= 0) || NEWS.standAt(view, Math.max(at, severity), end)
+}
+
+/** Behind `20-Nov-2026 09:15:02.123 `, `2026-11-20T09:15:02.123Z `; or `start` where there is no such time. */
+function behindDate(view: DataView, start: number, end: number): number {
+  if (!isDigit(view.getUint8(start))) return start
+  const day = digitsEnd(view, start, end)
+  if (day >= end || view.getUint8(day) !== HYPHEN) return start
+  const limit = Math.min(end, start + TAG_BYTES_MAX)
+  let at = tokenEnd(view, start, limit)
+  if (at - start < DATE_AND_TIME_BYTES_MIN) at = tokenEnd(view, skipBlanks(view, at, limit), limit)
+  return skipBlanks(view, at, limit)
+}
+
+/** Behind the word at `at` and its blank, if it is one of those; else NOT_FOUND. */
+function behindWord(view: DataView, at: number, end: number, words: KeyTable): number {
+  const limit = Math.min(end, at + TAG_BYTES_MAX)
+  const stop = tokenEnd(view, at, limit)
+  return words.find(view, at, stop) >= 0 ? skipBlanks(view, stop, limit) : NOT_FOUND
+}

@@ -1,0 +1,166 @@
+import { actionOf } from './action.ts'
+import { addressKind } from './address.ts'
+import {
+  BACKSLASH,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  digitsEnd,
+  EQUALS,
+  HYPHEN,
+  indexOfByte,
+  isLetter,
+  isUpper,
+  lastIndexOfByte,
+  NOT_FOUND,
+  OPEN_BRACKET,
+  PIPE,
+  QUOTE,
+  SLASH,
+  SPACE,
+  skipBlanks,
+  tokenEnd,
+} from './bytes.ts'
+import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
+import { TimeFound } from './log-time.ts'
+import { isPath, takeTarget } from './request-target.ts'
+
+/*
+ * The common and the combined log of web servers, which proxies write as well:
+ *
+ *   [vhost[:port] ]client ident user [20/Nov/2026:09:15:02 +0100] "METHOD target HTTP/1.1" status bytes ["referer" "agent" [CODE:HIERARCHY]]
+ *
+ * The host stands in the target or is the virtual host. The referer is the page that somebody came from, and never the host. Skyhigh's log has
+ * the time first, and then `"user" client status "METHOD target"`.
+ * https://httpd.apache.org/docs/2.4/logs.html, https://wiki.squid-cache.org/Features/LogFormat
+ */
+export const proxyCommon: LogFormat = { id: 'proxy-common', detect, parse }
+
+/** A user is shorter, and so is what stands between the time and a request. */
+const COLUMNS_BEFORE_REQUEST_MAX = 4
+
+/** A day in brackets, and a quote soon behind. */
+function detect({ view }: LogLine, start: number, end: number): boolean {
+  if (!isFirstWord(view, start, end)) return false
+  const bracket = timeBracket(view, start, end)
+  if (bracket < 0) return false
+  const limit = Math.min(end, bracket + 40)
+  const close = indexOfByte(view, bracket, limit, CLOSE_BRACKET)
+  return close > 0 && isRequestAhead(view, close + 1, end)
+}
+
+function parse(line: LogLine, start: number, end: number): Verdict {
+  const { view } = line
+  const bracket = timeBracket(view, start, end)
+  const close = indexOfByte(view, bracket, end, CLOSE_BRACKET)
+  if (line.takeTime(bracket + 1, close) === TimeFound.impossible) {
+    return line.reject('time: expected a day of the calendar')
+  }
+  const vhostEnd = takeHead(line, start, bracket)
+  let at = skipBlanks(view, close + 1, end)
+  let quoteEnd = NOT_FOUND
+  for (let column = 0; column < COLUMNS_BEFORE_REQUEST_MAX && at < end; column++) {
+    if (view.getUint8(at) === QUOTE) {
+      quoteEnd = closingQuote(view, at + 1, end)
+      // Only where the time stands first a user in quotes comes before the request.
+      if (bracket > start || methodEnd(view, at + 1, quoteEnd) > 0) break
+      at = quoteEnd + 1
+    } else {
+      const stop = tokenEnd(view, at, end)
+      if (line.clientEnd === line.clientStart) line.takeClient(at, stop)
+      at = stop
+    }
+    at = skipBlanks(view, at, end)
+    quoteEnd = NOT_FOUND
+  }
+  if (quoteEnd < 0) return line.reject('request: expected one in quotes')
+  line.action = actionAtEnd(view, quoteEnd, end)
+  return takeRequest(line, at + 1, quoteEnd, start, vhostEnd)
+}
+
+/** The bracket before `20/Nov/2026:` or `05/02/2025 `; or NOT_FOUND. */
+function timeBracket(view: DataView, start: number, end: number): number {
+  const limit = Math.min(end, start + CUE_BYTES) - 12
+  for (let at = start; at < limit; at++) {
+    if (view.getUint8(at) !== OPEN_BRACKET) continue
+    if (at > start && view.getUint8(at - 1) !== SPACE) continue
+    const day = digitsEnd(view, at + 1, end)
+    if (day === at + 1 || day > at + 3 || day + 4 >= end || view.getUint8(day) !== SLASH) continue
+    const second = isLetter(view.getUint8(day + 1)) ? day + 4 : digitsEnd(view, day + 1, end)
+    if (second <= day + 4 && second < end && view.getUint8(second) === SLASH) return at
+  }
+  return NOT_FOUND
+}
+
+/** Whether the message begins as an address, a name or a time in brackets does: what is separated by commas or has keys goes quickly. */
+function isFirstWord(view: DataView, start: number, end: number): boolean {
+  const limit = Math.min(end, start + CUE_BYTES)
+  for (let at = start; at < limit; at++) {
+    const byte = view.getUint8(at)
+    if (byte === SPACE) return true
+    if (byte === EQUALS || byte === COMMA || byte === QUOTE || byte === PIPE) return false
+  }
+  return false
+}
+
+/** Whether a quote comes at once behind the time. */
+function isRequestAhead(view: DataView, at: number, end: number): boolean {
+  at = skipBlanks(view, at, end)
+  return at < end && view.getUint8(at) === QUOTE
+}
+
+/** Takes the client before the time. Answers where the virtual host ends that stands before it, or `start` where none does. */
+function takeHead(line: LogLine, start: number, end: number): number {
+  const { view } = line
+  const firstEnd = Math.min(tokenEnd(view, start, end), end)
+  if (firstEnd === start || line.takeClient(start, firstEnd)) return start
+  const second = skipBlanks(view, firstEnd, end)
+  const secondEnd = tokenEnd(view, second, end)
+  const colon = lastIndexOfByte(view, start, firstEnd, COLON)
+  const hasPort = colon > start && colon + 1 < firstEnd && digitsEnd(view, colon + 1, firstEnd) === firstEnd
+  // A tag of syslog, which may be the name of a file, has a colon and no port.
+  if (second < secondEnd && line.takeClient(second, secondEnd)) return colon < 0 || hasPort ? firstEnd : start
+  // A client by its name, behind a virtual host with a port: no client by its name has one.
+  const isDash = secondEnd - second === 1 && view.getUint8(second) === HYPHEN
+  return hasPort && second < secondEnd && !isDash && addressKind(view, start, firstEnd) === 0 ? firstEnd : start
+}
+
+function takeRequest(line: LogLine, start: number, end: number, vhost: number, vhostEnd: number): Verdict {
+  const { view } = line
+  const method = methodEnd(view, start, end)
+  // A request that was never made (`-`), or the first bytes of another protocol (`\x16\x03\x01`).
+  if (method < 0) return Verdict.noDomain
+  const target = skipBlanks(view, method, end)
+  const targetEnd = tokenEnd(view, target, end)
+  if (isPath(view, target, targetEnd)) return vhostEnd > vhost ? line.takeHost(vhost, vhostEnd) : Verdict.noDomain
+  return takeTarget(line, start, method, target, targetEnd)
+}
+
+/** Where the word in capitals with a blank behind it ends, or NOT_FOUND. */
+function methodEnd(view: DataView, start: number, end: number): number {
+  let at = start
+  while (at < end && (isUpper(view.getUint8(at)) || view.getUint8(at) === HYPHEN)) at++
+  if (at - start < 2 || at - start > 20 || !isUpper(view.getUint8(start))) return NOT_FOUND
+  return at < end && view.getUint8(at) === SPACE ? at : NOT_FOUND
+}
+
+/** Where the quote stands that closes the text from `at` on, or `end`; `\"` closes nothing. */
+function closingQuote(view: DataView, at: number, end: number): number {
+  while (at < end) {
+    const byte = view.getUint8(at)
+    if (byte === QUOTE) return at
+    at += byte === BACKSLASH ? 2 : 1
+  }
+  return end
+}
+
+/** Of `TCP_DENIED:HIER_NONE` as the last word, behind everything in quotes. */
+function actionAtEnd(view: DataView, requestEnd: number, end: number): ReturnType<typeof actionOf> {
+  const quote = lastIndexOfByte(view, requestEnd, end, QUOTE)
+  let last = end
+  while (last > quote + 1 && view.getUint8(last - 1) === SPACE) last--
+  let first = last
+  while (first > quote + 1 && view.getUint8(first - 1) !== SPACE) first--
+  const colon = first < last ? indexOfByte(view, first, last, COLON) : NOT_FOUND
+  return actionOf(view, first, colon < 0 ? first : colon)
+}

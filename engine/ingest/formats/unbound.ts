@@ -1,0 +1,156 @@
+import { Action, actionOf } from './action.ts'
+import { AddressKind, addressKind } from './address.ts'
+import {
+  AT,
+  CLOSE_BRACKET,
+  COLON,
+  DOT,
+  digitsEnd,
+  hexDigit,
+  indexOfByte,
+  isDigit,
+  isText,
+  NOT_FOUND,
+  OPEN_BRACKET,
+  SPACE,
+  skipBlanks,
+  textAt,
+  tokenEnd,
+} from './bytes.ts'
+import { KeyTable } from './key-table.ts'
+import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
+import { TimeFound } from './log-time.ts'
+import { TextSearch } from './text-search.ts'
+
+/*
+ * The log of unbound, with log-queries, log-replies, log-tag-queryreply and log-local-actions:
+ *
+ *   [time ]unbound[pid:tid] info: CLIENT NAME. TYPE CLASS                              a query (also `query:`)
+ *   ...                     info: CLIENT NAME. TYPE CLASS RCODE SECONDS CACHED SIZE     a reply (also `reply:`)
+ *   ...                     info: [ZONE. ]ACTION CLIENT@PORT NAME. TYPE CLASS           an action of a local zone
+ *
+ * Times of files are seconds since 1970 in brackets, or local without a year. By syslog the tag has a pid of its own, `unbound[pid]: [pid:tid] `.
+ * https://nlnetlabs.nl/documentation/unbound/unbound.conf/
+ */
+export const unbound: LogFormat = { id: 'unbound', detect, parse }
+
+const Level = { info: 0, query: 1, reply: 2, news: 3 } as const
+const LEVELS = new KeyTable({
+  'info:': Level.info,
+  'query:': Level.query,
+  'reply:': Level.reply,
+  'error:': Level.news,
+  'notice:': Level.news,
+  'warning:': Level.news,
+  'debug:': Level.news,
+  fatal: Level.news,
+})
+const LEVEL_BYTES_MAX = 8
+const TAG = new TextSearch('unbound')
+/** The tag, and what relays put before it. */
+const PREFIX_BYTES_MAX = 160
+
+function detect({ view }: LogLine, start: number, end: number): boolean {
+  return levelAt(view, start, end) >= 0 || isTagged(view, start, end)
+}
+
+function parse(line: LogLine, start: number, end: number): Verdict {
+  const { view } = line
+  const at = levelAt(view, start, end)
+  if (at < 0) return Verdict.skip
+  const stop = tokenEnd(view, at, end)
+  const level = LEVELS.find(view, at, stop)
+  if (level === Level.news) return Verdict.skip
+  const timeAt = view.getUint8(start) === OPEN_BRACKET ? start + 1 : start
+  if (line.takeTime(timeAt, at) === TimeFound.impossible) return line.reject('time: expected a day of the calendar')
+  const client = skipBlanks(view, stop, end)
+  const clientEnd = tokenEnd(view, client, end)
+  if (line.takeClient(client, clientEnd)) return takeQuestion(line, level, skipBlanks(view, clientEnd, end), end)
+  return level === Level.info ? takeLocalAction(line, client, end) : line.reject('client: expected an address')
+}
+
+/** `NAME. TYPE CLASS`, in a reply with the code of the answer behind. */
+function takeQuestion(line: LogLine, level: number, name: number, end: number): Verdict {
+  const { view } = line
+  const nameEnd = tokenEnd(view, name, end)
+  if (nameEnd === name || view.getUint8(nameEnd - 1) !== DOT) return line.reject('name: expected a dot at its end')
+  const type = skipBlanks(view, nameEnd, end)
+  const classAt = skipBlanks(view, tokenEnd(view, type, end), end)
+  const classEnd = tokenEnd(view, classAt, end)
+  if (!isText(view, classAt, classEnd, 'IN')) {
+    return classEnd === classAt ? line.reject('class: expected IN behind the type') : Verdict.skip
+  }
+  const code = skipBlanks(view, classEnd, end)
+  const isReply = level === Level.reply || (level === Level.info && code < end)
+  if (isReply) {
+    if (line.memory.hasQueries) return Verdict.skip
+    line.action = actionOf(view, code, tokenEnd(view, code, end))
+  } else {
+    line.memory.hasQueries = true
+  }
+  return line.takeName(name, nameEnd)
+}
+
+/** What a local zone did tells again of a query; alone, and where it refused, it is all that is told of it. */
+function takeLocalAction(line: LogLine, at: number, end: number): Verdict {
+  const { view } = line
+  // The zone may be missing: the client is the second word, or the third.
+  for (let word = 0; word < 2; word++) {
+    const stop = tokenEnd(view, at, end)
+    const client = skipBlanks(view, stop, end)
+    const clientEnd = tokenEnd(view, client, end)
+    const mark = indexOfByte(view, client, clientEnd, AT)
+    if (mark > 0 && addressKind(view, client, mark) !== AddressKind.none) {
+      if (line.memory.hasQueries || actionOf(view, at, stop) !== Action.blocked) return Verdict.skip
+      line.takeClient(client, mark)
+      line.action = Action.blocked
+      const name = skipBlanks(view, clientEnd, end)
+      const nameEnd = tokenEnd(view, name, end)
+      if (nameEnd === name || view.getUint8(nameEnd - 1) !== DOT) return line.reject('name: expected a dot at its end')
+      return line.takeName(name, nameEnd)
+    }
+    at = client
+  }
+  return Verdict.skip
+}
+
+/** Where the level stands: behind `[pid:tid] `, or at the start where relays ate that and an address follows. Or NOT_FOUND. */
+function levelAt(view: DataView, start: number, end: number): number {
+  const limit = Math.min(end, start + PREFIX_BYTES_MAX)
+  // Without its tag the message begins with the process, and a file's line with the time, both in brackets.
+  const isBracketed = start < end && view.getUint8(start) === OPEN_BRACKET
+  const tag = TAG.find(view, start, limit)
+  for (let at = isBracketed ? start : tag; at >= 0 && at < limit; at++) {
+    if (view.getUint8(at) !== OPEN_BRACKET) continue
+    const level = behindThread(view, at, end)
+    if (level >= 0 && isLevel(view, level, end)) return level
+  }
+  if (!isLevel(view, start, end)) return NOT_FOUND
+  const client = skipBlanks(view, tokenEnd(view, start, limit), limit)
+  const clientEnd = tokenEnd(view, client, limit)
+  if (addressKind(view, client, clientEnd) === AddressKind.none) return NOT_FOUND
+  const nameEnd = tokenEnd(view, skipBlanks(view, clientEnd, end), Math.min(end, start + 2 * CUE_BYTES))
+  return view.getUint8(nameEnd - 1) === DOT ? start : NOT_FOUND
+}
+
+/** Behind `[pid:tid] `, the thread in hex; or NOT_FOUND. */
+function behindThread(view: DataView, bracket: number, end: number): number {
+  let at = digitsEnd(view, bracket + 1, end)
+  if (at === bracket + 1 || at >= end || view.getUint8(at) !== COLON) return NOT_FOUND
+  at++
+  const thread = at
+  while (at < end && hexDigit(view.getUint8(at)) >= 0) at++
+  if (at === thread || at + 1 >= end || view.getUint8(at) !== CLOSE_BRACKET) return NOT_FOUND
+  return view.getUint8(at + 1) === SPACE ? at + 2 : NOT_FOUND
+}
+
+function isLevel(view: DataView, at: number, end: number): boolean {
+  const stop = tokenEnd(view, at, Math.min(end, at + LEVEL_BYTES_MAX))
+  return stop > at && !isDigit(view.getUint8(at)) && LEVELS.find(view, at, stop) >= 0
+}
+
+/** `unbound[4242]: ` before something else. */
+function isTagged(view: DataView, start: number, end: number): boolean {
+  const at = TAG.find(view, start, Math.min(end, start + PREFIX_BYTES_MAX))
+  return at >= 0 && textAt(view, at, end, 'unbound[') && (at === start || view.getUint8(at - 1) === SPACE)
+}

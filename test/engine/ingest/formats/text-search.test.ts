@@ -1,0 +1,33 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { TextPrefixes, TextSearch } from '../../../../engine/ingest/formats/text-search.ts'
+
+function viewOf(text: string): DataView {
+  const bytes = Buffer.from(text, 'latin1')
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+t.test('a text is found where it first stands, and only wholly inside', async () => {
+  const few = (maxLength: number, minLength = 0) =>
+    fc.array(fc.constantFrom('a', 'b', '\xff'), { minLength, maxLength }).map((chars) => chars.join(''))
+  fc.assert(
+    fc.property(few(40), few(5, 2), fc.nat(8), fc.nat(8), (text, wanted, before, behind) => {
+      const start = Math.min(before, text.length)
+      const end = Math.max(start, text.length - behind)
+      const found = text.slice(start, end).indexOf(wanted)
+      return new TextSearch(wanted).find(viewOf(text), start, end) === (found < 0 ? -1 : found + start)
+    }),
+    { numRuns: 5000 },
+  )
+})
+
+t.test('one of a few texts stands at a place', async (t) => {
+  const prefixes = new TextPrefixes(['zone ', 'rpz ', 'validating '])
+  const standAt = (text: string, at = 0, end = text.length) => prefixes.standAt(viewOf(text), at, end)
+  t.ok(standAt('zone x'))
+  t.ok(standAt('x rpz y', 2))
+  t.notOk(standAt('zones'))
+  t.notOk(standAt('zone x', 0, 4), 'cut')
+  t.notOk(standAt(''))
+  t.notOk(standAt('\xffzone x'))
+})

@@ -1,0 +1,73 @@
+import fc from 'fast-check'
+import type { Test } from 'tap'
+import { FormatDetector } from '../../engine/ingest/formats/detect.ts'
+import { LogLine, SCRATCH_BYTES, SourceMemory, Verdict } from '../../engine/ingest/formats/log-line.ts'
+import { RECEIVED_MS } from './log-rows.ts'
+
+/** What separates, quotes and escapes in some format or other, and a letter, a digit and a byte that is no ASCII. */
+const INSERTED = ' \t"\'#,-./:;<=>@[\\]()|{}%_*a7\u00e9\0'
+
+/** Bytes behind the message, one after the other: what is read there changes the answer. */
+const GUARDS = [0x78, 0x20, 0x31, 0x5d, 0x22]
+const MUTATED_LINES = 2000
+const MUTATED_BYTES_MAX = 16 * 1024
+
+/**
+ * Lines with bytes deleted, inserted and swapped: whatever comes of them, nothing throws, nothing outside of the line is read, and a host stands in
+ * the line (`isIn` says how, where a format writes names in a way of its own).
+ */
+export function checkMutations(
+  test: Test,
+  lines: readonly string[],
+  isIn: (host: string, line: string) => boolean = (host, line) => line.includes(host),
+): void {
+  test.test('a mutated line never throws and never names a host that it does not hold', async () => {
+    const change = fc.record({
+      kind: fc.constantFrom('delete', 'insert', 'swap'),
+      at: fc.nat(10_000),
+      other: fc.nat(10_000),
+    })
+    const changes = fc.array(change, { minLength: 1, maxLength: 6 })
+    fc.assert(
+      fc.property(fc.constantFrom(...lines), changes, (line, made) => {
+        const bytes = [...Buffer.from(line)]
+        for (const { kind, at, other } of made) mutate(bytes, kind, at, other)
+        const mutated = Buffer.from(bytes)
+        const [read = '', ...others] = GUARDS.map((guard) => readBefore(guard, mutated))
+        if (others.some((other) => other !== read)) return false
+        const text = mutated.toString('latin1').toLowerCase()
+        // Percent-encoding and names in Unicode are read in another form than they stand in.
+        const [verdict, host = ''] = read.split(' ')
+        return verdict !== String(Verdict.event) || /[%\x80-\xff]/.test(text) || isIn(host, text)
+      }),
+      { numRuns: MUTATED_LINES },
+    )
+  })
+}
+
+const line = new LogLine(new Uint8Array(MUTATED_BYTES_MAX + SCRATCH_BYTES))
+const detector = new FormatDetector()
+line.referenceMs = RECEIVED_MS
+
+/** Verdict and host of a message that stands at the very beginning of a buffer. */
+function readBefore(guard: number, message: Uint8Array): string {
+  line.bytes.fill(guard)
+  line.bytes.set(message)
+  line.memory = new SourceMemory()
+  const verdict = detector.read(line, 0, message.length)
+  return `${verdict} ${verdict === Verdict.event ? line.text(line.hostStart, line.hostEnd).toLowerCase() : ''}`
+}
+
+function mutate(bytes: number[], kind: string, at: number, other: number): void {
+  const place = at % Math.max(1, bytes.length)
+  if (kind === 'delete') {
+    bytes.splice(place, 1 + (other % 3))
+  } else if (kind === 'insert') {
+    bytes.splice(place, 0, ...Buffer.from(INSERTED[other % INSERTED.length] ?? ' '))
+  } else {
+    const second = other % Math.max(1, bytes.length)
+    const kept = bytes[place] ?? 0
+    bytes[place] = bytes[second] ?? 0
+    bytes[second] = kept
+  }
+}
