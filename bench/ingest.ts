@@ -1,6 +1,8 @@
 import { httpsBatches } from './ingest-https.ts'
+import { syslogMessages } from './ingest-syslog.ts'
 
-/** How fast events that arrive become durable in the service's buffer, by each way that they come. */
+/** How fast what arrives becomes durable in the service's buffer, by each way that it comes. */
 export async function run({ toy }: { toy: boolean }): Promise<void> {
+  await syslogMessages({ toy })
   await httpsBatches({ toy })
 }

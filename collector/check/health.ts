@@ -1,7 +1,7 @@
+import { askLocal } from '../../engine/process/ask-local.ts'
 import { isFault } from '../../engine/process/error-codes.ts'
 import { LocalServer } from '../../engine/process/local-server.ts'
 import type { CollectorSettings } from '../config.ts'
-import { askLocal } from '../local-endpoint.ts'
 import type { StepOutcome } from './step.ts'
 
 /** Listens on the local endpoint's port and lets it go. A collector that runs there already is no fault. */

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
+import { askLocal } from '../../engine/process/ask-local.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
 import { printRows } from '../../engine/process/table.ts'
 import { healthPortSetting } from '../config.ts'
-import { askLocal } from '../local-endpoint.ts'
 import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../settings-file.ts'
 
 const settingsOfBooks = z.object({ healthPort: healthPortSetting })

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
-import { LOCAL_REQUEST_MS } from '../engine/process/local-server.ts'
+import { LOCAL_REQUEST_MS } from './local-server.ts'
 
 /**
- * Asks the local endpoint of a running collector. Not by fetch(), which refuses a list of ports that browsers may not connect to.
+ * Asks the local endpoint. Not by fetch(), which refuses a list of ports that browsers may not connect to.
  *
  * @throws what a connection throws, and when nothing is answered within LOCAL_REQUEST_MS.
  */

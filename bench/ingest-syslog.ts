@@ -1,0 +1,210 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Administration } from '../engine/admin/administration.ts'
+import { askLocal } from '../engine/process/ask-local.ts'
+import { systemClock } from '../engine/process/clock.ts'
+import { Store } from '../engine/store/store.ts'
+import { print } from './compare.ts'
+import { type SyslogNgPeer, startSyslogNg } from './peers/syslog-ng.ts'
+import type { SyslogSending, SyslogSent } from './syslog-sender.ts'
+import { countedMessages, MATCH_EVERY, MESSAGE_BYTES } from './workload/syslog-messages.ts'
+
+/**
+ * How fast the service takes syslog, from the first byte to the last matched message on disk, with everything on: tokens checked, formats
+ * recognised, names matched, scans made. Beside it syslog-ng, which writes the same messages of the same sender into a file.
+ */
+const AIM = 1
+const CONNECTIONS = 2
+const BLOCK_MESSAGES = 20_000
+const SERVICE = fileURLToPath(new URL('../api/main.js', import.meta.url))
+const SENDER = fileURLToPath(new URL('./syslog-sender.js', import.meta.url))
+const CLOCK_TICKS_PER_SECOND = 100
+
+interface Contender {
+  readonly name: string
+  readonly version: string
+  readonly pid: number
+  readonly port: number
+  readonly tls: boolean
+  /** Resolves when `messages` more have been taken. */
+  taken(messages: number): Promise<void>
+  stop(): Promise<void>
+}
+
+export async function syslogMessages({ toy }: { toy: boolean }): Promise<void> {
+  const rounds = toy ? 1 : 5
+  const times = toy ? 1 : 50
+  const block = toy ? 1000 : BLOCK_MESSAGES
+  const messages = CONNECTIONS * times * block
+  const directory = mkdtempSync(join(tmpdir(), 'posture-bench-'))
+  const sender = fork(SENDER)
+  const contenders: Contender[] = []
+  try {
+    const file = join(directory, 'messages')
+    contenders.push(...(await startAll(directory, file, block)))
+    const rates = contenders.map(() => [] as number[])
+    const cpus = contenders.map(() => [] as number[])
+    for (let round = 0; round < rounds; round++) {
+      for (const [index, contender] of contenders.entries()) {
+        const sending: SyslogSending = {
+          port: contender.port,
+          tls: contender.tls,
+          connections: CONNECTIONS,
+          file,
+          times,
+        }
+        const cpuBefore = cpuSeconds(contender.pid)
+        const start = performance.now()
+        const taken = contender.taken(messages)
+        sender.send(sending)
+        await Promise.all([once(sender, 'message') as Promise<[SyslogSent]>, taken])
+        rates[index]?.push(messages / ((performance.now() - start) / 1000))
+        cpus[index]?.push((cpuSeconds(contender.pid) - cpuBefore) / (messages / 1e6))
+      }
+    }
+    print(
+      `syslog: ${messages} RFC 5424 messages of ${MESSAGE_BYTES} bytes a round over ${CONNECTIONS} connections, octet counting, 1 of ${MATCH_EVERY} matches; until all are stored, or in the file; medians of ${rounds} rounds in turns`,
+    )
+    for (const tls of [false, true]) {
+      const of = (name: string): number => contenders.findIndex((one) => one.tls === tls && one.name.startsWith(name))
+      const own = of('posture')
+      const ours = median(rates[own] ?? [])
+      print(`${tls ? 'TLS' : 'TCP'}  ${shown(ours)} messages/s, ${median(cpus[own] ?? []).toFixed(2)} us CPU a message`)
+      for (const [index, { name, version, tls: itsTls }] of contenders.entries()) {
+        if (index === own || itsTls !== tls) continue
+        const peer = median(rates[index] ?? [])
+        const aim =
+          !tls && name.endsWith('file')
+            ? `; aim ${AIM.toFixed(1)}x ${ours >= peer * AIM ? 'reached' : 'not reached'}`
+            : ''
+        print(
+          `  ${(ours / peer).toFixed(2)}x of ${name} ${version}  (${shown(peer)} messages/s, ${median(cpus[index] ?? []).toFixed(2)} us CPU)${aim}`,
+        )
+      }
+    }
+    print(`resident: ${residentMegabytes(contenders[0]?.pid ?? 0)} MB of the service`)
+  } finally {
+    sender.disconnect()
+    for (const contender of contenders) await contender.stop()
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+async function startAll(directory: string, file: string, block: number): Promise<Contender[]> {
+  const service = await startService(join(directory, 'service'))
+  writeFileSync(file, countedMessages(block, service.token))
+  const own = (tls: boolean): Contender => ({
+    name: 'posture-service',
+    version: '',
+    pid: service.child.pid ?? 0,
+    port: tls ? service.tlsPort : service.tcpPort,
+    tls,
+    taken: (messages) => service.taken(tls ? 'tls' : 'tcp', messages),
+    stop: service.stop,
+  })
+  const peers: Contender[] = []
+  for (const tls of [false, true]) {
+    for (const parse of [false, true]) {
+      const place = join(directory, `syslog-ng-${tls}-${parse}`)
+      mkdirSync(place)
+      const port = 20_000 + (process.pid % 20_000) + peers.length
+      const peer = await startSyslogNg({ directory: place, port, tls: tls ? service.certificate : undefined, parse })
+      peers.push({
+        name: parse ? 'syslog-ng that parses by csv-parser into a file' : 'syslog-ng into a plain file',
+        version: peer.version,
+        pid: peer.pid,
+        port,
+        tls,
+        taken: (messages) => writtenAnew(peer, messages),
+        stop: peer.stop,
+      })
+    }
+  }
+  return [own(false), own(true), ...peers]
+}
+
+async function writtenAnew(peer: SyslogNgPeer, messages: number): Promise<void> {
+  peer.empty()
+  await peer.lines(messages)
+}
+
+interface Service {
+  readonly child: ChildProcess
+  readonly token: string
+  readonly tcpPort: number
+  readonly tlsPort: number
+  readonly certificate: { readonly keyFile: string; readonly certificateFile: string }
+  taken(listener: string, messages: number): Promise<void>
+  stop(): Promise<void>
+}
+
+/** The program itself, as it is installed. */
+export async function startService(dataDirectory: string): Promise<Service> {
+  const store = new Store(dataDirectory)
+  const administration = new Administration(store, systemClock)
+  const organization = administration.createOrganization({ name: 'Bench', domain: 'bench.example', plan: 'enterprise' })
+  const { raw: token } = administration.createMonitoringToken(organization, 'bench')
+  await store.close()
+  const any = '127.0.0.1:0'
+  const listeners = ['--syslog-tcp', any, '--syslog-tls', any, '--syslog-udp', 'off', '--ingest-port', 'off']
+  const ports = ['--api-address', '127.0.0.1', '--api-port', '0', '--metrics-port', '0', '--log-level', 'WARNING']
+  const child = fork(SERVICE, ['--data-dir', dataDirectory, ...listeners, ...ports])
+  const [listening] = (await once(child, 'message')) as [
+    { metricsPort: number; syslog: readonly { kind: string; port: number }[] },
+  ]
+  const portOf = (kind: string): number => listening.syslog.find((one) => one.kind === kind)?.port ?? 0
+  const settled = async (listener: string): Promise<number> => {
+    const { text } = await askLocal(listening.metricsPort, '/metrics')
+    let sum = 0
+    for (const [, , count] of text.matchAll(
+      /^posture_ingest_messages_total\{listener="(\w+)",outcome="\w+"\} (\d+)$/gm,
+    )) {
+      sum += Number(count)
+    }
+    return listener === '' ? 0 : sum
+  }
+  return {
+    child,
+    token,
+    tcpPort: portOf('tcp'),
+    tlsPort: portOf('tls'),
+    certificate: {
+      keyFile: join(dataDirectory, 'tls/key.pem'),
+      certificateFile: join(dataDirectory, 'tls/certificate.pem'),
+    },
+    async taken(listener, messages) {
+      const goal = (await settled(listener)) + messages
+      while ((await settled(listener)) < goal) await new Promise((resolve) => setTimeout(resolve, 20))
+    },
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const ended = once(child, 'exit')
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+/** User and system time of a process with all its threads: fields 14 and 15 of /proc/PID/stat, in clock ticks. */
+function cpuSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_SECOND
+}
+
+export function residentMegabytes(pid: number): number {
+  const [, kilobytes = '0'] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? []
+  return Math.round(Number(kilobytes) / 1000)
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+}
+
+function shown(rate: number): string {
+  return Math.round(rate).toLocaleString('en')
+}

@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+
+/** syslog-ng that writes what it receives into a file: as it comes, or after its CSV parser has taken each message apart. */
+export interface SyslogNgPeer {
+  readonly version: string
+  readonly pid: number
+  /** Resolves when so many lines are in the file. */
+  lines(count: number): Promise<void>
+  empty(): void
+  stop(): Promise<void>
+}
+
+export interface SyslogNgOptions {
+  readonly directory: string
+  readonly port: number
+  readonly tls: { readonly keyFile: string; readonly certificateFile: string } | undefined
+  readonly parse: boolean
+}
+
+export async function startSyslogNg({ directory, port, tls, parse }: SyslogNgOptions): Promise<SyslogNgPeer> {
+  const output = join(directory, 'received')
+  const transport = tls
+    ? `transport("tls") tls(key-file("${tls.keyFile}") cert-file("${tls.certificateFile}") peer-verify(optional-untrusted))`
+    : 'transport("tcp")'
+  // Windows and batches as large as its manual advises for high rates; reading, parsing and writing in threads.
+  const parser = parse
+    ? 'parser { csv-parser(columns("T", "E", "CLIENT", "CODE", "BYTES", "METHOD", "URL") delimiters(" ") flags(greedy)); };'
+    : ''
+  const template = parse ? '$T $CLIENT $CODE $METHOD $URL\\n' : '$RAWMSG\\n'
+  const configuration = join(directory, 'syslog-ng.conf')
+  writeFileSync(
+    configuration,
+    `@version: 3.35
+options { threaded(yes); keep-hostname(yes); use-dns(no); dns-cache(no); stats-freq(0); flush-lines(1000); log-fifo-size(1000000); };
+source in { syslog(ip("127.0.0.1") port(${port}) ${transport} max-connections(100) log-iw-size(100000) log-fetch-limit(1000) ${parse ? '' : 'flags(store-raw-message)'}); };
+destination out { file("${output}" template("${template}") log-fifo-size(1000000)); };
+log { source(in); ${parser} destination(out); flags(flow-control); };
+`,
+  )
+  const files = ['-f', configuration, '-R', join(directory, 'persist'), '-c', join(directory, 'control')]
+  const words = ['-F', '--no-caps', ...files, '-p', join(directory, 'pid')]
+  const child = spawn('syslog-ng', words, { stdio: ['ignore', 'ignore', 'inherit'] })
+  await listening(port, child)
+  const [, version = '?'] =
+    /syslog-ng \d+ \((\d[\d.]*)/.exec(spawnSync('syslog-ng', ['-V'], { encoding: 'utf8' }).stdout) ?? []
+  return {
+    version,
+    pid: child.pid ?? 0,
+    async lines(count) {
+      // Counting lines takes CPU from what is measured, so it is done when the file no longer grows.
+      let size = -1
+      for (;;) {
+        await later(20)
+        const now = existsSync(output) ? statSync(output).size : 0
+        if (now > 0 && now === size && linesOf(output) >= count) return
+        size = now
+      }
+    },
+    empty() {
+      if (existsSync(output)) truncateSync(output)
+    },
+    async stop() {
+      const ended = once(child, 'exit')
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+function linesOf(file: string): number {
+  return Number(spawnSync('wc', ['-l', file], { encoding: 'utf8' }).stdout.split(' ')[0])
+}
+
+async function listening(port: number, child: ChildProcess): Promise<void> {
+  while (child.exitCode === null) {
+    const socket = connect(port, '127.0.0.1')
+    const connected = await Promise.race([
+      once(socket, 'connect').then(() => true),
+      once(socket, 'close').then(() => false),
+    ]).catch(() => false)
+    socket.destroy()
+    if (connected) return
+    await later(20)
+  }
+  throw new Error(`syslog-ng ended with ${child.exitCode}`)
+}
+
+function later(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+
+/** What the parent asks for: the bytes of `file`, `times` times over each connection. */
+export interface SyslogSending {
+  readonly port: number
+  readonly tls: boolean
+  readonly connections: number
+  readonly file: string
+  readonly times: number
+}
+
+/** All bytes are with the operating system. */
+export interface SyslogSent {
+  readonly seconds: number
+  /** CPU of this process for it. */
+  readonly cpuSeconds: number
+}
+
+process.on('message', async ({ port, tls, connections, file, times }: SyslogSending) => {
+  const block = readFileSync(file)
+  const start = performance.now()
+  const cpu = process.cpuUsage()
+  await Promise.all(Array.from({ length: connections }, () => send(port, tls, block, times)))
+  const { user, system } = process.cpuUsage(cpu)
+  const sent: SyslogSent = { seconds: (performance.now() - start) / 1000, cpuSeconds: (user + system) / 1e6 }
+  process.send?.(sent)
+})
+process.on('disconnect', () => process.exit())
+
+function send(port: number, tls: boolean, block: Buffer, times: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket: Socket = tls
+      ? connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
+      : connect({ port, host: '127.0.0.1' })
+    socket.on('error', reject)
+    socket.on('close', () => resolve())
+    // syslog-ng says nothing, and neither do we; what comes is read so that the end is seen.
+    socket.resume()
+    socket.once(tls ? 'secureConnect' : 'connect', async () => {
+      for (let time = 0; time < times; time++) {
+        if (!socket.write(block)) await new Promise((go) => socket.once('drain', go))
+      }
+      socket.end()
+    })
+  })
+}
