@@ -1,5 +1,7 @@
+import { collectorJson } from './collector-json.ts'
+import { jsonLogs } from './json-logs.ts'
 import type { LogFormat } from './log-line.ts'
 import { proxyNative } from './proxy-native.ts'
 
 /** All formats, in the order in which they are asked: what has the strongest cue first, what has none last. */
-export const FORMATS: readonly LogFormat[] = [proxyNative]
+export const FORMATS: readonly LogFormat[] = [collectorJson, jsonLogs, proxyNative]

@@ -1,7 +1,8 @@
 import { NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
+import { METHODS } from '../../event.ts'
 import { Action } from './action.ts'
 import { AddressKind, addressKind } from './address.ts'
-import { CLOSE_BRACKET, OPEN_BRACKET, PERCENT, skipBlanks, trimEnd } from './bytes.ts'
+import { CLOSE_BRACKET, OPEN_BRACKET, PERCENT, SPACE, skipBlanks, trimEnd } from './bytes.ts'
 import { HostFinder, HostKind } from './host.ts'
 import { type DayOrder, LogTime, DayOrder as Order, TimeFound } from './log-time.ts'
 
@@ -19,6 +20,12 @@ export type Verdict = (typeof Verdict)[keyof typeof Verdict]
 
 /** Behind the messages' bytes there is room for a name in another form. */
 export const SCRATCH_BYTES = NAME_CHARS_MAX + 3
+
+export const NO_EVENT_ID = -1
+/** What is read in the logs of other devices. */
+const METHOD_LOG = METHODS.indexOf('log')
+/** A day or a time of day, with its zone; two of them fit the scratch. */
+const DATE_OR_TIME_BYTES_MAX = 64
 
 /**
  * A message in a buffer and what a format has read in it: places in the bytes, no strings. There is one for each thread; it is filled anew for
@@ -45,6 +52,15 @@ export class LogLine {
   /** The time is of a zone that the message does not name. */
   timeIsLocal = false
   action: Action = Action.unknown
+  /** What only the collector's own events tell. Where the 32 hex digits of the event's id stand, or -1. */
+  eventIdStart = NO_EVENT_ID
+  /** Index in METHODS. */
+  method = METHOD_LOG
+  /** How many matches the message stands for, and how many of them were blocked where the sender counts those. */
+  count = 1
+  blockedCount = 0
+  /** NaN where it is timeMs, which then is when the name was seen last. */
+  firstSeenMs = Number.NaN
   /** Why a message was rejected: which field, and what it should be. Constant texts only, so that counting by reason is bounded. */
   reason = ''
 
@@ -68,6 +84,11 @@ export class LogLine {
     this.timeMs = Number.NaN
     this.timeIsLocal = false
     this.action = Action.unknown
+    this.eventIdStart = NO_EVENT_ID
+    this.method = METHOD_LOG
+    this.count = 1
+    this.blockedCount = 0
+    this.firstSeenMs = Number.NaN
     this.reason = ''
   }
 
@@ -121,6 +142,21 @@ export class LogLine {
       this.timeIsLocal = time.isLocal
     }
     return found
+  }
+
+  /**
+   * Takes a time whose day and time of day stand in two fields. They are put together where names in another form go, so a host is to be taken
+   * behind this.
+   */
+  takeDateAndTime(dateStart: number, dateEnd: number, timeStart: number, timeEnd: number): TimeFound {
+    const dateLength = dateEnd - dateStart
+    const timeLength = timeEnd - timeStart
+    if (dateLength > DATE_OR_TIME_BYTES_MAX || timeLength > DATE_OR_TIME_BYTES_MAX) return TimeFound.none
+    const { bytes, scratchStart } = this
+    bytes.copyWithin(scratchStart, dateStart, dateEnd)
+    bytes[scratchStart + dateLength] = SPACE
+    bytes.copyWithin(scratchStart + dateLength + 1, timeStart, timeEnd)
+    return this.takeTime(scratchStart, scratchStart + dateLength + 1 + timeLength)
   }
 
   /** Where the time that was read last ends. */
