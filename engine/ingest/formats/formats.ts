@@ -1,7 +1,9 @@
+import { cef } from './cef.ts'
 import { collectorJson } from './collector-json.ts'
 import { jsonLogs } from './json-logs.ts'
+import { leef } from './leef.ts'
 import type { LogFormat } from './log-line.ts'
 import { proxyNative } from './proxy-native.ts'
 
 /** All formats, in the order in which they are asked: what has the strongest cue first, what has none last. */
-export const FORMATS: readonly LogFormat[] = [collectorJson, jsonLogs, proxyNative]
+export const FORMATS: readonly LogFormat[] = [collectorJson, jsonLogs, cef, leef, proxyNative]
