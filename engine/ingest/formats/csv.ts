@@ -23,7 +23,7 @@ export class CsvFields {
     while (count < countMax) {
       // Blanks between a delimiter and an opening quote belong to neither (Umbrella's exports have them).
       let open = at
-      while (open < end && view.getUint8(open) === SPACE) open++
+      while (delimiter !== SPACE && open < end && view.getUint8(open) === SPACE) open++
       if (open < end && view.getUint8(open) === QUOTE) {
         const close = closingQuote(view, open + 1, end)
         starts[count] = open + 1

@@ -1,3 +1,4 @@
+import { anyCsv } from './any-csv.ts'
 import { cef } from './cef.ts'
 import { collectorJson } from './collector-json.ts'
 import { jsonLogs } from './json-logs.ts'
@@ -18,4 +19,5 @@ export const FORMATS: readonly LogFormat[] = [
   zscaler,
   umbrella,
   netskope,
+  anyCsv,
 ]

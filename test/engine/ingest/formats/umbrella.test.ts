@@ -52,7 +52,12 @@ const rows: readonly LogRow[] = [
     host: 'api.openai.com',
     client: '2001:db8::45',
   },
-  { name: 'DNS, reverse look-up', line: DNS.replace('api.openai.com.', '45.2.0.192.in-addr.arpa.'), verdict: 'skip' },
+  {
+    name: 'DNS, reverse look-up',
+    line: DNS.replace('api.openai.com.', '45.2.0.192.in-addr.arpa.'),
+    verdict: 'skip',
+    host: '45.2.0.192.in-addr.arpa',
+  },
   {
     name: 'DNS, single label',
     line: DNS.replace('api.openai.com.', 'wpad.'),
