@@ -45,9 +45,6 @@ function detect({ view }: LogLine, start: number, end: number): boolean {
 
 function parse(line: LogLine, start: number, end: number): Verdict {
   const { view, memory } = line
-  // UTF-8's mark of order, with which Excel begins a file.
-  if (end - start > 3 && view.getUint8(start) === 0xef && view.getUint8(start + 1) === 0xbb) start += 3
-  while (end > start && view.getUint8(end - 1) < 0x20 && view.getUint8(end - 1) !== TAB) end--
   if (foldedTextAt(view, start, end, 'sep=') && end - start === 5) return Verdict.skip
   const { table } = memory
   if (table instanceof CsvTable) {

@@ -1,7 +1,7 @@
-import { BACKSLASH, COLON, DOT, digitsEnd, EQUALS, isDigit, isLetter, NOT_FOUND, PIPE, SPACE, textAt } from './bytes.ts'
+import { BACKSLASH, DOT, digitsEnd, EQUALS, isDigit, isLetter, NOT_FOUND, PIPE, SPACE, textAt } from './bytes.ts'
 import { clearAttributes, EventHeader, judgeAttributes, noteAttribute } from './event-attributes.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
-import { PairScanner, Separator } from './pairs.ts'
+import { isPayloadByte, PairScanner, Separator } from './pairs.ts'
 
 /*
  * ArcSight's Common Event Format (Implementing ArcSight Common Event Format, version 26):
@@ -54,7 +54,9 @@ function versionAt(view: DataView, start: number, end: number): number {
   }
   const limit = Math.min(end, start + CUE_BYTES) - 4
   for (let at = start; at < limit; at++) {
-    if (view.getUint8(at + 3) !== COLON || !textAt(view, at, end, 'CEF')) continue
+    const byte = view.getUint8(at)
+    if (isPayloadByte(byte)) return NOT_FOUND
+    if (byte !== 0x43 || !textAt(view, at, end, 'CEF:')) continue
     if (at > start && isLetter(view.getUint8(at - 1))) continue
     const version = at + 4 < end && view.getUint8(at + 4) === SPACE ? at + 5 : at + 4
     if (isVersion(view, version, end)) return version

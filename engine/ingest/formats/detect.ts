@@ -1,3 +1,4 @@
+import { CR, LF, SPACE } from './bytes.ts'
 import { FORMATS } from './formats.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 
@@ -13,6 +14,8 @@ export class FormatDetector {
 
   read(line: LogLine, start: number, end: number): Verdict {
     line.reset()
+    start = textStart(line.view, start, end)
+    end = textEnd(line.view, start, end)
     const { memory } = line
     const before = FORMATS[memory.format]
     if (before !== undefined && before.fallback !== true && before.detect(line, start, end)) {
@@ -37,4 +40,21 @@ export class FormatDetector {
     this.format = NO_FORMAT
     return Verdict.unknown
   }
+}
+
+/** Behind UTF-8's mark of byte order and blanks, which is where cues stand. */
+function textStart(view: DataView, start: number, end: number): number {
+  if (end - start >= 3 && view.getUint8(start) === 0xef && view.getUint16(start + 1) === 0xbbbf) start += 3
+  while (start < end && view.getUint8(start) === SPACE) start++
+  return start
+}
+
+/** Without the line ends and NULs that senders put behind a message, whatever their framing. */
+function textEnd(view: DataView, start: number, end: number): number {
+  while (end > start) {
+    const byte = view.getUint8(end - 1)
+    if (byte !== LF && byte !== CR && byte !== 0) break
+    end--
+  }
+  return end
 }

@@ -1,7 +1,7 @@
-import { COLON, EQUALS, HASH, hexDigit, isDigit, isLetter, NOT_FOUND, PIPE, TAB, textAt } from './bytes.ts'
+import { EQUALS, HASH, hexDigit, isDigit, isLetter, NOT_FOUND, PIPE, TAB, textAt } from './bytes.ts'
 import { clearAttributes, EventHeader, judgeAttributes, noteAttribute } from './event-attributes.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
-import { PairScanner, Separator } from './pairs.ts'
+import { isPayloadByte, PairScanner, Separator } from './pairs.ts'
 
 /*
  * QRadar's Log Event Extended Format (QRadar Log Event Extended Format Guide, version 2):
@@ -68,7 +68,9 @@ function versionAt(view: DataView, start: number, end: number): number {
   }
   const limit = Math.min(end, start + CUE_BYTES) - 5
   for (let at = start; at < limit; at++) {
-    if (view.getUint8(at + 4) !== COLON || !textAt(view, at, end, 'LEEF')) continue
+    const byte = view.getUint8(at)
+    if (isPayloadByte(byte)) return NOT_FOUND
+    if (byte !== 0x4c || !textAt(view, at, end, 'LEEF:')) continue
     if (isVersion(view, at + 5, end)) return at + 5
   }
   return NOT_FOUND

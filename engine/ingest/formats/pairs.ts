@@ -1,4 +1,4 @@
-import { EQUALS, HASH, isDigit, isLetter, SPACE, skipBlanks, TAB, textAt, trimEnd } from './bytes.ts'
+import { EQUALS, HASH, isDigit, isLetter, skipBlanks, TAB, textAt, tokenEnd, trimEnd } from './bytes.ts'
 
 /**
  * How key=value pairs are set apart: by one byte; by a TAB in either of the forms in which relays write control bytes (rsyslog's `#011`, or `\t`);
@@ -7,11 +7,23 @@ import { EQUALS, HASH, isDigit, isLetter, SPACE, skipBlanks, TAB, textAt, trimEn
 export const Separator = { blank: -1, tab: -2, escapedTab: -3, circumflexes: -4 } as const
 const CIRCUMFLEX = 0x5e
 
+/** What stands in no remnant of a syslog header: the payload of another format has begun. */
+const PAYLOAD_BYTE = new Uint8Array(256)
+for (const mark of ',;|\t{\\') PAYLOAD_BYTE[mark.charCodeAt(0)] = 1
+
+export function isPayloadByte(byte: number): boolean {
+  return PAYLOAD_BYTE[byte] === 1
+}
+
 /** What a key consists of: letters, digits, `_`, `.`, `-`, and brackets (ArcSight's arrays). */
 const KEY_BYTE = new Uint8Array(256)
 for (let byte = 0; byte < 256; byte++) {
   if (isLetter(byte) || isDigit(byte) || '_.-[]'.includes(String.fromCharCode(byte))) KEY_BYTE[byte] = 1
 }
+
+/** What a separator of more than one form begins with; the scan of a value looks closer at these only. */
+const MARK_BYTE = new Uint8Array(256)
+for (const byte of [TAB, HASH, 0x5c, CIRCUMFLEX]) MARK_BYTE[byte] = 1
 
 /** Walks key=value pairs in place. One instance a format, used again for every message. */
 export class PairScanner {
@@ -50,7 +62,12 @@ export class PairScanner {
       const isPair = keyEnd > start && keyEnd < stop && view.getUint8(keyEnd) === EQUALS
       at = isPair ? keyEnd + 1 : start
       const valueStart = at
-      while (at < stop && separatorLength(view, at, stop, separator) === 0) at++
+      while (at < stop) {
+        const byte = view.getUint8(at)
+        const mayBegin = MARK_BYTE[byte] === 1 || byte === separator
+        if (mayBegin && separatorLength(view, at, stop, separator) > 0) break
+        at++
+      }
       const valueEnd = at
       if (at < stop) at += separatorLength(view, at, stop, separator)
       if (!isPair) continue
@@ -87,17 +104,13 @@ export class PairScanner {
 
 /** Where the next word begins that is a key and has an equals sign behind it, or -1. A word begins behind a blank; at `at`, too, if so said. */
 function nextKey(view: DataView, at: number, end: number, isWordStart: boolean): number {
-  let wordStart = at
-  let isKey = isWordStart
-  for (; at < end; at++) {
-    const byte = view.getUint8(at)
-    if (byte === SPACE || byte === TAB) {
-      wordStart = at + 1
-      isKey = true
-    } else if (byte === EQUALS) {
-      if (isKey && at > wordStart) return wordStart
-      isKey = false
-    } else if (KEY_BYTE[byte] !== 1) isKey = false
+  if (!isWordStart) at = tokenEnd(view, at, end)
+  while (at < end) {
+    at = skipBlanks(view, at, end)
+    const wordStart = at
+    while (at < end && KEY_BYTE[view.getUint8(at)] === 1) at++
+    if (at > wordStart && at < end && view.getUint8(at) === EQUALS) return wordStart
+    at = tokenEnd(view, at, end)
   }
   return -1
 }
