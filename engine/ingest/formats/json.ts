@@ -119,12 +119,14 @@ export class JsonScanner {
   #stringEnd(view: DataView, at: number, stop: number): number {
     while (at < stop) {
       // Four bytes at a time while none of them is a quote or a backslash (1.15 times as fast, measured).
-      while (at + 4 <= stop) {
+      if (at + 4 <= stop) {
         const four = view.getInt32(at)
         const quotes = four ^ 0x22222222
         const slashes = four ^ 0x5c5c5c5c
-        if ((((quotes - 0x01010101) & ~quotes) | ((slashes - 0x01010101) & ~slashes)) & 0x80808080) break
-        at += 4
+        if (((((quotes - 0x01010101) & ~quotes) | ((slashes - 0x01010101) & ~slashes)) & 0x80808080) === 0) {
+          at += 4
+          continue
+        }
       }
       const byte = view.getUint8(at)
       if (byte === QUOTE) return at
