@@ -8,7 +8,6 @@ import {
   isDigit,
   isLetter,
   isText,
-  NOT_FOUND,
   SLASH,
   skipBlanks,
   textAt,
@@ -63,7 +62,7 @@ export function cellKind(line: LogLine, start: number, end: number): CellKind {
     const time = timeKind(line, start, end)
     if (time !== CellKind.other) return time
   }
-  if (schemeEnd(view, start, end) !== NOT_FOUND) {
+  if (hasScheme(view, start, end)) {
     return takeHostOf(line, start, end) === Verdict.event ? CellKind.url : CellKind.other
   }
   return isPlausibleHost(view, start, end) && takeHostOf(line, start, end) === Verdict.event
@@ -98,12 +97,12 @@ function hostKind(view: DataView, start: number, end: number): CellKind {
   return CellKind.host
 }
 
-/** Where `://` stands behind letters, or NOT_FOUND. */
-function schemeEnd(view: DataView, start: number, end: number): number {
+/** Whether `://` stands behind letters. */
+export function hasScheme(view: DataView, start: number, end: number): boolean {
   const limit = Math.min(end, start + SCHEME_BYTES_MAX)
   let at = start
   while (at < limit && isLetter(view.getUint8(at))) at++
-  return at > start && textAt(view, at, end, '://') ? at : NOT_FOUND
+  return at > start && textAt(view, at, end, '://')
 }
 
 function timeKind(line: LogLine, start: number, end: number): CellKind {

@@ -1,8 +1,17 @@
 import { actionOf } from './action.ts'
 import { AddressKind, addressKind } from './address.ts'
 import type { CsvFields } from './csv.ts'
-import { CellKind, cellKind, isPlausibleHost } from './csv-cells.ts'
-import { DATE_FIELD, FIELD_RANKS, FieldKind, NAME_FIELD, NameTable, NO_FIELD, SYNONYMS } from './field-names.ts'
+import { CellKind, cellKind, hasScheme, isPlausibleHost } from './csv-cells.ts'
+import {
+  DATE_FIELD,
+  FIELD_RANKS,
+  FieldKind,
+  NAME_FIELD,
+  NameTable,
+  NO_FIELD,
+  SYNONYMS,
+  URL_OR_FILE_FIELD,
+} from './field-names.ts'
 import { takeHostOf } from './found-fields.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
@@ -12,6 +21,8 @@ export const NO_COLUMN = -1
 const CHOICES = 4
 /** A table whose rows fail more often than once in so many is given up. */
 const ROWS_PER_FAILURE = 20
+/** What was before so many rows counts half, so that a table that was good for long is given up as soon as a new one. */
+const ROWS_REMEMBERED = 1000
 
 const NAMES = new NameTable(SYNONYMS)
 
@@ -29,8 +40,8 @@ export class CsvTable {
   #action = NO_COLUMN
   /** The day, where it is apart from the time of day. */
   #date = NO_COLUMN
-  /** A column that is called `name`, as columns with files are, too. */
-  #mayBeFile = NO_COLUMN
+  /** 1 for a choice of hosts that is called `name` or `URL/Filename`, as columns with files are. */
+  readonly #mayBeFile = new Uint8Array(CHOICES)
   #rows = 0
   #failures = 0
 
@@ -39,7 +50,7 @@ export class CsvTable {
   }
 
   /** Columns are added in the order in which they shall be tried. */
-  add(kind: FieldKind, column: number): void {
+  add(kind: FieldKind, column: number, mayBeFile = false): void {
     if (kind === FieldKind.action) {
       if (this.#action === NO_COLUMN) this.#action = column
       this.columnsMax = Math.max(this.columnsMax, column + 1)
@@ -49,6 +60,7 @@ export class CsvTable {
     const free = choices.indexOf(NO_COLUMN)
     if (free === NO_COLUMN) return
     choices[free] = column
+    if (mayBeFile && choices === this.#hosts) this.#mayBeFile[free] = 1
     // The best of each kind must be there; a row may end before the others.
     if (free === 0) this.columns = Math.max(this.columns, column + 1)
     this.columnsMax = Math.max(this.columnsMax, column + 1)
@@ -59,13 +71,12 @@ export class CsvTable {
     this.columnsMax = Math.max(this.columnsMax, column + 1)
   }
 
-  set mayBeFile(column: number) {
-    this.#mayBeFile = column
-  }
-
   /** Reads a row whose cells were split. Unknown where it is no row of this table. */
   read(line: LogLine, cells: CsvFields): Verdict {
-    this.#rows++
+    if (++this.#rows === ROWS_REMEMBERED) {
+      this.#rows /= 2
+      this.#failures /= 2
+    }
     if (cells.count < this.columns) return this.#failed()
     const time = this.#takeTime(line, cells)
     if (time === TimeFound.impossible) return line.reject('time: expected a day and hour that exist')
@@ -121,7 +132,7 @@ export class CsvTable {
       if (column >= cells.count) continue
       const start = cells.start(column)
       const end = cells.end(column)
-      if (column === this.#mayBeFile && !isPlausibleHost(line.view, start, end)) continue
+      if (this.#mayBeFile[choice] === 1 && isFileName(line.view, start, end)) continue
       const found = takeHostOf(line, start, end)
       if (found === Verdict.event) return this.isLearned && isForeign(line, start, end) ? this.#failed() : found
       if (found === Verdict.skip) verdict = found
@@ -129,6 +140,10 @@ export class CsvTable {
     }
     return verdict
   }
+}
+
+function isFileName(view: DataView, start: number, end: number): boolean {
+  return !hasScheme(view, start, end) && !isPlausibleHost(view, start, end)
 }
 
 /** Whether a cell in the column of hosts has what no host, address or URL is. */
@@ -170,9 +185,8 @@ function addByRank(table: CsvTable, view: DataView, cells: CsvFields, kind: Fiel
     for (let column = 0; column < cells.count; column++) {
       const id = NAMES.find(view, cells.start(column), cells.end(column))
       if (id !== kind * FIELD_RANKS + rank) continue
-      table.add(kind, column)
+      table.add(kind, column, id === NAME_FIELD || id === URL_OR_FILE_FIELD)
       if (id === DATE_FIELD) table.addDate(column)
-      if (id === NAME_FIELD) table.mayBeFile = column
     }
   }
 }

@@ -35,8 +35,9 @@ export const DATE_FIELD = SYNONYMS['date'] ?? NO_FIELD
 export const TIME_FIELD = SYNONYMS['time'] ?? NO_FIELD
 /** A forwarder's envelope has one for itself. */
 export const HOST_FIELD = SYNONYMS['host'] ?? NO_FIELD
-/** May be a file's name as well as a domain's. */
+/** May be a file's name as well as a domain's; so may PAN-OS's `URL/Filename`. */
 export const NAME_FIELD = SYNONYMS['name'] ?? NO_FIELD
+export const URL_OR_FILE_FIELD = SYNONYMS['urlfilename'] ?? NO_FIELD
 
 /** The ids of words in the order of their ranks; a slash stands between words of one rank. */
 export function idsOf(kind: FieldKind, words: string): Record<string, number> {

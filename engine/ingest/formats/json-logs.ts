@@ -127,7 +127,7 @@ function judge(line: LogLine): Verdict {
   const found = takeHost(line)
   if (found !== Verdict.event || isOfVendor(view)) return found
   // Any program may write JSON with a host in it: who asked, and when, must be there, too.
-  return hasClient && !Number.isNaN(line.timeMs) ? found : Verdict.noDomain
+  return hasClient && fields.hasKind(FieldKind.time) ? found : Verdict.noDomain
 }
 
 function takeHost(line: LogLine): Verdict {

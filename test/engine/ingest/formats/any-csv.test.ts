@@ -272,6 +272,30 @@ t.test('what was learned is checked by each line, and given up when the source c
   t.equal(reader.read(other(1)).host, 'api.openai.com', 'the new layout was learned')
 })
 
+t.test('a table that was good for long is given up as soon as a new one', async (t) => {
+  const reader = new MessageReader()
+  reader.read('ts,client,domain')
+  for (let index = 0; index < 5000; index++) reader.read(`1795162502,192.0.2.45,${name(index)}`)
+  const other = (index: number): string => `${name(index)};${time(index)};10.0.0.${index + 1}`
+  for (let index = 0; index < 100; index++) reader.read(other(index))
+  t.equal(reader.read(other(1)).host, 'api.openai.com')
+})
+
+t.test('a column with URLs or files', async (t) => {
+  const reader = new MessageReader()
+  reader.read('Receive Time,Source address,URL/Filename')
+  for (const [cell, host] of [
+    ['claude.ai/', 'claude.ai'],
+    ['https://claude.ai:443/a.zip', 'claude.ai'],
+    ['api.openai.com:443/x', 'api.openai.com'],
+    ['invoice.zip', ''],
+    ['Setup.EXE', ''],
+    ['invoice', ''],
+  ] as const) {
+    t.equal(reader.read(`2026/11/20 09:15:02,192.0.2.45,${cell}`).host, host, cell)
+  }
+})
+
 t.test('a line of many commas, quotes or blanks takes linear time', async (t) => {
   const reader = new MessageReader()
   const began = process.hrtime.bigint()
