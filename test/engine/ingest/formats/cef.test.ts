@@ -172,6 +172,54 @@ const rows: readonly LogRow[] = [
   },
   { name: 'bars, but no key behind them', line: '0|a|b|c|d|e|f|claude.ai', verdict: 'unknown' },
   { name: 'a word that ends so', line: 'XCEF:0|a|b|c|d|e|f|dhost=claude.ai', verdict: 'unknown' },
+  {
+    name: 'an address as destination name',
+    line: 'CEF:0|Acme|Proxy|1|1|access|1|rt=1795162502000 src=192.0.2.45 dhost=198.51.100.20',
+    verdict: 'noDomain',
+  },
+  {
+    name: 'an IPv6 literal in the URL',
+    line: 'CEF:0|Acme|Proxy|1|1|access|1|rt=1795162502000 src=192.0.2.45 request=https://[2001:db8::1]:8443/x',
+    verdict: 'noDomain',
+  },
+  {
+    name: 'a single label',
+    line: 'CEF:0|Acme|Proxy|1|1|access|1|rt=1795162502000 src=192.0.2.45 dhost=intranet request=http://intranet/x',
+    verdict: 'noDomain',
+  },
+  {
+    name: 'values that mean absent',
+    line: 'CEF:0|Acme|Proxy|1|1|access|1|rt=1795162502000 src=192.0.2.45 dhost=- request=N/A destinationDnsDomain=None',
+    verdict: 'noDomain',
+  },
+  {
+    name: 'a reverse look-up',
+    line: 'CEF:0|Acme|Proxy|1|1|access|1|rt=1795162502000 src=192.0.2.45 destinationDnsDomain=45.2.0.192.in-addr.arpa',
+    verdict: 'skip',
+    host: '45.2.0.192.in-addr.arpa',
+  },
+  {
+    name: 'PAN-OS configuration',
+    line: 'CEF:0|Palo Alto Networks|PAN-OS|10.1.0|0|CONFIG|3|src=192.0.2.45 dhost=fw.example.org request=x.example.org',
+    verdict: 'skip',
+  },
+  {
+    name: 'Infoblox without a rewritten name',
+    line: 'CEF:0|Infoblox|NIOS|8.6.2|RPZ|x|7|src=192.0.2.45 msg=zone rpz.example.org was loaded dhost=ns.example.org',
+    verdict: 'skip',
+  },
+  {
+    name: 'hour 24',
+    line: 'CEF:0|a|b|1|1|c|1|rt=Nov 20 2026 24:00:00 src=192.0.2.45',
+    verdict: 'reject',
+    reason: /^time/,
+  },
+  {
+    name: 'an event inside a cell of a table',
+    line: 'x,CEF:0|a|b|c|d|e|f|dhost=claude.ai src=192.0.2.45',
+    verdict: 'unknown',
+  },
+  { name: 'a version that is none', line: 'CEF:x|a|b|c|d|e|f|dhost=claude.ai', verdict: 'unknown' },
 ]
 checkRows(t, 'cef', rows)
 

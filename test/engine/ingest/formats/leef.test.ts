@@ -148,6 +148,59 @@ const rows: readonly LogRow[] = [
     reason: /^time/,
   },
   { name: 'bars, but no key behind them', line: '1.0|a|b|c|d|claude.ai|192.0.2.45', verdict: 'unknown' },
+  {
+    name: 'an address as destination name',
+    line: 'LEEF:1.0|Acme|Proxy|5.0|1|src=192.0.2.45\tdstname=198.51.100.20',
+    verdict: 'noDomain',
+  },
+  {
+    name: 'a single label',
+    line: 'LEEF:1.0|Acme|Proxy|5.0|1|src=192.0.2.45\tdstname=intranet\turl=http://intranet/',
+    verdict: 'noDomain',
+  },
+  { name: 'a path only', line: 'LEEF:1.0|Acme|Proxy|5.0|1|src=192.0.2.45\turl=/index.html', verdict: 'noDomain' },
+  {
+    name: 'a mail address',
+    line: 'LEEF:1.0|Acme|Proxy|5.0|1|src=192.0.2.45\tdstname=jdoe@example.com',
+    verdict: 'noDomain',
+  },
+  {
+    name: 'values that mean absent',
+    line: 'LEEF:1.0|Acme|Proxy|5.0|1|src=192.0.2.45\tdstname=-\turl=N/A\tquestion=',
+    verdict: 'noDomain',
+  },
+  {
+    name: 'a reverse look-up',
+    line: 'LEEF:1.0|Acme|Proxy|5.0|1|src=192.0.2.45\tquestion=45.2.0.192.in-addr.arpa',
+    verdict: 'skip',
+    host: '45.2.0.192.in-addr.arpa',
+  },
+  {
+    name: 'PAN-OS system',
+    line: 'LEEF:1.0|Palo Alto Networks|PAN-OS|10.1|general|cat=SYSTEM|src=192.0.2.45|dstname=fw.example.org',
+    verdict: 'skip',
+  },
+  {
+    name: 'FortiGate event',
+    line: 'LEEF:1.0|Fortinet|FortiGate|7.4|26001|type=event\tsrc=192.0.2.45\thostname=pc-7.example.org',
+    verdict: 'skip',
+  },
+  {
+    name: 'month 13',
+    line: 'LEEF:1.0|Acme|Proxy|5.0|1|src=192.0.2.45\tdevTime=2026-13-01 09:15:02\turl=claude.ai',
+    verdict: 'reject',
+    reason: /^time/,
+  },
+  {
+    name: 'a version that is none',
+    line: 'LEEF:3.0|Acme|Proxy|5.0|1|src=192.0.2.45\turl=claude.ai',
+    verdict: 'unknown',
+  },
+  {
+    name: 'an event inside a cell of a table',
+    line: 'x,LEEF:1.0|a|b|c|d|src=192.0.2.45\turl=claude.ai',
+    verdict: 'unknown',
+  },
 ]
 checkRows(
   t,

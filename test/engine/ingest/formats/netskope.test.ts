@@ -89,6 +89,16 @@ const rows: readonly LogRow[] = [
     line: '2026-11-20 08:15:02 192.0.2.45 GET claude.ai / 200 1 2 3 4',
     verdict: 'unknown',
   },
+  { name: 'a single label', line: csv({ 17: 'intranet', 16: '-' }), verdict: 'noDomain' },
+  { name: 'a mail address as host', line: csv({ 17: 'jdoe@example.com' }), verdict: 'noDomain' },
+  { name: 'month 13', line: csv({ 0: '2026-13-20' }), verdict: 'reject', reason: /^time/ },
+  { name: 'hour 24', line: csv({ 1: '24:15:02' }), verdict: 'reject', reason: /^time/ },
+  {
+    name: 'numbers and an address only',
+    line: '2026-11-20 08:15:02 1 2 3 4 2001:db8:10::45',
+    verdict: 'reject',
+    reason: /^cs-host/,
+  },
 ]
 checkRows(t, 'netskope', rows)
 
