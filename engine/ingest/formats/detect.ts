@@ -1,4 +1,4 @@
-import { CR, LF } from './bytes.ts'
+import { CR, LF, SPACE } from './bytes.ts'
 import { FORMATS } from './formats.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 
@@ -12,10 +12,11 @@ export class FormatDetector {
   /** The index in FORMATS of the message that was read last, or NO_FORMAT. */
   format = NO_FORMAT
 
-  read(line: LogLine, start: number, messageEnd: number): Verdict {
+  read(line: LogLine, start: number, end: number): Verdict {
     line.reset()
+    start = textStart(line.view, start, end)
+    end = textEnd(line.view, start, end)
     const { memory } = line
-    const end = withoutTrailer(line.view, start, messageEnd)
     const before = FORMATS[memory.format]
     if (before !== undefined && before.fallback !== true && before.detect(line, start, end)) {
       const verdict = before.parse(line, start, end)
@@ -42,8 +43,15 @@ export class FormatDetector {
   }
 }
 
-/** Without the LF, CR LF or NUL that senders end a message with, whatever the framing (RFC 6587 §3.4). */
-function withoutTrailer(view: DataView, start: number, end: number): number {
+/** Behind UTF-8's mark of byte order and blanks, which is where cues stand. */
+function textStart(view: DataView, start: number, end: number): number {
+  if (end - start >= 3 && view.getUint8(start) === 0xef && view.getUint16(start + 1) === 0xbbbf) start += 3
+  while (start < end && view.getUint8(start) === SPACE) start++
+  return start
+}
+
+/** Without the line ends and NULs that senders put behind a message, whatever their framing. */
+function textEnd(view: DataView, start: number, end: number): number {
   while (end > start) {
     const byte = view.getUint8(end - 1)
     if (byte !== LF && byte !== CR && byte !== 0) break

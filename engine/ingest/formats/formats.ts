@@ -1,16 +1,28 @@
+import { anyCsv } from './any-csv.ts'
 import { bindQuery } from './bind-query.ts'
+import { cef } from './cef.ts'
+import { collectorJson } from './collector-json.ts'
 import { coreDns } from './coredns.ts'
 import { dnsmasq } from './dnsmasq.ts'
+import { jsonLogs } from './json-logs.ts'
+import { leef } from './leef.ts'
 import type { LogFormat } from './log-line.ts'
+import { netskope } from './netskope.ts'
 import { proxyCommon } from './proxy-common.ts'
 import { proxyNative } from './proxy-native.ts'
 import { squidGuard } from './squid-guard.ts'
+import { umbrella } from './umbrella.ts'
 import { unbound } from './unbound.ts'
 import { w3cExtended } from './w3c-extended.ts'
 import { windowsDns } from './windows-dns.ts'
+import { zscaler } from './zscaler.ts'
 
 /** All formats, in the order in which they are asked: what has the strongest cue first, what has none last. */
 export const FORMATS: readonly LogFormat[] = [
+  collectorJson,
+  jsonLogs,
+  cef,
+  leef,
   windowsDns,
   bindQuery,
   unbound,
@@ -19,5 +31,9 @@ export const FORMATS: readonly LogFormat[] = [
   proxyNative,
   proxyCommon,
   squidGuard,
+  zscaler,
+  umbrella,
+  netskope,
   w3cExtended,
+  anyCsv,
 ]

@@ -187,7 +187,7 @@ const rows: LogRow[] = [
   },
   { name: 'no thread', line: '20.11.2026 09:15:03 PACKET claude.ai 192.0.2.45', verdict: 'unknown' },
   { name: 'no time', line: 'host 0B20 PACKET 0A1B2C3D UDP Rcv 192.0.2.45', verdict: 'unknown' },
-  { name: 'a header of a table', line: 'Time\tClient\tName\tType', verdict: 'unknown' },
+  { name: 'a header of a table', line: 'Time\tClient\tName\tType', verdict: 'skip', format: 'any-csv' },
   { name: 'a word like one of the details', line: 'Name claude.ai of 192.0.2.45', verdict: 'unknown' },
 ]
 

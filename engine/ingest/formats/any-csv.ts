@@ -1,0 +1,200 @@
+import { Action, actionOf } from './action.ts'
+import {
+  COMMA,
+  foldedTextAt,
+  HASH,
+  indexOfByte,
+  isFoldedText,
+  LESS,
+  NOT_FOUND,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  PIPE,
+  SEMICOLON,
+  skipBlanks,
+  TAB,
+} from './bytes.ts'
+import { CsvFields } from './csv.ts'
+import { CellKind, cellKind } from './csv-cells.ts'
+import { CsvLearning, isPrivate, LEARNED_COLUMNS_MAX } from './csv-learning.ts'
+import { CsvTable, tableOfHeader } from './csv-table.ts'
+import { takeHostOf } from './found-fields.ts'
+import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
+import { TimeFound } from './log-time.ts'
+
+/*
+ * A table of any vendor (RFC 4180 and its cousins), delimited by a comma, semicolon, TAB or bar. What its columns are is told by a header line, if
+ * there was one; else by their content, over the first lines of a source (csv-learning.ts); else by the line alone, where it has exactly one time,
+ * one or two addresses and one host. Asked last: it has no cue of its own.
+ */
+export const anyCsv: LogFormat = { id: 'any-csv', detect, parse, fallback: true }
+
+const COLUMNS_MIN = 3
+/** A report's own lines above and below its table. */
+const FOOTERS = ['total', 'totals', 'rows', 'row count', 'records', 'end of report', 'end of file']
+
+const cells = new CsvFields()
+const kinds = new Uint8Array(LEARNED_COLUMNS_MAX)
+
+/** Not JSON, XML or a PRI that nobody has read. */
+function detect({ view }: LogLine, start: number, end: number): boolean {
+  if (start >= end) return false
+  const first = view.getUint8(start)
+  return first !== OPEN_BRACE && first !== OPEN_BRACKET && first !== LESS
+}
+
+function parse(line: LogLine, start: number, end: number): Verdict {
+  const { view, memory } = line
+  if (foldedTextAt(view, start, end, 'sep=') && end - start === 5) return Verdict.skip
+  const { table } = memory
+  if (table instanceof CsvTable) {
+    const verdict = readRow(line, table, start, end)
+    if (verdict !== Verdict.unknown) return verdict
+    line.reset()
+    if (table.isOutdated) memory.table = undefined
+  }
+  for (let index = 0; index < DELIMITERS.length; index++) {
+    const delimiter = DELIMITERS[index] ?? COMMA
+    if (!standsTwice(view, start, end, delimiter)) continue
+    const verdict = readUnknown(line, start, end, delimiter)
+    if (verdict !== Verdict.unknown) return verdict
+  }
+  return table instanceof CsvTable && isFooter(view, start, end) ? Verdict.skip : Verdict.unknown
+}
+
+/** What is seldom part of a value first. */
+const DELIMITERS = [TAB, SEMICOLON, PIPE, COMMA]
+
+function readRow(line: LogLine, table: CsvTable, start: number, end: number): Verdict {
+  cells.split(line.view, start, end, table.delimiter, table.columnsMax)
+  return table.read(line, cells)
+}
+
+/** A line of which no table is known, or that is no row of it. */
+function readUnknown(line: LogLine, start: number, end: number, delimiter: number): Verdict {
+  const { view, memory } = line
+  const first = view.getUint8(start) === HASH ? skipBlanks(view, start + 1, end) : start
+  const count = cells.split(view, first, end, delimiter)
+  if (count < COLUMNS_MIN) return Verdict.unknown
+  const table = tableOfHeader(view, cells, delimiter)
+  if (table !== undefined) {
+    memory.table = table
+    return Verdict.skip
+  }
+  // In what a header was for, a row that does not fit it is not guessed at.
+  if (memory.table instanceof CsvTable && !memory.table.isLearned) return Verdict.unknown
+  if (count > LEARNED_COLUMNS_MAX || first !== start) return Verdict.unknown
+  line.reset()
+  return readByContent(line, count, delimiter)
+}
+
+/** What the cells look like decides. */
+function readByContent(line: LogLine, count: number, delimiter: number): Verdict {
+  const { view } = line
+  let times = 0
+  let time = 0
+  let addresses = 0
+  let client = 0
+  let hosts = 0
+  let host = 0
+  let isImpossible = false
+  let hasPath = false
+  for (let column = 0; column < count; column++) {
+    const start = cells.start(column)
+    const end = cells.end(column)
+    const kind = cellKind(line, start, end)
+    kinds[column] = kind
+    if (kind === CellKind.impossibleTime) isImpossible = true
+    else if (kind === CellKind.time || (kind === CellKind.timeOfDay && isAfterDate(column))) {
+      times++
+      time = column
+    } else if (kind === CellKind.address) {
+      // Of two the private one is the client, or the first.
+      if (addresses === 0 || (isPrivateCell(view, column) && !isPrivateCell(view, client))) client = column
+      addresses++
+    } else if (kind === CellKind.path) hasPath = true
+    else if (kind === CellKind.host || kind === CellKind.url) {
+      // The same host as name and in a URL is one.
+      if (hosts === 0 || !isSameHost(line, host, column)) hosts++
+      if (hosts === 1) host = column
+    }
+  }
+  line.reset()
+  if (isImpossible && addresses > 0 && hosts > 0) return line.reject('time: expected a day and hour that exist')
+  if (times === 0 || addresses === 0) return Verdict.unknown
+  learn(line, count, delimiter)
+  // Behind the path of a web server's own log stands the referer.
+  if (times !== 1 || addresses > 2 || hosts !== 1 || hasPath || cells.unclosed) return Verdict.unknown
+  if (takeTime(line, time) !== TimeFound.found) return Verdict.unknown
+  line.takeClient(cells.start(client), cells.end(client))
+  takeAction(line, count)
+  return takeHostOf(line, cells.start(host), cells.end(host))
+}
+
+function isAfterDate(column: number): boolean {
+  return column > 0 && kinds[column - 1] === CellKind.date
+}
+
+function isPrivateCell(view: DataView, column: number): boolean {
+  return isPrivate(view, cells.start(column), cells.end(column))
+}
+
+function takeTime(line: LogLine, column: number): TimeFound {
+  const start = cells.start(column)
+  const end = cells.end(column)
+  if (kinds[column] === CellKind.time) return line.takeTime(start, end)
+  return line.takeDateAndTime(cells.start(column - 1), cells.end(column - 1), start, end)
+}
+
+function takeAction(line: LogLine, count: number): void {
+  for (let column = 0; column < count && line.action === Action.unknown; column++) {
+    if (kinds[column] === CellKind.other) line.action = actionOf(line.view, cells.start(column), cells.end(column))
+  }
+}
+
+/** Whether two cells, whose hosts can be read, name one. */
+function isSameHost(line: LogLine, first: number, second: number): boolean {
+  const { view } = line
+  takeHostOf(line, cells.start(first), cells.end(first))
+  const { hostStart, hostEnd } = line
+  takeHostOf(line, cells.start(second), cells.end(second))
+  // Both were written into the same place.
+  if (line.hostStart === hostStart) return false
+  if (line.hostEnd - line.hostStart !== hostEnd - hostStart) return false
+  for (let at = 0; at < hostEnd - hostStart; at++) {
+    if ((view.getUint8(hostStart + at) | 0x20) !== (view.getUint8(line.hostStart + at) | 0x20)) return false
+  }
+  return true
+}
+
+function learn(line: LogLine, count: number, delimiter: number): void {
+  const { memory, view } = line
+  // A header, or what another format remembers, says more.
+  if (memory.table !== undefined && !(memory.table instanceof CsvLearning)) return
+  let learning = memory.table
+  if (learning === undefined || learning.delimiter !== delimiter || learning.columns !== count) {
+    learning = new CsvLearning(delimiter, count)
+    memory.table = learning
+  }
+  if (learning.add(view, cells, kinds)) memory.table = learning.decide()
+}
+
+function standsTwice(view: DataView, start: number, end: number, byte: number): boolean {
+  const first = indexOfByte(view, start, end, byte)
+  return first !== NOT_FOUND && indexOfByte(view, first + 1, end, byte) !== NOT_FOUND
+}
+
+function isFooter(view: DataView, start: number, end: number): boolean {
+  let stop = start
+  while (stop < end) {
+    const byte = view.getUint8(stop)
+    if (byte === COMMA || byte === SEMICOLON || byte === TAB || byte === PIPE || byte === 0x3a || byte === 0x3d) break
+    stop++
+  }
+  const at = view.getUint8(start) === 0x22 ? start + 1 : start
+  for (let index = 0; index < FOOTERS.length; index++) {
+    const word = FOOTERS[index] ?? ''
+    if (isFoldedText(view, at, Math.min(stop, at + word.length), word)) return true
+  }
+  return false
+}

@@ -1,0 +1,238 @@
+import { NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
+import { EVENT_COUNT_MAX, EVENT_ID_HEX_DIGITS, METHODS } from '../../event.ts'
+import { Action } from './action.ts'
+import { AddressKind, addressKind } from './address.ts'
+import {
+  BACKSLASH,
+  DOT,
+  digitsEnd,
+  HYPHEN,
+  hexDigit,
+  indexOfByte,
+  indexOfText,
+  isDigit,
+  isText,
+  isUpper,
+  OPEN_BRACE,
+  QUOTE,
+  skipBlanks,
+  wholeNumberAt,
+} from './bytes.ts'
+import { JsonKind, JsonScanner } from './json.ts'
+import { KeyTable } from './key-table.ts'
+import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
+import { TimeFound } from './log-time.ts'
+
+/*
+ * An event of our own collector (collector/forward/syslog-message.ts, engine/event.ts):
+ *
+ *   {"id":"<32 hex digits>","name":"claude.ai","client":"192.0.2.45","method":"tls","first_seen":"2026-11-20T09:15:02.123Z",
+ *    "last_seen":"2026-11-20T09:15:09.001Z","count":3,"blocked":1}
+ *
+ * Checked as checkedEvent does it; last_seen, count and blocked may be missing. A relay may have put the members into another order.
+ */
+export const collectorJson: LogFormat = { id: 'collector-json', detect: isCollectorEvent, parse }
+
+const ID = 0
+const NAME = 1
+const CLIENT = 2
+const METHOD = 3
+const FIRST_SEEN = 4
+const LAST_SEEN = 5
+const COUNT = 6
+const BLOCKED = 7
+const MEMBERS = 8
+const KEYS = new KeyTable({
+  id: ID,
+  name: NAME,
+  client: CLIENT,
+  method: METHOD,
+  first_seen: FIRST_SEEN,
+  last_seen: LAST_SEEN,
+  count: COUNT,
+  blocked: BLOCKED,
+})
+const NONE = 0
+const TIME_MS_MAX = 253_402_300_799_999
+/** An event is not longer than this, up to its last key. */
+const EVENT_CUE_BYTES = 640
+/** 2^53 - 1 has 14 hex digits, so the sequence begins with two zeros, and the third is 0 or 1. */
+const SEQUENCE_ZEROS = 2
+
+const scanner = new JsonScanner()
+const kinds = new Uint8Array(MEMBERS)
+const starts = new Int32Array(MEMBERS)
+const ends = new Int32Array(MEMBERS)
+
+/** The first key is one of ours, and both `id` and a time that only our events have are there. */
+export function isCollectorEvent({ view }: LogLine, start: number, end: number): boolean {
+  if (start >= end || view.getUint8(start) !== OPEN_BRACE) return false
+  const quote = skipBlanks(view, start + 1, end)
+  if (quote >= end || view.getUint8(quote) !== QUOTE) return false
+  let keyEnd = quote + 1
+  while (keyEnd < end && keyEnd < quote + 12 && view.getUint8(keyEnd) !== QUOTE) keyEnd++
+  if (KEYS.find(view, quote + 1, keyEnd) < 0) return false
+  const limit = Math.min(end, start + EVENT_CUE_BYTES)
+  return indexOfText(view, keyEnd, limit, '_seen"') >= 0 && indexOfText(view, start, limit, '"id"') >= 0
+}
+
+function parse(line: LogLine, start: number, end: number): Verdict {
+  const { view } = line
+  kinds.fill(NONE)
+  scanner.open(view, start, end)
+  for (;;) {
+    const kind = scanner.next()
+    if (kind === JsonKind.end) break
+    if (kind === JsonKind.broken) return line.reject('JSON: expected one whole object')
+    if (scanner.depth !== 1) continue
+    const member = KEYS.find(view, scanner.keyStart, scanner.keyEnd)
+    // The first of two wins. What is null is as if it were not there.
+    if (member < 0 || kinds[member] !== NONE || isNull(view, kind)) continue
+    // An escape has no place but in a name.
+    kinds[member] = scanner.escaped && member !== NAME ? JsonKind.broken : kind
+    starts[member] = scanner.start
+    ends[member] = scanner.end
+  }
+  return takeId(line) && takeName(line) && takeClient(line) && takeMethod(line) && takeTimes(line) && takeCounts(line)
+    ? Verdict.event
+    : Verdict.reject
+}
+
+function isNull(view: DataView, kind: JsonKind): boolean {
+  return kind === JsonKind.word && isText(view, scanner.start, scanner.end, 'null')
+}
+
+/** Says what is wrong; the answer ends the chain in parse. */
+function wrong(line: LogLine, reason: string): false {
+  line.reason = reason
+  return false
+}
+
+function takeId(line: LogLine): boolean {
+  const at = starts[ID] ?? 0
+  const isString = kinds[ID] === JsonKind.string
+  if (!isString || (ends[ID] ?? 0) - at !== EVENT_ID_HEX_DIGITS)
+    return wrong(line, 'id: expected 32 lower-case hex digits')
+  let sequenceIsZero = true
+  for (let index = 0; index < EVENT_ID_HEX_DIGITS; index++) {
+    const byte = line.view.getUint8(at + index)
+    const digit = isUpper(byte) ? -1 : hexDigit(byte)
+    if (digit < 0) return wrong(line, 'id: expected 32 lower-case hex digits')
+    const place = index - EVENT_ID_HEX_DIGITS / 2
+    if (place >= 0 && digit !== 0) {
+      if (place < SEQUENCE_ZEROS || (place === SEQUENCE_ZEROS && digit > 1)) {
+        return wrong(line, 'id: expected a sequence from 1 to 2^53-1')
+      }
+      sequenceIsZero = false
+    }
+  }
+  if (sequenceIsZero) return wrong(line, 'id: expected a sequence from 1 to 2^53-1')
+  line.eventIdStart = at
+  return true
+}
+
+function takeName(line: LogLine): boolean {
+  let start = starts[NAME] ?? 0
+  let end = ends[NAME] ?? 0
+  if (kinds[NAME] !== JsonKind.string) return wrong(line, 'name: expected 1 to 253 characters')
+  if (indexOfByte(line.view, start, end, BACKSLASH) >= 0) {
+    const bytes = unescaped(line.text(start - 1, end + 1))
+    if (bytes.length > NAME_CHARS_MAX) return wrong(line, 'name: expected 1 to 253 characters')
+    line.bytes.set(bytes, line.scratchStart)
+    start = line.scratchStart
+    end = start + bytes.length
+  }
+  if (end === start || end - start > NAME_CHARS_MAX) return wrong(line, 'name: expected 1 to 253 characters')
+  line.hostStart = start
+  line.hostEnd = end
+  return true
+}
+
+/** The rare way by a string: names on the wire have bytes that JSON escapes once in a million. */
+function unescaped(json: string): Uint8Array {
+  try {
+    return Buffer.from(JSON.parse(json) as string)
+  } catch {
+    return new Uint8Array(0)
+  }
+}
+
+function takeClient(line: LogLine): boolean {
+  const start = starts[CLIENT] ?? 0
+  const end = ends[CLIENT] ?? 0
+  if (kinds[CLIENT] !== JsonKind.string || addressKind(line.view, start, end) === AddressKind.none) {
+    return wrong(line, 'client: expected an IP address')
+  }
+  line.clientStart = start
+  line.clientEnd = end
+  return true
+}
+
+function takeMethod(line: LogLine): boolean {
+  if (kinds[METHOD] === JsonKind.string) {
+    for (let index = 0; index < METHODS.length; index++) {
+      if (isText(line.view, starts[METHOD] ?? 0, ends[METHOD] ?? 0, METHODS[index] ?? '')) {
+        line.method = index
+        return true
+      }
+    }
+  }
+  return wrong(line, 'method: expected one of dns, tls, quic, log')
+}
+
+function takeTimes(line: LogLine): boolean {
+  if (!takeIsoTime(line, FIRST_SEEN)) return wrong(line, 'first_seen: expected a time from 1970 to 9999 with its zone')
+  const firstSeenMs = line.timeMs
+  if (kinds[LAST_SEEN] !== NONE) {
+    if (!takeIsoTime(line, LAST_SEEN)) return wrong(line, 'last_seen: expected a time from 1970 to 9999 with its zone')
+    if (line.timeMs < firstSeenMs) return wrong(line, 'last_seen: expected a time not before first_seen')
+    line.firstSeenMs = firstSeenMs
+  }
+  return true
+}
+
+/** `2026-11-20T09:15:02.123Z`, or with an offset. */
+function takeIsoTime(line: LogLine, member: number): boolean {
+  const start = starts[member] ?? 0
+  const end = ends[member] ?? 0
+  const { view } = line
+  return (
+    kinds[member] === JsonKind.string &&
+    end - start >= 17 &&
+    digitsEnd(view, start, end) === start + 4 &&
+    view.getUint8(start + 4) === HYPHEN &&
+    view.getUint8(start + 7) === HYPHEN &&
+    view.getUint8(start + 10) === 0x54 &&
+    line.takeTime(start, end) === TimeFound.found &&
+    !line.timeIsLocal &&
+    line.timeEnd === end &&
+    line.timeMs >= 0 &&
+    line.timeMs <= TIME_MS_MAX
+  )
+}
+
+function takeCounts(line: LogLine): boolean {
+  if (kinds[COUNT] !== NONE) {
+    line.count = numberOf(line.view, COUNT)
+    if (line.count < 1 || line.count > EVENT_COUNT_MAX) {
+      return wrong(line, 'count: expected a whole number from 1 to 4294967295')
+    }
+  }
+  if (kinds[BLOCKED] !== NONE) {
+    line.blockedCount = numberOf(line.view, BLOCKED)
+    if (line.blockedCount < 0 || line.blockedCount > line.count) {
+      return wrong(line, 'blocked: expected a whole number from 0 to count')
+    }
+    if (line.blockedCount === line.count) line.action = Action.blocked
+  }
+  return true
+}
+
+/** A whole number as JSON writes it, `3` or `3.0`; or less than 0. */
+function numberOf(view: DataView, member: number): number {
+  const start = starts[member] ?? 0
+  let end = ends[member] ?? 0
+  if (kinds[member] !== JsonKind.number || !isDigit(view.getUint8(start))) return -1
+  if (end - start > 2 && view.getUint8(end - 1) === 0x30 && view.getUint8(end - 2) === DOT) end -= 2
+  return wholeNumberAt(view, start, end)
+}

@@ -1,0 +1,138 @@
+import { AddressKind, addressKind } from './address.ts'
+import {
+  AT,
+  COLON,
+  DOT,
+  digitsEnd,
+  HYPHEN,
+  isDigit,
+  isLetter,
+  isText,
+  SLASH,
+  skipBlanks,
+  textAt,
+  trimEnd,
+} from './bytes.ts'
+import { takeHostOf } from './found-fields.ts'
+import { KeyTable } from './key-table.ts'
+import { type LogLine, Verdict } from './log-line.ts'
+import { TimeFound } from './log-time.ts'
+
+/** What a cell of a table without header looks like. A `path` is the target of a web server's own log. */
+export const CellKind = {
+  other: 0,
+  absent: 1,
+  time: 2,
+  impossibleTime: 3,
+  date: 4,
+  timeOfDay: 5,
+  address: 6,
+  host: 7,
+  url: 8,
+  path: 9,
+  status: 10,
+} as const
+export type CellKind = (typeof CellKind)[keyof typeof CellKind]
+
+/** A ten-digit number is a time only so near to when the message came; else it is somebody's id. */
+const EPOCH_YEARS_MS = 10 * 365 * 86_400_000
+/** No cell with a name that stands alone is longer: a name, a port and a dot. */
+const HOST_CELL_BYTES_MAX = 260
+const SCHEME_BYTES_MAX = 16
+
+/** What ends names of files, or of machines that nobody outside sees, and no domain that a country or registry gives away; but for zip and mov. */
+const NO_TOP_LEVEL = new KeyTable(
+  Object.fromEntries(
+    'exe zip pdf mov dll doc docx docm xls xlsx xlsm ppt pptx txt rtf log csv json xml yaml yml html htm php asp aspx jsp js css png jpg jpeg gif bmp svg ico tif tiff webp mp3 mp4 avi mkv wav wmv gz tgz tar rar bz xz iso img dmg msi apk jar war cab deb rpm bin dat db tmp bak old cfg conf ini inf sys lnk reg bat cmd vbs pcap pem crt cer der key pfx eml msg esp woff ttf swf torrent local lan internal intranet corp home localdomain localhost workgroup test invalid onion arpa'
+      .split(' ')
+      .map((word) => [word, 1]),
+  ),
+)
+
+/** What the cell in [start, end) looks like. Sets the line's time or host as a side effect; who reads the line takes them again. */
+export function cellKind(line: LogLine, start: number, end: number): CellKind {
+  const { view } = line
+  start = skipBlanks(view, start, end)
+  end = trimEnd(view, start, end)
+  if (start === end || isText(view, start, end, '-')) return CellKind.absent
+  const first = view.getUint8(start)
+  if (first === SLASH) return CellKind.path
+  if (addressKind(view, start, end) !== AddressKind.none) return CellKind.address
+  if (isDigit(first) || isLetter(first)) {
+    const time = timeKind(line, start, end)
+    if (time !== CellKind.other) return time
+  }
+  if (hasScheme(view, start, end)) {
+    return takeHostOf(line, start, end) === Verdict.event ? CellKind.url : CellKind.other
+  }
+  return isPlausibleHost(view, start, end) && takeHostOf(line, start, end) === Verdict.event
+    ? hostKind(view, start, end)
+    : CellKind.other
+}
+
+/** Whether the name in a cell ends as domains do, and not as files do. A port is evidence enough. */
+export function isPlausibleHost(view: DataView, start: number, end: number): boolean {
+  let at = start
+  let labelStart = start
+  const limit = Math.min(end, start + HOST_CELL_BYTES_MAX)
+  for (; at < limit; at++) {
+    const byte = view.getUint8(at)
+    if (byte === DOT) {
+      // A dot at the end belongs to the name.
+      if (at + 1 === end) break
+      labelStart = at + 1
+    } else if (byte === COLON) {
+      return digitsEnd(view, at + 1, end) > at + 1
+    } else if (byte === SLASH) break
+    else if (byte === AT || (byte < 0x80 && !isLetter(byte) && !isDigit(byte) && byte !== HYPHEN && byte !== 0x5f)) {
+      return false
+    }
+  }
+  if (at === limit && limit !== end) return false
+  return labelStart > start && NO_TOP_LEVEL.find(view, labelStart, at) < 0
+}
+
+function hostKind(view: DataView, start: number, end: number): CellKind {
+  for (let at = start; at < end; at++) if (view.getUint8(at) === SLASH) return CellKind.url
+  return CellKind.host
+}
+
+/** Whether `://` stands behind letters. */
+export function hasScheme(view: DataView, start: number, end: number): boolean {
+  const limit = Math.min(end, start + SCHEME_BYTES_MAX)
+  let at = start
+  while (at < limit && isLetter(view.getUint8(at))) at++
+  return at > start && textAt(view, at, end, '://')
+}
+
+function timeKind(line: LogLine, start: number, end: number): CellKind {
+  const { view } = line
+  const digits = digitsEnd(view, start, end)
+  if (digits === end && end - start === 3) {
+    const hundreds = view.getUint8(start) - 0x30
+    return hundreds >= 1 && hundreds <= 5 ? CellKind.status : CellKind.other
+  }
+  const found = line.takeTime(start, end)
+  if (found === TimeFound.impossible) return CellKind.impossibleTime
+  if (found === TimeFound.found && line.timeEnd === end) {
+    const isNear = Math.abs(line.timeMs - line.referenceMs) < EPOCH_YEARS_MS
+    return digits < start + 10 || isNear ? CellKind.time : CellKind.other
+  }
+  if (digits === start || digits === end) return CellKind.other
+  const separator = view.getUint8(digits)
+  if (separator === COLON && digits - start <= 2 && end - start >= 4 && isDigit(view.getUint8(digits + 1))) {
+    return CellKind.timeOfDay
+  }
+  return isDate(view, start, end) ? CellKind.date : CellKind.other
+}
+
+/** Three numbers with the same mark between them: `2026-11-20`, `20.11.2026`, `11/20/26`. */
+function isDate(view: DataView, start: number, end: number): boolean {
+  if (end - start < 6 || end - start > 10) return false
+  const first = digitsEnd(view, start, end)
+  const separator = view.getUint8(first)
+  if (separator !== HYPHEN && separator !== DOT && separator !== SLASH) return false
+  const second = digitsEnd(view, first + 1, end)
+  if (second === first + 1 || second >= end || view.getUint8(second) !== separator) return false
+  return second + 1 < end && digitsEnd(view, second + 1, end) === end
+}

@@ -1,0 +1,192 @@
+import { actionOf } from './action.ts'
+import { AddressKind, addressKind } from './address.ts'
+import type { CsvFields } from './csv.ts'
+import { CellKind, cellKind, hasScheme, isPlausibleHost } from './csv-cells.ts'
+import {
+  DATE_FIELD,
+  FIELD_RANKS,
+  FieldKind,
+  NAME_FIELD,
+  NameTable,
+  NO_FIELD,
+  SYNONYMS,
+  URL_OR_FILE_FIELD,
+} from './field-names.ts'
+import { takeHostOf } from './found-fields.ts'
+import { type LogLine, Verdict } from './log-line.ts'
+import { TimeFound } from './log-time.ts'
+
+export const NO_COLUMN = -1
+/** So many columns of a kind are tried, those with the better names first. */
+const CHOICES = 4
+/** A table whose rows fail more often than once in so many is given up. */
+const ROWS_PER_FAILURE = 20
+/** What was before so many rows counts half, so that a table that was good for long is given up as soon as a new one. */
+const ROWS_REMEMBERED = 1000
+
+const NAMES = new NameTable(SYNONYMS)
+
+/** Which columns of a source's table tell what. Kept with the source. */
+export class CsvTable {
+  readonly delimiter: number
+  /** So many columns must be there, and so many are looked at. */
+  columns = 0
+  columnsMax = 0
+  /** Its columns were told by their content, so each row is checked by it. */
+  isLearned = false
+  readonly #times = new Int16Array(CHOICES).fill(NO_COLUMN)
+  readonly #clients = new Int16Array(CHOICES).fill(NO_COLUMN)
+  readonly #hosts = new Int16Array(CHOICES).fill(NO_COLUMN)
+  #action = NO_COLUMN
+  /** The day, where it is apart from the time of day. */
+  #date = NO_COLUMN
+  /** 1 for a choice of hosts that is called `name` or `URL/Filename`, as columns with files are. */
+  readonly #mayBeFile = new Uint8Array(CHOICES)
+  #rows = 0
+  #failures = 0
+
+  constructor(delimiter: number) {
+    this.delimiter = delimiter
+  }
+
+  /** Columns are added in the order in which they shall be tried. */
+  add(kind: FieldKind, column: number, mayBeFile = false): void {
+    if (kind === FieldKind.action) {
+      if (this.#action === NO_COLUMN) this.#action = column
+      this.columnsMax = Math.max(this.columnsMax, column + 1)
+      return
+    }
+    const choices = kind === FieldKind.time ? this.#times : kind === FieldKind.client ? this.#clients : this.#hosts
+    const free = choices.indexOf(NO_COLUMN)
+    if (free === NO_COLUMN) return
+    choices[free] = column
+    if (mayBeFile && choices === this.#hosts) this.#mayBeFile[free] = 1
+    // The best of each kind must be there; a row may end before the others.
+    if (free === 0) this.columns = Math.max(this.columns, column + 1)
+    this.columnsMax = Math.max(this.columnsMax, column + 1)
+  }
+
+  addDate(column: number): void {
+    this.#date = column
+    this.columnsMax = Math.max(this.columnsMax, column + 1)
+  }
+
+  /** Reads a row whose cells were split. Unknown where it is no row of this table. */
+  read(line: LogLine, cells: CsvFields): Verdict {
+    if (++this.#rows === ROWS_REMEMBERED) {
+      this.#rows /= 2
+      this.#failures /= 2
+    }
+    if (cells.count < this.columns) return this.#failed()
+    const time = this.#takeTime(line, cells)
+    if (time === TimeFound.impossible) return line.reject('time: expected a day and hour that exist')
+    const hasClient = this.#takeClient(line, cells)
+    // A header vouches for a row whose time is written in a way that nobody reads.
+    const isTimeless = time === TimeFound.none && this.#times[0] !== NO_COLUMN
+    if (isTimeless && (this.isLearned || !hasClient)) return this.#failed()
+    if (this.#action !== NO_COLUMN && this.#action < cells.count) {
+      line.action = actionOf(line.view, cells.start(this.#action), cells.end(this.#action))
+    }
+    return this.#takeHost(line, cells)
+  }
+
+  /** Whether so many rows failed that the source must have changed what it sends. */
+  get isOutdated(): boolean {
+    return this.#rows >= ROWS_PER_FAILURE && this.#failures * ROWS_PER_FAILURE > this.#rows
+  }
+
+  #failed(): Verdict {
+    this.#failures++
+    return Verdict.unknown
+  }
+
+  #takeClient(line: LogLine, cells: CsvFields): boolean {
+    for (let choice = 0; choice < CHOICES; choice++) {
+      const column = this.#clients[choice] ?? NO_COLUMN
+      if (column === NO_COLUMN) break
+      if (column < cells.count && line.takeClient(cells.start(column), cells.end(column))) return true
+    }
+    return false
+  }
+
+  #takeTime(line: LogLine, cells: CsvFields): TimeFound {
+    for (let choice = 0; choice < CHOICES; choice++) {
+      const column = this.#times[choice] ?? NO_COLUMN
+      if (column === NO_COLUMN) break
+      if (column >= cells.count) continue
+      const found = line.takeTime(cells.start(column), cells.end(column))
+      if (found !== TimeFound.none) return found
+      if (this.#date === NO_COLUMN || this.#date === column || this.#date >= cells.count) continue
+      const date = this.#date
+      const both = line.takeDateAndTime(cells.start(date), cells.end(date), cells.start(column), cells.end(column))
+      if (both !== TimeFound.none) return both
+    }
+    return TimeFound.none
+  }
+
+  #takeHost(line: LogLine, cells: CsvFields): Verdict {
+    let verdict: Verdict = Verdict.noDomain
+    for (let choice = 0; choice < CHOICES; choice++) {
+      const column = this.#hosts[choice] ?? NO_COLUMN
+      if (column === NO_COLUMN) break
+      if (column >= cells.count) continue
+      const start = cells.start(column)
+      const end = cells.end(column)
+      if (this.#mayBeFile[choice] === 1 && isFileName(line.view, start, end)) continue
+      const found = takeHostOf(line, start, end)
+      if (found === Verdict.event) return this.isLearned && isForeign(line, start, end) ? this.#failed() : found
+      if (found === Verdict.skip) verdict = found
+      else if (this.isLearned && isForeign(line, start, end)) return this.#failed()
+    }
+    return verdict
+  }
+}
+
+function isFileName(view: DataView, start: number, end: number): boolean {
+  return !hasScheme(view, start, end) && !isPlausibleHost(view, start, end)
+}
+
+/** Whether a cell in the column of hosts has what no host, address or URL is. */
+function isForeign(line: LogLine, start: number, end: number): boolean {
+  const kind = cellKind(line, start, end)
+  return kind !== CellKind.host && kind !== CellKind.url && kind !== CellKind.address && kind !== CellKind.absent
+}
+
+/**
+ * The table that a header line announces, or undefined where the line is none: its cells hold names of fields, two of them at least known, one of
+ * those of a client, host or URL.
+ */
+export function tableOfHeader(view: DataView, cells: CsvFields, delimiter: number): CsvTable | undefined {
+  let known = 0
+  let hasSubject = false
+  for (let column = 0; column < cells.count; column++) {
+    const start = cells.start(column)
+    const end = cells.end(column)
+    if (addressKind(view, start, end) !== AddressKind.none) return undefined
+    const id = NAMES.find(view, start, end)
+    if (id === NO_FIELD) continue
+    known++
+    const kind = (id / FIELD_RANKS) | 0
+    if (kind === FieldKind.client || kind === FieldKind.host || kind === FieldKind.url) hasSubject = true
+  }
+  if (known < 2 || !hasSubject) return undefined
+  const table = new CsvTable(delimiter)
+  addByRank(table, view, cells, FieldKind.time)
+  addByRank(table, view, cells, FieldKind.client)
+  // A URL says more than a host, which may be a machine's own.
+  addByRank(table, view, cells, FieldKind.url)
+  addByRank(table, view, cells, FieldKind.host)
+  addByRank(table, view, cells, FieldKind.action)
+  return table
+}
+
+function addByRank(table: CsvTable, view: DataView, cells: CsvFields, kind: FieldKind): void {
+  for (let rank = 0; rank < FIELD_RANKS; rank++) {
+    for (let column = 0; column < cells.count; column++) {
+      const id = NAMES.find(view, cells.start(column), cells.end(column))
+      if (id !== kind * FIELD_RANKS + rank) continue
+      table.add(kind, column, id === NAME_FIELD || id === URL_OR_FILE_FIELD)
+      if (id === DATE_FIELD) table.addDate(column)
+    }
+  }
+}

@@ -1,0 +1,182 @@
+import { Action } from './action.ts'
+import { foldedTextAt, indexOfText, isFoldedText, NOT_FOUND, QUOTE, skipBlanks, textAt, tokenEnd } from './bytes.ts'
+import { FIELD_RANKS, FieldKind, idsOf, NameTable, NO_FIELD, SYNONYMS } from './field-names.ts'
+import { applyZone, FoundFields } from './found-fields.ts'
+import { type LogLine, Verdict } from './log-line.ts'
+import { DayOrder, TimeFound } from './log-time.ts'
+
+/*
+ * What CEF and LEEF have in common: the attributes of a security event under names of ArcSight's or QRadar's dictionary, vendors' own names among
+ * them, and what the vendor's kind of event says of them.
+ */
+const CONTROL = FieldKind.control * FIELD_RANKS
+const ZONE = CONTROL
+const MESSAGE = CONTROL + 1
+const CATEGORY = CONTROL + 2
+const SUBTYPE = CONTROL + 3
+const TYPE = CONTROL + 4
+const TIME_FORMAT = CONTROL + 5
+const CUSTOM = CONTROL + 8
+const CUSTOM_LABEL = CONTROL + 16
+const CUSTOM_COUNT = 6
+
+const URL = FieldKind.url * FIELD_RANKS
+const HOST = FieldKind.host * FIELD_RANKS
+const LAST = FIELD_RANKS - 1
+
+const { name: _mayBeAFile, ...NAMES } = SYNONYMS
+const FIELDS = new NameTable({
+  ...NAMES,
+  ...idsOf(FieldKind.control, 'dtz/tz/ftntfgttz/timezone msg cat subtype type devtimeformat'),
+  ...customNames(),
+  ftntfgteventtime: FieldKind.time * FIELD_RANKS,
+  fortinetfortigateeventtime: FieldKind.time * FIELD_RANKS,
+  end: FieldKind.time * FIELD_RANKS + LAST,
+  c6a2: FieldKind.client * FIELD_RANKS + LAST - 1,
+  identsrc: FieldKind.client * FIELD_RANKS + LAST,
+  // Palo Alto Networks: the URL, or the name of a file.
+  miscellaneous: URL + LAST,
+  ftntfgthostname: HOST,
+  ftntfgtqname: HOST,
+  fortinetfortigatehostname: HOST,
+  fortinetfortigateqname: HOST,
+  panosurldomain: HOST,
+  question: HOST,
+  destinationdnsdomain: HOST + LAST - 2,
+  // Mostly an address; some write the name that was asked for.
+  dst: HOST + LAST - 1,
+  // In QRadar's dictionary the domain of the user.
+  domain: HOST + LAST,
+})
+
+function customNames(): Record<string, number> {
+  const ids: Record<string, number> = {}
+  for (let index = 0; index < CUSTOM_COUNT; index++) {
+    ids[`cs${index + 1}`] = CUSTOM + index
+    ids[`cs${index + 1}label`] = CUSTOM_LABEL + index
+  }
+  return ids
+}
+
+/** The header of the event that is read: vendor, and what says of which kind the event is. */
+export class EventHeader {
+  vendorStart = 0
+  vendorEnd = 0
+  /** CEF: the event class; LEEF: the event's id. */
+  idStart = 0
+  idEnd = 0
+  /** CEF only; equal in LEEF. */
+  nameStart = 0
+  nameEnd = 0
+}
+
+const fields = new FoundFields()
+
+export function clearAttributes(): void {
+  fields.clear()
+}
+
+export function noteAttribute(view: DataView, keyStart: number, keyEnd: number, start: number, end: number): void {
+  const id = FIELDS.find(view, keyStart, keyEnd)
+  if (id === NO_FIELD) return
+  if (end - start > 1 && view.getUint8(start) === QUOTE && view.getUint8(end - 1) === QUOTE) {
+    start++
+    end--
+  }
+  fields.note(id, start, end)
+}
+
+/** What the event whose attributes were noted is. */
+export function judgeAttributes(line: LogLine, header: EventHeader): Verdict {
+  const { view } = line
+  noteLabelled(view)
+  takeDayOrder(line)
+  if (fields.takeTime(line) === TimeFound.impossible) return line.reject('time: expected a day and hour that exist')
+  applyZone(line, fields.start(ZONE), fields.end(ZONE))
+  const hasClient = fields.takeClient(line)
+  fields.takeAction(line)
+  const verdict = vendorVerdict(view, header)
+  if (verdict !== Verdict.event) return verdict
+  const found = isResponsePolicy(view, header) ? takeRewritten(line) : fields.takeHost(line)
+  if (found !== Verdict.noDomain) return found
+  return hasClient ? Verdict.noDomain : Verdict.skip
+}
+
+/** A custom string is what its label says (`cs1Label=URL`); some senders have the two the wrong way round. */
+function noteLabelled(view: DataView): void {
+  for (let index = 0; index < CUSTOM_COUNT; index++) {
+    const value = CUSTOM + index
+    const label = CUSTOM_LABEL + index
+    if (!fields.has(value) || !fields.has(label)) continue
+    const id = FIELDS.find(view, fields.start(label), fields.end(label))
+    if (namesHost(id)) fields.note(id, fields.start(value), fields.end(value))
+    const swapped = FIELDS.find(view, fields.start(value), fields.end(value))
+    if (id === NO_FIELD && namesHost(swapped)) fields.note(swapped, fields.start(label), fields.end(label))
+  }
+}
+
+function namesHost(id: number): boolean {
+  const kind = (id / FIELD_RANKS) | 0
+  return id >= 0 && (kind === FieldKind.host || kind === FieldKind.url)
+}
+
+/** LEEF tells by a pattern of Java how its time is written; all but the order of day and month is seen. */
+function takeDayOrder(line: LogLine): void {
+  if (!fields.has(TIME_FORMAT)) return
+  const start = fields.start(TIME_FORMAT)
+  const end = fields.end(TIME_FORMAT)
+  if (textAt(line.view, start, end, 'dd/MM') || textAt(line.view, start, end, 'd/M')) {
+    line.memory.dayOrder = DayOrder.dayFirst
+  } else if (textAt(line.view, start, end, 'MM/dd') || textAt(line.view, start, end, 'M/d')) {
+    line.memory.dayOrder = DayOrder.monthFirst
+  }
+}
+
+/** Event where the vendor's kind of event may name a host; else what it is. */
+function vendorVerdict(view: DataView, header: EventHeader): Verdict {
+  const { vendorStart, vendorEnd, nameStart, nameEnd } = header
+  if (foldedTextAt(view, vendorStart, vendorEnd, 'palo alto')) return firewallVerdict(view, header)
+  if (foldedTextAt(view, vendorStart, vendorEnd, 'fortinet')) {
+    return foldedTextAt(view, nameStart, nameEnd, 'event:') || fields.is(view, TYPE, 'event')
+      ? Verdict.skip
+      : Verdict.event
+  }
+  return Verdict.event
+}
+
+/** PAN-OS: of a threat the field with the URL is a file's name, unless its subtype is url (threat id 9999). */
+function firewallVerdict(view: DataView, header: EventHeader): Verdict {
+  if (isKind(view, header, 'traffic')) return Verdict.noDomain
+  if (isKind(view, header, 'url') || fields.is(view, SUBTYPE, 'url')) return Verdict.event
+  const isUrlThreat =
+    indexOfText(view, header.idStart, header.idEnd, '9999') !== NOT_FOUND ||
+    (fields.has(CATEGORY) && indexOfText(view, fields.start(CATEGORY), fields.end(CATEGORY), '9999') !== NOT_FOUND)
+  return isUrlThreat && isKind(view, header, 'threat') ? Verdict.event : Verdict.skip
+}
+
+function isKind(view: DataView, header: EventHeader, kind: string): boolean {
+  return (
+    isFoldedText(view, header.nameStart, header.nameEnd, kind) ||
+    isFoldedText(view, header.idStart, header.idEnd, kind) ||
+    fields.is(view, CATEGORY, kind)
+  )
+}
+
+/** Infoblox: `CEF:0|Infoblox|NIOS|8.5|RPZ-QNAME|NXDOMAIN|7|... msg="rpz QNAME NXDOMAIN rewrite NAME [A] via ..."`. */
+function isResponsePolicy(view: DataView, { vendorStart, vendorEnd, idStart, idEnd }: EventHeader): boolean {
+  return (
+    isFoldedText(view, vendorStart, vendorEnd, 'infoblox') &&
+    foldedTextAt(view, idStart, idEnd, 'rpz') &&
+    fields.has(MESSAGE)
+  )
+}
+
+function takeRewritten(line: LogLine): Verdict {
+  const { view } = line
+  const end = fields.end(MESSAGE)
+  const at = indexOfText(view, fields.start(MESSAGE), end, 'rewrite ')
+  if (at === NOT_FOUND) return Verdict.skip
+  const start = skipBlanks(view, at + 'rewrite '.length, end)
+  line.action = Action.blocked
+  return line.takeHost(start, tokenEnd(view, start, end))
+}

@@ -1,0 +1,186 @@
+import { Action, actionOf } from './action.ts'
+import {
+  AT,
+  BACKSLASH,
+  COLON,
+  digitsEnd,
+  HASH,
+  HYPHEN,
+  isFoldedText,
+  isLetter,
+  NOT_FOUND,
+  QUOTE,
+  SLASH,
+  SPACE,
+  skipBlanks,
+  textAt,
+  wholeNumberAt,
+} from './bytes.ts'
+import { DATE_FIELD, FIELD_KINDS, FIELD_RANKS, FieldKind, TIME_FIELD } from './field-names.ts'
+import { type LogLine, Verdict } from './log-line.ts'
+import { TimeFound } from './log-time.ts'
+
+const QUESTION = 0x3f
+const PLUS = 0x2b
+/** A host with its scheme and userinfo is not longer. */
+const AUTHORITY_BYTES_MAX = 512
+
+/**
+ * The places of the fields that a message was found to have, each under its id (field-names.ts), for formats whose fields come in any order.
+ * Of each kind the field with the smallest rank wins that can be read. One instance a format, used again for every message.
+ */
+export class FoundFields {
+  readonly #starts = new Int32Array(FIELD_KINDS * FIELD_RANKS)
+  readonly #ends = new Int32Array(FIELD_KINDS * FIELD_RANKS)
+  /** For each kind the ranks that were found, one bit each. */
+  readonly #ranks = new Int32Array(FIELD_KINDS)
+
+  clear(): void {
+    this.#ranks.fill(0)
+  }
+
+  /** Of fields with one id the first that is not empty wins. */
+  note(id: number, start: number, end: number): void {
+    const kind = (id / FIELD_RANKS) | 0
+    const bit = 1 << (id % FIELD_RANKS)
+    const ranks = this.#ranks[kind] ?? 0
+    if (end <= start || (ranks & bit) !== 0) return
+    this.#ranks[kind] = ranks | bit
+    this.#starts[id] = start
+    this.#ends[id] = end
+  }
+
+  forget(id: number): void {
+    const kind = (id / FIELD_RANKS) | 0
+    this.#ranks[kind] = (this.#ranks[kind] ?? 0) & ~(1 << (id % FIELD_RANKS))
+  }
+
+  has(id: number): boolean {
+    return (((this.#ranks[(id / FIELD_RANKS) | 0] ?? 0) >>> (id % FIELD_RANKS)) & 1) === 1
+  }
+
+  hasKind(kind: FieldKind): boolean {
+    return this.#ranks[kind] !== 0
+  }
+
+  /** Where the field is; only if there is one. */
+  start(id: number): number {
+    return this.#starts[id] ?? 0
+  }
+
+  end(id: number): number {
+    return this.has(id) ? (this.#ends[id] ?? 0) : this.start(id)
+  }
+
+  /** Whether there is the field, and it is `text` (lower case) in any case. */
+  is(view: DataView, id: number, text: string): boolean {
+    return this.has(id) && isFoldedText(view, this.start(id), this.end(id), text)
+  }
+
+  /** The first field that has a time; a day and a time of day in two fields count as one. */
+  takeTime(line: LogLine): TimeFound {
+    for (let ranks = this.#ranks[FieldKind.time] ?? 0; ranks !== 0; ranks &= ranks - 1) {
+      const id = FieldKind.time * FIELD_RANKS + 31 - Math.clz32(ranks & -ranks)
+      const found = line.takeTime(this.start(id), this.end(id))
+      if (found !== TimeFound.none) return found
+    }
+    if (!this.has(DATE_FIELD) || !this.has(TIME_FIELD)) return TimeFound.none
+    return line.takeDateAndTime(
+      this.start(DATE_FIELD),
+      this.end(DATE_FIELD),
+      this.start(TIME_FIELD),
+      this.end(TIME_FIELD),
+    )
+  }
+
+  takeClient(line: LogLine): boolean {
+    for (let ranks = this.#ranks[FieldKind.client] ?? 0; ranks !== 0; ranks &= ranks - 1) {
+      const id = FieldKind.client * FIELD_RANKS + 31 - Math.clz32(ranks & -ranks)
+      if (line.takeClient(this.start(id), this.end(id))) return true
+    }
+    return false
+  }
+
+  takeAction(line: LogLine): void {
+    for (let ranks = this.#ranks[FieldKind.action] ?? 0; ranks !== 0; ranks &= ranks - 1) {
+      const id = FieldKind.action * FIELD_RANKS + 31 - Math.clz32(ranks & -ranks)
+      line.action = actionOf(line.view, this.start(id), this.end(id))
+      if (line.action !== Action.unknown) return
+    }
+  }
+
+  /** The host of a URL before a host that stands alone, which may be a machine's own. */
+  takeHost(line: LogLine): Verdict {
+    const ofUrl = this.#takeHostOf(line, FieldKind.url)
+    if (ofUrl === Verdict.event) return ofUrl
+    const ofHost = this.#takeHostOf(line, FieldKind.host)
+    if (ofHost === Verdict.event) return ofHost
+    return ofUrl === Verdict.skip || ofHost === Verdict.skip ? Verdict.skip : Verdict.noDomain
+  }
+
+  #takeHostOf(line: LogLine, kind: FieldKind): Verdict {
+    let verdict: Verdict = Verdict.noDomain
+    for (let ranks = this.#ranks[kind] ?? 0; ranks !== 0; ranks &= ranks - 1) {
+      const id = kind * FIELD_RANKS + 31 - Math.clz32(ranks & -ranks)
+      const found = takeHostOf(line, this.start(id), this.end(id))
+      if (found === Verdict.event) return found
+      if (found === Verdict.skip) verdict = found
+    }
+    return verdict
+  }
+}
+
+/** As line.takeHost, but no mail address, account (`corp\jdoe`) or file name is taken for a host, and JSON's `https:\/\/` is read. */
+export function takeHostOf(line: LogLine, start: number, end: number): Verdict {
+  const { view } = line
+  start = skipBlanks(view, start, end)
+  if (start < end && view.getUint8(start) === QUOTE) start++
+  const limit = Math.min(end, start + AUTHORITY_BYTES_MAX)
+  let at = start
+  while (at < limit && isLetter(view.getUint8(at))) at++
+  let hasScheme = false
+  if (at < limit && view.getUint8(at) === COLON) {
+    if (textAt(view, at, limit, ':\\/\\/')) {
+      start = at + 5
+      hasScheme = true
+    } else if (textAt(view, at, limit, '://')) {
+      hasScheme = true
+      start = at + 3
+    }
+    at = start
+  }
+  for (; at < limit; at++) {
+    const byte = view.getUint8(at)
+    if (byte === SLASH || byte === QUESTION || byte === HASH || byte === SPACE) break
+    if (byte === AT && !hasScheme) return Verdict.noDomain
+    // JSON may write a slash so; any other escape is no part of a name.
+    if (byte === BACKSLASH) {
+      if (at + 1 < limit && view.getUint8(at + 1) === SLASH) break
+      return Verdict.noDomain
+    }
+  }
+  return line.takeHost(start, end)
+}
+
+/** Where the message names the zone of its time in a field of its own: `+0100`, `+01:00`, `UTC`, `GMT`. Others are ambiguous. */
+export function applyZone(line: LogLine, start: number, end: number): void {
+  if (!line.timeIsLocal || start === end) return
+  const { view } = line
+  const sign = view.getUint8(start)
+  let minutes = 0
+  if (sign === PLUS || sign === HYPHEN) {
+    const hoursEnd = digitsEnd(view, start + 1, end)
+    const length = hoursEnd - start - 1
+    if (length === 4 && hoursEnd === end) {
+      minutes = wholeNumberAt(view, start + 1, start + 3) * 60 + wholeNumberAt(view, start + 3, end)
+    } else if (length === 1 || length === 2) {
+      const rest = hoursEnd < end && view.getUint8(hoursEnd) === COLON ? wholeNumberAt(view, hoursEnd + 1, end) : 0
+      if (rest === NOT_FOUND || (hoursEnd < end && view.getUint8(hoursEnd) !== COLON)) return
+      minutes = wholeNumberAt(view, start + 1, hoursEnd) * 60 + rest
+    } else return
+    if (minutes > 18 * 60) return
+    if (sign === HYPHEN) minutes = -minutes
+  } else if (!isFoldedText(view, start, end, 'utc') && !isFoldedText(view, start, end, 'gmt')) return
+  line.timeMs -= minutes * 60_000
+  line.timeIsLocal = false
+}

@@ -1,0 +1,205 @@
+import { Action } from './action.ts'
+import { foldedTextAt, isDigit, isFoldedText, isLetter, isUpper, OPEN_BRACE, SLASH } from './bytes.ts'
+import { isCollectorEvent } from './collector-json.ts'
+import { FIELD_RANKS, FieldKind, HOST_FIELD, idsOf, NameTable, NO_FIELD, SYNONYMS } from './field-names.ts'
+import { applyZone, FoundFields, takeHostOf } from './found-fields.ts'
+import { JSON_DEPTH_MAX, JsonKind, JsonScanner } from './json.ts'
+import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
+import { TimeFound } from './log-time.ts'
+
+/*
+ * One JSON object a message, as Zscaler NSS, Netskope, Palo Alto Networks Strata Logging, FortiGate, AdGuard Home, Suricata and the Elastic
+ * Common Schema (OPNsense's Squid) write it. Fields are found by their names; those of nested objects by their path (`source.ip`), as ECS
+ * writes them flat, too. What the envelope of a forwarder says is not the message's: https://docs.splunk.com/Documentation/Splunk/latest/Data/FormateventsforHTTPEventCollector
+ */
+export const jsonLogs: LogFormat = { id: 'json-logs', detect, parse }
+
+const CONTROL = FieldKind.control * FIELD_RANKS
+const SOURCE_TYPE = CONTROL
+const LOG_TYPE = CONTROL + 1
+const SUBTYPE = CONTROL + 2
+const TYPE = CONTROL + 3
+const DEVICE = CONTROL + 4
+const URL_BASE64 = CONTROL + 5
+const IS_FILTERED = CONTROL + 6
+const ZONE = CONTROL + 7
+const DNS_TYPE = CONTROL + 8
+const SERVICE = CONTROL + 9
+const WORDS =
+  'sourcetype logtype subtype type logid/devid b64url/burl/eb64url resultisfiltered tz/timezone/dtz dnstype servicetype'
+const { name: _mayBeAFile, ...NAMES } = SYNONYMS
+const FIELDS = new NameTable({ ...NAMES, ...idsOf(FieldKind.control, WORDS) })
+const CERTAIN_HOST = FieldKind.host * FIELD_RANKS
+const NETSKOPE_TIME = SYNONYMS['xcstimestamp'] ?? NO_FIELD
+const USER_IP = SYNONYMS['userip'] ?? NO_FIELD
+
+/** Objects that are only there to hold the fields. */
+const WRAPPERS = new NameTable({ event: 0, source: 1, data: 2, fields: 3, json: 4, record: 5, log: 6 })
+const SOURCE = 1
+/** The members of this object are of no interest. */
+const IGNORED = -1
+const PATH_BYTES_MAX = 128
+
+const scanner = new JsonScanner()
+const fields = new FoundFields()
+const path = new DataView(new ArrayBuffer(PATH_BYTES_MAX))
+/** For each depth how much of `path` stands before its keys. */
+const pathLengths = new Int32Array(JSON_DEPTH_MAX + 2)
+
+function detect(line: LogLine, start: number, end: number): boolean {
+  return start < end && line.view.getUint8(start) === OPEN_BRACE && !isCollectorEvent(line, start, end)
+}
+
+function parse(line: LogLine, start: number, end: number): Verdict {
+  if (!scan(line.view, start, end)) return line.reject('JSON: expected one whole object')
+  return judge(line)
+}
+
+function scan(view: DataView, start: number, end: number): boolean {
+  fields.clear()
+  scanner.open(view, start, end)
+  let isWrapped = false
+  pathLengths[1] = 0
+  for (;;) {
+    const kind = scanner.next()
+    if (kind <= JsonKind.broken) return kind === JsonKind.end
+    const { keyStart, keyEnd } = scanner
+    if (kind === JsonKind.object) {
+      const depth = scanner.depth
+      pathLengths[depth] = pathOf(view, pathLengths[depth - 1] ?? 0, keyStart, keyEnd)
+      // What a forwarder's envelope calls host is the machine that it is on.
+      if (depth === 2 && isEnvelopeFor(view, keyStart, keyEnd)) {
+        isWrapped = true
+        fields.forget(HOST_FIELD)
+      }
+      continue
+    }
+    if (kind === JsonKind.array) continue
+    const length = pathLengths[scanner.depth] ?? 0
+    if (length === IGNORED) continue
+    const id = length === 0 ? nameAt(view, keyStart, keyEnd) : nameBelow(view, length, keyStart, keyEnd)
+    if (id === NO_FIELD || (isWrapped && id === HOST_FIELD && scanner.depth === 1)) continue
+    if (kind === JsonKind.word && !(id === IS_FILTERED && isFoldedText(view, scanner.start, scanner.end, 'true')))
+      continue
+    fields.note(id, scanner.start, scanner.end)
+  }
+}
+
+function isEnvelopeFor(view: DataView, start: number, end: number): boolean {
+  return isFoldedText(view, start, end, 'event') || isFoldedText(view, start, end, '_source')
+}
+
+/** In ECS `host.*` is the machine that wrote the log. */
+function nameAt(view: DataView, start: number, end: number): number {
+  return foldedTextAt(view, start, end, 'host.') ? NO_FIELD : FIELDS.find(view, start, end)
+}
+
+/** The key behind the path of the objects that it stands in. */
+function nameBelow(view: DataView, length: number, start: number, end: number): number {
+  if (end - start > PATH_BYTES_MAX - length) return NO_FIELD
+  for (let at = start; at < end; at++) path.setUint8(length + at - start, view.getUint8(at))
+  return FIELDS.find(path, 0, length + end - start)
+}
+
+/** How long the path is for the members of the object with this key; or IGNORED. */
+function pathOf(view: DataView, length: number, start: number, end: number): number {
+  if (length === IGNORED) return IGNORED
+  if (length === 0) {
+    if (isFoldedText(view, start, end, 'host')) return IGNORED
+    const wrapper = WRAPPERS.find(view, start, end)
+    // `source` says something of its members, `_source` of a search engine does not.
+    if (wrapper >= 0 && (wrapper !== SOURCE || !isLetter(view.getUint8(start)))) return 0
+  }
+  if (end - start > PATH_BYTES_MAX - length) return IGNORED
+  for (let at = start; at < end; at++) path.setUint8(length + at - start, view.getUint8(at))
+  return length + end - start
+}
+
+function judge(line: LogLine): Verdict {
+  const { view } = line
+  if (fields.takeTime(line) === TimeFound.impossible) return line.reject('time: expected a day and hour that exist')
+  applyZone(line, fields.start(ZONE), fields.end(ZONE))
+  const hasClient = fields.takeClient(line)
+  fields.takeAction(line)
+  if (fields.has(IS_FILTERED)) line.action = Action.blocked
+  const verdict = vendorVerdict(line)
+  if (verdict !== Verdict.event) return verdict
+  const found = takeHost(line)
+  if (found !== Verdict.event || isOfVendor(view)) return found
+  // Any program may write JSON with a host in it: who asked, and when, must be there, too.
+  return hasClient && fields.hasKind(FieldKind.time) ? found : Verdict.noDomain
+}
+
+function takeHost(line: LogLine): Verdict {
+  const found = fields.takeHost(line)
+  if (found === Verdict.event || !fields.has(URL_BASE64)) return found
+  const end = decodeHead(line, fields.start(URL_BASE64), fields.end(URL_BASE64))
+  return takeHostOf(line, line.scratchStart, end)
+}
+
+/** Event where the vendor's kind of message may name a host; else what it is. */
+function vendorVerdict({ view }: LogLine): Verdict {
+  if (fields.has(SOURCE_TYPE)) {
+    const start = fields.start(SOURCE_TYPE)
+    const end = fields.end(SOURCE_TYPE)
+    if (foldedTextAt(view, start, end, 'zscalernss-')) {
+      const feed = start + 'zscalernss-'.length
+      if (isFoldedText(view, feed, end, 'fw')) return Verdict.noDomain
+      return isFoldedText(view, feed, end, 'web') || isFoldedText(view, feed, end, 'dns') ? Verdict.event : Verdict.skip
+    }
+  }
+  if (fields.has(LOG_TYPE)) return strataVerdict(view)
+  if (fields.has(DEVICE) && fields.is(view, TYPE, 'event')) return Verdict.skip
+  if (fields.has(USER_IP) && (fields.is(view, TYPE, 'audit') || fields.is(view, TYPE, 'infrastructure')))
+    return Verdict.skip
+  // A look-up and its answer are two events of one flow (Suricata).
+  return fields.is(view, DNS_TYPE, 'answer') || fields.is(view, DNS_TYPE, 'response') ? Verdict.skip : Verdict.event
+}
+
+/** Of a threat the field with the URL is a file's name, unless its subtype is url. */
+function strataVerdict(view: DataView): Verdict {
+  if (fields.is(view, LOG_TYPE, 'traffic')) return Verdict.noDomain
+  if (fields.is(view, LOG_TYPE, 'url') || fields.is(view, LOG_TYPE, 'decryption')) return Verdict.event
+  if (fields.is(view, LOG_TYPE, 'threat')) return fields.is(view, SUBTYPE, 'url') ? Verdict.event : Verdict.skip
+  return fields.is(view, LOG_TYPE, 'dns') || fields.is(view, LOG_TYPE, 'dns_security') ? Verdict.event : Verdict.skip
+}
+
+/** Whether the message has what only one vendor's has, so that the client may be missing. */
+function isOfVendor(view: DataView): boolean {
+  return (
+    fields.has(SOURCE_TYPE) ||
+    fields.has(LOG_TYPE) ||
+    fields.has(DEVICE) ||
+    fields.has(NETSKOPE_TIME) ||
+    fields.has(CERTAIN_HOST) ||
+    fields.is(view, SERVICE, 'squid')
+  )
+}
+
+/** Writes the beginning of what is in base64 (RFC 4648 §4 and §5) where names in another form go: a URL's host is there. Answers its end. */
+function decodeHead(line: LogLine, start: number, end: number): number {
+  let out = line.scratchStart
+  let bits = 0
+  let count = 0
+  const limit = Math.min(line.bytes.length, out + NAME_ROOM)
+  for (let at = start; at < end && out < limit; at++) {
+    const value = base64Digit(line.view.getUint8(at))
+    if (value < 0) break
+    bits = ((bits << 6) | value) & 0xffffff
+    count += 6
+    if (count >= 8) {
+      count -= 8
+      line.bytes[out++] = (bits >> count) & 0xff
+    }
+  }
+  return out
+}
+const NAME_ROOM = 250
+
+function base64Digit(byte: number): number {
+  if (isUpper(byte)) return byte - 0x41
+  if (isLetter(byte)) return byte - 0x61 + 26
+  if (isDigit(byte)) return byte - 0x30 + 52
+  if (byte === 0x2b || byte === 0x2d) return 62
+  return byte === SLASH || byte === 0x5f ? 63 : -1
+}

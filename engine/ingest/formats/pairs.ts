@@ -1,0 +1,128 @@
+import { EQUALS, HASH, isDigit, isLetter, skipBlanks, TAB, textAt, tokenEnd, trimEnd } from './bytes.ts'
+
+/**
+ * How key=value pairs are set apart: by one byte; by a TAB in either of the forms in which relays write control bytes (rsyslog's `#011`, or `\t`);
+ * by two circumflexes; or by a blank, where values hold blanks themselves and end before the next ` key=` only.
+ */
+export const Separator = { blank: -1, tab: -2, escapedTab: -3, circumflexes: -4 } as const
+const CIRCUMFLEX = 0x5e
+
+/** What stands in no remnant of a syslog header: the payload of another format has begun. */
+const PAYLOAD_BYTE = new Uint8Array(256)
+for (const mark of ',;|\t{\\') PAYLOAD_BYTE[mark.charCodeAt(0)] = 1
+
+export function isPayloadByte(byte: number): boolean {
+  return PAYLOAD_BYTE[byte] === 1
+}
+
+/** What a key consists of: letters, digits, `_`, `.`, `-`, and brackets (ArcSight's arrays). */
+const KEY_BYTE = new Uint8Array(256)
+for (let byte = 0; byte < 256; byte++) {
+  if (isLetter(byte) || isDigit(byte) || '_.-[]'.includes(String.fromCharCode(byte))) KEY_BYTE[byte] = 1
+}
+
+/** What a separator of more than one form begins with; the scan of a value looks closer at these only. */
+const MARK_BYTE = new Uint8Array(256)
+for (const byte of [TAB, HASH, 0x5c, CIRCUMFLEX]) MARK_BYTE[byte] = 1
+
+/** Walks key=value pairs in place. One instance a format, used again for every message. */
+export class PairScanner {
+  keyStart = 0
+  keyEnd = 0
+  /** The value, blanks at its end not counted. */
+  start = 0
+  end = 0
+  #view: DataView = new DataView(new ArrayBuffer(0))
+  #at = 0
+  #stop = 0
+  #separator = 0
+
+  /** `separator` is one of Separator, or a byte. */
+  open(view: DataView, start: number, end: number, separator: number): void {
+    this.#view = view
+    this.#at = start
+    this.#stop = end
+    this.#separator = separator
+  }
+
+  /** Whether there is another pair. */
+  next(): boolean {
+    return this.#separator === Separator.blank ? this.#nextByKey() : this.#nextBySeparator()
+  }
+
+  #nextBySeparator(): boolean {
+    const view = this.#view
+    const stop = this.#stop
+    const separator = this.#separator
+    let at = this.#at
+    while (at < stop) {
+      const start = skipBlanks(view, at, stop)
+      let keyEnd = start
+      while (keyEnd < stop && KEY_BYTE[view.getUint8(keyEnd)] === 1) keyEnd++
+      const isPair = keyEnd > start && keyEnd < stop && view.getUint8(keyEnd) === EQUALS
+      at = isPair ? keyEnd + 1 : start
+      const valueStart = at
+      while (at < stop) {
+        const byte = view.getUint8(at)
+        const mayBegin = MARK_BYTE[byte] === 1 || byte === separator
+        if (mayBegin && separatorLength(view, at, stop, separator) > 0) break
+        at++
+      }
+      const valueEnd = at
+      if (at < stop) at += separatorLength(view, at, stop, separator)
+      if (!isPair) continue
+      this.#at = at
+      this.keyStart = start
+      this.keyEnd = keyEnd
+      this.start = valueStart
+      this.end = trimEnd(view, valueStart, valueEnd)
+      return true
+    }
+    this.#at = stop
+    return false
+  }
+
+  #nextByKey(): boolean {
+    const view = this.#view
+    const stop = this.#stop
+    const keyStart = nextKey(view, this.#at, stop, true)
+    if (keyStart < 0) {
+      this.#at = stop
+      return false
+    }
+    let at = keyStart
+    while (view.getUint8(at) !== EQUALS) at++
+    this.keyStart = keyStart
+    this.keyEnd = at
+    this.start = at + 1
+    const next = nextKey(view, at + 1, stop, false)
+    this.#at = next < 0 ? stop : next
+    this.end = trimEnd(view, at + 1, next < 0 ? stop : next)
+    return true
+  }
+}
+
+/** Where the next word begins that is a key and has an equals sign behind it, or -1. A word begins behind a blank; at `at`, too, if so said. */
+function nextKey(view: DataView, at: number, end: number, isWordStart: boolean): number {
+  if (!isWordStart) at = tokenEnd(view, at, end)
+  while (at < end) {
+    at = skipBlanks(view, at, end)
+    const wordStart = at
+    while (at < end && KEY_BYTE[view.getUint8(at)] === 1) at++
+    if (at > wordStart && at < end && view.getUint8(at) === EQUALS) return wordStart
+    at = tokenEnd(view, at, end)
+  }
+  return -1
+}
+
+/** How long the separator at `at` is; 0 where there is none. */
+function separatorLength(view: DataView, at: number, end: number, separator: number): number {
+  const byte = view.getUint8(at)
+  if (separator >= 0) return byte === separator ? 1 : 0
+  if (separator === Separator.circumflexes) {
+    return byte === CIRCUMFLEX && at + 1 < end && view.getUint8(at + 1) === CIRCUMFLEX ? 2 : 0
+  }
+  if (byte === TAB) return 1
+  if (byte === HASH) return textAt(view, at, end, '#011') ? 4 : 0
+  return separator === Separator.escapedTab && textAt(view, at, end, '\\t') ? 2 : 0
+}

@@ -1,0 +1,125 @@
+import { Action, actionOf } from './action.ts'
+import { AddressKind, addressKind } from './address.ts'
+import {
+  CLOSE_PARENTHESIS,
+  COLON,
+  COMMA,
+  digitsEnd,
+  foldedTextAt,
+  HYPHEN,
+  indexOfText,
+  isDigit,
+  isFoldedText,
+  NOT_FOUND,
+  QUOTE,
+  SPACE,
+  textAt,
+} from './bytes.ts'
+import { CsvFields } from './csv.ts'
+import { takeHostOf } from './found-fields.ts'
+import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
+import { TimeFound } from './log-time.ts'
+
+/*
+ * Cisco Umbrella's DNS and proxy logs (https://docs.umbrella.com/deployment-umbrella/docs/log-formats-and-versioning): every field quoted, times in
+ * UTC. New versions append columns.
+ *
+ *   DNS    0 time, 1 identity, 2 identities, 3 internal address, 4 external address, 5 action, 6 type `1 (A)`, 7 answer, 8 domain
+ *   proxy  0 time, 1 identity, 2 internal address, 3 external address, 4 destination, 5 content type, 6 verdict, 7 URL
+ */
+export const umbrella: LogFormat = { id: 'umbrella', detect, parse }
+
+const DNS_INTERNAL = 3
+const DNS_EXTERNAL = 4
+const DNS_ACTION = 5
+const DNS_TYPE = 6
+const DNS_DOMAIN = 8
+const PROXY_INTERNAL = 2
+const PROXY_EXTERNAL = 3
+const PROXY_VERDICT = 6
+const PROXY_URL = 7
+const COLUMNS = 9
+/** `"2026-11-20 08:15:02"` */
+const TIME_BYTES = 21
+
+const columns = new CsvFields()
+
+function detect({ view }: LogLine, start: number, end: number): boolean {
+  return isTimed(view, start, end) || isHeader(view, start, end)
+}
+
+function parse(line: LogLine, start: number, end: number): Verdict {
+  const { view } = line
+  if (isHeader(view, start, end)) return Verdict.skip
+  const count = columns.split(view, start, end, COMMA, COLUMNS)
+  const isProxy = count > PROXY_VERDICT && isVerdict(view, PROXY_VERDICT) && hasClient(view, PROXY_INTERNAL)
+  const isDns =
+    !isProxy && count > DNS_ACTION && actionAt(view, DNS_ACTION) !== Action.unknown && hasClient(view, DNS_INTERNAL)
+  if (!isProxy && !isDns) return Verdict.unknown
+  if (isDns && count > DNS_TYPE && !isQueryType(view, DNS_TYPE)) return Verdict.unknown
+  const domain = isProxy ? PROXY_URL : DNS_DOMAIN
+  if (line.takeTime(columns.start(0), columns.end(0)) !== TimeFound.found) {
+    return line.reject('time: expected a day and hour that exist')
+  }
+  line.timeIsLocal = false
+  if (count <= domain) return line.reject(isProxy ? 'URL: expected column 8' : 'domain: expected column 9')
+  const internal = isProxy ? PROXY_INTERNAL : DNS_INTERNAL
+  const external = isProxy ? PROXY_EXTERNAL : DNS_EXTERNAL
+  if (!line.takeClient(columns.start(internal), columns.end(internal))) {
+    line.takeClient(columns.start(external), columns.end(external))
+  }
+  line.action = actionAt(view, isProxy ? PROXY_VERDICT : DNS_ACTION)
+  return takeHostOf(line, columns.start(domain), columns.end(domain))
+}
+
+function isTimed(view: DataView, start: number, end: number): boolean {
+  return (
+    end - start > TIME_BYTES &&
+    view.getUint8(start) === QUOTE &&
+    isDigit(view.getUint8(start + 1)) &&
+    view.getUint8(start + 5) === HYPHEN &&
+    view.getUint8(start + 11) === SPACE &&
+    view.getUint8(start + 14) === COLON &&
+    view.getUint8(start + TIME_BYTES - 1) === QUOTE
+  )
+}
+
+/** The header row that exports have since version 10, of whichever log. */
+function isHeader(view: DataView, start: number, end: number): boolean {
+  const at = start < end && view.getUint8(start) === QUOTE ? start + 1 : start
+  if (!foldedTextAt(view, at, end, 'timestamp')) return false
+  const limit = Math.min(end, start + CUE_BYTES)
+  return (
+    indexOfText(view, at, limit, 'Identity') !== NOT_FOUND &&
+    (indexOfText(view, at, limit, 'External') !== NOT_FOUND || indexOfText(view, at, limit, 'Identities') !== NOT_FOUND)
+  )
+}
+
+/** One of the two columns from `internal` on has an address. */
+function hasClient(view: DataView, internal: number): boolean {
+  return isAddress(view, internal) || isAddress(view, internal + 1)
+}
+
+function isAddress(view: DataView, index: number): boolean {
+  return addressKind(view, columns.start(index), columns.end(index)) !== AddressKind.none
+}
+
+function isVerdict(view: DataView, index: number): boolean {
+  const start = columns.start(index)
+  const end = columns.end(index)
+  return isFoldedText(view, start, end, 'allowed') || isFoldedText(view, start, end, 'blocked')
+}
+
+function actionAt(view: DataView, index: number): Action {
+  return actionOf(view, columns.start(index), columns.end(index))
+}
+
+/** `1 (A)`, `65 (HTTPS)`, `Other`, or what of it was not cut. */
+function isQueryType(view: DataView, index: number): boolean {
+  const start = columns.start(index)
+  const end = columns.end(index)
+  if (foldedTextAt(view, start, end, 'other') || columns.unclosed) return true
+  const digits = digitsEnd(view, start, end)
+  if (digits === start) return false
+  return digits === end || (textAt(view, digits, end, ' (') && view.getUint8(end - 1) === CLOSE_PARENTHESIS)
+}

@@ -1,0 +1,312 @@
+import t from 'tap'
+import { checkRows, type LogRow, MessageReader } from '../../../support/log-rows.ts'
+import { checkMutations } from '../../../support/mutated-lines.ts'
+
+const rows: readonly LogRow[] = [
+  {
+    name: 'one time, one address, one host',
+    line: '2026-11-20T08:15:02Z,192.0.2.45,perplexity.ai',
+    verdict: 'event',
+    host: 'perplexity.ai',
+    client: '192.0.2.45',
+    time: '2026-11-20T08:15:02Z',
+    action: 'unknown',
+  },
+  {
+    name: 'semicolons, day first, an action',
+    line: '20.11.2026 09:15:02;192.0.2.45;api.openai.com;allowed',
+    verdict: 'event',
+    host: 'api.openai.com',
+    client: '192.0.2.45',
+    time: '2026-11-20T09:15:02',
+    action: 'allowed',
+  },
+  {
+    name: 'TABs and a host with its port',
+    line: '1795162502\t2001:db8::45\tCONNECT\tClaude.AI:443\tdenied\r\n',
+    verdict: 'event',
+    host: 'claude.ai',
+    client: '2001:db8::45',
+    time: '2026-11-20T08:15:02Z',
+    action: 'blocked',
+  },
+  {
+    name: 'bars and a URL',
+    line: '2026-11-20 09:15:02|192.0.2.45|GET|https://claude.ai/a,b|200|Mozilla/5.0 (bot.example.com)',
+    verdict: 'event',
+    host: 'claude.ai',
+    client: '192.0.2.45',
+  },
+  {
+    name: 'quoted, with doubled quotes and blanks',
+    line: '"2026-11-20 09:15:02", "192.0.2.45", "say ""x"", y", "claude.ai."',
+    verdict: 'event',
+    host: 'claude.ai',
+    client: '192.0.2.45',
+  },
+  {
+    name: 'day and time of day apart',
+    line: '2026-11-20,09:15:02,192.0.2.45,claude.ai',
+    verdict: 'event',
+    host: 'claude.ai',
+    time: '2026-11-20T09:15:02',
+  },
+  {
+    name: 'day and time of day apart, in the way of the United States',
+    line: '11/20/2026;9:15:02 PM;192.0.2.45;claude.ai',
+    verdict: 'event',
+    host: 'claude.ai',
+    time: '2026-11-20T21:15:02',
+  },
+  {
+    name: 'of two addresses the first is the client',
+    line: '2026-11-20T08:15:02Z,192.0.2.45,198.51.100.20,claude.ai',
+    verdict: 'event',
+    host: 'claude.ai',
+    client: '192.0.2.45',
+  },
+  {
+    name: 'of two addresses the private one is the client',
+    line: '2026-11-20T08:15:02Z,198.51.100.20,10.1.2.3,claude.ai',
+    verdict: 'event',
+    host: 'claude.ai',
+    client: '10.1.2.3',
+  },
+  {
+    name: 'the same host by name and in a URL',
+    line: '2026-11-20T08:15:02Z,192.0.2.45,claude.ai,https://CLAUDE.ai/new',
+    verdict: 'event',
+    host: 'claude.ai',
+  },
+  {
+    name: 'a byte order mark',
+    line: '\ufeff2026-11-20T08:15:02Z,192.0.2.45,claude.ai',
+    verdict: 'event',
+    host: 'claude.ai',
+  },
+  { name: 'the separator that Excel asks for', line: 'sep=;', verdict: 'skip' },
+  { name: 'a header', line: 'Timestamp;Client;Requested Domain;Action', verdict: 'skip' },
+  {
+    name: 'a header of a report',
+    line: '"Event Time","User","URL","Policy Action","Client IP","Server IP","Cloud Application"',
+    verdict: 'skip',
+  },
+  {
+    name: 'two hosts',
+    line: '2026-11-20T08:15:02Z,192.0.2.45,https://ref.example.net/,https://claude.ai/',
+    verdict: 'unknown',
+    host: 'ref.example.net',
+  },
+  { name: 'no address', line: '2026-11-20T08:15:02Z,pc-7,claude.ai', verdict: 'unknown' },
+  { name: 'no time', line: 'x,192.0.2.45,claude.ai', verdict: 'unknown' },
+  { name: 'two times', line: '2026-11-20T08:15:02Z,2026-11-20T08:15:09Z,192.0.2.45,claude.ai', verdict: 'unknown' },
+  {
+    name: 'three addresses',
+    line: '2026-11-20T08:15:02Z,192.0.2.45,198.51.100.20,203.0.113.7,claude.ai',
+    verdict: 'unknown',
+    host: 'claude.ai',
+  },
+  { name: 'ten digits that are no time of now', line: '4123456789,192.0.2.45,claude.ai', verdict: 'unknown' },
+  {
+    name: 'a referer behind the path of a web server',
+    line: '2026-11-20T08:15:02Z,192.0.2.45,GET,/index.html,200,https://chatgpt.com/',
+    verdict: 'unknown',
+  },
+  { name: 'a mail address', line: '2026-11-20T08:15:02Z,192.0.2.45,jdoe@example.com', verdict: 'unknown' },
+  {
+    name: 'an issuer, an agent, an account',
+    line: '2026-11-20T08:15:02Z,192.0.2.45,"CN=ca.example.com, O=x",curl/8.5.0 (x.example.com),corp\\j.doe',
+    verdict: 'unknown',
+  },
+  {
+    name: 'interfaces, versions and applications',
+    line: '2026-11-20T08:15:02Z,192.0.2.45,igb0.40,ae3.210,ethernet1/2.30,12.9.1.B700001,ms-office365',
+    verdict: 'unknown',
+  },
+  { name: 'a sentence with commas', line: 'On 2026-11-20, 192.0.2.45, claude.ai was down', verdict: 'unknown' },
+  {
+    name: 'a day that no calendar has',
+    line: '2026-02-30T08:15:02Z,192.0.2.45,claude.ai',
+    verdict: 'reject',
+    reason: /^time/,
+  },
+  { name: 'hour 25', line: '2026-11-20 25:15:02,192.0.2.45,claude.ai', verdict: 'reject', reason: /^time/ },
+  { name: 'two cells', line: '192.0.2.45,claude.ai', verdict: 'unknown' },
+  { name: 'key=value', line: 'time=2026-11-20T08:15:02Z,src=192.0.2.45,host=claude.ai', verdict: 'unknown' },
+  { name: 'nothing', line: '', verdict: 'unknown' },
+]
+checkRows(t, 'any-csv', rows)
+
+t.test('what ends as files and machines do is no host (cut in the middle it may end otherwise)', async (t) => {
+  for (const name of ['setup.zip', 'x.mov', 'REPORT.PDF', 'a.exe', 'pc-7.corp.local', 'setup.zip/x', 'a.tar.gz']) {
+    t.equal(new MessageReader().read(`2026-11-20T08:15:02Z,192.0.2.45,${name}`).verdict, 'unknown', name)
+  }
+  for (const name of ['example.zip:443', 'https://example.mov/', 'notion.so', 'docs.rs']) {
+    t.equal(new MessageReader().read(`2026-11-20T08:15:02Z,192.0.2.45,${name}`).verdict, 'event', name)
+  }
+})
+
+t.test('a header is remembered, and what follows it is read by it', async (t) => {
+  const reader = new MessageReader()
+  const header = 'Domain,Receive Time,Source address,Destination address,Source User,Action,URL/Filename,Referer'
+  t.equal(reader.read(header).verdict, 'skip')
+  const read = reader.read(
+    '1,2026/11/20 09:15:02,192.0.2.45,198.51.100.20,jdoe@example.com,block-url,claude.ai/new,https://x.example.net/',
+  )
+  t.match(read, {
+    verdict: 'event',
+    host: 'claude.ai',
+    client: '192.0.2.45',
+    action: 'blocked',
+    time: '2026-11-20T09:15:02.000',
+  })
+  t.equal(
+    reader.read('1,2026/11/20 09:15:03,192.0.2.45,198.51.100.20,,allow,,https://x.example.net/').verdict,
+    'noDomain',
+  )
+  t.equal(reader.read('1,2026/11/31 09:15:03,192.0.2.45,198.51.100.20,,allow,claude.ai/,').verdict, 'reject')
+  t.equal(reader.read(header).verdict, 'skip', 'again')
+  t.equal(reader.read('Total,2').verdict, 'skip')
+  t.equal(reader.read('1,2026/11/20 09:15:03,192.0.2.45,198.51.100.20').verdict, 'unknown', 'cut')
+  t.equal(
+    reader.read('2026-11-20T08:15:02Z,192.0.2.45,pc-7.example.org,x,y,z').verdict,
+    'unknown',
+    'no row of this table',
+  )
+  t.equal(reader.read('Timestamp;Client;Requested Domain;Action').verdict, 'skip', 'another header')
+  t.match(reader.read('20.11.2026 09:15:02;192.0.2.45;api.openai.com;allowed'), {
+    host: 'api.openai.com',
+    action: 'allowed',
+  })
+})
+
+t.test('headers', async (t) => {
+  for (const [header, row, host, client, time] of [
+    [
+      'date,time,c-ip,cs-host',
+      '2026-11-20,09:15:02,192.0.2.45,claude.ai',
+      'claude.ai',
+      '192.0.2.45',
+      '2026-11-20T09:15:02.000',
+    ],
+    [
+      'Time\tInternal IP\tExternal IP\tDomain',
+      '2026-11-20 09:15:02\t\t203.0.113.7\tclaude.ai.',
+      'claude.ai',
+      '203.0.113.7',
+      '2026-11-20T09:15:02.000',
+    ],
+    [
+      'ts,client,host,url',
+      '1795162502,192.0.2.45,proxy.example.org,claude.ai:443',
+      'claude.ai',
+      '192.0.2.45',
+      '2026-11-20T08:15:02.000Z',
+    ],
+    [
+      'ts,client,host,url',
+      '1795162502,192.0.2.45,claude.ai,/new',
+      'claude.ai',
+      '192.0.2.45',
+      '2026-11-20T08:15:02.000Z',
+    ],
+    ['ts,client,name', '1795162502,192.0.2.45,setup.zip', '', '192.0.2.45', '2026-11-20T08:15:02.000Z'],
+    ['ts,client,domain', 'a while ago,192.0.2.45,claude.ai', 'claude.ai', '192.0.2.45', ''],
+    ['# ts,client,domain', '1795162502,192.0.2.45,claude.ai', 'claude.ai', '192.0.2.45', '2026-11-20T08:15:02.000Z'],
+    ['user,client,domain', 'jdoe,192.0.2.45,jdoe@example.com', '', '192.0.2.45', ''],
+  ] as const) {
+    const reader = new MessageReader()
+    t.equal(reader.read(header).verdict, 'skip', header)
+    t.match(reader.read(row), { host, client, time, verdict: host === '' ? 'noDomain' : 'event' }, row)
+  }
+})
+
+const NAMES = ['claude.ai', 'api.openai.com', 'huggingface.co', 'www.example.org', 'perplexity.ai']
+const name = (index: number): string => NAMES[index % NAMES.length] ?? ''
+const time = (index: number): string => `2026-11-20T08:15:${String(index % 60).padStart(2, '0')}Z`
+
+/** Reads lines of one layout, then one more. */
+function learned(layout: (index: number) => string, lines = 20): ReturnType<MessageReader['read']> {
+  const reader = new MessageReader()
+  for (let index = 0; index < lines; index++) reader.read(layout(index))
+  return reader.read(layout(lines + 1))
+}
+
+t.test('what a line alone does not tell, twenty do', async (t) => {
+  const referer = (index: number): string =>
+    `${time(index)},192.0.2.${index + 1},GET,https://${name(index)}/x,200,${index % 3 === 0 ? 'https://ref.example.net/y' : '-'}`
+  t.match(learned(referer, 2), { verdict: 'unknown' }, 'not yet')
+  t.match(learned(referer), { verdict: 'event', host: 'api.openai.com', client: '192.0.2.22' }, 'not the referer')
+  const device = (index: number): string =>
+    `${time(index)},203.0.113.1,10.0.0.${index + 1},198.51.100.9,${name(index)},pc-7.example.org`
+  t.match(
+    learned(device),
+    { verdict: 'event', host: 'api.openai.com', client: '10.0.0.22' },
+    'neither the device nor the machine',
+  )
+  const apart = (index: number): string =>
+    `2026-11-20;09:15:0${index % 10};10.0.0.1;10.0.0.${index + 1};${name(index)};fw.example.org`
+  t.match(learned(apart), {
+    verdict: 'event',
+    host: 'api.openai.com',
+    client: '10.0.0.22',
+    time: '2026-11-20T09:15:01.000',
+  })
+  const two = (index: number): string => `${time(index)},192.0.2.1,${name(index)},${name(index + 1)},x`
+  t.match(learned(two), { verdict: 'unknown' }, 'two columns of hosts, and nothing that tells which')
+  const server = (index: number): string => `${time(index)},192.0.2.${index + 1},/x${index},200,https://${name(index)}/`
+  t.match(learned(server), { verdict: 'unknown' }, "a web server's own log with referers")
+})
+
+t.test('what was learned is checked by each line, and given up when the source changes', async (t) => {
+  const reader = new MessageReader()
+  const row = (index: number): string => `${time(index)},203.0.113.1,10.0.0.${index + 1},198.51.100.9,${name(index)}`
+  for (let index = 0; index < 30; index++) reader.read(row(index))
+  t.equal(reader.read(row(1)).host, 'api.openai.com')
+  t.equal(reader.read(`${time(1)},203.0.113.1,10.0.0.1,198.51.100.9,-`).verdict, 'noDomain')
+  t.equal(reader.read(`${time(1)},203.0.113.1,10.0.0.1,198.51.100.9,198.51.100.7`).verdict, 'noDomain')
+  t.equal(reader.read(`${time(1)},203.0.113.1,10.0.0.1,198.51.100.9,setup.zip`).verdict, 'unknown')
+  t.equal(reader.read(`${time(1)},203.0.113.1,10.0.0.1,198.51.100.9,jdoe@example.com`).verdict, 'unknown')
+  const other = (index: number): string => `${name(index)};${time(index)};10.0.0.${index + 1};fw.example.org`
+  for (let index = 0; index < 30; index++) reader.read(other(index))
+  t.equal(reader.read(other(1)).host, 'api.openai.com', 'the new layout was learned')
+})
+
+t.test('a table that was good for long is given up as soon as a new one', async (t) => {
+  const reader = new MessageReader()
+  reader.read('ts,client,domain')
+  for (let index = 0; index < 5000; index++) reader.read(`1795162502,192.0.2.45,${name(index)}`)
+  const other = (index: number): string => `${name(index)};${time(index)};10.0.0.${index + 1}`
+  for (let index = 0; index < 100; index++) reader.read(other(index))
+  t.equal(reader.read(other(1)).host, 'api.openai.com')
+})
+
+t.test('a column with URLs or files', async (t) => {
+  const reader = new MessageReader()
+  reader.read('Receive Time,Source address,URL/Filename')
+  for (const [cell, host] of [
+    ['claude.ai/', 'claude.ai'],
+    ['https://claude.ai:443/a.zip', 'claude.ai'],
+    ['api.openai.com:443/x', 'api.openai.com'],
+    ['invoice.zip', ''],
+    ['Setup.EXE', ''],
+    ['invoice', ''],
+  ] as const) {
+    t.equal(reader.read(`2026/11/20 09:15:02,192.0.2.45,${cell}`).host, host, cell)
+  }
+})
+
+t.test('a line of many commas, quotes or blanks takes linear time', async (t) => {
+  const reader = new MessageReader()
+  const began = process.hrtime.bigint()
+  for (const byte of [',', '"', ' ', ';', ',"', '", ', 'a,', '1,']) {
+    t.equal(reader.read(byte.repeat(Math.floor(250_000 / byte.length))).verdict, 'unknown', JSON.stringify(byte))
+  }
+  t.equal(reader.read(`${time(1)},192.0.2.45,https://claude.ai/${'x'.repeat(65_536)}`).host, 'claude.ai')
+  t.ok(process.hrtime.bigint() - began < 2_000_000_000n)
+})
+
+checkMutations(
+  t,
+  rows.map((row) => row.line),
+)

@@ -1,0 +1,184 @@
+import t from 'tap'
+import { EVENT_COUNT_MAX, eventFromJson, METHODS } from '../../../../engine/event.ts'
+import { FormatDetector } from '../../../../engine/ingest/formats/detect.ts'
+import { LogLine, SCRATCH_BYTES } from '../../../../engine/ingest/formats/log-line.ts'
+import { checkRows } from '../../../support/log-rows.ts'
+import { checkMutations } from '../../../support/mutated-lines.ts'
+
+const ID = '00112233445566770000000000000001'
+const EVENT = {
+  id: ID,
+  name: 'claude.ai',
+  client: '192.0.2.45',
+  method: 'tls',
+  first_seen: '2026-11-20T09:15:02.123Z',
+  last_seen: '2026-11-20T09:15:09.001Z',
+  count: 3,
+}
+const good = JSON.stringify(EVENT)
+/** The event with some of its members others, or gone. */
+const changed = (members: Record<string, unknown>): string => JSON.stringify({ ...EVENT, ...members })
+
+checkRows(t, 'collector-json', [
+  {
+    name: 'an event as the collector writes it',
+    line: good,
+    verdict: 'event',
+    host: 'claude.ai',
+    client: '192.0.2.45',
+    time: '2026-11-20T09:15:09.001Z',
+    action: 'unknown',
+  },
+  {
+    name: 'members in another order, with blanks and a line end',
+    line: `{ "last_seen" : "2026-11-20T10:15:09+01:00", "count": 1, "extra": {"id": [1, {"a": "}"}]}, "client": "2001:db8::45",\r\n "name": "a.b.c", "method":"dns", "first_seen":"2026-11-20T09:15:09Z", "id":"${ID}" }\r\n`,
+    verdict: 'event',
+    host: 'a.b.c',
+    client: '2001:db8::45',
+    time: '2026-11-20T09:15:09Z',
+  },
+  {
+    name: 'without last_seen and count',
+    line: changed({ last_seen: undefined, count: undefined }),
+    verdict: 'event',
+    host: 'claude.ai',
+    time: '2026-11-20T09:15:02.123Z',
+  },
+  {
+    name: 'all of it was blocked',
+    line: changed({ blocked: 3 }),
+    verdict: 'event',
+    host: 'claude.ai',
+    action: 'blocked',
+  },
+  { name: 'a part was blocked', line: changed({ blocked: 2 }), verdict: 'event', host: 'claude.ai', action: 'unknown' },
+  {
+    name: 'of two members with one key the first wins',
+    line: `{"id":"${ID}","name":"claude.ai","name":"example.com"${good.slice(good.indexOf(',"client"'))}`,
+    verdict: 'event',
+    host: 'claude.ai',
+  },
+  {
+    name: 'an id in upper case',
+    line: changed({ id: ID.replace('00', 'AB') }),
+    verdict: 'reject',
+    reason: /^id: .*lower/,
+  },
+  { name: 'an id that is too short', line: changed({ id: ID.slice(1) }), verdict: 'reject', reason: /^id/ },
+  { name: 'a number as id', line: changed({ id: 7 }), verdict: 'reject', reason: /^id/ },
+  { name: 'sequence 0', line: changed({ id: '0'.repeat(32) }), verdict: 'reject', reason: /^id: .*sequence/ },
+  {
+    name: 'a sequence above 2^53-1',
+    line: changed({ id: '00112233445566770020000000000000' }),
+    verdict: 'reject',
+    reason: /^id: .*sequence/,
+  },
+  { name: 'no name', line: changed({ name: '' }), verdict: 'reject', reason: /^name/ },
+  { name: 'a name of 254', line: changed({ name: 'a'.repeat(254) }), verdict: 'reject', reason: /^name/ },
+  { name: 'a name that is null', line: changed({ name: null }), verdict: 'reject', reason: /^name/ },
+  { name: 'a client by name', line: changed({ client: 'pc-7.example.com' }), verdict: 'reject', reason: /^client/ },
+  { name: 'no client', line: changed({ client: undefined }), verdict: 'reject', reason: /^client/ },
+  { name: 'an unknown method', line: changed({ method: 'http' }), verdict: 'reject', reason: /^method/ },
+  { name: 'no method', line: changed({ method: undefined }), verdict: 'reject', reason: /^method/ },
+  {
+    name: 'a time without zone',
+    line: changed({ first_seen: '2026-11-20T09:15:02' }),
+    verdict: 'reject',
+    reason: /^first_seen/,
+  },
+  { name: 'a time as a number', line: changed({ first_seen: 1795162502 }), verdict: 'reject', reason: /^first_seen/ },
+  {
+    name: '31 February',
+    line: changed({ last_seen: '2026-02-31T09:15:02Z' }),
+    verdict: 'reject',
+    reason: /^last_seen/,
+  },
+  {
+    name: 'before 1970',
+    line: changed({ first_seen: '1969-12-31T23:59:59Z' }),
+    verdict: 'reject',
+    reason: /^first_seen/,
+  },
+  {
+    name: 'seen last before it was seen first',
+    line: changed({ last_seen: '2026-11-20T09:15:02.122Z' }),
+    verdict: 'reject',
+    reason: 'last_seen: expected a time not before first_seen',
+  },
+  { name: 'count 0', line: changed({ count: 0 }), verdict: 'reject', reason: /^count/ },
+  { name: 'half a match', line: changed({ count: 1.5 }), verdict: 'reject', reason: /^count/ },
+  { name: 'a count as text', line: changed({ count: '3' }), verdict: 'reject', reason: /^count/ },
+  { name: 'too many', line: changed({ count: EVENT_COUNT_MAX + 1 }), verdict: 'reject', reason: /^count/ },
+  { name: 'less than nothing blocked', line: changed({ blocked: -1 }), verdict: 'reject', reason: /^blocked/ },
+  { name: 'more blocked than counted', line: changed({ blocked: 4 }), verdict: 'reject', reason: /^blocked/ },
+  { name: 'text behind the object', line: `${good} and more`, verdict: 'reject', host: 'claude.ai', reason: /^JSON/ },
+  { name: 'a comma that nothing follows', line: `${good.slice(0, -1)},}`, verdict: 'reject', reason: /^JSON/ },
+])
+
+/** The fields that only these events have. */
+function readLine(message: string): LogLine {
+  const bytes = Buffer.from(message)
+  const line = new LogLine(new Uint8Array(bytes.length + SCRATCH_BYTES))
+  line.bytes.set(bytes)
+  new FormatDetector().read(line, 0, bytes.length)
+  return line
+}
+
+t.test('what only the collector tells', async (t) => {
+  const line = readLine(changed({ blocked: 2 }))
+  t.equal(line.text(line.eventIdStart, line.eventIdStart + 32), ID)
+  t.equal(METHODS[line.method], 'tls')
+  t.equal(line.count, 3)
+  t.equal(line.blockedCount, 2)
+  t.equal(line.firstSeenMs, Date.parse(EVENT.first_seen))
+  t.equal(line.timeMs, Date.parse(EVENT.last_seen))
+  const short = readLine(changed({ last_seen: undefined, count: undefined }))
+  t.ok(Number.isNaN(short.firstSeenMs))
+  t.equal(short.count, 1)
+  t.equal(short.blockedCount, 0)
+})
+
+t.test('a name that JSON escapes is written out', async (t) => {
+  const line = readLine(`{"id":"${ID}","name":"\\u00fc\\u002d\\"x.claude.ai"${good.slice(good.indexOf(',"client"'))}`)
+  t.equal(line.text(line.hostStart, line.hostEnd), 'ü-"x.claude.ai')
+})
+
+t.test('what the next message finds is what it says itself', async (t) => {
+  const line = readLine(changed({ blocked: 2 }))
+  line.reset()
+  t.same([line.eventIdStart, line.method, line.count, line.blockedCount], [-1, METHODS.indexOf('log'), 1, 0])
+  t.ok(Number.isNaN(line.firstSeenMs))
+})
+
+t.test('it answers as the check of whole batches does', async (t) => {
+  const values: Record<string, readonly unknown[]> = {
+    id: [ID, `${ID.slice(0, 31)}0`, `${ID.slice(0, 17)}01fffffffffffff`, `g${ID.slice(1)}`, 1, null],
+    name: ['x', 'a_b.c.', '192.0.2.1', 7, [], {}],
+    client: ['::', '0.0.0.0', '::ffff:192.0.2.1', 'fe80::1%eth0', '192.0.2.256', '192.0.2.01', '', true],
+    method: [...METHODS, 'DNS', 0],
+    first_seen: [
+      '2026-11-20T09:15Z',
+      '2026-11-20T09:15:02+0100',
+      '2026-11-20 09:15:02Z',
+      '9999-12-31T23:59:59.999Z',
+      '',
+    ],
+    last_seen: ['2026-11-20T09:15:02.123Z', '2026-11-20T24:15:02Z', null, '2027-01-01T00:00:00-11:30'],
+    count: [1, 2.0, EVENT_COUNT_MAX, -1, 1e3, null, true, []],
+  }
+  for (const [member, all] of Object.entries(values)) {
+    for (const value of all) {
+      const text = changed({ [member]: value })
+      const line = readLine(text)
+      const expected = eventFromJson(JSON.parse(text))
+      t.equal(line.reason === '', typeof expected !== 'string', `${member}: ${JSON.stringify(value)}: ${line.reason}`)
+    }
+  }
+})
+
+t.test('a megabyte of openings ends', async (t) => {
+  const line = readLine(`{"id":${'['.repeat(1_000_000)},"_seen"`)
+  t.equal(line.eventIdStart, -1)
+})
+
+checkMutations(t, [good, changed({ blocked: 1 })])
