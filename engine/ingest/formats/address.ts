@@ -1,4 +1,4 @@
-import { COLON, DOT, hexDigit, isDigit, PERCENT } from './bytes.ts'
+import { CLOSE_BRACKET, COLON, DOT, digitsEnd, hexDigit, isDigit, PERCENT, textAt, wholeNumberAt } from './bytes.ts'
 
 /** What the bytes of a field are, as addresses go. */
 export const AddressKind = { none: 0, ipv4: 4, ipv6: 6 } as const
@@ -82,6 +82,58 @@ export function isIpv6(view: DataView, start: number, end: number): boolean {
   if (digits > 0) groups++
   else if (!gap || view.getUint8(at - 2) !== COLON) return false
   return gap ? groups <= 7 : groups === 8
+}
+
+/**
+ * Where the address ends that `port`, or `port:interface:name`, may follow. An address with several colons and no dot is IPv6 and has no port
+ * behind it, since nothing could tell.
+ */
+export function endBeforePort(view: DataView, start: number, end: number): number {
+  for (let at = start; at < end; at++) {
+    const byte = view.getUint8(at)
+    if (byte === CLOSE_BRACKET) return at + 1
+    if (byte === COLON && (isIpv4(view, start, at) || view.getUint8(start) === COLON)) return at
+  }
+  return end
+}
+
+/** Whether the address in [start, end) is one of an organization's own net: RFC 1918, RFC 6598, RFC 4193, link-local. */
+export function isPrivateAddress(view: DataView, start: number, end: number): boolean {
+  if (isIpv4(view, start, end)) {
+    if (
+      textAt(view, start, end, '10.') ||
+      textAt(view, start, end, '192.168.') ||
+      textAt(view, start, end, '169.254.')
+    ) {
+      return true
+    }
+    const isCarrier = textAt(view, start, end, '100.')
+    if (!isCarrier && !textAt(view, start, end, '172.')) return false
+    const secondEnd = digitsEnd(view, start + 4, end)
+    const second = wholeNumberAt(view, start + 4, secondEnd)
+    return isCarrier ? second >= 64 && second <= 127 : second >= 16 && second <= 31
+  }
+  if (end - start < 4) return false
+  const first = view.getUint8(start) | 0x20
+  const second = view.getUint8(start + 1) | 0x20
+  const isLinkLocal = first === 0x66 && second === 0x65 && (view.getUint8(start + 2) & 0xdf) <= 0x42
+  const isLocal = first === 0x66 && (second === 0x63 || second === 0x64)
+  return (isLocal || isLinkLocal) && isIpv6(view, start, end)
+}
+
+/** Whether somebody outside asked one of the organization's own servers, which is no use of anything outside. */
+export function isInbound(
+  view: DataView,
+  sourceStart: number,
+  sourceEnd: number,
+  targetStart: number,
+  targetEnd: number,
+): boolean {
+  return (
+    isPrivateAddress(view, targetStart, targetEnd) &&
+    !isPrivateAddress(view, sourceStart, sourceEnd) &&
+    addressKind(view, sourceStart, sourceEnd) !== AddressKind.none
+  )
 }
 
 function endOfAddress(view: DataView, at: number, end: number): number {

@@ -1,7 +1,7 @@
 import { NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
 import { Action } from './action.ts'
 import { AddressKind, addressKind } from './address.ts'
-import { CLOSE_BRACKET, OPEN_BRACKET, PERCENT, skipBlanks, trimEnd } from './bytes.ts'
+import { CLOSE_BRACKET, DOT, OPEN_BRACKET, PERCENT, SPACE, skipBlanks, trimEnd } from './bytes.ts'
 import { HostFinder, HostKind } from './host.ts'
 import { type DayOrder, LogTime, DayOrder as Order, TimeFound } from './log-time.ts'
 
@@ -19,6 +19,8 @@ export type Verdict = (typeof Verdict)[keyof typeof Verdict]
 
 /** Behind the messages' bytes there is room for a name in another form. */
 export const SCRATCH_BYTES = NAME_CHARS_MAX + 3
+/** Longer than this is no date, time of day or zone. */
+const TIME_PART_BYTES_MAX = 64
 
 /**
  * A message in a buffer and what a format has read in it: places in the bytes, no strings. There is one for each thread; it is filled anew for
@@ -80,6 +82,11 @@ export class LogLine {
     return kind === HostKind.reverse ? Verdict.skip : Verdict.noDomain
   }
 
+  /** Whether the host that was taken goes to `end` of a message that was cut there, so that it may have gone on: `openai.co` for `openai.com`. */
+  hostIsOpen(end: number): boolean {
+    return this.hostEnd === end || (this.hostEnd + 1 === end && this.view.getUint8(this.hostEnd) === DOT)
+  }
+
   /** Takes the client's address: true if there is one. Brackets and a zone go. A field that is none leaves what was taken before. */
   takeClient(start: number, end: number): boolean {
     start = skipBlanks(this.view, start, end)
@@ -121,6 +128,27 @@ export class LogLine {
       this.timeIsLocal = time.isLocal
     }
     return found
+  }
+
+  /** As takeTime, for a date, a time of day and perhaps a zone that stand apart. Writes them together into the scratch, so take the host later. */
+  takeDateAndTime(
+    dateStart: number,
+    dateEnd: number,
+    timeStart: number,
+    timeEnd: number,
+    zoneStart: number,
+    zoneEnd: number,
+  ): TimeFound {
+    const room = TIME_PART_BYTES_MAX
+    if (dateEnd - dateStart > room || timeEnd - timeStart > room || zoneEnd - zoneStart > room) return TimeFound.none
+    const { bytes, scratchStart } = this
+    let at = scratchStart
+    for (let from = dateStart; from < dateEnd; from++) bytes[at++] = bytes[from] ?? 0
+    bytes[at++] = SPACE
+    for (let from = timeStart; from < timeEnd; from++) bytes[at++] = bytes[from] ?? 0
+    bytes[at++] = SPACE
+    for (let from = zoneStart; from < zoneEnd; from++) bytes[at++] = bytes[from] ?? 0
+    return this.takeTime(scratchStart, at)
   }
 
   /** Where the time that was read last ends. */
