@@ -1,6 +1,6 @@
 import { actionOf } from './action.ts'
 import { AddressKind, addressKind, isInbound } from './address.ts'
-import { COLON, COMMA, HYPHEN, isDigit, isFoldedText, isLetter, SLASH } from './bytes.ts'
+import { COLON, COMMA, HYPHEN, indexOfByte, isDigit, isFoldedText, isLetter, NOT_FOUND, SLASH } from './bytes.ts'
 import { CsvFields } from './csv.ts'
 import { KeyTable } from './key-table.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
@@ -32,6 +32,8 @@ const TYPE_INDEX_MIN = 2
 const TYPE_INDEX_MAX = 4
 /** The columns that a cue may be in. */
 const CUE_COLUMNS = TYPE_INDEX_MAX + 1
+/** With what a relay left of a header in it. */
+const FIRST_COLUMN_BYTES_MAX = 96
 const SERIAL_BYTES_MAX = 32
 
 const Kind = { other: 0, traffic: 1, threat: 2, url: 3, decryption: 4 } as const
@@ -50,6 +52,7 @@ const TYPES = new KeyTable({
 const fields = new CsvFields()
 
 function detect({ view }: LogLine, start: number, end: number): boolean {
+  if (indexOfByte(view, start, Math.min(end, start + FIRST_COLUMN_BYTES_MAX), COMMA) === NOT_FOUND) return false
   const count = fields.split(view, start, Math.min(end, start + CUE_BYTES), COMMA, CUE_COLUMNS)
   return typeIndex(view, count) > 0 || isHeadings(view, count)
 }
