@@ -130,12 +130,13 @@ function takeClient(line: LogLine, kind: number): boolean {
   const end = fields.end(Field.srcip)
   const targetStart = fields.start(Field.dstip)
   const targetEnd = fields.end(Field.dstip)
-  const isIncoming = isFoldedText(view, fields.start(Field.direction), fields.end(Field.direction), 'incoming')
-  if (kind === Kind.threat && isIncoming) {
-    // Some versions write the one that sent the harm as the source.
-    const isTarget = isPrivateAddress(view, targetStart, targetEnd) && !isPrivateAddress(view, start, end)
-    if (isTarget) return line.takeClient(targetStart, targetEnd)
-  }
+  // Some versions write the one that sent the harm as the source.
+  const isReversed =
+    kind === Kind.threat &&
+    isFoldedText(view, fields.start(Field.direction), fields.end(Field.direction), 'incoming') &&
+    isPrivateAddress(view, targetStart, targetEnd) &&
+    !isPrivateAddress(view, start, end)
+  if (isReversed) return line.takeClient(targetStart, targetEnd)
   line.takeClient(start, end)
   if (kind === Kind.dns || kind === Kind.traffic) return true
   if (isFoldedText(view, fields.start(Field.srcintfrole), fields.end(Field.srcintfrole), 'wan')) return false

@@ -287,11 +287,18 @@ export class PairFields {
     return isReverse ? Verdict.skip : Verdict.noDomain
   }
 
-  /** A name whose quote nothing closes may go on: `openai.co` for `openai.com`. */
+  /** Whether the last value's quotes are closed by nothing, so that the message was cut. */
+  get isCut(): boolean {
+    return this.#cutEnd !== NOT_FOUND
+  }
+
+  /** Whether the host that was taken stands in quotes that nothing closes, and so may go on: `openai.co` for `openai.com`. */
+  hostIsCut(line: LogLine): boolean {
+    return this.isCut && line.hostIsOpen(this.#cutEnd)
+  }
+
   #whole(line: LogLine): Verdict {
-    return this.#cutEnd !== NOT_FOUND && line.hostIsOpen(this.#cutEnd)
-      ? line.reject('host: expected all of it, the message was cut')
-      : Verdict.event
+    return this.hostIsCut(line) ? line.reject('host: expected all of it, the message was cut') : Verdict.event
   }
 }
 

@@ -50,7 +50,12 @@ const rows: LogRow[] = [
   { name: 'no host', line: LINE.replace('cs-host=chatgpt.com', 'cs-host=-'), verdict: 'noDomain' },
   { name: 'a path as the URL', line: LINE.replace('cs-host=chatgpt.com', 'cs-uri=setup.zip'), verdict: 'noDomain' },
   { name: 'a month that does not exist', line: LINE.replace('2026-11', '2026-00'), verdict: 'reject', reason: /^time/ },
-  { name: 'a client alone', line: 'c-ip=192.0.2.45 a=b c=d', verdict: 'unknown' },
+  {
+    name: 'a client alone is not enough to know it by',
+    line: 'c-ip=192.0.2.45 a=b c=d',
+    verdict: 'noDomain',
+    format: 'any-kv',
+  },
 ]
 
 checkRows(t, 'firewall-kv', rows)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { checkMutations } from '../../../support/log-mutations.ts'
+import { checkGrowth, checkMutations } from '../../../support/log-mutations.ts'
 import { checkRows, type LogRow } from '../../../support/log-rows.ts'
 
 const LIST =
@@ -86,3 +86,8 @@ const rows: LogRow[] = [
 
 checkRows(t, 'firewall-kv', rows)
 checkMutations(t, 'firewall-checkpoint', rows)
+checkGrowth(t, {
+  pairs: (bytes) => `${DROP.slice(0, -1)}${' a:"b";'.repeat(bytes / 7)}`,
+  colons: (bytes) => `${DROP.slice(0, -1)}${':'.repeat(bytes)}`,
+  quotes: (bytes) => `${DROP.slice(0, -1)}${'"'.repeat(bytes)}`,
+})

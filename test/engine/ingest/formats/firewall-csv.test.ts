@@ -1,5 +1,5 @@
 import t from 'tap'
-import { checkMutations } from '../../../support/log-mutations.ts'
+import { checkGrowth, checkMutations } from '../../../support/log-mutations.ts'
 import { checkRows, type LogRow, MessageReader } from '../../../support/log-rows.ts'
 
 const HEAD = '1,2026/11/20 09:15:02,007951000012345'
@@ -208,3 +208,10 @@ t.test('what is behind the message changes nothing', async (t) => {
 })
 
 checkMutations(t, 'firewall-csv', rows)
+checkGrowth(t, {
+  commas: (bytes) => `${HEAD},THREAT,url,${','.repeat(bytes)}`,
+  quotes: (bytes) => `${HEAD},THREAT,url,${FLOW},alert,${'"'.repeat(bytes)}`,
+  'open quotes': (bytes) => `${HEAD},THREAT,url,${FLOW},alert,${'"a ,'.repeat(bytes / 4)}`,
+  'a long URL': (bytes) => threat(`"claude.ai/${'a,'.repeat(bytes / 2)}"`),
+  'a long host': (bytes) => threat('a.'.repeat(bytes / 2)),
+})

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { checkMutations } from '../../../support/log-mutations.ts'
+import { checkGrowth, checkMutations } from '../../../support/log-mutations.ts'
 import { checkRows, type LogRow } from '../../../support/log-rows.ts'
 
 const URLS =
@@ -94,3 +94,8 @@ const rows: LogRow[] = [
 
 checkRows(t, 'firewall-kv', rows)
 checkMutations(t, 'firewall-meraki', rows)
+checkGrowth(t, {
+  requests: (bytes) => `${URLS} ${"' request: ".repeat(bytes / 11)}`,
+  agents: (bytes) => `${URLS} ${" agent='".repeat(bytes / 8)}`,
+  'almost requests': (bytes) => `${URLS} ${' request'.repeat(bytes / 8)}`,
+})

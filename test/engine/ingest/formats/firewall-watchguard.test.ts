@@ -1,5 +1,5 @@
 import t from 'tap'
-import { checkMutations } from '../../../support/log-mutations.ts'
+import { checkGrowth, checkMutations } from '../../../support/log-mutations.ts'
 import { checkRows, type LogRow } from '../../../support/log-rows.ts'
 
 const HTTP =
@@ -82,3 +82,7 @@ const rows: LogRow[] = [
 
 checkRows(t, 'firewall-kv', rows)
 checkMutations(t, 'firewall-watchguard', rows)
+checkGrowth(t, {
+  words: (bytes) => `x: msg_id="1AFF-0024" ${'a '.repeat(bytes / 2)}`,
+  'open parentheses': (bytes) => `${'('.repeat(200)} msg_id="1AFF-0024" ${'('.repeat(bytes)}`,
+})
