@@ -3,9 +3,9 @@ import { endBeforePort } from './address.ts'
 import { COLON, EQUALS, indexOfByte, isUpper, NOT_FOUND, SLASH, skipBlanks, tokenEnd } from './bytes.ts'
 import { hasScheme } from './host.ts'
 import { KeyTable } from './key-table.ts'
-import { PairFields } from './key-value.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { PairFields } from './pair-fields.ts'
 
 /*
  * Any message of `key=value` pairs whose vendor is not known, by what such keys are called. Case, `_`, `-` and `.` do not count. The order of a list

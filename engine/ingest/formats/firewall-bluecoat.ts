@@ -1,8 +1,8 @@
 import { Action, actionOf } from './action.ts'
 import { KeyTable } from './key-table.ts'
-import { PairFields } from './key-value.ts'
 import type { LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { PairFields } from './pair-fields.ts'
 
 /*
  * Broadcom's ProxySG and Edge SWG (once Blue Coat), where the log's format writes each field of W3C's extended log with its name:

@@ -1,10 +1,11 @@
 import { actionOf } from './action.ts'
-import { isInbound } from './address.ts'
 import { CLOSE_BRACKET, COLON, EQUALS, isFoldedText, NOT_FOUND, SEMICOLON } from './bytes.ts'
 import { KeyTable, NO_KEY } from './key-table.ts'
-import { PairFields, quoteEnd } from './key-value.ts'
+import { quoteEnd } from './key-value.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { PairFields } from './pair-fields.ts'
+import { isInbound } from './private-address.ts'
 
 /*
  * Check Point's Log Exporter: `[action:"Accept"; flags:"411908"; ifname:"eth2"; ...]`, which stands where RFC 5424 has structured data, or

@@ -1,10 +1,11 @@
 import { actionOf } from './action.ts'
-import { AddressKind, addressKind, isInbound } from './address.ts'
+import { AddressKind, addressKind } from './address.ts'
 import { COLON, COMMA, HYPHEN, indexOfByte, isDigit, isFoldedText, isLetter, NOT_FOUND, SLASH } from './bytes.ts'
 import { CsvFields } from './csv.ts'
 import { KeyTable } from './key-table.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { isInbound } from './private-address.ts'
 
 /*
  * The syslog and the CSV exports of PAN-OS: columns by position, new versions append theirs. Exports have a line of headings above.

@@ -1,10 +1,10 @@
 import { actionOf } from './action.ts'
-import { isInbound, isPrivateAddress } from './address.ts'
 import { isFoldedText } from './bytes.ts'
 import { KeyTable } from './key-table.ts'
-import { PairFields } from './key-value.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { PairFields } from './pair-fields.ts'
+import { isInbound, isPrivateAddress } from './private-address.ts'
 
 /*
  * FortiGate and FortiProxy, and FortiAnalyzer's CSV of them: `type` and `subtype` say what a message is; before FortiOS 5.0 the subtype of today

@@ -30,7 +30,7 @@ const Vendor = {
 } as const
 type Vendor = (typeof Vendor)[keyof typeof Vendor]
 
-/** Keys by what they tell. Those above `sure` tell the vendor alone, from `verified` on together with their value. */
+/** Keys by what they tell: the vendor alone, together with another key, or with their value (vendorOf says which). */
 const Cue = {
   time: 0,
   type: 1,

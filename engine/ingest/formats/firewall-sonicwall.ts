@@ -1,10 +1,11 @@
 import { Action, actionOf } from './action.ts'
-import { endBeforePort, isInbound } from './address.ts'
+import { endBeforePort } from './address.ts'
 import { isText } from './bytes.ts'
 import { KeyTable } from './key-table.ts'
-import { PairFields } from './key-value.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { PairFields } from './pair-fields.ts'
+import { isInbound } from './private-address.ts'
 
 /*
  * SonicWall, and others of the WebTrends format (WELF): `m` numbers the message, `src` and `dst` are `address:port:interface:name`, parts of which

@@ -1,10 +1,10 @@
 import { actionOf } from './action.ts'
-import { isInbound } from './address.ts'
 import { isFoldedText } from './bytes.ts'
 import { KeyTable } from './key-table.ts'
-import { PairFields } from './key-value.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { PairFields } from './pair-fields.ts'
+import { isInbound } from './private-address.ts'
 
 /*
  * Sophos Firewall (SFOS), with date and time apart or as one `timestamp`, and the older UTM 9, whose time stands before the pairs.

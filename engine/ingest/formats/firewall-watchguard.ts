@@ -2,9 +2,9 @@ import { actionOf } from './action.ts'
 import { AddressKind, addressKind } from './address.ts'
 import { EQUALS, indexOfByte, isFoldedText, NOT_FOUND, OPEN_PARENTHESIS, QUOTE, skipBlanks, tokenEnd } from './bytes.ts'
 import { KeyTable } from './key-table.ts'
-import { PairFields } from './key-value.ts'
 import { CUE_BYTES, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { PairFields } from './pair-fields.ts'
 
 /*
  * WatchGuard Firebox: words by position, and pairs around them:
