@@ -1,6 +1,17 @@
 import { actionOf } from './action.ts'
 import { AddressKind, addressKind } from './address.ts'
-import { COLON, COMMA, HYPHEN, indexOfByte, isDigit, isFoldedText, isLetter, NOT_FOUND, SLASH } from './bytes.ts'
+import {
+  COLON,
+  COMMA,
+  foldedTextAt,
+  HYPHEN,
+  indexOfByte,
+  isDigit,
+  isFoldedText,
+  isLetter,
+  NOT_FOUND,
+  SLASH,
+} from './bytes.ts'
 import { CsvFields } from './csv.ts'
 import { KeyTable } from './key-table.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
@@ -176,7 +187,7 @@ function isHeadings(view: DataView, count: number): boolean {
   for (let index = 0; index < 2 && index + 1 < count; index++) {
     if (
       isFoldedText(view, fields.start(index), fields.end(index), 'receive time') &&
-      isFoldedText(view, fields.start(index + 1), fields.start(index + 1) + 6, 'serial')
+      foldedTextAt(view, fields.start(index + 1), fields.end(index + 1), 'serial')
     ) {
       return true
     }

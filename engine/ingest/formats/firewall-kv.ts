@@ -1,4 +1,4 @@
-import { COLON, EQUALS, HYPHEN, hexDigit, isFoldedText, isText, NOT_FOUND, QUOTE } from './bytes.ts'
+import { COLON, EQUALS, foldedTextAt, HYPHEN, hexDigit, isText, NOT_FOUND, QUOTE } from './bytes.ts'
 import { readBlueCoat } from './firewall-bluecoat.ts'
 import { isCheckPoint, readCheckPoint, readCheckPointPairs } from './firewall-checkpoint.ts'
 import { readFortiGate } from './firewall-fortigate.ts'
@@ -136,7 +136,7 @@ function vendorOf(view: DataView, start: number, end: number): Vendor {
         if (isText(view, valueStart, valueEnd, 'SFW')) return Vendor.sophos
         break
       case Cue.sophosUtm:
-        if ((seen & (1 << Cue.id)) !== 0 && isFoldedText(view, valueStart, valueStart + 6, 'secure')) {
+        if ((seen & (1 << Cue.id)) !== 0 && foldedTextAt(view, valueStart, valueEnd, 'secure')) {
           return Vendor.sophosUtm
         }
         break

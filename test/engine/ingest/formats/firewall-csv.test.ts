@@ -66,6 +66,17 @@ const rows: LogRow[] = [
     time: '2026-11-20T09:15:01',
   },
   {
+    name: 'a row of an export, each of its cells in quotes',
+    line: `${HEAD},THREAT,url,${FLOW},alert,claude.ai/chat,(9999),ai`
+      .split(',')
+      .map((cell) => `"${cell}"`)
+      .join(','),
+    verdict: 'event',
+    host: 'claude.ai',
+    client: '192.0.2.45',
+    time: '2026-11-20T09:15:01',
+  },
+  {
     name: 'type URL has the same columns',
     line: threat('chat.mistral.ai/').replace('THREAT,url', 'URL,'),
     verdict: 'event',

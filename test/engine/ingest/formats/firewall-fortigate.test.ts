@@ -130,6 +130,15 @@ const rows: LogRow[] = [
     host: 'anthropic.com',
   },
   {
+    name: 'values that are keys',
+    line: DNS_CSV.replace('api.mistral.ai', 'type.devid.logid.example').replace(
+      'Domain is monitored',
+      'type=event,hostname=evil.example',
+    ),
+    verdict: 'event',
+    host: 'type.devid.logid.example',
+  },
+  {
     name: 'traffic with a name',
     line: utm('forward', 'dstname="api.groq.com" action="close"').replace('type="utm"', 'type="traffic"'),
     verdict: 'event',
