@@ -250,11 +250,12 @@ function isSeparator(byte: number): boolean {
 
 /** Where the quote stands that closes the text from `at` on: the first without a `\` before it that has none itself. */
 export function quoteEnd(view: DataView, start: number, end: number): number {
-  for (let at = start; at < end; at++) {
-    if (view.getUint8(at) !== QUOTE) continue
+  let at = indexOfByte(view, start, end, QUOTE)
+  while (at !== NOT_FOUND) {
     let escapes = at
     while (escapes > start && view.getUint8(escapes - 1) === BACKSLASH) escapes--
     if (((at - escapes) & 1) === 0) return at
+    at = indexOfByte(view, at + 1, end, QUOTE)
   }
   return NOT_FOUND
 }
