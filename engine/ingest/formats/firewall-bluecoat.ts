@@ -7,7 +7,6 @@ import { PairFields } from './pair-fields.ts'
 /*
  * Broadcom's ProxySG and Edge SWG (once Blue Coat), where the log's format writes each field of W3C's extended log with its name:
  * `c-ip=192.0.2.45 cs-host=claude.ai cs-uri-scheme=https`. Dates are of UTC (https://www.w3.org/TR/WD-logfile).
- * https://techdocs.broadcom.com/us/en/symantec-security-software/web-and-network-security/edge-swg/7-4/p_logging/log-formats.html
  */
 const Field = {
   date: 0,

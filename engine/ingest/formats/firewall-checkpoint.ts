@@ -9,7 +9,7 @@ import { isInbound } from './private-address.ts'
 
 /*
  * Check Point's Log Exporter: `[action:"Accept"; flags:"411908"; ifname:"eth2"; ...]`, which stands where RFC 5424 has structured data, or
- * `time=...|loguid=...|product=...` for other collectors. https://support.checkpoint.com/results/sk/sk122323 and sk144192 (the fields)
+ * `time=...|loguid=...|product=...` for other collectors. https://support.checkpoint.com/results/sk/sk122323
  */
 const Field = {
   time: 0,

@@ -20,7 +20,7 @@ import { isInbound } from './private-address.ts'
 
 /*
  * The syslog and the CSV exports of PAN-OS: columns by position, new versions append theirs. Exports have a line of headings above.
- * https://docs.paloaltonetworks.com/ngfw/administration/monitoring/use-syslog-for-monitoring/syslog-field-descriptions
+ * https://docs.paloaltonetworks.com/pan-os/10-1/pan-os-admin/monitoring/use-syslog-for-monitoring/syslog-field-descriptions/url-filtering-log-fields
  *
  * The first column has no meaning, and some relays cut it off: so the word of the type, normally the fourth, is what all others are counted from.
  */

@@ -8,7 +8,7 @@ import { isInbound, isPrivateAddress } from './private-address.ts'
 
 /*
  * FortiGate and FortiProxy, and FortiAnalyzer's CSV of them: `type` and `subtype` say what a message is; before FortiOS 5.0 the subtype of today
- * stood in `type`. https://docs.fortinet.com/document/fortigate/7.4.0/fortios-log-message-reference
+ * stood in `type`. https://docs.fortinet.com/document/fortigate/7.0.0/fortios-log-message-reference
  */
 const Field = {
   date: 0,
@@ -30,8 +30,9 @@ const Field = {
   action: 16,
   direction: 17,
   srcintfrole: 18,
+  dstintfrole: 19,
 } as const
-const FIELDS_END = 19
+const FIELDS_END = 20
 const TABLE = new KeyTable({ ...Field, src: Field.srcip, dst: Field.dstip })
 
 /** What a message is about, and so which fields name the host. */
@@ -139,6 +140,15 @@ function takeClient(line: LogLine, kind: number): boolean {
   if (isReversed) return line.takeClient(targetStart, targetEnd)
   line.takeClient(start, end)
   if (kind === Kind.dns || kind === Kind.traffic) return true
-  if (isFoldedText(view, fields.start(Field.srcintfrole), fields.end(Field.srcintfrole), 'wan')) return false
+  if (
+    isRole(view, Field.srcintfrole, 'wan') &&
+    (isRole(view, Field.dstintfrole, 'lan') || isRole(view, Field.dstintfrole, 'dmz'))
+  )
+    return false
   return !isInbound(view, start, end, targetStart, targetEnd)
+}
+
+/** The role that somebody gave an interface. Two of the side outside are seen where one of them has none. */
+function isRole(view: DataView, id: number, role: string): boolean {
+  return isFoldedText(view, fields.start(id), fields.end(id), role)
 }

@@ -10,7 +10,7 @@ import { TimeFound } from './log-time.ts'
  *
  *   urls src=address:port dst=address:port mac=... [agent='...'] request: METHOD URL
  *
- * https://documentation.meraki.com/General_Administration/Monitoring_and_Reporting/Syslog_Event_Types_and_Log_Samples
+ * https://documentation.meraki.com/General_Administration/Monitoring_and_Reporting/Syslog_Server_Overview_and_Configuration
  */
 const Kind = { urls: 1, flows: 2, news: 3 } as const
 const KINDS = new KeyTable({
@@ -40,6 +40,7 @@ let kindEnd = 0
 
 /** @param first where the first `=` is, or `limit` */
 export function isMeraki(view: DataView, start: number, first: number, limit: number): boolean {
+  start = afterVersion(view, start, limit)
   const at = kindStart(view, start, first)
   // Cut off by the `=`, the word is a key.
   if (at === NOT_FOUND || (kindEnd === first && first < limit)) return false
@@ -53,6 +54,7 @@ export function isMeraki(view: DataView, start: number, first: number, limit: nu
 
 export function readMeraki(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
+  start = afterVersion(view, start, end)
   const at = kindStart(view, start, end)
   if (at === NOT_FOUND) return Verdict.unknown
   const kind = KINDS.find(view, at, kindEnd)
@@ -110,6 +112,11 @@ function patternAction(view: DataView, start: number, end: number): Action {
   if (isText(view, start, end, '0')) return Action.allowed
   if (isText(view, start, end, '1')) return Action.blocked
   return actionOf(view, start, end)
+}
+
+/** Behind the `1 ` of RFC 5424, whose header it is not for the rest: an epoch is no time there, and so relays may leave it. */
+function afterVersion(view: DataView, start: number, end: number): number {
+  return textAt(view, start, end, '1 ') ? start + 2 : start
 }
 
 /** Where the word of the kind begins, first or behind the epoch and the device's name; kindEnd is its end. */

@@ -9,8 +9,7 @@ import { isInbound } from './private-address.ts'
 
 /*
  * SonicWall, and others of the WebTrends format (WELF): `m` numbers the message, `src` and `dst` are `address:port:interface:name`, parts of which
- * may be missing. The name there comes from a reverse look-up and tells no host that was asked for; `dstname` does.
- * https://www.sonicwall.com/techdocs/pdf/sonicos-6-5-4-log-events-reference-guide.pdf
+ * may be missing. The name there comes from a reverse look-up and tells no host that was asked for; `dstname` does. (SonicOS Log Events Reference Guide)
  */
 const Field = { time: 0, m: 1, src: 2, dst: 3, srcv6: 4, dstv6: 5, dstname: 6, fw_action: 7, action: 8 } as const
 const FIELDS_END = 9

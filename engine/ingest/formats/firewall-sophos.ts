@@ -8,7 +8,7 @@ import { isInbound } from './private-address.ts'
 
 /*
  * Sophos Firewall (SFOS), with date and time apart or as one `timestamp`, and the older UTM 9, whose time stands before the pairs.
- * https://docs.sophos.com/nsg/sophos-firewall/21.0/PDF/SF-syslog-guide-21.0.pdf
+ * https://docs.sophos.com/nsg/sophos-firewall/20.0/syslog/index.html
  */
 const Field = {
   date: 0,

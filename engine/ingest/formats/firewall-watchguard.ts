@@ -13,7 +13,7 @@ import { PairFields } from './pair-fields.ts'
  *   source destination source-port destination-port key="value" ... (policy)
  *
  * Names of interfaces may hold blanks, so the addresses are the first two words, one behind the other, that are some.
- * https://www.watchguard.com/help/docs/help-center/en-US/Content/en-US/Fireware/logging/log_message_format_c.html
+ * https://www.watchguard.com/help/docs/help-center/en-US/Content/en-US/Fireware/logging/read_log-msg.html
  */
 const Field = { msg_id: 0, dstname: 1, host: 2, sni: 3, question: 4, cn: 5 } as const
 const FIELDS_END = 6

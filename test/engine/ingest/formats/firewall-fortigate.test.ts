@@ -130,6 +130,12 @@ const rows: LogRow[] = [
     host: 'anthropic.com',
   },
   {
+    name: 'both sides have the role of the net outside',
+    line: WEB.replace('srcport', 'srcintfrole="wan" dstintfrole="wan" srcport'),
+    verdict: 'event',
+    host: 'chat.openai.com',
+  },
+  {
     name: 'values that are keys',
     line: DNS_CSV.replace('api.mistral.ai', 'type.devid.logid.example').replace(
       'Domain is monitored',
@@ -225,7 +231,7 @@ const rows: LogRow[] = [
   { name: 'somebody outside asks an own server', line: WEB.replace('198.51.100.20', '192.168.1.9'), verdict: 'skip' },
   {
     name: 'the source is on the side of the net outside',
-    line: WEB.replace('srcport', 'srcintfrole="wan" srcport'),
+    line: WEB.replace('srcport', 'srcintfrole="wan" dstintfrole="dmz" srcport'),
     verdict: 'skip',
   },
   { name: 'no type', line: WEB.replace('type="utm" subtype="webfilter"', ''), verdict: 'reject', reason: /^type/ },

@@ -24,6 +24,14 @@ const rows: LogRow[] = [
     time: '',
   },
   {
+    name: "RFC 5424's version before it",
+    line: `1 ${URLS}`,
+    verdict: 'event',
+    host: 'chatgpt.com',
+    client: '192.0.2.45',
+    time: '2026-11-20T08:15:02.342Z',
+  },
+  {
     name: 'an agent that calls itself a request',
     line: URLS.replace('request:', "agent='Mozilla request: GET https://evil.example/' request:"),
     verdict: 'event',
