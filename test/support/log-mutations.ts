@@ -2,7 +2,10 @@ import fc from 'fast-check'
 import type { Test } from 'tap'
 import { FormatDetector } from '../../engine/ingest/formats/detect.ts'
 import { LogLine, SCRATCH_BYTES, SourceMemory, Verdict } from '../../engine/ingest/formats/log-line.ts'
-import { RECEIVED_MS } from './log-rows.ts'
+import { MessageReader, RECEIVED_MS } from './log-rows.ts'
+
+/** How much longer a message of twice the length may take; linear work takes twice as long, quadratic four times. */
+const GROWTH_MAX = 3.2
 
 /** What separates, quotes and escapes in some format or other, and a letter, a digit and a byte that is no ASCII. */
 const INSERTED = ' \t"\'#,-./:;<=>@[\\]()|{}%_*a7\u00e9\0'
@@ -28,6 +31,8 @@ export function checkMutations(
       other: fc.nat(10_000),
     })
     const changes = fc.array(change, { minLength: 1, maxLength: 6 })
+    // One that remembers, as the reader of a source does.
+    const reader = new MessageReader()
     fc.assert(
       fc.property(fc.constantFrom(...lines), changes, (line, made) => {
         const bytes = [...Buffer.from(line)]
@@ -37,8 +42,11 @@ export function checkMutations(
         if (others.some((other) => other !== read)) return false
         const text = mutated.toString('latin1').toLowerCase()
         // Percent-encoding and names in Unicode are read in another form than they stand in.
+        if (/[%\x80-\xff]/.test(text)) return true
+        const remembering = reader.read(mutated)
+        if (remembering.verdict === 'event' && !isIn(remembering.host, text)) return false
         const [verdict, host = ''] = read.split(' ')
-        return verdict !== String(Verdict.event) || /[%\x80-\xff]/.test(text) || isIn(host, text)
+        return verdict !== String(Verdict.event) || isIn(host, text)
       }),
       { numRuns: MUTATED_LINES },
     )
@@ -70,4 +78,31 @@ function mutate(bytes: number[], kind: string, at: number, other: number): void 
     bytes[place] = bytes[second] ?? 0
     bytes[second] = kept
   }
+}
+
+/** Checks that a message of twice the length takes about twice as long: `make` answers one of about so many bytes. */
+export function checkGrowth(test: Test, cases: Readonly<Record<string, (bytes: number) => string>>): void {
+  for (const [name, make] of Object.entries(cases)) {
+    test.test(`linear time: ${name}`, async (t) => {
+      const small = msOf(make(1 << 18))
+      const large = msOf(make(1 << 19))
+      // Times this short are noise.
+      t.ok(large < 20 || large / small < GROWTH_MAX, `${small.toFixed(1)} ms, ${large.toFixed(1)} ms`)
+    })
+  }
+}
+
+function msOf(message: string): number {
+  const bytes = Buffer.from(message)
+  const line = new LogLine(Buffer.concat([bytes, Buffer.alloc(SCRATCH_BYTES)]))
+  line.referenceMs = RECEIVED_MS
+  const detector = new FormatDetector()
+  let best = Number.POSITIVE_INFINITY
+  for (let run = 0; run < 4; run++) {
+    const start = performance.now()
+    const verdict = detector.read(line, 0, bytes.length)
+    best = Math.min(best, performance.now() - start)
+    if (verdict === Verdict.event) line.text(line.hostStart, line.hostEnd)
+  }
+  return best
 }

@@ -1,4 +1,4 @@
-import { COLON, DOT, hexDigit, isDigit, PERCENT } from './bytes.ts'
+import { CLOSE_BRACKET, COLON, DOT, hexDigit, isDigit, PERCENT } from './bytes.ts'
 
 /** What the bytes of a field are, as addresses go. */
 export const AddressKind = { none: 0, ipv4: 4, ipv6: 6 } as const
@@ -82,6 +82,19 @@ export function isIpv6(view: DataView, start: number, end: number): boolean {
   if (digits > 0) groups++
   else if (!gap || view.getUint8(at - 2) !== COLON) return false
   return gap ? groups <= 7 : groups === 8
+}
+
+/**
+ * Where the address ends that `port`, or `port:interface:name`, may follow. An address with several colons and no dot is IPv6 and has no port
+ * behind it, since nothing could tell.
+ */
+export function endBeforePort(view: DataView, start: number, end: number): number {
+  for (let at = start; at < end; at++) {
+    const byte = view.getUint8(at)
+    if (byte === CLOSE_BRACKET) return at + 1
+    if (byte === COLON && (isIpv4(view, start, at) || view.getUint8(start) === COLON)) return at
+  }
+  return end
 }
 
 function endOfAddress(view: DataView, at: number, end: number): number {

@@ -23,8 +23,9 @@ export class CsvFields {
     while (count < countMax) {
       // Blanks between a delimiter and an opening quote belong to neither (Umbrella's exports have them).
       let open = at
-      if (delimiter !== SPACE) while (open < end && view.getUint8(open) === SPACE) open++
-      if (open < end && view.getUint8(open) === QUOTE) {
+      let byte = open < end ? view.getUint8(open) : delimiter
+      while (byte === SPACE && delimiter !== SPACE && open < end) byte = ++open < end ? view.getUint8(open) : delimiter
+      if (byte === QUOTE) {
         const close = closingQuote(view, open + 1, end)
         starts[count] = open + 1
         if (close === NOT_FOUND) {

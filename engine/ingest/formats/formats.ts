@@ -1,13 +1,17 @@
 import { anyCsv } from './any-csv.ts'
+import { anyKv } from './any-kv.ts'
 import { bindQuery } from './bind-query.ts'
 import { cef } from './cef.ts'
 import { collectorJson } from './collector-json.ts'
 import { coreDns } from './coredns.ts'
 import { dnsmasq } from './dnsmasq.ts'
+import { firewallCsv } from './firewall-csv.ts'
+import { firewallKv } from './firewall-kv.ts'
 import { jsonLogs } from './json-logs.ts'
 import { leef } from './leef.ts'
 import type { LogFormat } from './log-line.ts'
 import { netskope } from './netskope.ts'
+import { openFirewallCsv } from './open-firewall-csv.ts'
 import { proxyCommon } from './proxy-common.ts'
 import { proxyNative } from './proxy-native.ts'
 import { squidGuard } from './squid-guard.ts'
@@ -23,17 +27,21 @@ export const FORMATS: readonly LogFormat[] = [
   jsonLogs,
   cef,
   leef,
+  firewallCsv,
   windowsDns,
   bindQuery,
   unbound,
   dnsmasq,
   coreDns,
+  openFirewallCsv,
   proxyNative,
   proxyCommon,
   squidGuard,
+  firewallKv,
+  w3cExtended,
   zscaler,
   umbrella,
   netskope,
-  w3cExtended,
+  anyKv,
   anyCsv,
 ]

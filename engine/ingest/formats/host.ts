@@ -140,6 +140,11 @@ export class HostFinder {
   }
 }
 
+/** Whether a URL with its scheme begins at `start`. */
+export function hasScheme(view: DataView, start: number, end: number): boolean {
+  return afterScheme(view, start, end) !== start
+}
+
 /** Behind `scheme://`, or `start` where there is none. */
 function afterScheme(view: DataView, start: number, end: number): number {
   if (start >= end || !isLetter(view.getUint8(start))) return start

@@ -1,65 +1,97 @@
-import { isUpper } from './bytes.ts'
+import { DOT, HYPHEN, isUpper, SPACE } from './bytes.ts'
 
 export const NO_KEY = -1
 
+/** A word's place in the table: five bits of its first byte, which fold the case of a letter, and five of its length. */
+const PLACES = 1 << 10
+const FIVE_BITS = 31
+const UNDERSCORE = 0x5f
+
 /**
- * Finds which of a few known words stands in a message, whatever its case: keys of key=value pairs, words of an action. A table of hashes
- * over the bytes, so that no string is made for the many keys that nobody asked for.
+ * Finds which of a few known words stands in a message, whatever its case: keys of key=value pairs, words of an action. First byte and length tell
+ * most words apart, known or not; what is left is compared byte by byte. No string is made for the many keys that nobody asked for.
  */
 export class KeyTable {
-  readonly #words: readonly string[]
   readonly #ids: Int32Array
-  readonly #slots: Int32Array
-  readonly #mask: number
+  /** The words' bytes, one word behind the other; where each begins; and where the last ends. */
+  readonly #bytes: Uint8Array
+  readonly #starts: Int32Array
+  /** The first word of a place, and the word behind each at the same place. */
+  readonly #first = new Int32Array(PLACES).fill(NO_KEY)
+  readonly #next: Int32Array
 
   /** The words in lower case, each with its id, from 0. Several words may have one id. */
   constructor(idOfWord: Readonly<Record<string, number>>) {
-    this.#words = Object.keys(idOfWord)
+    const words = Object.keys(idOfWord)
     this.#ids = Int32Array.from(Object.values(idOfWord))
-    let size = 16
-    while (size < this.#words.length * 4) size *= 2
-    this.#mask = size - 1
-    this.#slots = new Int32Array(size).fill(NO_KEY)
-    for (const [index, word] of this.#words.entries()) {
-      let hash = SEED
-      for (let at = 0; at < word.length; at++) hash = step(hash, word.charCodeAt(at))
-      let slot = mixed(hash) & this.#mask
-      while (this.#slots[slot] !== NO_KEY) slot = (slot + 1) & this.#mask
-      this.#slots[slot] = index
+    this.#bytes = Uint8Array.from(Buffer.from(words.join(''), 'latin1'))
+    this.#starts = new Int32Array(words.length + 1)
+    this.#next = new Int32Array(words.length)
+    for (const [index, word] of words.entries()) {
+      const place = placeOf(word.charCodeAt(0), word.length)
+      this.#starts[index + 1] = (this.#starts[index] ?? 0) + word.length
+      this.#next[index] = this.#first[place] ?? NO_KEY
+      this.#first[place] = index
     }
   }
 
   /** The id of the word in [start, end), or NO_KEY. */
   find(view: DataView, start: number, end: number): number {
-    let hash = SEED
-    for (let at = start; at < end; at++) hash = step(hash, view.getUint8(at))
-    const slots = this.#slots
-    let slot = mixed(hash) & this.#mask
-    for (;;) {
-      const index = slots[slot] ?? NO_KEY
-      if (index === NO_KEY) return NO_KEY
-      if (this.#isWord(view, start, end, this.#words[index] ?? '')) return this.#ids[index] ?? NO_KEY
-      slot = (slot + 1) & this.#mask
+    if (start >= end) return NO_KEY
+    let index = this.#first[placeOf(view.getUint8(start), end - start)] ?? NO_KEY
+    while (index !== NO_KEY) {
+      if (this.#isWord(view, start, end, index)) return this.#ids[index] ?? NO_KEY
+      index = this.#next[index] ?? NO_KEY
     }
+    return NO_KEY
   }
 
-  #isWord(view: DataView, start: number, end: number, word: string): boolean {
-    if (word.length !== end - start) return false
-    for (let at = 0; at < word.length; at++) {
-      const byte = view.getUint8(start + at)
-      if ((isUpper(byte) ? byte | 0x20 : byte) !== word.charCodeAt(at)) return false
+  /** As find, without the blanks, `_`, `-` and `.` that stand in it: `Src-IP`, `src_ip` and `srcip` are one word. */
+  findLoose(view: DataView, start: number, end: number): number {
+    let length = 0
+    let first = 0
+    for (let at = start; at < end; at++) {
+      const byte = view.getUint8(at)
+      if (isJoiner(byte)) continue
+      if (length === 0) first = byte
+      length++
+    }
+    let index = this.#first[placeOf(first, length)] ?? NO_KEY
+    while (index !== NO_KEY) {
+      if (this.#isLooseWord(view, start, end, index)) return this.#ids[index] ?? NO_KEY
+      index = this.#next[index] ?? NO_KEY
+    }
+    return NO_KEY
+  }
+
+  #isWord(view: DataView, start: number, end: number, index: number): boolean {
+    const bytes = this.#bytes
+    let at = this.#starts[index] ?? 0
+    if ((this.#starts[index + 1] ?? 0) - at !== end - start) return false
+    for (; start < end; start++) {
+      const byte = view.getUint8(start)
+      if ((isUpper(byte) ? byte | 0x20 : byte) !== bytes[at++]) return false
     }
     return true
   }
+
+  #isLooseWord(view: DataView, start: number, end: number, index: number): boolean {
+    const bytes = this.#bytes
+    let at = this.#starts[index] ?? 0
+    const wordEnd = this.#starts[index + 1] ?? 0
+    for (; start < end; start++) {
+      const byte = view.getUint8(start)
+      if (isJoiner(byte)) continue
+      if (at === wordEnd || (isUpper(byte) ? byte | 0x20 : byte) !== bytes[at++]) return false
+    }
+    return at === wordEnd
+  }
 }
 
-/** FNV-1a, 32 bit, with bit 5 set: that folds the case of letters, and what else it makes alike is told apart by the bytes. */
-const SEED = 0x811c9dc5
-
-function step(hash: number, byte: number): number {
-  return Math.imul(hash ^ (byte | 0x20), 0x01000193)
+function placeOf(first: number, length: number): number {
+  return ((first & FIVE_BITS) << 5) | (length & FIVE_BITS)
 }
 
-function mixed(hash: number): number {
-  return hash ^ (hash >>> 15)
+function isJoiner(byte: number): boolean {
+  return byte === SPACE || byte === UNDERSCORE || byte === HYPHEN || byte === DOT
 }

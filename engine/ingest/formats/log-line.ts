@@ -20,12 +20,12 @@ export type Verdict = (typeof Verdict)[keyof typeof Verdict]
 
 /** Behind the messages' bytes there is room for a name in another form. */
 export const SCRATCH_BYTES = NAME_CHARS_MAX + 3
+/** Longer than this is no date, time of day or zone. */
+const TIME_PART_BYTES_MAX = 64
 
 export const NO_EVENT_ID = -1
 /** What is read in the logs of other devices. */
 const METHOD_LOG = METHODS.indexOf('log')
-/** A day or a time of day, with its zone; two of them fit the scratch. */
-const DATE_OR_TIME_BYTES_MAX = 64
 
 /**
  * A message in a buffer and what a format has read in it: places in the bytes, no strings. There is one for each thread; it is filled anew for
@@ -112,6 +112,11 @@ export class LogLine {
     return this.takeHost(start, end)
   }
 
+  /** Whether the host that was taken goes to `end` of a message that was cut there, so that it may have gone on: `openai.co` for `openai.com`. */
+  hostIsOpen(end: number): boolean {
+    return this.hostEnd === end || (this.hostEnd + 1 === end && this.view.getUint8(this.hostEnd) === DOT)
+  }
+
   /** Takes the client's address: true if there is one. Brackets and a zone go. A field that is none leaves what was taken before. */
   takeClient(start: number, end: number): boolean {
     start = skipBlanks(this.view, start, end)
@@ -156,18 +161,27 @@ export class LogLine {
   }
 
   /**
-   * Takes a time whose day and time of day stand in two fields. They are put together where names in another form go, so a host is to be taken
-   * behind this.
+   * As takeTime, for a day, a time of day and perhaps a zone that stand apart. They are put together where names in another form go, so a host is to be
+   * taken behind this.
    */
-  takeDateAndTime(dateStart: number, dateEnd: number, timeStart: number, timeEnd: number): TimeFound {
-    const dateLength = dateEnd - dateStart
-    const timeLength = timeEnd - timeStart
-    if (dateLength > DATE_OR_TIME_BYTES_MAX || timeLength > DATE_OR_TIME_BYTES_MAX) return TimeFound.none
+  takeDateAndTime(
+    dateStart: number,
+    dateEnd: number,
+    timeStart: number,
+    timeEnd: number,
+    zoneStart = 0,
+    zoneEnd = 0,
+  ): TimeFound {
+    const room = TIME_PART_BYTES_MAX
+    if (dateEnd - dateStart > room || timeEnd - timeStart > room || zoneEnd - zoneStart > room) return TimeFound.none
     const { bytes, scratchStart } = this
-    bytes.copyWithin(scratchStart, dateStart, dateEnd)
-    bytes[scratchStart + dateLength] = SPACE
-    bytes.copyWithin(scratchStart + dateLength + 1, timeStart, timeEnd)
-    return this.takeTime(scratchStart, scratchStart + dateLength + 1 + timeLength)
+    let at = scratchStart
+    for (let from = dateStart; from < dateEnd; from++) bytes[at++] = bytes[from] ?? 0
+    bytes[at++] = SPACE
+    for (let from = timeStart; from < timeEnd; from++) bytes[at++] = bytes[from] ?? 0
+    bytes[at++] = SPACE
+    for (let from = zoneStart; from < zoneEnd; from++) bytes[at++] = bytes[from] ?? 0
+    return this.takeTime(scratchStart, at)
   }
 
   /** Where the time that was read last ends. */

@@ -1,6 +1,6 @@
 import t from 'tap'
+import { checkMutations } from '../../../support/log-mutations.ts'
 import { checkRows, type LogRow, MessageReader } from '../../../support/log-rows.ts'
-import { checkMutations } from '../../../support/mutated-lines.ts'
 
 const rows: readonly LogRow[] = [
   {
@@ -132,7 +132,12 @@ const rows: readonly LogRow[] = [
   },
   { name: 'hour 25', line: '2026-11-20 25:15:02,192.0.2.45,claude.ai', verdict: 'reject', reason: /^time/ },
   { name: 'two cells', line: '192.0.2.45,claude.ai', verdict: 'unknown' },
-  { name: 'key=value', line: 'time=2026-11-20T08:15:02Z,src=192.0.2.45,host=claude.ai', verdict: 'unknown' },
+  {
+    name: 'key=value',
+    line: 'time=2026-11-20T08:15:02Z,src=192.0.2.45,host=claude.ai',
+    verdict: 'noDomain',
+    format: 'any-kv',
+  },
   { name: 'nothing', line: '', verdict: 'unknown' },
 ]
 checkRows(t, 'any-csv', rows)

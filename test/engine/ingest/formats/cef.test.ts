@@ -1,6 +1,6 @@
 import t from 'tap'
+import { checkMutations } from '../../../support/log-mutations.ts'
 import { checkRows, type LogRow, MessageReader } from '../../../support/log-rows.ts'
-import { checkMutations } from '../../../support/mutated-lines.ts'
 
 const FORTIGATE =
   'CEF:0|Fortinet|Fortigate|v7.4.1|13312|utm:webfilter ftgd_allow passthrough|3|deviceExternalId=FGT1 FTNTFGTeventtime=1795162502123456789 FTNTFGTtz=+0100 src=192.0.2.45 spt=51234 dst=198.51.100.20 dpt=443 duser=jdoe app=HTTPS dhost=chatgpt.com act=passthrough request=/backend-api/me?x=1 out=96 in=1200'

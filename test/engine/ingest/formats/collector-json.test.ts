@@ -2,8 +2,8 @@ import t from 'tap'
 import { EVENT_COUNT_MAX, eventFromJson, METHODS } from '../../../../engine/event.ts'
 import { FormatDetector } from '../../../../engine/ingest/formats/detect.ts'
 import { LogLine, SCRATCH_BYTES } from '../../../../engine/ingest/formats/log-line.ts'
+import { checkMutations } from '../../../support/log-mutations.ts'
 import { checkRows } from '../../../support/log-rows.ts'
-import { checkMutations } from '../../../support/mutated-lines.ts'
 
 const ID = '00112233445566770000000000000001'
 const EVENT = {

@@ -1,6 +1,6 @@
 import t from 'tap'
+import { checkMutations } from '../../../support/log-mutations.ts'
 import { checkRows, type LogRow, MessageReader } from '../../../support/log-rows.ts'
-import { checkMutations } from '../../../support/mutated-lines.ts'
 
 const json = (value: unknown): string => JSON.stringify(value)
 const b64url = (text: string): string => Buffer.from(text).toString('base64url')

@@ -1,6 +1,6 @@
 import t from 'tap'
+import { checkMutations } from '../../../support/log-mutations.ts'
 import { checkRows, type LogRow, MessageReader } from '../../../support/log-rows.ts'
-import { checkMutations } from '../../../support/mutated-lines.ts'
 
 const WATCHGUARD =
   'LEEF:1.0|WatchGuard|XTM|12.10.1|1AFF0024|serial=S1\tpolicy=HTTPS-00\tdisp=Allow\tsrc=192.0.2.45\tsrcPort=50301\tdst=198.51.100.20\tdstPort=443\tproto=tcp\top=GET\tdstname=copilot.microsoft.com\targ=/\tsent_bytes=733'

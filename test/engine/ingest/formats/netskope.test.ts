@@ -1,6 +1,6 @@
 import t from 'tap'
+import { checkMutations } from '../../../support/log-mutations.ts'
 import { checkRows, type LogRow, MessageReader } from '../../../support/log-rows.ts'
-import { checkMutations } from '../../../support/mutated-lines.ts'
 
 /** The default columns up to x-type; some of them changed. */
 function columns(changes: Readonly<Record<number, string>> = {}): string[] {

@@ -151,7 +151,9 @@ const rows: LogRow[] = [
   {
     name: 'another sender that begins with a time',
     line: '1795162502.119 mx84 urls src=192.0.2.45:51234 dst=198.51.100.20:443 request: GET https://claude.ai/',
-    verdict: 'unknown',
+    verdict: 'event',
+    format: 'firewall-kv',
+    host: 'claude.ai',
   },
   { name: 'a day that is a date', line: '2026/11/20 09:15:02 claude.ai', verdict: 'unknown' },
 ]

@@ -1,6 +1,6 @@
 import t from 'tap'
+import { checkMutations } from '../../../support/log-mutations.ts'
 import { checkRows, type LogRow, MessageReader } from '../../../support/log-rows.ts'
-import { checkMutations } from '../../../support/mutated-lines.ts'
 
 const DNS =
   '"2026-11-20 08:15:02","Doe, Jane (jdoe@example.com)","Doe, Jane (jdoe@example.com),PC-7","192.0.2.45","203.0.113.7","Allowed","1 (A)","NOERROR","api.openai.com.","Generative AI,Application","AD Users","AD Users,Anyconnect Roaming Client",""'

@@ -1,6 +1,6 @@
 import t from 'tap'
+import { checkMutations } from '../../../support/log-mutations.ts'
 import { checkRows, type LogRow, MessageReader } from '../../../support/log-rows.ts'
-import { checkMutations } from '../../../support/mutated-lines.ts'
 
 const RECORD =
   '"Fri Nov 20 08:15:02 2026","jdoe@example.com","HTTPS","chatgpt.com/backend-api/conversation","Allowed","ChatGPT","AI and ML Applications","1212","9800","41","58","Business Use","Information Technology","AI and ML Apps","None","None","0","None","None","HQ","Sales, EMEA","192.0.2.45","198.51.100.20","POST","200","Mozilla/5.0 (Windows NT 10.0%2c Win64)","None","None","None","Other","None","jdoe","PC-7","N/A"'

@@ -1,0 +1,196 @@
+import { actionOf } from './action.ts'
+import { AddressKind, addressKind } from './address.ts'
+import {
+  COLON,
+  COMMA,
+  foldedTextAt,
+  HYPHEN,
+  indexOfByte,
+  isDigit,
+  isFoldedText,
+  isLetter,
+  NOT_FOUND,
+  SLASH,
+} from './bytes.ts'
+import { CsvFields } from './csv.ts'
+import { KeyTable } from './key-table.ts'
+import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
+import { TimeFound } from './log-time.ts'
+import { isInbound } from './private-address.ts'
+
+/*
+ * The syslog and the CSV exports of PAN-OS: columns by position, new versions append theirs. Exports have a line of headings above.
+ * https://docs.paloaltonetworks.com/pan-os/10-1/pan-os-admin/monitoring/use-syslog-for-monitoring/syslog-field-descriptions/url-filtering-log-fields
+ *
+ * The first column has no meaning, and some relays cut it off: so the word of the type, normally the fourth, is what all others are counted from.
+ */
+export const firewallCsv: LogFormat = { id: 'firewall-csv', detect, parse }
+
+/** Where columns stand when the type is the fourth, counted from 0. */
+const TYPE = 3
+const SUBTYPE = 4
+const GENERATED_TIME = 6
+const SOURCE = 7
+const DESTINATION = 8
+const ACTION = 30
+/** THREAT and URL. Of other subtypes than `url` this is a file's name. */
+const URL = 31
+const THREAT_PRECISE_TIME = 107
+/** DECRYPTION: the name that the client asked for, unlike the certificate's (60) and the issuer's (61). */
+const SERVER_NAME = 63
+const DECRYPTION_PRECISE_TIME = 72
+
+const TYPE_INDEX_MIN = 2
+const TYPE_INDEX_MAX = 4
+/** The columns that a cue may be in. */
+const CUE_COLUMNS = TYPE_INDEX_MAX + 1
+/** With what a relay left of a header in it. */
+const FIRST_COLUMN_BYTES_MAX = 96
+const SERIAL_BYTES_MAX = 32
+
+const Kind = { other: 0, traffic: 1, threat: 2, url: 3, decryption: 4 } as const
+const TYPES = new KeyTable({
+  traffic: Kind.traffic,
+  threat: Kind.threat,
+  url: Kind.url,
+  decryption: Kind.decryption,
+  ...Object.fromEntries(
+    'system config globalprotect userid hipmatch hip-match auth authentication tunnel sctp gtp correlation iptag wildfire data'
+      .split(' ')
+      .map((word) => [word, Kind.other]),
+  ),
+})
+
+const fields = new CsvFields()
+
+function detect({ view }: LogLine, start: number, end: number): boolean {
+  if (indexOfByte(view, start, Math.min(end, start + FIRST_COLUMN_BYTES_MAX), COMMA) === NOT_FOUND) return false
+  const count = fields.split(view, start, Math.min(end, start + CUE_BYTES), COMMA, CUE_COLUMNS)
+  return typeIndex(view, count) > 0 || isHeadings(view, count)
+}
+
+function parse(line: LogLine, start: number, end: number): Verdict {
+  const { view } = line
+  const type = typeIndex(view, fields.split(view, start, Math.min(end, start + CUE_BYTES), COMMA, CUE_COLUMNS))
+  if (type === 0) return Verdict.skip
+  const shift = type - TYPE
+  const kind = TYPES.find(view, fields.start(type), fields.end(type))
+  if (kind === Kind.other) return Verdict.skip
+  let last = ACTION
+  if (kind === Kind.decryption) last = DECRYPTION_PRECISE_TIME
+  else if (kind !== Kind.traffic) last = THREAT_PRECISE_TIME
+  const count = fields.split(view, start, end, COMMA, last + shift + 1) - shift
+  const subtype = SUBTYPE + shift
+  if (kind === Kind.threat && !isFoldedText(view, fields.start(subtype), fields.end(subtype), 'url')) {
+    return Verdict.skip
+  }
+  const source = SOURCE + shift
+  const target = DESTINATION + shift
+  if (count <= DESTINATION) return line.reject('fields: expected source and destination')
+  if (addressKind(view, fields.start(source), fields.end(source)) === AddressKind.none) {
+    return line.reject('source: expected an address')
+  }
+  line.takeClient(fields.start(source), fields.end(source))
+  if (!takeTime(line, kind !== Kind.traffic && count > last ? last + shift : 0, shift)) {
+    return line.reject('time: expected a day and hour that can be')
+  }
+  if (count > ACTION) line.action = actionOf(view, fields.start(ACTION + shift), fields.end(ACTION + shift))
+  if (kind === Kind.traffic) return Verdict.noDomain
+
+  const host = kind === Kind.decryption ? SERVER_NAME : URL
+  if (count <= host) {
+    return line.reject(
+      kind === Kind.decryption ? 'fields: expected a server name as the 64th' : 'fields: expected a URL as the 32nd',
+    )
+  }
+  if (isInbound(view, fields.start(source), fields.end(source), fields.start(target), fields.end(target))) {
+    return Verdict.skip
+  }
+  const verdict = line.takeHost(fields.start(host + shift), fields.end(host + shift))
+  // Nothing behind the name tells that it was not cut.
+  if (verdict === Verdict.event && line.hostIsOpen(end)) {
+    return line.reject('host: expected all of it, the message was cut')
+  }
+  return verdict
+}
+
+/** The data plane's time with its offset, else in the firewall's zone. False where it cannot be. */
+function takeTime(line: LogLine, preciseIndex: number, shift: number): boolean {
+  if (preciseIndex > 0) {
+    const start = fields.start(preciseIndex)
+    const end = fields.end(preciseIndex)
+    // Where quotes were escaped by a backslash another column stands here.
+    if (end - start > 19 && isDigit(line.view.getUint8(start)) && line.view.getUint8(start + 4) === HYPHEN) {
+      const found = line.takeTime(start, end)
+      if (found === TimeFound.impossible) return false
+      if (found === TimeFound.found && !line.timeIsLocal) return true
+    }
+  }
+  const index = GENERATED_TIME + shift
+  return line.takeTime(fields.start(index), fields.end(index)) !== TimeFound.impossible
+}
+
+/** The column of the type: a known word behind a serial number and a time. 0 where there is none. */
+function typeIndex(view: DataView, count: number): number {
+  if (isType(view, TYPE, count)) return TYPE
+  if (isType(view, TYPE_INDEX_MIN, count)) return TYPE_INDEX_MIN
+  return isType(view, TYPE_INDEX_MAX, count) ? TYPE_INDEX_MAX : 0
+}
+
+function isType(view: DataView, index: number, count: number): boolean {
+  if (index >= count) return false
+  const start = fields.start(index)
+  const end = fields.end(index)
+  return (
+    end > start &&
+    isLetter(view.getUint8(start)) &&
+    TYPES.find(view, start, end) >= 0 &&
+    isSerial(view, fields.start(index - 1), fields.end(index - 1)) &&
+    endsWithTime(view, fields.start(index - 2), fields.end(index - 2))
+  )
+}
+
+/** Letters, digits and hyphens; empty where a virtual firewall has none yet. */
+function isSerial(view: DataView, start: number, end: number): boolean {
+  if (end - start > SERIAL_BYTES_MAX) return false
+  for (let at = start; at < end; at++) {
+    const byte = view.getUint8(at)
+    if (!isDigit(byte) && !isLetter(byte) && byte !== HYPHEN) return false
+  }
+  return true
+}
+
+/** `2026/11/20 09:15:02`, `11/20/26 9:15` as Excel leaves it, with the rest of a header before it where the first column was cut off. */
+function endsWithTime(view: DataView, start: number, end: number): boolean {
+  let at = end - 1
+  let colons = 0
+  while (at > start) {
+    const byte = view.getUint8(at)
+    if (byte === COLON) colons++
+    else if (!isDigit(byte)) break
+    at--
+  }
+  if (colons === 0 || at <= start || !isDigit(view.getUint8(at - 1))) return false
+  let slashes = 0
+  for (
+    at--;
+    at >= start && (isDigit(view.getUint8(at)) || view.getUint8(at) === SLASH || view.getUint8(at) === HYPHEN);
+    at--
+  ) {
+    if (!isDigit(view.getUint8(at))) slashes++
+  }
+  return slashes === 2
+}
+
+/** `Domain,Receive Time,Serial #,Type,...`, the first of them sometimes left out. */
+function isHeadings(view: DataView, count: number): boolean {
+  for (let index = 0; index < 2 && index + 1 < count; index++) {
+    if (
+      isFoldedText(view, fields.start(index), fields.end(index), 'receive time') &&
+      foldedTextAt(view, fields.start(index + 1), fields.end(index + 1), 'serial')
+    ) {
+      return true
+    }
+  }
+  return false
+}

@@ -1,0 +1,182 @@
+import { Action, actionOf } from './action.ts'
+import {
+  COLON,
+  COMMA,
+  digitsEnd,
+  indexOfByte,
+  isDigit,
+  isText,
+  NOT_FOUND,
+  OPEN_BRACKET,
+  skipBlanks,
+  textAt,
+} from './bytes.ts'
+import { CsvFields } from './csv.ts'
+import { KeyTable, NO_KEY } from './key-table.ts'
+import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
+import { TimeFound } from './log-time.ts'
+
+/*
+ * What pfSense and OPNsense write as CSV without headings: pf's filterlog, and the logs of pfBlockerNG.
+ *
+ *   rule,subrule,anchor,tracker,interface,reason,action,direction,ip-version,...    https://docs.netgate.com/pfsense/en/latest/monitoring/logs/raw-filter-format.html
+ *   DNSBL-...,time,domain,client,agent,mode,group,evaluated,feed,duplicate           pfBlockerNG dnsbl.log
+ *   DNS-reply,time,type,record,final-record,ttl,domain,client,answer,place           pfBlockerNG dns_reply.log
+ *   Block|Permit|Match,time,rule,interface,...                                       pfBlockerNG unified.log: rows of addresses
+ *
+ * Interfaces (`igb0.40`) and feeds look like hosts, so each kind is known by more than its commas.
+ */
+export const openFirewallCsv: LogFormat = { id: 'open-firewall-csv', detect, parse }
+
+const FILTER_TAG = 'filterlog'
+const FILTER_REASON = 5
+const FILTER_ACTION = 6
+const FILTER_DIRECTION = 7
+const FILTER_VERSION = 8
+const FILTER_SOURCE_IPV4 = 18
+const FILTER_SOURCE_IPV6 = 15
+const FILTER_ACTIONS = new KeyTable({
+  pass: Action.allowed,
+  block: Action.blocked,
+  reject: Action.blocked,
+  match: Action.unknown,
+  rdr: Action.unknown,
+  nat: Action.unknown,
+  binat: Action.unknown,
+  nordr: Action.unknown,
+  nonat: Action.unknown,
+  nobinat: Action.unknown,
+  synproxy: Action.unknown,
+  defer: Action.unknown,
+})
+
+const TIME = 1
+const BLOCKED_DOMAIN = 2
+const BLOCKED_CLIENT = 3
+const REPLY_DOMAIN = 6
+const REPLY_CLIENT = 7
+/** Rows of addresses have more columns than this; that many tell them from a text. */
+const ADDRESS_ROW_COLUMNS_MIN = 8
+
+const Kind = { none: 0, filter: 1, blocked: 2, reply: 3, addresses: 4 } as const
+type Kind = (typeof Kind)[keyof typeof Kind]
+
+const fields = new CsvFields()
+
+function detect({ view }: LogLine, start: number, end: number): boolean {
+  return kindOf(view, start, end) !== Kind.none
+}
+
+function parse(line: LogLine, start: number, end: number): Verdict {
+  const { view } = line
+  const kind = kindOf(view, start, end)
+  if (kind === Kind.filter) return readFilter(line, afterTag(view, start, end), end)
+  fields.split(view, start, end, COMMA, REPLY_CLIENT + 2)
+  if (line.takeTime(fields.start(TIME), fields.end(TIME)) === TimeFound.impossible) {
+    return line.reject('time: expected a day and hour that can be')
+  }
+  switch (kind) {
+    case Kind.blocked:
+      line.action = Action.blocked
+      return takeRow(line, BLOCKED_DOMAIN, BLOCKED_CLIENT)
+    case Kind.reply:
+      line.action = Action.allowed
+      return takeRow(line, REPLY_DOMAIN, REPLY_CLIENT)
+    default:
+      line.action = actionOf(view, fields.start(0), fields.end(0))
+      return Verdict.noDomain
+  }
+}
+
+/** There is no host in it. What is missing or garbled at its end (pf cuts what it copies) changes nothing about that. */
+function readFilter(line: LogLine, start: number, end: number): Verdict {
+  const { view } = line
+  const count = fields.split(view, start, end, COMMA, FILTER_SOURCE_IPV4 + 1)
+  if (count <= FILTER_VERSION) return Verdict.noDomain
+  const found = FILTER_ACTIONS.find(view, fields.start(FILTER_ACTION), fields.end(FILTER_ACTION))
+  if (found !== NO_KEY) line.action = found as Action
+  const isIpv6 = isText(view, fields.start(FILTER_VERSION), fields.end(FILTER_VERSION), '6')
+  const source = isIpv6 ? FILTER_SOURCE_IPV6 : FILTER_SOURCE_IPV4
+  if (count > source) line.takeClient(fields.start(source), fields.end(source))
+  return Verdict.noDomain
+}
+
+function takeRow(line: LogLine, domain: number, client: number): Verdict {
+  // The column behind the client's tells that its address was not cut.
+  if (fields.count <= client + 1) return line.reject('fields: expected a domain and a client')
+  if (!line.takeClient(fields.start(client), fields.end(client))) return line.reject('client: expected an address')
+  return line.takeHost(fields.start(domain), fields.end(domain))
+}
+
+function kindOf(view: DataView, start: number, end: number): Kind {
+  if (start >= end) return Kind.none
+  // D, B, P and M begin the words of pfBlockerNG, f the filter's tag, digits its rules.
+  const first = view.getUint8(start)
+  switch (first) {
+    case 0x44:
+      return blockerKind(view, start, end)
+    case 0x42:
+    case 0x50:
+    case 0x4d:
+      return isAddressRow(view, start, end) ? Kind.addresses : Kind.none
+    case 0x66:
+      return textAt(view, start, end, FILTER_TAG) && afterTag(view, start, end) > start ? Kind.filter : Kind.none
+    default:
+      // The rule is a number, or empty.
+      return (first === COMMA || isDigit(first)) && isFilter(view, start, end) ? Kind.filter : Kind.none
+  }
+}
+
+function blockerKind(view: DataView, start: number, end: number): Kind {
+  const isReply = textAt(view, start, end, 'DNS-reply,')
+  if (!isReply && !textAt(view, start, end, 'DNSBL')) return Kind.none
+  const comma = indexOfByte(view, start, Math.min(end, start + CUE_BYTES), COMMA)
+  if (comma === NOT_FOUND || !isTime(view, comma + 1, end)) return Kind.none
+  return isReply ? Kind.reply : Kind.blocked
+}
+
+function isAddressRow(view: DataView, start: number, end: number): boolean {
+  const isWord =
+    textAt(view, start, end, 'Block,') || textAt(view, start, end, 'Permit,') || textAt(view, start, end, 'Match,')
+  if (!isWord) return false
+  const count = fields.split(view, start, Math.min(end, start + CUE_BYTES), COMMA, ADDRESS_ROW_COLUMNS_MIN)
+  return count === ADDRESS_ROW_COLUMNS_MIN && isTime(view, fields.start(TIME), end)
+}
+
+/** Whether the column at `start` is of the length of a time and has its colons. */
+function isTime(view: DataView, start: number, end: number): boolean {
+  let colons = 0
+  for (let at = start; at < end && at - start <= 32; at++) {
+    const byte = view.getUint8(at)
+    if (byte === COMMA) return colons === 2 && at - start >= 14
+    if (byte === COLON) colons++
+  }
+  return false
+}
+
+/** Behind `filterlog[40112]: ` in all its spellings, or `start` where the tag is none. */
+function afterTag(view: DataView, start: number, end: number): number {
+  if (!textAt(view, start, end, FILTER_TAG)) return start
+  let at = start + FILTER_TAG.length
+  if (at < end && view.getUint8(at) === OPEN_BRACKET) {
+    at = digitsEnd(view, at + 1, end)
+    // The bracket that closes it.
+    if (at < end) at++
+  }
+  if (at < end && view.getUint8(at) === COLON) at++
+  return skipBlanks(view, at, end)
+}
+
+/** Columns 6, 7 and 8: an action, a direction, a version of IP. */
+function isFilter(view: DataView, start: number, end: number): boolean {
+  const count = fields.split(view, start, Math.min(end, start + CUE_BYTES), COMMA, FILTER_VERSION + 1)
+  if (count <= FILTER_VERSION || fields.end(FILTER_REASON) <= fields.start(FILTER_REASON)) return false
+  const version = view.getUint8(fields.start(FILTER_VERSION))
+  return (
+    fields.end(FILTER_VERSION) === fields.start(FILTER_VERSION) + 1 &&
+    (version === 0x34 || version === 0x36) &&
+    (isText(view, fields.start(FILTER_DIRECTION), fields.end(FILTER_DIRECTION), 'in') ||
+      isText(view, fields.start(FILTER_DIRECTION), fields.end(FILTER_DIRECTION), 'out')) &&
+    FILTER_ACTIONS.find(view, fields.start(FILTER_ACTION), fields.end(FILTER_ACTION)) !== NO_KEY
+  )
+}
