@@ -22,6 +22,8 @@ const CONNECTIONS = 2
 const BLOCK_MESSAGES = 20_000
 const SERVICE = fileURLToPath(new URL('../api/main.js', import.meta.url))
 const SENDER = fileURLToPath(new URL('./syslog-sender.js', import.meta.url))
+/** What became of messages, in the service's metrics: the listener and a number. */
+const MESSAGES = /^posture_ingest_messages_total\{listener="(\w+)",outcome="\w+"\} (\d+)$/gm
 const CLOCK_TICKS_PER_SECOND = 100
 
 interface Contender {
@@ -30,8 +32,8 @@ interface Contender {
   readonly pid: number
   readonly port: number
   readonly tls: boolean
-  /** Resolves when `messages` more have been taken. */
-  taken(messages: number): Promise<void>
+  /** Gets ready for messages; what it answers resolves when so many more have been taken. */
+  ready(): Promise<(messages: number) => Promise<void>>
   stop(): Promise<void>
 }
 
@@ -57,11 +59,11 @@ export async function syslogMessages({ toy }: { toy: boolean }): Promise<void> {
           file,
           times,
         }
+        const taken = await contender.ready()
         const cpuBefore = cpuSeconds(contender.pid)
         const start = performance.now()
-        const taken = contender.taken(messages)
         sender.send(sending)
-        await Promise.all([once(sender, 'message') as Promise<[SyslogSent]>, taken])
+        await Promise.all([once(sender, 'message') as Promise<[SyslogSent]>, taken(messages)])
         rates[index]?.push(messages / ((performance.now() - start) / 1000))
         cpus[index]?.push((cpuSeconds(contender.pid) - cpuBefore) / (messages / 1e6))
       }
@@ -103,7 +105,7 @@ async function startAll(directory: string, file: string, block: number): Promise
     pid: service.child.pid ?? 0,
     port: tls ? service.tlsPort : service.tcpPort,
     tls,
-    taken: (messages) => service.taken(tls ? 'tls' : 'tcp', messages),
+    ready: () => service.ready(tls ? 'tls' : 'tcp'),
     stop: service.stop,
   })
   const peers: Contender[] = []
@@ -119,17 +121,15 @@ async function startAll(directory: string, file: string, block: number): Promise
         pid: peer.pid,
         port,
         tls,
-        taken: (messages) => writtenAnew(peer, messages),
+        ready: async () => {
+          peer.empty()
+          return (messages) => peer.lines(messages)
+        },
         stop: peer.stop,
       })
     }
   }
   return [own(false), own(true), ...peers]
-}
-
-async function writtenAnew(peer: SyslogNgPeer, messages: number): Promise<void> {
-  peer.empty()
-  await peer.lines(messages)
 }
 
 interface Service {
@@ -138,7 +138,7 @@ interface Service {
   readonly tcpPort: number
   readonly tlsPort: number
   readonly certificate: { readonly keyFile: string; readonly certificateFile: string }
-  taken(listener: string, messages: number): Promise<void>
+  ready(listener: string): Promise<(messages: number) => Promise<void>>
   stop(): Promise<void>
 }
 
@@ -176,9 +176,11 @@ export async function startService(dataDirectory: string): Promise<Service> {
       keyFile: join(dataDirectory, 'tls/key.pem'),
       certificateFile: join(dataDirectory, 'tls/certificate.pem'),
     },
-    async taken(listener, messages) {
-      const goal = (await settled(listener)) + messages
-      while ((await settled(listener)) < goal) await new Promise((resolve) => setTimeout(resolve, 20))
+    async ready(listener) {
+      const before = await settled(listener)
+      return async (messages) => {
+        while ((await settled(listener)) < before + messages) await new Promise((resolve) => setTimeout(resolve, 20))
+      }
     },
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return

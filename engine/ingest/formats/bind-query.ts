@@ -18,7 +18,7 @@ import {
   tokenEnd,
 } from './bytes.ts'
 import { KeyTable } from './key-table.ts'
-import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
+import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 import { TextPrefixes, TextSearch } from './text-search.ts'
 
@@ -95,8 +95,8 @@ const NEWS = new TextPrefixes([
 const TAG = new TextSearch('named[')
 const CLIENT_SEARCH = new TextSearch(CLIENT)
 
-function detect({ view }: LogLine, start: number, end: number): boolean {
-  return clientAt(view, start, end) >= 0 || isNews(view, start, end)
+function detect({ view, marks }: LogLine, start: number, end: number): boolean {
+  return ((marks & Mark.hash) !== 0 && clientAt(view, start, end) >= 0) || isNews(view, start, end)
 }
 
 function parse(line: LogLine, start: number, end: number): Verdict {

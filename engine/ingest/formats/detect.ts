@@ -1,6 +1,6 @@
-import { CR, LF, SPACE } from './bytes.ts'
+import { CR, EQUALS, HASH, LF, OPEN_BRACKET, PIPE, QUOTE, SPACE } from './bytes.ts'
 import { FORMATS } from './formats.ts'
-import { type LogLine, Verdict } from './log-line.ts'
+import { ANY_MARKS, CUE_BYTES, type LogLine, Mark, Verdict } from './log-line.ts'
 
 export const NO_FORMAT = -1
 
@@ -17,6 +17,7 @@ export class FormatDetector {
     start = textStart(line.view, start, end)
     end = textEnd(line.view, start, end)
     const { memory } = line
+    line.marks = ANY_MARKS
     const before = FORMATS[memory.format]
     if (before !== undefined && before.fallback !== true && before.detect(line, start, end)) {
       const verdict = before.parse(line, start, end)
@@ -26,6 +27,7 @@ export class FormatDetector {
       }
       line.reset()
     }
+    line.marks = marksOf(line.view, start, Math.min(end, start + CUE_BYTES))
     for (let index = 0; index < FORMATS.length; index++) {
       const format = FORMATS[index]
       if (format === undefined || !format.detect(line, start, end)) continue
@@ -58,4 +60,19 @@ function textEnd(view: DataView, start: number, end: number): number {
     end--
   }
   return end
+}
+
+/** By byte: its bit in Mark. */
+const MARKS = new Uint8Array(256)
+MARKS[PIPE] = Mark.pipe
+MARKS[HASH] = Mark.hash
+MARKS[OPEN_BRACKET] = Mark.bracket
+MARKS[QUOTE] = Mark.quote
+MARKS[EQUALS] = Mark.equals
+
+/** One look at each byte, where otherwise many formats would look for their own sign. */
+function marksOf(view: DataView, start: number, end: number): number {
+  let marks = 0
+  for (let at = start; at < end; at++) marks |= MARKS[view.getUint8(at)] ?? 0
+  return marks
 }

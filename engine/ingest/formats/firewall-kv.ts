@@ -8,7 +8,7 @@ import { readSophos, readSophosUtm } from './firewall-sophos.ts'
 import { readWatchGuard } from './firewall-watchguard.ts'
 import { KeyTable } from './key-table.ts'
 import { PairScanner } from './key-value.ts'
-import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
+import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
 
 /*
  * The firewalls and gateways that write `key=value` pairs. One walk over the keys at the beginning of a message tells whose they are, since some
@@ -79,8 +79,11 @@ const cues = new PairScanner()
 /** Whose message it was that detect saw last; parse is called for the same one. */
 let vendor: Vendor = Vendor.none
 
-function detect({ view }: LogLine, start: number, end: number): boolean {
-  vendor = vendorOf(view, start, end)
+function detect({ view, marks }: LogLine, start: number, end: number): boolean {
+  const limit = Math.min(end, start + CUE_BYTES)
+  const hasPairs = (marks & (Mark.equals | Mark.quote)) !== 0
+  if (hasPairs) vendor = vendorOf(view, start, limit)
+  else vendor = isMeraki(view, start, limit, limit) ? Vendor.meraki : Vendor.none
   return vendor !== Vendor.none
 }
 
@@ -109,8 +112,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   }
 }
 
-function vendorOf(view: DataView, start: number, end: number): Vendor {
-  const limit = Math.min(end, start + CUE_BYTES)
+function vendorOf(view: DataView, start: number, limit: number): Vendor {
   const first = firstAssign(view, start, limit)
   if (first === NOT_FOUND) return isMeraki(view, start, limit, limit) ? Vendor.meraki : Vendor.none
   if (view.getUint8(first) === COLON) return isCheckPoint(view, start, first, limit) ? Vendor.checkPoint : Vendor.none

@@ -27,6 +27,7 @@ import {
 export const HostKind = { none: 0, name: 1, address: 2, reverse: 3 } as const
 export type HostKind = (typeof HostKind)[keyof typeof HostKind]
 
+const UNUSUAL = -1
 const QUESTION = 0x3f
 const STAR = 0x2a
 /** The longest scheme that a log writes: `chrome-extension`. */
@@ -52,6 +53,56 @@ export class HostFinder {
   }
 
   find(view: DataView, fieldStart: number, fieldEnd: number): HostKind {
+    const usual = this.#usual(view, fieldStart, fieldEnd)
+    return usual === UNUSUAL ? this.#any(view, fieldStart, fieldEnd) : usual
+  }
+
+  /**
+   * A name alone, or with a port, path or scheme, in one pass over its bytes; UNUSUAL where there is anything else. (All that #any does, in as many
+   * passes, took a fifth of the time of a message, bench ingest.)
+   */
+  #usual(view: DataView, fieldStart: number, end: number): HostKind | typeof UNUSUAL {
+    let start = fieldStart
+    let labelStart = start
+    let dots = 0
+    let at = start
+    for (; at < end; at++) {
+      const byte = view.getUint8(at)
+      if ((LABEL_BYTE[byte] ?? 0) !== 0) continue
+      if (byte === DOT) {
+        if (at === labelStart || at - labelStart > LABEL_BYTES_MAX) return UNUSUAL
+        dots++
+        labelStart = at + 1
+        continue
+      }
+      if (byte === SLASH) break
+      if (byte !== COLON) return UNUSUAL
+      if (at + 3 < end && view.getUint8(at + 1) === SLASH && view.getUint8(at + 2) === SLASH) {
+        if (dots > 0 || start !== fieldStart || at - start > SCHEME_BYTES_MAX || !isLetter(view.getUint8(start))) {
+          return UNUSUAL
+        }
+        start = at + 3
+        labelStart = start
+        at += 2
+        continue
+      }
+      // A port, and then nothing or a path: no second colon, no `@` behind a password.
+      let port = at + 1
+      while (port < end && isDigit(view.getUint8(port))) port++
+      if (port === at + 1 || (port < end && view.getUint8(port) !== SLASH)) return UNUSUAL
+      break
+    }
+    const length = at - labelStart
+    // A trailing dot, an address, a number, a single word: all have their own rules.
+    if (dots === 0 || length < 2 || length > LABEL_BYTES_MAX || at - start > NAME_CHARS_MAX) return UNUSUAL
+    for (let letter = labelStart; letter < at; letter++) if (!isLetter(view.getUint8(letter))) return UNUSUAL
+    if (view.getUint8(start) === HYPHEN || (length === 4 && foldedTextAt(view, labelStart, at, 'arpa'))) return UNUSUAL
+    this.start = start
+    this.end = at
+    return HostKind.name
+  }
+
+  #any(view: DataView, fieldStart: number, fieldEnd: number): HostKind {
     let start = skipBlanks(view, fieldStart, fieldEnd)
     let end = trimEnd(view, start, fieldEnd)
     if (start < end && view.getUint8(start) === QUOTE) start++

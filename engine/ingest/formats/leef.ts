@@ -1,6 +1,6 @@
 import { EQUALS, HASH, hexDigit, isDigit, isLetter, NOT_FOUND, PIPE, TAB, textAt } from './bytes.ts'
 import { clearAttributes, EventHeader, judgeAttributes, noteAttribute } from './event-attributes.ts'
-import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
+import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
 import { isPayloadByte, PairScanner, Separator } from './pairs.ts'
 
 /*
@@ -26,8 +26,8 @@ const bars = new Int32Array(HEADER_PARTS)
 const header = new EventHeader()
 const pairs = new PairScanner()
 
-function detect({ view }: LogLine, start: number, end: number): boolean {
-  return versionAt(view, start, end) !== NOT_FOUND
+function detect({ view, marks }: LogLine, start: number, end: number): boolean {
+  return (marks & Mark.pipe) !== 0 && versionAt(view, start, end) !== NOT_FOUND
 }
 
 function parse(line: LogLine, start: number, end: number): Verdict {

@@ -18,6 +18,10 @@ import { type DayOrder, LogTime, DayOrder as Order, TimeFound } from './log-time
 export const Verdict = { unknown: 0, event: 1, noDomain: 2, skip: 3, reject: 4 } as const
 export type Verdict = (typeof Verdict)[keyof typeof Verdict]
 
+/** Signs without which some cues cannot be: a format whose sign is missing need not look for its cue. */
+export const Mark = { pipe: 1, hash: 2, bracket: 4, quote: 8, equals: 16 } as const
+export const ANY_MARKS = -1
+
 /** Behind the messages' bytes there is room for a name in another form. */
 export const SCRATCH_BYTES = NAME_CHARS_MAX + 3
 /** Longer than this is no date, time of day or zone. */
@@ -39,6 +43,8 @@ export class LogLine {
   readonly scratchStart: number
   /** When the message came, or the file was last written; milliseconds since 1970 in UTC. */
   referenceMs = 0
+  /** Which of the signs in Mark stand in its first CUE_BYTES; all bits are set where nobody has looked. */
+  marks = ANY_MARKS
   /** What the source of the message has shown before. */
   memory: SourceMemory = new SourceMemory()
 

@@ -21,7 +21,7 @@ import {
   skipBlanks,
   tokenEnd,
 } from './bytes.ts'
-import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
+import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 import { isPath, takeTarget } from './request-target.ts'
 
@@ -40,7 +40,8 @@ export const proxyCommon: LogFormat = { id: 'proxy-common', detect, parse }
 const COLUMNS_BEFORE_REQUEST_MAX = 4
 
 /** A day in brackets, and a quote soon behind. */
-function detect({ view }: LogLine, start: number, end: number): boolean {
+function detect({ view, marks }: LogLine, start: number, end: number): boolean {
+  if ((marks & Mark.bracket) === 0) return false
   if (!isFirstWord(view, start, end)) return false
   const bracket = timeBracket(view, start, end)
   if (bracket < 0) return false

@@ -62,6 +62,7 @@ export class Framing {
    */
   cut(bytes: Uint8Array, view: DataView, start: number, end: number, sink: FrameSink): number {
     this.stalled = false
+    this.#incomplete = 0
     let at = start
     if (this.kind === FramingKind.undecided) {
       at = this.#skipStray(view, at, end)

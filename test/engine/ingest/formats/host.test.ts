@@ -70,7 +70,23 @@ const rows: readonly (readonly [string, string])[] = [
   ['urn:isbn:1.example', 'none'],
   ['\u0141.%00.com', 'none'],
 ]
-for (const [text, is] of rows) t.equal(find(text), is, JSON.stringify(text.slice(0, 60)))
+const usual: readonly (readonly [string, string])[] = [
+  ['a.b.example.com:443', 'name a.b.example.com'],
+  ['a.b.example.com:', 'name a.b.example.com'],
+  ['a.b.example.com:443/', 'name a.b.example.com'],
+  ['a.b.example.com:x@claude.ai', 'name claude.ai'],
+  ['a.b.example.com:443@claude.ai/', 'name claude.ai'],
+  ['a.b.example.com:443?x', 'name a.b.example.com'],
+  ['http://http://claude.ai', 'none'],
+  ['a.b://claude.ai', 'none'],
+  ['h2c-x+y://claude.ai', 'name claude.ai'],
+  ['1http://claude.ai', 'none'],
+  ['://claude.ai', 'none'],
+  ['https://claude.ai.', 'name claude.ai'],
+  ['https:///claude.ai', 'none'],
+  ['https://-claude.ai', 'none'],
+]
+for (const [text, is] of [...rows, ...usual]) t.equal(find(text), is, JSON.stringify(text.slice(0, 60)))
 
 t.test('addresses are those that Node takes, but for parts with a leading zero', async (t) => {
   const part = fc.oneof(fc.integer({ min: 0, max: 300 }).map(String), fc.constantFrom('', '01', '0', 'f', '::', ':'))
@@ -102,5 +118,35 @@ t.test('a host is in the field, or its A-label form, whatever the bytes', async 
       return kind === HostKind.none || (finder.end > finder.start && finder.end - finder.start <= 253)
     }),
     { numRuns: 5000 },
+  )
+})
+
+t.test('a host is the same by the short way as by the long one, which a blank before it takes', async () => {
+  const piece = fc.constantFrom(
+    'a',
+    'claude',
+    'ai',
+    'com',
+    '1',
+    '.',
+    '.',
+    ':',
+    '/',
+    '//',
+    '@',
+    '-',
+    '443',
+    'x.',
+    'http',
+    '%',
+    '_',
+    'arpa',
+  )
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
+      const text = pieces.join('')
+      return find(text) === find(` ${text}`)
+    }),
+    { numRuns: 20_000 },
   )
 })
