@@ -9,7 +9,7 @@ import { askLocal } from '../engine/process/ask-local.ts'
 import { systemClock } from '../engine/process/clock.ts'
 import { Store } from '../engine/store/store.ts'
 import { print } from './compare.ts'
-import { type SyslogNgPeer, startSyslogNg } from './peers/syslog-ng.ts'
+import { startSyslogNg } from './peers/syslog-ng.ts'
 import type { SyslogSending, SyslogSent } from './syslog-sender.ts'
 import { countedMessages, MATCH_EVERY, MESSAGE_BYTES } from './workload/syslog-messages.ts'
 
@@ -160,12 +160,8 @@ export async function startService(dataDirectory: string): Promise<Service> {
   const settled = async (listener: string): Promise<number> => {
     const { text } = await askLocal(listening.metricsPort, '/metrics')
     let sum = 0
-    for (const [, , count] of text.matchAll(
-      /^posture_ingest_messages_total\{listener="(\w+)",outcome="\w+"\} (\d+)$/gm,
-    )) {
-      sum += Number(count)
-    }
-    return listener === '' ? 0 : sum
+    for (const [, its, count] of text.matchAll(MESSAGES)) if (its === listener) sum += Number(count)
+    return sum
   }
   return {
     child,

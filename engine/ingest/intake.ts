@@ -16,7 +16,7 @@ import { redact, SAMPLE_CHARS_MAX } from './redact.ts'
 import { type Listener, NOBODYS, type Source, SourceTable } from './sources.ts'
 import { SyslogMessage } from './syslog/message.ts'
 import { readSyslog } from './syslog/read-message.ts'
-import { type KnownToken, TOKEN_BYTES, type TokenDoor } from './token-door.ts'
+import type { KnownToken, TokenDoor } from './token-door.ts'
 
 /** No client is known, or it is not known by address: the unspecified address stands for it (RFC 4291 §2.5.2). */
 const NO_CLIENT = '::'
@@ -113,6 +113,7 @@ export class Intake {
   take(start: number, end: number, origin: Origin): boolean {
     const { line } = this
     const message = this.#message
+    if (origin.token !== undefined) message.expectedToken = origin.token.text
     readSyslog(line.view, start, end, message, line.referenceMs)
     const token = this.#tokenOf(message, origin)
     if (token === undefined) {
@@ -204,22 +205,13 @@ export class Intake {
     if (origin.givenToken !== undefined) return this.#door.stillActive(origin.givenToken)
     const { tokenStart, tokenEnd } = message
     if (tokenStart === tokenEnd) return this.#door.bound(origin.address, origin.port)
-    const before = origin.token
-    if (before !== undefined && this.#isText(before.text, tokenStart, tokenEnd)) {
-      const token = this.#door.stillActive(before)
-      if (token === undefined) origin.token = undefined
-      return token
+    if (message.isExpectedToken && origin.token !== undefined) {
+      origin.token = this.#door.stillActive(origin.token)
+      return origin.token
     }
     const token = this.#door.find(this.line.bytes, tokenStart, tokenEnd)
     origin.token = token
     return token
-  }
-
-  #isText(text: Uint8Array, start: number, end: number): boolean {
-    if (end - start !== TOKEN_BYTES || text.length !== TOKEN_BYTES) return false
-    const { view } = this.line
-    for (let at = 0; at < TOKEN_BYTES; at++) if (view.getUint8(start + at) !== text[at]) return false
-    return true
   }
 
   #refuse(message: SyslogMessage, origin: Origin): void {

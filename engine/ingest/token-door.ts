@@ -8,8 +8,6 @@ import { addressBytes, contains, type Network, networkOf } from './network.ts'
 import type { SourceOwner } from './sources.ts'
 import { WallClock } from './zone.ts'
 
-/** `svc_mt_` and 48 hex digits (admin/access-key.ts). */
-export const TOKEN_BYTES = 55
 /** How old what is known of bindings, zones and labels may be. That a token was revoked is seen at once. */
 const REREAD_MS = 1000
 
@@ -20,7 +18,7 @@ export class KnownToken implements SourceOwner {
   readonly label: string
   readonly hash: Buffer
   /** The token's text; empty where it is known by a binding only. */
-  readonly text: Uint8Array
+  readonly text: DataView
   readonly zone: string
   readonly wallClock: WallClock
   readonly dayOrder: DayOrder
@@ -28,12 +26,13 @@ export class KnownToken implements SourceOwner {
   checkedTurn = -1
   readAtMs: number
 
-  constructor(token: MonitoringToken, text: Uint8Array, nowMs: number) {
+  constructor(token: MonitoringToken, text: string, nowMs: number) {
     this.organizationId = token.organizationId
     this.tokenId = token.id
     this.label = token.label
     this.hash = Buffer.from(token.hash, 'hex')
-    this.text = text
+    const bytes = Uint8Array.from(Buffer.from(text, 'latin1'))
+    this.text = new DataView(bytes.buffer)
     this.zone = token.zone ?? 'UTC'
     this.wallClock = new WallClock(this.zone)
     this.dayOrder = dayOrderOf(token)
@@ -98,7 +97,7 @@ export class TokenDoor {
   stillActive(token: KnownToken): KnownToken | undefined {
     if (token.checkedTurn === this.#turn) return token
     if (Math.abs(this.#clock.nowMs() - token.readAtMs) >= REREAD_MS) {
-      return this.#read(token.hash, Buffer.from(token.text).toString('latin1'), token)
+      return this.#read(token.hash, textOf(token), token)
     }
     if (!this.#store.environment.read(() => this.#store.monitoringTokens.isActive(token.hash))) {
       this.#forget(token)
@@ -125,7 +124,7 @@ export class TokenDoor {
       this.#forget(before)
     }
     if (found === undefined) return undefined
-    const token = new KnownToken(found, Buffer.from(text, 'latin1'), this.#clock.nowMs())
+    const token = new KnownToken(found, text, this.#clock.nowMs())
     // The oldest of many goes; it is looked up again when it comes again.
     if (this.#tokens.size >= KNOWN_TOKENS_MAX) this.#tokens.delete(this.#tokens.keys().next().value ?? '')
     this.#tokens.set(keyOf(token), token)
@@ -159,7 +158,11 @@ function rank({ network, port }: Bound): number {
 }
 
 function keyOf(token: KnownToken): string {
-  return token.text.length > 0 ? Buffer.from(token.text).toString('latin1') : token.hash.toString('latin1')
+  return token.text.byteLength > 0 ? textOf(token) : token.hash.toString('latin1')
+}
+
+function textOf({ text }: KnownToken): string {
+  return Buffer.from(text.buffer).toString('latin1')
 }
 
 function dayOrderOf({ dayOrder }: MonitoringToken): DayOrder {

@@ -5,6 +5,8 @@ export const TOKEN_PARAM = 'key'
 /** PRI of a message that has none: user.notice (RFC 3164 §4.3.3). */
 export const PRI_DEFAULT = 13
 
+const NO_TOKEN = new DataView(new ArrayBuffer(0))
+
 /**
  * Where the parts of a syslog message stand, of either RFC. There is one for each thread, filled anew for each message. A part that is missing
  * has equal start and end.
@@ -21,6 +23,10 @@ export class SyslogMessage {
   /** The value of the token's parameter. */
   tokenStart = 0
   tokenEnd = 0
+  /** The token that the sender's last message had, or none: an element that is just that token is read at a glance. */
+  expectedToken: DataView = NO_TOKEN
+  /** The token is the expected one. */
+  isExpectedToken = false
   /** MSG, without byte order mark, and without the blanks before it. */
   msgStart = 0
   msgEnd = 0
@@ -35,6 +41,7 @@ export class SyslogMessage {
     this.appEnd = start
     this.tokenStart = start
     this.tokenEnd = start
+    this.isExpectedToken = false
     this.msgStart = start
     this.msgEnd = end
   }

@@ -17,12 +17,13 @@ export function readSyslog(
     const at = message.msgStart
     // A relay may have wrapped the message of a sender, with its header.
     if (at < end && mayBeHeader(view, at, end, referenceMs)) {
-      const { tokenStart, tokenEnd, pri } = message
+      const { tokenStart, tokenEnd, isExpectedToken, pri } = message
       readRfc3164(view, at, end, message, referenceMs)
       message.pri = pri
       if (tokenStart !== tokenEnd) {
         message.tokenStart = tokenStart
         message.tokenEnd = tokenEnd
+        message.isExpectedToken = isExpectedToken
       }
     }
   } else {
