@@ -201,14 +201,17 @@ export class Intake {
   }
 
   #tokenOf(message: SyslogMessage, origin: Origin): KnownToken | undefined {
-    if (origin.givenToken !== undefined) return this.#door.stillActive(origin.givenToken)
+    if (origin.givenToken !== undefined) {
+      origin.token = this.#door.stillActive(origin.token ?? origin.givenToken)
+      return origin.token
+    }
     const { tokenStart, tokenEnd } = message
     if (tokenStart === tokenEnd) return this.#door.bound(origin.address, origin.port)
     const before = origin.token
     if (before !== undefined && this.#isText(before.text, tokenStart, tokenEnd)) {
-      const token = this.#door.stillActive(before)
-      if (token === undefined) origin.token = undefined
-      return token
+      // Another one, if its settings have changed; none, if it was revoked.
+      origin.token = this.#door.stillActive(before)
+      return origin.token
     }
     const token = this.#door.find(this.line.bytes, tokenStart, tokenEnd)
     origin.token = token
