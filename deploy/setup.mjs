@@ -94,14 +94,16 @@ function tryInstall(packages) {
 }
 
 function unpackRsyslog() {
-  if (!onPath('apt-get')) fail('tests run rsyslog beside syslog-ng, whose Debian packages are unpacked by apt-get and dpkg')
+  if (!onPath('apt-get'))
+    fail('tests run rsyslog beside syslog-ng, whose Debian packages are unpacked by apt-get and dpkg')
   say('unpacking rsyslog')
   const downloads = join(RSYSLOG_ROOT, 'packages')
   mkdirSync(downloads, { recursive: true })
   const download = ['apt-get', ['download', '-qq', ...RSYSLOG_PACKAGES], downloads]
   if (!attempt(...download)) {
     attempt('apt-get', ['update', '-qq'])
-    if (!attempt(...download)) fail(`cannot download ${RSYSLOG_PACKAGES.join(', ')}; check apt-get update, then run this again`)
+    if (!attempt(...download))
+      fail(`cannot download ${RSYSLOG_PACKAGES.join(', ')}; check apt-get update, then run this again`)
   }
   for (const name of readdirSync(downloads)) {
     // The program last, so that what is half done is done again.
@@ -129,7 +131,8 @@ function onPath(command) {
 function attempt(command, parameters, directory = root) {
   const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
   return (
-    spawnSync(command, parameters, { cwd: directory, stdio: ['ignore', 'ignore', 'ignore'], env: environment }).status === 0
+    spawnSync(command, parameters, { cwd: directory, stdio: ['ignore', 'ignore', 'ignore'], env: environment })
+      .status === 0
   )
 }
 
