@@ -272,6 +272,8 @@ class Connection implements FrameSink {
     socket.on('data', (chunk: Buffer) => this.#onData(chunk))
     socket.once('end', () => this.#onEnd())
     socket.once('close', () => this.#onClose())
+    // It was stopped behind the PROXY header, and a listener alone does not start it again.
+    socket.resume()
   }
 
   frame(start: number, end: number): boolean {

@@ -21,10 +21,10 @@ export class SyslogService {
   readonly token: string
   readonly organizationId: string
 
-  private constructor(service: RunningService, directory: string, token: string, organizationId: string) {
+  private constructor(service: RunningService, directory: string, data: string, token: string, organizationId: string) {
     this.service = service
     this.directory = directory
-    this.data = dataOf(directory)
+    this.data = data
     this.token = token
     this.organizationId = organizationId
   }
@@ -33,17 +33,16 @@ export class SyslogService {
   static async start(
     t: { testdir(): string; teardown(work: () => unknown): void },
     parameters: readonly string[] = SYSLOG_ON_LOOPBACK,
-    data?: string,
+    directory = t.testdir(),
+    where = dataOf(directory),
   ): Promise<SyslogService> {
-    const directory = t.testdir()
-    const where = data ?? dataOf(directory)
     const { token, organizationId } = await organizationWithToken(where, 'Acme', 'devices')
     const service = await startService(where, parameters)
     t.teardown(async () => {
       service.child.kill('SIGKILL')
       await service.ended
     })
-    return Object.assign(new SyslogService(service, directory, token, organizationId), { data: where })
+    return new SyslogService(service, directory, where, token, organizationId)
   }
 
   get certificateFile(): string {
