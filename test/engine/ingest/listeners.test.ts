@@ -1,15 +1,9 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { chmodSync, copyFileSync, mkdirSync } from 'node:fs'
+import { chmodSync, mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { connect as connectTls } from 'node:tls'
-import t, { type Test } from 'tap'
-import { provideCertificate } from '../../../engine/http/certificate.ts'
-import { ConnectionBook, StreamListener, type StreamListenerOptions } from '../../../engine/ingest/stream-listener.ts'
-import { MESSAGE_BYTES_MAX } from '../../../engine/limits.ts'
-import { systemClock } from '../../../engine/process/clock.ts'
-import { openIntake, sumsOf, type TestIntake } from '../../support/intake.ts'
+import t from 'tap'
 import { SYSLOG_OFF, start, startService } from '../../support/programs.ts'
 import { proxyHeader, type Sender, sendTcp, sendTls } from '../../support/syslog-sender.ts'
 import {
@@ -139,128 +133,6 @@ t.test('devices that cannot send a token are known by port, address or network',
   t.match(await service.settled('tcp', 5), { stored: 4, unauthorised: 1 }, 'unbound')
 })
 
-/** A listener in this process, whose limits are a moment. */
-async function listen(
-  t: Test,
-  more: Partial<StreamListenerOptions> = {},
-): Promise<{ opened: TestIntake; listener: StreamListener; book: ConnectionBook; known: () => number }> {
-  const opened = openIntake(t, { clock: systemClock })
-  const book = new ConnectionBook()
-  const common = { kind: 'tcp', setting: '--syslog-tcp', address: '127.0.0.1', port: 0, tls: undefined } as const
-  const limits = { proxyProtocol: false, idleMs: 60_000, helloMs: 60_000, messageMs: 60_000, onTaken: () => {} }
-  const listener = await StreamListener.listen({ ...common, ...limits, ...more }, opened.intake, book)
-  const timer = setInterval(() => listener.sweep(Date.now()), 50)
-  t.teardown(() => {
-    clearInterval(timer)
-    listener.close()
-  })
-  return { opened, listener, book, known: () => sumsOf(opened.intake).received }
-}
-
-t.test('connections whose time is up are closed, others go on', async (t) => {
-  const MOMENT_MS = 400
-  const caFile = (await provideCertificate(t.testdir(), undefined)).certificateFile
-  const rows: {
-    name: string
-    limits: Partial<StreamListenerOptions>
-    why: keyof ConnectionBook['closed']
-    /** What it sends, at the beginning and every tenth of a moment. */
-    first?: string
-    again?: string
-  }[] = [
-    { name: 'a byte now and then', limits: { messageMs: MOMENT_MS }, why: 'slow', again: 'x' },
-    { name: 'half a counted message', limits: { messageMs: MOMENT_MS }, why: 'slow', first: '90 <134>' },
-    {
-      name: 'a whole message, then a byte now and then',
-      limits: { messageMs: MOMENT_MS },
-      why: 'slow',
-      first: `${MATCHING}\n`,
-      again: 'x',
-    },
-    { name: 'nothing at all', limits: { helloMs: MOMENT_MS }, why: 'silent' },
-    { name: 'line feeds only', limits: { helloMs: MOMENT_MS }, why: 'silent', again: '\n' },
-    { name: 'a message, then nothing', limits: { idleMs: MOMENT_MS }, why: 'idle', first: `${MATCHING}\n` },
-  ]
-  for (const { name, limits, why, first, again } of rows) {
-    await t.test(name, async (t) => {
-      const { listener, book, known } = await listen(t, limits)
-      const good = await sendTcp(t, listener.port)
-      const bad = await sendTcp(t, listener.port)
-      if (first !== undefined) bad.send(first)
-      let sent = 0
-      const timer = setInterval(() => {
-        good.send(`${MATCHING}\n`)
-        sent++
-        if (again !== undefined) bad.send(again)
-      }, MOMENT_MS / 10)
-      t.teardown(() => clearInterval(timer))
-      await bad.closed
-      t.match(book.closed, { [why]: 1 })
-      const before = known()
-      await until('the other goes on', () => known() > before + 3 || undefined)
-      clearInterval(timer)
-      good.socket.end()
-      await good.closed
-      await until('the number of open ones', () => book.open === 0 || undefined)
-      t.equal(known(), sent + (first?.endsWith('\n') ? 1 : 0), 'none lost')
-      t.equal(book.byAddress.size, 0)
-      t.equal(book.byToken.size, 0)
-      t.equal(book.waitingBytes, 0)
-      t.equal(
-        Object.values(book.closed).reduce((sum, count) => sum + count),
-        1,
-        'counted once',
-      )
-    })
-  }
-  for (const [name, sent] of [
-    ['a TLS client without a handshake', ''],
-    ['a TLS client that begins one', '\x16\x03\x01'],
-  ] as const) {
-    await t.test(name, async (t) => {
-      const tls = { keyFile: caFile.replace('certificate.pem', 'key.pem'), certificateFile: caFile }
-      const { listener, book } = await listen(t, { kind: 'tls', tls, helloMs: MOMENT_MS })
-      const sender = await sendTcp(t, listener.port)
-      if (sent !== '') sender.send(Buffer.from(sent, 'latin1'))
-      await sender.closed
-      await until('the number of open ones', () => book.open === 0 || undefined)
-      t.match(book.closed, { tls: 1 })
-    })
-  }
-  await t.test('plain text to a TLS listener', async (t) => {
-    const tls = { keyFile: caFile.replace('certificate.pem', 'key.pem'), certificateFile: caFile }
-    const { listener, book, known } = await listen(t, { kind: 'tls', tls })
-    const sender = await sendTcp(t, listener.port)
-    sender.send(`${MATCHING}\n`)
-    await sender.closed
-    await until('the number of open ones', () => book.open === 0 || undefined)
-    t.match(book.closed, { tls: 1 })
-    t.equal(known(), 0)
-  })
-})
-
-t.test('framing that lost step ends the connection, and what is too long is counted', async (t) => {
-  const { opened, listener, book, known } = await listen(t)
-  const message = rfc5424(opened.token.raw, MATCHING)
-  const broken = await sendTcp(t, listener.port)
-  broken.send(`${message.length} ${message}${message.length - 1} ${message}`)
-  await broken.closed
-  t.match(book.closed, { framing: 1 })
-  t.equal(known(), 2)
-
-  const counted = await sendTcp(t, listener.port)
-  const long = `${message}${'x'.repeat(MESSAGE_BYTES_MAX)}`
-  counted.send(`${long.length} ${long}${message.length} ${message}`)
-  await until('the one behind it', () => known() === 3 || undefined)
-  t.equal(book.oversized, 1, 'left out')
-
-  const lines = await sendTcp(t, listener.port)
-  lines.send(`${long}\n${message}\n`)
-  await until('both', () => known() === 5 || undefined)
-  t.equal(book.oversized, 2, 'cut')
-  t.notOk(counted.socket.destroyed || lines.socket.destroyed, 'they go on')
-})
-
 t.test('5,000 connections from many addresses, all of which send a message', async (t) => {
   const service = await SyslogService.start(t)
   const COUNT = 5000
@@ -304,48 +176,6 @@ t.test('TLS 1.2 and 1.3 are taken, 1.1 is not', async (t) => {
     return (await service.metrics()).get('posture_ingest_connections_closed_total{reason="tls"}') === 1 || undefined
   })
 })
-
-/** SHA-256 of the certificate that new connections are shown. */
-async function shownAt(port: number): Promise<string> {
-  const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
-  await once(socket, 'secureConnect')
-  const { fingerprint256 } = socket.getPeerCertificate()
-  socket.destroy()
-  return fingerprint256
-}
-
-for (const http of ['uws', 'node']) {
-  t.test(`a certificate that is replaced on disk is shown to new connections, over ${http}`, async (t) => {
-    const directory = t.testdir()
-    const [before, after] = await Promise.all(
-      ['before', 'after'].map((name) => provideCertificate(join(directory, name), undefined)),
-    )
-    if (before === undefined || after === undefined) throw new Error('no certificates')
-    const own = ['--tls-key', before.keyFile, '--tls-certificate', before.certificateFile, '--http', http]
-    const service = await SyslogService.start(t, [...SYSLOG_ON_LOOPBACK, ...own], directory)
-    const ports = [service.port('tls'), service.service.ingestPort, service.service.apiPort]
-    const old = await sendTls(t, service.port('tls'), { caFile: before.certificateFile })
-    t.same(
-      await Promise.all(ports.map(shownAt)),
-      ports.map(() => before.fingerprint),
-    )
-    // For a moment the two do not belong together: nothing changes, nothing ends.
-    copyFileSync(after.keyFile, before.keyFile)
-    await until('a word', () => service.service.output.stderr.includes('the old one stays') || undefined)
-    t.same(
-      await Promise.all(ports.map(shownAt)),
-      ports.map(() => before.fingerprint),
-    )
-    copyFileSync(after.certificateFile, before.certificateFile)
-    await until('a word', () => service.service.output.stderr.includes('uses the renewed certificate') || undefined)
-    await until('all ports', async () => {
-      const shown = await Promise.all(ports.map(shownAt))
-      return shown.every((one) => one === after.fingerprint) || undefined
-    })
-    old.send(`${rfc5424(service.token, MATCHING)}\n`)
-    t.match(await service.settled('tls', 1), { stored: 1 }, 'old connections go on')
-  })
-}
 
 t.test('the PROXY protocol', async (t) => {
   const service = await SyslogService.start(t, [...SYSLOG_ON_LOOPBACK, '--proxy-protocol'])
