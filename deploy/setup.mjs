@@ -2,7 +2,7 @@
 // before there is a TypeScript compiler. Everything that is in place already is left as it is.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
@@ -17,6 +17,7 @@ const TEST_COMMANDS = {
   openssl: 'openssl',
   curl: 'curl',
   loggen: 'syslog-ng-core',
+  logger: 'bsdutils',
   tcpdump: 'tcpdump',
   tcpreplay: 'tcpreplay',
   tshark: 'tshark',
@@ -24,6 +25,9 @@ const TEST_COMMANDS = {
 }
 /** The same for commands that not every distribution has: a test that lacks one says so. */
 const OPTIONAL_TEST_COMMANDS = { gtlsclient: 'ngtcp2-client' }
+/** rsyslog and syslog-ng exclude each other as packages, so this one is unpacked beside the other (test/support/rsyslog.ts). */
+const RSYSLOG_PACKAGES = ['rsyslog', 'rsyslog-gnutls', 'libestr0', 'libfastjson4']
+const RSYSLOG_ROOT = join(root, 'node_modules/.cache/rsyslog')
 
 checkNode()
 if (readIfThere(INSTALLED_LOCK) !== lockHash()) installDependencies()
@@ -60,6 +64,7 @@ function provideHeaders() {
 function provideTestCommands() {
   const missing = packagesOfMissing(TEST_COMMANDS)
   if (missing.length > 0) installPackages(missing, missing.join(', '))
+  if (!existsSync(join(RSYSLOG_ROOT, 'usr/sbin/rsyslogd'))) unpackRsyslog()
   if (process.getuid?.() !== 0 || !onPath('apt-get')) return
   for (const name of packagesOfMissing(OPTIONAL_TEST_COMMANDS)) {
     say(`installing ${name}`)
@@ -88,6 +93,27 @@ function tryInstall(packages) {
   return attempt(...install)
 }
 
+function unpackRsyslog() {
+  if (!onPath('apt-get'))
+    fail('tests run rsyslog beside syslog-ng, whose Debian packages are unpacked by apt-get and dpkg')
+  say('unpacking rsyslog')
+  const downloads = join(RSYSLOG_ROOT, 'packages')
+  mkdirSync(downloads, { recursive: true })
+  const download = ['apt-get', ['download', '-qq', ...RSYSLOG_PACKAGES], downloads]
+  if (!attempt(...download)) {
+    attempt('apt-get', ['update', '-qq'])
+    if (!attempt(...download))
+      fail(`cannot download ${RSYSLOG_PACKAGES.join(', ')}; check apt-get update, then run this again`)
+  }
+  for (const name of readdirSync(downloads)) {
+    // The program last, so that what is half done is done again.
+    if (!name.startsWith('rsyslog_')) run('dpkg', ['-x', join(downloads, name), RSYSLOG_ROOT])
+  }
+  for (const name of readdirSync(downloads)) {
+    if (name.startsWith('rsyslog_')) run('dpkg', ['-x', join(downloads, name), RSYSLOG_ROOT])
+  }
+}
+
 function lockHash() {
   return createHash('sha256')
     .update(readFileSync(join(root, 'package-lock.json')))
@@ -102,10 +128,11 @@ function onPath(command) {
   return (process.env.PATH ?? '').split(':').some((directory) => existsSync(join(directory, command)))
 }
 
-function attempt(command, parameters) {
+function attempt(command, parameters, directory = root) {
   const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
   return (
-    spawnSync(command, parameters, { cwd: root, stdio: ['ignore', 'ignore', 'ignore'], env: environment }).status === 0
+    spawnSync(command, parameters, { cwd: directory, stdio: ['ignore', 'ignore', 'ignore'], env: environment })
+      .status === 0
   )
 }
 

@@ -16,20 +16,21 @@ export class CertificateWatch {
   /** The state of the files that was complained about. */
   #refused = ''
 
-  constructor(files: Certificate, log: Logger, onChange: () => void) {
+  constructor(files: Certificate, log: Logger, onChange: () => void, lookMs = LOOK_MS) {
     this.#files = files
     this.#log = log
     this.#onChange = onChange
     this.#fingerprint = files.fingerprint
     this.#seen = stateOf(files)
-    this.#timer = setInterval(() => this.look(), LOOK_MS)
+    this.#timer = setInterval(() => this.look(), lookMs)
     this.#timer.unref()
   }
 
   look(): void {
-    const state = stateOf(this.#files)
-    if (state === this.#seen) return
+    let state = ''
     try {
+      state = stateOf(this.#files)
+      if (state === this.#seen) return
       const fingerprint = checkedFingerprint(this.#files)
       this.#seen = state
       if (fingerprint === this.#fingerprint) return

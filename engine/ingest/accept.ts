@@ -63,6 +63,7 @@ export class EventAcceptor {
   readonly #clock: Clock
   readonly #log: Logger
   readonly #onBuffered: (organizationId: string) => void
+  readonly #bufferedEventsMax: number
   #waiting: Waiting[] = []
   #waitingEvents = 0
 
@@ -72,12 +73,14 @@ export class EventAcceptor {
     clock: Clock,
     log: Logger,
     onBuffered: (organizationId: string) => void,
+    bufferedEventsMax = BUFFERED_EVENTS_MAX,
   ) {
     this.#store = store
     this.#reader = new BatchReader(matcher)
     this.#clock = clock
     this.#log = log
     this.#onBuffered = onBuffered
+    this.#bufferedEventsMax = bufferedEventsMax
   }
 
   /** Takes one batch of an organization: its events, or a line for each that could not be read. */
@@ -135,7 +138,7 @@ export class EventAcceptor {
   #storeBatch({ organizationId, batch, deduplicate, alongside }: Waiting): Acceptance {
     const { events, runs, rejected } = batch
     const { buffer, seenEvents } = this.#store
-    if (buffer.count(organizationId) + events.count > BUFFERED_EVENTS_MAX) {
+    if (buffer.count(organizationId) + events.count > this.#bufferedEventsMax) {
       return { kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why: "the organization's buffer is full" }
     }
     const unseen = deduplicate

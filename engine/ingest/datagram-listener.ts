@@ -21,6 +21,8 @@ export interface DatagramListenerOptions {
 export class DatagramListener {
   /** Datagrams that were let go because their organization had no room: UDP has no way to say so. */
   dropped = 0
+  /** The one it was bound to: a socket that is closed no longer knows. */
+  port = 0
   readonly #options: DatagramListenerOptions
   readonly #intake: Intake
   readonly #socket: Socket
@@ -43,6 +45,7 @@ export class DatagramListener {
       )
       socket.bind({ address: options.address, port: options.port, exclusive: true }, resolve)
     })
+    listener.port = socket.address().port
     socket.removeAllListeners('error')
     // What the network says of earlier answers; there are none.
     socket.on('error', () => {})
@@ -52,10 +55,6 @@ export class DatagramListener {
 
   get address(): string {
     return this.#options.address
-  }
-
-  get port(): number {
-    return this.#socket.address().port
   }
 
   close(): void {

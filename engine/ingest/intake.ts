@@ -202,7 +202,10 @@ export class Intake {
   }
 
   #tokenOf(message: SyslogMessage, origin: Origin): KnownToken | undefined {
-    if (origin.givenToken !== undefined) return this.#door.stillActive(origin.givenToken)
+    if (origin.givenToken !== undefined) {
+      origin.token = this.#door.stillActive(origin.token ?? origin.givenToken)
+      return origin.token
+    }
     const { tokenStart, tokenEnd } = message
     if (tokenStart === tokenEnd) return this.#door.bound(origin.address, origin.port)
     if (message.isExpectedToken && origin.token !== undefined) {

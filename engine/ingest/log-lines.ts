@@ -6,6 +6,11 @@ import { LF } from './formats/bytes.ts'
 export const BLOCK_BYTES = 1024 * 1024
 const READ_BYTES = 256 * 1024
 
+/** The largest block: its last line may be so long that only its beginning is read. */
+export function blockBytesMax(lineBytesMax: number): number {
+  return BLOCK_BYTES + lineBytesMax * 2
+}
+
 /** A part of a log file: whole lines, and at the end of the file what has no line feed. */
 export interface LogBlock {
   readonly bytes: Buffer
@@ -23,6 +28,8 @@ export class LogBlocks {
   #started = false
   #ended = false
   #lines = 0
+  /** What comes up to the next line feed is the rest of a line that was cut. */
+  #discarding = false
 
   constructor(source: ByteSource, lineBytesMax: number) {
     this.#source = source
@@ -31,9 +38,11 @@ export class LogBlocks {
 
   /** The next block, or undefined at the end. @throws what reading throws; what came before it was given out. */
   async next(): Promise<LogBlock | undefined> {
+    if (this.#discarding) this.#discard()
     let end = this.#blockEnd()
     while (end < 0 && !this.#ended) {
       await this.#fill()
+      if (this.#discarding) this.#discard()
       end = this.#blockEnd()
     }
     if (end < 0) {
@@ -55,9 +64,22 @@ export class LogBlocks {
   #blockEnd(): number {
     if (this.#waiting.length < BLOCK_BYTES) return -1
     const lineFeed = this.#waiting.indexOf(LF, BLOCK_BYTES - 1)
-    if (lineFeed >= 0) return lineFeed + 1
-    // A line that never ends: so much of it that it is no longer read, and no more is held.
-    return this.#waiting.length > BLOCK_BYTES + this.#lineBytesMax * 2 ? this.#waiting.length : -1
+    const most = blockBytesMax(this.#lineBytesMax)
+    if (lineFeed >= 0 && lineFeed < most) return lineFeed + 1
+    if (this.#waiting.length < most) return -1
+    // A line that never ends: what is held of it is more than is read. Cut at a place that does not depend on how the bytes came.
+    this.#discarding = true
+    return most
+  }
+
+  /** Leaves out what is left of a line that was cut, but for its line feed, which counts. */
+  #discard(): void {
+    const lineFeed = this.#waiting.indexOf(LF)
+    if (lineFeed >= 0) {
+      this.#discarding = false
+      this.#lines++
+    }
+    this.#waiting = lineFeed < 0 ? this.#waiting.subarray(this.#waiting.length) : this.#waiting.subarray(lineFeed + 1)
   }
 
   #failure: unknown

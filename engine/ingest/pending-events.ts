@@ -29,6 +29,8 @@ const EVENT_BYTES_MAX = NAME_OFFSET + 2 + 255 + 2 + 64 + TAIL_BYTES
 /** Messages of one client and name are one event if their times lie no further apart than this. */
 const SPAN_MS_MAX = HOUR_MS
 const COUNT_MAX = 0xffff_ffff
+/** A longer one, of a collector, has lost its beginning: the end is what counts. */
+const SPAN_STORED_MS_MAX = 0xffff_ffff
 const NO_EVENT = -1
 
 /** An event, by places in a buffer. */
@@ -147,6 +149,7 @@ export class PendingEvents {
   #append(view: DataView, { nameStart, nameEnd, client, method, firstMs, lastMs, count, blocked }: PendingEvent): void {
     if (this.#end + EVENT_BYTES_MAX > this.#bytes.length) this.#grow()
     const bytes = this.#bytes
+    const first = Math.max(firstMs, lastMs - SPAN_STORED_MS_MAX)
     let at = this.#end
     this.#last = at
     bytes[at] = 0x98
@@ -161,9 +164,9 @@ export class PendingEvents {
     for (let index = 0; index < client.length; index++) bytes[at++] = client.charCodeAt(index)
     bytes[at++] = method
     bytes[at] = 0xcb
-    this.#view.setFloat64(at + 1, firstMs)
+    this.#view.setFloat64(at + 1, first)
     bytes[at + 9] = 0xce
-    this.#view.setUint32(at + 10, lastMs - firstMs)
+    this.#view.setUint32(at + 10, lastMs - first)
     bytes[at + 14] = 0xce
     this.#view.setUint32(at + 15, count)
     bytes[at + 19] = 0xce

@@ -13,14 +13,14 @@ import { NO_FORMAT } from './formats/detect.ts'
 import { FORMATS } from './formats/formats.ts'
 import { SCRATCH_BYTES, Verdict } from './formats/log-line.ts'
 import { type Intake, Origin } from './intake.ts'
-import { BLOCK_BYTES, LogBlocks } from './log-lines.ts'
+import { blockBytesMax, LogBlocks } from './log-lines.ts'
 import { Outcome } from './outcome.ts'
 import type { KnownToken } from './token-door.ts'
 
 export const LOG_FILE: FileKind = { what: 'log file', unreadable: 'LOG_UNREADABLE', damaged: 'LOG_DAMAGED' }
 
 /** Room for a block, whose last line may be long, and for names in another form. */
-export const READ_WORK_BYTES = BLOCK_BYTES + MESSAGE_BYTES_MAX * 4 + 1 + SCRATCH_BYTES
+export const READ_WORK_BYTES = blockBytesMax(MESSAGE_BYTES_MAX) + 1 + SCRATCH_BYTES
 
 /** A record may go on over this many lines: a quoted CSV field with line feeds, or JSON that is printed for people. */
 const CSV_LINES_MAX = 8
@@ -170,7 +170,9 @@ export class LogReader {
 
   /** Stores what waits, and that the block was read up to `place`: both or neither. */
   async #commit(progress: BlockProgress, place: number): Promise<void> {
-    for (const batch of this.#intake.takeBatches(true)) {
+    // Collectors' events first: they are known by their ids, should what follows not come to pass.
+    const batches = this.#intake.takeBatches(true).sort((a, b) => Number(b.deduplicate) - Number(a.deduplicate))
+    for (const batch of batches) {
       const alongside = batch.deduplicate ? undefined : () => this.#remember(progress, place)
       for (;;) {
         const outcome = await this.#acceptor.acceptPacked(batch.organizationId, batch.bytes, {
@@ -330,7 +332,7 @@ function sha256Of(bytes: Uint8Array): string {
 function lastWrittenMs(path: string): number {
   if (path === STANDARD_INPUT) return Date.now()
   const stat = statSync(path, { throwIfNoEntry: false })
-  return stat?.isFile() === true ? stat.mtimeMs : Date.now()
+  return stat?.isFile() === true ? Math.floor(stat.mtimeMs) : Date.now()
 }
 
 function newReport(file: string): FileReport {

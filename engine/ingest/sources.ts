@@ -67,7 +67,7 @@ export class Source {
   changed = false
   readonly #ofListener: Float64Array
   readonly #ofToken: Float64Array
-  readonly #receivedByListener: Record<Listener, number>
+  readonly #table: SourceTable
 
   constructor(owner: TokenCounts, listener: Listener, address: string, host: string, table: SourceTable) {
     this.owner = owner
@@ -75,16 +75,15 @@ export class Source {
     this.address = address
     this.host = host
     this.#ofListener = table.listeners[listener]
-    this.#receivedByListener = table.received
+    this.#table = table
     this.#ofToken = owner.counts
   }
 
   /** Notes that messages came. */
   receive(nowMs: number, times = 1): void {
     this.received += times
-    this.#receivedByListener[this.listener] += times
-    this.lastSeenMs = nowMs
-    this.changed = true
+    this.#table.received[this.listener] += times
+    this.#note(nowMs)
   }
 
   /** Counts what became of messages: of this source, of its listener and of its token. */
@@ -92,8 +91,14 @@ export class Source {
     this.counts[outcome] = (this.counts[outcome] ?? 0) + times
     this.#ofListener[outcome] = (this.#ofListener[outcome] ?? 0) + times
     this.#ofToken[outcome] = (this.#ofToken[outcome] ?? 0) + times
+    this.#note(nowMs)
+  }
+
+  #note(nowMs: number): void {
     this.lastSeenMs = nowMs
+    if (this.changed) return
     this.changed = true
+    this.#table.noteChanged(this)
   }
 }
 
@@ -114,6 +119,8 @@ export class SourceTable {
   /** By id. One for each token whose messages came: as many as were made. */
   readonly tokens = new Map<string, TokenCounts>()
   readonly #sources = new Map<string, Source>()
+  /** Those to be told, also such as were forgotten and whose connection or batch is still there: what they count is counted. */
+  #changed: Source[] = []
   readonly #sourcesMax: number
 
   constructor(sourcesMax = SOURCES_MAX) {
@@ -145,12 +152,14 @@ export class SourceTable {
 
   /** What was counted since the last call, and forgets the sources that were silent since `silentSinceMs`. */
   takeDeltas(silentSinceMs: number): SourceDelta[] {
-    const deltas: SourceDelta[] = []
-    for (const [key, source] of this.#sources) {
-      if (source.changed) deltas.push(deltaOf(source))
-      else if (source.lastSeenMs < silentSinceMs) this.#sources.delete(key)
-    }
+    const deltas = this.#changed.map(deltaOf)
+    this.#changed = []
+    for (const [key, source] of this.#sources) if (source.lastSeenMs < silentSinceMs) this.#sources.delete(key)
     return deltas
+  }
+
+  noteChanged(source: Source): void {
+    this.#changed.push(source)
   }
 }
 

@@ -35,6 +35,9 @@ export interface StreamListenerOptions {
   readonly proxyProtocol: boolean
   /** Milliseconds without a byte after which a connection is closed. */
   readonly idleMs: number
+  /** Instead of SYSLOG_HELLO_MS and SYSLOG_MESSAGE_MS. */
+  readonly helloMs?: number
+  readonly messageMs?: number
   /** Told when messages were taken. */
   readonly onTaken: () => void
 }
@@ -73,12 +76,18 @@ export class StreamListener {
   readonly #connections = new Set<Connection>()
   /** Sockets whose TLS handshake or PROXY header is under way, and since when. */
   readonly #greeting = new Map<Socket, number>()
+  readonly #helloMs: number
+  readonly #messageMs: number
+  /** The one it was bound to: a server that has stopped accepting no longer knows. */
+  port = 0
   #secure: SecureContext | undefined
 
   private constructor(options: StreamListenerOptions, intake: Intake, book: ConnectionBook) {
     this.#options = options
     this.#intake = intake
     this.#book = book
+    this.#helloMs = options.helloMs ?? SYSLOG_HELLO_MS
+    this.#messageMs = options.messageMs ?? SYSLOG_MESSAGE_MS
     this.#server = createServer({ keepAlive: true, keepAliveInitialDelay: 60_000, noDelay: true }, (socket) =>
       this.#onSocket(socket),
     )
@@ -95,6 +104,7 @@ export class StreamListener {
       )
       server.listen({ host: options.address, port: options.port, backlog: 1024 }, resolve)
     })
+    listener.port = (server.address() as AddressInfo).port
     server.on('error', () => {
       // No more descriptors, and the like: one connection is lost, the others go on.
       book.closed.error++
@@ -108,10 +118,6 @@ export class StreamListener {
 
   get address(): string {
     return this.#options.address
-  }
-
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port
   }
 
   /** New connections get this certificate. @throws Fault CERTIFICATE. */
@@ -135,12 +141,12 @@ export class StreamListener {
   /** Closes connections whose time is up. To be called about once a second. */
   sweep(nowMs: number): void {
     for (const [socket, sinceMs] of this.#greeting) {
-      if (nowMs - sinceMs < SYSLOG_HELLO_MS) continue
+      if (nowMs - sinceMs < this.#helloMs) continue
       this.#book.closed[this.#options.kind === 'tls' ? 'tls' : 'proxy']++
       socket.destroy()
     }
     for (const connection of this.#connections) {
-      const why = connection.overdue(nowMs, this.#options.idleMs)
+      const why = connection.overdue(nowMs, this.#options.idleMs, this.#helloMs, this.#messageMs)
       if (why === undefined) continue
       this.#book.closed[why]++
       connection.destroy()
@@ -266,6 +272,8 @@ class Connection implements FrameSink {
     socket.on('data', (chunk: Buffer) => this.#onData(chunk))
     socket.once('end', () => this.#onEnd())
     socket.once('close', () => this.#onClose())
+    // It was stopped behind the PROXY header, and a listener alone does not start it again.
+    socket.resume()
   }
 
   frame(start: number, end: number): boolean {
@@ -277,12 +285,22 @@ class Connection implements FrameSink {
   /** Reads on, if there is room now. */
   resume(): void {
     this.stalled = false
-    this.#intake.line.referenceMs = Date.now()
+    const nowMs = Date.now()
+    this.#intake.line.referenceMs = nowMs
+    // What waits first: with more behind it, it might be longer than the thread's buffer.
+    this.#feed(NOTHING)
     const unread = this.#unread
-    this.#unread = undefined
-    this.#feed(unread ?? NOTHING)
+    if (!this.stalled && unread !== undefined) {
+      this.#unread = undefined
+      this.#feed(unread)
+    }
     if (!this.stalled && this.#streamEnded) this.#onEnd()
+    this.#countToken()
+    this.#onTaken()
     if (this.stalled) return
+    // Its client could not send while it was not read.
+    this.#lastByteMs = nowMs
+    if (this.#partialSinceMs > 0) this.#partialSinceMs = nowMs
     if (this.#closed) this.#finish()
     else this.#socket.resume()
   }
@@ -294,10 +312,10 @@ class Connection implements FrameSink {
   }
 
   /** Why the connection is to be closed now, if it is. */
-  overdue(nowMs: number, idleMs: number): ClosedFor | undefined {
+  overdue(nowMs: number, idleMs: number, helloMs: number, messageMs: number): ClosedFor | undefined {
     if (this.stalled) return undefined
-    if (this.#partialSinceMs > 0 && nowMs - this.#partialSinceMs >= SYSLOG_MESSAGE_MS) return 'slow'
-    if (!this.#taken && nowMs - this.#beganMs >= SYSLOG_HELLO_MS) return 'silent'
+    if (this.#partialSinceMs > 0 && nowMs - this.#partialSinceMs >= messageMs) return 'slow'
+    if (!this.#taken && nowMs - this.#beganMs >= helloMs) return 'silent'
     return nowMs - this.#lastByteMs >= idleMs ? 'idle' : undefined
   }
 
@@ -377,8 +395,8 @@ class Connection implements FrameSink {
   /** The last message may lack its delimiter. */
   #onEnd(): void {
     this.#streamEnded = true
+    if (this.stalled || this.#waitingBytes === 0) return
     const { bytes, view } = this.#intake.line
-    if (this.#waitingBytes === 0) return
     bytes.set(this.#waiting.subarray(0, this.#waitingBytes))
     this.#intake.line.referenceMs = Date.now()
     if (this.#framing.end(view, 0, this.#waitingBytes, this)) {

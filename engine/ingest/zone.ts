@@ -1,8 +1,9 @@
-import { HOUR_MS, MINUTE_MS } from '../process/clock.ts'
+import { DAY_MS, MINUTE_MS } from '../process/clock.ts'
 
 /** `+01:00`, `-0930`, `+11`: hours and minutes east of UTC, up to 18 hours. */
 const FIXED = /^([+-])(\d\d):?(\d\d)?$/
 const FIXED_MINUTES_MAX = 18 * 60
+const QUARTER_MS = 15 * MINUTE_MS
 
 /** Whether this is the zone of a clock: UTC, an offset, or a name of the IANA time zone database. */
 export function isZone(text: string): boolean {
@@ -23,8 +24,8 @@ export function isZone(text: string): boolean {
 export class WallClock {
   readonly #fixedMs: number | undefined
   readonly #format: Intl.DateTimeFormat | undefined
-  /** Zones change their offset at full quarters of an hour, so it is asked for once an hour that is read. */
-  #hour = Number.NaN
+  /** Zones change their offset at full quarters of an hour, so it is asked for once a quarter that is read. */
+  #quarter = Number.NaN
   #offsetMs = 0
 
   /** @param zone one that isZone() takes */
@@ -48,14 +49,14 @@ export class WallClock {
   /** UTC of a wall time, both in milliseconds since 1970. Of an hour that comes twice it is the first, of one that never comes an hour later. */
   toUtc(wallMs: number): number {
     if (this.#fixedMs !== undefined) return wallMs - this.#fixedMs
-    const hour = Math.floor(wallMs / HOUR_MS)
-    if (hour !== this.#hour) {
+    const quarter = Math.floor(wallMs / QUARTER_MS)
+    if (quarter !== this.#quarter) {
       // The offset is known for instants; the one a day before is near enough to find the right instant by.
-      const before = this.#offsetAt(wallMs - 24 * HOUR_MS)
+      const before = this.#offsetAt(wallMs - DAY_MS)
       const guess = wallMs - before
       const after = this.#offsetAt(guess)
       this.#offsetMs = this.#offsetAt(wallMs - after) === after ? after : before
-      this.#hour = hour
+      this.#quarter = quarter
     }
     return wallMs - this.#offsetMs
   }

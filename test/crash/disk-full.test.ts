@@ -1,6 +1,4 @@
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
@@ -10,40 +8,11 @@ import { packBatch } from '../../engine/event.ts'
 import { Random } from '../fuzz/random.ts'
 import { skipNamespaces as skip } from '../support/namespace.ts'
 import { type Ended, type Running, type RunningService, start, startService } from '../support/programs.ts'
+import { SmallDisk } from '../support/small-disk.ts'
 import { Oracle } from './oracle.ts'
 import { type Directories, Organization } from './organization.ts'
 
-const MEGABYTE = 1024 * 1024
 const QUERIES = 500_000
-
-/** A file system of its own, and a file in it that takes what others would need. */
-class SmallDisk {
-  readonly directory = mkdtempSync(join(tmpdir(), 'small-disk-'))
-  readonly #ballast = join(this.directory, 'ballast')
-
-  constructor(t: Test, megabytes: number) {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', this.directory])
-    t.teardown(() => {
-      // Lazily: LMDB may still have its file open.
-      execFileSync('umount', ['-l', this.directory])
-      rmSync(this.directory, { recursive: true })
-    })
-  }
-
-  fillUpTo(megabytesLeft: number): void {
-    const { bavail, bsize } = statfsSync(this.directory)
-    try {
-      writeFileSync(this.#ballast, Buffer.alloc(Math.max(0, bavail * bsize - megabytesLeft * MEGABYTE)))
-    } catch (error) {
-      // What is written meanwhile takes space, too.
-      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
-    }
-  }
-
-  free(): void {
-    rmSync(this.#ballast)
-  }
-}
 
 /** A capture file, a service, and a collector that reads the one for the other. */
 class Reading {
@@ -120,7 +89,7 @@ t.test('others fill the disk while events are written and forwarded', { skip }, 
   const reading = await Reading.prepare(t, { outbox })
   // Each match is an event, so that there is something to do.
   const collector = reading.collector(t, ['--aggregate', '0'])
-  await until('events in the outbox', () => bytesOf(join(outbox, 'data.mdb')) > 2 * MEGABYTE)
+  await until('events in the outbox', () => bytesOf(join(outbox, 'data.mdb')) > 2 * 1024 * 1024)
   for (let times = 0; times < 5 && collector.child.exitCode === null; times++) {
     disk.fillUpTo(times)
     await later(1500)

@@ -1,0 +1,122 @@
+import { once } from 'node:events'
+import { copyFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
+import t from 'tap'
+import { provideCertificate } from '../../../engine/http/certificate.ts'
+import { CertificateWatch } from '../../../engine/http/certificate-watch.ts'
+import { quietLog } from '../../support/store.ts'
+import { sendTls } from '../../support/syslog-sender.ts'
+import { rfc5424, SYSLOG_ON_LOOPBACK, SyslogService, squid, until } from '../../support/syslog-service.ts'
+
+const MATCHING = squid('claude.ai')
+
+t.test('a change is told once, and only of a certificate that can be used', async (t) => {
+  const directory = t.testdir()
+  const [files, after] = await Promise.all(
+    ['own', 'after'].map((name) => provideCertificate(join(directory, name), undefined)),
+  )
+  if (files === undefined || after === undefined) throw new Error('no certificates')
+  const before = join(directory, 'before')
+  mkdirSync(before)
+  copyFileSync(files.certificateFile, join(before, 'certificate.pem'))
+  copyFileSync(files.keyFile, join(before, 'key.pem'))
+  let told = 0
+  const watch = new CertificateWatch(files, quietLog, () => told++, 3_600_000)
+  t.teardown(() => watch.stop())
+  const rows: { name: string; change: () => void; told: number }[] = [
+    { name: 'nothing', change: () => {}, told: 0 },
+    {
+      name: 'the same bytes, written again',
+      change: () => copyFileSync(join(before, 'certificate.pem'), files.certificateFile),
+      told: 0,
+    },
+    { name: 'only the key so far', change: () => copyFileSync(after.keyFile, files.keyFile), told: 0 },
+    { name: 'its certificate', change: () => copyFileSync(after.certificateFile, files.certificateFile), told: 1 },
+    { name: 'no certificate', change: () => writeFileSync(files.certificateFile, 'none'), told: 1 },
+    { name: 'an empty file', change: () => writeFileSync(files.certificateFile, ''), told: 1 },
+    { name: 'no file', change: () => rmSync(files.certificateFile), told: 1 },
+    {
+      name: 'a file where the directory was',
+      change: () => {
+        renameSync(join(directory, 'own'), join(directory, 'elsewhere'))
+        writeFileSync(join(directory, 'own'), '')
+      },
+      told: 1,
+    },
+    {
+      name: 'the directory again, with the first certificate',
+      change: () => {
+        rmSync(join(directory, 'own'))
+        renameSync(join(directory, 'elsewhere'), join(directory, 'own'))
+        copyFileSync(join(before, 'certificate.pem'), files.certificateFile)
+        copyFileSync(join(before, 'key.pem'), files.keyFile)
+      },
+      told: 2,
+    },
+  ]
+  for (const row of rows) {
+    row.change()
+    watch.look()
+    watch.look()
+    t.equal(told, row.told, row.name)
+  }
+})
+
+t.test('it looks by itself', async (t) => {
+  const directory = t.testdir()
+  const files = await provideCertificate(join(directory, 'own'), undefined)
+  const after = await provideCertificate(join(directory, 'after'), undefined)
+  const told = new Promise<void>((resolve) => {
+    const watch = new CertificateWatch(files, quietLog, resolve, 20)
+    t.teardown(() => watch.stop())
+  })
+  copyFileSync(after.keyFile, files.keyFile)
+  copyFileSync(after.certificateFile, files.certificateFile)
+  // Its timer keeps no process alive.
+  const alive = setInterval(() => {}, 1000)
+  await told
+  clearInterval(alive)
+})
+
+/** SHA-256 of the certificate that new connections are shown. */
+async function shownAt(port: number): Promise<string> {
+  const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
+  await once(socket, 'secureConnect')
+  const { fingerprint256 } = socket.getPeerCertificate()
+  socket.destroy()
+  return fingerprint256
+}
+
+for (const http of ['uws', 'node']) {
+  t.test(`a certificate that is replaced on disk is shown to new connections, over ${http}`, async (t) => {
+    const directory = t.testdir()
+    const [before, after] = await Promise.all(
+      ['before', 'after'].map((name) => provideCertificate(join(directory, name), undefined)),
+    )
+    if (before === undefined || after === undefined) throw new Error('no certificates')
+    const own = ['--tls-key', before.keyFile, '--tls-certificate', before.certificateFile, '--http', http]
+    const service = await SyslogService.start(t, [...SYSLOG_ON_LOOPBACK, ...own], directory)
+    const ports = [service.port('tls'), service.service.ingestPort, service.service.apiPort]
+    const old = await sendTls(t, service.port('tls'), { caFile: before.certificateFile })
+    t.same(
+      await Promise.all(ports.map(shownAt)),
+      ports.map(() => before.fingerprint),
+    )
+    // For a moment the two do not belong together: nothing changes, nothing ends.
+    copyFileSync(after.keyFile, before.keyFile)
+    await until('a word', () => service.service.output.stderr.includes('the old one stays') || undefined)
+    t.same(
+      await Promise.all(ports.map(shownAt)),
+      ports.map(() => before.fingerprint),
+    )
+    copyFileSync(after.certificateFile, before.certificateFile)
+    await until('a word', () => service.service.output.stderr.includes('uses the renewed certificate') || undefined)
+    await until('all ports', async () => {
+      const shown = await Promise.all(ports.map(shownAt))
+      return shown.every((one) => one === after.fingerprint) || undefined
+    })
+    old.send(`${rfc5424(service.token, MATCHING)}\n`)
+    t.match(await service.settled('tls', 1), { stored: 1 }, 'old connections go on')
+  })
+}

@@ -1,0 +1,274 @@
+import { createSocket } from 'node:dgram'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Administration } from '../../../engine/admin/administration.ts'
+import { packBatch } from '../../../engine/event.ts'
+import { EventAcceptor } from '../../../engine/ingest/accept.ts'
+import { BodyMemory } from '../../../engine/ingest/body-memory.ts'
+import { kernelDrops } from '../../../engine/ingest/datagram-listener.ts'
+import { eventsHandler } from '../../../engine/ingest/https-batches.ts'
+import { IngestBooks } from '../../../engine/ingest/ingest-books.ts'
+import { Outcome, totalOf } from '../../../engine/ingest/outcome.ts'
+import { SyslogIngest } from '../../../engine/ingest/syslog-ingest.ts'
+import type { SyslogStatus } from '../../../engine/ingest/thread-protocol.ts'
+import { systemClock } from '../../../engine/process/clock.ts'
+import { runScan } from '../../../engine/scan/fold.ts'
+import { loadCatalog } from '../../../registry/catalog.ts'
+import { compileTrie } from '../../../registry/compile-trie.ts'
+import { matchesInScans } from '../../crash/oracle.ts'
+import { serve } from '../../support/https.ts'
+import { skipNamespaces as skipMount } from '../../support/namespace.ts'
+import { SmallDisk } from '../../support/small-disk.ts'
+import { Sender as EventSender, makeOrganization, matcher, openStore, quietLog } from '../../support/store.ts'
+import { sendTcp } from '../../support/syslog-sender.ts'
+import { later, rfc5424, SYSLOG_ON_LOOPBACK, SyslogService, squid, until } from '../../support/syslog-service.ts'
+
+/** A client of each message, so that none is put together with another. */
+function clientOf(index: number): string {
+  return `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`
+}
+
+function messagesOf(token: string, from: number, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => rfc5424(token, squid('claude.ai', clientOf(from + index))))
+}
+
+/** All parts of ingest in this process, with a small buffer. */
+async function ingest(t: Test, bufferedEventsMax: number) {
+  const opened = openStore(t)
+  const { store } = opened
+  const administration = new Administration(store, systemClock)
+  const acceptor = new EventAcceptor(store, matcher, systemClock, quietLog, () => {}, bufferedEventsMax)
+  const books = new IngestBooks(store, quietLog)
+  const endpoint = { address: '127.0.0.1', port: 0 }
+  const syslog = await SyslogIngest.start(
+    {
+      dataDirectory: opened.directory,
+      endpoints: [
+        { kind: 'tcp', setting: '--syslog-tcp', ...endpoint },
+        { kind: 'udp', setting: '--syslog-udp', ...endpoint },
+      ],
+      tls: undefined,
+      proxyProtocol: false,
+      idleMs: 60_000,
+      tokenRateMax: 0,
+      trie: compileTrie(loadCatalog().rules),
+      logLevel: 'ERROR',
+    },
+    acceptor,
+    books,
+    quietLog,
+    (error) => t.fail(error.message),
+  )
+  books.start()
+  const counters = { batches: 0, unauthorised: 0, malformed: 0, turnedAway: 0 }
+  const handler = eventsHandler(store, acceptor, counters, new BodyMemory(), books.sources)
+  const https = await serve(t, 'uws', join(opened.directory, 'https'), handler)
+  const organizations = ['Acme', 'Other'].map((name) => {
+    const organization = makeOrganization({ ...opened, clock: { ...opened.clock, nowMs: Date.now } }, name)
+    return { id: organization.id, token: administration.createMonitoringToken(organization, 'devices').raw }
+  })
+  const [acme, other] = organizations
+  if (acme === undefined || other === undefined) throw new Error('two organizations')
+  const port = (kind: string): number => syslog.endpoints.find((one) => one.kind === kind)?.port ?? 0
+  t.teardown(async () => {
+    await syslog.drain(1000)
+    books.stop()
+  })
+  return { store, syslog, https, acme, other, port, books }
+}
+
+function storedOf({ messages }: SyslogStatus, kind: 'tcp' | 'udp'): number {
+  return messages[kind][Outcome.stored] ?? 0
+}
+
+t.test('the buffer of an organization is full', async (t) => {
+  const COUNT = 80_000
+  const { store, syslog, https, acme, other, port } = await ingest(t, 10_000)
+  const sender = await sendTcp(t, port('tcp'))
+  let flushed = false
+  sender.socket.write(`${messagesOf(acme.token, 0, COUNT).join('\n')}\n`, () => {
+    flushed = true
+  })
+  let before = -1
+  await until('nothing more is read', async () => {
+    const { received } = await syslog.status()
+    const same = received.tcp === before && received.tcp > 10_000
+    before = received.tcp
+    if (!same) await later(300)
+    return same || undefined
+  })
+  const full = await syslog.status()
+  t.ok(full.received.tcp < COUNT / 2, `${full.received.tcp} messages were read`)
+  t.notOk(flushed, 'the sender waits')
+  t.ok(store.buffer.count(acme.id) <= 10_000)
+
+  const others = await sendTcp(t, port('tcp'))
+  others.send(`${messagesOf(other.token, 0, 5000).join('\n')}\n`)
+  await until('another organization goes on', () => store.buffer.count(other.id) === 5000 || undefined)
+
+  const events = new EventSender()
+  const answer = await https.ask('/ingest/v1/events', {
+    method: 'POST',
+    headers: { authorization: `Bearer ${acme.token}`, 'content-type': 'application/msgpack' },
+    body: packBatch(Array.from({ length: 5000 }, () => events.event('claude.ai', Date.now()))),
+  })
+  t.match(answer, { status: 503, headers: { 'retry-after': '5' } })
+  t.match(answer.body, { error: /buffer is full/ })
+
+  const datagrams = createSocket('udp4')
+  const UDP_COUNT = 2000
+  for (const message of messagesOf(acme.token, 1 << 20, UDP_COUNT)) {
+    await new Promise((resolve) => datagrams.send(message, port('udp'), '127.0.0.1', resolve))
+  }
+  datagrams.close()
+  const status = await until('each datagram is counted', async () => {
+    const status = await syslog.status()
+    const { datagramsDropped, kernelDropped, received } = status
+    return datagramsDropped + kernelDropped + received.udp === UDP_COUNT ? status : undefined
+  })
+  t.ok(status.datagramsDropped > 0, 'there was no room for them')
+
+  const seen = new Map<string, number>()
+  await until('all of it', async () => {
+    for (const { event } of store.buffer.read(acme.id, 0, 20_000)) {
+      seen.set(event.client, (seen.get(event.client) ?? 0) + event.count)
+    }
+    // Nothing can come between the two: this thread writes.
+    runScan(store, matcher, acme.id, 'administrator', systemClock)
+    return (flushed && storedOf(await syslog.status(), 'tcp') === COUNT + 5000) || undefined
+  })
+  for (const { event } of store.buffer.read(acme.id, 0, 20_000)) seen.set(event.client, event.count)
+  const missing = Array.from({ length: COUNT }, (_, index) => clientOf(index)).filter((client) => !seen.has(client))
+  t.same(missing, [], 'none is lost')
+  t.same(
+    [...seen].filter(([, count]) => count !== 1),
+    [],
+    'none is there twice',
+  )
+  const { received, messages } = await syslog.status()
+  t.equal(received.tcp, totalOf(messages.tcp))
+})
+
+t.test('the disk is full', { skip: skipMount }, async (t) => {
+  const COUNT = 80_000
+  const disk = new SmallDisk(t, 160)
+  const service = await SyslogService.start(t, SYSLOG_ON_LOOPBACK, t.testdir(), join(disk.directory, 'service'))
+  disk.fillUpTo(32)
+  // It looks once a second.
+  await later(1200)
+  const sender = await sendTcp(t, service.port('tcp'))
+  let flushed = false
+  sender.socket.write(`${messagesOf(service.token, 0, COUNT).join('\n')}\n`, () => {
+    flushed = true
+  })
+  await until('a batch must wait', async () => {
+    return ((await service.metrics()).get('posture_ingest_events_total{outcome="deferred"}') ?? 0) > 0 || undefined
+  })
+  await later(1500)
+  t.notOk(flushed, 'the sender waits')
+  t.equal((await service.counts('tcp')).stored, 0)
+  disk.free()
+  t.match(await service.settled('tcp', COUNT), { stored: COUNT })
+  t.equal(await foundIn(service), COUNT, 'none is lost, none is there twice')
+  t.equal(service.service.child.exitCode, null, 'the service lives')
+})
+
+/** Matches of all scans, after a last one. */
+async function foundIn(service: SyslogService): Promise<number> {
+  await service.admin('scan', 'run', '--org', 'Acme')
+  return service.withStore((store) => {
+    const found = matchesInScans(store, service.organizationId)
+    return [...found.values()].flatMap((names) => [...names.values()]).reduce((sum, count) => sum + count, 0)
+  })
+}
+
+t.test('datagrams that the kernel let go are counted', async (t) => {
+  const COUNT = 30_000
+  const service = await SyslogService.start(t)
+  const port = service.port('udp')
+  const socket = createSocket('udp4')
+  t.teardown(() => socket.close())
+  const message = rfc5424(service.token, squid('claude.ai'))
+  service.service.child.kill('SIGSTOP')
+  for (let sent = 0; sent < COUNT; sent += 500) {
+    await Promise.all(
+      Array.from({ length: 500 }, () => new Promise((resolve) => socket.send(message, port, '127.0.0.1', resolve))),
+    )
+  }
+  const drops = kernelDrops(new Set([port]))
+  service.service.child.kill('SIGCONT')
+  t.ok(drops > 0, `${drops} were let go`)
+  await service.settled('udp', COUNT - drops)
+  const metrics = await service.metrics()
+  t.equal(metrics.get('posture_ingest_datagrams_dropped_total{place="kernel"}'), drops)
+  t.equal(metrics.get('posture_ingest_datagrams_dropped_total{place="service"}'), 0)
+})
+
+/** Sends without an end, from ten connections and as datagrams. */
+async function keepSending(t: Test, service: SyslogService): Promise<void> {
+  const message = rfc5424(service.token, squid('claude.ai'))
+  const lines = `${message}\n`.repeat(50)
+  const senders = await Promise.all(Array.from({ length: 10 }, () => sendTcp(t, service.port('tcp'))))
+  const datagrams = createSocket('udp4')
+  datagrams.on('error', () => {})
+  const timer = setInterval(() => {
+    for (const { socket, send } of senders) if (socket.writableLength < 1_000_000 && !socket.destroyed) send(lines)
+    for (let sent = 0; sent < 20; sent++) datagrams.send(message, service.port('udp'), '127.0.0.1')
+  }, 5)
+  t.teardown(() => {
+    clearInterval(timer)
+    datagrams.close()
+  })
+}
+
+type Books = Record<'messages' | 'stored' | 'unsettled' | 'unauthorised', number>
+
+async function booksOf(service: SyslogService): Promise<Books[]> {
+  const rows = (await service.admin('ingest', 'books')) as unknown as (Books & Record<string, number>)[]
+  for (const row of rows) {
+    const { listener: _listener, messages, unsettled, ...outcomes } = row
+    const known = Object.values(outcomes).reduce((sum, count) => sum + count, 0)
+    if (known + Number(unsettled) !== messages) throw new Error(`it does not balance: ${JSON.stringify(row)}`)
+  }
+  return rows
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)
+
+t.test('SIGTERM while senders send: what was told to be stored is there, and the books say what came', async (t) => {
+  const service = await SyslogService.start(t)
+  await keepSending(t, service)
+  let stored = 0
+  await until('much', async () => {
+    stored = (await service.counts('tcp')).stored + (await service.counts('udp')).stored
+    return stored > 20_000 || undefined
+  })
+  service.service.child.kill('SIGTERM')
+  const { status } = await service.service.ended
+  t.equal(status, 0)
+  const found = await foundIn(service)
+  t.ok(found >= stored, `${found} are there, ${stored} were told`)
+  const rows = await booksOf(service)
+  t.equal(sum(rows.map((row) => row.unsettled)), 0, 'nothing was on its way')
+  t.equal(sum(rows.map((row) => row.stored)), found, 'what is there is what is in the books')
+})
+
+t.test('kill -9 while senders send: what was told to be stored is there, and the books balance', async (t) => {
+  const service = await SyslogService.start(t)
+  await keepSending(t, service)
+  let stored = 0
+  await until('much', async () => {
+    stored = (await service.counts('tcp')).stored + (await service.counts('udp')).stored
+    return stored > 20_000 || undefined
+  })
+  await until('books, which are written once a second', async () => {
+    return (await booksOf(service)).some((row) => row.stored > 0) || undefined
+  })
+  service.service.child.kill('SIGKILL')
+  await service.service.ended
+  const rows = await booksOf(service)
+  const found = await foundIn(service)
+  t.ok(found >= stored, `${found} are there, ${stored} were told`)
+  t.ok(rows.every(({ unsettled }) => unsettled >= 0))
+  t.ok(sum(rows.map((row) => row.stored)) <= found, 'no message is in the books that is not there')
+})

@@ -1,0 +1,361 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import t from 'tap'
+import { SYSLOG_OFF, start, startService } from '../../support/programs.ts'
+import { proxyHeader, type Sender, sendTcp, sendTls } from '../../support/syslog-sender.ts'
+import {
+  later,
+  metricsOf,
+  organizationWithToken,
+  rfc5424,
+  SYSLOG_ON_LOOPBACK,
+  SyslogService,
+  squid,
+  until,
+} from '../../support/syslog-service.ts'
+
+const MATCHING = squid('claude.ai')
+const UNKNOWN_TOKEN = `svc_mt_${'0'.repeat(48)}`
+/** Longer than what is known of bindings may be old. */
+const BINDINGS_SEEN_MS = 1100
+
+async function sendUdp(port: number, messages: readonly string[], host = '127.0.0.1', from?: string): Promise<void> {
+  const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4')
+  if (from !== undefined) await new Promise<void>((resolve) => socket.bind(0, from, resolve))
+  for (const message of messages) {
+    await new Promise((resolve) => socket.send(message, port, host, resolve))
+  }
+  socket.close()
+}
+
+function withoutToken(message: string): string {
+  return `<134>1 2026-11-20T09:15:02.123Z proxy-1 squid 4711 - - ${message}`
+}
+
+t.test('messages without a token that is known are counted, named in the log, and never stored', async (t) => {
+  const service = await SyslogService.start(t)
+  const rows: { name: string; message: string }[] = [
+    { name: 'unknown token', message: rfc5424(UNKNOWN_TOKEN, MATCHING) },
+    { name: 'empty token', message: rfc5424('', MATCHING) },
+    { name: 'a token that is cut', message: rfc5424(service.token.slice(0, -1), MATCHING) },
+    { name: 'a token with a byte more', message: rfc5424(`${service.token}0`, MATCHING) },
+    { name: 'a token in capitals', message: rfc5424(service.token.toUpperCase(), MATCHING) },
+    { name: 'no STRUCTURED-DATA', message: withoutToken(MATCHING) },
+    { name: 'another SD-ID', message: withoutToken(MATCHING).replace(' - - ', ` - [x@1 key="${service.token}"] `) },
+    { name: 'another name', message: rfc5424(service.token, MATCHING).replace('key=', 'token=') },
+    { name: 'the token in the message', message: withoutToken(`${service.token} ${MATCHING}`) },
+    { name: 'a bare line', message: MATCHING },
+  ]
+  const sender = await sendTcp(t, service.port('tcp'))
+  for (const [index, { name, message }] of rows.entries()) {
+    sender.send(`${message}\n`)
+    await sendUdp(service.port('udp'), [message])
+    const received = index + 1
+    t.match(await service.settled('tcp', received), { unauthorised: received }, `${name}, over TCP`)
+    t.match(await service.settled('udp', received), { unauthorised: received }, `${name}, over UDP`)
+  }
+  const other = await sendTcp(t, service.port('tcp'), { localAddress: '127.0.0.9' })
+  other.send(`${MATCHING}\n${MATCHING}\n`)
+  await service.settled('tcp', rows.length + 2)
+  t.equal(service.buffered().size, 0, 'nothing is stored')
+  const said = service.service.output.stderr.split('\n').filter((line) => line.includes('is dropped'))
+  t.equal(said.length, 2, `each address once a minute: ${said.join('\n')}`)
+  t.ok(said.some((line) => line.includes('127.0.0.9')))
+  t.notOk(service.service.output.stderr.includes(service.token.slice(0, 20)), 'no token in the log')
+  const sources = await until('sources', async () => {
+    const rows = await service.admin('ingest', 'sources')
+    return rows.length === 3 ? rows : undefined
+  })
+  for (const source of sources) t.match(source, { remark: 'no known token', organization: '', matched: 0 })
+})
+
+t.test('a token that is revoked between two messages of a connection', async (t) => {
+  const service = await SyslogService.start(t)
+  const [tls, tcp] = await Promise.all([
+    sendTls(t, service.port('tls'), { caFile: service.certificateFile }),
+    sendTcp(t, service.port('tcp')),
+  ])
+  const message = rfc5424(service.token, MATCHING)
+  const sendAll = async (): Promise<void> => {
+    for (const sender of [tls, tcp]) sender.send(`${message.length} ${message}`)
+    await sendUdp(service.port('udp'), [message])
+  }
+  await sendAll()
+  for (const kind of ['tls', 'tcp', 'udp'] as const) t.match(await service.settled(kind, 1), { stored: 1 }, kind)
+  const [token] = await service.admin('token', 'list', '--org', 'Acme')
+  await service.admin('token', 'revoke', String(token?.['id']), '--org', 'Acme')
+  await sendAll()
+  for (const kind of ['tls', 'tcp', 'udp'] as const) {
+    t.match(await service.settled(kind, 2), { stored: 1, unauthorised: 1 }, kind)
+  }
+  t.notOk(tls.socket.destroyed || tcp.socket.destroyed, 'the connections go on')
+})
+
+t.test('devices that cannot send a token are known by port, address or network', async (t) => {
+  const service = await SyslogService.start(t)
+  await organizationWithToken(service.data, 'Other', 'others')
+  const [acme] = await service.admin('token', 'list', '--org', 'Acme')
+  const [other] = await service.admin('token', 'list', '--org', 'Other')
+  const bind = (token: typeof acme, org: string, ...to: string[]) =>
+    service.admin('token', 'bind', String(token?.['id']), '--org', org, ...to)
+  await bind(acme, 'Acme', '--port', String(service.port('tcp')))
+  await bind(other, 'Other', '--address', '127.0.0.0/29', '--port', String(service.port('tcp')))
+  await bind(acme, 'Acme', '--address', '127.0.0.6')
+  await later(BINDINGS_SEEN_MS)
+  const rows: { name: string; from: string; label: string }[] = [
+    { name: 'the port alone', from: '127.0.0.9', label: 'devices' },
+    { name: 'a network before the port', from: '127.0.0.5', label: 'others' },
+    { name: 'an address before a network', from: '127.0.0.6', label: 'devices' },
+  ]
+  for (const { name, from, label } of rows) {
+    const sender = await sendTcp(t, service.port('tcp'), { localAddress: from })
+    sender.send(`${withoutToken(MATCHING)}\n`)
+    const row = await until(name, async () =>
+      (await service.admin('ingest', 'sources')).find(({ address, matched }) => address === from && matched === 1),
+    )
+    t.match(row, { token_label: label }, name)
+  }
+  await sendUdp(service.port('udp'), [withoutToken(MATCHING)], '127.0.0.1', '127.0.0.6')
+  t.match(await service.settled('udp', 1), { stored: 1 }, 'an address, to any port')
+  await sendUdp(service.port('udp'), [withoutToken(MATCHING)], '127.0.0.1', '127.0.0.5')
+  t.match(await service.settled('udp', 2), { stored: 1, unauthorised: 1 }, 'a network with another port')
+  const own = await sendTcp(t, service.port('tcp'), { localAddress: '127.0.0.5' })
+  own.send(`${rfc5424(service.token, MATCHING)}\n`)
+  t.match(await service.settled('tcp', 4), { stored: 4 }, 'a token of its own is before every binding')
+  t.match((await service.admin('ingest', 'sources', '--org', 'Acme')).length > 0, true)
+  await service.admin('token', 'unbind', String(acme?.['id']), '--org', 'Acme')
+  await later(BINDINGS_SEEN_MS)
+  const sender = await sendTcp(t, service.port('tcp'), { localAddress: '127.0.0.9' })
+  sender.send(`${withoutToken(MATCHING)}\n`)
+  t.match(await service.settled('tcp', 5), { stored: 4, unauthorised: 1 }, 'unbound')
+})
+
+t.test('5,000 connections from many addresses, all of which send a message', async (t) => {
+  const service = await SyslogService.start(t)
+  const COUNT = 5000
+  const senders: Sender[] = []
+  while (senders.length < COUNT) {
+    const some = Array.from({ length: 250 }, (_, index) =>
+      sendTcp(t, service.port('tcp'), { localAddress: `127.0.0.${1 + ((senders.length + index) % 200)}` }),
+    )
+    senders.push(...(await Promise.all(some)))
+  }
+  await until(
+    'all open',
+    async () => (await service.metrics()).get('posture_ingest_connections') === COUNT || undefined,
+  )
+  const message = rfc5424(service.token, MATCHING)
+  for (const { send } of senders) send(`${message}\n`)
+  t.match(await service.settled('tcp', COUNT), { stored: COUNT })
+  const sources = await until('sources', async () => {
+    const rows = await service.admin('ingest', 'sources', '--org', 'Acme')
+    return rows.length === 200 ? rows : undefined
+  })
+  t.equal(
+    sources.reduce((sum, { messages }) => sum + Number(messages), 0),
+    COUNT,
+  )
+  for (const { socket } of senders) socket.destroy()
+  await until('all closed', async () => (await service.metrics()).get('posture_ingest_connections') === 0 || undefined)
+})
+
+t.test('TLS 1.2 and 1.3 are taken, 1.1 is not', async (t) => {
+  const service = await SyslogService.start(t)
+  const caFile = service.certificateFile
+  for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+    const sender = await sendTls(t, service.port('tls'), { caFile, version })
+    t.equal(sender.socket.getProtocol(), version)
+    sender.send(`${rfc5424(service.token, MATCHING)}\n`)
+  }
+  t.match(await service.settled('tls', 2), { stored: 2 })
+  await t.rejects(sendTls(t, service.port('tls'), { caFile, version: 'TLSv1.1' }), /alert|protocol|version/i)
+  await until('counted', async () => {
+    return (await service.metrics()).get('posture_ingest_connections_closed_total{reason="tls"}') === 1 || undefined
+  })
+})
+
+t.test('the PROXY protocol', async (t) => {
+  const service = await SyslogService.start(t, [...SYSLOG_ON_LOOPBACK, '--proxy-protocol'])
+  const message = Buffer.from(`${rfc5424(service.token, MATCHING)}\n`)
+  const address = async (expected: string): Promise<unknown> =>
+    until(`a source ${expected}`, async () =>
+      (await service.admin('ingest', 'sources', '--org', 'Acme')).find(({ address }) => address === expected),
+    )
+  const rows: { name: string; header: Buffer; shown: string }[] = [
+    { name: 'IPv4', header: proxyHeader('203.0.113.7'), shown: '203.0.113.7' },
+    { name: 'IPv6', header: proxyHeader('2001:db8:0:0:0:0:0:7'), shown: '2001:db8::7' },
+    { name: 'IPv4 in IPv6', header: proxyHeader('0:0:0:0:0:ffff:c633:6407'), shown: '198.51.100.7' },
+    { name: "the balancer's own connection", header: proxyHeader('203.0.113.8', 0), shown: '127.0.0.1' },
+  ]
+  let sent = 0
+  for (const { name, header, shown } of rows) {
+    const together = await sendTcp(t, service.port('tcp'))
+    together.send(Buffer.concat([header, message]))
+    const apart = await sendTcp(t, service.port('tcp'))
+    for (const byte of header) apart.send(Uint8Array.of(byte))
+    apart.send(message)
+    sent += 2
+    t.match(await service.settled('tcp', sent), { stored: sent }, name)
+    t.match(await address(shown), { listener: 'tcp' }, `${name} is shown in sources`)
+  }
+  const tls = await sendTls(t, service.port('tls'), {
+    caFile: service.certificateFile,
+    before: proxyHeader('203.0.113.99'),
+  })
+  tls.send(message)
+  t.match(await service.settled('tls', 1), { stored: 1 }, 'before TLS')
+  t.match(await address('203.0.113.99'), { listener: 'tls' })
+
+  for (const [name, bytes] of [
+    ['a message without a header', message],
+    ['version 1', Buffer.from('PROXY TCP4 203.0.113.7 203.0.113.8 1 2\r\n')],
+    ['a signature that goes wrong', Buffer.from('\r\n\r\n\0\r\nQUIX\n')],
+  ] as const) {
+    const sender = await sendTcp(t, service.port('tcp'))
+    sender.send(bytes)
+    await sender.closed
+    t.pass(`${name} ends the connection`)
+  }
+  t.equal((await service.metrics()).get('posture_ingest_connections_closed_total{reason="proxy"}'), 3)
+  t.match(await service.counts('tcp'), { received: sent })
+
+  const plain = await SyslogService.start(t, SYSLOG_ON_LOOPBACK, service.directory, join(service.directory, 'plain'))
+  const sender = await sendTcp(t, plain.port('tcp'))
+  sender.send(
+    Buffer.concat([proxyHeader('203.0.113.7'), Buffer.from(rfc5424(plain.token, MATCHING)), Buffer.from('\n')]),
+  )
+  await until('what is no header is a message', async () => (await plain.counts('tcp')).received > 0 || undefined)
+  t.match(await plain.admin('ingest', 'sources'), [], 'its address is not believed')
+})
+
+t.test('IPv4 and IPv6 on one listener', async (t) => {
+  const service = await SyslogService.start(t, [
+    '--syslog-tls',
+    '[::]:0',
+    '--syslog-tcp',
+    '[::]:0',
+    '--syslog-udp',
+    '[::]:0',
+  ])
+  const message = `${rfc5424(service.token, MATCHING)}\n`
+  for (const host of ['127.0.0.1', '::1']) {
+    ;(await sendTcp(t, service.port('tcp'), { host })).send(message)
+    ;(await sendTls(t, service.port('tls'), { host, caFile: service.certificateFile })).send(message)
+    await sendUdp(service.port('udp'), [message], host)
+  }
+  for (const kind of ['tls', 'tcp', 'udp'] as const) t.match(await service.settled(kind, 2), { stored: 2 }, kind)
+  const sources = await until('sources', async () => {
+    const rows = await service.admin('ingest', 'sources', '--org', 'Acme')
+    return rows.length === 6 ? rows : undefined
+  })
+  t.same(sources.map(({ listener, address }) => `${listener} ${address}`).sort(), [
+    'tcp 127.0.0.1',
+    'tcp ::1',
+    'tls 127.0.0.1',
+    'tls ::1',
+    'udp 127.0.0.1',
+    'udp ::1',
+  ])
+})
+
+t.test('several listeners of a kind, and none', async (t) => {
+  const several = await SyslogService.start(t, ['--syslog-tcp', '127.0.0.1:0,127.0.0.2:0'])
+  t.same(
+    several.service.syslog.map(({ kind, address }) => `${kind} ${address}`),
+    ['tcp 127.0.0.1', 'tcp 127.0.0.2'],
+  )
+  const off = await startService(join(t.testdir(), 'off'), SYSLOG_OFF)
+  t.teardown(() => off.child.kill('SIGKILL'))
+  t.same(off.syslog, [])
+  t.equal((await metricsOf(off.metricsPort)).get('posture_ingest_connections'), undefined)
+})
+
+t.test('a port that cannot be had: one line that names the setting', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  t.teardown(() => taken.close())
+  const { port } = taken.address() as { port: number }
+  const datagrams = createSocket('udp4')
+  await new Promise<void>((resolve) => datagrams.bind(0, '127.0.0.1', resolve))
+  t.teardown(() => datagrams.close())
+  const nobody = [
+    'setpriv',
+    '--reuid=65534',
+    '--regid=65534',
+    '--clear-groups',
+    '--bounding-set=-all',
+    '--inh-caps=-all',
+  ]
+  const rows: { name: string; words: string[]; code: string; through?: string[] }[] = [
+    { name: 'taken, TCP', words: ['--syslog-tcp', `127.0.0.1:${port}`], code: 'PORT_TAKEN' },
+    { name: 'taken, TLS', words: ['--syslog-tls', `127.0.0.1:${port}`], code: 'PORT_TAKEN' },
+    { name: 'taken, UDP', words: ['--syslog-udp', `127.0.0.1:${datagrams.address().port}`], code: 'PORT_TAKEN' },
+    { name: 'not permitted, TCP', words: ['--syslog-tcp', '127.0.0.1:514'], code: 'PORT_DENIED', through: nobody },
+    { name: 'not permitted, TLS', words: ['--syslog-tls', '127.0.0.1:514'], code: 'PORT_DENIED', through: nobody },
+    { name: 'not permitted, UDP', words: ['--syslog-udp', '127.0.0.1:514'], code: 'PORT_DENIED', through: nobody },
+    { name: 'no such address', words: ['--syslog-udp', '203.0.113.1:0'], code: 'PORT_DENIED' },
+  ]
+  for (const [index, { name, words, code, through }] of rows.entries()) {
+    const data = join(t.testdir(), String(index))
+    mkdirSync(data)
+    chmodSync(data, 0o777)
+    const ports = ['--api-port', '0', '--ingest-port', '0', '--metrics-port', '0', ...SYSLOG_OFF]
+    const loopback = ['--api-address', '127.0.0.1', '--ingest-address', '127.0.0.1']
+    const { status, stderr } = await start(
+      'service',
+      ['--data-dir', data, ...loopback, ...ports, ...words],
+      {},
+      through,
+    ).ended
+    const last = stderr.trim().split('\n').at(-1) ?? ''
+    t.not(status, 0, name)
+    t.match(last, new RegExp(`^posture-service: ${code} ${words[0]} `), `${name}: ${stderr}`)
+  }
+})
+
+t.test('more messages of a token than it may send: TCP waits, UDP is counted, nothing is lost', async (t) => {
+  const RATE = 100
+  const COUNT = 350
+  const service = await SyslogService.start(t, [...SYSLOG_ON_LOOPBACK, '--token-rate', String(RATE)])
+  const { token: other } = await organizationWithToken(service.data, 'Other', 'others')
+  const [tcp, tls, free] = await Promise.all([
+    sendTcp(t, service.port('tcp')),
+    sendTls(t, service.port('tls'), { caFile: service.certificateFile }),
+    sendTls(t, service.port('tls'), { caFile: service.certificateFile }),
+  ])
+  const startMs = performance.now()
+  tcp.send(`${rfc5424(service.token, MATCHING)}\n`.repeat(COUNT - 150))
+  tls.send(`${rfc5424(service.token, MATCHING)}\n`.repeat(150))
+  tcp.socket.end()
+  free.send(`${rfc5424(other, MATCHING)}\n`.repeat(50))
+  const first = await until('the other token', async () => {
+    const stored = (await service.metrics()).get(tokenMetric(await idOf(service, 'Other'), 'others'))
+    return stored === 50 ? performance.now() - startMs : undefined
+  })
+  t.match(await service.settled('tcp', COUNT - 150), { stored: COUNT - 150 })
+  t.match(await service.settled('tls', 200), { stored: 200 })
+  const seconds = (performance.now() - startMs) / 1000
+  t.ok(seconds > (COUNT - RATE) / RATE - 0.2, `it took ${seconds} s`)
+  t.ok(first < seconds * 1000, `the other token waited ${first} ms`)
+  await sendUdp(service.port('udp'), new Array(RATE * 5).fill(rfc5424(service.token, MATCHING)))
+  await until('each datagram is counted', async () => {
+    const metrics = await service.metrics()
+    const lost =
+      (metrics.get('posture_ingest_datagrams_dropped_total{place="service"}') ?? 0) +
+      (metrics.get('posture_ingest_datagrams_dropped_total{place="kernel"}') ?? 0)
+    const { received, stored } = await service.counts('udp')
+    return (lost > 0 && received + lost === RATE * 5 && stored === received) || undefined
+  })
+})
+
+function tokenMetric(organization: string, label: string): string {
+  return `posture_ingest_token_messages_total{organization="${organization}",token_label="${label}",outcome="stored"}`
+}
+
+async function idOf(service: SyslogService, name: string): Promise<string> {
+  const rows = await service.admin('organization', 'list')
+  return String(rows.find((row) => row['name'] === name)?.['id'])
+}

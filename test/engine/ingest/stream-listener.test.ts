@@ -1,0 +1,210 @@
+import type { Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { provideCertificate } from '../../../engine/http/certificate.ts'
+import { ConnectionBook, StreamListener, type StreamListenerOptions } from '../../../engine/ingest/stream-listener.ts'
+import { MESSAGE_BYTES_MAX } from '../../../engine/limits.ts'
+import { systemClock } from '../../../engine/process/clock.ts'
+import { openIntake, sumsOf, type TestIntake } from '../../support/intake.ts'
+import { sendTcp, sendTls } from '../../support/syslog-sender.ts'
+import { rfc5424, squid, until } from '../../support/syslog-service.ts'
+
+const MATCHING = squid('claude.ai')
+
+/** A listener in this process, whose limits are a moment. */
+async function listen(
+  t: Test,
+  more: Partial<StreamListenerOptions> = {},
+): Promise<{ opened: TestIntake; listener: StreamListener; book: ConnectionBook; known: () => number }> {
+  const opened = openIntake(t, { clock: systemClock })
+  const book = new ConnectionBook()
+  const common = { kind: 'tcp', setting: '--syslog-tcp', address: '127.0.0.1', port: 0, tls: undefined } as const
+  const limits = { proxyProtocol: false, idleMs: 60_000, helloMs: 60_000, messageMs: 60_000, onTaken: () => {} }
+  const listener = await StreamListener.listen({ ...common, ...limits, ...more }, opened.intake, book)
+  const timer = setInterval(() => listener.sweep(Date.now()), 50)
+  t.teardown(() => {
+    clearInterval(timer)
+    listener.close()
+  })
+  return { opened, listener, book, known: () => sumsOf(opened.intake).received }
+}
+
+t.test('connections whose time is up are closed, others go on', async (t) => {
+  const MOMENT_MS = 400
+  const caFile = (await provideCertificate(t.testdir(), undefined)).certificateFile
+  const rows: {
+    name: string
+    limits: Partial<StreamListenerOptions>
+    why: keyof ConnectionBook['closed']
+    /** What it sends, at the beginning and every tenth of a moment. */
+    first?: string
+    again?: string
+  }[] = [
+    { name: 'a byte now and then', limits: { messageMs: MOMENT_MS }, why: 'slow', again: 'x' },
+    { name: 'half a counted message', limits: { messageMs: MOMENT_MS }, why: 'slow', first: '90 <134>' },
+    {
+      name: 'a whole message, then a byte now and then',
+      limits: { messageMs: MOMENT_MS },
+      why: 'slow',
+      first: `${MATCHING}\n`,
+      again: 'x',
+    },
+    { name: 'nothing at all', limits: { helloMs: MOMENT_MS }, why: 'silent' },
+    { name: 'line feeds only', limits: { helloMs: MOMENT_MS }, why: 'silent', again: '\n' },
+    { name: 'a message, then nothing', limits: { idleMs: MOMENT_MS }, why: 'idle', first: `${MATCHING}\n` },
+  ]
+  for (const { name, limits, why, first, again } of rows) {
+    await t.test(name, async (t) => {
+      const { listener, book, known } = await listen(t, limits)
+      const good = await sendTcp(t, listener.port)
+      const bad = await sendTcp(t, listener.port)
+      if (first !== undefined) bad.send(first)
+      let sent = 0
+      const timer = setInterval(() => {
+        good.send(`${MATCHING}\n`)
+        sent++
+        if (again !== undefined) bad.send(again)
+      }, MOMENT_MS / 10)
+      t.teardown(() => clearInterval(timer))
+      await bad.closed
+      t.match(book.closed, { [why]: 1 })
+      const before = known()
+      await until('the other goes on', () => known() > before + 3 || undefined)
+      clearInterval(timer)
+      good.socket.end()
+      await good.closed
+      await until('the number of open ones', () => book.open === 0 || undefined)
+      t.equal(known(), sent + (first?.endsWith('\n') ? 1 : 0), 'none lost')
+      t.equal(book.byAddress.size, 0)
+      t.equal(book.byToken.size, 0)
+      t.equal(book.waitingBytes, 0)
+      t.equal(
+        Object.values(book.closed).reduce((sum, count) => sum + count),
+        1,
+        'counted once',
+      )
+    })
+  }
+  for (const [name, sent] of [
+    ['a TLS client without a handshake', ''],
+    ['a TLS client that begins one', '\x16\x03\x01'],
+  ] as const) {
+    await t.test(name, async (t) => {
+      const tls = { keyFile: caFile.replace('certificate.pem', 'key.pem'), certificateFile: caFile }
+      const { listener, book } = await listen(t, { kind: 'tls', tls, helloMs: MOMENT_MS })
+      const sender = await sendTcp(t, listener.port)
+      if (sent !== '') sender.send(Buffer.from(sent, 'latin1'))
+      await sender.closed
+      await until('the number of open ones', () => book.open === 0 || undefined)
+      t.match(book.closed, { tls: 1 })
+    })
+  }
+  await t.test('plain text to a TLS listener', async (t) => {
+    const tls = { keyFile: caFile.replace('certificate.pem', 'key.pem'), certificateFile: caFile }
+    const { listener, book, known } = await listen(t, { kind: 'tls', tls })
+    const sender = await sendTcp(t, listener.port)
+    sender.send(`${MATCHING}\n`)
+    await sender.closed
+    await until('the number of open ones', () => book.open === 0 || undefined)
+    t.match(book.closed, { tls: 1 })
+    t.equal(known(), 0)
+  })
+})
+
+t.test('framing that lost step ends the connection, and what is too long is counted', async (t) => {
+  const { opened, listener, book, known } = await listen(t)
+  const message = rfc5424(opened.token.raw, MATCHING)
+  const broken = await sendTcp(t, listener.port)
+  broken.send(`${message.length} ${message}${message.length - 1} ${message}`)
+  await broken.closed
+  t.match(book.closed, { framing: 1 })
+  t.equal(known(), 2)
+
+  const counted = await sendTcp(t, listener.port)
+  const long = `${message}${'x'.repeat(MESSAGE_BYTES_MAX)}`
+  counted.send(`${long.length} ${long}${message.length} ${message}`)
+  await until('the one behind it', () => known() === 3 || undefined)
+  t.equal(book.oversized, 1, 'left out')
+
+  const lines = await sendTcp(t, listener.port)
+  lines.send(`${long}\n${message}\n`)
+  await until('both', () => known() === 5 || undefined)
+  t.equal(book.oversized, 2, 'cut')
+  t.notOk(counted.socket.destroyed || lines.socket.destroyed, 'they go on')
+})
+
+t.test(
+  'an organization without room: its connections wait, and then nothing is missing, twice, or in another order',
+  async (t) => {
+    const SIZES = [1, 2, 40, 700, 9000, 30_000, 65_000, 65_000, 3, 65_000, 64_000, 20]
+    const tls = await provideCertificate(t.testdir(), undefined)
+    const rows: { name: string; framed: (message: string) => string; kind: 'tcp' | 'tls' }[] = [
+      { name: 'lines over TCP', kind: 'tcp', framed: (message) => `${message}\n` },
+      { name: 'octets counted over TCP', kind: 'tcp', framed: (message) => `${message.length} ${message}` },
+      { name: 'NUL over TCP', kind: 'tcp', framed: (message) => `${message}\0` },
+      { name: 'lines over TLS', kind: 'tls', framed: (message) => `${message}\n` },
+      { name: 'octets counted over TLS', kind: 'tls', framed: (message) => `${message.length} ${message}` },
+    ]
+    for (const { name, kind, framed } of rows) {
+      await t.test(name, async (t) => {
+        let told = 0
+        const { opened, listener, book } = await listen(t, {
+          kind,
+          tls: kind === 'tls' ? tls : undefined,
+          onTaken: () => told++,
+        })
+        const { intake } = opened
+        const taken: string[] = []
+        let refusals = 0
+        // Every other message finds no room at first.
+        intake.take = (start, end) => {
+          const text = intake.line.text(start, end)
+          if (refusals++ % 2 === 0) return false
+          taken.push(text)
+          return true
+        }
+        const timer = setInterval(() => listener.resumeStalled(), 2)
+        t.teardown(() => clearInterval(timer))
+        const sender: { socket: Socket } =
+          kind === 'tls'
+            ? await sendTls(t, listener.port, { caFile: tls.certificateFile })
+            : await sendTcp(t, listener.port)
+        const messages = Array.from({ length: 10 }, () => SIZES)
+          .flat()
+          .map((size, index) => `<13>${index} ${'x'.repeat(size)}`)
+        sender.socket.end(messages.map(framed).join(''))
+        await until('all', () => taken.length >= messages.length || undefined)
+        await until('the end of the connection', () => book.open === 0 || undefined)
+        t.same(
+          taken.map((text) => Number(text.slice(4, text.indexOf(' ')))),
+          messages.map((_message, index) => index),
+        )
+        t.ok(taken.every((text, index) => text === messages[index]))
+        t.ok(told > 0)
+        t.equal(book.waitingBytes, 0)
+        t.same(
+          Object.values(book.closed).filter((count) => count > 0),
+          [],
+        )
+      })
+    }
+  },
+)
+
+t.test('a connection that waited for long has its time again when it goes on', async (t) => {
+  const { opened, listener, book } = await listen(t, { idleMs: 500, messageMs: 500 })
+  const { intake } = opened
+  const take = intake.take.bind(intake)
+  intake.take = () => false
+  const sender = await sendTcp(t, listener.port)
+  const message = rfc5424(opened.token.raw, MATCHING)
+  sender.send(`${message}\n${message.slice(0, 50)}`)
+  // Longer than both limits.
+  await new Promise((resolve) => setTimeout(resolve, 1200))
+  t.same(book.closed, { ...new ConnectionBook().closed }, 'it is not its fault')
+  intake.take = take
+  listener.resumeStalled()
+  listener.sweep(Date.now())
+  t.same(book.closed, { ...new ConnectionBook().closed })
+  sender.send(`${message.slice(50)}\n`)
+  await until('both', () => sumsOf(intake).received === 2 || undefined)
+})

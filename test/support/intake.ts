@@ -1,0 +1,72 @@
+import { Administration } from '../../engine/admin/administration.ts'
+import { Intake, type IntakeOptions, type Origin } from '../../engine/ingest/intake.ts'
+import { OUTCOMES, totalOf } from '../../engine/ingest/outcome.ts'
+import { READ_WORK_BYTES } from '../../engine/ingest/read-log.ts'
+import { LISTENERS } from '../../engine/ingest/sources.ts'
+import { TokenDoor } from '../../engine/ingest/token-door.ts'
+import type { Clock } from '../../engine/process/clock.ts'
+import type { MonitoringToken } from '../../engine/store/monitoring-tokens.ts'
+import type { Organization } from '../../engine/store/organizations.ts'
+import { loadCatalog } from '../../registry/catalog.ts'
+import { compileTrie } from '../../registry/compile-trie.ts'
+import { makeOrganization, openStore, type TestStore } from './store.ts'
+
+const trie = compileTrie(loadCatalog().rules)
+
+/** An intake over a real store, and who may send to it. */
+export interface TestIntake extends TestStore {
+  readonly intake: Intake
+  readonly door: TokenDoor
+  readonly administration: Administration
+  readonly organization: Organization
+  /** Of the organization. */
+  readonly token: { readonly raw: string; readonly record: MonitoringToken }
+  /** Origins whose messages were not taken. */
+  readonly unauthorised: Origin[]
+  /** Takes a message, and answers what became of it; undefined where there was no room. */
+  take(message: string | Uint8Array, origin: Origin): string | undefined
+}
+
+export function openIntake(
+  t: { testdir(): string; teardown(work: () => unknown): void },
+  options: Partial<IntakeOptions> & { readonly clock?: Clock } = {},
+): TestIntake {
+  const opened = openStore(t)
+  const { store } = opened
+  const clock = options.clock ?? opened.clock
+  const administration = new Administration(store, clock)
+  const organization = makeOrganization(opened, 'Acme')
+  const token = administration.createMonitoringToken(organization, 'devices')
+  const door = new TokenDoor(store, clock)
+  const unauthorised: Origin[] = []
+  const intake = new Intake(new Uint8Array(READ_WORK_BYTES), trie, door, {
+    tokenRateMax: options.tokenRateMax ?? 0,
+    noteUnauthorised: (origin) => unauthorised.push(origin),
+  })
+  intake.line.referenceMs = clock.nowMs()
+  return {
+    ...opened,
+    intake,
+    door,
+    administration,
+    organization,
+    token,
+    unauthorised,
+    take(message, origin) {
+      const bytes = Buffer.from(message)
+      intake.line.bytes.set(bytes)
+      return intake.take(0, bytes.length, origin) ? OUTCOMES[intake.outcome] : undefined
+    },
+  }
+}
+
+/** Messages that came, and those of which it is known what became of them, of all listeners. */
+export function sumsOf({ sources }: Intake): { received: number; known: number } {
+  let received = 0
+  let known = 0
+  for (const listener of LISTENERS) {
+    received += sources.received[listener]
+    known += totalOf(sources.listeners[listener])
+  }
+  return { received, known }
+}
