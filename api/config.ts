@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import { HTTP_IMPLEMENTATIONS } from '../engine/http/listen.ts'
 import { Fault } from '../engine/process/error-codes.ts'
@@ -76,6 +77,12 @@ export const serviceSettings = z.object({
     flag: '--token-rate <messages>',
     env: 'TOKEN_RATE',
     about: 'Syslog messages of one token that are taken in a second; its senders wait beyond it; 0 is any number',
+  }),
+  ingestThreads: setting(wholeNumber(1, 64).default(Math.min(4, availableParallelism())), {
+    flag: '--ingest-threads <count>',
+    env: 'INGEST_THREADS',
+    about: 'Threads that read syslog messages; with 1 they are read where the sockets are',
+    defaultAbout: 'as many as there are processors, 4 at most',
   }),
   proxyProtocol: setting(onOrOff().default(false), {
     flag: '--proxy-protocol',

@@ -11,8 +11,8 @@ import { IngestBooks } from '../engine/ingest/ingest-books.ts'
 import { NameMatcher } from '../engine/ingest/match.ts'
 import { ingestRows } from '../engine/ingest/metrics.ts'
 import type { TlsFiles } from '../engine/ingest/stream-listener.ts'
-import { SyslogIngest } from '../engine/ingest/syslog-ingest.ts'
-import type { SyslogEndpoint, SyslogThreadData } from '../engine/ingest/thread-protocol.ts'
+import { SyslogIngest, type SyslogOptions } from '../engine/ingest/syslog-ingest.ts'
+import type { SyslogEndpoint } from '../engine/ingest/thread-protocol.ts'
 import { SECOND_MS, systemClock } from '../engine/process/clock.ts'
 import { LocalServer } from '../engine/process/local-server.ts'
 import type { Logger } from '../engine/process/log.ts'
@@ -128,17 +128,18 @@ export class Service {
     const { dataDir, logLevel, proxyProtocol, syslogIdleSeconds, tokenRate } = this.#settings
     const endpoints = this.#syslogEndpoints()
     if (endpoints.length === 0) return []
-    const data: SyslogThreadData = {
+    const options: SyslogOptions = {
       dataDirectory: dataDir,
       endpoints,
       tls,
       proxyProtocol,
       idleMs: syslogIdleSeconds * SECOND_MS,
       tokenRateMax: tokenRate,
+      laneThreads: this.#settings.ingestThreads,
       trie: compileTrie(this.#catalog.rules),
       logLevel,
     }
-    this.#syslog = await SyslogIngest.start(data, this.#acceptor, this.#books, this.#log, (error) =>
+    this.#syslog = await SyslogIngest.start(options, this.#acceptor, this.#books, this.#log, (error) =>
       this.#settleFailure(error),
     )
     return this.#syslog.endpoints

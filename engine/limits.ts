@@ -43,6 +43,8 @@ export const SYSLOG_MESSAGE_MS = 30_000
 export const SYSLOG_WAITING_BYTES_MAX = 256 * 1024 * 1024
 /** Bytes that the kernel is asked to hold of datagrams that were not read yet. */
 export const UDP_RECEIVE_BYTES = 16 * 1024 * 1024
+/** Bytes on their way from the thread of the syslog sockets to one lane. Beyond it sockets are not read. */
+export const LANE_RING_BYTES = 4 * 1024 * 1024
 /** Events of one organization in one batch from the syslog thread to the writer. */
 export const LOG_BATCH_EVENTS_MAX = 4000
 /** Milliseconds that a matched message waits for others to be written with. */

@@ -1,9 +1,9 @@
-import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
+import { createSocket, type Socket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
 import { portFault } from '../http/listen.ts'
-import { MESSAGE_BYTES_MAX, UDP_RECEIVE_BYTES } from '../limits.ts'
-import { CR, LF } from './formats/bytes.ts'
-import { type Intake, Origin } from './intake.ts'
+import { UDP_RECEIVE_BYTES } from '../limits.ts'
+import type { ConnectionReader, Peer } from './connection.ts'
+import type { ConnectionLane } from './lane.ts'
 import { canonicalAddress } from './network.ts'
 
 /** Peers whose last message is remembered. Beyond it the memory begins anew; what was counted stays with the source. */
@@ -14,30 +14,30 @@ export interface DatagramListenerOptions {
   readonly setting: string
   readonly address: string
   readonly port: number
-  readonly onTaken: () => void
+  /** Who reads the messages of a new peer. */
+  readonly lane: () => ConnectionLane
 }
+
+/** UDP has no way to ask a peer to wait, or to end. */
+const NO_SOCKET: Peer = { pause() {}, resume() {}, close() {}, noteToken() {} }
 
 /** Listens for syslog over UDP: one message a datagram (RFC 5426 §3.1). */
 export class DatagramListener {
-  /** Datagrams that were let go because their organization had no room: UDP has no way to say so. */
-  dropped = 0
   /** The one it was bound to: a socket that is closed no longer knows. */
   port = 0
   readonly #options: DatagramListenerOptions
-  readonly #intake: Intake
   readonly #socket: Socket
-  readonly #peers = new Map<string, Origin>()
+  readonly #peers = new Map<string, ConnectionReader>()
 
-  private constructor(options: DatagramListenerOptions, intake: Intake) {
+  private constructor(options: DatagramListenerOptions) {
     this.#options = options
-    this.#intake = intake
     const type = options.address.includes(':') ? 'udp6' : 'udp4'
     this.#socket = createSocket({ type, recvBufferSize: UDP_RECEIVE_BYTES })
   }
 
   /** @throws Fault PORT_TAKEN, PORT_DENIED. */
-  static async listen(options: DatagramListenerOptions, intake: Intake): Promise<DatagramListener> {
-    const listener = new DatagramListener(options, intake)
+  static async listen(options: DatagramListenerOptions): Promise<DatagramListener> {
+    const listener = new DatagramListener(options)
     const socket = listener.#socket
     await new Promise<void>((resolve, reject) => {
       socket.once('error', (error: NodeJS.ErrnoException) =>
@@ -49,7 +49,7 @@ export class DatagramListener {
     socket.removeAllListeners('error')
     // What the network says of earlier answers; there are none.
     socket.on('error', () => {})
-    socket.on('message', (datagram, peer) => listener.#onDatagram(datagram, peer))
+    socket.on('message', (datagram, peer) => listener.#readerOf(peer.address).data(datagram))
     return listener
   }
 
@@ -59,34 +59,23 @@ export class DatagramListener {
 
   close(): void {
     this.#socket.close()
+    this.#forgetPeers()
+  }
+
+  #readerOf(address: string): ConnectionReader {
+    let reader = this.#peers.get(address)
+    if (reader === undefined) {
+      if (this.#peers.size >= PEERS_MAX) this.#forgetPeers()
+      reader = this.#options.lane().open('udp', canonicalAddress(address), this.port, NO_SOCKET)
+      this.#peers.set(address, reader)
+    }
+    return reader
+  }
+
+  #forgetPeers(): void {
+    for (const reader of this.#peers.values()) reader.close()
     this.#peers.clear()
   }
-
-  #onDatagram(datagram: Buffer, peer: RemoteInfo): void {
-    const { line } = this.#intake
-    let end = Math.min(datagram.length, MESSAGE_BYTES_MAX)
-    // Some senders end the message as they would in a stream.
-    while (end > 0 && isTrailer(datagram[end - 1] ?? 0)) end--
-    if (end === 0) return
-    line.bytes.set(end === datagram.length ? datagram : datagram.subarray(0, end))
-    line.referenceMs = Date.now()
-    if (!this.#intake.take(0, end, this.#originOf(peer.address))) this.dropped++
-    this.#options.onTaken()
-  }
-
-  #originOf(address: string): Origin {
-    let origin = this.#peers.get(address)
-    if (origin === undefined) {
-      if (this.#peers.size >= PEERS_MAX) this.#peers.clear()
-      origin = new Origin('udp', canonicalAddress(address), this.port)
-      this.#peers.set(address, origin)
-    }
-    return origin
-  }
-}
-
-function isTrailer(byte: number): boolean {
-  return byte === LF || byte === CR || byte === 0
 }
 
 /** Datagrams to these local ports that the kernel let go because nobody read them in time: the last column of its tables of UDP sockets. */

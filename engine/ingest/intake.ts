@@ -17,6 +17,7 @@ import { type Listener, NOBODYS, type Source, SourceTable } from './sources.ts'
 import { SyslogMessage } from './syslog/message.ts'
 import { readSyslog } from './syslog/read-message.ts'
 import type { KnownToken, TokenDoor } from './token-door.ts'
+import type { TokenRate } from './token-rate.ts'
 
 /** No client is known, or it is not known by address: the unspecified address stands for it (RFC 4291 §2.5.2). */
 const NO_CLIENT = '::'
@@ -48,8 +49,8 @@ export class Origin {
 }
 
 export interface IntakeOptions {
-  /** Messages of one token in a second; 0: any number. What comes beyond it finds no room. */
-  readonly tokenRateMax: number
+  /** How many messages of one token are taken in a second; undefined: any number. What comes beyond it finds no room. */
+  readonly tokenRate: TokenRate | undefined
   /** Told of each message that was not taken. */
   readonly noteUnauthorised: (origin: Origin, hasToken: boolean) => void
 }
@@ -122,8 +123,8 @@ export class Intake {
       return true
     }
     const source = this.#sourceOf(message, token, origin)
-    if (this.#options.tokenRateMax > 0 && !source.owner.mayTake(this.#options.tokenRateMax, line.referenceMs))
-      return false
+    const { tokenRate } = this.#options
+    if (tokenRate !== undefined && !tokenRate.take(source.owner.rateHash, line.referenceMs)) return false
     line.memory = source.memory
     const msgStart = message.msgStart
     const verdict = msgStart === end ? Verdict.skip : this.#read(msgStart, end)

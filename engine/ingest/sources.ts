@@ -3,6 +3,7 @@ import { NOBODY, type SourceDelta } from '../store/sources.ts'
 import { FORMATS } from './formats/formats.ts'
 import { SourceMemory } from './formats/log-line.ts'
 import { newCounts } from './outcome.ts'
+import { tokenRateHash } from './token-rate.ts'
 
 /** By which way messages come in. */
 export const LISTENERS = ['tls', 'tcp', 'udp', 'https', 'file'] as const
@@ -17,31 +18,21 @@ export interface SourceOwner {
 
 export const NOBODYS: SourceOwner = { organizationId: NOBODY, tokenId: NOBODY, label: '' }
 
-/** Messages of one token by outcome, since the start, and how many more it may send at once. */
+/** Messages of one token by outcome, since the start. */
 export class TokenCounts implements SourceOwner {
   readonly organizationId: string
   readonly tokenId: string
   readonly label: string
   readonly counts: Float64Array
-  #allowance = Number.NaN
-  #filledMs = 0
+  /** For TokenRate. */
+  readonly rateHash: number
 
   constructor({ organizationId, tokenId, label }: SourceOwner, counts: Float64Array) {
     this.organizationId = organizationId
     this.tokenId = tokenId
     this.label = label
     this.counts = counts
-  }
-
-  /** Takes one of `perSecond` messages; a second's worth may come at once. */
-  mayTake(perSecond: number, nowMs: number): boolean {
-    if (Number.isNaN(this.#allowance)) this.#allowance = perSecond
-    const passedMs = Math.abs(nowMs - this.#filledMs)
-    this.#filledMs = nowMs
-    this.#allowance = Math.min(perSecond, this.#allowance + (passedMs * perSecond) / 1000)
-    if (this.#allowance < 1) return false
-    this.#allowance--
-    return true
+    this.rateHash = tokenRateHash(tokenId)
   }
 }
 

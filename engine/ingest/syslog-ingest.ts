@@ -1,130 +1,152 @@
-import { Worker } from 'node:worker_threads'
+import { MessageChannel, Worker } from 'node:worker_threads'
+import { LANE_RING_BYTES } from '../limits.ts'
+import { MINUTE_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import { within } from '../process/shutdown.ts'
 import type { EventAcceptor } from './accept.ts'
+import { makeByteRing } from './byte-ring.ts'
 import type { IngestBooks } from './ingest-books.ts'
+import { OUTCOMES } from './outcome.ts'
+import { LISTENERS, type Listener } from './sources.ts'
 import type {
-  FromSyslogThread,
+  FromLane,
+  FromSockets,
+  LaneData,
+  LaneStatus,
+  LaneThreadData,
+  SocketStatus,
+  SocketThreadData,
   SyslogEndpoint,
   SyslogStatus,
-  SyslogThreadData,
-  ToSyslogThread,
+  ToLane,
+  ToSockets,
 } from './thread-protocol.ts'
+import { makeTokenRateTable } from './token-rate.ts'
 
 /** How long a thread that is told to end may take beyond what its connections are given. */
 const CLOSE_MS = 2000
+/** Senders without a known token are named in the log once in this time each, and so many at most. */
+const UNAUTHORISED_LOG_MS = MINUTE_MS
+const UNAUTHORISED_LOGGED_MAX = 10_000
 
-type Batch = Extract<FromSyslogThread, { kind: 'batch' }>
+export interface SyslogOptions extends Omit<SocketThreadData, 'lanes' | 'tokenRateTable'> {
+  /** Threads that read messages; with 1 the thread of the sockets reads them itself. */
+  readonly laneThreads: number
+}
 
-/** Runs the thread of the syslog listeners beside the writer: stores its batches, keeps its books. */
+type Batch = Extract<FromLane, { kind: 'batch' }>
+type Unauthorised = Extract<FromLane, { kind: 'unauthorised' }>
+
+/** Runs the threads of syslog ingest beside the writer: stores their batches, keeps their books. */
 export class SyslogIngest {
   readonly endpoints: readonly SyslogEndpoint[]
-  readonly #worker: Worker
+  readonly #sockets: Thread
+  /** The threads with a lane: those of the lanes, or that of the sockets. */
+  readonly #lanes: readonly Thread[]
   readonly #acceptor: EventAcceptor
   readonly #books: IngestBooks
-  readonly #statusWanted = new Map<number, (status: SyslogStatus) => void>()
-  #statusId = 0
-  #settleDrained: (() => void) | undefined
+  readonly #log: Logger
+  readonly #unauthorisedLoggedMs = new Map<string, number>()
   /** Batches that wait to be tried again. */
   readonly #retries = new Set<NodeJS.Timeout>()
 
   private constructor(
-    worker: Worker,
+    sockets: Thread,
+    lanes: readonly Thread[],
     endpoints: readonly SyslogEndpoint[],
     acceptor: EventAcceptor,
     books: IngestBooks,
+    log: Logger,
   ) {
-    this.#worker = worker
+    this.#sockets = sockets
+    this.#lanes = lanes
     this.endpoints = endpoints
     this.#acceptor = acceptor
     this.#books = books
-    worker.on('message', (message: FromSyslogThread) => this.#onMessage(message))
+    this.#log = log
+    for (const lane of lanes) lane.worker.on('message', (message: FromSockets) => this.#onMessage(lane, message))
   }
 
   /** @throws Fault PORT_TAKEN, PORT_DENIED, CERTIFICATE. */
   static async start(
-    data: SyslogThreadData,
+    { laneThreads, ...options }: SyslogOptions,
     acceptor: EventAcceptor,
     books: IngestBooks,
     log: Logger,
     onFailure: (error: Error) => void,
   ): Promise<SyslogIngest> {
-    const worker = new Worker(new URL('./syslog-thread.js', import.meta.url), { workerData: data })
-    const first = await new Promise<FromSyslogThread>((resolve, reject) => {
-      worker.once('error', reject)
-      worker.once('message', resolve)
-    })
-    worker.removeAllListeners('error')
-    worker.on('error', onFailure)
+    const laneData: LaneData = { ...pick(options), tokenRateTable: makeTokenRateTable() }
+    const lanes: Thread[] = []
+    const ways: SocketThreadData['lanes'][number][] = []
+    for (let lane = 0; lane < laneThreads && laneThreads > 1; lane++) {
+      const ring = makeByteRing(LANE_RING_BYTES)
+      const { port1, port2 } = new MessageChannel()
+      const workerData: LaneThreadData = { ...laneData, ring, sockets: port1 }
+      lanes.push(
+        new Thread(new Worker(new URL('./lane-thread.js', import.meta.url), { workerData, transferList: [port1] })),
+      )
+      ways.push({ ring, port: port2 })
+    }
+    const workerData: SocketThreadData = { ...options, ...laneData, lanes: ways }
+    const transferList = ways.map(({ port }) => port)
+    const sockets = new Thread(new Worker(new URL('./socket-thread.js', import.meta.url), { workerData, transferList }))
+    const first = await sockets.firstMessage()
     if (first.kind === 'failed') {
-      await worker.terminate()
+      await Promise.all([sockets, ...lanes].map(({ worker }) => worker.terminate()))
       throw new Fault(first.code, first.message)
     }
     const endpoints = first.kind === 'listening' ? first.endpoints : []
     for (const { kind, address, port } of endpoints) log.info({ kind, address, port }, 'syslog listens')
-    return new SyslogIngest(worker, endpoints, acceptor, books)
+    for (const { worker } of [sockets, ...lanes]) worker.on('error', onFailure)
+    return new SyslogIngest(sockets, lanes.length === 0 ? [sockets] : lanes, endpoints, acceptor, books, log)
   }
 
-  status(): Promise<SyslogStatus> {
-    const id = ++this.#statusId
-    return new Promise((resolve) => {
-      this.#statusWanted.set(id, resolve)
-      this.#tell({ kind: 'status', id })
-    })
+  async status(): Promise<SyslogStatus> {
+    const asked = [...new Set([this.#sockets, ...this.#lanes])]
+    const answers = await Promise.all(
+      asked.map((thread) => thread.status(thread === this.#sockets, this.#lanes.includes(thread))),
+    )
+    const sockets = answers.find((answer) => answer.sockets !== undefined)?.sockets
+    const lanes = answers.flatMap(({ lane }) => (lane === undefined ? [] : [lane]))
+    if (sockets === undefined) throw new Error('the thread of the sockets did not answer')
+    return together(lanes, sockets)
   }
 
   /** New TLS connections get the certificate in these files. */
   reload(tls: { keyFile: string; certificateFile: string }): void {
-    this.#tell({ kind: 'reload', tls })
+    this.#sockets.tell({ kind: 'reload', tls })
   }
 
   /** Ends the listeners, and waits until what they took is stored. */
   async drain(deadlineMs: number): Promise<void> {
-    this.#worker.removeAllListeners('error')
-    const drained = new Promise<void>((resolve) => {
-      this.#settleDrained = resolve
-      this.#worker.once('exit', resolve)
-    })
-    this.#tell({ kind: 'drain', deadlineMs })
-    await within(deadlineMs + CLOSE_MS, drained)
+    const lateMs = Date.now() + deadlineMs
+    for (const { worker } of [this.#sockets, ...this.#lanes]) worker.removeAllListeners('error')
+    await this.#sockets.drain(deadlineMs)
+    const leftMs = Math.max(0, lateMs - Date.now())
+    await Promise.all(this.#lanes.filter((lane) => lane !== this.#sockets).map((lane) => lane.drain(leftMs)))
     for (const retry of this.#retries) clearTimeout(retry)
-    await this.#worker.terminate()
+    await Promise.all([this.#sockets, ...this.#lanes].map(({ worker }) => worker.terminate()))
   }
 
-  #onMessage(message: FromSyslogThread): void {
-    switch (message.kind) {
-      case 'batch':
-        void this.#store(message)
-        return
-      case 'books':
-        return this.#books.add(message.sources, message.rejects)
-      case 'status':
-        this.#statusWanted.get(message.id)?.(message.status)
-        this.#statusWanted.delete(message.id)
-        return
-      case 'drained':
-        return this.#settleDrained?.()
-      case 'listening':
-      case 'failed':
-        return
-      default:
-        message satisfies never
-    }
+  #onMessage(lane: Thread, message: FromSockets): void {
+    if (message.kind === 'batch') void this.#store(lane, message)
+    else if (message.kind === 'books') this.#books.add(message.sources, message.rejects)
+    else if (message.kind === 'unauthorised') this.#noteUnauthorised(message)
   }
 
-  /** Until it is on disk: meanwhile the thread reads no more of that organization than its bounds allow. */
-  async #store(batch: Batch): Promise<void> {
+  /** Until it is on disk: meanwhile the lane reads no more of that organization than its bounds allow. */
+  async #store(lane: Thread, batch: Batch): Promise<void> {
     const { id, organizationId, bytes, deduplicate } = batch
     const outcome = await this.#acceptor.acceptPacked(organizationId, bytes, { deduplicate })
     switch (outcome.kind) {
       case 'stored':
-        this.#tell({ kind: 'settled', id, duplicates: outcome.duplicates, rejected: outcome.rejected.length })
+        lane.tell({ kind: 'settled', id, duplicates: outcome.duplicates, rejected: outcome.rejected.length })
         return
       case 'retry': {
         const retry = setTimeout(() => {
           this.#retries.delete(retry)
-          void this.#store(batch)
+          void this.#store(lane, batch)
         }, outcome.afterSeconds * 1000)
         this.#retries.add(retry)
         return
@@ -136,7 +158,104 @@ export class SyslogIngest {
     }
   }
 
-  #tell(message: ToSyslogThread): void {
-    this.#worker.postMessage(message)
+  #noteUnauthorised({ listener, address, port, hasToken }: Unauthorised): void {
+    const nowMs = Date.now()
+    const logged = this.#unauthorisedLoggedMs
+    const isRecent = (timeMs: number): boolean => Math.abs(nowMs - timeMs) < UNAUTHORISED_LOG_MS
+    if (isRecent(logged.get(address) ?? 0)) return
+    if (logged.size >= UNAUTHORISED_LOGGED_MAX) {
+      for (const [known, timeMs] of logged) if (!isRecent(timeMs)) logged.delete(known)
+      if (logged.size >= UNAUTHORISED_LOGGED_MAX) return
+    }
+    logged.set(address, nowMs)
+    this.#log.warn(
+      { listener, address, port },
+      hasToken
+        ? 'syslog with an unknown or revoked token is dropped'
+        : 'syslog without a token is dropped; see posture-admin token bind for devices that cannot send one',
+    )
+  }
+}
+
+/** What lanes need, of what the sockets' thread is given. */
+function pick({ dataDirectory, idleMs, tokenRateMax, trie }: Omit<LaneData, 'tokenRateTable'>) {
+  return { dataDirectory, idleMs, tokenRateMax, trie }
+}
+
+function together(lanes: readonly LaneStatus[], { connections, ...sockets }: SocketStatus): SyslogStatus {
+  const sum = (of: (lane: LaneStatus) => number): number => lanes.reduce((all, lane) => all + of(lane), 0)
+  const each = <T>(of: (listener: Listener) => T): Record<Listener, T> =>
+    Object.fromEntries(LISTENERS.map((listener) => [listener, of(listener)])) as Record<Listener, T>
+  return {
+    received: each((listener) => sum(({ received }) => received[listener])),
+    messages: each((listener) =>
+      OUTCOMES.map((_name, outcome) => sum(({ messages }) => messages[listener][outcome] ?? 0)),
+    ),
+    // Of several lanes there are several rows each; who shows them adds them up.
+    formats: lanes.flatMap(({ formats }) => formats),
+    tokens: lanes.flatMap(({ tokens }) => tokens),
+    connections: { ...connections, oversized: sum(({ oversized }) => oversized) },
+    datagramsDropped: sockets.datagramsDropped + sum(({ datagramsDropped }) => datagramsDropped),
+    kernelDropped: sockets.kernelDropped,
+    sourcesOverflowed: sum(({ sourcesOverflowed }) => sourcesOverflowed),
+  }
+}
+
+interface StatusAnswer {
+  sockets?: SocketStatus
+  lane?: LaneStatus
+}
+
+/** A thread and what was asked of it. */
+class Thread {
+  readonly worker: Worker
+  #lastId = 0
+
+  constructor(worker: Worker) {
+    this.worker = worker
+    // One for each question that waits for its answer.
+    worker.setMaxListeners(0)
+  }
+
+  firstMessage(): Promise<FromSockets> {
+    return new Promise((resolve, reject) => {
+      this.worker.once('error', reject)
+      this.worker.once('message', (message: FromSockets) => {
+        this.worker.off('error', reject)
+        resolve(message)
+      })
+    })
+  }
+
+  tell(message: ToSockets | ToLane): void {
+    this.worker.postMessage(message)
+  }
+
+  status(ofSockets: boolean, ofLane: boolean): Promise<StatusAnswer> {
+    const id = ++this.#lastId
+    const answer: StatusAnswer = {}
+    return new Promise((resolve) => {
+      const onMessage = (message: FromSockets): void => {
+        if (message.kind === 'socketStatus' && message.id === id) answer.sockets = message.status
+        else if (message.kind === 'status' && message.id === id) answer.lane = message.status
+        else return
+        if ((ofSockets && answer.sockets === undefined) || (ofLane && answer.lane === undefined)) return
+        this.worker.off('message', onMessage)
+        resolve(answer)
+      }
+      this.worker.on('message', onMessage)
+      this.tell({ kind: 'status', id })
+    })
+  }
+
+  async drain(deadlineMs: number): Promise<void> {
+    const drained = new Promise<void>((resolve) => {
+      this.worker.on('message', ({ kind }: FromSockets) => {
+        if (kind === 'drained') resolve()
+      })
+      this.worker.once('exit', () => resolve())
+    })
+    this.tell({ kind: 'drain', deadlineMs })
+    await within(deadlineMs + CLOSE_MS, drained)
   }
 }

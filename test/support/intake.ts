@@ -11,7 +11,7 @@ import { loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { makeOrganization, openStore, type TestStore } from './store.ts'
 
-const trie = compileTrie(loadCatalog().rules)
+export const trie = compileTrie(loadCatalog().rules)
 
 /** An intake over a real store, and who may send to it. */
 export interface TestIntake extends TestStore {
@@ -40,7 +40,7 @@ export function openIntake(
   const door = new TokenDoor(store, clock)
   const unauthorised: Origin[] = []
   const intake = new Intake(new Uint8Array(READ_WORK_BYTES), trie, door, {
-    tokenRateMax: options.tokenRateMax ?? 0,
+    tokenRate: options.tokenRate,
     noteUnauthorised: (origin) => unauthorised.push(origin),
   })
   intake.line.referenceMs = clock.nowMs()

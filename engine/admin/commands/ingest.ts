@@ -134,7 +134,7 @@ async function readFiles(
   for (const path of paths) {
     if (signal !== undefined) break
     const intake = new Intake(new Uint8Array(READ_WORK_BYTES), compileTrie(catalog.rules), door, {
-      tokenRateMax: 0,
+      tokenRate: undefined,
       noteUnauthorised: () => {},
     })
     const progress = fileProgress(path === STANDARD_INPUT ? undefined : path)

@@ -1,31 +1,40 @@
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
+import { Lane, type LaneOptions } from '../../../engine/ingest/lane.ts'
 import { ConnectionBook, StreamListener, type StreamListenerOptions } from '../../../engine/ingest/stream-listener.ts'
 import { MESSAGE_BYTES_MAX } from '../../../engine/limits.ts'
 import { systemClock } from '../../../engine/process/clock.ts'
-import { openIntake, sumsOf, type TestIntake } from '../../support/intake.ts'
+import { openIntake, sumsOf, type TestIntake, trie } from '../../support/intake.ts'
 import { sendTcp, sendTls } from '../../support/syslog-sender.ts'
 import { rfc5424, squid, until } from '../../support/syslog-service.ts'
 
 const MATCHING = squid('claude.ai')
 
-/** A listener in this process, whose limits are a moment. */
+type Limits = Partial<StreamListenerOptions> & Partial<Pick<LaneOptions, 'idleMs' | 'messageMs'>>
+
+/** A listener and its lane in this process, whose limits are a moment. Nothing is stored: what matches is with the writer for ever. */
 async function listen(
   t: Test,
-  more: Partial<StreamListenerOptions> = {},
-): Promise<{ opened: TestIntake; listener: StreamListener; book: ConnectionBook; known: () => number }> {
+  { idleMs = 60_000, messageMs = 60_000, helloMs = 60_000, ...more }: Limits = {},
+): Promise<{ opened: TestIntake; listener: StreamListener; lane: Lane; book: ConnectionBook; known: () => number }> {
   const opened = openIntake(t, { clock: systemClock })
+  const { store } = opened
+  const lane = new Lane({ store, trie, tokenRate: undefined, idleMs, helloMs, messageMs, tell: () => {} })
   const book = new ConnectionBook()
   const common = { kind: 'tcp', setting: '--syslog-tcp', address: '127.0.0.1', port: 0, tls: undefined } as const
-  const limits = { proxyProtocol: false, idleMs: 60_000, helloMs: 60_000, messageMs: 60_000, onTaken: () => {} }
-  const listener = await StreamListener.listen({ ...common, ...limits, ...more }, opened.intake, book)
-  const timer = setInterval(() => listener.sweep(Date.now()), 50)
+  const options = { ...common, proxyProtocol: false, helloMs, lane: () => lane, ...more }
+  const listener = await StreamListener.listen(options, book)
+  const timer = setInterval(() => {
+    listener.sweep(Date.now())
+    lane.sweep(Date.now())
+  }, 50)
   t.teardown(() => {
     clearInterval(timer)
     listener.close()
+    return lane.drain(0)
   })
-  return { opened, listener, book, known: () => sumsOf(opened.intake).received }
+  return { opened, listener, lane, book, known: () => sumsOf(lane.intake).received }
 }
 
 t.test('connections whose time is up are closed, others go on', async (t) => {
@@ -33,7 +42,7 @@ t.test('connections whose time is up are closed, others go on', async (t) => {
   const caFile = (await provideCertificate(t.testdir(), undefined)).certificateFile
   const rows: {
     name: string
-    limits: Partial<StreamListenerOptions>
+    limits: Limits
     why: keyof ConnectionBook['closed']
     /** What it sends, at the beginning and every tenth of a moment. */
     first?: string
@@ -54,7 +63,7 @@ t.test('connections whose time is up are closed, others go on', async (t) => {
   ]
   for (const { name, limits, why, first, again } of rows) {
     await t.test(name, async (t) => {
-      const { listener, book, known } = await listen(t, limits)
+      const { listener, lane, book, known } = await listen(t, limits)
       const good = await sendTcp(t, listener.port)
       const bad = await sendTcp(t, listener.port)
       if (first !== undefined) bad.send(first)
@@ -76,7 +85,7 @@ t.test('connections whose time is up are closed, others go on', async (t) => {
       t.equal(known(), sent + (first?.endsWith('\n') ? 1 : 0), 'none lost')
       t.equal(book.byAddress.size, 0)
       t.equal(book.byToken.size, 0)
-      t.equal(book.waitingBytes, 0)
+      t.equal(lane.book.waitingBytes, 0)
       t.equal(
         Object.values(book.closed).reduce((sum, count) => sum + count),
         1,
@@ -111,7 +120,7 @@ t.test('connections whose time is up are closed, others go on', async (t) => {
 })
 
 t.test('framing that lost step ends the connection, and what is too long is counted', async (t) => {
-  const { opened, listener, book, known } = await listen(t)
+  const { opened, listener, lane, book, known } = await listen(t)
   const message = rfc5424(opened.token.raw, MATCHING)
   const broken = await sendTcp(t, listener.port)
   broken.send(`${message.length} ${message}${message.length - 1} ${message}`)
@@ -123,12 +132,12 @@ t.test('framing that lost step ends the connection, and what is too long is coun
   const long = `${message}${'x'.repeat(MESSAGE_BYTES_MAX)}`
   counted.send(`${long.length} ${long}${message.length} ${message}`)
   await until('the one behind it', () => known() === 3 || undefined)
-  t.equal(book.oversized, 1, 'left out')
+  t.equal(lane.book.oversized, 1, 'left out')
 
   const lines = await sendTcp(t, listener.port)
   lines.send(`${long}\n${message}\n`)
   await until('both', () => known() === 5 || undefined)
-  t.equal(book.oversized, 2, 'cut')
+  t.equal(lane.book.oversized, 2, 'cut')
   t.notOk(counted.socket.destroyed || lines.socket.destroyed, 'they go on')
 })
 
@@ -146,13 +155,8 @@ t.test(
     ]
     for (const { name, kind, framed } of rows) {
       await t.test(name, async (t) => {
-        let told = 0
-        const { opened, listener, book } = await listen(t, {
-          kind,
-          tls: kind === 'tls' ? tls : undefined,
-          onTaken: () => told++,
-        })
-        const { intake } = opened
+        const { lane, listener, book } = await listen(t, { kind, tls: kind === 'tls' ? tls : undefined })
+        const { intake } = lane
         const taken: string[] = []
         let refusals = 0
         // Every other message finds no room at first.
@@ -162,7 +166,7 @@ t.test(
           taken.push(text)
           return true
         }
-        const timer = setInterval(() => listener.resumeStalled(), 2)
+        const timer = setInterval(() => lane.resumeStalled(), 2)
         t.teardown(() => clearInterval(timer))
         const sender: { socket: Socket } =
           kind === 'tls'
@@ -179,8 +183,7 @@ t.test(
           messages.map((_message, index) => index),
         )
         t.ok(taken.every((text, index) => text === messages[index]))
-        t.ok(told > 0)
-        t.equal(book.waitingBytes, 0)
+        t.equal(lane.book.waitingBytes, 0)
         t.same(
           Object.values(book.closed).filter((count) => count > 0),
           [],
@@ -191,8 +194,8 @@ t.test(
 )
 
 t.test('a connection that waited for long has its time again when it goes on', async (t) => {
-  const { opened, listener, book } = await listen(t, { idleMs: 500, messageMs: 500 })
-  const { intake } = opened
+  const { opened, listener, lane, book } = await listen(t, { idleMs: 500, messageMs: 500 })
+  const { intake } = lane
   const take = intake.take.bind(intake)
   intake.take = () => false
   const sender = await sendTcp(t, listener.port)
@@ -202,8 +205,8 @@ t.test('a connection that waited for long has its time again when it goes on', a
   await new Promise((resolve) => setTimeout(resolve, 1200))
   t.same(book.closed, { ...new ConnectionBook().closed }, 'it is not its fault')
   intake.take = take
-  listener.resumeStalled()
-  listener.sweep(Date.now())
+  lane.resumeStalled()
+  lane.sweep(Date.now())
   t.same(book.closed, { ...new ConnectionBook().closed })
   sender.send(`${message.slice(50)}\n`)
   await until('both', () => sumsOf(intake).received === 2 || undefined)

@@ -1,0 +1,122 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { SECOND_MS } from '../process/clock.ts'
+import { Store } from '../store/store.ts'
+import { ByteRing, RecordKind } from './byte-ring.ts'
+import type { ConnectionReader, Peer } from './connection.ts'
+import { Lane } from './lane.ts'
+import type { OpenedConnection } from './thread-lane.ts'
+import type { FromLane, FromLaneToSockets, FromSocketsToLane, LaneThreadData, ToLane } from './thread-protocol.ts'
+import { TokenRate } from './token-rate.ts'
+
+/** What is read before others have their turn: batches that were stored, tokens that were revoked. */
+const BYTES_PER_TURN = 512 * 1024
+
+/** A lane in a thread of its own: reads what the thread of the sockets puts into its ring. */
+class LaneThread {
+  readonly #data: LaneThreadData
+  readonly #store: Store
+  readonly #ring: ByteRing
+  readonly #lane: Lane
+  readonly #readers = new Map<number, ConnectionReader>()
+  readonly #sweepTimer: NodeJS.Timeout
+  #isReading = false
+  readonly #take = (kind: RecordKind, connection: number, chunk: Uint8Array): void =>
+    this.#onRecord(kind, connection, chunk)
+
+  constructor(data: LaneThreadData) {
+    this.#data = data
+    this.#store = new Store(data.dataDirectory)
+    this.#ring = new ByteRing(data.ring)
+    this.#lane = new Lane({
+      store: this.#store,
+      trie: data.trie,
+      tokenRate: data.tokenRateMax === 0 ? undefined : new TokenRate(data.tokenRateTable, data.tokenRateMax),
+      idleMs: data.idleMs,
+      tell,
+    })
+    data.sockets.on('message', (_bytes: FromSocketsToLane) => this.#wake())
+    this.#sweepTimer = setInterval(() => this.#lane.sweep(Date.now()), SECOND_MS)
+    this.#wake()
+  }
+
+  onMessage(message: ToLane): void {
+    switch (message.kind) {
+      case 'settled':
+        return this.#lane.settled(message.id, message.duplicates, message.rejected)
+      case 'status':
+        return tell({ kind: 'status', id: message.id, status: this.#lane.status() }, [])
+      case 'drain':
+        void this.#drain(message.deadlineMs)
+        return
+      default:
+        message satisfies never
+    }
+  }
+
+  #wake(): void {
+    if (this.#isReading) return
+    this.#isReading = true
+    this.#read()
+  }
+
+  #read(): void {
+    const more = this.#ring.read(BYTES_PER_TURN, this.#take)
+    if (this.#ring.takeWanted()) this.#tellSockets({ kind: 'room' })
+    if (more || !this.#ring.sleep()) {
+      setImmediate(() => this.#read())
+      return
+    }
+    this.#isReading = false
+  }
+
+  #onRecord(kind: RecordKind, connection: number, chunk: Uint8Array): void {
+    switch (kind) {
+      case RecordKind.open: {
+        const { listener, address, port } = JSON.parse(Buffer.from(chunk).toString()) as OpenedConnection
+        this.#readers.set(connection, this.#lane.open(listener, address, port, this.#peerOf(connection)))
+        return
+      }
+      case RecordKind.data:
+        return this.#readers.get(connection)?.data(chunk)
+      case RecordKind.end:
+        return this.#readers.get(connection)?.end()
+      case RecordKind.close:
+        this.#readers.get(connection)?.close()
+        this.#readers.delete(connection)
+        return
+      default:
+        kind satisfies never
+    }
+  }
+
+  #peerOf(connection: number): Peer {
+    return {
+      pause: () => this.#tellSockets({ kind: 'pause', connection }),
+      resume: () => this.#tellSockets({ kind: 'resume', connection }),
+      close: (why) => this.#tellSockets({ kind: 'close', connection, why }),
+      noteToken: (tokenId) => this.#tellSockets({ kind: 'token', connection, tokenId }),
+    }
+  }
+
+  async #drain(deadlineMs: number): Promise<void> {
+    // The sockets are closed; what they left in the ring is all that comes.
+    while (this.#isReading) await new Promise((resolve) => setImmediate(resolve))
+    await this.#lane.drain(deadlineMs)
+    clearInterval(this.#sweepTimer)
+    await this.#store.close()
+    tell({ kind: 'drained' }, [])
+    this.#data.sockets.close()
+    parentPort?.close()
+  }
+
+  #tellSockets(message: FromLaneToSockets): void {
+    this.#data.sockets.postMessage(message)
+  }
+}
+
+function tell(message: FromLane, transfer: readonly ArrayBuffer[]): void {
+  parentPort?.postMessage(message, transfer)
+}
+
+const thread = new LaneThread(workerData as LaneThreadData)
+parentPort?.on('message', (message: ToLane) => thread.onMessage(message))

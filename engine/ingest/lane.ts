@@ -1,0 +1,207 @@
+import { LOG_BATCH_MS, MESSAGE_BYTES_MAX, SYSLOG_HELLO_MS, SYSLOG_MESSAGE_MS } from '../limits.ts'
+import { HOUR_MS, systemClock } from '../process/clock.ts'
+import type { Store } from '../store/store.ts'
+import { Connection, type ConnectionReader, type Peer, type ReadingBook, WORK_BYTES } from './connection.ts'
+import { CR, LF } from './formats/bytes.ts'
+import { FORMATS } from './formats/formats.ts'
+import { Intake, Origin, type OutgoingBatch, VERDICTS } from './intake.ts'
+import { LISTENERS, type Listener } from './sources.ts'
+import type { FromLane, LaneStatus } from './thread-protocol.ts'
+import { TokenDoor } from './token-door.ts'
+import type { TokenRate } from './token-rate.ts'
+
+/** A source that was silent for so long is forgotten; what was counted of it is in the store. */
+const SOURCE_SILENT_MS = HOUR_MS
+
+/** Where the bytes of connections are read: in this thread, or in another. */
+export interface ConnectionLane {
+  /** How many connections it reads. */
+  readonly load: number
+  /** A new connection, or a new peer of datagrams, of which each chunk is a whole message. */
+  open(listener: Listener, address: string, port: number, peer: Peer): ConnectionReader
+}
+
+export interface LaneOptions {
+  readonly store: Store
+  /** Compiled registry (registry/compile-trie.ts). */
+  readonly trie: SharedArrayBuffer
+  /** Messages of one token in a second, over all lanes; undefined: any number. */
+  readonly tokenRate: TokenRate | undefined
+  /** Milliseconds without a byte after which a connection is closed. */
+  readonly idleMs: number
+  /** Instead of SYSLOG_HELLO_MS and SYSLOG_MESSAGE_MS. */
+  readonly helloMs?: number
+  readonly messageMs?: number
+  /** To the writer's thread. */
+  readonly tell: (message: FromLane, transfer: readonly ArrayBuffer[]) => void
+}
+
+/** Reads connections and datagrams, and hands what matches to the writer in batches. One belongs to one thread. */
+export class Lane implements ConnectionLane {
+  readonly intake: Intake
+  readonly book: ReadingBook = { oversized: 0, waitingBytes: 0 }
+  /** Datagrams that were let go because their organization had no room: UDP has no way to say so. */
+  datagramsDropped = 0
+  readonly #options: LaneOptions
+  readonly #connections = new Set<Connection>()
+  /** Batches that are with the writer. */
+  readonly #inFlight = new Map<number, OutgoingBatch>()
+  #batchId = 0
+  #flushTimer: NodeJS.Timeout | undefined
+  #settleDrained: (() => void) | undefined
+  readonly #onTaken = (): void => this.#taken()
+
+  constructor(options: LaneOptions) {
+    this.#options = options
+    const door = new TokenDoor(options.store, systemClock)
+    this.intake = new Intake(new Uint8Array(WORK_BYTES), options.trie, door, {
+      tokenRate: options.tokenRate,
+      noteUnauthorised: ({ listener, address, port }, hasToken) =>
+        options.tell({ kind: 'unauthorised', listener, address, port, hasToken }, []),
+    })
+  }
+
+  get load(): number {
+    return this.#connections.size
+  }
+
+  open(listener: Listener, address: string, port: number, peer: Peer): ConnectionReader {
+    const origin = new Origin(listener, address, port)
+    if (listener === 'udp') return new DatagramReader(this, origin)
+    const connection = new Connection(peer, origin, this.intake, this.book, this.#onTaken)
+    this.#connections.add(connection)
+    connection.ended.then(() => this.#connections.delete(connection))
+    return connection
+  }
+
+  /** One datagram is one message (RFC 5426 §3.1). */
+  takeDatagram(datagram: Uint8Array, origin: Origin): void {
+    const { line } = this.intake
+    let end = Math.min(datagram.length, MESSAGE_BYTES_MAX)
+    // Some senders end the message as they would in a stream.
+    while (end > 0 && isTrailer(datagram[end - 1] ?? 0)) end--
+    if (end === 0) return
+    line.bytes.set(end === datagram.length ? datagram : datagram.subarray(0, end))
+    line.referenceMs = Date.now()
+    if (!this.intake.take(0, end, origin)) this.datagramsDropped++
+    this.#taken()
+  }
+
+  /** Gives those another chance whose messages found no room. */
+  resumeStalled(): void {
+    for (const connection of this.#connections) if (connection.stalled) connection.resume()
+  }
+
+  /** Closes connections whose time is up, and tells who sent what. To be called about once a second. */
+  sweep(nowMs: number): void {
+    const { idleMs, helloMs = SYSLOG_HELLO_MS, messageMs = SYSLOG_MESSAGE_MS } = this.#options
+    for (const connection of this.#connections) {
+      const why = connection.overdue(nowMs, idleMs, helloMs, messageMs)
+      if (why !== undefined) connection.destroy(why)
+    }
+    this.resumeStalled()
+    this.tellBooks(nowMs)
+  }
+
+  tellBooks(nowMs: number): void {
+    const sources = this.intake.sources.takeDeltas(nowMs - SOURCE_SILENT_MS)
+    const rejects = this.intake.takeRejects()
+    if (sources.length > 0 || rejects.length > 0) this.#options.tell({ kind: 'books', sources, rejects }, [])
+  }
+
+  /** The writer has stored a batch. */
+  settled(id: number, duplicates: number, rejected: number): void {
+    const batch = this.#inFlight.get(id)
+    if (batch === undefined) return
+    this.#inFlight.delete(id)
+    this.intake.settled(batch, duplicates, rejected)
+    this.resumeStalled()
+    this.#taken()
+    this.#checkDrained()
+  }
+
+  /** Resolves when everything that was taken is stored, at the deadline at the latest. */
+  async drain(deadlineMs: number): Promise<void> {
+    const drained = new Promise<void>((resolve) => {
+      this.#settleDrained = resolve
+    })
+    this.#checkDrained()
+    const late = setTimeout(() => this.#settleDrained?.(), deadlineMs)
+    await drained
+    clearTimeout(late)
+    clearTimeout(this.#flushTimer)
+    this.tellBooks(Date.now())
+  }
+
+  status(): LaneStatus {
+    const { sources, formatCounts } = this.intake
+    const messages = {} as Record<Listener, readonly number[]>
+    for (const listener of LISTENERS) messages[listener] = Array.from(sources.listeners[listener])
+    const formats = [...FORMATS.map(({ id }) => id), ''].map((format, index) => ({
+      format,
+      verdicts: Array.from(formatCounts.subarray(index * VERDICTS, (index + 1) * VERDICTS)),
+    }))
+    return {
+      received: { ...sources.received },
+      messages,
+      formats,
+      tokens: Array.from(sources.tokens.values(), ({ organizationId, tokenId, label, counts }) => {
+        return { organizationId, tokenId, label, counts: Array.from(counts) }
+      }),
+      oversized: this.book.oversized,
+      datagramsDropped: this.datagramsDropped,
+      sourcesOverflowed: sources.overflowed,
+    }
+  }
+
+  /** Messages were taken: full batches go at once, others after a moment. */
+  #taken(): void {
+    this.#send(false)
+    if (this.#flushTimer !== undefined || this.intake.idle) return
+    this.#flushTimer = setTimeout(() => {
+      this.#flushTimer = undefined
+      this.#send(true)
+      // Those that found no place with the writer wait for the next time.
+      this.#taken()
+      this.resumeStalled()
+    }, LOG_BATCH_MS)
+  }
+
+  #send(all: boolean): void {
+    for (const batch of this.intake.takeBatches(all)) {
+      const id = ++this.#batchId
+      this.#inFlight.set(id, batch)
+      const { organizationId, deduplicate, bytes } = batch
+      this.#options.tell({ kind: 'batch', id, organizationId, deduplicate, bytes }, [bytes.buffer])
+    }
+  }
+
+  #checkDrained(): void {
+    if (this.#settleDrained === undefined) return
+    this.#send(true)
+    if (this.intake.idle) this.#settleDrained()
+  }
+}
+
+/** The messages of one peer of datagrams. */
+class DatagramReader implements ConnectionReader {
+  readonly #lane: Lane
+  readonly #origin: Origin
+
+  constructor(lane: Lane, origin: Origin) {
+    this.#lane = lane
+    this.#origin = origin
+  }
+
+  data(datagram: Uint8Array): void {
+    this.#lane.takeDatagram(datagram, this.#origin)
+  }
+
+  end(): void {}
+
+  close(): void {}
+}
+
+function isTrailer(byte: number): boolean {
+  return byte === LF || byte === CR || byte === 0
+}

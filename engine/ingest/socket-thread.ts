@@ -1,0 +1,149 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { SECOND_MS } from '../process/clock.ts'
+import { Fault } from '../process/error-codes.ts'
+import { createLogger, type Logger } from '../process/log.ts'
+import { Store } from '../store/store.ts'
+import { DatagramListener, kernelDrops } from './datagram-listener.ts'
+import { type ConnectionLane, Lane } from './lane.ts'
+import { ConnectionBook, StreamListener, type TlsFiles } from './stream-listener.ts'
+import { ThreadLane } from './thread-lane.ts'
+import type { FromSockets, SocketStatus, SocketThreadData, SyslogEndpoint, ToSockets } from './thread-protocol.ts'
+import { TokenRate } from './token-rate.ts'
+
+/** How long what was sent before the end is read. */
+const LAST_BYTES_MS = 100
+
+/** The thread of all syslog sockets. It reads the messages itself, or, where there are lanes, hands the bytes to them. */
+class SocketThread {
+  readonly #data: SocketThreadData
+  readonly #log: Logger
+  readonly #book = new ConnectionBook()
+  readonly #streams: StreamListener[] = []
+  readonly #datagrams: DatagramListener[] = []
+  /** The lane of this thread, where there are no others. */
+  readonly #own: { readonly lane: Lane; readonly store: Store } | undefined
+  readonly #threads: readonly ThreadLane[]
+  readonly #lanes: readonly ConnectionLane[]
+  #sweepTimer: NodeJS.Timeout | undefined
+
+  constructor(data: SocketThreadData) {
+    this.#data = data
+    this.#log = createLogger('posture-service', data.logLevel)
+    this.#threads = data.lanes.map(({ ring, port }) => new ThreadLane(ring, port))
+    if (this.#threads.length === 0) {
+      const store = new Store(data.dataDirectory)
+      const { trie, idleMs, tokenRateMax, tokenRateTable } = data
+      const tokenRate = tokenRateMax === 0 ? undefined : new TokenRate(tokenRateTable, tokenRateMax)
+      this.#own = { store, lane: new Lane({ store, trie, idleMs, tokenRate, tell }) }
+    }
+    this.#lanes = this.#own === undefined ? this.#threads : [this.#own.lane]
+  }
+
+  async start(): Promise<readonly SyslogEndpoint[]> {
+    const { proxyProtocol, tls } = this.#data
+    const lane = (): ConnectionLane => this.#leastLoaded()
+    const bound: SyslogEndpoint[] = []
+    for (const endpoint of this.#data.endpoints) {
+      const { kind, setting, address, port } = endpoint
+      if (kind === 'udp') {
+        const listener = await DatagramListener.listen({ setting, address, port, lane: () => this.#nextLane() })
+        this.#datagrams.push(listener)
+        bound.push({ ...endpoint, port: listener.port })
+      } else {
+        const files = kind === 'tls' ? tls : undefined
+        const options = { kind, setting, address, port, proxyProtocol, tls: files, lane }
+        const listener = await StreamListener.listen(options, this.#book)
+        this.#streams.push(listener)
+        bound.push({ ...endpoint, port: listener.port })
+      }
+    }
+    this.#sweepTimer = setInterval(() => this.#sweep(), SECOND_MS)
+    return bound
+  }
+
+  onMessage(message: ToSockets): void {
+    const lane = this.#own?.lane
+    switch (message.kind) {
+      case 'settled':
+        return lane?.settled(message.id, message.duplicates, message.rejected)
+      case 'status':
+        if (lane !== undefined) tell({ kind: 'status', id: message.id, status: lane.status() }, [])
+        return tell({ kind: 'socketStatus', id: message.id, status: this.#status() }, [])
+      case 'reload':
+        return this.#reload(message.tls)
+      case 'drain':
+        void this.#drain(message.deadlineMs)
+        return
+      default:
+        message satisfies never
+    }
+  }
+
+  /** In turns: nobody knows how much a peer of datagrams will send, or when it ends. */
+  #nextLane(): ConnectionLane {
+    this.#turn = (this.#turn + 1) % this.#lanes.length
+    return this.#lanes[this.#turn] ?? this.#leastLoaded()
+  }
+  #turn = 0
+
+  #leastLoaded(): ConnectionLane {
+    const [first, ...others] = this.#lanes
+    if (first === undefined) throw new Error('no lane')
+    return others.reduce((least, lane) => (lane.load < least.load ? lane : least), first)
+  }
+
+  #sweep(): void {
+    const nowMs = Date.now()
+    for (const stream of this.#streams) stream.sweep(nowMs)
+    this.#own?.lane.sweep(nowMs)
+  }
+
+  #reload(tls: TlsFiles): void {
+    for (const stream of this.#streams) {
+      if (stream.kind !== 'tls') continue
+      try {
+        stream.reload(tls)
+      } catch (error) {
+        this.#log.error({ reason: (error as Error).message }, 'the new certificate cannot be used; the old one stays')
+      }
+    }
+  }
+
+  /** Reads what has arrived, closes all connections, and waits until what its own lane took is stored. */
+  async #drain(deadlineMs: number): Promise<void> {
+    for (const stream of this.#streams) stream.stopAccepting()
+    await new Promise((resolve) => setTimeout(resolve, LAST_BYTES_MS))
+    for (const stream of this.#streams) stream.close()
+    for (const datagrams of this.#datagrams) datagrams.close()
+    // Sockets tell that they are closed in a later turn; their lanes are to hear of it.
+    const lateMs = Date.now() + deadlineMs
+    do await new Promise((resolve) => setTimeout(resolve, 1))
+    while (this.#threads.some(({ idle }) => !idle) && Date.now() < lateMs)
+    await this.#own?.lane.drain(deadlineMs)
+    clearInterval(this.#sweepTimer)
+    await this.#own?.store.close()
+    tell({ kind: 'drained' }, [])
+  }
+
+  #status(): SocketStatus {
+    const { open, accepted, closed } = this.#book
+    return {
+      connections: { open, accepted, closed: { ...closed } },
+      datagramsDropped: this.#threads.reduce((sum, { datagramsDropped }) => sum + datagramsDropped, 0),
+      kernelDropped: kernelDrops(new Set(this.#datagrams.map(({ port }) => port))),
+    }
+  }
+}
+
+function tell(message: FromSockets, transfer: readonly ArrayBuffer[]): void {
+  parentPort?.postMessage(message, transfer)
+}
+
+const thread = new SocketThread(workerData as SocketThreadData)
+parentPort?.on('message', (message: ToSockets) => thread.onMessage(message))
+try {
+  tell({ kind: 'listening', endpoints: await thread.start() }, [])
+} catch (error) {
+  if (!(error instanceof Fault)) throw error
+  tell({ kind: 'failed', code: error.code, message: error.message }, [])
+}

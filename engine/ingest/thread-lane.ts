@@ -1,0 +1,173 @@
+import type { MessagePort } from 'node:worker_threads'
+import { ByteRing, RecordKind, RING_CHUNK_BYTES_MAX } from './byte-ring.ts'
+import type { ConnectionReader, Peer } from './connection.ts'
+import type { ConnectionLane } from './lane.ts'
+import type { Listener } from './sources.ts'
+import type { FromLaneToSockets, FromSocketsToLane } from './thread-protocol.ts'
+
+const NOTHING = new Uint8Array(0)
+/** Connections are told apart by a number; none is given anew while it may still be on its way. */
+const CONNECTION_NUMBERS = 0x7fff_ffff
+
+/** What a socket's connection is, at the start of its records. */
+export interface OpenedConnection {
+  readonly listener: Listener
+  readonly address: string
+  readonly port: number
+}
+
+/** The socket's side of a lane that runs in a thread of its own. */
+export class ThreadLane implements ConnectionLane {
+  /** Datagrams that found no room on their way. */
+  datagramsDropped = 0
+  readonly #ring: ByteRing
+  readonly #port: MessagePort
+  readonly #readers = new Map<number, RemoteReader>()
+  readonly #peers = new Map<number, Peer>()
+  /** Those whose records wait for room, in the order in which they came. */
+  readonly #waiting = new Set<RemoteReader>()
+  #lastNumber = 0
+  #streams = 0
+
+  constructor(memory: SharedArrayBuffer, port: MessagePort) {
+    this.#ring = new ByteRing(memory)
+    this.#port = port
+    port.on('message', (message: FromLaneToSockets) => this.#onMessage(message))
+  }
+
+  /** Of streams: peers of datagrams come and are not seen to go. */
+  get load(): number {
+    return this.#streams
+  }
+
+  /** Whether everything that came is in the ring. */
+  get idle(): boolean {
+    return this.#waiting.size === 0
+  }
+
+  open(listener: Listener, address: string, port: number, peer: Peer): ConnectionReader {
+    do this.#lastNumber = (this.#lastNumber % CONNECTION_NUMBERS) + 1
+    while (this.#readers.has(this.#lastNumber))
+    const reader = new RemoteReader(this, this.#lastNumber, peer, listener === 'udp')
+    if (listener !== 'udp') this.#streams++
+    this.#readers.set(reader.number, reader)
+    this.#peers.set(reader.number, peer)
+    const opened: OpenedConnection = { listener, address, port }
+    reader.add(RecordKind.open, Buffer.from(JSON.stringify(opened)))
+    return reader
+  }
+
+  /** Answers false where there is no room. */
+  write(kind: RecordKind, connection: number, chunk: Uint8Array): boolean {
+    if (!this.#ring.write(kind, connection, chunk)) return false
+    if (this.#ring.takeAsleep()) this.#tell({ kind: 'bytes' })
+    return true
+  }
+
+  wait(reader: RemoteReader): void {
+    this.#waiting.add(reader)
+    this.#ring.wantRoom()
+    // Room may have come between the look and the word.
+    this.#tell({ kind: 'bytes' })
+  }
+
+  forget(number: number, isStream: boolean): void {
+    if (isStream) this.#streams--
+    this.#readers.delete(number)
+    this.#peers.delete(number)
+  }
+
+  #onMessage(message: FromLaneToSockets): void {
+    switch (message.kind) {
+      case 'room': {
+        const waiting = [...this.#waiting]
+        this.#waiting.clear()
+        for (const reader of waiting) reader.writeWaiting()
+        return
+      }
+      case 'pause':
+        return this.#readers.get(message.connection)?.pausedByLane(true)
+      case 'resume':
+        return this.#readers.get(message.connection)?.pausedByLane(false)
+      case 'close':
+        return this.#peers.get(message.connection)?.close(message.why)
+      case 'token':
+        return this.#peers.get(message.connection)?.noteToken(message.tokenId)
+      default:
+        message satisfies never
+    }
+  }
+
+  #tell(message: FromSocketsToLane): void {
+    this.#port.postMessage(message)
+  }
+}
+
+type WaitingRecord = readonly [kind: RecordKind, chunk: Uint8Array]
+
+/** One connection's way to its lane. While its records find no room its socket is not read. */
+class RemoteReader implements ConnectionReader {
+  readonly number: number
+  readonly #lane: ThreadLane
+  readonly #peer: Peer
+  readonly #isDatagrams: boolean
+  #waiting: WaitingRecord[] = []
+  #isPausedByLane = false
+
+  constructor(lane: ThreadLane, number: number, peer: Peer, isDatagrams: boolean) {
+    this.#lane = lane
+    this.number = number
+    this.#peer = peer
+    this.#isDatagrams = isDatagrams
+  }
+
+  data(chunk: Uint8Array): void {
+    if (this.#isDatagrams) {
+      if (this.#waiting.length > 0 || !this.#lane.write(RecordKind.data, this.number, chunk))
+        this.#lane.datagramsDropped++
+      return
+    }
+    for (let at = 0; at < chunk.length; at += RING_CHUNK_BYTES_MAX) {
+      const isWhole = at === 0 && chunk.length <= RING_CHUNK_BYTES_MAX
+      this.add(RecordKind.data, isWhole ? chunk : chunk.subarray(at, at + RING_CHUNK_BYTES_MAX))
+    }
+  }
+
+  end(): void {
+    this.add(RecordKind.end, NOTHING)
+  }
+
+  close(): void {
+    this.add(RecordKind.close, NOTHING)
+  }
+
+  add(kind: RecordKind, chunk: Uint8Array): void {
+    if (this.#waiting.length === 0 && this.#lane.write(kind, this.number, chunk)) return this.#written(kind)
+    this.#waiting.push([kind, Uint8Array.from(chunk)])
+    if (this.#waiting.length > 1) return
+    this.#peer.pause()
+    this.#lane.wait(this)
+  }
+
+  writeWaiting(): void {
+    let written = 0
+    for (const [kind, chunk] of this.#waiting) {
+      if (!this.#lane.write(kind, this.number, chunk)) break
+      this.#written(kind)
+      written++
+    }
+    this.#waiting = this.#waiting.slice(written)
+    if (this.#waiting.length > 0) this.#lane.wait(this)
+    else if (!this.#isPausedByLane) this.#peer.resume()
+  }
+
+  pausedByLane(isPaused: boolean): void {
+    this.#isPausedByLane = isPaused
+    if (isPaused) this.#peer.pause()
+    else if (this.#waiting.length === 0) this.#peer.resume()
+  }
+
+  #written(kind: RecordKind): void {
+    if (kind === RecordKind.close) this.#lane.forget(this.number, !this.#isDatagrams)
+  }
+}
