@@ -6,9 +6,13 @@ import { createSecureContext } from 'node:tls'
 import { generate } from 'selfsigned'
 import { Fault } from '../process/error-codes.ts'
 
-export interface Certificate {
+/** PEM files: a private key, and the certificate chain with its own certificate first. */
+export interface TlsFiles {
   readonly keyFile: string
   readonly certificateFile: string
+}
+
+export interface Certificate extends TlsFiles {
   /** SHA-256 of the certificate in DER, upper-case hex pairs with colons, as openssl prints it. */
   readonly fingerprint: string
   /** Made now, by us. */

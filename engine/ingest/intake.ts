@@ -231,6 +231,7 @@ export class Intake {
     if (
       before !== undefined &&
       before.owner.tokenId === token.tokenId &&
+      before.owner.label === token.label &&
       before.host.length === hostEnd - hostStart &&
       textAt(this.line.view, hostStart, hostEnd, before.host)
     ) {

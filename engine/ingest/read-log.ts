@@ -8,7 +8,20 @@ import { openUnpacked } from '../process/unpacked-bytes.ts'
 import type { ReadPrefix } from '../store/read-prefixes.ts'
 import type { Store } from '../store/store.ts'
 import type { EventAcceptor } from './accept.ts'
-import { BACKSLASH, CLOSE_BRACE, COMMA, CR, LF, OPEN_BRACE, QUOTE, SEMICOLON, SPACE, TAB } from './formats/bytes.ts'
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COMMA,
+  CR,
+  LF,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  SEMICOLON,
+  SPACE,
+  TAB,
+} from './formats/bytes.ts'
 import { NO_FORMAT } from './formats/detect.ts'
 import { FORMATS } from './formats/formats.ts'
 import { SCRATCH_BYTES, Verdict } from './formats/log-line.ts'
@@ -256,6 +269,8 @@ class Records {
     while (end > this.start && isTrailer(this.#bytes[end - 1] ?? 0)) end--
     // An object of an array that stands on lines of its own.
     if (first === OPEN_BRACE && this.#bytes[end - 1] === COMMA) end--
+    // The array itself is no message.
+    if (end - this.start === 1 && (first === OPEN_BRACKET || first === CLOSE_BRACKET)) end = this.start
     this.end = end
     return true
   }

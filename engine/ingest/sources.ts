@@ -22,16 +22,16 @@ export const NOBODYS: SourceOwner = { organizationId: NOBODY, tokenId: NOBODY, l
 export class TokenCounts implements SourceOwner {
   readonly organizationId: string
   readonly tokenId: string
-  readonly label: string
-  readonly counts: Float64Array
+  /** May change, and is then that of all that was counted. */
+  label: string
+  readonly counts = newCounts()
   /** For TokenRate. */
   readonly rateHash: number
 
-  constructor({ organizationId, tokenId, label }: SourceOwner, counts: Float64Array) {
+  constructor({ organizationId, tokenId, label }: SourceOwner) {
     this.organizationId = organizationId
     this.tokenId = tokenId
     this.label = label
-    this.counts = counts
     this.rateHash = tokenRateHash(tokenId)
   }
 }
@@ -121,7 +121,10 @@ export class SourceTable {
   get(owner: SourceOwner, listener: Listener, address: string, host: string): Source {
     const key = `${owner.organizationId}${owner.tokenId} ${listener} ${address} ${host}`
     const known = this.#sources.get(key)
-    if (known !== undefined) return known
+    if (known !== undefined) {
+      known.owner.label = owner.label
+      return known
+    }
     if (this.#sources.size >= this.#sourcesMax && address !== OTHER) {
       this.overflowed++
       return this.get(owner, listener, OTHER, '')
@@ -133,11 +136,11 @@ export class SourceTable {
 
   #tokenCounts(owner: SourceOwner): TokenCounts {
     let known = this.tokens.get(owner.tokenId)
-    if (known === undefined || known.label !== owner.label) {
-      // A label may change, what was counted stays.
-      known = new TokenCounts(owner, known?.counts ?? newCounts())
+    if (known === undefined) {
+      known = new TokenCounts(owner)
       this.tokens.set(owner.tokenId, known)
     }
+    known.label = owner.label
     return known
   }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
+import type { TlsFiles } from '../http/certificate.ts'
 import { portFault } from '../http/listen.ts'
 import {
   SYSLOG_CONNECTIONS_MAX,
@@ -13,11 +14,6 @@ import type { ClosedFor, Peer } from './connection.ts'
 import type { ConnectionLane } from './lane.ts'
 import { canonicalAddress } from './network.ts'
 import { takeProxyHeader } from './proxy-protocol.ts'
-
-export interface TlsFiles {
-  readonly keyFile: string
-  readonly certificateFile: string
-}
 
 export interface StreamListenerOptions {
   readonly kind: 'tcp' | 'tls'

@@ -1,10 +1,10 @@
 import type { MessagePort } from 'node:worker_threads'
+import type { TlsFiles } from '../http/certificate.ts'
 import type { FaultCode } from '../process/error-codes.ts'
 import type { LogLevel } from '../process/log.ts'
 import type { Reject, SourceDelta } from '../store/sources.ts'
 import type { ClosedFor } from './connection.ts'
 import type { Listener, SourceOwner } from './sources.ts'
-import type { TlsFiles } from './stream-listener.ts'
 
 /*
  * What the threads of syslog ingest say to each other. One has the sockets; it reads their messages itself, or hands their bytes to lanes in

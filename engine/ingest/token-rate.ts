@@ -1,12 +1,10 @@
 /** So many tokens are told apart; beyond it, they share. */
 const SLOTS = 4096
-const TICKS_PER_SECOND = 10
 
 /**
- * How many messages of each token were taken in the present tenth of a second, in memory that all lanes share. A tenth's allowance may come at
- * once, so that no second has much more than its own.
+ * How many messages of each token were taken in the present second, in memory that all lanes share. A second's allowance may come at once.
  *
- *   of each slot, i32: hash of the token (0: free), tick, messages in it
+ *   of each slot, i32: hash of the token (0: free), second, messages in it
  */
 const SLOT_WORDS = 3
 
@@ -16,22 +14,23 @@ export function makeTokenRateTable(): SharedArrayBuffer {
 
 export class TokenRate {
   readonly #words: Int32Array
-  readonly #perTick: number
+  readonly #perSecond: number
 
   constructor(table: SharedArrayBuffer, perSecond: number) {
     this.#words = new Int32Array(table)
-    this.#perTick = Math.max(1, Math.round(perSecond / TICKS_PER_SECOND))
+    this.#perSecond = perSecond
   }
 
   /** Takes one message of the token with this hash (tokenRateHash). */
   take(hash: number, nowMs: number): boolean {
     const words = this.#words
     const at = this.#slotOf(hash) * SLOT_WORDS
-    const tick = Math.floor((nowMs * TICKS_PER_SECOND) / 1000) | 0
+    const second = Math.floor(nowMs / 1000) | 0
     const seen = Atomics.load(words, at + 1)
-    // Whoever comes first in a tick begins it; the few messages of others that fall between the two stores are not worth a lock.
-    if (seen !== tick && Atomics.compareExchange(words, at + 1, seen, tick) === seen) Atomics.store(words, at + 2, 0)
-    if (Atomics.add(words, at + 2, 1) < this.#perTick) return true
+    // Whoever comes first in a second begins it; the few messages of others that fall between the two stores are not worth a lock.
+    if (seen !== second && Atomics.compareExchange(words, at + 1, seen, second) === seen)
+      Atomics.store(words, at + 2, 0)
+    if (Atomics.add(words, at + 2, 1) < this.#perSecond) return true
     Atomics.sub(words, at + 2, 1)
     return false
   }

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { fuzzFiles } from './files.ts'
+import { fuzzMessages } from './messages.ts'
 import { fuzzPackets } from './packets.ts'
 
 /** A bounded part of `npm run fuzz`, with a seed of the day so that every day tries others; a failure names it. */
@@ -12,5 +13,10 @@ t.test(`changed packets, seed ${SEED}`, async (t) => {
 
 t.test(`changed capture files, seed ${SEED}`, async (t) => {
   await fuzzFiles(SEED, 3_000)
+  t.pass()
+})
+
+t.test(`changed syslog messages, seed ${SEED}`, async (t) => {
+  fuzzMessages(SEED, 30_000)
   t.pass()
 })

@@ -106,7 +106,12 @@ export class Framing {
       if (digits === 0 || digits > LENGTH_DIGITS_MAX || view.getUint8(at) === 0x30) return BROKEN
       if (view.getUint8(message) !== SPACE) return BROKEN
       message++
-      if (message < end && view.getUint8(message) !== LESS) return BROKEN
+      if (message === end) {
+        // Its first byte shows whether it is a message.
+        this.#incomplete = message + 1 - at
+        return at
+      }
+      if (view.getUint8(message) !== LESS) return BROKEN
       if (length > this.#bytesMax) {
         this.oversized++
         this.#skip = length

@@ -4,10 +4,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { SyslogMessages } from '../../../collector/forward/syslog-message.ts'
 import { eventToJson } from '../../../engine/event.ts'
 import { MessageReader } from '../../support/log-rows.ts'
-import { start } from '../../support/programs.ts'
+import { REPOSITORY, run as runProgram } from '../../support/programs.ts'
 import { rsyslog } from '../../support/rsyslog.ts'
 import { Sender } from '../../support/store.ts'
 import { type Counts, rfc5424, SyslogService, squid, until } from '../../support/syslog-service.ts'
@@ -290,14 +289,29 @@ const skip = readsOwnEvents ? false : 'no format reads the events of our own col
 
 t.test('our own collector, by syslog and by HTTPS at once: each event counts once', { skip }, async (t) => {
   const service = await SyslogService.start(t)
-  const sender = new Sender()
-  const messages = new SyslogMessages(service.token, 'edge-7')
-  const events = Array.from({ length: 50 }, () => sender.event('claude.ai', Date.now()))
-  t.ok(messages.of(events[0] as never), 'it writes messages')
+  const capture = join(REPOSITORY, 'test/captures/demo/input.pcap')
+  let before = 0
+  let storedBySyslog = 0
   for (const kind of ['tls', 'tcp', 'udp'] as const) {
-    await t.test(`over ${kind}`, async () => {
-      const ended = await start('collector', ['--help']).ended
-      t.equal(ended.status, 0)
+    await t.test(`over ${kind}`, async (t) => {
+      const outbox = join(t.testdir(), 'outbox')
+      const target = ['--endpoint', 'localhost', '--ca', service.certificateFile]
+      const ways = ['--https-port', String(service.service.ingestPort), '--syslog', '--syslog-protocol', kind]
+      const words = ['--read', capture, '--outbox', outbox, ...target, ...ways]
+      const { status, stderr } = await runProgram(
+        'collector',
+        [...words, '--syslog-port', String(service.port(kind))],
+        { SVC_TOKEN: service.token },
+      )
+      t.equal(status, 0, stderr)
+      const events = Number(/"events":(\d+),/.exec(stderr)?.[1])
+      t.ok(events > 50, stderr)
+      const bySyslog = await service.settled(kind, events)
+      const byHttps = await service.settled('https', before + events)
+      t.equal(bySyslog.stored + bySyslog.duplicate, events, 'each is known by syslog')
+      before += events
+      storedBySyslog += bySyslog.stored
+      t.equal(storedBySyslog + byHttps.stored, before, 'each is stored once')
     })
   }
 })

@@ -1,0 +1,293 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { unpackBatch } from '../../../engine/event.ts'
+import { Origin, type OutgoingBatch } from '../../../engine/ingest/intake.ts'
+import { Outcome } from '../../../engine/ingest/outcome.ts'
+import { Framing } from '../../../engine/ingest/syslog/framing.ts'
+import { makeTokenRateTable, TokenRate } from '../../../engine/ingest/token-rate.ts'
+import { LOG_BATCH_EVENTS_MAX, LOG_BATCHES_IN_FLIGHT_MAX } from '../../../engine/limits.ts'
+import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
+import { openIntake, sumsOf, type TestIntake } from '../../support/intake.ts'
+import { makeOrganization, NOON } from '../../support/store.ts'
+import { rfc5424, squid } from '../../support/syslog-service.ts'
+
+const tcp = (address = '192.0.2.200', port = 514): Origin => new Origin('tcp', address, port)
+
+function eventsOf(batches: readonly OutgoingBatch[]) {
+  return batches.flatMap(({ organizationId, bytes }) => {
+    const events = unpackBatch(bytes, 100_000)
+    if (typeof events === 'string') throw new Error(events)
+    return events.map((event) => {
+      if (typeof event === 'string') throw new Error(event)
+      return { organizationId, ...event }
+    })
+  })
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+}
+
+const rows: { name: string; message: (token: string) => string; outcome: string; event?: Record<string, unknown> }[] = [
+  {
+    name: 'a platform, RFC 5424',
+    message: (token) => rfc5424(token, squid('api.anthropic.com', '192.0.2.45', NOON)),
+    outcome: 'stored',
+    event: { name: 'api.anthropic.com', client: '192.0.2.45', firstSeenMs: NOON, count: 1 },
+  },
+  {
+    name: 'a platform, the element before the message of RFC 3164',
+    message: (token) => `<134>Nov 20 12:00:00 proxy-1 squid[1]: [svc@00000 key="${token}"] ${squid('claude.ai')}`,
+    outcome: 'stored',
+    event: { name: 'claude.ai' },
+  },
+  {
+    name: 'a client of IPv6 in another form',
+    message: (token) => rfc5424(token, squid('claude.ai', '2001:0DB8:0:0:0:0:0:1', NOON)),
+    outcome: 'stored',
+    event: { client: '2001:db8::1' },
+  },
+  {
+    name: 'no client',
+    message: (token) => rfc5424(token, squid('claude.ai', '-', NOON)),
+    outcome: 'stored',
+    event: { client: '::' },
+  },
+  {
+    name: 'a time too far ahead counts as now',
+    message: (token) => rfc5424(token, squid('claude.ai', '192.0.2.45', NOON + 2 * DAY_MS)),
+    outcome: 'stored',
+    event: { lastSeenMs: NOON },
+  },
+  { name: 'another host', message: (token) => rfc5424(token, squid('www.example.com')), outcome: 'unmatched' },
+  { name: 'nothing behind the header', message: (token) => rfc5424(token, '').trimEnd(), outcome: 'skipped' },
+  {
+    name: "syslogd's own remark",
+    message: (token) => rfc5424(token, 'last message repeated 3 times'),
+    outcome: 'skipped',
+  },
+  { name: 'any text', message: (token) => rfc5424(token, 'link is up'), outcome: 'unknown' },
+  {
+    name: 'a format with a field that cannot be',
+    message: (token) => rfc5424(token, '1795162502.119    318 192.0.2.45 nothing else'),
+    outcome: 'rejected',
+  },
+  { name: 'no token', message: () => squid('claude.ai'), outcome: 'unauthorised' },
+  {
+    name: 'an unknown token',
+    message: () => rfc5424(`svc_mt_${'0'.repeat(48)}`, squid('claude.ai')),
+    outcome: 'unauthorised',
+  },
+  { name: 'one byte', message: () => '<', outcome: 'unauthorised' },
+]
+
+for (const { name, message, outcome, event } of rows) {
+  t.test(name, async (t) => {
+    const opened = openIntake(t)
+    const { intake } = opened
+    t.equal(opened.take(message(opened.token.raw), tcp()), outcome)
+    const batches = intake.takeBatches(true)
+    t.match(eventsOf(batches), event === undefined ? [] : [event])
+    t.equal(eventsOf(batches).length, event === undefined ? 0 : 1)
+    t.match(
+      sumsOf(intake),
+      { received: 1, known: outcome === 'stored' ? 0 : 1 },
+      'what is stored counts when it is on disk',
+    )
+    for (const batch of batches) intake.settled(batch, 0, 0)
+    t.match(sumsOf(intake), { received: 1, known: 1 })
+    t.equal(opened.unauthorised.length, outcome === 'unauthorised' ? 1 : 0)
+    t.equal(intake.takeRejects().length, outcome === 'unknown' || outcome === 'rejected' ? 1 : 0)
+    t.ok(intake.idle)
+  })
+}
+
+t.test('tokens and formats of two organizations on one connection', async (t) => {
+  const opened = openIntake(t)
+  const { intake } = opened
+  const other = makeOrganization(opened, 'Other')
+  const second = opened.administration.createMonitoringToken(other, 'others').raw
+  const origin = tcp()
+  for (let round = 0; round < 3; round++) {
+    opened.take(rfc5424(opened.token.raw, squid('claude.ai')), origin)
+    opened.take(rfc5424(second, squid('chatgpt.com')), origin)
+    opened.take(rfc5424(second, 'link is up'), origin)
+    opened.take('nothing', origin)
+  }
+  const found = eventsOf(intake.takeBatches(true)).map(
+    ({ organizationId, name, count }) => `${organizationId} ${name} ${count}`,
+  )
+  t.same(found, [`${opened.organization.id} claude.ai 3`, `${other.id} chatgpt.com 3`])
+  const deltas = intake.sources.takeDeltas(0)
+  t.same(
+    deltas.map(({ received }) => received),
+    [3, 6, 3],
+  )
+})
+
+t.test('a message split at every byte of the stream', async (t) => {
+  const opened = openIntake(t)
+  const { intake } = opened
+  const message = rfc5424(opened.token.raw, squid('claude.ai'))
+  for (const stream of [`${message}\n${message}\n`, `${message.length} ${message}${message.length} ${message}`]) {
+    const bytes = Buffer.from(stream)
+    for (let at = 0; at <= bytes.length; at++) {
+      const framing = new Framing(64 * 1024)
+      const origin = tcp()
+      let taken = 0
+      const sink = {
+        frame(start: number, end: number): boolean {
+          if (!intake.take(start, end, origin)) throw new Error('no room')
+          if (intake.outcome === Outcome.stored) taken++
+          return true
+        },
+      }
+      let waiting = Buffer.alloc(0)
+      for (const chunk of [bytes.subarray(0, at), bytes.subarray(at)]) {
+        waiting = Buffer.concat([waiting, chunk])
+        intake.line.bytes.set(waiting)
+        waiting = Buffer.from(
+          waiting.subarray(framing.cut(intake.line.bytes, intake.line.view, 0, waiting.length, sink)),
+        )
+      }
+      if (taken !== 2) t.fail(`split at ${at}: ${taken}`)
+    }
+  }
+  const [event] = eventsOf(intake.takeBatches(true))
+  t.ok((event?.count ?? 0) > 500, 'all are one event')
+})
+
+t.test('no room: nothing is done, and the same message is taken later', async (t) => {
+  const opened = openIntake(t)
+  const { intake } = opened
+  const origin = tcp()
+  const message = (index: number): string =>
+    rfc5424(opened.token.raw, squid('claude.ai', `10.0.${index >> 8}.${index & 255}`, NOON))
+  const inFlight: OutgoingBatch[] = []
+  let sent = 0
+  for (;;) {
+    if (opened.take(message(sent), origin) === undefined) {
+      const ready = intake.takeBatches(false)
+      if (ready.length === 0) break
+      inFlight.push(...ready)
+      continue
+    }
+    sent++
+  }
+  t.equal(inFlight.length, LOG_BATCHES_IN_FLIGHT_MAX)
+  t.equal(sent, LOG_BATCH_EVENTS_MAX * (LOG_BATCHES_IN_FLIGHT_MAX + 1))
+  t.equal(sumsOf(intake).received, sent, 'what found no room did not come')
+  t.equal(
+    opened.take(rfc5424(opened.token.raw, squid('www.example.com')), origin),
+    'unmatched',
+    'what matches nothing is taken',
+  )
+  const other = opened.administration.createMonitoringToken(makeOrganization(opened, 'Other'), 'others').raw
+  t.equal(opened.take(rfc5424(other, squid('claude.ai')), origin), 'stored', 'another organization has room')
+  const [first] = inFlight
+  if (first !== undefined) intake.settled(first, 0, 0)
+  t.equal(intake.takeBatches(false).length, 1)
+  t.equal(opened.take(message(sent), origin), 'stored')
+})
+
+t.test('duplicates and rejected events are told of the sources of their batch, once each', async (t) => {
+  const opened = openIntake(t)
+  const { intake } = opened
+  for (let index = 0; index < 10; index++) {
+    opened.take(rfc5424(opened.token.raw, squid('claude.ai', `10.0.0.${index}`, NOON), `host-${index % 3}`), tcp())
+  }
+  const [batch] = intake.takeBatches(true)
+  if (batch !== undefined) intake.settled(batch, 4, 3)
+  t.match(Array.from(intake.sources.listeners.tcp), [3, 4, 0, 0, 0, 3, 0, 0])
+})
+
+t.test('a zone that is set while a connection is open, and one that nobody set', async (t) => {
+  const opened = openIntake(t)
+  const origin = tcp()
+  // The header's time is of no zone.
+  const line = `[svc@00000 key="${opened.token.raw}"] ${squid('claude.ai', '192.0.2.45', NOON)}`
+  const message = `<134>Nov 20 14:00:00 proxy-1 squid[1]: ${line}`
+  t.equal(opened.take(message, origin), 'stored')
+  opened.administration.setToken(opened.organization, opened.token.record.id, { zone: '+02:00' })
+  opened.clock.add(2000)
+  await turn()
+  for (let times = 0; times < 3; times++) t.equal(opened.take(message, origin), 'stored')
+  t.equal(origin.token?.zone, '+02:00', 'the connection has it')
+  const before = origin.token
+  opened.take(message, origin)
+  t.equal(origin.token, before, 'and is not asked again')
+})
+
+t.test('a source that was silent for long is in the books again when its connection speaks', async (t) => {
+  const opened = openIntake(t)
+  const { intake } = opened
+  const origin = tcp()
+  const message = rfc5424(opened.token.raw, squid('www.example.com'))
+  opened.take(message, origin)
+  intake.sources.takeDeltas(0)
+  intake.sources.takeDeltas(NOON + HOUR_MS)
+  opened.take(message, origin)
+  t.match(intake.sources.takeDeltas(0), [{ received: 1, address: '192.0.2.200', host: 'proxy-1' }])
+})
+
+t.test('HOSTNAME as it is shown has no control characters, and an end', async (t) => {
+  const opened = openIntake(t)
+  const { intake } = opened
+  opened.take(rfc5424(opened.token.raw, 'x', `a\x1b[31m${'é'.repeat(300)}`), tcp())
+  const [delta] = intake.sources.takeDeltas(0)
+  t.match(delta?.host, /^a\?\[31m\?+$/)
+  t.ok((delta?.host.length ?? 0) <= 255)
+})
+
+t.test('so many messages of a token a second: the others wait, also those that match nothing', async (t) => {
+  const opened = openIntake(t, { tokenRate: new TokenRate(makeTokenRateTable(), 5) })
+  const { intake } = opened
+  const origin = tcp()
+  const message = rfc5424(opened.token.raw, squid('www.example.com'))
+  const taken = (): number => {
+    let count = 0
+    while (opened.take(message, origin) !== undefined) count++
+    return count
+  }
+  t.equal(taken(), 5)
+  intake.line.referenceMs += 1000
+  t.equal(taken(), 5)
+  t.equal(opened.take('no token', origin), 'unauthorised', 'who has none does not wait')
+  t.equal(sumsOf(intake).received, 11)
+})
+
+function wellFormed(opened: TestIntake): fc.Arbitrary<Uint8Array> {
+  const part = fc.constantFrom(
+    rfc5424(opened.token.raw, squid('claude.ai', '192.0.2.45', NOON)),
+    rfc5424(opened.token.raw, squid('www.example.com', '192.0.2.45', NOON)),
+    `<13>Nov 20 12:00:00 h tag: [svc@00000 key="${opened.token.raw}"] x`,
+    '<13>1 - - - - - - ',
+    squid('chatgpt.com', '2001:db8::1', NOON),
+  )
+  return fc
+    .tuple(part, fc.nat(400), fc.uint8Array({ maxLength: 6 }), fc.nat(3))
+    .map(([text, at, put, remove]) => {
+      const bytes = Buffer.from(text)
+      return Buffer.concat([bytes.subarray(0, at), put, bytes.subarray(at + remove)])
+    })
+    .filter((bytes) => bytes.length > 0)
+}
+
+t.test('any bytes: no throw, and what came is what became of it', async (t) => {
+  const opened = openIntake(t)
+  const { intake } = opened
+  let sent = 0
+  fc.assert(
+    fc.property(fc.oneof(fc.uint8Array({ minLength: 1, maxLength: 300 }), wellFormed(opened)), (bytes) => {
+      if (opened.take(bytes, tcp()) === undefined) return false
+      sent++
+      for (const batch of intake.takeBatches(true)) {
+        for (const event of eventsOf([batch])) if (!/^[\x20-\x7e]+$/.test(event.name)) return false
+        intake.settled(batch, 0, 0)
+      }
+      const { received, known } = sumsOf(intake)
+      return received === sent && known === sent
+    }),
+    { numRuns: 5000 },
+  )
+})

@@ -1,0 +1,226 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { type Event, METHODS, unpackBatch } from '../../../engine/event.ts'
+import { EventIds, PendingEvents } from '../../../engine/ingest/pending-events.ts'
+import { type Source, SourceTable } from '../../../engine/ingest/sources.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
+
+const NOON = Date.parse('2026-11-20T12:00:00Z')
+const MIDNIGHT = Date.parse('2026-11-21T00:00:00Z')
+const owner = { organizationId: 'o', tokenId: 't', label: 'l' }
+const source: Source = new SourceTable().get(owner, 'tcp', '192.0.2.1', '')
+
+interface Message {
+  readonly name: string
+  readonly client: string
+  readonly lastMs: number
+  readonly firstMs?: number
+  readonly count?: number
+  readonly blocked?: number
+  readonly id?: string
+  readonly from?: Source
+}
+
+function add(pending: PendingEvents, message: Message): void {
+  const { name, client, lastMs, firstMs = lastMs, count = 1, blocked = 0, id = '', from = source } = message
+  // The name stands somewhere in the buffer, and behind it the id.
+  const bytes = Buffer.from(`xyz${name}|${id}`)
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const nameEnd = 3 + name.length
+  const method = METHODS.indexOf(id === '' ? 'log' : 'dns')
+  const event = { nameStart: 3, nameEnd, client, method, firstMs, lastMs, count, blocked }
+  pending.add(view, event, id === '' ? -1 : nameEnd + 1, from)
+}
+
+function eventsOf(pending: PendingEvents): Event[] {
+  const { bytes, events } = pending.take()
+  const unpacked = unpackBatch(bytes, 100_000)
+  if (typeof unpacked === 'string') throw new Error(unpacked)
+  const good = unpacked.map((event) => {
+    if (typeof event === 'string') throw new Error(event)
+    return event
+  })
+  if (good.length !== events) throw new Error(`${events} were announced, ${good.length} are there`)
+  return good
+}
+
+const rows: { name: string; messages: Message[]; events: Partial<Event>[] }[] = [
+  {
+    name: 'one',
+    messages: [{ name: 'Claude.AI', client: '192.0.2.1', lastMs: NOON }],
+    events: [{ name: 'claude.ai', client: '192.0.2.1', method: 'log', firstSeenMs: NOON, lastSeenMs: NOON, count: 1 }],
+  },
+  {
+    name: 'the same name and client are one, also in capitals and in another order of times',
+    messages: [
+      { name: 'claude.ai', client: '192.0.2.1', lastMs: NOON },
+      { name: 'CLAUDE.ai', client: '192.0.2.1', lastMs: NOON - MINUTE_MS },
+      { name: 'claude.ai', client: '192.0.2.1', lastMs: NOON + MINUTE_MS, count: 3 },
+    ],
+    events: [{ firstSeenMs: NOON - MINUTE_MS, lastSeenMs: NOON + MINUTE_MS, count: 5 }],
+  },
+  {
+    name: 'another client, another name, a longer name are others',
+    messages: [
+      { name: 'claude.ai', client: '192.0.2.1', lastMs: NOON },
+      { name: 'claude.ai', client: '192.0.2.11', lastMs: NOON },
+      { name: 'claude.ai.', client: '192.0.2.1', lastMs: NOON },
+      { name: 'laude.ai', client: '192.0.2.1', lastMs: NOON },
+    ],
+    events: [{ count: 1 }, { count: 1 }, { count: 1 }, { count: 1 }],
+  },
+  {
+    name: 'blocked ones are apart',
+    messages: [
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, blocked: 1 },
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON },
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, blocked: 1 },
+    ],
+    events: [{ count: 2, blocked: 2 }, { count: 1 }],
+  },
+  {
+    name: 'more than an hour apart',
+    messages: [
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON },
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON + HOUR_MS },
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON - 1 },
+    ],
+    events: [{ count: 2 }, { count: 1 }],
+  },
+  {
+    name: 'of two days',
+    messages: [
+      { name: 'a.b', client: '192.0.2.1', lastMs: MIDNIGHT - 1 },
+      { name: 'a.b', client: '192.0.2.1', lastMs: MIDNIGHT },
+    ],
+    events: [{ count: 1 }, { count: 1 }],
+  },
+  {
+    name: 'with an id of their own they are never put together',
+    messages: [
+      {
+        name: 'a.b',
+        client: '192.0.2.1',
+        lastMs: NOON,
+        id: '00112233445566778899AABBCCDDEEFF'.replace('8899', '0000'),
+      },
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, id: `${'a'.repeat(16)}${'0'.repeat(15)}2` },
+    ],
+    events: [{ id: '00112233445566770000aabbccddeeff', method: 'dns' }, { id: `${'a'.repeat(16)}${'0'.repeat(15)}2` }],
+  },
+  {
+    name: 'counts that would be too many together',
+    messages: [
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON, count: 0xffff_ffff },
+      { name: 'a.b', client: '192.0.2.1', lastMs: NOON },
+    ],
+    events: [{ count: 0xffff_ffff }, { count: 1 }],
+  },
+  {
+    name: 'a span of years loses its beginning, not its end',
+    messages: [
+      { name: 'a.b', client: '192.0.2.1', firstMs: 0, lastMs: NOON, id: `${'a'.repeat(16)}${'0'.repeat(15)}1` },
+    ],
+    events: [{ firstSeenMs: NOON - 0xffff_ffff, lastSeenMs: NOON }],
+  },
+  {
+    name: 'the longest name and address',
+    messages: [{ name: `${'a'.repeat(249)}.com`, client: '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff', lastMs: NOON }],
+    events: [{ name: `${'a'.repeat(249)}.com` }],
+  },
+]
+
+for (const { name, messages, events } of rows) {
+  t.test(name, async (t) => {
+    const pending = new PendingEvents(100, new EventIds())
+    for (const message of messages) add(pending, message)
+    const found = eventsOf(pending)
+    t.equal(found.length, events.length)
+    t.match(found, events)
+  })
+}
+
+t.test('ids are of one instance and count up, over batches', async (t) => {
+  const ids = new EventIds()
+  const pending = [new PendingEvents(10, ids), new PendingEvents(10, ids)]
+  const found: string[] = []
+  for (let index = 0; index < 12; index++) {
+    for (const one of pending) add(one, { name: `n${index}.ai`, client: '192.0.2.1', lastMs: NOON })
+    if (index % 4 === 3) found.push(...pending.flatMap((one) => eventsOf(one).map(({ id }) => id)))
+  }
+  t.equal(new Set(found).size, 24)
+  t.equal(new Set(found.map((id) => id.slice(0, 16))).size, 1)
+  t.same(
+    found.map((id) => Number.parseInt(id.slice(16), 16)).sort((a, b) => a - b),
+    Array.from({ length: 24 }, (_, index) => index + 1),
+  )
+})
+
+const message = fc.record({
+  name: fc.constantFrom('claude.ai', 'Claude.ai', 'chatgpt.com', 'a.b'),
+  client: fc.constantFrom('192.0.2.1', '192.0.2.2', '2001:db8::1'),
+  lastMs: fc.integer({ min: NOON - 2 * DAY_MS, max: NOON + 2 * DAY_MS }),
+  span: fc.oneof(fc.constant(0), fc.nat(2 * HOUR_MS)),
+  count: fc.integer({ min: 1, max: 5 }),
+  blocked: fc.boolean(),
+  own: fc.boolean(),
+  from: fc.nat(2),
+})
+
+t.test('what goes in comes out: counts, blocked ones, days, the span of times, whose messages', async () => {
+  const table = new SourceTable()
+  const sources = [0, 1, 2].map((index) => table.get(owner, 'tcp', `192.0.2.${index}`, ''))
+  fc.assert(
+    fc.property(fc.array(message, { maxLength: 80 }), fc.integer({ min: 1, max: 40 }), (messages, countMax) => {
+      const pending = new PendingEvents(countMax, new EventIds())
+      const sums = { in: new Map<string, number>(), out: new Map<string, number>() }
+      const note = (into: Map<string, number>, key: string, count: number): void => {
+        into.set(key, (into.get(key) ?? 0) + count)
+      }
+      const senders = new Map<Source, number>()
+      const expectedSenders = new Map<Source, number>()
+      const ends = new Map<string, [first: number, last: number]>()
+      const take = (): void => {
+        const { bytes, events, messages: by } = pending.take()
+        const unpacked = unpackBatch(bytes, 100_000)
+        if (typeof unpacked === 'string' || unpacked.length !== events || events > countMax) throw new Error('batch')
+        for (const [from, count] of by) senders.set(from, (senders.get(from) ?? 0) + count)
+        for (const event of unpacked) {
+          if (typeof event === 'string') throw new Error(event)
+          const { name, client, lastSeenMs, firstSeenMs, count, blocked = 0 } = event
+          const day = Math.floor(lastSeenMs / DAY_MS)
+          const key = `${name} ${client} ${day}`
+          note(sums.out, `${key} ${blocked > 0}`, count)
+          note(sums.out, `${key} blocked`, blocked)
+          const [first, last] = ends.get(key) ?? [0, 0]
+          if (firstSeenMs < first || lastSeenMs > last) throw new Error('an event outside the times of its messages')
+        }
+      }
+      for (const [index, { name, client, lastMs, span, count, blocked, own, from }] of messages.entries()) {
+        const day = Math.floor(lastMs / DAY_MS)
+        const key = `${name.toLowerCase()} ${client} ${day}`
+        const [first, last] = ends.get(key) ?? [Number.POSITIVE_INFINITY, 0]
+        // Those of the day before may be joined into it: their beginning is then its beginning.
+        ends.set(key, [Math.min(first, lastMs - span), Math.max(last, lastMs)])
+        const sender = sources[from] as Source
+        expectedSenders.set(sender, (expectedSenders.get(sender) ?? 0) + 1)
+        const id = own ? `${'ab'.repeat(8)}${(index + 1).toString(16).padStart(16, '0')}` : ''
+        const isBlocked = blocked ? count : 0
+        note(sums.in, `${key} ${blocked}`, count)
+        note(sums.in, `${key} blocked`, isBlocked)
+        add(pending, { name, client, lastMs, firstMs: lastMs - span, count, blocked: isBlocked, id, from: sender })
+        if (pending.full) take()
+      }
+      take()
+      const same = (a: ReadonlyMap<unknown, number>, b: ReadonlyMap<unknown, number>): boolean =>
+        [...a].every(([key, count]) => (b.get(key) ?? 0) === count)
+      return (
+        same(sums.in, sums.out) &&
+        same(sums.out, sums.in) &&
+        same(senders, expectedSenders) &&
+        same(expectedSenders, senders)
+      )
+    }),
+    { numRuns: 1000 },
+  )
+})

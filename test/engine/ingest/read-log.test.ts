@@ -1,0 +1,277 @@
+import { appendFileSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { EventAcceptor } from '../../../engine/ingest/accept.ts'
+import { Intake } from '../../../engine/ingest/intake.ts'
+import { BLOCK_BYTES } from '../../../engine/ingest/log-lines.ts'
+import { type FileReport, type LineTrouble, LogReader, READ_WORK_BYTES } from '../../../engine/ingest/read-log.ts'
+import { MESSAGE_BYTES_MAX } from '../../../engine/limits.ts'
+import { systemClock } from '../../../engine/process/clock.ts'
+import { runScan } from '../../../engine/scan/fold.ts'
+import { loadCatalog } from '../../../registry/catalog.ts'
+import { compileTrie } from '../../../registry/compile-trie.ts'
+import { openIntake, type TestIntake } from '../../support/intake.ts'
+import { admin, run, start } from '../../support/programs.ts'
+import { matcher, quietLog } from '../../support/store.ts'
+import { organizationWithToken, squid, until } from '../../support/syslog-service.ts'
+
+const trie = compileTrie(loadCatalog().rules)
+const NOW = Date.parse('2026-11-20T12:00:00Z')
+
+const matching = (index: number): string => squid('claude.ai', `10.0.${(index >> 8) & 255}.${index & 255}`, NOW)
+const other = (index: number): string => squid('www.example.com', `10.0.0.${index & 255}`, NOW)
+
+interface Reading {
+  readonly opened: TestIntake
+  readonly directory: string
+  readonly troubles: LineTrouble[]
+  read(name: string, more?: { dryRun?: boolean; stopAfter?: number }): Promise<FileReport>
+  write(name: string, content: string | Uint8Array): string
+  /** Messages in the buffer. */
+  stored(): number
+}
+
+function reading(t: Test): Reading {
+  const opened = openIntake(t, { clock: systemClock })
+  const { store, door, directory } = opened
+  const acceptor = new EventAcceptor(store, matcher, systemClock, quietLog, () => {})
+  const bytes = Buffer.from(opened.token.raw)
+  const token = door.find(bytes, 0, bytes.length)
+  if (token === undefined) throw new Error('unknown token')
+  const troubles: LineTrouble[] = []
+  return {
+    opened,
+    directory,
+    troubles,
+    write(name, content) {
+      const path = join(directory, name)
+      writeFileSync(path, content)
+      return path
+    },
+    async read(name, { dryRun = false, stopAfter = Number.POSITIVE_INFINITY } = {}) {
+      const intake = new Intake(new Uint8Array(READ_WORK_BYTES), trie, door, {
+        tokenRate: undefined,
+        noteUnauthorised: () => {},
+      })
+      let asked = 0
+      const reader = new LogReader(store, acceptor, intake, token, {
+        dryRun,
+        onTrouble: (trouble) => troubles.push(trouble),
+        onProgress: () => {},
+        stopped: () => ++asked > stopAfter,
+        fold: () => void runScan(store, matcher, token.organizationId, 'buffer', systemClock),
+      })
+      const { report, fault } = await reader.read(join(directory, name))
+      if (fault !== undefined) throw fault
+      const { matched, duplicates, unmatched, noDomain, skipped, rejected, unknown } = report
+      t.equal(
+        matched + duplicates + unmatched + noDomain + skipped + rejected + unknown,
+        report.messages,
+        'it balances',
+      )
+      return report
+    },
+    stored() {
+      return store.buffer.read(opened.organization.id, 0, 1_000_000).reduce((sum, { event }) => sum + event.count, 0)
+    },
+  }
+}
+
+/** About so many megabytes, every other line matching. */
+function manyLines(megabytes: number): { text: string; lines: number; matching: number } {
+  const lines: string[] = []
+  for (let bytes = 0; bytes < megabytes * 1024 * 1024; ) {
+    const index = lines.length
+    const line = index % 2 === 0 ? matching(index) : other(index)
+    lines.push(line)
+    bytes += line.length + 1
+  }
+  return { text: `${lines.join('\n')}\n`, lines: lines.length, matching: Math.ceil(lines.length / 2) }
+}
+
+const rows: {
+  name: string
+  content: string | Buffer
+  report: Partial<FileReport>
+  troubles?: Partial<LineTrouble>[]
+}[] = [
+  { name: 'an empty file', content: '', report: { lines: 0, messages: 0 } },
+  { name: 'line feeds only', content: '\n\n\r\n', report: { lines: 3, messages: 0 } },
+  {
+    name: 'a last line without line feed',
+    content: `${matching(1)}\n${matching(2)}`,
+    report: { lines: 2, matched: 2 },
+  },
+  { name: 'CR LF', content: `${matching(1)}\r\n${other(2)}\r\n`, report: { lines: 2, matched: 1, unmatched: 1 } },
+  {
+    name: 'lines that are not understood are named by their number',
+    content: `${matching(1)}\n\nlink is up\n${other(2)}\n${NOW / 1000}.119    318 192.0.2.45 nothing else\n`,
+    report: { lines: 5, matched: 1, unmatched: 1, unknown: 1, rejected: 1, formats: { 'proxy-native': 3 } },
+    troubles: [
+      { line: 3, format: '', reason: 'no format recognised' },
+      { line: 5, format: 'proxy-native' },
+    ],
+  },
+  {
+    name: 'as syslogd has written them',
+    content: `Nov 20 12:00:00 proxy-1 squid[1]: ${matching(1)}\n`,
+    report: { matched: 1 },
+  },
+  {
+    name: 'UTF-16',
+    content: Buffer.from(`\ufeff${matching(1)}\r\n${other(1)}\r\n`, 'utf16le'),
+    report: { matched: 1, unmatched: 1 },
+  },
+  { name: 'UTF-8 with a mark', content: `\ufeff${matching(1)}\n`, report: { matched: 1 } },
+  { name: 'gzip', content: gzipSync(`${matching(1)}\n${other(1)}\n`), report: { matched: 1, unmatched: 1 } },
+  {
+    name: 'a quoted field with line feeds is one message',
+    content: `a,"b\nc\nd",e\n${matching(1)}\n`,
+    report: { lines: 4, messages: 2, matched: 1, unknown: 1 },
+    troubles: [{ line: 1 }],
+  },
+  {
+    name: 'a quote that is never closed is a line of its own',
+    content: `a,"b\n${matching(1)}\n${matching(2)}\n`,
+    report: { lines: 3, messages: 3, matched: 2, unknown: 1 },
+  },
+  {
+    name: 'JSON that is printed for people is one message an object',
+    content: `[\n{\n  "a": "}{",\n  "b": {"c": "\\""}\n},\n{\n  "a": 1\n}\n]\n${matching(1)}\n`,
+    report: { lines: 10, messages: 3, matched: 1, noDomain: 2 },
+    troubles: [],
+  },
+  {
+    name: 'a brace that is never closed is a line of its own',
+    content: `{ "a":\n${matching(1)}\n`,
+    report: { lines: 2, messages: 2, matched: 1, rejected: 1 },
+  },
+  {
+    name: 'a line longer than a message is read at its beginning',
+    content: `${matching(1)} ${'x'.repeat(MESSAGE_BYTES_MAX * 2)}\n${matching(2)}\n`,
+    report: { lines: 2, messages: 2, matched: 2 },
+  },
+  {
+    name: 'a line longer than a block, and lines behind it',
+    content: `${matching(1)} ${'x'.repeat(BLOCK_BYTES * 3)}\n${matching(2)}\nwhat\n`,
+    report: { lines: 3, messages: 3, matched: 2, unknown: 1 },
+    troubles: [{ line: 3 }],
+  },
+]
+
+for (const { name, content, report, troubles } of rows) {
+  t.test(name, async (t) => {
+    const reader = reading(t)
+    reader.write('log', content)
+    const found = await reader.read('log')
+    t.match(found, report)
+    if (troubles !== undefined) t.match(reader.troubles, troubles)
+    t.equal(reader.stored(), found.matched)
+  })
+}
+
+t.test('a dry run tells the same, and stores nothing', async (t) => {
+  const reader = reading(t)
+  const { text, matching: count } = manyLines(2)
+  reader.write('log', text)
+  t.match(await reader.read('log', { dryRun: true }), { matched: count, duplicates: 0 })
+  t.equal(reader.stored(), 0)
+  t.match(await reader.read('log'), { matched: count, duplicates: 0 }, 'nothing was remembered')
+  t.equal(reader.stored(), count)
+})
+
+t.test('a file counts once: read again, renamed, packed, grown', async (t) => {
+  const reader = reading(t)
+  const { text, lines, matching: count } = manyLines(3)
+  reader.write('log', text)
+  t.match(await reader.read('log'), { matched: count, duplicates: 0, lines })
+  t.match(await reader.read('log'), { matched: 0, duplicates: count, lines }, 'again')
+  reader.write('log.1', text)
+  t.match(await reader.read('log.1'), { matched: 0, duplicates: count }, 'under another name')
+  reader.write('log.gz', gzipSync(text))
+  t.match(await reader.read('log.gz'), { matched: 0, duplicates: count }, 'packed')
+  appendFileSync(join(reader.directory, 'log'), `${matching(7)}\n${other(7)}\n`)
+  t.match(await reader.read('log'), { matched: 1, duplicates: count, lines: lines + 2 }, 'grown')
+  reader.write('next', `${text.slice(0, text.indexOf('\n', BLOCK_BYTES * 2 - 1) + 1)}${matching(9)}\n`)
+  const alike = await reader.read('next')
+  t.ok(alike.duplicates > count / 3, 'a file that begins alike: its first block')
+  reader.write('another', `${other(1)}\n${text}`)
+  t.match(await reader.read('another'), { matched: count, duplicates: 0 }, 'a file that begins otherwise is another')
+  t.equal(reader.stored(), count * 2 + 1 + alike.matched)
+})
+
+t.test('a reading that is stopped goes on where it was', async (t) => {
+  const reader = reading(t)
+  const { text, matching: count } = manyLines(4)
+  reader.write('log', text)
+  let before = 0
+  // Each time it is stopped a little later.
+  for (const stopAfter of [1, 2, 3, 5]) {
+    const { matched, duplicates } = await reader.read('log', { stopAfter })
+    t.equal(duplicates, before, 'what was read before')
+    before += matched
+    t.equal(reader.stored(), before)
+  }
+  t.match(await reader.read('log'), { matched: count - before, duplicates: before })
+  t.equal(reader.stored(), count)
+})
+
+t.test('a time that cannot be known is when the file was written, in whole milliseconds', async (t) => {
+  const reader = reading(t)
+  // A day before the messages in it.
+  const path = reader.write('log', `${squid('claude.ai', '10.0.0.1', NOW)}\n`)
+  const writtenMs = NOW - 3 * 86_400_000
+  utimesSync(path, writtenMs / 1000 + 0.0004567, writtenMs / 1000 + 0.0004567)
+  t.match(await reader.read('log'), { matched: 1 })
+  const { store, organization } = reader.opened
+  t.match(store.buffer.read(organization.id, 0, 9), [{ event: { lastSeenMs: writtenMs } }])
+})
+
+t.test('a packed file that breaks off: what comes before is stored, and told again as read', async (t) => {
+  const reader = reading(t)
+  const packed = gzipSync(manyLines(3).text)
+  const path = reader.write('log.gz', packed)
+  truncateSync(path, Math.floor(packed.length / 2))
+  await t.rejects(reader.read('log.gz'), { code: 'LOG_DAMAGED' })
+  const stored = reader.stored()
+  t.ok(stored > 1000)
+  reader.write('log.gz', packed)
+  const { matched, duplicates } = await reader.read('log.gz')
+  // The line at the break was read as far as it went.
+  t.ok(Math.abs(duplicates - stored) <= 1, `${duplicates} of ${stored}`)
+  t.ok(Math.abs(matched + stored - manyLines(3).matching) <= 1)
+})
+
+t.test('posture-admin ingest file, killed in the middle and begun again: each message once', async (t) => {
+  const directory = t.testdir()
+  const data = join(directory, 'data')
+  const { token, organizationId } = await organizationWithToken(data, 'Acme', 'devices')
+  const { text, matching: count } = manyLines(60)
+  const file = join(directory, 'log')
+  writeFileSync(file, text)
+  const words = ['ingest', 'file', file, '--data-dir', data]
+  const booked = async (): Promise<number> => {
+    const { Store } = await import('../../../engine/store/store.ts')
+    const store = new Store(data, { mustExist: true })
+    try {
+      return store.buffer.read(organizationId, 0, 1_000_000).reduce((sum, { event }) => sum + event.count, 0)
+    } finally {
+      await store.close()
+    }
+  }
+  const killed = start('admin', words, { SVC_TOKEN: token })
+  await until('some of it', async () => ((await booked()) > count / 10 ? true : undefined))
+  killed.child.kill('SIGKILL')
+  await killed.ended
+  const before = await booked()
+  t.ok(before < count, `killed at ${before} of ${count}`)
+  const { status, stdout, stderr } = await run('admin', words, { SVC_TOKEN: token })
+  t.equal(status, 0, stderr)
+  t.match(JSON.parse(stdout), { matched: count - before, duplicates: before })
+  t.equal(await booked(), count)
+  const again = await run('admin', words, { SVC_TOKEN: token })
+  t.match(JSON.parse(again.stdout), { matched: 0, duplicates: count })
+  const [sources] = await admin('ingest', 'sources', '--org', 'Acme', '--data-dir', data)
+  t.match(sources, { listener: 'file', address: 'log' })
+})

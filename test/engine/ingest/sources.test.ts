@@ -1,0 +1,194 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { Outcome, totalOf } from '../../../engine/ingest/outcome.ts'
+import { LISTENERS, NOBODYS, OTHER, type SourceOwner, SourceTable } from '../../../engine/ingest/sources.ts'
+import { NOBODY, type SourceDelta, Sources, type StoredSource } from '../../../engine/store/sources.ts'
+import { openStore } from '../../support/store.ts'
+
+const ORGANIZATION = '11111111-1111-4111-8111-111111111111'
+const owner = (token: number, label = `token ${token}`): SourceOwner => {
+  return { organizationId: ORGANIZATION, tokenId: `22222222-2222-4222-8222-${String(token).padStart(12, '0')}`, label }
+}
+const NOW = Date.parse('2026-11-20T12:00:00Z')
+const NEVER = 0
+
+function deltaSums(deltas: readonly SourceDelta[]): { received: number; known: number } {
+  return {
+    received: deltas.reduce((sum, { received }) => sum + received, 0),
+    known: deltas.reduce((sum, { counts }) => sum + totalOf(counts), 0),
+  }
+}
+
+t.test('a source is one listener, address, host and token', async (t) => {
+  const table = new SourceTable()
+  const one = table.get(owner(1), 'tcp', '192.0.2.1', 'a')
+  t.equal(table.get(owner(1), 'tcp', '192.0.2.1', 'a'), one)
+  const others = [
+    table.get(owner(2), 'tcp', '192.0.2.1', 'a'),
+    table.get(owner(1), 'udp', '192.0.2.1', 'a'),
+    table.get(owner(1), 'tcp', '192.0.2.2', 'a'),
+    table.get(owner(1), 'tcp', '192.0.2.1', ''),
+    table.get(NOBODYS, 'tcp', '192.0.2.1', 'a'),
+  ]
+  t.equal(new Set([one, ...others]).size, 6)
+})
+
+t.test('beyond the limit new sources of a token share a row, and none is lost from the sums', async (t) => {
+  const table = new SourceTable(3)
+  for (let index = 0; index < 10; index++) {
+    const source = table.get(owner(index % 2), 'tcp', `192.0.2.${index}`, `host ${index}`)
+    source.receive(NOW)
+    source.count(Outcome.unmatched, NOW)
+  }
+  const deltas = table.takeDeltas(NEVER)
+  t.same(
+    deltas.map(({ address, host, received }) => `${address} ${host} ${received}`),
+    ['192.0.2.0 host 0 1', '192.0.2.1 host 1 1', '192.0.2.2 host 2 1', `${OTHER}  4`, `${OTHER}  3`],
+  )
+  t.equal(table.overflowed, 7)
+  t.same(deltaSums(deltas), { received: 10, known: 10 })
+})
+
+t.test('deltas are what was counted since the last time', async (t) => {
+  const table = new SourceTable()
+  const source = table.get(owner(1), 'tcp', '192.0.2.1', 'a')
+  t.same(table.takeDeltas(NEVER), [], 'nothing was counted')
+  source.receive(NOW, 3)
+  source.count(Outcome.stored, NOW, 2)
+  source.sample = 'x'
+  t.match(table.takeDeltas(NEVER), [{ received: 3, counts: [2, 0, 0, 0, 0, 0, 0, 0], sample: 'x', lastSeenMs: NOW }])
+  t.same(table.takeDeltas(NEVER), [])
+  source.count(Outcome.stored, NOW + 1)
+  t.match(table.takeDeltas(NEVER), [{ received: 0, counts: [1, 0, 0, 0, 0, 0, 0, 0], sample: '' }])
+  t.match(table.received, { tcp: 3 })
+  t.match(table.listeners.tcp, { [Outcome.stored]: 3 }, 'sums stay')
+})
+
+t.test('a source that was forgotten while its connection or its batch was still there is told', async (t) => {
+  const table = new SourceTable()
+  const source = table.get(owner(1), 'tcp', '192.0.2.1', 'a')
+  source.receive(NOW)
+  table.takeDeltas(NEVER)
+  t.same(table.takeDeltas(NOW + 1), [], 'forgotten')
+  source.count(Outcome.stored, NOW)
+  const again = table.get(owner(1), 'tcp', '192.0.2.1', 'a')
+  again.receive(NOW + 5)
+  t.same(deltaSums(table.takeDeltas(NEVER)), { received: 1, known: 1 })
+})
+
+t.test('a token whose label has changed keeps its counts, under the new label', async (t) => {
+  const table = new SourceTable()
+  const before = table.get(owner(1, 'old'), 'tcp', '192.0.2.1', 'a')
+  before.count(Outcome.stored, NOW)
+  table.get(owner(1, 'new'), 'tcp', '192.0.2.1', 'a').count(Outcome.stored, NOW)
+  const [counts] = table.tokens.values()
+  t.match(counts, { label: 'new', counts: { [Outcome.stored]: 2 } })
+  t.equal(table.tokens.size, 1)
+})
+
+t.test('whatever is counted, and whenever it is told and forgotten: the deltas add up to it', async () => {
+  const step = fc.record({
+    token: fc.nat(2),
+    listener: fc.constantFrom(...LISTENERS),
+    address: fc.nat(6),
+    outcome: fc.nat(7),
+    times: fc.integer({ min: 1, max: 5 }),
+    tell: fc.boolean(),
+    forget: fc.boolean(),
+    held: fc.boolean(),
+  })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const table = new SourceTable(5)
+      const held = new Map<string, ReturnType<SourceTable['get']>>()
+      let expected = 0
+      const told = { received: 0, known: 0 }
+      const tell = (silentSinceMs: number): void => {
+        const { received, known } = deltaSums(table.takeDeltas(silentSinceMs))
+        told.received += received
+        told.known += known
+      }
+      for (const [index, { token, listener, address, outcome, times, ...what }] of steps.entries()) {
+        const key = `${token} ${listener} ${address}`
+        const source =
+          (what.held ? held.get(key) : undefined) ?? table.get(owner(token), listener, `192.0.2.${address}`, '')
+        held.set(key, source)
+        source.receive(NOW + index, times)
+        source.count(outcome, NOW + index, times)
+        expected += times
+        if (what.tell) tell(what.forget ? NOW + index + 1 : NEVER)
+      }
+      tell(NEVER)
+      return told.received === expected && told.known === expected
+    }),
+  )
+})
+
+function delta(index: number, more: Partial<SourceDelta> = {}): SourceDelta {
+  return {
+    ...owner(1),
+    listener: 'tcp',
+    address: `192.0.2.${index}`,
+    host: 'h',
+    lastSeenMs: NOW + index,
+    received: 2,
+    counts: [1, 0, 1, 0, 0, 0, 0, 0],
+    formats: { 'proxy-native': 2 },
+    sample: '',
+    zoneMinutes: 0,
+    ...more,
+  }
+}
+
+t.test('stored sources add up, are bounded, and what goes stays in the sums', async (t) => {
+  const { store } = openStore(t)
+  const sources = new Sources(store.environment, 20, 5)
+  const add = (...deltas: SourceDelta[]): void => store.environment.write(() => sources.add(deltas))
+  add(delta(1), delta(1, { sample: 'x', formats: { other: 1 } }))
+  t.match(sources.ofOrganization(ORGANIZATION), [
+    {
+      received: 4,
+      counts: [2, 0, 2, 0, 0, 0, 0, 0],
+      formats: { 'proxy-native': 2, other: 1 },
+      sample: 'x',
+      firstSeenMs: NOW + 1,
+    },
+  ])
+  for (let index = 2; index <= 120; index++) add(delta(index))
+  const rows = sources.ofOrganization(ORGANIZATION)
+  t.ok(rows.length <= 22, `${rows.length} rows`)
+  const sum = (of: (row: StoredSource) => number): number => rows.reduce((total, row) => total + of(row), 0)
+  t.equal(
+    sum(({ received }) => received),
+    4 + 119 * 2,
+  )
+  t.equal(
+    sum(({ counts }) => totalOf(counts)),
+    4 + 119 * 2,
+  )
+  t.ok(
+    rows.some(({ address }) => address === '192.0.2.120'),
+    'the last is there',
+  )
+  t.ok(
+    rows.some(({ address }) => address === 'other'),
+    'and a row for those that went',
+  )
+  t.same(sources.ofOrganization(NOBODY), [])
+})
+
+t.test('the last messages that were not understood are kept, of each organization', async (t) => {
+  const { store } = openStore(t)
+  const sources = new Sources(store.environment, 20, 5)
+  const reject = (index: number) => {
+    const { organizationId, tokenId } = owner(1)
+    const where = { organizationId, tokenId, listener: 'tcp', address: '192.0.2.1', host: '' }
+    return { ...where, timeMs: NOW, format: '', reason: 'no format recognised', sample: `message ${index}` }
+  }
+  store.environment.write(() => sources.addRejects([1, 2, 3].map(reject)))
+  store.environment.write(() => sources.addRejects([4, 5, 6, 7].map(reject)))
+  t.same(
+    sources.rejectsOf(ORGANIZATION).map(({ sample }) => sample),
+    [3, 4, 5, 6, 7].map((index) => `message ${index}`),
+  )
+})

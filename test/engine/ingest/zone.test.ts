@@ -1,0 +1,114 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { isZone, WallClock } from '../../../engine/ingest/zone.ts'
+import { DAY_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
+
+const rows: { zone: string; name: string; wall: string; utc: string }[] = [
+  { zone: 'UTC', name: 'UTC', wall: '2026-11-20T09:15:02', utc: '2026-11-20T09:15:02' },
+  { zone: '+05:30', name: 'half an hour', wall: '2026-11-20T09:15:02', utc: '2026-11-20T03:45:02' },
+  { zone: '-0930', name: 'without colon, west', wall: '2026-11-20T20:00:00', utc: '2026-11-21T05:30:00' },
+  { zone: '+11', name: 'hours only', wall: '2026-11-20T09:00:00', utc: '2026-11-19T22:00:00' },
+  { zone: 'Asia/Kolkata', name: 'half an hour, by name', wall: '2026-11-20T09:15:02', utc: '2026-11-20T03:45:02' },
+  { zone: 'Asia/Kathmandu', name: 'three quarters', wall: '2026-11-20T09:15:02', utc: '2026-11-20T03:30:02' },
+  { zone: 'Europe/Berlin', name: 'winter', wall: '2026-11-20T09:15:02', utc: '2026-11-20T08:15:02' },
+  { zone: 'Europe/Berlin', name: 'summer', wall: '2026-07-20T09:15:02', utc: '2026-07-20T07:15:02' },
+  { zone: 'Europe/Berlin', name: 'the last second of winter', wall: '2026-03-29T01:59:59', utc: '2026-03-29T00:59:59' },
+  { zone: 'Europe/Berlin', name: 'an hour that never comes', wall: '2026-03-29T02:30:00', utc: '2026-03-29T01:30:00' },
+  {
+    zone: 'Europe/Berlin',
+    name: 'the first second of summer',
+    wall: '2026-03-29T03:00:00',
+    utc: '2026-03-29T01:00:00',
+  },
+  {
+    zone: 'Europe/Berlin',
+    name: 'before the hour that comes twice',
+    wall: '2026-10-25T01:59:59',
+    utc: '2026-10-24T23:59:59',
+  },
+  {
+    zone: 'Europe/Berlin',
+    name: 'an hour that comes twice: the first',
+    wall: '2026-10-25T02:30:00',
+    utc: '2026-10-25T00:30:00',
+  },
+  { zone: 'Europe/Berlin', name: 'behind it', wall: '2026-10-25T03:00:00', utc: '2026-10-25T02:00:00' },
+  { zone: 'America/New_York', name: 'spring, west', wall: '2026-03-08T03:00:00', utc: '2026-03-08T07:00:00' },
+  { zone: 'America/New_York', name: 'autumn, west', wall: '2026-11-01T01:30:00', utc: '2026-11-01T05:30:00' },
+  {
+    zone: 'Australia/Lord_Howe',
+    name: 'half an hour that never comes',
+    wall: '2026-10-04T02:15:00',
+    utc: '2026-10-03T15:45:00',
+  },
+  {
+    zone: 'Australia/Lord_Howe',
+    name: 'the half hour behind it',
+    wall: '2026-10-04T02:45:00',
+    utc: '2026-10-03T15:45:00',
+  },
+  { zone: 'Pacific/Apia', name: 'east of the date line', wall: '2026-11-20T09:00:00', utc: '2026-11-19T20:00:00' },
+]
+
+for (const { zone, name, wall, utc } of rows) {
+  t.test(`${zone}: ${name}`, async (t) => {
+    const found = new WallClock(zone).toUtc(Date.parse(`${wall}Z`))
+    t.equal(new Date(found).toISOString(), `${utc}.000Z`)
+  })
+}
+
+t.test('in the order of the table, one clock a zone says the same as a new one', async (t) => {
+  const clocks = new Map<string, WallClock>()
+  for (const { zone, wall, utc } of rows) {
+    const clock = clocks.get(zone) ?? new WallClock(zone)
+    clocks.set(zone, clock)
+    t.equal(new Date(clock.toUtc(Date.parse(`${wall}Z`))).toISOString(), `${utc}.000Z`, `${zone} ${wall}`)
+  }
+})
+
+/** What a clock in the zone shows at an instant, in milliseconds as if it were UTC. */
+function wallAt(zone: string, timeMs: number): number {
+  const text = new Date(timeMs).toLocaleString('sv-SE', { timeZone: zone })
+  return Date.parse(`${text.replace(' ', 'T')}Z`)
+}
+
+t.test(
+  'any instant: the clock on the wall leads back to it, or to an earlier one when it showed the same',
+  async () => {
+    const zones = [
+      'Europe/Berlin',
+      'America/New_York',
+      'Australia/Lord_Howe',
+      'Asia/Kolkata',
+      'Africa/Casablanca',
+    ] as const
+    const clocks = new Map(zones.map((zone) => [zone, new WallClock(zone)]))
+    const start = Date.parse('2024-01-01T00:00:00Z') / MINUTE_MS
+    const end = Date.parse('2028-01-01T00:00:00Z') / MINUTE_MS
+    fc.assert(
+      fc.property(fc.constantFrom(...zones), fc.integer({ min: start, max: end }), (zone, minutes) => {
+        const instant = minutes * MINUTE_MS
+        const wall = wallAt(zone, instant)
+        const found = clocks.get(zone)?.toUtc(wall) ?? Number.NaN
+        return found <= instant && instant - found < DAY_MS && wallAt(zone, found) === wall
+      }),
+      { numRuns: 2000 },
+    )
+  },
+)
+
+for (const [text, expected] of [
+  ['UTC', true],
+  ['Europe/Berlin', true],
+  ['+01:00', true],
+  ['-18:00', true],
+  ['+18:01', false],
+  ['+1', false],
+  ['01:00', false],
+  ['+25', false],
+  ['Europe/Nowhere', false],
+  ['', false],
+  ['utc ', false],
+] as const) {
+  t.test(`${JSON.stringify(text)} is ${expected ? 'a' : 'no'} zone`, async (t) => t.equal(isZone(text), expected))
+}
