@@ -96,6 +96,45 @@ export async function syslogMessages({ toy }: { toy: boolean }): Promise<void> {
   }
 }
 
+/** That a hundred million messages leave no trace in memory: resident memory after each tenth, and that of syslog-ng after one. */
+export async function memoryOverMessages({ toy }: { toy: boolean }): Promise<void> {
+  const TENTHS = 10
+  const block = toy ? 1000 : BLOCK_MESSAGES
+  const times = toy ? 1 : 250
+  const messages = CONNECTIONS * times * block
+  const directory = mkdtempSync(join(tmpdir(), 'posture-bench-'))
+  const sender = fork(SENDER)
+  const contenders: Contender[] = []
+  try {
+    const file = join(directory, 'messages')
+    contenders.push(...(await startAll(directory, file, block)))
+    const send = async (contender: Contender): Promise<number> => {
+      const taken = await contender.ready()
+      sender.send({
+        port: contender.port,
+        tls: contender.tls,
+        connections: CONNECTIONS,
+        file,
+        times,
+      } satisfies SyslogSending)
+      await Promise.all([once(sender, 'message'), taken(messages)])
+      return residentMegabytes(contender.pid)
+    }
+    const [ours, , peer] = contenders
+    if (ours === undefined || peer === undefined) throw new Error('no contender')
+    const after: number[] = []
+    for (let tenth = 0; tenth < TENTHS; tenth++) after.push(await send(ours))
+    const peerAfter = await send(peer)
+    print(
+      `memory: ${TENTHS} times ${messages} messages over TCP; resident MB after each: ${after.join(', ')}  | ${peer.name} ${peer.version}: ${peerAfter} after one`,
+    )
+  } finally {
+    sender.disconnect()
+    for (const contender of contenders) await contender.stop()
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
 async function startAll(directory: string, file: string, block: number): Promise<Contender[]> {
   const service = await startService(join(directory, 'service'))
   writeFileSync(file, countedMessages(block, service.token))

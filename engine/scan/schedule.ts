@@ -8,6 +8,11 @@ import { firstDayOfWindow, runScan } from './fold.ts'
 
 /** At this many buffered events of one organization a scan runs at once. */
 export const EVENTS_FOR_IMMEDIATE_SCAN = 5000
+/**
+ * But not again within this time, in milliseconds: on a link with more events than that a scan follows the other, each with the cost of all platforms,
+ * and ingest would wait for nothing else. What comes meanwhile is in the scan that follows.
+ */
+const IMMEDIATE_SCAN_GAP_MS = 1000
 
 const PERIOD_MS: Readonly<Record<ScanFrequency, number>> = { hourly: HOUR_MS, daily: DAY_MS, weekly: 7 * DAY_MS }
 const CHECK_EVERY_MS = MINUTE_MS
@@ -26,6 +31,9 @@ export class ScanSchedule {
   /** Organizations whose immediate scan failed wait for the next check, so that a full disk is not tried a thousand times. */
   readonly #failedSinceCheck = new Set<string>()
   #timer: NodeJS.Timeout | undefined
+  /** When the last immediate scan of an organization ended; and those that wait for the next. */
+  readonly #immediateAtMs = new Map<string, number>()
+  readonly #waiting = new Map<string, NodeJS.Timeout>()
 
   constructor(store: Store, matcher: NameMatcher, clock: Clock, log: Logger) {
     this.#store = store
@@ -41,11 +49,14 @@ export class ScanSchedule {
 
   stop(): void {
     clearInterval(this.#timer)
+    for (const timer of this.#waiting.values()) clearTimeout(timer)
+    this.#waiting.clear()
   }
 
   /** Looks at every organization and runs what is due. */
   check(): void {
     this.#failedSinceCheck.clear()
+    this.#immediateAtMs.clear()
     for (const organization of this.#store.organizations.all()) {
       const period = this.#periodOf(organization, this.#clock.nowMs())
       const due = period > (this.#periodSeen.get(organization.id) ?? this.#lastScheduledPeriod(organization))
@@ -57,8 +68,23 @@ export class ScanSchedule {
 
   /** Called when events were buffered. */
   noteBuffered(organizationId: string): void {
-    if (this.#failedSinceCheck.has(organizationId)) return
-    if (this.#store.buffer.count(organizationId) >= EVENTS_FOR_IMMEDIATE_SCAN) this.#run(organizationId, 'buffer')
+    if (this.#failedSinceCheck.has(organizationId) || this.#waiting.has(organizationId)) return
+    if (this.#store.buffer.count(organizationId) < EVENTS_FOR_IMMEDIATE_SCAN) return
+    const sinceMs = this.#clock.nowMs() - (this.#immediateAtMs.get(organizationId) ?? Number.NEGATIVE_INFINITY)
+    // A clock that was set back must not keep it waiting.
+    if (sinceMs >= IMMEDIATE_SCAN_GAP_MS || sinceMs < 0) this.#runImmediate(organizationId)
+    else {
+      const later = (): void => {
+        this.#waiting.delete(organizationId)
+        if (this.#store.buffer.count(organizationId) >= EVENTS_FOR_IMMEDIATE_SCAN) this.#runImmediate(organizationId)
+      }
+      this.#waiting.set(organizationId, setTimeout(later, IMMEDIATE_SCAN_GAP_MS - sinceMs))
+    }
+  }
+
+  #runImmediate(organizationId: string): void {
+    this.#run(organizationId, 'buffer')
+    this.#immediateAtMs.set(organizationId, this.#clock.nowMs())
   }
 
   #run(organizationId: string, trigger: ScanTrigger): void {

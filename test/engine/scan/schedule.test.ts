@@ -96,3 +96,28 @@ t.test('5,000 buffered events start a scan at once, 4,999 do not', async (t) => 
   schedule.noteBuffered(id)
   t.match(opened.store.scans.ofOrganization(id), [{ status: 'completed', trigger: 'buffer', eventsFolded: 5000 }])
 })
+
+t.test('full buffers that follow each other within a second share a scan', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const { id } = makeOrganization(opened, 'Acme')
+  const schedule = scheduleOf(opened)
+  t.teardown(() => schedule.stop())
+  bufferEvents(opened, id, EVENTS_FOR_IMMEDIATE_SCAN)
+  schedule.noteBuffered(id)
+  t.equal(completed(opened, id), 1, 'the first at once')
+  for (let time = 0; time < 3; time++) {
+    clock.add(100)
+    bufferEvents(opened, id, EVENTS_FOR_IMMEDIATE_SCAN)
+    schedule.noteBuffered(id)
+  }
+  t.equal(completed(opened, id), 1)
+  while (completed(opened, id) < 2) await new Promise((resolve) => setTimeout(resolve, 20))
+  t.equal(store.buffer.count(id), 0)
+  await new Promise((resolve) => setTimeout(resolve, 1100))
+  t.equal(completed(opened, id), 2, 'one for all')
+  clock.add(5000)
+  bufferEvents(opened, id, EVENTS_FOR_IMMEDIATE_SCAN)
+  schedule.noteBuffered(id)
+  t.equal(completed(opened, id), 3, 'and the next at once again')
+})
