@@ -1,12 +1,12 @@
 import { SECOND_MS } from '../process/clock.ts'
 import type { Logger } from '../process/log.ts'
-import type { Reject, SourceDelta } from '../store/sources.ts'
+import { type Reject, type SourceDelta, sum } from '../store/sources.ts'
 import type { Store } from '../store/store.ts'
 import { SourceTable } from './sources.ts'
 
 /** What one transaction takes, so that none holds the writer for long. */
 const SOURCES_PER_STEP = 1000
-/** What waits while the disk is full; counts of the same source would join, so it is bounded by their number. */
+/** Rows that wait while the disk is full. Counts of the same source join, so they are as many as sources. */
 const WAITING_MAX = 100_000
 const SOURCE_SILENT_MS = 3600 * SECOND_MS
 
@@ -18,7 +18,7 @@ export class IngestBooks {
   lost = 0
   readonly #store: Store
   readonly #log: Logger
-  #waiting: SourceDelta[] = []
+  readonly #waiting = new Map<string, SourceDelta>()
   #rejects: Reject[] = []
   #timer: NodeJS.Timeout | undefined
   #failing = false
@@ -38,20 +38,24 @@ export class IngestBooks {
   }
 
   add(sources: readonly SourceDelta[], rejects: readonly Reject[]): void {
-    const room = Math.max(0, WAITING_MAX - this.#waiting.length)
-    this.lost += Math.max(0, sources.length - room)
-    this.#waiting.push(...sources.slice(0, room))
+    for (const delta of sources) {
+      const { organizationId, tokenId, listener, address, host } = delta
+      const key = `${organizationId}${tokenId} ${listener} ${address} ${host}`
+      const before = this.#waiting.get(key)
+      if (before === undefined && this.#waiting.size >= WAITING_MAX) this.lost++
+      else this.#waiting.set(key, before === undefined ? delta : sum(before, delta))
+    }
     this.#rejects.push(...rejects.slice(0, Math.max(0, WAITING_MAX - this.#rejects.length)))
   }
 
   write(): void {
     this.add(this.sources.takeDeltas(Date.now() - SOURCE_SILENT_MS), [])
-    while (this.#waiting.length > 0 || this.#rejects.length > 0) {
-      const sources = this.#waiting.slice(0, SOURCES_PER_STEP)
+    while (this.#waiting.size > 0 || this.#rejects.length > 0) {
+      const step = [...this.#waiting].slice(0, SOURCES_PER_STEP)
       const rejects = this.#rejects.slice(0, SOURCES_PER_STEP)
       try {
         this.#store.environment.write(() => {
-          this.#store.sources.add(sources)
+          this.#store.sources.add(step.map(([, delta]) => delta))
           this.#store.sources.addRejects(rejects)
         })
       } catch (error) {
@@ -61,7 +65,7 @@ export class IngestBooks {
         return
       }
       this.#failing = false
-      this.#waiting = this.#waiting.slice(sources.length)
+      for (const [key] of step) this.#waiting.delete(key)
       this.#rejects = this.#rejects.slice(rejects.length)
     }
   }

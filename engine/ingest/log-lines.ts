@@ -1,6 +1,6 @@
 import { TextDecoder } from 'node:util'
 import type { ByteSource } from '../process/byte-source.ts'
-import { LF } from './formats/bytes.ts'
+import { CLOSE_BRACE, LF, SPACE, TAB } from './formats/bytes.ts'
 
 /** How much of a file is known as one block (store/read-prefixes.ts), in bytes: whole lines, so a little more. */
 export const BLOCK_BYTES = 1024 * 1024
@@ -60,13 +60,21 @@ export class LogBlocks {
     return { bytes, firstLine }
   }
 
-  /** Behind the first line feed from BLOCK_BYTES on, or -1. */
+  /**
+   * Behind the first line feed from BLOCK_BYTES on, or -1. A line that goes on with the one before it (JSON that is printed for people) stays
+   * with it, if that is possible.
+   */
   #blockEnd(): number {
-    if (this.#waiting.length < BLOCK_BYTES) return -1
-    const lineFeed = this.#waiting.indexOf(LF, BLOCK_BYTES - 1)
+    const waiting = this.#waiting
+    if (waiting.length < BLOCK_BYTES) return -1
     const most = blockBytesMax(this.#lineBytesMax)
-    if (lineFeed >= 0 && lineFeed < most) return lineFeed + 1
-    if (this.#waiting.length < most) return -1
+    const first = waiting.indexOf(LF, BLOCK_BYTES - 1)
+    for (let lineFeed = first; lineFeed >= 0 && lineFeed < most; lineFeed = waiting.indexOf(LF, lineFeed + 1)) {
+      const next = waiting[lineFeed + 1]
+      if (next === undefined ? this.#ended : !goesOn(next)) return lineFeed + 1
+    }
+    if (waiting.length < most) return -1
+    if (first >= 0 && first < most) return first + 1
     // A line that never ends: what is held of it is more than is read. Cut at a place that does not depend on how the bytes came.
     this.#discarding = true
     return most
@@ -112,6 +120,10 @@ export class LogBlocks {
     if (this.#decoder !== undefined) return bytes.subarray(2)
     return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
   }
+}
+
+function goesOn(byte: number): boolean {
+  return byte === SPACE || byte === TAB || byte === CLOSE_BRACE
 }
 
 function linesIn(bytes: Buffer): number {

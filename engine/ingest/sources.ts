@@ -113,9 +113,13 @@ export class SourceTable {
   /** Those to be told, also such as were forgotten and whose connection or batch is still there: what they count is counted. */
   #changed: Source[] = []
   readonly #sourcesMax: number
+  /** Of those without a known token, whose addresses anybody can make up: they must not take the places of all others. */
+  readonly #strangersMax: number
+  #strangers = 0
 
   constructor(sourcesMax = SOURCES_MAX) {
     this.#sourcesMax = sourcesMax
+    this.#strangersMax = Math.floor(sourcesMax / 4)
   }
 
   get(owner: SourceOwner, listener: Listener, address: string, host: string): Source {
@@ -125,12 +129,15 @@ export class SourceTable {
       known.owner.label = owner.label
       return known
     }
-    if (this.#sources.size >= this.#sourcesMax && address !== OTHER) {
+    const isStranger = owner.tokenId === NOBODY
+    const isFull = this.#sources.size >= this.#sourcesMax || (isStranger && this.#strangers >= this.#strangersMax)
+    if (isFull && address !== OTHER) {
       this.overflowed++
       return this.get(owner, listener, OTHER, '')
     }
     const source = new Source(this.#tokenCounts(owner), listener, address, host, this)
     this.#sources.set(key, source)
+    if (isStranger) this.#strangers++
     return source
   }
 
@@ -148,7 +155,11 @@ export class SourceTable {
   takeDeltas(silentSinceMs: number): SourceDelta[] {
     const deltas = this.#changed.map(deltaOf)
     this.#changed = []
-    for (const [key, source] of this.#sources) if (source.lastSeenMs < silentSinceMs) this.#sources.delete(key)
+    for (const [key, source] of this.#sources) {
+      if (source.lastSeenMs >= silentSinceMs) continue
+      this.#sources.delete(key)
+      if (source.owner.tokenId === NOBODY) this.#strangers--
+    }
     return deltas
   }
 

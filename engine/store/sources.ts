@@ -127,7 +127,8 @@ function keyOf({ organizationId, tokenId, listener, address, host }: SourceDelta
   return Buffer.concat([uuidBytes(organizationId), uuidBytes(tokenId), sender])
 }
 
-function sum(stored: StoredSource, delta: SourceDelta): StoredSource {
+/** Both together: of the same sender, `delta` the later one. */
+export function sum<Counted extends SourceDelta>(stored: Counted, delta: SourceDelta): Counted {
   const formats: Record<string, number> = { ...stored.formats }
   for (const [id, count] of Object.entries(delta.formats)) formats[id] = (formats[id] ?? 0) + count
   return {

@@ -1,3 +1,4 @@
+import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket, type TcpSocketConnectOpts } from 'node:net'
@@ -63,6 +64,21 @@ function senderOf<S extends Socket>(t: { teardown(work: () => unknown): void }, 
     socket.once('close', () => resolve())
   })
   return { socket, closed, send: (text) => void socket.write(text) }
+}
+
+/** One datagram a message, from a port that the system chooses. */
+export async function sendUdp(
+  port: number,
+  messages: readonly string[],
+  host = '127.0.0.1',
+  from?: string,
+): Promise<void> {
+  const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4')
+  if (from !== undefined) await new Promise<void>((resolve) => socket.bind(0, from, resolve))
+  for (const message of messages) {
+    await new Promise((resolve) => socket.send(message, port, host, resolve))
+  }
+  socket.close()
 }
 
 /** The PROXY header, version 2, of a client. */

@@ -171,9 +171,29 @@ t.test('the disk is full', { skip: skipMount }, async (t) => {
   await later(1500)
   t.notOk(flushed, 'the sender waits')
   t.equal((await service.counts('tcp')).stored, 0)
+  const UDP_COUNT = 500
+  const datagrams = createSocket('udp4')
+  for (const message of messagesOf(service.token, 1 << 20, UDP_COUNT)) {
+    await new Promise((resolve) => datagrams.send(message, service.port('udp'), '127.0.0.1', resolve))
+  }
+  datagrams.close()
+  const dropped = await until('each datagram is counted', async () => {
+    const metrics = await service.metrics()
+    const lost = ['kernel', 'service'].reduce((sum, place) => {
+      return sum + (metrics.get(`posture_ingest_datagrams_dropped_total{place="${place}"}`) ?? 0)
+    }, 0)
+    const { received } = await service.counts('udp')
+    return received + lost === UDP_COUNT ? lost : undefined
+  })
+  t.ok(dropped > 0, 'there was no room for them')
   disk.free()
   t.match(await service.settled('tcp', COUNT), { stored: COUNT })
-  t.equal(await foundIn(service), COUNT, 'none is lost, none is there twice')
+  const stored = COUNT + UDP_COUNT - dropped
+  t.equal(await foundIn(service), stored, 'none is lost, none is there twice')
+  await until('the books, too', async () => {
+    const rows = await booksOf(service)
+    return sum(rows.map((row) => row.messages)) === stored || undefined
+  })
   t.equal(service.service.child.exitCode, null, 'the service lives')
 })
 

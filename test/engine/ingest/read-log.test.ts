@@ -201,6 +201,22 @@ t.test('a file counts once: read again, renamed, packed, grown', async (t) => {
   t.equal(reader.stored(), count * 2 + 1 + alike.matched)
 })
 
+t.test('JSON that is printed for people over several blocks: each object is one message', async (t) => {
+  const reader = reading(t)
+  const COUNT = 20_000
+  const objects = Array.from({ length: COUNT }, (_, index) => {
+    return JSON.stringify(
+      { index, text: 'x'.repeat(index % 200), list: [{ a: '}{' }] },
+      undefined,
+      index % 5 === 0 ? '\t' : 2,
+    )
+  })
+  reader.write('log', `${objects.join('\n')}\n`)
+  const { messages, lines } = await reader.read('log')
+  t.equal(messages, COUNT)
+  t.equal(lines, objects.join('\n').split('\n').length)
+})
+
 t.test('a reading that is stopped goes on where it was', async (t) => {
   const reader = reading(t)
   const { text, matching: count } = manyLines(4)

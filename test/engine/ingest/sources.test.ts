@@ -49,6 +49,18 @@ t.test('beyond the limit new sources of a token share a row, and none is lost fr
   t.same(deltaSums(deltas), { received: 10, known: 10 })
 })
 
+t.test('strangers do not take the places of those that are known', async (t) => {
+  const table = new SourceTable(40)
+  for (let index = 0; index < 100; index++) table.get(NOBODYS, 'udp', `192.0.2.${index}`, '').receive(NOW)
+  for (let index = 0; index < 25; index++) table.get(owner(1), 'udp', `198.51.100.${index}`, '').receive(NOW)
+  const known = table.takeDeltas(NEVER).filter(({ tokenId }) => tokenId !== NOBODY)
+  t.equal(known.length, 25)
+  t.ok(known.every(({ address }) => address !== OTHER))
+  table.takeDeltas(NOW + 1)
+  table.get(NOBODYS, 'udp', '192.0.2.200', '').receive(NOW)
+  t.match(table.takeDeltas(NEVER), [{ address: '192.0.2.200' }], 'there is room again when they were forgotten')
+})
+
 t.test('deltas are what was counted since the last time', async (t) => {
   const table = new SourceTable()
   const source = table.get(owner(1), 'tcp', '192.0.2.1', 'a')
