@@ -2,7 +2,7 @@ import { LOG_BATCH_MS, MESSAGE_BYTES_MAX, SYSLOG_HELLO_MS, SYSLOG_MESSAGE_MS } f
 import { HOUR_MS, systemClock } from '../process/clock.ts'
 import type { Store } from '../store/store.ts'
 import { Connection, type ConnectionReader, type Peer, type ReadingBook, WORK_BYTES } from './connection.ts'
-import { CR, LF } from './formats/bytes.ts'
+import { CR, digitsEnd, isDigit, LESS, LF, SPACE } from './formats/bytes.ts'
 import { FORMATS } from './formats/formats.ts'
 import { Intake, Origin, type OutgoingBatch, VERDICTS } from './intake.ts'
 import { LISTENERS, type Listener } from './sources.ts'
@@ -12,6 +12,9 @@ import type { TokenRate } from './token-rate.ts'
 
 /** A source that was silent for so long is forgotten; what was counted of it is in the store. */
 const SOURCE_SILENT_MS = HOUR_MS
+
+/** A datagram has at most 65,527 bytes. */
+const LENGTH_DIGITS_MAX = 5
 
 /** Where the bytes of connections are read: in this thread, or in another. */
 export interface ConnectionLane {
@@ -83,7 +86,7 @@ export class Lane implements ConnectionLane {
     if (end === 0) return
     line.bytes.set(end === datagram.length ? datagram : datagram.subarray(0, end))
     line.referenceMs = Date.now()
-    if (!this.intake.take(0, end, origin)) this.datagramsDropped++
+    if (!this.intake.take(behindCount(line.view, end), end, origin)) this.datagramsDropped++
     this.#taken()
   }
 
@@ -200,6 +203,14 @@ class DatagramReader implements ConnectionReader {
   end(): void {}
 
   close(): void {}
+}
+
+/** Behind `MSGLEN SP`, which some senders put before datagrams, too; 0 where there is none. */
+function behindCount(view: DataView, end: number): number {
+  if (!isDigit(view.getUint8(0))) return 0
+  const digits = digitsEnd(view, 0, Math.min(end, LENGTH_DIGITS_MAX + 1))
+  const isCount = digits + 1 < end && view.getUint8(digits) === SPACE && view.getUint8(digits + 1) === LESS
+  return isCount ? digits + 1 : 0
 }
 
 function isTrailer(byte: number): boolean {

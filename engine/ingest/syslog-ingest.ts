@@ -98,7 +98,10 @@ export class SyslogIngest {
     }
     const endpoints = first.kind === 'listening' ? first.endpoints : []
     for (const { kind, address, port } of endpoints) log.info({ kind, address, port }, 'syslog listens')
-    for (const { worker } of [sockets, ...lanes]) worker.on('error', onFailure)
+    for (const { worker } of [sockets, ...lanes]) {
+      worker.on('error', onFailure)
+      worker.on('exit', () => onFailure(new Error('a thread of syslog ingest ended')))
+    }
     return new SyslogIngest(sockets, lanes.length === 0 ? [sockets] : lanes, endpoints, acceptor, books, log)
   }
 
@@ -121,7 +124,10 @@ export class SyslogIngest {
   /** Ends the listeners, and waits until what they took is stored. */
   async drain(deadlineMs: number): Promise<void> {
     const lateMs = Date.now() + deadlineMs
-    for (const { worker } of [this.#sockets, ...this.#lanes]) worker.removeAllListeners('error')
+    for (const { worker } of [this.#sockets, ...this.#lanes]) {
+      worker.removeAllListeners('error')
+      worker.removeAllListeners('exit')
+    }
     await this.#sockets.drain(deadlineMs)
     const leftMs = Math.max(0, lateMs - Date.now())
     await Promise.all(this.#lanes.filter((lane) => lane !== this.#sockets).map((lane) => lane.drain(leftMs)))
@@ -234,13 +240,16 @@ class Thread {
   status(ofSockets: boolean, ofLane: boolean): Promise<StatusAnswer> {
     const id = ++this.#lastId
     const answer: StatusAnswer = {}
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
+      const onExit = (): void => reject(new Error('a thread of syslog ingest ended'))
+      this.worker.once('exit', onExit)
       const onMessage = (message: FromSockets): void => {
         if (message.kind === 'socketStatus' && message.id === id) answer.sockets = message.status
         else if (message.kind === 'status' && message.id === id) answer.lane = message.status
         else return
         if ((ofSockets && answer.sockets === undefined) || (ofLane && answer.lane === undefined)) return
         this.worker.off('message', onMessage)
+        this.worker.off('exit', onExit)
         resolve(answer)
       }
       this.worker.on('message', onMessage)
