@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { HEADER_LINES, LINE_KINDS, linesOf } from '../../bench/workload/log-lines.ts'
 import { Administration } from '../../engine/admin/administration.ts'
 import { unpackBatch } from '../../engine/event.ts'
 import { WORK_BYTES } from '../../engine/ingest/connection.ts'
@@ -117,6 +118,11 @@ function messagesOf(token: string): Buffer[] {
     `1 2026-11-20T09:15:02Z h a p m - \ufeffx`,
     `<5>*Nov 20 09:15:02.123: %SYS-5-CONFIG_I: [svc@00000 key="${token}"] x`,
     squid,
+    // Of each format a line, as a device behind a relay sends it.
+    ...LINE_KINDS.flatMap((kind) => linesOf(kind, 1)).map((line) => {
+      return `<134>1 2026-11-20T09:15:02Z relay fw - - [svc@00000 key="${token}"] ${line}`
+    }),
+    ...Object.values(HEADER_LINES).map((line) => `<134>1 - - - - - [svc@00000 key="${token}"] ${line}`),
   ].map((text) => Buffer.from(text))
 }
 

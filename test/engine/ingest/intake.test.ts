@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { HEADER_LINES, LINE_KINDS, linesOf } from '../../../bench/workload/log-lines.ts'
 import { unpackBatch } from '../../../engine/event.ts'
+import { FORMATS } from '../../../engine/ingest/formats/formats.ts'
 import { Origin, type OutgoingBatch } from '../../../engine/ingest/intake.ts'
 import { Outcome } from '../../../engine/ingest/outcome.ts'
 import { Framing } from '../../../engine/ingest/syslog/framing.ts'
@@ -290,4 +292,36 @@ t.test('any bytes: no throw, and what came is what became of it', async (t) => {
     }),
     { numRuns: 5000 },
   )
+})
+
+t.test('every format, under every header, all mixed on one connection', async (t) => {
+  const HEADERS: Readonly<Record<string, (token: string, line: string) => string>> = {
+    'RFC 5424': (token, line) => rfc5424(token, line),
+    'RFC 5424 with a byte order mark': (token, line) => rfc5424(token, `\ufeff${line}`),
+    'RFC 5424 around RFC 3164': (token, line) => rfc5424(token, `<134>Nov 20 12:00:00 fw ${line}`),
+    'RFC 5424, CR LF': (token, line) => `${rfc5424(token, line)}\r\n`,
+    'RFC 3164 with the element': (token, line) => `<134>Nov 20 12:00:00 fw [svc@00000 key="${token}"] ${line}`,
+    'RFC 3164, ISO time and a NUL': (token, line) =>
+      `<134>2026-11-20T12:00:00+00:00 fw [svc@00000 key="${token}"] ${line}\0`,
+  }
+  const opened = openIntake(t)
+  const { intake, token } = opened
+  const origin = tcp()
+  for (const line of Object.values(HEADER_LINES)) opened.take(rfc5424(token.raw, line), origin)
+  for (let round = 0; round < 2; round++) {
+    for (const [header, wrap] of Object.entries(HEADERS)) {
+      for (const kind of LINE_KINDS) {
+        // The table's header is remembered for the source, which HOSTNAME is a part of.
+        if (kind.format in HEADER_LINES && !header.startsWith('RFC 5424')) continue
+        const [line = ''] = linesOf(kind, 1)
+        const named = kind.line.includes('{host}') || kind.line.includes('{labels}')
+        const outcome = opened.take(wrap(token.raw, line), origin)
+        t.equal(outcome, named ? 'stored' : 'noDomain', `${kind.name}, ${header}`)
+        t.equal(FORMATS[intake.format]?.id, kind.format, `${kind.name}, ${header}: format`)
+      }
+      for (const batch of intake.takeBatches(true)) intake.settled(batch, 0, 0)
+    }
+  }
+  const { received, known } = sumsOf(intake)
+  t.equal(received, known)
 })
