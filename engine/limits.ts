@@ -62,8 +62,8 @@ export const STORED_REJECTS_MAX = 500
 /** Such messages that a thread hands over in a second; the others are counted only. */
 export const REJECTS_PER_SECOND_MAX = 20
 
-/** Blocks of log files, of a megabyte each, that are known to have been read, of one organization. The oldest go, and would count again. */
-export const READ_BLOCKS_MAX = 100_000
+/** Blocks of log files, of a megabyte each, of which is known which messages were read, of one organization. The oldest go, and would count again. Each takes 4 bytes a message. */
+export const READ_BLOCKS_MAX = 20_000
 
 assert(LOG_BATCH_EVENTS_MAX <= BATCH_EVENTS_MAX)
 /** Bytes of an event with a long name and an IPv6 address. */

@@ -1,46 +1,40 @@
 import { createHash } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { basename } from 'node:path'
+import { TextDecoder } from 'node:util'
 import { MESSAGE_BYTES_MAX } from '../limits.ts'
-import { type FileKind, STANDARD_INPUT, withPathOf } from '../process/byte-source.ts'
+import { type ByteSource, type FileKind, STANDARD_INPUT, withPathOf } from '../process/byte-source.ts'
 import { Fault } from '../process/error-codes.ts'
 import { openUnpacked } from '../process/unpacked-bytes.ts'
-import type { ReadPrefix } from '../store/read-prefixes.ts'
+import { BLOCK_KEY_BYTES, type LineHashes } from '../store/read-lines.ts'
 import type { Store } from '../store/store.ts'
 import type { EventAcceptor } from './accept.ts'
-import {
-  BACKSLASH,
-  CLOSE_BRACE,
-  CLOSE_BRACKET,
-  COMMA,
-  CR,
-  LF,
-  OPEN_BRACE,
-  OPEN_BRACKET,
-  QUOTE,
-  SEMICOLON,
-  SPACE,
-  TAB,
-} from './formats/bytes.ts'
+import { LF } from './formats/bytes.ts'
 import { NO_FORMAT } from './formats/detect.ts'
 import { FORMATS } from './formats/formats.ts'
 import { SCRATCH_BYTES, Verdict } from './formats/log-line.ts'
 import { type Intake, Origin } from './intake.ts'
-import { blockBytesMax, LogBlocks } from './log-lines.ts'
+import { LogRecords } from './log-records.ts'
 import { Outcome } from './outcome.ts'
 import type { KnownToken } from './token-door.ts'
 
 export const LOG_FILE: FileKind = { what: 'log file', unreadable: 'LOG_UNREADABLE', damaged: 'LOG_DAMAGED' }
 
-/** Room for a block, whose last line may be long, and for names in another form. */
-export const READ_WORK_BYTES = blockBytesMax(MESSAGE_BYTES_MAX) + 1 + SCRATCH_BYTES
+/** How much of a file is known as one block (store/read-lines.ts), in bytes: whole messages, so a little more. */
+export const BLOCK_BYTES = 1024 * 1024
+const READ_BYTES = 64 * 1024
+/** UTF-16 may take half as much again in UTF-8. */
+const DECODED_BYTES_MAX = READ_BYTES * 2
+/** Room for a block, the message that crosses its end, what is read behind it, and names in another form. */
+export const READ_WORK_BYTES = BLOCK_BYTES + MESSAGE_BYTES_MAX * 2 + DECODED_BYTES_MAX + 1 + SCRATCH_BYTES
 
-/** A record may go on over this many lines: a quoted CSV field with line feeds, or JSON that is printed for people. */
-const CSV_LINES_MAX = 8
-const JSON_LINES_MAX = 1000
-const HASH_BYTES = 16
-/** Other work of the process (a progress bar, Ctrl-C) has its turn after so many lines. */
-const LINES_PER_TURN = 20_000
+/** Other work of the process (a progress bar, Ctrl-C) has its turn after so many messages. */
+const MESSAGES_PER_TURN = 20_000
+/** What came through a pipe is stored after this time at the latest, in milliseconds. */
+const LIVE_COMMIT_MS = 1000
+/** A last line without line feed of a file that was written so short a time ago, in milliseconds, may not be whole yet. */
+const STILL_WRITTEN_MS = 10_000
+const NO_KEY = Buffer.alloc(BLOCK_KEY_BYTES)
 
 /** A line that was not understood. */
 export interface LineTrouble {
@@ -63,6 +57,8 @@ export interface FileReport {
   skipped: number
   rejected: number
   unknown: number
+  /** The last line is not whole yet: it was left for the next time. */
+  unfinished: boolean
   /** Messages by recognised format. */
   readonly formats: Record<string, number>
 }
@@ -74,6 +70,8 @@ export interface ReadLogOptions {
   readonly onProgress: (bytesRead: number, bytesTotal: number) => void
   /** Asked now and then whether to end early; what was read until then is stored. */
   readonly stopped: () => boolean
+  /** Resolves when that is asked for: a pipe may have nothing to say for long. */
+  readonly stop: Promise<unknown>
   /** Makes room in a full buffer. */
   readonly fold: () => void
 }
@@ -97,28 +95,23 @@ export class LogReader {
 
   /**
    * @returns the report, and the fault that ended the reading early, if one did: what came before it is stored.
-   * @throws Fault LOG_UNREADABLE, STORE_FULL.
+   * @throws Fault LOG_UNREADABLE.
    */
   async read(path: string): Promise<{ report: FileReport; fault: Fault | undefined }> {
     const report = newReport(path)
     const source = await openUnpacked(path, LOG_FILE).catch((error: unknown) => {
       throw withPathOf(LOG_FILE, path, error)
     })
-    const origin = new Origin('file', path === STANDARD_INPUT ? 'standard input' : basename(path), 0, this.#token)
-    this.#intake.line.referenceMs = lastWrittenMs(path)
-    const blocks = new LogBlocks(source, MESSAGE_BYTES_MAX)
-    let before: Buffer = Buffer.alloc(HASH_BYTES)
+    const lastWritten = lastWrittenMs(path)
+    const name = path === STANDARD_INPUT ? 'standard input' : basename(path)
+    const file = new OpenFile(source, this.#intake.line.bytes, new Origin('file', name, 0, this.#token), report)
+    file.mayGrow = !source.live && Date.now() - lastWritten < STILL_WRITTEN_MS
+    this.#intake.line.referenceMs = lastWritten
     try {
-      for (;;) {
-        const block = await blocks.next()
-        if (block === undefined || this.#options.stopped()) break
-        await this.#readBlock(block.bytes, block.firstLine, before, origin, report)
-        before = createHash('sha256').update(before).update(block.bytes).digest().subarray(0, HASH_BYTES)
-        this.#options.onProgress(source.bytesRead, source.bytesTotal)
-      }
+      await this.#readAll(file)
     } catch (error) {
       const fault = withPathOf(LOG_FILE, path, error)
-      if (!(fault instanceof Fault) || fault.code === 'STORE_FULL') throw fault
+      if (!(fault instanceof Fault)) throw fault
       return { report, fault }
     } finally {
       source.close()
@@ -126,44 +119,67 @@ export class LogReader {
     return { report, fault: undefined }
   }
 
-  async #readBlock(
-    block: Buffer,
-    firstLine: number,
-    before: Buffer,
-    origin: Origin,
-    report: FileReport,
-  ): Promise<void> {
-    const { bytes } = this.#intake.line
-    bytes.set(block)
-    bytes[block.length] = LF
-    const progress = new BlockProgress(block, before, this.#knownPrefix(block, before))
-    const records = new Records(bytes, block.length, firstLine)
-    let sinceTurn = 0
-    while (records.next()) {
-      if (++sinceTurn === LINES_PER_TURN) {
-        sinceTurn = 0
-        await new Promise((resolve) => setImmediate(resolve))
-        if (this.#options.stopped()) break
+  async #readAll(file: OpenFile): Promise<void> {
+    let failure: unknown
+    let committedMs = Date.now()
+    while (!file.isLast && !this.#options.stopped()) {
+      try {
+        if (file.source.live) await Promise.race([file.fill(), this.#options.stop])
+        else await file.fill()
+      } catch (error) {
+        // What came before it is used.
+        failure = error
+        file.isLast = true
       }
-      report.lines = records.line + records.lines - 1
-      if (records.start === records.end) continue
-      const isRepeated = records.end <= progress.known
-      origin.matched = isRepeated ? 'repeat' : this.#options.dryRun ? 'dry' : 'store'
-      while (!this.#intake.take(records.start, records.end, origin)) await this.#commit(progress, records.start)
-      this.#count(report, isRepeated, records.line)
+      if (file.source.live) this.#intake.line.referenceMs = Date.now()
+      await this.#takeAll(file)
+      const nowMs = Date.now()
+      if (file.source.live && nowMs - committedMs >= LIVE_COMMIT_MS) {
+        await this.#commit(file)
+        committedMs = nowMs
+      }
+      this.#options.onProgress(file.source.bytesRead, file.source.bytesTotal)
     }
-    report.lines = records.line + records.lines - 1
-    if (!this.#options.dryRun) await this.#commit(progress, records.place)
+    await this.#commit(file)
+    if (failure !== undefined) throw failure
   }
 
-  /** Of what was read of this block before, the most that it begins with. */
-  #knownPrefix(block: Buffer, before: Buffer): ReadPrefix | undefined {
-    return this.#store.readPrefixes
-      .of(this.#token.organizationId, before)
-      .find(({ bytes, sha256 }) => bytes <= block.length && sha256 === sha256Of(block.subarray(0, bytes)))
+  /** Takes the messages that are whole. */
+  async #takeAll(file: OpenFile): Promise<void> {
+    const { records } = file
+    let sinceTurn = 0
+    while (records.next(file.filled, file.isLast)) {
+      if (records.isDiscarding) file.filled = records.place
+      file.report.lines = records.lines + (records.isOpen ? 1 : 0)
+      if (records.isOpen && file.mayGrow) {
+        file.report.unfinished = true
+        return
+      }
+      if (records.start !== records.end) await this.#take(file)
+      if (records.place >= BLOCK_BYTES) {
+        await this.#commit(file)
+        file.nextBlock()
+      }
+      if (++sinceTurn < MESSAGES_PER_TURN) continue
+      sinceTurn = 0
+      await new Promise((resolve) => setImmediate(resolve))
+      if (this.#options.stopped()) return
+    }
+    if (!records.isOpen) file.report.lines = records.lines
   }
 
-  #count(report: FileReport, isRepeated: boolean, line: number): void {
+  async #take(file: OpenFile): Promise<void> {
+    const { records, block, origin, report } = file
+    const isKnown = block.add(file.bytes, records.start, records.end, this.#store, this.#token.organizationId)
+    origin.matched = isKnown ? 'repeat' : this.#options.dryRun ? 'dry' : 'store'
+    while (!this.#intake.take(records.start, records.end, origin)) {
+      // All but this one, which finds room behind it.
+      await this.#commit(file, block.count - 1)
+    }
+    this.#count(report, isKnown, records.line)
+  }
+
+  #count(report: FileReport, isKnown: boolean, line: number): void {
     const { verdict, format, outcome } = this.#intake
     report.messages++
     if (outcome === Outcome.stored) report.matched++
@@ -176,171 +192,168 @@ export class LogReader {
     else report.unknown++
     const id = format === NO_FORMAT ? '' : (FORMATS[format]?.id ?? '')
     if (id !== '') report.formats[id] = (report.formats[id] ?? 0) + 1
-    if (isRepeated || (verdict !== Verdict.reject && verdict !== Verdict.unknown)) return
+    if (isKnown || (verdict !== Verdict.reject && verdict !== Verdict.unknown)) return
     const { reason } = this.#intake.line
     this.#options.onTrouble({ line, format: id, reason: reason === '' ? 'no format recognised' : reason })
   }
 
-  /** Stores what waits, and that the block was read up to `place`: both or neither. */
-  async #commit(progress: BlockProgress, place: number): Promise<void> {
+  /** Stores what waits, and that the first `count` messages of the block were read: both or neither. */
+  async #commit({ block, report }: OpenFile, count = block.count): Promise<void> {
+    if (this.#options.dryRun) return
     // Collectors' events first: they are known by their ids, should what follows not come to pass.
     const batches = this.#intake.takeBatches(true).sort((a, b) => Number(b.deduplicate) - Number(a.deduplicate))
     for (const batch of batches) {
-      const alongside = batch.deduplicate ? undefined : () => this.#remember(progress, place)
+      const { organizationId, bytes, deduplicate } = batch
+      const alongside = (): void => block.remember(this.#store, organizationId, count)
       for (;;) {
-        const outcome = await this.#acceptor.acceptPacked(batch.organizationId, batch.bytes, {
-          deduplicate: batch.deduplicate,
-          ...(alongside === undefined ? {} : { alongside }),
-        })
+        const options = deduplicate ? { deduplicate } : { deduplicate, alongside }
+        const outcome = await this.#acceptor.acceptPacked(organizationId, bytes, options)
         if (outcome.kind === 'stored') {
-          this.#intake.settled(batch, outcome.duplicates, outcome.rejected.length)
+          const rejected = outcome.rejected.length
+          this.#intake.settled(batch, outcome.duplicates, rejected)
+          // An event of a collector that came before is told only now.
+          report.matched -= outcome.duplicates + rejected
+          report.duplicates += outcome.duplicates
+          report.rejected += rejected
           break
         }
         if (outcome.kind === 'malformed') throw new Error(`a batch of our own cannot be read: ${outcome.why}`)
-        if (this.#store.environment.full)
-          throw new Fault('STORE_FULL', `${outcome.why}; what was read is stored, go on later`)
+        if (this.#store.environment.full) {
+          for (const messages of batch.messages.values()) report.matched -= messages
+          throw new Fault('STORE_FULL', `${outcome.why}; what was read before is stored, go on later`)
+        }
         this.#options.fold()
       }
     }
   }
+}
 
-  /** Inside the transaction that stores the events. */
-  #remember(progress: BlockProgress, place: number): void {
-    const prefix = progress.prefixTo(place)
-    const { organizationId } = this.#token
-    this.#store.readPrefixes.put(organizationId, progress.before, prefix, progress.remembered, Date.now())
-    progress.remembered = prefix
+/** A file and how far it was read. Its messages stand in the thread's buffer, from the start of a block on. */
+class OpenFile {
+  readonly source: ByteSource
+  readonly bytes: Uint8Array
+  readonly origin: Origin
+  readonly report: FileReport
+  readonly records: LogRecords
+  block: BlockOfLines
+  filled = 0
+  /** Nothing comes behind what is there. */
+  isLast = false
+  /** Somebody writes to it. */
+  mayGrow = false
+  #decoder: TextDecoder | undefined
+  #hasStarted = false
+  readonly #chunk = Buffer.allocUnsafe(READ_BYTES)
+
+  constructor(source: ByteSource, bytes: Uint8Array, origin: Origin, report: FileReport) {
+    this.source = source
+    this.bytes = bytes
+    this.origin = origin
+    this.report = report
+    this.records = new LogRecords(bytes, MESSAGE_BYTES_MAX)
+    this.block = new BlockOfLines(NO_KEY)
+  }
+
+  /** Reads on. @throws what reading throws. */
+  async fill(): Promise<void> {
+    const got = await this.source.read(this.#chunk, 0, READ_BYTES)
+    if (got === 0) {
+      this.isLast = true
+      return
+    }
+    let bytes: Uint8Array = this.#chunk.subarray(0, got)
+    if (!this.#hasStarted) bytes = this.#withoutMark(this.#chunk.subarray(0, got))
+    this.#hasStarted = true
+    if (this.#decoder !== undefined) bytes = Buffer.from(this.#decoder.decode(bytes, { stream: true }))
+    // Where blocks end must not depend on the sizes of what is read, so nothing of the rest of a line that was cut is kept but its end.
+    if (this.records.isDiscarding) {
+      const lineFeed = bytes.indexOf(LF)
+      if (lineFeed < 0) return
+      bytes = bytes.subarray(lineFeed)
+    }
+    this.bytes.set(bytes, this.filled)
+    this.filled += bytes.length
+    // What stood there before must not look like the end of a line.
+    this.bytes[this.filled] = 0
+  }
+
+  /** Goes on with the block behind the present one. */
+  nextBlock(): void {
+    const { records } = this
+    this.block = new BlockOfLines(this.block.key(this.bytes.subarray(0, records.place)))
+    this.bytes.copyWithin(0, records.place, this.filled)
+    this.filled -= records.place
+    records.moved()
+  }
+
+  /** Byte order marks: PowerShell writes UTF-16, others put UTF-8's before a CSV. */
+  #withoutMark(bytes: Buffer): Buffer {
+    if (bytes[0] === 0xff && bytes[1] === 0xfe) this.#decoder = new TextDecoder('utf-16le')
+    if (bytes[0] === 0xfe && bytes[1] === 0xff) this.#decoder = new TextDecoder('utf-16be')
+    if (this.#decoder !== undefined) return bytes.subarray(2)
+    return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
   }
 }
 
-/** How far a block was read, before and now. */
-class BlockProgress {
-  readonly before: Buffer
-  /** Lines that end before this were read before. */
-  readonly known: number
-  /** What is stored of it. */
-  remembered: ReadPrefix | undefined
-  readonly #block: Buffer
+/** The messages of a block, each by the hash of all up to it, and what is known of them. */
+class BlockOfLines {
+  count = 0
+  readonly #before: Buffer
+  #hashes = new Uint32Array(1024)
+  #high = 0x811c9dc5
+  #low = 0x2545f491
+  #first: Buffer = NO_KEY
+  #second: Buffer = NO_KEY
+  #versions: LineHashes[] = []
 
-  constructor(block: Buffer, before: Buffer, known: ReadPrefix | undefined) {
-    this.#block = block
-    this.before = before
-    this.known = known?.bytes ?? 0
-    this.remembered = known
+  /** @param before key of the block before, or NO_KEY */
+  constructor(before: Buffer) {
+    this.#before = before
   }
 
-  prefixTo(place: number): ReadPrefix {
-    const bytes = Math.max(place, this.known)
-    return { bytes, sha256: sha256Of(this.#block.subarray(0, bytes)) }
+  /** Adds a message. Answers whether it was read before. */
+  add(bytes: Uint8Array, start: number, end: number, store: Store, organizationId: string): boolean {
+    for (let at = start; at < end; at++) {
+      const byte = bytes[at] ?? 0
+      this.#high = Math.imul(this.#high ^ byte, 0x01000193)
+      this.#low = Math.imul(this.#low + byte, 0x9e3779b1) ^ (this.#low >>> 15)
+    }
+    // Where a message ends counts, too.
+    this.#high = Math.imul(this.#high ^ 0x100, 0x01000193)
+    if (this.count === this.#hashes.length) {
+      const more = new Uint32Array(this.#hashes.length * 2)
+      more.set(this.#hashes)
+      this.#hashes = more
+    }
+    const hash = (this.#high ^ this.#low) >>> 0
+    const index = this.count++
+    this.#hashes[index] = hash
+    if (index === 0) {
+      this.#first = keyOf(this.#before, bytes.subarray(start, end))
+      return store.readLines.knowsFirst(organizationId, this.#first)
+    }
+    if (index === 1) {
+      this.#second = keyOf(this.#first, bytes.subarray(start, end))
+      this.#versions = store.readLines.versions(organizationId, this.#first, this.#second)
+    }
+    return this.#versions.some((version) => version[index] === hash)
+  }
+
+  /** Remembers the first `count` messages. Inside a transaction of the caller. */
+  remember(store: Store, organizationId: string, count: number): void {
+    if (count === 0) return
+    const second = count === 1 ? NO_KEY : this.#second
+    store.readLines.put(organizationId, this.#first, second, this.#hashes.slice(0, count), Date.now())
+  }
+
+  /** What the next block is known by, of all the bytes of this one. */
+  key(content: Uint8Array): Buffer {
+    return keyOf(this.#before, content)
   }
 }
 
-/** Walks the records of a block: lines, and what goes on over several. */
-class Records {
-  /** Of the record at hand, without the CR and LF behind it. */
-  start = 0
-  end = 0
-  /** Number of its first line, from 1, and how many it has. */
-  line: number
-  lines = 0
-  /** Where the next record begins. */
-  place = 0
-  readonly #bytes: Uint8Array
-  readonly #size: number
-  #nextQuote = -1
-
-  constructor(bytes: Uint8Array, size: number, firstLine: number) {
-    this.#bytes = bytes
-    this.#size = size
-    this.line = firstLine
-  }
-
-  next(): boolean {
-    if (this.place >= this.#size) return false
-    this.line += this.lines
-    this.start = this.place
-    let lineEnd = this.#lineEnd(this.start)
-    this.lines = 1
-    const first = this.#bytes[this.start]
-    if (first === OPEN_BRACE) lineEnd = this.#jsonEnd(lineEnd)
-    else if (this.#hasOpenQuote(lineEnd)) lineEnd = this.#quotedEnd(lineEnd)
-    this.place = Math.min(lineEnd + 1, this.#size)
-    let end = Math.min(lineEnd, this.start + MESSAGE_BYTES_MAX)
-    while (end > this.start && isTrailer(this.#bytes[end - 1] ?? 0)) end--
-    // An object of an array that stands on lines of its own.
-    if (first === OPEN_BRACE && this.#bytes[end - 1] === COMMA) end--
-    // The array itself is no message.
-    if (end - this.start === 1 && (first === OPEN_BRACKET || first === CLOSE_BRACKET)) end = this.start
-    this.end = end
-    return true
-  }
-
-  #lineEnd(at: number): number {
-    return Math.min(this.#bytes.indexOf(LF, at), this.#size)
-  }
-
-  /** The end of the line with the brace that closes the object; the end of the first line where none does. */
-  #jsonEnd(firstEnd: number): number {
-    let depth = 0
-    let inString = false
-    let lines = 1
-    const limit = Math.min(this.#size, this.start + MESSAGE_BYTES_MAX)
-    for (let at = this.start; at < limit; at++) {
-      const byte = this.#bytes[at]
-      if (inString) {
-        if (byte === BACKSLASH) at++
-        else if (byte === QUOTE) inString = false
-      } else if (byte === QUOTE) inString = true
-      else if (byte === OPEN_BRACE) depth++
-      else if (byte === CLOSE_BRACE && --depth === 0) {
-        if (lines > 1) this.lines = lines
-        return lines === 1 ? firstEnd : this.#lineEnd(at)
-      } else if (byte === LF && ++lines > JSON_LINES_MAX) break
-    }
-    return firstEnd
-  }
-
-  /** Whether the line has an odd number of quotes, of which one begins a field. */
-  #hasOpenQuote(lineEnd: number): boolean {
-    if (this.#nextQuote < this.start) {
-      const found = this.#bytes.indexOf(QUOTE, this.start)
-      this.#nextQuote = found < 0 ? this.#size : found
-    }
-    if (this.#nextQuote >= lineEnd) return false
-    let quotes = 0
-    let beginsField = false
-    for (let at = this.start; at < lineEnd; at++) {
-      if (this.#bytes[at] !== QUOTE) continue
-      quotes++
-      const before = at === this.start ? COMMA : this.#bytes[at - 1]
-      if (before === COMMA || before === SEMICOLON || before === TAB) beginsField = true
-    }
-    return beginsField && quotes % 2 === 1
-  }
-
-  /** The end of the line that closes the quote, if one of the next few does. */
-  #quotedEnd(firstEnd: number): number {
-    let end = firstEnd
-    for (let lines = 2; lines <= CSV_LINES_MAX && end < this.#size; lines++) {
-      const lineStart = end + 1
-      end = this.#lineEnd(lineStart)
-      if (end - this.start > MESSAGE_BYTES_MAX) break
-      let quotes = 0
-      for (let at = lineStart; at < end; at++) if (this.#bytes[at] === QUOTE) quotes++
-      if (quotes % 2 === 0) continue
-      this.lines = lines
-      return end
-    }
-    return firstEnd
-  }
-}
-
-function isTrailer(byte: number): boolean {
-  return byte === CR || byte === LF || byte === 0 || byte === SPACE
-}
-
-function sha256Of(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex')
+function keyOf(before: Buffer, message: Uint8Array): Buffer {
+  return createHash('sha256').update(before).update(message).digest().subarray(0, BLOCK_KEY_BYTES)
 }
 
 /** Times without a year are near to when the file was last written. */
@@ -362,6 +375,7 @@ function newReport(file: string): FileReport {
     skipped: 0,
     rejected: 0,
     unknown: 0,
+    unfinished: false,
     formats: {},
   }
 }

@@ -44,7 +44,10 @@ export const FAULTS = {
     about: 'The collector lost something or counted it twice: a fault of ours',
   },
   STORE_UNWRITABLE: { exit: ExitStatus.unavailable, about: 'The data directory is missing, read-only or not ours' },
-  STORE_IN_USE: { exit: ExitStatus.unavailable, about: 'Another process runs on the same outbox' },
+  STORE_IN_USE: {
+    exit: ExitStatus.unavailable,
+    about: 'Another process runs on the same outbox, or reads log files into the same store',
+  },
   STORE_FULL: {
     exit: ExitStatus.unavailable,
     about: 'The file system has too little free space for the store to go on writing',

@@ -13,7 +13,7 @@ import { randomUUID } from 'node:crypto'
  *   token-bindings      organization (16) + token id (16) + text     address and port whose messages are a token's
  *   sources             organization (16) + token id (16) + hash (16)  what one sender sent, counted
  *   rejects             organization (16) + sequence (8)             messages that were not understood, redacted
- *   read-blocks         organization (16) + hash (16)                which parts of log files were read
+ *   read-lines          organization (16) + two hashes (32)          which messages of log files were read
  *   buffer              organization (16) + sequence (8), see queue.ts   Event
  *   seen                organization (16) + collector instance (8)       sequences that were counted
  *   evidence            organization (16) + day (4) + platform id        evidence of one platform on one day

@@ -6,7 +6,7 @@ import { EvidenceStore } from './evidence.ts'
 import { type MonitoringToken, monitoringTokensOf } from './monitoring-tokens.ts'
 import { Organizations } from './organizations.ts'
 import { Published } from './published.ts'
-import { ReadPrefixes } from './read-prefixes.ts'
+import { ReadLines } from './read-lines.ts'
 import { Scans } from './scans.ts'
 import type { Secrets } from './secrets.ts'
 import { SeenEvents } from './seen-events.ts'
@@ -25,7 +25,7 @@ export class Store {
   readonly monitoringTokens: Secrets<MonitoringToken>
   readonly tokenBindings: TokenBindings
   readonly sources: Sources
-  readonly readPrefixes: ReadPrefixes
+  readonly readLines: ReadLines
   readonly buffer: EventBuffer
   readonly seenEvents: SeenEvents
   readonly evidence: EvidenceStore
@@ -49,7 +49,7 @@ export class Store {
     this.monitoringTokens = monitoringTokensOf(this.environment)
     this.tokenBindings = new TokenBindings(this.environment)
     this.sources = new Sources(this.environment)
-    this.readPrefixes = new ReadPrefixes(this.environment)
+    this.readLines = new ReadLines(this.environment)
     this.buffer = new EventBuffer(this.environment)
     this.seenEvents = new SeenEvents(this.environment)
     this.evidence = new EvidenceStore(this.environment)

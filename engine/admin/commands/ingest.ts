@@ -9,6 +9,7 @@ import { type FileReport, type LineTrouble, LogReader, READ_WORK_BYTES } from '.
 import { type KnownToken, TokenDoor } from '../../ingest/token-door.ts'
 import { STANDARD_INPUT } from '../../process/byte-source.ts'
 import { Fault } from '../../process/error-codes.ts'
+import { exclusively } from '../../process/exclusive.ts'
 import { fileProgress } from '../../process/file-progress.ts'
 import { createLogger } from '../../process/log.ts'
 import { catalogInForce } from '../../process/registry-setting.ts'
@@ -62,7 +63,11 @@ export function addIngestCommands(program: Command): void {
         .argParser(countOption),
     )
   file.action((paths: string[], options: FileOptions) =>
-    withStore(file, (context) => readFiles(file, paths, options, context)),
+    withStore(file, (context) => {
+      const read = (): Promise<void> => readFiles(file, paths, options, context)
+      // Two at once would count what both read twice.
+      return options.dryRun === true ? read() : exclusively(context.store.environment.path, 'ingest file', read)
+    }),
   )
 
   const sources = sharedOptions(
@@ -146,6 +151,7 @@ async function readFiles(
       },
       onProgress: progress.update,
       stopped: () => signal !== undefined,
+      stop: stop.received,
       fold: () => void runScan(store, matcher, token.organizationId, 'buffer', clock),
     })
     try {
@@ -154,12 +160,13 @@ async function readFiles(
       if (fault !== undefined) faults.push(fault)
     } catch (error) {
       // A file that cannot be opened does not keep the others from being read.
-      if (!(error instanceof Fault) || error.code === 'STORE_FULL') throw error
+      if (!(error instanceof Fault)) throw error
       faults.push(error)
     } finally {
       progress.end()
     }
     if (options.dryRun !== true) writeSources(store, intake)
+    if (faults.at(-1)?.code === 'STORE_FULL') break
   }
   stop.forget()
   print(command, reports, troubles, token, options, store)
@@ -169,8 +176,9 @@ async function readFiles(
   if (faults[0] !== undefined) throw faults[0]
 }
 
+/** A few rows: they may use what is held free for work that makes room. */
 function writeSources(store: Store, intake: Intake): void {
-  store.environment.write(() => {
+  store.environment.shrink(() => {
     store.sources.add(intake.sources.takeDeltas(0))
     store.sources.addRejects(intake.takeRejects())
   })
@@ -197,13 +205,18 @@ function print(
       ['Rejected', 'rejected'],
       ['Unknown', 'unknown'],
     ],
-    rows: reports.map(({ noDomain, formats, ...report }) => ({
+    rows: reports.map(({ noDomain, formats, unfinished: _unfinished, ...report }) => ({
       ...report,
       no_domain: noDomain,
       formats,
       ...(process.stdout.isTTY ? { formats_text: formatsText(formats) } : {}),
     })),
   })
+  for (const { file, unfinished } of reports) {
+    if (unfinished) {
+      process.stderr.write(`${printable(file)}: the last line has no end yet and was left; read the file again later\n`)
+    }
+  }
   // Beside the report, so that a program that reads the report is not disturbed.
   for (const { file, line, format, reason } of troubles) {
     process.stderr.write(`${printable(file)} line ${line}: ${format === '' ? '' : `${format}: `}${reason}\n`)

@@ -4,8 +4,13 @@ import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { Intake } from '../../../engine/ingest/intake.ts'
-import { BLOCK_BYTES } from '../../../engine/ingest/log-lines.ts'
-import { type FileReport, type LineTrouble, LogReader, READ_WORK_BYTES } from '../../../engine/ingest/read-log.ts'
+import {
+  BLOCK_BYTES,
+  type FileReport,
+  type LineTrouble,
+  LogReader,
+  READ_WORK_BYTES,
+} from '../../../engine/ingest/read-log.ts'
 import { MESSAGE_BYTES_MAX } from '../../../engine/limits.ts'
 import { systemClock } from '../../../engine/process/clock.ts'
 import { runScan } from '../../../engine/scan/fold.ts'
@@ -47,6 +52,8 @@ function reading(t: Test): Reading {
     write(name, content) {
       const path = join(directory, name)
       writeFileSync(path, content)
+      // Not written to any more.
+      utimesSync(path, NOW / 1000, NOW / 1000)
       return path
     },
     async read(name, { dryRun = false, stopAfter = Number.POSITIVE_INFINITY } = {}) {
@@ -60,6 +67,7 @@ function reading(t: Test): Reading {
         onTrouble: (trouble) => troubles.push(trouble),
         onProgress: () => {},
         stopped: () => ++asked > stopAfter,
+        stop: new Promise(() => {}),
         fold: () => void runScan(store, matcher, token.organizationId, 'buffer', systemClock),
       })
       const { report, fault } = await reader.read(join(directory, name))
@@ -290,4 +298,90 @@ t.test('posture-admin ingest file, killed in the middle and begun again: each me
   t.match(JSON.parse(again.stdout), { matched: 0, duplicates: count })
   const [sources] = await admin('ingest', 'sources', '--org', 'Acme', '--data-dir', data)
   t.match(sources, { listener: 'file', address: 'log' })
+})
+
+t.test('an older copy, a shorter one, one of a hundred, and one with the same header: each message once', async (t) => {
+  const reader = reading(t)
+  const lines = (from: number, to: number): string =>
+    Array.from({ length: to - from }, (_, index) => `${matching(from + index)}\n`).join('')
+  reader.write('full', lines(0, 1000))
+  t.match(await reader.read('full'), { matched: 1000, duplicates: 0 })
+  reader.write('head', lines(0, 100))
+  t.match(await reader.read('head'), { matched: 0, duplicates: 100 })
+  reader.write('other-end', lines(0, 50) + lines(2000, 2010))
+  t.match(await reader.read('other-end'), { matched: 10, duplicates: 50 })
+  t.match(await reader.read('full'), { matched: 0, duplicates: 1000 })
+  for (let round = 0; round < 2; round++) {
+    for (let file = 0; file < 100; file++) {
+      reader.write(`one-${file}`, `Timestamp;Client;Domain\n2026-11-20 11:00:00;10.1.0.${file};claude.ai\n`)
+      const expected = round === 0 ? { matched: 1, duplicates: 0 } : { matched: 0, duplicates: 1 }
+      t.match(await reader.read(`one-${file}`), expected, `file ${file}`)
+    }
+  }
+  for (let round = 0; round < 2; round++) {
+    reader.write('single', `${matching(5000)}\n${round === 0 ? '' : `${matching(5001)}\n`}`)
+    t.match(await reader.read('single'), { matched: 1, duplicates: round })
+  }
+  reader.write('half', lines(0, 1000).slice(0, 30_000))
+  t.match(await reader.read('half'), { matched: 0 }, 'a copy that breaks off within a line')
+})
+
+t.test('wherever a reading is stopped, the next goes on there: none lost, none twice', async (t) => {
+  const reader = reading(t)
+  const COUNT = 70_000
+  const short = (index: number): string =>
+    `query[A] claude.ai from 10.${index >> 16}.${(index >> 8) & 255}.${index & 255}\n`
+  reader.write('log', Array.from({ length: COUNT }, (_, index) => short(index)).join(''))
+  let matched = 0
+  for (let stopAfter = 1; stopAfter < 9; stopAfter++) matched += (await reader.read('log', { stopAfter })).matched
+  const last = await reader.read('log')
+  t.equal(matched + last.matched, COUNT)
+  t.equal(last.messages, COUNT)
+  t.equal((await reader.read('log')).duplicates, COUNT)
+})
+
+t.test('a last line that is still written is left for the next time', async (t) => {
+  const reader = reading(t)
+  const path = reader.write('log', `${matching(1)}\n${matching(2).slice(0, 40)}`)
+  utimesSync(path, new Date(), new Date())
+  t.match(await reader.read('log'), { matched: 1, messages: 1, unfinished: true })
+  reader.write('log', `${matching(1)}\n${matching(2)}\n`)
+  t.match(await reader.read('log'), { matched: 1, duplicates: 1, unfinished: false })
+})
+
+t.test('arrays of JSON: each object is a message, whatever its layout', async (t) => {
+  const reader = reading(t)
+  const event = (index: number): string =>
+    JSON.stringify({
+      '@timestamp': '2026-11-20T11:00:00Z',
+      source: { ip: `10.0.0.${index}` },
+      url: { original: 'https://claude.ai/' },
+    })
+  const pretty = (index: number): string => JSON.stringify(JSON.parse(event(index)), undefined, 2)
+  const rows: readonly (readonly [string, string])[] = [
+    ['one line', `[${event(1)},${event(2)}, ${event(3)}]\n`],
+    ['a line each', `[\n${event(4)},\n${event(5)},\n${event(6)}\n]\n`],
+    [
+      'indented',
+      `${JSON.stringify(
+        [7, 8, 9].map((index) => JSON.parse(event(index))),
+        undefined,
+        2,
+      )}\n`,
+    ],
+    ['printed for people, no array', `${pretty(10)}\n${pretty(11)}\n${pretty(12)}`],
+  ]
+  for (const [name, content] of rows) {
+    reader.write('json', content)
+    t.match(await reader.read('json'), { messages: 3, matched: 3, rejected: 0, unknown: 0 }, name)
+  }
+})
+
+t.test('CSV lines that were cut take no others with them', async (t) => {
+  const reader = reading(t)
+  const rows = Array.from({ length: 50 }, (_, index) => {
+    return `2026-11-20 09:15:${String(index).padStart(2, '0')},10.0.0.${index},claude.ai,allow,"Mozilla/5.0${index % 7 === 0 ? '' : '"'}`
+  })
+  reader.write('csv', `Time,Client,Domain,Action,Agent\n${rows.join('\n')}\n`)
+  t.match(await reader.read('csv'), { messages: 51, matched: 50 })
 })

@@ -1,0 +1,216 @@
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COMMA,
+  CR,
+  isDigit,
+  isLetter,
+  LF,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  SEMICOLON,
+  SPACE,
+  TAB,
+} from './formats/bytes.ts'
+
+/** A record may go on over this many lines: a quoted CSV field with line feeds. */
+const CSV_LINES_MAX = 8
+/** How much of the beginning of two lines is compared to tell whether they are of one kind. */
+const SHAPE_BYTES = 10
+const NUL = 0
+
+/**
+ * Finds the messages of a log file in a buffer that fills up: lines; quoted CSV fields and objects of JSON that go on over several; the objects of
+ * an array. What is not whole yet waits for more.
+ */
+export class LogRecords {
+  /** Of the message at hand, without line ends and blanks behind it. Equal: an empty line. */
+  start = 0
+  end = 0
+  /** Number of its first line, from 1. */
+  line = 1
+  /** Lines that end before `place`. */
+  lines = 0
+  /** Where the next message begins. */
+  place = 0
+  /** The line feed is missing: its writer may not be done. */
+  isOpen = false
+  readonly #bytes: Uint8Array
+  readonly #bytesMax: number
+  /** What comes up to the next line feed is the rest of a line that was cut: it need not be put into the buffer, nor what of it is there behind `place`. */
+  isDiscarding = false
+  /** The file is an array of objects, and this is inside of it. */
+  #inArray = false
+  #atFileStart = true
+
+  /** @param bytesMax the longest message; of a longer line the beginning is one */
+  constructor(bytes: Uint8Array, bytesMax: number) {
+    this.#bytes = bytes
+    this.#bytesMax = bytesMax
+  }
+
+  /** Goes on to the next message in what stands before `filled`. Answers false where it is not whole, and more may come. */
+  next(filled: number, isLast: boolean): boolean {
+    if (this.isDiscarding && !this.#discard(filled)) return false
+    if (this.#inArray || this.#atFileStart) this.#skipArraySigns(filled)
+    if (this.place >= filled) return false
+    const lineEnd = this.#lineEnd(this.place, filled)
+    if (lineEnd === filled && !isLast && filled - this.place <= this.#bytesMax) return false
+    const end = this.#recordEnd(lineEnd, filled, isLast)
+    if (end < 0) return false
+    this.#take(end, filled, isLast)
+    return true
+  }
+
+  /** Says that the bytes from `place` on now stand at the start. */
+  moved(): void {
+    this.place = 0
+  }
+
+  /** Where the message ends that begins at `place`, or -1 where that is not known yet. */
+  #recordEnd(lineEnd: number, filled: number, isLast: boolean): number {
+    const first = this.#bytes[this.place]
+    if (first === OPEN_BRACE && (this.#inArray || this.#isLoneBrace(lineEnd))) {
+      const end = this.#objectEnd(filled, isLast)
+      if (end !== NOT_CLOSED) return end
+      this.#inArray = false
+    }
+    if (this.#hasOpenQuote(lineEnd)) {
+      const end = this.#quotedEnd(lineEnd, filled, isLast)
+      if (end !== NOT_CLOSED) return end
+    }
+    return lineEnd
+  }
+
+  #take(end: number, filled: number, isLast: boolean): void {
+    this.start = this.place
+    this.line = this.lines + 1
+    this.isOpen = isLast && end === filled
+    let stop = Math.min(end, this.start + this.#bytesMax)
+    if (end - this.start > this.#bytesMax && end === filled && !isLast) {
+      // A line that goes on: what is read of it is here, the rest is let go.
+      this.isDiscarding = true
+      this.place = stop
+    } else {
+      this.lines += countOf(this.#bytes, LF, this.start, end)
+      const isLine = end < filled && this.#bytes[end] === LF
+      this.place = isLine ? end + 1 : end
+      if (isLine) this.lines++
+    }
+    while (stop > this.start && isTrailer(this.#bytes[stop - 1] ?? 0)) stop--
+    if (this.#bytes[this.start] === OPEN_BRACE && this.#bytes[stop - 1] === COMMA) stop--
+    this.end = stop
+  }
+
+  #discard(filled: number): boolean {
+    const end = this.#lineEnd(this.place, filled)
+    this.place = Math.min(end + 1, filled)
+    if (end === filled) return false
+    this.isDiscarding = false
+    this.lines++
+    return true
+  }
+
+  /** Between the objects of an array stand blanks, commas and line feeds. */
+  #skipArraySigns(filled: number): void {
+    for (; this.place < filled; this.place++) {
+      const byte = this.#bytes[this.place]
+      if (byte === LF) this.lines++
+      else if (byte === OPEN_BRACKET && this.#atFileStart && !this.#inArray) this.#inArray = true
+      else if (byte === CLOSE_BRACKET && this.#inArray) this.#inArray = false
+      else if (byte !== SPACE && byte !== TAB && byte !== CR && !(byte === COMMA && this.#inArray)) {
+        // `[4711]` begins a line of some log, an array of objects goes on with a brace.
+        if (this.#atFileStart && this.#inArray && byte !== OPEN_BRACE) this.#leaveArray()
+        this.#atFileStart = false
+        return
+      }
+    }
+  }
+
+  #leaveArray(): void {
+    this.#inArray = false
+    while (this.place > 0 && this.#bytes[this.place] !== OPEN_BRACKET) this.place--
+  }
+
+  /** The usual beginning of an object that is printed for people; a cut line of JSON goes on behind its brace. */
+  #isLoneBrace(lineEnd: number): boolean {
+    for (let at = this.place + 1; at < lineEnd; at++) if (!isTrailer(this.#bytes[at] ?? 0)) return false
+    return true
+  }
+
+  /** Behind the brace that closes the object; NOT_CLOSED where none does within a message's length, -1 where more is needed. */
+  #objectEnd(filled: number, isLast: boolean): number {
+    let depth = 0
+    let inString = false
+    const limit = Math.min(filled, this.place + this.#bytesMax)
+    for (let at = this.place; at < limit; at++) {
+      const byte = this.#bytes[at]
+      if (inString) {
+        if (byte === BACKSLASH) at++
+        else if (byte === QUOTE) inString = false
+      } else if (byte === QUOTE) inString = true
+      else if (byte === OPEN_BRACE) depth++
+      else if (byte === CLOSE_BRACE && --depth === 0) return at + 1
+    }
+    return limit === filled && !isLast ? -1 : NOT_CLOSED
+  }
+
+  #lineEnd(at: number, filled: number): number {
+    const lineFeed = this.#bytes.indexOf(LF, at)
+    return lineFeed < 0 || lineFeed > filled ? filled : lineFeed
+  }
+
+  /** Whether the line has an odd number of quotes, of which one begins a field. */
+  #hasOpenQuote(lineEnd: number): boolean {
+    let quotes = 0
+    let beginsField = false
+    for (let at = this.place; at < lineEnd; at++) {
+      if (this.#bytes[at] !== QUOTE) continue
+      quotes++
+      const before = at === this.place ? COMMA : this.#bytes[at - 1]
+      if (before === COMMA || before === SEMICOLON || before === TAB) beginsField = true
+    }
+    return beginsField && quotes % 2 === 1
+  }
+
+  /** The end of the line that closes the quote, if one of the next few does and none of them begins as this one does. */
+  #quotedEnd(firstEnd: number, filled: number, isLast: boolean): number {
+    let end = firstEnd
+    for (let lines = 2; lines <= CSV_LINES_MAX; lines++) {
+      if (end >= filled) return isLast ? NOT_CLOSED : -1
+      const lineStart = end + 1
+      end = this.#lineEnd(lineStart, filled)
+      if (end === filled && !isLast && filled - this.place <= this.#bytesMax) return -1
+      if (end - this.place > this.#bytesMax || this.#beginsAlike(lineStart, end)) return NOT_CLOSED
+      if (countOf(this.#bytes, QUOTE, lineStart, end) % 2 === 1) return end
+    }
+    return NOT_CLOSED
+  }
+
+  #beginsAlike(lineStart: number, lineEnd: number): boolean {
+    if (lineEnd - lineStart < SHAPE_BYTES) return false
+    for (let at = 0; at < SHAPE_BYTES; at++) {
+      if (shapeOf(this.#bytes[lineStart + at] ?? 0) !== shapeOf(this.#bytes[this.place + at] ?? 0)) return false
+    }
+    return true
+  }
+}
+
+const NOT_CLOSED = -2
+
+function shapeOf(byte: number): number {
+  if (isDigit(byte)) return 0x30
+  return isLetter(byte) ? 0x61 : byte
+}
+
+function isTrailer(byte: number): boolean {
+  return byte === CR || byte === LF || byte === NUL || byte === SPACE || byte === TAB
+}
+
+function countOf(bytes: Uint8Array, byte: number, start: number, end: number): number {
+  let count = 0
+  for (let at = start; at < end; at++) if (bytes[at] === byte) count++
+  return count
+}

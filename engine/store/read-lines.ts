@@ -1,0 +1,99 @@
+import { READ_BLOCKS_MAX } from '../limits.ts'
+import type { Environment, Table } from './environment.ts'
+import { endOfPrefix, uuidBytes } from './keys.ts'
+import { openRecord, sealRecord } from './record.ts'
+
+/** Hashes that a key is made of. */
+export const BLOCK_KEY_BYTES = 16
+/** Files that agree in all before a block and in its first two messages, and then differ. More, and the oldest counts again. */
+const VERSIONS_MAX = 16
+/** Blocks come by the megabyte of logs: how many there are is asked once in so many. */
+const BOUND_EVERY = 50
+const WRITTEN_BYTES = 8
+const COUNT_BYTES = 4
+
+/** For each message of a block the hash of the block up to it, 32 bit: so two files agree as far as their hashes do. */
+export type LineHashes = Uint32Array
+
+/**
+ * Which messages of log files were read, so that each counts once: in a file that is read again, under another name, packed otherwise, grown or cut
+ * short.
+ *
+ *   key     organization (16), hash of the file before the block and of the block's first message (16), hash of its second message (16; zero where
+ *           the block has one)
+ *   value   record: when it was written, f64 little-endian, milliseconds since 1970; then versions: number of hashes, u32, and the hashes, u32
+ */
+export class ReadLines {
+  readonly #table: Table
+  readonly #blocksMax: number
+  #puts = 0
+
+  constructor(environment: Environment, blocksMax = READ_BLOCKS_MAX) {
+    this.#table = environment.table('read-lines')
+    this.#blocksMax = blocksMax
+  }
+
+  /** What was read of the block with these keys. */
+  versions(organizationId: string, first: Buffer, second: Buffer): LineHashes[] {
+    const stored = this.#table.get(keyOf(organizationId, first, second))
+    return stored === undefined ? [] : versionsIn(openRecord(stored, 1, 'messages that were read'))
+  }
+
+  /** Whether a block with this beginning was read: then its first message was. */
+  knowsFirst(organizationId: string, first: Buffer): boolean {
+    const prefix = Buffer.concat([uuidBytes(organizationId), first])
+    for (const _one of this.#table.getRange({ start: prefix, end: endOfPrefix(prefix), limit: 1 })) return true
+    return false
+  }
+
+  /** Remembers the hashes, in the place of a version that they go on from. Inside a transaction of the caller. */
+  put(organizationId: string, first: Buffer, second: Buffer, hashes: LineHashes, nowMs: number): void {
+    const last = hashes.length - 1
+    const before = this.versions(organizationId, first, second)
+    if (before.some((known) => known.length > last && known[last] === hashes[last])) return
+    const others = before.filter((known) => known[known.length - 1] !== hashes[known.length - 1])
+    const versions = [...others, hashes].slice(-VERSIONS_MAX)
+    this.#table.putSync(keyOf(organizationId, first, second), sealRecord(1, packed(versions, nowMs)))
+    if (++this.#puts % BOUND_EVERY === 1) this.#bound(organizationId)
+  }
+
+  #bound(organizationId: string): void {
+    const prefix = uuidBytes(organizationId)
+    const range = { start: prefix, end: endOfPrefix(prefix) }
+    const count = this.#table.getKeysCount(range)
+    if (count <= this.#blocksMax) return
+    const blocks = Array.from(this.#table.getRange(range), ({ key, value }) => {
+      return { key: Buffer.from(key), writtenMs: openRecord(value, 1, 'messages that were read').readDoubleLE(0) }
+    })
+    blocks.sort((a, b) => a.writtenMs - b.writtenMs)
+    for (const { key } of blocks.slice(0, count - Math.floor(this.#blocksMax * 0.9))) this.#table.removeSync(key)
+  }
+}
+
+function keyOf(organizationId: string, first: Buffer, second: Buffer): Buffer {
+  return Buffer.concat([uuidBytes(organizationId), first, second])
+}
+
+function packed(versions: readonly LineHashes[], nowMs: number): Buffer {
+  const size = versions.reduce((sum, { length }) => sum + COUNT_BYTES + length * 4, WRITTEN_BYTES)
+  const bytes = Buffer.allocUnsafe(size)
+  bytes.writeDoubleLE(nowMs, 0)
+  let at = WRITTEN_BYTES
+  for (const hashes of versions) {
+    at = bytes.writeUInt32LE(hashes.length, at)
+    for (const hash of hashes) at = bytes.writeUInt32LE(hash, at)
+  }
+  return bytes
+}
+
+function versionsIn(bytes: Buffer): LineHashes[] {
+  const versions: LineHashes[] = []
+  for (let at = WRITTEN_BYTES; at + COUNT_BYTES <= bytes.length; ) {
+    const count = bytes.readUInt32LE(at)
+    at += COUNT_BYTES
+    const hashes = new Uint32Array(count)
+    for (let index = 0; index < count; index++, at += 4) hashes[index] = bytes.readUInt32LE(at)
+    versions.push(hashes)
+  }
+  return versions
+}
