@@ -1,0 +1,29 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import t from 'tap'
+import { exclusively } from '../../../engine/process/exclusive.ts'
+import { REPOSITORY } from '../../support/programs.ts'
+
+t.test('one process at a time; a process that is killed leaves no lock', async (t) => {
+  const directory = t.testdir({ a: {}, b: {} })
+  const here = join(directory, 'a')
+  const child = fork(join(REPOSITORY, 'dist/test/support/hold-exclusively.js'), [here], { stdio: 'inherit' })
+  t.teardown(() => child.kill('SIGKILL'))
+  await once(child, 'message')
+  await t.rejects(
+    exclusively(here, 'reading', async () => {}),
+    { code: 'STORE_IN_USE', message: /reading; wait until it is done/ },
+  )
+  t.equal(await exclusively(here, 'other work', async () => 1), 1)
+  t.equal(await exclusively(join(directory, 'b'), 'reading', async () => 2), 2)
+  const ended = once(child, 'exit')
+  child.kill('SIGKILL')
+  await ended
+  t.equal(await exclusively(here, 'reading', async () => 3), 3)
+  await t.rejects(
+    exclusively(here, 'reading', () => Promise.reject(new Error('it failed'))),
+    /it failed/,
+  )
+  t.equal(await exclusively(here, 'reading', async () => 4), 4, 'work that failed has let go')
+})
