@@ -1,14 +1,16 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { exclusively } from '../../../engine/process/exclusive.ts'
-import { REPOSITORY } from '../../support/programs.ts'
 
 t.test('one process at a time; a process that is killed leaves no lock', async (t) => {
   const directory = t.testdir({ a: {}, b: {} })
   const here = join(directory, 'a')
-  const child = fork(join(REPOSITORY, 'dist/test/support/hold-exclusively.js'), [here], { stdio: 'inherit' })
+  const child = fork(fileURLToPath(new URL('../../support/hold-exclusively.js', import.meta.url)), [here], {
+    stdio: 'inherit',
+  })
   t.teardown(() => child.kill('SIGKILL'))
   await once(child, 'message')
   await t.rejects(
