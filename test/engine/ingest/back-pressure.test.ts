@@ -189,6 +189,7 @@ t.test('the disk is full', { skip: skipMount }, async (t) => {
   t.ok(dropped > 0, 'there was no room for them')
   disk.free()
   t.match(await service.settled('tcp', COUNT), { stored: COUNT })
+  t.match(await service.settled('udp', UDP_COUNT - dropped), { stored: UDP_COUNT - dropped })
   const stored = COUNT + UDP_COUNT - dropped
   t.equal(await foundIn(service), stored, 'none is lost, none is there twice')
   await until('the books, too', async () => {
