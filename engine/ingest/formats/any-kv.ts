@@ -114,7 +114,7 @@ function takeTime(line: LogLine, start: number, end: number): TimeFound {
     )
     if (found !== TimeFound.none) return found
   }
-  return line.takeTime(start, end)
+  return line.takeTimeIfAny(start, end)
 }
 
 function takeClient(line: LogLine): boolean {

@@ -160,7 +160,7 @@ function isFlag(byte: number): boolean {
 function takeInnerTime(line: LogLine, start: number, client: number): boolean {
   let at = start
   for (let count = 0; count < PREFIXES_MAX && at < client; count++) {
-    const found = line.takeTime(at, client)
+    const found = line.takeTimeIfAny(at, client)
     if (found === TimeFound.impossible) return false
     const colon = indexOfText(line.view, found === TimeFound.found ? line.timeEnd : at, client, ': ')
     if (colon < 0) break

@@ -112,7 +112,7 @@ function timeKind(line: LogLine, start: number, end: number): CellKind {
     const hundreds = view.getUint8(start) - 0x30
     return hundreds >= 1 && hundreds <= 5 ? CellKind.status : CellKind.other
   }
-  const found = line.takeTime(start, end)
+  const found = line.takeTimeIfAny(start, end)
   if (found === TimeFound.impossible) return CellKind.impossibleTime
   if (found === TimeFound.found && line.timeEnd === end) {
     const isNear = Math.abs(line.timeMs - line.referenceMs) < EPOCH_YEARS_MS

@@ -67,7 +67,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   const body = bodyAt(view, start, end)
   const word = behindSerial(view, body, end)
   if (!isQuery(view, word, end)) return Verdict.skip
-  if (body > start && line.takeTime(start, body) === TimeFound.impossible) {
+  if (body > start && line.takeTimeIfAny(start, body) === TimeFound.impossible) {
     return line.reject('time: expected a day of the calendar')
   }
   const name = skipBlanks(view, tokenEnd(view, word, end), end)

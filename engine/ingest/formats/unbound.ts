@@ -62,7 +62,8 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   const level = LEVELS.find(view, at, stop)
   if (level === Level.news) return Verdict.skip
   const timeAt = view.getUint8(start) === OPEN_BRACKET ? start + 1 : start
-  if (line.takeTime(timeAt, at) === TimeFound.impossible) return line.reject('time: expected a day of the calendar')
+  if (line.takeTimeIfAny(timeAt, at) === TimeFound.impossible)
+    return line.reject('time: expected a day of the calendar')
   const client = skipBlanks(view, stop, end)
   const clientEnd = tokenEnd(view, client, end)
   if (line.takeClient(client, clientEnd)) return takeQuestion(line, level, skipBlanks(view, clientEnd, end), end)

@@ -84,6 +84,23 @@ const rows: readonly LogRow[] = [
     verdict: 'event',
     host: 'claude.ai',
   },
+  ...(
+    [
+      ['"Sep 20, 2026 @ 09:15:02.123"', '2026-09-20T09:15:02.123'],
+      ['"Nov 20, 2026 9:15:02 PM"', '2026-11-20T21:15:02'],
+      ['20/11/2026 9:15:02 p. m.', '2026-11-20T21:15:02'],
+      ['2026-11-20 下午 03:15:02', '2026-11-20T15:15:02'],
+    ] as const
+  ).map(
+    ([time, is]): LogRow => ({
+      name: `a time as ${time}`,
+      line: `${time},192.0.2.45,claude.ai`,
+      verdict: 'event',
+      host: 'claude.ai',
+      client: '192.0.2.45',
+      time: is,
+    }),
+  ),
   { name: 'the separator that Excel asks for', line: 'sep=;', verdict: 'skip' },
   { name: 'a header', line: 'Timestamp;Client;Requested Domain;Action', verdict: 'skip' },
   {

@@ -123,6 +123,22 @@ const rows: LogRow[] = [
     verdict: 'reject',
     reason: /^host/,
   },
+  ...(
+    [
+      ['Sep 20, 2026 @ 09:15:02.123', '2026-09-20T09:15:02.123'],
+      ['Nov 20, 2026 09:15:02 PM', '2026-11-20T21:15:02'],
+      ['20.11.2026, 21:15:02', '2026-11-20T21:15:02'],
+      ['20/11/2026 9:15:02 p.m.', '2026-11-20T21:15:02'],
+    ] as const
+  ).map(
+    ([time, is]): LogRow => ({
+      name: `a time as ${time}`,
+      line: `time="${time}" src=192.0.2.45 domain=claude.ai`,
+      verdict: 'event',
+      host: 'claude.ai',
+      time: is,
+    }),
+  ),
   { name: 'settings', line: 'a=b c=d domain=claude.ai', verdict: 'unknown' },
   { name: 'two pairs', line: 'src=192.0.2.45 domain=claude.ai', verdict: 'unknown' },
   { name: 'one pair in a text', line: 'the server said x=1 to 192.0.2.45 about claude.ai', verdict: 'unknown' },
