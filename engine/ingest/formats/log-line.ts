@@ -231,10 +231,13 @@ export class SourceMemory {
   format = -1
   dayOrder: DayOrder = Order.unknown
   readonly dayHints = new DayHints()
-  /** The table that a header line announced (any-csv, W3C), or that its content has shown. */
+  /** The table that a header line announced (any-csv), or that its content has shown. */
   table: unknown = undefined
-  /** Plain query lines were seen, so answers that repeat them are not counted (BIND, unbound). */
-  hasQueries = false
+  /** The columns that a directive announced (W3C): a relay's source may have both. */
+  columns: unknown = undefined
+  /** When the last plain query line came, whole; while that is not long ago, answers that repeat queries are not counted. Each server has its own. */
+  bindQueryMs = Number.NaN
+  unboundQueryMs = Number.NaN
 }
 
 /** One way in which devices write. */
@@ -249,6 +252,14 @@ export interface LogFormat {
   /** Reads it. May answer unknown, and then the next format is asked. */
   readonly parse: (line: LogLine, start: number, end: number) => Verdict
   readonly fallback?: boolean
+}
+
+/** After so long without a plain query line a server logs its answers only. */
+const QUERIES_MS = 3_600_000
+
+/** Whether a server whose last plain query line came at `lastMs` still writes such lines. */
+export function writesQueries(lastMs: number, nowMs: number): boolean {
+  return Math.abs(nowMs - lastMs) <= QUERIES_MS
 }
 
 /** How far into a message a cue is searched for. */

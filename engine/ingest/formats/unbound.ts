@@ -18,7 +18,7 @@ import {
   tokenEnd,
 } from './bytes.ts'
 import { KeyTable } from './key-table.ts'
-import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
+import { CUE_BYTES, type LogFormat, type LogLine, Verdict, writesQueries } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 import { TextSearch } from './text-search.ts'
 
@@ -84,10 +84,11 @@ function takeQuestion(line: LogLine, level: number, name: number, end: number): 
   const code = skipBlanks(view, classEnd, end)
   const isReply = level === Level.reply || (level === Level.info && code < end)
   if (isReply) {
-    if (line.memory.hasQueries) return Verdict.skip
+    if (writesQueries(line.memory.unboundQueryMs, line.referenceMs)) return Verdict.skip
     line.action = actionOf(view, code, tokenEnd(view, code, end))
-  } else {
-    line.memory.hasQueries = true
+  } else if (classEnd === end) {
+    // With a blank behind it, it is a reply that was cut.
+    line.memory.unboundQueryMs = line.referenceMs
   }
   return line.takeName(name, nameEnd)
 }
@@ -102,7 +103,8 @@ function takeLocalAction(line: LogLine, at: number, end: number): Verdict {
     const clientEnd = tokenEnd(view, client, end)
     const mark = indexOfByte(view, client, clientEnd, AT)
     if (mark > 0 && addressKind(view, client, mark) !== AddressKind.none) {
-      if (line.memory.hasQueries || actionOf(view, at, stop) !== Action.blocked) return Verdict.skip
+      const isRepeated = writesQueries(line.memory.unboundQueryMs, line.referenceMs)
+      if (isRepeated || actionOf(view, at, stop) !== Action.blocked) return Verdict.skip
       line.takeClient(client, mark)
       line.action = Action.blocked
       const name = skipBlanks(view, clientEnd, end)
