@@ -104,6 +104,20 @@ const rows: LogRow[] = [
     line: 'ts=1795162502 src=192.0.2.45 dst=198.51.100.20 domain=198.51.100.20 sni=- url=-',
     verdict: 'noDomain',
   },
+  ...['from=a@openai.com', 'from=<>', 'spf=pass', 'mailfrom=openai.com', 'rcpt=b@example.com', 'dkim=pass'].map(
+    (pair): LogRow => ({
+      name: `a mail: ${pair}`,
+      line: `ts=1795162502 ${pair} src=192.0.2.45 domain=openai.com`,
+      verdict: 'noDomain',
+    }),
+  ),
+  {
+    name: 'an address that a connection is from',
+    line: 'ts=1795162502 from=192.0.2.45 src=192.0.2.45 domain=openai.com action="Blocked by policy"',
+    verdict: 'event',
+    host: 'openai.com',
+    action: 'blocked',
+  },
   { name: 'a single label', line: 'ts=1795162502 src=192.0.2.45 domain=intranet', verdict: 'noDomain' },
   {
     name: 'a reverse look-up',
