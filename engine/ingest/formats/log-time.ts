@@ -531,7 +531,10 @@ function isNameByte(byte: number): boolean {
 
 /** Which of HALF_WORDS stands at `at`, letters in any case, or NOT_FOUND. */
 function halfWordAt(view: DataView, at: number, end: number): number {
-  if (at >= end || HALF_STARTS[view.getUint8(at)] !== 1) return NOT_FOUND
+  if (at + 1 >= end || HALF_STARTS[view.getUint8(at)] !== 1) return NOT_FOUND
+  // Many hosts begin with these letters, and stand behind the time of their messages.
+  const second = view.getUint8(at + 1)
+  if (second < 0x80 && second !== DOT && (second | 0x20) !== 0x6d) return NOT_FOUND
   for (let index = 0; index < HALF_WORDS.length; index++) {
     const word = HALF_WORDS[index]
     if (word !== undefined && bytesAt(view, at, end, word)) return index
