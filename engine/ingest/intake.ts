@@ -284,6 +284,7 @@ export class Intake {
     let timeMs = line.timeMs
     let isLocal = line.timeIsLocal
     if (Number.isNaN(timeMs)) {
+      if (line.timeIsUnread) source.timesUnread++
       const header = this.#headerTime
       if (timeStart === timeEnd || header.read(line.view, timeStart, timeEnd, line.referenceMs) !== TimeFound.found) {
         return line.referenceMs

@@ -55,6 +55,8 @@ export class Source {
   sample = ''
   /** By how many minutes the clock on its wall differs from ours, where that looks like a zone that nobody told. */
   zoneMinutes = 0
+  /** Messages that matched and had a time that could not be read. */
+  timesUnread = 0
   changed = false
   readonly #ofListener: Float64Array
   readonly #ofToken: Float64Array
@@ -188,11 +190,13 @@ function deltaOf(source: Source): SourceDelta {
     formats,
     sample: source.sample,
     zoneMinutes: source.zoneMinutes,
+    timesUnread: source.timesUnread,
   }
   source.received = 0
   source.counts.fill(0)
   source.formats.fill(0)
   source.sample = ''
+  source.timesUnread = 0
   source.changed = false
   return delta
 }

@@ -294,13 +294,15 @@ function sourceRow(source: StoredSource, organization: string, label: string): R
   }
 }
 
-function remarkOf({ zoneMinutes }: StoredSource, unauthorised: number): string {
+function remarkOf({ zoneMinutes, timesUnread = 0 }: StoredSource, unauthorised: number): string {
   if (unauthorised > 0) return 'no known token'
-  if (zoneMinutes === 0) return ''
+  const unread = timesUnread > 0 ? `${timesUnread} times not read` : ''
+  if (zoneMinutes === 0) return unread
   const sign = zoneMinutes < 0 ? '-' : '+'
   const hours = String(Math.floor(Math.abs(zoneMinutes) / 60)).padStart(2, '0')
   const minutes = String(Math.abs(zoneMinutes) % 60).padStart(2, '0')
-  return `clock ${sign}${hours}:${minutes}: see token set --zone`
+  const clock = `clock ${sign}${hours}:${minutes}: see token set --zone`
+  return unread === '' ? clock : `${unread}; ${clock}`
 }
 
 function showBooks(command: Command, store: Store): void {

@@ -1,4 +1,4 @@
-import { foldedTextAt } from './bytes.ts'
+import { foldedTextAt, HYPHEN, isLetter } from './bytes.ts'
 import { KeyTable } from './key-table.ts'
 
 /** What the device did with the request that it logged. */
@@ -15,9 +15,30 @@ const WORDS = new KeyTable({
   ...Object.fromEntries(ALLOWED.split(' ').map((word) => [word, Action.allowed])),
 })
 
-/** The action that the word in [start, end) stands for, of any vendor. */
+const SUBJECTS = new KeyTable(
+  Object.fromEntries(
+    'access request req connection conn traffic url web session policy'.split(' ').map((word) => [word, 0]),
+  ),
+)
+const WORD_BYTES_MAX = 32
+
+/** The action that the word in [start, end) stands for, of any vendor, or the text there begins with. */
 export function actionOf(view: DataView, start: number, end: number): Action {
   const found = WORDS.find(view, start, end)
   if (found >= 0) return found as Action
-  return foldedTextAt(view, start, end, 'tcp_denied') ? Action.blocked : Action.unknown
+  if (foldedTextAt(view, start, end, 'tcp_denied')) return Action.blocked
+  // `BLOCKED (policy)`, `Access Denied`, `REQ_BLOCK`: the first word, or the second where the first tells of what.
+  const first = wordEnd(view, start, end)
+  if (first === end) return Action.unknown
+  const isSubject = SUBJECTS.find(view, start, first) >= 0
+  const word = isSubject ? first + 1 : start
+  const ofWord = WORDS.find(view, word, isSubject ? wordEnd(view, word, end) : first)
+  return ofWord >= 0 ? (ofWord as Action) : Action.unknown
+}
+
+/** Where the word of letters and hyphens ends that begins at `at`. */
+function wordEnd(view: DataView, at: number, end: number): number {
+  const limit = Math.min(end, at + WORD_BYTES_MAX)
+  while (at < limit && (isLetter(view.getUint8(at)) || view.getUint8(at) === HYPHEN)) at++
+  return at
 }

@@ -30,6 +30,8 @@ import { TimeFound } from './log-time.ts'
 export const anyCsv: LogFormat = { id: 'any-csv', detect, parse, fallback: true }
 
 const COLUMNS_MIN = 3
+/** What is longer is a text, which may begin as an action does. */
+const ACTION_BYTES_MAX = 32
 /** A report's own lines above and below its table. */
 const FOOTERS = ['total', 'totals', 'rows', 'row count', 'records', 'end of report', 'end of file']
 
@@ -66,7 +68,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
 const DELIMITERS = [TAB, SEMICOLON, PIPE, COMMA]
 
 function readRow(line: LogLine, table: CsvTable, start: number, end: number): Verdict {
-  cells.split(line.view, start, end, table.delimiter, table.columnsMax)
+  cells.split(line.view, start, end, table.delimiter, table.width + 2)
   return table.read(line, cells)
 }
 
@@ -99,6 +101,10 @@ function readByContent(line: LogLine, count: number, delimiter: number): Verdict
   let host = 0
   let isImpossible = false
   let hasPath = false
+  let hasBareUrl = false
+  let isBehindAbsent = false
+  let isTwice = false
+  let absents = 0
   for (let column = 0; column < count; column++) {
     const start = cells.start(column)
     const end = cells.end(column)
@@ -113,21 +119,31 @@ function readByContent(line: LogLine, count: number, delimiter: number): Verdict
       if (addresses === 0 || (isPrivateCell(view, column) && !isPrivateCell(view, client))) client = column
       addresses++
     } else if (kind === CellKind.path) hasPath = true
+    else if (kind === CellKind.absent) absents++
+    else if (kind === CellKind.bareUrl) hasBareUrl ||= hosts === 0
     else if (kind === CellKind.host || kind === CellKind.url) {
       // The same host as name and in a URL is one.
       if (hosts === 0 || !isSameHost(line, host, column)) hosts++
-      if (hosts === 1) host = column
+      else isTwice = true
+      if (hosts === 1 && !isTwice) {
+        host = column
+        isBehindAbsent = kind === CellKind.url && absents > 0
+      }
     }
   }
   line.reset()
   if (isImpossible && addresses > 0 && hosts > 0) return line.reject('time: expected a day and hour that exist')
   if (times === 0 || addresses === 0) return Verdict.unknown
   learn(line, count, delimiter)
-  // Behind the path of a web server's own log stands the referer.
-  if (times !== 1 || addresses > 2 || hosts !== 1 || hasPath || cells.unclosed) return Verdict.unknown
+  // Behind the path of a web server's own log stands the referer; behind a column that is empty it may, if that is the one of the URL.
+  const isReferer = hasPath || (isBehindAbsent && !isTwice)
+  if (times !== 1 || addresses > 2 || isReferer || cells.unclosed) return Verdict.unknown
+  if (hosts !== 1 && !hasBareUrl) return Verdict.unknown
   if (takeTime(line, time) !== TimeFound.found) return Verdict.unknown
   line.takeClient(cells.start(client), cells.end(client))
   takeAction(line, count)
+  // Of two URLs the first is what was asked for, though it names no domain.
+  if (hasBareUrl) return Verdict.noDomain
   return takeHostOf(line, cells.start(host), cells.end(host))
 }
 
@@ -148,7 +164,10 @@ function takeTime(line: LogLine, column: number): TimeFound {
 
 function takeAction(line: LogLine, count: number): void {
   for (let column = 0; column < count && line.action === Action.unknown; column++) {
-    if (kinds[column] === CellKind.other) line.action = actionOf(line.view, cells.start(column), cells.end(column))
+    const start = cells.start(column)
+    const end = cells.end(column)
+    if (kinds[column] === CellKind.other && end - start <= ACTION_BYTES_MAX)
+      line.action = actionOf(line.view, start, end)
   }
 }
 
@@ -169,7 +188,7 @@ function isSameHost(line: LogLine, first: number, second: number): boolean {
 
 function learn(line: LogLine, count: number, delimiter: number): void {
   const { memory, view } = line
-  // A header, or what another format remembers, says more.
+  // A header says more.
   if (memory.table !== undefined && !(memory.table instanceof CsvLearning)) return
   let learning = memory.table
   if (learning === undefined || learning.delimiter !== delimiter || learning.columns !== count) {

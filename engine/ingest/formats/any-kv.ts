@@ -1,5 +1,5 @@
 import { actionOf } from './action.ts'
-import { endBeforePort } from './address.ts'
+import { AddressKind, addressKind, endBeforePort } from './address.ts'
 import { COLON, EQUALS, indexOfByte, isUpper, NOT_FOUND, SLASH, skipBlanks, tokenEnd } from './bytes.ts'
 import { hasScheme } from './host.ts'
 import { KeyTable } from './key-table.ts'
@@ -21,7 +21,7 @@ const CLIENTS =
   'clientip srcip sourceip sourceaddress src cip csip clientaddress internalip userip srcipv6 sourceipaddress client clientipaddress remoteaddr initiator requester hostip ipaddress ip'
 /** Keys that mean the host that was asked for, and nothing else. */
 const HOSTS =
-  'domain dsthost desthost dstname destinationdomain destinationhostname dhost qname query queryname questionname requesteddomain fqdn sni dnsrequest dnsreq rrname cshost'
+  'domain dsthost desthost destinationhost dstname destinationdomain destinationhostname dhost qname query queryname questionname requesteddomain fqdn sni dnsrequest dnsreq rrname cshost'
 const URLS = 'url urlfilename requesturl uri request eurl fullurl link'
 /** Keys that many devices write with their own name, or the client's: believed last, and only of a connection to somewhere else. */
 const OWN_HOSTS = 'hostname servername host site website'
@@ -30,6 +30,8 @@ const TARGETS =
   'dst dstip destip destinationip destinationaddress dest destination serverip sip daddr dport dstport destport destinationport requestmethod method'
 const ACTIONS = 'action act disp disposition policyaction verdict status result decision'
 const ZONES = 'tz timezone zone'
+/** What only messages about mail have: a domain in them is of a sender, and nobody went there. */
+const MAIL = 'from mailfrom envelopefrom envfrom rcpt rcptto mailto spf dkim dmarc'
 
 const ids: Record<string, number> = {}
 let idsEnd = 0
@@ -50,6 +52,7 @@ const OWN_HOST_KEYS = keys(OWN_HOSTS)
 const TARGET_KEYS = keys(TARGETS)
 const ACTION_KEYS = keys(ACTIONS)
 const ZONE_KEYS = keys(ZONES)
+const MAIL_KEYS = keys(MAIL)
 const DATE = ids['date'] ?? 0
 const TIME = ids['time'] ?? 0
 const NONE: readonly number[] = []
@@ -71,6 +74,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (action !== NOT_FOUND) line.action = actionOf(view, fields.start(action), fields.end(action))
   // Settings and texts have pairs, too: a request has a client.
   if (!hasClient) return found === TimeFound.none ? Verdict.unknown : Verdict.skip
+  if (isOfMail(view)) return Verdict.noDomain
   const verdict = fields.takeHost(line, HOST_KEYS, NONE)
   if (verdict !== Verdict.noDomain) return verdict
   const ofUrl = takeUrl(line)
@@ -83,6 +87,12 @@ function isConnection(view: DataView): boolean {
   if (fields.isCut) return false
   const url = firstOf(URL_KEYS)
   return url === NOT_FOUND ? firstOf(TARGET_KEYS) !== NOT_FOUND : !hasScheme(view, fields.start(url), fields.end(url))
+}
+
+function isOfMail(view: DataView): boolean {
+  const id = firstOf(MAIL_KEYS)
+  // Of a connection `from` may be an address.
+  return id !== NOT_FOUND && addressKind(view, fields.start(id), fields.end(id)) === AddressKind.none
 }
 
 /** The first of these keys that has a value, or NOT_FOUND. */
@@ -114,7 +124,7 @@ function takeTime(line: LogLine, start: number, end: number): TimeFound {
     )
     if (found !== TimeFound.none) return found
   }
-  return line.takeTime(start, end)
+  return line.takeTimeIfAny(start, end)
 }
 
 function takeClient(line: LogLine): boolean {

@@ -18,7 +18,7 @@ import {
   tokenEnd,
 } from './bytes.ts'
 import { KeyTable } from './key-table.ts'
-import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
+import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict, writesQueries } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 import { TextPrefixes, TextSearch } from './text-search.ts'
 
@@ -141,12 +141,12 @@ function takeQuery(line: LogLine, name: number, end: number): Verdict {
   stop = tokenEnd(view, at, end)
   at = skipBlanks(view, stop, end)
   if (textAt(view, at, end, 'response:')) {
-    if (line.memory.hasQueries) return Verdict.skip
+    if (writesQueries(line.memory.bindQueryMs, line.referenceMs)) return Verdict.skip
     at = skipBlanks(view, at + 9, end)
     line.action = actionOf(view, at, tokenEnd(view, at, end))
   } else if (at < end && isFlag(view.getUint8(at))) {
     // Flags, and not only the absence of an answer: a message that was cut before its answer is no query line.
-    line.memory.hasQueries = true
+    line.memory.bindQueryMs = line.referenceMs
   }
   return line.takeName(name, nameEnd)
 }
@@ -160,7 +160,7 @@ function isFlag(byte: number): boolean {
 function takeInnerTime(line: LogLine, start: number, client: number): boolean {
   let at = start
   for (let count = 0; count < PREFIXES_MAX && at < client; count++) {
-    const found = line.takeTime(at, client)
+    const found = line.takeTimeIfAny(at, client)
     if (found === TimeFound.impossible) return false
     const colon = indexOfText(line.view, found === TimeFound.found ? line.timeEnd : at, client, ': ')
     if (colon < 0) break

@@ -18,7 +18,7 @@ import { KeyTable } from './key-table.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
-/** What a cell of a table without header looks like. A `path` is the target of a web server's own log. */
+/** What a cell of a table without header looks like. A `path` is the target of a web server's own log, a `bareUrl` has a host that is no domain. */
 export const CellKind = {
   other: 0,
   absent: 1,
@@ -31,6 +31,7 @@ export const CellKind = {
   url: 8,
   path: 9,
   status: 10,
+  bareUrl: 11,
 } as const
 export type CellKind = (typeof CellKind)[keyof typeof CellKind]
 
@@ -63,7 +64,7 @@ export function cellKind(line: LogLine, start: number, end: number): CellKind {
     if (time !== CellKind.other) return time
   }
   if (hasScheme(view, start, end)) {
-    return takeHostOf(line, start, end) === Verdict.event ? CellKind.url : CellKind.other
+    return takeHostOf(line, start, end) === Verdict.event ? CellKind.url : CellKind.bareUrl
   }
   return isPlausibleHost(view, start, end) && takeHostOf(line, start, end) === Verdict.event
     ? hostKind(view, start, end)
@@ -112,7 +113,7 @@ function timeKind(line: LogLine, start: number, end: number): CellKind {
     const hundreds = view.getUint8(start) - 0x30
     return hundreds >= 1 && hundreds <= 5 ? CellKind.status : CellKind.other
   }
-  const found = line.takeTime(start, end)
+  const found = line.takeTimeIfAny(start, end)
   if (found === TimeFound.impossible) return CellKind.impossibleTime
   if (found === TimeFound.found && line.timeEnd === end) {
     const isNear = Math.abs(line.timeMs - line.referenceMs) < EPOCH_YEARS_MS

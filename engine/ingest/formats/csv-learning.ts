@@ -54,7 +54,7 @@ export class CsvLearning {
     const client = this.#clientColumn()
     const host = this.#hostColumn(client)
     if (time === NO_COLUMN || client === NO_COLUMN || host === NO_COLUMN) return undefined
-    const table = new CsvTable(this.delimiter)
+    const table = new CsvTable(this.delimiter, this.columns)
     table.add(FieldKind.time, time)
     if (this.#count(CellKind.time, time) < TIMES_MIN) table.addDate(time - 1)
     table.add(FieldKind.client, client)
@@ -95,17 +95,22 @@ export class CsvLearning {
 
   /**
    * The column with names, URLs rather than hosts, the first of them: a referer comes later. Behind the target of a web server's own log there is
-   * none. Of two columns of plain hosts the one beside the address of the destination.
+   * none, and behind a column that never held anything but `-` or URLs it may be that one's referer. Of two columns of plain hosts the one beside the address of the destination.
    */
   #hostColumn(client: number): number {
     let best = NO_COLUMN
     let bestScore = 0
     let isTied = false
+    let mayBeReferer = false
     for (let column = 0; column < this.columns; column++) {
       if (this.#count(CellKind.path, column) >= PATHS_MIN) break
-      const urls = this.#count(CellKind.url, column)
+      const urls = this.#count(CellKind.url, column) + this.#count(CellKind.bareUrl, column)
       const names = urls + this.#count(CellKind.host, column)
-      if (names < HOSTS_MIN || this.#differs[column] === 0) continue
+      if (names < HOSTS_MIN || this.#differs[column] === 0) {
+        mayBeReferer ||= names + this.#count(CellKind.absent, column) === LEARNED_LINES
+        continue
+      }
+      if (urls > 0 && mayBeReferer) continue
       const score = urls > 0 ? 3 : this.#isBesideDestination(column, client) ? 2 : 1
       if (score < 3 && score === bestScore) isTied = true
       if (score <= bestScore) continue

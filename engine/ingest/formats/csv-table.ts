@@ -1,5 +1,6 @@
 import { actionOf } from './action.ts'
 import { AddressKind, addressKind } from './address.ts'
+import { isDigit } from './bytes.ts'
 import type { CsvFields } from './csv.ts'
 import { CellKind, cellKind, hasScheme, isPlausibleHost } from './csv-cells.ts'
 import {
@@ -23,15 +24,16 @@ const CHOICES = 4
 const ROWS_PER_FAILURE = 20
 /** What was before so many rows counts half, so that a table that was good for long is given up as soon as a new one. */
 const ROWS_REMEMBERED = 1000
+/** In so many rows a time is looked for that the header does not name. */
+const TIMELESS_ROWS_MAX = 20
 
 const NAMES = new NameTable(SYNONYMS)
 
 /** Which columns of a source's table tell what. Kept with the source. */
 export class CsvTable {
   readonly delimiter: number
-  /** So many columns must be there, and so many are looked at. */
-  columns = 0
-  columnsMax = 0
+  /** How many columns the header has, or the lines had. */
+  readonly width: number
   /** Its columns were told by their content, so each row is checked by it. */
   isLearned = false
   readonly #times = new Int16Array(CHOICES).fill(NO_COLUMN)
@@ -45,15 +47,18 @@ export class CsvTable {
   #rows = 0
   #failures = 0
 
-  constructor(delimiter: number) {
+  /** Rows in which a time was looked for, because no column is called one. */
+  #timeless = 0
+
+  constructor(delimiter: number, width: number) {
     this.delimiter = delimiter
+    this.width = width
   }
 
   /** Columns are added in the order in which they shall be tried. */
   add(kind: FieldKind, column: number, mayBeFile = false): void {
     if (kind === FieldKind.action) {
       if (this.#action === NO_COLUMN) this.#action = column
-      this.columnsMax = Math.max(this.columnsMax, column + 1)
       return
     }
     const choices = kind === FieldKind.time ? this.#times : kind === FieldKind.client ? this.#clients : this.#hosts
@@ -61,14 +66,10 @@ export class CsvTable {
     if (free === NO_COLUMN) return
     choices[free] = column
     if (mayBeFile && choices === this.#hosts) this.#mayBeFile[free] = 1
-    // The best of each kind must be there; a row may end before the others.
-    if (free === 0) this.columns = Math.max(this.columns, column + 1)
-    this.columnsMax = Math.max(this.columnsMax, column + 1)
   }
 
   addDate(column: number): void {
     this.#date = column
-    this.columnsMax = Math.max(this.columnsMax, column + 1)
   }
 
   /** Reads a row whose cells were split. Unknown where it is no row of this table. */
@@ -77,13 +78,13 @@ export class CsvTable {
       this.#rows /= 2
       this.#failures /= 2
     }
-    if (cells.count < this.columns) return this.#failed()
+    if (!this.#hasWidth(cells)) return this.#failed()
+    if (this.#times[0] === NO_COLUMN && this.#timeless < TIMELESS_ROWS_MAX) this.#findTime(line, cells)
     const time = this.#takeTime(line, cells)
     if (time === TimeFound.impossible) return line.reject('time: expected a day and hour that exist')
     const hasClient = this.#takeClient(line, cells)
-    // A header vouches for a row whose time is written in a way that nobody reads.
-    const isTimeless = time === TimeFound.none && this.#times[0] !== NO_COLUMN
-    if (isTimeless && (this.isLearned || !hasClient)) return this.#failed()
+    // A header vouches for a row whose time is written in a way that nobody reads, if there is a client.
+    if (time === TimeFound.none && (this.isLearned || !hasClient)) return this.#failed()
     if (this.#action !== NO_COLUMN && this.#action < cells.count) {
       line.action = actionOf(line.view, cells.start(this.#action), cells.end(this.#action))
     }
@@ -93,6 +94,29 @@ export class CsvTable {
   /** Whether so many rows failed that the source must have changed what it sends. */
   get isOutdated(): boolean {
     return this.#rows >= ROWS_PER_FAILURE && this.#failures * ROWS_PER_FAILURE > this.#rows
+  }
+
+  /** A delimiter at the end of a row is no column. */
+  #hasWidth(cells: CsvFields): boolean {
+    const { width } = this
+    return cells.count === width || (cells.count === width + 1 && cells.start(width) === cells.end(width))
+  }
+
+  /** The time of a table in whose header nobody knows its name (`Zeit`): the first column that looks like one. */
+  #findTime(line: LogLine, cells: CsvFields): void {
+    this.#timeless++
+    let before: CellKind = CellKind.other
+    for (let column = 0; column < this.width; column++) {
+      const kind = cellKind(line, cells.start(column), cells.end(column))
+      const isApart = kind === CellKind.timeOfDay && before === CellKind.date
+      if (kind === CellKind.time || isApart) {
+        this.add(FieldKind.time, column)
+        if (isApart) this.addDate(column - 1)
+        break
+      }
+      before = kind
+    }
+    line.reset()
   }
 
   #failed(): Verdict {
@@ -149,28 +173,30 @@ function isFileName(view: DataView, start: number, end: number): boolean {
 /** Whether a cell in the column of hosts has what no host, address or URL is. */
 function isForeign(line: LogLine, start: number, end: number): boolean {
   const kind = cellKind(line, start, end)
+  if (kind === CellKind.bareUrl) return false
   return kind !== CellKind.host && kind !== CellKind.url && kind !== CellKind.address && kind !== CellKind.absent
 }
 
 /**
- * The table that a header line announces, or undefined where the line is none: its cells hold names of fields, two of them at least known, one of
- * those of a client, host or URL.
+ * The table that a header line announces, or undefined where the line is none: its cells hold names of fields, one of them of a host or URL, another
+ * of a client or a time. None begins with a digit.
  */
 export function tableOfHeader(view: DataView, cells: CsvFields, delimiter: number): CsvTable | undefined {
-  let known = 0
-  let hasSubject = false
+  let hasHost = false
+  let hasOther = false
   for (let column = 0; column < cells.count; column++) {
     const start = cells.start(column)
     const end = cells.end(column)
+    if (start < end && isDigit(view.getUint8(start))) return undefined
     if (addressKind(view, start, end) !== AddressKind.none) return undefined
     const id = NAMES.find(view, start, end)
     if (id === NO_FIELD) continue
-    known++
     const kind = (id / FIELD_RANKS) | 0
-    if (kind === FieldKind.client || kind === FieldKind.host || kind === FieldKind.url) hasSubject = true
+    hasHost ||= kind === FieldKind.host || kind === FieldKind.url
+    hasOther ||= kind === FieldKind.client || kind === FieldKind.time
   }
-  if (known < 2 || !hasSubject) return undefined
-  const table = new CsvTable(delimiter)
+  if (!hasHost || !hasOther) return undefined
+  const table = new CsvTable(delimiter, cells.count)
   addByRank(table, view, cells, FieldKind.time)
   addByRank(table, view, cells, FieldKind.client)
   // A URL says more than a host, which may be a machine's own.

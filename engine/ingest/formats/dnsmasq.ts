@@ -51,6 +51,35 @@ const NEWS = new TextPrefixes([
     'started, version ',
   ],
   ...['compile time options: ', 'query[', 'auth['],
+  ...[
+    'DHCPDISCOVER(',
+    'DHCPOFFER(',
+    'DHCPREQUEST(',
+    'DHCPACK(',
+    'DHCPNAK(',
+    'DHCPINFORM(',
+    'DHCPRELEASE(',
+    'DHCPDECLINE(',
+  ],
+  ...[
+    'DHCPSOLICIT(',
+    'DHCPADVERTISE(',
+    'DHCPCONFIRM(',
+    'DHCPRENEW(',
+    'DHCPREBIND(',
+    'DHCPREPLY(',
+    'DHCP, ',
+    'DHCPv6, ',
+  ],
+  ...[
+    'RTR-ADVERT(',
+    'RTR-SOLICIT(',
+    'SLAAC-CONFIRM(',
+    'exiting on receipt of SIGTERM',
+    'possible DNS-rebind attack detected',
+  ],
+  ...['started, cache', 'ignoring nameserver ', 'Maximum number of concurrent DNS queries reached', 'cleared cache'],
+  ...['reducing DNS packet size for nameserver ', 'DNS service limited to ', 'nameserver '],
 ])
 const TAG = new TextSearch('dnsmasq')
 const PIHOLE_TAG = new TextSearch('pihole')
@@ -67,7 +96,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   const body = bodyAt(view, start, end)
   const word = behindSerial(view, body, end)
   if (!isQuery(view, word, end)) return Verdict.skip
-  if (body > start && line.takeTime(start, body) === TimeFound.impossible) {
+  if (body > start && line.takeTimeIfAny(start, body) === TimeFound.impossible) {
     return line.reject('time: expected a day of the calendar')
   }
   const name = skipBlanks(view, tokenEnd(view, word, end), end)

@@ -10,17 +10,18 @@ export const NO_FIELD = -1
 
 /*
  * Under which names vendors tell what: lower case, letters and digits only. A word stands for a rank, words with a slash between share one.
- * The address inside comes before the one outside (Netskope writes both), a name that was asked for before a name that may be a machine's own.
+ * The address inside comes before the one outside (Netskope writes both), a name that was asked for before a name that may be a machine's own. A
+ * `source` or `destination` may be an address or a name: as the client only an address is taken, as the host only a name.
  */
 const TIMES =
   'timegeneratedhighresolution/xcstimestamp eventtime epochtime timestamp timegenerated generatetime/generatedtime devtime datetime time receivetime receivedtime logtime eventdate starttime start rt date ts t'
 const CLIENTS =
-  'xcsuserip userip clientip srcip sourceip sourceaddress src cip csip/cltip/cltintip/cltsip clientaddress internalip srcipv6 sourceipaddress client clientipaddress remoteaddr initiator requester hostip ipaddress ip externalip clientpublicip/cltpubip'
+  'xcsuserip userip clientip srcip sourceip sourceaddress src cip csip/cltip/cltintip/cltsip clientaddress internalip srcipv6 sourceipaddress client clientipaddress remoteaddr initiator requester hostip ipaddress ip externalip clientpublicip/cltpubip source'
 const HOSTS =
-  'qh/dnsquestionname/dnsrrname/tlssni/httphostname domain/urldomain/destinationdomain/serverdomain hostname dsthost desthost dstname destinationhostname dhost cshost/xcshost qname query queryname questionname requesteddomain fqdn sni/xcssni servername host dnsrequest dnsreq/dnsquery rrname site website name'
+  'qh/dnsquestionname/dnsrrname/tlssni/quicsni/httphostname domain/urldomain/destinationdomain/serverdomain dsthost desthost/destinationhost/targethost dstname destinationhostname/destinationfqdn dhost cshost/xcshost qname query queryname questionname requesteddomain fqdn sni/xcssni dnsrequest dnsreq/dnsquery rrname destination hostname servername host site website name'
 const URLS = 'url/urloriginal/urlfull urlfilename requesturl uri csuri/xcsurl request eurl fullurl link'
 const ACTIONS =
-  'action/eventaction/reqaction/policyaction act disp disposition verdict labelsrequeststatus decision result status'
+  'action/eventaction/reqaction/policyaction/alertaction act disp disposition verdict labelsrequeststatus decision result status'
 
 /** The id of each name that more than one vendor uses. */
 export const SYNONYMS: Readonly<Record<string, number>> = {
@@ -35,6 +36,7 @@ export const DATE_FIELD = SYNONYMS['date'] ?? NO_FIELD
 export const TIME_FIELD = SYNONYMS['time'] ?? NO_FIELD
 /** A forwarder's envelope has one for itself. */
 export const HOST_FIELD = SYNONYMS['host'] ?? NO_FIELD
+export const SOURCE_FIELD = SYNONYMS['source'] ?? NO_FIELD
 /** May be a file's name as well as a domain's; so may PAN-OS's `URL/Filename`. */
 export const NAME_FIELD = SYNONYMS['name'] ?? NO_FIELD
 export const URL_OR_FILE_FIELD = SYNONYMS['urlfilename'] ?? NO_FIELD

@@ -43,6 +43,8 @@ const KINDS = new KeyTable({
   webfilter: Kind.web,
   'app-ctrl': Kind.web,
   ssl: Kind.web,
+  casb: Kind.web,
+  videofilter: Kind.web,
   dns: Kind.dns,
   'dns-query': Kind.dns,
   'dns-response': Kind.dns,

@@ -38,10 +38,11 @@ export const FORMATS: readonly LogFormat[] = [
   proxyCommon,
   squidGuard,
   firewallKv,
-  w3cExtended,
   zscaler,
   umbrella,
   netskope,
+  // Without its own `#` it has only the number of its columns.
+  w3cExtended,
   anyKv,
   anyCsv,
 ]

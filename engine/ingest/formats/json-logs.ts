@@ -1,7 +1,16 @@
 import { Action } from './action.ts'
 import { foldedTextAt, isDigit, isFoldedText, isLetter, isUpper, OPEN_BRACE, SLASH } from './bytes.ts'
 import { isCollectorEvent } from './collector-json.ts'
-import { FIELD_RANKS, FieldKind, HOST_FIELD, idsOf, NameTable, NO_FIELD, SYNONYMS } from './field-names.ts'
+import {
+  FIELD_RANKS,
+  FieldKind,
+  HOST_FIELD,
+  idsOf,
+  NameTable,
+  NO_FIELD,
+  SOURCE_FIELD,
+  SYNONYMS,
+} from './field-names.ts'
 import { applyZone, FoundFields, takeHostOf } from './found-fields.ts'
 import { JSON_DEPTH_MAX, JsonKind, JsonScanner } from './json.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
@@ -25,8 +34,11 @@ const IS_FILTERED = CONTROL + 6
 const ZONE = CONTROL + 7
 const DNS_TYPE = CONTROL + 8
 const SERVICE = CONTROL + 9
+const EVENT_TYPE = CONTROL + 10
+const FLOW_ID = CONTROL + 11
+const DIRECTION = CONTROL + 12
 const WORDS =
-  'sourcetype logtype subtype type logid/devid b64url/burl/eb64url resultisfiltered tz/timezone/dtz dnstype servicetype'
+  'sourcetype logtype subtype type logid/devid b64url/burl/eb64url resultisfiltered tz/timezone/dtz dnstype servicetype eventtype flowid direction'
 const { name: _mayBeAFile, ...NAMES } = SYNONYMS
 const FIELDS = new NameTable({ ...NAMES, ...idsOf(FieldKind.control, WORDS) })
 const CERTAIN_HOST = FieldKind.host * FIELD_RANKS
@@ -67,10 +79,11 @@ function scan(view: DataView, start: number, end: number): boolean {
     if (kind === JsonKind.object) {
       const depth = scanner.depth
       pathLengths[depth] = pathOf(view, pathLengths[depth - 1] ?? 0, keyStart, keyEnd)
-      // What a forwarder's envelope calls host is the machine that it is on.
+      // What a forwarder's envelope calls host is the machine that it is on, and source where it has read.
       if (depth === 2 && isEnvelopeFor(view, keyStart, keyEnd)) {
         isWrapped = true
         fields.forget(HOST_FIELD)
+        fields.forget(SOURCE_FIELD)
       }
       continue
     }
@@ -78,7 +91,7 @@ function scan(view: DataView, start: number, end: number): boolean {
     const length = pathLengths[scanner.depth] ?? 0
     if (length === IGNORED) continue
     const id = length === 0 ? nameAt(view, keyStart, keyEnd) : nameBelow(view, length, keyStart, keyEnd)
-    if (id === NO_FIELD || (isWrapped && id === HOST_FIELD && scanner.depth === 1)) continue
+    if (id === NO_FIELD || (isWrapped && (id === HOST_FIELD || id === SOURCE_FIELD) && scanner.depth === 1)) continue
     if (kind === JsonKind.word && !(id === IS_FILTERED && isFoldedText(view, scanner.start, scanner.end, 'true')))
       continue
     fields.note(id, scanner.start, scanner.end)
@@ -152,8 +165,22 @@ function vendorVerdict({ view }: LogLine): Verdict {
   if (fields.has(DEVICE) && fields.is(view, TYPE, 'event')) return Verdict.skip
   if (fields.has(USER_IP) && (fields.is(view, TYPE, 'audit') || fields.is(view, TYPE, 'infrastructure')))
     return Verdict.skip
+  // Somebody's mail to or from a domain is no use of it.
+  if (fields.is(view, TYPE, 'email')) return Verdict.noDomain
+  if (fields.has(EVENT_TYPE) && fields.has(FLOW_ID) && !isSuricataRequest(view)) return Verdict.noDomain
   // A look-up and its answer are two events of one flow (Suricata).
   return fields.is(view, DNS_TYPE, 'answer') || fields.is(view, DNS_TYPE, 'response') ? Verdict.skip : Verdict.event
+}
+
+/** Only of these events the source is always the client; an alert may be of either direction, and tells which in newer versions. */
+function isSuricataRequest(view: DataView): boolean {
+  if (fields.is(view, EVENT_TYPE, 'alert')) return fields.is(view, DIRECTION, 'to_server')
+  return (
+    fields.is(view, EVENT_TYPE, 'dns') ||
+    fields.is(view, EVENT_TYPE, 'tls') ||
+    fields.is(view, EVENT_TYPE, 'http') ||
+    fields.is(view, EVENT_TYPE, 'quic')
+  )
 }
 
 /** Of a threat the field with the URL is a file's name, unless its subtype is url. */

@@ -2,9 +2,9 @@ import { LABEL_BYTE, NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
 import { METHODS } from '../../event.ts'
 import { Action } from './action.ts'
 import { AddressKind, addressKind } from './address.ts'
-import { CLOSE_BRACKET, DOT, OPEN_BRACKET, PERCENT, SPACE, skipBlanks, trimEnd } from './bytes.ts'
+import { CLOSE_BRACKET, DOT, isDigit, OPEN_BRACKET, PERCENT, SPACE, skipBlanks, trimEnd } from './bytes.ts'
 import { HostFinder, HostKind } from './host.ts'
-import { type DayOrder, LogTime, DayOrder as Order, TimeFound } from './log-time.ts'
+import { DayHints, type DayOrder, LogTime, DayOrder as Order, TimeFound } from './log-time.ts'
 
 /**
  * What a message is.
@@ -57,6 +57,8 @@ export class LogLine {
   timeMs = Number.NaN
   /** The time is of a zone that the message does not name. */
   timeIsLocal = false
+  /** A field with a time was there and could not be read, so that the message has no time. */
+  timeIsUnread = false
   action: Action = Action.unknown
   /** What only the collector's own events tell. Where the 32 hex digits of the event's id stand, or -1. */
   eventIdStart = NO_EVENT_ID
@@ -89,6 +91,7 @@ export class LogLine {
     this.clientEnd = 0
     this.timeMs = Number.NaN
     this.timeIsLocal = false
+    this.timeIsUnread = false
     this.action = Action.unknown
     this.eventIdStart = NO_EVENT_ID
     this.method = METHOD_LOG
@@ -155,15 +158,31 @@ export class LogLine {
 
   /** Takes the time at the beginning of a field. `impossible` is to be rejected; `none` leaves what was taken before. */
   takeTime(start: number, end: number): TimeFound {
+    const found = this.takeTimeIfAny(start, end)
+    if (found === TimeFound.none && Number.isNaN(this.timeMs)) this.timeIsUnread ||= this.#hasDigit(start, end)
+    return found
+  }
+
+  /** As takeTime, where a time may stand or something else, which then is no time that could not be read. */
+  takeTimeIfAny(start: number, end: number): TimeFound {
     const time = this.#time
     time.dayOrder = this.memory.dayOrder
+    time.hints = this.memory.dayHints
     const found = time.read(this.view, start, end, this.referenceMs)
     this.memory.dayOrder = time.dayOrder
     if (found === TimeFound.found) {
       this.timeMs = time.ms
       this.timeIsLocal = time.isLocal
+      this.timeIsUnread = false
     }
     return found
+  }
+
+  /** What has no digit soon is no time, but a word for its absence. */
+  #hasDigit(start: number, end: number): boolean {
+    const limit = Math.min(end, start + TIME_PART_BYTES_MAX)
+    for (let at = start; at < limit; at++) if (isDigit(this.view.getUint8(at))) return true
+    return false
   }
 
   /**
@@ -211,10 +230,14 @@ export class SourceMemory {
   /** The format that its last message had: the first to be tried. -1: none yet. */
   format = -1
   dayOrder: DayOrder = Order.unknown
-  /** The table that a header line announced (any-csv, W3C), or that its content has shown. */
+  readonly dayHints = new DayHints()
+  /** The table that a header line announced (any-csv), or that its content has shown. */
   table: unknown = undefined
-  /** Plain query lines were seen, so answers that repeat them are not counted (BIND, unbound). */
-  hasQueries = false
+  /** The columns that a directive announced (W3C): a relay's source may have both. */
+  columns: unknown = undefined
+  /** When the last plain query line came, whole; while that is not long ago, answers that repeat queries are not counted. Each server has its own. */
+  bindQueryMs = Number.NaN
+  unboundQueryMs = Number.NaN
 }
 
 /** One way in which devices write. */
@@ -229,6 +252,14 @@ export interface LogFormat {
   /** Reads it. May answer unknown, and then the next format is asked. */
   readonly parse: (line: LogLine, start: number, end: number) => Verdict
   readonly fallback?: boolean
+}
+
+/** After so long without a plain query line a server logs its answers only. */
+const QUERIES_MS = 3_600_000
+
+/** Whether a server whose last plain query line came at `lastMs` still writes such lines. */
+export function writesQueries(lastMs: number, nowMs: number): boolean {
+  return Math.abs(nowMs - lastMs) <= QUERIES_MS
 }
 
 /** How far into a message a cue is searched for. */

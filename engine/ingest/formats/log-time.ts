@@ -1,4 +1,5 @@
 import {
+  AT,
   COLON,
   COMMA,
   DOT,
@@ -7,6 +8,7 @@ import {
   isDigit,
   isFoldedText,
   isLetter,
+  isUpper,
   NOT_FOUND,
   SLASH,
   SPACE,
@@ -28,8 +30,17 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
 /** A time without a year may lie this far ahead of when it came. */
 const AHEAD_MS_MAX = DAY_MS
-/** Of two readings of a day, the one so near to when the message came decides for the source. */
-const NEAR_MS = 2 * DAY_MS
+/** A reading of a day so near to when the message came speaks for itself, where the other is AHEAD_DAYS ahead or DISTANT_DAYS away. */
+const NEAR_DAYS = 2
+const DISTANT_DAYS = 20
+const AHEAD_DAYS = 1
+/** So much nearer than the other must be a reading that is not NEAR_DAYS: files are older than when they were last written, but seldom by seasons. */
+const RECENT_DAYS = 45
+const OLD_DAYS = 90
+/** A line comes on the day of the one before, or so many days later. */
+const STEP_DAYS = 2
+/** So often must one order be near, each time at another reference, to be the source's. A file has one reference only, so it never is. */
+const NEAR_TIMES = 3
 
 const PLUS = 0x2b
 const STAR = 0x2a
@@ -46,6 +57,32 @@ function wordOf(text: string): number {
   return ((text.charCodeAt(0) & 31) << 10) | ((text.charCodeAt(1) & 31) << 5) | (text.charCodeAt(2) & 31)
 }
 
+/** What the ambiguous days of a source have shown of its order. Kept with the source; reading a day changes it. */
+export class DayHints {
+  /** The last ambiguous day in both readings, in days since 1970, and what it was read as. NaN: none yet. */
+  monthFirst = Number.NaN
+  dayFirst = Number.NaN
+  order: DayOrder = DayOrder.unknown
+  /** Which order was near to the reference, how often, and what the reference was the last time. */
+  near: DayOrder = DayOrder.unknown
+  nearTimes = 0
+  nearReferenceMs = Number.NaN
+}
+
+/**
+ * The halves of the day, as bytes: morning and afternoon in turn. Behind the time with dots and blanks in the Spanish way, or before it, as in East Asia.
+ */
+const HALF_WORDS: readonly Uint8Array[] = [
+  ...['a.m.', 'p.m.', 'a. m.', 'p. m.', 'a.\u00a0m.', 'p.\u00a0m.', 'a.\u202fm.', 'p.\u202fm.'],
+  ...['am', 'pm', 'πμ', 'μμ', 'π.μ.', 'μ.μ.', '오전', '오후', '上午', '下午', '午前', '午後', 'ص', 'م'],
+].map((word) => new TextEncoder().encode(word))
+/** 1 for the bytes that a half of the day begins with. */
+const HALF_STARTS = new Uint8Array(256)
+for (const word of HALF_WORDS) for (const byte of [word[0] ?? 0, (word[0] ?? 0) & 0xdf]) HALF_STARTS[byte] = 1
+HALF_STARTS[0] = 0
+/** Behind the year in Bulgarian: `г.` */
+const BULGARIAN_YEAR = new TextEncoder().encode('г.')
+
 /**
  * Reads the times of all formats: epochs (10, 13, 16, 19 digits, or seconds with a fraction), year first with `-`, `/` or `:`, day first with the
  * month's name, RFC 3164's without a year, asctime's, and numbers whose order the source must tell.
@@ -58,6 +95,7 @@ export class LogTime {
   end = 0
   /** What this source has shown; the caller keeps it with the source. */
   dayOrder: DayOrder = DayOrder.unknown
+  hints = new DayHints()
 
   /** Reads the time at the beginning of [start, end), blanks aside. `referenceMs` is when the message came, or the file was last written. */
   read(view: DataView, start: number, end: number, referenceMs: number): TimeFound {
@@ -84,28 +122,42 @@ export class LogTime {
   #yearFirst(view: DataView, at: number, digits: number, separator: number, end: number): TimeFound {
     if (separator !== HYPHEN && separator !== SLASH && separator !== COLON && separator !== DOT) return TimeFound.none
     const year = wholeNumberAt(view, at, digits)
-    const monthEnd = digitsEnd(view, digits + 1, end)
+    const isDotted = separator === DOT
+    const monthAt = isDotted ? skipBlanks(view, digits + 1, end) : digits + 1
+    const monthEnd = digitsEnd(view, monthAt, end)
     if (monthEnd >= end || view.getUint8(monthEnd) !== separator) return TimeFound.none
-    const dayEnd = digitsEnd(view, monthEnd + 1, end)
-    const month = twoDigits(view, digits + 1, monthEnd)
-    const day = twoDigits(view, monthEnd + 1, dayEnd)
+    const dayAt = isDotted ? skipBlanks(view, monthEnd + 1, end) : monthEnd + 1
+    let dayEnd = digitsEnd(view, dayAt, end)
+    const month = twoDigits(view, monthAt, monthEnd)
+    const day = twoDigits(view, dayAt, dayEnd)
     if (month < 0 || day < 0) return TimeFound.none
+    // Hungarian and Korean: `2026. 11. 20. 9:15:02`.
+    if (isDotted && dayEnd < end && view.getUint8(dayEnd) === DOT) dayEnd++
     return this.#withTime(view, dayEnd, end, year, month, day)
   }
 
-  /** `20-Nov-2026 09:15:02.123`, `20/Nov/2026:09:15:02 +0100`, `20 Nov 2026 09:15:02`. */
+  /** `20-Nov-2026 09:15:02.123`, `20/Nov/2026:09:15:02 +0100`, `20 Nov 2026 09:15:02`, `20-Nov-26 9:15:02 AM`. */
   #dayAndName(view: DataView, at: number, digits: number, month: number, end: number): TimeFound {
     const yearAt = digits + 5
     const yearEnd = digitsEnd(view, yearAt, end)
-    if (yearEnd - yearAt !== 4) return TimeFound.none
-    return this.#withTime(view, yearEnd, end, wholeNumberAt(view, yearAt, yearEnd), month, twoDigits(view, at, digits))
+    let year = wholeNumberAt(view, yearAt, yearEnd)
+    if (yearEnd - yearAt === 2) {
+      // Two digits and a colon are the hour of a time without a year.
+      if (yearEnd >= end || view.getUint8(yearEnd) === COLON) return TimeFound.none
+      year += 2000
+    } else if (yearEnd - yearAt !== 4) return TimeFound.none
+    return this.#withTime(view, yearEnd, end, year, month, twoDigits(view, at, digits))
   }
 
-  /** `Nov 20 09:15:02`, `Nov  5 2026 09:15:02`, `Nov 20 09:15:02.123 2026`, `Fri Nov 20 09:15:02 2026`, `Fri, 20 Nov 2026 09:15:02`. */
+  /**
+   * `Nov 20 09:15:02`, `Nov  5 2026 09:15:02`, `Nov 20 09:15:02.123 2026`, `Fri Nov 20 09:15:02 2026`, `Fri, 20 Nov 2026 09:15:02`,
+   * `Fri Nov 20 09:15:02 CET 2026`, `Nov 20, 2026 9:15:02 PM`, `Nov 20, 2026 @ 09:15:02.123`.
+   */
   #monthFirst(view: DataView, at: number, end: number, referenceMs: number): TimeFound {
     let month = wordAt(view, at, end)
     if (month === 0) return TimeFound.none
-    if (month === WEEKDAY) {
+    const hasWeekday = month === WEEKDAY
+    if (hasWeekday) {
       at += 3
       if (at < end && view.getUint8(at) === COMMA) at++
       at = skipBlanks(view, at, end)
@@ -123,32 +175,44 @@ export class LogTime {
     const dayEnd = digitsEnd(view, at, end)
     const day = twoDigits(view, at, dayEnd)
     if (day < 0) return TimeFound.none
-    let next = skipBlanks(view, dayEnd, end)
+    let next = behindComma(view, dayEnd, end)
     const yearEnd = digitsEnd(view, next, end)
     let year = 0
     if (yearEnd - next === 4) {
       year = wholeNumberAt(view, next, yearEnd)
-      next = skipBlanks(view, yearEnd, end)
+      next = behindComma(view, yearEnd, end)
+      if (next < end && view.getUint8(next) === AT) next = skipBlanks(view, next + 1, end)
     }
     if (next === dayEnd) return TimeFound.none
     const msOfDay = this.#timeOfDay(view, next, end)
     if (msOfDay < 0) return msOfDay === IMPOSSIBLE ? TimeFound.impossible : TimeFound.none
+    this.isLocal = true
+    this.#offsetMs = 0
+    let hasZone = false
     if (year === 0) {
-      const after = skipBlanks(view, this.end, end)
+      const timeEnd = this.end
+      let after = skipBlanks(view, timeEnd, end)
+      if (hasWeekday && after > timeEnd) {
+        // date(1) writes the zone before the year.
+        const word = after
+        while (after < end && isUpper(view.getUint8(after))) after++
+        hasZone = after - word >= 3 && after - word <= 5
+        after = hasZone ? skipBlanks(view, after, end) : word
+      }
       const afterEnd = digitsEnd(view, after, end)
-      const number = after > this.end && afterEnd - after === 4 ? wholeNumberAt(view, after, afterEnd) : 0
+      const number = after > timeEnd && afterEnd - after === 4 ? wholeNumberAt(view, after, afterEnd) : 0
       if (number >= 1970 && number < 2200 && (afterEnd === end || !isNameByte(view.getUint8(afterEnd)))) {
         year = number
+        if (hasZone) this.#zone(view, after)
         this.end = afterEnd
-      }
+      } else hasZone = false
     }
-    this.isLocal = true
-    this.#zone(view, end)
+    if (!hasZone) this.#zone(view, end)
     if (year !== 0) return this.#set(year, month, day, msOfDay)
     return this.#nearestYear(month, day, msOfDay, referenceMs)
   }
 
-  /** `11/20/2026 9:15:02 AM`, `20.11.2026 09:15:02`, `20. 11. 26 09:15`. */
+  /** `11/20/2026 9:15:02 AM`, `20.11.2026 09:15:02`, `20. 11. 26 09:15`, `20.11.2026, 21:15:02`, `20.11.2026 г. 9:15:02`, `20.11.2026 9.15.02`. */
   #numbers(view: DataView, at: number, digits: number, separator: number, end: number, referenceMs: number): TimeFound {
     if (separator !== SLASH && separator !== DOT && separator !== HYPHEN) return TimeFound.none
     const secondAt = separator === DOT ? skipBlanks(view, digits + 1, end) : digits + 1
@@ -161,13 +225,15 @@ export class LogTime {
     if (second < 0 || (yearEnd - yearAt !== 4 && yearEnd - yearAt !== 2)) return TimeFound.none
     let year = wholeNumberAt(view, yearAt, yearEnd)
     if (year < 100) year += 2000
-    let timeAt = skipBlanks(view, yearEnd, end)
+    let timeAt = behindComma(view, yearEnd, end)
     if (timeAt === yearEnd && timeAt < end) {
-      // Blue Coat's gmttime has a colon there.
-      if (view.getUint8(timeAt) === COLON) timeAt++
-      else if (view.getUint8(timeAt) !== COMMA) return TimeFound.none
+      // Blue Coat's gmttime has a colon there; Serbian has another dot.
+      const mark = view.getUint8(timeAt)
+      if (mark !== COLON && (mark !== DOT || separator !== DOT)) return TimeFound.none
+      timeAt = mark === COLON ? timeAt + 1 : skipBlanks(view, timeAt + 1, end)
     }
-    const msOfDay = this.#timeOfDay(view, timeAt, end)
+    if (bytesAt(view, timeAt, end, BULGARIAN_YEAR)) timeAt = skipBlanks(view, timeAt + BULGARIAN_YEAR.length, end)
+    const msOfDay = this.#timeOfDay(view, timeAt, end, true)
     if (msOfDay < 0) return msOfDay === IMPOSSIBLE ? TimeFound.impossible : TimeFound.none
     const halves = this.#halves
     this.isLocal = true
@@ -177,6 +243,17 @@ export class LogTime {
     return this.#set(year, monthFirst ? first : second, monthFirst ? second : first, msOfDay)
   }
 
+  /**
+   * Which number is the day. A number above twelve says so, and is remembered. Without one there are only hints, the strongest first; they are
+   * worked out for each day anew, because a source that shows a number above twelve later must not have been settled wrongly:
+   *
+   *   1. a reading that is ahead of the reference is not the one, where the other is not
+   *   2. a reading that was near at several references is the source's from then on: it is written as it happens
+   *   3. the same day as on the line before is read as there; a day soon after it, in one reading only, in that one
+   *   4. a reading near the reference, the other far from it; but once is not enough against AM or PM
+   *   5. a reading of the last weeks rather than one of another season
+   *   6. twelve hours and slashes are the way of the United States, others begin with the day
+   */
   #orderOf(
     first: number,
     second: number,
@@ -196,16 +273,60 @@ export class LogTime {
       return DayOrder.monthFirst
     }
     if (this.dayOrder !== DayOrder.unknown) return this.dayOrder
-    if (first !== second) {
-      const asMonthFirst = Math.abs(daysSince1970(year, first, second) * DAY_MS + msOfDay - referenceMs) <= NEAR_MS
-      const asDayFirst = Math.abs(daysSince1970(year, second, first) * DAY_MS + msOfDay - referenceMs) <= NEAR_MS
-      if (asMonthFirst !== asDayFirst) {
-        this.dayOrder = asMonthFirst ? DayOrder.monthFirst : DayOrder.dayFirst
-        return this.dayOrder
-      }
+    const { hints } = this
+    const monthFirst = daysSince1970(year, first, second)
+    const dayFirst = daysSince1970(year, second, first)
+    const order = this.#orderByHints(monthFirst, dayFirst, (referenceMs - msOfDay) / DAY_MS, halves, referenceMs)
+    hints.monthFirst = monthFirst
+    hints.dayFirst = dayFirst
+    hints.order = order
+    return order
+  }
+
+  #orderByHints(
+    monthFirst: number,
+    dayFirst: number,
+    referenceDay: number,
+    halves: boolean,
+    referenceMs: number,
+  ): DayOrder {
+    const { hints } = this
+    const usual = halves ? DayOrder.monthFirst : DayOrder.dayFirst
+    if (monthFirst === dayFirst) return usual
+    const monthFirstAge = referenceDay - monthFirst
+    const dayFirstAge = referenceDay - dayFirst
+    const isMonthFirstNear = isNear(monthFirstAge, dayFirstAge)
+    const isDayFirstNear = isNear(dayFirstAge, monthFirstAge)
+    let near: DayOrder = DayOrder.unknown
+    if (isMonthFirstNear !== isDayFirstNear) near = isMonthFirstNear ? DayOrder.monthFirst : DayOrder.dayFirst
+    if (near !== DayOrder.unknown && this.#isNearAgain(near, referenceMs)) {
+      this.dayOrder = near
+      return near
     }
-    // Twelve hours and slashes are the way of the United States.
-    return halves ? DayOrder.monthFirst : DayOrder.dayFirst
+    const isMonthFirstAhead = monthFirstAge < -AHEAD_DAYS
+    if (isMonthFirstAhead !== dayFirstAge < -AHEAD_DAYS) {
+      return isMonthFirstAhead ? DayOrder.dayFirst : DayOrder.monthFirst
+    }
+    if (monthFirst === hints.monthFirst && dayFirst === hints.dayFirst) return hints.order
+    const isMonthFirstNext = isSoonAfter(hints.monthFirst, monthFirst)
+    if (isMonthFirstNext !== isSoonAfter(hints.dayFirst, dayFirst)) {
+      return isMonthFirstNext ? DayOrder.monthFirst : DayOrder.dayFirst
+    }
+    if (near !== DayOrder.unknown && (near === usual || !halves)) return near
+    if (isRecent(monthFirstAge) && dayFirstAge > OLD_DAYS) return DayOrder.monthFirst
+    if (isRecent(dayFirstAge) && monthFirstAge > OLD_DAYS) return DayOrder.dayFirst
+    return usual
+  }
+
+  /** Counts that an order was near, if the reference is another than the last time. True if it was so often enough. */
+  #isNearAgain(order: DayOrder, referenceMs: number): boolean {
+    const { hints } = this
+    if (hints.near !== order) {
+      hints.near = order
+      hints.nearTimes = 0
+    } else if (hints.nearReferenceMs === referenceMs) return false
+    hints.nearReferenceMs = referenceMs
+    return ++hints.nearTimes >= NEAR_TIMES
   }
 
   /** 10 digits are seconds, 13 milliseconds, 16 microseconds, 19 nanoseconds; a double would lose digits of the last. */
@@ -229,10 +350,8 @@ export class LogTime {
     if (at >= end) return TimeFound.none
     const separator = view.getUint8(at)
     let timeAt = at + 1
-    if (separator === SPACE || separator === TAB) timeAt = skipBlanks(view, at, end)
-    else if ((separator & 0xdf) !== LETTER_T && separator !== COLON && separator !== HYPHEN && separator !== COMMA) {
-      return TimeFound.none
-    }
+    if (separator === SPACE || separator === TAB || separator === COMMA) timeAt = behindComma(view, at, end)
+    else if ((separator & 0xdf) !== LETTER_T && separator !== COLON && separator !== HYPHEN) return TimeFound.none
     const msOfDay = this.#timeOfDay(view, timeAt, end)
     if (msOfDay < 0) return msOfDay === IMPOSSIBLE ? TimeFound.impossible : TimeFound.none
     this.isLocal = true
@@ -243,54 +362,61 @@ export class LogTime {
   /** Whether the last time of day had AM or PM. */
   #halves = false
 
-  /** `9:15`, `09:15:02`, `09:15:02,123`, each with AM or PM. Answers milliseconds of the day, NO_TIME or IMPOSSIBLE; `end` stands behind it. */
-  #timeOfDay(view: DataView, at: number, end: number): number {
+  /**
+   * `9:15`, `09:15:02`, `09:15:02,123`, each with AM or PM, and `9.15.02` where dots may stand. Answers milliseconds of the day, NO_TIME or
+   * IMPOSSIBLE; `end` stands behind it.
+   */
+  #timeOfDay(view: DataView, at: number, end: number, mayBeDotted = false): number {
     this.#halves = false
+    const half = halfWordAt(view, at, end)
+    if (half !== NOT_FOUND) at = behindWideBlank(view, at + (HALF_WORDS[half]?.length ?? 0), end)
     const hourEnd = digitsEnd(view, at, end)
     let hour = twoDigits(view, at, hourEnd)
-    if (hour < 0 || hourEnd + 2 >= end || view.getUint8(hourEnd) !== COLON) return NO_TIME
+    if (hour < 0 || hourEnd + 2 >= end) return NO_TIME
+    const isDotted = mayBeDotted && isDottedTime(view, hourEnd, end)
+    if (!isDotted && view.getUint8(hourEnd) !== COLON) return NO_TIME
+    const mark = isDotted ? DOT : COLON
     const minuteEnd = digitsEnd(view, hourEnd + 1, end)
     const minute = twoDigits(view, hourEnd + 1, minuteEnd)
     if (minute < 0) return NO_TIME
     let second = 0
     let fractionMs = 0
     this.end = minuteEnd
-    if (minuteEnd + 1 < end && view.getUint8(minuteEnd) === COLON) {
+    if (minuteEnd + 1 < end && view.getUint8(minuteEnd) === mark) {
       const secondEnd = digitsEnd(view, minuteEnd + 1, end)
       second = twoDigits(view, minuteEnd + 1, secondEnd)
       if (second < 0) return NO_TIME
       this.end = secondEnd
       if (secondEnd + 1 < end && isDigit(view.getUint8(secondEnd + 1))) {
-        const mark = view.getUint8(secondEnd)
+        const next = view.getUint8(secondEnd)
         // A comma may be the fraction's, or the next column's: the fraction has exactly three digits then.
         const fractionEnd = digitsEnd(view, secondEnd + 1, end)
-        if (mark === DOT || (mark === COMMA && fractionEnd - secondEnd === 4 && !isColumn(view, fractionEnd, end))) {
+        if (next === DOT || (next === COMMA && fractionEnd - secondEnd === 4 && !isColumn(view, fractionEnd, end))) {
           fractionMs = this.#fraction(view, secondEnd + 1, end)
         }
       }
     }
-    hour = this.#half(view, end, hour)
+    hour = half === NOT_FOUND ? this.#half(view, end, hour) : this.#ofHalf(half, hour)
     // A leap second (RFC 3339 §5.7) counts as the one before it.
     if (second === 60) second = 59
     if (hour > 23 || minute > 59 || second > 59) return IMPOSSIBLE
     return hour * HOUR_MS + minute * MINUTE_MS + second * 1000 + fractionMs
   }
 
-  /** AM or PM behind a blank, which new Windows writes as U+202F and others as U+00A0. */
+  /** AM or PM in any language behind a blank, which new Windows writes as U+202F and others as U+00A0. */
   #half(view: DataView, end: number, hour: number): number {
-    let at = this.end
-    if (at + 1 >= end) return hour
-    const first = view.getUint8(at)
-    if (first === SPACE) at++
-    else if (first === 0xc2) at += 2
-    else if (first === 0xe2) at += 3
-    if (at + 2 > end || (at + 2 < end && isNameByte(view.getUint8(at + 2)))) return hour
-    const isPm = isFoldedText(view, at, at + 2, 'pm')
-    if (!isPm && !isFoldedText(view, at, at + 2, 'am')) return hour
+    const at = behindWideBlank(view, this.end, end)
+    const half = halfWordAt(view, at, end)
+    if (half === NOT_FOUND) return hour
+    const stop = at + (HALF_WORDS[half]?.length ?? 0)
+    if (stop < end && isNameByte(view.getUint8(stop))) return hour
+    this.end = stop
+    return this.#ofHalf(half, hour)
+  }
+
+  #ofHalf(half: number, hour: number): number {
     this.#halves = true
-    this.end = at + 2
-    if (hour > 12) return hour
-    return (hour % 12) + (isPm ? 12 : 0)
+    return hour > 12 ? hour : (hour % 12) + (half % 2 === 1 ? 12 : 0)
   }
 
   /** Milliseconds of a fraction of any number of digits; `end` stands behind them. */
@@ -401,6 +527,64 @@ function wordAt(view: DataView, at: number, end: number): number {
 
 function isNameByte(byte: number): boolean {
   return isDigit(byte) || isLetter(byte) || byte === DOT || byte === COLON
+}
+
+/** Which of HALF_WORDS stands at `at`, letters in any case, or NOT_FOUND. */
+function halfWordAt(view: DataView, at: number, end: number): number {
+  if (at + 1 >= end || HALF_STARTS[view.getUint8(at)] !== 1) return NOT_FOUND
+  // Many hosts begin with these letters, and stand behind the time of their messages.
+  const second = view.getUint8(at + 1)
+  if (second < 0x80 && second !== DOT && (second | 0x20) !== 0x6d) return NOT_FOUND
+  for (let index = 0; index < HALF_WORDS.length; index++) {
+    const word = HALF_WORDS[index]
+    if (word !== undefined && bytesAt(view, at, end, word)) return index
+  }
+  return NOT_FOUND
+}
+
+/** Whether these bytes stand at `at`, ASCII letters in any case; `word` is lower case. */
+function bytesAt(view: DataView, at: number, end: number, word: Uint8Array): boolean {
+  if (at + word.length > end) return false
+  for (let index = 0; index < word.length; index++) {
+    const byte = view.getUint8(at + index)
+    if ((isUpper(byte) ? byte | 0x20 : byte) !== word[index]) return false
+  }
+  return true
+}
+
+/** Behind a comma, if there is one, and blanks. */
+function behindComma(view: DataView, at: number, end: number): number {
+  return skipBlanks(view, at < end && view.getUint8(at) === COMMA ? at + 1 : at, end)
+}
+
+/** Behind one blank, of ASCII, U+00A0 or U+202F. */
+function behindWideBlank(view: DataView, at: number, end: number): number {
+  if (at >= end) return at
+  const first = view.getUint8(at)
+  if (first === SPACE) return at + 1
+  if (first === 0xc2 && at + 1 < end && view.getUint8(at + 1) === 0xa0) return at + 2
+  return first === 0xe2 && at + 2 < end && view.getUint16(at + 1) === 0x80af ? at + 3 : at
+}
+
+/** Whether `.15.02` stands behind the hour, and not the rest of an address. */
+function isDottedTime(view: DataView, hourEnd: number, end: number): boolean {
+  const stop = hourEnd + 6
+  if (stop > end || view.getUint8(hourEnd) !== DOT || view.getUint8(hourEnd + 3) !== DOT) return false
+  if (digitsEnd(view, hourEnd + 1, end) !== hourEnd + 3 || digitsEnd(view, hourEnd + 4, end) !== stop) return false
+  return stop === end || !isNameByte(view.getUint8(stop))
+}
+
+/** Whether a day of this age is near, and of the other age can hardly be. Ages are days before the reference. */
+function isNear(age: number, otherAge: number): boolean {
+  return Math.abs(age) <= NEAR_DAYS && (otherAge < -AHEAD_DAYS || otherAge > DISTANT_DAYS)
+}
+
+function isRecent(age: number): boolean {
+  return age >= -AHEAD_DAYS && age <= RECENT_DAYS
+}
+
+function isSoonAfter(before: number, day: number): boolean {
+  return day >= before && day <= before + STEP_DAYS
 }
 
 /** What stands here goes on as a number with a comma or a dot behind it: a column of its own. */

@@ -18,7 +18,7 @@ import {
   tokenEnd,
 } from './bytes.ts'
 import { KeyTable } from './key-table.ts'
-import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
+import { CUE_BYTES, type LogFormat, type LogLine, Verdict, writesQueries } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 import { TextSearch } from './text-search.ts'
 
@@ -62,7 +62,8 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   const level = LEVELS.find(view, at, stop)
   if (level === Level.news) return Verdict.skip
   const timeAt = view.getUint8(start) === OPEN_BRACKET ? start + 1 : start
-  if (line.takeTime(timeAt, at) === TimeFound.impossible) return line.reject('time: expected a day of the calendar')
+  if (line.takeTimeIfAny(timeAt, at) === TimeFound.impossible)
+    return line.reject('time: expected a day of the calendar')
   const client = skipBlanks(view, stop, end)
   const clientEnd = tokenEnd(view, client, end)
   if (line.takeClient(client, clientEnd)) return takeQuestion(line, level, skipBlanks(view, clientEnd, end), end)
@@ -83,10 +84,11 @@ function takeQuestion(line: LogLine, level: number, name: number, end: number): 
   const code = skipBlanks(view, classEnd, end)
   const isReply = level === Level.reply || (level === Level.info && code < end)
   if (isReply) {
-    if (line.memory.hasQueries) return Verdict.skip
+    if (writesQueries(line.memory.unboundQueryMs, line.referenceMs)) return Verdict.skip
     line.action = actionOf(view, code, tokenEnd(view, code, end))
-  } else {
-    line.memory.hasQueries = true
+  } else if (classEnd === end) {
+    // With a blank behind it, it is a reply that was cut.
+    line.memory.unboundQueryMs = line.referenceMs
   }
   return line.takeName(name, nameEnd)
 }
@@ -101,7 +103,8 @@ function takeLocalAction(line: LogLine, at: number, end: number): Verdict {
     const clientEnd = tokenEnd(view, client, end)
     const mark = indexOfByte(view, client, clientEnd, AT)
     if (mark > 0 && addressKind(view, client, mark) !== AddressKind.none) {
-      if (line.memory.hasQueries || actionOf(view, at, stop) !== Action.blocked) return Verdict.skip
+      const isRepeated = writesQueries(line.memory.unboundQueryMs, line.referenceMs)
+      if (isRepeated || actionOf(view, at, stop) !== Action.blocked) return Verdict.skip
       line.takeClient(client, mark)
       line.action = Action.blocked
       const name = skipBlanks(view, clientEnd, end)

@@ -7,7 +7,8 @@ import { TimeFound } from './log-time.ts'
 
 /*
  * The extended log of the W3C, which Blue Coat, ISA and TMG, IIS and Netskope's web transactions write: the line `#Fields:` names the columns of
- * the rows behind it. They stay with the source until it names others. Times are in UTC. https://www.w3.org/TR/WD-logfile.html
+ * the rows behind it. They stay with the source until it names others; what does not have just these columns, with a
+ * time and an address where they belong, is no row. Times are in UTC. https://www.w3.org/TR/WD-logfile.html
  */
 export const w3cExtended: LogFormat = { id: 'w3c-extended', detect, parse }
 
@@ -62,8 +63,10 @@ const COLUMNS = new KeyTable({
 export class W3cColumns {
   /** Where each Column stands in a row, or NO_KEY. */
   readonly places = new Int16Array(Column.count).fill(NO_KEY)
-  /** No column from here on is read. */
+  /** How many there are, known or not. */
   count = 0
+  /** Whether any is known. */
+  isKnown = false
   /** The log of a web server's own pages: its hosts are its own names. */
   isOwnServer = false
 
@@ -85,7 +88,7 @@ function detect(line: LogLine, start: number, end: number): boolean {
     }
     return false
   }
-  return line.memory.table instanceof W3cColumns
+  return line.memory.columns instanceof W3cColumns
 }
 
 function parse(line: LogLine, start: number, end: number): Verdict {
@@ -94,9 +97,10 @@ function parse(line: LogLine, start: number, end: number): Verdict {
     takeDirective(line, start, end)
     return Verdict.skip
   }
-  const columns = memory.table
-  if (!(columns instanceof W3cColumns) || columns.count === 0) return Verdict.unknown
-  if (fields.split(view, start, end, delimiterOf(view, start, end), columns.count) === 0) return Verdict.unknown
+  const columns = memory.columns
+  if (!(columns instanceof W3cColumns) || !columns.isKnown) return Verdict.unknown
+  const delimiter = delimiterOf(view, start, end)
+  if (fields.split(view, start, end, delimiter, columns.count + 1) !== columns.count) return Verdict.unknown
   const found = takeRowTime(line, columns)
   const hasClient = takeFirst(columns, Column.client, Column.lastClient, line)
   // A source may send other messages as well: what has no time in its columns, or a word in that of the client, is no row.
@@ -112,12 +116,12 @@ function takeDirective(line: LogLine, start: number, end: number): void {
   if (textAt(view, start, end, SOFTWARE)) {
     const columns = new W3cColumns()
     columns.isOwnServer = indexOfText(view, start, Math.min(end, start + 256), OWN_SERVER) >= 0
-    memory.table = columns
+    memory.columns = columns
     return
   }
   if (!textAt(view, start, end, FIELDS)) return
   const columns = new W3cColumns()
-  if (memory.table instanceof W3cColumns) columns.isOwnServer = memory.table.isOwnServer
+  if (memory.columns instanceof W3cColumns) columns.isOwnServer = memory.columns.isOwnServer
   let at = start + FIELDS.length
   for (let index = 0; index < COLUMNS_MAX; index++) {
     at = behindDelimiters(view, at, end)
@@ -126,11 +130,12 @@ function takeDirective(line: LogLine, start: number, end: number): void {
     const column = COLUMNS.find(view, at, stop)
     if (column >= 0 && columns.place(column) === NO_KEY) {
       columns.places[column] = index
-      columns.count = index + 1
+      columns.isKnown = true
     }
+    columns.count = index + 1
     at = stop
   }
-  memory.table = columns
+  memory.columns = columns
 }
 
 /** Takes the time of a stamp, or of date and time. Where these are columns with others between, they are put together in the scratch. */
@@ -141,7 +146,9 @@ function takeRowTime(line: LogLine, columns: W3cColumns): TimeFound {
   let found: TimeFound = TimeFound.none
   if (date >= 0 && time >= 0 && date < fields.count && time < fields.count) {
     if (fields.starts[time] === fields.end(date) + 1) {
-      found = line.takeTime(fields.start(date), fields.end(time))
+      found = line.takeTimeIfAny(fields.start(date), fields.end(time))
+      // An epoch in the first column is somebody else's line.
+      if (found === TimeFound.found && line.timeEnd !== fields.end(time)) found = TimeFound.none
     } else {
       found = takeApart(line, date, time)
     }

@@ -45,8 +45,6 @@ const PACKET = ' PACKET '
 const CREATED = 'DNS Server log file creation at '
 /** Shorter than a packet's identifier, longer than an address's transaction. */
 const PACKET_ID_BYTES_MIN = 8
-const HALF_DAY_MS = 12 * 3_600_000
-const DAY_MS = 2 * HALF_DAY_MS
 const BLOCK_LINE_BYTES_MAX = 200
 
 /** First words of the lines that tell of a packet's parts, when the server is asked for details. */
@@ -179,24 +177,13 @@ function takeTimeBefore(line: LogLine, start: number, thread: number): boolean {
   const { view } = line
   let at = start
   for (let word = 0; word <= COMPUTER_WORDS_MAX && at < thread; word++) {
-    const found = line.takeTime(at, thread)
+    const found = line.takeTimeIfAny(at, thread)
     if (found === TimeFound.impossible) return false
-    if (found === TimeFound.found) {
-      takeLocalHalf(line, skipBlanks(view, line.timeEnd, thread), thread)
-      return true
-    }
+    if (found === TimeFound.found) return true
     at = skipBlanks(view, tokenEnd(view, at, thread), thread)
   }
+  line.timeIsUnread = true
   return true
-}
-
-/** Halves of the day in the words of other languages: `a.m.` and `p. m.` (Spanish). */
-function takeLocalHalf(line: LogLine, at: number, thread: number): void {
-  if (at + 1 >= thread || line.view.getUint8(at + 1) !== DOT) return
-  const letter = line.view.getUint8(at) | 0x20
-  const isMorning = ((line.timeMs % DAY_MS) + DAY_MS) % DAY_MS < HALF_DAY_MS
-  if (letter === 0x70 && isMorning) line.timeMs += HALF_DAY_MS
-  if (letter === 0x61 && !isMorning) line.timeMs -= HALF_DAY_MS
 }
 
 /** Where a date begins: a number and a mark, at the start or behind the name of a computer. Or NOT_FOUND. */
@@ -231,20 +218,32 @@ function contextAt(view: DataView, start: number, end: number): number {
   return NOT_FOUND
 }
 
-/** Where the thread stands that ends at `at`: three or four hex digits, soon behind a time. Or NOT_FOUND. */
+/** Where the thread stands that ends at `at`: three to eight hex digits, soon behind a time. Or NOT_FOUND. */
 function threadAt(view: DataView, start: number, at: number): number {
   let stop = at
   while (stop > start && view.getUint8(stop - 1) === SPACE) stop--
   let thread = stop
   while (thread > start && hexDigit(view.getUint8(thread - 1)) >= 0) thread--
-  if (stop - thread < 3 || stop - thread > 4 || thread === start || view.getUint8(thread - 1) !== SPACE)
-    return NOT_FOUND
+  const length = stop - thread
+  if (length < 3 || length > 8 || thread === start || view.getUint8(thread - 1) !== SPACE) return NOT_FOUND
+  if (isDottedTimeBefore(view, start, thread)) return thread
   for (let colon = thread - 3; colon > start && colon > thread - TIME_BYTES_MAX; colon--) {
     if (view.getUint8(colon) === COLON && isDigit(view.getUint8(colon - 1)) && isDigit(view.getUint8(colon + 1))) {
       return thread
     }
   }
   return NOT_FOUND
+}
+
+/** Whether `9.15.02 ` ends here (Finnish, Italian). */
+function isDottedTimeBefore(view: DataView, start: number, thread: number): boolean {
+  let stop = thread
+  while (stop > start && view.getUint8(stop - 1) === SPACE) stop--
+  const at = stop - 7
+  if (at < start || view.getUint8(at + 1) !== DOT || view.getUint8(at + 4) !== DOT) return false
+  return (
+    isDigit(view.getUint8(at)) && digitsEnd(view, at + 2, stop) === at + 4 && digitsEnd(view, at + 5, stop) === stop
+  )
 }
 
 /** A line of the block at the head of the file, or of a packet's details. */

@@ -6,6 +6,7 @@ import {
   foldedTextAt,
   HASH,
   HYPHEN,
+  indexOfByte,
   indexOfText,
   isDigit,
   isLetter,
@@ -63,14 +64,28 @@ const fields = new FoundFields()
 
 function detect({ view }: LogLine, start: number, end: number): boolean {
   return (
-    isRecord(view, start, end) || foldedTextAt(view, start, end, TAG) || pairsAfterTime(view, start, end) !== NOT_FOUND
+    isRecord(view, start, end) ||
+    foldedTextAt(view, start, end, TAG) ||
+    pairsAfterTime(view, start, end) !== NOT_FOUND ||
+    isUntagged(view, start, end)
   )
 }
+
+/** The form with circumflexes, whose tag was that of the syslog header. */
+function isUntagged(view: DataView, start: number, end: number): boolean {
+  const value = start + 'time='.length
+  if (!textAt(view, start, end, 'time=')) return false
+  const mark = indexOfText(view, value, Math.min(end, start + UNTAGGED_CUE_BYTES), '^^')
+  return mark >= 0 && indexOfByte(view, value, mark, EQUALS) < 0 && isPair(view, mark + 2, end)
+}
+/** The first pair, with its time, is not longer. */
+const UNTAGGED_CUE_BYTES = 64
 
 function parse(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
   if (isRecord(view, start, end)) return parseRecord(line, start, end)
   fields.clear()
+  if (isUntagged(view, start, end)) return parsePairs(line, start, end, Separator.circumflexes)
   if (foldedTextAt(view, start, end, TAG)) {
     let at = start + TAG.length
     // `ZscalerNSS: The NSS free memory is low`: of itself. `ZSCALERNSS[pid]: time=`: of clients.

@@ -104,6 +104,21 @@ for (const { name, message, outcome, event } of rows) {
   })
 }
 
+t.test('times that are there and cannot be read are counted, with their source', async (t) => {
+  const opened = openIntake(t)
+  const take = (message: string) => opened.take(rfc5424(opened.token.raw, message), tcp())
+  const told = () => opened.intake.sources.takeDeltas(0).map(({ timesUnread }) => timesUnread)
+  const pairs = 'src=192.0.2.45 domain=claude.ai x=y'
+  for (const time of ['time="2026, week 47"', 'time="20 de noviembre, 9:15"'])
+    t.equal(take(`${time} ${pairs}`), 'stored')
+  t.same(told(), [2])
+  for (const time of ['time=-', 'time="2026-11-20 09:15:02"', 'date=2026-11-20 time=09:15:02', 'a=b']) {
+    t.equal(take(`${time} ${pairs}`), 'stored', time)
+  }
+  t.equal(take(`time="2026, week 47" ${pairs.replace('claude.ai', 'www.example.com')}`), 'unmatched')
+  t.same(told(), [0], 'absent, read, read from two, not there, and not matched')
+})
+
 t.test('tokens and formats of two organizations on one connection', async (t) => {
   const opened = openIntake(t)
   const { intake } = opened
@@ -307,12 +322,13 @@ t.test('every format, under every header, all mixed on one connection', async (t
   const opened = openIntake(t)
   const { intake, token } = opened
   const origin = tcp()
-  for (const line of Object.values(HEADER_LINES)) opened.take(rfc5424(token.raw, line), origin)
+  // What heads a table is remembered for the source, which HOSTNAME is a part of.
+  for (const wrap of Object.values(HEADERS)) {
+    for (const line of Object.values(HEADER_LINES)) opened.take(wrap(token.raw, line), origin)
+  }
   for (let round = 0; round < 2; round++) {
     for (const [header, wrap] of Object.entries(HEADERS)) {
       for (const kind of LINE_KINDS) {
-        // The table's header is remembered for the source, which HOSTNAME is a part of.
-        if (kind.format in HEADER_LINES && !header.startsWith('RFC 5424')) continue
         const [line = ''] = linesOf(kind, 1)
         const named = kind.line.includes('{host}') || kind.line.includes('{labels}')
         const outcome = opened.take(wrap(token.raw, line), origin)

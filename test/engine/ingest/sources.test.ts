@@ -156,13 +156,18 @@ t.test('stored sources add up, are bounded, and what goes stays in the sums', as
   const { store } = openStore(t)
   const sources = new Sources(store.environment, 20, 5)
   const add = (...deltas: SourceDelta[]): void => store.environment.write(() => sources.add(deltas))
-  add(delta(1), delta(1, { sample: 'x', formats: { other: 1 } }))
+  add(
+    delta(1),
+    delta(1, { sample: 'x', formats: { other: 1 }, timesUnread: 3 }),
+    delta(1, { received: 0, counts: [0, 0, 0, 0, 0, 0, 0, 0], formats: {}, timesUnread: 2 }),
+  )
   t.match(sources.ofOrganization(ORGANIZATION), [
     {
       received: 4,
       counts: [2, 0, 2, 0, 0, 0, 0, 0],
       formats: { 'proxy-native': 2, other: 1 },
       sample: 'x',
+      timesUnread: 5,
       firstSeenMs: NOW + 1,
     },
   ])

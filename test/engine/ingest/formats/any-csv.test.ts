@@ -84,6 +84,23 @@ const rows: readonly LogRow[] = [
     verdict: 'event',
     host: 'claude.ai',
   },
+  ...(
+    [
+      ['"Sep 20, 2026 @ 09:15:02.123"', '2026-09-20T09:15:02.123'],
+      ['"Nov 20, 2026 9:15:02 PM"', '2026-11-20T21:15:02'],
+      ['20/11/2026 9:15:02 p. m.', '2026-11-20T21:15:02'],
+      ['2026-11-20 下午 03:15:02', '2026-11-20T15:15:02'],
+    ] as const
+  ).map(
+    ([time, is]): LogRow => ({
+      name: `a time as ${time}`,
+      line: `${time},192.0.2.45,claude.ai`,
+      verdict: 'event',
+      host: 'claude.ai',
+      client: '192.0.2.45',
+      time: is,
+    }),
+  ),
   { name: 'the separator that Excel asks for', line: 'sep=;', verdict: 'skip' },
   { name: 'a header', line: 'Timestamp;Client;Requested Domain;Action', verdict: 'skip' },
   {
@@ -309,6 +326,94 @@ t.test('a line of many commas, quotes or blanks takes linear time', async (t) =>
   }
   t.equal(reader.read(`${time(1)},192.0.2.45,https://claude.ai/${'x'.repeat(65_536)}`).host, 'claude.ai')
   t.ok(process.hrtime.bigint() - began < 2_000_000_000n)
+})
+
+t.test('a page that somebody came from is not taken for the one that was asked for', async (t) => {
+  const referer = 'https://chatgpt.com/'
+  for (const [line, verdict] of [
+    [`2026-11-20 09:15:02,10.0.0.5,http://192.0.2.80/index.html,${referer}`, 'noDomain'],
+    [`2026-11-20 09:15:02,10.0.0.5,http://intranet/index.html,${referer}`, 'noDomain'],
+    ['2026-11-20 09:15:02,10.0.0.5,http://intranet/index.html,-', 'noDomain'],
+    [`2026-11-20 09:15:02,10.0.0.5,-,${referer}`, 'unknown'],
+    [`2026-11-20 09:15:02,10.0.0.5,,200,${referer}`, 'unknown'],
+    [`2026-11-20 09:15:02,10.0.0.5,${referer},http://intranet/`, 'event'],
+    [`2026-11-20 09:15:02,10.0.0.5,-,chatgpt.com,${referer}`, 'event'],
+    ['2026-11-20 09:15:02,10.0.0.5,-,chatgpt.com', 'event'],
+  ] as const) {
+    t.equal(new MessageReader().read(line).verdict, verdict, line)
+  }
+  const after = (first: string) => (index: number) =>
+    `${time(index)},10.0.0.${index},${first},https://ref${index}.example.org/`
+  t.equal(learned(after('-'), 24).verdict, 'unknown', 'nor does repetition vouch for it')
+  t.equal(learned(after('http://intranet/x'), 24).verdict, 'noDomain')
+  t.equal(learned(after('http://192.0.2.80/x'), 24).verdict, 'noDomain')
+  const user = (index: number): string =>
+    `${time(index)},10.0.0.${index},${index % 3 === 0 ? '-' : `user${index}`},https://${name(index)}/`
+  t.match(learned(user), { verdict: 'event', host: 'api.openai.com' }, 'behind a user that is not always known')
+  const reader = new MessageReader()
+  reader.read('time,client,user,url')
+  t.equal(reader.read(`2026-11-20 09:15:02,10.0.0.5,-,${referer}`).host, 'chatgpt.com', 'a header vouches for it')
+})
+
+t.test('what is no header, and no row of a table', async (t) => {
+  for (const line of ['Domain,Action,Count', '2026 x,system,start,query', 'time,client,action']) {
+    t.equal(new MessageReader().read(line).verdict, 'unknown', line)
+  }
+  for (const [header, row] of [
+    ['Domain,Action,Count', 'api.openai.com failed to resolve'],
+    ['Domain,Action,Count', 'api.openai.com,failed,3'],
+    ['Domain,Time,Action', 'api.openai.com failed to resolve'],
+    ['Domain,Time,Action', 'api.openai.com,failed,3'],
+    ['Domain,Client,Action', 'api.openai.com,failed,3'],
+    ['Time,Client,Domain', '2026-11-20 09:15:02,10.0.0.5,claude.ai,x'],
+    ['Time,Client,Domain,Action', '2026-11-20 09:15:02,10.0.0.5,claude.ai'],
+    ['Time,Client,Domain', '2026-11-20 09:15:02;10.0.0.5;claude.ai;x;https://chatgpt.com/'],
+  ] as const) {
+    const reader = new MessageReader()
+    reader.read(header)
+    t.equal(reader.read(row).verdict, 'unknown', `${header}: ${row}`)
+  }
+  const reader = new MessageReader()
+  reader.read('Time,Client,Domain')
+  t.equal(reader.read('2026-11-20 09:15:02,10.0.0.5,claude.ai,').verdict, 'event', 'a comma behind the row')
+})
+
+t.test('headers whose names are not all known, or that name the own machine as well', async (t) => {
+  for (const [header, row, client = '10.0.0.5'] of [
+    [
+      'Date,Time,Policy Identity,Destination,Internal IP,External IP,Action,Categories',
+      '2026-11-20,09:15:02,pc-7,claude.ai,10.0.0.5,203.0.113.7,Allowed,AI',
+    ],
+    ['Zeit;Client-IP;Domain;Aktion', '20.11.2026 09:15:02;10.0.0.5;claude.ai;erlaubt'],
+    ['Datum;Uhrzeit;Client-IP;Domain', '20.11.2026;09:15:02;10.0.0.5;claude.ai'],
+    ['Time,Source,Destination', '2026-11-20 09:15:02,10.0.0.5,claude.ai'],
+    ['Time,Source,Domain', '2026-11-20 09:15:02,pc7.corp.example.com,claude.ai', ''],
+    ['Time,Source,Destination,URL', '2026-11-20 09:15:02,10.0.0.5,198.51.100.9,https://claude.ai/'],
+    ['Timestamp,Hostname,Client IP,Destination Host', '2026-11-20 09:15:02,pc7.corp.example.com,10.0.0.5,claude.ai'],
+    ['Timestamp,Host,Client IP,Query', '2026-11-20 09:15:02,dns1.corp.example.com,10.0.0.5,claude.ai'],
+    ['Timestamp,Computer,Site,Client IP,SNI', '2026-11-20 09:15:02,pc7.example.com,hq.example.com,10.0.0.5,claude.ai'],
+    ['Timestamp,Client IP,Host', '2026-11-20 09:15:02,10.0.0.5,claude.ai'],
+  ] as const) {
+    const reader = new MessageReader()
+    t.equal(reader.read(header).verdict, 'skip', header)
+    t.match(reader.read(row), { verdict: 'event', host: 'claude.ai', client, time: '2026-11-20T09:15:02.000' }, row)
+  }
+})
+
+t.test('actions with more words than one', async (t) => {
+  for (const [text, action] of [
+    ['BLOCKED (policy)', 'blocked'],
+    ['Blocked by policy', 'blocked'],
+    ['Access Denied', 'blocked'],
+    ['REQ_BLOCK', 'blocked'],
+    ['Allowed: rule 7', 'allowed'],
+    ['not blocked', 'unknown'],
+    ['Access', 'unknown'],
+    ['Blocking-list', 'unknown'],
+    ['Block lists are of no use to those who read them', 'unknown'],
+  ] as const) {
+    t.equal(new MessageReader().read(`2026-11-20 09:15:02,10.0.0.5,claude.ai,${text}`).action, action, text)
+  }
 })
 
 checkMutations(

@@ -104,6 +104,20 @@ const rows: LogRow[] = [
     line: 'ts=1795162502 src=192.0.2.45 dst=198.51.100.20 domain=198.51.100.20 sni=- url=-',
     verdict: 'noDomain',
   },
+  ...['from=a@openai.com', 'from=<>', 'spf=pass', 'mailfrom=openai.com', 'rcpt=b@example.com', 'dkim=pass'].map(
+    (pair): LogRow => ({
+      name: `a mail: ${pair}`,
+      line: `ts=1795162502 ${pair} src=192.0.2.45 domain=openai.com`,
+      verdict: 'noDomain',
+    }),
+  ),
+  {
+    name: 'an address that a connection is from',
+    line: 'ts=1795162502 from=192.0.2.45 src=192.0.2.45 domain=openai.com action="Blocked by policy"',
+    verdict: 'event',
+    host: 'openai.com',
+    action: 'blocked',
+  },
   { name: 'a single label', line: 'ts=1795162502 src=192.0.2.45 domain=intranet', verdict: 'noDomain' },
   {
     name: 'a reverse look-up',
@@ -123,6 +137,22 @@ const rows: LogRow[] = [
     verdict: 'reject',
     reason: /^host/,
   },
+  ...(
+    [
+      ['Sep 20, 2026 @ 09:15:02.123', '2026-09-20T09:15:02.123'],
+      ['Nov 20, 2026 09:15:02 PM', '2026-11-20T21:15:02'],
+      ['20.11.2026, 21:15:02', '2026-11-20T21:15:02'],
+      ['20/11/2026 9:15:02 p.m.', '2026-11-20T21:15:02'],
+    ] as const
+  ).map(
+    ([time, is]): LogRow => ({
+      name: `a time as ${time}`,
+      line: `time="${time}" src=192.0.2.45 domain=claude.ai`,
+      verdict: 'event',
+      host: 'claude.ai',
+      time: is,
+    }),
+  ),
   { name: 'settings', line: 'a=b c=d domain=claude.ai', verdict: 'unknown' },
   { name: 'two pairs', line: 'src=192.0.2.45 domain=claude.ai', verdict: 'unknown' },
   { name: 'one pair in a text', line: 'the server said x=1 to 192.0.2.45 about claude.ai', verdict: 'unknown' },

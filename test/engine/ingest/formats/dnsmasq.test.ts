@@ -1,6 +1,6 @@
 import t from 'tap'
 import { checkMutations } from '../../../support/log-mutations.ts'
-import { checkRows, type LogRow } from '../../../support/log-rows.ts'
+import { checkRows, type LogRow, MessageReader } from '../../../support/log-rows.ts'
 
 const rows: LogRow[] = [
   {
@@ -127,6 +127,22 @@ const rows: LogRow[] = [
 ]
 
 checkRows(t, 'dnsmasq', rows)
+t.test('its own news, where the header took the tag', async (t) => {
+  for (const line of [
+    'DHCPREQUEST(eth0) 192.0.2.45 02:00:00:00:00:01',
+    'DHCPACK(eth0) 192.0.2.45 02:00:00:00:00:01 claude.ai',
+    'DHCPv6, IP range 2001:db8::10 -- 2001:db8::20, lease time 1h',
+    'RTR-ADVERT(eth0) 2001:db8::',
+    'exiting on receipt of SIGTERM',
+    'possible DNS-rebind attack detected: claude.ai',
+    'started, version 2.90 cachesize 150',
+    'using nameserver 192.0.2.53#53',
+  ]) {
+    t.match(new MessageReader().read(line), { verdict: 'skip', format: 'dnsmasq' }, line)
+  }
+  t.equal(new MessageReader().read('exiting with claude.ai').verdict, 'unknown')
+})
+
 checkMutations(
   t,
   rows.map(({ line }) => line),

@@ -79,8 +79,7 @@ const rows: LogRow[] = [
   {
     name: 'JSON',
     line: '"action":"Accept","src":"192.0.2.45","resource":"https://chatgpt.com/"',
-    verdict: 'skip',
-    format: 'any-csv',
+    verdict: 'unknown',
   },
   {
     name: 'another list of this kind',

@@ -192,6 +192,14 @@ const rows: LogRow[] = [
     time: '2026-11-20T08:15:05Z',
     action: 'allowed',
   },
+  ...['casb', 'videofilter'].map(
+    (subtype): LogRow => ({
+      name: `a request that ${subtype} has seen`,
+      line: WEB.replace('subtype="webfilter"', `subtype="${subtype}"`),
+      verdict: 'event',
+      host: 'chat.openai.com',
+    }),
+  ),
   { name: 'an address as the host', line: WEB.replaceAll('chat.openai.com', '198.51.100.20'), verdict: 'noDomain' },
   {
     name: 'a path alone',

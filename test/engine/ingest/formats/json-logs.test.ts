@@ -386,6 +386,55 @@ t.test('nesting is bounded, and what is nested is read in linear time', async (t
   t.equal(reader.read(json({ ...NETSKOPE, url: `claude.ai/${'x'.repeat(65_536)}` })).host, 'claude.ai')
 })
 
+t.test('Suricata: only requests have the client as their source', async (t) => {
+  const eve = (type: string, more: object): string =>
+    json({
+      timestamp: '2026-11-20T09:15:02.123456+0000',
+      flow_id: 7,
+      event_type: type,
+      src_ip: '198.51.100.9',
+      dest_ip: '10.0.0.5',
+      ...more,
+    })
+  for (const [type, more, verdict] of [
+    ['tls', { tls: { sni: 'claude.ai' } }, 'event'],
+    ['http', { http: { hostname: 'claude.ai', url: '/x' } }, 'event'],
+    ['quic', { quic: { sni: 'claude.ai' } }, 'event'],
+    ['dns', { dns: { type: 'query', rrname: 'claude.ai' } }, 'event'],
+    ['dns', { dns: { type: 'answer', rrname: 'claude.ai' } }, 'skip'],
+    ['fileinfo', { http: { hostname: 'claude.ai', url: '/x' } }, 'noDomain'],
+    ['anomaly', { tls: { sni: 'claude.ai' } }, 'noDomain'],
+    ['flow', { tls: { sni: 'claude.ai' } }, 'noDomain'],
+    ['alert', { alert: { action: 'blocked' }, tls: { sni: 'claude.ai' } }, 'noDomain'],
+    ['alert', { direction: 'to_client', tls: { sni: 'claude.ai' } }, 'noDomain'],
+    ['alert', { direction: 'to_server', alert: { action: 'blocked' }, tls: { sni: 'claude.ai' } }, 'event'],
+  ] as const) {
+    const read = new MessageReader().read(eve(type, more))
+    t.equal(read.verdict, verdict, `${type} ${JSON.stringify(more)}`)
+    if ('alert' in more) t.equal(read.action, 'blocked')
+  }
+})
+
+t.test('mails, own machines, and the names of Windows', async (t) => {
+  const at = { timestamp: '2026-11-20 09:15:02' }
+  t.equal(new MessageReader().read(json({ ...NETSKOPE, type: 'email' })).verdict, 'noDomain')
+  for (const more of [
+    { hostname: 'pc7.corp.example.com', client_ip: '10.0.0.5', query: 'claude.ai' },
+    { host: 'dns1.corp.example.com', client_ip: '10.0.0.5', destination_host: 'claude.ai' },
+    { computer: 'pc7.corp.example.com', site: 'hq.example.com', client_ip: '10.0.0.5', sni: 'claude.ai' },
+    { EventID: 256, QNAME: 'claude.ai.', Source: '10.0.0.5' },
+    { Source: '10.0.0.5', Destination: 'claude.ai' },
+  ]) {
+    t.match(new MessageReader().read(json({ ...at, ...more })), {
+      verdict: 'event',
+      host: 'claude.ai',
+      client: '10.0.0.5',
+    })
+  }
+  const wrapped = json({ host: 'hf.example.com', source: '192.0.2.9', event: { ...at, domain: 'claude.ai' } })
+  t.equal(new MessageReader().read(wrapped).client, '', 'where a forwarder has it from is no client')
+})
+
 // What base64 holds is not in the line as it is read.
 checkMutations(
   t,

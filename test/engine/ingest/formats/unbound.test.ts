@@ -1,6 +1,6 @@
 import t from 'tap'
 import { checkMutations } from '../../../support/log-mutations.ts'
-import { checkRows, type LogRow, MessageReader } from '../../../support/log-rows.ts'
+import { checkRows, type LogRow, MessageReader, RECEIVED_MS } from '../../../support/log-rows.ts'
 
 const QUERY = '[3121:1] query: 192.0.2.45 api.cohere.com. A IN'
 const REPLY = '[3123:1] reply: 192.0.2.45 api.cohere.com. A IN NOERROR 0.023100 0 66'
@@ -149,4 +149,22 @@ t.test('replies and refusals count until the source has shown that it logs queri
   t.equal(reader.read(REPLY.replace('reply', 'info')).verdict, 'skip', 'not tagged')
   t.equal(reader.read(refusal).verdict, 'skip')
   t.equal(reader.read(QUERY).verdict, 'event')
+})
+
+t.test('a reply that was cut, and the queries of another server, hide no replies', async (t) => {
+  const reader = new MessageReader()
+  reader.read('[3123:1] info: 192.0.2.45 api.cohere.com. A IN ')
+  t.equal(reader.read(REPLY).verdict, 'event', 'cut')
+  reader.read('client 192.0.2.45#2048: query: claude.ai IN A +')
+  t.equal(reader.read(REPLY).verdict, 'event', 'of BIND')
+  reader.read(QUERY)
+  const answered =
+    'client 192.0.2.45#2048: UDP: query: claude.ai IN A response: NOERROR +A claude.ai 300 IN A 198.51.100.9'
+  t.equal(reader.read(answered).verdict, 'skip', 'each its own')
+  t.equal(reader.read(REPLY).verdict, 'skip')
+  const { memory } = reader
+  t.equal(new MessageReader(memory, RECEIVED_MS + 3_600_000).read(REPLY).verdict, 'skip', 'an hour later')
+  const later = new MessageReader(memory, RECEIVED_MS + 3_600_001)
+  t.equal(later.read(REPLY).verdict, 'event', 'the server logs queries no longer')
+  t.equal(later.read(answered).verdict, 'event')
 })

@@ -117,8 +117,7 @@ const rows: TableRow[] = [
     name: 'a row that was cut',
     head: [BLUE_COAT],
     line: '2026-11-20 08:15:02 131 192.0.2.45 jdoe TCP_TUNN',
-    verdict: 'noDomain',
-    client: '192.0.2.45',
+    verdict: 'unknown',
   },
   {
     name: "a web server's own pages",
@@ -205,7 +204,7 @@ checkRows(
 )
 
 t.test('a day that no calendar has', async (t) => {
-  const read = readAfter([BLUE_COAT], '2026-02-31 08:15:02 131 192.0.2.45 - - 200 GET http claude.ai 80')
+  const read = readAfter([BLUE_COAT], '2026-02-31 08:15:02 131 192.0.2.45 - - 200 GET http claude.ai 80 / - - - -')
   t.match(read, { verdict: 'reject', reason: /^time/ })
 })
 
@@ -220,6 +219,37 @@ t.test('messages of other formats between the rows are read as what they are', a
     '2026-11-20 09:15:04 0C3C PACKET 00000031A0C2D340 TCP Rcv 192.0.2.45 b6e0 Q [0001 D NOERROR] A (6)claude(2)ai(0)'
   t.match(reader.read(packet), { format: 'windows-dns', host: 'claude.ai' })
   t.equal(reader.read(row).format, 'w3c-extended')
+  for (const [format, line] of [
+    [
+      'zscaler',
+      '2026-11-20 09:15:02\treason=Allowed\tevent_id=7\tprotocol=HTTPS\tClientIP=192.0.2.45\thostname=claude.ai',
+    ],
+    ['bind-query', '2026-11-20T09:15:02.123Z queries: client @0x7 192.0.2.45#1 (claude.ai): query: claude.ai IN A +'],
+    [
+      'proxy-native',
+      '1795162502.119    318 192.0.2.45 TCP_TUNNEL/200 6340 CONNECT claude.ai:443 - HIER_DIRECT/198.51.100.9 -',
+    ],
+    ['unbound', '[1795162502] unbound[4242:0] info: 192.0.2.45 claude.ai. A IN'],
+  ] as const) {
+    t.match(reader.read(line), { format, verdict: 'event', host: 'claude.ai', client: '192.0.2.45' }, line)
+    t.equal(reader.read(row).format, 'w3c-extended')
+  }
+  t.equal(reader.read('Timestamp;Client;Requested Domain').format, 'any-csv')
+  t.equal(reader.read('20.11.2026 09:15:02;192.0.2.45;claude.ai').format, 'any-csv')
+  t.equal(reader.read(row).format, 'w3c-extended', 'a table beside it takes nothing from it')
+})
+
+t.test('what has not just the columns, a time and an address where they belong, is no row', async (t) => {
+  const head = ['#Fields: date time c-ip cs-host sc-status']
+  t.equal(readAfter(head, '2026-11-20 08:15:02 192.0.2.45 claude.ai 200').verdict, 'event')
+  for (const line of [
+    '2026-11-20 08:15:02 192.0.2.45 claude.ai',
+    '2026-11-20 08:15:02 192.0.2.45 claude.ai 200 x',
+    '318 1795162502.119 192.0.2.45 claude.ai 200',
+    '2026-11-20 08:15 pc-7 claude.ai 200',
+  ]) {
+    t.equal(readAfter(head, line).verdict, 'unknown', line)
+  }
 })
 
 t.test('any columns and any row: nothing throws, and a host that is read stands in the row', async () => {

@@ -161,6 +161,29 @@ const rows: LogRow[] = [
       ? []
       : [{ name: `the same without its blanks: ${line.trim()}`, line: line.trim(), verdict: 'skip' } as const]),
   ]),
+  ...(
+    [
+      ['2026-11-20 오후 3:15:02 0A14', '2026-11-20T15:15:02'],
+      ['2026/11/20 下午 03:15:02 0A14', '2026-11-20T15:15:02'],
+      ['2026. 11. 20. 9:15:02 0A14', '2026-11-20T09:15:02'],
+      ['20.11.2026 г. 9:15:02 0A14', '2026-11-20T09:15:02'],
+      ['20-Nov-26 9:15:02 AM 0A14', '2026-11-20T09:15:02'],
+      ['20/11/2026 3:15:02 μμ 0A14', '2026-11-20T15:15:02'],
+      ['20/11/2026 3:15:02 p. m. 0A14', '2026-11-20T15:15:02'],
+      ['20/11/2026 3:15:02 a.m. 0A14', '2026-11-20T03:15:02'],
+      ['20.11.2026 9.15.02 0A14', '2026-11-20T09:15:02'],
+      ['DC1 20.11.2026 9.15.02 1A2B3', '2026-11-20T09:15:02'],
+    ] as const
+  ).map(
+    ([time, is]): LogRow => ({
+      name: `a time of another language: ${time}`,
+      line: `${time} PACKET  00000000041C20D0 UDP Rcv 192.0.2.45 71aa Q ${FLAGS} A (6)claude(2)ai(0)`,
+      verdict: 'event',
+      host: 'claude.ai',
+      client: '192.0.2.45',
+      time: is,
+    }),
+  ),
   { name: 'a name without end', line: asked('(3)api(6)openai(3)com'), verdict: 'reject', reason: /^name/ },
   { name: 'a name without lengths', line: asked('api.openai.com'), verdict: 'reject', reason: /^name/ },
   { name: 'no flags', line: `${HEAD} Rcv 192.0.2.45 71aa Q A (6)claude(2)ai(0)`, verdict: 'reject', reason: /^flags/ },

@@ -142,6 +142,20 @@ t.test('long values take linear time', async (t) => {
   t.equal(reader.read(`"Fri Nov 20 08:15:02 2026"${','.repeat(200_000)}`).verdict, 'noDomain')
 })
 
+t.test('circumflexes, where the header took the tag', async (t) => {
+  const pairs =
+    'timezone=GMT^^action=Blocked^^user=jdoe@mail.example^^cip=192.0.2.45^^url=claude.ai/chat a=b^^host=claude.ai'
+  t.match(new MessageReader().read(`time=Fri Nov 20 09:15:02 2026^^${pairs}`), {
+    format: 'zscaler',
+    verdict: 'event',
+    host: 'claude.ai',
+    client: '192.0.2.45',
+    time: '2026-11-20T09:15:02.000Z',
+    action: 'blocked',
+  })
+  t.not(new MessageReader().read('time=1795162502 a=b^^c d=e').format, 'zscaler')
+})
+
 checkMutations(
   t,
   rows.map((row) => row.line),
