@@ -57,6 +57,10 @@ export const KNOWN_TOKENS_MAX = 10_000
 export const SOURCES_MAX = 20_000
 /** Sources of one organization in the store. Beyond it those that were silent the longest share a row. */
 export const STORED_SOURCES_MAX = 10_000
+/** Senders without a known token that a lane tells the writer's thread of, in a second; each once a minute. All are counted. */
+export const STRANGERS_TOLD_PER_SECOND_MAX = 20
+/** Of these, named in the log in a minute; of others there is one line. */
+export const STRANGERS_LOGGED_PER_MINUTE_MAX = 100
 /** Messages that were not understood, of one organization, that an operator can read. The oldest go. */
 export const STORED_REJECTS_MAX = 500
 /** Such messages that a thread hands over in a second; the others are counted only. */

@@ -34,6 +34,8 @@ export class Origin {
   /** The local port, which a token may be bound to. */
   readonly port: number
   token: KnownToken | undefined
+  boundToken: KnownToken | undefined
+  bindingsRead = 0
   source: Source | undefined
   /** The token that all its messages have, whatever they say: of a file. */
   readonly givenToken: KnownToken | undefined
@@ -208,7 +210,7 @@ export class Intake {
       return origin.token
     }
     const { tokenStart, tokenEnd } = message
-    if (tokenStart === tokenEnd) return this.#door.bound(origin.address, origin.port)
+    if (tokenStart === tokenEnd) return this.#door.boundOf(origin)
     if (message.isExpectedToken && origin.token !== undefined) {
       origin.token = this.#door.stillActive(origin.token)
       return origin.token

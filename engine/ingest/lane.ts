@@ -1,11 +1,18 @@
-import { LOG_BATCH_MS, MESSAGE_BYTES_MAX, SYSLOG_HELLO_MS, SYSLOG_MESSAGE_MS } from '../limits.ts'
-import { HOUR_MS, systemClock } from '../process/clock.ts'
+import {
+  LOG_BATCH_MS,
+  MESSAGE_BYTES_MAX,
+  STRANGERS_TOLD_PER_SECOND_MAX,
+  SYSLOG_HELLO_MS,
+  SYSLOG_MESSAGE_MS,
+} from '../limits.ts'
+import { HOUR_MS, SECOND_MS, systemClock } from '../process/clock.ts'
 import type { Store } from '../store/store.ts'
 import { Connection, type ConnectionReader, type Peer, type ReadingBook, WORK_BYTES } from './connection.ts'
 import { CR, digitsEnd, isDigit, LESS, LF, SPACE } from './formats/bytes.ts'
 import { FORMATS } from './formats/formats.ts'
 import { Intake, Origin, type OutgoingBatch, VERDICTS } from './intake.ts'
 import { LISTENERS, type Listener } from './sources.ts'
+import { StrangerNotes } from './stranger-notes.ts'
 import type { FromLane, LaneStatus } from './thread-protocol.ts'
 import { TokenDoor } from './token-door.ts'
 import type { TokenRate } from './token-rate.ts'
@@ -46,6 +53,7 @@ export class Lane implements ConnectionLane {
   /** Datagrams that were let go because their organization had no room: UDP has no way to say so. */
   datagramsDropped = 0
   readonly #options: LaneOptions
+  readonly #strangers = new StrangerNotes(STRANGERS_TOLD_PER_SECOND_MAX, SECOND_MS)
   readonly #connections = new Set<Connection>()
   /** Batches that are with the writer. */
   readonly #inFlight = new Map<number, OutgoingBatch>()
@@ -59,8 +67,11 @@ export class Lane implements ConnectionLane {
     const door = new TokenDoor(options.store, systemClock)
     this.intake = new Intake(new Uint8Array(WORK_BYTES), options.trie, door, {
       tokenRate: options.tokenRate,
-      noteUnauthorised: ({ listener, address, port }, hasToken) =>
-        options.tell({ kind: 'unauthorised', listener, address, port, hasToken }, []),
+      noteUnauthorised: ({ listener, address, port }, hasToken) => {
+        // Before anything is made of it: what strangers send must cost the writer's thread nothing.
+        if (!this.#strangers.admit(address, this.intake.line.referenceMs)) return
+        options.tell({ kind: 'unauthorised', listener, address, port, hasToken }, [])
+      },
     })
   }
 

@@ -1,6 +1,5 @@
 import { MessageChannel, Worker } from 'node:worker_threads'
 import { LANE_RING_BYTES } from '../limits.ts'
-import { MINUTE_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import { within } from '../process/shutdown.ts'
@@ -9,6 +8,7 @@ import { makeByteRing } from './byte-ring.ts'
 import type { IngestBooks } from './ingest-books.ts'
 import { OUTCOMES } from './outcome.ts'
 import { LISTENERS, type Listener } from './sources.ts'
+import { StrangerLog } from './stranger-log.ts'
 import type {
   FromLane,
   FromSockets,
@@ -26,9 +26,6 @@ import { makeTokenRateTable } from './token-rate.ts'
 
 /** How long a thread that is told to end may take beyond what its connections are given. */
 const CLOSE_MS = 2000
-/** Senders without a known token are named in the log once in this time each, and so many at most. */
-const UNAUTHORISED_LOG_MS = MINUTE_MS
-const UNAUTHORISED_LOGGED_MAX = 10_000
 
 export interface SyslogOptions extends Omit<SocketThreadData, 'lanes' | 'tokenRateTable'> {
   /** Threads that read messages; with 1 the thread of the sockets reads them itself. */
@@ -36,7 +33,6 @@ export interface SyslogOptions extends Omit<SocketThreadData, 'lanes' | 'tokenRa
 }
 
 type Batch = Extract<FromLane, { kind: 'batch' }>
-type Unauthorised = Extract<FromLane, { kind: 'unauthorised' }>
 
 /** Runs the threads of syslog ingest beside the writer: stores their batches, keeps their books. */
 export class SyslogIngest {
@@ -47,7 +43,7 @@ export class SyslogIngest {
   readonly #acceptor: EventAcceptor
   readonly #books: IngestBooks
   readonly #log: Logger
-  readonly #unauthorisedLoggedMs = new Map<string, number>()
+  readonly #strangers: StrangerLog
   /** Batches that wait to be tried again. */
   readonly #retries = new Set<NodeJS.Timeout>()
 
@@ -65,6 +61,7 @@ export class SyslogIngest {
     this.#acceptor = acceptor
     this.#books = books
     this.#log = log
+    this.#strangers = new StrangerLog(log)
     for (const lane of lanes) lane.worker.on('message', (message: FromSockets) => this.#onMessage(lane, message))
   }
 
@@ -138,7 +135,7 @@ export class SyslogIngest {
   #onMessage(lane: Thread, message: FromSockets): void {
     if (message.kind === 'batch') void this.#store(lane, message)
     else if (message.kind === 'books') this.#books.add(message.sources, message.rejects)
-    else if (message.kind === 'unauthorised') this.#noteUnauthorised(message)
+    else if (message.kind === 'unauthorised') this.#strangers.note(message, Date.now())
   }
 
   /** Until it is on disk: meanwhile the lane reads no more of that organization than its bounds allow. */
@@ -162,24 +159,6 @@ export class SyslogIngest {
       default:
         outcome satisfies never
     }
-  }
-
-  #noteUnauthorised({ listener, address, port, hasToken }: Unauthorised): void {
-    const nowMs = Date.now()
-    const logged = this.#unauthorisedLoggedMs
-    const isRecent = (timeMs: number): boolean => Math.abs(nowMs - timeMs) < UNAUTHORISED_LOG_MS
-    if (isRecent(logged.get(address) ?? 0)) return
-    if (logged.size >= UNAUTHORISED_LOGGED_MAX) {
-      for (const [known, timeMs] of logged) if (!isRecent(timeMs)) logged.delete(known)
-      if (logged.size >= UNAUTHORISED_LOGGED_MAX) return
-    }
-    logged.set(address, nowMs)
-    this.#log.warn(
-      { listener, address, port },
-      hasToken
-        ? 'syslog with an unknown or revoked token is dropped'
-        : 'syslog without a token is dropped; see posture-admin token bind for devices that cannot send one',
-    )
   }
 }
 
