@@ -39,10 +39,17 @@ export const SYSLOG_CONNECTIONS_PER_TOKEN_MAX = 10_000
 export const SYSLOG_HELLO_MS = 30_000
 /** Milliseconds from the first byte of a message to its last. A slower sender's connection is closed. */
 export const SYSLOG_MESSAGE_MS = 30_000
-/** Bytes of messages that are not whole yet, over all connections. Whoever needs more is closed. */
+/**
+ * Bytes that were read of syslog connections and are not taken: of messages that are not whole, and of organizations without room. When half is full,
+ * connections of organizations without room are not read; when all is, the one that holds the most is closed.
+ */
 export const SYSLOG_WAITING_BYTES_MAX = 256 * 1024 * 1024
+/** Of these, held by one connection without an authorised message, when all such hold more than a quarter. Whoever needs more is closed. */
+export const SYSLOG_STRANGER_BYTES_MAX = 4 * 1024
 /** Bytes that the kernel is asked to hold of datagrams that were not read yet. */
 export const UDP_RECEIVE_BYTES = 16 * 1024 * 1024
+/** Bytes that wait for room in the ring of a lane. Beyond it no socket of the lane is read. */
+export const RING_WAITING_BYTES_MAX = 16 * 1024 * 1024
 /** Bytes on their way from the thread of the syslog sockets to one lane. Beyond it sockets are not read. */
 export const LANE_RING_BYTES = 4 * 1024 * 1024
 /** Events of one organization in one batch from the syslog thread to the writer. */
@@ -81,3 +88,8 @@ assert(BODIES_BYTES_MAX >= BATCH_BYTES_MAX + BATCH_UNPACKED_BYTES_MAX)
 // And no sender alone fills it with batches as they usually are, so that the bound of events is what a busy service meets first.
 assert(BODIES_BYTES_MAX >= PENDING_EVENTS_MAX * USUAL_EVENT_BYTES_MAX)
 assert(BODIES_BYTES_MAX + DECOMPRESSING_MAX * BATCH_UNPACKED_BYTES_MAX <= 256 * 1024 * 1024)
+// All connections that are let in can be strangers in the middle of a message, and half of the bound is left to others.
+assert(
+  SYSLOG_CONNECTIONS_MAX * SYSLOG_STRANGER_BYTES_MAX + SYSLOG_WAITING_BYTES_MAX / 4 <=
+    SYSLOG_WAITING_BYTES_MAX * (3 / 4),
+)

@@ -64,6 +64,7 @@ interface Pending {
   /** Events of collectors, which have an id. */
   readonly collected: PendingEvents
   inFlight: number
+  messagesInFlight: number
 }
 
 /** A batch on its way to the writer. */
@@ -137,7 +138,10 @@ export class Intake {
       if (origin.matched === 'store') {
         const pending = this.#pendingOf(token.organizationId)
         const queue = line.eventIdStart < 0 ? pending.logs : pending.collected
-        if (queue.full) return false
+        if (queue.full) {
+          tokenRate?.give(source.owner.rateHash, line.referenceMs)
+          return false
+        }
         this.#add(queue, message, token, source)
       }
     }
@@ -162,6 +166,7 @@ export class Intake {
       for (const queue of [pending.logs, pending.collected]) {
         if (queue.count === 0 || (!all && !queue.full) || pending.inFlight >= LOG_BATCHES_IN_FLIGHT_MAX) continue
         pending.inFlight++
+        pending.messagesInFlight += queue.messages
         batches.push({ ...queue.take(), organizationId, deduplicate: queue === pending.collected })
       }
     }
@@ -182,6 +187,7 @@ export class Intake {
       const repeatedHere = Math.min(repeatedLeft, messages)
       const rejectedHere = Math.min(rejectedLeft, messages - repeatedHere)
       const stored = messages - repeatedHere - rejectedHere
+      pending.messagesInFlight -= messages
       repeatedLeft -= repeatedHere
       rejectedLeft -= rejectedHere
       if (repeatedHere > 0) source.count(Outcome.duplicate, source.lastSeenMs, repeatedHere)
@@ -190,6 +196,14 @@ export class Intake {
     }
     const isIdle = pending.inFlight === 0 && pending.logs.count === 0 && pending.collected.count === 0
     if (isIdle) this.#pending.delete(batch.organizationId)
+  }
+
+  /** Messages that match and are not on disk yet, as far as is known here. */
+  get unsettled(): number {
+    let messages = 0
+    for (const { logs, collected, messagesInFlight } of this.#pending.values())
+      messages += logs.messages + collected.messages + messagesInFlight
+    return messages
   }
 
   /** Whether nothing waits and nothing is with the writer. */
@@ -319,6 +333,7 @@ export class Intake {
         logs: new PendingEvents(LOG_BATCH_EVENTS_MAX, this.#ids),
         collected: new PendingEvents(LOG_BATCH_EVENTS_MAX, this.#ids),
         inFlight: 0,
+        messagesInFlight: 0,
       }
       this.#pending.set(organizationId, pending)
     }

@@ -77,7 +77,10 @@ export interface EventBatch {
 
 /** Fills batches. Events without an id of their own get one, and those of one client and name are put together. */
 export class PendingEvents {
+  /** Events. */
   count = 0
+  /** Messages that they stand for. */
+  messages = 0
   #bytes: Uint8Array<ArrayBuffer>
   #view: DataView
   #end = HEADER_BYTES
@@ -107,6 +110,7 @@ export class PendingEvents {
    */
   add(view: DataView, event: PendingEvent, idStart: number, source: Source): void {
     this.#messages.set(source, (this.#messages.get(source) ?? 0) + 1)
+    this.messages++
     if (idStart >= 0) {
       this.#append(view, event)
       for (let at = 0; at < 16; at++) {
@@ -139,6 +143,7 @@ export class PendingEvents {
     this.#messages = new Map()
     this.#end = HEADER_BYTES
     this.count = 0
+    this.messages = 0
     this.#slots.fill(NO_EVENT)
     return batch
   }

@@ -5,6 +5,7 @@ import type { LogLevel } from '../process/log.ts'
 import type { Reject, SourceDelta } from '../store/sources.ts'
 import type { ClosedFor } from './connection.ts'
 import type { Listener, SourceOwner } from './sources.ts'
+import type { StreamKind } from './stream-listener.ts'
 
 /*
  * What the threads of syslog ingest say to each other. One has the sockets; it reads their messages itself, or hands their bytes to lanes in
@@ -25,6 +26,8 @@ export interface SyslogEndpoint {
 export interface LaneData {
   readonly dataDirectory: string
   readonly idleMs: number
+  /** Each lane's part of SYSLOG_WAITING_BYTES_MAX. */
+  readonly waitingBytesMax: number
   /** Messages of one token in a second, over all lanes; 0: any number. */
   readonly tokenRateMax: number
   readonly tokenRateTable: SharedArrayBuffer
@@ -65,7 +68,8 @@ export type FromLane =
       readonly hasToken: boolean
     }
   | { readonly kind: 'status'; readonly id: number; readonly status: LaneStatus }
-  | { readonly kind: 'drained' }
+  /** What was taken and is not stored, and what was read and not taken: in numbers of messages and bytes. */
+  | { readonly kind: 'drained'; readonly messages: number; readonly bytes: number }
 
 export type ToLane =
   | { readonly kind: 'settled'; readonly id: number; readonly duplicates: number; readonly rejected: number }
@@ -109,8 +113,8 @@ export interface LaneStatus {
 export interface SocketStatus {
   readonly connections: {
     readonly open: number
-    readonly accepted: number
-    readonly closed: Readonly<Record<ClosedFor, number>>
+    readonly accepted: Readonly<Record<StreamKind, number>>
+    readonly closed: Readonly<Record<StreamKind, Readonly<Record<ClosedFor, number>>>>
   }
   /** Datagrams that were let go: by us on their way to a lane, and by the kernel. */
   readonly datagramsDropped: number
