@@ -19,6 +19,9 @@ export const CLOSED_FOR = [
 ] as const
 export type ClosedFor = (typeof CLOSED_FOR)[number]
 
+/** The listeners that have connections. */
+export type StreamKind = 'tcp' | 'tls'
+
 /** The socket of a connection, in this thread or another. */
 export interface Peer {
   /** No more bytes for now. Those that are on their way still come. */

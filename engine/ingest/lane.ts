@@ -136,11 +136,11 @@ export class Lane implements ConnectionLane {
   }
 
   /** The writer has stored a batch. */
-  settled(id: number, duplicates: number, rejected: number): void {
+  settled(id: number, duplicates: readonly number[], rejected: readonly number[]): void {
     const batch = this.#inFlight.get(id)
     if (batch === undefined) return
     this.#inFlight.delete(id)
-    this.intake.settled(batch, duplicates, rejected)
+    this.intake.settled(batch, duplicates.length, rejected.length, { duplicates, rejected })
     this.resumeStalled()
     this.#taken()
     this.#checkDrained()

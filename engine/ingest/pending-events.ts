@@ -73,6 +73,8 @@ export interface EventBatch {
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly events: number
   readonly messages: ReadonlyMap<Source, number>
+  /** Whose each event is, of events with an id of their own, which are one message each. Empty where they have none. */
+  readonly senders: readonly Source[]
 }
 
 /** Fills batches. Events without an id of their own get one, and those of one client and name are put together. */
@@ -85,6 +87,7 @@ export class PendingEvents {
   #view: DataView
   #end = HEADER_BYTES
   #messages = new Map<Source, number>()
+  #senders: Source[] = []
   readonly #countMax: number
   /** Where an event begins, by the hash of its name, client and kind; beyond half full there is no room. */
   readonly #slots: Int32Array
@@ -113,6 +116,7 @@ export class PendingEvents {
     this.messages++
     if (idStart >= 0) {
       this.#append(view, event)
+      this.#senders.push(source)
       for (let at = 0; at < 16; at++) {
         const high = hex(view.getUint8(idStart + at * 2))
         this.#bytes[this.#last + 3 + at] = (high << 4) | hex(view.getUint8(idStart + at * 2 + 1))
@@ -139,8 +143,10 @@ export class PendingEvents {
     this.#view.setUint8(1, 0x01)
     this.#view.setUint8(2, 0xdd)
     this.#view.setUint32(3, this.count)
-    const batch = { bytes: this.#bytes.slice(0, this.#end), events: this.count, messages: this.#messages }
+    const bytes = this.#bytes.slice(0, this.#end)
+    const batch = { bytes, events: this.count, messages: this.#messages, senders: this.#senders }
     this.#messages = new Map()
+    this.#senders = []
     this.#end = HEADER_BYTES
     this.count = 0
     this.messages = 0

@@ -10,12 +10,10 @@ import {
   SYSLOG_HELLO_MS,
 } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
-import { CLOSED_FOR, type ClosedFor, type Peer } from './connection.ts'
+import { CLOSED_FOR, type ClosedFor, type Peer, type StreamKind } from './connection.ts'
 import type { ConnectionLane } from './lane.ts'
 import { canonicalAddress } from './network.ts'
 import { takeProxyHeader } from './proxy-protocol.ts'
-
-export type StreamKind = 'tcp' | 'tls'
 
 export interface StreamListenerOptions {
   readonly kind: StreamKind

@@ -173,7 +173,12 @@ export class SyslogIngest {
     const outcome = await this.#acceptor.acceptPacked(organizationId, bytes, { deduplicate })
     switch (outcome.kind) {
       case 'stored':
-        lane.tell({ kind: 'settled', id, duplicates: outcome.duplicates, rejected: outcome.rejected.length })
+        lane.tell({
+          kind: 'settled',
+          id,
+          duplicates: outcome.repeated,
+          rejected: outcome.rejected.map(({ index }) => index),
+        })
         return
       case 'retry': {
         if (this.#isDrained) return

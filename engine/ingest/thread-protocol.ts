@@ -3,9 +3,8 @@ import type { TlsFiles } from '../http/certificate.ts'
 import type { FaultCode } from '../process/error-codes.ts'
 import type { LogLevel } from '../process/log.ts'
 import type { Reject, SourceDelta } from '../store/sources.ts'
-import type { ClosedFor } from './connection.ts'
+import type { ClosedFor, StreamKind } from './connection.ts'
 import type { Listener, SourceOwner } from './sources.ts'
-import type { StreamKind } from './stream-listener.ts'
 
 /*
  * What the threads of syslog ingest say to each other. One has the sockets; it reads their messages itself, or hands their bytes to lanes in
@@ -72,7 +71,13 @@ export type FromLane =
   | { readonly kind: 'drained'; readonly messages: number; readonly bytes: number }
 
 export type ToLane =
-  | { readonly kind: 'settled'; readonly id: number; readonly duplicates: number; readonly rejected: number }
+  /** The batch is on disk, without the events at these places: those that were there before, and those that cannot be. */
+  | {
+      readonly kind: 'settled'
+      readonly id: number
+      readonly duplicates: readonly number[]
+      readonly rejected: readonly number[]
+    }
   | { readonly kind: 'status'; readonly id: number }
   | { readonly kind: 'drain'; readonly deadlineMs: number }
 

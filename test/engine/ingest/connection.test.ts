@@ -5,7 +5,6 @@ import { Outcome } from '../../../engine/ingest/outcome.ts'
 import { ReadingBook } from '../../../engine/ingest/reading-book.ts'
 import { MESSAGE_BYTES_MAX, SYSLOG_STRANGER_BYTES_MAX } from '../../../engine/limits.ts'
 import { openIntake, trie } from '../../support/intake.ts'
-import { rfc5424, squid } from '../../support/syslog-service.ts'
 
 const BYTES_MAX = 1024 * 1024
 

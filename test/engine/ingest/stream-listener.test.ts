@@ -171,7 +171,7 @@ t.test('connections whose time is up are closed, others go on', async (t) => {
 })
 
 t.test('framing that lost step ends the connection, and what is too long is counted', async (t) => {
-  const { opened, listener, lane, book, closed, known } = await listen(t)
+  const { opened, listener, lane, closed, known } = await listen(t)
   const message = rfc5424(opened.token.raw, MATCHING)
   const broken = await sendTcp(t, listener.port)
   broken.send(`${message.length} ${message}${message.length - 1} ${message}`)
@@ -245,7 +245,7 @@ t.test(
 )
 
 t.test('a connection that waited for long has its time again when it goes on', async (t) => {
-  const { opened, listener, lane, book, closed } = await listen(t, { idleMs: 500, messageMs: 500 })
+  const { opened, listener, lane, closed } = await listen(t, { idleMs: 500, messageMs: 500 })
   const { intake } = lane
   const take = intake.take.bind(intake)
   intake.take = () => false
