@@ -173,7 +173,9 @@ export class Service {
   }
 
   async #metricRows(): Promise<MetricRow[]> {
-    return ingestRows(this.#acceptor.counters, this.#batches, this.#books, await this.#syslog?.status())
+    // While the service ends its threads may be gone; what the others have counted is shown all the same.
+    const syslog = await this.#syslog?.status().catch(() => undefined)
+    return ingestRows(this.#acceptor.counters, this.#batches, this.#books, syslog)
   }
 
   #needsCertificate(): boolean {

@@ -15,6 +15,12 @@ export const BATCH_EVENTS_MAX = 10_000
  * senders get 503 before their body is read, or when it was decompressed; counted as `turnedAway`. Room for 200 batches of 10,000 events.
  */
 export const BODIES_BYTES_MAX = 128 * 1024 * 1024
+/** Of these, bytes announced by bodies of one organization that are on their way. Beyond it its senders get 503. */
+export const ARRIVING_BYTES_PER_ORGANIZATION_MAX = BODIES_BYTES_MAX / 4
+/** Milliseconds that a body has at the beginning. */
+export const BODY_GRACE_MS = 10_000
+/** Bytes of a body in a second, on average and behind that. A slower one is answered by 408, and its connection closed. */
+export const BODY_BYTES_PER_SECOND_MIN = 64 * 1024
 /** Bodies that are decompressed at once: as many as the threads that do it. The others wait for their turn, held as they were sent. */
 export const DECOMPRESSING_MAX = 4
 /** Events that wait for the next transaction, over all senders. Beyond it senders get 503 and try again. */
@@ -39,10 +45,17 @@ export const SYSLOG_CONNECTIONS_PER_TOKEN_MAX = 10_000
 export const SYSLOG_HELLO_MS = 30_000
 /** Milliseconds from the first byte of a message to its last. A slower sender's connection is closed. */
 export const SYSLOG_MESSAGE_MS = 30_000
-/** Bytes of messages that are not whole yet, over all connections. Whoever needs more is closed. */
+/**
+ * Bytes that were read of syslog connections and are not taken: of messages that are not whole, and of organizations without room. When half is full,
+ * connections of organizations without room are not read; when all is, the one that holds the most is closed.
+ */
 export const SYSLOG_WAITING_BYTES_MAX = 256 * 1024 * 1024
+/** Of these, held by one connection without an authorised message, when all such hold more than a quarter. Whoever needs more is closed. */
+export const SYSLOG_STRANGER_BYTES_MAX = 4 * 1024
 /** Bytes that the kernel is asked to hold of datagrams that were not read yet. */
 export const UDP_RECEIVE_BYTES = 16 * 1024 * 1024
+/** Bytes that wait for room in the ring of a lane. Beyond it no socket of the lane is read. */
+export const RING_WAITING_BYTES_MAX = 16 * 1024 * 1024
 /** Bytes on their way from the thread of the syslog sockets to one lane. Beyond it sockets are not read. */
 export const LANE_RING_BYTES = 4 * 1024 * 1024
 /** Events of one organization in one batch from the syslog thread to the writer. */
@@ -53,14 +66,22 @@ export const LOG_BATCH_MS = 100
 export const LOG_BATCHES_IN_FLIGHT_MAX = 2
 /** Tokens that a thread remembers; others are looked up for each message. */
 export const KNOWN_TOKENS_MAX = 10_000
-/** Sources that a thread remembers. Beyond it new ones share a row. */
+/** Sources with a known token that a thread remembers. Beyond it new ones of a token share a row. Those without have a quarter of as many places beside. */
 export const SOURCES_MAX = 20_000
+/** Of these, of one organization. */
+export const SOURCES_PER_ORGANIZATION_MAX = 5_000
 /** Sources of one organization in the store. Beyond it those that were silent the longest share a row. */
 export const STORED_SOURCES_MAX = 10_000
+/** Senders without a known token that a lane tells the writer's thread of, in a second; each once a minute. All are counted. */
+export const STRANGERS_TOLD_PER_SECOND_MAX = 20
+/** Of these, named in the log in a minute; of others there is one line. */
+export const STRANGERS_LOGGED_PER_MINUTE_MAX = 100
 /** Messages that were not understood, of one organization, that an operator can read. The oldest go. */
 export const STORED_REJECTS_MAX = 500
-/** Such messages that a thread hands over in a second; the others are counted only. */
+/** Such messages of one organization that a thread hands over in a second; the others are counted only. */
 export const REJECTS_PER_SECOND_MAX = 20
+/** Organizations of which it hands any over in a second. */
+export const REJECTED_ORGANIZATIONS_MAX = 1000
 
 /** Blocks of log files, of a megabyte each, of which is known which messages were read, of one organization. The oldest go, and would count again. Each takes 4 bytes a message. */
 export const READ_BLOCKS_MAX = 20_000
@@ -72,8 +93,14 @@ const USUAL_EVENT_BYTES_MAX = 400
 assert(PENDING_EVENTS_MAX >= BATCH_EVENTS_MAX)
 assert(BUFFERED_EVENTS_MAX >= PENDING_EVENTS_MAX)
 assert(BATCH_UNPACKED_BYTES_MAX >= BATCH_BYTES_MAX)
+assert(ARRIVING_BYTES_PER_ORGANIZATION_MAX >= BATCH_BYTES_MAX)
 // The largest body is taken when no other is there: both its forms are held for a moment.
 assert(BODIES_BYTES_MAX >= BATCH_BYTES_MAX + BATCH_UNPACKED_BYTES_MAX)
 // And no sender alone fills it with batches as they usually are, so that the bound of events is what a busy service meets first.
 assert(BODIES_BYTES_MAX >= PENDING_EVENTS_MAX * USUAL_EVENT_BYTES_MAX)
 assert(BODIES_BYTES_MAX + DECOMPRESSING_MAX * BATCH_UNPACKED_BYTES_MAX <= 256 * 1024 * 1024)
+// All connections that are let in can be strangers in the middle of a message, and half of the bound is left to others.
+assert(
+  SYSLOG_CONNECTIONS_MAX * SYSLOG_STRANGER_BYTES_MAX + SYSLOG_WAITING_BYTES_MAX / 4 <=
+    SYSLOG_WAITING_BYTES_MAX * (3 / 4),
+)

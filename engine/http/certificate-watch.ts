@@ -1,6 +1,7 @@
-import { statSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { readFileSync, statSync } from 'node:fs'
 import type { Logger } from '../process/log.ts'
-import { type Certificate, checkedFingerprint } from './certificate.ts'
+import { type Certificate, checkedFingerprint, type TlsFiles } from './certificate.ts'
 
 /** How often the files are looked at, in milliseconds. They are replaced, renamed and linked in ways that no notice of the system covers. */
 const LOOK_MS = 5000
@@ -11,7 +12,8 @@ export class CertificateWatch {
   readonly #log: Logger
   readonly #onChange: () => void
   readonly #timer: NodeJS.Timeout
-  #fingerprint: string
+  /** Of the whole files: the certificates behind the first, and a key made anew, are part of what is shown. */
+  #content: string
   #seen: string
   /** The state of the files that was complained about. */
   #refused = ''
@@ -20,7 +22,7 @@ export class CertificateWatch {
     this.#files = files
     this.#log = log
     this.#onChange = onChange
-    this.#fingerprint = files.fingerprint
+    this.#content = contentOf(files)
     this.#seen = stateOf(files)
     this.#timer = setInterval(() => this.look(), lookMs)
     this.#timer.unref()
@@ -32,9 +34,10 @@ export class CertificateWatch {
       state = stateOf(this.#files)
       if (state === this.#seen) return
       const fingerprint = checkedFingerprint(this.#files)
+      const content = contentOf(this.#files)
       this.#seen = state
-      if (fingerprint === this.#fingerprint) return
-      this.#fingerprint = fingerprint
+      if (content === this.#content) return
+      this.#content = content
       this.#log.info({ fingerprint }, 'uses the renewed certificate')
       this.#onChange()
     } catch (error) {
@@ -53,8 +56,14 @@ export class CertificateWatch {
   }
 }
 
+function contentOf({ keyFile, certificateFile }: TlsFiles): string {
+  const hash = createHash('sha256')
+  for (const file of [keyFile, certificateFile]) hash.update(readFileSync(file)).update('\0')
+  return hash.digest('hex')
+}
+
 /** What changes when a file is written or replaced. */
-function stateOf({ keyFile, certificateFile }: { keyFile: string; certificateFile: string }): string {
+function stateOf({ keyFile, certificateFile }: TlsFiles): string {
   return [keyFile, certificateFile]
     .map((file) => {
       const state = statSync(file, { throwIfNoEntry: false })

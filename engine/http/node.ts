@@ -4,12 +4,14 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { Fault } from '../process/error-codes.ts'
 import {
+  type BodyPace,
   type HttpListener,
   type HttpListenOptions,
   type HttpRequest,
   type HttpResponse,
   REASON_PHRASE,
   sendError,
+  watchPace,
   whenIdle,
 } from './port.ts'
 
@@ -86,12 +88,24 @@ class NodeRequest implements HttpRequest {
     return this.#message.socket.remoteAddress ?? ''
   }
 
-  body(bytesMax: number): Promise<Buffer | 'too large' | 'aborted'> {
+  body(bytesMax: number, pace?: BodyPace): Promise<Buffer | 'too large' | 'too slow' | 'aborted'> {
     const message = this.#message
     if (Number(message.headers['content-length'] ?? 0) > bytesMax) return Promise.resolve('too large')
-    return new Promise((resolve) => {
+    return new Promise((settle) => {
       const chunks: Buffer[] = []
       let bytes = 0
+      const stopWatch = watchPace(
+        pace,
+        () => bytes,
+        () => {
+          message.pause()
+          resolve('too slow')
+        },
+      )
+      const resolve = (body: Buffer | 'too large' | 'too slow' | 'aborted'): void => {
+        stopWatch()
+        settle(body)
+      }
       message.on('data', (chunk: Buffer) => {
         bytes += chunk.length
         if (bytes > bytesMax) {

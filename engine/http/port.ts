@@ -14,9 +14,15 @@ export interface HttpRequest {
   remoteAddress(): string
   /**
    * Collects the body. Must be called before the handler first awaits.
-   * A body that announces or grows beyond `bytesMax` is `too large`, and no more of it is read.
+   * A body that announces or grows beyond `bytesMax` is `too large`, one that falls behind the pace `too slow`, and no more of it is read.
    */
-  body(bytesMax: number): Promise<Buffer | 'too large' | 'aborted'>
+  body(bytesMax: number, pace?: BodyPace): Promise<Buffer | 'too large' | 'too slow' | 'aborted'>
+}
+
+/** How fast a body must come: behind the first moment, on average. */
+export interface BodyPace {
+  readonly graceMs: number
+  readonly bytesPerSecondMin: number
 }
 
 export interface HttpResponse {
@@ -59,6 +65,7 @@ export const REASON_PHRASE: Readonly<Record<number, string>> = {
   403: 'Forbidden',
   404: 'Not Found',
   405: 'Method Not Allowed',
+  408: 'Request Timeout',
   412: 'Precondition Failed',
   413: 'Content Too Large',
   415: 'Unsupported Media Type',
@@ -81,6 +88,25 @@ export function sendError(
     JSON.stringify({ error: message }),
     bodyOmitted,
   )
+}
+
+const PACE_LOOK_MS = 1000
+
+/** Calls `onSlow` once if a body falls behind its pace. Answers how to stop watching. */
+export function watchPace(pace: BodyPace | undefined, bytes: () => number, onSlow: () => void): () => void {
+  if (pace === undefined) return () => {}
+  const beganMs = performance.now()
+  const timer = setInterval(
+    () => {
+      const seconds = (performance.now() - beganMs - pace.graceMs) / 1000
+      if (seconds <= 0 || bytes() >= seconds * pace.bytesPerSecondMin) return
+      clearInterval(timer)
+      onSlow()
+    },
+    Math.min(PACE_LOOK_MS, Math.max(1, pace.graceMs)),
+  )
+  timer.unref()
+  return () => clearInterval(timer)
 }
 
 const DRAIN_POLL_MS = 10

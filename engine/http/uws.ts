@@ -1,6 +1,7 @@
 import type * as Uws from 'uWebSockets.js'
 import { Fault } from '../process/error-codes.ts'
 import {
+  type BodyPace,
   type HttpHandler,
   type HttpListener,
   type HttpListenOptions,
@@ -8,6 +9,7 @@ import {
   type HttpResponse,
   REASON_PHRASE,
   sendError,
+  watchPace,
   whenIdle,
 } from './port.ts'
 
@@ -116,18 +118,30 @@ class UwsRequest implements HttpRequest {
     return Buffer.from(this.#raw.getRemoteAddressAsText()).toString()
   }
 
-  body(bytesMax: number): Promise<Buffer | 'too large' | 'aborted'> {
+  body(bytesMax: number, pace?: BodyPace): Promise<Buffer | 'too large' | 'too slow' | 'aborted'> {
     const field = this.#request.getHeader('content-length')
     const announced = Number(field || 0)
     if (announced > bytesMax) return Promise.resolve('too large')
     // uWebSockets.js ends a body where its announced length ends, so it is copied once, to where it stays.
     const whole = field === '' || !(announced >= 0) ? undefined : Buffer.allocUnsafe(announced)
     const most = whole?.length ?? bytesMax
-    return new Promise((resolve) => {
+    return new Promise((settle) => {
       const chunks: Buffer[] = []
       let bytes = 0
+      let isEnded = false
+      const stopWatch = watchPace(
+        pace,
+        () => bytes,
+        () => resolve('too slow'),
+      )
+      const resolve = (body: Buffer | 'too large' | 'too slow' | 'aborted'): void => {
+        stopWatch()
+        isEnded = true
+        settle(body)
+      }
       this.#response.onAborted(() => resolve('aborted'))
       this.#raw.onData((chunk, isLast) => {
+        if (isEnded) return
         const at = bytes
         bytes += chunk.byteLength
         if (bytes > most) {
@@ -170,11 +184,16 @@ class UwsResponse implements HttpResponse {
     this.#answered = true
     this.#raw.cork(() => {
       this.#raw.writeStatus(`${status} ${REASON_PHRASE[status] ?? ''}`)
-      for (let at = 0; at + 1 < fields.length; at += 2) this.#raw.writeHeader(fields[at] ?? '', fields[at + 1] ?? '')
+      let closes = false
+      for (let at = 0; at + 1 < fields.length; at += 2) {
+        // The library says so itself where it closes the connection.
+        if (fields[at] === 'connection') closes = fields[at + 1] === 'close'
+        else this.#raw.writeHeader(fields[at] ?? '', fields[at + 1] ?? '')
+      }
       // A 304 has no body and no length (RFC 9110 §15.4.5).
       if (status === 304) this.#raw.endWithoutBody()
       else if (bodyOmitted) this.#raw.endWithoutBody(Buffer.byteLength(body))
-      else this.#raw.end(body)
+      else this.#raw.end(body, closes)
     })
     this.#done()
   }

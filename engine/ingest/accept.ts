@@ -16,6 +16,8 @@ export type Acceptance =
       readonly accepted: number
       readonly duplicates: number
       readonly rejected: readonly Rejection[]
+      /** Places of the duplicates in the batch, in their order. */
+      readonly repeated: readonly number[]
     }
   | { readonly kind: 'retry'; readonly afterSeconds: number; readonly why: string }
 
@@ -146,7 +148,9 @@ export class EventAcceptor {
       : [{ from: 0, to: events.count }]
     const accepted = buffer.appendPacked(organizationId, events, unseen)
     alongside?.()
-    return { kind: 'stored', accepted, duplicates: events.count - accepted, rejected }
+    const duplicates = events.count - accepted
+    const repeated = duplicates === 0 ? [] : placesOutside(unseen, events.count, rejected)
+    return { kind: 'stored', accepted, duplicates, rejected, repeated }
   }
 
   #settle({ batch, settle }: Waiting, outcome: Acceptance): void {
@@ -159,4 +163,22 @@ export class EventAcceptor {
     }
     settle(outcome)
   }
+}
+
+/** Places in the batch of the events that are in none of the spans. Spans count only what could be read, places all. */
+function placesOutside(
+  spans: readonly { readonly from: number; readonly to: number }[],
+  count: number,
+  rejected: readonly Rejection[],
+): number[] {
+  const places: number[] = []
+  let span = 0
+  let left = 0
+  for (let event = 0; event < count; event++) {
+    while (rejected[left] !== undefined && (rejected[left]?.index ?? 0) <= event + left) left++
+    while ((spans[span]?.to ?? count) <= event && span < spans.length) span++
+    const at = spans[span]
+    if (at === undefined || event < at.from) places.push(event + left)
+  }
+  return places
 }

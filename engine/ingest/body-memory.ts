@@ -1,4 +1,4 @@
-import { BATCH_BYTES_MAX, BODIES_BYTES_MAX, DECOMPRESSING_MAX } from '../limits.ts'
+import { ARRIVING_BYTES_PER_ORGANIZATION_MAX, BATCH_BYTES_MAX, BODIES_BYTES_MAX, DECOMPRESSING_MAX } from '../limits.ts'
 
 /**
  * The bytes of bodies that the listener holds, from a request's header to the answer: bodies that arrive, wait to be decompressed, or wait for the
@@ -6,12 +6,16 @@ import { BATCH_BYTES_MAX, BODIES_BYTES_MAX, DECOMPRESSING_MAX } from '../limits.
  */
 export class BodyMemory {
   readonly #bytesMax: number
+  readonly #arrivingMax: number
   #held = 0
+  /** Bytes of bodies on their way, by organization. */
+  readonly #arriving = new Map<string, number>()
   #decompressing = 0
   readonly #queue: (() => void)[] = []
 
-  constructor(bytesMax = BODIES_BYTES_MAX) {
+  constructor(bytesMax = BODIES_BYTES_MAX, arrivingMax = ARRIVING_BYTES_PER_ORGANIZATION_MAX) {
     this.#bytesMax = bytesMax
+    this.#arrivingMax = arrivingMax
   }
 
   /** Bytes that are held now. */
@@ -30,6 +34,23 @@ export class BodyMemory {
     if (this.#held + bytes > this.#bytesMax) return false
     this.#held += bytes
     return true
+  }
+
+  /**
+   * The same for a body that is announced, of which an organization has a part only: otherwise a few bodies that never come would keep all others out.
+   * The taker tells by `arrived` when it is no longer on its way, and still gives the room back.
+   */
+  takeArriving(organizationId: string, bytes: number): boolean {
+    const before = this.#arriving.get(organizationId) ?? 0
+    if (before + bytes > this.#arrivingMax || !this.take(bytes)) return false
+    this.#arriving.set(organizationId, before + bytes)
+    return true
+  }
+
+  arrived(organizationId: string, bytes: number): void {
+    const left = (this.#arriving.get(organizationId) ?? 0) - bytes
+    if (left > 0) this.#arriving.set(organizationId, left)
+    else this.#arriving.delete(organizationId)
   }
 
   give(bytes: number): void {

@@ -1,11 +1,26 @@
-import { MESSAGE_BYTES_MAX, SYSLOG_WAITING_BYTES_MAX } from '../limits.ts'
+import { MESSAGE_BYTES_MAX } from '../limits.ts'
 import { SCRATCH_BYTES } from './formats/log-line.ts'
 import type { Intake, Origin } from './intake.ts'
+import { Outcome } from './outcome.ts'
+import type { ReadingBook, WaitingConnection } from './reading-book.ts'
 import { BROKEN, type FrameSink, Framing } from './syslog/framing.ts'
 
 /** Why connections ended that their clients had not closed, or were never begun. */
-export const CLOSED_FOR = ['limit', 'idle', 'slow', 'silent', 'framing', 'tls', 'proxy', 'error'] as const
+export const CLOSED_FOR = [
+  'limit',
+  'idle',
+  'slow',
+  'silent',
+  'unauthorised',
+  'framing',
+  'tls',
+  'proxy',
+  'error',
+] as const
 export type ClosedFor = (typeof CLOSED_FOR)[number]
+
+/** The listeners that have connections. */
+export type StreamKind = 'tcp' | 'tls'
 
 /** The socket of a connection, in this thread or another. */
 export interface Peer {
@@ -27,25 +42,26 @@ export interface ConnectionReader {
   close(): void
 }
 
-/** What all connections of a lane share. */
-export interface ReadingBook {
-  oversized: number
-  /** Room taken by messages that are not whole yet. */
-  waitingBytes: number
-}
-
 /** Bytes that are copied into the thread's buffer at a time, behind what was left of those before. */
 const PIECE_BYTES = 64 * 1024
 
 /** What the thread's buffer must hold: what is left of a message, a piece, a byte for the framing, and room for names in another form. */
 export const WORK_BYTES = MESSAGE_BYTES_MAX + 16 + PIECE_BYTES + 1 + SCRATCH_BYTES
 
+/** Room that a connection keeps for the rest of a message when it has none. */
+const KEPT_BYTES = 4 * 1024
+/** What a chunk that waits takes besides its bytes, about. */
+const CHUNK_BYTES = 128
+
 const NOTHING = Buffer.alloc(0)
 
 /** One connection. Its bytes are cut into messages in the thread's buffer; what is left of one waits in a small buffer of its own. */
-export class Connection implements FrameSink, ConnectionReader {
+export class Connection implements FrameSink, ConnectionReader, WaitingConnection {
   /** Its last message found no room: it is not read until there is. */
   stalled = false
+  /** Of all messages, none was authorised. */
+  isStranger = true
+  organizationId = ''
   readonly ended: Promise<void>
   readonly #peer: Peer
   readonly #origin: Origin
@@ -56,15 +72,21 @@ export class Connection implements FrameSink, ConnectionReader {
   /** What is left of the bytes that came, in [0, #waitingBytes). */
   #waiting: Buffer = NOTHING
   #waitingBytes = 0
-  /** What came behind while there was no room. */
-  #unread: Buffer | undefined
+  /** What came behind while there was no room, in its order. */
+  #unread: Buffer[] = []
+  #unreadBytes = 0
   readonly #beganMs = Date.now()
   #lastByteMs = this.#beganMs
+  /** When the last message came that was authorised. */
+  #lastTakenMs = this.#beganMs
   /** When the first byte came of the message that is not whole. 0: none is. */
   #partialSinceMs = 0
-  #taken = false
+  #saidSomething = false
   #tokenId = ''
+  #isHeld = false
   #streamEnded = false
+  /** It was closed from this side: what still comes of it is not read. */
+  #dead = false
   #closed = false
   #settleEnded: () => void = () => {}
 
@@ -79,9 +101,18 @@ export class Connection implements FrameSink, ConnectionReader {
     })
   }
 
+  get heldBytes(): number {
+    return this.#waiting.length + this.#unreadBytes
+  }
+
   frame(start: number, end: number): boolean {
+    if (this.#dead) return true
     if (!this.#intake.take(start, end, this.#origin)) return false
-    this.#taken = true
+    if (this.#intake.outcome === Outcome.unauthorised) this.#saidSomething = true
+    else {
+      this.#lastTakenMs = this.#lastByteMs
+      if (this.isStranger) this.#noteKnown()
+    }
     return true
   }
 
@@ -92,42 +123,57 @@ export class Connection implements FrameSink, ConnectionReader {
     this.#intake.line.referenceMs = nowMs
     // What waits first: with more behind it, it might be longer than the thread's buffer.
     this.#feed(NOTHING)
-    const unread = this.#unread
-    if (!this.stalled && unread !== undefined) {
-      this.#unread = undefined
-      this.#feed(unread)
-    }
+    while (!this.stalled && this.#unread.length > 0) this.#feed(this.#shiftUnread())
     if (!this.stalled && this.#streamEnded) this.end()
     this.#countToken()
     this.#onTaken()
     if (this.stalled) return
     // Its client could not send while it was not read.
     this.#lastByteMs = nowMs
+    this.#lastTakenMs = nowMs
     if (this.#partialSinceMs > 0) this.#partialSinceMs = nowMs
     if (this.#closed) this.#finish()
-    else this.#peer.resume()
+    else this.#readOn()
+  }
+
+  hold(): void {
+    if (this.#isHeld) return
+    this.#isHeld = true
+    if (!this.stalled) this.#peer.pause()
+  }
+
+  letGo(): void {
+    if (!this.#isHeld) return
+    this.#isHeld = false
+    const nowMs = Date.now()
+    this.#lastByteMs = nowMs
+    this.#lastTakenMs = nowMs
+    if (this.#partialSinceMs > 0) this.#partialSinceMs = nowMs
+    if (!this.stalled) this.#readOn()
   }
 
   destroy(why: ClosedFor): void {
-    this.#peer.close(why)
+    if (this.#dead) return
+    this.#die(why)
     // What it had sent whole is lost only if there is no room even now.
     if (this.#closed) this.#finish()
   }
 
   /** Why the connection is to be closed now, if it is. */
   overdue(nowMs: number, idleMs: number, helloMs: number, messageMs: number): ClosedFor | undefined {
-    if (this.stalled) return undefined
+    if (this.stalled || this.#isHeld || this.#dead) return undefined
     if (this.#partialSinceMs > 0 && nowMs - this.#partialSinceMs >= messageMs) return 'slow'
-    if (!this.#taken && nowMs - this.#beganMs >= helloMs) return 'silent'
-    return nowMs - this.#lastByteMs >= idleMs ? 'idle' : undefined
+    if (this.isStranger && nowMs - this.#beganMs >= helloMs) return this.#saidSomething ? 'unauthorised' : 'silent'
+    return nowMs - this.#lastTakenMs >= idleMs ? 'idle' : undefined
   }
 
   /** Takes what came. The bytes may change when this returns. */
   data(chunk: Uint8Array): void {
+    if (this.#dead) return
     this.#lastByteMs = Date.now()
     if (this.stalled) {
       // TLS may have had more in hand when it was paused.
-      this.#unread = this.#unread === undefined ? Buffer.from(chunk) : Buffer.concat([this.#unread, chunk])
+      this.#pushUnread(chunk)
       return
     }
     this.#intake.line.referenceMs = this.#lastByteMs
@@ -146,7 +192,7 @@ export class Connection implements FrameSink, ConnectionReader {
       const piece = Math.min(chunk.length - from, PIECE_BYTES)
       if (!this.#cut(chunk, from, from + piece)) {
         const rest = chunk.subarray(from + piece)
-        if (this.stalled && rest.length > 0) this.#unread = Buffer.from(rest)
+        if (this.stalled && rest.length > 0) this.#pushUnread(rest, true)
         return
       }
       from += piece
@@ -161,19 +207,27 @@ export class Connection implements FrameSink, ConnectionReader {
     bytes.set(from === 0 && to === chunk.length ? chunk : chunk.subarray(from, to), waiting)
     const end = waiting + to - from
     const before = this.#framing.oversized
+    const wasLeavingOut = this.#framing.leavingOut
     const rest = this.#framing.cut(bytes, view, 0, end, this)
-    this.#book.oversized += this.#framing.oversized - before
+    const oversized = this.#framing.oversized - before
+    this.#book.oversized += oversized
+    this.#waitingBytes = 0
     if (rest === BROKEN) {
-      this.#waitingBytes = 0
-      this.#peer.close('framing')
+      this.#die('framing')
       return false
     }
-    this.#waitingBytes = 0
+    if (this.#dead) return false
+    this.stalled = this.#framing.stalled
+    if (this.stalled) this.organizationId = this.#origin.source?.owner.organizationId ?? ''
+    if (this.#waiting.length > KEPT_BYTES && (end - rest) * 2 < this.#waiting.length) this.#release()
     if (rest < end) this.#keep(bytes.subarray(rest, end))
-    this.#partialSinceMs =
-      rest === end ? 0 : rest > 0 || this.#partialSinceMs === 0 ? this.#lastByteMs : this.#partialSinceMs
-    if (!this.#framing.stalled) return true
-    this.stalled = true
+    if (this.#dead) return false
+    if (this.#framing.leavingOut) {
+      // Of a message that is left out nothing waits, and yet it is not whole.
+      if (this.#partialSinceMs === 0 || (wasLeavingOut && oversized > 0)) this.#partialSinceMs = this.#lastByteMs
+    } else if (rest === end) this.#partialSinceMs = 0
+    else if (rest > 0 || this.#partialSinceMs === 0) this.#partialSinceMs = this.#lastByteMs
+    if (!this.stalled) return true
     this.#peer.pause()
     return false
   }
@@ -184,14 +238,34 @@ export class Connection implements FrameSink, ConnectionReader {
     if (needed > this.#waiting.length) {
       const room = Buffer.allocUnsafeSlow(Math.max(needed, Math.min(this.#waiting.length * 2, WORK_BYTES)))
       this.#waiting.copy(room, 0, 0, this.#waitingBytes)
-      this.#book.waitingBytes += room.length - this.#waiting.length
+      const more = room.length - this.#waiting.length
       this.#waiting = room
-      if (this.#book.waitingBytes > SYSLOG_WAITING_BYTES_MAX) {
-        this.#peer.close('limit')
-      }
+      this.#book.add(this, more)
+      if (this.#dead) return
     }
     this.#waiting.set(bytes, this.#waitingBytes)
     this.#waitingBytes = needed
+  }
+
+  #release(): void {
+    const bytes = this.#waiting.length
+    this.#waiting = NOTHING
+    if (bytes > 0) this.#book.add(this, -bytes)
+  }
+
+  #pushUnread(chunk: Uint8Array, first = false): void {
+    const kept = Buffer.from(chunk)
+    if (first) this.#unread.unshift(kept)
+    else this.#unread.push(kept)
+    this.#unreadBytes += kept.length + CHUNK_BYTES
+    this.#book.add(this, kept.length + CHUNK_BYTES)
+  }
+
+  #shiftUnread(): Buffer {
+    const chunk = this.#unread.shift() ?? NOTHING
+    this.#unreadBytes -= chunk.length + CHUNK_BYTES
+    this.#book.add(this, -chunk.length - CHUNK_BYTES)
+    return chunk
   }
 
   /** The last message may lack its delimiter. */
@@ -213,18 +287,43 @@ export class Connection implements FrameSink, ConnectionReader {
     if (!this.stalled) this.#finish()
   }
 
-  #finish(): void {
-    this.#book.waitingBytes -= this.#waiting.length
-    this.#waiting = NOTHING
+  /** Closed from this side: nothing of it is read any more, and nothing of it waits. */
+  #die(why: ClosedFor): void {
+    this.#dead = true
+    this.stalled = false
+    this.#forget()
+    this.#peer.close(why)
+  }
+
+  #forget(): void {
+    this.#release()
     this.#waitingBytes = 0
+    if (this.#unreadBytes > 0) this.#book.add(this, -this.#unreadBytes)
+    this.#unread = []
+    this.#unreadBytes = 0
+  }
+
+  #finish(): void {
+    this.#forget()
     this.#settleEnded()
+  }
+
+  #readOn(): void {
+    if (!this.#isHeld && !this.#dead) this.#peer.resume()
+  }
+
+  #noteKnown(): void {
+    this.#book.noteKnown(this)
+    this.isStranger = false
   }
 
   /** Tells whose messages it has, so that the connections of each token are counted. */
   #countToken(): void {
-    const tokenId = this.#origin.source?.owner.tokenId ?? ''
-    if (tokenId === this.#tokenId || tokenId === '') return
-    this.#tokenId = tokenId
-    this.#peer.noteToken(tokenId)
+    const owner = this.#origin.source?.owner
+    if (owner === undefined || owner.tokenId === this.#tokenId) return
+    this.#tokenId = owner.tokenId
+    this.organizationId = owner.organizationId
+    this.#peer.noteToken(owner.tokenId)
+    if (this.#book.isHeld(owner.organizationId)) this.hold()
   }
 }

@@ -1,8 +1,15 @@
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
 import { batchFromJson } from '../event.ts'
-import { type HttpHandler, type HttpRequest, type HttpResponse, sendError } from '../http/port.ts'
-import { BATCH_BYTES_MAX, BATCH_EVENTS_MAX, BATCH_UNPACKED_BYTES_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
+import { type BodyPace, type HttpHandler, type HttpRequest, type HttpResponse, sendError } from '../http/port.ts'
+import {
+  BATCH_BYTES_MAX,
+  BATCH_EVENTS_MAX,
+  BATCH_UNPACKED_BYTES_MAX,
+  BODY_BYTES_PER_SECOND_MIN,
+  BODY_GRACE_MS,
+  RETRY_AFTER_SECONDS,
+} from '../limits.ts'
 import type { Store } from '../store/store.ts'
 import type { Acceptance, EventAcceptor, Malformed } from './accept.ts'
 import { admit } from './admit.ts'
@@ -67,6 +74,7 @@ export function eventsHandler(
   counters: BatchCounters,
   memory = new BodyMemory(),
   sources = new SourceTable(),
+  pace: BodyPace = { graceMs: BODY_GRACE_MS, bytesPerSecondMin: BODY_BYTES_PER_SECOND_MIN },
 ): HttpHandler {
   const shared: Shared = { acceptor, counters, memory, sources }
   return (request, response) => {
@@ -95,10 +103,11 @@ export function eventsHandler(
       ])
     }
     const need = BodyMemory.needOf(request.header('content-length'))
-    if (!memory.take(need)) return turnAway(response, counters)
     const { organizationId, id: tokenId, label } = token
+    if (!memory.takeArriving(organizationId, need)) return turnAway(response, counters)
     const source = sourceOf(sources, { organizationId, tokenId, label }, request)
-    return takeBatch(source, request, response, accept, decompress, shared).finally(() => memory.give(need))
+    const body = request.body(BATCH_BYTES_MAX, pace).finally(() => memory.arrived(organizationId, need))
+    return takeBatch(source, body, response, accept, decompress, shared).finally(() => memory.give(need))
   }
 }
 
@@ -108,14 +117,16 @@ function sourceOf(sources: SourceTable, owner: SourceOwner, request: HttpRequest
 
 async function takeBatch(
   source: Source,
-  request: HttpRequest,
+  arriving: ReturnType<HttpRequest['body']>,
   response: HttpResponse,
   accept: Accept,
   decompress: Decompress | undefined,
   { acceptor, counters, memory }: Shared,
 ): Promise<void> {
-  const body = await request.body(BATCH_BYTES_MAX)
+  const body = await arriving
   if (body === 'aborted') return
+  if (body === 'too slow')
+    return sendError(response, 408, 'The body of the batch comes too slowly', ['connection', 'close'])
   if (body === 'too large') return sendError(response, 413, `Expected a batch of at most ${BATCH_BYTES_MAX} bytes`)
   const bytes = decompress === undefined ? body : await memory.decompress(() => decompressed(body, decompress))
   if (bytes === 'too large') {

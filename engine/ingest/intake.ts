@@ -1,6 +1,12 @@
 import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
 import { METHODS } from '../event.ts'
-import { FUTURE_MS_MAX, LOG_BATCH_EVENTS_MAX, LOG_BATCHES_IN_FLIGHT_MAX, REJECTS_PER_SECOND_MAX } from '../limits.ts'
+import {
+  FUTURE_MS_MAX,
+  LOG_BATCH_EVENTS_MAX,
+  LOG_BATCHES_IN_FLIGHT_MAX,
+  REJECTED_ORGANIZATIONS_MAX,
+  REJECTS_PER_SECOND_MAX,
+} from '../limits.ts'
 import { MINUTE_MS, SECOND_MS } from '../process/clock.ts'
 import type { Reject } from '../store/sources.ts'
 import { Action } from './formats/action.ts'
@@ -34,6 +40,8 @@ export class Origin {
   /** The local port, which a token may be bound to. */
   readonly port: number
   token: KnownToken | undefined
+  boundToken: KnownToken | undefined
+  bindingsRead = 0
   source: Source | undefined
   /** The token that all its messages have, whatever they say: of a file. */
   readonly givenToken: KnownToken | undefined
@@ -62,6 +70,13 @@ interface Pending {
   /** Events of collectors, which have an id. */
   readonly collected: PendingEvents
   inFlight: number
+  messagesInFlight: number
+}
+
+/** Places in a batch of events that were not stored. */
+export interface SettledPlaces {
+  readonly duplicates: readonly number[]
+  readonly rejected: readonly number[]
 }
 
 /** A batch on its way to the writer. */
@@ -98,6 +113,8 @@ export class Intake {
   readonly #options: IntakeOptions
   #rejects: Reject[] = []
   #rejectsSinceMs = 0
+  /** By organization. */
+  readonly #rejectsInSecond = new Map<string, number>()
 
   /** @param bytes with SCRATCH_BYTES of room at the end */
   constructor(bytes: Uint8Array, trie: SharedArrayBuffer, door: TokenDoor, options: IntakeOptions) {
@@ -135,7 +152,10 @@ export class Intake {
       if (origin.matched === 'store') {
         const pending = this.#pendingOf(token.organizationId)
         const queue = line.eventIdStart < 0 ? pending.logs : pending.collected
-        if (queue.full) return false
+        if (queue.full) {
+          tokenRate?.give(source.owner.rateHash, line.referenceMs)
+          return false
+        }
         this.#add(queue, message, token, source)
       }
     }
@@ -160,6 +180,7 @@ export class Intake {
       for (const queue of [pending.logs, pending.collected]) {
         if (queue.count === 0 || (!all && !queue.full) || pending.inFlight >= LOG_BATCHES_IN_FLIGHT_MAX) continue
         pending.inFlight++
+        pending.messagesInFlight += queue.messages
         batches.push({ ...queue.take(), organizationId, deduplicate: queue === pending.collected })
       }
     }
@@ -167,27 +188,49 @@ export class Intake {
   }
 
   /**
-   * The batch is on disk; `duplicates` of its events were there before, and `rejected` cannot be. Which of several senders had those is not asked:
-   * only collectors can have them, and their batches are counted apart.
+   * The batch is on disk; `duplicates` of its events were there before, and `rejected` cannot be. The events of collectors can be either, and their
+   * places tell whose they were; where no places are given, of a file, the first are meant. Events of logs are neither.
    */
-  settled(batch: OutgoingBatch, duplicates: number, rejected: number): void {
+  settled(batch: OutgoingBatch, duplicates: number, rejected: number, places?: SettledPlaces): void {
     const pending = this.#pending.get(batch.organizationId)
     if (pending === undefined) return
     pending.inFlight--
-    let repeatedLeft = duplicates
-    let rejectedLeft = rejected
+    const unstored = new Map<Source, number>()
+    const note = (source: Source | undefined, outcome: number, times: number): number => {
+      if (source === undefined || times === 0) return 0
+      source.count(outcome, source.lastSeenMs, times)
+      unstored.set(source, (unstored.get(source) ?? 0) + times)
+      return times
+    }
+    const { senders } = batch
+    if (senders.length > 0) {
+      const at = places ?? { duplicates: span(0, duplicates), rejected: span(duplicates, rejected) }
+      for (const place of at.duplicates) note(senders[place], Outcome.duplicate, 1)
+      for (const place of at.rejected) note(senders[place], Outcome.rejected, 1)
+    } else {
+      let repeatedLeft = duplicates
+      let rejectedLeft = rejected
+      for (const [source, messages] of batch.messages) {
+        const repeated = note(source, Outcome.duplicate, Math.min(repeatedLeft, messages))
+        repeatedLeft -= repeated
+        rejectedLeft -= note(source, Outcome.rejected, Math.min(rejectedLeft, messages - repeated))
+      }
+    }
     for (const [source, messages] of batch.messages) {
-      const repeatedHere = Math.min(repeatedLeft, messages)
-      const rejectedHere = Math.min(rejectedLeft, messages - repeatedHere)
-      const stored = messages - repeatedHere - rejectedHere
-      repeatedLeft -= repeatedHere
-      rejectedLeft -= rejectedHere
-      if (repeatedHere > 0) source.count(Outcome.duplicate, source.lastSeenMs, repeatedHere)
-      if (rejectedHere > 0) source.count(Outcome.rejected, source.lastSeenMs, rejectedHere)
+      pending.messagesInFlight -= messages
+      const stored = messages - (unstored.get(source) ?? 0)
       if (stored > 0) source.count(Outcome.stored, source.lastSeenMs, stored)
     }
     const isIdle = pending.inFlight === 0 && pending.logs.count === 0 && pending.collected.count === 0
     if (isIdle) this.#pending.delete(batch.organizationId)
+  }
+
+  /** Messages that match and are not on disk yet, as far as is known here. */
+  get unsettled(): number {
+    let messages = 0
+    for (const { logs, collected, messagesInFlight } of this.#pending.values())
+      messages += logs.messages + collected.messages + messagesInFlight
+    return messages
   }
 
   /** Whether nothing waits and nothing is with the writer. */
@@ -208,7 +251,7 @@ export class Intake {
       return origin.token
     }
     const { tokenStart, tokenEnd } = message
-    if (tokenStart === tokenEnd) return this.#door.bound(origin.address, origin.port)
+    if (tokenStart === tokenEnd) return this.#door.boundOf(origin)
     if (message.isExpectedToken && origin.token !== undefined) {
       origin.token = this.#door.stillActive(origin.token)
       return origin.token
@@ -318,6 +361,7 @@ export class Intake {
         logs: new PendingEvents(LOG_BATCH_EVENTS_MAX, this.#ids),
         collected: new PendingEvents(LOG_BATCH_EVENTS_MAX, this.#ids),
         inFlight: 0,
+        messagesInFlight: 0,
       }
       this.#pending.set(organizationId, pending)
     }
@@ -326,13 +370,15 @@ export class Intake {
 
   #keepSample(source: Source, format: number, start: number, end: number): void {
     const { line } = this
-    if (line.referenceMs - this.#rejectsSinceMs >= SECOND_MS || line.referenceMs < this.#rejectsSinceMs) {
-      this.#rejectsSinceMs = line.referenceMs
-      this.#rejectsInSecond = 0
-    }
-    if (++this.#rejectsInSecond > REJECTS_PER_SECOND_MAX) return
+    const nowMs = line.referenceMs
+    const isKept = this.#mayKeepReject(source.owner.organizationId, nowMs)
+    // The last of each source is shown with it, however many others there are.
+    const isShown = Math.abs(nowMs - source.sampledAtMs) >= SECOND_MS
+    if (!isKept && !isShown) return
     const sample = redact(line.text(start, Math.min(end, start + SAMPLE_CHARS_MAX * 2)))
     source.sample = sample
+    source.sampledAtMs = nowMs
+    if (!isKept) return
     this.#rejects.push({
       organizationId: source.owner.organizationId,
       timeMs: line.referenceMs,
@@ -345,7 +391,18 @@ export class Intake {
       sample,
     })
   }
-  #rejectsInSecond = 0
+
+  #mayKeepReject(organizationId: string, nowMs: number): boolean {
+    if (nowMs - this.#rejectsSinceMs >= SECOND_MS || nowMs < this.#rejectsSinceMs) {
+      this.#rejectsSinceMs = nowMs
+      this.#rejectsInSecond.clear()
+    }
+    const before = this.#rejectsInSecond.get(organizationId) ?? 0
+    if (before >= REJECTS_PER_SECOND_MAX) return false
+    if (before === 0 && this.#rejectsInSecond.size >= REJECTED_ORGANIZATIONS_MAX) return false
+    this.#rejectsInSecond.set(organizationId, before + 1)
+    return true
+  }
 }
 
 /** Verdicts are 0 to 4. */
@@ -358,6 +415,11 @@ const OUTCOME_OF_VERDICT: readonly number[] = [
   Outcome.skipped,
   Outcome.rejected,
 ]
+
+/** `count` places from `from` on. */
+function span(from: number, count: number): number[] {
+  return Array.from({ length: count }, (_, index) => from + index)
+}
 
 /** By how many minutes a clock differs, if by whole quarters of an hour; else 0. */
 function zoneMinutes(differenceMs: number): number {

@@ -32,6 +32,7 @@ class LaneThread {
       trie: data.trie,
       tokenRate: data.tokenRateMax === 0 ? undefined : new TokenRate(data.tokenRateTable, data.tokenRateMax),
       idleMs: data.idleMs,
+      waitingBytesMax: data.waitingBytesMax,
       tell,
     })
     data.sockets.on('message', (_bytes: FromSocketsToLane) => this.#wake())
@@ -100,11 +101,12 @@ class LaneThread {
 
   async #drain(deadlineMs: number): Promise<void> {
     // The sockets are closed; what they left in the ring is all that comes.
-    while (this.#isReading) await new Promise((resolve) => setImmediate(resolve))
-    await this.#lane.drain(deadlineMs)
+    while (this.#isReading || this.#ring.read(BYTES_PER_TURN, this.#take))
+      await new Promise((resolve) => setImmediate(resolve))
+    const unsettled = await this.#lane.drain(deadlineMs)
     clearInterval(this.#sweepTimer)
     await this.#store.close()
-    tell({ kind: 'drained' }, [])
+    tell({ kind: 'drained', ...unsettled }, [])
     this.#data.sockets.close()
     parentPort?.close()
   }

@@ -1,11 +1,19 @@
-import { LOG_BATCH_MS, MESSAGE_BYTES_MAX, SYSLOG_HELLO_MS, SYSLOG_MESSAGE_MS } from '../limits.ts'
-import { HOUR_MS, systemClock } from '../process/clock.ts'
+import {
+  LOG_BATCH_MS,
+  MESSAGE_BYTES_MAX,
+  STRANGERS_TOLD_PER_SECOND_MAX,
+  SYSLOG_HELLO_MS,
+  SYSLOG_MESSAGE_MS,
+} from '../limits.ts'
+import { HOUR_MS, SECOND_MS, systemClock } from '../process/clock.ts'
 import type { Store } from '../store/store.ts'
-import { Connection, type ConnectionReader, type Peer, type ReadingBook, WORK_BYTES } from './connection.ts'
+import { Connection, type ConnectionReader, type Peer, WORK_BYTES } from './connection.ts'
 import { CR, digitsEnd, isDigit, LESS, LF, SPACE } from './formats/bytes.ts'
 import { FORMATS } from './formats/formats.ts'
 import { Intake, Origin, type OutgoingBatch, VERDICTS } from './intake.ts'
+import { ReadingBook } from './reading-book.ts'
 import { LISTENERS, type Listener } from './sources.ts'
+import { StrangerNotes } from './stranger-notes.ts'
 import type { FromLane, LaneStatus } from './thread-protocol.ts'
 import { TokenDoor } from './token-door.ts'
 import type { TokenRate } from './token-rate.ts'
@@ -32,6 +40,8 @@ export interface LaneOptions {
   readonly tokenRate: TokenRate | undefined
   /** Milliseconds without a byte after which a connection is closed. */
   readonly idleMs: number
+  /** This lane's part of SYSLOG_WAITING_BYTES_MAX. */
+  readonly waitingBytesMax?: number
   /** Instead of SYSLOG_HELLO_MS and SYSLOG_MESSAGE_MS. */
   readonly helloMs?: number
   readonly messageMs?: number
@@ -39,13 +49,20 @@ export interface LaneOptions {
   readonly tell: (message: FromLane, transfer: readonly ArrayBuffer[]) => void
 }
 
+/** What a lane could not hand over when it had to end. */
+export interface Unsettled {
+  readonly messages: number
+  readonly bytes: number
+}
+
 /** Reads connections and datagrams, and hands what matches to the writer in batches. One belongs to one thread. */
 export class Lane implements ConnectionLane {
   readonly intake: Intake
-  readonly book: ReadingBook = { oversized: 0, waitingBytes: 0 }
+  readonly book: ReadingBook
   /** Datagrams that were let go because their organization had no room: UDP has no way to say so. */
   datagramsDropped = 0
   readonly #options: LaneOptions
+  readonly #strangers = new StrangerNotes(STRANGERS_TOLD_PER_SECOND_MAX, SECOND_MS)
   readonly #connections = new Set<Connection>()
   /** Batches that are with the writer. */
   readonly #inFlight = new Map<number, OutgoingBatch>()
@@ -56,11 +73,15 @@ export class Lane implements ConnectionLane {
 
   constructor(options: LaneOptions) {
     this.#options = options
+    this.book = new ReadingBook(this.#connections, options.waitingBytesMax)
     const door = new TokenDoor(options.store, systemClock)
     this.intake = new Intake(new Uint8Array(WORK_BYTES), options.trie, door, {
       tokenRate: options.tokenRate,
-      noteUnauthorised: ({ listener, address, port }, hasToken) =>
-        options.tell({ kind: 'unauthorised', listener, address, port, hasToken }, []),
+      noteUnauthorised: ({ listener, address, port }, hasToken) => {
+        // Before anything is made of it: what strangers send must cost the writer's thread nothing.
+        if (!this.#strangers.admit(address, this.intake.line.referenceMs)) return
+        options.tell({ kind: 'unauthorised', listener, address, port, hasToken }, [])
+      },
     })
   }
 
@@ -93,6 +114,8 @@ export class Lane implements ConnectionLane {
   /** Gives those another chance whose messages found no room. */
   resumeStalled(): void {
     for (const connection of this.#connections) if (connection.stalled) connection.resume()
+    this.book.letGo()
+    this.#checkDrained()
   }
 
   /** Closes connections whose time is up, and tells who sent what. To be called about once a second. */
@@ -113,27 +136,35 @@ export class Lane implements ConnectionLane {
   }
 
   /** The writer has stored a batch. */
-  settled(id: number, duplicates: number, rejected: number): void {
+  settled(id: number, duplicates: readonly number[], rejected: readonly number[]): void {
     const batch = this.#inFlight.get(id)
     if (batch === undefined) return
     this.#inFlight.delete(id)
-    this.intake.settled(batch, duplicates, rejected)
+    this.intake.settled(batch, duplicates.length, rejected.length, { duplicates, rejected })
     this.resumeStalled()
     this.#taken()
     this.#checkDrained()
   }
 
-  /** Resolves when everything that was taken is stored, at the deadline at the latest. */
-  async drain(deadlineMs: number): Promise<void> {
+  /**
+   * Resolves when everything that was read is taken and stored, at the deadline at the latest. Answers what was not: messages that were taken and are
+   * not stored, and bytes that wait for room.
+   */
+  async drain(deadlineMs: number): Promise<Unsettled> {
     const drained = new Promise<void>((resolve) => {
       this.#settleDrained = resolve
     })
-    this.#checkDrained()
+    this.resumeStalled()
     const late = setTimeout(() => this.#settleDrained?.(), deadlineMs)
     await drained
     clearTimeout(late)
     clearTimeout(this.#flushTimer)
+    this.#settleDrained = undefined
     this.tellBooks(Date.now())
+    const messages = this.intake.unsettled
+    let bytes = 0
+    for (const { stalled, heldBytes } of this.#connections) if (stalled) bytes += heldBytes
+    return { messages, bytes }
   }
 
   status(): LaneStatus {
@@ -182,7 +213,10 @@ export class Lane implements ConnectionLane {
   #checkDrained(): void {
     if (this.#settleDrained === undefined) return
     this.#send(true)
-    if (this.intake.idle) this.#settleDrained()
+    if (!this.intake.idle) return
+    // What finds no room now, while nothing waits, is asked again in a moment: the rate of a token.
+    for (const { stalled } of this.#connections) if (stalled) return
+    this.#settleDrained()
   }
 }
 

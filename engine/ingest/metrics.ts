@@ -64,13 +64,20 @@ function syslogRows({ formats, connections, ...status }: SyslogStatus): MetricRo
   return [
     ['format_messages_total', 'counter', 'Syslog messages by recognised format and what they are', byFormat(formats)],
     ['connections', 'gauge', 'Open syslog connections', connections.open],
-    ['connections_total', 'counter', 'Syslog connections that were accepted', connections.accepted],
+    [
+      'connections_total',
+      'counter',
+      'Syslog connections that were accepted, by listener',
+      { ...connections.accepted },
+      'listener',
+    ],
     [
       'connections_closed_total',
       'counter',
-      'Syslog connections that the service ended, by reason',
-      connections.closed,
-      'reason',
+      'Syslog connections that the service ended, by listener and reason',
+      Object.entries(connections.closed).flatMap(([listener, closed]) => {
+        return Object.entries(closed).map(([reason, value]) => ({ labels: { listener, reason }, value }))
+      }),
     ],
     ['oversized_total', 'counter', 'Syslog messages that were longer than allowed', connections.oversized],
     [

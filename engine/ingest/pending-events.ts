@@ -73,15 +73,21 @@ export interface EventBatch {
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly events: number
   readonly messages: ReadonlyMap<Source, number>
+  /** Whose each event is, of events with an id of their own, which are one message each. Empty where they have none. */
+  readonly senders: readonly Source[]
 }
 
 /** Fills batches. Events without an id of their own get one, and those of one client and name are put together. */
 export class PendingEvents {
+  /** Events. */
   count = 0
+  /** Messages that they stand for. */
+  messages = 0
   #bytes: Uint8Array<ArrayBuffer>
   #view: DataView
   #end = HEADER_BYTES
   #messages = new Map<Source, number>()
+  #senders: Source[] = []
   readonly #countMax: number
   /** Where an event begins, by the hash of its name, client and kind; beyond half full there is no room. */
   readonly #slots: Int32Array
@@ -107,8 +113,10 @@ export class PendingEvents {
    */
   add(view: DataView, event: PendingEvent, idStart: number, source: Source): void {
     this.#messages.set(source, (this.#messages.get(source) ?? 0) + 1)
+    this.messages++
     if (idStart >= 0) {
       this.#append(view, event)
+      this.#senders.push(source)
       for (let at = 0; at < 16; at++) {
         const high = hex(view.getUint8(idStart + at * 2))
         this.#bytes[this.#last + 3 + at] = (high << 4) | hex(view.getUint8(idStart + at * 2 + 1))
@@ -135,10 +143,13 @@ export class PendingEvents {
     this.#view.setUint8(1, 0x01)
     this.#view.setUint8(2, 0xdd)
     this.#view.setUint32(3, this.count)
-    const batch = { bytes: this.#bytes.slice(0, this.#end), events: this.count, messages: this.#messages }
+    const bytes = this.#bytes.slice(0, this.#end)
+    const batch = { bytes, events: this.count, messages: this.#messages, senders: this.#senders }
     this.#messages = new Map()
+    this.#senders = []
     this.#end = HEADER_BYTES
     this.count = 0
+    this.messages = 0
     this.#slots.fill(NO_EVENT)
     return batch
   }

@@ -1,12 +1,30 @@
 /** The longest sample of a message that is kept, in characters. */
 export const SAMPLE_CHARS_MAX = 256
 
-const SECRET = /svc_(?:mt|pk)_[0-9a-f]*/gi
+const SECRET = /svc(?:_|%5f)(?:mt|pk)(?:_|%5f)[0-9a-f]*/gi
 const MAIL = /[^\s"'=,;:<>|()[\]]+@[^\s"'=,;:<>|()[\]]+/g
 /** A query string, a password or a session may stand behind it. */
 const QUERY = /\?[^\s"',|]*/g
-const NAMED =
-  /\b((?:\w*user\w*|login|usr|suser|duser|account|\w*pass\w*|\w*secret\w*|\w*token\w*|cookie|authorization)\s*[=:]\s*)("[^"]*"?|[^\s,;|]+)/gi
+/** User and password before the host of a URL. */
+const URL_USER = /(:\/\/)[^\s/@"']{1,256}@/g
+/** All that follows is a secret: its scheme, and what that scheme has (RFC 9110 §11.4, RFC 6265). */
+const CREDENTIALS = /\b((?:proxy-)?authorization|www-authenticate|(?:set-)?cookie2?)(\W{1,8})[^\r\n]*/gi
+const BEARER = /\b(bearer|basic|negotiate|ntlm|digest)( +)[^\s"',;]+/gi
+/** `DOMAIN\user`. A backslash before a quote escapes it. */
+const DOMAIN_USER = /\b([A-Za-z][\w.-]{0,62})\\{1,2}(?=[\w.$-])(?!(?:x[0-9a-f]{2}|u[0-9a-f]{4}))[\w.$-]+/g
+/**
+ * Names of fields that tell who it was, or a secret, in any spelling, and what follows their `=`, `:` or TAB, with or without quotes around both, also
+ * escaped ones. Without quotes a value goes on over words until the next name, since names of people have blanks.
+ */
+const NAME =
+  '(?:[\\w.-]*(?:user|passw|passphrase|secret|token|credential|session|cookie|api[_-]?key|private[_-]?key|access[_-]?key)[\\w.-]*|[\\w.-]*(?:login|account|[_-]key)|usr\\w*|usrname|suid|duid|uid|pwd|passwd|pass|pw|psk|pin|key|sid|auth|otp|jwt|nonce|signature|sig)'
+const QUOTE = '(?:\\\\{0,3}["\'])'
+const NAMED = new RegExp(
+  `(?<![\\w.-])(${NAME}${QUOTE}?(?: {0,3}[=:]+ {0,3}|\\t))(?:\\\\{1,3}"(?:[^"\\\\]|\\\\(?!"))*(?:\\\\{1,3}"|$)|"(?:[^"\\\\]|\\\\.)*"?|'(?:[^'\\\\]|\\\\.)*'?|[^\\s,;|&"'}\\]]+(?: (?![\\w.-]+ ?[=:])[^\\s,;|&=:"'}\\]]+)*)`,
+  'gi',
+)
+/** `passwd hunter2`, as people write in sentences. */
+const SPOKEN = /\b(passw(?:or)?d|passphrase|secret|user(?:name)?)( +)(?![=:…])[^\s,;|"'=:]+(?![^\s]*[=:])/gi
 /** The last part of an address is a person. */
 const IPV4 = /(\d{1,3}\.\d{1,3}\.\d{1,3})\.\d{1,3}/g
 /** What may be one: hex digits and colons, with two colons at least. Also times and hardware addresses, whose end nobody needs. */
@@ -22,9 +40,14 @@ export function redact(text: string): string {
   return text
     .slice(0, SAMPLE_CHARS_MAX * 2)
     .replace(SECRET, 'svc_…')
+    .replace(URL_USER, '$1…@')
     .replace(MAIL, '…@…')
     .replace(QUERY, '?…')
+    .replace(CREDENTIALS, '$1$2…')
+    .replace(BEARER, '$1$2…')
     .replace(NAMED, '$1…')
+    .replace(SPOKEN, '$1$2…')
+    .replace(DOMAIN_USER, '$1\\…')
     .replace(IPV4, '$1.x')
     .replace(IPV6, withoutEnd)
     .replace(LONG_WORD, '…')

@@ -33,9 +33,9 @@ class SocketThread {
     this.#threads = data.lanes.map(({ ring, port }) => new ThreadLane(ring, port))
     if (this.#threads.length === 0) {
       const store = new Store(data.dataDirectory)
-      const { trie, idleMs, tokenRateMax, tokenRateTable } = data
+      const { trie, idleMs, waitingBytesMax, tokenRateMax, tokenRateTable } = data
       const tokenRate = tokenRateMax === 0 ? undefined : new TokenRate(tokenRateTable, tokenRateMax)
-      this.#own = { store, lane: new Lane({ store, trie, idleMs, tokenRate, tell }) }
+      this.#own = { store, lane: new Lane({ store, trie, idleMs, waitingBytesMax, tokenRate, tell }) }
     }
     this.#lanes = this.#own === undefined ? this.#threads : [this.#own.lane]
   }
@@ -112,24 +112,24 @@ class SocketThread {
 
   /** Reads what has arrived, closes all connections, and waits until what its own lane took is stored. */
   async #drain(deadlineMs: number): Promise<void> {
+    const lateMs = Date.now() + deadlineMs
     for (const stream of this.#streams) stream.stopAccepting()
     await new Promise((resolve) => setTimeout(resolve, LAST_BYTES_MS))
     for (const stream of this.#streams) stream.close()
     for (const datagrams of this.#datagrams) datagrams.close()
     // Sockets tell that they are closed in a later turn; their lanes are to hear of it.
-    const lateMs = Date.now() + deadlineMs
     do await new Promise((resolve) => setTimeout(resolve, 1))
     while (this.#threads.some(({ idle }) => !idle) && Date.now() < lateMs)
-    await this.#own?.lane.drain(deadlineMs)
+    const unsettled = (await this.#own?.lane.drain(Math.max(0, lateMs - Date.now()))) ?? { messages: 0, bytes: 0 }
     clearInterval(this.#sweepTimer)
     await this.#own?.store.close()
-    tell({ kind: 'drained' }, [])
+    tell({ kind: 'drained', ...unsettled }, [])
   }
 
   #status(): SocketStatus {
     const { open, accepted, closed } = this.#book
     return {
-      connections: { open, accepted, closed: { ...closed } },
+      connections: { open, accepted: { ...accepted }, closed: { tcp: { ...closed.tcp }, tls: { ...closed.tls } } },
       datagramsDropped: this.#threads.reduce((sum, { datagramsDropped }) => sum + datagramsDropped, 0),
       kernelDropped: kernelDrops(new Set(this.#datagrams.map(({ port }) => port))),
     }

@@ -1,4 +1,4 @@
-import { SOURCES_MAX } from '../limits.ts'
+import { SOURCES_MAX, SOURCES_PER_ORGANIZATION_MAX } from '../limits.ts'
 import { NOBODY, type SourceDelta } from '../store/sources.ts'
 import { FORMATS } from './formats/formats.ts'
 import { SourceMemory } from './formats/log-line.ts'
@@ -53,6 +53,7 @@ export class Source {
   readonly formats = new Float64Array(FORMATS.length)
   /** What was not understood last, redacted. */
   sample = ''
+  sampledAtMs = 0
   /** By how many minutes the clock on its wall differs from ours, where that looks like a zone that nobody told. */
   zoneMinutes = 0
   /** Messages that matched and had a time that could not be read. */
@@ -115,31 +116,38 @@ export class SourceTable {
   /** Those to be told, also such as were forgotten and whose connection or batch is still there: what they count is counted. */
   #changed: Source[] = []
   readonly #sourcesMax: number
-  /** Of those without a known token, whose addresses anybody can make up: they must not take the places of all others. */
+  /**
+   * Of one organization, so that none takes the places of all others. Those without a known token, whose addresses anybody can make up, are one too,
+   * and their places are beside the others'.
+   */
+  readonly #perOrganizationMax: number
   readonly #strangersMax: number
-  #strangers = 0
+  readonly #ofOrganization = new Map<string, number>()
 
-  constructor(sourcesMax = SOURCES_MAX) {
+  constructor(sourcesMax = SOURCES_MAX, perOrganizationMax = SOURCES_PER_ORGANIZATION_MAX) {
     this.#sourcesMax = sourcesMax
+    this.#perOrganizationMax = perOrganizationMax
     this.#strangersMax = Math.floor(sourcesMax / 4)
   }
 
   get(owner: SourceOwner, listener: Listener, address: string, host: string): Source {
     const key = `${owner.organizationId}${owner.tokenId} ${listener} ${address} ${host}`
-    const known = this.#sources.get(key)
-    if (known !== undefined) {
-      known.owner.label = owner.label
-      return known
+    const before = this.#sources.get(key)
+    if (before !== undefined) {
+      before.owner.label = owner.label
+      return before
     }
     const isStranger = owner.tokenId === NOBODY
-    const isFull = this.#sources.size >= this.#sourcesMax || (isStranger && this.#strangers >= this.#strangersMax)
+    const own = this.#ofOrganization.get(owner.organizationId) ?? 0
+    const known = this.#sources.size - (this.#ofOrganization.get(NOBODY) ?? 0)
+    const isFull = isStranger ? own >= this.#strangersMax : known >= this.#sourcesMax || own >= this.#perOrganizationMax
     if (isFull && address !== OTHER) {
       this.overflowed++
       return this.get(owner, listener, OTHER, '')
     }
     const source = new Source(this.#tokenCounts(owner), listener, address, host, this)
     this.#sources.set(key, source)
-    if (isStranger) this.#strangers++
+    this.#ofOrganization.set(owner.organizationId, own + 1)
     return source
   }
 
@@ -160,7 +168,10 @@ export class SourceTable {
     for (const [key, source] of this.#sources) {
       if (source.lastSeenMs >= silentSinceMs) continue
       this.#sources.delete(key)
-      if (source.owner.tokenId === NOBODY) this.#strangers--
+      const { organizationId } = source.owner
+      const left = (this.#ofOrganization.get(organizationId) ?? 0) - 1
+      if (left > 0) this.#ofOrganization.set(organizationId, left)
+      else this.#ofOrganization.delete(organizationId)
     }
     return deltas
   }

@@ -10,13 +10,13 @@ import {
   SYSLOG_HELLO_MS,
 } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
-import type { ClosedFor, Peer } from './connection.ts'
+import { CLOSED_FOR, type ClosedFor, type Peer, type StreamKind } from './connection.ts'
 import type { ConnectionLane } from './lane.ts'
 import { canonicalAddress } from './network.ts'
 import { takeProxyHeader } from './proxy-protocol.ts'
 
 export interface StreamListenerOptions {
-  readonly kind: 'tcp' | 'tls'
+  readonly kind: StreamKind
   /** The setting that names the port, for the error line. */
   readonly setting: string
   readonly address: string
@@ -34,17 +34,9 @@ export interface StreamListenerOptions {
 /** What the connections of all listeners of the thread share: their number by address and token, and why they ended. */
 export class ConnectionBook {
   open = 0
-  accepted = 0
-  readonly closed: Record<ClosedFor, number> = {
-    limit: 0,
-    idle: 0,
-    slow: 0,
-    silent: 0,
-    framing: 0,
-    tls: 0,
-    proxy: 0,
-    error: 0,
-  }
+  /** By listener. */
+  readonly accepted: Record<StreamKind, number> = { tcp: 0, tls: 0 }
+  readonly closed: Readonly<Record<StreamKind, Record<ClosedFor, number>>> = { tcp: noneClosed(), tls: noneClosed() }
   readonly byAddress = new Map<string, number>()
   readonly byToken = new Map<string, number>()
 }
@@ -53,6 +45,8 @@ export class ConnectionBook {
 export class StreamListener {
   readonly #options: StreamListenerOptions
   readonly #book: ConnectionBook
+  /** In the book, of this kind of listener. */
+  readonly #closed: Record<ClosedFor, number>
   readonly #server: Server
   readonly #connections = new Set<Socket>()
   /** Sockets whose TLS handshake or PROXY header is under way, and since when. */
@@ -65,6 +59,7 @@ export class StreamListener {
   private constructor(options: StreamListenerOptions, book: ConnectionBook) {
     this.#options = options
     this.#book = book
+    this.#closed = book.closed[options.kind]
     this.#helloMs = options.helloMs ?? SYSLOG_HELLO_MS
     this.#server = createServer({ keepAlive: true, keepAliveInitialDelay: 60_000, noDelay: true }, (socket) =>
       this.#onSocket(socket),
@@ -85,12 +80,12 @@ export class StreamListener {
     listener.port = (server.address() as AddressInfo).port
     server.on('error', () => {
       // No more descriptors, and the like: one connection is lost, the others go on.
-      book.closed.error++
+      listener.#closed.error++
     })
     return listener
   }
 
-  get kind(): 'tcp' | 'tls' {
+  get kind(): StreamKind {
     return this.#options.kind
   }
 
@@ -115,7 +110,7 @@ export class StreamListener {
   sweep(nowMs: number): void {
     for (const [socket, sinceMs] of this.#greeting) {
       if (nowMs - sinceMs < this.#helloMs) continue
-      this.#book.closed[this.#options.kind === 'tls' ? 'tls' : 'proxy']++
+      this.#closed[this.#options.kind === 'tls' ? 'tls' : 'proxy']++
       socket.destroy()
     }
   }
@@ -136,9 +131,9 @@ export class StreamListener {
     // Without a listener for it, an error ends the process.
     socket.on('error', () => {})
     let address = canonicalAddress(socket.remoteAddress ?? '')
-    book.accepted++
+    book.accepted[this.#options.kind]++
     if (book.open >= SYSLOG_CONNECTIONS_MAX) {
-      book.closed.limit++
+      this.#closed.limit++
       socket.destroy()
       return
     }
@@ -151,7 +146,7 @@ export class StreamListener {
     if (this.#options.proxyProtocol) {
       const client = await takeProxyHeader(socket)
       if (client === undefined) {
-        if (!socket.destroyed) book.closed.proxy++
+        if (!socket.destroyed) this.#closed.proxy++
         socket.destroy()
         return
       }
@@ -159,7 +154,7 @@ export class StreamListener {
     }
     const before = book.byAddress.get(address) ?? 0
     if (before >= SYSLOG_CONNECTIONS_PER_ADDRESS_MAX) {
-      book.closed.limit++
+      this.#closed.limit++
       socket.destroy()
       return
     }
@@ -177,7 +172,7 @@ export class StreamListener {
       this.#begin(socket, secure, address)
     })
     secure.on('error', () => {
-      if (!done) this.#book.closed.tls++
+      if (!done) this.#closed.tls++
       socket.destroy()
     })
     secure.once('close', () => socket.destroy())
@@ -193,7 +188,7 @@ export class StreamListener {
       resume: () => stream.resume(),
       close: (why) => {
         if (stream.destroyed) return
-        book.closed[why]++
+        this.#closed[why]++
         stream.destroy()
       },
       noteToken: (id) => {
@@ -217,6 +212,10 @@ export class StreamListener {
     // It was stopped behind the PROXY header, and a listener alone does not start it again.
     stream.resume()
   }
+}
+
+function noneClosed(): Record<ClosedFor, number> {
+  return Object.fromEntries(CLOSED_FOR.map((why) => [why, 0])) as Record<ClosedFor, number>
 }
 
 function less(counts: Map<string, number>, key: string): void {

@@ -1,14 +1,15 @@
 import { MessageChannel, Worker } from 'node:worker_threads'
-import { LANE_RING_BYTES } from '../limits.ts'
-import { MINUTE_MS } from '../process/clock.ts'
+import { LANE_RING_BYTES, SYSLOG_WAITING_BYTES_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import { within } from '../process/shutdown.ts'
 import type { EventAcceptor } from './accept.ts'
 import { makeByteRing } from './byte-ring.ts'
 import type { IngestBooks } from './ingest-books.ts'
+import type { Unsettled } from './lane.ts'
 import { OUTCOMES } from './outcome.ts'
 import { LISTENERS, type Listener } from './sources.ts'
+import { StrangerLog } from './stranger-log.ts'
 import type {
   FromLane,
   FromSockets,
@@ -26,17 +27,15 @@ import { makeTokenRateTable } from './token-rate.ts'
 
 /** How long a thread that is told to end may take beyond what its connections are given. */
 const CLOSE_MS = 2000
-/** Senders without a known token are named in the log once in this time each, and so many at most. */
-const UNAUTHORISED_LOG_MS = MINUTE_MS
-const UNAUTHORISED_LOGGED_MAX = 10_000
+/** When the service ends, a batch that found no room is tried again after this time. */
+const LAST_RETRY_MS = 100
 
-export interface SyslogOptions extends Omit<SocketThreadData, 'lanes' | 'tokenRateTable'> {
+export interface SyslogOptions extends Omit<SocketThreadData, 'lanes' | 'tokenRateTable' | 'waitingBytesMax'> {
   /** Threads that read messages; with 1 the thread of the sockets reads them itself. */
   readonly laneThreads: number
 }
 
 type Batch = Extract<FromLane, { kind: 'batch' }>
-type Unauthorised = Extract<FromLane, { kind: 'unauthorised' }>
 
 /** Runs the threads of syslog ingest beside the writer: stores their batches, keeps their books. */
 export class SyslogIngest {
@@ -47,9 +46,11 @@ export class SyslogIngest {
   readonly #acceptor: EventAcceptor
   readonly #books: IngestBooks
   readonly #log: Logger
-  readonly #unauthorisedLoggedMs = new Map<string, number>()
+  readonly #strangers: StrangerLog
   /** Batches that wait to be tried again. */
-  readonly #retries = new Set<NodeJS.Timeout>()
+  readonly #retries = new Map<NodeJS.Timeout, () => void>()
+  #isDraining = false
+  #isDrained = false
 
   private constructor(
     sockets: Thread,
@@ -65,6 +66,7 @@ export class SyslogIngest {
     this.#acceptor = acceptor
     this.#books = books
     this.#log = log
+    this.#strangers = new StrangerLog(log)
     for (const lane of lanes) lane.worker.on('message', (message: FromSockets) => this.#onMessage(lane, message))
   }
 
@@ -76,7 +78,11 @@ export class SyslogIngest {
     log: Logger,
     onFailure: (error: Error) => void,
   ): Promise<SyslogIngest> {
-    const laneData: LaneData = { ...pick(options), tokenRateTable: makeTokenRateTable() }
+    const laneData: LaneData = {
+      ...pick(options),
+      tokenRateTable: makeTokenRateTable(),
+      waitingBytesMax: Math.floor(SYSLOG_WAITING_BYTES_MAX / Math.max(1, laneThreads)),
+    }
     const lanes: Thread[] = []
     const ways: SocketThreadData['lanes'][number][] = []
     for (let lane = 0; lane < laneThreads && laneThreads > 1; lane++) {
@@ -98,11 +104,15 @@ export class SyslogIngest {
     }
     const endpoints = first.kind === 'listening' ? first.endpoints : []
     for (const { kind, address, port } of endpoints) log.info({ kind, address, port }, 'syslog listens')
-    for (const { worker } of [sockets, ...lanes]) {
-      worker.on('error', onFailure)
-      worker.on('exit', () => onFailure(new Error('a thread of syslog ingest ended')))
+    const ingest = new SyslogIngest(sockets, lanes.length === 0 ? [sockets] : lanes, endpoints, acceptor, books, log)
+    const failed = (error: Error): void => {
+      if (!ingest.#isDraining) onFailure(error)
     }
-    return new SyslogIngest(sockets, lanes.length === 0 ? [sockets] : lanes, endpoints, acceptor, books, log)
+    for (const { worker } of [sockets, ...lanes]) {
+      worker.on('error', failed)
+      worker.on('exit', () => failed(new Error('a thread of syslog ingest ended')))
+    }
+    return ingest
   }
 
   async status(): Promise<SyslogStatus> {
@@ -124,21 +134,37 @@ export class SyslogIngest {
   /** Ends the listeners, and waits until what they took is stored. */
   async drain(deadlineMs: number): Promise<void> {
     const lateMs = Date.now() + deadlineMs
-    for (const { worker } of [this.#sockets, ...this.#lanes]) {
-      worker.removeAllListeners('error')
-      worker.removeAllListeners('exit')
-    }
-    await this.#sockets.drain(deadlineMs)
+    this.#isDraining = true
+    for (const tryAgain of [...this.#retries.values()]) tryAgain()
+    const unsettled = [await this.#sockets.drain(deadlineMs)]
     const leftMs = Math.max(0, lateMs - Date.now())
-    await Promise.all(this.#lanes.filter((lane) => lane !== this.#sockets).map((lane) => lane.drain(leftMs)))
-    for (const retry of this.#retries) clearTimeout(retry)
+    unsettled.push(
+      ...(await Promise.all(this.#lanes.filter((lane) => lane !== this.#sockets).map((lane) => lane.drain(leftMs)))),
+    )
+    this.#isDrained = true
+    for (const retry of this.#retries.keys()) clearTimeout(retry)
+    this.#retries.clear()
+    this.#tellLost(unsettled)
     await Promise.all([this.#sockets, ...this.#lanes].map(({ worker }) => worker.terminate()))
+  }
+
+  /** What is lost stays in the books as unsettled, as far as it was taken. */
+  #tellLost(all: readonly (Unsettled | undefined)[]): void {
+    const messages = all.reduce((sum, one) => sum + (one?.messages ?? 0), 0)
+    const bytes = all.reduce((sum, one) => sum + (one?.bytes ?? 0), 0)
+    if (messages + bytes > 0)
+      this.#log.warn(
+        { messages, bytes },
+        'syslog messages were lost: until the end there was no room for them in the store',
+      )
+    if (all.includes(undefined))
+      this.#log.warn('a thread of syslog ingest did not end in time; what it had read is lost')
   }
 
   #onMessage(lane: Thread, message: FromSockets): void {
     if (message.kind === 'batch') void this.#store(lane, message)
     else if (message.kind === 'books') this.#books.add(message.sources, message.rejects)
-    else if (message.kind === 'unauthorised') this.#noteUnauthorised(message)
+    else if (message.kind === 'unauthorised') this.#strangers.note(message, Date.now())
   }
 
   /** Until it is on disk: meanwhile the lane reads no more of that organization than its bounds allow. */
@@ -147,14 +173,21 @@ export class SyslogIngest {
     const outcome = await this.#acceptor.acceptPacked(organizationId, bytes, { deduplicate })
     switch (outcome.kind) {
       case 'stored':
-        lane.tell({ kind: 'settled', id, duplicates: outcome.duplicates, rejected: outcome.rejected.length })
+        lane.tell({
+          kind: 'settled',
+          id,
+          duplicates: outcome.repeated,
+          rejected: outcome.rejected.map(({ index }) => index),
+        })
         return
       case 'retry': {
-        const retry = setTimeout(() => {
-          this.#retries.delete(retry)
-          void this.#store(lane, batch)
-        }, outcome.afterSeconds * 1000)
-        this.#retries.add(retry)
+        if (this.#isDrained) return
+        const tryAgain = (): void => {
+          clearTimeout(retry)
+          if (this.#retries.delete(retry)) void this.#store(lane, batch)
+        }
+        const retry = setTimeout(tryAgain, this.#isDraining ? LAST_RETRY_MS : outcome.afterSeconds * 1000)
+        this.#retries.set(retry, tryAgain)
         return
       }
       case 'malformed':
@@ -163,28 +196,10 @@ export class SyslogIngest {
         outcome satisfies never
     }
   }
-
-  #noteUnauthorised({ listener, address, port, hasToken }: Unauthorised): void {
-    const nowMs = Date.now()
-    const logged = this.#unauthorisedLoggedMs
-    const isRecent = (timeMs: number): boolean => Math.abs(nowMs - timeMs) < UNAUTHORISED_LOG_MS
-    if (isRecent(logged.get(address) ?? 0)) return
-    if (logged.size >= UNAUTHORISED_LOGGED_MAX) {
-      for (const [known, timeMs] of logged) if (!isRecent(timeMs)) logged.delete(known)
-      if (logged.size >= UNAUTHORISED_LOGGED_MAX) return
-    }
-    logged.set(address, nowMs)
-    this.#log.warn(
-      { listener, address, port },
-      hasToken
-        ? 'syslog with an unknown or revoked token is dropped'
-        : 'syslog without a token is dropped; see posture-admin token bind for devices that cannot send one',
-    )
-  }
 }
 
 /** What lanes need, of what the sockets' thread is given. */
-function pick({ dataDirectory, idleMs, tokenRateMax, trie }: Omit<LaneData, 'tokenRateTable'>) {
+function pick({ dataDirectory, idleMs, tokenRateMax, trie }: Omit<LaneData, 'tokenRateTable' | 'waitingBytesMax'>) {
   return { dataDirectory, idleMs, tokenRateMax, trie }
 }
 
@@ -216,11 +231,17 @@ interface StatusAnswer {
 class Thread {
   readonly worker: Worker
   #lastId = 0
+  #hasEnded = false
+  readonly #atEnd = new Set<() => void>()
 
   constructor(worker: Worker) {
     this.worker = worker
     // One for each question that waits for its answer.
     worker.setMaxListeners(0)
+    worker.once('exit', () => {
+      this.#hasEnded = true
+      for (const work of this.#atEnd) work()
+    })
   }
 
   firstMessage(): Promise<FromSockets> {
@@ -241,15 +262,15 @@ class Thread {
     const id = ++this.#lastId
     const answer: StatusAnswer = {}
     return new Promise((resolve, reject) => {
-      const onExit = (): void => reject(new Error('a thread of syslog ingest ended'))
-      this.worker.once('exit', onExit)
+      const onEnd = (): void => reject(new Error('a thread of syslog ingest ended'))
+      this.#onEnd(onEnd)
       const onMessage = (message: FromSockets): void => {
         if (message.kind === 'socketStatus' && message.id === id) answer.sockets = message.status
         else if (message.kind === 'status' && message.id === id) answer.lane = message.status
         else return
         if ((ofSockets && answer.sockets === undefined) || (ofLane && answer.lane === undefined)) return
         this.worker.off('message', onMessage)
-        this.worker.off('exit', onExit)
+        this.#atEnd.delete(onEnd)
         resolve(answer)
       }
       this.worker.on('message', onMessage)
@@ -257,14 +278,25 @@ class Thread {
     })
   }
 
-  async drain(deadlineMs: number): Promise<void> {
+  /** Answers what was lost; undefined where the thread did not say. */
+  async drain(deadlineMs: number): Promise<Unsettled | undefined> {
+    let unsettled: Unsettled | undefined
     const drained = new Promise<void>((resolve) => {
-      this.worker.on('message', ({ kind }: FromSockets) => {
-        if (kind === 'drained') resolve()
+      this.worker.on('message', (message: FromSockets) => {
+        if (message.kind !== 'drained') return
+        unsettled = message
+        resolve()
       })
-      this.worker.once('exit', () => resolve())
+      this.#onEnd(resolve)
     })
     this.tell({ kind: 'drain', deadlineMs })
     await within(deadlineMs + CLOSE_MS, drained)
+    return unsettled
+  }
+
+  /** Runs `work` when the thread has ended, or at once if it has. */
+  #onEnd(work: () => void): void {
+    if (this.#hasEnded) work()
+    else this.#atEnd.add(work)
   }
 }

@@ -1,4 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
+import { RING_WAITING_BYTES_MAX } from '../limits.ts'
 import { ByteRing, RecordKind, RING_CHUNK_BYTES_MAX } from './byte-ring.ts'
 import type { ConnectionReader, Peer } from './connection.ts'
 import type { ConnectionLane } from './lane.ts'
@@ -6,6 +7,8 @@ import type { Listener } from './sources.ts'
 import type { FromLaneToSockets, FromSocketsToLane } from './thread-protocol.ts'
 
 const NOTHING = new Uint8Array(0)
+/** What a record that waits takes besides its bytes, about. */
+const RECORD_BYTES = 128
 /** Connections are told apart by a number; none is given anew while it may still be on its way. */
 const CONNECTION_NUMBERS = 0x7fff_ffff
 
@@ -26,10 +29,16 @@ export class ThreadLane implements ConnectionLane {
   readonly #peers = new Map<number, Peer>()
   /** Those whose records wait for room, in the order in which they came. */
   readonly #waiting = new Set<RemoteReader>()
+  #waitingBytes = 0
+  /** Too much waits for room: no socket of the lane is read until all of it is in the ring. */
+  #isCrowded = false
   #lastNumber = 0
   #streams = 0
 
-  constructor(memory: SharedArrayBuffer, port: MessagePort) {
+  readonly #waitingBytesMax: number
+
+  constructor(memory: SharedArrayBuffer, port: MessagePort, waitingBytesMax = RING_WAITING_BYTES_MAX) {
+    this.#waitingBytesMax = waitingBytesMax
     this.#ring = new ByteRing(memory)
     this.#port = port
     port.on('message', (message: FromLaneToSockets) => this.#onMessage(message))
@@ -54,6 +63,7 @@ export class ThreadLane implements ConnectionLane {
     this.#peers.set(reader.number, peer)
     const opened: OpenedConnection = { listener, address, port }
     reader.add(RecordKind.open, Buffer.from(JSON.stringify(opened)))
+    if (this.#isCrowded) peer.pause()
     return reader
   }
 
@@ -62,6 +72,18 @@ export class ThreadLane implements ConnectionLane {
     if (!this.#ring.write(kind, connection, chunk)) return false
     if (this.#ring.takeAsleep()) this.#tell({ kind: 'bytes' })
     return true
+  }
+
+  get isCrowded(): boolean {
+    return this.#isCrowded
+  }
+
+  /** Bytes that wait for room: more, or less. */
+  countWaiting(bytes: number): void {
+    this.#waitingBytes += bytes
+    if (this.#isCrowded || this.#waitingBytes <= this.#waitingBytesMax) return
+    this.#isCrowded = true
+    for (const peer of this.#peers.values()) peer.pause()
   }
 
   wait(reader: RemoteReader): void {
@@ -83,6 +105,9 @@ export class ThreadLane implements ConnectionLane {
         const waiting = [...this.#waiting]
         this.#waiting.clear()
         for (const reader of waiting) reader.writeWaiting()
+        if (!this.#isCrowded || this.#waiting.size > 0) return
+        this.#isCrowded = false
+        for (const reader of this.#readers.values()) reader.readOn()
         return
       }
       case 'pause':
@@ -144,6 +169,7 @@ class RemoteReader implements ConnectionReader {
   add(kind: RecordKind, chunk: Uint8Array): void {
     if (this.#waiting.length === 0 && this.#lane.write(kind, this.number, chunk)) return this.#written(kind)
     this.#waiting.push([kind, Uint8Array.from(chunk)])
+    this.#lane.countWaiting(chunk.length + RECORD_BYTES)
     if (this.#waiting.length > 1) return
     this.#peer.pause()
     this.#lane.wait(this)
@@ -153,18 +179,24 @@ class RemoteReader implements ConnectionReader {
     let written = 0
     for (const [kind, chunk] of this.#waiting) {
       if (!this.#lane.write(kind, this.number, chunk)) break
+      this.#lane.countWaiting(-chunk.length - RECORD_BYTES)
       this.#written(kind)
       written++
     }
     this.#waiting = this.#waiting.slice(written)
     if (this.#waiting.length > 0) this.#lane.wait(this)
-    else if (!this.#isPausedByLane) this.#peer.resume()
+    else this.readOn()
+  }
+
+  /** Its socket is read again, if nothing is against it. */
+  readOn(): void {
+    if (!this.#isPausedByLane && this.#waiting.length === 0 && !this.#lane.isCrowded) this.#peer.resume()
   }
 
   pausedByLane(isPaused: boolean): void {
     this.#isPausedByLane = isPaused
     if (isPaused) this.#peer.pause()
-    else if (this.#waiting.length === 0) this.#peer.resume()
+    else this.readOn()
   }
 
   #written(kind: RecordKind): void {

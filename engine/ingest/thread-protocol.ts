@@ -3,7 +3,7 @@ import type { TlsFiles } from '../http/certificate.ts'
 import type { FaultCode } from '../process/error-codes.ts'
 import type { LogLevel } from '../process/log.ts'
 import type { Reject, SourceDelta } from '../store/sources.ts'
-import type { ClosedFor } from './connection.ts'
+import type { ClosedFor, StreamKind } from './connection.ts'
 import type { Listener, SourceOwner } from './sources.ts'
 
 /*
@@ -25,6 +25,8 @@ export interface SyslogEndpoint {
 export interface LaneData {
   readonly dataDirectory: string
   readonly idleMs: number
+  /** Each lane's part of SYSLOG_WAITING_BYTES_MAX. */
+  readonly waitingBytesMax: number
   /** Messages of one token in a second, over all lanes; 0: any number. */
   readonly tokenRateMax: number
   readonly tokenRateTable: SharedArrayBuffer
@@ -65,10 +67,17 @@ export type FromLane =
       readonly hasToken: boolean
     }
   | { readonly kind: 'status'; readonly id: number; readonly status: LaneStatus }
-  | { readonly kind: 'drained' }
+  /** What was taken and is not stored, and what was read and not taken: in numbers of messages and bytes. */
+  | { readonly kind: 'drained'; readonly messages: number; readonly bytes: number }
 
 export type ToLane =
-  | { readonly kind: 'settled'; readonly id: number; readonly duplicates: number; readonly rejected: number }
+  /** The batch is on disk, without the events at these places: those that were there before, and those that cannot be. */
+  | {
+      readonly kind: 'settled'
+      readonly id: number
+      readonly duplicates: readonly number[]
+      readonly rejected: readonly number[]
+    }
   | { readonly kind: 'status'; readonly id: number }
   | { readonly kind: 'drain'; readonly deadlineMs: number }
 
@@ -109,8 +118,8 @@ export interface LaneStatus {
 export interface SocketStatus {
   readonly connections: {
     readonly open: number
-    readonly accepted: number
-    readonly closed: Readonly<Record<ClosedFor, number>>
+    readonly accepted: Readonly<Record<StreamKind, number>>
+    readonly closed: Readonly<Record<StreamKind, Readonly<Record<ClosedFor, number>>>>
   }
   /** Datagrams that were let go: by us on their way to a lane, and by the kernel. */
   readonly datagramsDropped: number

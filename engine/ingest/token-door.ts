@@ -48,6 +48,15 @@ interface Bound {
   readonly tokenHash: Buffer
 }
 
+/** Where messages without a token come from, and what was found of it. */
+export interface BoundPlace {
+  readonly address: string
+  readonly port: number
+  boundToken: KnownToken | undefined
+  /** Which reading of the bindings it was found in; 0: none. */
+  bindingsRead: number
+}
+
 /**
  * Whose a message is. A token is looked up when it is first seen, and whether it is still active once in every turn of the event loop in which
  * it comes: so a revoked one is refused from the next turn on, and a busy sender does not pay a look-up for each message.
@@ -55,8 +64,13 @@ interface Bound {
 export class TokenDoor {
   readonly #store: Store
   readonly #clock: Clock
-  readonly #tokens = new Map<string, KnownToken>()
+  /** Those whose text was seen. */
+  readonly #byText = new Map<string, KnownToken>()
+  /** Those that are known by a binding. Apart, so that no sender's text can name one by its hash. */
+  readonly #byHash = new Map<string, KnownToken>()
   #bindings: Bound[] = []
+  /** Counts how often they were read. */
+  #bindingsRead = 0
   #bindingsReadAtMs = 0
   #turn = 0
   #turnEnds = false
@@ -73,7 +87,7 @@ export class TokenDoor {
   /** The active token whose text stands in [start, end), or undefined. Whatever the text, one hash and one look-up at most. */
   find(bytes: Uint8Array, start: number, end: number): KnownToken | undefined {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('latin1')
-    const known = this.#tokens.get(text)
+    const known = this.#byText.get(text)
     if (known !== undefined) return this.stillActive(known)
     return this.#read(hashSecret(text), isMonitoringToken(text) ? text : '')
   }
@@ -90,7 +104,18 @@ export class TokenDoor {
       if (binding.network !== undefined && (bytes === undefined || !contains(binding.network, bytes))) continue
       if (best === undefined || rank(binding) > rank(best)) best = binding
     }
-    return best && this.#byHash(best.tokenHash)
+    return best && this.#ofBinding(best.tokenHash)
+  }
+
+  /** The same, remembered by the place until bindings are read again: a device that sends no token costs no search for each message. */
+  boundOf(place: BoundPlace): KnownToken | undefined {
+    const nowMs = this.#clock.nowMs()
+    const isOld = Math.abs(nowMs - this.#bindingsReadAtMs) >= REREAD_MS
+    if (isOld || place.bindingsRead !== this.#bindingsRead) {
+      place.boundToken = this.bound(place.address, place.port)
+      place.bindingsRead = this.#bindingsRead
+    } else if (place.boundToken !== undefined) place.boundToken = this.stillActive(place.boundToken)
+    return place.boundToken
   }
 
   /** The token, or what became of it; undefined where it is no longer active. */
@@ -107,8 +132,8 @@ export class TokenDoor {
     return token
   }
 
-  #byHash(hash: Buffer): KnownToken | undefined {
-    const known = this.#tokens.get(hash.toString('latin1'))
+  #ofBinding(hash: Buffer): KnownToken | undefined {
+    const known = this.#byHash.get(hash.toString('latin1'))
     return known === undefined ? this.#read(hash, '') : this.stillActive(known)
   }
 
@@ -126,14 +151,20 @@ export class TokenDoor {
     if (found === undefined) return undefined
     const token = new KnownToken(found, text, this.#clock.nowMs())
     // The oldest of many goes; it is looked up again when it comes again.
-    if (this.#tokens.size >= KNOWN_TOKENS_MAX) this.#tokens.delete(this.#tokens.keys().next().value ?? '')
-    this.#tokens.set(keyOf(token), token)
+    const [tokens, key] = this.#placeOf(token)
+    if (tokens.size >= KNOWN_TOKENS_MAX) tokens.delete(tokens.keys().next().value ?? '')
+    tokens.set(key, token)
     this.#noteTurn(token)
     return token
   }
 
   #forget(token: KnownToken): void {
-    this.#tokens.delete(keyOf(token))
+    const [tokens, key] = this.#placeOf(token)
+    tokens.delete(key)
+  }
+
+  #placeOf(token: KnownToken): [Map<string, KnownToken>, string] {
+    return token.text.byteLength > 0 ? [this.#byText, textOf(token)] : [this.#byHash, token.hash.toString('latin1')]
   }
 
   #noteTurn(token: KnownToken): void {
@@ -145,20 +176,18 @@ export class TokenDoor {
 
   #readBindings(nowMs: number): void {
     this.#bindingsReadAtMs = nowMs
-    this.#bindings = this.#store.tokenBindings.all().map(({ network, port, tokenHash }) => ({
-      network: network === '' ? undefined : networkOf(network),
-      port,
-      tokenHash: Buffer.from(tokenHash, 'hex'),
-    }))
+    this.#bindingsRead++
+    // One of a token that was revoked must not stand before another that is active.
+    this.#bindings = this.#store.tokenBindings.all().flatMap(({ network, port, tokenHash: hash }) => {
+      const tokenHash = Buffer.from(hash, 'hex')
+      const isActive = this.#store.environment.read(() => this.#store.monitoringTokens.isActive(tokenHash))
+      return isActive ? [{ network: network === '' ? undefined : networkOf(network), port, tokenHash }] : []
+    })
   }
 }
 
 function rank({ network, port }: Bound): number {
   return (network === undefined ? 0 : (network.prefixBits + 1) * 2) + (port === 0 ? 0 : 1)
-}
-
-function keyOf(token: KnownToken): string {
-  return token.text.byteLength > 0 ? textOf(token) : token.hash.toString('latin1')
 }
 
 function textOf({ text }: KnownToken): string {

@@ -72,38 +72,41 @@ export class Sources {
 
   /** Adds what was counted to the rows, and makes new ones; beyond the limit those go that were silent the longest. Inside a transaction of the caller. */
   add(deltas: readonly SourceDelta[]): void {
-    const grown = new Set<string>()
+    const added = new Map<string, number>()
     for (const delta of deltas) {
       const key = keyOf(delta)
       const stored = this.#sources.get(key)
-      if (stored === undefined) grown.add(delta.organizationId)
+      if (stored === undefined) added.set(delta.organizationId, (added.get(delta.organizationId) ?? 0) + 1)
       this.#sources.put(key, stored === undefined ? { ...delta, firstSeenMs: delta.lastSeenMs } : sum(stored, delta))
     }
-    for (const organizationId of grown) this.#bound(organizationId)
+    for (const [organizationId, rows] of added) this.#bound(organizationId, rows)
   }
 
-  #bound(organizationId: string): void {
+  /** Counting costs as much as there are rows, so it is done once, and then again when rows have left: as many as a tenth of the limit must come between. */
+  #bound(organizationId: string, added: number): void {
     const before = this.#rows.get(organizationId)
-    // Counting every time would cost as much as there are rows; between two counts the rows grow by a tenth at most.
-    if (before !== undefined && before < this.#sourcesMax * 0.9) {
-      this.#rows.set(organizationId, before + 1)
+    if (before !== undefined && before + added <= this.#sourcesMax) {
+      this.#rows.set(organizationId, before + added)
       return
     }
     const all = Array.from(this.#sources.range(uuidBytes(organizationId)))
     const excess = all.length - this.#sourcesMax
-    if (excess > 0) {
-      all.sort((a, b) => a.value.lastSeenMs - b.value.lastSeenMs)
-      const leaving = all.slice(0, excess + Math.floor(this.#sourcesMax / 10))
-      for (const { key } of leaving) this.#sources.remove(key)
-      // What they counted stays in the books, in one row.
-      const kept = leaving.map(({ value }) => ({ ...value, address: 'other', host: '' }))
-      for (const one of kept) {
-        const key = keyOf(one)
-        const stored = this.#sources.get(key)
-        this.#sources.put(key, stored === undefined ? one : sum(stored, one))
-      }
+    if (excess <= 0) {
+      this.#rows.set(organizationId, all.length)
+      return
     }
-    this.#rows.set(organizationId, all.length - Math.max(0, excess))
+    all.sort((a, b) => a.value.lastSeenMs - b.value.lastSeenMs)
+    const leaving = all.slice(0, excess + Math.floor(this.#sourcesMax / 10))
+    for (const { key } of leaving) this.#sources.remove(key)
+    // What they counted stays in the books, in one row for each token and listener.
+    for (const { value } of leaving) {
+      const one = { ...value, address: 'other', host: '' }
+      const key = keyOf(one)
+      const stored = this.#sources.get(key)
+      this.#sources.put(key, stored === undefined ? one : sum(stored, one))
+    }
+    // The transaction may still fail, and then none of it was done: they are counted anew next time.
+    this.#rows.delete(organizationId)
   }
 
   rejectsOf(organizationId: string): Reject[] {

@@ -45,6 +45,11 @@ export class Framing {
     this.#bytesMax = bytesMax
   }
 
+  /** What comes next belongs to a message that was too long, and of which nothing waits. */
+  get leavingOut(): boolean {
+    return this.#skip > 0 || this.#discarding
+  }
+
   /**
    * Whether the `waiting` bytes that are left of what came before may end a message together with `chunk`. Where not, it is enough to keep
    * them, and a sender of single bytes costs no more than any other.
@@ -177,9 +182,13 @@ export class Framing {
   /** Without the CR, LF and NUL at its end. Answers false where the sink has no room. */
   #deliver(view: DataView, start: number, end: number, sink: FrameSink): boolean {
     let stop = Math.min(end, start + this.#bytesMax)
-    if (stop < end) this.oversized++
+    const isCut = stop < end
     while (stop > start && isStray(view.getUint8(stop - 1))) stop--
-    if (stop === start || sink.frame(start, stop)) return true
+    if (stop === start || sink.frame(start, stop)) {
+      // Not before it is taken: it may be delivered again.
+      if (isCut) this.oversized++
+      return true
+    }
     this.stalled = true
     return false
   }

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { copyFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import t from 'tap'
@@ -33,16 +33,22 @@ t.test('a change is told once, and only of a certificate that can be used', asyn
     },
     { name: 'only the key so far', change: () => copyFileSync(after.keyFile, files.keyFile), told: 0 },
     { name: 'its certificate', change: () => copyFileSync(after.certificateFile, files.certificateFile), told: 1 },
-    { name: 'no certificate', change: () => writeFileSync(files.certificateFile, 'none'), told: 1 },
-    { name: 'an empty file', change: () => writeFileSync(files.certificateFile, ''), told: 1 },
-    { name: 'no file', change: () => rmSync(files.certificateFile), told: 1 },
+    {
+      name: 'another certificate behind it',
+      change: () =>
+        appendFileSync(files.certificateFile, `\n${readFileSync(join(before, 'certificate.pem'), 'latin1')}`),
+      told: 2,
+    },
+    { name: 'no certificate', change: () => writeFileSync(files.certificateFile, 'none'), told: 2 },
+    { name: 'an empty file', change: () => writeFileSync(files.certificateFile, ''), told: 2 },
+    { name: 'no file', change: () => rmSync(files.certificateFile), told: 2 },
     {
       name: 'a file where the directory was',
       change: () => {
         renameSync(join(directory, 'own'), join(directory, 'elsewhere'))
         writeFileSync(join(directory, 'own'), '')
       },
-      told: 1,
+      told: 2,
     },
     {
       name: 'the directory again, with the first certificate',
@@ -52,7 +58,7 @@ t.test('a change is told once, and only of a certificate that can be used', asyn
         copyFileSync(join(before, 'certificate.pem'), files.certificateFile)
         copyFileSync(join(before, 'key.pem'), files.keyFile)
       },
-      told: 2,
+      told: 3,
     },
   ]
   for (const row of rows) {

@@ -23,11 +23,17 @@ t.test('each event once: within a batch, over batches of one turn, and after reo
   const [a, b] = [sender.event('claude.ai', NOON), sender.event('chatgpt.com', NOON)]
   const both = await Promise.all([acceptor.accept(id, [a, a, b]), acceptor.accept(id, [b])])
   t.same(both, [
-    { kind: 'stored', accepted: 2, duplicates: 1, rejected: [] },
-    { kind: 'stored', accepted: 0, duplicates: 1, rejected: [] },
+    { kind: 'stored', accepted: 2, duplicates: 1, rejected: [], repeated: [1] },
+    { kind: 'stored', accepted: 0, duplicates: 1, rejected: [], repeated: [0] },
   ])
   t.same(told, [id], 'told once a transaction')
-  t.same(await acceptorOf(opened).accept(id, [a, b]), { kind: 'stored', accepted: 0, duplicates: 2, rejected: [] })
+  t.same(await acceptorOf(opened).accept(id, [a, b]), {
+    kind: 'stored',
+    accepted: 0,
+    duplicates: 2,
+    rejected: [],
+    repeated: [0, 1],
+  })
   t.equal(opened.store.buffer.count(id), 2)
   t.ok(balanced(acceptor.counters))
 })
@@ -177,3 +183,17 @@ t.test(
     t.ok(balanced(acceptor.counters))
   },
 )
+
+t.test('the places of duplicates are those in the batch, whatever stands between', async (t) => {
+  const opened = openStore(t)
+  const { id } = makeOrganization(opened, 'Acme')
+  const acceptor = acceptorOf(opened)
+  const sender = new Sender()
+  const make = () => sender.event('claude.ai', NOON)
+  const [a, b, c, d] = [make(), make(), make(), make()]
+  const [e, f, g, h] = [make(), make(), make(), make()]
+  await acceptor.accept(id, [b, e, f, h])
+  const batch = ['unreadable', a, b, 'unreadable', c, 'unreadable', d, e, f, g, h, 'unreadable']
+  t.match(await acceptor.accept(id, batch), { accepted: 4, duplicates: 4, repeated: [2, 7, 8, 10] })
+  t.match(await acceptor.accept(id, ['unreadable', a]), { repeated: [1] })
+})

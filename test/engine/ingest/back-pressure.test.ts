@@ -33,7 +33,7 @@ function messagesOf(token: string, from: number, count: number): string[] {
 }
 
 /** All parts of ingest in this process, with a small buffer. */
-async function ingest(t: Test, bufferedEventsMax: number, laneThreads: number) {
+async function ingest(t: Test, bufferedEventsMax: number, laneThreads: number, log = quietLog) {
   const opened = openStore(t)
   const { store } = opened
   const administration = new Administration(store, systemClock)
@@ -57,7 +57,7 @@ async function ingest(t: Test, bufferedEventsMax: number, laneThreads: number) {
     },
     acceptor,
     books,
-    quietLog,
+    log,
     (error) => t.fail(error.message),
   )
   books.start()
@@ -156,7 +156,9 @@ for (const laneThreads of [1, 2]) {
 t.test('the disk is full', { skip: skipMount }, async (t) => {
   const COUNT = 80_000
   const disk = new SmallDisk(t, 160)
-  const service = await SyslogService.start(t, SYSLOG_ON_LOOPBACK, t.testdir(), join(disk.directory, 'service'))
+  // With one thread datagrams meet the lane that has no room; another one has room of its own.
+  const parameters = [...SYSLOG_ON_LOOPBACK, '--ingest-threads', '1']
+  const service = await SyslogService.start(t, parameters, t.testdir(), join(disk.directory, 'service'))
   disk.fillUpTo(32)
   // It looks once a second.
   await later(1200)
@@ -298,3 +300,41 @@ t.test('kill -9 while senders send: what was told to be stored is there, and the
   t.ok(rows.every(({ unsettled }) => unsettled >= 0))
   t.ok(sum(rows.map((row) => row.stored)) <= found, 'no message is in the books that is not there')
 })
+
+for (const laneThreads of [1, 2]) {
+  t.test(`the end of the service while an organization has no room, ${laneThreads} lanes`, async (t) => {
+    const COUNT = 15_000
+    for (const hasRoom of [true, false]) {
+      const lines: { messages: number; bytes: number }[] = []
+      const log = { ...quietLog, info: () => {}, warn: (what: object) => lines.push(what as never) } as never
+      const { store, syslog, acme, port } = await ingest(t, 10_000, laneThreads, log)
+      const sender = await sendTcp(t, port('tcp'))
+      sender.send(`${messagesOf(acme.token, 0, COUNT).join('\n')}\n`)
+      await until('it is full', async () => {
+        const { received } = await syslog.status()
+        return (received.tcp > 10_000 && store.buffer.count(acme.id) > 0) || undefined
+      })
+      await later(500)
+      const { received } = await syslog.status()
+      const drained = syslog.drain(3000)
+      const asked = syslog.status().catch(() => 'gone')
+      let scanned = 0
+      if (hasRoom) {
+        await later(100)
+        scanned = store.buffer.count(acme.id)
+        runScan(store, matcher, acme.id, 'administrator', systemClock)
+      }
+      await drained
+      await asked
+      t.equal(await syslog.status().catch(() => 'gone'), 'gone', 'its state is answered all the same')
+      const stored = scanned + store.buffer.count(acme.id)
+      if (hasRoom) {
+        t.ok(stored >= received.tcp, `${stored} of ${received.tcp} are stored`)
+        t.same(lines, [])
+      } else {
+        t.ok((lines[0]?.messages ?? 0) >= received.tcp - stored, `${lines[0]?.messages} are told to be lost`)
+        t.ok((lines[0]?.messages ?? 0) > 0)
+      }
+    }
+  })
+}

@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { eventToJson, packBatch } from '../../../engine/event.ts'
+import type { BodyPace } from '../../../engine/http/port.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { BodyMemory } from '../../../engine/ingest/body-memory.ts'
 import { type BatchCounters, EVENTS_PATH, eventsHandler } from '../../../engine/ingest/https-batches.ts'
@@ -10,7 +11,12 @@ import { BATCH_BYTES_MAX, BATCH_EVENTS_MAX } from '../../../engine/limits.ts'
 import { type Ask, IMPLEMENTATIONS, serve } from '../../support/https.ts'
 import { makeOrganization, matcher, NOON, openStore, quietLog, Sender } from '../../support/store.ts'
 
-async function startIngest(t: Test, implementation: (typeof IMPLEMENTATIONS)[number], memory = new BodyMemory()) {
+async function startIngest(
+  t: Test,
+  implementation: (typeof IMPLEMENTATIONS)[number],
+  memory = new BodyMemory(),
+  pace?: BodyPace,
+) {
   const opened = openStore(t)
   const organization = makeOrganization(opened, 'Acme')
   const { raw, record } = new Administration(opened.store, opened.clock).createMonitoringToken(organization, 'test')
@@ -20,7 +26,7 @@ async function startIngest(t: Test, implementation: (typeof IMPLEMENTATIONS)[num
     t,
     implementation,
     opened.directory,
-    eventsHandler(opened.store, acceptor, counters, memory),
+    eventsHandler(opened.store, acceptor, counters, memory, undefined, pace),
   )
   return { ...server, opened, organization, token: raw, record, counters, sender: new Sender() }
 }
@@ -251,6 +257,36 @@ for (const implementation of IMPLEMENTATIONS) {
         t.equal(memory.held, 0)
       },
     )
+
+    t.test('bodies that are announced and never come keep nobody else out, and are ended', async (t) => {
+      const memory = new BodyMemory()
+      const pace = { graceMs: 1000, bytesPerSecondMin: 10_000 }
+      const { ask, token, opened, listener, sender } = await startIngest(t, implementation, memory, pace)
+      const other = makeOrganization(opened, 'Other')
+      const others = new Administration(opened.store, opened.clock).createMonitoringToken(other, 'others').raw
+      const fields = (authorization: string) => ({ authorization, 'content-type': 'application/msgpack' })
+      const answers: Promise<string>[] = []
+      for (let index = 0; index < 20; index++) {
+        const socket = connect({ host: '127.0.0.1', port: listener.port, rejectUnauthorized: false })
+        socket.on('error', () => {})
+        t.teardown(() => socket.destroy())
+        let text = ''
+        socket.on('data', (bytes) => {
+          text += String(bytes)
+        })
+        const lines = Object.entries(fields(`Bearer ${token}`)).map(([name, value]) => `${name}: ${value}\r\n`)
+        const length = `content-length: ${BATCH_BYTES_MAX}\r\n`
+        socket.write(`POST ${EVENTS_PATH} HTTP/1.1\r\nhost: x\r\n${lines.join('')}${length}\r\n\x92`)
+        answers.push(new Promise((resolve) => socket.once('close', () => resolve(text))))
+        if (index < 4) while (memory.held < (index + 1) * BATCH_BYTES_MAX) await new Promise((r) => setTimeout(r, 5))
+      }
+      const body = packBatch([sender.event('claude.ai', NOON)])
+      t.match(await ask(EVENTS_PATH, { method: 'POST', headers: fields(`Bearer ${others}`), body }), { status: 200 })
+      const first = await Promise.all(answers.slice(0, 4))
+      t.ok(first.every((text) => /^HTTP\/1\.1 408 /.test(text) && /connection: close/i.test(text)))
+      t.equal(memory.held, 0)
+      t.match(await ask(EVENTS_PATH, { method: 'POST', headers: fields(`Bearer ${token}`), body }), { status: 200 })
+    })
 
     t.test('a revoked token, and a sender that goes away in the middle', async (t) => {
       const { ask, token, record, opened, organization, listener, sender } = await startIngest(t, implementation)

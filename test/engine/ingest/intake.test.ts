@@ -341,3 +341,56 @@ t.test('every format, under every header, all mixed on one connection', async (t
   const { received, known } = sumsOf(intake)
   t.equal(received, known)
 })
+
+t.test('one organization does not silence the samples of another, and each source shows its own', async (t) => {
+  const opened = openIntake(t)
+  const { intake } = opened
+  const other = makeOrganization(opened, 'Other')
+  const second = opened.administration.createMonitoringToken(other, 'others').raw
+  const origins = [tcp('192.0.2.1'), tcp('192.0.2.2'), tcp('192.0.2.3')]
+  for (let index = 0; index < 100; index++) {
+    opened.take(rfc5424(opened.token.raw, `link ${index} is up`), tcp('192.0.2.9'))
+  }
+  for (const origin of origins) opened.take(rfc5424(opened.token.raw, 'port is down'), origin)
+  opened.take(rfc5424(second, 'fan is slow'), tcp('192.0.2.4'))
+  const rejects = intake.takeRejects()
+  t.equal(rejects.filter(({ organizationId }) => organizationId === opened.organization.id).length, 20)
+  t.equal(rejects.filter(({ organizationId }) => organizationId === other.id).length, 1)
+  const samples = new Map(intake.sources.takeDeltas(0).map(({ address, sample }) => [address, sample]))
+  for (const { address } of origins) t.equal(samples.get(address), 'port is down')
+  t.equal(samples.get('192.0.2.4'), 'fan is slow')
+})
+
+t.test('of collectors in one batch, each has its own duplicates and rejected events', async (t) => {
+  const opened = openIntake(t)
+  const { intake } = opened
+  const event = (index: number): string => {
+    const time = new Date(NOON).toISOString()
+    const id = `00112233445566aa${index.toString(16).padStart(16, '0')}`
+    const what = {
+      id,
+      name: 'claude.ai',
+      client: '192.0.2.45',
+      method: 'dns',
+      first_seen: time,
+      last_seen: time,
+      count: 1,
+    }
+    return rfc5424(opened.token.raw, JSON.stringify(what))
+  }
+  const origins = [tcp('192.0.2.1'), tcp('192.0.2.2'), tcp('192.0.2.3')]
+  for (let index = 0; index < 12; index++) t.equal(opened.take(event(index + 1), origins[index % 3] ?? tcp()), 'stored')
+  const [batch] = intake.takeBatches(true)
+  t.equal(batch?.deduplicate, true)
+  t.equal(intake.unsettled, 12)
+  if (batch !== undefined) intake.settled(batch, 3, 1, { duplicates: [1, 4, 10], rejected: [2] })
+  t.equal(intake.unsettled, 0)
+  const counts = intake.sources.takeDeltas(0).map(({ address, counts }) => {
+    return [address, counts[Outcome.stored], counts[Outcome.duplicate], counts[Outcome.rejected]]
+  })
+  t.same(counts, [
+    ['192.0.2.1', 4, 0, 0],
+    ['192.0.2.2', 1, 3, 0],
+    ['192.0.2.3', 3, 0, 1],
+  ])
+})

@@ -57,7 +57,10 @@ t.test('TLS 1.2 and 1.3 are taken, 1.1 is not', async (t) => {
   t.match(await service.settled('tls', 2), { stored: 2 })
   await t.rejects(sendTls(t, service.port('tls'), { caFile, version: 'TLSv1.1' }), /alert|protocol|version/i)
   await until('counted', async () => {
-    return (await service.metrics()).get('posture_ingest_connections_closed_total{reason="tls"}') === 1 || undefined
+    return (
+      (await service.metrics()).get('posture_ingest_connections_closed_total{listener="tls",reason="tls"}') === 1 ||
+      undefined
+    )
   })
 })
 
@@ -103,7 +106,7 @@ t.test('the PROXY protocol', async (t) => {
     await sender.closed
     t.pass(`${name} ends the connection`)
   }
-  t.equal((await service.metrics()).get('posture_ingest_connections_closed_total{reason="proxy"}'), 3)
+  t.equal((await service.metrics()).get('posture_ingest_connections_closed_total{listener="tcp",reason="proxy"}'), 3)
   t.match(await service.counts('tcp'), { received: sent })
 
   const plain = await SyslogService.start(t, SYSLOG_ON_LOOPBACK, service.directory, join(service.directory, 'plain'))

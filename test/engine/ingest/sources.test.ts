@@ -61,6 +61,21 @@ t.test('strangers do not take the places of those that are known', async (t) => 
   t.match(table.takeDeltas(NEVER), [{ address: '192.0.2.200' }], 'there is room again when they were forgotten')
 })
 
+t.test('no organization takes the places of another', async (t) => {
+  const table = new SourceTable(100, 10)
+  const second = { ...owner(2), organizationId: '33333333-3333-4333-8333-333333333333' }
+  for (let index = 0; index < 50; index++) table.get(owner(1), 'udp', `192.0.2.${index}`, '').receive(NOW)
+  for (let index = 0; index < 10; index++) table.get(second, 'udp', `192.0.2.${index}`, '').receive(NOW)
+  const deltas = table.takeDeltas(NEVER)
+  t.equal(deltas.filter(({ tokenId }) => tokenId === owner(1).tokenId).length, 11)
+  const own = deltas.filter(({ tokenId }) => tokenId === second.tokenId)
+  t.equal(own.length, 10)
+  t.ok(own.every(({ address }) => address !== OTHER))
+  table.takeDeltas(NOW + 1)
+  table.get(owner(1), 'udp', '198.51.100.1', '').receive(NOW)
+  t.match(table.takeDeltas(NEVER), [{ address: '198.51.100.1' }], 'there is room again when they were forgotten')
+})
+
 t.test('deltas are what was counted since the last time', async (t) => {
   const table = new SourceTable()
   const source = table.get(owner(1), 'tcp', '192.0.2.1', 'a')
@@ -192,6 +207,25 @@ t.test('stored sources add up, are bounded, and what goes stays in the sums', as
     'and a row for those that went',
   )
   t.same(sources.ofOrganization(NOBODY), [])
+})
+
+t.test('rows are bounded however many come in one transaction, also those of strangers', async (t) => {
+  const { store } = openStore(t)
+  const LIMIT = 10_000
+  for (const organizationId of [ORGANIZATION, NOBODY]) {
+    const sources = new Sources(store.environment, LIMIT)
+    const tokenId = organizationId === NOBODY ? NOBODY : owner(1).tokenId
+    for (let step = 0; step < 30; step++) {
+      const deltas = Array.from({ length: 1000 }, (_, index) => {
+        return delta(1, { organizationId, tokenId, address: `10.0.${step}.1`, host: `h${step * 1000 + index}` })
+      })
+      store.environment.write(() => sources.add(deltas))
+      const rows = sources.ofOrganization(organizationId).length
+      if (rows > LIMIT) t.fail(`${rows} rows after ${(step + 1) * 1000}`)
+    }
+    const received = sources.ofOrganization(organizationId).reduce((total, row) => total + row.received, 0)
+    t.equal(received, 30_000 * 2, 'all are in the sums')
+  }
 })
 
 t.test('the last messages that were not understood are kept, of each organization', async (t) => {

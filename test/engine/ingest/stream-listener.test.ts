@@ -1,15 +1,18 @@
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
+import type { ClosedFor } from '../../../engine/ingest/connection.ts'
 import { Lane, type LaneOptions } from '../../../engine/ingest/lane.ts'
 import { ConnectionBook, StreamListener, type StreamListenerOptions } from '../../../engine/ingest/stream-listener.ts'
 import { MESSAGE_BYTES_MAX } from '../../../engine/limits.ts'
 import { systemClock } from '../../../engine/process/clock.ts'
+import { NOBODY } from '../../../engine/store/sources.ts'
 import { openIntake, sumsOf, type TestIntake, trie } from '../../support/intake.ts'
 import { sendTcp, sendTls } from '../../support/syslog-sender.ts'
 import { rfc5424, squid, until } from '../../support/syslog-service.ts'
 
 const MATCHING = squid('claude.ai')
+const MATCHING_LINE = `${MATCHING}\n`
 
 type Limits = Partial<StreamListenerOptions> & Partial<Pick<LaneOptions, 'idleMs' | 'messageMs'>>
 
@@ -17,10 +20,23 @@ type Limits = Partial<StreamListenerOptions> & Partial<Pick<LaneOptions, 'idleMs
 async function listen(
   t: Test,
   { idleMs = 60_000, messageMs = 60_000, helloMs = 60_000, ...more }: Limits = {},
-): Promise<{ opened: TestIntake; listener: StreamListener; lane: Lane; book: ConnectionBook; known: () => number }> {
+): Promise<{
+  opened: TestIntake
+  listener: StreamListener
+  lane: Lane
+  book: ConnectionBook
+  known: () => number
+  closed: Record<ClosedFor, number>
+  withToken: () => number
+}> {
   const opened = openIntake(t, { clock: systemClock })
   const { store } = opened
-  const lane = new Lane({ store, trie, tokenRate: undefined, idleMs, helloMs, messageMs, tell: () => {} })
+  let received = 0
+  const tell: LaneOptions['tell'] = (message) => {
+    if (message.kind !== 'books') return
+    for (const delta of message.sources) if (delta.tokenId !== NOBODY) received += delta.received
+  }
+  const lane = new Lane({ store, trie, tokenRate: undefined, idleMs, helloMs, messageMs, tell })
   const book = new ConnectionBook()
   const common = { kind: 'tcp', setting: '--syslog-tcp', address: '127.0.0.1', port: 0, tls: undefined } as const
   const options = { ...common, proxyProtocol: false, helloMs, lane: () => lane, ...more }
@@ -34,7 +50,12 @@ async function listen(
     listener.close()
     return lane.drain(0)
   })
-  return { opened, listener, lane, book, known: () => sumsOf(lane.intake).received }
+  const closed = book.closed[listener.kind]
+  const withToken = (): number => {
+    lane.tellBooks(Date.now())
+    return received
+  }
+  return { opened, listener, lane, book, closed, known: () => sumsOf(lane.intake).received, withToken }
 }
 
 t.test('connections whose time is up are closed, others go on', async (t) => {
@@ -43,7 +64,7 @@ t.test('connections whose time is up are closed, others go on', async (t) => {
   const rows: {
     name: string
     limits: Limits
-    why: keyof ConnectionBook['closed']
+    why: ClosedFor
     /** What it sends, at the beginning and every tenth of a moment. */
     first?: string
     again?: string
@@ -60,34 +81,64 @@ t.test('connections whose time is up are closed, others go on', async (t) => {
     { name: 'nothing at all', limits: { helloMs: MOMENT_MS }, why: 'silent' },
     { name: 'line feeds only', limits: { helloMs: MOMENT_MS }, why: 'silent', again: '\n' },
     { name: 'a message, then nothing', limits: { idleMs: MOMENT_MS }, why: 'idle', first: `${MATCHING}\n` },
+    {
+      name: 'a message, then line feeds only',
+      limits: { idleMs: MOMENT_MS },
+      why: 'idle',
+      first: `${rfc5424('TOKEN', MATCHING)}\n`,
+      again: '\n',
+    },
+    {
+      name: 'messages without a token only',
+      limits: { helloMs: MOMENT_MS },
+      why: 'unauthorised',
+      again: MATCHING_LINE,
+    },
+    {
+      name: 'a line that is too long and never ends',
+      limits: { messageMs: MOMENT_MS },
+      why: 'slow',
+      first: `${rfc5424('TOKEN', MATCHING)}\n${'x'.repeat(MESSAGE_BYTES_MAX + 100)}`,
+      again: 'x',
+    },
+    {
+      name: 'a counted message that is too long and never ends',
+      limits: { messageMs: MOMENT_MS },
+      why: 'slow',
+      first: '900000 <134>x',
+      again: 'x',
+    },
   ]
   for (const { name, limits, why, first, again } of rows) {
     await t.test(name, async (t) => {
-      const { listener, lane, book, known } = await listen(t, limits)
+      const { opened, listener, lane, book, closed, known, withToken } = await listen(t, limits)
+      const authorised = rfc5424(opened.token.raw, MATCHING)
       const good = await sendTcp(t, listener.port)
       const bad = await sendTcp(t, listener.port)
-      if (first !== undefined) bad.send(first)
+      const firstMessages = first?.replace('TOKEN', opened.token.raw)
+      if (firstMessages !== undefined) bad.send(firstMessages)
       let sent = 0
       const timer = setInterval(() => {
-        good.send(`${MATCHING}\n`)
+        good.send(`${authorised}\n`)
         sent++
         if (again !== undefined) bad.send(again)
       }, MOMENT_MS / 10)
       t.teardown(() => clearInterval(timer))
       await bad.closed
-      t.match(book.closed, { [why]: 1 })
+      t.match(closed, { [why]: 1 })
       const before = known()
       await until('the other goes on', () => known() > before + 3 || undefined)
       clearInterval(timer)
       good.socket.end()
       await good.closed
       await until('the number of open ones', () => book.open === 0 || undefined)
-      t.equal(known(), sent + (first?.endsWith('\n') ? 1 : 0), 'none lost')
+      // Of what the other sends nothing is counted exactly where it goes on until it is closed.
+      if (again !== MATCHING_LINE) t.equal(withToken(), sent + (first?.includes('TOKEN') ? 1 : 0), 'none lost')
       t.equal(book.byAddress.size, 0)
       t.equal(book.byToken.size, 0)
       t.equal(lane.book.waitingBytes, 0)
       t.equal(
-        Object.values(book.closed).reduce((sum, count) => sum + count),
+        Object.values(closed).reduce((sum, count) => sum + count),
         1,
         'counted once',
       )
@@ -99,33 +150,33 @@ t.test('connections whose time is up are closed, others go on', async (t) => {
   ] as const) {
     await t.test(name, async (t) => {
       const tls = { keyFile: caFile.replace('certificate.pem', 'key.pem'), certificateFile: caFile }
-      const { listener, book } = await listen(t, { kind: 'tls', tls, helloMs: MOMENT_MS })
+      const { listener, book, closed } = await listen(t, { kind: 'tls', tls, helloMs: MOMENT_MS })
       const sender = await sendTcp(t, listener.port)
       if (sent !== '') sender.send(Buffer.from(sent, 'latin1'))
       await sender.closed
       await until('the number of open ones', () => book.open === 0 || undefined)
-      t.match(book.closed, { tls: 1 })
+      t.match(closed, { tls: 1 })
     })
   }
   await t.test('plain text to a TLS listener', async (t) => {
     const tls = { keyFile: caFile.replace('certificate.pem', 'key.pem'), certificateFile: caFile }
-    const { listener, book, known } = await listen(t, { kind: 'tls', tls })
+    const { listener, book, closed, known } = await listen(t, { kind: 'tls', tls })
     const sender = await sendTcp(t, listener.port)
     sender.send(`${MATCHING}\n`)
     await sender.closed
     await until('the number of open ones', () => book.open === 0 || undefined)
-    t.match(book.closed, { tls: 1 })
+    t.match(closed, { tls: 1 })
     t.equal(known(), 0)
   })
 })
 
 t.test('framing that lost step ends the connection, and what is too long is counted', async (t) => {
-  const { opened, listener, lane, book, known } = await listen(t)
+  const { opened, listener, lane, closed, known } = await listen(t)
   const message = rfc5424(opened.token.raw, MATCHING)
   const broken = await sendTcp(t, listener.port)
   broken.send(`${message.length} ${message}${message.length - 1} ${message}`)
   await broken.closed
-  t.match(book.closed, { framing: 1 })
+  t.match(closed, { framing: 1 })
   t.equal(known(), 2)
 
   const counted = await sendTcp(t, listener.port)
@@ -155,7 +206,7 @@ t.test(
     ]
     for (const { name, kind, framed } of rows) {
       await t.test(name, async (t) => {
-        const { lane, listener, book } = await listen(t, { kind, tls: kind === 'tls' ? tls : undefined })
+        const { lane, listener, book, closed } = await listen(t, { kind, tls: kind === 'tls' ? tls : undefined })
         const { intake } = lane
         const taken: string[] = []
         let refusals = 0
@@ -185,7 +236,7 @@ t.test(
         t.ok(taken.every((text, index) => text === messages[index]))
         t.equal(lane.book.waitingBytes, 0)
         t.same(
-          Object.values(book.closed).filter((count) => count > 0),
+          Object.values(closed).filter((count) => count > 0),
           [],
         )
       })
@@ -194,7 +245,7 @@ t.test(
 )
 
 t.test('a connection that waited for long has its time again when it goes on', async (t) => {
-  const { opened, listener, lane, book } = await listen(t, { idleMs: 500, messageMs: 500 })
+  const { opened, listener, lane, closed } = await listen(t, { idleMs: 500, messageMs: 500 })
   const { intake } = lane
   const take = intake.take.bind(intake)
   intake.take = () => false
@@ -203,11 +254,31 @@ t.test('a connection that waited for long has its time again when it goes on', a
   sender.send(`${message}\n${message.slice(0, 50)}`)
   // Longer than both limits.
   await new Promise((resolve) => setTimeout(resolve, 1200))
-  t.same(book.closed, { ...new ConnectionBook().closed }, 'it is not its fault')
+  t.same(closed, { ...new ConnectionBook().closed.tcp }, 'it is not its fault')
   intake.take = take
   lane.resumeStalled()
   lane.sweep(Date.now())
-  t.same(book.closed, { ...new ConnectionBook().closed })
+  t.same(closed, { ...new ConnectionBook().closed.tcp })
   sender.send(`${message.slice(50)}\n`)
   await until('both', () => sumsOf(intake).received === 2 || undefined)
+})
+
+t.test('the end waits for connections whose messages found no room, and tells what is left of them', async (t) => {
+  const { opened, listener, lane } = await listen(t)
+  const { intake } = lane
+  const take = intake.take.bind(intake)
+  intake.take = () => false
+  const sender = await sendTcp(t, listener.port)
+  const message = rfc5424(opened.token.raw, 'link is up')
+  sender.send(`${message}\n`.repeat(10))
+  await until('it waits', () => lane.book.waitingBytes > 0 || undefined)
+  const late = await lane.drain(50)
+  t.match(late, { messages: 0 })
+  t.ok(late.bytes >= message.length * 10, `${late.bytes} bytes are left`)
+  listener.close()
+  setTimeout(() => {
+    intake.take = take
+  }, 200)
+  t.same(await lane.drain(5000), { messages: 0, bytes: 0 })
+  t.equal(sumsOf(intake).received, 10)
 })

@@ -174,3 +174,34 @@ t.test('what has no address is bound by port only', async (t) => {
   ])
   t.equal(opened.door.bound('', 514)?.tokenId, tokens.second.id)
 })
+
+t.test('the bytes of a hash are no token, also when its token is known by a binding', async (t) => {
+  const { opened, tokens, bound } = withBindings(t, [{ token: 'first', network: ADDRESS }])
+  t.equal(bound(), tokens.first.id)
+  const hash = Buffer.from(tokens.first.hash, 'hex')
+  t.equal(opened.door.find(hash, 0, hash.length), undefined)
+  t.match(find(opened, opened.token.raw), { tokenId: tokens.first.id }, 'its text is')
+  t.equal(bound(), tokens.first.id)
+})
+
+t.test('what a place is bound to is remembered by it, and found anew when bindings are read again', async (t) => {
+  const { opened, tokens, other } = withBindings(t, [{ token: 'first', network: ADDRESS }])
+  const place = { address: ADDRESS, port: 514, boundToken: undefined, bindingsRead: 0 }
+  const bound = (): string | undefined => opened.door.boundOf(place)?.tokenId
+  t.equal(bound(), tokens.first.id)
+  let searches = 0
+  const search = opened.door.bound.bind(opened.door)
+  opened.door.bound = (...where) => {
+    searches++
+    return search(...where)
+  }
+  for (let message = 0; message < 100; message++) t.equal(bound(), tokens.first.id)
+  t.equal(searches, 0)
+  opened.administration.bindToken(other, tokens.second.id, { network: '0.0.0.0/0', port: 0 })
+  opened.administration.revokeMonitoringToken(opened.organization, tokens.first.id)
+  await turn()
+  t.equal(bound(), undefined, 'a revoked one at once')
+  opened.clock.add(1000)
+  await turn()
+  t.equal(bound(), tokens.second.id, 'whose binding no longer stands before others')
+})

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import t from 'tap'
 import { makeTokenRateTable, TokenRate, tokenRateHash } from '../../../engine/ingest/token-rate.ts'
 
@@ -27,4 +28,30 @@ t.test('more tokens than slots: all are still limited', async (t) => {
     most = Math.max(most, taken)
   }
   t.equal(most, 2)
+})
+
+t.test(
+  'tokens as they are made have their own allowance, and slots of seconds that are over serve others',
+  async (t) => {
+    const rate = new TokenRate(makeTokenRateTable(), 10)
+    for (let second = 0; second < 5; second++) {
+      const refused = Array.from({ length: 2000 }, () => tokenRateHash(randomUUID())).filter((hash) => {
+        for (let message = 0; message < 10; message++) if (!rate.take(hash, NOW + second * 1000)) return true
+        return false
+      })
+      t.equal(refused.length, 0, `second ${second}`)
+    }
+  },
+)
+
+t.test('what is given back can be taken again', async (t) => {
+  const rate = new TokenRate(makeTokenRateTable(), 1)
+  t.equal(rate.take(7, NOW), true)
+  t.equal(rate.take(7, NOW), false)
+  rate.give(7, NOW)
+  t.equal(rate.take(7, NOW), true)
+  rate.give(7, NOW + 1000)
+  rate.give(7, NOW + 1000)
+  t.equal(rate.take(7, NOW + 1000), true)
+  t.equal(rate.take(7, NOW + 1000), false, 'never more than there is')
 })

@@ -164,3 +164,15 @@ t.test('a sender of single bytes costs time linear in their number', async (t) =
   }
   t.ok(looked < 10 * 120_000, `${looked} bytes looked at`)
 })
+
+t.test('a message that is cut and found no room at first is counted once', async (t) => {
+  const long = 'x'.repeat(BYTES_MAX + 5)
+  for (const [name, text] of [
+    ['with its delimiter', `${long}\n`],
+    ['without one', long],
+  ] as const) {
+    for (const room of [true, false]) {
+      t.equal(feed([Buffer.from(text)], { room }).oversized, 1, `${name}, ${room}`)
+    }
+  }
+})

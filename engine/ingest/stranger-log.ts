@@ -1,0 +1,38 @@
+import { STRANGERS_LOGGED_PER_MINUTE_MAX } from '../limits.ts'
+import { MINUTE_MS } from '../process/clock.ts'
+import type { Logger } from '../process/log.ts'
+import { StrangerNotes } from './stranger-notes.ts'
+import type { FromLane } from './thread-protocol.ts'
+
+type Stranger = Pick<Extract<FromLane, { kind: 'unauthorised' }>, 'listener' | 'address' | 'port' | 'hasToken'>
+
+/** Names senders without a known token in the log. Whoever makes up addresses gets a hundred lines a minute, and one that says that there are more. */
+export class StrangerLog {
+  readonly #log: Logger
+  readonly #notes = new StrangerNotes(STRANGERS_LOGGED_PER_MINUTE_MAX, MINUTE_MS)
+  #saidMoreInMinute = 0
+
+  constructor(log: Logger) {
+    this.#log = log
+  }
+
+  note({ listener, address, port, hasToken }: Stranger, nowMs: number): void {
+    const before = this.#notes.passedOver
+    if (this.#notes.admit(address, nowMs)) {
+      this.#log.warn(
+        { listener, address, port },
+        hasToken
+          ? 'syslog with an unknown or revoked token is dropped'
+          : 'syslog without a token is dropped; see posture-admin token bind for devices that cannot send one',
+      )
+      return
+    }
+    const minute = Math.floor(nowMs / MINUTE_MS)
+    if (this.#notes.passedOver === before || minute === this.#saidMoreInMinute) return
+    this.#saidMoreInMinute = minute
+    this.#log.warn(
+      { named: STRANGERS_LOGGED_PER_MINUTE_MAX, unnamedSinceStart: this.#notes.passedOver },
+      'and more senders without a known token, which are not named in this minute; their messages are counted',
+    )
+  }
+}
