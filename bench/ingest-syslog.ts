@@ -108,7 +108,7 @@ export async function memoryOverMessages({ toy }: { toy: boolean }): Promise<voi
   try {
     const file = join(directory, 'messages')
     contenders.push(...(await startAll(directory, file, block)))
-    const send = async (contender: Contender): Promise<number> => {
+    const send = async (contender: Contender): Promise<string> => {
       const taken = await contender.ready()
       sender.send({
         port: contender.port,
@@ -118,15 +118,15 @@ export async function memoryOverMessages({ toy }: { toy: boolean }): Promise<voi
         times,
       } satisfies SyslogSending)
       await Promise.all([once(sender, 'message'), taken(messages)])
-      return residentMegabytes(contender.pid)
+      return `${residentMegabytes(contender.pid)} (${memoryOf(contender.pid, 'RssAnon')})`
     }
     const [ours, , peer] = contenders
     if (ours === undefined || peer === undefined) throw new Error('no contender')
-    const after: number[] = []
+    const after: string[] = []
     for (let tenth = 0; tenth < TENTHS; tenth++) after.push(await send(ours))
     const peerAfter = await send(peer)
     print(
-      `memory: ${TENTHS} times ${messages} messages over TCP; resident MB after each: ${after.join(', ')}  | ${peer.name} ${peer.version}: ${peerAfter} after one`,
+      `memory: ${TENTHS} times ${messages} messages over TCP; resident MB after each, and of it anonymous: ${after.join(', ')}  | ${peer.name} ${peer.version}: ${peerAfter} after one`,
     )
   } finally {
     sender.disconnect()
@@ -233,8 +233,14 @@ function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_SECOND
 }
 
-export function residentMegabytes(pid: number): number {
-  const [, kilobytes = '0'] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? []
+function residentMegabytes(pid: number): number {
+  return memoryOf(pid, 'VmRSS')
+}
+
+/** VmRSS is all that is resident, RssAnon what of it is no file's: pages of LMDB's file count as the system has room for them. */
+function memoryOf(pid: number, field: 'VmRSS' | 'RssAnon'): number {
+  const [, kilobytes = '0'] =
+    new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? []
   return Math.round(Number(kilobytes) / 1000)
 }
 
