@@ -1,5 +1,6 @@
-import { BACKSLASH, DOT, digitsEnd, EQUALS, isDigit, isLetter, NOT_FOUND, PIPE, SPACE, textAt } from './bytes.ts'
+import { DOT, digitsEnd, EQUALS, isDigit, isLetter, NOT_FOUND, PIPE, SPACE, textAt } from './bytes.ts'
 import { clearAttributes, EventHeader, judgeAttributes, noteAttribute } from './event-attributes.ts'
+import { HeaderBars } from './header-bars.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
 import { isPayloadByte, PairScanner, Separator } from './pairs.ts'
 
@@ -15,13 +16,11 @@ export const cef: LogFormat = { id: 'cef', detect, parse }
 
 /** Where each part of the header ends: version, vendor, product, version, class, name, severity. */
 const HEADER_PARTS = 7
-/** No header is longer. */
-const HEADER_BYTES_MAX = 1024
 const VENDOR = 1
 const CLASS = 4
 const NAME = 5
 
-const bars = new Int32Array(HEADER_PARTS)
+const bars = new HeaderBars(HEADER_PARTS, true)
 const header = new EventHeader()
 const pairs = new PairScanner()
 
@@ -33,15 +32,15 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
   const version = versionAt(view, start, end)
   if (version === NOT_FOUND) return Verdict.unknown
-  if (!findBars(view, version, end)) return line.reject('header: expected seven bars')
-  header.vendorStart = bar(VENDOR - 1) + 1
-  header.vendorEnd = bar(VENDOR)
-  header.idStart = bar(CLASS - 1) + 1
-  header.idEnd = bar(CLASS)
-  header.nameStart = bar(NAME - 1) + 1
-  header.nameEnd = bar(NAME)
+  if (!bars.find(view, version, end)) return line.reject('header: expected seven bars')
+  header.vendorStart = bars.end(VENDOR - 1) + 1
+  header.vendorEnd = bars.end(VENDOR)
+  header.idStart = bars.end(CLASS - 1) + 1
+  header.idEnd = bars.end(CLASS)
+  header.nameStart = bars.end(NAME - 1) + 1
+  header.nameEnd = bars.end(NAME)
   clearAttributes()
-  pairs.open(view, bar(HEADER_PARTS - 1) + 1, end, Separator.blank)
+  pairs.open(view, bars.end(HEADER_PARTS - 1) + 1, end, Separator.blank)
   while (pairs.next()) noteAttribute(view, pairs.keyStart, pairs.keyEnd, pairs.start, pairs.end)
   return judgeAttributes(line, header)
 }
@@ -50,7 +49,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
 function versionAt(view: DataView, start: number, end: number): number {
   if (textAt(view, start, end, '0|') || textAt(view, start, end, '1|')) {
     // Without its word any text with bars could look so: the first key decides. (`1.0|` is what LEEF leaves.)
-    return findBars(view, start, end) && isKey(view, bar(HEADER_PARTS - 1) + 1, end) ? start : NOT_FOUND
+    return bars.find(view, start, end) && isKey(view, bars.end(HEADER_PARTS - 1) + 1, end) ? start : NOT_FOUND
   }
   const limit = Math.min(end, start + CUE_BYTES) - 4
   for (let at = start; at < limit; at++) {
@@ -70,24 +69,6 @@ function isVersion(view: DataView, at: number, end: number): boolean {
   let stop = digitsEnd(view, at, end)
   if (stop < end && view.getUint8(stop) === DOT) stop = digitsEnd(view, stop + 1, end)
   return stop < end && stop - at <= 3 && view.getUint8(stop) === PIPE
-}
-
-function findBars(view: DataView, at: number, end: number): boolean {
-  const limit = Math.min(end, at + HEADER_BYTES_MAX)
-  let count = 0
-  for (; at < limit; at++) {
-    const byte = view.getUint8(at)
-    if (byte === BACKSLASH) at++
-    else if (byte === PIPE) {
-      bars[count++] = at
-      if (count === HEADER_PARTS) return true
-    }
-  }
-  return false
-}
-
-function bar(index: number): number {
-  return bars[index] ?? 0
 }
 
 /** Letters and digits up to an equals sign. */

@@ -1,5 +1,6 @@
 import { EQUALS, HASH, hexDigit, isDigit, isLetter, NOT_FOUND, PIPE, TAB, textAt } from './bytes.ts'
 import { clearAttributes, EventHeader, judgeAttributes, noteAttribute } from './event-attributes.ts'
+import { HeaderBars } from './header-bars.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
 import { isPayloadByte, PairScanner, Separator } from './pairs.ts'
 
@@ -16,13 +17,12 @@ export const leef: LogFormat = { id: 'leef', detect, parse }
 
 /** Where each part of the header ends: version, vendor, product, version, event id. */
 const HEADER_PARTS = 5
-const HEADER_BYTES_MAX = 1024
 const VENDOR = 1
 const EVENT_ID = 4
 /** `0x5E|` */
 const DELIMITER_BYTES_MAX = 5
 
-const bars = new Int32Array(HEADER_PARTS)
+const bars = new HeaderBars(HEADER_PARTS, false)
 const header = new EventHeader()
 const pairs = new PairScanner()
 
@@ -34,12 +34,12 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
   const version = versionAt(view, start, end)
   if (version === NOT_FOUND) return Verdict.unknown
-  if (!findBars(view, version, end)) return line.reject('header: expected five bars')
-  header.vendorStart = bar(VENDOR - 1) + 1
-  header.vendorEnd = bar(VENDOR)
-  header.idStart = bar(EVENT_ID - 1) + 1
-  header.idEnd = bar(EVENT_ID)
-  let at = bar(HEADER_PARTS - 1) + 1
+  if (!bars.find(view, version, end)) return line.reject('header: expected five bars')
+  header.vendorStart = bars.end(VENDOR - 1) + 1
+  header.vendorEnd = bars.end(VENDOR)
+  header.idStart = bars.end(EVENT_ID - 1) + 1
+  header.idEnd = bars.end(EVENT_ID)
+  let at = bars.end(HEADER_PARTS - 1) + 1
   let separator = NOT_SAID
   if (view.getUint8(version) === 0x32) {
     const delimiterEnd = delimiterEndAt(view, at, end)
@@ -61,8 +61,8 @@ const NOT_SAID = -9
 function versionAt(view: DataView, start: number, end: number): number {
   if (isVersion(view, start, end)) {
     // Without its word any text with bars could look so: the first key decides.
-    if (!findBars(view, start, end)) return NOT_FOUND
-    const first = bar(HEADER_PARTS - 1) + 1
+    if (!bars.find(view, start, end)) return NOT_FOUND
+    const first = bars.end(HEADER_PARTS - 1) + 1
     const delimiterEnd = delimiterEndAt(view, first, end)
     return isKey(view, delimiterEnd === NOT_FOUND ? first : delimiterEnd + 1, end) ? start : NOT_FOUND
   }
@@ -78,21 +78,6 @@ function versionAt(view: DataView, start: number, end: number): number {
 
 function isVersion(view: DataView, at: number, end: number): boolean {
   return textAt(view, at, end, '1.0|') || textAt(view, at, end, '2.0|')
-}
-
-function findBars(view: DataView, at: number, end: number): boolean {
-  const limit = Math.min(end, at + HEADER_BYTES_MAX)
-  let count = 0
-  for (; at < limit; at++) {
-    if (view.getUint8(at) !== PIPE) continue
-    bars[count++] = at
-    if (count === HEADER_PARTS) return true
-  }
-  return false
-}
-
-function bar(index: number): number {
-  return bars[index] ?? 0
 }
 
 /** Where the bar behind the delimiter of a 2.0 header stands, or NOT_FOUND where attributes begin at once. */
