@@ -4,14 +4,14 @@ import { isUpper } from './formats/bytes.ts'
 import type { Source } from './sources.ts'
 
 /*
- * Matched messages that wait for the writer, as a batch in the form of engine/event.ts: [1, [event, ...]] in msgpack. Numbers have their full
- * width, so that a later message of the same client and name can be added in place:
+ * Matched messages that wait for the writer, as a batch in the form of engine/event.ts: [1, [event, ...]] in msgpack, as BatchReader takes
+ * it in place. Numbers have their full width, so that a later message of the same client and name can be added:
  *
- *   0   92 01 dd         array of 2, version 1, array of n
- *   3   u32              n, big-endian, as all here
+ *   0   92 01 dc         array of 2, version 1, array of n
+ *   3   u16              n, big-endian, as all here
  *
  *   of each event
- *   0   98               array of 8
+ *   0   97 or 98         array of 7, or of 8 if some were blocked
  *   1   c4 10 id         bin of 16: instance, sequence
  *   19  d9 n name        str of n bytes
  *   .   d9 n client
@@ -19,9 +19,13 @@ import type { Source } from './sources.ts'
  *   .   cb f64           first seen, milliseconds since 1970
  *   .   ce u32           milliseconds from the first to the last
  *   .   ce u32           count
- *   .   ce u32           how many of them were blocked
+ *   .   ce u32           how many of them were blocked, where some were
  */
-const HEADER_BYTES = 7
+const HEADER_BYTES = 5
+/** What the header has room to say. */
+const EVENTS_MAX = 0xffff
+const COLUMNS = 0x97
+const COLUMNS_BLOCKED = 0x98
 const NAME_OFFSET = 19
 const TAIL_BYTES = 1 + 9 + 5 + 5 + 5
 const EVENT_BYTES_MAX = NAME_OFFSET + 2 + 255 + 2 + 64 + TAIL_BYTES
@@ -94,7 +98,7 @@ export class PendingEvents {
   readonly #ids: EventIds
 
   constructor(countMax: number, ids: EventIds) {
-    this.#countMax = countMax
+    this.#countMax = Math.min(countMax, EVENTS_MAX)
     this.#bytes = new Uint8Array(64 * 1024)
     this.#view = new DataView(this.#bytes.buffer)
     let slots = 16
@@ -141,8 +145,8 @@ export class PendingEvents {
   take(): EventBatch {
     this.#view.setUint8(0, 0x92)
     this.#view.setUint8(1, 0x01)
-    this.#view.setUint8(2, 0xdd)
-    this.#view.setUint32(3, this.count)
+    this.#view.setUint8(2, 0xdc)
+    this.#view.setUint16(3, this.count)
     const bytes = this.#bytes.slice(0, this.#end)
     const batch = { bytes, events: this.count, messages: this.#messages, senders: this.#senders }
     this.#messages = new Map()
@@ -163,7 +167,7 @@ export class PendingEvents {
     const first = Math.max(firstMs, lastMs - SPAN_STORED_MS_MAX)
     let at = this.#end
     this.#last = at
-    bytes[at] = 0x98
+    bytes[at] = blocked > 0 ? COLUMNS_BLOCKED : COLUMNS
     bytes[at + 1] = 0xc4
     bytes[at + 2] = 0x10
     at += NAME_OFFSET
@@ -180,15 +184,20 @@ export class PendingEvents {
     this.#view.setUint32(at + 10, lastMs - first)
     bytes[at + 14] = 0xce
     this.#view.setUint32(at + 15, count)
-    bytes[at + 19] = 0xce
-    this.#view.setUint32(at + 20, blocked)
-    this.#end = at + 24
+    at += 19
+    if (blocked > 0) {
+      bytes[at] = 0xce
+      this.#view.setUint32(at + 1, blocked)
+      at += 5
+    }
+    this.#end = at
     this.count++
   }
 
   /** Adds the event to that at `at`, if it is of the same name, client and kind, and near in time. */
   #join(view: DataView, event: PendingEvent, at: number): boolean {
     const bytes = this.#bytes
+    if (bytes[at] !== (event.blocked > 0 ? COLUMNS_BLOCKED : COLUMNS)) return false
     let place = at + NAME_OFFSET + 1
     const { nameStart, nameEnd, client } = event
     if (bytes[place++] !== nameEnd - nameStart) return false
@@ -209,11 +218,11 @@ export class PendingEvents {
     const count = own.getUint32(countAt) + event.count
     // An event counts for the day on which it was last seen.
     if (last - first > SPAN_MS_MAX || Math.floor(lastMs / DAY_MS) !== Math.floor(event.lastMs / DAY_MS)) return false
-    if (count > COUNT_MAX || own.getUint32(blockedAt) > 0 !== event.blocked > 0) return false
+    if (count > COUNT_MAX) return false
     own.setFloat64(firstAt, first)
     own.setUint32(spanAt, last - first)
     own.setUint32(countAt, count)
-    own.setUint32(blockedAt, own.getUint32(blockedAt) + event.blocked)
+    if (event.blocked > 0) own.setUint32(blockedAt, own.getUint32(blockedAt) + event.blocked)
     return true
   }
 

@@ -1,9 +1,11 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { type Event, METHODS, unpackBatch } from '../../../engine/event.ts'
+import { BatchReader } from '../../../engine/ingest/batch-reader.ts'
 import { EventIds, PendingEvents } from '../../../engine/ingest/pending-events.ts'
 import { type Source, SourceTable } from '../../../engine/ingest/sources.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
+import { matcher } from '../../support/store.ts'
 
 const NOON = Date.parse('2026-11-20T12:00:00Z')
 const MIDNIGHT = Date.parse('2026-11-21T00:00:00Z')
@@ -154,6 +156,26 @@ t.test('ids are of one instance and count up, over batches', async (t) => {
     found.map((id) => Number.parseInt(id.slice(16), 16)).sort((a, b) => a - b),
     Array.from({ length: 24 }, (_, index) => index + 1),
   )
+})
+
+t.test('the writer reads a batch where it lies, without packing an event anew', async (t) => {
+  const pending = new PendingEvents(100, new EventIds())
+  add(pending, { name: 'Claude.ai', client: '192.0.2.1', lastMs: NOON })
+  add(pending, { name: 'claude.ai', client: '192.0.2.1', lastMs: NOON, blocked: 1 })
+  add(pending, { name: 'chatgpt.com', client: '2001:db8::1', lastMs: NOON, firstMs: NOON - HOUR_MS, count: 300 })
+  add(pending, {
+    name: 'claude.ai',
+    client: '192.0.2.1',
+    lastMs: NOON,
+    count: 2,
+    id: '00112233445566770000000000000001',
+  })
+  const { bytes } = pending.take()
+  const batch = new BatchReader(matcher).read(bytes, 100, NOON)
+  if (typeof batch === 'string') throw new Error(batch)
+  t.same(batch.rejected, [])
+  t.equal(batch.events.count, 4)
+  t.equal(batch.events.bytes, bytes)
 })
 
 const message = fc.record({
