@@ -39,7 +39,7 @@ const tokens = Array.from({ length: Number(organizations) }, (_, index) => {
     ),
   )
   ids.push(organization.id)
-  return administration.createMonitoringToken(organization, 'bench').raw
+  return administration.tokens.generate(organization, 'bench').raw
 })
 const { keyFile, certificateFile } = await provideCertificate(`${directory}/tls`, undefined)
 const handler = eventsHandler(store, acceptor, { batches: 0, unauthorised: 0, malformed: 0, turnedAway: 0 })

@@ -185,8 +185,12 @@ interface Service {
 export async function startService(dataDirectory: string): Promise<Service> {
   const store = new Store(dataDirectory)
   const administration = new Administration(store, systemClock)
-  const organization = administration.createOrganization({ name: 'Bench', domain: 'bench.example', plan: 'enterprise' })
-  const { raw: token } = administration.createMonitoringToken(organization, 'bench')
+  const organization = administration.organizations.create({
+    name: 'Bench',
+    domain: 'bench.example',
+    plan: 'enterprise',
+  })
+  const { raw: token } = administration.tokens.generate(organization, 'bench')
   await store.close()
   const any = '127.0.0.1:0'
   const listeners = ['--syslog-tcp', any, '--syslog-tls', any, '--syslog-udp', 'off', '--ingest-port', 'off']

@@ -85,6 +85,12 @@ export const REJECTED_ORGANIZATIONS_MAX = 1000
 
 /** Blocks of log files, of a megabyte each, of which is known which messages were read, of one organization. The oldest go, and would count again. Each takes 4 bytes a message. */
 export const READ_BLOCKS_MAX = 20_000
+/** Entries of the audit log of one organization. The oldest go. */
+export const AUDIT_ENTRIES_MAX = 100_000
+/** Days of evidence that a scan can count: each is a record a platform, which every scan reads. */
+export const EVIDENCE_WINDOW_DAYS_MAX = 400
+/** Members of one organization. More are refused. */
+export const MEMBERS_MAX = 1000
 
 assert(LOG_BATCH_EVENTS_MAX <= BATCH_EVENTS_MAX)
 /** Bytes of an event with a long name and an IPv6 address. */

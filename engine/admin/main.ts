@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 import { createProgram, runProgram } from '../process/program.ts'
+import { addAuditCommands } from './commands/audit.ts'
 import { addIngestCommands } from './commands/ingest.ts'
 import { addKeyCommands } from './commands/key.ts'
+import { addMemberCommands } from './commands/member.ts'
 import { addOrganizationCommands } from './commands/organization.ts'
 import { addRegistryCommands } from './commands/registry.ts'
 import { addScanCommands } from './commands/scan.ts'
@@ -12,9 +14,11 @@ const program = createProgram(
   "Administers the service's organizations, API keys, monitoring tokens and scans, while it runs; reads log files; shows the registry.",
 )
 addOrganizationCommands(program)
+addMemberCommands(program)
 addKeyCommands(program)
 addTokenCommands(program)
 addIngestCommands(program)
 addScanCommands(program)
 addRegistryCommands(program)
+addAuditCommands(program)
 await runProgram(program)

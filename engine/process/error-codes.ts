@@ -70,6 +70,10 @@ export const FAULTS = {
     exit: ExitStatus.refused,
     about: 'The change contradicts what is there: the name is taken or a limit is reached',
   },
+  NOT_ALLOWED: {
+    exit: ExitStatus.refused,
+    about: 'The member in whose name the change is made has not the role that it needs',
+  },
   TOKEN_REFUSED: {
     exit: ExitStatus.refused,
     about: 'The service does not know the monitoring token, or it was revoked',

@@ -78,5 +78,8 @@ export function printable(text: string): string {
 
 function cell(value: unknown): string {
   if (value === undefined || value === null) return ''
-  return printable(Array.isArray(value) ? value.join(', ') : String(value))
+  if (Array.isArray(value)) return printable(value.join(', '))
+  if (typeof value !== 'object') return printable(String(value))
+  const parts = Object.entries(value).map(([name, part]) => `${name} ${Array.isArray(part) ? part.join(', ') : part}`)
+  return printable(parts.join('; '))
 }

@@ -29,6 +29,8 @@ export interface EnvironmentOptions {
   readonly freeBytesMin: number
   /** Refuse to make a new environment: for tools that change one that must be there. */
   readonly mustExist?: boolean
+  /** 'by the owner': who opens it calls migrate() when its tables are there. Otherwise the new version is written at once. */
+  readonly migrate?: 'by the owner'
   /** For tools that look into the environment of a running program. It must exist. */
   readonly readOnly?: boolean
 }
@@ -50,6 +52,7 @@ export class Environment {
   readonly path: string
   readonly #root: RootDatabase<Buffer, Buffer>
   readonly #setting: string
+  readonly #schemaVersion: number
   readonly #freeBytesMin: number
   readonly #tables: Table[] = []
   #freeCheckedAtMs = 0
@@ -81,7 +84,24 @@ export class Environment {
     } finally {
       if (isMainThread) process.umask(umask)
     }
-    this.#checkSchema(options.schemaVersion, readOnly)
+    this.#schemaVersion = options.schemaVersion
+    this.#refuseNewerSchema()
+    if (!readOnly && options.migrate === undefined) this.migrate()
+  }
+
+  /**
+   * Brings what is stored up to this release's schema: `step` writes what version n has that the one before had not, for each n that is missing.
+   * One transaction, so that it is done or not.
+   *
+   * @throws Fault STORE_FULL.
+   */
+  migrate(step: (version: number) => void = () => {}): void {
+    if (this.#storedSchema() >= this.#schemaVersion) return
+    this.write(() => {
+      // Another thread or program may have been faster.
+      for (let version = this.#storedSchema() + 1; version <= this.#schemaVersion; version++) step(version)
+      this.#root.putSync(SCHEMA_KEY, sealRecord(1, Buffer.from([this.#schemaVersion])))
+    })
   }
 
   table(name: string): Table {
@@ -170,18 +190,19 @@ export class Environment {
     return Math.max(0, lastPageNumber + 1 - used) * pageSize
   }
 
-  #checkSchema(schemaVersion: number, readOnly: boolean): void {
+  /** 0: nothing was stored yet. */
+  #storedSchema(): number {
     const stored = this.#root.get(SCHEMA_KEY)
-    const found = stored === undefined ? 0 : (openRecord(stored, 1, `${this.path}: schema`)[0] ?? 0)
-    if (found < schemaVersion && !readOnly) {
-      this.write(() => this.#root.putSync(SCHEMA_KEY, sealRecord(1, Buffer.from([schemaVersion]))))
-    }
-    if (found > schemaVersion) {
-      throw new Fault(
-        'STORE_VERSION',
-        `${this.path}: written by a newer release (schema ${found}), this one reads up to ${schemaVersion}; install the newer release`,
-      )
-    }
+    return stored === undefined ? 0 : (openRecord(stored, 1, `${this.path}: schema`)[0] ?? 0)
+  }
+
+  #refuseNewerSchema(): void {
+    const found = this.#storedSchema()
+    if (found <= this.#schemaVersion) return
+    throw new Fault(
+      'STORE_VERSION',
+      `${this.path}: written by a newer release (schema ${found}), this one reads up to ${this.#schemaVersion}; install the newer release`,
+    )
   }
 }
 

@@ -6,6 +6,8 @@ import { randomUUID } from 'node:crypto'
  *   table               key                                              value
  *   organizations       organization (16)                                Organization
  *   organization-names  name, lower case, UTF-8                          organization (16)      [index]
+ *   members             organization (16) + name, lower case             Member
+ *   audit-log           organization (16) + sequence (8)                 AuditEntry
  *   api-keys            organization (16) + key id (16)                  ApiKey
  *   api-key-hashes      SHA-256 of the raw key (32)                      organization + key id  [index]
  *   monitoring-tokens   organization (16) + token id (16)                MonitoringToken

@@ -1,8 +1,11 @@
 import { join } from 'node:path'
 import { type ApiKey, apiKeysOf } from './api-keys.ts'
+import { AuditLog } from './audit-log.ts'
 import { EventBuffer } from './buffer.ts'
 import { Environment } from './environment.ts'
 import { EvidenceStore } from './evidence.ts'
+import { Members } from './members.ts'
+import { migrateTo, SCHEMA_VERSION } from './migrate.ts'
 import { type MonitoringToken, monitoringTokensOf } from './monitoring-tokens.ts'
 import { Organizations } from './organizations.ts'
 import { Published } from './published.ts'
@@ -13,7 +16,6 @@ import { SeenEvents } from './seen-events.ts'
 import { Sources } from './sources.ts'
 import { TokenBindings } from './token-bindings.ts'
 
-const SCHEMA_VERSION = 2
 /** Room for the transactions that are under way when the check is made, and for the service's log. */
 const FREE_BYTES_MIN = 64 * 1024 * 1024
 
@@ -21,6 +23,8 @@ const FREE_BYTES_MIN = 64 * 1024 * 1024
 export class Store {
   readonly environment: Environment
   readonly organizations: Organizations
+  readonly members: Members
+  readonly auditLog: AuditLog
   readonly apiKeys: Secrets<ApiKey>
   readonly monitoringTokens: Secrets<MonitoringToken>
   readonly tokenBindings: TokenBindings
@@ -42,9 +46,12 @@ export class Store {
       setting: '--data-dir',
       schemaVersion: SCHEMA_VERSION,
       freeBytesMin: FREE_BYTES_MIN,
+      migrate: 'by the owner',
       ...options,
     })
     this.organizations = new Organizations(this.environment)
+    this.members = new Members(this.environment)
+    this.auditLog = new AuditLog(this.environment)
     this.apiKeys = apiKeysOf(this.environment)
     this.monitoringTokens = monitoringTokensOf(this.environment)
     this.tokenBindings = new TokenBindings(this.environment)
@@ -55,6 +62,7 @@ export class Store {
     this.evidence = new EvidenceStore(this.environment)
     this.scans = new Scans(this.environment)
     this.published = new Published(this.environment)
+    this.environment.migrate(migrateTo)
   }
 
   close(): Promise<void> {

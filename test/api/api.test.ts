@@ -29,7 +29,8 @@ async function startApi(t: Test, implementation: (typeof IMPLEMENTATIONS)[number
     opened,
     administration,
     now,
-    key: (name, scopes = SCOPES) => administration.createApiKey(administration.organization(name), 'test', scopes).raw,
+    key: (name, scopes = SCOPES) =>
+      administration.apiKeys.create(administration.organization(name), 'test', scopes).raw,
   }
 }
 
@@ -160,7 +161,7 @@ for (const implementation of IMPLEMENTATIONS) {
         t.same(answer.body, { error: 'Invalid API key' })
       }
       t.equal((await api.ask('/api/v1/scores', { headers: { 'x-api-key': key } })).status, 200)
-      api.administration.revokeApiKey(api.administration.organization('Acme'), key.slice(7, 15))
+      api.administration.apiKeys.revoke(api.administration.organization('Acme'), key.slice(7, 15))
       t.equal(
         (await api.ask('/api/v1/scores', { headers: { 'x-api-key': key } })).status,
         401,

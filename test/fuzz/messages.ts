@@ -78,8 +78,8 @@ export function fuzzMessages(seed: number, mutations: number): void {
 
 function fuzz(random: Random, seed: number, mutations: number, store: Store): void {
   const administration = new Administration(store, systemClock)
-  const organization = administration.createOrganization({ name: 'A', domain: 'a.example', plan: 'enterprise' })
-  const token = administration.createMonitoringToken(organization, 'fuzz').raw
+  const organization = administration.organizations.create({ name: 'A', domain: 'a.example', plan: 'enterprise' })
+  const token = administration.tokens.generate(organization, 'fuzz').raw
   const originals = messagesOf(token)
   const intake = new Intake(
     new Uint8Array(WORK_BYTES),

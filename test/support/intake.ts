@@ -36,7 +36,7 @@ export function openIntake(
   const clock = options.clock ?? opened.clock
   const administration = new Administration(store, clock)
   const organization = makeOrganization(opened, 'Acme')
-  const token = administration.createMonitoringToken(organization, 'devices')
+  const token = administration.tokens.generate(organization, 'devices')
   const door = new TokenDoor(store, clock)
   const unauthorised: Origin[] = []
   const intake = new Intake(new Uint8Array(READ_WORK_BYTES), trie, door, {

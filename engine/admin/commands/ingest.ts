@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import { compileTrie } from '../../../registry/compile-trie.ts'
 import { EventAcceptor } from '../../ingest/accept.ts'
@@ -19,7 +19,7 @@ import { printable } from '../../process/table.ts'
 import { runScan } from '../../scan/fold.ts'
 import { NOBODY, type StoredSource } from '../../store/sources.ts'
 import type { Store } from '../../store/store.ts'
-import { type AdminContext, sharedOptions, show, timeText, withStore } from './context.ts'
+import { type AdminContext, countOption, sharedOptions, show, timeText, withStore } from './context.ts'
 
 const tokenSetting = z.object({
   token: setting(someText(), {
@@ -60,7 +60,7 @@ export function addIngestCommands(program: Command): void {
     .addOption(
       new Option('--rejects <count>', 'lines that were not understood to show, of each file')
         .default(TROUBLES_SHOWN)
-        .argParser(countOption),
+        .argParser(countOption(0, 1e9)),
     )
   file.action((paths: string[], options: FileOptions) =>
     withStore(file, (context) => {
@@ -340,9 +340,4 @@ function snake(name: string): string {
 function heading(name: string): string {
   const words = snake(name).replaceAll('_', ' ')
   return words.charAt(0).toUpperCase() + words.slice(1)
-}
-
-function countOption(text: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('expected a whole number')
 }

@@ -1,17 +1,17 @@
 import { type Command, Option } from 'commander'
 import { type ApiKey, SCOPES, type Scope } from '../../store/api-keys.ts'
-import { sharedOptions, show, timeText, withStore } from './context.ts'
+import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 
 /** posture-admin key create | list | revoke */
 export function addKeyCommands(program: Command): void {
   const key = program.command('key').description('API keys, by which clients read the API')
 
-  const create = sharedOptions(key.command('create <label>').description('make an API key; it is shown once'))
-    .requiredOption('--org <name>', 'name or id of the organization')
-    .addOption(new Option('--scope <scope...>', 'what the key may read').choices(SCOPES).default(SCOPES, 'all'))
+  const create = ofOrganization(
+    changeOptions(key.command('create <label>').description('make an API key; it is shown once')),
+  ).addOption(new Option('--scope <scope...>', 'what the key may read').choices(SCOPES).default(SCOPES, 'all'))
   create.action((label: string, options: { org: string; scope: Scope[] }) =>
     withStore(create, ({ administration }) => {
-      const { record, raw } = administration.createApiKey(
+      const { record, raw } = administration.apiKeys.create(
         administration.organization(options.org),
         label,
         options.scope,
@@ -20,22 +20,19 @@ export function addKeyCommands(program: Command): void {
     }),
   )
 
-  const list = sharedOptions(key.command('list').description('show the keys of an organization')).requiredOption(
-    '--org <name>',
-    'name or id of the organization',
-  )
+  const list = ofOrganization(sharedOptions(key.command('list').description('show the keys of an organization')))
   list.action((options: { org: string }) =>
     withStore(list, ({ store, administration }) => {
       print(list, store.apiKeys.ofOrganization(administration.organization(options.org).id))
     }),
   )
 
-  const revoke = sharedOptions(
-    key.command('revoke <key>').description('end a key for ever, by its id or its 8 visible digits'),
-  ).requiredOption('--org <name>', 'name or id of the organization')
+  const revoke = ofOrganization(
+    changeOptions(key.command('revoke <key>').description('end a key for ever, by its id or its 8 visible digits')),
+  )
   revoke.action((idOrVisible: string, options: { org: string }) =>
     withStore(revoke, ({ administration }) => {
-      print(revoke, [administration.revokeApiKey(administration.organization(options.org), idOrVisible)])
+      print(revoke, [administration.apiKeys.revoke(administration.organization(options.org), idOrVisible)])
     }),
   )
 }

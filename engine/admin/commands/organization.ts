@@ -1,8 +1,17 @@
 import { type Command, Option } from 'commander'
-import { type Organization, PLANS, type Plan } from '../../store/organizations.ts'
-import { sharedOptions, show, timeText, withStore } from './context.ts'
+import { EVIDENCE_WINDOW_DAYS_MAX } from '../../limits.ts'
+import { Fault } from '../../process/error-codes.ts'
+import { type Organization, PLANS, type Plan, SCAN_FREQUENCIES, type ScanFrequency } from '../../store/organizations.ts'
+import { changeOptions, countOption, sharedOptions, show, timeText, withStore } from './context.ts'
 
-/** posture-admin organization create | list */
+interface Settings {
+  readonly plan?: Plan
+  readonly domain?: string
+  readonly scans?: ScanFrequency
+  readonly window?: number
+}
+
+/** posture-admin organization create | set | list */
 export function addOrganizationCommands(program: Command): void {
   const organization = program.command('organization').description('organizations, whose data are kept apart')
 
@@ -13,10 +22,39 @@ export function addOrganizationCommands(program: Command): void {
     withStore(
       create,
       ({ administration }) => {
-        print(create, [administration.createOrganization({ name, domain: options.domain, plan: options.plan })])
+        print(create, [administration.organizations.create({ name, domain: options.domain, plan: options.plan })])
       },
       { mayMake: true },
     ),
+  )
+
+  const set = changeOptions(
+    organization.command('set <name>').description('change plan, domain, scan frequency or evidence window'),
+  )
+    .addOption(new Option('--plan <plan>', 'its plan, from the next request on').choices(PLANS))
+    .option('--domain <domain>', 'the domain that its scans are of')
+    .addOption(new Option('--scans <frequency>', 'how often it is scanned').choices(SCAN_FREQUENCIES))
+    .addOption(
+      new Option('--window <days>', 'days of evidence that count in a scan').argParser(
+        countOption(1, EVIDENCE_WINDOW_DAYS_MAX),
+      ),
+    )
+  set.action((name: string, { plan, domain, scans, window }: Settings) =>
+    withStore(set, ({ administration }) => {
+      let changed = administration.organization(name)
+      const settings = {
+        ...(domain === undefined ? {} : { domain }),
+        ...(scans === undefined ? {} : { scanFrequency: scans }),
+        ...(window === undefined ? {} : { evidenceWindowDays: window }),
+      }
+      const isSetting = Object.keys(settings).length > 0
+      if (plan === undefined && !isSetting) {
+        throw new Fault('USAGE', 'nothing to change: give --plan, --domain, --scans or --window')
+      }
+      if (isSetting) changed = administration.organizations.set(changed, settings)
+      if (plan !== undefined) changed = administration.organizations.setPlan(changed, plan)
+      print(set, [changed])
+    }),
   )
 
   const list = sharedOptions(organization.command('list').description('show all organizations'))

@@ -3,27 +3,24 @@ import { Fault } from '../../process/error-codes.ts'
 import { portNumber } from '../../process/settings.ts'
 import { DAY_ORDERS, type MonitoringToken } from '../../store/monitoring-tokens.ts'
 import type { TokenBinding } from '../../store/token-bindings.ts'
-import { describeBinding, type TokenChange } from '../administration.ts'
-import { sharedOptions, show, timeText, withStore } from './context.ts'
+import { describeBinding, type TokenChange } from '../tokens.ts'
+import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 
 /** posture-admin token generate | list | revoke | set | bind | unbind */
 export function addTokenCommands(program: Command): void {
   const token = program.command('token').description('monitoring tokens, by which collectors and log senders are known')
 
-  const generate = sharedOptions(
-    token.command('generate <label>').description('make a monitoring token; it is shown once'),
-  ).requiredOption('--org <name>', 'name or id of the organization')
+  const generate = ofOrganization(
+    changeOptions(token.command('generate <label>').description('make a monitoring token; it is shown once')),
+  )
   generate.action((label: string, options: { org: string }) =>
     withStore(generate, ({ administration }) => {
-      const { record, raw } = administration.createMonitoringToken(administration.organization(options.org), label)
+      const { record, raw } = administration.tokens.generate(administration.organization(options.org), label)
       print(generate, [record], { raw })
     }),
   )
 
-  const list = sharedOptions(token.command('list').description('show the tokens of an organization')).requiredOption(
-    '--org <name>',
-    'name or id of the organization',
-  )
+  const list = ofOrganization(sharedOptions(token.command('list').description('show the tokens of an organization')))
   list.action((options: { org: string }) =>
     withStore(list, ({ store, administration }) => {
       const { id } = administration.organization(options.org)
@@ -33,19 +30,20 @@ export function addTokenCommands(program: Command): void {
     }),
   )
 
-  const revoke = sharedOptions(
-    token.command('revoke <token>').description('end a token for ever, by its id or its 8 visible digits'),
-  ).requiredOption('--org <name>', 'name or id of the organization')
+  const revoke = ofOrganization(
+    changeOptions(
+      token.command('revoke <token>').description('end a token for ever, by its id or its 8 visible digits'),
+    ),
+  )
   revoke.action((idOrVisible: string, options: { org: string }) =>
     withStore(revoke, ({ administration }) => {
-      print(revoke, [administration.revokeMonitoringToken(administration.organization(options.org), idOrVisible)])
+      print(revoke, [administration.tokens.revoke(administration.organization(options.org), idOrVisible)])
     }),
   )
 
-  const set = sharedOptions(
-    token.command('set <token>').description("change a token's label, or how its devices write times"),
+  const set = ofOrganization(
+    changeOptions(token.command('set <token>').description("change a token's label, or how its devices write times")),
   )
-    .requiredOption('--org <name>', 'name or id of the organization')
     .option('--label <label>', 'what the token is called in lists and metrics')
     .option('--zone <zone>', "the zone of the devices' clocks, where their messages do not tell: +01:00, Europe/Berlin")
     .addOption(
@@ -61,33 +59,34 @@ export function addTokenCommands(program: Command): void {
       )
       if (Object.keys(given).length === 0)
         throw new Fault('USAGE', 'nothing to change: give --label, --zone or --day-order')
-      print(set, [administration.setToken(administration.organization(org), idOrVisible, given)])
+      print(set, [administration.tokens.set(administration.organization(org), idOrVisible, given)])
     }),
   )
 
-  const bind = sharedOptions(
-    token
-      .command('bind <token>')
-      .description(
-        'take syslog without a token from an address or to a port as that of a token: for devices that cannot send one',
-      ),
+  const bind = ofOrganization(
+    changeOptions(
+      token
+        .command('bind <token>')
+        .description(
+          'take syslog without a token from an address or to a port as that of a token: for devices that cannot send one',
+        ),
+    ),
   )
-    .requiredOption('--org <name>', 'name or id of the organization')
     .option('--address <network>', 'the address of the device, or a network as 192.0.2.0/24')
     .addOption(new Option('--port <port>', 'the port of the service that it sends to').argParser(portOption))
   bind.action((idOrVisible: string, options: { org: string; address?: string; port?: number }) =>
     withStore(bind, ({ administration }) => {
       const to = { network: options.address ?? '', port: options.port ?? 0 }
-      printBindings(bind, [administration.bindToken(administration.organization(options.org), idOrVisible, to)])
+      printBindings(bind, [administration.tokens.bind(administration.organization(options.org), idOrVisible, to)])
     }),
   )
 
-  const unbind = sharedOptions(
-    token.command('unbind <token>').description('end all bindings of a token'),
-  ).requiredOption('--org <name>', 'name or id of the organization')
+  const unbind = ofOrganization(
+    changeOptions(token.command('unbind <token>').description('end all bindings of a token')),
+  )
   unbind.action((idOrVisible: string, options: { org: string }) =>
     withStore(unbind, ({ administration }) => {
-      printBindings(unbind, administration.unbindToken(administration.organization(options.org), idOrVisible))
+      printBindings(unbind, administration.tokens.unbind(administration.organization(options.org), idOrVisible))
     }),
   )
 }

@@ -7,7 +7,8 @@ import {
   makeMonitoringToken,
   visibleDigits,
 } from '../../../engine/admin/access-key.ts'
-import { ACTIVE_API_KEYS_MAX, Administration } from '../../../engine/admin/administration.ts'
+import { Administration } from '../../../engine/admin/administration.ts'
+import { ACTIVE_API_KEYS_MAX } from '../../../engine/admin/api-keys.ts'
 import { makeOrganization, openStore } from '../../support/store.ts'
 
 t.test('keys and tokens have the form that the design gives them', async (t) => {
@@ -43,24 +44,24 @@ t.test('a 26th active key is refused; revoking frees the slot at once, and is fi
   const acme = makeOrganization(opened, 'Acme')
   const other = makeOrganization(opened, 'Other')
   const keys = Array.from({ length: ACTIVE_API_KEYS_MAX }, (_, index) =>
-    administration.createApiKey(acme, `k${index}`, ['scores:read']),
+    administration.apiKeys.create(acme, `k${index}`, ['scores:read']),
   )
-  t.throws(() => administration.createApiKey(acme, 'one more', ['scores:read']), {
+  t.throws(() => administration.apiKeys.create(acme, 'one more', ['scores:read']), {
     code: 'CONFLICT',
     message: /25 active API keys/,
   })
-  administration.createApiKey(other, 'of another organization', ['scores:read'])
+  administration.apiKeys.create(other, 'of another organization', ['scores:read'])
   const first = keys[0]
   if (first === undefined) throw new Error('25 keys')
-  administration.revokeApiKey(acme, first.record.visible)
+  administration.apiKeys.revoke(acme, first.record.visible)
   t.equal(opened.store.apiKeys.byHash(hashSecret(first.raw)), undefined)
-  administration.createApiKey(acme, 'one more', ['scores:read'])
-  t.throws(() => administration.revokeApiKey(acme, first.record.id), {
+  administration.apiKeys.create(acme, 'one more', ['scores:read'])
+  t.throws(() => administration.apiKeys.revoke(acme, first.record.id), {
     code: 'CONFLICT',
     message: /revoked already, which is final/,
   })
   t.throws(
-    () => administration.revokeApiKey(other, keys[1]?.record.id ?? ''),
+    () => administration.apiKeys.revoke(other, keys[1]?.record.id ?? ''),
     { code: 'NOT_FOUND' },
     "not another organization's",
   )
@@ -70,8 +71,8 @@ t.test('the raw secret is nowhere in the store', async (t) => {
   const opened = openStore(t)
   const administration = new Administration(opened.store, opened.clock)
   const acme = makeOrganization(opened, 'Acme')
-  const { raw: key, record } = administration.createApiKey(acme, 'label', ['scores:read'])
-  const { raw: token } = administration.createMonitoringToken(acme, 'label')
+  const { raw: key, record } = administration.apiKeys.create(acme, 'label', ['scores:read'])
+  const { raw: token } = administration.tokens.generate(acme, 'label')
   t.notOk(JSON.stringify(record).includes(key.slice(15, 40)))
   const { readFileSync } = await import('node:fs')
   const bytes = readFileSync(`${opened.directory}/store/data.mdb`)
@@ -84,15 +85,15 @@ t.test('the raw secret is nowhere in the store', async (t) => {
 t.test('names of organizations are unique in any case, and found by name or id', async (t) => {
   const opened = openStore(t)
   const administration = new Administration(opened.store, opened.clock)
-  const { id } = administration.createOrganization({ name: 'Acme', domain: 'acme.example', plan: 'free' })
-  t.throws(() => administration.createOrganization({ name: 'ACME', domain: 'x', plan: 'free' }), { code: 'CONFLICT' })
+  const { id } = administration.organizations.create({ name: 'Acme', domain: 'acme.example', plan: 'free' })
+  t.throws(() => administration.organizations.create({ name: 'ACME', domain: 'x', plan: 'free' }), { code: 'CONFLICT' })
   t.equal(administration.organization('acme').id, id)
   t.equal(administration.organization(id).id, id)
   for (const name of ['', 'nobody', 'x'.repeat(3000), id.replace(/^./, 'x')])
     t.throws(() => administration.organization(name), { code: 'NOT_FOUND' })
   for (const name of ['', ' ', 'a\nb', 'x'.repeat(256), 'ü'.repeat(128), 'a '].values()) {
     t.throws(
-      () => administration.createOrganization({ name, domain: 'x', plan: 'free' }),
+      () => administration.organizations.create({ name, domain: 'x', plan: 'free' }),
       { code: 'USAGE' },
       JSON.stringify(name),
     )

@@ -66,7 +66,7 @@ async function ingest(t: Test, bufferedEventsMax: number, laneThreads: number, l
   const https = await serve(t, 'uws', join(opened.directory, 'https'), handler)
   const organizations = ['Acme', 'Other'].map((name) => {
     const organization = makeOrganization({ ...opened, clock: { ...opened.clock, nowMs: Date.now } }, name)
-    return { id: organization.id, token: administration.createMonitoringToken(organization, 'devices').raw }
+    return { id: organization.id, token: administration.tokens.generate(organization, 'devices').raw }
   })
   const [acme, other] = organizations
   if (acme === undefined || other === undefined) throw new Error('two organizations')

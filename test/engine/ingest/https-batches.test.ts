@@ -19,7 +19,7 @@ async function startIngest(
 ) {
   const opened = openStore(t)
   const organization = makeOrganization(opened, 'Acme')
-  const { raw, record } = new Administration(opened.store, opened.clock).createMonitoringToken(organization, 'test')
+  const { raw, record } = new Administration(opened.store, opened.clock).tokens.generate(organization, 'test')
   const counters: BatchCounters = { batches: 0, unauthorised: 0, malformed: 0, turnedAway: 0 }
   const acceptor = new EventAcceptor(opened.store, matcher, opened.clock, quietLog, () => {})
   const server = await serve(
@@ -263,7 +263,7 @@ for (const implementation of IMPLEMENTATIONS) {
       const pace = { graceMs: 1000, bytesPerSecondMin: 10_000 }
       const { ask, token, opened, listener, sender } = await startIngest(t, implementation, memory, pace)
       const other = makeOrganization(opened, 'Other')
-      const others = new Administration(opened.store, opened.clock).createMonitoringToken(other, 'others').raw
+      const others = new Administration(opened.store, opened.clock).tokens.generate(other, 'others').raw
       const fields = (authorization: string) => ({ authorization, 'content-type': 'application/msgpack' })
       const answers: Promise<string>[] = []
       for (let index = 0; index < 20; index++) {
@@ -302,7 +302,7 @@ for (const implementation of IMPLEMENTATIONS) {
       socket.destroy()
       t.equal((await ask(EVENTS_PATH, { method: 'POST', headers, body })).status, 200)
       t.equal(opened.store.buffer.count(organization.id), 1)
-      new Administration(opened.store, opened.clock).revokeMonitoringToken(organization, record.visible)
+      new Administration(opened.store, opened.clock).tokens.revoke(organization, record.visible)
       t.equal((await ask(EVENTS_PATH, { method: 'POST', headers, body })).status, 401)
     })
   })

@@ -123,7 +123,7 @@ t.test('tokens and formats of two organizations on one connection', async (t) =>
   const opened = openIntake(t)
   const { intake } = opened
   const other = makeOrganization(opened, 'Other')
-  const second = opened.administration.createMonitoringToken(other, 'others').raw
+  const second = opened.administration.tokens.generate(other, 'others').raw
   const origin = tcp()
   for (let round = 0; round < 3; round++) {
     opened.take(rfc5424(opened.token.raw, squid('claude.ai')), origin)
@@ -199,7 +199,7 @@ t.test('no room: nothing is done, and the same message is taken later', async (t
     'unmatched',
     'what matches nothing is taken',
   )
-  const other = opened.administration.createMonitoringToken(makeOrganization(opened, 'Other'), 'others').raw
+  const other = opened.administration.tokens.generate(makeOrganization(opened, 'Other'), 'others').raw
   t.equal(opened.take(rfc5424(other, squid('claude.ai')), origin), 'stored', 'another organization has room')
   const [first] = inFlight
   if (first !== undefined) intake.settled(first, 0, 0)
@@ -225,7 +225,7 @@ t.test('a zone that is set while a connection is open, and one that nobody set',
   const line = `[svc@00000 key="${opened.token.raw}"] ${squid('claude.ai', '192.0.2.45', NOON)}`
   const message = `<134>Nov 20 14:00:00 proxy-1 squid[1]: ${line}`
   t.equal(opened.take(message, origin), 'stored')
-  opened.administration.setToken(opened.organization, opened.token.record.id, { zone: '+02:00' })
+  opened.administration.tokens.set(opened.organization, opened.token.record.id, { zone: '+02:00' })
   opened.clock.add(2000)
   await turn()
   for (let times = 0; times < 3; times++) t.equal(opened.take(message, origin), 'stored')
@@ -346,7 +346,7 @@ t.test('one organization does not silence the samples of another, and each sourc
   const opened = openIntake(t)
   const { intake } = opened
   const other = makeOrganization(opened, 'Other')
-  const second = opened.administration.createMonitoringToken(other, 'others').raw
+  const second = opened.administration.tokens.generate(other, 'others').raw
   const origins = [tcp('192.0.2.1'), tcp('192.0.2.2'), tcp('192.0.2.3')]
   for (let index = 0; index < 100; index++) {
     opened.take(rfc5424(opened.token.raw, `link ${index} is up`), tcp('192.0.2.9'))

@@ -26,7 +26,7 @@ t.test('a token is known by its text, and nothing else is one', async (t) => {
     ['a byte more', `${raw}0`],
     ['the hash of one', record.hash],
     ['the hash as bytes', Buffer.from(record.hash, 'hex').toString('latin1')],
-    ['an API key', opened.administration.createApiKey(opened.organization, 'k', []).raw],
+    ['an API key', opened.administration.apiKeys.create(opened.organization, 'k', []).raw],
     ['very long', raw.repeat(1000)],
     ['blanks around it', ` ${raw} `],
   ]
@@ -37,7 +37,7 @@ t.test('a token that was revoked is refused from the next turn on', async (t) =>
   const opened = openIntake(t)
   const token = find(opened, opened.token.raw)
   if (token === undefined) throw new Error('unknown')
-  opened.administration.revokeMonitoringToken(opened.organization, opened.token.record.id)
+  opened.administration.tokens.revoke(opened.organization, opened.token.record.id)
   await turn()
   t.equal(opened.door.stillActive(token), undefined)
   t.equal(find(opened, opened.token.raw), undefined)
@@ -46,7 +46,7 @@ t.test('a token that was revoked is refused from the next turn on', async (t) =>
 t.test('a change of its settings is seen within a second, and costs one look', async (t) => {
   const opened = openIntake(t)
   const before = find(opened, opened.token.raw)
-  opened.administration.setToken(opened.organization, opened.token.record.id, { zone: '+02:00', label: 'new' })
+  opened.administration.tokens.set(opened.organization, opened.token.record.id, { zone: '+02:00', label: 'new' })
   await turn()
   t.equal(find(opened, opened.token.raw)?.zone, 'UTC', 'not at once')
   opened.clock.add(1000)
@@ -133,11 +133,11 @@ const ranks: { name: string; bindings: Binding[]; whose: 'first' | 'second' | un
 function withBindings(t: Test, bindings: readonly Binding[]) {
   const opened = openIntake(t)
   const other = makeOrganization(opened, 'Other')
-  const second = opened.administration.createMonitoringToken(other, 'others')
+  const second = opened.administration.tokens.generate(other, 'others')
   const tokens = { first: opened.token.record, second: second.record }
   for (const { token, network = '', port = 0 } of bindings) {
     const organization = token === 'first' ? opened.organization : other
-    opened.administration.bindToken(organization, tokens[token].id, { network, port })
+    opened.administration.tokens.bind(organization, tokens[token].id, { network, port })
   }
   return { opened, tokens, other, bound: () => opened.door.bound(ADDRESS, 514)?.tokenId }
 }
@@ -157,12 +157,12 @@ t.test('a binding ends with its token, or when it is removed', async (t) => {
     { token: 'second', port: 514 },
   ])
   t.equal(bound(), tokens.first.id)
-  opened.administration.unbindToken(opened.organization, tokens.first.id)
+  opened.administration.tokens.unbind(opened.organization, tokens.first.id)
   t.equal(bound(), tokens.first.id, 'not at once')
   opened.clock.add(1000)
   await turn()
   t.equal(bound(), tokens.second.id)
-  opened.administration.revokeMonitoringToken(other, tokens.second.id)
+  opened.administration.tokens.revoke(other, tokens.second.id)
   await turn()
   t.equal(bound(), undefined, 'a revoked one at once')
 })
@@ -197,8 +197,8 @@ t.test('what a place is bound to is remembered by it, and found anew when bindin
   }
   for (let message = 0; message < 100; message++) t.equal(bound(), tokens.first.id)
   t.equal(searches, 0)
-  opened.administration.bindToken(other, tokens.second.id, { network: '0.0.0.0/0', port: 0 })
-  opened.administration.revokeMonitoringToken(opened.organization, tokens.first.id)
+  opened.administration.tokens.bind(other, tokens.second.id, { network: '0.0.0.0/0', port: 0 })
+  opened.administration.tokens.revoke(opened.organization, tokens.first.id)
   await turn()
   t.equal(bound(), undefined, 'a revoked one at once')
   opened.clock.add(1000)

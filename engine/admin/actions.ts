@@ -1,0 +1,43 @@
+import type { Role } from '../store/members.ts'
+
+/**
+ * What can be changed, and the least role that may: each is a word of the audit log. `operator` is whoever has the data directory; what a plan
+ * includes and which organizations there are is not for members to say. docs/administration.md has the same table.
+ */
+export const ACTIONS = {
+  'organization.create': 'operator',
+  'organization.plan': 'operator',
+  'organization.set': 'admin',
+  'member.add': 'owner',
+  'member.role': 'owner',
+  'member.remove': 'owner',
+  'api-key.create': 'admin',
+  'api-key.revoke': 'admin',
+  'token.generate': 'admin',
+  'token.set': 'admin',
+  'token.revoke': 'admin',
+  'token.bind': 'admin',
+  'token.unbind': 'admin',
+  'approval.add': 'admin',
+  'approval.remove': 'admin',
+  'scan.request': 'admin',
+  'retention.set': 'admin',
+  'retention.apply': 'admin',
+  'assessment.create': 'member',
+  'assessment.change': 'member',
+  'assessment.import': 'admin',
+  'assessment.complete': 'admin',
+  'assessment.remove': 'admin',
+  'recommendation.status': 'member',
+} as const satisfies Record<string, Role | 'operator'>
+export type Action = keyof typeof ACTIONS
+
+/** What takes something away from others: it must go also when the disk is full. */
+export const TAKES_AWAY: ReadonlySet<Action> = new Set<Action>([
+  'api-key.revoke',
+  'token.revoke',
+  'token.unbind',
+  'member.remove',
+  'approval.remove',
+  'retention.apply',
+])

@@ -1,0 +1,74 @@
+import { MEMBERS_MAX } from '../limits.ts'
+import { Fault } from '../process/error-codes.ts'
+import type { Member, Role } from '../store/members.ts'
+import type { Organization } from '../store/organizations.ts'
+import { type Changes, checkText } from './changes.ts'
+
+export class MemberChanges {
+  readonly #changes: Changes
+
+  constructor(changes: Changes) {
+    this.#changes = changes
+  }
+
+  /** @throws Fault CONFLICT where the name is taken or the bound is reached, USAGE, NOT_ALLOWED. */
+  add(organization: Organization, name: string, role: Role): Member {
+    checkText('name', name)
+    const { store, clock } = this.#changes
+    const organizationId = organization.id
+    return this.#changes.make('member.add', organizationId, () => {
+      const members = store.members.ofOrganization(organizationId)
+      if (store.members.get(organizationId, name) !== undefined) {
+        throw new Fault('CONFLICT', `${name} is a member of ${organization.name} already`)
+      }
+      if (members.length >= MEMBERS_MAX) {
+        throw new Fault('CONFLICT', `${organization.name} has ${MEMBERS_MAX} members already; remove one first`)
+      }
+      const member: Member = { organizationId, name, role, createdAtMs: clock.nowMs() }
+      store.members.put(member)
+      return { organizationId, subject: name, details: { role }, result: member }
+    })
+  }
+
+  /** @throws Fault NOT_FOUND, CONFLICT where no owner would be left, NOT_ALLOWED. */
+  setRole(organization: Organization, name: string, role: Role): Member {
+    const { store } = this.#changes
+    const organizationId = organization.id
+    return this.#changes.make('member.role', organizationId, () => {
+      const before = this.#existing(organization, name)
+      if (role !== 'owner') this.#assertOwnerWithout(organization, before)
+      const member: Member = { ...before, role }
+      store.members.put(member)
+      return { organizationId, subject: before.name, details: { role, was: before.role }, result: member }
+    })
+  }
+
+  /** @throws Fault NOT_FOUND, CONFLICT where others would be left without an owner, NOT_ALLOWED. */
+  remove(organization: Organization, name: string): Member {
+    const { store } = this.#changes
+    const organizationId = organization.id
+    return this.#changes.make('member.remove', organizationId, () => {
+      const member = this.#existing(organization, name)
+      if (store.members.ofOrganization(organizationId).length > 1) this.#assertOwnerWithout(organization, member)
+      store.members.remove(member)
+      return { organizationId, subject: member.name, details: { was: member.role }, result: member }
+    })
+  }
+
+  #existing(organization: Organization, name: string): Member {
+    const member = this.#changes.store.members.get(organization.id, name)
+    if (member !== undefined) return member
+    throw new Fault('NOT_FOUND', `${organization.name} has no member ${JSON.stringify(name)}`)
+  }
+
+  /** Someone must be left who can make others owners. */
+  #assertOwnerWithout(organization: Organization, leaving: Member): void {
+    if (leaving.role !== 'owner') return
+    const owners = this.#changes.store.members.ofOrganization(organization.id).filter(({ role }) => role === 'owner')
+    if (owners.length > 1) return
+    throw new Fault(
+      'CONFLICT',
+      `${leaving.name} is the only owner of ${organization.name}; make someone else an owner first`,
+    )
+  }
+}

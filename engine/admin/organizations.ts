@@ -1,0 +1,62 @@
+import { EVIDENCE_WINDOW_DAYS_MAX } from '../limits.ts'
+import { Fault } from '../process/error-codes.ts'
+import type { Organization, Plan, ScanFrequency } from '../store/organizations.ts'
+import { type Changes, checkText } from './changes.ts'
+
+/** What of an organization its administrators can change. */
+export interface OrganizationSettings {
+  readonly domain?: string
+  readonly scanFrequency?: ScanFrequency
+  readonly evidenceWindowDays?: number
+}
+
+export class OrganizationChanges {
+  readonly #changes: Changes
+
+  constructor(changes: Changes) {
+    this.#changes = changes
+  }
+
+  /** @throws Fault CONFLICT where the name is taken, USAGE where a text is empty, too long or not of one line, NOT_ALLOWED. */
+  create(given: { name: string; domain: string; plan: Plan }): Organization {
+    checkText('name', given.name)
+    checkText('--domain', given.domain)
+    const { store, clock } = this.#changes
+    return this.#changes.make('organization.create', undefined, () => {
+      const organization = store.organizations.create(given, clock.nowMs())
+      const { id: organizationId, name: subject, domain, plan } = organization
+      return { organizationId, subject, details: { domain, plan }, result: organization }
+    })
+  }
+
+  /** Requests of its API keys are answered by the plan from the next one on. @throws Fault NOT_ALLOWED. */
+  setPlan(organization: Organization, plan: Plan): Organization {
+    return this.#update(organization, 'organization.plan', { plan })
+  }
+
+  /** @throws Fault USAGE, NOT_ALLOWED. */
+  set(organization: Organization, settings: OrganizationSettings): Organization {
+    if (settings.domain !== undefined) checkText('--domain', settings.domain)
+    const days = settings.evidenceWindowDays
+    if (days !== undefined && !(Number.isInteger(days) && days >= 1 && days <= EVIDENCE_WINDOW_DAYS_MAX)) {
+      throw new Fault('USAGE', `--window: expected a whole number from 1 to ${EVIDENCE_WINDOW_DAYS_MAX}, found ${days}`)
+    }
+    return this.#update(organization, 'organization.set', settings)
+  }
+
+  #update(
+    organization: Organization,
+    action: 'organization.plan' | 'organization.set',
+    change: OrganizationSettings & { readonly plan?: Plan },
+  ): Organization {
+    const { store } = this.#changes
+    const { id: organizationId, name: subject } = organization
+    return this.#changes.make(action, organizationId, () => {
+      const before = store.organizations.get(organizationId)
+      if (before === undefined) throw new Fault('NOT_FOUND', `no organization ${subject}`)
+      const result = { ...before, ...change }
+      store.organizations.update(result)
+      return { organizationId, subject, details: { ...change }, result }
+    })
+  }
+}

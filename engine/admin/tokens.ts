@@ -1,0 +1,149 @@
+import { contains, networkOf } from '../ingest/network.ts'
+import { isZone } from '../ingest/zone.ts'
+import { Fault } from '../process/error-codes.ts'
+import type { MonitoringToken } from '../store/monitoring-tokens.ts'
+import type { Organization } from '../store/organizations.ts'
+import type { TokenBinding } from '../store/token-bindings.ts'
+import { makeMonitoringToken } from './access-key.ts'
+import { type Changes, checkText } from './changes.ts'
+import { chosen, newSecret } from './secrets.ts'
+
+/** Monitoring tokens have no limit in the specification; this one keeps the look-up of a list short. */
+export const ACTIVE_TOKENS_MAX = 1000
+
+/** Bindings of all organizations: each message without a token is compared with them. */
+export const TOKEN_BINDINGS_MAX = 1000
+
+/** What of a monitoring token can be changed. */
+export type TokenChange = Partial<Pick<MonitoringToken, 'label' | 'zone' | 'dayOrder'>>
+
+export class TokenChanges {
+  readonly #changes: Changes
+
+  constructor(changes: Changes) {
+    this.#changes = changes
+  }
+
+  /**
+   * @returns the token's record and the raw token, which is nowhere else.
+   * @throws Fault CONFLICT at the bound, USAGE, NOT_ALLOWED.
+   */
+  generate(organization: Organization, label: string): { record: MonitoringToken; raw: string } {
+    checkText('label', label)
+    const { store, clock } = this.#changes
+    const raw = makeMonitoringToken()
+    const record: MonitoringToken = newSecret(organization, label, raw, clock.nowMs())
+    return this.#changes.make('token.generate', organization.id, () => {
+      if (store.monitoringTokens.activeCount(organization.id) >= ACTIVE_TOKENS_MAX) {
+        throw new Fault(
+          'CONFLICT',
+          `${organization.name} has ${ACTIVE_TOKENS_MAX} active tokens already; revoke one first`,
+        )
+      }
+      store.monitoringTokens.add(record)
+      return { ...about(record), result: { record, raw } }
+    })
+  }
+
+  /** @throws Fault NOT_FOUND, CONFLICT where it was revoked before, NOT_ALLOWED. */
+  revoke(organization: Organization, idOrVisible: string): MonitoringToken {
+    const { store, clock } = this.#changes
+    return this.#changes.make('token.revoke', organization.id, () => {
+      const token = this.#active(organization, idOrVisible)
+      return { ...about(token), result: store.monitoringTokens.revoke(token, clock.nowMs()) }
+    })
+  }
+
+  /**
+   * Which of its times' zone and order of days a token's devices have, where their messages do not tell.
+   *
+   * @throws Fault NOT_FOUND, CONFLICT, USAGE, NOT_ALLOWED.
+   */
+  set(organization: Organization, idOrVisible: string, change: TokenChange): MonitoringToken {
+    if (change.label !== undefined) checkText('--label', change.label)
+    if (change.zone !== undefined && !isZone(change.zone)) {
+      throw new Fault(
+        'USAGE',
+        `--zone: expected UTC, an offset such as +01:00, or a name such as Europe/Berlin, found ${JSON.stringify(change.zone)}`,
+      )
+    }
+    return this.#changes.make('token.set', organization.id, () => {
+      const changed = { ...this.#active(organization, idOrVisible), ...change }
+      this.#changes.store.monitoringTokens.replace(changed)
+      return { ...about(changed, { ...change }), result: changed }
+    })
+  }
+
+  /**
+   * Says that syslog without a token that comes from a network, or to a port, is that of a token's devices.
+   *
+   * @throws Fault NOT_FOUND, CONFLICT where the same is bound to another token, USAGE, NOT_ALLOWED.
+   */
+  bind(organization: Organization, idOrVisible: string, to: { network: string; port: number }): TokenBinding {
+    if (to.network === '' && to.port === 0) throw new Fault('USAGE', 'name what to bind to: --address, --port or both')
+    if (to.network !== '' && networkOf(to.network) === undefined) {
+      throw new Fault(
+        'USAGE',
+        `--address: expected an address or a network such as 192.0.2.0/24, found ${JSON.stringify(to.network)}`,
+      )
+    }
+    const { tokenBindings, monitoringTokens } = this.#changes.store
+    return this.#changes.make('token.bind', organization.id, () => {
+      const token = this.#active(organization, idOrVisible)
+      const others = tokenBindings.all()
+      const same = others.find(({ network, port }) => port === to.port && sameNetwork(network, to.network))
+      if (
+        same !== undefined &&
+        same.tokenId !== token.id &&
+        monitoringTokens.isActive(Buffer.from(same.tokenHash, 'hex'))
+      ) {
+        const whose = same.organizationId === organization.id ? 'another token' : 'a token of another organization'
+        throw new Fault('CONFLICT', `${describeBinding(to)} is bound to ${whose} already`)
+      }
+      if (others.length >= TOKEN_BINDINGS_MAX) {
+        throw new Fault('CONFLICT', `there are ${TOKEN_BINDINGS_MAX} bindings already; remove some`)
+      }
+      if (same !== undefined) tokenBindings.remove(same)
+      const binding = { organizationId: token.organizationId, tokenId: token.id, tokenHash: token.hash, ...to }
+      tokenBindings.put(binding)
+      return { ...about(token, { to: describeBinding(to) }), result: binding }
+    })
+  }
+
+  /** Removes the bindings of a token, revoked or not. Answers what they were. @throws Fault NOT_FOUND, NOT_ALLOWED. */
+  unbind(organization: Organization, idOrVisible: string): TokenBinding[] {
+    const { monitoringTokens, tokenBindings } = this.#changes.store
+    return this.#changes.make('token.unbind', organization.id, () => {
+      const tokens = monitoringTokens.ofOrganization(organization.id)
+      const [first, ...rest] = tokens.filter(({ id, visible }) => id === idOrVisible || visible === idOrVisible)
+      if (first === undefined) throw new Fault('NOT_FOUND', `no monitoring token ${JSON.stringify(idOrVisible)}`)
+      const bindings = [first, ...rest].flatMap(({ id }) => tokenBindings.ofToken(organization.id, id))
+      for (const binding of bindings) tokenBindings.remove(binding)
+      return { ...about(first, { were: bindings.map(describeBinding) }), result: bindings }
+    })
+  }
+
+  #active(organization: Organization, idOrVisible: string): MonitoringToken {
+    const { monitoringTokens } = this.#changes.store
+    return chosen(monitoringTokens.ofOrganization(organization.id), idOrVisible, 'monitoring token')
+  }
+}
+
+/** What a binding binds, for people. */
+export function describeBinding({ network, port }: { network: string; port: number }): string {
+  return [network, port === 0 ? '' : `port ${port}`].filter((part) => part !== '').join(' ')
+}
+
+function about(
+  { organizationId, id, label, visible }: MonitoringToken,
+  more: Readonly<Record<string, string | readonly string[]>> = {},
+) {
+  return { organizationId, subject: label, details: { id, begins: visible, ...more } }
+}
+
+function sameNetwork(one: string, other: string): boolean {
+  const a = networkOf(one)
+  const b = networkOf(other)
+  if (a === undefined || b === undefined) return one === other
+  return a.prefixBits === b.prefixBits && contains(a, b.bytes)
+}

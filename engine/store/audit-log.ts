@@ -1,0 +1,95 @@
+import { AUDIT_ENTRIES_MAX } from '../limits.ts'
+import type { Environment } from './environment.ts'
+import { Family } from './family.ts'
+import { u64Bytes, uuidBytes } from './keys.ts'
+
+/** What a change was about, beside its subject: what it is now, and never a secret. */
+export type AuditDetails = Readonly<Record<string, string | number | boolean | readonly string[]>>
+
+/** One change of an organization's data. */
+export interface AuditEntry {
+  readonly organizationId: string
+  /** From 1, without gaps: what an organization's log lacks at its beginning has left by the bound. */
+  readonly sequence: number
+  readonly timeMs: number
+  /** `operator root`, or `member alice@acme.example`. */
+  readonly actor: string
+  /** `api-key.create`; see admin/actions.ts. */
+  readonly action: string
+  /** What was changed, as people name it. */
+  readonly subject: string
+  readonly details: AuditDetails
+}
+
+/** Who changed what, when. An entry is written in the transaction of its change: neither is there without the other. */
+export class AuditLog {
+  readonly #entries: Family<AuditEntry>
+  readonly #entriesMax: number
+
+  constructor(environment: Environment, entriesMax = AUDIT_ENTRIES_MAX) {
+    this.#entries = new Family(environment.table('audit-log'), 'audit entry')
+    this.#entriesMax = entriesMax
+  }
+
+  /** Inside the transaction of the change. The oldest entry goes beyond the bound. */
+  append(entry: Omit<AuditEntry, 'sequence'>): void {
+    const prefix = uuidBytes(entry.organizationId)
+    const sequence = (this.#entries.last(prefix)?.sequence ?? 0) + 1
+    this.#entries.put(keyOf(entry.organizationId, sequence), { ...entry, sequence })
+    this.#removeBefore(entry.organizationId, sequence - this.#entriesMax + 1)
+  }
+
+  /** Oldest first. */
+  ofOrganization(organizationId: string): AuditEntry[] {
+    return Array.from(this.#entries.range(uuidBytes(organizationId)), ({ value }) => value)
+  }
+
+  /** Of every organization, oldest first. */
+  all(): AuditEntry[] {
+    const entries = Array.from(this.#entries.range(Buffer.alloc(0)), ({ value }) => value)
+    return entries.sort((a, b) => a.timeMs - b.timeMs)
+  }
+
+  /** The last stays, since the next one's sequence follows it. Inside a transaction of the caller. Answers how many went. */
+  removeOlderThan(organizationId: string, timeMs: number): number {
+    const last = this.#entries.last(uuidBytes(organizationId))?.sequence
+    let removed = 0
+    for (const { sequence, timeMs: entryMs } of this.#oldest(organizationId)) {
+      if (entryMs >= timeMs || sequence === last) break
+      this.#entries.remove(keyOf(organizationId, sequence))
+      removed++
+    }
+    return removed
+  }
+
+  /** Inside a transaction of the caller. */
+  #removeBefore(organizationId: string, sequenceMin: number): void {
+    for (const { sequence } of this.#oldest(organizationId)) {
+      if (sequence >= sequenceMin) break
+      this.#entries.remove(keyOf(organizationId, sequence))
+    }
+  }
+
+  /** A step at a time, since a cursor must not stand on what is removed. */
+  *#oldest(organizationId: string): Generator<AuditEntry> {
+    const prefix = uuidBytes(organizationId)
+    let from: Uint8Array = prefix
+    while (true) {
+      const step: AuditEntry[] = []
+      for (const { value } of this.#entries.range(prefix, from)) {
+        step.push(value)
+        if (step.length === STEP) break
+      }
+      const last = step.at(-1)
+      if (last === undefined) return
+      yield* step
+      from = keyOf(organizationId, last.sequence + 1)
+    }
+  }
+}
+
+const STEP = 100
+
+function keyOf(organizationId: string, sequence: number): Buffer {
+  return Buffer.concat([uuidBytes(organizationId), u64Bytes(sequence)])
+}
