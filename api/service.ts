@@ -13,11 +13,15 @@ import { ingestRows } from '../engine/ingest/metrics.ts'
 import { SyslogIngest, type SyslogOptions } from '../engine/ingest/syslog-ingest.ts'
 import type { SyslogEndpoint } from '../engine/ingest/thread-protocol.ts'
 import { SECOND_MS, systemClock } from '../engine/process/clock.ts'
+import { Fault } from '../engine/process/error-codes.ts'
+import { type Release, tryHold } from '../engine/process/exclusive.ts'
 import { LocalServer } from '../engine/process/local-server.ts'
 import type { Logger } from '../engine/process/log.ts'
 import { type MetricRow, Metrics } from '../engine/process/metrics.ts'
 import type { ListenAddress } from '../engine/process/settings.ts'
 import { within } from '../engine/process/shutdown.ts'
+import { SCANS } from '../engine/scan/scan-now.ts'
+import { ScanThread } from '../engine/scan/scan-thread.ts'
 import { ScanSchedule } from '../engine/scan/schedule.ts'
 import { Store } from '../engine/store/store.ts'
 import type { Catalog } from '../registry/catalog.ts'
@@ -42,6 +46,7 @@ export class Service {
   #local: LocalServer | undefined
   #certificateWatch: CertificateWatch | undefined
   #threads: Worker[] = []
+  #releaseScans: Release | undefined
   #settleFailure: (error: Error) => void = () => {}
   /** Rejects when a part that the service cannot do without ends by itself. */
   readonly failure: Promise<never>
@@ -54,7 +59,10 @@ export class Service {
     this.#catalog = catalog
     this.#books = new IngestBooks(this.#store, log)
     const matcher = new NameMatcher(catalog)
-    this.#schedule = new ScanSchedule(this.#store, matcher, systemClock, log)
+    const scans = new ScanThread({ dataDirectory: settings.dataDir, catalog }, (error) =>
+      log.error({ err: error }, 'the thread of the scans ended'),
+    )
+    this.#schedule = new ScanSchedule(this.#store, matcher, systemClock, log, scans)
     this.#acceptor = new EventAcceptor(this.#store, matcher, systemClock, log, (organizationId) =>
       this.#schedule.noteBuffered(organizationId),
     )
@@ -68,10 +76,14 @@ export class Service {
   /**
    * Opens the ports, then starts the scans.
    *
-   * @throws Fault PORT_TAKEN, PORT_DENIED, CERTIFICATE.
+   * @throws Fault PORT_TAKEN, PORT_DENIED, CERTIFICATE; STORE_IN_USE where another service has the same data directory.
    */
   async start(): Promise<Listening> {
     const settings = this.#settings
+    this.#releaseScans = await tryHold(this.#store.environment.path, SCANS)
+    if (this.#releaseScans === undefined) {
+      throw new Fault('STORE_IN_USE', `--data-dir ${settings.dataDir}: another service, or a scan, runs on it`)
+    }
     const apiPort = await claimPort('--api-port', settings.apiAddress, settings.apiPort)
     const certificate = this.#needsCertificate() ? await this.#certificate() : undefined
     const tls = certificate && { keyFile: certificate.keyFile, certificateFile: certificate.certificateFile }
@@ -92,8 +104,8 @@ export class Service {
   /** Lets what is under way end, for `deadlineMs`, and closes the store. */
   async drain(deadlineMs: number): Promise<void> {
     this.#certificateWatch?.stop()
-    this.#schedule.stop()
     const drained = [
+      this.#schedule.stop(),
       this.#ingest?.drain(deadlineMs),
       this.#syslog?.drain(deadlineMs),
       this.#local?.close(),
@@ -104,6 +116,7 @@ export class Service {
     this.#books.stop()
     this.#log.info({ ...this.#acceptor.counters, ...this.#batches }, 'stopped')
     await this.#store.close()
+    await this.#releaseScans?.()
   }
 
   async #startIngest(tls: TlsFiles | undefined): Promise<number | undefined> {

@@ -89,6 +89,16 @@ export const READ_BLOCKS_MAX = 20_000
 export const AUDIT_ENTRIES_MAX = 100_000
 /** Days of evidence that a scan can count: each is a record a platform, which every scan reads. */
 export const EVIDENCE_WINDOW_DAYS_MAX = 400
+/** Platforms and days that one scan folds; each takes up to 2 KB while it does. What is behind in the buffer is left to the scan that follows. */
+export const FOLD_CELLS_MAX = 16_384
+/** Organizations whose scans share a transaction. */
+export const SCANS_PER_TRANSACTION_MAX = 64
+/** Records of evidence that such a transaction writes; a scan that alone has more is written alone. */
+export const EVIDENCE_PER_TRANSACTION_MAX = 4096
+/** Scans of one organization that are stored, with what they summed up to. The oldest go. */
+export const STORED_SCANS_MAX = 1000
+/** Platforms that an organization can approve: they stand in its record, which every request of the API reads. */
+export const APPROVALS_MAX = 1000
 /** Members of one organization. More are refused. */
 export const MEMBERS_MAX = 1000
 

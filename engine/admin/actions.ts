@@ -32,12 +32,13 @@ export const ACTIONS = {
 } as const satisfies Record<string, Role | 'operator'>
 export type Action = keyof typeof ACTIONS
 
-/** What takes something away from others: it must go also when the disk is full. */
+/** What takes something away, from people or from the disk: it must go also when the disk is full. */
 export const TAKES_AWAY: ReadonlySet<Action> = new Set<Action>([
   'api-key.revoke',
   'token.revoke',
   'token.unbind',
   'member.remove',
   'approval.remove',
+  'scan.request',
   'retention.apply',
 ])

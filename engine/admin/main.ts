@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { createProgram, runProgram } from '../process/program.ts'
+import { addApprovalCommands } from './commands/approval.ts'
 import { addAuditCommands } from './commands/audit.ts'
 import { addIngestCommands } from './commands/ingest.ts'
 import { addKeyCommands } from './commands/key.ts'
@@ -19,6 +20,7 @@ addKeyCommands(program)
 addTokenCommands(program)
 addIngestCommands(program)
 addScanCommands(program)
+addApprovalCommands(program)
 addRegistryCommands(program)
 addAuditCommands(program)
 await runProgram(program)

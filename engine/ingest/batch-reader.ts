@@ -12,6 +12,17 @@ import {
   unpackEvent,
 } from '../event.ts'
 import { FUTURE_MS_MAX } from '../limits.ts'
+import {
+  BIN_8,
+  EVENT_ARRAY,
+  EVENT_ARRAY_BLOCKED,
+  ID_BYTES,
+  ID_OFFSET,
+  numberEnd,
+  stringBytes,
+  stringStart,
+  wholeNumber,
+} from '../packed-event.ts'
 import type { Slices } from '../store/queue.ts'
 import type { IdRun } from '../store/seen-events.ts'
 import { isIpText } from './ip-text.ts'
@@ -33,40 +44,12 @@ export interface ReadBatch {
   readonly ahead: number
 }
 
-/*
- * The usual event, column by column, as packEvent writes it and as the reader takes it without making an object of it:
- *
- *   97 or 98      array of seven or eight
- *   c4 10         id: 8 bytes of instance, 8 bytes of sequence, big-endian
- *   a0..bf, d9    name, then client: up to 31 or up to 255 bytes
- *   00..03        method
- *   00..7f, cc, cd, ce, cb   first seen, span, count and blocked: u8, u16, u32, or f64 from 2^32 on
- *
- * Whatever stands there otherwise may be as good: the event, or the batch, is then unpacked as before.
- */
-const BATCH_ARRAY = 0x92
-const ARRAY_16 = 0xdc
-const EVENT_ARRAY = 0x97
-const EVENT_ARRAY_BLOCKED = 0x98
-const BIN_8 = 0xc4
-const ID_BYTES = 16
-const STRING_8 = 0xd9
-const FLOAT_64 = 0xcb
-const UINT_8 = 0xcc
-const UINT_16 = 0xcd
-const UINT_32 = 0xce
 /** Array, id and its header, one byte of header and one of text for each string, and one byte for each number. */
 const EVENT_BYTES_MIN = 1 + 2 + ID_BYTES + 2 + 2 + 4
 /** Sequences fit 53 bits, so the upper half of their eight bytes has 21. */
 const SEQUENCE_HIGH_MAX = 0x1f_ffff
-
-/** For each format byte: how many bytes a whole number of that format has, with the format byte; 0 where it is no usual one. */
-const NUMBER_BYTES = new Uint8Array(256)
-NUMBER_BYTES.fill(1, 0x00, 0x80)
-NUMBER_BYTES[UINT_8] = 2
-NUMBER_BYTES[UINT_16] = 3
-NUMBER_BYTES[UINT_32] = 5
-NUMBER_BYTES[FLOAT_64] = 9
+const BATCH_ARRAY = 0x92
+const ARRAY_16 = 0xdc
 
 /** Reads batches where they lie: a good event in the usual form costs no object and no string (a tenth of unpacking it, bench ingest). */
 export class BatchReader {
@@ -107,7 +90,7 @@ export class BatchReader {
     for (let index = 0; index < count; index++) {
       const next = this.#endOfUsualEvent(view, at, end, lastSeenMsMax)
       if (next > 0) {
-        const id = at + 3
+        const id = at + ID_OFFSET
         gathered.addInPlace(at, next, view.getUint32(id), view.getUint32(id + 4), sequenceAt(view, id + 8))
         at = next
         continue
@@ -128,7 +111,7 @@ export class BatchReader {
     if (view.getUint8(start + 1) !== BIN_8 || view.getUint8(start + 2) !== ID_BYTES) return -1
     if (view.getUint32(start + 11) > SEQUENCE_HIGH_MAX || sequenceAt(view, start + 11) === 0) return -1
 
-    const nameHeader = start + 3 + ID_BYTES
+    const nameHeader = start + ID_OFFSET + ID_BYTES
     const nameAt = stringStart(view, nameHeader)
     if (nameAt < 0) return -1
     const nameEnd = nameAt + stringBytes(view, nameHeader)
@@ -184,45 +167,6 @@ function usualHeader(view: DataView): { at: number; count: number } | undefined 
 
 function sequenceAt(view: DataView, at: number): number {
   return view.getUint32(at) * 2 ** 32 + view.getUint32(at + 4)
-}
-
-/** Where the text begins whose header is at `at`, which lies before the end; -1 where that is no usual string. */
-function stringStart(view: DataView, at: number): number {
-  const format = view.getUint8(at)
-  if (format >> 5 === 0x5) return at + 1
-  return format === STRING_8 ? at + 2 : -1
-}
-
-/** The length of that text. */
-function stringBytes(view: DataView, at: number): number {
-  const format = view.getUint8(at)
-  return format === STRING_8 ? view.getUint8(at + 1) : format & 0x1f
-}
-
-/** The offset behind the number at `at`; -1 where there is no usual one before `end`. */
-function numberEnd(view: DataView, at: number, end: number): number {
-  if (at >= end) return -1
-  const bytes = NUMBER_BYTES[view.getUint8(at)] ?? 0
-  return bytes === 0 || at + bytes > end ? -1 : at + bytes
-}
-
-/** The number at `at`, whose format and end were checked; -1 where it is not whole or below 0. */
-function wholeNumber(view: DataView, at: number): number {
-  const format = view.getUint8(at)
-  switch (format) {
-    case UINT_8:
-      return view.getUint8(at + 1)
-    case UINT_16:
-      return view.getUint16(at + 1)
-    case UINT_32:
-      return view.getUint32(at + 1)
-    case FLOAT_64: {
-      const value = view.getFloat64(at + 1)
-      return value >= 0 && Math.floor(value) === value ? value : -1
-    }
-    default:
-      return format
-  }
 }
 
 /** What was read of a batch so far. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Catalog, Rule } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
@@ -11,11 +12,14 @@ export class NameMatcher {
   readonly #trie: DomainTrie
   readonly #rules: readonly Rule[]
   readonly #platforms: ReadonlyMap<string, Platform>
+  readonly #catalog: Catalog
+  #fingerprint = ''
   readonly #scratch = Buffer.alloc(SCRATCH_BYTES)
   readonly #view: DataView
 
   constructor(catalog: Catalog) {
     this.#trie = new DomainTrie(compileTrie(catalog.rules))
+    this.#catalog = catalog
     this.#rules = catalog.rules
     this.#platforms = new Map(catalog.platforms.map((platform) => [platform.id, platform]))
     this.#view = new DataView(this.#scratch.buffer, this.#scratch.byteOffset, SCRATCH_BYTES)
@@ -34,6 +38,12 @@ export class NameMatcher {
   matchBytes(view: DataView, start: number, end: number): Rule | undefined {
     const index = this.#trie.matchDotted(view, start, end)
     return index === NO_MATCH ? undefined : this.#rules[index]
+  }
+
+  /** Changes whenever the registry does. */
+  get fingerprint(): string {
+    this.#fingerprint ||= createHash('sha256').update(JSON.stringify(this.#catalog.platforms)).digest('hex')
+    return this.#fingerprint
   }
 
   platform(id: string): Platform | undefined {

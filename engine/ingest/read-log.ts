@@ -73,7 +73,7 @@ export interface ReadLogOptions {
   /** Resolves when that is asked for: a pipe may have nothing to say for long. */
   readonly stop: Promise<unknown>
   /** Makes room in a full buffer. */
-  readonly fold: () => void
+  readonly fold: () => Promise<unknown>
 }
 
 /** Reads a log file of one organization's device into the buffer. What was read of it before, under any name, counts as duplicates. */
@@ -222,7 +222,7 @@ export class LogReader {
           for (const messages of batch.messages.values()) report.matched -= messages
           throw new Fault('STORE_FULL', `${outcome.why}; what was read before is stored, go on later`)
         }
-        this.#options.fold()
+        await this.#options.fold()
       }
     }
   }

@@ -65,6 +65,10 @@ export const FAULTS = {
       'The certificate or its private key cannot be used, or the certificate that the service shows is not trusted',
   },
   REGISTRY_FILE: { exit: ExitStatus.usage, about: 'The registry file is not as docs/registry-file.md describes it' },
+  SCAN_FAILED: {
+    exit: ExitStatus.unavailable,
+    about: 'The scan could not be completed; its events wait for the next one. posture-admin scan list shows why',
+  },
   NOT_FOUND: { exit: ExitStatus.refused, about: 'No organization, key, token or scan of that name' },
   CONFLICT: {
     exit: ExitStatus.refused,

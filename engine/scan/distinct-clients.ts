@@ -19,19 +19,22 @@ const ALPHA = 0.7213 / (1 + 1.079 / REGISTER_COUNT)
 /** One standard deviation, as a share of the estimate; 0 while the sketch is exact. */
 export const ESTIMATE_ERROR = 1.04 / Math.sqrt(REGISTER_COUNT)
 
+/** Places of the exact form at the beginning; they double when half of them are taken. A power of two. */
+const SLOTS_MIN = 8
+/** An empty place, so no hash is 0. */
+const NO_HASH = 0
+/** Spreads hashes over the places: Knuth's multiplicative hashing, 2^32 / the golden ratio. */
+const SPREAD = 0x9e3779b1
+
 export class DistinctClients {
-  #hashes: Set<number> | undefined = new Set()
+  /** An open-addressed table of hashes while exact, of a power of two of places. */
+  #slots = new Uint32Array(SLOTS_MIN)
+  #count = 0
   #registers: Uint8Array | undefined
 
   static fromBytes(bytes: Uint8Array): DistinctClients {
     const sketch = new DistinctClients()
-    if (bytes[0] === REGISTERS) {
-      sketch.#hashes = undefined
-      sketch.#registers = Uint8Array.from(bytes.subarray(1))
-      return sketch
-    }
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    for (let at = 1; at + 4 <= bytes.byteLength; at += 4) sketch.#hashes?.add(view.getUint32(at, true))
+    sketch.mergeBytes(bytes)
     return sketch
   }
 
@@ -42,27 +45,45 @@ export class DistinctClients {
       bytes.set(this.#registers, 1)
       return bytes
     }
-    const hashes = [...(this.#hashes ?? [])].sort((a, b) => a - b)
+    const hashes = this.#slots.filter((hash) => hash !== NO_HASH).sort()
     const bytes = new Uint8Array(1 + hashes.length * 4)
     bytes[0] = EXACT
     const view = new DataView(bytes.buffer)
-    for (const [index, hash] of hashes.entries()) view.setUint32(1 + index * 4, hash, true)
+    for (let index = 0; index < hashes.length; index++) view.setUint32(1 + index * 4, hashes[index] ?? 0, true)
     return bytes
   }
 
-  add(client: string): void {
-    this.#addHash(hashOf(client))
+  /** A client by its hash (hashClient). */
+  add(hash: number): void {
+    if (this.#registers !== undefined) {
+      register(this.#registers, hash)
+      return
+    }
+    const mask = this.#slots.length - 1
+    let slot = (Math.imul(hash, SPREAD) >>> 16) & mask
+    for (let found = this.#slots[slot]; found !== NO_HASH; found = this.#slots[slot]) {
+      if (found === hash) return
+      slot = (slot + 1) & mask
+    }
+    this.#slots[slot] = hash
+    this.#count++
+    if (this.#count > EXACT_CLIENTS_MAX) this.#becomeRegisters()
+    else if (this.#count * 2 > this.#slots.length) this.#resize(this.#slots.length * 2)
   }
 
   merge(other: DistinctClients): void {
     if (other.#registers === undefined) {
-      for (const hash of other.#hashes ?? []) this.#addHash(hash)
-      return
-    }
-    const registers = this.#becomeRegisters()
-    for (const [index, run] of other.#registers.entries()) {
-      if (run > (registers[index] ?? 0)) registers[index] = run
-    }
+      this.#makeRoom(other.#count)
+      for (const hash of other.#slots) if (hash !== NO_HASH) this.add(hash)
+    } else this.#mergeRegisters(other.#registers)
+  }
+
+  /** As merge, of what toBytes wrote. */
+  mergeBytes(bytes: Uint8Array): void {
+    if (bytes[0] === REGISTERS) return this.#mergeRegisters(bytes.subarray(1))
+    this.#makeRoom((bytes.byteLength - 1) >> 2)
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    for (let at = 1; at + 4 <= bytes.byteLength; at += 4) this.add(view.getUint32(at, true) || 1)
   }
 
   get exact(): boolean {
@@ -71,11 +92,11 @@ export class DistinctClients {
 
   /** The number of clients: exact up to EXACT_CLIENTS_MAX, an estimate beyond. */
   get estimate(): number {
-    if (this.#registers === undefined) return this.#hashes?.size ?? 0
+    if (this.#registers === undefined) return this.#count
     let sum = 0
     let empty = 0
     for (const run of this.#registers) {
-      sum += 2 ** -run
+      sum += POWERS[run] ?? 0
       if (run === 0) empty++
     }
     const raw = (ALPHA * REGISTER_COUNT * REGISTER_COUNT) / sum
@@ -84,24 +105,42 @@ export class DistinctClients {
     return Math.round(raw)
   }
 
-  #addHash(hash: number): void {
-    if (this.#hashes !== undefined) {
-      this.#hashes.add(hash)
-      if (this.#hashes.size > EXACT_CLIENTS_MAX) this.#becomeRegisters()
-      return
+  #mergeRegisters(others: Uint8Array): void {
+    const registers = this.#becomeRegisters()
+    for (let index = 0; index < REGISTER_COUNT; index++) {
+      const run = others[index] ?? 0
+      if (run > (registers[index] ?? 0)) registers[index] = run
     }
-    if (this.#registers !== undefined) register(this.#registers, hash)
+  }
+
+  /** For so many hashes at once: doubling by and by would move each of them several times. */
+  #makeRoom(count: number): void {
+    if (this.#registers !== undefined) return
+    let slots = this.#slots.length
+    while (slots < count * 2) slots *= 2
+    if (slots > this.#slots.length) this.#resize(slots)
+  }
+
+  #resize(slots: number): void {
+    const hashes = this.#slots
+    this.#slots = new Uint32Array(slots)
+    this.#count = 0
+    for (const hash of hashes) if (hash !== NO_HASH) this.add(hash)
   }
 
   #becomeRegisters(): Uint8Array {
     if (this.#registers === undefined) {
       this.#registers = new Uint8Array(REGISTER_COUNT)
-      for (const hash of this.#hashes ?? []) register(this.#registers, hash)
-      this.#hashes = undefined
+      for (const hash of this.#slots) if (hash !== NO_HASH) register(this.#registers, hash)
+      this.#slots = NO_SLOTS
     }
     return this.#registers
   }
 }
+
+const NO_SLOTS = new Uint32Array(0)
+/** 2^-run for every run that 32 bits can have. */
+const POWERS = Float64Array.from({ length: 33 }, (_, run) => 2 ** -run)
 
 function register(registers: Uint8Array, hash: number): void {
   const index = hash >>> (32 - INDEX_BITS)
@@ -109,11 +148,11 @@ function register(registers: Uint8Array, hash: number): void {
   if (run > (registers[index] ?? 0)) registers[index] = run
 }
 
-/** FNV-1a over the UTF-16 code units, then MurmurHash3's finalizer, which spreads near addresses over all 32 bits. */
-function hashOf(client: string): number {
+/** The hash of a client's address, as ASCII text in [start, end): FNV-1a, then MurmurHash3's finalizer, which spreads near addresses over all 32 bits. */
+export function hashClient(view: DataView, start: number, end: number): number {
   let hash = 0x811c9dc5
-  for (let at = 0; at < client.length; at++) hash = Math.imul(hash ^ client.charCodeAt(at), 0x01000193)
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ view.getUint8(at), 0x01000193)
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
-  return (hash ^ (hash >>> 16)) >>> 0
+  return (hash ^ (hash >>> 16)) >>> 0 || 1
 }

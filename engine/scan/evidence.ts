@@ -1,7 +1,5 @@
-import type { Rule } from '../../registry/catalog.ts'
 import type { Role } from '../../registry/platform.ts'
-import type { Event, Method } from '../event.ts'
-import { domainStrength } from './confidence.ts'
+import type { Method } from '../event.ts'
 import { DistinctClients } from './distinct-clients.ts'
 
 /** Names that one platform keeps for one day, and that a finding shows. More are counted, not kept. */
@@ -25,7 +23,7 @@ export interface DayEvidence {
   readonly clients: Uint8Array
 }
 
-/** The evidence of one platform, gathered from events and from stored days. */
+/** The evidence of one platform, gathered from what was folded and from stored days. */
 export class Evidence {
   firstSeenMs = Number.MAX_SAFE_INTEGER
   lastSeenMs = 0
@@ -44,26 +42,26 @@ export class Evidence {
     this.#namesMax = namesMax
   }
 
-  addEvent(event: Event, rule: Rule): void {
-    this.#addSpan(event.firstSeenMs, event.lastSeenMs)
-    this.matches += event.count
-    this.blocked += event.blocked ?? 0
-    increase(this.byMethod, event.method, event.count)
-    increase(this.byRole, rule.role, event.count)
-    this.#addName(event.name, event.count)
-    this.clients.add(event.client)
-    this.domainStrength = Math.max(this.domainStrength, domainStrength(rule.specificity, rule.role))
+  addSpan(firstSeenMs: number, lastSeenMs: number): void {
+    this.firstSeenMs = Math.min(this.firstSeenMs, firstSeenMs)
+    this.lastSeenMs = Math.max(this.lastSeenMs, lastSeenMs)
+  }
+
+  /** Matches of one name. */
+  addName(name: string, count: number): void {
+    if (this.byName.has(name) || this.byName.size < this.#namesMax) increase(this.byName, name, count)
+    else this.otherNames += count
   }
 
   addDay(day: DayEvidence): void {
-    this.#addSpan(day.firstSeenMs, day.lastSeenMs)
+    this.addSpan(day.firstSeenMs, day.lastSeenMs)
     this.matches += day.matches
     this.blocked += day.blocked ?? 0
-    for (const [method, count] of Object.entries(day.byMethod)) increase(this.byMethod, method as Method, count)
-    for (const [role, count] of Object.entries(day.byRole)) increase(this.byRole, role as Role, count)
-    for (const [name, count] of Object.entries(day.byName)) this.#addName(name, count)
+    for (const method in day.byMethod) increase(this.byMethod, method as Method, day.byMethod[method as Method] ?? 0)
+    for (const role in day.byRole) increase(this.byRole, role as Role, day.byRole[role as Role] ?? 0)
+    for (const name in day.byName) this.addName(name, day.byName[name] ?? 0)
     this.otherNames += day.otherNames
-    this.clients.merge(DistinctClients.fromBytes(day.clients))
+    this.clients.mergeBytes(day.clients)
     this.domainStrength = Math.max(this.domainStrength, day.domainStrength)
     this.days++
   }
@@ -82,18 +80,8 @@ export class Evidence {
       clients: this.clients.toBytes(),
     }
   }
-
-  #addSpan(firstSeenMs: number, lastSeenMs: number): void {
-    this.firstSeenMs = Math.min(this.firstSeenMs, firstSeenMs)
-    this.lastSeenMs = Math.max(this.lastSeenMs, lastSeenMs)
-  }
-
-  #addName(name: string, count: number): void {
-    if (this.byName.has(name) || this.byName.size < this.#namesMax) increase(this.byName, name, count)
-    else this.otherNames += count
-  }
 }
 
-function increase<K>(counts: Map<K, number>, key: K, by: number): void {
+export function increase<K>(counts: Map<K, number>, key: K, by: number): void {
   counts.set(key, (counts.get(key) ?? 0) + by)
 }

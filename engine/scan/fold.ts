@@ -1,6 +1,6 @@
-import type { Platform } from '../../registry/platform.ts'
 import type { NameMatcher } from '../ingest/match.ts'
-import { type Clock, dayOf } from '../process/clock.ts'
+import { EVIDENCE_PER_TRANSACTION_MAX, SCANS_PER_TRANSACTION_MAX, STORED_SCANS_MAX } from '../limits.ts'
+import type { Clock } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { faultPoint } from '../process/fault-point.ts'
 import { newUuid } from '../store/keys.ts'
@@ -8,22 +8,189 @@ import type { Organization } from '../store/organizations.ts'
 import { PublishedList } from '../store/published.ts'
 import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
-import { confidence } from './confidence.ts'
-import { Evidence } from './evidence.ts'
-import { type Finding, inOrderOfConfidence, platformJson, scanJson } from './publish.ts'
-import { overallRiskScore } from './risk.ts'
+import { EventFold } from './event-fold.ts'
+import { type PreparedScan, prepareScan } from './prepare.ts'
 
-/** Events read from the buffer at a time; bounds memory, not the scan. */
-const EVENTS_PER_READ = 1000
 const NOTHING_FOUND = { platformsDiscovered: 0, shadowAiCount: 0, overallRiskScore: 0 } as const
+/** Why a scan failed whose process was killed. */
+export const INTERRUPTED = 'interrupted'
+/** A scan that another process overtook is prepared again. More than so many times in a row is no accident. */
+const PREPARATIONS_MAX = 3
+
+export interface ScanRequest {
+  readonly organizationId: string
+  /** Of a scan that is not pending yet. */
+  readonly trigger: ScanTrigger
+}
+
+/** What became of a scan: completed, or failed with its reason. */
+export interface ScanOutcome {
+  readonly scan: Scan
+  /** Events that wait for the next scan because this one reached a bound. */
+  readonly left: number
+}
 
 /**
- * Runs one scan of an organization: folds its buffered events into its evidence, and publishes what the evidence of the
- * window says. All of that, and emptying the buffer, is one transaction: a kill at any instant leaves the buffer as it
- * was or the scan complete.
+ * Scans organizations: folds their buffered events into their evidence, and publishes what the evidence of the window says.
+ *
+ * All is read and computed first, without holding up anybody. Then folding, publishing and emptying the buffer are one transaction, which a few
+ * organizations share: a kill at any instant leaves the buffer as it was or the scan complete. A scan whose organization was scanned by another process
+ * meanwhile is prepared again.
+ */
+export class ScanRunner {
+  readonly #store: Store
+  readonly #matcher: NameMatcher
+  readonly #clock: Clock
+  readonly #fold: EventFold
+
+  constructor(store: Store, matcher: NameMatcher, clock: Clock) {
+    this.#store = store
+    this.#matcher = matcher
+    this.#clock = clock
+    this.#fold = new EventFold(matcher)
+  }
+
+  /** Each request's outcome, in their order; those of organizations that are gone have none. */
+  run(requests: readonly ScanRequest[]): ScanOutcome[] {
+    const outcomes: ScanOutcome[] = []
+    for (let from = 0; from < requests.length; from += SCANS_PER_TRANSACTION_MAX) {
+      outcomes.push(...this.#runGroup(requests.slice(from, from + SCANS_PER_TRANSACTION_MAX)))
+    }
+    return outcomes
+  }
+
+  #runGroup(requests: readonly ScanRequest[]): ScanOutcome[] {
+    const running = this.#store.environment.shrink(() => requests.flatMap((request) => this.#start(request)))
+    faultPoint('scan:started')
+    const outcomes: ScanOutcome[] = []
+    let prepared: PreparedScan[] = []
+    let records = 0
+    const commit = (): void => {
+      outcomes.push(...this.#commit(prepared))
+      prepared = []
+      records = 0
+    }
+    for (const scan of running) {
+      try {
+        const next = this.#prepare(scan)
+        if (records + next.evidence.length > EVIDENCE_PER_TRANSACTION_MAX) commit()
+        prepared.push(next)
+        records += next.evidence.length
+      } catch (error) {
+        outcomes.push(this.#fail(scan, error as Error))
+      }
+    }
+    commit()
+    return outcomes
+  }
+
+  /** The scan of an organization as running; one that is pending, where there is one. */
+  #start({ organizationId, trigger }: ScanRequest): Scan[] {
+    const { scans, organizations } = this.#store
+    const organization = organizations.get(organizationId)
+    if (organization === undefined) return []
+    this.#failInterrupted(organizationId)
+    const pending = scans.pending(organizationId)
+    const nowMs = this.#clock.nowMs()
+    const { domain } = organization
+    if (pending !== undefined) {
+      const running: Scan = { ...pending, status: 'running', domain, startedAtMs: nowMs }
+      scans.put(running)
+      scans.removeRequest(organizationId)
+      return [running]
+    }
+    const running: Scan = { ...newScan(organizationId, trigger, domain, nowMs), status: 'running', startedAtMs: nowMs }
+    putNewScan(this.#store, running)
+    return [running]
+  }
+
+  /** A scan that is still `running` when the next one starts was killed; its transaction left no trace. */
+  #failInterrupted(organizationId: string): void {
+    const interrupted = this.#store.scans.last(organizationId, ({ status }) => status === 'running')
+    if (interrupted === undefined) return
+    this.#store.scans.put(failed(interrupted, INTERRUPTED, this.#clock))
+  }
+
+  #prepare(running: Scan): PreparedScan {
+    const organization = this.#store.organizations.get(running.organizationId)
+    if (organization === undefined) throw new Fault('NOT_FOUND', `no organization ${running.organizationId}`)
+    return this.#store.environment.read(() =>
+      prepareScan(this.#store, this.#matcher, this.#fold, organization, running, this.#clock),
+    )
+  }
+
+  #commit(prepared: readonly PreparedScan[]): ScanOutcome[] {
+    const outcomes: ScanOutcome[] = []
+    let group = prepared
+    for (let round = 1; group.length > 0; round++) {
+      let overtaken: PreparedScan[] = []
+      try {
+        // What it frees is more than it takes, so it may use what is held free for that.
+        overtaken = this.#store.environment.shrink(() => group.filter((scan) => !this.#write(scan)))
+      } catch (error) {
+        return [...outcomes, ...group.map(({ completed }) => this.#fail(completed, error as Error))]
+      }
+      for (const scan of group) {
+        if (!overtaken.includes(scan)) outcomes.push({ scan: scan.completed, left: scan.left })
+      }
+      group = overtaken.flatMap(({ completed }) => {
+        try {
+          if (round === PREPARATIONS_MAX) throw new Fault('CONFLICT', 'another process scans the same organization')
+          return [this.#prepare({ ...completed, status: 'running', completedAtMs: 0 })]
+        } catch (error) {
+          outcomes.push(this.#fail(completed, error as Error))
+          return []
+        }
+      })
+    }
+    return outcomes
+  }
+
+  /** Inside the transaction. false where another scan was completed since this one was prepared: nothing of it is written then. */
+  #write(prepared: PreparedScan): boolean {
+    const { completed, stateBefore, state } = prepared
+    const { scans, scanStates, buffer, evidence, published } = this.#store
+    const { organizationId } = completed
+    const stateNow = scanStates.get(organizationId)
+    if (stateNow.generation !== stateBefore.generation) return false
+    if (scans.current(completed)?.status !== 'running') {
+      throw new Fault('CONFLICT', 'another process has ended the scan')
+    }
+    for (const { day, platformId, record } of prepared.evidence) {
+      evidence.putDay(organizationId, day, platformId, record)
+    }
+    for (const { platformId, detection } of prepared.newDetections) {
+      evidence.putDetection(organizationId, platformId, detection)
+    }
+    if (prepared.foldedThrough > 0) buffer.removeThrough(organizationId, prepared.foldedThrough)
+    faultPoint('scan:folded')
+    evidence.removeBefore(organizationId, prepared.removeBefore)
+    scans.put(completed)
+    // How many are stored may have changed since, by one that was asked for.
+    scanStates.put(organizationId, { ...state, stored: stateNow.stored })
+    published.replacePacked(organizationId, PublishedList.discovery, prepared.discovery)
+    faultPoint('scan:published')
+    return true
+  }
+
+  #fail(scan: Scan, error: Error): ScanOutcome {
+    const outcome = { scan: failed(scan, error.message, this.#clock), left: 0 }
+    try {
+      this.#store.environment.shrink(() => {
+        if (this.#store.scans.current(scan)?.status === 'running') this.#store.scans.put(outcome.scan)
+      })
+    } catch {
+      // The same disk that failed the scan; its caller tells the first error, and the next scan marks this one.
+    }
+    return outcome
+  }
+}
+
+/**
+ * Runs one scan.
  *
  * @returns the completed scan.
- * @throws what made it fail, after the scan was recorded as failed with the reason; the events then wait for the next.
+ * @throws Fault SCAN_FAILED after the scan was recorded as failed with the reason; its events then wait for the next. NOT_FOUND.
  */
 export function runScan(
   store: Store,
@@ -32,157 +199,62 @@ export function runScan(
   trigger: ScanTrigger,
   clock: Clock,
 ): Scan {
-  const scan = recordStart(store, organizationId, trigger, clock)
-  faultPoint('scan:started')
-  try {
-    // What it frees is more than it takes, so it may use what is held free for that.
-    return store.environment.shrink(() => {
-      const organization = existing(store, organizationId)
-      const eventsFolded = foldBuffer(store, matcher, organizationId)
-      faultPoint('scan:folded')
-      const completed = publish(store, matcher, organization, { ...scan, eventsFolded }, clock)
-      faultPoint('scan:published')
-      return completed
-    })
-  } catch (error) {
-    recordFailure(store, scan, error as Error, clock)
-    throw error
-  }
+  const [outcome] = new ScanRunner(store, matcher, clock).run([{ organizationId, trigger }])
+  if (outcome === undefined) throw new Fault('NOT_FOUND', `no organization ${organizationId}`)
+  if (outcome.scan.status === 'failed') throw new Fault('SCAN_FAILED', outcome.scan.failure)
+  return outcome.scan
 }
 
-/** The oldest day (UTC) whose evidence still counts. */
-export function firstDayOfWindow(organization: Organization, nowMs: number): number {
-  return Math.max(0, dayOf(nowMs) - organization.evidenceWindowDays + 1)
-}
-
-function recordStart(store: Store, organizationId: string, trigger: ScanTrigger, clock: Clock): Scan {
-  return store.environment.shrink(() => {
-    failInterrupted(store, organizationId, clock)
-    const scan: Scan = {
-      id: newUuid(),
-      organizationId,
-      status: 'running',
-      trigger,
-      domain: existing(store, organizationId).domain,
-      startedAtMs: clock.nowMs(),
-      completedAtMs: 0,
-      eventsFolded: 0,
-      summary: NOTHING_FOUND,
-      failure: '',
-    }
-    store.scans.put(scan)
-    return scan
-  })
-}
-
-/** A scan that is still `running` when the next one starts was killed; its transaction left no trace. */
-function failInterrupted(store: Store, organizationId: string, clock: Clock): void {
-  const interrupted = store.scans.last(organizationId, ({ status }) => status === 'running')
-  if (interrupted === undefined) return
-  store.scans.put({ ...interrupted, status: 'failed', completedAtMs: clock.nowMs(), failure: 'interrupted' })
-}
-
-function recordFailure(store: Store, scan: Scan, error: Error, clock: Clock): void {
-  try {
-    store.environment.shrink(() =>
-      store.scans.put({ ...scan, status: 'failed', completedAtMs: clock.nowMs(), failure: error.message }),
-    )
-  } catch {
-    // The same disk that failed the scan; the caller throws the first error, and the next scan marks this one.
-  }
-}
-
-function existing(store: Store, organizationId: string): Organization {
-  const organization = store.organizations.get(organizationId)
-  if (organization === undefined) throw new Fault('NOT_FOUND', `no organization ${organizationId}`)
-  return organization
-}
-
-/** Moves every buffered event into the evidence of its day and platform; answers how many there were. */
-function foldBuffer(store: Store, matcher: NameMatcher, organizationId: string): number {
-  const touched = new Map<string, { day: number; platformId: string; evidence: Evidence }>()
-  let folded = 0
-  let sequence = 0
-  while (true) {
-    const events = store.buffer.read(organizationId, sequence, EVENTS_PER_READ)
-    const last = events.at(-1)
-    if (last === undefined) break
-    for (const { event } of events) {
-      const rule = matcher.match(event.name)
-      // The registry matched the name when the event was admitted; a later one may no longer list it.
-      if (rule === undefined) continue
-      const day = dayOf(event.lastSeenMs)
-      const key = `${day} ${rule.platform.id}`
-      let entry = touched.get(key)
-      if (entry === undefined) {
-        entry = { day, platformId: rule.platform.id, evidence: new Evidence() }
-        const stored = store.evidence.day(organizationId, day, rule.platform.id)
-        if (stored !== undefined) entry.evidence.addDay(stored)
-        touched.set(key, entry)
-      }
-      entry.evidence.addEvent(event, rule)
-    }
-    folded += events.length
-    sequence = last.sequence + 1
-  }
-  for (const { day, platformId, evidence } of touched.values()) {
-    store.evidence.putDay(organizationId, day, platformId, evidence.toDay())
-  }
-  if (folded > 0) store.buffer.removeThrough(organizationId, sequence - 1)
-  return folded
-}
-
-function publish(store: Store, matcher: NameMatcher, organization: Organization, scan: Scan, clock: Clock): Scan {
-  const nowMs = clock.nowMs()
-  const firstDay = firstDayOfWindow(organization, nowMs)
-  store.evidence.removeBefore(organization.id, firstDay)
-  const findings = inOrderOfConfidence(findingsSince(store, matcher, organization, firstDay, nowMs))
-  const completed: Scan = {
-    ...scan,
-    status: 'completed',
-    completedAtMs: nowMs,
-    summary: {
-      platformsDiscovered: findings.length,
-      shadowAiCount: findings.filter(({ approved }) => !approved).length,
-      overallRiskScore: overallRiskScore(
-        findings.map(({ platform, confidence, approved }) => ({ risk: platform.risk.score, confidence, approved })),
-      ),
-    },
-  }
-  store.scans.put(completed)
-  store.published.replace(organization.id, PublishedList.discovery, scanJson(completed), findings.map(platformJson))
-  return completed
-}
-
-function findingsSince(
+/** A scan that waits for its turn: the one that waits already, or a new one. Inside a transaction of the caller. */
+export function requestScan(
   store: Store,
-  matcher: NameMatcher,
-  organization: Organization,
-  firstDay: number,
-  nowMs: number,
-): Finding[] {
-  const approved = new Set(organization.approvedPlatformIds)
-  const evidenceOf = new Map<Platform, Evidence>()
-  for (const { platformId, evidence: day } of store.evidence.since(organization.id, firstDay)) {
-    const platform = matcher.platform(platformId)
-    if (platform === undefined) continue
-    let evidence = evidenceOf.get(platform)
-    if (evidence === undefined) {
-      evidence = new Evidence()
-      evidenceOf.set(platform, evidence)
-    }
-    evidence.addDay(day)
+  { id: organizationId, domain }: Organization,
+  clock: Clock,
+  trigger: ScanTrigger = 'administrator',
+): Scan {
+  const waiting = store.scans.pending(organizationId)
+  if (waiting !== undefined) return waiting
+  const scan = newScan(organizationId, trigger, domain, clock.nowMs())
+  putNewScan(store, scan)
+  store.scans.request(scan)
+  return scan
+}
+
+function newScan(organizationId: string, trigger: ScanTrigger, domain: string, nowMs: number): Scan {
+  return {
+    id: newUuid(),
+    organizationId,
+    status: 'pending',
+    trigger,
+    domain,
+    requestedAtMs: nowMs,
+    startedAtMs: 0,
+    completedAtMs: 0,
+    eventsFolded: 0,
+    summary: NOTHING_FOUND,
+    failure: '',
   }
-  return [...evidenceOf].map(([platform, evidence]) => ({
-    platform,
-    evidence,
-    confidence: confidence({
-      domainStrength: evidence.domainStrength,
-      clients: evidence.clients.estimate,
-      matches: evidence.matches,
-      days: evidence.days,
-    }),
-    approved: approved.has(platform.id),
-    detection: store.evidence.detection(organization.id, platform.id, nowMs),
-  }))
+}
+
+/** Stores one more, and lets the oldest go beyond the bound. */
+function putNewScan(store: Store, scan: Scan): void {
+  const { scans, scanStates } = store
+  const state = scanStates.get(scan.organizationId)
+  scans.put(scan)
+  let excess = state.stored + 1 - STORED_SCANS_MAX
+  const removed = excess > 0 ? scans.removeOldest(scan.organizationId, () => excess-- > 0) : 0
+  scanStates.put(scan.organizationId, { ...state, stored: state.stored + 1 - removed })
+}
+
+function failed(scan: Scan, failure: string, clock: Clock): Scan {
+  return {
+    ...scan,
+    status: 'failed',
+    completedAtMs: Math.max(clock.nowMs(), scan.startedAtMs),
+    eventsFolded: 0,
+    eventsUnmatched: 0,
+    eventsDamaged: 0,
+    summary: NOTHING_FOUND,
+    failure,
+  }
 }

@@ -1,121 +1,210 @@
 import type { NameMatcher } from '../ingest/match.ts'
-import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS } from '../process/clock.ts'
+import { SCANS_PER_TRANSACTION_MAX } from '../limits.ts'
+import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../process/clock.ts'
 import type { Logger } from '../process/log.ts'
 import type { Organization, ScanFrequency } from '../store/organizations.ts'
 import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
-import { firstDayOfWindow, runScan } from './fold.ts'
+import type { ScanOutcome } from './fold.ts'
+import { firstDayOfWindow, inputsOf } from './prepare.ts'
+import type { ScanExecutor } from './scan-thread.ts'
 
 /** At this many buffered events of one organization a scan runs at once. */
 export const EVENTS_FOR_IMMEDIATE_SCAN = 5000
 /**
- * But not again within this time, in milliseconds: on a link with more events than that a scan follows the other, each with the cost of all platforms,
- * and ingest would wait for nothing else. What comes meanwhile is in the scan that follows.
+ * But not again within this time, in milliseconds: on a link with more events than that a scan follows the other, each with the cost of all platforms.
+ * What comes meanwhile is in the scan that follows.
  */
 const IMMEDIATE_SCAN_GAP_MS = 1000
 
 const PERIOD_MS: Readonly<Record<ScanFrequency, number>> = { hourly: HOUR_MS, daily: DAY_MS, weekly: 7 * DAY_MS }
 const CHECK_EVERY_MS = MINUTE_MS
+const LOOK_FOR_REQUESTS_EVERY_MS = SECOND_MS
+
+/** What the schedule has counted since it started. */
+export interface ScanCounters {
+  readonly completed: Record<ScanTrigger, number>
+  failed: number
+  eventsFolded: number
+  eventsDamaged: number
+  /** From start to end, of all that have completed. */
+  milliseconds: number
+}
 
 /**
- * Starts the scans of all organizations: on their frequency, counted from when the organization was made, and at once
- * when the buffer is full enough. Times that passed while the service was down are made up by one scan.
+ * Has the scans of all organizations run, one group after the other: on their frequency, counted from when the organization was made; at once when the
+ * buffer is full enough; and when an administrator asks. Times that passed while the service was down are made up by one scan.
  */
 export class ScanSchedule {
+  readonly counters: ScanCounters = {
+    completed: { schedule: 0, buffer: 0, administrator: 0 },
+    failed: 0,
+    eventsFolded: 0,
+    eventsDamaged: 0,
+    milliseconds: 0,
+  }
   readonly #store: Store
   readonly #matcher: NameMatcher
   readonly #clock: Clock
   readonly #log: Logger
+  readonly #executor: ScanExecutor
+  /** Organizations that wait for a scan, each once. */
+  #queue = new Map<string, ScanTrigger>()
+  #running: Promise<void> | undefined
   /** The last period of each organization that was looked at. One small entry an organization. */
   readonly #periodSeen = new Map<string, number>()
-  /** Organizations whose immediate scan failed wait for the next check, so that a full disk is not tried a thousand times. */
+  /** Organizations whose scan failed wait for the next check, so that a full disk is not tried a thousand times. */
   readonly #failedSinceCheck = new Set<string>()
-  #timer: NodeJS.Timeout | undefined
   /** When the last immediate scan of an organization ended; and those that wait for the next. */
   readonly #immediateAtMs = new Map<string, number>()
   readonly #waiting = new Map<string, NodeJS.Timeout>()
+  readonly #timers: NodeJS.Timeout[] = []
+  #stopped = false
 
-  constructor(store: Store, matcher: NameMatcher, clock: Clock, log: Logger) {
+  constructor(store: Store, matcher: NameMatcher, clock: Clock, log: Logger, executor: ScanExecutor) {
     this.#store = store
     this.#matcher = matcher
     this.#clock = clock
     this.#log = log
+    this.#executor = executor
   }
 
   start(): void {
     this.check()
-    this.#timer = setInterval(() => this.check(), CHECK_EVERY_MS)
+    this.#timers.push(
+      setInterval(() => this.check(), CHECK_EVERY_MS),
+      setInterval(() => this.lookForRequests(), LOOK_FOR_REQUESTS_EVERY_MS),
+    )
   }
 
-  stop(): void {
-    clearInterval(this.#timer)
+  /** Starts no more scans, and waits for those that run. What waits is found again at the next start. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    for (const timer of this.#timers) clearInterval(timer)
     for (const timer of this.#waiting.values()) clearTimeout(timer)
     this.#waiting.clear()
+    this.#queue.clear()
+    await this.#running
+    await this.#executor.close()
   }
 
-  /** Looks at every organization and runs what is due. */
+  /** Resolves when no scan runs or waits for its turn. */
+  async idle(): Promise<void> {
+    while (this.#running !== undefined) await this.#running
+  }
+
+  /** Looks at every organization and has run what is due. */
   check(): void {
     this.#failedSinceCheck.clear()
     this.#immediateAtMs.clear()
-    for (const organization of this.#store.organizations.all()) {
-      const period = this.#periodOf(organization, this.#clock.nowMs())
-      const due = period > (this.#periodSeen.get(organization.id) ?? this.#lastScheduledPeriod(organization))
+    const nowMs = this.#clock.nowMs()
+    for (const organization of this.#store.environment.read(() => this.#store.organizations.all())) {
+      const period = periodOf(organization, nowMs)
+      const due = period > (this.#periodSeen.get(organization.id) ?? this.#lastScheduledPeriod(organization, nowMs))
       this.#periodSeen.set(organization.id, period)
-      if (due && this.#wouldReadDifferently(organization)) this.#run(organization.id, 'schedule')
+      if (due && this.#wouldReadDifferently(organization, nowMs)) this.#enqueue(organization.id, 'schedule')
       else this.noteBuffered(organization.id)
+    }
+    this.lookForRequests()
+  }
+
+  /** Has run what administrators asked for. */
+  lookForRequests(): void {
+    for (const organizationId of this.#store.environment.read(() => this.#store.scans.organizationsWaiting())) {
+      if (!this.#failedSinceCheck.has(organizationId)) this.#enqueue(organizationId, 'administrator')
     }
   }
 
   /** Called when events were buffered. */
   noteBuffered(organizationId: string): void {
-    if (this.#failedSinceCheck.has(organizationId) || this.#waiting.has(organizationId)) return
+    if (this.#stopped || this.#failedSinceCheck.has(organizationId) || this.#waiting.has(organizationId)) return
     if (this.#store.buffer.count(organizationId) < EVENTS_FOR_IMMEDIATE_SCAN) return
     const sinceMs = this.#clock.nowMs() - (this.#immediateAtMs.get(organizationId) ?? Number.NEGATIVE_INFINITY)
     // A clock that was set back must not keep it waiting.
-    if (sinceMs >= IMMEDIATE_SCAN_GAP_MS || sinceMs < 0) this.#runImmediate(organizationId)
+    if (sinceMs >= IMMEDIATE_SCAN_GAP_MS || sinceMs < 0) this.#enqueue(organizationId, 'buffer')
     else {
       const later = (): void => {
         this.#waiting.delete(organizationId)
-        if (this.#store.buffer.count(organizationId) >= EVENTS_FOR_IMMEDIATE_SCAN) this.#runImmediate(organizationId)
+        if (this.#store.buffer.count(organizationId) >= EVENTS_FOR_IMMEDIATE_SCAN)
+          this.#enqueue(organizationId, 'buffer')
       }
       this.#waiting.set(organizationId, setTimeout(later, IMMEDIATE_SCAN_GAP_MS - sinceMs))
     }
   }
 
-  #runImmediate(organizationId: string): void {
-    this.#run(organizationId, 'buffer')
-    this.#immediateAtMs.set(organizationId, this.#clock.nowMs())
+  #enqueue(organizationId: string, trigger: ScanTrigger): void {
+    if (this.#stopped) return
+    // A scan that is due by the schedule counts as that, whatever else asked for it.
+    if (trigger === 'schedule' || !this.#queue.has(organizationId)) this.#queue.set(organizationId, trigger)
+    this.#running ??= this.#runAll()
   }
 
-  #run(organizationId: string, trigger: ScanTrigger): void {
-    try {
-      const scan = runScan(this.#store, this.#matcher, organizationId, trigger, this.#clock)
-      this.#log.info(aboutScan(scan), 'scan completed')
-    } catch (error) {
+  async #runAll(): Promise<void> {
+    while (this.#queue.size > 0) {
+      const group = [...this.#queue].slice(0, SCANS_PER_TRANSACTION_MAX)
+      for (const [organizationId] of group) this.#queue.delete(organizationId)
+      try {
+        const requests = group.map(([organizationId, trigger]) => ({ organizationId, trigger }))
+        for (const outcome of await this.#executor.run(requests)) this.#note(outcome)
+      } catch (error) {
+        this.#noteUnstarted(group, error as Error)
+      }
+    }
+    this.#running = undefined
+  }
+
+  #note({ scan, left }: ScanOutcome): void {
+    const { organizationId, trigger } = scan
+    if (trigger === 'buffer') this.#immediateAtMs.set(organizationId, this.#clock.nowMs())
+    if (scan.status === 'failed') {
+      this.counters.failed++
       this.#failedSinceCheck.add(organizationId)
       this.#log.error(
-        { organization: organizationId, trigger, reason: (error as Error).message },
+        { organization: organizationId, scan: scan.id, trigger, reason: scan.failure },
         'scan failed, its events wait',
       )
+      return
     }
+    this.counters.completed[trigger]++
+    this.counters.eventsFolded += scan.eventsFolded
+    this.counters.eventsDamaged += scan.eventsDamaged ?? 0
+    this.counters.milliseconds += scan.completedAtMs - scan.startedAtMs
+    this.#log.info(aboutScan(scan), 'scan completed')
+    if ((scan.eventsDamaged ?? 0) > 0) {
+      this.#log.error(
+        { organization: organizationId, scan: scan.id, events: scan.eventsDamaged },
+        'buffered events were damaged on disk and are lost; posture-admin doctor looks for more',
+      )
+    }
+    if (left > 0) this.#enqueue(organizationId, trigger)
+    else this.noteBuffered(organizationId)
   }
 
-  #periodOf(organization: Organization, timeMs: number): number {
-    return Math.floor((timeMs - organization.createdAtMs) / PERIOD_MS[organization.scanFrequency])
+  /** A scan could not even be recorded as started: the store cannot be written, or the thread ended. */
+  #noteUnstarted(group: readonly (readonly [string, ScanTrigger])[], error: Error): void {
+    this.counters.failed += group.length
+    for (const [organizationId] of group) this.#failedSinceCheck.add(organizationId)
+    this.#log.error({ organizations: group.length, reason: error.message }, 'scans could not be started, events wait')
   }
 
-  #lastScheduledPeriod(organization: Organization): number {
-    const last = this.#store.scans.last(organization.id, ({ trigger }) => trigger === 'schedule')
-    return last === undefined ? 0 : this.#periodOf(organization, last.startedAtMs)
+  /** Of a clock that was set far ahead and back again nothing is left but this. */
+  #lastScheduledPeriod(organization: Organization, nowMs: number): number {
+    const { scheduledAtMs } = this.#store.scanStates.get(organization.id)
+    return scheduledAtMs === 0 ? 0 : periodOf(organization, Math.min(scheduledAtMs, nowMs))
   }
 
-  /** Events wait, or evidence has grown too old to count. */
-  #wouldReadDifferently(organization: Organization): boolean {
-    if (this.#store.buffer.count(organization.id) > 0) return true
-    const firstDay = firstDayOfWindow(organization, this.#clock.nowMs())
-    for (const { day } of this.#store.evidence.since(organization.id, 0)) return day < firstDay
-    return false
+  /** Events wait; or settings, approvals or registry are others, or evidence has grown too old to count, since the last scan. */
+  #wouldReadDifferently(organization: Organization, nowMs: number): boolean {
+    const { buffer, scanStates, evidence } = this.#store
+    if (buffer.count(organization.id) > 0) return true
+    const { inputs, firstDay } = scanStates.get(organization.id)
+    if (inputs !== '' && inputs !== inputsOf(organization, this.#matcher)) return true
+    return evidence.firstDayFrom(organization.id, firstDay, firstDayOfWindow(organization, nowMs)) !== undefined
   }
+}
+
+function periodOf(organization: Organization, timeMs: number): number {
+  return Math.floor((timeMs - organization.createdAtMs) / PERIOD_MS[organization.scanFrequency])
 }
 
 /** What a log line says of a scan. */

@@ -2,7 +2,7 @@ import { type Event, packEvent, unpackEvent } from '../event.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Environment, Table } from './environment.ts'
 import { uuidBytes } from './keys.ts'
-import { DurableQueue, type Slices } from './queue.ts'
+import { DurableQueue, type LentChunk, type Slices } from './queue.ts'
 import type { Places } from './seen-events.ts'
 
 export interface BufferedEvent {
@@ -35,11 +35,21 @@ export class EventBuffer {
     return this.#queue(organizationId).length
   }
 
+  /** The sequence that the next event will get. */
+  next(organizationId: string): number {
+    return this.#queue(organizationId).nextSequence
+  }
+
   /** Up to `countMax` events from `sequence` on (0: the oldest). */
   read(organizationId: string, sequence: number, countMax: number): BufferedEvent[] {
     return this.#queue(organizationId)
       .read(sequence, countMax)
       .map((entry) => ({ sequence: entry.sequence, event: opened(entry.bytes) }))
+  }
+
+  /** Those that wait now, in chunks, each event as packEvent wrote it; see DurableQueue.chunks. */
+  chunks(organizationId: string): Generator<LentChunk> {
+    return this.#queue(organizationId).chunks()
   }
 
   /** Inside a transaction of the caller. */

@@ -1,7 +1,7 @@
 import type { DayEvidence } from '../scan/evidence.ts'
 import type { Environment } from './environment.ts'
 import { Family } from './family.ts'
-import { newUuid, u32Bytes, uuidBytes } from './keys.ts'
+import { u32Bytes, uuidBytes } from './keys.ts'
 
 const DAY_OFFSET = 16
 const PLATFORM_OFFSET = 20
@@ -49,14 +49,24 @@ export class EvidenceStore {
     for (const key of old) this.#days.remove(key)
   }
 
-  /** The record of a platform's first detection; made now where there is none. Inside a transaction of the caller. */
-  detection(organizationId: string, platformId: string, nowMs: number): Detection {
-    const key = Buffer.concat([uuidBytes(organizationId), Buffer.from(platformId)])
-    const known = this.#detections.get(key)
-    if (known !== undefined) return known
-    const detection = { id: newUuid(), createdAtMs: nowMs }
-    this.#detections.put(key, detection)
-    return detection
+  /** The first day with evidence in [firstDay, endDay), or undefined. */
+  firstDayFrom(organizationId: string, firstDay: number, endDay: number): number | undefined {
+    const prefix = uuidBytes(organizationId)
+    for (const { key } of this.#days.range(prefix, Buffer.concat([prefix, u32Bytes(firstDay)]))) {
+      const day = key.readUInt32BE(DAY_OFFSET)
+      return day < endDay ? day : undefined
+    }
+    return undefined
+  }
+
+  /** The record of a platform's first detection. */
+  detection(organizationId: string, platformId: string): Detection | undefined {
+    return this.#detections.get(detectionKey(organizationId, platformId))
+  }
+
+  /** Inside a transaction of the caller. */
+  putDetection(organizationId: string, platformId: string, detection: Detection): void {
+    this.#detections.put(detectionKey(organizationId, platformId), detection)
   }
 }
 
@@ -68,4 +78,8 @@ export interface Detection {
 
 function dayKey(organizationId: string, day: number, platformId: string): Buffer {
   return Buffer.concat([uuidBytes(organizationId), u32Bytes(day), Buffer.from(platformId)])
+}
+
+function detectionKey(organizationId: string, platformId: string): Buffer {
+  return Buffer.concat([uuidBytes(organizationId), Buffer.from(platformId)])
 }

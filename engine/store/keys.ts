@@ -20,7 +20,9 @@ import { randomUUID } from 'node:crypto'
  *   seen                organization (16) + collector instance (8)       sequences that were counted
  *   evidence            organization (16) + day (4) + platform id        evidence of one platform on one day
  *   detections          organization (16) + platform id                  id and first time of a detected platform
- *   scans               organization (16) + started (8) + scan id (16)   Scan
+ *   scans               organization (16) + requested (8) + scan id (16) Scan
+ *   scan-requests       organization (16)                                the scan that is pending
+ *   scan-states         organization (16)                                ScanState
  *   published           organization (16) + list (1) + part (4)          ready bytes of the API, see published.ts
  *
  * The three indexes cannot begin with the organization, since they answer which organization it is. They are keyed by
@@ -34,6 +36,12 @@ export const UUID_BYTES = 16
 /** A UUID in its 16 bytes. */
 export function uuidBytes(uuid: string): Buffer {
   return Buffer.from(uuid.replaceAll('-', ''), 'hex')
+}
+
+/** The UUID that stands in the first 16 bytes. */
+export function uuidText(bytes: Buffer): string {
+  const hex = bytes.toString('hex', 0, UUID_BYTES)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
 export function newUuid(): string {

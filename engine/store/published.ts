@@ -36,6 +36,26 @@ export interface PublishedHead {
   readonly text: Buffer
 }
 
+/** A list as it is stored: packList makes it, outside of the transaction that writes it. */
+export interface PackedList {
+  readonly head: Buffer
+  readonly parts: readonly Buffer[]
+}
+
+export function packList(headText: string, elements: readonly string[]): PackedList {
+  const parts: Buffer[] = []
+  for (let first = 0; first < elements.length; first += ELEMENTS_PER_PART) {
+    parts.push(packPart(elements.slice(first, first + ELEMENTS_PER_PART)))
+  }
+  const head = Buffer.alloc(HEAD_TEXT_OFFSET + Buffer.byteLength(headText))
+  head.writeUInt32BE(elements.length, HEAD_COUNT_OFFSET)
+  head.write(headText, HEAD_TEXT_OFFSET)
+  const hash = createHash('sha256').update(head.subarray(TAG_BYTES))
+  for (const part of parts) hash.update(part)
+  hash.digest().copy(head, 0, 0, TAG_BYTES)
+  return { head: sealRecord(RECORD_VERSION, head), parts: parts.map((part) => sealRecord(RECORD_VERSION, part)) }
+}
+
 export class Published {
   readonly #table: Table
 
@@ -45,24 +65,18 @@ export class Published {
 
   /** Replaces a list, inside a transaction of the caller. */
   replace(organizationId: string, list: PublishedList, headText: string, elements: readonly string[]): void {
-    const before = this.head(organizationId, list)
-    const parts: Buffer[] = []
-    for (let first = 0; first < elements.length; first += ELEMENTS_PER_PART) {
-      parts.push(packPart(elements.slice(first, first + ELEMENTS_PER_PART)))
-    }
-    const head = Buffer.alloc(HEAD_TEXT_OFFSET + Buffer.byteLength(headText))
-    head.writeUInt32BE(elements.length, HEAD_COUNT_OFFSET)
-    head.write(headText, HEAD_TEXT_OFFSET)
-    const hash = createHash('sha256').update(head.subarray(TAG_BYTES))
-    for (const part of parts) hash.update(part)
-    hash.digest().copy(head, 0, 0, TAG_BYTES)
+    this.replacePacked(organizationId, list, packList(headText, elements))
+  }
 
-    this.#table.putSync(partKey(organizationId, list, 0), sealRecord(RECORD_VERSION, head))
-    for (const [index, part] of parts.entries()) {
-      this.#table.putSync(partKey(organizationId, list, index + 1), sealRecord(RECORD_VERSION, part))
+  /** The same of one that was packed before. */
+  replacePacked(organizationId: string, list: PublishedList, packed: PackedList): void {
+    const before = this.head(organizationId, list)
+    this.#table.putSync(partKey(organizationId, list, 0), packed.head)
+    for (const [index, part] of packed.parts.entries()) {
+      this.#table.putSync(partKey(organizationId, list, index + 1), part)
     }
     const partsBefore = Math.ceil((before?.count ?? 0) / ELEMENTS_PER_PART)
-    for (let part = parts.length + 1; part <= partsBefore; part++) {
+    for (let part = packed.parts.length + 1; part <= partsBefore; part++) {
       this.#table.removeSync(partKey(organizationId, list, part))
     }
   }

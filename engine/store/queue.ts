@@ -77,6 +77,17 @@ export interface Slices {
   readonly count: number
 }
 
+/** A chunk's entries where they lie, of which those from `from` on wait. One object is lent for all chunks of a reading. */
+export interface LentChunk {
+  /** Of the entry at `from`. */
+  sequence: number
+  from: number
+  /** Behind the last entry. Of a damaged chunk nothing but `sequence` and `end` is known, and its slices are empty. */
+  end: number
+  damaged: boolean
+  readonly slices: { bytes: Uint8Array; readonly starts: Uint32Array; readonly ends: Uint32Array; count: number }
+}
+
 interface QueueState {
   readonly next: number
   readonly first: number
@@ -256,6 +267,37 @@ export class DurableQueue {
       }
     }
     return read
+  }
+
+  /**
+   * All chunks that hold entries which wait now, oldest first: for reading many without an object for each entry. What is lent is valid until the
+   * next is asked for, and not over an await.
+   */
+  *chunks(): Generator<LentChunk> {
+    const { next, first } = this.#state()
+    if (first === next) return
+    const lent: LentChunk = { sequence: 0, from: 0, end: 0, damaged: false, slices: emptySlices() }
+    let before: { readonly key: Buffer; readonly value: Buffer } | undefined
+    // A damaged chunk does not know where it ends, but what follows does.
+    for (const chunk of this.#table.getRange({ start: this.#chunkKey(first), end: this.#keyOf(next) })) {
+      if (before !== undefined) yield this.#lend(lent, before, first, this.#sequenceOf(chunk.key))
+      before = chunk
+    }
+    if (before !== undefined) yield this.#lend(lent, before, first, next)
+  }
+
+  #lend(
+    lent: LentChunk,
+    { key, value }: { readonly key: Buffer; readonly value: Buffer },
+    first: number,
+    end: number,
+  ): LentChunk {
+    const begin = this.#sequenceOf(key)
+    lent.sequence = Math.max(begin, first)
+    lent.from = lent.sequence - begin
+    lent.end = end
+    lent.damaged = !lendSlices(value, end - begin, lent.slices)
+    return lent
   }
 
   /** Removes every entry up to and including `sequence`, inside a transaction of the caller; answers how many went. */
@@ -466,6 +508,45 @@ function openChunk(record: Buffer): Chunk {
     at = end
   }
   return { writtenMs: payload.readDoubleLE(WRITTEN_OFFSET), entries }
+}
+
+function emptySlices(): LentChunk['slices'] {
+  return {
+    bytes: new Uint8Array(0),
+    starts: new Uint32Array(CHUNK_ENTRIES_MAX),
+    ends: new Uint32Array(CHUNK_ENTRIES_MAX),
+    count: 0,
+  }
+}
+
+/** As openChunk. Answers whether the record is whole and holds as many entries as its place in the queue says. */
+function lendSlices(record: Buffer, expected: number, slices: LentChunk['slices']): boolean {
+  slices.count = 0
+  let payload: Buffer
+  try {
+    payload = openRecord(record, RECORD_VERSION, 'queue')
+  } catch (error) {
+    if (isFault(error, 'STORE_DAMAGED')) return false
+    throw error
+  }
+  slices.bytes = payload
+  if (recordVersion(record) === SINGLE_ENTRY_VERSION) {
+    slices.starts[0] = 0
+    slices.ends[0] = payload.length
+    slices.count = 1
+    return expected === 1
+  }
+  const count = payload.readUInt16LE(COUNT_OFFSET)
+  if (count !== expected || count > CHUNK_ENTRIES_MAX) return false
+  let at = LENGTHS_OFFSET + count * LENGTH_BYTES
+  let lengthAt = LENGTHS_OFFSET
+  for (let entry = 0; entry < count; entry++, lengthAt += LENGTH_BYTES) {
+    slices.starts[entry] = at
+    at += (payload[lengthAt] ?? 0) | ((payload[lengthAt + 1] ?? 0) << 8)
+    slices.ends[entry] = at
+  }
+  slices.count = count
+  return true
 }
 
 /** undefined where the checksum fails: a disk or its driver wrote something else. */

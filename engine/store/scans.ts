@@ -1,7 +1,18 @@
 import type { Environment } from './environment.ts'
 import { Family } from './family.ts'
-import { u64Bytes, uuidBytes } from './keys.ts'
+import { u64Bytes, uuidBytes, uuidText } from './keys.ts'
 
+/*
+ * The states of a scan:
+ *
+ *   (none)  -- requested by an administrator -->              pending
+ *   (none)  -- due by the schedule or a full buffer -->       running
+ *   pending -- its turn has come -->                          running
+ *   running -- its transaction is on disk -->                 completed
+ *   running -- what made it fail, or `interrupted` -->        failed
+ *
+ * completed and failed are final.
+ */
 export const SCAN_STATUSES = ['pending', 'running', 'completed', 'failed'] as const
 export type ScanStatus = (typeof SCAN_STATUSES)[number]
 
@@ -14,10 +25,17 @@ export interface Scan {
   readonly status: ScanStatus
   readonly trigger: ScanTrigger
   readonly domain: string
+  /** When it was asked for. Absent in scans of earlier releases, which were started at once. */
+  readonly requestedAtMs?: number
+  /** 0 while it is pending. */
   readonly startedAtMs: number
   /** 0 until the scan has ended. */
   readonly completedAtMs: number
   readonly eventsFolded: number
+  /** Among them those whose name belongs to no platform of the registry any more. */
+  readonly eventsUnmatched?: number
+  /** Events that could not be read any more, and were let go. */
+  readonly eventsDamaged?: number
   readonly summary: ScanSummary
   /** Why it failed; empty otherwise. */
   readonly failure: string
@@ -30,20 +48,53 @@ export interface ScanSummary {
   readonly overallRiskScore: number
 }
 
-/** The scans of each organization, in the order in which they started. */
+/** A scan that waits for its turn. */
+interface ScanRequest {
+  readonly scanId: string
+  readonly requestedAtMs: number
+}
+
+/** The scans of each organization, in the order in which they were asked for, and those that wait. */
 export class Scans {
   readonly #records: Family<Scan>
+  readonly #requests: Family<ScanRequest>
 
   constructor(environment: Environment) {
     this.#records = new Family(environment.table('scans'), 'scan')
+    this.#requests = new Family(environment.table('scan-requests'), 'scan request')
   }
 
   /** Inside a transaction of the caller. */
   put(scan: Scan): void {
-    this.#records.put(
-      Buffer.concat([uuidBytes(scan.organizationId), u64Bytes(scan.startedAtMs), uuidBytes(scan.id)]),
-      scan,
-    )
+    this.#records.put(keyOf(scan), scan)
+  }
+
+  /** A pending scan. Inside a transaction of the caller, who knows that none is pending yet. */
+  request(scan: Scan): void {
+    this.put(scan)
+    this.#requests.put(uuidBytes(scan.organizationId), { scanId: scan.id, requestedAtMs: requestedAtMs(scan) })
+  }
+
+  /** The organization's scan that waits for its turn. */
+  pending(organizationId: string): Scan | undefined {
+    const request = this.#requests.get(uuidBytes(organizationId))
+    if (request === undefined) return undefined
+    return this.#records.get(scanKey(organizationId, request.requestedAtMs, request.scanId))
+  }
+
+  /** Organizations of which a scan is pending. Usually there are none. */
+  organizationsWaiting(): string[] {
+    return Array.from(this.#requests.range(Buffer.alloc(0)), ({ key }) => uuidText(key))
+  }
+
+  /** Its turn has come. Inside a transaction of the caller. */
+  removeRequest(organizationId: string): void {
+    this.#requests.remove(uuidBytes(organizationId))
+  }
+
+  /** The scan as it is now. */
+  current(scan: Scan): Scan | undefined {
+    return this.#records.get(keyOf(scan))
   }
 
   /** Oldest first. */
@@ -54,4 +105,30 @@ export class Scans {
   last(organizationId: string, wanted: (scan: Scan) => boolean): Scan | undefined {
     return this.#records.last(uuidBytes(organizationId), wanted)
   }
+
+  /**
+   * Removes the oldest that have ended, for which `wanted` answers true, up to the first for which it does not. Inside a transaction of the caller.
+   * Answers how many went.
+   */
+  removeOldest(organizationId: string, wanted: (scan: Scan) => boolean): number {
+    const leaving: Buffer[] = []
+    for (const { key, value } of this.#records.range(uuidBytes(organizationId))) {
+      if (!wanted(value)) break
+      if (value.status === 'completed' || value.status === 'failed') leaving.push(key)
+    }
+    for (const key of leaving) this.#records.remove(key)
+    return leaving.length
+  }
+}
+
+function requestedAtMs(scan: Scan): number {
+  return scan.requestedAtMs ?? scan.startedAtMs
+}
+
+function keyOf(scan: Scan): Buffer {
+  return scanKey(scan.organizationId, requestedAtMs(scan), scan.id)
+}
+
+function scanKey(organizationId: string, timeMs: number, id: string): Buffer {
+  return Buffer.concat([uuidBytes(organizationId), u64Bytes(timeMs), uuidBytes(id)])
 }

@@ -10,6 +10,7 @@ import { type MonitoringToken, monitoringTokensOf } from './monitoring-tokens.ts
 import { Organizations } from './organizations.ts'
 import { Published } from './published.ts'
 import { ReadLines } from './read-lines.ts'
+import { ScanStates } from './scan-states.ts'
 import { Scans } from './scans.ts'
 import type { Secrets } from './secrets.ts'
 import { SeenEvents } from './seen-events.ts'
@@ -34,6 +35,7 @@ export class Store {
   readonly seenEvents: SeenEvents
   readonly evidence: EvidenceStore
   readonly scans: Scans
+  readonly scanStates: ScanStates
   readonly published: Published
 
   /**
@@ -61,8 +63,9 @@ export class Store {
     this.seenEvents = new SeenEvents(this.environment)
     this.evidence = new EvidenceStore(this.environment)
     this.scans = new Scans(this.environment)
+    this.scanStates = new ScanStates(this.environment)
     this.published = new Published(this.environment)
-    this.environment.migrate(migrateTo)
+    this.environment.migrate((version) => migrateTo(version, this))
   }
 
   close(): Promise<void> {

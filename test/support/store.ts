@@ -4,6 +4,8 @@ import { eventId } from '../../engine/event.ts'
 import { NameMatcher } from '../../engine/ingest/match.ts'
 import type { Clock } from '../../engine/process/clock.ts'
 import { createLogger } from '../../engine/process/log.ts'
+import { ScanRunner } from '../../engine/scan/fold.ts'
+import type { ScanExecutor } from '../../engine/scan/scan-thread.ts'
 import type { Organization, Plan } from '../../engine/store/organizations.ts'
 import { Store } from '../../engine/store/store.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
@@ -36,6 +38,12 @@ export function testClock(startMs: number): TestStore['clock'] {
       nowMs += ms
     },
   }
+}
+
+/** Runs scans in the test's own thread. */
+export function scansHere({ store, clock }: TestStore): ScanExecutor {
+  const runner = new ScanRunner(store, matcher, clock)
+  return { run: async (requests) => runner.run(requests), close: async () => {} }
 }
 
 export const matcher = new NameMatcher(loadCatalog())

@@ -8,6 +8,7 @@ import { OUTCOMES, Outcome, totalOf } from '../../ingest/outcome.ts'
 import { type FileReport, type LineTrouble, LogReader, READ_WORK_BYTES } from '../../ingest/read-log.ts'
 import { type KnownToken, TokenDoor } from '../../ingest/token-door.ts'
 import { STANDARD_INPUT } from '../../process/byte-source.ts'
+import type { Clock } from '../../process/clock.ts'
 import { Fault } from '../../process/error-codes.ts'
 import { exclusively } from '../../process/exclusive.ts'
 import { fileProgress } from '../../process/file-progress.ts'
@@ -16,7 +17,10 @@ import { catalogInForce } from '../../process/registry-setting.ts'
 import { readSettings, setting, someText } from '../../process/settings.ts'
 import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
 import { printable } from '../../process/table.ts'
-import { runScan } from '../../scan/fold.ts'
+import { requestScan } from '../../scan/fold.ts'
+import { scanNow } from '../../scan/scan-now.ts'
+import { EVENTS_FOR_IMMEDIATE_SCAN } from '../../scan/schedule.ts'
+import type { Scan } from '../../store/scans.ts'
 import { NOBODY, type StoredSource } from '../../store/sources.ts'
 import type { Store } from '../../store/store.ts'
 import { type AdminContext, countOption, sharedOptions, show, timeText, withStore } from './context.ts'
@@ -152,7 +156,7 @@ async function readFiles(
       onProgress: progress.update,
       stopped: () => signal !== undefined,
       stop: stop.received,
-      fold: () => void runScan(store, matcher, token.organizationId, 'buffer', clock),
+      fold: () => makeRoom(store, matcher, token.organizationId, clock),
     })
     try {
       const { report, fault } = await reader.read(path)
@@ -168,12 +172,28 @@ async function readFiles(
     if (options.dryRun !== true) writeSources(store, intake)
     if (faults.at(-1)?.code === 'STORE_FULL') break
   }
+  // Who holds the buffer, which is the service, does not see that it was filled by us.
+  if (store.buffer.count(token.organizationId) >= EVENTS_FOR_IMMEDIATE_SCAN)
+    askForScan(store, token.organizationId, clock)
   stop.forget()
   print(command, reports, troubles, token, options, store)
   if (signal !== undefined) process.exitCode = exitStatusOf(signal)
   for (const fault of faults.slice(1))
     process.stderr.write(`posture-admin: ${fault.code} ${printable(fault.message)}\n`)
   if (faults[0] !== undefined) throw faults[0]
+}
+
+/** Folds a buffer that is full. */
+async function makeRoom(store: Store, matcher: NameMatcher, organizationId: string, clock: Clock): Promise<void> {
+  const pending = askForScan(store, organizationId, clock)
+  if (pending !== undefined) await scanNow(store, () => matcher, pending, clock, new AbortController().signal)
+}
+
+function askForScan(store: Store, organizationId: string, clock: Clock): Scan | undefined {
+  return store.environment.shrink(() => {
+    const organization = store.organizations.get(organizationId)
+    return organization && requestScan(store, organization, clock, 'buffer')
+  })
 }
 
 /** A few rows: they may use what is held free for work that makes room. */

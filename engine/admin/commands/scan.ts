@@ -1,46 +1,83 @@
 import type { Command } from 'commander'
 import { NameMatcher } from '../../ingest/match.ts'
-import { createLogger } from '../../process/log.ts'
-import { catalogInForce } from '../../process/registry-setting.ts'
-import { runScan } from '../../scan/fold.ts'
+import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
+import { scanNow } from '../../scan/scan-now.ts'
 import { PublishedList } from '../../store/published.ts'
 import type { Scan } from '../../store/scans.ts'
 import type { Store } from '../../store/store.ts'
 import { type Discovery, PLATFORM_COLUMNS, platformRows } from '../platform-rows.ts'
-import { sharedOptions, show, timeText, withStore } from './context.ts'
+import {
+  type AdminContext,
+  changeOptions,
+  ofOrganization,
+  sharedOptions,
+  show,
+  timeText,
+  withStore,
+} from './context.ts'
+import { catalogOf, registryOption } from './registry-option.ts'
 
 /** posture-admin scan run | list | show */
 export function addScanCommands(program: Command): void {
   const scan = program.command('scan').description('discovery scans')
 
-  const run = sharedOptions(scan.command('run').description('fold what is buffered into a scan now'))
-    .requiredOption('--org <name>', 'name or id of the organization')
-    .option('--registry <file>', "the service's registry file", process.env['REGISTRY_FILE'] ?? '')
+  const run = registryOption(
+    ofOrganization(
+      changeOptions(
+        scan.command('run').description('scan now: fold what is buffered, and publish what the evidence says'),
+      ),
+    ),
+  )
   run.action((options: { org: string; registry: string }) =>
-    withStore(run, ({ store, administration, clock }) => {
-      const matcher = new NameMatcher(catalogInForce(options.registry, createLogger('posture-admin', 'WARNING')))
-      print(run, [runScan(store, matcher, administration.organization(options.org).id, 'administrator', clock)])
+    withStore(run, async (context) => {
+      const { administration } = context
+      const pending = administration.scans.request(administration.organization(options.org))
+      const completed = await waitForScan(context, () => new NameMatcher(catalogOf(options.registry)), pending)
+      if (completed !== undefined) print(run, [completed])
     }),
   )
 
-  const list = sharedOptions(
-    scan.command('list').description('show the scans of an organization, newest first'),
-  ).requiredOption('--org <name>', 'name or id of the organization')
+  const list = ofOrganization(
+    sharedOptions(scan.command('list').description('show the scans of an organization, newest first')),
+  )
   list.action((options: { org: string }) =>
     withStore(list, ({ store, administration }) => {
       print(list, store.scans.ofOrganization(administration.organization(options.org).id).reverse())
     }),
   )
 
-  const last = sharedOptions(
-    scan.command('show').description('show what the last completed scan found'),
-  ).requiredOption('--org <name>', 'name or id of the organization')
+  const last = ofOrganization(
+    sharedOptions(scan.command('show').description('show what the last completed scan found')),
+  )
   last.action((options: { org: string }) =>
     withStore(last, ({ store, administration }) => {
       const { id } = administration.organization(options.org)
       show(last, { columns: PLATFORM_COLUMNS, rows: platformRows(JSON.parse(discoveryJson(store, id)) as Discovery) })
     }),
   )
+}
+
+/** Waits until a scan that was asked for has ended. Ctrl-C leaves it pending: undefined then. @throws Fault SCAN_FAILED. */
+export async function waitForScan(
+  { store, clock }: AdminContext,
+  matcher: () => NameMatcher,
+  pending: Scan,
+): Promise<Scan | undefined> {
+  const stop = stopSignal()
+  const givenUp = new AbortController()
+  void stop.received.then(() => givenUp.abort())
+  try {
+    const scan = await scanNow(store, matcher, pending, clock, givenUp.signal)
+    if (scan === undefined) {
+      process.stderr.write(
+        'posture-admin: the scan stays pending; posture-admin scan list shows when it is completed\n',
+      )
+      process.exitCode = exitStatusOf(await stop.received)
+    }
+    return scan
+  } finally {
+    stop.forget()
+  }
 }
 
 /** Scan and platforms as the API answers them, all of one snapshot. */
@@ -56,7 +93,7 @@ function discoveryJson(store: Store, organizationId: string): string {
 function print(command: Command, scans: readonly Scan[]): void {
   show(command, {
     columns: [
-      ['Started', 'started_at'],
+      ['Requested', 'requested_at'],
       ['Status', 'status'],
       ['Started by', 'trigger'],
       ['Events', 'events'],
@@ -70,6 +107,7 @@ function print(command: Command, scans: readonly Scan[]): void {
       id: scan.id,
       status: scan.status,
       trigger: scan.trigger,
+      requested_at: timeText(scan.requestedAtMs ?? scan.startedAtMs),
       started_at: timeText(scan.startedAtMs),
       completed_at: timeText(scan.completedAtMs),
       events: scan.eventsFolded,

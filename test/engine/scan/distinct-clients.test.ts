@@ -1,7 +1,21 @@
 import t from 'tap'
-import { DistinctClients, ESTIMATE_ERROR, EXACT_CLIENTS_MAX } from '../../../engine/scan/distinct-clients.ts'
+import {
+  DistinctClients,
+  ESTIMATE_ERROR,
+  EXACT_CLIENTS_MAX,
+  hashClient,
+} from '../../../engine/scan/distinct-clients.ts'
 
-const client = (index: number): string => `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`
+const bytes = new Uint8Array(32)
+const view = new DataView(bytes.buffer)
+
+function client(index: number): number {
+  const { written } = new TextEncoder().encodeInto(
+    `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`,
+    bytes,
+  )
+  return hashClient(view, 0, written)
+}
 
 function sketchOf(first: number, end: number): DistinctClients {
   const sketch = new DistinctClients()

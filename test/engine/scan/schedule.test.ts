@@ -1,10 +1,18 @@
 import t from 'tap'
 import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
 import { EVENTS_FOR_IMMEDIATE_SCAN, ScanSchedule } from '../../../engine/scan/schedule.ts'
-import { makeOrganization, matcher, openStore, quietLog, Sender, type TestStore } from '../../support/store.ts'
+import {
+  makeOrganization,
+  matcher,
+  openStore,
+  quietLog,
+  Sender,
+  scansHere,
+  type TestStore,
+} from '../../support/store.ts'
 
 function scheduleOf(opened: TestStore): ScanSchedule {
-  return new ScanSchedule(opened.store, matcher, opened.clock, quietLog)
+  return new ScanSchedule(opened.store, matcher, opened.clock, quietLog, scansHere(opened))
 }
 
 function bufferEvents({ store, clock }: TestStore, id: string, count = 1, sender = new Sender()): void {
@@ -33,23 +41,30 @@ for (const [scanFrequency, periodMs] of [
     const schedule = scheduleOf(opened)
     bufferEvents(opened, id)
     schedule.check()
+    await schedule.idle()
     t.equal(completed(opened, id), 0, 'not before its time')
     clock.add(periodMs - 1)
     schedule.check()
+    await schedule.idle()
     t.equal(completed(opened, id), 0)
     clock.add(1)
     schedule.check()
+    await schedule.idle()
     t.equal(completed(opened, id), 1)
     t.equal(store.buffer.count(id), 0)
     schedule.check()
+    await schedule.idle()
     bufferEvents(opened, id)
     schedule.check()
+    await schedule.idle()
     t.equal(completed(opened, id), 1, 'once a period')
     clock.add(periodMs)
     schedule.check()
+    await schedule.idle()
     t.equal(completed(opened, id), 2)
     clock.add(periodMs)
     schedule.check()
+    await schedule.idle()
     t.equal(completed(opened, id), 2, 'nothing new, nothing too old: no scan')
   })
 }
@@ -60,10 +75,18 @@ t.test('times missed while the service was down are made up once', async (t) => 
   const { id } = makeOrganization(opened, 'Acme')
   bufferEvents(opened, id)
   clock.add(5 * DAY_MS)
-  scheduleOf(opened).check()
+  {
+    const restarted = scheduleOf(opened)
+    restarted.check()
+    await restarted.idle()
+  }
   t.equal(completed(opened, id), 1)
   bufferEvents(opened, id)
-  scheduleOf(opened).check()
+  {
+    const restarted = scheduleOf(opened)
+    restarted.check()
+    await restarted.idle()
+  }
   t.equal(completed(opened, id), 1, 'a restart in the same period does not scan again')
 })
 
@@ -75,12 +98,15 @@ t.test('evidence that has grown too old is a reason for a scheduled scan', async
   bufferEvents(opened, id)
   clock.add(DAY_MS)
   schedule.check()
+  await schedule.idle()
   t.equal(completed(opened, id), 1)
   clock.add(28 * DAY_MS)
   schedule.check()
+  await schedule.idle()
   t.equal(completed(opened, id), 1, 'day 30 of the window')
   clock.add(DAY_MS)
   schedule.check()
+  await schedule.idle()
   t.equal(completed(opened, id), 2, 'the day left the window')
 })
 
@@ -91,9 +117,11 @@ t.test('5,000 buffered events start a scan at once, 4,999 do not', async (t) => 
   const sender = new Sender()
   bufferEvents(opened, id, EVENTS_FOR_IMMEDIATE_SCAN - 1, sender)
   schedule.noteBuffered(id)
+  await schedule.idle()
   t.equal(completed(opened, id), 0)
   bufferEvents(opened, id, 1, sender)
   schedule.noteBuffered(id)
+  await schedule.idle()
   t.match(opened.store.scans.ofOrganization(id), [{ status: 'completed', trigger: 'buffer', eventsFolded: 5000 }])
 })
 
@@ -105,11 +133,13 @@ t.test('full buffers that follow each other within a second share a scan', async
   t.teardown(() => schedule.stop())
   bufferEvents(opened, id, EVENTS_FOR_IMMEDIATE_SCAN)
   schedule.noteBuffered(id)
+  await schedule.idle()
   t.equal(completed(opened, id), 1, 'the first at once')
   for (let time = 0; time < 3; time++) {
     clock.add(100)
     bufferEvents(opened, id, EVENTS_FOR_IMMEDIATE_SCAN)
     schedule.noteBuffered(id)
+    await schedule.idle()
   }
   t.equal(completed(opened, id), 1)
   while (completed(opened, id) < 2) await new Promise((resolve) => setTimeout(resolve, 20))
@@ -119,5 +149,6 @@ t.test('full buffers that follow each other within a second share a scan', async
   clock.add(5000)
   bufferEvents(opened, id, EVENTS_FOR_IMMEDIATE_SCAN)
   schedule.noteBuffered(id)
+  await schedule.idle()
   t.equal(completed(opened, id), 3, 'and the next at once again')
 })

@@ -1,0 +1,69 @@
+/*
+ * The usual event, column by column, as packEvent (event.ts) writes it and as ingest and scans read it without making an object of it:
+ *
+ *   97 or 98      array of seven or eight
+ *   c4 10         id: 8 bytes of instance, 8 bytes of sequence, big-endian
+ *   a0..bf, d9    name, then client: up to 31 or up to 255 bytes
+ *   00..03        method
+ *   00..7f, cc, cd, ce, cb   first seen, span, count and blocked: u8, u16, u32, or f64 from 2^32 on
+ *
+ * Whatever stands there otherwise may be as good: the event, or the batch, is then unpacked as before.
+ */
+export const EVENT_ARRAY = 0x97
+export const EVENT_ARRAY_BLOCKED = 0x98
+export const BIN_8 = 0xc4
+export const ID_BYTES = 16
+const STRING_8 = 0xd9
+const FLOAT_64 = 0xcb
+const UINT_8 = 0xcc
+const UINT_16 = 0xcd
+const UINT_32 = 0xce
+/** Where the id stands in an event. */
+export const ID_OFFSET = 3
+
+/** For each format byte: how many bytes a whole number of that format has, with the format byte; 0 where it is no usual one. */
+const NUMBER_BYTES = new Uint8Array(256)
+NUMBER_BYTES.fill(1, 0x00, 0x80)
+NUMBER_BYTES[UINT_8] = 2
+NUMBER_BYTES[UINT_16] = 3
+NUMBER_BYTES[UINT_32] = 5
+NUMBER_BYTES[FLOAT_64] = 9
+
+/** Where the text begins whose header is at `at`, which lies before the end; -1 where that is no usual string. */
+export function stringStart(view: DataView, at: number): number {
+  const format = view.getUint8(at)
+  if (format >> 5 === 0x5) return at + 1
+  return format === STRING_8 ? at + 2 : -1
+}
+
+/** The length of that text. */
+export function stringBytes(view: DataView, at: number): number {
+  const format = view.getUint8(at)
+  return format === STRING_8 ? view.getUint8(at + 1) : format & 0x1f
+}
+
+/** The offset behind the number at `at`; -1 where there is no usual one before `end`. */
+export function numberEnd(view: DataView, at: number, end: number): number {
+  if (at >= end) return -1
+  const bytes = NUMBER_BYTES[view.getUint8(at)] ?? 0
+  return bytes === 0 || at + bytes > end ? -1 : at + bytes
+}
+
+/** The number at `at`, whose format and end were checked; -1 where it is not whole or below 0. */
+export function wholeNumber(view: DataView, at: number): number {
+  const format = view.getUint8(at)
+  switch (format) {
+    case UINT_8:
+      return view.getUint8(at + 1)
+    case UINT_16:
+      return view.getUint16(at + 1)
+    case UINT_32:
+      return view.getUint32(at + 1)
+    case FLOAT_64: {
+      const value = view.getFloat64(at + 1)
+      return value >= 0 && Math.floor(value) === value ? value : -1
+    }
+    default:
+      return format
+  }
+}

@@ -1,0 +1,294 @@
+import type { Rule } from '../../registry/catalog.ts'
+import { METHODS, packEvent, unpackEvent } from '../event.ts'
+import type { NameMatcher } from '../ingest/match.ts'
+import { FOLD_CELLS_MAX } from '../limits.ts'
+import {
+  BIN_8,
+  EVENT_ARRAY,
+  EVENT_ARRAY_BLOCKED,
+  ID_BYTES,
+  ID_OFFSET,
+  numberEnd,
+  stringBytes,
+  stringStart,
+  wholeNumber,
+} from '../packed-event.ts'
+import { DAY_MS } from '../process/clock.ts'
+import type { LentChunk } from '../store/queue.ts'
+import { domainStrength } from './confidence.ts'
+import { DistinctClients, hashClient } from './distinct-clients.ts'
+import { type Evidence, increase } from './evidence.ts'
+import { NAMES_MAX, NameTable, NO_ROOM } from './name-table.ts'
+
+/*
+ * Sums buffered events up, where they lie: an event is read from its packed bytes into columns, and neither it nor its name becomes an object.
+ *
+ *   cell   platform and day: first, last, blocked, matches by method, clients, matches of names without a row by role
+ *   row    name and day: matches. A name knows its rule, and the row of the day that it was seen on last
+ *
+ * The names of a row become strings once, at the end.
+ */
+const ROWS_MAX = 2 * NAMES_MAX
+/** Days since 1970 fit 22 bits up to the year 9999 (event.ts, TIME_MS_MAX), so that name or platform and day make one number. */
+const DAY_BITS = 2 ** 22
+const NONE = -1
+const METHOD_COUNT = METHODS.length
+
+/** What was found of one platform on one day. */
+export interface FoldedDay {
+  readonly day: number
+  readonly platformId: string
+  readonly addTo: (evidence: Evidence) => void
+}
+
+export class EventFold {
+  readonly #matcher: NameMatcher
+  readonly #names = new NameTable()
+  /** By number of a name: its rule, its platform's number; the day that it was seen on last, and its row. */
+  readonly #rules: (Rule | undefined)[] = []
+  readonly #platformOfName = new Int32Array(NAMES_MAX)
+  readonly #dayOfName = new Int32Array(NAMES_MAX)
+  readonly #rowOfName = new Int32Array(NAMES_MAX)
+  readonly #platformIds: string[] = []
+  readonly #platformNumbers = new Map<string, number>()
+
+  readonly #rowOf = new Map<number, number>()
+  #rows = 0
+  readonly #nameOfRow = new Int32Array(ROWS_MAX)
+  readonly #cellOfRow = new Int32Array(ROWS_MAX)
+  readonly #matchesOfRow = new Float64Array(ROWS_MAX)
+
+  readonly #cellOf = new Map<number, number>()
+  #cells = 0
+  readonly #dayOfCell = new Int32Array(FOLD_CELLS_MAX)
+  readonly #platformOfCell = new Int32Array(FOLD_CELLS_MAX)
+  readonly #firstSeenMs = new Float64Array(FOLD_CELLS_MAX)
+  readonly #lastSeenMs = new Float64Array(FOLD_CELLS_MAX)
+  readonly #blocked = new Float64Array(FOLD_CELLS_MAX)
+  readonly #byMethod = new Float64Array(FOLD_CELLS_MAX * METHOD_COUNT)
+  readonly #clients: DistinctClients[] = []
+  /** By cell and rule: matches of names that found no room. */
+  readonly #roomless = new Map<number, Map<Rule, number>>()
+
+  /** Events that were taken in, and those among them whose name belongs to no platform of the registry any more. */
+  folded = 0
+  unmatched = 0
+  /** Events that could not be read: a disk or its driver wrote something else. */
+  damaged = 0
+
+  constructor(matcher: NameMatcher) {
+    this.#matcher = matcher
+  }
+
+  clear(): void {
+    this.#names.clear()
+    this.#rules.length = 0
+    this.#platformIds.length = 0
+    this.#platformNumbers.clear()
+    this.#rowOf.clear()
+    this.#rows = 0
+    this.#cellOf.clear()
+    this.#cells = 0
+    this.#clients.length = 0
+    this.#roomless.clear()
+    this.folded = 0
+    this.unmatched = 0
+    this.damaged = 0
+  }
+
+  /** Takes the events of a chunk, oldest first. Answers the sequence behind the last that was taken: less than the chunk's end where a bound is reached. */
+  addChunk({ sequence, from, end, damaged, slices }: LentChunk): number {
+    if (damaged) {
+      this.damaged += end - sequence
+      return end
+    }
+    const { bytes, starts, ends, count } = slices
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    for (let entry = from; entry < count; entry++) {
+      if (!this.#add(view, starts[entry] ?? 0, ends[entry] ?? 0)) return sequence + entry - from
+    }
+    return end
+  }
+
+  /** What was found, a platform and day at a time. */
+  *days(): Generator<FoldedDay> {
+    const rowsOfCell = Array.from({ length: this.#cells }, (): number[] => [])
+    for (let row = 0; row < this.#rows; row++) rowsOfCell[this.#cellOfRow[row] ?? 0]?.push(row)
+    for (let cell = 0; cell < this.#cells; cell++) {
+      yield {
+        day: this.#dayOfCell[cell] ?? 0,
+        platformId: this.#platformIds[this.#platformOfCell[cell] ?? 0] ?? '',
+        addTo: (evidence) => this.#addCell(cell, rowsOfCell[cell] ?? [], evidence),
+      }
+    }
+  }
+
+  /** false where the bound of cells is reached: the event was not taken. */
+  #add(view: DataView, start: number, end: number): boolean {
+    const columns = view.getUint8(start)
+    const nameHeader = start + ID_OFFSET + ID_BYTES
+    const isUsual =
+      nameHeader < end &&
+      (columns === EVENT_ARRAY || columns === EVENT_ARRAY_BLOCKED) &&
+      view.getUint8(start + 1) === BIN_8 &&
+      view.getUint8(start + 2) === ID_BYTES
+    if (!isUsual) return this.#addUnusual(view, start, end)
+    const nameAt = stringStart(view, nameHeader)
+    const nameEnd = nameAt + stringBytes(view, nameHeader)
+    if (nameAt < 0 || nameEnd >= end) return this.#addUnusual(view, start, end)
+    const clientAt = stringStart(view, nameEnd)
+    const clientEnd = clientAt + stringBytes(view, nameEnd)
+    if (clientAt < 0 || clientEnd >= end) return this.#addUnusual(view, start, end)
+    const firstAt = clientEnd + 1
+    const spanAt = numberEnd(view, firstAt, end)
+    const countAt = spanAt < 0 ? NONE : numberEnd(view, spanAt, end)
+    const countEnd = countAt < 0 ? NONE : numberEnd(view, countAt, end)
+    const isBlocked = columns === EVENT_ARRAY_BLOCKED
+    const behind = countEnd < 0 || !isBlocked ? countEnd : numberEnd(view, countEnd, end)
+    const method = view.getUint8(clientEnd)
+    if (behind !== end || method >= METHOD_COUNT) return this.#addUnusual(view, start, end)
+
+    const firstSeenMs = wholeNumber(view, firstAt)
+    const lastSeenMs = firstSeenMs + wholeNumber(view, spanAt)
+    const count = wholeNumber(view, countAt)
+    const day = Math.floor(lastSeenMs / DAY_MS)
+    const name = this.#names.numberOf(view, nameAt, nameEnd)
+    let cell: number
+    if (name === NO_ROOM) {
+      const rule = this.#matcher.matchBytes(view, nameAt, nameEnd)
+      if (rule === undefined) return this.#passOver()
+      cell = this.#cell(this.#platformNumber(rule), day)
+      if (cell === NONE) return false
+      this.#countRoomless(cell, rule, count)
+    } else {
+      if (name === this.#rules.length) this.#meet(name, view, nameAt, nameEnd)
+      const rule = this.#rules[name]
+      if (rule === undefined) return this.#passOver()
+      const row = this.#dayOfName[name] === day ? (this.#rowOfName[name] ?? NONE) : this.#row(name, day)
+      if (row === NONE) {
+        cell = this.#cell(this.#platformOfName[name] ?? 0, day)
+        if (cell === NONE) return false
+        this.#countRoomless(cell, rule, count)
+      } else {
+        cell = this.#cellOfRow[row] ?? 0
+        this.#matchesOfRow[row] = (this.#matchesOfRow[row] ?? 0) + count
+      }
+    }
+    if (firstSeenMs < (this.#firstSeenMs[cell] ?? 0)) this.#firstSeenMs[cell] = firstSeenMs
+    if (lastSeenMs > (this.#lastSeenMs[cell] ?? 0)) this.#lastSeenMs[cell] = lastSeenMs
+    if (isBlocked) this.#blocked[cell] = (this.#blocked[cell] ?? 0) + wholeNumber(view, countEnd)
+    const column = cell * METHOD_COUNT + method
+    this.#byMethod[column] = (this.#byMethod[column] ?? 0) + count
+    this.#clients[cell]?.add(hashClient(view, clientAt, clientEnd))
+    this.folded++
+    return true
+  }
+
+  /** What packEvent of another release wrote otherwise. */
+  #addUnusual(view: DataView, start: number, end: number): boolean {
+    const event = unpackEvent(new Uint8Array(view.buffer, view.byteOffset + start, end - start))
+    const packed = typeof event === 'string' ? undefined : packEvent(event)
+    // Bytes that are written as they were read, and were not usual then, are not now.
+    if (packed === undefined || packed.equals(new Uint8Array(view.buffer, view.byteOffset + start, end - start))) {
+      this.damaged++
+      return true
+    }
+    return this.#add(new DataView(packed.buffer, packed.byteOffset, packed.byteLength), 0, packed.length)
+  }
+
+  /** The registry matched the name when the event was admitted; a later one may no longer list it. */
+  #passOver(): boolean {
+    this.folded++
+    this.unmatched++
+    return true
+  }
+
+  #meet(name: number, view: DataView, start: number, end: number): void {
+    const rule = this.#matcher.matchBytes(view, start, end)
+    this.#rules.push(rule)
+    this.#dayOfName[name] = NONE
+    if (rule !== undefined) this.#platformOfName[name] = this.#platformNumber(rule)
+  }
+
+  #platformNumber({ platform }: Rule): number {
+    const known = this.#platformNumbers.get(platform.id)
+    if (known !== undefined) return known
+    const number = this.#platformIds.push(platform.id) - 1
+    this.#platformNumbers.set(platform.id, number)
+    return number
+  }
+
+  /** NONE where rows or cells have no room. */
+  #row(name: number, day: number): number {
+    const key = name * DAY_BITS + day
+    let row = this.#rowOf.get(key)
+    if (row === undefined) {
+      if (this.#rows === ROWS_MAX) return NONE
+      const cell = this.#cell(this.#platformOfName[name] ?? 0, day)
+      if (cell === NONE) return NONE
+      row = this.#rows++
+      this.#rowOf.set(key, row)
+      this.#nameOfRow[row] = name
+      this.#cellOfRow[row] = cell
+      this.#matchesOfRow[row] = 0
+    }
+    this.#dayOfName[name] = day
+    this.#rowOfName[name] = row
+    return row
+  }
+
+  /** NONE where there is no room. */
+  #cell(platform: number, day: number): number {
+    const key = platform * DAY_BITS + day
+    const known = this.#cellOf.get(key)
+    if (known !== undefined) return known
+    if (this.#cells === FOLD_CELLS_MAX) return NONE
+    const cell = this.#cells++
+    this.#cellOf.set(key, cell)
+    this.#dayOfCell[cell] = day
+    this.#platformOfCell[cell] = platform
+    this.#firstSeenMs[cell] = Number.MAX_SAFE_INTEGER
+    this.#lastSeenMs[cell] = 0
+    this.#blocked[cell] = 0
+    this.#byMethod.fill(0, cell * METHOD_COUNT, (cell + 1) * METHOD_COUNT)
+    this.#clients.push(new DistinctClients())
+    return cell
+  }
+
+  #countRoomless(cell: number, rule: Rule, count: number): void {
+    let rules = this.#roomless.get(cell)
+    if (rules === undefined) {
+      rules = new Map()
+      this.#roomless.set(cell, rules)
+    }
+    increase(rules, rule, count)
+  }
+
+  #addCell(cell: number, rows: readonly number[], evidence: Evidence): void {
+    evidence.addSpan(this.#firstSeenMs[cell] ?? 0, this.#lastSeenMs[cell] ?? 0)
+    evidence.blocked += this.#blocked[cell] ?? 0
+    METHODS.forEach((method, index) => {
+      const count = this.#byMethod[cell * METHOD_COUNT + index] ?? 0
+      if (count > 0) increase(evidence.byMethod, method, count)
+    })
+    const addRule = ({ role, specificity }: Rule, count: number): void => {
+      evidence.matches += count
+      increase(evidence.byRole, role, count)
+      evidence.domainStrength = Math.max(evidence.domainStrength, domainStrength(specificity, role))
+    }
+    for (const row of rows) {
+      const name = this.#nameOfRow[row] ?? 0
+      const count = this.#matchesOfRow[row] ?? 0
+      const rule = this.#rules[name]
+      if (rule === undefined) continue
+      addRule(rule, count)
+      evidence.addName(this.#names.nameOf(name), count)
+    }
+    for (const [rule, count] of this.#roomless.get(cell) ?? []) {
+      addRule(rule, count)
+      evidence.otherNames += count
+    }
+    const clients = this.#clients[cell]
+    if (clients !== undefined) evidence.clients.merge(clients)
+  }
+}
