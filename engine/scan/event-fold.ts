@@ -125,17 +125,18 @@ export class EventFold {
 
   /** false where the bound of cells is reached: the event was not taken. */
   #add(view: DataView, start: number, end: number): boolean {
-    const columns = view.getUint8(start)
     const nameHeader = start + ID_OFFSET + ID_BYTES
+    // A header may have two bytes.
+    if (nameHeader + 1 >= end) return this.#addUnusual(view, start, end)
+    const columns = view.getUint8(start)
     const isUsual =
-      nameHeader < end &&
       (columns === EVENT_ARRAY || columns === EVENT_ARRAY_BLOCKED) &&
       view.getUint8(start + 1) === BIN_8 &&
       view.getUint8(start + 2) === ID_BYTES
     if (!isUsual) return this.#addUnusual(view, start, end)
     const nameAt = stringStart(view, nameHeader)
     const nameEnd = nameAt + stringBytes(view, nameHeader)
-    if (nameAt < 0 || nameEnd >= end) return this.#addUnusual(view, start, end)
+    if (nameAt < 0 || nameEnd + 1 >= end) return this.#addUnusual(view, start, end)
     const clientAt = stringStart(view, nameEnd)
     const clientEnd = clientAt + stringBytes(view, nameEnd)
     if (clientAt < 0 || clientEnd >= end) return this.#addUnusual(view, start, end)

@@ -241,8 +241,7 @@ function putNewScan(store: Store, scan: Scan): void {
   const { scans, scanStates } = store
   const state = scanStates.get(scan.organizationId)
   scans.put(scan)
-  let excess = state.stored + 1 - STORED_SCANS_MAX
-  const removed = excess > 0 ? scans.removeOldest(scan.organizationId, () => excess-- > 0) : 0
+  const removed = scans.removeOldest(scan.organizationId, state.stored + 1 - STORED_SCANS_MAX)
   scanStates.put(scan.organizationId, { ...state, stored: state.stored + 1 - removed })
 }
 

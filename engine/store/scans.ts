@@ -106,14 +106,11 @@ export class Scans {
     return this.#records.last(uuidBytes(organizationId), wanted)
   }
 
-  /**
-   * Removes the oldest that have ended, for which `wanted` answers true, up to the first for which it does not. Inside a transaction of the caller.
-   * Answers how many went.
-   */
-  removeOldest(organizationId: string, wanted: (scan: Scan) => boolean): number {
+  /** Removes the oldest that have ended: at most `countMax`, and those asked for before `beforeMs`. Inside a transaction of the caller. Answers how many went. */
+  removeOldest(organizationId: string, countMax: number, beforeMs = Number.POSITIVE_INFINITY): number {
     const leaving: Buffer[] = []
     for (const { key, value } of this.#records.range(uuidBytes(organizationId))) {
-      if (!wanted(value)) break
+      if (leaving.length >= countMax || requestedAtMs(value) >= beforeMs) break
       if (value.status === 'completed' || value.status === 'failed') leaving.push(key)
     }
     for (const key of leaving) this.#records.remove(key)

@@ -1,0 +1,219 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { type Event, METHODS, packEvent } from '../../../engine/event.ts'
+import { FOLD_CELLS_MAX } from '../../../engine/limits.ts'
+import { DAY_MS, dayOf } from '../../../engine/process/clock.ts'
+import { domainStrength } from '../../../engine/scan/confidence.ts'
+import { EventFold } from '../../../engine/scan/event-fold.ts'
+import { type DayEvidence, Evidence, NAMES_PER_DAY_MAX } from '../../../engine/scan/evidence.ts'
+import { NAMES_MAX } from '../../../engine/scan/name-table.ts'
+import type { LentChunk } from '../../../engine/store/queue.ts'
+import { loadCatalog } from '../../../registry/catalog.ts'
+import { matcher, NOON, Sender } from '../../support/store.ts'
+
+const RULES = loadCatalog().rules.filter(({ match }) => match === 'suffix')
+const fold = new EventFold(matcher)
+
+/** The events as a chunk of the buffer lends them, `before` bytes behind the beginning. */
+function chunkOf(entries: readonly Uint8Array[], from = 0, before = 0): LentChunk {
+  const bytes = Buffer.concat([Buffer.alloc(before, 0xee), ...entries])
+  const starts = new Uint32Array(entries.length)
+  const ends = new Uint32Array(entries.length)
+  let at = before
+  for (const [index, entry] of entries.entries()) {
+    starts[index] = at
+    at += entry.length
+    ends[index] = at
+  }
+  const slices = { bytes, starts, ends, count: entries.length }
+  return { sequence: 1 + from, from, end: 1 + entries.length, damaged: false, slices }
+}
+
+function folded(): Map<string, DayEvidence> {
+  return new Map(
+    Array.from(fold.days(), ({ day, platformId, addTo }) => {
+      const evidence = new Evidence()
+      addTo(evidence)
+      return [`${day} ${platformId}`, evidence.toDay()]
+    }),
+  )
+}
+
+/** The same by the plainest way there is. Clients by their text: as many as are counted exactly. */
+function plainlyFolded(events: readonly Event[]): Map<string, Record<string, unknown>> {
+  const days = new Map<
+    string,
+    { events: Event[]; strength: number; names: Map<string, number>; roles: Map<string, number> }
+  >()
+  for (const event of events) {
+    const rule = matcher.match(event.name)
+    if (rule === undefined) continue
+    const key = `${dayOf(event.lastSeenMs)} ${rule.platform.id}`
+    const entry = days.get(key) ?? {
+      events: [] as Event[],
+      strength: 0,
+      names: new Map<string, number>(),
+      roles: new Map<string, number>(),
+    }
+    days.set(key, entry)
+    entry.events.push(event)
+    entry.strength = Math.max(entry.strength, domainStrength(rule.specificity, rule.role))
+    entry.names.set(event.name, (entry.names.get(event.name) ?? 0) + event.count)
+    entry.roles.set(rule.role, (entry.roles.get(rule.role) ?? 0) + event.count)
+  }
+  const total = (some: readonly Event[], of: (event: Event) => number) =>
+    some.reduce((sum, event) => sum + of(event), 0)
+  return new Map(
+    [...days].map(([key, { events: some, strength, names, roles }]) => {
+      const methods = METHODS.map((method) => [
+        method,
+        total(
+          some.filter((event) => event.method === method),
+          ({ count }) => count,
+        ),
+      ]).filter(([, count]) => count !== 0)
+      const blocked = total(some, (event) => event.blocked ?? 0)
+      return [
+        key,
+        {
+          firstSeenMs: Math.min(...some.map(({ firstSeenMs }) => firstSeenMs)),
+          lastSeenMs: Math.max(...some.map(({ lastSeenMs }) => lastSeenMs)),
+          matches: total(some, ({ count }) => count),
+          ...(blocked > 0 ? { blocked } : {}),
+          byMethod: Object.fromEntries(methods),
+          byRole: Object.fromEntries(roles),
+          byName: Object.fromEntries(names),
+          otherNames: 0,
+          domainStrength: strength,
+          clients: new Set(some.map(({ client }) => client)).size,
+        },
+      ]
+    }),
+  )
+}
+
+const anyEvent = fc
+  .record({
+    rule: fc.nat(40),
+    host: fc.constantFrom('', 'api.', 'a-long-host-name-of-more-than-31-bytes-and-a-string-header-of-two.'),
+    client: fc.constantFrom(
+      '10.0.0.1',
+      '10.0.0.2',
+      '2001:db8::1',
+      '192.168.200.200',
+      '2001:db8:1234:5678:9abc:def0:1234:5678',
+    ),
+    method: fc.constantFrom(...METHODS),
+    ageMs: fc.nat(3 * DAY_MS),
+    spanMs: fc.constantFrom(0, 1, 200, 70_000, DAY_MS),
+    count: fc.constantFrom(1, 127, 128, 255, 256, 65_536, 0xffff_ffff),
+    share: fc.constantFrom(0, 0, 0.5, 1),
+    known: fc.integer({ min: 0, max: 9 }),
+  })
+  .map(({ rule, host, client, method, ageMs, spanMs, count, share, known }): Event => {
+    const lastSeenMs = NOON - ageMs
+    const blocked = Math.floor(count * share)
+    return {
+      ...new Sender().event(known === 0 ? 'left-the-registry.example' : host + RULES[rule]?.domain, NOON),
+      ...{ client, method, firstSeenMs: lastSeenMs - spanMs, lastSeenMs, count },
+      ...(blocked > 0 ? { blocked } : {}),
+    }
+  })
+
+t.test('columns and the plainest sum agree, however the events are cut into chunks', async (t) => {
+  fc.assert(
+    fc.property(fc.array(anyEvent, { maxLength: 60 }), fc.nat(60), fc.nat(9), (events, cut, before) => {
+      fold.clear()
+      const packed = events.map(packEvent)
+      fold.addChunk(chunkOf(packed.slice(0, cut), 0, before))
+      fold.addChunk(chunkOf(packed.slice(cut), 0, before))
+      const found = [...folded()].map(([key, day]) => {
+        return [key, { ...day, clients: (day.clients.length - 1) / 4 }] as const
+      })
+      t.same(Object.fromEntries(found), Object.fromEntries(plainlyFolded(events)))
+      t.equal(fold.folded, events.length)
+      t.equal(fold.unmatched, events.filter(({ name }) => matcher.match(name) === undefined).length)
+      return true
+    }),
+    { numRuns: 300 },
+  )
+})
+
+t.test('what has left the queue is not counted again', async (t) => {
+  fold.clear()
+  const sender = new Sender()
+  const packed = Array.from({ length: 5 }, () => packEvent(sender.event('claude.ai', NOON)))
+  t.equal(fold.addChunk(chunkOf(packed, 3)), 6)
+  t.equal(fold.folded, 2)
+})
+
+t.test('bytes that are no event, and chunks whose checksum fails, are counted and passed over', async (t) => {
+  const good = packEvent(new Sender().event('claude.ai', NOON))
+  for (const [name, bytes] of [
+    ['empty', Buffer.alloc(0)],
+    ['one byte', Buffer.from([0x97])],
+    ['text', Buffer.from('hello, I am no event of any kind at all')],
+    ['cut', good.subarray(0, good.length - 1)],
+    ['cut in the name', good.subarray(0, 24)],
+    ['too long', Buffer.concat([good, Buffer.from([1])])],
+    ['a method that is none', Buffer.from(good).fill(9, good.length - 12, good.length - 11)],
+  ] as const) {
+    fold.clear()
+    t.equal(fold.addChunk(chunkOf([bytes, good])), 3, name)
+    t.same([fold.folded, fold.damaged], [1, 1], name)
+  }
+  fold.clear()
+  t.equal(fold.addChunk({ ...chunkOf([good]), end: 8, damaged: true }), 8)
+  t.equal(fold.damaged, 7)
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 80 }), fc.nat(80), (noise, at) => {
+      const bytes = Buffer.from(good)
+      bytes.set(noise.subarray(0, Math.max(0, bytes.length - at)), Math.min(at, bytes.length))
+      fold.clear()
+      fold.addChunk(chunkOf([bytes, noise]))
+      return fold.folded + fold.damaged === 2
+    }),
+    { numRuns: 5000 },
+  )
+})
+
+t.test('names beyond the table are counted for their platform, and not kept', async (t) => {
+  fold.clear()
+  const sender = new Sender()
+  const names = NAMES_MAX + 100
+  for (let from = 0; from < names; from += 256) {
+    const count = Math.min(256, names - from)
+    const entries = Array.from({ length: count }, (_, index) =>
+      packEvent(sender.event(`h${from + index}.claude.ai`, NOON, { count: 2 })),
+    )
+    fold.addChunk(chunkOf(entries))
+  }
+  const [day] = [...folded().values()]
+  t.equal(day?.matches, names * 2)
+  t.equal(Object.keys(day?.byName ?? {}).length, NAMES_PER_DAY_MAX)
+  t.equal(day?.otherNames, (names - NAMES_PER_DAY_MAX) * 2)
+  t.same(day?.byRole, { web: names * 2 })
+})
+
+t.test('a fold that has no room for a platform and day more ends before the event that needs it', async (t) => {
+  fold.clear()
+  const platforms = [...new Map(RULES.map((rule) => [rule.platform.id, rule])).values()]
+  const sender = new Sender()
+  const daysEach = Math.ceil(FOLD_CELLS_MAX / platforms.length) + 1
+  const events = platforms.flatMap(({ domain }) => {
+    return Array.from({ length: daysEach }, (_, day) => sender.event(domain, NOON - day * DAY_MS))
+  })
+  const cells = new Set(
+    events.map(({ name, lastSeenMs }) => `${dayOf(lastSeenMs)} ${matcher.match(name)?.platform.id}`),
+  )
+  t.ok(cells.size > FOLD_CELLS_MAX, `${cells.size}`)
+  let taken = 0
+  for (let from = 0; from < events.length; from += 256) {
+    const entries = events.slice(from, from + 256).map(packEvent)
+    const next = fold.addChunk(chunkOf(entries))
+    taken += next - 1
+    if (next - 1 < entries.length) break
+  }
+  t.equal(fold.folded, taken)
+  t.equal(folded().size, FOLD_CELLS_MAX)
+})

@@ -1,0 +1,406 @@
+import t from 'tap'
+import { Administration } from '../../../engine/admin/administration.ts'
+import { STORED_SCANS_MAX } from '../../../engine/limits.ts'
+import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
+import { tryHold } from '../../../engine/process/exclusive.ts'
+import { requestScan, runScan, ScanRunner } from '../../../engine/scan/fold.ts'
+import { SCANS, scanNow } from '../../../engine/scan/scan-now.ts'
+import { ScanSchedule } from '../../../engine/scan/schedule.ts'
+import type { Organization } from '../../../engine/store/organizations.ts'
+import { PublishedList } from '../../../engine/store/published.ts'
+import type { Scan } from '../../../engine/store/scans.ts'
+import { loadCatalog } from '../../../registry/catalog.ts'
+import {
+  makeOrganization,
+  matcher,
+  openStore,
+  quietLog,
+  Sender,
+  scansHere,
+  type TestStore,
+} from '../../support/store.ts'
+
+interface Made extends TestStore {
+  readonly organization: Organization
+}
+
+function made(t: Parameters<typeof openStore>[0]): Made {
+  const opened = openStore(t)
+  const organization = makeOrganization(opened, 'Acme')
+  return { ...opened, organization }
+}
+
+function buffer({ store, clock, organization }: Made, count = 1, sender = new Sender()): void {
+  const events = Array.from({ length: count }, () => sender.event('claude.ai', clock.nowMs()))
+  store.environment.write(() => store.buffer.append(organization.id, events))
+}
+
+const request = ({ store, clock, organization }: Made): Scan =>
+  store.environment.write(() => requestScan(store, organization, clock))
+const run = ({ store, clock, organization }: Made, trigger: Scan['trigger'] = 'schedule'): Scan =>
+  runScan(store, matcher, organization.id, trigger, clock)
+const kill = ({ store, clock }: Made, scan: Scan): void =>
+  store.environment.write(() => store.scans.put({ ...scan, status: 'running', startedAtMs: clock.nowMs() }))
+const failing = (site: Made): unknown => {
+  const broken = new Proxy(matcher, {
+    get(target, property) {
+      if (property === 'fingerprint') throw new Error('out of luck')
+      return Reflect.get(target, property).bind(target)
+    },
+  })
+  return new ScanRunner(site.store, broken, site.clock).run([
+    { organizationId: site.organization.id, trigger: 'schedule' },
+  ])
+}
+
+/** Each row: what happened, and the states of all scans then, oldest first. */
+const ROWS: readonly { name: string; happens: (site: Made) => unknown; states: readonly string[] }[] = [
+  { name: 'nothing asked for: no scan', happens: () => {}, states: [] },
+  { name: '(none) to pending by a request', happens: request, states: ['pending'] },
+  {
+    name: 'asked for again while it is pending: still the one',
+    happens: (site) => {
+      const first = request(site)
+      if (request(site).id !== first.id) throw new Error('another one')
+    },
+    states: ['pending'],
+  },
+  { name: '(none) to completed by the schedule', happens: run, states: ['completed'] },
+  {
+    name: 'pending to completed, whatever had it run',
+    happens: (site) => {
+      const { id } = request(site)
+      const scan = run(site, 'schedule')
+      if (scan.id !== id || scan.trigger !== 'administrator') throw new Error('not the one that was asked for')
+      if (site.store.scans.pending(site.organization.id) !== undefined) throw new Error('still asked for')
+    },
+    states: ['completed'],
+  },
+  { name: 'to failed by what makes it fail', happens: failing, states: ['failed'] },
+  {
+    name: 'pending to failed',
+    happens: (site) => {
+      request(site)
+      failing(site)
+    },
+    states: ['failed'],
+  },
+  {
+    name: 'running to failed when the next one starts after a kill',
+    happens: (site) => {
+      kill(site, request(site))
+      site.store.environment.write(() => site.store.scans.removeRequest(site.organization.id))
+      site.clock.add(1)
+      run(site)
+    },
+    states: ['failed', 'completed'],
+  },
+  {
+    name: 'a pending scan stays so through any number of others',
+    happens: (site) => {
+      run(site)
+      site.clock.add(1)
+      request(site)
+    },
+    states: ['completed', 'pending'],
+  },
+]
+for (const { name, happens, states } of ROWS) {
+  t.test(name, async (t) => {
+    const site = made(t)
+    buffer(site)
+    await happens(site)
+    const scans = site.store.scans.ofOrganization(site.organization.id)
+    t.same(
+      scans.map(({ status }) => status),
+      states,
+    )
+    t.equal(site.store.scanStates.get(site.organization.id).stored, states.length, 'the count of stored scans')
+    for (const { status, startedAtMs, completedAtMs, failure } of scans) {
+      t.equal(startedAtMs > 0, status !== 'pending')
+      t.equal(completedAtMs > 0, status === 'completed' || status === 'failed')
+      t.equal(failure !== '', status === 'failed')
+    }
+    t.equal(site.store.buffer.count(site.organization.id), states.includes('completed') ? 0 : 1)
+  })
+}
+
+t.test('a scan that another process overtook is prepared again, and counts nothing twice', async (t) => {
+  const site = made(t)
+  buffer(site, 10)
+  let overtakes = 2
+  const overtaken = new Proxy(matcher, {
+    get(target, property) {
+      // The last thing that a scan reads before it writes.
+      if (property === 'fingerprint' && overtakes-- > 0) {
+        const other = site.store.scans.last(site.organization.id, ({ status }) => status === 'running')
+        buffer(site, 1)
+        run(site, 'buffer')
+        if (other !== undefined) site.store.environment.write(() => site.store.scans.put(other))
+      }
+      const value = Reflect.get(target, property)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  const [outcome] = new ScanRunner(site.store, overtaken, site.clock).run([
+    { organizationId: site.organization.id, trigger: 'schedule' },
+  ])
+  t.match(outcome?.scan, { status: 'completed', eventsFolded: 0 })
+  const matches = [...site.store.evidence.since(site.organization.id, 0)].reduce(
+    (sum, { evidence }) => sum + evidence.matches,
+    0,
+  )
+  t.equal(matches, 12)
+  t.equal(site.store.buffer.count(site.organization.id), 0)
+  t.equal(site.store.scanStates.get(site.organization.id).generation, 3)
+})
+
+t.test('a scan that was ended by another process writes nothing', async (t) => {
+  const site = made(t)
+  buffer(site, 3)
+  let ended = false
+  const ending = new Proxy(matcher, {
+    get(target, property) {
+      const running = site.store.scans.last(site.organization.id, ({ status }) => status === 'running')
+      if (property === 'fingerprint' && !ended && running !== undefined) {
+        ended = true
+        site.store.environment.write(() =>
+          site.store.scans.put({ ...running, status: 'failed', failure: 'interrupted' }),
+        )
+      }
+      const value = Reflect.get(target, property)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  const [outcome] = new ScanRunner(site.store, ending, site.clock).run([
+    { organizationId: site.organization.id, trigger: 'schedule' },
+  ])
+  t.match(outcome?.scan, { status: 'failed', failure: 'another process has ended the scan' })
+  t.same(
+    site.store.scans.ofOrganization(site.organization.id).map(({ failure }) => failure),
+    ['interrupted'],
+    'failed is final',
+  )
+  t.equal(site.store.buffer.count(site.organization.id), 3)
+})
+
+t.test('scans of many organizations share transactions, and one that fails does not hold up the others', async (t) => {
+  const opened = openStore(t)
+  const sites = Array.from({ length: 150 }, (_, index) => ({
+    ...opened,
+    organization: makeOrganization(opened, `O${index}`),
+  }))
+  for (const site of sites) buffer(site, 2)
+  const [poor] = sites
+  if (poor === undefined) throw new Error('150 of them')
+  // An organization that vanishes has no scan, and is no fault.
+  const gone = '00000000-0000-4000-8000-000000000000'
+  const requests = [...sites.map(({ organization }) => organization.id), gone].map((organizationId) => ({
+    organizationId,
+    trigger: 'schedule' as const,
+  }))
+  const outcomes = new ScanRunner(opened.store, matcher, opened.clock).run(requests)
+  t.equal(outcomes.length, 150)
+  t.ok(outcomes.every(({ scan, left }) => scan.status === 'completed' && scan.eventsFolded === 2 && left === 0))
+  t.same(new Set(outcomes.map(({ scan }) => scan.organizationId)).size, 150)
+})
+
+t.test('stored scans have a bound; the oldest that have ended go', async (t) => {
+  const site = made(t)
+  const { store, organization, clock } = site
+  const pending = request(site)
+  kill(site, pending)
+  for (let scan = 0; scan < STORED_SCANS_MAX + 5; scan++) {
+    clock.add(1)
+    store.environment.write(() => store.scans.removeRequest(organization.id))
+    request(site)
+    clock.add(1)
+    store.environment.write(() => {
+      const waiting = store.scans.pending(organization.id)
+      if (waiting !== undefined) store.scans.put({ ...waiting, status: 'failed', failure: 'test' })
+    })
+  }
+  const scans = store.scans.ofOrganization(organization.id)
+  t.equal(scans.length, STORED_SCANS_MAX)
+  t.match(scans[0], { id: pending.id, status: 'running' }, 'one that has not ended stays')
+  t.equal(store.scanStates.get(organization.id).stored, STORED_SCANS_MAX)
+})
+
+t.test('a clock that is set ahead for less than a period takes no evidence away', async (t) => {
+  const site = made(t)
+  const { store, clock, organization } = site
+  const schedule = new ScanSchedule(store, matcher, clock, quietLog, scansHere(site))
+  const check = async (): Promise<void> => {
+    schedule.check()
+    await schedule.idle()
+  }
+  const platforms = (): number => {
+    const head = store.environment.read(() => store.published.head(organization.id, PublishedList.discovery))
+    return JSON.parse(head?.text.toString() ?? '').summary.platforms_discovered
+  }
+  buffer(site)
+  clock.add(DAY_MS)
+  await check()
+  t.equal(platforms(), 1)
+  const rightMs = clock.nowMs()
+  clock.add(3650 * DAY_MS)
+  await check()
+  t.equal(platforms(), 0, 'ten years later nothing is in the window')
+  t.equal([...store.evidence.since(organization.id, 0)].length, 1, 'but it is there')
+  clock.set(rightMs + HOUR_MS)
+  await check()
+  clock.add(DAY_MS)
+  buffer(site)
+  await check()
+  t.equal(platforms(), 1)
+  t.match([...store.evidence.since(organization.id, 0)].length, 2)
+})
+
+t.test('a clock that was set ahead and back delays the schedule by no more than a period', async (t) => {
+  const site = made(t)
+  const { store, clock, organization } = site
+  const restarted = async (): Promise<void> => {
+    const schedule = new ScanSchedule(store, matcher, clock, quietLog, scansHere(site))
+    schedule.check()
+    await schedule.idle()
+  }
+  clock.add(1000 * DAY_MS)
+  buffer(site)
+  await restarted()
+  clock.add(-990 * DAY_MS)
+  const scans = () => store.scans.ofOrganization(organization.id).length
+  t.equal(scans(), 1)
+  buffer(site)
+  const schedule = new ScanSchedule(store, matcher, clock, quietLog, scansHere(site))
+  schedule.check()
+  await schedule.idle()
+  t.equal(scans(), 1)
+  clock.add(DAY_MS)
+  schedule.check()
+  await schedule.idle()
+  t.equal(scans(), 2)
+  t.ok(store.scans.ofOrganization(organization.id).every((scan) => scan.completedAtMs >= scan.startedAtMs))
+})
+
+t.test('a scan ends no earlier than it began, whatever the clock does meanwhile', async (t) => {
+  const site = made(t)
+  buffer(site)
+  let nowMs = site.clock.nowMs()
+  const falling = { nowMs: () => (nowMs -= HOUR_MS) }
+  const scan = runScan(site.store, matcher, site.organization.id, 'schedule', falling)
+  t.equal(scan.completedAtMs, scan.startedAtMs)
+})
+
+t.test('on the schedule a scan is made when settings, approvals or registry changed', async (t) => {
+  const site = made(t)
+  const { store, clock, organization } = site
+  const administration = new Administration(store, clock)
+  const schedule = new ScanSchedule(store, matcher, clock, quietLog, scansHere(site))
+  const next = async (): Promise<number> => {
+    clock.add(DAY_MS)
+    schedule.check()
+    await schedule.idle()
+    return store.scans.ofOrganization(organization.id).length
+  }
+  t.equal(await next(), 0, 'nothing ever seen')
+  buffer(site)
+  t.equal(await next(), 1)
+  t.equal(await next(), 1, 'nothing new')
+  administration.organizations.set(organization, { evidenceWindowDays: 60 })
+  t.equal(await next(), 2, 'another window')
+  administration.organizations.setPlan(organization, 'free')
+  t.equal(await next(), 2, 'a plan is no evidence')
+  const other = new ScanSchedule(
+    store,
+    new Proxy(matcher, {
+      get: (target, property) => (property === 'fingerprint' ? 'another' : Reflect.get(target, property)),
+    }),
+    clock,
+    quietLog,
+    scansHere(site),
+  )
+  clock.add(DAY_MS)
+  other.check()
+  await other.idle()
+  t.equal(store.scans.ofOrganization(organization.id).length, 3, 'another registry')
+})
+
+t.test('approvals ask for a scan, and what they say is checked', async (t) => {
+  const site = made(t)
+  const { store, clock, organization } = site
+  const { approvals } = new Administration(store, clock)
+  const catalog = loadCatalog()
+  const claude = matcher.match('claude.ai')?.platform.id ?? ''
+  const { organization: changed, scan } = approvals.add(organization, catalog, ['claude', 'ChatGPT'])
+  t.same(changed.approvedPlatformIds, [claude, matcher.match('chatgpt.com')?.platform.id])
+  t.match(scan, { status: 'pending' })
+  t.same(
+    approvals.add(changed, catalog, [claude]).organization.approvedPlatformIds,
+    changed.approvedPlatformIds,
+    'twice is once',
+  )
+  for (const wrong of ['no such thing', '', '../..', 'Claude ']) {
+    t.throws(
+      () => approvals.add(organization, catalog, ['claude', wrong]),
+      { code: 'NOT_FOUND' },
+      JSON.stringify(wrong),
+    )
+    t.throws(() => approvals.remove(organization, catalog, [wrong]), { code: 'NOT_FOUND' }, JSON.stringify(wrong))
+  }
+  const withoutClaude = { ...catalog, platforms: catalog.platforms.filter(({ id }) => id !== claude) }
+  t.same(
+    approvals.remove(organization, withoutClaude, [claude]).organization.approvedPlatformIds.length,
+    1,
+    'also one that left the registry',
+  )
+  t.throws(() => approvals.remove(organization, catalog, [claude]), { code: 'NOT_FOUND' })
+})
+
+t.test('who asks for a scan waits for the process that runs scans, or runs it', async (t) => {
+  const site = made(t)
+  const { store, clock, organization } = site
+  buffer(site)
+  const never = new AbortController()
+  t.match(await scanNow(store, () => matcher, request(site), clock, never.signal), {
+    status: 'completed',
+    eventsFolded: 1,
+  })
+
+  const release = await tryHold(store.environment.path, SCANS)
+  clock.add(1)
+  const pending = request(site)
+  const waits = scanNow(store, () => matcher, pending, clock, never.signal)
+  await new Promise((resolve) => setTimeout(resolve, 250))
+  t.match(store.scans.current(pending), { status: 'pending' }, 'not ours to run')
+  run(site)
+  t.match(await waits, { id: pending.id, status: 'completed' })
+
+  clock.add(1)
+  const failed = request(site)
+  store.environment.write(() => {
+    store.scans.removeRequest(organization.id)
+    store.scans.put({ ...failed, status: 'failed', failure: 'no luck' })
+  })
+  await t.rejects(
+    scanNow(store, () => matcher, failed, clock, never.signal),
+    { code: 'SCAN_FAILED', message: 'no luck' },
+  )
+
+  clock.add(1)
+  const givenUp = new AbortController()
+  const leaves = scanNow(store, () => matcher, request(site), clock, givenUp.signal)
+  givenUp.abort()
+  t.equal(await leaves, undefined)
+
+  const killed = request(site)
+  kill(site, killed)
+  store.environment.write(() => store.scans.removeRequest(organization.id))
+  await release?.()
+  clock.add(1)
+  t.match(
+    await scanNow(store, () => matcher, killed, clock, never.signal),
+    { status: 'completed' },
+    'after a kill another one',
+  )
+  t.match(store.scans.current(killed), { status: 'failed', failure: 'interrupted' })
+})
