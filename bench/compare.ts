@@ -81,3 +81,13 @@ const percent = (part: number): string => `${Math.round(part * 100)}%`
 export function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
+
+/** The middle one, the upper of the two middle ones where they are even. */
+export function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+}
+
+/** A whole number with its thousands parted. */
+export const shown = (value: number): string => Math.round(value).toLocaleString('en')
+export const said = (reached: boolean): string => (reached ? 'reached' : 'not reached')
+export const ratio = (value: number): string => `${value.toFixed(2)}x`

@@ -12,7 +12,7 @@ import { BATCH_FRAME_BYTES, BATCH_LIST_FRAMES, BATCH_ROW_BYTES } from '../collec
 import { RESOLVERS } from '../collector/visibility.ts'
 import { loadCatalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
-import { print } from './compare.ts'
+import { median, print } from './compare.ts'
 import { decodeMix, type Mix, type MixPart, writeMix } from './workload/decode-mix.ts'
 
 /**
@@ -119,11 +119,6 @@ function textOf(runs: readonly Run[]): string {
   const spread = ((walls.at(-1) ?? 0) - (walls[0] ?? 0)) / 2 / median(walls)
   const times = `${median(walls).toFixed(2)} s ±${Math.round(spread * 100)}%`
   return `${times} wall, ${median(runs.map(cpuOf)).toFixed(2)} s CPU${runs.length === 1 ? ', one run' : ''}`
-}
-
-function median(numbers: readonly number[]): number {
-  const sorted = [...numbers].sort((a, b) => a - b)
-  return sorted[sorted.length >> 1] ?? 0
 }
 
 /** Runs a program under bash, which tells its times. */

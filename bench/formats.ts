@@ -4,7 +4,7 @@ import { LogLine, SCRATCH_BYTES, Verdict } from '../engine/ingest/formats/log-li
 import { loadCatalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
 import { DomainTrie, NO_MATCH } from '../registry/domain-trie.ts'
-import { print } from './compare.ts'
+import { median, print } from './compare.ts'
 import { HEADER_LINES, LINE_KINDS, type LineKind, linesOf } from './workload/log-lines.ts'
 
 /**
@@ -131,10 +131,6 @@ function seconds(work: () => number): number {
   const start = performance.now()
   if (work() < 0) throw new Error('nothing was done')
   return (performance.now() - start) / 1000
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }
 
 function thousands(rate: number): string {

@@ -7,7 +7,7 @@ import { packEvent } from '../engine/event.ts'
 import { BATCH_EVENTS_MAX } from '../engine/limits.ts'
 import { Environment } from '../engine/store/environment.ts'
 import { CHUNK_ENTRIES_MAX } from '../engine/store/queue.ts'
-import { print } from './compare.ts'
+import { median, print, shown } from './compare.ts'
 import type { Sending, Sent } from './ingest-sender.ts'
 import type { Emptied, ServiceUnderLoad } from './ingest-service.ts'
 import { openSqlite } from './peers/sqlite.ts'
@@ -189,9 +189,3 @@ async function sqliteTable(file: string, toy: boolean): Promise<StoreContender |
     close: () => sqlite.close(),
   }
 }
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
-}
-
-const shown = (value: number): string => Math.round(value).toLocaleString('en')

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +8,8 @@ import { Administration } from '../engine/admin/administration.ts'
 import { askLocal } from '../engine/process/ask-local.ts'
 import { systemClock } from '../engine/process/clock.ts'
 import { Store } from '../engine/store/store.ts'
-import { print } from './compare.ts'
+import { median, print } from './compare.ts'
+import { cpuSeconds, megabytes, memoryBytes } from './machine.ts'
 import { startSyslogNg } from './peers/syslog-ng.ts'
 import type { SyslogSending, SyslogSent } from './syslog-sender.ts'
 import { countedMessages, MATCH_EVERY, MESSAGE_BYTES } from './workload/syslog-messages.ts'
@@ -24,7 +25,6 @@ const SERVICE = fileURLToPath(new URL('../api/main.js', import.meta.url))
 const SENDER = fileURLToPath(new URL('./syslog-sender.js', import.meta.url))
 /** What became of messages, in the service's metrics: the listener and a number. */
 const MESSAGES = /^posture_ingest_messages_total\{listener="(\w+)",outcome="\w+"\} (\d+)$/gm
-const CLOCK_TICKS_PER_SECOND = 100
 
 interface Contender {
   readonly name: string
@@ -88,7 +88,7 @@ export async function syslogMessages({ toy }: { toy: boolean }): Promise<void> {
         )
       }
     }
-    print(`resident: ${residentMegabytes(contenders[0]?.pid ?? 0)} MB of the service`)
+    print(`resident: ${megabytes(memoryBytes(contenders[0]?.pid ?? 0, 'VmRSS'))} MB of the service`)
   } finally {
     sender.disconnect()
     for (const contender of contenders) await contender.stop()
@@ -118,7 +118,7 @@ export async function memoryOverMessages({ toy }: { toy: boolean }): Promise<voi
         times,
       } satisfies SyslogSending)
       await Promise.all([once(sender, 'message'), taken(messages)])
-      return `${residentMegabytes(contender.pid)} (${memoryOf(contender.pid, 'RssAnon')})`
+      return `${megabytes(memoryBytes(contender.pid, 'VmRSS'))} (${megabytes(memoryBytes(contender.pid, 'RssAnon'))})`
     }
     const [ours, , peer] = contenders
     if (ours === undefined || peer === undefined) throw new Error('no contender')
@@ -228,28 +228,6 @@ export async function startService(dataDirectory: string): Promise<Service> {
       await ended
     },
   }
-}
-
-/** User and system time of a process with all its threads: fields 14 and 15 of /proc/PID/stat, in clock ticks. */
-function cpuSeconds(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_SECOND
-}
-
-function residentMegabytes(pid: number): number {
-  return memoryOf(pid, 'VmRSS')
-}
-
-/** VmRSS is all that is resident, RssAnon what of it is no file's: pages of LMDB's file count as the system has room for them. */
-function memoryOf(pid: number, field: 'VmRSS' | 'RssAnon'): number {
-  const [, kilobytes = '0'] =
-    new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? []
-  return Math.round(Number(kilobytes) / 1000)
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }
 
 function shown(rate: number): string {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Fault } from '../engine/process/error-codes.ts'
 import { admin, PROGRAMS, type RunningService, startService } from '../test/support/programs.ts'
+import { cpuSeconds, memoryBytes } from './machine.ts'
 
 /** A veth pair in a network namespace, a service that takes the events, and the contenders that listen on the pair's far end. */
 
@@ -35,7 +36,6 @@ const PACKAGES: Readonly<Record<string, string>> = {
   tcpdump: 'tcpdump',
   tshark: 'tshark',
 }
-const JIFFY_SECONDS = 0.01
 export class LiveSite {
   readonly folder: string
   readonly #name = `spsbench${process.pid}`
@@ -124,14 +124,14 @@ export class LiveSite {
     await collector.says('"msg":"watching"')
     const box = options.box === true ? this.#putIntoBox(collector.pid) : ''
     await sleep(this.#quietMs)
-    const startPeakBytes = statusBytes(collector.pid, 'VmHWM')
+    const startPeakBytes = memoryBytes(collector.pid, 'VmHWM')
     // proc_pid_clear_refs(5): the peak is that of the work from here on.
     writeFileSync(`/proc/${collector.pid}/clear_refs`, '5')
     const before = cpuSeconds(collector.pid)
     await work()
     await sleep(this.#quietMs)
     const cpu = cpuSeconds(collector.pid) - before
-    const peakBytes = statusBytes(collector.pid, 'VmHWM')
+    const peakBytes = memoryBytes(collector.pid, 'VmHWM')
     const { books } = JSON.parse(this.run('curl', '-s', 'http://127.0.0.1:19091/books')) as {
       books: { book: string; total: number; places: Record<string, number>; difference: number }[]
     }
@@ -170,7 +170,7 @@ export class LiveSite {
       const before = cpuSeconds(pid)
       await sleep(seconds * 1000)
       const cpu = (cpuSeconds(pid) - before) / seconds
-      measured = { residentBytes: statusBytes(pid, 'VmRSS'), anonymousBytes: statusBytes(pid, 'RssAnon'), cpu }
+      measured = { residentBytes: memoryBytes(pid, 'VmRSS'), anonymousBytes: memoryBytes(pid, 'RssAnon'), cpu }
     })
     return { ...measured, startPeakBytes }
   }
@@ -183,7 +183,7 @@ export class LiveSite {
     await sleep(this.#quietMs)
     const pids = [peer.pid, ...childrenOf(peer.pid)]
     const cpu = pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0)
-    const peakBytes = pids.reduce((sum, pid) => sum + statusBytes(pid, 'VmHWM'), 0)
+    const peakBytes = pids.reduce((sum, pid) => sum + memoryBytes(pid, 'VmHWM'), 0)
     peer.child.kill('SIGINT')
     await peer.ended
     const seen = Number(/(\d+) packets? captured/.exec(peer.output())?.[1] ?? Number.NaN)
@@ -255,17 +255,6 @@ function ip(...words: string[]): void {
 }
 
 /** User and system time of all threads of the process (proc_pid_stat(5), fields 14 and 15). */
-function cpuSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ')
-  return (Number(fields[11]) + Number(fields[12])) * JIFFY_SECONDS
-}
-
-function statusBytes(pid: number, field: 'VmHWM' | 'VmRSS' | 'RssAnon'): number {
-  const text = readFileSync(`/proc/${pid}/status`, 'utf8')
-  return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) * 1024
-}
 
 function childrenOf(parent: number): number[] {
   return readdirSync('/proc')

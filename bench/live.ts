@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { captureFilter } from '../collector/capture/bpf.ts'
 import { DNS_PORTS, TLS_PORTS } from '../collector/decode/ports.ts'
 import { LIVE_RING_BYTES } from '../collector/limits.ts'
-import { print } from './compare.ts'
+import { median, print } from './compare.ts'
 import { type Heard, LiveSite, type Played } from './live-site.ts'
 import { decodeMix, writeMix } from './workload/decode-mix.ts'
 import { writeDnsQueries } from './workload/dns-queries.ts'
@@ -157,7 +157,3 @@ const megabytes = (bytes: number) => `${Math.round(bytes / 1e6)} MB`
 const seconds = (heard: readonly Heard[]) => `${median(heard.map(cpuOf)).toFixed(2)} s`
 const list = (numbers: readonly number[]) => numbers.join(', ')
 const reached = (yes: boolean) => (yes ? 'reached' : 'not reached')
-
-function median(numbers: readonly number[]): number {
-  return [...numbers].sort((a, b) => a - b)[numbers.length >> 1] ?? 0
-}

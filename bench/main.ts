@@ -10,6 +10,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(options: { toy: bo
   outbox: () => import('./outbox.ts'),
   live: () => import('./live.ts'),
   ingest: () => import('./ingest.ts'),
+  scan: () => import('./scan.ts'),
   'ingest-memory': () => import('./ingest-memory.ts'),
 }
 

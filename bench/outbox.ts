@@ -9,7 +9,8 @@ import { Outbox } from '../collector/outbox/outbox.ts'
 import { type NewEvent, packWaiting } from '../collector/outbox/waiting-event.ts'
 import { Environment, type Table } from '../engine/store/environment.ts'
 import { CHUNK_ENTRIES_MAX } from '../engine/store/queue.ts'
-import { print } from './compare.ts'
+import { median, print, ratio, said, shown } from './compare.ts'
+import { megabytes, memoryBytes } from './machine.ts'
 import { sqliteQueue } from './peers/outbox-sqlite.ts'
 
 /**
@@ -106,7 +107,7 @@ async function fill(directory: string, events: number): Promise<void> {
       outbox.write({ added: eventsFrom(from, count) })
     }
     collectGarbage()
-    anonymous.push(residentMegabytes('RssAnon'))
+    anonymous.push(megabytes(memoryBytes('self', 'RssAnon')))
   }
   const seconds = (performance.now() - start) / 1000
   const [first = 0] = anonymous
@@ -213,12 +214,6 @@ function firstSeenOf(bytes: Buffer, at: number): number {
   return bytes.readDoubleLE(at + FIRST_SEEN_OFFSET) - BASE_MS
 }
 
-function residentMegabytes(field: string): number {
-  const [, kilobytes] =
-    new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync('/proc/self/status', 'utf8')) ?? []
-  return Math.round(Number(kilobytes) / 1024)
-}
-
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')()
@@ -229,11 +224,3 @@ function lmdbVersion(): string {
   const file = join(dirname(createRequire(import.meta.url).resolve('lmdb')), '../package.json')
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
 }
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
-}
-
-const said = (reached: boolean): string => (reached ? 'reached' : 'not reached')
-const ratio = (value: number): string => `${value.toFixed(2)}x`
-const shown = (value: number): string => Math.round(value).toLocaleString('en')

@@ -1,9 +1,7 @@
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { print } from '../compare.ts'
+import { peerFolder } from './package.ts'
 
 /** Not among the dependencies: it is compiled for a minute, and only the comparisons need it. */
 const PEER = 'better-sqlite3'
@@ -37,19 +35,11 @@ async function open(file: string, install: boolean): Promise<{ sqlite: Sqlite; n
   } catch {
     // Node 20 has none.
   }
-  const folder = join(tmpdir(), `posture-bench-${PEER}-${PEER_VERSION}`)
-  if (!existsSync(join(folder, 'node_modules', PEER)) && !(install && installInto(folder))) {
-    print(`no SQLite here: Node 22 brings one, or ${PEER} ${PEER_VERSION} in ${folder}`)
+  const folder = peerFolder(PEER, PEER_VERSION, install)
+  if (folder === undefined) {
+    print(`no SQLite here: Node 22 brings one, or ${PEER} ${PEER_VERSION}`)
     return undefined
   }
   const Database = createRequire(join(folder, 'package.json'))(PEER) as new (file: string) => Sqlite
   return { sqlite: new Database(file), name: `${PEER} ${PEER_VERSION}` }
-}
-
-function installInto(folder: string): boolean {
-  print(`installing the peer ${PEER} ${PEER_VERSION}, which takes a minute`)
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, allowScripts: { [PEER]: true } }))
-  const words = ['install', '--no-audit', '--no-fund', '--loglevel=error', `${PEER}@${PEER_VERSION}`]
-  return spawnSync('npm', words, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] }).status === 0
 }

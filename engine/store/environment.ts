@@ -110,6 +110,11 @@ export class Environment {
     return table
   }
 
+  /** What a table takes of the file, in bytes: whole pages. */
+  tableBytes(name: string): number {
+    return pagesOf(this.table(name).getStats() as TreeStats) * (this.#root.getStats() as EnvironmentStats).pageSize
+  }
+
   /**
    * Runs `work` as one atomic transaction and returns when it is on disk. What `work` throws aborts it whole.
    *

@@ -1,0 +1,116 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { Agent, get, type IncomingMessage } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Administration } from '../engine/admin/administration.ts'
+import { systemClock } from '../engine/process/clock.ts'
+import { Store } from '../engine/store/store.ts'
+import { median, print, ratio, said, shown } from './compare.ts'
+import { ScanEvents } from './workload/scan-events.ts'
+
+/**
+ * Whether the API's clients notice a scan: a real service, requests at a steady pace from its first second on. In turns it finds nothing to do, and buffers
+ * that are full, which it folds one after the other. The latency of a request is counted from when it was due, so that a stall is not hidden by those that
+ * wait for it.
+ */
+const P99_AIM = 1.5
+const REQUESTS_PER_SECOND = 250
+/** Below the limit of the specification. */
+const REQUESTS_PER_KEY_MAX = 50
+const KEYS_PER_ORGANIZATION = 25
+
+export async function measureLatency({ toy }: { toy: boolean }): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'posture-bench-'))
+  const sizes = toy
+    ? { rounds: 1, organizations: 2, eventsEach: 6000, seconds: 1 }
+    : { rounds: 3, organizations: 6, eventsEach: 1_000_000, seconds: 3 }
+  try {
+    const { ids, keys } = prepare(directory, sizes.organizations, sizes.seconds)
+    const work = new ScanEvents(Date.now())
+    const idle: number[][] = []
+    const busy: number[][] = []
+    const store = new Store(directory)
+    for (let round = 0; round < sizes.rounds; round++) {
+      idle.push(await latencies(directory, keys, sizes.seconds))
+      work.fill(store, ids, round * sizes.eventsEach, (round + 1) * sizes.eventsEach)
+      busy.push(await latencies(directory, keys, sizes.seconds))
+      const waiting = ids.reduce((sum, id) => sum + store.environment.read(() => store.buffer.count(id)), 0)
+      if (waiting > 0) throw new Error(`${waiting} events were not folded within ${sizes.seconds} s`)
+    }
+    await store.close()
+    const of = (part: number, rounds: readonly number[][]) => median(rounds.map((times) => percentile(times, part)))
+    const grown = of(0.99, busy) / of(0.99, idle)
+    print(
+      `API at ${REQUESTS_PER_SECOND} requests/s while ${shown(sizes.organizations * sizes.eventsEach)} events are folded: p99 ${ratio(grown)} of that of an idle service, aim ${P99_AIM}x ${said(grown <= P99_AIM)}  (p50 ${ms(of(0.5, busy))} | ${ms(of(0.5, idle))}, p99 ${ms(of(0.99, busy))} | ${ms(of(0.99, idle))}; medians of ${sizes.rounds} rounds)`,
+    )
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+
+const SERVICE = fileURLToPath(new URL('../api/main.js', import.meta.url))
+
+/** Organizations whose buffers will be full, and keys of others that ask: each for so long that none meets its limit. */
+function prepare(directory: string, organizations: number, seconds: number): { ids: string[]; keys: string[] } {
+  const store = new Store(directory)
+  const administration = new Administration(store, systemClock)
+  const make = (name: string) => administration.organizations.create({ name, domain: 'o.example', plan: 'enterprise' })
+  const ids = Array.from({ length: organizations }, (_, index) => make(`scanned ${index}`).id)
+  const keys: string[] = []
+  while (keys.length * REQUESTS_PER_KEY_MAX < REQUESTS_PER_SECOND * seconds) {
+    const organization = make(`asks ${keys.length}`)
+    for (let key = 0; key < KEYS_PER_ORGANIZATION; key++) {
+      keys.push(administration.apiKeys.create(organization, `key ${key}`, ['discovery:read']).raw)
+    }
+  }
+  void store.close()
+  return { ids, keys }
+}
+
+/** Milliseconds of each request to a service that was just started. */
+async function latencies(directory: string, keys: readonly string[], seconds: number): Promise<number[]> {
+  const loopback = ['--api-address', '127.0.0.1', '--api-port', '0', '--plain-http', '--api-threads', '1']
+  const off = ['ingest-port', 'syslog-tls', 'syslog-tcp', 'syslog-udp', 'metrics-port'].flatMap((name) => [
+    `--${name}`,
+    'off',
+  ])
+  const service = fork(SERVICE, ['--data-dir', directory, ...loopback, ...off], {
+    env: { PATH: process.env['PATH'], LOG_LEVEL: 'ERROR' },
+  })
+  const exited = once(service, 'exit')
+  try {
+    const [{ apiPort }] = (await once(service, 'message')) as [{ apiPort: number }]
+    const agent = new Agent({ keepAlive: true, maxSockets: 32 })
+    const count = REQUESTS_PER_SECOND * seconds
+    const start = performance.now()
+    const times = await Promise.all(
+      Array.from({ length: count }, async (_, number) => {
+        const due = start + (number * 1000) / REQUESTS_PER_SECOND
+        await new Promise((resolve) => setTimeout(resolve, due - performance.now()))
+        await ask(agent, apiPort, keys[number % keys.length] ?? '')
+        return performance.now() - due
+      }),
+    )
+    agent.destroy()
+    return times
+  } finally {
+    service.kill('SIGTERM')
+    await exited
+  }
+}
+
+async function ask(agent: Agent, port: number, key: string): Promise<void> {
+  const request = get({ agent, host: '127.0.0.1', port, path: '/api/v1/discovery', headers: { 'x-api-key': key } })
+  const [answer] = (await once(request, 'response')) as [IncomingMessage]
+  for await (const _chunk of answer);
+  if (answer.statusCode !== 200) throw new Error(`the API answered ${answer.statusCode}`)
+}
+
+function percentile(times: readonly number[], part: number): number {
+  return times.toSorted((a, b) => a - b)[Math.floor(part * times.length)] ?? 0
+}
+
+const ms = (milliseconds: number): string => `${milliseconds.toFixed(2)} ms`
