@@ -65,7 +65,14 @@ export const FAULTS = {
       'The certificate or its private key cannot be used, or the certificate that the service shows is not trusted',
   },
   REGISTRY_FILE: { exit: ExitStatus.usage, about: 'The registry file is not as docs/registry-file.md describes it' },
-  NOT_FOUND: { exit: ExitStatus.refused, about: 'No organization, key, token or scan of that name' },
+  ASSESSMENT_FILE: {
+    exit: ExitStatus.usage,
+    about: 'The file of an assessment cannot be read or written, or is not as docs/assessments.md describes it',
+  },
+  NOT_FOUND: {
+    exit: ExitStatus.refused,
+    about: 'No organization, key, token, scan, assessment or recommendation of that name',
+  },
   CONFLICT: {
     exit: ExitStatus.refused,
     about: 'The change contradicts what is there: the name is taken or a limit is reached',

@@ -21,6 +21,9 @@ import { randomUUID } from 'node:crypto'
  *   evidence            organization (16) + day (4) + platform id        evidence of one platform on one day
  *   detections          organization (16) + platform id                  id and first time of a detected platform
  *   scans               organization (16) + started (8) + scan id (16)   Scan
+ *   assessments         organization (16) + assessment id (16)           Assessment
+ *   assessment-answers  organization (16) + assessment id (16)           categories, items and answers of an assessment
+ *   recommendations     organization (16) + framework, 0, item id        Recommendation
  *   published           organization (16) + list (1) + part (4)          ready bytes of the API, see published.ts
  *
  * The three indexes cannot begin with the organization, since they answer which organization it is. They are keyed by
