@@ -3,9 +3,11 @@ import { Fault } from '../process/error-codes.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
 import { ApiKeyChanges } from './api-keys.ts'
+import { AssessmentChanges } from './assessments.ts'
 import { type Actor, Changes } from './changes.ts'
 import { MemberChanges } from './members.ts'
 import { OrganizationChanges } from './organizations.ts'
+import { RecommendationChanges } from './recommendations.ts'
 import { TokenChanges } from './tokens.ts'
 
 /** Who administers where nobody is named. */
@@ -17,6 +19,8 @@ export class Administration {
   readonly members: MemberChanges
   readonly apiKeys: ApiKeyChanges
   readonly tokens: TokenChanges
+  readonly assessments: AssessmentChanges
+  readonly recommendations: RecommendationChanges
   readonly #store: Store
 
   constructor(store: Store, clock: Clock, actor: Actor = OPERATOR) {
@@ -26,6 +30,8 @@ export class Administration {
     this.members = new MemberChanges(changes)
     this.apiKeys = new ApiKeyChanges(changes)
     this.tokens = new TokenChanges(changes)
+    this.assessments = new AssessmentChanges(changes)
+    this.recommendations = new RecommendationChanges(changes)
   }
 
   /** @throws Fault NOT_FOUND */
