@@ -49,16 +49,15 @@ export async function readAssessmentFile(path: string): Promise<Uint8Array> {
   try {
     const source = openBytes(path, ASSESSMENT_FILE)
     try {
-      const chunks: Uint8Array[] = []
-      while (true) {
-        const chunk = new Uint8Array(READ_BYTES)
-        const got = await source.read(chunk, 0, READ_BYTES)
-        if (got === 0) return Buffer.concat(chunks)
-        chunks.push(chunk.subarray(0, got))
-        if (source.bytesRead > ASSESSMENT_FILE_BYTES_MAX) {
-          throw new Fault('ASSESSMENT_FILE', `larger than ${ASSESSMENT_FILE_BYTES_MAX} bytes, which no assessment is`)
-        }
+      let bytes = Buffer.alloc(READ_BYTES)
+      let used = 0
+      while (used <= ASSESSMENT_FILE_BYTES_MAX) {
+        if (used === bytes.length) bytes = Buffer.concat([bytes, Buffer.alloc(bytes.length)])
+        const got = await source.read(bytes, used, bytes.length - used)
+        if (got === 0) return bytes.subarray(0, used)
+        used += got
       }
+      throw new Fault('ASSESSMENT_FILE', `larger than ${ASSESSMENT_FILE_BYTES_MAX} bytes, which no assessment is`)
     } finally {
       source.close()
     }
