@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import {
   ASSESSMENT_CATEGORIES_MAX,
+  ASSESSMENT_FAULTS_NAMED_MAX,
   ASSESSMENT_ITEMS_MAX,
   ASSESSMENT_LINE_BYTES_MAX,
   ASSESSMENT_NOTE_BYTES_MAX,
@@ -119,7 +120,8 @@ export function itemKey(id: string): string {
 export function troublesOf(error: z.ZodError, document: unknown): Trouble[] {
   return error.issues.flatMap((issue) => {
     if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => ({ place: placeOf([...issue.path, key]), problem: 'there is no such field' }))
+      const named = issue.keys.slice(0, ASSESSMENT_FAULTS_NAMED_MAX)
+      return named.map((key) => ({ place: placeOf([...issue.path, key]), problem: 'there is no such field' }))
     }
     const expected = issue.message.replace(/^Invalid input: (.*), received .*$/, '$1')
     return [{ place: placeOf(issue.path), problem: `found ${shown(valueAt(document, issue.path))}, ${expected}` }]

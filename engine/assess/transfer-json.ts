@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ASSESSMENT_CATEGORIES_MAX, ASSESSMENT_ITEMS_MAX } from '../limits.ts'
 import { printable } from '../process/table.ts'
 import type { AssessmentCategory } from '../store/assessments.ts'
 import { AssessmentFileFault } from './file-fault.ts'
@@ -31,6 +32,7 @@ export function writeAssessmentJson({ frameworkId, title, categories }: Assessme
 /** @throws AssessmentFileFault that names all that is wrong. */
 export function readAssessmentJson(text: string): AssessmentContent {
   const given = parseJson(text)
+  assertCount(given)
   const parsed = document.safeParse(given)
   const troubles = parsed.success ? troublesAcross(parsed.data.categories) : troublesOf(parsed.error, given)
   if (!parsed.success || troubles.length > 0) {
@@ -40,6 +42,25 @@ export function readAssessmentJson(text: string): AssessmentContent {
   }
   const { framework_id: frameworkId, title, categories } = parsed.data
   return { frameworkId, title, categories }
+}
+
+/** Before all else is looked at: a file that holds millions of wrong items would take gigabytes to say so. */
+function assertCount(given: unknown): void {
+  const categories = listIn(given, 'categories')
+  const count = categories.reduce<number>((sum, category) => sum + listIn(category, 'items').length, 0)
+  if (categories.length > ASSESSMENT_CATEGORIES_MAX) {
+    const expected = `expected at most ${ASSESSMENT_CATEGORIES_MAX} categories`
+    throw new AssessmentFileFault([`categories: found a list of ${categories.length}, ${expected}`])
+  }
+  if (count > ASSESSMENT_ITEMS_MAX) {
+    throw new AssessmentFileFault([`categories: found ${count} items, expected at most ${ASSESSMENT_ITEMS_MAX}`])
+  }
+}
+
+function listIn(value: unknown, field: string): readonly unknown[] {
+  if (typeof value !== 'object' || value === null) return []
+  const list = (value as Record<string, unknown>)[field]
+  return Array.isArray(list) ? list : []
 }
 
 function parseJson(text: string): unknown {

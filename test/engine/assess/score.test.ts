@@ -1,9 +1,14 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
 import { GRADES, gradeOf } from '../../../engine/assess/grade.ts'
+import { recommendationsAfter } from '../../../engine/assess/recommendation.ts'
 import { scoreOf } from '../../../engine/assess/score.ts'
+import { readAssessment } from '../../../engine/assess/transfer.ts'
 import type { Answer, AssessmentCategory } from '../../../engine/store/assessments.ts'
-import { category, item } from '../../support/assessments.ts'
+import { category, draft, item } from '../../support/assessments.ts'
+import { REPOSITORY } from '../../support/programs.ts'
 
 /** Categories by weight and, for each item, weight and answer. */
 function assessed(
@@ -125,6 +130,33 @@ for (const { name, given, overall, categories } of SCORES) {
     )
   })
 }
+
+t.test('the worked example of docs/assessments.md is what the code computes', async (t) => {
+  const page = readFileSync(join(REPOSITORY, 'docs/assessments.md'), 'utf8')
+  const csv = /```csv\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
+  const { categories } = readAssessment(Buffer.from(csv), { frameworkId: 'nist-csf-2' })
+  t.same(scoreOf(categories), {
+    overallScore: 65,
+    categories: [
+      { name: 'Govern', weight: 3, score: 83 },
+      { name: 'Detect', weight: 2, score: 37 },
+      { name: 'Recover', weight: 1, score: null },
+    ],
+  })
+  t.equal(gradeOf(65), 'D')
+  t.match(page, '(3 x 83.33 + 2 x 37) / 5 = 64.8, rounded 65, grade D')
+  t.match(page, 'Grades: A from 90, B from 80, C from 70, D from 60, F below')
+  const recommended = recommendationsAfter(draft(), categories, new Map(), 1)
+  for (const { itemId, title, priority } of recommended)
+    t.match(page, new RegExp(`│ ${priority} .*│ ${itemId} │ .*│ ${title}`))
+  t.equal(recommended.length, 2)
+  const json = /```json\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
+  t.same(
+    readAssessment(Buffer.from(json)).categories[0]?.items[0],
+    categories[0]?.items[0],
+    'and the JSON is the same item',
+  )
+})
 
 const anyAnswer: fc.Arbitrary<Answer> = fc.oneof(
   fc.constantFrom<Answer>('yes', 'partial', 'no', 'not_applicable', 'unanswered'),

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
 import { AssessmentFileFault } from '../../../engine/assess/file-fault.ts'
@@ -5,15 +7,19 @@ import { FRAMEWORK_IDS } from '../../../engine/assess/framework.ts'
 import { readAssessment, readAssessmentFile, writeAssessment } from '../../../engine/assess/transfer.ts'
 import type { AssessmentContent } from '../../../engine/assess/transfer-json.ts'
 import {
+  ASSESSMENT_CATEGORIES_MAX,
   ASSESSMENT_FAULTS_NAMED_MAX,
   ASSESSMENT_FILE_BYTES_MAX,
   ASSESSMENT_ITEMS_MAX,
   ASSESSMENT_LINE_BYTES_MAX,
   ASSESSMENT_NOTE_BYTES_MAX,
+  ASSESSMENTS_MAX,
+  RECOMMENDATIONS_MAX,
 } from '../../../engine/limits.ts'
 import { Fault } from '../../../engine/process/error-codes.ts'
 import { type Answer, WORD_ANSWERS } from '../../../engine/store/assessments.ts'
 import { category, content, item } from '../../support/assessments.ts'
+import { REPOSITORY } from '../../support/programs.ts'
 
 const HEADER = 'category,category_weight,item_id,item_title,item_weight,priority,answer,note,recommendation'
 const ROW = 'Access,2,A.1,Doors are locked,1.5,1,partial,seen,Lock the doors.'
@@ -460,6 +466,21 @@ t.test('any bytes, and any change of a good file: a Fault or an assessment', asy
   t.ok(outcomes.read > 50 && outcomes.refused > 1000, JSON.stringify(outcomes))
 })
 
+t.test('a file of a great many wrong things is refused soon', async (t) => {
+  const many = (what: string): string => Array.from({ length: 2_000_000 }, () => what).join()
+  const keys = Array.from({ length: 500_000 }, (_, at) => `"k${at}":1`).join()
+  const rows: readonly (readonly [string, RegExp])[] = [
+    [`{"categories":[{"items":[${many('{}')}]}]}`, /^categories: found 2000000 items, expected at most 2000$/],
+    [`{"categories":[${many('{}')}]}`, /^categories: found a list of 2000000, expected at most 100 categories$/],
+    [`{${keys}}`, /^version: found nothing/],
+  ]
+  for (const [text, line] of rows) {
+    const beginMs = performance.now()
+    t.match(faultsOf(() => readAssessment(Buffer.from(text)))[0], line)
+    t.ok(performance.now() - beginMs < 10_000)
+  }
+})
+
 t.test('a long file costs time by its length', async (t) => {
   const seconds = (bytes: Uint8Array): number => {
     const beginMs = performance.now()
@@ -471,6 +492,20 @@ t.test('a long file costs time by its length', async (t) => {
       seconds(Buffer.from(text.repeat(ASSESSMENT_FILE_BYTES_MAX / text.length))) < 10,
       JSON.stringify(text.slice(0, 9)),
     )
+})
+
+t.test('docs/assessments.md tells the bounds', async (t) => {
+  const page = readFileSync(join(REPOSITORY, 'docs/assessments.md'), 'utf8')
+  const [assessments, categories, items, lines, notes] = [
+    ...[ASSESSMENTS_MAX, ASSESSMENT_CATEGORIES_MAX, ASSESSMENT_ITEMS_MAX],
+    ...[ASSESSMENT_LINE_BYTES_MAX, ASSESSMENT_NOTE_BYTES_MAX],
+  ].map((bound) => bound.toLocaleString('en'))
+  t.match(
+    page,
+    `${assessments} assessments an organization, ${categories} categories, ${items} items, lines of ${lines} bytes, notes of ${notes}, files of ${ASSESSMENT_FILE_BYTES_MAX / 1024 / 1024} MiB`,
+  )
+  t.match(page, `An organization has at most ${RECOMMENDATIONS_MAX.toLocaleString('en')}`)
+  t.match(page, `up to ${ASSESSMENT_FAULTS_NAMED_MAX} lines`)
 })
 
 t.test('a file that is not there, is a directory, or is too large', async (t) => {
