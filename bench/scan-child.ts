@@ -10,7 +10,7 @@ import { Store } from '../engine/store/store.ts'
 import { print, shown } from './compare.ts'
 import { megabytes, memoryBytes } from './machine.ts'
 import type { FoldedSums } from './peers/scan-sql.ts'
-import type { ScanBenchAnswer } from './scan.ts'
+import type { ScanBenchAnswer } from './scan-answer.ts'
 import { ScanEvents } from './workload/scan-events.ts'
 
 /** The measured process of bench/scan.ts: its store, and nothing of the peers. Answers one message. */

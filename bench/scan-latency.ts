@@ -89,7 +89,7 @@ async function latencies(directory: string, keys: readonly string[], seconds: nu
     const times = await Promise.all(
       Array.from({ length: count }, async (_, number) => {
         const due = start + (number * 1000) / REQUESTS_PER_SECOND
-        await new Promise((resolve) => setTimeout(resolve, due - performance.now()))
+        await new Promise((resolve) => setTimeout(resolve, Math.ceil(due - performance.now())))
         await ask(agent, apiPort, keys[number % keys.length] ?? '')
         return performance.now() - due
       }),

@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { median, print, ratio, said, shown } from './compare.ts'
-import { duckdbPeer, type FoldedSums, type ScanPeer, sqlitePeer } from './peers/scan-sql.ts'
+import { duckdbPeer, type ScanPeer, sqlitePeer } from './peers/scan-sql.ts'
+import type { ScanBenchAnswer } from './scan-answer.ts'
 import { measureLatency } from './scan-latency.ts'
 import { ScanEvents } from './workload/scan-events.ts'
 
@@ -82,16 +83,6 @@ async function costOfPlatforms(toy: boolean): Promise<void> {
   print(
     `publishing ${platforms} platforms with evidence of ${days} days: ${milliseconds.toFixed(0)} ms a scan, ${((milliseconds / platforms) * 1000).toFixed(0)} us a platform`,
   )
-}
-
-export interface ScanBenchAnswer {
-  readonly rates: readonly number[]
-  readonly foldRates: readonly number[]
-  readonly platforms: number
-  readonly days: number
-  readonly milliseconds: number
-  readonly anonymousMegabytes: number
-  readonly sums: FoldedSums
 }
 
 async function inChild(words: readonly string[]): Promise<ScanBenchAnswer> {

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { serviceSettings } from '../api/config.ts'
 import { collectorSettings } from '../collector/config.ts'
+import { FRAMEWORK_IDS, FRAMEWORKS, loadTemplates } from '../engine/assess/framework.ts'
 import { FAULTS } from '../engine/process/error-codes.ts'
 import { settingRows } from '../engine/process/settings.ts'
 
@@ -14,6 +15,7 @@ export const MADE_TABLES: readonly { readonly file: string; readonly name: strin
   { file: 'configuration.md', name: 'collector', make: () => settingsTable(collectorSettings) },
   { file: 'configuration.md', name: 'service', make: () => settingsTable(serviceSettings) },
   { file: 'errors.md', name: 'faults', make: faultsTable },
+  { file: 'assessments.md', name: 'frameworks', make: frameworksTable },
 ]
 
 function settingsTable(schema: Parameters<typeof settingRows>[0]): string {
@@ -31,6 +33,15 @@ function code(text: string | undefined): string {
 function faultsTable(): string {
   const rows = Object.entries(FAULTS).map(([name, { exit, about }]) => [code(name), String(exit), about])
   return markdownTable(['Code', 'Exit status', 'Meaning'], rows)
+}
+
+function frameworksTable(): string {
+  const templates = loadTemplates()
+  const rows = FRAMEWORK_IDS.map((id) => {
+    const items = templates[id].reduce((count, category) => count + category.items.length, 0)
+    return [code(id), FRAMEWORKS[id], String(templates[id].length), String(items)]
+  })
+  return markdownTable(['Id', 'Framework', 'Categories', 'Items'], rows)
 }
 
 function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {

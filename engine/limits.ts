@@ -101,12 +101,37 @@ export const STORED_SCANS_MAX = 1000
 export const APPROVALS_MAX = 1000
 /** Members of one organization. More are refused. */
 export const MEMBERS_MAX = 1000
+/** Assessments of one organization, in any state: one of each framework a month for ten years. More are refused, and those that are not completed can be removed. */
+export const ASSESSMENTS_MAX = 1000
+/** Categories of one assessment. More are refused. */
+export const ASSESSMENT_CATEGORIES_MAX = 100
+/** Items of one assessment, twice as many as all controls and enhancements of the longest framework. More are refused. */
+export const ASSESSMENT_ITEMS_MAX = 2000
+/** Bytes of a title, a category's name or a recommendation, which is one line. Longer ones are refused. */
+export const ASSESSMENT_LINE_BYTES_MAX = 500
+/** Bytes of a note on an item. Longer ones are refused. */
+export const ASSESSMENT_NOTE_BYTES_MAX = 2000
+/** Bytes of a file that an assessment is imported from. A larger one is refused before it is read to its end. */
+export const ASSESSMENT_FILE_BYTES_MAX = 16 * 1024 * 1024
+/** Faults of such a file that are named; of the others there is their number. */
+export const ASSESSMENT_FAULTS_NAMED_MAX = 20
+/**
+ * Recommendations of one organization: all are read and published whenever one changes. Beyond it the ones that were completed the longest ago go; where
+ * that is not enough, the assessment that brings more cannot be completed.
+ */
+export const RECOMMENDATIONS_MAX = 10_000
 
 assert(LOG_BATCH_EVENTS_MAX <= BATCH_EVENTS_MAX)
 /** Bytes of an event with a long name and an IPv6 address. */
 const USUAL_EVENT_BYTES_MAX = 400
 
 assert(PENDING_EVENTS_MAX >= BATCH_EVENTS_MAX)
+// What was exported can be imported: each item repeats its category, and every character may be written as two.
+assert(
+  ASSESSMENT_ITEMS_MAX * 2 * (ASSESSMENT_LINE_BYTES_MAX * 3 + ASSESSMENT_NOTE_BYTES_MAX + 500) <=
+    ASSESSMENT_FILE_BYTES_MAX,
+)
+assert(RECOMMENDATIONS_MAX >= ASSESSMENT_ITEMS_MAX)
 assert(BUFFERED_EVENTS_MAX >= PENDING_EVENTS_MAX)
 assert(BATCH_UNPACKED_BYTES_MAX >= BATCH_BYTES_MAX)
 assert(ARRIVING_BYTES_PER_ORGANIZATION_MAX >= BATCH_BYTES_MAX)

@@ -4,9 +4,11 @@ import type { Organization } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
 import { ApiKeyChanges } from './api-keys.ts'
 import { ApprovalChanges } from './approvals.ts'
+import { AssessmentChanges } from './assessments.ts'
 import { type Actor, Changes } from './changes.ts'
 import { MemberChanges } from './members.ts'
 import { OrganizationChanges } from './organizations.ts'
+import { RecommendationChanges } from './recommendations.ts'
 import { ScanChanges } from './scans.ts'
 import { TokenChanges } from './tokens.ts'
 
@@ -21,6 +23,8 @@ export class Administration {
   readonly tokens: TokenChanges
   readonly approvals: ApprovalChanges
   readonly scans: ScanChanges
+  readonly assessments: AssessmentChanges
+  readonly recommendations: RecommendationChanges
   readonly #store: Store
 
   constructor(store: Store, clock: Clock, actor: Actor = OPERATOR) {
@@ -32,6 +36,8 @@ export class Administration {
     this.tokens = new TokenChanges(changes)
     this.approvals = new ApprovalChanges(changes)
     this.scans = new ScanChanges(changes)
+    this.assessments = new AssessmentChanges(changes)
+    this.recommendations = new RecommendationChanges(changes)
   }
 
   /** @throws Fault NOT_FOUND */

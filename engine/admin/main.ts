@@ -1,18 +1,20 @@
 #!/usr/bin/env node
 import { createProgram, runProgram } from '../process/program.ts'
 import { addApprovalCommands } from './commands/approval.ts'
+import { addAssessmentCommands } from './commands/assessment.ts'
 import { addAuditCommands } from './commands/audit.ts'
 import { addIngestCommands } from './commands/ingest.ts'
 import { addKeyCommands } from './commands/key.ts'
 import { addMemberCommands } from './commands/member.ts'
 import { addOrganizationCommands } from './commands/organization.ts'
+import { addRecommendationCommands } from './commands/recommendation.ts'
 import { addRegistryCommands } from './commands/registry.ts'
 import { addScanCommands } from './commands/scan.ts'
 import { addTokenCommands } from './commands/token.ts'
 
 const program = createProgram(
   'posture-admin',
-  "Administers the service's organizations, API keys, monitoring tokens and scans, while it runs; reads log files; shows the registry.",
+  "Administers the service's organizations, API keys, monitoring tokens, scans and assessments, while it runs; reads log files; shows the registry.",
 )
 addOrganizationCommands(program)
 addMemberCommands(program)
@@ -21,6 +23,8 @@ addTokenCommands(program)
 addIngestCommands(program)
 addScanCommands(program)
 addApprovalCommands(program)
+addAssessmentCommands(program)
+addRecommendationCommands(program)
 addRegistryCommands(program)
 addAuditCommands(program)
 await runProgram(program)

@@ -69,7 +69,14 @@ export const FAULTS = {
     exit: ExitStatus.unavailable,
     about: 'The scan could not be completed; its events wait for the next one. posture-admin scan list shows why',
   },
-  NOT_FOUND: { exit: ExitStatus.refused, about: 'No organization, key, token or scan of that name' },
+  ASSESSMENT_FILE: {
+    exit: ExitStatus.usage,
+    about: 'The file of an assessment cannot be read or written, or is not as docs/assessments.md describes it',
+  },
+  NOT_FOUND: {
+    exit: ExitStatus.refused,
+    about: 'No organization, key, token, scan, assessment or recommendation of that name',
+  },
   CONFLICT: {
     exit: ExitStatus.refused,
     about: 'The change contradicts what is there: the name is taken or a limit is reached',

@@ -23,6 +23,9 @@ import { randomUUID } from 'node:crypto'
  *   scans               organization (16) + requested (8) + scan id (16) Scan
  *   scan-requests       organization (16)                                the scan that is pending
  *   scan-states         organization (16)                                ScanState
+ *   assessments         organization (16) + assessment id (16)           Assessment
+ *   assessment-answers  organization (16) + assessment id (16)           categories, items and answers of an assessment
+ *   recommendations     organization (16) + framework, 0, item id        Recommendation
  *   published           organization (16) + list (1) + part (4)          ready bytes of the API, see published.ts
  *
  * The three indexes cannot begin with the organization, since they answer which organization it is. They are keyed by

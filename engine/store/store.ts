@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { type ApiKey, apiKeysOf } from './api-keys.ts'
+import { Assessments } from './assessments.ts'
 import { AuditLog } from './audit-log.ts'
 import { EventBuffer } from './buffer.ts'
 import { Environment } from './environment.ts'
@@ -10,6 +11,7 @@ import { type MonitoringToken, monitoringTokensOf } from './monitoring-tokens.ts
 import { Organizations } from './organizations.ts'
 import { Published } from './published.ts'
 import { ReadLines } from './read-lines.ts'
+import { Recommendations } from './recommendations.ts'
 import { ScanStates } from './scan-states.ts'
 import { Scans } from './scans.ts'
 import type { Secrets } from './secrets.ts'
@@ -36,6 +38,8 @@ export class Store {
   readonly evidence: EvidenceStore
   readonly scans: Scans
   readonly scanStates: ScanStates
+  readonly assessments: Assessments
+  readonly recommendations: Recommendations
   readonly published: Published
 
   /**
@@ -64,6 +68,8 @@ export class Store {
     this.evidence = new EvidenceStore(this.environment)
     this.scans = new Scans(this.environment)
     this.scanStates = new ScanStates(this.environment)
+    this.assessments = new Assessments(this.environment)
+    this.recommendations = new Recommendations(this.environment)
     this.published = new Published(this.environment)
     this.environment.migrate((version) => migrateTo(version, this))
   }

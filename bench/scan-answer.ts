@@ -1,0 +1,12 @@
+import type { FoldedSums } from './peers/scan-sql.ts'
+
+/** What the measured process of bench/scan.ts answers. */
+export interface ScanBenchAnswer {
+  readonly rates: readonly number[]
+  readonly foldRates: readonly number[]
+  readonly platforms: number
+  readonly days: number
+  readonly milliseconds: number
+  readonly anonymousMegabytes: number
+  readonly sums: FoldedSums
+}

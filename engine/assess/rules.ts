@@ -1,0 +1,153 @@
+import { z } from 'zod'
+import {
+  ASSESSMENT_CATEGORIES_MAX,
+  ASSESSMENT_FAULTS_NAMED_MAX,
+  ASSESSMENT_ITEMS_MAX,
+  ASSESSMENT_LINE_BYTES_MAX,
+  ASSESSMENT_NOTE_BYTES_MAX,
+} from '../limits.ts'
+import { type Answer, type AssessmentCategory, WORD_ANSWERS } from '../store/assessments.ts'
+import type { TemplateCategory } from './framework.ts'
+
+/*
+ * What may stand in each field of a template and of an assessment, wherever it comes from: YAML, JSON, CSV or the command line. Every rule says
+ * with one text what it expects.
+ */
+
+/** The highest weight. Weights have up to three decimals, so that scores are computed in whole numbers. */
+const WEIGHT_MAX = 1000
+const ITEM_ID_BYTES_MAX = 64
+const NOT_ONE_LINE = /[\p{Cc}\p{Cs}]/u
+/** Notes have line breaks, and no other control characters. */
+const NOT_TEXT = /[^\P{Cc}\n\t]|\p{Cs}/u
+
+export const line = z.custom<string>(
+  (value) =>
+    typeof value === 'string' &&
+    value !== '' &&
+    value.trim() === value &&
+    Buffer.byteLength(value) <= ASSESSMENT_LINE_BYTES_MAX &&
+    !NOT_ONE_LINE.test(value),
+  `expected one line of 1 to ${ASSESSMENT_LINE_BYTES_MAX} bytes without blanks around it`,
+)
+
+export const weight = z.custom<number>(
+  (value) => typeof value === 'number' && value > 0 && value <= WEIGHT_MAX && Math.round(value * 1000) / 1000 === value,
+  `expected a number above 0, up to ${WEIGHT_MAX}, with at most three decimals`,
+)
+
+/** First a letter or digit, so that no spreadsheet takes an id for a formula. */
+export const itemId = z.custom<string>(
+  (value) =>
+    typeof value === 'string' && value.length <= ITEM_ID_BYTES_MAX && /^[A-Za-z0-9][A-Za-z0-9.:()/_-]*$/.test(value),
+  `expected 1 to ${ITEM_ID_BYTES_MAX} letters, digits and . : ( ) / _ -, beginning with a letter or digit`,
+)
+
+export const priority = z.custom<number>(
+  (value) => typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 5,
+  'expected a whole number from 1 (highest) to 5',
+)
+
+export const answer = z.custom<Answer>(
+  (value) =>
+    (WORD_ANSWERS as readonly unknown[]).includes(value) ||
+    (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 100 && !Object.is(value, -0)),
+  `expected ${WORD_ANSWERS.join(', ')} or a whole number from 0 to 100`,
+)
+
+/** An answer as people type it: an empty cell is none. */
+export function readAnswer(text: string): unknown {
+  if (text === '') return 'unanswered'
+  return /^\d{1,3}$/.test(text) ? Number(text) : text.toLowerCase()
+}
+
+export const note = z.custom<string>(
+  (value) =>
+    typeof value === 'string' &&
+    value.trim() === value &&
+    Buffer.byteLength(value) <= ASSESSMENT_NOTE_BYTES_MAX &&
+    !NOT_TEXT.test(value),
+  `expected text of up to ${ASSESSMENT_NOTE_BYTES_MAX} bytes without blanks around it`,
+)
+
+export const templateItem = z.strictObject({ id: itemId, title: line, weight, priority, recommendation: line })
+export const items = <T extends z.ZodType>(item: T) =>
+  z
+    .array(item, 'expected a list of items')
+    .min(1, 'expected at least one item')
+    .max(ASSESSMENT_ITEMS_MAX, `expected at most ${ASSESSMENT_ITEMS_MAX} items`)
+export const categories = <T extends z.ZodType>(item: T) =>
+  z
+    .array(z.strictObject({ name: line, weight, items: items(item) }), 'expected a list of categories')
+    .min(1, 'expected at least one category')
+    .max(ASSESSMENT_CATEGORIES_MAX, `expected at most ${ASSESSMENT_CATEGORIES_MAX} categories`)
+
+/** What is wrong at a place: `categories[0].items[3].id`. */
+export interface Trouble {
+  readonly place: string
+  readonly problem: string
+}
+
+/** What no field shows by itself: names and ids that stand twice, and too many items in all. */
+export function troublesAcross(given: readonly TemplateCategory[] | readonly AssessmentCategory[]): Trouble[] {
+  const troubles: Trouble[] = []
+  const homes = new Map<string, string>()
+  const claim = (key: string, shown: string, place: string): void => {
+    const home = homes.get(key)
+    if (home === undefined) homes.set(key, place)
+    else troubles.push({ place, problem: `found ${JSON.stringify(shown)}, which stands at ${home} already` })
+  }
+  let count = 0
+  for (const [at, category] of given.entries()) {
+    claim(`category ${category.name}`, category.name, `categories[${at}].name`)
+    for (const [index, { id }] of category.items.entries()) {
+      claim(`item ${itemKey(id)}`, id, `categories[${at}].items[${index}].id`)
+    }
+    count += category.items.length
+  }
+  if (count > ASSESSMENT_ITEMS_MAX) {
+    troubles.push({ place: 'categories', problem: `found ${count} items, expected at most ${ASSESSMENT_ITEMS_MAX}` })
+  }
+  return troubles
+}
+
+/** Ids are the same whatever their case. */
+export function itemKey(id: string): string {
+  return id.toLowerCase()
+}
+
+/** What zod found wrong, with what stands there. */
+export function troublesOf(error: z.ZodError, document: unknown): Trouble[] {
+  return error.issues.flatMap((issue) => {
+    if (issue.code === 'unrecognized_keys') {
+      const named = issue.keys.slice(0, ASSESSMENT_FAULTS_NAMED_MAX)
+      return named.map((key) => ({ place: placeOf([...issue.path, key]), problem: 'there is no such field' }))
+    }
+    const expected = issue.message.replace(/^Invalid input: (.*), received .*$/, '$1')
+    return [{ place: placeOf(issue.path), problem: `found ${shown(valueAt(document, issue.path))}, ${expected}` }]
+  })
+}
+
+function placeOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((key, at) => (typeof key === 'number' ? `[${key}]` : at === 0 ? String(key) : `.${String(key)}`))
+    .join('')
+}
+
+function valueAt(document: unknown, path: readonly PropertyKey[]): unknown {
+  let value = document
+  for (const key of path) value = (value as Record<PropertyKey, unknown> | null | undefined)?.[key]
+  return value
+}
+
+/** Longer texts are cut: the place says where the rest is. */
+const SHOWN_CHARACTERS_MAX = 60
+
+/** A value as an error line shows it. */
+export function shown(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  if (Array.isArray(value)) return `a list of ${value.length}`
+  if (typeof value === 'object' && value !== null) return 'an object'
+  const text = JSON.stringify(value)
+  return text.length <= SHOWN_CHARACTERS_MAX ? text : `${text.slice(0, SHOWN_CHARACTERS_MAX)}...`
+}

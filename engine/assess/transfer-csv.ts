@@ -1,0 +1,221 @@
+import { type CsvError, parse } from 'csv-parse/sync'
+import { stringify } from 'csv-stringify/sync'
+import type { z } from 'zod'
+import { ASSESSMENT_CATEGORIES_MAX, ASSESSMENT_ITEMS_MAX } from '../limits.ts'
+import type { Answer, AssessmentCategory, AssessmentItem } from '../store/assessments.ts'
+import { AssessmentFileFault } from './file-fault.ts'
+import { answer, itemId, itemKey, line, note, priority, readAnswer, shown, weight } from './rules.ts'
+
+/*
+ * An assessment as a spreadsheet has it: one row an item, each with the name and weight of its category.
+ *
+ * A cell that begins with = + - or @ is a formula to a spreadsheet, whoever wrote it. On the way out an apostrophe is put before it, and before a cell that
+ * begins with apostrophes and then one of those; on the way in one apostrophe is taken from such cells. So every text comes back as it was.
+ */
+const FORMULA = /^'*[=+\-@＝＋－＠]/u
+const NEUTRALISED = /^'+[=+\-@＝＋－＠]/u
+
+/** Spreadsheets separate by what their country has not given to decimals; also a tab, which is what they copy. */
+const SEPARATORS = [',', ';', '\t'] as const
+/** A row at its longest has a tenth of it, with every character quoted. */
+const ROW_BYTES_MAX = 64 * 1024
+
+interface Column {
+  readonly name: string
+  readonly rule: z.ZodType
+  /** What the cell's text means. A text without meaning stays what it is, and the rule refuses it. */
+  readonly read: (cell: string) => unknown
+}
+
+const asText = (cell: string): unknown => (cell === '' ? undefined : cell)
+const asNumber = (cell: string): unknown =>
+  /^\d+(?:[.,]\d+)?$/.test(cell) ? Number(cell.replace(',', '.')) : asText(cell)
+
+const COLUMNS = [
+  { name: 'category', rule: line, read: asText },
+  { name: 'category_weight', rule: weight, read: asNumber },
+  { name: 'item_id', rule: itemId, read: asText },
+  { name: 'item_title', rule: line, read: asText },
+  { name: 'item_weight', rule: weight, read: asNumber },
+  { name: 'priority', rule: priority, read: asNumber },
+  { name: 'answer', rule: answer, read: readAnswer },
+  { name: 'note', rule: note, read: (cell: string) => cell },
+  { name: 'recommendation', rule: line, read: asText },
+] as const satisfies readonly Column[]
+type ColumnName = (typeof COLUMNS)[number]['name']
+/** The one column that may be missing. */
+const OPTIONAL: ColumnName = 'note'
+
+/** A row whose cells were checked. */
+interface Row {
+  readonly category: string
+  readonly category_weight: number
+  readonly item_id: string
+  readonly item_title: string
+  readonly item_weight: number
+  readonly priority: number
+  readonly answer: Answer
+  readonly note: string
+  readonly recommendation: string
+}
+
+/** A record of the file, and the line that it begins in. */
+interface Cells {
+  readonly line: number
+  readonly cells: readonly string[]
+}
+
+/** With the mark by which spreadsheets know UTF-8. */
+export function writeAssessmentCsv(categories: readonly AssessmentCategory[]): string {
+  const rows = categories.flatMap(({ name, weight, items }) =>
+    items.map((item) => {
+      const row: Row = {
+        category: name,
+        category_weight: weight,
+        item_id: item.id,
+        item_title: item.title,
+        item_weight: item.weight,
+        priority: item.priority,
+        answer: item.answer,
+        note: item.note,
+        recommendation: item.recommendation,
+      }
+      return COLUMNS.map((column) => neutralised(String(row[column.name])))
+    }),
+  )
+  return stringify([COLUMNS.map(({ name }) => name), ...rows], {
+    bom: true,
+    record_delimiter: '\r\n',
+    quoted_match: /[;\t\r\n]/,
+  })
+}
+
+/** @throws AssessmentFileFault that names all that is wrong. */
+export function readAssessmentCsv(text: string): AssessmentCategory[] {
+  const [header, ...records] = recordsOf(text.replace(/\r\n?/g, '\n'))
+  if (header === undefined) throw new AssessmentFileFault(['line 1: found nothing, expected a row of column names'])
+  const columns = columnsOf(header)
+  if (records.length === 0) throw new AssessmentFileFault(['line 2: found nothing, expected a row for each item'])
+  if (records.length > ASSESSMENT_ITEMS_MAX) {
+    throw new AssessmentFileFault([`found more than ${ASSESSMENT_ITEMS_MAX} rows, expected at most as many items`])
+  }
+  const troubles: string[] = []
+  const rows = records.map((record) => rowOf(record, columns, troubles))
+  const categories = categoriesOf(rows, records, troubles)
+  if (troubles.length > 0) throw new AssessmentFileFault(troubles)
+  return categories
+}
+
+function neutralised(cell: string): string {
+  return FORMULA.test(cell) ? `'${cell}` : cell
+}
+
+function recordsOf(text: string): Cells[] {
+  try {
+    const parsed = parse(text, {
+      bom: true,
+      delimiter: separatorOf(text),
+      record_delimiter: '\n',
+      relax_column_count: true,
+      skip_records_with_empty_values: true,
+      max_record_size: ROW_BYTES_MAX,
+      to: ASSESSMENT_ITEMS_MAX + 2,
+      info: true,
+    }) as unknown as { record: string[]; info: { lines: number } }[]
+    return parsed.map(({ record, info }) => ({
+      // The library counts the lines up to the end of the record.
+      line: info.lines - record.reduce((breaks, cell) => breaks + cell.split('\n').length - 1, 0),
+      cells: record.map((cell) => cell.trim()),
+    }))
+  } catch (error) {
+    const { code, lines } = error as CsvError & { lines?: number }
+    const problem = CSV_PROBLEMS[String(code)]
+    if (problem === undefined) throw error
+    throw new AssessmentFileFault([`line ${lines ?? '?'}: ${problem}`])
+  }
+}
+
+const CSV_PROBLEMS: Readonly<Record<string, string>> = {
+  INVALID_OPENING_QUOTE: 'found a quote inside a cell, expected the whole cell in quotes and the quote written twice',
+  CSV_INVALID_CLOSING_QUOTE: 'found text behind a quoted cell, expected a separator',
+  CSV_QUOTE_NOT_CLOSED: 'found a quote that is opened and never closed',
+  CSV_MAX_RECORD_SIZE: `found a row of more than ${ROW_BYTES_MAX} bytes; is a quote not closed?`,
+}
+
+/** The one that the first line has most of: no column's name contains one. */
+function separatorOf(text: string): string {
+  const first = /[^\n]+/.exec(text)?.[0] ?? ''
+  const counts = SEPARATORS.map((separator) => first.split(separator).length)
+  return SEPARATORS[counts.indexOf(Math.max(...counts))] ?? ','
+}
+
+/** For each column where its cell stands in a row; undefined where it is missing and may be. */
+function columnsOf({ line, cells }: Cells): ReadonlyMap<ColumnName, number> {
+  const columns = new Map<ColumnName, number>()
+  const troubles: string[] = []
+  for (const [at, cell] of cells.entries()) {
+    const known = COLUMNS.find(({ name }) => name === cell.toLowerCase())
+    if (cell === '') continue
+    if (known === undefined) troubles.push(`line ${line}: there is no column ${shown(cell)}`)
+    else if (columns.has(known.name)) troubles.push(`line ${line}: the column ${known.name} stands there twice`)
+    else columns.set(known.name, at)
+  }
+  const missing = COLUMNS.map(({ name }) => name).filter((name) => name !== OPTIONAL && !columns.has(name))
+  if (missing.length > 0) troubles.push(`line ${line}: found no column ${missing.join(', ')}`)
+  if (troubles.length > 0) throw new AssessmentFileFault(troubles)
+  return columns
+}
+
+/** undefined where a cell is wrong, which `troubles` then says. */
+function rowOf({ line, cells }: Cells, columns: ReadonlyMap<ColumnName, number>, troubles: string[]): Row | undefined {
+  const before = troubles.length
+  const row: Partial<Record<ColumnName, unknown>> = {}
+  for (const { name, rule, read } of COLUMNS) {
+    const cell = cells[columns.get(name) ?? -1] ?? ''
+    const value = read(NEUTRALISED.test(cell) ? cell.slice(1) : cell)
+    const checked = rule.safeParse(value)
+    if (checked.success) row[name] = checked.data
+    else troubles.push(`line ${line}, ${name}: found ${shown(value)}, ${checked.error.issues[0]?.message}`)
+  }
+  const places = new Set(columns.values())
+  const stray = cells.findIndex((cell, at) => cell !== '' && !places.has(at))
+  if (stray >= 0) troubles.push(`line ${line}: found ${shown(cells[stray])} in cell ${stray + 1}, which has no column`)
+  return troubles.length === before ? (row as unknown as Row) : undefined
+}
+
+/** Categories in the order in which they come first. Rows of one need not stand together. */
+function categoriesOf(
+  rows: readonly (Row | undefined)[],
+  records: readonly Cells[],
+  troubles: string[],
+): AssessmentCategory[] {
+  const categories = new Map<string, { weight: number; line: number; items: AssessmentItem[] }>()
+  const lineOfItem = new Map<string, number>()
+  for (const [at, row] of rows.entries()) {
+    if (row === undefined) continue
+    const line = records[at]?.line ?? 0
+    const category = categories.get(row.category) ?? { weight: row.category_weight, line, items: [] }
+    categories.set(row.category, category)
+    if (category.weight !== row.category_weight) {
+      const expected = `expected ${category.weight} as in line ${category.line}`
+      troubles.push(`line ${line}, category_weight: found ${row.category_weight}, ${expected}`)
+    }
+    const home = lineOfItem.get(itemKey(row.item_id))
+    if (home !== undefined) {
+      troubles.push(`line ${line}, item_id: found ${shown(row.item_id)}, which stands in line ${home} already`)
+    } else lineOfItem.set(itemKey(row.item_id), line)
+    category.items.push({
+      id: row.item_id,
+      title: row.item_title,
+      weight: row.item_weight,
+      priority: row.priority,
+      recommendation: row.recommendation,
+      answer: row.answer,
+      note: row.note,
+    })
+  }
+  if (categories.size > ASSESSMENT_CATEGORIES_MAX) {
+    troubles.push(`found ${categories.size} categories, expected at most ${ASSESSMENT_CATEGORIES_MAX}`)
+  }
+  return Array.from(categories, ([name, { weight, items }]) => ({ name, weight, items }))
+}

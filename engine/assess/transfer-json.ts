@@ -1,0 +1,83 @@
+import { z } from 'zod'
+import { ASSESSMENT_CATEGORIES_MAX, ASSESSMENT_ITEMS_MAX } from '../limits.ts'
+import { printable } from '../process/table.ts'
+import type { AssessmentCategory } from '../store/assessments.ts'
+import { AssessmentFileFault } from './file-fault.ts'
+import { FRAMEWORK_IDS, type FrameworkId } from './framework.ts'
+import { answer, categories, line, note, templateItem, troublesAcross, troublesOf } from './rules.ts'
+
+/** An assessment without its place in an organization: what a file holds. */
+export interface AssessmentContent {
+  readonly frameworkId: FrameworkId
+  readonly title: string
+  readonly categories: readonly AssessmentCategory[]
+}
+
+const document = z.strictObject(
+  {
+    version: z.literal(1, 'expected 1'),
+    framework_id: z.enum(FRAMEWORK_IDS, `expected one of ${FRAMEWORK_IDS.join(', ')}`),
+    title: line,
+    categories: categories(
+      templateItem.extend({ answer: answer.default('unanswered'), note: note.default('') }).strict(),
+    ),
+  },
+  'expected an object',
+)
+
+export function writeAssessmentJson({ frameworkId, title, categories }: AssessmentContent): string {
+  return `${JSON.stringify({ version: 1, framework_id: frameworkId, title, categories }, null, 2)}\n`
+}
+
+/** @throws AssessmentFileFault that names all that is wrong. */
+export function readAssessmentJson(text: string): AssessmentContent {
+  const given = parseJson(text)
+  assertCount(given)
+  const parsed = document.safeParse(given)
+  const troubles = parsed.success ? troublesAcross(parsed.data.categories) : troublesOf(parsed.error, given)
+  if (!parsed.success || troubles.length > 0) {
+    throw new AssessmentFileFault(
+      troubles.map(({ place, problem }) => (place === '' ? problem : `${place}: ${problem}`)),
+    )
+  }
+  const { framework_id: frameworkId, title, categories } = parsed.data
+  return { frameworkId, title, categories }
+}
+
+/** Before all else is looked at: a file that holds millions of wrong items would take gigabytes to say so. */
+function assertCount(given: unknown): void {
+  const categories = listIn(given, 'categories')
+  const count = categories.reduce<number>((sum, category) => sum + listIn(category, 'items').length, 0)
+  if (categories.length > ASSESSMENT_CATEGORIES_MAX) {
+    const expected = `expected at most ${ASSESSMENT_CATEGORIES_MAX} categories`
+    throw new AssessmentFileFault([`categories: found a list of ${categories.length}, ${expected}`])
+  }
+  if (count > ASSESSMENT_ITEMS_MAX) {
+    throw new AssessmentFileFault([`categories: found ${count} items, expected at most ${ASSESSMENT_ITEMS_MAX}`])
+  }
+}
+
+function listIn(value: unknown, field: string): readonly unknown[] {
+  if (typeof value !== 'object' || value === null) return []
+  const list = (value as Record<string, unknown>)[field]
+  return Array.isArray(list) ? list : []
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    const { message } = error as Error
+    // Not every release of Node tells where; then the message holds what stands around it.
+    const position = /at position (\d+)/.exec(message)?.[1]
+    const problem = printable(message.replace(/ in JSON at position.*$/s, ''))
+    throw new AssessmentFileFault([
+      position === undefined ? `not JSON: ${problem}` : `${placeAt(text, Number(position))}: not JSON: ${problem}`,
+    ])
+  }
+}
+
+function placeAt(text: string, position: number): string {
+  const before = text.slice(0, position).split('\n')
+  return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`
+}

@@ -1,0 +1,94 @@
+import { isUtf8 } from 'node:buffer'
+import { ASSESSMENT_FILE_BYTES_MAX } from '../limits.ts'
+import { type FileKind, openBytes, withPathOf } from '../process/byte-source.ts'
+import { Fault } from '../process/error-codes.ts'
+import { AssessmentFileFault } from './file-fault.ts'
+import { FRAMEWORKS, type FrameworkId } from './framework.ts'
+import { readAssessmentCsv, writeAssessmentCsv } from './transfer-csv.ts'
+import { type AssessmentContent, readAssessmentJson, writeAssessmentJson } from './transfer-json.ts'
+
+export const TRANSFER_FORMATS = ['json', 'csv'] as const
+export type TransferFormat = (typeof TRANSFER_FORMATS)[number]
+
+const ASSESSMENT_FILE: FileKind = {
+  what: 'file of an assessment',
+  unreadable: 'ASSESSMENT_FILE',
+  damaged: 'ASSESSMENT_FILE',
+}
+const READ_BYTES = 64 * 1024
+const LINE_FEED = 0x0a
+const BYTE_ORDER_MARK = '\ufeff'
+
+/** What a file does not say, or is to be taken for. */
+export interface ImportOptions {
+  /** Needed for CSV, which does not name it. */
+  readonly frameworkId?: FrameworkId
+  readonly title?: string
+}
+
+export function writeAssessment(content: AssessmentContent, format: TransferFormat): string {
+  return format === 'json' ? writeAssessmentJson(content) : writeAssessmentCsv(content.categories)
+}
+
+/**
+ * Reads JSON or CSV, whichever the bytes are: only JSON begins with a brace.
+ *
+ * @throws AssessmentFileFault that names all that is wrong; Fault USAGE where the framework is not known or another.
+ */
+export function readAssessment(bytes: Uint8Array, options: ImportOptions = {}): AssessmentContent {
+  const text = textOf(bytes)
+  const isJson = /^\s*\{/.test(text)
+  const content = isJson ? readAssessmentJson(text) : fromCsv(text, options)
+  const { frameworkId = content.frameworkId, title = content.title } = options
+  if (frameworkId === content.frameworkId) return { ...content, title }
+  throw new Fault('USAGE', `--framework is ${frameworkId}, the file is an assessment of ${content.frameworkId}`)
+}
+
+/** The whole file, or standard input. @throws Fault ASSESSMENT_FILE. */
+export async function readAssessmentFile(path: string): Promise<Uint8Array> {
+  try {
+    const source = openBytes(path, ASSESSMENT_FILE)
+    try {
+      let bytes = Buffer.alloc(READ_BYTES)
+      let used = 0
+      while (used <= ASSESSMENT_FILE_BYTES_MAX) {
+        if (used === bytes.length) bytes = Buffer.concat([bytes, Buffer.alloc(bytes.length)])
+        const got = await source.read(bytes, used, bytes.length - used)
+        if (got === 0) return bytes.subarray(0, used)
+        used += got
+      }
+      throw new Fault('ASSESSMENT_FILE', `larger than ${ASSESSMENT_FILE_BYTES_MAX} bytes, which no assessment is`)
+    } finally {
+      source.close()
+    }
+  } catch (error) {
+    throw withPathOf(ASSESSMENT_FILE, path, error)
+  }
+}
+
+function fromCsv(text: string, { frameworkId }: ImportOptions): AssessmentContent {
+  if (frameworkId === undefined) {
+    throw new Fault('USAGE', '--framework is required for CSV, which does not say of what framework it is')
+  }
+  return { frameworkId, title: FRAMEWORKS[frameworkId], categories: readAssessmentCsv(text) }
+}
+
+function textOf(bytes: Uint8Array): string {
+  if (!isUtf8(bytes)) {
+    throw new AssessmentFileFault([`line ${firstForeignLine(bytes)}: found bytes that are not UTF-8; save it as UTF-8`])
+  }
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
+  return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text
+}
+
+/** No character but the line feed has its byte, so each line is UTF-8 or not by itself. */
+function firstForeignLine(bytes: Uint8Array): number {
+  let line = 1
+  for (let begin = 0; begin < bytes.length; line++) {
+    const feed = bytes.indexOf(LINE_FEED, begin)
+    const end = feed < 0 ? bytes.length : feed
+    if (!isUtf8(bytes.subarray(begin, end))) return line
+    begin = end + 1
+  }
+  return line
+}

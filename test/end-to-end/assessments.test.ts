@@ -1,0 +1,263 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Agent, request } from 'undici'
+import { Store } from '../../engine/store/store.ts'
+import { content, publishedList } from '../support/assessments.ts'
+import { admin, run, startService } from '../support/programs.ts'
+
+type Row = Readonly<Record<string, unknown>>
+
+/** A file for posture-admin assessment import. */
+function fileIn(directory: string, answers: Parameters<typeof content>[1]): string {
+  const { frameworkId, title, categories } = content('hipaa', answers)
+  const file = join(directory, 'assessment.json')
+  writeFileSync(file, JSON.stringify({ version: 1, framework_id: frameworkId, title, categories }))
+  return file
+}
+
+t.test('an assessment, from its draft to the API of a running service', async (t) => {
+  const directory = t.testdir()
+  const data = ['--data-dir', directory]
+  const service = await startService(directory)
+  t.teardown(() => service.child.kill('SIGKILL'))
+  const keys: Record<string, string> = {}
+  for (const name of ['Acme', 'Other']) {
+    await admin('organization', 'create', name, '--domain', 'x.example', ...data)
+    const [key] = await admin('key', 'create', 'test', '--org', name, ...data)
+    keys[name] = String(key?.['key'])
+  }
+  const dispatcher = new Agent({ connect: { ca: readFileSync(join(directory, 'tls/certificate.pem')) } })
+  t.teardown(() => dispatcher.close())
+  const get = async (list: string, name = 'Acme'): Promise<Row[]> => {
+    const answer = await request(`https://localhost:${service.apiPort}/api/v1/${list}`, {
+      dispatcher,
+      headers: { 'x-api-key': keys[name] ?? '' },
+    })
+    return ((await answer.body.json()) as Record<string, Row[]>)[list] ?? []
+  }
+  const ofAcme = ['--org', 'Acme', ...data]
+
+  const [made] = await admin('assessment', 'create', '--framework', 'hipaa', '--title', 'Spring', ...ofAcme)
+  t.match(made, { framework_id: 'hipaa', title: 'Spring', status: 'draft', overall_score: null })
+  const id = String(made?.['id']).slice(0, 8)
+  const items = await admin('assessment', 'show', id, '--items', ...ofAcme)
+  t.equal(items.length, 24)
+
+  // The answers come back in the spreadsheet that was exported, but for one.
+  const sheet = join(directory, 'answers.csv')
+  await admin('assessment', 'export', id, '--format', 'csv', '--output', sheet, ...ofAcme)
+  writeFileSync(sheet, readFileSync(sheet, 'utf8').replaceAll(',unanswered,', ',yes,').replace(',yes,', ',unanswered,'))
+  const [imported] = await admin('assessment', 'import', sheet, '--framework', 'hipaa', ...ofAcme)
+  t.match(imported, { status: 'in_progress' })
+  const ours = String(imported?.['id'])
+  const early = await run('admin', ['assessment', 'complete', ours, ...ofAcme])
+  t.match(early, { status: 5, stderr: 'posture-admin: CONFLICT 1 item is unanswered: 164.308(a)(1)\n' })
+  const [progress, ...categories] = await admin('assessment', 'show', ours, ...ofAcme)
+  t.match(progress, { status: 'in_progress', overall_score: 100, grade: 'A', items: 24, unanswered: 1 })
+  t.match(categories[0], {
+    category: 'Administrative safeguards',
+    weight: 4,
+    items: 6,
+    score: 100,
+    unanswered: ['164.308(a)(1)'],
+  })
+  for (const list of ['scores', 'recommendations', 'assessments']) t.same(await get(list), [], `${list}, in progress`)
+
+  await admin('assessment', 'answer', ours, '164.308(A)(1)', 'no', '--note', '=once', ...ofAcme)
+  const [completed] = await admin('assessment', 'complete', ours, ...ofAcme)
+  // Ten thirteenths of a category that weighs 4 of 15: 100 - 100 x 3 / 13 x 4 / 15 = 93.85.
+  t.match(completed, { status: 'completed', overall_score: 94, grade: 'A' })
+  const [score] = await get('scores')
+  t.same(score, { framework_id: 'hipaa', overall_score: 94, grade: 'A', completed_at: completed?.['completed_at'] })
+  const [recommendation, ...others] = await get('recommendations')
+  t.same(others, [])
+  t.match(recommendation, {
+    ...{ title: /^Carry out a risk analysis/, priority: 1, status: 'open', framework_id: 'hipaa' },
+    category: 'Administrative safeguards',
+  })
+  const [assessment] = await get('assessments')
+  t.match(assessment, { id: ours, status: 'completed', overall_score: 94, started_at: imported?.['started_at'] })
+  const scores = assessment?.['categories'] as Row[]
+  t.same(scores[0], { name: 'Administrative safeguards', weight: 4, score: 77 })
+  t.same(
+    scores.slice(1).map(({ score }) => score),
+    [100, 100, 100, 100],
+  )
+
+  const [set] = await admin(
+    'recommendation',
+    'set',
+    String(recommendation?.['id']).slice(0, 8),
+    'in_progress',
+    ...ofAcme,
+  )
+  t.match(set, { status: 'in_progress', item_id: '164.308(a)(1)' })
+  t.match(await get('recommendations'), [{ id: recommendation?.['id'], status: 'in_progress' }])
+  t.equal((await admin('recommendation', 'list', '--status', 'in_progress', ...ofAcme)).length, 1)
+  t.equal((await admin('recommendation', 'list', '--framework', 'soc-2', ...ofAcme)).length, 0)
+
+  for (const list of ['scores', 'recommendations', 'assessments'])
+    t.same(await get(list, 'Other'), [], `${list} of Other`)
+  const audit = await admin('audit', 'list', ...ofAcme)
+  t.same(audit.map(({ action }) => action).slice(-5), [
+    'assessment.create',
+    'assessment.import',
+    'assessment.change',
+    'assessment.complete',
+    'recommendation.status',
+  ])
+  await admin('assessment', 'remove', id, ...ofAcme)
+  t.equal((await admin('assessment', 'list', ...ofAcme)).length, 1)
+})
+
+t.test('all that is wrong in a file is said, a line each, and nothing is stored', async (t) => {
+  const directory = t.testdir({ 'bad.csv': 'category,answer\n', 'bad.json': '{"version":2,"framework_id":"x"}' })
+  const data = ['--data-dir', join(directory, 'data')]
+  await admin('organization', 'create', 'Acme', '--domain', 'x.example', ...data)
+  const file = join(directory, 'bad.json')
+  const { status, stdout, stderr } = await run('admin', ['assessment', 'import', file, '--org', 'Acme', ...data])
+  t.equal(status, 2)
+  t.equal(stdout, '')
+  const lines = stderr.trimEnd().split('\n')
+  t.equal(lines.length, 4)
+  for (const [at, field] of ['version', 'framework_id', 'title', 'categories'].entries()) {
+    t.equal(lines[at]?.startsWith(`posture-admin: ASSESSMENT_FILE ${file}: ${field}: found `), true, stderr)
+  }
+  const csv = await run('admin', [
+    'assessment',
+    'import',
+    join(directory, 'bad.csv'),
+    '--org',
+    'Acme',
+    '--framework',
+    'hipaa',
+    ...data,
+  ])
+  t.match(csv, {
+    status: 2,
+    stderr: /^posture-admin: ASSESSMENT_FILE \S+: line 1: found no column category_weight, [^\n]*\n$/,
+  })
+  t.same(await admin('assessment', 'list', '--org', 'Acme', ...data), [])
+})
+
+for (const point of ['assessment:completed', 'assessment:recommended', 'assessment:published']) {
+  t.test(`killed at ${point}, an assessment is in progress as before; the next attempt does all`, async (t) => {
+    const directory = t.testdir()
+    const data = ['--org', 'Acme', '--data-dir', join(directory, 'data')]
+    await admin('organization', 'create', 'Acme', '--domain', 'x.example', ...data.slice(2))
+    // One was completed before, whose recommendations the second changes.
+    await admin('assessment', 'import', fileIn(directory, { A: 'no', B: 'no' }), '--complete', ...data)
+    const [made] = await admin('assessment', 'import', fileIn(directory, { A: 'yes', B: 'partial', C: 'no' }), ...data)
+    const state = async (): Promise<unknown> => {
+      const store = new Store(join(directory, 'data'))
+      const id = store.organizations.find('Acme')?.id ?? ''
+      const found = {
+        assessments: store.assessments.ofOrganization(id),
+        recommendations: store.recommendations.ofOrganization(id),
+        audit: store.auditLog.ofOrganization(id),
+        published: (['scores', 'recommendations', 'assessments'] as const).map((list) =>
+          publishedList(store, id, list),
+        ),
+      }
+      await store.close()
+      return found
+    }
+    const before = await state()
+    const complete = ['assessment', 'complete', String(made?.['id']), ...data]
+    t.match(await run('admin', complete, { POSTURE_FAULT_POINT: point }), { signal: 'SIGKILL' })
+    t.same(await state(), before)
+    t.match(await run('admin', complete), { status: 0 })
+    const after = (await state()) as { published: Row[][] }
+    t.match(after.published, [
+      [{ framework_id: 'hipaa', overall_score: 50, grade: 'F' }],
+      Array.from({ length: 3 }, () => ({ framework_id: 'hipaa' })),
+      [{ overall_score: 50 }, { overall_score: 0 }],
+    ])
+    const statuses = Object.fromEntries((after.published[1] ?? []).map(({ title, status }) => [title, status]))
+    t.same(statuses, { 'Do A.': 'completed', 'Do B.': 'open', 'Do C.': 'open' })
+  })
+}
+
+t.test('of two processes that complete an assessment at once, one does and the other is refused', async (t) => {
+  const directory = t.testdir()
+  const data = ['--org', 'Acme', '--data-dir', join(directory, 'data')]
+  await admin('organization', 'create', 'Acme', '--domain', 'x.example', ...data.slice(2))
+  for (let round = 1; round <= 3; round++) {
+    const [made] = await admin('assessment', 'import', fileIn(directory, { A: 'no', B: 'yes' }), ...data)
+    const complete = ['assessment', 'complete', String(made?.['id']), ...data]
+    const ended = await Promise.all([run('admin', complete), run('admin', complete)])
+    t.same(ended.map(({ status }) => status).sort(), [0, 5], ended.map(({ stderr }) => stderr).join())
+    t.match(ended.find(({ status }) => status === 5)?.stderr, /CONFLICT the assessment is completed, which is final/)
+    const audit = await admin('audit', 'list', ...data)
+    t.equal(audit.filter(({ action }) => action === 'assessment.complete').length, round)
+    t.equal((await admin('recommendation', 'list', ...data)).length, 1)
+  }
+})
+
+const MISUSES: readonly { name: string; words: readonly string[]; status: number; line: RegExp }[] = [
+  {
+    name: 'no framework',
+    words: ['assessment', 'create'],
+    status: 2,
+    line: /USAGE required option '--framework <framework>' not specified/,
+  },
+  {
+    name: 'a framework that is none',
+    words: ['assessment', 'create', '--framework', 'cis'],
+    status: 2,
+    line: /Allowed choices are ai-security, /,
+  },
+  {
+    name: 'an answer that is none',
+    words: ['assessment', 'answer', '00000000', 'A', '101'],
+    status: 2,
+    line: /expected yes, partial, no, .* from 0 to 100/,
+  },
+  {
+    name: 'a note with a control character',
+    words: ['assessment', 'answer', '00000000', 'A', 'no', '--note', 'a\u0007'],
+    status: 2,
+    line: /expected text of up to 2000 bytes/,
+  },
+  {
+    name: 'an assessment that is not there',
+    words: ['assessment', 'show', '00000000'],
+    status: 5,
+    line: /NOT_FOUND no assessment "00000000"$/,
+  },
+  {
+    name: 'a short id',
+    words: ['assessment', 'export', '0000'],
+    status: 2,
+    line: /USAGE assessment "0000": expected its id, /,
+  },
+  {
+    name: 'a form that is none',
+    words: ['assessment', 'export', '00000000', '--format', 'xlsx'],
+    status: 2,
+    line: /Allowed choices are json, csv/,
+  },
+  {
+    name: 'a file that is not there',
+    words: ['assessment', 'import', '/nowhere.csv'],
+    status: 2,
+    line: /ASSESSMENT_FILE \/nowhere\.csv: no such file$/,
+  },
+  {
+    name: 'a status that is none',
+    words: ['recommendation', 'set', '00000000', 'done'],
+    status: 2,
+    line: /Allowed choices are open, in_progress, completed, dismissed/,
+  },
+]
+t.test('each misuse is one clear line', async (t) => {
+  const data = ['--data-dir', t.testdir()]
+  await admin('organization', 'create', 'Acme', '--domain', 'x.example', ...data)
+  for (const { name, words, status, line } of MISUSES) {
+    const ended = await run('admin', [...words, '--org', 'Acme', ...data])
+    t.equal(ended.status, status, `${name}: ${ended.stderr}`)
+    t.match(ended.stderr.trimEnd(), line, name)
+    t.equal(ended.stderr.trimEnd().split('\n').length, 1, name)
+  }
+})

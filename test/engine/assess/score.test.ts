@@ -1,0 +1,232 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import t from 'tap'
+import { GRADES, gradeOf } from '../../../engine/assess/grade.ts'
+import { recommendationsAfter } from '../../../engine/assess/recommendation.ts'
+import { scoreOf } from '../../../engine/assess/score.ts'
+import { readAssessment } from '../../../engine/assess/transfer.ts'
+import type { Answer, AssessmentCategory } from '../../../engine/store/assessments.ts'
+import { category, draft, item } from '../../support/assessments.ts'
+import { REPOSITORY } from '../../support/programs.ts'
+
+/** Categories by weight and, for each item, weight and answer. */
+function assessed(
+  ...given: readonly (readonly [number, readonly (readonly [number, Answer])[]])[]
+): AssessmentCategory[] {
+  return given.map(([weight, items], at) =>
+    category(
+      `C${at}`,
+      weight,
+      items.map(([itemWeight, answer], index) => item(`${at}.${index}`, answer, { weight: itemWeight })),
+    ),
+  )
+}
+
+const SCORES: readonly {
+  name: string
+  given: AssessmentCategory[]
+  overall: number | null
+  categories: (number | null)[]
+}[] = [
+  { name: 'all is there', given: assessed([1, [[1, 'yes']]]), overall: 100, categories: [100] },
+  { name: 'nothing is there', given: assessed([1, [[1, 'no']]]), overall: 0, categories: [0] },
+  { name: 'half of it is', given: assessed([1, [[1, 'partial']]]), overall: 50, categories: [50] },
+  { name: 'a number counts as it is', given: assessed([1, [[1, 37]]]), overall: 37, categories: [37] },
+  {
+    name: 'items weigh within their category',
+    given: assessed([
+      1,
+      [
+        [3, 'yes'],
+        [1, 'no'],
+      ],
+    ]),
+    overall: 75,
+    categories: [75],
+  },
+  {
+    name: 'categories weigh, however many items they have',
+    given: assessed(
+      [3, [[1, 'yes']]],
+      [
+        1,
+        [
+          [1, 'no'],
+          [1, 'no'],
+          [1, 'no'],
+        ],
+      ],
+    ),
+    overall: 75,
+    categories: [100, 0],
+  },
+  {
+    name: 'what does not apply is left out, and what is unanswered, too',
+    given: assessed([
+      1,
+      [
+        [1, 'yes'],
+        [9, 'not_applicable'],
+        [9, 'unanswered'],
+      ],
+    ]),
+    overall: 100,
+    categories: [100],
+  },
+  {
+    name: 'a category of which nothing applies is left out',
+    given: assessed([1, [[1, 80]]], [100, [[1, 'not_applicable']]]),
+    overall: 80,
+    categories: [80, null],
+  },
+  {
+    name: 'nothing applies at all',
+    given: assessed([1, [[1, 'not_applicable']]], [1, [[1, 'unanswered']]]),
+    overall: null,
+    categories: [null, null],
+  },
+  {
+    name: '89.5 exactly becomes 90',
+    given: assessed([1, [[1, 89]]], [1, [[1, 90]]]),
+    overall: 90,
+    categories: [89, 90],
+  },
+  {
+    name: 'just below a half stays below: 89.4995',
+    given: assessed([500.5, [[1, 89]]], [499.5, [[1, 90]]]),
+    overall: 89,
+    categories: [89, 90],
+  },
+  {
+    name: 'weights that make 89.5 exactly, and 89.49999999999999 in binary',
+    given: assessed([0.3, [[1, 88]]], [0.1, [[1, 88]]], [0.2, [[1, 91]]], [0.6, [[1, 90]]]),
+    overall: 90,
+    categories: [88, 88, 91, 90],
+  },
+  {
+    name: 'the overall score is of the exact categories: of 49.5 and 49, and not of 50 and 49',
+    given: assessed(
+      [
+        1,
+        [
+          [1, 49],
+          [1, 50],
+        ],
+      ],
+      [1, [[1, 49]]],
+    ),
+    overall: 49,
+    categories: [50, 49],
+  },
+]
+for (const { name, given, overall, categories } of SCORES) {
+  t.test(name, async (t) => {
+    const score = scoreOf(given)
+    t.equal(score.overallScore, overall)
+    t.same(
+      score.categories.map((each) => each.score),
+      categories,
+    )
+  })
+}
+
+t.test('the worked example of docs/assessments.md is what the code computes', async (t) => {
+  const page = readFileSync(join(REPOSITORY, 'docs/assessments.md'), 'utf8')
+  const csv = /```csv\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
+  const { categories } = readAssessment(Buffer.from(csv), { frameworkId: 'nist-csf-2' })
+  t.same(scoreOf(categories), {
+    overallScore: 65,
+    categories: [
+      { name: 'Govern', weight: 3, score: 83 },
+      { name: 'Detect', weight: 2, score: 37 },
+      { name: 'Recover', weight: 1, score: null },
+    ],
+  })
+  t.equal(gradeOf(65), 'D')
+  t.match(page, '(3 x 83.33 + 2 x 37) / 5 = 64.8, rounded 65, grade D')
+  t.match(page, 'Grades: A from 90, B from 80, C from 70, D from 60, F below')
+  const recommended = recommendationsAfter(draft(), categories, new Map(), 1)
+  for (const { itemId, title, priority } of recommended)
+    t.match(page, new RegExp(`│ ${priority} .*│ ${itemId} │ .*│ ${title}`))
+  t.equal(recommended.length, 2)
+  const json = /```json\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
+  t.same(
+    readAssessment(Buffer.from(json)).categories[0]?.items[0],
+    categories[0]?.items[0],
+    'and the JSON is the same item',
+  )
+})
+
+const anyAnswer: fc.Arbitrary<Answer> = fc.oneof(
+  fc.constantFrom<Answer>('yes', 'partial', 'no', 'not_applicable', 'unanswered'),
+  fc.integer({ min: 0, max: 100 }),
+)
+const anyWeight = fc.integer({ min: 1, max: 1_000_000 }).map((thousandths) => thousandths / 1000)
+const anyCategories = fc
+  .array(fc.tuple(anyWeight, fc.array(fc.tuple(anyWeight, anyAnswer), { minLength: 1, maxLength: 6 })), {
+    minLength: 1,
+    maxLength: 6,
+  })
+  .map((given) => assessed(...given))
+
+t.test('any answers: within what floating point says, up to where it cannot tell which way to round', async () => {
+  const points = (answer: Answer): number =>
+    typeof answer === 'number' ? answer : answer === 'yes' ? 100 : answer === 'partial' ? 50 : answer === 'no' ? 0 : NaN
+  fc.assert(
+    fc.property(anyCategories, (categories) => {
+      let sum = 0
+      let weights = 0
+      for (const { weight, items } of categories) {
+        const counted = items.filter(({ answer }) => !Number.isNaN(points(answer)))
+        if (counted.length === 0) continue
+        const total = counted.reduce((all, each) => all + each.weight, 0)
+        sum += (weight * counted.reduce((all, each) => all + each.weight * points(each.answer), 0)) / total
+        weights += weight
+      }
+      const { overallScore } = scoreOf(categories)
+      if (weights === 0) return overallScore === null
+      return overallScore !== null && Math.abs(overallScore - sum / weights) <= 0.5 + 1e-9
+    }),
+  )
+})
+
+t.test('weights twice as high, and a better answer, never make a score lower', async (t) => {
+  fc.assert(
+    fc.property(anyCategories, (categories) => {
+      const score = scoreOf(categories).overallScore
+      const heavier = categories.map((each) => ({ ...each, weight: each.weight * 2 }))
+      t.equal(scoreOf(heavier).overallScore, score, 'only the relation of weights counts')
+      const better = categories.map((each) => ({
+        ...each,
+        items: each.items.map((one) =>
+          one.answer === 'no' || one.answer === 0 ? { ...one, answer: 'yes' as const } : one,
+        ),
+      }))
+      const after = scoreOf(better).overallScore
+      return (score === null && after === null) || (score !== null && after !== null && after >= score)
+    }),
+  )
+})
+
+t.test('each whole score has one grade', async (t) => {
+  const rows = [
+    [100, 'A'],
+    [90, 'A'],
+    [89, 'B'],
+    [80, 'B'],
+    [79, 'C'],
+    [70, 'C'],
+    [69, 'D'],
+    [60, 'D'],
+    [59, 'F'],
+    [0, 'F'],
+  ] as const
+  for (const [score, grade] of rows) t.equal(gradeOf(score), grade, `${score}`)
+  const inOrder = Array.from({ length: 101 }, (_, score) => GRADES.indexOf(gradeOf(100 - score)))
+  t.same(
+    inOrder,
+    [...inOrder].sort((a, b) => a - b),
+    'a higher score never has a lower grade',
+  )
+})

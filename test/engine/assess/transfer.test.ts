@@ -1,0 +1,517 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import t from 'tap'
+import { AssessmentFileFault } from '../../../engine/assess/file-fault.ts'
+import { FRAMEWORK_IDS } from '../../../engine/assess/framework.ts'
+import { readAssessment, readAssessmentFile, writeAssessment } from '../../../engine/assess/transfer.ts'
+import type { AssessmentContent } from '../../../engine/assess/transfer-json.ts'
+import {
+  ASSESSMENT_CATEGORIES_MAX,
+  ASSESSMENT_FAULTS_NAMED_MAX,
+  ASSESSMENT_FILE_BYTES_MAX,
+  ASSESSMENT_ITEMS_MAX,
+  ASSESSMENT_LINE_BYTES_MAX,
+  ASSESSMENT_NOTE_BYTES_MAX,
+  ASSESSMENTS_MAX,
+  RECOMMENDATIONS_MAX,
+} from '../../../engine/limits.ts'
+import { Fault } from '../../../engine/process/error-codes.ts'
+import { type Answer, WORD_ANSWERS } from '../../../engine/store/assessments.ts'
+import { category, content, item } from '../../support/assessments.ts'
+import { REPOSITORY } from '../../support/programs.ts'
+
+const HEADER = 'category,category_weight,item_id,item_title,item_weight,priority,answer,note,recommendation'
+const ROW = 'Access,2,A.1,Doors are locked,1.5,1,partial,seen,Lock the doors.'
+
+function readCsv(text: string | Uint8Array): AssessmentContent {
+  return readAssessment(Buffer.from(text), { frameworkId: 'hipaa', title: 'Test' })
+}
+
+/** The lines of the fault that reading ends with. */
+function faultsOf(read: () => unknown): readonly string[] {
+  try {
+    read()
+  } catch (error) {
+    if (error instanceof AssessmentFileFault) return error.lines
+    throw error
+  }
+  return []
+}
+
+const anyLine = fc
+  .oneof(
+    fc.string({ unit: 'binary', maxLength: 40 }),
+    fc.stringMatching(/^['=+@;,"\-\t a-c1]{1,12}$/),
+    fc.constantFrom('=1+1', "'=1", "''@x", '-', "'", "'plain", '"', 'a"b', '＝x', ',', ';'),
+  )
+  .map((text) => text.replace(/[\p{Cc}\p{Cs}]/gu, '').trim())
+  .filter((text) => text !== '' && Buffer.byteLength(text) <= 255)
+const anyNote = fc.array(fc.oneof(anyLine, fc.constant('')), { maxLength: 4 }).map((lines) => lines.join('\n').trim())
+const anyWeight = fc.integer({ min: 1, max: 1_000_000 }).map((thousandths) => thousandths / 1000)
+const anyItem = fc.record({
+  id: fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9.:()/_-]{0,9}$/),
+  title: anyLine,
+  weight: anyWeight,
+  priority: fc.integer({ min: 1, max: 5 }),
+  recommendation: anyLine,
+  answer: fc.oneof(fc.constantFrom(...WORD_ANSWERS), fc.integer({ min: 0, max: 100 })) as fc.Arbitrary<Answer>,
+  note: anyNote,
+})
+const anyContent: fc.Arbitrary<AssessmentContent> = fc.record({
+  frameworkId: fc.constantFrom(...FRAMEWORK_IDS),
+  title: anyLine,
+  categories: fc
+    .uniqueArray(
+      fc.record({
+        name: anyLine,
+        weight: anyWeight,
+        items: fc.array(anyItem, { minLength: 1, maxLength: 5 }),
+      }),
+      { minLength: 1, maxLength: 5, selector: ({ name }) => name },
+    )
+    .map((categories) => {
+      // Ids are unique over the whole assessment: a number behind them makes them so.
+      let count = 0
+      return categories.map((each) => ({
+        ...each,
+        items: each.items.map((one) => ({ ...one, id: `${one.id}-${count++}` })),
+      }))
+    }),
+})
+
+t.test('what is exported and imported again is the same', async (t) => {
+  fc.assert(
+    fc.property(anyContent, fc.constantFrom('json', 'csv'), (given, format) => {
+      const bytes = Buffer.from(writeAssessment(given, format))
+      t.same(readAssessment(bytes, { frameworkId: given.frameworkId, title: given.title }), given)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+t.test('no cell of an export is a formula', async (t) => {
+  fc.assert(
+    fc.property(anyContent, (given) => {
+      const titles = given.categories.flatMap(({ items }) => items.map(({ title }) => title))
+      const text = writeAssessment(given, 'csv')
+      // Every cell begins behind a separator, a line feed or a quote; notes hold line feeds and are left out here.
+      if (given.categories.some(({ items }) => items.some(({ note }) => note.includes('\n')))) return
+      for (const [at, row] of text.split('\r\n').slice(1, -1).entries()) {
+        t.notMatch(row, /^"?[=+\-@]/, row)
+        if (/^[=+\-@]/.test(titles[at] ?? '')) t.match(row, /,"?'[=+\-@]/)
+      }
+    }),
+  )
+})
+
+t.test('the form of a CSV file', async (t) => {
+  const text = writeAssessment(content('hipaa', { A: 'partial', B: 37 }), 'csv')
+  t.equal(
+    text,
+    [`\ufeff${HEADER}`, 'All,1,A,Check A,1,3,partial,,Do A.', 'All,1,B,Check B,1,3,37,,Do B.', ''].join('\r\n'),
+  )
+})
+
+const ACCEPTED: readonly { name: string; text: string }[] = [
+  { name: 'as it is written', text: `${HEADER}\n${ROW}\n` },
+  { name: 'without a line feed at the end', text: `${HEADER}\n${ROW}` },
+  { name: 'with a byte order mark and CRLF', text: `\ufeff${HEADER}\r\n${ROW}\r\n` },
+  { name: 'with CR alone', text: `${HEADER}\r${ROW}\r` },
+  {
+    name: 'with semicolons and a decimal comma',
+    text: `${HEADER}\n${ROW.replace('1.5', '1,5')}`.replaceAll(/,(?!5)/g, ';'),
+  },
+  { name: 'with tabs', text: `${HEADER}\n${ROW}`.replaceAll(',', '\t') },
+  { name: 'all quoted', text: `${HEADER}\n${ROW}`.replaceAll(/[^,\n]+/g, '"$&"') },
+  { name: 'with blanks around cells', text: `${HEADER}\n${ROW}`.replaceAll(',', ' , ') },
+  { name: 'with columns in capitals', text: `${HEADER.toUpperCase()}\n${ROW}` },
+  { name: 'with the answer in capitals', text: `${HEADER}\n${ROW.replace('partial', 'PARTIAL')}` },
+  { name: 'with empty rows', text: `\n${HEADER}\n\n,,,,,,,,\n${ROW}\n\n` },
+  {
+    name: 'with columns in another order',
+    text: 'answer,note,recommendation,priority,item_weight,item_title,item_id,category_weight,category\npartial,seen,Lock the doors.,1,1.5,Doors are locked,A.1,2,Access',
+  },
+]
+for (const { name, text } of ACCEPTED) {
+  t.test(`CSV ${name} is read`, async (t) => {
+    t.same(readCsv(text).categories, [
+      {
+        name: 'Access',
+        weight: 2,
+        items: [
+          {
+            ...{ id: 'A.1', title: 'Doors are locked', weight: 1.5, priority: 1 },
+            ...{ recommendation: 'Lock the doors.', answer: 'partial', note: 'seen' },
+          },
+        ],
+      },
+    ])
+  })
+}
+
+t.test('an empty answer is none, a note may be missing, and rows of a category need not stand together', async (t) => {
+  const { categories } = readCsv(
+    [
+      HEADER.replace('note,', ''),
+      'A,1,1,One,1,1,,Do one.',
+      'B,1,2,Two,1,1,7,Do two.',
+      'A,1,3,Three,1,1,yes,Do three.',
+    ].join('\n'),
+  )
+  t.same(
+    categories.map(({ name, items }) => [name, items.map(({ id, answer, note }) => [id, answer, note])]),
+    [
+      [
+        'A',
+        [
+          ['1', 'unanswered', ''],
+          ['3', 'yes', ''],
+        ],
+      ],
+      ['B', [['2', 7, '']]],
+    ],
+  )
+})
+
+function rowWith(column: string, cell: string): string {
+  const at = HEADER.split(',').indexOf(column)
+  return ROW.split(',')
+    .map((each, index) => (index === at ? cell : each))
+    .join(',')
+}
+
+const REFUSED_CSV: readonly { name: string; text: string | Uint8Array; lines: readonly (string | RegExp)[] }[] = [
+  { name: 'nothing at all', text: '', lines: ['line 1: found nothing, expected a row of column names'] },
+  { name: 'only column names', text: HEADER, lines: ['line 2: found nothing, expected a row for each item'] },
+  {
+    name: 'no column names',
+    text: ROW,
+    lines: [/^line 1: there is no column "Access"$/, ...Array(8).fill(/no column/), /found no column category, /],
+  },
+  {
+    name: 'a column that is missing',
+    text: `${HEADER.replace('priority,', '')}\n${ROW}`,
+    lines: ['line 1: found no column priority'],
+  },
+  { name: 'a column twice', text: `${HEADER},note\n${ROW}`, lines: ['line 1: the column note stands there twice'] },
+  {
+    name: 'a weight that is none',
+    text: `${HEADER}\n${rowWith('category_weight', '0')}`,
+    lines: ['line 2, category_weight: found 0, expected a number above 0, up to 1000, with at most three decimals'],
+  },
+  {
+    name: 'a weight with four decimals',
+    text: `${HEADER}\n${rowWith('item_weight', '0.1234')}`,
+    lines: [/^line 2, item_weight: found 0.1234, expected/],
+  },
+  {
+    name: 'a weight below zero',
+    text: `${HEADER}\n${rowWith('item_weight', '-1')}`,
+    lines: [/^line 2, item_weight: found "-1", expected/],
+  },
+  {
+    name: 'a priority of none',
+    text: `${HEADER}\n${rowWith('priority', '')}`,
+    lines: ['line 2, priority: found nothing, expected a whole number from 1 (highest) to 5'],
+  },
+  {
+    name: 'an answer that is none',
+    text: `${HEADER}\n${rowWith('answer', 'maybe')}`,
+    lines: [
+      'line 2, answer: found "maybe", expected yes, partial, no, not_applicable, unanswered or a whole number from 0 to 100',
+    ],
+  },
+  {
+    name: 'an answer above 100',
+    text: `${HEADER}\n${rowWith('answer', '101')}`,
+    lines: [/^line 2, answer: found 101, /],
+  },
+  {
+    name: 'an id with a blank',
+    text: `${HEADER}\n${rowWith('item_id', 'A 1')}`,
+    lines: [/^line 2, item_id: found "A 1", /],
+  },
+  {
+    name: 'a title that is too long',
+    text: `${HEADER}\n${rowWith('item_title', 'x'.repeat(ASSESSMENT_LINE_BYTES_MAX + 1))}`,
+    lines: [/^line 2, item_title: found "x{59}\.\.\., expected one line of 1 to 500 bytes/],
+  },
+  {
+    name: 'a note that is too long',
+    text: `${HEADER}\n${rowWith('note', 'ü'.repeat(ASSESSMENT_NOTE_BYTES_MAX / 2 + 1))}`,
+    lines: [/^line 2, note: found/],
+  },
+  {
+    name: 'a title with a control character',
+    text: `${HEADER}\n${rowWith('item_title', 'a\u0007b')}`,
+    lines: [/^line 2, item_title: found "a\\u0007b"/],
+  },
+  {
+    name: 'an item twice',
+    text: `${HEADER}\n${ROW}\n${rowWith('item_id', 'a.1')}`,
+    lines: ['line 3, item_id: found "a.1", which stands in line 2 already'],
+  },
+  {
+    name: 'a category of two weights',
+    text: `${HEADER}\n${ROW}\n${rowWith('item_id', 'A.2').replace(',2,', ',3,')}`,
+    lines: ['line 3, category_weight: found 3, expected 2 as in line 2'],
+  },
+  {
+    name: 'a cell too many',
+    text: `${HEADER}\n${ROW},more`,
+    lines: ['line 2: found "more" in cell 10, which has no column'],
+  },
+  {
+    name: 'a quote inside a cell',
+    text: `${HEADER}\n${rowWith('note', 'a"b')}`,
+    lines: [/^line 2: found a quote inside a cell/],
+  },
+  {
+    name: 'a quote that is never closed',
+    text: `${HEADER}\n${ROW}\n"A`,
+    lines: ['line 3: found a quote that is opened and never closed'],
+  },
+  {
+    name: 'text behind a quoted cell',
+    text: `${HEADER}\n"A"x${ROW}`,
+    lines: [/^line 2: found text behind a quoted cell/],
+  },
+  {
+    name: 'Latin-1',
+    text: Buffer.from(`${HEADER}\n${ROW}\nB\xfcro,1`, 'latin1'),
+    lines: ['line 3: found bytes that are not UTF-8; save it as UTF-8'],
+  },
+  {
+    name: 'too many rows',
+    text: `${HEADER}${`\n${ROW}`.repeat(ASSESSMENT_ITEMS_MAX + 1)}`,
+    lines: [/^found more than 2000 rows/],
+  },
+  {
+    name: 'a row that does not end',
+    text: `${HEADER}\n"${'x'.repeat(100_000)}`,
+    lines: [/^line 2: found a row of more than 65536 bytes/],
+  },
+  {
+    name: 'several faults',
+    text: `${HEADER}\n${rowWith('answer', '?')}\n\n${rowWith('priority', '9')}\n"Two\nlines",x,B,T,1,1,no,,R`,
+    lines: [/^line 2, answer/, /^line 4, priority/, /^line 5, category: /, /^line 5, category_weight: /],
+  },
+]
+for (const { name, text, lines } of REFUSED_CSV) {
+  t.test(`CSV: ${name} is refused`, async (t) => {
+    const found = faultsOf(() => readCsv(text))
+    t.equal(found.length, lines.length, found.join('\n'))
+    for (const [at, line] of lines.entries()) t.match(found[at], line)
+  })
+}
+
+t.test('the line of a fault is that of the file, behind notes of several lines', async (t) => {
+  for (const end of ['\n', '\r\n']) {
+    const text = [HEADER, rowWith('note', `"one${end}two${end}three"`), '', rowWith('answer', '?')].join(end)
+    t.match(
+      faultsOf(() => readCsv(text)),
+      [/^line 6, answer/],
+    )
+  }
+})
+
+t.test('of many faults the first are named', async (t) => {
+  const text = [
+    HEADER,
+    ...Array.from({ length: 30 }, (_, at) => rowWith('item_id', `A.${at}`).replace('partial', '?')),
+  ].join('\n')
+  const lines = faultsOf(() => readCsv(text))
+  t.equal(lines.length, ASSESSMENT_FAULTS_NAMED_MAX + 1)
+  t.equal(lines.at(-1), 'and 10 more')
+})
+
+const JSON_FILE = { version: 1, framework_id: 'hipaa', title: 'T', categories: [category('C', 1, [item('A', 'yes')])] }
+const REFUSED_JSON: readonly {
+  name: string
+  change: (file: Record<string, unknown>) => unknown
+  lines: readonly RegExp[]
+}[] = [
+  { name: 'another version', change: (file) => ({ ...file, version: 2 }), lines: [/^version: found 2, expected 1$/] },
+  {
+    name: 'a framework that is none',
+    change: (file) => ({ ...file, framework_id: 'cis' }),
+    lines: [/^framework_id: found "cis", expected one of ai-security, /],
+  },
+  {
+    name: 'no categories',
+    change: (file) => ({ ...file, categories: [] }),
+    lines: [/^categories: found a list of 0, expected at least one category$/],
+  },
+  {
+    name: 'categories that are none',
+    change: (file) => ({ ...file, categories: {} }),
+    lines: [/^categories: found an object, expected a list of categories$/],
+  },
+  {
+    name: 'a field too many',
+    change: (file) => ({ ...file, colour: 'red' }),
+    lines: [/^colour: there is no such field$/],
+  },
+  {
+    name: 'a field too many in an item',
+    change: (file) => ({ ...file, categories: [category('C', 1, [{ ...item('A', 1), x: 1 } as never])] }),
+    lines: [/^categories\[0\]\.items\[0\]\.x: there is no such field$/],
+  },
+  {
+    name: 'an answer that is none',
+    change: (file) => ({ ...file, categories: [category('C', 1, [item('A', 'ja' as never), item('B', 1.5)])] }),
+    lines: [/^categories\[0\]\.items\[0\]\.answer: found "ja", expected yes/, /items\[1\]\.answer: found 1.5/],
+  },
+  {
+    name: 'half of a surrogate',
+    change: (file) => ({ ...file, title: '\ud800' }),
+    lines: [/^title: found "\\ud800", expected one line/],
+  },
+  {
+    name: 'an item twice',
+    change: (file) => ({ ...file, categories: [category('C', 1, [item('A', 1)]), category('D', 1, [item('a', 1)])] }),
+    lines: [/^categories\[1\]\.items\[0\]\.id: found "a", which stands at categories\[0\]/],
+  },
+  {
+    name: 'too many items in all',
+    change: (file) => ({
+      ...file,
+      categories: [0, 1].map((at) =>
+        category(
+          `C${at}`,
+          1,
+          Array.from({ length: 1001 }, (_, index) => item(`${at}.${index}`, 1)),
+        ),
+      ),
+    }),
+    lines: [/^categories: found 2002 items, expected at most 2000$/],
+  },
+]
+for (const { name, change, lines } of REFUSED_JSON) {
+  t.test(`JSON: ${name} is refused`, async (t) => {
+    const found = faultsOf(() => readAssessment(Buffer.from(JSON.stringify(change(JSON_FILE)))))
+    t.equal(found.length, lines.length, found.join('\n'))
+    for (const [at, line] of lines.entries()) t.match(found[at], line)
+  })
+}
+
+t.test('JSON that breaks off is refused with its place, where Node tells it', async (t) => {
+  t.match(
+    faultsOf(() => readAssessment(Buffer.from('{\n "version": 1 2'))),
+    [/^line 2, column 15: not JSON: Expected/],
+  )
+  t.match(
+    faultsOf(() => readAssessment(Buffer.from('{"a": x\n}'))),
+    [/not JSON: Unexpected token/],
+  )
+  t.match(
+    faultsOf(() => readAssessment(Buffer.from(`{"a":${'['.repeat(1_000_000)}`))),
+    [/not JSON/],
+  )
+})
+
+t.test('the framework is said once, and the same', async (t) => {
+  const json = Buffer.from(JSON.stringify(JSON_FILE))
+  t.match(readAssessment(json), { frameworkId: 'hipaa', title: 'T' })
+  t.match(readAssessment(json, { frameworkId: 'hipaa', title: 'Other' }), { title: 'Other' })
+  t.throws(() => readAssessment(json, { frameworkId: 'soc-2' }), {
+    code: 'USAGE',
+    message: /is soc-2, the file is .* hipaa/,
+  })
+  t.throws(() => readAssessment(Buffer.from(`${HEADER}\n${ROW}`)), {
+    code: 'USAGE',
+    message: /--framework is required/,
+  })
+})
+
+t.test('any bytes, and any change of a good file: a Fault or an assessment', async (t) => {
+  const good = [
+    Buffer.from(writeAssessment(content('hipaa', { A: 'partial', B: 37 }), 'csv')),
+    Buffer.from(JSON.stringify(JSON_FILE)),
+  ]
+  const changed = fc
+    .tuple(
+      fc.constantFrom(...good),
+      fc.array(fc.tuple(fc.nat(600), fc.integer({ min: 0, max: 255 })), { maxLength: 6 }),
+    )
+    .map(([bytes, changes]) => {
+      const copy = Buffer.from(bytes)
+      for (const [at, byte] of changes) copy[at % copy.length] = byte
+      return copy
+    })
+  const outcomes = { read: 0, refused: 0 }
+  const attempt = (bytes: Uint8Array): void => {
+    try {
+      readAssessment(bytes, { frameworkId: 'hipaa' })
+      outcomes.read++
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      outcomes.refused++
+    }
+  }
+  fc.assert(fc.property(fc.oneof(fc.uint8Array({ maxLength: 300 }), changed), attempt), { numRuns: 5000 })
+  fc.assert(
+    fc.property(fc.json(), (json) => attempt(Buffer.from(json))),
+    { numRuns: 1000 },
+  )
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom('"', ',', ';', '\n', '\r', "'", '=', 'a') }), (text) =>
+      attempt(Buffer.from(`${HEADER}\n${text}`)),
+    ),
+    {
+      numRuns: 2000,
+    },
+  )
+  t.ok(outcomes.read > 50 && outcomes.refused > 1000, JSON.stringify(outcomes))
+})
+
+t.test('a file of a great many wrong things is refused soon', async (t) => {
+  const many = (what: string): string => Array.from({ length: 2_000_000 }, () => what).join()
+  const keys = Array.from({ length: 500_000 }, (_, at) => `"k${at}":1`).join()
+  const rows: readonly (readonly [string, RegExp])[] = [
+    [`{"categories":[{"items":[${many('{}')}]}]}`, /^categories: found 2000000 items, expected at most 2000$/],
+    [`{"categories":[${many('{}')}]}`, /^categories: found a list of 2000000, expected at most 100 categories$/],
+    [`{${keys}}`, /^version: found nothing/],
+  ]
+  for (const [text, line] of rows) {
+    const beginMs = performance.now()
+    t.match(faultsOf(() => readAssessment(Buffer.from(text)))[0], line)
+    t.ok(performance.now() - beginMs < 10_000)
+  }
+})
+
+t.test('a long file costs time by its length', async (t) => {
+  const seconds = (bytes: Uint8Array): number => {
+    const beginMs = performance.now()
+    t.ok(faultsOf(() => readCsv(bytes)).length > 0)
+    return (performance.now() - beginMs) / 1000
+  }
+  for (const text of ['\n', ',', '"', `${ROW}\n`, `"${'\n'.repeat(100)}"\n`, 'x;'])
+    t.ok(
+      seconds(Buffer.from(text.repeat(ASSESSMENT_FILE_BYTES_MAX / text.length))) < 10,
+      JSON.stringify(text.slice(0, 9)),
+    )
+})
+
+t.test('docs/assessments.md tells the bounds', async (t) => {
+  const page = readFileSync(join(REPOSITORY, 'docs/assessments.md'), 'utf8')
+  const [assessments, categories, items, lines, notes] = [
+    ...[ASSESSMENTS_MAX, ASSESSMENT_CATEGORIES_MAX, ASSESSMENT_ITEMS_MAX],
+    ...[ASSESSMENT_LINE_BYTES_MAX, ASSESSMENT_NOTE_BYTES_MAX],
+  ].map((bound) => bound.toLocaleString('en'))
+  t.match(
+    page,
+    `${assessments} assessments an organization, ${categories} categories, ${items} items, lines of ${lines} bytes, notes of ${notes}, files of ${ASSESSMENT_FILE_BYTES_MAX / 1024 / 1024} MiB`,
+  )
+  t.match(page, `An organization has at most ${RECOMMENDATIONS_MAX.toLocaleString('en')}`)
+  t.match(page, `up to ${ASSESSMENT_FAULTS_NAMED_MAX} lines`)
+})
+
+t.test('a file that is not there, is a directory, or is too large', async (t) => {
+  const directory = t.testdir({ large: 'x'.repeat(ASSESSMENT_FILE_BYTES_MAX + 1), small: 'x' })
+  await t.rejects(readAssessmentFile(`${directory}/none`), { code: 'ASSESSMENT_FILE', message: /none: no such file$/ })
+  await t.rejects(readAssessmentFile(directory), { code: 'ASSESSMENT_FILE', message: /directory/ })
+  await t.rejects(readAssessmentFile(`${directory}/large`), { code: 'ASSESSMENT_FILE', message: /larger than/ })
+  t.equal(Buffer.from(await readAssessmentFile(`${directory}/small`)).toString(), 'x')
+})
