@@ -99,6 +99,8 @@ export const EVIDENCE_PER_TRANSACTION_MAX = 4096
 export const STORED_SCANS_MAX = 1000
 /** Platforms that an organization can approve: they stand in its record, which every request of the API reads. */
 export const APPROVALS_MAX = 1000
+/** Milliseconds between two looks of posture-admin verify: about as often as the service writes down who sent what. */
+export const LOOK_FOR_EVENTS_EVERY_MS = 500
 /** Members of one organization. More are refused. */
 export const MEMBERS_MAX = 1000
 /** Assessments of one organization, in any state: one of each framework a month for ten years. More are refused, and those that are not completed can be removed. */

@@ -11,6 +11,7 @@ import { addRecommendationCommands } from './commands/recommendation.ts'
 import { addRegistryCommands } from './commands/registry.ts'
 import { addScanCommands } from './commands/scan.ts'
 import { addTokenCommands } from './commands/token.ts'
+import { addVerifyCommand } from './commands/verify.ts'
 
 const program = createProgram(
   'posture-admin',
@@ -27,4 +28,5 @@ addAssessmentCommands(program)
 addRecommendationCommands(program)
 addRegistryCommands(program)
 addAuditCommands(program)
+addVerifyCommand(program)
 await runProgram(program)

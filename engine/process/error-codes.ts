@@ -89,6 +89,10 @@ export const FAULTS = {
     exit: ExitStatus.refused,
     about: 'The service does not know the monitoring token, or it was revoked',
   },
+  NO_EVENTS: {
+    exit: ExitStatus.unavailable,
+    about: 'No events arrived within the time that posture-admin verify waits; the line says what came instead',
+  },
   SERVICE_UNREACHABLE: { exit: ExitStatus.unavailable, about: 'The service does not answer' },
 } as const satisfies Record<string, { exit: ExitStatus; about: string }>
 export type FaultCode = keyof typeof FAULTS

@@ -1,0 +1,116 @@
+import { type Command, Option } from 'commander'
+import { SECOND_MS } from '../../process/clock.ts'
+import { Fault } from '../../process/error-codes.ts'
+import { tryHold } from '../../process/exclusive.ts'
+import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
+import { printable } from '../../process/table.ts'
+import { SCANS } from '../../scan/scan-now.ts'
+import { chosen } from '../secrets.ts'
+import { type Arrival, VERIFY_MS, verify } from '../verify.ts'
+import { type AdminContext, countOption, ofOrganization, sharedOptions, timeText, withStore } from './context.ts'
+
+interface Options {
+  readonly org: string
+  readonly token?: string
+  readonly timeout: number
+  readonly json?: boolean
+}
+
+/** posture-admin verify */
+export function addVerifyCommand(program: Command): void {
+  const command = ofOrganization(
+    sharedOptions(
+      program
+        .command('verify')
+        .description('wait until events of a collector or log sender arrive, and show them as they come'),
+    ),
+  )
+    .option('--token <token>', 'id or the 8 visible digits of the monitoring token; without it any of the organization')
+    .addOption(
+      new Option('--timeout <seconds>', 'how long to wait')
+        .default(VERIFY_MS / SECOND_MS)
+        .argParser(countOption(1, 24 * 3600)),
+    )
+  command.action((options: Options) => withStore(command, (context) => waitForEvents(context, options)))
+}
+
+async function waitForEvents({ store, administration }: AdminContext, options: Options): Promise<void> {
+  const organization = administration.organization(options.org)
+  const tokens = store.monitoringTokens.ofOrganization(organization.id)
+  const wanted = options.token === undefined ? undefined : chosen(tokens, options.token, 'monitoring token')
+  if (wanted === undefined && !tokens.some(({ revokedAtMs }) => revokedAtMs === 0)) {
+    throw new Fault(
+      'NOT_FOUND',
+      `${organization.name} has no active monitoring token; posture-admin token generate makes one`,
+    )
+  }
+  await assertServiceRuns(store.environment.path)
+
+  const whose = wanted === undefined ? organization.name : `${organization.name}, token ${wanted.label}`
+  if (process.stderr.isTTY) {
+    process.stderr.write(`waiting up to ${options.timeout} s for events of ${whose}; Ctrl-C ends\n`)
+  }
+  const labels = new Map(tokens.map(({ id, label }) => [id, label]))
+  const asJson = options.json === true || !process.stdout.isTTY
+  const stop = stopSignal()
+  const givenUp = new AbortController()
+  void stop.received.then(() => givenUp.abort())
+  const verdict = await verify(
+    store,
+    organization.id,
+    new Set(wanted === undefined ? [] : [wanted.id]),
+    (arrival) => {
+      const row = { ...arrival, token_label: labels.get(arrival.tokenId) ?? '' }
+      process.stdout.write(`${asJson ? jsonOf(row) : lineOf(row)}\n`)
+    },
+    { timeoutMs: options.timeout * SECOND_MS, givenUp: givenUp.signal },
+  ).finally(() => stop.forget())
+
+  if (verdict.events > 0) {
+    if (process.stderr.isTTY) process.stderr.write(`verified: events of ${whose} arrive\n`)
+    return
+  }
+  if (givenUp.signal.aborted) {
+    process.exitCode = exitStatusOf(await stop.received)
+    return
+  }
+  const why =
+    verdict.messages === 0
+      ? 'nothing came: check endpoint, port and token of the sender (posture-collector check does), and posture-admin ingest sources for senders without a known token'
+      : `${verdict.messages} messages came, and none names an AI platform yet`
+  throw new Fault('NO_EVENTS', `no events of ${whose} within ${options.timeout} s; ${why}`)
+}
+
+/** Without the service nothing can come, and nobody need wait for it. */
+async function assertServiceRuns(path: string): Promise<void> {
+  const release = await tryHold(path, SCANS)
+  if (release === undefined) return
+  await release()
+  throw new Fault('SERVICE_UNREACHABLE', `no posture-service runs on ${path}; start it first`)
+}
+
+type Row = Arrival & { readonly token_label: string }
+
+function jsonOf({ timeMs, tokenId, ...arrival }: Row): string {
+  return JSON.stringify({ time: timeText(timeMs), token_id: tokenId, ...arrival })
+}
+
+function lineOf({
+  timeMs,
+  listener,
+  address,
+  host,
+  format,
+  messages,
+  events,
+  otherwise,
+  token_label,
+  sample,
+}: Row): string {
+  const others = Object.entries(otherwise).map(([outcome, count]) => `${count} ${outcome}`)
+  const from = [address, host, token_label].filter((part) => part !== '').join(', ')
+  const what = [`${messages} messages`, `${events} events`, ...others].join(', ')
+  return printable(
+    `${timeText(timeMs)}  ${listener}  ${from}  ${format}: ${what}${sample === '' ? '' : `; not understood: ${sample}`}`,
+  )
+}

@@ -1,0 +1,107 @@
+import { OUTCOMES, Outcome } from '../ingest/outcome.ts'
+import { LOOK_FOR_EVENTS_EVERY_MS } from '../limits.ts'
+import type { StoredSource } from '../store/sources.ts'
+import type { Store } from '../store/store.ts'
+
+/** The specification: after so many milliseconds there is nothing to wait for. */
+export const VERIFY_MS = 5 * 60 * 1000
+/** What comes so soon behind the first events is shown with them, in milliseconds: it shows that they go on, and who else sends. */
+const LOOK_ON_MS = 3000
+
+/** What came from one source since the last look. */
+export interface Arrival {
+  readonly timeMs: number
+  readonly tokenId: string
+  readonly listener: string
+  readonly address: string
+  readonly host: string
+  /** The format that most of its messages have had so far. */
+  readonly format: string
+  readonly messages: number
+  /** Of these, events that are in the buffer, or were counted before. */
+  readonly events: number
+  /** The others, by what became of them. */
+  readonly otherwise: Readonly<Record<string, number>>
+  /** The last message that was not understood, redacted; '' where there is none. */
+  readonly sample: string
+}
+
+export interface Verdict {
+  readonly messages: number
+  readonly events: number
+}
+
+/**
+ * Waits for events of tokens, as the running service writes down who sent what: about once a second.
+ *
+ * @param tokenIds of the organization; empty: any of its tokens.
+ * @param onArrival is told of everything that comes, whether it is an event or not.
+ * @returns what came, a little after the first event, or when `timeoutMs` have passed, or when `givenUp` is aborted.
+ */
+export async function verify(
+  store: Store,
+  organizationId: string,
+  tokenIds: ReadonlySet<string>,
+  onArrival: (arrival: Arrival) => void,
+  { timeoutMs, givenUp }: { readonly timeoutMs: number; readonly givenUp: AbortSignal },
+): Promise<Verdict> {
+  const read = (): Map<string, StoredSource> => {
+    const sources = store.environment.read(() => store.sources.ofOrganization(organizationId))
+    const wanted = sources.filter(({ tokenId }) => tokenIds.size === 0 || tokenIds.has(tokenId))
+    return new Map(
+      wanted.map((source) => [[source.tokenId, source.listener, source.address, source.host].join('\n'), source]),
+    )
+  }
+  let before = read()
+  let endMs = performance.now() + timeoutMs
+  const verdict = { messages: 0, events: 0 }
+  while (!givenUp.aborted && performance.now() < endMs) {
+    await pause(Math.min(LOOK_FOR_EVENTS_EVERY_MS, endMs - performance.now()), givenUp)
+    const now = read()
+    for (const [key, source] of now) {
+      const arrival = arrivalOf(source, before.get(key))
+      if (arrival.messages === 0 && arrival.events === 0) continue
+      if (arrival.events > 0 && verdict.events === 0) endMs = Math.min(endMs, performance.now() + LOOK_ON_MS)
+      verdict.messages += arrival.messages
+      verdict.events += arrival.events
+      onArrival(arrival)
+    }
+    before = now
+  }
+  return verdict
+}
+
+function arrivalOf(source: StoredSource, before: StoredSource | undefined): Arrival {
+  const since = OUTCOMES.map((outcome, index) => {
+    return [outcome, (source.counts[index] ?? 0) - (before?.counts[index] ?? 0)] as const
+  })
+  const count = (outcome: keyof typeof Outcome): number => since[Outcome[outcome]]?.[1] ?? 0
+  const [format = ''] = Object.entries(source.formats).sort(([, a], [, b]) => b - a)[0] ?? []
+  const notUnderstood = count('rejected') + count('unknown') > 0
+  return {
+    timeMs: source.lastSeenMs,
+    tokenId: source.tokenId,
+    listener: source.listener,
+    address: source.address,
+    host: source.host,
+    format,
+    messages: source.received - (before?.received ?? 0),
+    events: count('stored') + count('duplicate'),
+    otherwise: Object.fromEntries(
+      since.filter(([outcome, messages]) => messages > 0 && outcome !== 'stored' && outcome !== 'duplicate'),
+    ),
+    sample: notUnderstood ? source.sample : '',
+  }
+}
+
+function pause(milliseconds: number, givenUp: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer)
+      givenUp.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, Math.max(0, milliseconds))
+    givenUp.addEventListener('abort', end)
+  })
+}
