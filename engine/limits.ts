@@ -89,6 +89,16 @@ export const READ_BLOCKS_MAX = 20_000
 export const AUDIT_ENTRIES_MAX = 100_000
 /** Days of evidence that a scan can count: each is a record a platform, which every scan reads. */
 export const EVIDENCE_WINDOW_DAYS_MAX = 400
+/** Bytes of a report of coverage; as the collector makes it, it has 700. A longer one is refused, by 413 or as a rejected message. */
+export const COVERAGE_BYTES_MAX = 16 * 1024
+/** Milliseconds between two reports of one instance that are stored; collectors send one a minute. Others are answered by 429, or left out. */
+export const COVERAGE_INTERVAL_MS = 10_000
+/** Reports of one organization that are stored in a second, and that a thread reads of its syslog: 10,000 sensors send 167. The rest as above. */
+export const COVERAGE_PER_SECOND_MAX = 200
+/** Organizations of which any are in a second. */
+export const COVERAGE_ORGANIZATIONS_MAX = 1000
+/** Instances of one organization whose last report is remembered. Beyond it those go that were silent the longest, and would count anew. */
+export const COVERAGE_INSTANCES_MAX = 10_000
 /** Members of one organization. More are refused. */
 export const MEMBERS_MAX = 1000
 

@@ -22,6 +22,8 @@ import { randomUUID } from 'node:crypto'
  *   detections          organization (16) + platform id                  id and first time of a detected platform
  *   scans               organization (16) + started (8) + scan id (16)   Scan
  *   published           organization (16) + list (1) + part (4)          ready bytes of the API, see published.ts
+ *   coverage-sensors    organization (16) + sensor's instance (8)        its last report of coverage
+ *   coverage-days       organization (16) + day (4)                      what all sensors saw and did not see on one day
  *
  * The three indexes cannot begin with the organization, since they answer which organization it is. They are keyed by
  * what only the organization knows (a secret's hash) or by its unique name. Sources without a token that is known are of the organization whose

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { type ApiKey, apiKeysOf } from './api-keys.ts'
 import { AuditLog } from './audit-log.ts'
 import { EventBuffer } from './buffer.ts'
+import { CoverageStore } from './coverage.ts'
 import { Environment } from './environment.ts'
 import { EvidenceStore } from './evidence.ts'
 import { Members } from './members.ts'
@@ -35,6 +36,7 @@ export class Store {
   readonly evidence: EvidenceStore
   readonly scans: Scans
   readonly published: Published
+  readonly coverage: CoverageStore
 
   /**
    * Opens the store in `dataDirectory`/store, and makes it where there is none, unless it must exist.
@@ -62,6 +64,7 @@ export class Store {
     this.evidence = new EvidenceStore(this.environment)
     this.scans = new Scans(this.environment)
     this.published = new Published(this.environment)
+    this.coverage = new CoverageStore(this.environment)
     this.environment.migrate(migrateTo)
   }
 
