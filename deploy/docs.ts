@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { serviceSettings } from '../api/config.ts'
 import { collectorSettings } from '../collector/config.ts'
+import { COVERAGE_COUNTERS } from '../engine/coverage-report.ts'
 import { FAULTS } from '../engine/process/error-codes.ts'
 import { settingRows } from '../engine/process/settings.ts'
 
@@ -14,6 +15,7 @@ export const MADE_TABLES: readonly { readonly file: string; readonly name: strin
   { file: 'configuration.md', name: 'collector', make: () => settingsTable(collectorSettings) },
   { file: 'configuration.md', name: 'service', make: () => settingsTable(serviceSettings) },
   { file: 'errors.md', name: 'faults', make: faultsTable },
+  { file: 'visibility.md', name: 'coverage', make: coverageTable },
 ]
 
 function settingsTable(schema: Parameters<typeof settingRows>[0]): string {
@@ -31,6 +33,11 @@ function code(text: string | undefined): string {
 function faultsTable(): string {
   const rows = Object.entries(FAULTS).map(([name, { exit, about }]) => [code(name), String(exit), about])
   return markdownTable(['Code', 'Exit status', 'Meaning'], rows)
+}
+
+function coverageTable(): string {
+  const rows = Object.entries(COVERAGE_COUNTERS).map(([name, about]) => [code(name), about])
+  return markdownTable(['Counter', 'What it counts'], rows)
 }
 
 function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
