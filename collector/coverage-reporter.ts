@@ -5,6 +5,9 @@ import { within } from '../engine/process/shutdown.ts'
 import type { CoverageOutcome } from './forward/coverage-way.ts'
 import { COVERAGE_EVERY_MS, COVERAGE_FIRST_MS, COVERAGE_LAST_MS, COVERAGE_REFUSED_MS } from './limits.ts'
 
+/** By which part the time between two reports is longer or shorter, at random. */
+const JITTER = 0.1
+
 export interface CoverageReporterOptions {
   /** 16 hex digits; see coverageInstance(). */
   readonly instance: string
@@ -76,7 +79,9 @@ export class CoverageReporter {
     this.#timer = setTimeout(() => {
       this.#sending = this.#report()
       void this.#sending.then(() => {
-        if (!this.#isEnding) this.#reportIn(this.#options.everyMs ?? COVERAGE_EVERY_MS)
+        const everyMs = this.#options.everyMs ?? COVERAGE_EVERY_MS
+        // Sensors that were all started at once must not report at once for ever.
+        if (!this.#isEnding) this.#reportIn(everyMs * (1 - JITTER + 2 * JITTER * Math.random()))
       })
     }, ms).unref()
   }

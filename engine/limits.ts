@@ -95,6 +95,8 @@ export const COVERAGE_BYTES_MAX = 16 * 1024
 export const COVERAGE_INTERVAL_MS = 10_000
 /** Reports of one organization that are stored in a second, and that a thread reads of its syslog: 10,000 sensors send 167. The rest as above. */
 export const COVERAGE_PER_SECOND_MAX = 200
+/** Milliseconds that a report waits for others to be written with: so reports make ten transactions a second at most, whoever sends them. */
+export const COVERAGE_GROUP_MS = 100
 /** Organizations of which any are in a second. */
 export const COVERAGE_ORGANIZATIONS_MAX = 1000
 /** Instances of one organization whose last report is remembered. Beyond it those go that were silent the longest, and would count anew. */

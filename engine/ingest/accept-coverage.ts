@@ -1,5 +1,10 @@
 import type { CoverageReport } from '../coverage-report.ts'
-import { COVERAGE_ORGANIZATIONS_MAX, COVERAGE_PER_SECOND_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
+import {
+  COVERAGE_GROUP_MS,
+  COVERAGE_ORGANIZATIONS_MAX,
+  COVERAGE_PER_SECOND_MAX,
+  RETRY_AFTER_SECONDS,
+} from '../limits.ts'
 import { CLOCK_SET_MS, type Clock, SECOND_MS } from '../process/clock.ts'
 import { Fault, isFault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
@@ -32,7 +37,7 @@ interface Waiting {
 }
 
 /**
- * Takes admitted reports of coverage into the store. Those that arrive while the loop is busy share one transaction. What would not be stored
+ * Takes admitted reports of coverage into the store. Those of a moment share one transaction. What would not be stored
  * costs a look-up and no transaction, and of one organization no more than COVERAGE_PER_SECOND_MAX are, however many instances it claims
  * to have: so whoever has a token cannot keep the writer from the others' events.
  */
@@ -50,6 +55,7 @@ export class CoverageAcceptor {
   readonly #log: Logger
   readonly #rate = new OrganizationRate(COVERAGE_PER_SECOND_MAX, COVERAGE_ORGANIZATIONS_MAX)
   #waiting: Waiting[] = []
+  #timer: NodeJS.Timeout | undefined
 
   constructor(store: Store, clock: Clock, log: Logger) {
     this.#store = store
@@ -68,12 +74,13 @@ export class CoverageAcceptor {
       return Promise.resolve(this.#answer({ kind: 'tooSoon', waitMs: SECOND_MS }))
     return new Promise((settle) => {
       this.#waiting.push({ organizationId, report, settle })
-      if (this.#waiting.length === 1) setImmediate(() => this.flush())
+      if (this.#waiting.length === 1) this.#timer = setTimeout(() => this.flush(), COVERAGE_GROUP_MS)
     })
   }
 
   /** Stores what waits now. */
   flush(): void {
+    clearTimeout(this.#timer)
     const waiting = this.#waiting
     this.#waiting = []
     if (waiting.length === 0) return

@@ -7,7 +7,7 @@ import { makeOrganization, NOON, openStore, quietLog } from '../../support/store
 
 const instance = (number: number): string => number.toString(16).padStart(16, '0')
 
-t.test('what comes in one turn is one transaction, and each is answered', async (t) => {
+t.test('what comes in a moment is one transaction, and each is answered', async (t) => {
   const opened = openStore(t)
   const { store, clock } = opened
   const [acme, other] = [makeOrganization(opened, 'Acme'), makeOrganization(opened, 'Other')]
