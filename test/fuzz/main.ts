@@ -8,7 +8,8 @@ import { fuzzPackets } from './packets.ts'
 
 /**
  * npm run fuzz: many changed packets, capture files, syslog messages and reports of coverage, on all cores. FUZZ_SEED replays; FUZZ_MUTATIONS says how many
- * packets; a hundredth as many files, a tenth as many messages, a hundredth as many reports. Each seed is of STEP packets, so that a failure is replayed in seconds: FUZZ_SEED=<it> FUZZ_MUTATIONS=<STEP>.
+ * packets; a hundredth as many files and reports, a tenth as many messages. Each seed is of STEP packets, so that a failure is replayed in seconds:
+ * FUZZ_SEED=<it> FUZZ_MUTATIONS=<STEP>.
  */
 const STEP = 250_000
 const MUTATIONS = Number(process.env['FUZZ_MUTATIONS'] ?? 100_000_000)
