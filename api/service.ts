@@ -3,10 +3,12 @@ import { Worker } from 'node:worker_threads'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
 import { claimPort, everyAddress, listenHttp, sharesPorts } from '../engine/http/listen.ts'
-import type { HttpListener } from '../engine/http/port.ts'
+import type { HttpHandler, HttpListener } from '../engine/http/port.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
+import { CoverageAcceptor } from '../engine/ingest/accept-coverage.ts'
 import { BodyMemory } from '../engine/ingest/body-memory.ts'
 import { type BatchCounters, eventsHandler } from '../engine/ingest/https-batches.ts'
+import { COVERAGE_PATH, coverageHandler } from '../engine/ingest/https-coverage.ts'
 import { IngestBooks } from '../engine/ingest/ingest-books.ts'
 import { NameMatcher } from '../engine/ingest/match.ts'
 import { ingestRows } from '../engine/ingest/metrics.ts'
@@ -37,6 +39,7 @@ export class Service {
   readonly #store: Store
   readonly #schedule: ScanSchedule
   readonly #acceptor: EventAcceptor
+  readonly #coverage: CoverageAcceptor
   readonly #batches: BatchCounters = { batches: 0, unauthorised: 0, malformed: 0, turnedAway: 0 }
   readonly #books: IngestBooks
   readonly #catalog: Catalog
@@ -66,6 +69,7 @@ export class Service {
     this.#acceptor = new EventAcceptor(this.#store, matcher, systemClock, log, (organizationId) =>
       this.#schedule.noteBuffered(organizationId),
     )
+    this.#coverage = new CoverageAcceptor(this.#store, systemClock, log)
     this.failure = new Promise((_, reject) => {
       this.#settleFailure = reject
     })
@@ -114,6 +118,7 @@ export class Service {
     if (!(await within(deadlineMs + 1000, Promise.all(drained)))) this.#log.warn('some connections were cut')
     this.#metrics.close()
     this.#books.stop()
+    this.#coverage.flush()
     this.#log.info({ ...this.#acceptor.counters, ...this.#batches }, 'stopped')
     await this.#store.close()
     await this.#releaseScans?.()
@@ -128,12 +133,21 @@ export class Service {
       address,
       port,
       ...(tls ? { tls } : {}),
-      handler: eventsHandler(this.#store, this.#acceptor, this.#batches, new BodyMemory(), this.#books.sources),
+      handler: this.#ingestHandler(),
       log: this.#log,
     })
     const { implementation } = this.#ingest
     this.#log.info({ url: `${schemeOf(tls)}://${hostText(address)}:${port}`, implementation }, 'ingest listens')
     return port
+  }
+
+  /** What senders send by HTTPS; the two handlers hold bodies within one bound, and count strangers in one table. */
+  #ingestHandler(): HttpHandler {
+    const memory = new BodyMemory()
+    const { sources } = this.#books
+    const events = eventsHandler(this.#store, this.#acceptor, this.#batches, memory, sources)
+    const coverage = coverageHandler(this.#store, this.#coverage, memory, sources)
+    return (request, response) => (request.path === COVERAGE_PATH ? coverage : events)(request, response)
   }
 
   async #startSyslog(tls: TlsFiles | undefined): Promise<readonly SyslogEndpoint[]> {
@@ -151,8 +165,12 @@ export class Service {
       trie: compileTrie(this.#catalog.rules),
       logLevel,
     }
-    this.#syslog = await SyslogIngest.start(options, this.#acceptor, this.#books, this.#log, (error) =>
-      this.#settleFailure(error),
+    this.#syslog = await SyslogIngest.start(
+      options,
+      { events: this.#acceptor, coverage: this.#coverage },
+      this.#books,
+      this.#log,
+      (error) => this.#settleFailure(error),
     )
     return this.#syslog.endpoints
   }
@@ -188,7 +206,7 @@ export class Service {
   async #metricRows(): Promise<MetricRow[]> {
     // While the service ends its threads may be gone; what the others have counted is shown all the same.
     const syslog = await this.#syslog?.status().catch(() => undefined)
-    return ingestRows(this.#acceptor.counters, this.#batches, this.#books, syslog)
+    return ingestRows(this.#acceptor.counters, this.#batches, this.#coverage.counts, this.#books, syslog)
   }
 
   #needsCertificate(): boolean {

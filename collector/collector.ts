@@ -9,6 +9,8 @@ import { identityOf } from './capture/file-identity.ts'
 import { LinkWatch } from './capture/link-watch.ts'
 import type { LiveOptions } from './capture/live.ts'
 import { type CollectorSettings, lanesFor, outboxLimits } from './config.ts'
+import { coverageOf } from './coverage.ts'
+import { CoverageReporter, coverageInstance } from './coverage-reporter.ts'
 import type { ForwardEnd } from './forward/forward-loop.ts'
 import { Ways } from './forward/ways.ts'
 import { COLLECTOR_QUIET_TICK_MS, COLLECTOR_TICK_MS } from './limits.ts'
@@ -54,6 +56,8 @@ export class Collector {
   #link: LinkWatch | undefined
   #lock: OutboxLock | undefined
   #observation: Observation | undefined
+  #reporter: CoverageReporter | undefined
+  #lastReport: Promise<void> | undefined
   #ended = false
   #stopped = false
   #said = { dropped: 0, atMs: Number.NEGATIVE_INFINITY }
@@ -97,7 +101,9 @@ export class Collector {
     try {
       const damage = await this.#watch(forwarding)
       this.#ways.finish()
-      const ended = await forwarding
+      const forwarded = await forwarding
+      await this.#lastReport
+      const ended = this.#ways.unauthorised ?? forwarded
       if (ended.kind === 'unauthorised') throw tokenRefused(ended.why, this.#outbox.waiting)
       return damage
     } finally {
@@ -170,6 +176,7 @@ export class Collector {
         outboxBytes: this.#outbox.footprintBytes,
       },
       ways: this.#ways.status,
+      coverageReports: this.#reporter?.counts ?? { sent: 0, failed: 0 },
       deciding: this.#ways.deciding,
       outboxFull: this.#writer.full,
     }
@@ -197,6 +204,7 @@ export class Collector {
     this.#observation = observation
     this.#open()
     if (this.#stopped) void observation.stop()
+    this.#reportCoverage(observation, file?.identity)
     // Without a valid token there is no point in watching on: the run ends, and says so.
     const stopUnauthorised = ({ kind }: ForwardEnd) => (kind === 'unauthorised' ? observation.stop() : undefined)
     // A fault of forwarding ends the run, too; it is told where the run awaits it.
@@ -211,8 +219,21 @@ export class Collector {
     } finally {
       stopTicking()
       await observation.stop()
+      this.#lastReport = this.#reporter?.finish()
       await this.#writer.finish()
     }
+  }
+
+  /** Tells the service from now on what is seen and not seen. */
+  #reportCoverage(observation: Observation, fileIdentity: string | undefined): void {
+    if (!this.#ways.reports) return
+    this.#reporter = new CoverageReporter({
+      instance: coverageInstance(fileIdentity),
+      counters: () => coverageOf({ observed: observation.counts, live: observation.live, link: this.#link?.state }),
+      send: (report) => this.#ways.report(report),
+      log: this.#log,
+    })
+    this.#reporter.start()
   }
 
   /** What a capture file needs to be read on, and to be shifted. */

@@ -131,6 +131,13 @@ export function metricRows(status: CollectorStatus): MetricRow[] {
       each((way) => way.answerMs / 1000),
       'way',
     ],
+    [
+      'coverage_reports_total',
+      'counter',
+      'Reports to the service of what was seen and not seen',
+      { ...status.coverageReports },
+      'outcome',
+    ],
     ['forward_connected', 'gauge', '1 while events get through', each((way) => on(way.connected)), 'way'],
   ]
   if (live !== undefined) {

@@ -1,5 +1,6 @@
 import type { LinkState } from './capture/link-state.ts'
 import type { LiveState } from './capture/live.ts'
+import type { CoverageCounts } from './coverage-reporter.ts'
 import type { MethodName } from './decode/name-rows.ts'
 import type { Way } from './forward/forwarder.ts'
 import type { WayStatus } from './forward/ways.ts'
@@ -29,6 +30,8 @@ export interface CollectorStatus {
   readonly events: EventFigures
   /** Of the ways that are on. */
   readonly ways: Readonly<Partial<Record<Way, WayStatus>>>
+  /** Reports of coverage to the service. */
+  readonly coverageReports: CoverageCounts
   /** What this one takes leaves the outbox; undefined when nothing is forwarded. */
   readonly deciding: Way | undefined
   /** Whether the disk has no space for the outbox. */

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { serviceSettings } from '../api/config.ts'
 import { collectorSettings } from '../collector/config.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS, loadTemplates } from '../engine/assess/framework.ts'
+import { COVERAGE_COUNTERS } from '../engine/coverage-report.ts'
 import { FAULTS } from '../engine/process/error-codes.ts'
 import { settingRows } from '../engine/process/settings.ts'
 
@@ -16,6 +17,7 @@ export const MADE_TABLES: readonly { readonly file: string; readonly name: strin
   { file: 'configuration.md', name: 'service', make: () => settingsTable(serviceSettings) },
   { file: 'errors.md', name: 'faults', make: faultsTable },
   { file: 'assessments.md', name: 'frameworks', make: frameworksTable },
+  { file: 'visibility.md', name: 'coverage', make: coverageTable },
 ]
 
 function settingsTable(schema: Parameters<typeof settingRows>[0]): string {
@@ -42,6 +44,11 @@ function frameworksTable(): string {
     return [code(id), FRAMEWORKS[id], String(templates[id].length), String(items)]
   })
   return markdownTable(['Id', 'Framework', 'Categories', 'Items'], rows)
+}
+
+function coverageTable(): string {
+  const rows = Object.entries(COVERAGE_COUNTERS).map(([name, about]) => [code(name), about])
+  return markdownTable(['Counter', 'What it counts'], rows)
 }
 
 function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -101,6 +101,18 @@ export const STORED_SCANS_MAX = 1000
 export const APPROVALS_MAX = 1000
 /** Milliseconds between two looks of posture-admin verify: about as often as the service writes down who sent what. */
 export const LOOK_FOR_EVENTS_EVERY_MS = 500
+/** Bytes of a report of coverage; as the collector makes it, it has 700. A longer one is refused, by 413 or as a rejected message. */
+export const COVERAGE_BYTES_MAX = 16 * 1024
+/** Milliseconds between two reports of one instance that are stored; collectors send one a minute. Others are answered by 429, or left out. */
+export const COVERAGE_INTERVAL_MS = 10_000
+/** Reports of one organization that are stored in a second, and that a thread reads of its syslog: 10,000 sensors send 167. The rest as above. */
+export const COVERAGE_PER_SECOND_MAX = 200
+/** Milliseconds that a report waits for others to be written with: so reports make ten transactions a second at most, whoever sends them. */
+export const COVERAGE_GROUP_MS = 100
+/** Organizations of which any are in a second. */
+export const COVERAGE_ORGANIZATIONS_MAX = 1000
+/** Instances of one organization whose last report is remembered. Beyond it those go that were silent the longest, and would count anew. */
+export const COVERAGE_INSTANCES_MAX = 10_000
 /** Members of one organization. More are refused. */
 export const MEMBERS_MAX = 1000
 /** Assessments of one organization, in any state: one of each framework a month for ten years. More are refused, and those that are not completed can be removed. */

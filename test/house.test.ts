@@ -38,7 +38,7 @@ function mayImport(from: string, to: string): boolean {
     case 'collector':
       return (
         /^(collector|registry|engine\/process)\//.test(to) ||
-        /^engine\/(event|store\/(environment|record|queue))\.ts$/.test(to)
+        /^engine\/(event|coverage-report|store\/(environment|record|queue))\.ts$/.test(to)
       )
     case 'engine':
       return /^(engine|registry)\//.test(to)

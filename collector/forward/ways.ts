@@ -1,3 +1,4 @@
+import type { CoverageReport } from '../../engine/coverage-report.ts'
 import type { Logger } from '../../engine/process/log.ts'
 import { type CollectorSettings, syslogIsOn } from '../config.ts'
 import {
@@ -10,12 +11,15 @@ import {
 } from '../limits.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { httpsPeer, syslogPeer, urlOf } from './connection.ts'
+import type { CoverageOutcome, CoverageWay } from './coverage-way.ts'
 import { type ForwardCounters, type ForwardEnd, ForwardLoop, type ForwardState } from './forward-loop.ts'
 import type { Forwarder, Way } from './forwarder.ts'
 import { HttpsForwarder } from './https.ts'
+import { HttpsCoverage } from './https-coverage.ts'
 import { SequenceAges } from './sequence-ages.ts'
 import { DecidingSupply, FollowingSupply } from './supply.ts'
 import { SyslogForwarder } from './syslog.ts'
+import { SyslogCoverage } from './syslog-coverage.ts'
 
 export interface WayStatus extends ForwardCounters, ForwardState {
   /** Left the outbox by the other way before this one had sent them. */
@@ -31,6 +35,10 @@ export class Ways {
   readonly deciding: Way | undefined
   readonly #loops = new Map<Way, ForwardLoop>()
   readonly #forwarders: Forwarder[] = []
+  /** Undefined when nothing is forwarded. */
+  readonly #coverage: CoverageWay | undefined
+  /** Why the token is not known, as a report of coverage has found out. */
+  #unauthorised: string | undefined
   readonly #following: FollowingSupply | undefined
   readonly #ages = new SequenceAges()
   #end: () => void = () => {}
@@ -74,6 +82,9 @@ export class Ways {
       })
       this.#loops.set('https', loop)
     }
+    if (this.deciding !== undefined) {
+      this.#coverage = httpsEnabled ? new HttpsCoverage(settings) : new SyslogCoverage(settings)
+    }
   }
 
   /** Events from this sequence on HTTPS does not take yet, so that syslog misses none; but none waits for a receiver that is slow for long. */
@@ -110,7 +121,28 @@ export class Ways {
         }
       }),
     )
-    return ends.find(({ kind }) => kind === 'unauthorised') ?? { kind: 'stopped' }
+    return this.unauthorised ?? ends.find(({ kind }) => kind === 'unauthorised') ?? { kind: 'stopped' }
+  }
+
+  /** Whether reports of coverage are sent. */
+  get reports(): boolean {
+    return this.#coverage !== undefined
+  }
+
+  /** Sends a report of coverage by the way that decides, beside the events. An unknown token ends the run, as with them. */
+  async report(report: CoverageReport): Promise<CoverageOutcome> {
+    if (this.#coverage === undefined) return { kind: 'failed', why: 'forwarding is turned off' }
+    const outcome = await this.#coverage.send(report)
+    if (outcome.kind === 'unauthorised') {
+      this.#unauthorised = outcome.why
+      this.stop()
+    }
+    return outcome
+  }
+
+  /** What a report of coverage has found out of the token, if it is not known. */
+  get unauthorised(): Extract<ForwardEnd, { kind: 'unauthorised' }> | undefined {
+    return this.#unauthorised === undefined ? undefined : { kind: 'unauthorised', why: this.#unauthorised }
   }
 
   look(): void {
@@ -130,7 +162,7 @@ export class Ways {
 
   /** Cuts what is under way. */
   async close(): Promise<void> {
-    await Promise.all(this.#forwarders.map((forwarder) => forwarder.close()))
+    await Promise.all([...this.#forwarders, this.#coverage].map((way) => way?.close()))
   }
 
   get status(): Readonly<Partial<Record<Way, WayStatus>>> {

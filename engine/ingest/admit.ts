@@ -1,4 +1,5 @@
 import { hashSecret, isMonitoringToken } from '../admin/access-key.ts'
+import type { HttpRequest } from '../http/port.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import type { Store } from '../store/store.ts'
 
@@ -9,4 +10,9 @@ import type { Store } from '../store/store.ts'
 export function admit(store: Store, token: string): MonitoringToken | undefined {
   const found = store.environment.read(() => store.monitoringTokens.byHash(hashSecret(token)))
   return isMonitoringToken(token) ? found : undefined
+}
+
+/** The token of an HTTPS request; '' where there is none. RFC 6750 §2.1; the scheme's case does not matter (RFC 9110 §11.1). */
+export function bearerToken(request: HttpRequest): string {
+  return /^bearer +(\S+) *$/i.exec(request.header('authorization'))?.[1] ?? ''
 }

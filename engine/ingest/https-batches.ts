@@ -12,7 +12,7 @@ import {
 } from '../limits.ts'
 import type { Store } from '../store/store.ts'
 import type { Acceptance, EventAcceptor, Malformed } from './accept.ts'
-import { admit } from './admit.ts'
+import { admit, bearerToken } from './admit.ts'
 import { BodyMemory } from './body-memory.ts'
 import { canonicalAddress } from './network.ts'
 import { Outcome } from './outcome.ts'
@@ -193,9 +193,4 @@ async function decompressed(body: Buffer, decompress: Decompress): Promise<Buffe
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? 'too large' : 'damaged'
   }
-}
-
-/** RFC 6750 §2.1; the scheme's case does not matter (RFC 9110 §11.1). */
-function bearerToken(request: HttpRequest): string {
-  return /^bearer +(\S+) *$/i.exec(request.header('authorization'))?.[1] ?? ''
 }

@@ -1,6 +1,9 @@
 import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
+import { type CoverageReport, coverageReportFromJson } from '../coverage-report.ts'
 import { METHODS } from '../event.ts'
 import {
+  COVERAGE_ORGANIZATIONS_MAX,
+  COVERAGE_PER_SECOND_MAX,
   FUTURE_MS_MAX,
   LOG_BATCH_EVENTS_MAX,
   LOG_BATCHES_IN_FLIGHT_MAX,
@@ -16,6 +19,7 @@ import { FORMATS } from './formats/formats.ts'
 import { LogLine, Verdict } from './formats/log-line.ts'
 import { LogTime, TimeFound } from './formats/log-time.ts'
 import { canonicalAddress } from './network.ts'
+import { OrganizationRate } from './organization-rate.ts'
 import { Outcome } from './outcome.ts'
 import { type EventBatch, EventIds, PendingEvents } from './pending-events.ts'
 import { redact, SAMPLE_CHARS_MAX } from './redact.ts'
@@ -61,6 +65,8 @@ export interface IntakeOptions {
   readonly tokenRate: TokenRate | undefined
   /** Told of each message that was not taken. */
   readonly noteUnauthorised: (origin: Origin, hasToken: boolean) => void
+  /** Told of each report of coverage; undefined where nobody takes them. */
+  readonly noteCoverage?: (organizationId: string, report: CoverageReport) => void
 }
 
 /** What an organization's messages wait in. */
@@ -96,6 +102,8 @@ export class Intake {
   /** Messages by format, in the order of FORMATS, and last those without one; five verdicts each. */
   readonly formatCounts = new Float64Array((FORMATS.length + 1) * VERDICTS)
   readonly sources = new SourceTable()
+  /** Reports of coverage that were not read, since they came too often. */
+  coverageLeftOut = 0
   /** What the last message was, and the index of its format. */
   verdict: Verdict = Verdict.unknown
   format = NO_FORMAT
@@ -112,9 +120,8 @@ export class Intake {
   readonly #clients = new Map<string, string>()
   readonly #options: IntakeOptions
   #rejects: Reject[] = []
-  #rejectsSinceMs = 0
-  /** By organization. */
-  readonly #rejectsInSecond = new Map<string, number>()
+  readonly #rejectRate = new OrganizationRate(REJECTS_PER_SECOND_MAX, REJECTED_ORGANIZATIONS_MAX)
+  readonly #coverageRate = new OrganizationRate(COVERAGE_PER_SECOND_MAX, COVERAGE_ORGANIZATIONS_MAX)
 
   /** @param bytes with SCRATCH_BYTES of room at the end */
   constructor(bytes: Uint8Array, trie: SharedArrayBuffer, door: TokenDoor, options: IntakeOptions) {
@@ -144,7 +151,7 @@ export class Intake {
     if (tokenRate !== undefined && !tokenRate.take(source.owner.rateHash, line.referenceMs)) return false
     line.memory = source.memory
     const msgStart = message.msgStart
-    const verdict = msgStart === end ? Verdict.skip : this.#read(msgStart, end)
+    const verdict = msgStart === end ? Verdict.skip : this.#read(msgStart, end, token.organizationId)
     const format = this.#detector.format
     let outcome = OUTCOME_OF_VERDICT[verdict] ?? Outcome.unknown
     if (verdict === Verdict.event && this.#trie.matchDotted(line.view, line.hostStart, line.hostEnd) !== NO_MATCH) {
@@ -287,12 +294,28 @@ export class Intake {
     return source
   }
 
-  #read(start: number, end: number): Verdict {
+  #read(start: number, end: number, organizationId: string): Verdict {
     const { line } = this
     const verdict = this.#detector.read(line, start, end)
+    if (verdict === Verdict.skip && line.coverageEnd > 0) return this.#takeCoverage(organizationId)
     // syslogd's own remark on the messages of others (RFC 3164 has none, all do it).
     if (verdict === Verdict.unknown && textAt(line.view, start, end, 'last message repeated ')) return Verdict.skip
     return verdict
+  }
+
+  /** A report is made into an object, which takes many times as long as a message that is read in place: so only so many are. The next one makes up for it. */
+  #takeCoverage(organizationId: string): Verdict {
+    const { line } = this
+    const { noteCoverage } = this.#options
+    if (noteCoverage === undefined) return Verdict.skip
+    if (!this.#coverageRate.take(organizationId, line.referenceMs)) {
+      this.coverageLeftOut++
+      return Verdict.skip
+    }
+    const report = coverageReportFromJson(line.text(line.coverageStart, line.coverageEnd))
+    if (typeof report === 'string') return line.reject('coverage: expected a report with all its members')
+    noteCoverage(organizationId, report)
+    return Verdict.skip
   }
 
   #add(queue: PendingEvents, message: SyslogMessage, token: KnownToken, source: Source): void {
@@ -371,7 +394,7 @@ export class Intake {
   #keepSample(source: Source, format: number, start: number, end: number): void {
     const { line } = this
     const nowMs = line.referenceMs
-    const isKept = this.#mayKeepReject(source.owner.organizationId, nowMs)
+    const isKept = this.#rejectRate.take(source.owner.organizationId, nowMs)
     // The last of each source is shown with it, however many others there are.
     const isShown = Math.abs(nowMs - source.sampledAtMs) >= SECOND_MS
     if (!isKept && !isShown) return
@@ -390,18 +413,6 @@ export class Intake {
       reason: line.reason === '' ? 'no format recognised' : line.reason,
       sample,
     })
-  }
-
-  #mayKeepReject(organizationId: string, nowMs: number): boolean {
-    if (nowMs - this.#rejectsSinceMs >= SECOND_MS || nowMs < this.#rejectsSinceMs) {
-      this.#rejectsSinceMs = nowMs
-      this.#rejectsInSecond.clear()
-    }
-    const before = this.#rejectsInSecond.get(organizationId) ?? 0
-    if (before >= REJECTS_PER_SECOND_MAX) return false
-    if (before === 0 && this.#rejectsInSecond.size >= REJECTED_ORGANIZATIONS_MAX) return false
-    this.#rejectsInSecond.set(organizationId, before + 1)
-    return true
   }
 }
 

@@ -82,6 +82,7 @@ export class Lane implements ConnectionLane {
         if (!this.#strangers.admit(address, this.intake.line.referenceMs)) return
         options.tell({ kind: 'unauthorised', listener, address, port, hasToken }, [])
       },
+      noteCoverage: (organizationId, report) => options.tell({ kind: 'coverage', organizationId, report }, []),
     })
   }
 
@@ -168,7 +169,7 @@ export class Lane implements ConnectionLane {
   }
 
   status(): LaneStatus {
-    const { sources, formatCounts } = this.intake
+    const { sources, formatCounts, coverageLeftOut } = this.intake
     const messages = {} as Record<Listener, readonly number[]>
     for (const listener of LISTENERS) messages[listener] = Array.from(sources.listeners[listener])
     const formats = [...FORMATS.map(({ id }) => id), ''].map((format, index) => ({
@@ -185,6 +186,7 @@ export class Lane implements ConnectionLane {
       oversized: this.book.oversized,
       datagramsDropped: this.datagramsDropped,
       sourcesOverflowed: sources.overflowed,
+      coverageLeftOut,
     }
   }
 

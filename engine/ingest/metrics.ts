@@ -1,5 +1,6 @@
 import type { LabelledValue, MetricRow } from '../process/metrics.ts'
 import type { AcceptCounters } from './accept.ts'
+import type { CoverageCounts } from './accept-coverage.ts'
 import { Verdict } from './formats/log-line.ts'
 import type { BatchCounters } from './https-batches.ts'
 import type { IngestBooks } from './ingest-books.ts'
@@ -13,6 +14,7 @@ const PREFIX = 'posture_ingest_'
 export function ingestRows(
   accepted: AcceptCounters,
   batches: BatchCounters,
+  coverage: CoverageCounts,
   { sources, lost }: IngestBooks,
   syslog: SyslogStatus | undefined,
 ): MetricRow[] {
@@ -46,6 +48,20 @@ export function ingestRows(
         unauthorised: batches.unauthorised,
         malformed: batches.malformed,
         turned_away: batches.turnedAway,
+      },
+      'outcome',
+    ],
+    [
+      'coverage_reports_total',
+      'counter',
+      "Sensors' reports of their coverage by what became of them; malformed ones by HTTPS",
+      {
+        accepted: coverage.accepted,
+        repeated: coverage.repeated,
+        too_often: coverage.tooOften + (syslog?.coverageLeftOut ?? 0),
+        deferred: coverage.deferred,
+        malformed: coverage.malformed,
+        unauthorised: coverage.unauthorised,
       },
       'outcome',
     ],

@@ -6,7 +6,7 @@
  *   duplicate   the same event was stored before
  *   unmatched   it names a host that is no platform's; counted and forgotten
  *   noDomain    well-formed traffic that names no host
- *   skipped     well-formed, but no client's request
+ *   skipped     well-formed, but no client's request: a device's own news, a collector's report of its coverage
  *   rejected    its format is known, and a field of it cannot be
  *   unknown     no format was recognised
  */

@@ -4,6 +4,7 @@ import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import { within } from '../process/shutdown.ts'
 import type { EventAcceptor } from './accept.ts'
+import type { CoverageAcceptor } from './accept-coverage.ts'
 import { makeByteRing } from './byte-ring.ts'
 import type { IngestBooks } from './ingest-books.ts'
 import type { Unsettled } from './lane.ts'
@@ -35,6 +36,12 @@ export interface SyslogOptions extends Omit<SocketThreadData, 'lanes' | 'tokenRa
   readonly laneThreads: number
 }
 
+/** Who takes what lanes hand over. */
+export interface Acceptors {
+  readonly events: EventAcceptor
+  readonly coverage: CoverageAcceptor
+}
+
 type Batch = Extract<FromLane, { kind: 'batch' }>
 
 /** Runs the threads of syslog ingest beside the writer: stores their batches, keeps their books. */
@@ -43,7 +50,7 @@ export class SyslogIngest {
   readonly #sockets: Thread
   /** The threads with a lane: those of the lanes, or that of the sockets. */
   readonly #lanes: readonly Thread[]
-  readonly #acceptor: EventAcceptor
+  readonly #acceptors: Acceptors
   readonly #books: IngestBooks
   readonly #log: Logger
   readonly #strangers: StrangerLog
@@ -56,14 +63,14 @@ export class SyslogIngest {
     sockets: Thread,
     lanes: readonly Thread[],
     endpoints: readonly SyslogEndpoint[],
-    acceptor: EventAcceptor,
+    acceptors: Acceptors,
     books: IngestBooks,
     log: Logger,
   ) {
     this.#sockets = sockets
     this.#lanes = lanes
     this.endpoints = endpoints
-    this.#acceptor = acceptor
+    this.#acceptors = acceptors
     this.#books = books
     this.#log = log
     this.#strangers = new StrangerLog(log)
@@ -73,7 +80,7 @@ export class SyslogIngest {
   /** @throws Fault PORT_TAKEN, PORT_DENIED, CERTIFICATE. */
   static async start(
     { laneThreads, ...options }: SyslogOptions,
-    acceptor: EventAcceptor,
+    acceptors: Acceptors,
     books: IngestBooks,
     log: Logger,
     onFailure: (error: Error) => void,
@@ -104,7 +111,7 @@ export class SyslogIngest {
     }
     const endpoints = first.kind === 'listening' ? first.endpoints : []
     for (const { kind, address, port } of endpoints) log.info({ kind, address, port }, 'syslog listens')
-    const ingest = new SyslogIngest(sockets, lanes.length === 0 ? [sockets] : lanes, endpoints, acceptor, books, log)
+    const ingest = new SyslogIngest(sockets, lanes.length === 0 ? [sockets] : lanes, endpoints, acceptors, books, log)
     const failed = (error: Error): void => {
       if (!ingest.#isDraining) onFailure(error)
     }
@@ -165,12 +172,14 @@ export class SyslogIngest {
     if (message.kind === 'batch') void this.#store(lane, message)
     else if (message.kind === 'books') this.#books.add(message.sources, message.rejects)
     else if (message.kind === 'unauthorised') this.#strangers.note(message, Date.now())
+    // Syslog has no answers: what is not stored the sensor's next report makes up for.
+    else if (message.kind === 'coverage') void this.#acceptors.coverage.accept(message.organizationId, message.report)
   }
 
   /** Until it is on disk: meanwhile the lane reads no more of that organization than its bounds allow. */
   async #store(lane: Thread, batch: Batch): Promise<void> {
     const { id, organizationId, bytes, deduplicate } = batch
-    const outcome = await this.#acceptor.acceptPacked(organizationId, bytes, { deduplicate })
+    const outcome = await this.#acceptors.events.acceptPacked(organizationId, bytes, { deduplicate })
     switch (outcome.kind) {
       case 'stored':
         lane.tell({
@@ -219,6 +228,7 @@ function together(lanes: readonly LaneStatus[], { connections, ...sockets }: Soc
     datagramsDropped: sockets.datagramsDropped + sum(({ datagramsDropped }) => datagramsDropped),
     kernelDropped: sockets.kernelDropped,
     sourcesOverflowed: sum(({ sourcesOverflowed }) => sourcesOverflowed),
+    coverageLeftOut: sum(({ coverageLeftOut }) => coverageLeftOut),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
+import type { CoverageReport } from '../coverage-report.ts'
 import type { TlsFiles } from '../http/certificate.ts'
 import type { FaultCode } from '../process/error-codes.ts'
 import type { LogLevel } from '../process/log.ts'
@@ -66,6 +67,7 @@ export type FromLane =
       /** It had one that is unknown or revoked. */
       readonly hasToken: boolean
     }
+  | { readonly kind: 'coverage'; readonly organizationId: string; readonly report: CoverageReport }
   | { readonly kind: 'status'; readonly id: number; readonly status: LaneStatus }
   /** What was taken and is not stored, and what was read and not taken: in numbers of messages and bytes. */
   | { readonly kind: 'drained'; readonly messages: number; readonly bytes: number }
@@ -112,6 +114,8 @@ export interface LaneStatus {
   /** Datagrams that found no room. */
   readonly datagramsDropped: number
   readonly sourcesOverflowed: number
+  /** Reports of coverage that came too often to be read. */
+  readonly coverageLeftOut: number
 }
 
 /** What the thread of the sockets has counted since the start. */

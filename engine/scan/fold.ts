@@ -149,7 +149,7 @@ export class ScanRunner {
   /** Inside the transaction. false where another scan was completed since this one was prepared: nothing of it is written then. */
   #write(prepared: PreparedScan): boolean {
     const { completed, stateBefore, state } = prepared
-    const { scans, scanStates, buffer, evidence, published } = this.#store
+    const { scans, scanStates, buffer, evidence, coverage, published } = this.#store
     const { organizationId } = completed
     const stateNow = scanStates.get(organizationId)
     if (stateNow.generation !== stateBefore.generation) return false
@@ -165,6 +165,7 @@ export class ScanRunner {
     if (prepared.foldedThrough > 0) buffer.removeThrough(organizationId, prepared.foldedThrough)
     faultPoint('scan:folded')
     evidence.removeBefore(organizationId, prepared.removeBefore)
+    coverage.removeBefore(organizationId, prepared.removeBefore)
     scans.put(completed)
     // How many are stored may have changed since, by one that was asked for.
     scanStates.put(organizationId, { ...state, stored: stateNow.stored })

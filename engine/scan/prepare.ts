@@ -10,6 +10,7 @@ import type { ScanState } from '../store/scan-states.ts'
 import type { Scan } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { confidence } from './confidence.ts'
+import { coverageJson } from './coverage.ts'
 import type { EventFold } from './event-fold.ts'
 import { type DayEvidence, Evidence } from './evidence.ts'
 import { type Finding, inOrderOfConfidence, platformJson, scanJson } from './publish.ts'
@@ -114,6 +115,7 @@ export function prepareScan(
       ),
     },
   }
+  const coverage = coverageJson(store.coverage.sumSince(organizationId, firstDay))
   const isScheduled = running.trigger === 'schedule'
   return {
     completed,
@@ -128,7 +130,10 @@ export function prepareScan(
     foldedThrough,
     evidence,
     newDetections,
-    discovery: packList(scanJson(completed), inOrderOfConfidence(findings).map(platformJson)),
+    discovery: packList(
+      scanJson(completed),
+      inOrderOfConfidence(findings).map((finding) => platformJson(finding, coverage)),
+    ),
     // Only what the scheduled scan before did not count either is let go: a clock that was set far ahead for less than a period costs nothing.
     removeBefore: isScheduled ? firstDayOfWindow(organization, Math.min(stateBefore.scheduledAtMs, nowMs)) : 0,
     left,

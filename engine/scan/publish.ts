@@ -2,6 +2,7 @@ import type { Platform } from '../../registry/platform.ts'
 import { isoSeconds } from '../process/clock.ts'
 import type { Detection } from '../store/evidence.ts'
 import type { Scan } from '../store/scans.ts'
+import type { CoverageJson } from './coverage.ts'
 import { ESTIMATE_ERROR } from './distinct-clients.ts'
 import type { Evidence } from './evidence.ts'
 
@@ -26,8 +27,8 @@ export function inOrderOfConfidence(findings: readonly Finding[]): Finding[] {
   )
 }
 
-/** A detected platform as GET /api/v1/discovery shows it. */
-export function platformJson(finding: Finding): string {
+/** A detected platform as GET /api/v1/discovery shows it. `coverage` is the scan's: what was hidden from it may be more of any platform. */
+export function platformJson(finding: Finding, coverage: CoverageJson): string {
   const { platform, evidence } = finding
   const domains = [...evidence.byName].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
   return JSON.stringify({
@@ -52,6 +53,7 @@ export function platformJson(finding: Finding): string {
       last_seen: isoSeconds(evidence.lastSeenMs),
       domains: domains.slice(0, DOMAINS_SHOWN_MAX).map(([name]) => name),
       domains_total: domains.length,
+      coverage,
     },
     created_at: isoSeconds(finding.detection.createdAtMs),
   })

@@ -35,7 +35,7 @@ export interface EnvironmentOptions {
   readonly readOnly?: boolean
 }
 
-const TABLES_MAX = 32
+const TABLES_MAX = 64
 const DATA_FILE = 'data.mdb'
 /** mdb.c of lmdb-js: the meta page's header has 24 bytes, then stands MDB_MAGIC in the machine's byte order. */
 const META_MAGIC_OFFSET = 24

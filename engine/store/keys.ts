@@ -27,6 +27,8 @@ import { randomUUID } from 'node:crypto'
  *   assessment-answers  organization (16) + assessment id (16)           categories, items and answers of an assessment
  *   recommendations     organization (16) + framework, 0, item id        Recommendation
  *   published           organization (16) + list (1) + part (4)          ready bytes of the API, see published.ts
+ *   coverage-sensors    organization (16) + sensor's instance (8)        its last report of coverage
+ *   coverage-days       organization (16) + day (4)                      what all sensors saw and did not see on one day
  *
  * The three indexes cannot begin with the organization, since they answer which organization it is. They are keyed by
  * what only the organization knows (a secret's hash) or by its unique name. Sources without a token that is known are of the organization whose

@@ -3,6 +3,7 @@ import { type ApiKey, apiKeysOf } from './api-keys.ts'
 import { Assessments } from './assessments.ts'
 import { AuditLog } from './audit-log.ts'
 import { EventBuffer } from './buffer.ts'
+import { CoverageStore } from './coverage.ts'
 import { Environment } from './environment.ts'
 import { EvidenceStore } from './evidence.ts'
 import { Members } from './members.ts'
@@ -41,6 +42,7 @@ export class Store {
   readonly assessments: Assessments
   readonly recommendations: Recommendations
   readonly published: Published
+  readonly coverage: CoverageStore
 
   /**
    * Opens the store in `dataDirectory`/store, and makes it where there is none, unless it must exist.
@@ -71,6 +73,7 @@ export class Store {
     this.assessments = new Assessments(this.environment)
     this.recommendations = new Recommendations(this.environment)
     this.published = new Published(this.environment)
+    this.coverage = new CoverageStore(this.environment)
     this.environment.migrate((version) => migrateTo(version, this))
   }
 

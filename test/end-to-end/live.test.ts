@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { Store } from '../../engine/store/store.ts'
 import { ip, namespace, skipNamespaces as skip } from '../support/namespace.ts'
 import { ethernet, ipv4, udp } from '../support/packets.ts'
 import { dnsQuery } from '../support/packets-dns.ts'
@@ -454,3 +455,37 @@ t.test('what hinders a start is one line', { skip }, async (t) => {
   first.child.kill('SIGTERM')
   t.equal((await first.ended).status, 0)
 })
+
+t.test(
+  'a watching collector tells its coverage soon, and when it stops; another start is another sensor',
+  { skip },
+  async (t) => {
+    const site = await Site.make(t)
+    const told = () => {
+      const store = new Store(join(site.directory, 'service'), { mustExist: true })
+      const [acme] = store.organizations.all()
+      const { sensors, counters } = store.coverage.sumSince(acme?.id ?? '', 0)
+      void store.close()
+      return { sensors, packets: counters.packets, names: counters.names }
+    }
+    const first = site.collector(t)
+    await site.until('the service', ({ https_connected }) => https_connected)
+    site.play(['claude.ai', 'www.example.org', 'www.example.net'])
+    while (!/^posture_collector_coverage_reports_total\{outcome="sent"\} 1$/m.test(site.text('/metrics')))
+      await later(100)
+    t.same(told(), { sensors: 1, packets: 3, names: 3 })
+    // Less than ten seconds before the last report.
+    site.play(['claude.ai', 'www.example.org'])
+    await site.until('the others', ({ events_matched }) => events_matched === 2)
+    first.child.kill('SIGTERM')
+    t.equal((await first.ended).status, 0)
+    t.same(told(), { sensors: 1, packets: 5, names: 5 })
+    const second = site.collector(t)
+    await site.until('the service', ({ https_connected }) => https_connected)
+    site.play(['claude.ai'])
+    await site.until('one more', ({ events_matched }) => events_matched === 1)
+    second.child.kill('SIGTERM')
+    t.equal((await second.ended).status, 0)
+    t.same(told(), { sensors: 2, packets: 6, names: 6 })
+  },
+)

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { fuzzCoverage } from './coverage.ts'
 import { fuzzFiles } from './files.ts'
 import { fuzzMessages } from './messages.ts'
 import { fuzzPackets } from './packets.ts'
@@ -18,5 +19,10 @@ t.test(`changed capture files, seed ${SEED}`, async (t) => {
 
 t.test(`changed syslog messages, seed ${SEED}`, async (t) => {
   fuzzMessages(SEED, 30_000)
+  t.pass()
+})
+
+t.test(`changed reports of coverage, seed ${SEED}`, async (t) => {
+  fuzzCoverage(SEED, 10_000)
   t.pass()
 })

@@ -1,13 +1,15 @@
 import { availableParallelism } from 'node:os'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { SingleBar } from 'cli-progress'
+import { fuzzCoverage } from './coverage.ts'
 import { fuzzFiles } from './files.ts'
 import { fuzzMessages } from './messages.ts'
 import { fuzzPackets } from './packets.ts'
 
 /**
- * npm run fuzz: many changed packets, capture files and syslog messages, on all cores. FUZZ_SEED replays; FUZZ_MUTATIONS says how many packets; a hundredth
- * as many files, a tenth as many messages. Each seed is of STEP packets, so that a failure is replayed in seconds: FUZZ_SEED=<it> FUZZ_MUTATIONS=<STEP>.
+ * npm run fuzz: many changed packets, capture files, syslog messages and reports of coverage, on all cores. FUZZ_SEED replays; FUZZ_MUTATIONS says how many
+ * packets; a hundredth as many files and reports, a tenth as many messages. Each seed is of STEP packets, so that a failure is replayed in seconds:
+ * FUZZ_SEED=<it> FUZZ_MUTATIONS=<STEP>.
  */
 const STEP = 250_000
 const MUTATIONS = Number(process.env['FUZZ_MUTATIONS'] ?? 100_000_000)
@@ -53,6 +55,7 @@ if (isMainThread) {
     fuzzPackets(SEED + step, packets)
     await fuzzFiles(SEED + step, Math.ceil(packets / 100))
     fuzzMessages(SEED + step, Math.ceil(packets / 10))
+    fuzzCoverage(SEED + step, Math.ceil(packets / 100))
     parentPort?.postMessage(packets)
   }
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HEADER_LINES, LINE_KINDS, linesOf } from '../../bench/workload/log-lines.ts'
 import { Administration } from '../../engine/admin/administration.ts'
+import { coverageReportFromJson, coverageReportToJson } from '../../engine/coverage-report.ts'
 import { unpackBatch } from '../../engine/event.ts'
 import { WORK_BYTES } from '../../engine/ingest/connection.ts'
 import { Intake, Origin } from '../../engine/ingest/intake.ts'
@@ -16,6 +17,7 @@ import { systemClock } from '../../engine/process/clock.ts'
 import { Store } from '../../engine/store/store.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
+import { report } from '../support/coverage.ts'
 import { Random } from './random.ts'
 
 /**
@@ -88,6 +90,10 @@ function fuzz(random: Random, seed: number, mutations: number, store: Store): vo
     {
       tokenRate: undefined,
       noteUnauthorised: () => {},
+      noteCoverage: (organizationId, report) => {
+        if (organizationId !== organization.id) throw new Error(`a report for ${organizationId}`)
+        if (typeof coverageReportFromJson(coverageReportToJson(report)) === 'string') throw new Error('no report')
+      },
     },
   )
   for (let done = 0; done < mutations; done++) {
@@ -117,6 +123,7 @@ function messagesOf(token: string): Buffer[] {
     `<13>Nov 20 2026 09:15:02 CET: %ASA-6-302013: Built`,
     `1 2026-11-20T09:15:02Z h a p m - \ufeffx`,
     `<5>*Nov 20 09:15:02.123: %SYS-5-CONFIG_I: [svc@00000 key="${token}"] x`,
+    `<134>1 2026-11-20T09:15:02Z edge-7 posture-collector 1 coverage [svc@00000 key="${token}"] ${coverageReportToJson(report())}`,
     squid,
     // Of each format a line, as a device behind a relay sends it.
     ...LINE_KINDS.flatMap((kind) => linesOf(kind, 1)).map((line) => {

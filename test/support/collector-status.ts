@@ -70,6 +70,7 @@ export function statusOf(words: StatusWords): CollectorStatus {
       dropped: { full: 0, tooOld: 0, damaged: 0 },
       ...words.events,
     },
+    coverageReports: { sent: 0, failed: 0 },
     ways: {
       https: wayOf(words.https),
       ...(words.syslog === undefined ? {} : { syslog: wayOf(words.syslog) }),

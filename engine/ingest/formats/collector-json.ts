@@ -18,6 +18,7 @@ import {
   skipBlanks,
   wholeNumberAt,
 } from './bytes.ts'
+import { isCoverageMessage, parseCoverageMessage } from './coverage-message.ts'
 import { JsonKind, JsonScanner } from './json.ts'
 import { KeyTable } from './key-table.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
@@ -29,9 +30,10 @@ import { TimeFound } from './log-time.ts'
  *   {"id":"<32 hex digits>","name":"claude.ai","client":"192.0.2.45","method":"tls","first_seen":"2026-11-20T09:15:02.123Z",
  *    "last_seen":"2026-11-20T09:15:09.001Z","count":3,"blocked":1}
  *
- * Checked as checkedEvent does it; last_seen, count and blocked may be missing. A relay may have put the members into another order.
+ * Checked as checkedEvent does it; last_seen, count and blocked may be missing. A relay may have put the members into another order. Where no
+ * other way is on it sends its reports of coverage beside them (coverage-message.ts).
  */
-export const collectorJson: LogFormat = { id: 'collector-json', detect: isCollectorEvent, parse }
+export const collectorJson: LogFormat = { id: 'collector-json', detect, parse }
 
 const ID = 0
 const NAME = 1
@@ -64,6 +66,10 @@ const kinds = new Uint8Array(MEMBERS)
 const starts = new Int32Array(MEMBERS)
 const ends = new Int32Array(MEMBERS)
 
+function detect(line: LogLine, start: number, end: number): boolean {
+  return isCollectorEvent(line, start, end) || isCoverageMessage(line, start, end)
+}
+
 /** The first key is one of ours, and both `id` and a time that only our events have are there. */
 export function isCollectorEvent({ view }: LogLine, start: number, end: number): boolean {
   if (start >= end || view.getUint8(start) !== OPEN_BRACE) return false
@@ -77,6 +83,7 @@ export function isCollectorEvent({ view }: LogLine, start: number, end: number):
 }
 
 function parse(line: LogLine, start: number, end: number): Verdict {
+  if (isCoverageMessage(line, start, end)) return parseCoverageMessage(line, start, end)
   const { view } = line
   kinds.fill(NONE)
   scanner.open(view, start, end)

@@ -69,6 +69,9 @@ export class LogLine {
   blockedCount = 0
   /** NaN where it is timeMs, which then is when the name was seen last. */
   firstSeenMs = Number.NaN
+  /** Where a collector's report of its coverage stands, whole; equal where the message is none. */
+  coverageStart = 0
+  coverageEnd = 0
   /** Why a message was rejected: which field, and what it should be. Constant texts only, so that counting by reason is bounded. */
   reason = ''
 
@@ -98,6 +101,8 @@ export class LogLine {
     this.count = 1
     this.blockedCount = 0
     this.firstSeenMs = Number.NaN
+    this.coverageStart = 0
+    this.coverageEnd = 0
     this.reason = ''
   }
 

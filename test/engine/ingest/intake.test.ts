@@ -1,14 +1,16 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { HEADER_LINES, LINE_KINDS, linesOf } from '../../../bench/workload/log-lines.ts'
+import { type CoverageReport, coverageReportToJson } from '../../../engine/coverage-report.ts'
 import { unpackBatch } from '../../../engine/event.ts'
 import { FORMATS } from '../../../engine/ingest/formats/formats.ts'
 import { Origin, type OutgoingBatch } from '../../../engine/ingest/intake.ts'
 import { Outcome } from '../../../engine/ingest/outcome.ts'
 import { Framing } from '../../../engine/ingest/syslog/framing.ts'
 import { makeTokenRateTable, TokenRate } from '../../../engine/ingest/token-rate.ts'
-import { LOG_BATCH_EVENTS_MAX, LOG_BATCHES_IN_FLIGHT_MAX } from '../../../engine/limits.ts'
+import { COVERAGE_PER_SECOND_MAX, LOG_BATCH_EVENTS_MAX, LOG_BATCHES_IN_FLIGHT_MAX } from '../../../engine/limits.ts'
 import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
+import { report } from '../../support/coverage.ts'
 import { openIntake, sumsOf, type TestIntake } from '../../support/intake.ts'
 import { makeOrganization, NOON } from '../../support/store.ts'
 import { rfc5424, squid } from '../../support/syslog-service.ts'
@@ -66,6 +68,11 @@ const rows: { name: string; message: (token: string) => string; outcome: string;
   {
     name: "syslogd's own remark",
     message: (token) => rfc5424(token, 'last message repeated 3 times'),
+    outcome: 'skipped',
+  },
+  {
+    name: 'a report of coverage, which nobody takes here',
+    message: (token) => rfc5424(token, coverageReportToJson(report())),
     outcome: 'skipped',
   },
   { name: 'any text', message: (token) => rfc5424(token, 'link is up'), outcome: 'unknown' },
@@ -393,4 +400,46 @@ t.test('of collectors in one batch, each has its own duplicates and rejected eve
     ['192.0.2.2', 1, 3, 0],
     ['192.0.2.3', 3, 0, 1],
   ])
+})
+
+t.test(
+  'a report of coverage goes to whoever takes them, for the organization of its token, and balances the books',
+  async (t) => {
+    const told: (readonly [string, CoverageReport])[] = []
+    const intake = openIntake(t, { noteCoverage: (organizationId, each) => told.push([organizationId, each]) })
+    const { take, token, organization } = intake
+    const { raw: others } = intake.administration.tokens.generate(makeOrganization(intake, 'Other'), 'sensor')
+    const origin = tcp()
+    const first = report({ counters: { packets: 7 } })
+    const message = coverageReportToJson(first)
+    t.equal(take(rfc5424(token.raw, squid('claude.ai')), origin), 'stored')
+    t.equal(take(rfc5424(token.raw, message), origin), 'skipped', 'behind a line of another format')
+    t.equal(take(rfc5424(token.raw, squid('claude.ai')), origin), 'stored')
+    t.equal(take(rfc5424(others, message), tcp()), 'skipped')
+    t.equal(take(rfc5424(`svc_mt_${'0'.repeat(48)}`, message), tcp()), 'unauthorised')
+    t.equal(take(rfc5424(token.raw, message.replace('"packets":7', '"packets":-7')), origin), 'rejected')
+    t.same(
+      told.map(([organizationId, each]) => [organizationId === organization.id, each]),
+      [
+        [true, first],
+        [false, first],
+      ],
+    )
+    t.match(intake.intake.takeRejects(), [{ format: 'collector-json', reason: /^coverage: / }])
+    for (const batch of intake.intake.takeBatches(true)) intake.intake.settled(batch, 0, 0)
+    t.same(sumsOf(intake.intake), { received: 6, known: 6 })
+  },
+)
+
+t.test('of an organization that sends nothing but reports only so many are read in a second', async (t) => {
+  let told = 0
+  const { take, token, intake, clock } = openIntake(t, { noteCoverage: () => told++ })
+  const message = rfc5424(token.raw, coverageReportToJson(report()))
+  const origin = tcp()
+  for (let sent = 0; sent < COVERAGE_PER_SECOND_MAX + 30; sent++) t.equal(take(message, origin), 'skipped')
+  t.equal(told, COVERAGE_PER_SECOND_MAX)
+  t.equal(intake.coverageLeftOut, 30)
+  intake.line.referenceMs = clock.nowMs() + 1000
+  take(message, origin)
+  t.equal(told, COVERAGE_PER_SECOND_MAX + 1)
 })

@@ -2,13 +2,21 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
+import { COVERAGE_COUNTER_NAMES } from '../../../engine/coverage-report.ts'
 import { confidence, domainStrength, ROLE_WEIGHT } from '../../../engine/scan/confidence.ts'
+import { coverageJson } from '../../../engine/scan/coverage.ts'
 import { overallRiskScore } from '../../../engine/scan/risk.ts'
 import type { Role } from '../../../registry/platform.ts'
+import { counters } from '../../support/coverage.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 
 const page = readFileSync(join(REPOSITORY, 'docs/scoring.md'), 'utf8')
 const counts = { clients: 10, matches: 100, days: 5 }
+const seenAndHidden = counters({
+  ...{ packets: 120_000, packets_lost: 1200, packets_truncated: 300, packets_undecodable: 900, names: 9000 },
+  ...{ hellos_ech: 600, hellos_unnamed: 100, hellos_incomplete: 20, hellos_unknown_version: 30 },
+  ...{ dot_sessions: 50, doh_sessions: 200 },
+})
 
 t.test('the worked examples of docs/scoring.md are what the code computes', async (t) => {
   t.equal(confidence({ domainStrength: domainStrength(0.95, 'web'), ...counts }), 0.8757)
@@ -20,7 +28,8 @@ t.test('the worked examples of docs/scoring.md are what the code computes', asyn
   ]
   t.equal(overallRiskScore(platforms), 53)
   t.equal(overallRiskScore(platforms.map((platform) => ({ ...platform, approved: false }))), 56)
-  for (const figure of ['0.8757', '0.3319', '= 53', ': 56']) t.ok(page.includes(figure), figure)
+  t.equal(coverageJson({ sensors: 3, days: 30, counters: seenAndHidden }).visible_share, 0.8759)
+  for (const figure of ['0.8757', '0.3319', '= 53', ': 56', '= 0.8759']) t.ok(page.includes(figure), figure)
   const weights = page.split('\n').find((line) => line.startsWith('| Weight'))
   t.equal(
     weights,
@@ -83,3 +92,53 @@ t.test(
     t.equal(overallRiskScore([]), 0)
   },
 )
+
+t.test('coverage as it is shown', async (t) => {
+  t.same(coverageJson({ sensors: 3, days: 30, counters: seenAndHidden }), {
+    sensors: 3,
+    names_seen: 9000,
+    hidden: { ech: 600, encrypted_dns: 250, no_name: 100, incomplete: 50, undecodable: 1200, packets_lost: 1200 },
+    visible_share: 0.8759,
+  })
+})
+
+const SHARES: readonly (readonly [
+  name: string,
+  sensors: number,
+  words: Parameters<typeof counters>[0],
+  share: number | null,
+])[] = [
+  ['no sensor has reported', 0, {}, null],
+  ['none is left of the window but its days', 0, { packets: 10, names: 5 }, null],
+  ['a sensor that got no packet', 1, {}, null],
+  ['all was seen', 1, { packets: 10, names: 5, hellos_named: 2 }, 1],
+  ['packets of which none carried a name', 1, { packets: 10 }, 1],
+  ['every hello has ECH', 1, { packets: 10, names: 4, hellos_ech: 4 }, 0],
+  ['nothing but DNS over TLS', 1, { packets: 10, dot_sessions: 3 }, 0],
+  ['all packets were lost', 1, { packets_lost: 10 }, 0],
+  ['all packets are of an unknown link type', 1, { packets: 10, packets_undecodable: 10 }, 0],
+  ['half of the packets were lost', 1, { packets: 10, packets_lost: 10, names: 5 }, 0.5],
+  ['more cut than there are', 1, { packets: 10, packets_truncated: 20, names: 5 }, 0],
+  ['more outer names than names', 1, { packets: 10, names: 1, hellos_ech: 2 }, 0],
+]
+for (const [name, sensors, words, share] of SHARES) {
+  t.test(`visible share: ${name}`, async (t) => {
+    t.equal(coverageJson({ sensors, days: 1, counters: counters(words) }).visible_share, share)
+  })
+}
+
+t.test('the visible share lies in 0 to 1, and what is hidden or lost never raises it', async (t) => {
+  const most = 2 ** 50
+  const all = fc.array(fc.integer({ min: 0, max: most }), { minLength: 13, maxLength: 13 })
+  const hiding = ['packets_lost', 'hellos_unnamed', 'hellos_incomplete', 'dot_sessions', 'doh_sessions'] as const
+  fc.assert(
+    fc.property(all, fc.constantFrom(...hiding), fc.integer({ min: 0, max: most }), (values, name, more) => {
+      const words = counters(Object.fromEntries(COVERAGE_COUNTER_NAMES.map((each, index) => [each, values[index]])))
+      const share = coverageJson({ sensors: 1, days: 1, counters: words }).visible_share ?? 1
+      const after = coverageJson({ sensors: 1, days: 1, counters: { ...words, [name]: words[name] + more } })
+      return share >= 0 && share <= 1 && (after.visible_share ?? 0) <= share
+    }),
+    { numRuns: 2000 },
+  )
+  t.pass()
+})

@@ -1,0 +1,37 @@
+import type { CoverageCounters } from '../engine/coverage-report.ts'
+import type { PacketClassName } from './decode/packet-class.ts'
+import type { CollectorStatus } from './status.ts'
+
+/**
+ * The classes of packets that could not be read, and so may have held a name, besides those that were cut. QUIC of an unknown version is not
+ * among them: it is counted by connection.
+ */
+const UNDECODABLE: readonly PacketClassName[] = [
+  ...(['linkUnsupported', 'linkEncrypted', 'nestedTooDeep', 'ipMalformed', 'udpMalformed', 'tcpMalformed'] as const),
+  ...(['dnsMalformed', 'dnsQuestionsOverLimit', 'clientHelloMalformed', 'quicUndecodable'] as const),
+]
+
+/** What a collector has seen and not seen since its start, in the words of its reports to the service (docs/visibility.md). */
+export function coverageOf({
+  observed,
+  live,
+  link,
+}: Pick<CollectorStatus, 'observed' | 'live' | 'link'>): CoverageCounters {
+  const { classes, counters } = observed
+  const { kernel, pool, unread } = live?.dropped ?? { kernel: 0, pool: 0, unread: 0 }
+  return {
+    packets: observed.frames,
+    packets_lost: kernel + pool + unread + (link?.missed ?? 0),
+    packets_truncated: classes.truncated,
+    packets_undecodable: UNDECODABLE.reduce((sum, name) => sum + classes[name], 0),
+    names: observed.names,
+    names_matched: observed.matched,
+    hellos_named: counters.helloName,
+    hellos_ech: counters.helloEch,
+    hellos_unnamed: counters.helloNoName,
+    hellos_incomplete: counters.helloIncomplete,
+    hellos_unknown_version: counters.helloQuicUnknownVersion,
+    dot_sessions: counters.dotSessions,
+    doh_sessions: counters.dohSessions,
+  }
+}

@@ -1,0 +1,170 @@
+import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http'
+import { Agent, request } from 'node:https'
+import type { Duplex } from 'node:stream'
+import { FORWARD_TIMEOUT_MS, FORWARD_WHOLE_TIMEOUT_MS } from '../limits.ts'
+import { httpsPeer, type Peer, type ServiceSettings, stopped, TlsConnector, urlOf } from './connection.ts'
+
+/** An answer is a few numbers and the rejected events; a longer one is not the service's. */
+const ANSWER_BYTES_MAX = 4 * 1024 * 1024
+
+export type HttpsSettings = Pick<ServiceSettings, 'endpoint' | 'httpsPort' | 'ca' | 'fingerprint'> & {
+  readonly token: string
+}
+
+export interface HttpsClientOptions {
+  /** Whether the connection is kept for the next request. */
+  readonly keepAlive?: boolean
+  /** How long the service may be silent, and how long all of it may take. */
+  readonly timeoutMs?: number
+  readonly wholeTimeoutMs?: number
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+}
+
+/** Asks the service's HTTPS ingest, one request at a time over one connection (connection.ts). */
+export class HttpsClient {
+  readonly peer: Peer
+  readonly url: string
+  readonly #token: string
+  readonly #connector: TlsConnector
+  readonly #agent: PeerAgent
+  readonly #timeoutMs: number
+  readonly #wholeTimeoutMs: number
+  #closed = false
+  /** Cuts what is under way. */
+  #cut: () => void = () => {}
+
+  /** @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL. */
+  constructor(
+    settings: HttpsSettings,
+    {
+      keepAlive = true,
+      timeoutMs = FORWARD_TIMEOUT_MS,
+      wholeTimeoutMs = FORWARD_WHOLE_TIMEOUT_MS,
+    }: HttpsClientOptions = {},
+  ) {
+    this.#token = settings.token
+    this.peer = httpsPeer(settings)
+    this.url = urlOf(this.peer)
+    this.#connector = new TlsConnector(this.peer)
+    this.#agent = new PeerAgent(this.#connector, keepAlive, timeoutMs)
+    this.#timeoutMs = timeoutMs
+    this.#wholeTimeoutMs = wholeTimeoutMs
+  }
+
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  /** @throws what connectionProblem() reads, and in the end what stopped() makes. */
+  async post(path: string, fields: Readonly<Record<string, string>>, body: Buffer): Promise<Answer> {
+    try {
+      return await this.#post(path, fields, body)
+    } catch (error) {
+      if (error instanceof StaleConnection) return this.#post(path, fields, body)
+      throw error
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#connector.cancel()
+    this.#cut()
+    this.#agent.destroy()
+  }
+
+  async #post(path: string, fields: Readonly<Record<string, string>>, body: Buffer): Promise<Answer> {
+    let timer: NodeJS.Timeout | undefined
+    try {
+      return await new Promise((resolve, reject) => {
+        const asked = request(`${this.url}${path}`, {
+          method: 'POST',
+          agent: this.#agent,
+          timeout: this.#timeoutMs,
+          headers: { authorization: `Bearer ${this.#token}`, ...fields, 'content-length': body.length },
+        })
+        const late = (ms: number) => () => asked.destroy(new Error(`no answer within ${ms / 1000} s`))
+        timer = setTimeout(late(this.#wholeTimeoutMs), this.#wholeTimeoutMs)
+        this.#cut = () => {
+          asked.destroy()
+          reject(stopped())
+        }
+        if (this.#closed) this.#cut()
+        asked
+          .once('response', (answer) => textOf(answer).then((text) => resolve(answerOf(answer, text)), reject))
+          .once('timeout', late(this.#timeoutMs))
+          // There may be more than one; the first decides.
+          .on('error', (error: NodeJS.ErrnoException) =>
+            reject(asked.reusedSocket && error.code === 'ECONNRESET' ? new StaleConnection() : error),
+          )
+          .end(body)
+      })
+    } finally {
+      clearTimeout(timer)
+      this.#cut = () => {}
+    }
+  }
+}
+
+/** A kept connection that the other side closed while the request was on its way: no reason to wait before another try. */
+class StaleConnection extends Error {
+  constructor() {
+    super('the connection was closed')
+  }
+}
+
+/** Node's pool of connections, of one, made by the connector: a pin is compared before the token is sent. */
+class PeerAgent extends Agent {
+  readonly #connector: TlsConnector
+  readonly #timeoutMs: number
+
+  constructor(connector: TlsConnector, keepAlive: boolean, timeoutMs: number) {
+    // Node keeps connections of a bounded pool between requests, whatever it is told.
+    super(keepAlive ? { keepAlive, maxSockets: 1 } : { keepAlive })
+    this.#connector = connector
+    this.#timeoutMs = timeoutMs
+  }
+
+  override createConnection(
+    _options: RequestOptions,
+    callback: (error: Error | null, stream: Duplex) => void = () => {},
+  ): undefined {
+    this.#connector.connect({ timeoutMs: this.#timeoutMs }).then(
+      (socket) => callback(null, socket),
+      (error: Error) => callback(error, undefined as never),
+    )
+  }
+}
+
+function answerOf({ statusCode = 0, headers }: IncomingMessage, text: string): Answer {
+  return { status: statusCode, headers, text }
+}
+
+async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.length
+    if (bytes > ANSWER_BYTES_MAX) throw new Error(`the answer is longer than ${ANSWER_BYTES_MAX} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The service's own words, if they are. */
+export function messageOf(text: string): string {
+  const message = (jsonOf(text) as { error?: unknown } | undefined)?.error
+  return typeof message === 'string' ? message.slice(0, 200) : ''
+}

@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { TIME_MS_MAX } from './event.ts'
+
+/**
+ * What a sensor counts of what it saw and of what was hidden from it: the words in which the collector tells it and the service stores and shows it.
+ * The two programs share this list. docs/visibility.md has it as a table, which is made of this one.
+ */
+export const COVERAGE_COUNTERS = {
+  packets: 'Packets that were looked at',
+  packets_lost: 'Packets that were lost before: the card, the ring or the batches had no room',
+  packets_truncated: 'Packets that were looked at and end before what their headers announce',
+  packets_undecodable:
+    'Packets that were looked at and could not be read: malformed, encrypted, or of an unknown link type',
+  names: 'Names in DNS questions and ClientHellos',
+  names_matched: 'Those of an AI platform',
+  hellos_named: 'ClientHellos whose name was read',
+  hellos_ech: 'ClientHellos with Encrypted Client Hello, or the GREASE of it: their name is the outer one',
+  hellos_unnamed: 'ClientHellos that came whole and have no name',
+  hellos_incomplete: 'ClientHellos whose rest did not come',
+  hellos_unknown_version: 'QUIC connections of a version that is not read',
+  dot_sessions: 'Connections of DNS over TLS or QUIC',
+  doh_sessions: 'ClientHellos to resolvers that are known for DNS over HTTPS',
+} as const satisfies Readonly<Record<string, string>>
+export type CoverageCounter = keyof typeof COVERAGE_COUNTERS
+export type CoverageCounters = Readonly<Record<CoverageCounter, number>>
+
+export const COVERAGE_COUNTER_NAMES = Object.keys(COVERAGE_COUNTERS) as readonly CoverageCounter[]
+
+/** A larger count is none: 2^50 packets take 3.5 years at ten million a second. Sums of some thousand such counts are still exact. */
+export const COVERAGE_COUNT_MAX = 2 ** 50
+
+/** What one run of a sensor has counted since it began: cumulative, so that the next one makes up for one that was lost. */
+export interface CoverageReport {
+  /** 16 lower-case hex digits. Of one run of a live sensor, whose counters begin at 0; of a capture file the same in each run that reads it. */
+  readonly instance: string
+  /** When the run began, by the sensor's clock, in milliseconds since 1970. */
+  readonly sinceMs: number
+  /** That and the time that has passed since, so that it never steps back. */
+  readonly madeMs: number
+  /** Nothing follows of this run. */
+  readonly ended: boolean
+  readonly counters: CoverageCounters
+}
+
+/*
+ * The form of a report, by HTTPS and in a syslog message: JSON, times in ISO 8601 UTC with milliseconds.
+ *
+ *   { "coverage": { "instance": "5c28dc30ef9d3ca8", "since": "2026-11-20T09:00:00.000Z", "made": "2026-11-20T09:15:02.123Z", "ended": false,
+ *                   "counters": { "packets": 120000, ... } } }
+ *
+ * All counters of this release must be there; members that it does not know are of a later one, and passed over.
+ */
+const count = z.number().int().nonnegative().max(COVERAGE_COUNT_MAX)
+const time = z.iso
+  .datetime()
+  .transform((text) => Date.parse(text))
+  .pipe(z.number().int().nonnegative().max(TIME_MS_MAX))
+const counters = z.object(
+  Object.fromEntries(COVERAGE_COUNTER_NAMES.map((name) => [name, count])) as Record<CoverageCounter, typeof count>,
+)
+const message = z.object({
+  coverage: z
+    .object({
+      instance: z.string().regex(/^[0-9a-f]{16}$/, 'expected 16 lower-case hex digits'),
+      since: time,
+      made: time,
+      ended: z.boolean(),
+      counters,
+    })
+    .refine(({ since, made }) => made >= since, { path: ['made'], message: 'expected a time not before since' }),
+})
+
+export function coverageReportToJson({ instance, sinceMs, madeMs, ended, counters }: CoverageReport): string {
+  const since = new Date(sinceMs).toISOString()
+  const made = new Date(madeMs).toISOString()
+  return JSON.stringify({ coverage: { instance, since, made, ended, counters } })
+}
+
+/** The report, or one line that says which member is wrong and what is right. */
+export function coverageReportFromJson(text: string): CoverageReport | string {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    return `expected JSON: ${(error as Error).message}`
+  }
+  const parsed = message.safeParse(value)
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    return `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'expected a report'}`
+  }
+  const { since, made, ...report } = parsed.data.coverage
+  return { ...report, sinceMs: since, madeMs: made }
+}

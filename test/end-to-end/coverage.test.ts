@@ -1,0 +1,123 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { coverageJson } from '../../engine/scan/coverage.ts'
+import { frames } from '../captures/parties.ts'
+import { counters } from '../support/coverage.ts'
+import { ethernet, ipv4, udp } from '../support/packets.ts'
+import { dnsQuery } from '../support/packets-dns.ts'
+import { type CapturedFrame, pcapFile } from '../support/packets-pcap.ts'
+import { TcpTalk } from '../support/packets-tcp-stream.ts'
+import { clientHello, encryptedClientHello, tlsRecords } from '../support/packets-tls.ts'
+import { type Running, run, start } from '../support/programs.ts'
+import { organizationWithToken, SYSLOG_ON_LOOPBACK, SyslogService, until } from '../support/syslog-service.ts'
+
+/** What the capture holds, by its maker. */
+const HELD = counters({
+  ...{ packets: 19, packets_truncated: 1, names: 5, names_matched: 1 },
+  ...{ hellos_named: 2, hellos_ech: 1, hellos_unnamed: 1, dot_sessions: 1, doh_sessions: 1 },
+})
+
+/** Two questions, and connections of which each hides something; then a packet that the capture has cut. `clientPort` makes it another file. */
+function capture(clientPort: number): Buffer {
+  const question = (name: string) =>
+    ethernet(
+      {},
+      ipv4(
+        { source: '10.0.0.7', destination: '192.0.2.53' },
+        udp({ sourcePort: clientPort, destinationPort: 53 }, dnsQuery([name])),
+      ),
+    )
+  const hellos = [
+    {
+      said: clientHello({ serverName: 'public.example.org', moreExtensions: [encryptedClientHello()] }),
+      serverPort: 443,
+    },
+    { said: clientHello({}), serverPort: 443 },
+    { said: clientHello({ serverName: 'resolver.example.org' }), serverPort: 853 },
+    { said: clientHello({ serverName: 'dns.google' }), serverPort: 443 },
+  ]
+  const talks = hellos.map(({ said, serverPort }, index) => {
+    return new TcpTalk({ clientPort: clientPort + 1 + index, serverPort }, tlsRecords(said))
+  })
+  const packets = [
+    question('claude.ai'),
+    question('www.example.org'),
+    ...talks.flatMap((talk) => [...talk.open(), talk.say()]),
+  ]
+  const cut = question('cut.example.org')
+  const all: Omit<CapturedFrame, 'timeMs'>[] = [
+    ...frames(packets).map(({ bytes }) => ({ bytes })),
+    { bytes: cut.subarray(0, 30), originalBytes: cut.length },
+  ]
+  return pcapFile(all.map((frame, index) => ({ ...frame, timeMs: Date.UTC(2026, 10, 20) + index })))
+}
+
+t.test('what a sensor did not see is told to its service, by each way, once', async (t) => {
+  const service = await SyslogService.start(t, SYSLOG_ON_LOOPBACK)
+  const file = (name: string, clientPort: number): string => {
+    const path = join(service.directory, name)
+    writeFileSync(path, capture(clientPort))
+    return path
+  }
+  const of = (organizationId: string) => service.withStore((store) => store.coverage.sumSince(organizationId, 0))
+  const reading = (path: string, token: string, ...way: string[]) =>
+    run('collector', ['--read', path, '--outbox', `${path}.outbox`, '--endpoint', 'localhost', ...way], {
+      SVC_TOKEN: token,
+      SVC_CA: service.certificateFile,
+    })
+  const https = ['--https-port', String(service.service.ingestPort)]
+
+  const first = file('first.pcap', 50_000)
+  for (const times of ['once', 'again, and what was counted is not counted anew']) {
+    const { status, stderr } = await reading(first, service.token, ...https)
+    t.equal(status, 0, stderr)
+    t.notMatch(stderr, /do not balance/)
+    t.same(of(service.organizationId), { sensors: 1, days: 1, counters: HELD }, times)
+  }
+  const second = await reading(file('second.pcap', 51_000), service.token, ...https)
+  t.equal(second.status, 0, second.stderr)
+  t.match(of(service.organizationId), { sensors: 2, counters: { packets: 38, hellos_ech: 2, dot_sessions: 2 } })
+  t.same(coverageJson(of(service.organizationId)), {
+    sensors: 2,
+    names_seen: 10,
+    hidden: { ech: 2, encrypted_dns: 4, no_name: 2, incomplete: 0, undecodable: 2, packets_lost: 0 },
+    // 8 / (8 + 8) x 36 / 38
+    visible_share: 0.4737,
+  })
+  t.match(await service.metrics(), new Map([['posture_ingest_coverage_reports_total{outcome="accepted"}', 2]]))
+
+  for (const [index, protocol] of (['tls', 'tcp', 'udp'] as const).entries()) {
+    const { token, organizationId } = await organizationWithToken(service.data, `By-${protocol}`, 'sensor')
+    const way = ['--no-https', '--syslog-protocol', protocol, '--syslog-port', String(service.port(protocol))]
+    const path = file(`${protocol}.pcap`, 52_000 + index * 1000)
+    const { status, stderr } = await reading(path, token, ...way)
+    t.equal(status, 0, stderr)
+    // One event and one report: both are in the books.
+    t.match(await service.settled(protocol, 2), { received: 2, stored: 1, skipped: 1, rejected: 0, unknown: 0 })
+    await until('stored', () => of(organizationId).sensors === 1 || undefined)
+    t.same(of(organizationId), { sensors: 1, days: 1, counters: HELD }, protocol)
+  }
+  t.match(of(service.organizationId), { sensors: 2 }, 'each organization has its own')
+
+  const nobody = await reading(file('third.pcap', 55_000), `svc_mt_${'0'.repeat(48)}`, ...https)
+  t.equal(nobody.status, 5, nobody.stderr)
+  t.match(nobody.stderr, /TOKEN_REFUSED/)
+})
+
+t.test(
+  'a service that is not there delays the end of a reading that found nothing by a few seconds at most',
+  async (t) => {
+    const directory = t.testdir()
+    const path = join(directory, 'empty.pcap')
+    writeFileSync(path, pcapFile([]))
+    const startMs = performance.now()
+    const collector: Running = start(
+      'collector',
+      ['--read', path, '--outbox', join(directory, 'outbox'), '--endpoint', '127.0.0.1', '--https-port', '1'],
+      { SVC_TOKEN: `svc_mt_${'0'.repeat(48)}` },
+    )
+    t.match(await collector.ended, { status: 0 })
+    t.ok(performance.now() - startMs < 9000)
+  },
+)

@@ -1,0 +1,16 @@
+import { COVERAGE_COUNTER_NAMES, type CoverageCounters, type CoverageReport } from '../../engine/coverage-report.ts'
+
+export const INSTANCE = '5c28dc30ef9d3ca8'
+
+/** All counters, 0 where nothing is said. */
+export function counters(words: Partial<CoverageCounters> = {}): CoverageCounters {
+  return { ...(Object.fromEntries(COVERAGE_COUNTER_NAMES.map((name) => [name, 0])) as CoverageCounters), ...words }
+}
+
+/** A report of a run that began at the start of 2026-11-20. */
+export function report(
+  words: Omit<Partial<CoverageReport>, 'counters'> & { readonly counters?: Partial<CoverageCounters> } = {},
+): CoverageReport {
+  const sinceMs = Date.parse('2026-11-20T00:00:00Z')
+  return { instance: INSTANCE, sinceMs, madeMs: sinceMs, ended: false, ...words, counters: counters(words.counters) }
+}
