@@ -3,6 +3,7 @@ import type { Scope } from '../engine/store/api-keys.ts'
 import { PublishedList } from '../engine/store/published.ts'
 import type { Store } from '../engine/store/store.ts'
 import { authenticate, type Caller, whyForbidden } from './authenticate.ts'
+import type { RecentKeyUses } from './key-uses.ts'
 import { type Page, pageOf } from './page.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { rateFields, respondError, respondJson, respondNotModified } from './respond.ts'
@@ -75,6 +76,7 @@ export interface ApiParts {
   readonly store: Store
   readonly rateLimit: RateLimit
   readonly salesEmail: string
+  readonly keyUses: RecentKeyUses
 }
 
 /** The REST API. The order of the checks is the design's: path, method, key, plan, scope, rate, parameters. */
@@ -96,6 +98,7 @@ export function apiHandler(parts: ApiParts): HttpHandler {
 function answer(parts: ApiParts, route: Route, request: HttpRequest, response: HttpResponse, head: boolean): void {
   const caller = authenticate(parts.store, request.header('x-api-key'))
   if (caller === undefined) return respondError(response, 401, 'Invalid API key', head)
+  parts.keyUses.note(caller.key, Date.now())
   const forbidden = whyForbidden(parts.store, caller, route.scope, parts.salesEmail)
   if (forbidden !== undefined) return respondError(response, 403, forbidden, head)
   const verdict = parts.rateLimit.take(caller.keyHash)

@@ -22,6 +22,7 @@ import type { Logger } from '../engine/process/log.ts'
 import { type MetricRow, Metrics } from '../engine/process/metrics.ts'
 import type { ListenAddress } from '../engine/process/settings.ts'
 import { within } from '../engine/process/shutdown.ts'
+import { scanRows } from '../engine/scan/metrics.ts'
 import { SCANS } from '../engine/scan/scan-now.ts'
 import { ScanThread } from '../engine/scan/scan-thread.ts'
 import { ScanSchedule } from '../engine/scan/schedule.ts'
@@ -206,7 +207,20 @@ export class Service {
   async #metricRows(): Promise<MetricRow[]> {
     // While the service ends its threads may be gone; what the others have counted is shown all the same.
     const syslog = await this.#syslog?.status().catch(() => undefined)
-    return ingestRows(this.#acceptor.counters, this.#batches, this.#coverage.counts, this.#books, syslog)
+    const ingest = ingestRows(this.#acceptor.counters, this.#batches, this.#coverage.counts, this.#books, syslog)
+    return [...ingest, ...scanRows(this.#schedule.counters)]
+  }
+
+  #noteKeyUses(message: FromApiThread): void {
+    if (message.kind !== 'keysUsed') return
+    try {
+      this.#store.environment.write(() => {
+        for (const use of message.uses) this.#store.keyUses.put(use)
+      })
+    } catch (error) {
+      // The next use is told again.
+      this.#log.warn({ reason: (error as Error).message }, 'when API keys were used is not written down now')
+    }
   }
 
   #needsCertificate(): boolean {
@@ -250,6 +264,7 @@ export class Service {
     this.#threads = threads
     await Promise.all(threads.map(listening))
     for (const thread of threads) {
+      thread.on('message', (message: FromApiThread) => this.#noteKeyUses(message))
       thread.on('error', (error) => this.#settleFailure(error))
       thread.on('exit', () => this.#settleFailure(new Error('an API thread ended')))
     }

@@ -2,9 +2,14 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { type HttpImplementation, listenHttp } from '../engine/http/listen.ts'
 import type { HttpListener } from '../engine/http/port.ts'
 import { createLogger, type LogLevel } from '../engine/process/log.ts'
+import type { KeyUse } from '../engine/store/key-uses.ts'
 import { Store } from '../engine/store/store.ts'
+import { RecentKeyUses } from './key-uses.ts'
 import { RateLimit } from './rate-limit.ts'
 import { apiHandler } from './routes.ts'
+
+/** The main thread, which writes, hears of used keys so often. */
+const TELL_USES_EVERY_MS = 10_000
 
 /** What the service gives each API thread. */
 export interface ApiThreadData {
@@ -19,22 +24,33 @@ export interface ApiThreadData {
 }
 
 export type ToApiThread = { readonly kind: 'drain'; readonly deadlineMs: number } | { readonly kind: 'reload' }
-export type FromApiThread = { readonly kind: 'listening' } | { readonly kind: 'drained' }
+export type FromApiThread =
+  | { readonly kind: 'listening' }
+  | { readonly kind: 'drained' }
+  | { readonly kind: 'keysUsed'; readonly uses: readonly KeyUse[] }
 
 /** One API thread: its own handle of the store, its own listener on the shared port. */
 async function main(data: ApiThreadData): Promise<void> {
   const store = new Store(data.dataDirectory)
+  const keyUses = new RecentKeyUses()
+  const tell = (message: FromApiThread): void => parentPort?.postMessage(message)
+  const tellUses = (): void => {
+    const uses = keyUses.take()
+    if (uses.length > 0) tell({ kind: 'keysUsed', uses })
+  }
+  const timer = setInterval(tellUses, TELL_USES_EVERY_MS)
   const listener: HttpListener = await listenHttp(data.http, {
     address: data.address,
     port: data.port,
     ...(data.tls ? { tls: data.tls } : {}),
-    handler: apiHandler({ store, rateLimit: new RateLimit(data.rateTable), salesEmail: data.salesEmail }),
+    handler: apiHandler({ store, rateLimit: new RateLimit(data.rateTable), salesEmail: data.salesEmail, keyUses }),
     log: createLogger('posture-service', data.logLevel),
   })
-  const tell = (message: FromApiThread): void => parentPort?.postMessage(message)
   parentPort?.on('message', async (message: ToApiThread) => {
     if (message.kind === 'reload') return listener.reload()
     await listener.drain(message.deadlineMs)
+    clearInterval(timer)
+    tellUses()
     await store.close()
     tell({ kind: 'drained' })
     parentPort?.close()

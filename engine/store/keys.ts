@@ -9,6 +9,7 @@ import { randomUUID } from 'node:crypto'
  *   members             organization (16) + name, lower case             Member
  *   audit-log           organization (16) + sequence (8)                 AuditEntry
  *   api-keys            organization (16) + key id (16)                  ApiKey
+ *   key-uses            organization (16) + key id (16)                  when it was used last
  *   api-key-hashes      SHA-256 of the raw key (32)                      organization + key id  [index]
  *   monitoring-tokens   organization (16) + token id (16)                MonitoringToken
  *   token-hashes        SHA-256 of the raw token (32)                    organization + token id [index]

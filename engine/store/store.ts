@@ -6,6 +6,7 @@ import { EventBuffer } from './buffer.ts'
 import { CoverageStore } from './coverage.ts'
 import { Environment } from './environment.ts'
 import { EvidenceStore } from './evidence.ts'
+import { KeyUses } from './key-uses.ts'
 import { Members } from './members.ts'
 import { migrateTo, SCHEMA_VERSION } from './migrate.ts'
 import { type MonitoringToken, monitoringTokensOf } from './monitoring-tokens.ts'
@@ -30,6 +31,7 @@ export class Store {
   readonly members: Members
   readonly auditLog: AuditLog
   readonly apiKeys: Secrets<ApiKey>
+  readonly keyUses: KeyUses
   readonly monitoringTokens: Secrets<MonitoringToken>
   readonly tokenBindings: TokenBindings
   readonly sources: Sources
@@ -61,6 +63,7 @@ export class Store {
     this.members = new Members(this.environment)
     this.auditLog = new AuditLog(this.environment)
     this.apiKeys = apiKeysOf(this.environment)
+    this.keyUses = new KeyUses(this.environment)
     this.monitoringTokens = monitoringTokensOf(this.environment)
     this.tokenBindings = new TokenBindings(this.environment)
     this.sources = new Sources(this.environment)

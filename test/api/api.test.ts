@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { RecentKeyUses } from '../../api/key-uses.ts'
 import { makeRateTable, RateLimit } from '../../api/rate-limit.ts'
 import { apiHandler } from '../../api/routes.ts'
 import { makeApiKey } from '../../engine/admin/access-key.ts'
@@ -21,7 +22,8 @@ async function startApi(t: Test, implementation: (typeof IMPLEMENTATIONS)[number
   const opened = openStore(t)
   const now = { ms: 1 }
   const rateLimit = new RateLimit(makeRateTable(), () => now.ms)
-  const handler = apiHandler({ store: opened.store, rateLimit, salesEmail: 'sales@vendor.example' })
+  const keyUses = new RecentKeyUses()
+  const handler = apiHandler({ store: opened.store, rateLimit, salesEmail: 'sales@vendor.example', keyUses })
   const server = await serve(t, implementation, opened.directory, handler)
   const administration = new Administration(opened.store, opened.clock)
   return {

@@ -16,14 +16,15 @@ export function addKeyCommands(program: Command): void {
         label,
         options.scope,
       )
-      print(create, [record], raw)
+      print(create, [record], () => 0, raw)
     }),
   )
 
   const list = ofOrganization(sharedOptions(key.command('list').description('show the keys of an organization')))
   list.action((options: { org: string }) =>
     withStore(list, ({ store, administration }) => {
-      print(list, store.apiKeys.ofOrganization(administration.organization(options.org).id))
+      const { id } = administration.organization(options.org)
+      print(list, store.apiKeys.ofOrganization(id), (key) => store.keyUses.lastUseMs(id, key.id))
     }),
   )
 
@@ -31,14 +32,15 @@ export function addKeyCommands(program: Command): void {
     changeOptions(key.command('revoke <key>').description('end a key for ever, by its id or its 8 visible digits')),
   )
   revoke.action((idOrVisible: string, options: { org: string }) =>
-    withStore(revoke, ({ administration }) => {
-      print(revoke, [administration.apiKeys.revoke(administration.organization(options.org), idOrVisible)])
+    withStore(revoke, ({ store, administration }) => {
+      const revoked = administration.apiKeys.revoke(administration.organization(options.org), idOrVisible)
+      print(revoke, [revoked], (key) => store.keyUses.lastUseMs(key.organizationId, key.id))
     }),
   )
 }
 
 /** With the raw key only where it was made just now. */
-function print(command: Command, keys: readonly ApiKey[], raw?: string): void {
+function print(command: Command, keys: readonly ApiKey[], lastUseMs: (key: ApiKey) => number, raw?: string): void {
   show(command, {
     columns: [
       ...(raw === undefined ? [] : ([['Key (shown once)', 'key']] as const)),
@@ -46,6 +48,7 @@ function print(command: Command, keys: readonly ApiKey[], raw?: string): void {
       ['Begins', 'visible'],
       ['Scopes', 'scopes'],
       ['Created', 'created_at'],
+      ['Last used', 'last_used_at'],
       ['Revoked', 'revoked_at'],
       ['Id', 'id'],
     ],
@@ -56,6 +59,7 @@ function print(command: Command, keys: readonly ApiKey[], raw?: string): void {
       visible: key.visible,
       scopes: key.scopes,
       created_at: timeText(key.createdAtMs),
+      last_used_at: timeText(lastUseMs(key)),
       revoked_at: timeText(key.revokedAtMs),
     })),
   })

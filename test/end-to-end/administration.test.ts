@@ -1,0 +1,172 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Agent, request } from 'undici'
+import { admin, run, start, startService } from '../support/programs.ts'
+import { organizationWithToken, until } from '../support/syslog-service.ts'
+
+/** posture-admin beside a running posture-service on the same data: what is changed holds for the next request, in every thread. */
+interface Site {
+  readonly data: readonly string[]
+  readonly organizationId: string
+  readonly token: string
+  readonly tokenId: string
+  ask(path: string, key: string): Promise<{ readonly status: number; readonly body: Record<string, unknown> }>
+  send(token: string, name: string, sequence: number): Promise<number>
+}
+
+async function site(t: { testdir(): string; teardown(work: () => unknown): void }): Promise<Site> {
+  const directory = join(t.testdir(), 'service')
+  const { token, tokenId, organizationId } = await organizationWithToken(directory, 'Acme', 'sensor')
+  const service = await startService(directory, ['--api-threads', '2'])
+  const ca = readFileSync(join(directory, 'tls/certificate.pem'))
+  // A connection for each request, so that each API thread gets some.
+  const dispatcher = new Agent({ connect: { ca }, pipelining: 0, keepAliveTimeout: 1, keepAliveMaxTimeout: 1 })
+  t.teardown(async () => {
+    await dispatcher.destroy()
+    service.child.kill('SIGTERM')
+    await service.ended
+  })
+  return {
+    data: ['--data-dir', directory],
+    ...{ organizationId, token, tokenId },
+    async ask(path, key) {
+      const url = `https://localhost:${service.apiPort}${path}`
+      const answer = await request(url, { dispatcher, headers: { 'x-api-key': key }, reset: true })
+      return { status: answer.statusCode, body: (await answer.body.json()) as Record<string, unknown> }
+    },
+    async send(bearer, name, sequence) {
+      const time = new Date().toISOString()
+      const id = sequence.toString(16).padStart(32, '0')
+      const event = { id, name, client: '10.0.0.1', method: 'dns', first_seen: time, last_seen: time, count: 1 }
+      const answer = await request(`https://localhost:${service.ingestPort}/ingest/v1/events`, {
+        dispatcher,
+        method: 'POST',
+        headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ events: [event] }),
+      })
+      await answer.body.dump()
+      return answer.statusCode
+    },
+  }
+}
+
+t.test('keys, plan and tokens: what is changed holds for the next request', async (t) => {
+  const { data, ask, send, token, tokenId } = await site(t)
+  const org = ['--org', 'Acme', ...data]
+  const [made] = await admin('key', 'create', 'dashboard', '--scope', 'discovery:read', ...org)
+  const key = String(made?.['key'])
+  /** The same for many connections, which both threads answer. */
+  const statuses = async (path = '/api/v1/discovery'): Promise<number[]> => {
+    const answers = await Promise.all(Array.from({ length: 8 }, () => ask(path, key)))
+    return [...new Set(answers.map(({ status }) => status))]
+  }
+  t.same(await statuses(), [200])
+  t.same(await statuses('/api/v1/scores'), [403])
+  await admin('organization', 'set', 'Acme', '--plan', 'business', ...data)
+  t.same(await statuses(), [403])
+  await admin('organization', 'set', 'Acme', '--plan', 'enterprise', ...data)
+  t.same(await statuses(), [200])
+  await admin('key', 'revoke', String(made?.['visible']), ...org)
+  t.same(await statuses(), [401])
+
+  t.equal(await send(token, 'claude.ai', 1), 200)
+  await admin('token', 'revoke', tokenId, ...org)
+  t.equal(await send(token, 'claude.ai', 2), 401)
+
+  const used = await until('when the key was used last', async () => {
+    const [row] = await admin('key', 'list', ...org)
+    return row?.['last_used_at'] === '' ? undefined : String(row?.['last_used_at'])
+  })
+  t.ok(Math.abs(Date.parse(used) - Date.now()) < 60_000, used)
+})
+
+t.test('a scan that is asked for, and approvals, are visible at once; the service runs them', async (t) => {
+  const { data, ask, send, token } = await site(t)
+  const org = ['--org', 'Acme', ...data]
+  const [made] = await admin('key', 'create', 'dashboard', ...org)
+  const discovery = async () => (await ask('/api/v1/discovery', String(made?.['key']))).body
+  t.same(await discovery(), { scan: null, platforms: [] })
+  await send(token, 'claude.ai', 1)
+  await send(token, 'chatgpt.com', 2)
+  const [scan] = await admin('scan', 'run', ...org)
+  t.match(scan, { status: 'completed', trigger: 'administrator', events: 2, shadow_ai_count: 2 })
+  t.match(await discovery(), { scan: { id: scan?.['id'], summary: { shadow_ai_count: 2 } } })
+  const [approved] = await admin('approval', 'add', 'Claude', ...org)
+  t.match(approved, { platform: 'Claude', id: 'claude' })
+  t.match(await discovery(), { scan: { summary: { platforms_discovered: 2, shadow_ai_count: 1 } } })
+  t.same(await admin('approval', 'remove', 'claude', ...org), [])
+  t.match(await discovery(), { scan: { summary: { shadow_ai_count: 2 } } })
+  t.same(
+    (await admin('scan', 'list', ...org)).map(({ status }) => status),
+    ['completed', 'completed', 'completed'],
+  )
+  const actions = (await admin('audit', 'list', ...org)).map(({ action }) => action)
+  t.same(actions, [
+    ...['organization.create', 'token.generate', 'api-key.create', 'scan.request', 'approval.add', 'approval.remove'],
+  ])
+})
+
+t.test('verify shows events of a token as they come', async (t) => {
+  const { data, send, token, tokenId } = await site(t)
+  const org = ['--org', 'Acme', ...data]
+  const waits = start('admin', ['verify', ...org, '--token', tokenId, '--timeout', '60'])
+  await until('it waits', async () => waits.output.stderr !== undefined || undefined)
+  await new Promise((resolve) => setTimeout(resolve, 1500))
+  await send(token, 'claude.ai', 1)
+  const { status, stdout } = await waits.ended
+  t.equal(status, 0)
+  const [first] = stdout.split('\n').map((line) => (line === '' ? {} : (JSON.parse(line) as object)))
+  t.match(first, { listener: 'https', address: '127.0.0.1', token_label: 'sensor', messages: 1, events: 1 })
+
+  const never = await run('admin', ['verify', ...org, '--timeout', '1'])
+  t.equal(never.status, 4)
+  t.match(never.stderr, /^posture-admin: NO_EVENTS no events of Acme within 1 s; nothing came: /)
+  const typo = await run('admin', ['verify', ...org, '--token', 'deadbeef'])
+  t.match(typo, { status: 5, stderr: /NOT_FOUND no monitoring token/ })
+  const interrupted = start('admin', ['verify', ...org])
+  await new Promise((resolve) => setTimeout(resolve, 1500))
+  interrupted.child.kill('SIGINT')
+  t.equal((await interrupted.ended).status, 130)
+})
+
+t.test('without a service: a scan runs here, verify says that nothing can come', async (t) => {
+  const directory = t.testdir()
+  const data = ['--data-dir', directory]
+  await organizationWithToken(directory, 'Acme', 'sensor')
+  t.match(await run('admin', ['verify', '--org', 'Acme', ...data]), {
+    status: 4,
+    stderr: /SERVICE_UNREACHABLE no posture-service runs on .*; start it first/,
+  })
+  t.match(await admin('scan', 'run', '--org', 'Acme', ...data), [{ status: 'completed', events: 0 }])
+})
+
+t.test('a second service on the same data is refused, and a scan waits for its turn', async (t) => {
+  const { data } = await site(t)
+  const second = await run('service', [...data, '--api-port', '0', '--ingest-port', 'off', '--metrics-port', 'off'])
+  t.match(second, { status: 4, stderr: /STORE_IN_USE .*another service/ })
+})
+
+t.test('in the name of a member, and what the line says where it may not', async (t) => {
+  const data = ['--data-dir', t.testdir()]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const org = ['--org', 'Acme', ...data]
+  await admin('member', 'add', 'alice@acme.example', '--role', 'owner', ...org)
+  await admin('member', 'add', 'bob', ...org, '--as', 'alice@acme.example')
+  const refused = await run('admin', ['key', 'create', 'mine', ...org, '--as', 'bob'])
+  t.match(refused, { status: 5, stderr: 'posture-admin: NOT_ALLOWED bob is a member; api-key.create needs admin\n' })
+  await admin('member', 'role', 'bob', 'admin', ...org, '--as', 'alice@acme.example')
+  await admin('key', 'create', 'mine', ...org, '--as', 'bob')
+  t.match(await run('admin', ['member', 'role', 'bob', 'king', ...org]), { status: 2, stderr: /Allowed choices are/ })
+  t.match(await run('admin', ['organization', 'set', 'Acme', ...data]), { status: 2, stderr: /nothing to change/ })
+  const entries = await admin('audit', 'list', ...org, '--last', '2')
+  t.match(entries, [
+    {
+      actor: 'member alice@acme.example',
+      action: 'member.role',
+      subject: 'bob',
+      details: { role: 'admin', was: 'member' },
+    },
+    { actor: 'member bob', action: 'api-key.create', subject: 'mine' },
+  ])
+})
