@@ -1,10 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { serviceSettings } from '../api/config.ts'
 import { collectorSettings } from '../collector/config.ts'
+import { ACTIONS } from '../engine/admin/actions.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS, loadTemplates } from '../engine/assess/framework.ts'
 import { COVERAGE_COUNTERS } from '../engine/coverage-report.ts'
 import { FAULTS } from '../engine/process/error-codes.ts'
 import { settingRows } from '../engine/process/settings.ts'
+import { ROLES } from '../engine/store/members.ts'
 
 /*
  * The tables of the documentation that repeat what the code says are made from the code: `npm run docs` writes them,
@@ -15,6 +17,7 @@ const DOCS = new URL('../../docs/', import.meta.url)
 export const MADE_TABLES: readonly { readonly file: string; readonly name: string; readonly make: () => string }[] = [
   { file: 'configuration.md', name: 'collector', make: () => settingsTable(collectorSettings) },
   { file: 'configuration.md', name: 'service', make: () => settingsTable(serviceSettings) },
+  { file: 'administration.md', name: 'roles', make: rolesTable },
   { file: 'errors.md', name: 'faults', make: faultsTable },
   { file: 'assessments.md', name: 'frameworks', make: frameworksTable },
   { file: 'visibility.md', name: 'coverage', make: coverageTable },
@@ -35,6 +38,15 @@ function code(text: string | undefined): string {
 function faultsTable(): string {
   const rows = Object.entries(FAULTS).map(([name, { exit, about }]) => [code(name), String(exit), about])
   return markdownTable(['Code', 'Exit status', 'Meaning'], rows)
+}
+
+function rolesTable(): string {
+  const ranks: readonly string[] = [...ROLES, 'operator']
+  const rows = Object.entries(ACTIONS).map(([action, needed]) => [
+    code(action),
+    ...ranks.map((_, rank) => (rank >= ranks.indexOf(needed) ? 'yes' : '')),
+  ])
+  return markdownTable(['Change', ...ranks], rows)
 }
 
 function frameworksTable(): string {
