@@ -115,6 +115,12 @@ export const serviceSettings = z.object({
     env: 'HTTP_IMPLEMENTATION',
     about: 'HTTP implementation: auto, uws or node',
   }),
+  accessLog: setting(wholeNumber(0, 1_000_000).default(0), {
+    flag: '--access-log <lines>',
+    env: 'ACCESS_LOG',
+    about:
+      'Requests of the API that each of its threads logs in a second at most, by the visible digits of their key; 0 logs none',
+  }),
   salesEmail: setting(someText().default('sales@example.com'), {
     flag: '--sales-email <address>',
     env: 'SALES_EMAIL',

@@ -1,4 +1,3 @@
-import type { ApiKey } from '../engine/store/api-keys.ts'
 import type { KeyUse } from '../engine/store/key-uses.ts'
 
 /** Keys of which a thread remembers a use between two reports. Uses of more are not told: those keys are told of the next time. */
@@ -8,7 +7,7 @@ const KEYS_MAX = 100_000
 export class RecentKeyUses {
   #uses = new Map<string, KeyUse>()
 
-  note({ id: keyId, organizationId }: ApiKey, timeMs: number): void {
+  note(organizationId: string, keyId: string, timeMs: number): void {
     if (this.#uses.size < KEYS_MAX || this.#uses.has(keyId)) this.#uses.set(keyId, { organizationId, keyId, timeMs })
   }
 

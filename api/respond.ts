@@ -1,4 +1,4 @@
-import type { HttpResponse } from '../engine/http/port.ts'
+import { FieldBlock, type HttpResponse } from '../engine/http/port.ts'
 import { type RateVerdict, REQUESTS_PER_WINDOW } from './rate-limit.ts'
 
 /** On every answer: private to the key's holder, never sniffed, and asked for anew (RFC 9111 §5.2.2). */
@@ -6,7 +6,7 @@ const FIXED_FIELDS = [
   'cache-control',
   'private, no-cache',
   'vary',
-  'X-API-Key',
+  'X-API-Key, Accept-Encoding',
   'x-content-type-options',
   'nosniff',
   'content-security-policy',
@@ -14,37 +14,36 @@ const FIXED_FIELDS = [
   'strict-transport-security',
   'max-age=31536000',
 ] as const
-const JSON_FIELDS = ['content-type', 'application/json', ...FIXED_FIELDS] as const
+const LIMIT_FIELDS = ['ratelimit-limit', String(REQUESTS_PER_WINDOW)] as const
+const JSON_TYPE = ['content-type', 'application/json'] as const
+const ERROR_BLOCK = new FieldBlock([...JSON_TYPE, ...FIXED_FIELDS])
+const JSON_BLOCK = new FieldBlock([...JSON_TYPE, ...FIXED_FIELDS, ...LIMIT_FIELDS])
+const NOT_MODIFIED_BLOCK = new FieldBlock([...FIXED_FIELDS, ...LIMIT_FIELDS])
 
-/** RateLimit fields as draft-ietf-httpapi-ratelimit-headers names them; Retry-After where the request was refused. */
+/** RateLimit fields as draft-ietf-httpapi-ratelimit-headers names them, without the limit itself; Retry-After where the request was refused. */
 export function rateFields(verdict: RateVerdict): string[] {
-  const fields = [
-    'ratelimit-limit',
-    String(REQUESTS_PER_WINDOW),
-    'ratelimit-remaining',
-    String(verdict.remaining),
-    'ratelimit-reset',
-    String(verdict.resetSeconds),
-  ]
+  const fields = ['ratelimit-remaining', String(verdict.remaining), 'ratelimit-reset', String(verdict.resetSeconds)]
   if (!verdict.allowed) fields.push('retry-after', String(verdict.resetSeconds))
   return fields
 }
 
-/** `{ "error": message }` */
+/** `{ "error": message }`. `limited` where the rate limit was asked. */
 export function respondError(
   response: HttpResponse,
   status: number,
   message: string,
   head: boolean,
   fields: readonly string[] = [],
+  limited = false,
 ): void {
-  response.send(status, [...JSON_FIELDS, ...fields], JSON.stringify({ error: message }), head)
+  const block = limited ? JSON_BLOCK : ERROR_BLOCK
+  response.send(status, fields, JSON.stringify({ error: message }), head, block)
 }
 
-export function respondJson(response: HttpResponse, body: Buffer, head: boolean, fields: readonly string[]): void {
-  response.send(200, [...JSON_FIELDS, ...fields], body, head)
+export function respondJson(response: HttpResponse, body: Uint8Array, head: boolean, fields: readonly string[]): void {
+  response.send(200, fields, body, head, JSON_BLOCK)
 }
 
 export function respondNotModified(response: HttpResponse, fields: readonly string[]): void {
-  response.send(304, [...FIXED_FIELDS, ...fields], '')
+  response.send(304, fields, '', false, NOT_MODIFIED_BLOCK)
 }

@@ -1,87 +1,63 @@
 import type { HttpHandler, HttpRequest, HttpResponse } from '../engine/http/port.ts'
 import type { Scope } from '../engine/store/api-keys.ts'
-import { PublishedList } from '../engine/store/published.ts'
+import { LIST_SHAPES, PublishedList } from '../engine/store/published.ts'
 import type { Store } from '../engine/store/store.ts'
-import { authenticate, type Caller, whyForbidden } from './authenticate.ts'
+import { type AccessLog, LoggedResponse } from './access-log.ts'
+import { addressHash } from './address.ts'
+import { type Caller, Callers, type ListState, scopeBit } from './callers.ts'
+import { GzipBodies, takesGzip } from './content-coding.ts'
 import type { RecentKeyUses } from './key-uses.ts'
 import { type Page, pageOf } from './page.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { rateFields, respondError, respondJson, respondNotModified } from './respond.ts'
 
-/** An endpoint: which list it shows, and how the answer is put together from ready bytes. */
+/** An endpoint: the scope that it needs, and the list that it shows. */
 interface Route {
   readonly scope: Scope
   readonly list: PublishedList
-  readonly paged: boolean
-  /** What stands before and behind the elements; `head` is the published head text. */
-  readonly open: (head: Buffer) => Buffer
-  readonly close: Buffer
-  /** The head where nothing was published yet. */
-  readonly emptyHead: Buffer
 }
 
-const LIST_END = Buffer.from(']}')
-
-function listNamed(name: string): (head: Buffer) => Buffer {
-  const opening = Buffer.from(`{"${name}":[`)
-  return () => opening
+export const ROUTES: Readonly<Record<string, Route>> = {
+  '/api/v1/scores': { scope: 'scores:read', list: PublishedList.scores },
+  '/api/v1/recommendations': { scope: 'recommendations:read', list: PublishedList.recommendations },
+  '/api/v1/discovery': { scope: 'discovery:read', list: PublishedList.discovery },
+  '/api/v1/assessments': { scope: 'assessments:read', list: PublishedList.assessments },
 }
 
-const SCAN_OPENING = Buffer.from('{"scan":')
-const PLATFORMS_OPENING = Buffer.from(',"platforms":[')
-const NO_HEAD = Buffer.alloc(0)
-/** More than any list holds: /scores shows all. */
+/** More than any list holds: a list that is not paged is shown whole. */
 const WHOLE_LIST: Page = { limit: Number.MAX_SAFE_INTEGER, offset: 0 }
-
-const ROUTES: Readonly<Record<string, Route>> = {
-  '/api/v1/discovery': {
-    scope: 'discovery:read',
-    list: PublishedList.discovery,
-    paged: true,
-    open: (head) => Buffer.concat([SCAN_OPENING, head, PLATFORMS_OPENING]),
-    close: LIST_END,
-    emptyHead: Buffer.from('null'),
-  },
-  '/api/v1/scores': {
-    scope: 'scores:read',
-    list: PublishedList.scores,
-    paged: false,
-    open: listNamed('scores'),
-    close: LIST_END,
-    emptyHead: NO_HEAD,
-  },
-  '/api/v1/recommendations': {
-    scope: 'recommendations:read',
-    list: PublishedList.recommendations,
-    paged: true,
-    open: listNamed('recommendations'),
-    close: LIST_END,
-    emptyHead: NO_HEAD,
-  },
-  '/api/v1/assessments': {
-    scope: 'assessments:read',
-    list: PublishedList.assessments,
-    paged: true,
-    open: listNamed('assessments'),
-    close: LIST_END,
-    emptyHead: NO_HEAD,
-  },
-}
-
 const ALLOWED_METHODS = 'GET, HEAD'
-/** The entity tag of a list that was never published. */
-const EMPTY_TAG = '0'.repeat(32)
 
 export interface ApiParts {
   readonly store: Store
+  /** Of keys. */
   readonly rateLimit: RateLimit
+  /** Of addresses that show unknown keys. */
+  readonly guessLimit: RateLimit
   readonly salesEmail: string
   readonly keyUses: RecentKeyUses
+  readonly accessLog?: AccessLog
 }
 
 /** The REST API. The order of the checks is the design's: path, method, key, plan, scope, rate, parameters. */
 export function apiHandler(parts: ApiParts): HttpHandler {
-  return (request, response) => {
+  const api = new Api(parts)
+  const { accessLog } = parts
+  if (accessLog === undefined) return (request, response) => api.answer(request, response)
+  return (request, response) => api.answer(request, accessLog.watch(request, response))
+}
+
+class Api {
+  readonly #parts: ApiParts
+  readonly #callers: Callers
+  readonly #gzip = new GzipBodies()
+
+  constructor(parts: ApiParts) {
+    this.#parts = parts
+    this.#callers = new Callers(parts.store)
+  }
+
+  answer(request: HttpRequest, response: HttpResponse): void {
     const head = request.method === 'HEAD'
     const route = Object.hasOwn(ROUTES, request.path) ? ROUTES[request.path] : undefined
     if (route === undefined) return respondError(response, 404, 'Not found', head)
@@ -91,64 +67,104 @@ export function apiHandler(parts: ApiParts): HttpHandler {
         ALLOWED_METHODS,
       ])
     }
-    parts.store.environment.read(() => answer(parts, route, request, response, head))
+    this.#parts.store.environment.read(() => this.#answerRoute(route, request, response, head))
+  }
+
+  /** In one snapshot of the store: who asks, what he may, and all that he is shown are of the same instant. */
+  #answerRoute(route: Route, request: HttpRequest, response: HttpResponse, head: boolean): void {
+    const caller = this.#callers.find(request.header('x-api-key'))
+    if (caller === undefined) return this.#refuseStranger(request, response, head)
+    if (response instanceof LoggedResponse) response.caller = caller
+    const { keyId, organization } = caller
+    this.#parts.keyUses.note(organization.id, keyId, Date.now())
+    if (!organization.isEnterprise) {
+      const message = `API access requires the Enterprise plan; contact ${this.#parts.salesEmail}`
+      return respondError(response, 403, message, head)
+    }
+    if ((caller.scopes & scopeBit(route.scope)) === 0) {
+      return respondError(response, 403, `The API key does not hold the scope ${route.scope}`, head)
+    }
+    const verdict = this.#parts.rateLimit.take(caller.keyHash)
+    const fields = rateFields(verdict)
+    if (!verdict.allowed) {
+      const message = `Rate limit exceeded; try again in ${verdict.resetSeconds} s`
+      return respondError(response, 429, message, head, fields, true)
+    }
+    const { query } = request
+    const { paged } = LIST_SHAPES[route.list]
+    const page = paged && query !== '' ? pageOf(query) : undefined
+    if (typeof page === 'string') return respondError(response, 400, page, head, fields, true)
+    this.#show(route.list, caller, page, request, response, head, fields)
+  }
+
+  /** Whoever shows keys that there are not is answered the same 401, but only so many times a minute: guessing is slow. */
+  #refuseStranger(request: HttpRequest, response: HttpResponse, head: boolean): void {
+    const verdict = this.#parts.guessLimit.take(addressHash(request.remoteAddress()))
+    if (verdict.allowed) return respondError(response, 401, 'Invalid API key', head)
+    const seconds = String(verdict.resetSeconds)
+    respondError(response, 429, `Too many requests without a valid API key; try again in ${seconds} s`, head, [
+      'retry-after',
+      seconds,
+    ])
+  }
+
+  #show(
+    list: PublishedList,
+    caller: Caller,
+    page: Page | undefined,
+    request: HttpRequest,
+    response: HttpResponse,
+    head: boolean,
+    fields: string[],
+  ): void {
+    const state = this.#callers.listOf(caller, list)
+    const ifMatch = request.header('if-match')
+    if (ifMatch !== '' && !namesTag(ifMatch, state, false)) {
+      fields.push('etag', state.etag)
+      const message = 'The data changed since the page that If-Match names; start again at offset 0'
+      return respondError(response, 412, message, head, fields, true)
+    }
+    const ifNoneMatch = request.header('if-none-match')
+    const gzip = takesGzip(request.header('accept-encoding'))
+    if (ifNoneMatch !== '' && namesTag(ifNoneMatch, state, true)) {
+      fields.push('etag', gzip && !ifNoneMatch.includes(state.etag) ? state.gzipEtag : state.etag)
+      return respondNotModified(response, fields)
+    }
+    const body = this.#body(list, caller, page, state)
+    const packed = gzip ? this.#gzip.packed(nameOf(list, caller, page, state), body) : undefined
+    if (packed === undefined) fields.push('etag', state.etag)
+    else fields.push('etag', state.gzipEtag, 'content-encoding', 'gzip')
+    respondJson(response, packed ?? body, head, fields)
+  }
+
+  /** Valid until the next read from the store. */
+  #body(list: PublishedList, { organization }: Caller, page: Page | undefined, state: ListState): Uint8Array {
+    const { published } = this.#parts.store
+    if (page === undefined) {
+      const body = published.firstBody(state.firstBodyKey, !state.isChecked)
+      state.isChecked = true
+      if (body !== undefined) return body
+    }
+    const { open, afterHead, close, emptyHead, paged } = LIST_SHAPES[list]
+    const { limit, offset } = page ?? (paged ? DEFAULT_PAGE : WHOLE_LIST)
+    const runs = published.elements(organization.id, list, state.count, offset, limit)
+    return Buffer.concat([open, state.headText ?? emptyHead, afterHead, ...runs, close])
   }
 }
 
-function answer(parts: ApiParts, route: Route, request: HttpRequest, response: HttpResponse, head: boolean): void {
-  const caller = authenticate(parts.store, request.header('x-api-key'))
-  if (caller === undefined) return respondError(response, 401, 'Invalid API key', head)
-  parts.keyUses.note(caller.key, Date.now())
-  const forbidden = whyForbidden(parts.store, caller, route.scope, parts.salesEmail)
-  if (forbidden !== undefined) return respondError(response, 403, forbidden, head)
-  const verdict = parts.rateLimit.take(caller.keyHash)
-  const fields = rateFields(verdict)
-  if (!verdict.allowed) {
-    return respondError(response, 429, `Rate limit exceeded; try again in ${verdict.resetSeconds} s`, head, fields)
-  }
-  const page = route.paged ? pageOf(request.query) : WHOLE_LIST
-  if (typeof page === 'string') return respondError(response, 400, page, head, fields)
-  showPage(parts.store, route, caller, page, request, response, head, fields)
+const DEFAULT_PAGE = pageOf('') as Page
+
+/** One body and no other. */
+function nameOf(list: PublishedList, { organization }: Caller, page: Page | undefined, { etag }: ListState): string {
+  return `${organization.id} ${list} ${etag} ${page === undefined ? '' : `${page.offset} ${page.limit}`}`
 }
 
-function showPage(
-  store: Store,
-  route: Route,
-  caller: Caller,
-  page: Page,
-  request: HttpRequest,
-  response: HttpResponse,
-  head: boolean,
-  fields: string[],
-): void {
-  const { organizationId } = caller.key
-  const published = store.published.head(organizationId, route.list)
-  const tag = `"${published?.tag ?? EMPTY_TAG}"`
-  fields.push('etag', tag)
-  const ifMatch = request.header('if-match')
-  if (ifMatch !== '' && !namesTag(ifMatch, tag)) {
-    return respondError(
-      response,
-      412,
-      'The data changed since the page that If-Match names; start again at offset 0',
-      head,
-      fields,
-    )
-  }
-  const ifNoneMatch = request.header('if-none-match')
-  if (ifNoneMatch !== '' && namesTag(ifNoneMatch, tag)) return respondNotModified(response, fields)
-  const runs =
-    published === undefined
-      ? []
-      : store.published.elements(organizationId, route.list, published.count, page.offset, page.limit)
-  const body = Buffer.concat([route.open(published?.text ?? route.emptyHead), ...runs, route.close])
-  respondJson(response, body, head, fields)
-}
-
-/** Whether a list of entity tags (RFC 9110 §13.1) names this one, or any. */
-function namesTag(list: string, tag: string): boolean {
+/** Whether a list of entity tags (RFC 9110 §13.1) names the data, in either coding, or any. If-None-Match compares weakly, If-Match strongly (§8.8.3.2). */
+function namesTag(list: string, { etag, gzipEtag }: ListState, weakly: boolean): boolean {
+  if (list === etag) return true
   return list.split(',').some((each) => {
     const one = each.trim()
-    return one === '*' || one === tag || one === `W/${tag}`
+    const tag = weakly && one.startsWith('W/') ? one.slice(2) : one
+    return tag === '*' || tag === etag || tag === gzipEtag
   })
 }

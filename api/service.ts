@@ -251,13 +251,13 @@ export class Service {
 
   /** Answers how many threads there are. */
   async #startApi(port: number, tls: ApiThreadData['tls']): Promise<number> {
-    const { apiAddress: address, salesEmail, logLevel, dataDir: dataDirectory } = this.#settings
-    const rateTable = makeRateTable()
+    const { apiAddress: address, salesEmail, logLevel, accessLog, dataDir: dataDirectory } = this.#settings
+    const tables = { rateTable: makeRateTable(), guessTable: makeRateTable() }
     // What serves ingest serves the API; without ingest the threads find out for themselves, and one is always right.
     const http: ApiThreadData['http'] =
       this.#ingest === undefined ? this.#settings.http : this.#ingest.implementation === 'node:http' ? 'node' : 'uws'
     const count = this.#ingest !== undefined && sharesPorts(this.#ingest) ? this.#settings.apiThreads : 1
-    const data: ApiThreadData = { dataDirectory, address, port, tls, http, salesEmail, logLevel, rateTable }
+    const data: ApiThreadData = { dataDirectory, address, port, tls, http, salesEmail, logLevel, accessLog, ...tables }
     const threads = Array.from({ length: count }, () => {
       return new Worker(new URL('./thread.js', import.meta.url), { workerData: data })
     })

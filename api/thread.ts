@@ -4,9 +4,10 @@ import type { HttpListener } from '../engine/http/port.ts'
 import { createLogger, type LogLevel } from '../engine/process/log.ts'
 import type { KeyUse } from '../engine/store/key-uses.ts'
 import { Store } from '../engine/store/store.ts'
+import { AccessLog } from './access-log.ts'
 import { RecentKeyUses } from './key-uses.ts'
 import { RateLimit } from './rate-limit.ts'
-import { apiHandler } from './routes.ts'
+import { apiHandler, ROUTES } from './routes.ts'
 
 /** The main thread, which writes, hears of used keys so often. */
 const TELL_USES_EVERY_MS = 10_000
@@ -18,7 +19,11 @@ export interface ApiThreadData {
   readonly port: number
   readonly tls: { readonly keyFile: string; readonly certificateFile: string } | undefined
   readonly http: HttpImplementation
+  /** See rate-limit.ts: of keys, and of addresses that show unknown ones. */
   readonly rateTable: SharedArrayBuffer
+  readonly guessTable: SharedArrayBuffer
+  /** Lines a second at most; 0 for none. */
+  readonly accessLog: number
   readonly salesEmail: string
   readonly logLevel: LogLevel
 }
@@ -32,6 +37,7 @@ export type FromApiThread =
 /** One API thread: its own handle of the store, its own listener on the shared port. */
 async function main(data: ApiThreadData): Promise<void> {
   const store = new Store(data.dataDirectory)
+  const log = createLogger('posture-service', data.logLevel)
   const keyUses = new RecentKeyUses()
   const tell = (message: FromApiThread): void => parentPort?.postMessage(message)
   const tellUses = (): void => {
@@ -43,8 +49,16 @@ async function main(data: ApiThreadData): Promise<void> {
     address: data.address,
     port: data.port,
     ...(data.tls ? { tls: data.tls } : {}),
-    handler: apiHandler({ store, rateLimit: new RateLimit(data.rateTable), salesEmail: data.salesEmail, keyUses }),
-    log: createLogger('posture-service', data.logLevel),
+    usualPaths: Object.keys(ROUTES),
+    handler: apiHandler({
+      store,
+      rateLimit: new RateLimit(data.rateTable),
+      guessLimit: new RateLimit(data.guessTable),
+      salesEmail: data.salesEmail,
+      keyUses,
+      ...(data.accessLog === 0 ? {} : { accessLog: new AccessLog(log, data.accessLog) }),
+    }),
+    log,
   })
   parentPort?.on('message', async (message: ToApiThread) => {
     if (message.kind === 'reload') return listener.reload()

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { Fault } from '../process/error-codes.ts'
 import {
   type BodyPace,
+  type FieldBlock,
   type HttpListener,
   type HttpListenOptions,
   type HttpRequest,
@@ -130,12 +131,20 @@ class NodeResponse implements HttpResponse {
     return this.#raw.destroyed
   }
 
-  send(status: number, fields: readonly string[], body: Uint8Array | string, bodyOmitted = false): void {
+  send(
+    status: number,
+    fields: readonly string[],
+    body: Uint8Array | string,
+    bodyOmitted = false,
+    block?: FieldBlock,
+  ): void {
     if (this.aborted || this.#raw.headersSent) return
     const headers: Record<string, string | number> = {}
-    for (let at = 0; at + 1 < fields.length; at += 2) headers[fields[at] ?? ''] = fields[at + 1] ?? ''
+    const all = block === undefined ? fields : [...block.fields, ...fields]
+    for (let at = 0; at + 1 < all.length; at += 2) headers[all[at] ?? ''] = all[at + 1] ?? ''
     if (status !== 304) headers['content-length'] = Buffer.byteLength(body)
     this.#raw.writeHead(status, REASON_PHRASE[status] ?? '', headers)
-    this.#raw.end(bodyOmitted || status === 304 ? undefined : body)
+    // The caller's bytes may be a view of the store's, and the socket may take them later.
+    this.#raw.end(bodyOmitted || status === 304 ? undefined : typeof body === 'string' ? body : Buffer.from(body))
   }
 }

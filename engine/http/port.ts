@@ -1,6 +1,6 @@
 import type { Logger } from '../process/log.ts'
 
-/** A request, as far as handlers need it. Its methods may be called only until the handler first awaits or returns. */
+/** A request, as far as handlers need it. It may be asked only until the handler first awaits or returns. */
 export interface HttpRequest {
   /** Upper case. */
   readonly method: string
@@ -28,8 +28,38 @@ export interface BodyPace {
 export interface HttpResponse {
   /** The peer has gone, so that nothing need be made for it any more. `send` then does nothing. */
   readonly aborted: boolean
-  /** Answers, once. `fields` holds names and values in turn. With `bodyOmitted` only its length is sent, as for HEAD. */
-  send(status: number, fields: readonly string[], body: Uint8Array | string, bodyOmitted?: boolean): void
+  /**
+   * Answers, once. `fields` holds names and values in turn, `block` those that are the same in many answers. With `bodyOmitted` only the body's length is
+   * sent, as for HEAD. The body's bytes are taken before this returns.
+   */
+  send(
+    status: number,
+    fields: readonly string[],
+    body: Uint8Array | string,
+    bodyOmitted?: boolean,
+    block?: FieldBlock,
+  ): void
+}
+
+/** Fields that many answers have, put together once: names and values in turn, none of them from outside. */
+export class FieldBlock {
+  readonly fields: readonly string[]
+  /** As they stand in an answer (RFC 9112 §5), without the last line's end. */
+  readonly text: string
+
+  constructor(fields: readonly string[]) {
+    this.fields = fields
+    this.text = fieldText(fields)
+  }
+}
+
+/** @throws RangeError where a name or value would end its line. */
+export function fieldText(fields: readonly string[]): string {
+  let text = ''
+  for (let at = 0; at + 1 < fields.length; at += 2) text += `${at === 0 ? '' : '\r\n'}${fields[at]}: ${fields[at + 1]}`
+  // Each pair but the last ends its line, and nothing else does.
+  if (text.split('\n').length > Math.max(1, fields.length / 2)) throw new RangeError('a field would end its line')
+  return text
 }
 
 /** Answers every request, at once or later. What it throws is logged and answered by 500. */
@@ -41,6 +71,8 @@ export interface HttpListenOptions {
   /** PEM files; without them the listener speaks plain HTTP. */
   readonly tls?: { readonly keyFile: string; readonly certificateFile: string }
   readonly handler: HttpHandler
+  /** Paths that most requests have: those of GET are told apart before the handler is called. */
+  readonly usualPaths?: readonly string[]
   readonly log: Logger
 }
 

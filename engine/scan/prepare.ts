@@ -5,7 +5,7 @@ import { type Clock, dayOf } from '../process/clock.ts'
 import type { Detection } from '../store/evidence.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
-import { type PackedList, packList } from '../store/published.ts'
+import { type PackedList, PublishedList, packList } from '../store/published.ts'
 import type { ScanState } from '../store/scan-states.ts'
 import type { Scan } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
@@ -131,6 +131,7 @@ export function prepareScan(
     evidence,
     newDetections,
     discovery: packList(
+      PublishedList.discovery,
       scanJson(completed),
       inOrderOfConfidence(findings).map((finding) => platformJson(finding, coverage)),
     ),

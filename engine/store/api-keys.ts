@@ -1,3 +1,4 @@
+import type { ApiVersions } from './api-versions.ts'
 import type { Environment } from './environment.ts'
 import { Family } from './family.ts'
 import { type Secret, Secrets } from './secrets.ts'
@@ -10,6 +11,7 @@ export interface ApiKey extends Secret {
   readonly scopes: readonly Scope[]
 }
 
-export function apiKeysOf(environment: Environment): Secrets<ApiKey> {
-  return new Secrets(new Family<ApiKey>(environment.table('api-keys'), 'API key'), environment.table('api-key-hashes'))
+export function apiKeysOf(environment: Environment, versions: ApiVersions): Secrets<ApiKey> {
+  const records = new Family<ApiKey>(environment.table('api-keys'), 'API key')
+  return new Secrets(records, environment.table('api-key-hashes'), (organizationId) => versions.change(organizationId))
 }

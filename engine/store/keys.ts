@@ -27,6 +27,7 @@ import { randomUUID } from 'node:crypto'
  *   assessments         organization (16) + assessment id (16)           Assessment
  *   assessment-answers  organization (16) + assessment id (16)           categories, items and answers of an assessment
  *   recommendations     organization (16) + framework, 0, item id        Recommendation
+ *   api-versions        organization (16)                                a number that changes with what the API reads
  *   published           organization (16) + list (1) + part (4)          ready bytes of the API, see published.ts
  *   coverage-sensors    organization (16) + sensor's instance (8)        its last report of coverage
  *   coverage-days       organization (16) + day (4)                      what all sensors saw and did not see on one day

@@ -1,4 +1,5 @@
 import { Fault } from '../process/error-codes.ts'
+import type { ApiVersions } from './api-versions.ts'
 import type { Environment, Table } from './environment.ts'
 import { Family } from './family.ts'
 import { newUuid, uuidBytes } from './keys.ts'
@@ -30,8 +31,10 @@ export const NAME_BYTES_MAX = 255
 export class Organizations {
   readonly #records: Family<Organization>
   readonly #names: Table
+  readonly #versions: ApiVersions
 
-  constructor(environment: Environment) {
+  constructor(environment: Environment, versions: ApiVersions) {
+    this.#versions = versions
     this.#records = new Family(environment.table('organizations'), 'organization')
     this.#names = environment.table('organization-names')
   }
@@ -78,6 +81,7 @@ export class Organizations {
   /** Inside a transaction of the caller. The name stays what it is. */
   update(organization: Organization): void {
     this.#records.put(uuidBytes(organization.id), organization)
+    this.#versions.change(organization.id)
   }
 }
 

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
+import type { ApiVersions } from './api-versions.ts'
 import type { Environment, Table } from './environment.ts'
 import { u32Bytes, uuidBytes } from './keys.ts'
-import { openRecord, sealRecord } from './record.ts'
+import { openRecord, RECORD_HEADER_BYTES, sealRecord } from './record.ts'
 
 /*
  * What the API answers, as ready bytes. A list of the API is a head and its elements as JSON text, in parts:
@@ -14,6 +15,8 @@ import { openRecord, sealRecord } from './record.ts'
  *   part i elements (i - 1) * 100 .. i * 100 - 1, a sealed record:
  *            0   4 x 101  where each element begins behind this table, and where the last ends; 0-filled at the end
  *            404 n        JSON texts of the elements, a comma between two of them
+ *   part 0xffffffff  a sealed record: the whole body of the answer to a request without parameters. It is most of what is asked for, and is sent as
+ *            it lies. Absent in lists that an earlier release published.
  *
  * A page has at most 100 elements, so it lies in at most two parts and is one or two runs of bytes: no JSON is made, and
  * none parsed, when a client asks.
@@ -24,10 +27,41 @@ const TAG_BYTES = 16
 const HEAD_COUNT_OFFSET = 16
 const HEAD_TEXT_OFFSET = 20
 const OFFSETS_BYTES = 4 * (ELEMENTS_PER_PART + 1)
+const FIRST_BODY_PART = 0xffff_ffff
 
 /** The lists of the API, by the byte that stands for each in keys. */
 export const PublishedList = { discovery: 1, scores: 2, recommendations: 3, assessments: 4 } as const
 export type PublishedList = (typeof PublishedList)[keyof typeof PublishedList]
+
+/** What stands around the elements of a list in an answer. */
+export interface ListShape {
+  /** Before the head's text, and between it and the elements. */
+  readonly open: Buffer
+  readonly afterHead: Buffer
+  readonly close: Buffer
+  /** The head where nothing was published yet. */
+  readonly emptyHead: Buffer
+  /** false: an answer has all elements. */
+  readonly paged: boolean
+}
+
+function shape(name: string, options: { paged: boolean; head?: string; emptyHead?: string }): ListShape {
+  const opening = `"${name}":[`
+  return {
+    open: Buffer.from(options.head === undefined ? `{${opening}` : `{"${options.head}":`),
+    afterHead: Buffer.from(options.head === undefined ? '' : `,${opening}`),
+    close: Buffer.from(']}'),
+    emptyHead: Buffer.from(options.emptyHead ?? ''),
+    paged: options.paged,
+  }
+}
+
+export const LIST_SHAPES: Readonly<Record<PublishedList, ListShape>> = {
+  [PublishedList.discovery]: shape('platforms', { paged: true, head: 'scan', emptyHead: 'null' }),
+  [PublishedList.scores]: shape('scores', { paged: false }),
+  [PublishedList.recommendations]: shape('recommendations', { paged: true }),
+  [PublishedList.assessments]: shape('assessments', { paged: true }),
+}
 
 export interface PublishedHead {
   /** 32 hex digits; changes whenever a byte of head or elements does. */
@@ -40,9 +74,10 @@ export interface PublishedHead {
 export interface PackedList {
   readonly head: Buffer
   readonly parts: readonly Buffer[]
+  readonly firstBody: Buffer
 }
 
-export function packList(headText: string, elements: readonly string[]): PackedList {
+export function packList(list: PublishedList, headText: string, elements: readonly string[]): PackedList {
   const parts: Buffer[] = []
   for (let first = 0; first < elements.length; first += ELEMENTS_PER_PART) {
     parts.push(packPart(elements.slice(first, first + ELEMENTS_PER_PART)))
@@ -53,19 +88,28 @@ export function packList(headText: string, elements: readonly string[]): PackedL
   const hash = createHash('sha256').update(head.subarray(TAG_BYTES))
   for (const part of parts) hash.update(part)
   hash.digest().copy(head, 0, 0, TAG_BYTES)
-  return { head: sealRecord(RECORD_VERSION, head), parts: parts.map((part) => sealRecord(RECORD_VERSION, part)) }
+  const { open, afterHead, close, paged } = LIST_SHAPES[list]
+  const shown = paged ? elements.slice(0, ELEMENTS_PER_PART) : elements
+  const firstBody = Buffer.concat([open, Buffer.from(headText), afterHead, Buffer.from(shown.join(',')), close])
+  return {
+    head: sealRecord(RECORD_VERSION, head),
+    parts: parts.map((part) => sealRecord(RECORD_VERSION, part)),
+    firstBody: sealRecord(RECORD_VERSION, firstBody),
+  }
 }
 
 export class Published {
   readonly #table: Table
+  readonly #versions: ApiVersions
 
-  constructor(environment: Environment) {
+  constructor(environment: Environment, versions: ApiVersions) {
     this.#table = environment.table('published')
+    this.#versions = versions
   }
 
   /** Replaces a list, inside a transaction of the caller. */
   replace(organizationId: string, list: PublishedList, headText: string, elements: readonly string[]): void {
-    this.replacePacked(organizationId, list, packList(headText, elements))
+    this.replacePacked(organizationId, list, packList(list, headText, elements))
   }
 
   /** The same of one that was packed before. */
@@ -79,6 +123,8 @@ export class Published {
     for (let part = packed.parts.length + 1; part <= partsBefore; part++) {
       this.#table.removeSync(partKey(organizationId, list, part))
     }
+    this.#table.putSync(firstBodyKey(organizationId, list), packed.firstBody)
+    this.#versions.change(organizationId)
   }
 
   head(organizationId: string, list: PublishedList): PublishedHead | undefined {
@@ -90,6 +136,21 @@ export class Published {
       count: head.readUInt32BE(HEAD_COUNT_OFFSET),
       text: head.subarray(HEAD_TEXT_OFFSET),
     }
+  }
+
+  /**
+   * The whole body of the answer to a request without parameters, by firstBodyKey(). Valid until the next read from the store. undefined where a
+   * release published the list that did not make it.
+   *
+   * @param check whether its checksum is: once for each time that it was published is enough.
+   */
+  firstBody(key: Buffer, check: boolean): Uint8Array | undefined {
+    const stored = this.#table.getBinaryFast(key)
+    if (stored === undefined) return undefined
+    // lmdb-js lends a buffer whose length, but not byteLength, is that of the value.
+    const record = new Uint8Array(stored.buffer, stored.byteOffset, stored.length)
+    if (check) openRecord(record, RECORD_VERSION, 'published list')
+    return record.subarray(RECORD_HEADER_BYTES)
   }
 
   /**
@@ -136,4 +197,8 @@ function runOf(part: Buffer, first: number, end: number): Buffer {
 
 function partKey(organizationId: string, list: PublishedList, part: number): Buffer {
   return Buffer.concat([uuidBytes(organizationId), Buffer.from([list]), u32Bytes(part)])
+}
+
+export function firstBodyKey(organizationId: string, list: PublishedList): Buffer {
+  return partKey(organizationId, list, FIRST_BODY_PART)
 }

@@ -20,10 +20,13 @@ export interface Secret {
 export class Secrets<T extends Secret> {
   readonly #records: Family<T>
   readonly #hashes: Table
+  readonly #onChange: (organizationId: string) => void
 
-  constructor(records: Family<T>, hashes: Table) {
+  /** `onChange` is told in the transaction of each change. */
+  constructor(records: Family<T>, hashes: Table, onChange: (organizationId: string) => void = () => {}) {
     this.#records = records
     this.#hashes = hashes
+    this.#onChange = onChange
   }
 
   /** The active secret whose SHA-256 this is. */
@@ -50,11 +53,13 @@ export class Secrets<T extends Secret> {
     const key = secretKey(secret)
     this.#records.put(key, secret)
     this.#hashes.putSync(Buffer.from(secret.hash, 'hex'), key)
+    this.#onChange(secret.organizationId)
   }
 
   /** Changes what may be changed of an active secret; its hash stays. Inside a transaction of the caller. */
   replace(secret: T): void {
     this.#records.put(secretKey(secret), secret)
+    this.#onChange(secret.organizationId)
   }
 
   /** Inside a transaction of the caller. Final: the hash leaves the index and is not added again. */
@@ -62,6 +67,7 @@ export class Secrets<T extends Secret> {
     const revoked = { ...secret, revokedAtMs: nowMs }
     this.#records.put(secretKey(secret), revoked)
     this.#hashes.removeSync(Buffer.from(secret.hash, 'hex'))
+    this.#onChange(secret.organizationId)
     return revoked
   }
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { type ApiKey, apiKeysOf } from './api-keys.ts'
+import { ApiVersions } from './api-versions.ts'
 import { Assessments } from './assessments.ts'
 import { AuditLog } from './audit-log.ts'
 import { EventBuffer } from './buffer.ts'
@@ -27,6 +28,7 @@ const FREE_BYTES_MIN = 64 * 1024 * 1024
 /** The service's store: one LMDB environment and the record families in it. */
 export class Store {
   readonly environment: Environment
+  readonly apiVersions: ApiVersions
   readonly organizations: Organizations
   readonly members: Members
   readonly auditLog: AuditLog
@@ -59,10 +61,11 @@ export class Store {
       migrate: 'by the owner',
       ...options,
     })
-    this.organizations = new Organizations(this.environment)
+    this.apiVersions = new ApiVersions(this.environment)
+    this.organizations = new Organizations(this.environment, this.apiVersions)
     this.members = new Members(this.environment)
     this.auditLog = new AuditLog(this.environment)
-    this.apiKeys = apiKeysOf(this.environment)
+    this.apiKeys = apiKeysOf(this.environment, this.apiVersions)
     this.keyUses = new KeyUses(this.environment)
     this.monitoringTokens = monitoringTokensOf(this.environment)
     this.tokenBindings = new TokenBindings(this.environment)
@@ -75,7 +78,7 @@ export class Store {
     this.scanStates = new ScanStates(this.environment)
     this.assessments = new Assessments(this.environment)
     this.recommendations = new Recommendations(this.environment)
-    this.published = new Published(this.environment)
+    this.published = new Published(this.environment, this.apiVersions)
     this.coverage = new CoverageStore(this.environment)
     this.environment.migrate((version) => migrateTo(version, this))
   }

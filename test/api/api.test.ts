@@ -23,7 +23,14 @@ async function startApi(t: Test, implementation: (typeof IMPLEMENTATIONS)[number
   const now = { ms: 1 }
   const rateLimit = new RateLimit(makeRateTable(), () => now.ms)
   const keyUses = new RecentKeyUses()
-  const handler = apiHandler({ store: opened.store, rateLimit, salesEmail: 'sales@vendor.example', keyUses })
+  const guessLimit = new RateLimit(makeRateTable(), () => now.ms)
+  const handler = apiHandler({
+    store: opened.store,
+    rateLimit,
+    guessLimit,
+    salesEmail: 'sales@vendor.example',
+    keyUses,
+  })
   const server = await serve(t, implementation, opened.directory, handler)
   const administration = new Administration(opened.store, opened.clock)
   return {

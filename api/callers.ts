@@ -1,0 +1,133 @@
+import { hash } from 'node:crypto'
+import { isApiKey } from '../engine/admin/access-key.ts'
+import { SCOPES, type Scope } from '../engine/store/api-keys.ts'
+import { uuidBytes } from '../engine/store/keys.ts'
+import { firstBodyKey, type PublishedList } from '../engine/store/published.ts'
+import type { Store } from '../engine/store/store.ts'
+
+/** Keys, and organizations, that a thread remembers: about 0.5 KB each. Beyond it those go that came first, and are read again when they ask. */
+const REMEMBERED_MAX = 50_000
+
+/** What an organization has published of one list, as far as an answer needs it before its body. */
+export interface ListState {
+  /** With its quotes, as in ETag; of bodies as they are, and of bodies in gzip, which are other representations (RFC 9110 §8.8.1). */
+  readonly etag: string
+  readonly gzipEtag: string
+  readonly count: number
+  readonly headText: Buffer | undefined
+  /** Where the body of the usual answer stands, and whether its checksum was found right. */
+  readonly firstBodyKey: Buffer
+  isChecked: boolean
+}
+
+/** What the API knows of an organization, read when it had this version (store/api-versions.ts). */
+export interface CallersOrganization {
+  readonly id: string
+  readonly key: Buffer
+  readonly version: number
+  readonly isEnterprise: boolean
+  readonly lists: Map<PublishedList, ListState>
+}
+
+export interface Caller {
+  readonly keyId: string
+  /** The 8 digits of the key that may be shown. */
+  readonly visible: string
+  /** SHA-256 of the raw key. */
+  readonly keyHash: Buffer
+  /** A bit for each of SCOPES. */
+  readonly scopes: number
+  readonly organization: CallersOrganization
+}
+
+/** The entity tag of a list that was never published. */
+const EMPTY_TAG = '0'.repeat(32)
+
+/**
+ * Who asks. What was read of a key and its organization is remembered for as long as the organization's version is the same, which is looked up with each
+ * request: a key that is revoked, or a plan that is changed, anywhere, holds for the next request in every thread.
+ */
+export class Callers {
+  readonly #store: Store
+  readonly #callers = new Map<string, Caller>()
+  readonly #organizations = new Map<string, CallersOrganization>()
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /**
+   * The active key that this text is, or undefined. A text that is no such key costs one hash and one look-up, whatever it is, so that the time of the
+   * answer tells nothing. Inside Environment.read.
+   */
+  find(text: string): Caller | undefined {
+    const digest = hash('sha256', text)
+    const known = this.#callers.get(digest)
+    if (known !== undefined) {
+      const { organization } = known
+      if (this.#store.apiVersions.get(organization.key) === organization.version) return known
+    }
+    return this.#read(text, digest)
+  }
+
+  /** What the caller's organization has published of a list. */
+  listOf({ organization }: Caller, list: PublishedList): ListState {
+    const known = organization.lists.get(list)
+    if (known !== undefined) return known
+    const head = this.#store.published.head(organization.id, list)
+    const tag = head?.tag ?? EMPTY_TAG
+    const state: ListState = {
+      etag: `"${tag}"`,
+      gzipEtag: `"${tag}-gzip"`,
+      count: head?.count ?? 0,
+      // A view of the record would keep more than itself in memory.
+      headText: head && Buffer.from(head.text),
+      firstBodyKey: firstBodyKey(organization.id, list),
+      isChecked: false,
+    }
+    organization.lists.set(list, state)
+    return state
+  }
+
+  #read(text: string, digest: string): Caller | undefined {
+    const keyHash = Buffer.from(digest, 'hex')
+    const key = this.#store.apiKeys.byHash(keyHash)
+    if (key === undefined || !isApiKey(text)) {
+      this.#callers.delete(digest)
+      return undefined
+    }
+    const caller: Caller = {
+      keyId: key.id,
+      visible: key.visible,
+      keyHash,
+      scopes: key.scopes.reduce((bits, scope) => bits | scopeBit(scope), 0),
+      organization: this.#organization(key.organizationId),
+    }
+    remember(this.#callers, digest, caller)
+    return caller
+  }
+
+  #organization(id: string): CallersOrganization {
+    const key = uuidBytes(id)
+    const version = this.#store.apiVersions.get(key)
+    const known = this.#organizations.get(id)
+    if (known?.version === version) return known
+    const isEnterprise = this.#store.organizations.get(id)?.plan === 'enterprise'
+    const organization = { id, key, version, isEnterprise, lists: new Map() }
+    remember(this.#organizations, id, organization)
+    return organization
+  }
+}
+
+export function scopeBit(scope: Scope): number {
+  return 1 << SCOPES.indexOf(scope)
+}
+
+function remember<T>(known: Map<string, T>, key: string, value: T): void {
+  // Set anew, it stands at the end again.
+  known.delete(key)
+  known.set(key, value)
+  if (known.size <= REMEMBERED_MAX) return
+  const [first] = known.keys()
+  if (first !== undefined) known.delete(first)
+}
