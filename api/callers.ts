@@ -38,6 +38,8 @@ export interface Caller {
   /** A bit for each of SCOPES. */
   readonly scopes: number
   readonly organization: CallersOrganization
+  /** When it asked last; 0 where nobody need be told. See key-uses.ts. */
+  usedMs: number
 }
 
 /** The entity tag of a list that was never published. */
@@ -102,6 +104,7 @@ export class Callers {
       keyHash,
       scopes: key.scopes.reduce((bits, scope) => bits | scopeBit(scope), 0),
       organization: this.#organization(key.organizationId),
+      usedMs: 0,
     }
     remember(this.#callers, digest, caller)
     return caller

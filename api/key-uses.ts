@@ -1,20 +1,28 @@
 import type { KeyUse } from '../engine/store/key-uses.ts'
+import type { Caller } from './callers.ts'
 
-/** Keys of which a thread remembers a use between two reports. Uses of more are not told: those keys are told of the next time. */
-const KEYS_MAX = 100_000
+/** Uses that are remembered until they are taken. Those of more keys are told the next time. */
+const USES_MAX = 100_000
 
 /** Remembers which keys were used, so that the store is written once in a while and not with each request. */
 export class RecentKeyUses {
-  #uses = new Map<string, KeyUse>()
+  #callers: Caller[] = []
 
-  note(organizationId: string, keyId: string, timeMs: number): void {
-    if (this.#uses.size < KEYS_MAX || this.#uses.has(keyId)) this.#uses.set(keyId, { organizationId, keyId, timeMs })
+  note(caller: Caller, timeMs: number): void {
+    if (caller.usedMs === 0) {
+      if (this.#callers.length === USES_MAX) return
+      this.#callers.push(caller)
+    }
+    caller.usedMs = timeMs
   }
 
   /** Those since the last time. */
   take(): KeyUse[] {
-    const uses = [...this.#uses.values()]
-    this.#uses = new Map()
+    const uses = this.#callers.map(({ organization, keyId, usedMs }) => {
+      return { organizationId: organization.id, keyId, timeMs: usedMs }
+    })
+    for (const caller of this.#callers) caller.usedMs = 0
+    this.#callers = []
     return uses
   }
 }

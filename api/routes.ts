@@ -67,7 +67,7 @@ class Api {
         ALLOWED_METHODS,
       ])
     }
-    this.#parts.store.environment.read(() => this.#answerRoute(route, request, response, head))
+    this.#parts.store.environment.readInTurn(() => this.#answerRoute(route, request, response, head))
   }
 
   /** In one snapshot of the store: who asks, what he may, and all that he is shown are of the same instant. */
@@ -75,8 +75,8 @@ class Api {
     const caller = this.#callers.find(request.header('x-api-key'))
     if (caller === undefined) return this.#refuseStranger(request, response, head)
     if (response instanceof LoggedResponse) response.caller = caller
-    const { keyId, organization } = caller
-    this.#parts.keyUses.note(organization.id, keyId, Date.now())
+    const { organization } = caller
+    this.#parts.keyUses.note(caller, Date.now())
     if (!organization.isEnterprise) {
       const message = `API access requires the Enterprise plan; contact ${this.#parts.salesEmail}`
       return respondError(response, 403, message, head)

@@ -55,6 +55,7 @@ export class Environment {
   readonly #schemaVersion: number
   readonly #freeBytesMin: number
   readonly #tables: Table[] = []
+  #hasTurnsSnapshot = false
   #freeCheckedAtMs = 0
   #freeBytes = Number.POSITIVE_INFINITY
 
@@ -148,6 +149,21 @@ export class Environment {
   read<T>(work: () => T): T {
     // All synchronous reads of one turn share lmdb-js's read transaction; starting it anew makes it the latest one.
     this.#root.resetReadTxn()
+    return work()
+  }
+
+  /**
+   * The same over a snapshot that all readers of one turn of the event loop share: it is of the turn's first reader, so no older than a turn is long.
+   * Each new snapshot costs 2 us, which a thread that answers thousands of requests a second need not pay for each.
+   */
+  readInTurn<T>(work: () => T): T {
+    if (!this.#hasTurnsSnapshot) {
+      this.#hasTurnsSnapshot = true
+      this.#root.resetReadTxn()
+      setImmediate(() => {
+        this.#hasTurnsSnapshot = false
+      })
+    }
     return work()
   }
 

@@ -1,0 +1,217 @@
+import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { provideCertificate } from '../engine/http/certificate.ts'
+import { median, print, ratio, said, shown } from './compare.ts'
+import { megabytes, memoryBytes } from './machine.ts'
+import { startNginx } from './peers/nginx.ts'
+import { peerFolder } from './peers/package.ts'
+import { type ApiData, makeApiData } from './workload/api-data.ts'
+
+/**
+ * How near the API comes to the socket: posture-service with one API thread, asked by wrk with keys that are spread so widely that no limit answers for us, beside a bare
+ * uWebSockets.js route with a constant body of the same size, fastify over better-sqlite3 doing the same work, and nginx with the same bytes in a file. All
+ * get the same requests of the same wrk, in turns, each on a core of its own where there are two.
+ */
+const OF_BARE_AIM = 0.85
+const OF_FASTIFY_AIM = 4
+const P99_AIM = 2
+const RESIDENT_AIM_MB = 150
+const CONNECTIONS = 64
+
+interface Contender {
+  readonly name: string
+  readonly pid: number
+  readonly url: string
+  stop(): Promise<void>
+}
+
+interface Measured {
+  readonly perSecond: number
+  readonly p50Us: number
+  readonly p99Us: number
+}
+
+export async function run({ toy }: { toy: boolean }): Promise<void> {
+  if (!isInstalled('wrk')) return print('wrk is not installed: apt-get install wrk')
+  const sizes = toy ? { rounds: 1, seconds: 1 } : { rounds: 3, seconds: 4 }
+  const stores = toy
+    ? [{ organizations: 300, keysEach: 25, platformsEach: 5 }]
+    : [
+        { organizations: 1200, keysEach: 25, platformsEach: 40 },
+        { organizations: 10_000, keysEach: 3, platformsEach: 100 },
+      ]
+  for (const store of stores) {
+    const directory = mkdtempSync(join(tmpdir(), 'posture-bench-'))
+    try {
+      const data = await makeApiData(join(directory, 'data'), store)
+      for (const tls of [false, true]) await compareServers(directory, data, { ...sizes, tls, toy })
+    } finally {
+      rmSync(directory, { recursive: true })
+    }
+  }
+}
+
+interface Sizes {
+  readonly rounds: number
+  readonly seconds: number
+  readonly tls: boolean
+  readonly toy: boolean
+}
+
+async function compareServers(directory: string, data: ApiData, { rounds, seconds, tls, toy }: Sizes): Promise<void> {
+  const certificate = await provideCertificate(join(directory, 'tls'), undefined)
+  const files = tls ? { key: certificate.keyFile, certificate: certificate.certificateFile } : undefined
+  const contenders: Contender[] = []
+  try {
+    contenders.push(await ours(data, tls), await child('bare-uws', 'a bare uWebSockets.js route', data, files))
+    const fastify = toy ? undefined : fastifyFolders()
+    if (fastify !== undefined) {
+      contenders.push(await child('fastify-sqlite', 'fastify 5.6.2 over better-sqlite3', data, files, fastify))
+    }
+    if (!toy && isInstalled('nginx')) contenders.push(await startNginx(directory, data.body, files, pinned('server')))
+    const script = join(directory, 'keys.lua')
+    writeFileSync(script, luaOf(data.keys))
+    const results = contenders.map((): Measured[] => [])
+    for (let round = 0; round < rounds; round++) {
+      for (const [index, { url }] of contenders.entries()) {
+        await wrk(url, script, 1)
+        results[index]?.push(await wrk(url, script, seconds))
+      }
+    }
+    report(contenders, results, data, tls, rounds)
+  } finally {
+    for (const contender of contenders) await contender.stop()
+  }
+}
+
+function report(
+  contenders: readonly Contender[],
+  results: readonly (readonly Measured[])[],
+  data: ApiData,
+  tls: boolean,
+  rounds: number,
+): void {
+  const of = (index: number, what: keyof Measured) => median((results[index] ?? []).map((measured) => measured[what]))
+  const perSecond = of(0, 'perSecond')
+  const resident = megabytes(memoryBytes(contenders[0]?.pid ?? 0, 'VmRSS'))
+  const anonymous = megabytes(memoryBytes(contenders[0]?.pid ?? 0, 'RssAnon'))
+  print(
+    `${tls ? 'TLS' : 'plain HTTP'}, ${shown(data.organizations)} organizations, ${shown(data.platforms)} platforms, ${shown(data.keys.length)} keys, body ${shown(data.body.length)} bytes, ${CONNECTIONS} connections; medians of ${rounds} rounds`,
+  )
+  print(
+    `  ours ${shown(perSecond)} requests/s, p50 ${shown(of(0, 'p50Us'))} us, p99 ${shown(of(0, 'p99Us'))} us; ${resident} MB resident, ${anonymous} MB of it no file's, aim ${RESIDENT_AIM_MB} ${said(resident <= RESIDENT_AIM_MB)}`,
+  )
+  contenders.slice(1).forEach(({ name, pid }, at) => {
+    const index = at + 1
+    const times = perSecond / of(index, 'perSecond')
+    const slower = of(0, 'p99Us') / of(index, 'p99Us')
+    const aim = name.startsWith('a bare')
+      ? `, aim ${OF_BARE_AIM} ${said(times >= OF_BARE_AIM)}; p99 ${ratio(slower)}, aim ${P99_AIM} ${said(slower <= P99_AIM)}`
+      : `, aim ${name.startsWith('fastify') ? OF_FASTIFY_AIM : 1} ${said(times >= (name.startsWith('fastify') ? OF_FASTIFY_AIM : 1))}`
+    print(
+      `  ${ratio(times)} ${name}  (${shown(of(index, 'perSecond'))} requests/s, p50 ${shown(of(index, 'p50Us'))} us, p99 ${shown(of(index, 'p99Us'))} us, ${megabytes(memoryBytes(pid, 'VmRSS'))} MB)${aim}`,
+    )
+  })
+}
+
+const SERVICE = fileURLToPath(new URL('../api/main.js', import.meta.url))
+
+async function ours({ directory }: ApiData, tls: boolean): Promise<Contender> {
+  const off = ['ingest-port', 'syslog-tls', 'syslog-tcp', 'syslog-udp', 'metrics-port'].flatMap((name) => [
+    `--${name}`,
+    'off',
+  ])
+  const loopback = ['--api-address', '127.0.0.1', '--api-port', '0', '--api-threads', '1']
+  const service = fork(SERVICE, ['--data-dir', directory, ...loopback, ...off, ...(tls ? [] : ['--plain-http'])], {
+    env: { PATH: process.env['PATH'], LOG_LEVEL: 'ERROR' },
+  })
+  const [{ apiPort }] = (await once(service, 'message')) as [{ apiPort: number }]
+  return running('ours', service, `${tls ? 'https' : 'http'}://127.0.0.1:${apiPort}/api/v1/discovery`)
+}
+
+async function child(
+  file: string,
+  name: string,
+  { directory, body }: ApiData,
+  files: { key: string; certificate: string } | undefined,
+  more: readonly string[] = [],
+): Promise<Contender> {
+  const words = [directory, String(body.length), files?.key ?? '', files?.certificate ?? '', ...more]
+  const started = fork(new URL(`./peers/${file}.js`, import.meta.url), words)
+  const [port] = (await once(started, 'message')) as [number]
+  return running(name, started, `${files === undefined ? 'http' : 'https'}://127.0.0.1:${port}/api/v1/discovery`)
+}
+
+function running(name: string, started: ChildProcess, url: string): Contender {
+  pin(started.pid ?? 0, 'server')
+  return {
+    name,
+    pid: started.pid ?? 0,
+    url,
+    async stop() {
+      const ended = once(started, 'exit')
+      started.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+function fastifyFolders(): readonly string[] | undefined {
+  const folders = [peerFolder('fastify', '5.6.2', true), peerFolder('better-sqlite3', '12.11.1', true)]
+  return folders.every((folder) => folder !== undefined) ? folders : undefined
+}
+
+/** Requests with one key after the other, made before the clock runs. */
+function luaOf(keys: readonly string[]): string {
+  const list = keys.map((key) => `"${key}"`).join(',')
+  return `local keys = {${list}}
+local requests = {}
+local at = 0
+function init(args)
+  for i = 1, #keys do
+    requests[i] = wrk.format("GET", nil, {["X-API-Key"] = keys[i]})
+  end
+end
+function request()
+  at = at % #requests + 1
+  return requests[at]
+end
+function done(summary, latency, all)
+  io.write(string.format("measured %.0f %.0f %.0f %d\\n", summary.requests / (summary.duration / 1e6), latency:percentile(50), latency:percentile(99), summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.timeout))
+end
+`
+}
+
+async function wrk(url: string, script: string, seconds: number): Promise<Measured> {
+  const words = ['-t1', `-c${CONNECTIONS}`, `-d${seconds}s`, '-s', script, url]
+  const client = spawn('wrk', words, { stdio: ['ignore', 'pipe', 'inherit'] })
+  pin(client.pid ?? 0, 'client')
+  let output = ''
+  client.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    output += chunk
+  })
+  await once(client, 'close')
+  const [, perSecond, p50Us, p99Us, errors] = /^measured (\d+) (\d+) (\d+) (\d+)$/m.exec(output) ?? []
+  if (errors !== '0') throw new Error(`${errors ?? 'all'} requests to ${url} were not answered by 200: ${output}`)
+  return { perSecond: Number(perSecond), p50Us: Number(p50Us), p99Us: Number(p99Us) }
+}
+
+/** Server and client on a core each: they take turns otherwise, and the figure is of the scheduler. */
+function pinned(who: 'server' | 'client'): readonly string[] {
+  return availableParallelism() < 2 || !isInstalled('taskset') ? [] : ['taskset', '-c', who === 'server' ? '0' : '1']
+}
+
+function pin(pid: number, who: 'server' | 'client'): void {
+  const [command, ...words] = pinned(who)
+  if (command === undefined) return
+  execFileSync(command, ['-a', '-p', '-c', ...words.slice(1), String(pid)], { stdio: 'ignore' })
+}
+
+function isInstalled(program: string): boolean {
+  const folders = `${process.env['PATH'] ?? ''}:/usr/sbin:/sbin`.split(':')
+  return folders.some((folder) => existsSync(join(folder, program)))
+}

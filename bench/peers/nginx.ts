@@ -1,0 +1,67 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+
+/** nginx with one worker, serving the body as a file. */
+export async function startNginx(
+  directory: string,
+  body: Buffer,
+  files: { readonly key: string; readonly certificate: string } | undefined,
+  through: readonly string[],
+) {
+  const root = mkdtempSync(join(directory, 'nginx-'))
+  mkdirSync(join(root, 'www/api/v1'), { recursive: true })
+  writeFileSync(join(root, 'www/api/v1/discovery'), body)
+  const port = await freePort()
+  const tls = files === undefined ? '' : `ssl_certificate ${files.certificate}; ssl_certificate_key ${files.key};`
+  writeFileSync(
+    join(root, 'nginx.conf'),
+    `daemon off; worker_processes 1; user root; pid ${join(root, 'pid')}; error_log stderr error;
+events { worker_connections 1024; }
+http { access_log off; sendfile on; tcp_nopush on; open_file_cache max=1000; default_type application/json; keepalive_requests 1000000000;
+  server { listen 127.0.0.1:${port}${files === undefined ? '' : ' ssl'}; ${tls} root ${join(root, 'www')}; } }
+`,
+  )
+  const [command = 'nginx', ...words] = [...through, 'nginx', '-p', root, '-c', join(root, 'nginx.conf')]
+  const started = spawn(command, words, {
+    stdio: 'inherit',
+    env: { PATH: `${process.env['PATH']}:/usr/sbin:/sbin` },
+  })
+  await answers(port)
+  return {
+    name: 'nginx with a file',
+    pid: started.pid ?? 0,
+    url: `${files === undefined ? 'http' : 'https'}://127.0.0.1:${port}/api/v1/discovery`,
+    async stop() {
+      const ended = once(started, 'exit')
+      started.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+async function answers(port: number): Promise<void> {
+  const { connect } = await import('node:net')
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const socket = connect(port, '127.0.0.1')
+    const [outcome] = await Promise.race([
+      once(socket, 'connect').then(() => ['up']),
+      once(socket, 'error').then(() => ['down']),
+    ])
+    socket.destroy()
+    if (outcome === 'up') return
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error('nginx does not answer')
+}

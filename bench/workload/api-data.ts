@@ -1,0 +1,74 @@
+import { Administration } from '../../engine/admin/administration.ts'
+import { NameMatcher } from '../../engine/ingest/match.ts'
+import { systemClock } from '../../engine/process/clock.ts'
+import { runScan } from '../../engine/scan/fold.ts'
+import { firstBodyKey, PublishedList } from '../../engine/store/published.ts'
+import { Store } from '../../engine/store/store.ts'
+import { ScanEvents } from './scan-events.ts'
+
+/** A store full of organizations that have something to show, and the keys that show it. */
+export interface ApiData {
+  /** Of the store. */
+  readonly directory: string
+  readonly keys: readonly string[]
+  readonly organizations: number
+  readonly platforms: number
+  /** What one of them is answered. */
+  readonly body: Buffer
+}
+
+/** How many organizations, with how many keys, and how many platforms a scan has found of each. */
+export interface ApiDataSizes {
+  readonly organizations: number
+  readonly keysEach: number
+  readonly platformsEach: number
+}
+
+export async function makeApiData(
+  directory: string,
+  { organizations, keysEach, platformsEach }: ApiDataSizes,
+): Promise<ApiData> {
+  const store = new Store(directory)
+  const administration = new Administration(store, systemClock)
+  const work = new ScanEvents(Date.now())
+  const matcher = new NameMatcher(work.catalog)
+  const make = (index: number) =>
+    administration.organizations.create({ name: `O${index}`, domain: 'o.example', plan: 'enterprise' })
+
+  // One organization is scanned; the others have published what it has, with their own ids.
+  const first = make(0)
+  const names = work.catalog.platforms
+    .flatMap(({ domains }) => domains.map(({ domain }) => domain))
+    .filter((name) => matcher.match(name) !== undefined)
+  const seen = new Map(names.map((name) => [matcher.match(name)?.platform.id, name]))
+  const events = [...seen.values()].slice(0, platformsEach).map((name, index) => ({ ...work.event(0, index), name }))
+  store.environment.write(() => store.buffer.append(first.id, events))
+  runScan(store, matcher, first.id, 'administrator', systemClock)
+  const { head, elements } = store.environment.read(() => {
+    const found = store.published.head(first.id, PublishedList.discovery)
+    const runs = store.published.elements(first.id, PublishedList.discovery, found?.count ?? 0, 0, platformsEach)
+    return {
+      head: found?.text.toString() ?? '',
+      elements: (JSON.parse(`[${Buffer.concat(runs).toString()}]`) as { id: string }[]).map((one) =>
+        JSON.stringify(one),
+      ),
+    }
+  })
+
+  const keys: string[] = []
+  const all = [first, ...Array.from({ length: organizations - 1 }, (_, index) => make(index + 1))]
+  for (const organization of all) {
+    const text = head.replaceAll(first.id, organization.id)
+    store.environment.write(() => store.published.replace(organization.id, PublishedList.discovery, text, elements))
+    for (let key = 0; key < keysEach; key++) {
+      keys.push(administration.apiKeys.create(organization, `key ${key}`, ['discovery:read']).raw)
+    }
+  }
+  const body = store.environment.read(() =>
+    Buffer.from(store.published.firstBody(firstBodyKey(first.id, PublishedList.discovery), true) ?? ''),
+  )
+  await store.close()
+  // Keys of one organization do not come one after the other.
+  const spread = keys.map((_, index) => keys[(index * 7919) % keys.length] as string)
+  return { directory, keys: spread, organizations, platforms: organizations * elements.length, body }
+}
