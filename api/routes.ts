@@ -67,6 +67,9 @@ class Api {
         ALLOWED_METHODS,
       ])
     }
+    if (hasBody(request)) {
+      return respondError(response, 400, 'Expected a request without a body', head, ['connection', 'close'])
+    }
     this.#parts.store.environment.readInTurn(() => this.#answerRoute(route, request, response, head))
   }
 
@@ -150,6 +153,12 @@ class Api {
     const runs = published.elements(organization.id, list, state.count, offset, limit)
     return Buffer.concat([open, state.headText ?? emptyHead, afterHead, ...runs, close])
   }
+}
+
+/** A body is not read: it would be taken for the next request by whoever counts otherwise than we do. */
+function hasBody(request: HttpRequest): boolean {
+  const length = request.header('content-length')
+  return (length !== '' && length !== '0') || request.header('transfer-encoding') !== ''
 }
 
 const DEFAULT_PAGE = pageOf('') as Page

@@ -18,6 +18,7 @@ const TEST_COMMANDS = {
   curl: 'curl',
   loggen: 'syslog-ng-core',
   logger: 'bsdutils',
+  slowhttptest: 'slowhttptest',
   tcpdump: 'tcpdump',
   tcpreplay: 'tcpreplay',
   tshark: 'tshark',

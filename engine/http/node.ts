@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { Fault } from '../process/error-codes.ts'
 import {
   type BodyPace,
@@ -32,8 +33,11 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
       .catch(failed)
   }
   const { tls } = options
-  const secure = tls && createTlsServer(secureOptions(tls), onRequest)
-  const server = secure ?? createServer(onRequest)
+  const secure = tls && createTlsServer({ ...secureOptions(tls), ...LIMITS }, onRequest)
+  const server = secure ?? createServer(LIMITS, onRequest)
+  server.maxHeadersCount = HEADERS_MAX
+  server.headersTimeout = HEADERS_MS
+  server.on('clientError', refuseMalformed)
   await listening(server, options)
   return {
     implementation: 'node:http',
@@ -49,6 +53,24 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
       await closed
     },
   }
+}
+
+/** As uWebSockets.js has them, so that a client is treated alike. */
+const HEADER_BYTES_MAX = 4096
+const HEADERS_MAX = 50
+/** Milliseconds from the first byte of a request to the end of its fields. */
+const HEADERS_MS = 10_000
+const CHECK_CONNECTIONS_MS = 1000
+const LIMITS = { maxHeaderSize: HEADER_BYTES_MAX, connectionsCheckingInterval: CHECK_CONNECTIONS_MS } as const
+
+/** What cannot be read as a request is answered once, and its connection closed. */
+function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400
+  const body = JSON.stringify({ error: REASON_PHRASE[status] })
+  socket.end(
+    `HTTP/1.1 ${status} ${REASON_PHRASE[status]}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  )
 }
 
 function secureOptions(tls: { keyFile: string; certificateFile: string }) {

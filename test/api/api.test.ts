@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { RecentKeyUses } from '../../api/key-uses.ts'
@@ -7,7 +8,7 @@ import { makeApiKey } from '../../engine/admin/access-key.ts'
 import { Administration } from '../../engine/admin/administration.ts'
 import { runScan } from '../../engine/scan/fold.ts'
 import { SCOPES, type Scope } from '../../engine/store/api-keys.ts'
-import { PublishedList } from '../../engine/store/published.ts'
+import { firstBodyKey, PublishedList } from '../../engine/store/published.ts'
 import { IMPLEMENTATIONS, serve, type TestServer } from '../support/https.ts'
 import { makeOrganization, matcher, NOON, openStore, Sender, type TestStore } from '../support/store.ts'
 
@@ -231,6 +232,49 @@ for (const implementation of IMPLEMENTATIONS) {
       publishPlatforms(api.opened, id, 249)
       t.equal((await api.ask('/api/v1/discovery?offset=200', { headers: paging })).status, 412)
       t.equal((await api.ask('/api/v1/discovery', { headers: { ...headers, 'if-none-match': tag } })).status, 200)
+    })
+
+    t.test('gzip where the client takes it and it pays, with a tag of its own', async (t) => {
+      const api = await startApi(t, implementation)
+      const { id } = makeOrganization(api.opened, 'Acme')
+      const own = { 'x-api-key': api.key('Acme') }
+      const small = await api.ask('/api/v1/discovery', { headers: { ...own, 'accept-encoding': 'gzip' } })
+      t.equal(small.headers['content-encoding'], undefined, 'too short')
+      publishPlatforms(api.opened, id, 250)
+      for (const path of ['/api/v1/discovery', '/api/v1/discovery?limit=100&offset=50']) {
+        const plain = await api.ask(path, { headers: own })
+        t.equal(plain.headers['content-encoding'], undefined)
+        t.match(plain.headers['vary'], /Accept-Encoding/)
+        for (let time = 0; time < 2; time++) {
+          const packed = await api.ask(path, { headers: { ...own, 'accept-encoding': 'gzip, br' } })
+          t.equal(packed.headers['content-encoding'], 'gzip')
+          t.ok(packed.bytes.length < plain.text.length / 2)
+          t.equal(gunzipSync(packed.bytes).toString(), plain.text)
+          t.equal(packed.headers['content-length'], String(packed.bytes.length))
+          t.not(packed.headers['etag'], plain.headers['etag'], 'another representation')
+          for (const tag of [packed.headers['etag'], plain.headers['etag']].map(String)) {
+            t.equal((await api.ask(path, { headers: { ...own, 'if-none-match': tag } })).status, 304)
+            t.equal((await api.ask(path, { headers: { ...own, 'if-match': tag } })).status, 200)
+          }
+        }
+        api.now.ms += 61_000
+      }
+    })
+
+    t.test('an older list without a ready body is answered the same', async (t) => {
+      const api = await startApi(t, implementation)
+      const { id } = makeOrganization(api.opened, 'Acme')
+      const own = { 'x-api-key': api.key('Acme') }
+      publishPlatforms(api.opened, id, 130)
+      const ready = await api.ask('/api/v1/discovery', { headers: own })
+      const { environment, apiVersions } = api.opened.store
+      environment.write(() => {
+        environment.table('published').removeSync(firstBodyKey(id, PublishedList.discovery))
+        apiVersions.change(id)
+      })
+      const assembled = await api.ask('/api/v1/discovery', { headers: own })
+      t.equal(assembled.text, ready.text)
+      t.equal(assembled.headers['etag'], ready.headers['etag'])
     })
 
     t.test('what one organization is shown never holds an id of another', async (t) => {

@@ -11,6 +11,8 @@ export const IMPLEMENTATIONS: readonly HttpImplementation[] = ['uws', 'node']
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** As they came: undici takes no coding off. */
+  readonly bytes: Buffer
   readonly text: string
   readonly body: unknown
 }
@@ -59,8 +61,9 @@ export async function serve(
         headers,
         body: body as Buffer | string | null,
       })
-      const text = await answer.body.text()
-      return { status: answer.statusCode, headers: answer.headers, text, body: jsonOf(text) }
+      const bytes = Buffer.from(await answer.body.arrayBuffer())
+      const text = bytes.toString()
+      return { status: answer.statusCode, headers: answer.headers, bytes, text, body: jsonOf(text) }
     },
   }
 }

@@ -1,0 +1,260 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Agent, request } from 'undici'
+import { IMPLEMENTATIONS } from '../support/https.ts'
+import { admin, type RunningService, startService } from '../support/programs.ts'
+
+/** What clients do by mistake or on purpose. Whatever it is, it costs its own connection, and the next request is answered. */
+interface Site {
+  readonly service: RunningService
+  readonly key: string
+  readonly url: string
+}
+
+async function start(t: Test, implementation: string, more: readonly string[] = ['--plain-http']): Promise<Site> {
+  const directory = join(t.testdir(), 'service')
+  const data = ['--data-dir', directory]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const [made] = await admin('key', 'create', 'test', '--org', 'Acme', ...data)
+  const threads = ['--api-threads', implementation === 'uws' ? '2' : '1']
+  const service = await startService(directory, ['--http', implementation, '--ingest-port', 'off', ...threads, ...more])
+  t.teardown(async () => {
+    service.child.kill('SIGKILL')
+    await service.ended
+  })
+  const scheme = more.includes('--plain-http') ? 'http' : 'https'
+  return { service, key: String(made?.['key']), url: `${scheme}://localhost:${service.apiPort}/api/v1/scores` }
+}
+
+async function serves(t: Test, { url, key }: Site, what: string): Promise<void> {
+  const answer = await request(url, { headers: { 'x-api-key': key }, reset: true })
+  t.equal(answer.statusCode, 200, `still serves after: ${what}`)
+  await answer.body.dump()
+}
+
+/** Sends bytes, and answers all that came until the other side has closed, or after a while. */
+function exchange(port: number, bytes: string | Buffer, waitMs = 1000): Promise<{ text: string; closed: boolean }> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' })
+    let text = ''
+    let closed = false
+    const timer = setTimeout(() => socket.destroy(), waitMs)
+    socket.setEncoding('latin1').on('data', (chunk) => {
+      text += String(chunk)
+    })
+    socket.on('error', () => {
+      closed = true
+    })
+    socket.on('end', () => {
+      closed = true
+    })
+    socket.on('close', () => {
+      clearTimeout(timer)
+      resolve({ text, closed })
+    })
+    socket.write(bytes)
+  })
+}
+
+const get = (more = '', path = '/api/v1/scores'): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
+
+/** `status` of the first answer; none where the connection is only closed. `also` where the two implementations differ. */
+const ROWS: readonly {
+  name: string
+  bytes: string | Buffer
+  status: readonly (number | 'none')[]
+  answers?: number
+}[] = [
+  { name: 'bytes that are no request', bytes: Buffer.from('00010203ff0d0a0d0a', 'hex'), status: [400, 505, 'none'] },
+  {
+    name: 'a TLS ClientHello on a plain port',
+    bytes: Buffer.from('160301020001000001fc0303', 'hex'),
+    status: [400, 505, 'none'],
+  },
+  { name: 'no Host', bytes: 'GET /api/v1/scores HTTP/1.1\r\n\r\n', status: [400, 'none'] },
+  { name: 'a megabyte in one field', bytes: get(`X-Big: ${'a'.repeat(1 << 20)}\r\n`), status: [431, 'none'] },
+  { name: 'a field of 5,000 bytes', bytes: get(`X-Big: ${'a'.repeat(5000)}\r\n`), status: [431] },
+  { name: 'a URL of 64 KiB', bytes: get('', `/api/v1/scores?${'a'.repeat(1 << 16)}`), status: [431, 'none'] },
+  { name: 'two lengths', bytes: get('Content-Length: 1\r\nTransfer-Encoding: chunked\r\n'), status: [400] },
+  { name: 'a length below 0', bytes: get('Content-Length: -5\r\n'), status: [400] },
+  { name: 'a length that is no number', bytes: get('Content-Length: 0x5\r\n'), status: [400] },
+  { name: 'a body', bytes: `${get('Content-Length: 5\r\n')}hello`, status: [400] },
+  { name: 'a body in chunks', bytes: `${get('Transfer-Encoding: chunked\r\n')}5\r\nhello\r\n0\r\n\r\n`, status: [400] },
+  { name: 'a request within a body', bytes: `${get('Content-Length: 50\r\n')}${get()}`, status: [400], answers: 1 },
+  { name: 'TRACE', bytes: get().replace('GET', 'TRACE'), status: [405] },
+  { name: 'a method of no standard', bytes: get().replace('GET', 'BREW'), status: [400, 405] },
+  { name: 'CONNECT', bytes: 'CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n', status: [400, 405, 404, 505, 'none'] },
+  { name: 'three requests at once', bytes: get().repeat(3), status: [401], answers: 3 },
+  { name: 'a path with a zero byte', bytes: get('', '/api/v1/\0scores'), status: [400, 404, 505] },
+  { name: 'a path that climbs', bytes: get('', '/api/v1/../../etc/passwd'), status: [404] },
+]
+
+for (const implementation of IMPLEMENTATIONS) {
+  t.test(`over ${implementation}`, async (t) => {
+    const site = await start(t, implementation)
+    for (const { name, bytes, status, answers } of ROWS) {
+      const { text } = await exchange(site.service.apiPort, bytes, name === 'three requests at once' ? 600 : 1500)
+      const found = [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, code]) => Number(code))
+      t.ok(status.includes(found[0] ?? 'none'), `${name}: ${found.join(' ')} ${JSON.stringify(text.slice(0, 60))}`)
+      if (answers !== undefined) t.equal(found.length, answers, name)
+      t.notMatch(text, /^server:/im, 'no banner in the fields')
+      await serves(t, site, name)
+    }
+
+    t.test(
+      'keys of every wrong form are refused alike; guessing them becomes slow, and known keys go on',
+      async (t) => {
+        const { url, key } = site
+        const wrong = [
+          ...['', 'x', key.slice(0, -1), `${key}0`, key.toUpperCase(), ` ${key.slice(1)}`],
+          ...[key.replace(/.$/, (digit) => (digit === '0' ? '1' : '0')), key.replace('svc_pk_', 'svc_mt_')],
+          ...['é'.repeat(20), 'a'.repeat(3000)],
+        ]
+        const bodies = new Set<string>()
+        for (const text of wrong) {
+          const headers = { 'x-api-key': Buffer.from(text, 'utf8').toString('latin1') }
+          const answer = await request(url, { headers })
+          t.equal(answer.statusCode, 401, JSON.stringify(text.slice(0, 90)))
+          bodies.add(await answer.body.text())
+        }
+        t.same([...bodies], ['{"error":"Invalid API key"}'])
+        const statuses = new Map<number, number>()
+        for (let guess = 0; guess < 80; guess++) {
+          const answer = await request(url, { headers: { 'x-api-key': `svc_pk_${String(guess).padStart(64, '0')}` } })
+          await answer.body.dump()
+          statuses.set(answer.statusCode, (statuses.get(answer.statusCode) ?? 0) + 1)
+        }
+        t.ok((statuses.get(401) ?? 0) <= 60, 'no more than 60 answers a minute')
+        t.ok((statuses.get(429) ?? 0) >= 20)
+        await serves(t, site, 'guesses')
+      },
+    )
+
+    t.test('a client that never ends its request is let go, others are served meanwhile', async (t) => {
+      const started = Date.now()
+      const slow = exchange(site.service.apiPort, 'GET /api/v1/scores HTTP/1.1\r\nHost: x\r\nX-', 25_000)
+      await serves(t, site, 'a request that does not end')
+      const { closed } = await slow
+      t.ok(closed, 'closed by the service')
+      t.ok(Date.now() - started < 20_000, `${Date.now() - started} ms`)
+    })
+
+    t.test('slowhttptest in three ways, while others are served', async (t) => {
+      for (const way of ['-H', '-X', '-B']) {
+        const words = [way, '-c', '200', '-r', '100', '-l', '6', '-i', '1', '-p', '2', '-u', site.url]
+        const { spawn } = await import('node:child_process')
+        const attack = spawn('slowhttptest', words, { stdio: ['ignore', 'pipe', 'pipe'] })
+        let output = ''
+        attack.stdout.on('data', (chunk) => {
+          output += String(chunk)
+        })
+        const ended = new Promise((resolve) => attack.on('close', resolve))
+        for (let second = 0; second < 5; second++) {
+          await serves(t, site, `slowhttptest ${way}`)
+          await new Promise((resolve) => setTimeout(resolve, 1000))
+        }
+        await ended
+        t.notMatch(output, /service available:\s*NO/, way)
+      }
+    })
+
+    t.test('many idle connections', async (t) => {
+      const sockets: Socket[] = []
+      const count = 10_000
+      while (sockets.length < count) {
+        const some = Array.from({ length: 500 }, (_, index) => {
+          const localAddress = `127.0.1.${1 + ((sockets.length + index) % 200)}`
+          return new Promise<Socket>((resolve, reject) => {
+            const socket = connect({ port: site.service.apiPort, host: '127.0.0.1', localAddress }, () =>
+              resolve(socket),
+            )
+            socket.on('error', reject)
+          })
+        })
+        sockets.push(...(await Promise.all(some)))
+      }
+      const begun = performance.now()
+      await serves(t, site, `${count} idle connections`)
+      t.ok(performance.now() - begun < 1000)
+      for (const socket of sockets) {
+        socket.removeAllListeners('error').on('error', () => {})
+        socket.destroy()
+      }
+      await serves(t, site, 'all of them gone at once')
+    })
+
+    t.test('a client that closes its half is answered all the same, and one that resets does no harm', async (t) => {
+      const socket = connect({ port: site.service.apiPort, host: '127.0.0.1', allowHalfOpen: true })
+      let text = ''
+      socket.on('data', (chunk) => {
+        text += String(chunk)
+      })
+      const closed = new Promise((resolve) => socket.on('close', resolve))
+      socket.write(get())
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      socket.end()
+      await closed
+      t.match(text, /HTTP\/1\.1 (401|429)/)
+      for (let reset = 0; reset < 50; reset++) {
+        const other = connect({ port: site.service.apiPort, host: '127.0.0.1' })
+        other.on('error', () => {})
+        other.write(get().repeat(20))
+        setTimeout(() => other.resetAndDestroy(), reset % 5)
+      }
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      await serves(t, site, 'resets')
+    })
+  })
+
+  t.test(`SIGTERM over ${implementation}: answers under way are whole, then it ends with 0`, async (t) => {
+    const { service, url, key } = await start(t, implementation, [])
+    const ca = readFileSync(join(t.testdirName, 'service/tls/certificate.pem'))
+    const dispatcher = new Agent({ connect: { ca } })
+    let whole = 0
+    let ends = false
+    const clients = Array.from({ length: 20 }, async () => {
+      while (!ends) {
+        try {
+          const answer = await request(url, { dispatcher, headers: { 'x-api-key': key } })
+          JSON.parse(await answer.body.text())
+          whole++
+        } catch (error) {
+          // A connection that was closed between two requests, or a port that is no more.
+          const { code } = error as { code?: string }
+          if (!ends && whole === 0) throw error
+          if (!['UND_ERR_SOCKET', 'ECONNRESET', 'ECONNREFUSED'].includes(code ?? '')) throw error
+          return
+        }
+      }
+    })
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    service.child.kill('SIGTERM')
+    const { status, stderr } = await service.ended
+    ends = true
+    await Promise.all(clients)
+    await dispatcher.destroy()
+    t.equal(status, 0, stderr)
+    t.ok(whole > 20)
+    t.notMatch(stderr, /"level":[56]0/)
+  })
+}
+
+t.test('TLS: old versions and weak ciphers are not taken', async (t) => {
+  const { service } = await start(t, 'uws', [])
+  for (const [words, taken] of [
+    [['-tls1_3'], true],
+    [['-tls1_2'], true],
+    [['-tls1_1', '-cipher', 'DEFAULT:@SECLEVEL=0'], false],
+    [['-tls1', '-cipher', 'DEFAULT:@SECLEVEL=0'], false],
+    [['-tls1_2', '-cipher', 'NULL:aNULL:RC4:DES:EXPORT'], false],
+  ] as const) {
+    const { status } = spawnSync('openssl', ['s_client', '-connect', `127.0.0.1:${service.apiPort}`, ...words], {
+      input: '',
+      timeout: 10_000,
+    })
+    t.equal(status === 0, taken, words.join(' '))
+  }
+})
