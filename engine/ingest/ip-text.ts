@@ -20,7 +20,7 @@ export function isIpText(view: DataView, start: number, end: number): boolean {
 }
 
 /** Four numbers from 0 to 255 without leading zeros. */
-function isIpv4Text(view: DataView, start: number, end: number): boolean {
+export function isIpv4Text(view: DataView, start: number, end: number): boolean {
   let at = start
   for (let part = 1; part <= IPV4_PARTS; part++) {
     if (at >= end) return false
@@ -40,7 +40,7 @@ function isIpv4Text(view: DataView, start: number, end: number): boolean {
 }
 
 /** RFC 4291 §2.2, the last two groups also as IPv4; and a zone (RFC 4007 §11). */
-function isIpv6Text(view: DataView, start: number, end: number): boolean {
+export function isIpv6Text(view: DataView, start: number, end: number): boolean {
   let groups = 0
   let shortened = false
   let at = start

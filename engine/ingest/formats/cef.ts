@@ -1,8 +1,8 @@
-import { DOT, digitsEnd, EQUALS, isDigit, isLetter, NOT_FOUND, PIPE, SPACE, textAt } from './bytes.ts'
+import { DOT, digitsEnd, isDigit, isLetter, NOT_FOUND, PIPE, SPACE, textAt } from './bytes.ts'
 import { clearAttributes, EventHeader, judgeAttributes, noteAttribute } from './event-attributes.ts'
 import { HeaderBars } from './header-bars.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
-import { isPayloadByte, PairScanner, Separator } from './pairs.ts'
+import { isKey, isPayloadByte, PairScanner, Separator } from './pairs.ts'
 
 /*
  * ArcSight's Common Event Format (Implementing ArcSight Common Event Format, version 26):
@@ -69,11 +69,4 @@ function isVersion(view: DataView, at: number, end: number): boolean {
   let stop = digitsEnd(view, at, end)
   if (stop < end && view.getUint8(stop) === DOT) stop = digitsEnd(view, stop + 1, end)
   return stop < end && stop - at <= 3 && view.getUint8(stop) === PIPE
-}
-
-/** Letters and digits up to an equals sign. */
-function isKey(view: DataView, start: number, end: number): boolean {
-  let at = start
-  while (at < end && (isLetter(view.getUint8(at)) || isDigit(view.getUint8(at)))) at++
-  return at > start && at < end && view.getUint8(at) === EQUALS
 }

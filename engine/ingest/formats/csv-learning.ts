@@ -1,4 +1,4 @@
-import { isIpv4 } from './address.ts'
+import { isIpv4Text } from '../ip-text.ts'
 import { foldedTextAt, textAt } from './bytes.ts'
 import type { CsvFields } from './csv.ts'
 import { CellKind } from './csv-cells.ts'
@@ -132,7 +132,7 @@ export class CsvLearning {
 
 /** RFC 1918 and 4193. */
 export function isPrivate(view: DataView, start: number, end: number): boolean {
-  if (!isIpv4(view, start, end)) {
+  if (!isIpv4Text(view, start, end)) {
     return foldedTextAt(view, start, end, 'fd') && end - start > 3 && end - start <= 39
   }
   if (textAt(view, start, end, '10.') || textAt(view, start, end, '192.168.')) return true

@@ -1,8 +1,8 @@
-import { EQUALS, HASH, hexDigit, isDigit, isLetter, NOT_FOUND, PIPE, TAB, textAt } from './bytes.ts'
+import { EQUALS, HASH, hexDigit, NOT_FOUND, PIPE, TAB, textAt } from './bytes.ts'
 import { clearAttributes, EventHeader, judgeAttributes, noteAttribute } from './event-attributes.ts'
 import { HeaderBars } from './header-bars.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
-import { isPayloadByte, PairScanner, Separator } from './pairs.ts'
+import { isKey, isPayloadByte, PairScanner, Separator } from './pairs.ts'
 
 /*
  * QRadar's Log Event Extended Format (QRadar Log Event Extended Format Guide, version 2):
@@ -119,9 +119,3 @@ function separatorSeen(view: DataView, start: number, end: number): number {
 }
 /** A first pair is not longer. */
 const SEPARATOR_CUE_BYTES = 512
-
-function isKey(view: DataView, start: number, end: number): boolean {
-  let at = start
-  while (at < end && (isLetter(view.getUint8(at)) || isDigit(view.getUint8(at)))) at++
-  return at > start && at < end && view.getUint8(at) === EQUALS
-}

@@ -126,3 +126,10 @@ function separatorLength(view: DataView, at: number, end: number, separator: num
   if (byte === HASH) return textAt(view, at, end, '#011') ? 4 : 0
   return separator === Separator.escapedTab && textAt(view, at, end, '\\t') ? 2 : 0
 }
+
+/** Whether letters and digits up to an equals sign stand at `start`: so a pair of CEF's and LEEF's extensions begins. */
+export function isKey(view: DataView, start: number, end: number): boolean {
+  let at = start
+  while (at < end && (isLetter(view.getUint8(at)) || isDigit(view.getUint8(at)))) at++
+  return at > start && at < end && view.getUint8(at) === EQUALS
+}

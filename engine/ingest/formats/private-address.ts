@@ -1,16 +1,17 @@
-import { AddressKind, addressKind, isIpv4, isIpv6 } from './address.ts'
+import { isIpv4Text, isIpv6Text } from '../ip-text.ts'
+import { AddressKind, addressKind } from './address.ts'
 import { DOT, digitsEnd, textAt, wholeNumberAt } from './bytes.ts'
 
 /** Whether the address in [start, end) is one of an organization's own net: RFC 1918, RFC 6598, RFC 4193, link-local. */
 export function isPrivateAddress(view: DataView, start: number, end: number): boolean {
   if (end - start < 4) return false
   const first = view.getUint8(start)
-  if (first === 0x31) return hasPrivatePrefix(view, start, end) && isIpv4(view, start, end)
+  if (first === 0x31) return hasPrivatePrefix(view, start, end) && isIpv4Text(view, start, end)
   if ((first | 0x20) !== 0x66) return false
   const second = view.getUint8(start + 1) | 0x20
   const third = view.getUint8(start + 2) | 0x20
   const isLinkLocal = second === 0x65 && (third === 0x38 || third === 0x39 || third === 0x61 || third === 0x62)
-  return (second === 0x63 || second === 0x64 || isLinkLocal) && isIpv6(view, start, end)
+  return (second === 0x63 || second === 0x64 || isLinkLocal) && isIpv6Text(view, start, end)
 }
 
 function hasPrivatePrefix(view: DataView, start: number, end: number): boolean {
