@@ -4,6 +4,7 @@ import { PublishedList } from '../engine/store/published.ts'
 import type { Store } from '../engine/store/store.ts'
 import { authenticate, type Caller, whyForbidden } from './authenticate.ts'
 import type { RecentKeyUses } from './key-uses.ts'
+import { OPENAPI_PATH, openApiAnswer } from './openapi.ts'
 import { type Page, pageOf } from './page.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { rateFields, respondError, respondJson, respondNotModified } from './respond.ts'
@@ -33,7 +34,7 @@ const NO_HEAD = Buffer.alloc(0)
 /** More than any list holds: /scores shows all. */
 const WHOLE_LIST: Page = { limit: Number.MAX_SAFE_INTEGER, offset: 0 }
 
-const ROUTES: Readonly<Record<string, Route>> = {
+export const ROUTES: Readonly<Record<string, Route>> = {
   '/api/v1/discovery': {
     scope: 'discovery:read',
     list: PublishedList.discovery,
@@ -81,16 +82,18 @@ export interface ApiParts {
 
 /** The REST API. The order of the checks is the design's: path, method, key, plan, scope, rate, parameters. */
 export function apiHandler(parts: ApiParts): HttpHandler {
+  const document = openApiAnswer(ROUTES, parts.salesEmail)
   return (request, response) => {
     const head = request.method === 'HEAD'
     const route = Object.hasOwn(ROUTES, request.path) ? ROUTES[request.path] : undefined
-    if (route === undefined) return respondError(response, 404, 'Not found', head)
+    if (route === undefined && request.path !== OPENAPI_PATH) return respondError(response, 404, 'Not found', head)
     if (!head && request.method !== 'GET') {
       return respondError(response, 405, `Method not allowed; expected ${ALLOWED_METHODS}`, head, [
         'allow',
         ALLOWED_METHODS,
       ])
     }
+    if (route === undefined) return showDocument(document, request, response, head)
     parts.store.environment.read(() => answer(parts, route, request, response, head))
   }
 }
@@ -143,6 +146,18 @@ function showPage(
       : store.published.elements(organizationId, route.list, published.count, page.offset, page.limit)
   const body = Buffer.concat([route.open(published?.text ?? route.emptyHead), ...runs, route.close])
   respondJson(response, body, head, fields)
+}
+
+/** The OpenAPI document: it holds no data, so it needs no key. It is no list, so `If-Match` has nothing to keep together. */
+function showDocument(
+  { body, tag }: ReturnType<typeof openApiAnswer>,
+  request: HttpRequest,
+  response: HttpResponse,
+  head: boolean,
+): void {
+  const ifNoneMatch = request.header('if-none-match')
+  if (ifNoneMatch !== '' && namesTag(ifNoneMatch, tag)) return respondNotModified(response, ['etag', tag])
+  respondJson(response, body, head, ['etag', tag])
 }
 
 /** Whether a list of entity tags (RFC 9110 §13.1) names this one, or any. */
