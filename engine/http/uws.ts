@@ -83,7 +83,7 @@ function answer(
 function run(handler: HttpHandler, request: UwsRequest, response: UwsResponse, options: HttpListenOptions): void {
   const failed = (error: unknown): void => {
     options.log.error({ path: request.path, err: error }, 'request failed')
-    sendError(response, 500, 'Internal error')
+    sendError(response, 500, 'Internal error', [], request.method === 'HEAD')
   }
   try {
     const later = handler(request, response)
@@ -190,9 +190,10 @@ class UwsResponse implements HttpResponse {
         if (fields[at] === 'connection') closes = fields[at + 1] === 'close'
         else this.#raw.writeHeader(fields[at] ?? '', fields[at + 1] ?? '')
       }
-      // A 304 has no body and no length (RFC 9110 §15.4.5).
-      if (status === 304) this.#raw.endWithoutBody()
-      else if (bodyOmitted) this.#raw.endWithoutBody(Buffer.byteLength(body))
+      // A 304 has no body and no length (RFC 9110 §15.4.5). The length of a body that is omitted is a field like others: told of it in
+      // another way the library waits for that body, and drops the connection at its next request.
+      if (status !== 304 && bodyOmitted) this.#raw.writeHeader('content-length', String(Buffer.byteLength(body)))
+      if (status === 304 || bodyOmitted) this.#raw.endWithoutBody()
       else this.#raw.end(body, closes)
     })
     this.#done()
