@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { RecentKeyUses } from '../../api/key-uses.ts'
 import { OPENAPI_PATH, openApiDocument } from '../../api/openapi.ts'
+import { EXAMPLES } from '../../api/openapi-examples.ts'
 import { type Json, refusals } from '../../api/openapi-responses.ts'
 import { makeRateTable, RateLimit } from '../../api/rate-limit.ts'
 import { apiHandler, ROUTES } from '../../api/routes.ts'
@@ -215,6 +216,7 @@ for (const implementation of IMPLEMENTATIONS) {
       const answer = await asked[example]?.()
       t.match(answer, { status, body: { error: message } }, example)
     }
+    t.equal((await ask('/api/v1/scores', { method: 'HEAD', headers })).status, 500, 'a fault, to HEAD')
   })
 
   t.test(`over ${implementation}: no answer to a key of one organization holds anything of another`, async (t) => {
@@ -252,6 +254,10 @@ t.test('an answer that is not told of is noticed', async (t) => {
     return { status: 200, headers, text: JSON.stringify(body), body, ...words }
   }
   assertContract(DOCUMENT, 'GET', '/api/v1/scores', answer({}))
+  const found = EXAMPLES['/api/v1/discovery']?.['scan']?.value ?? {}
+  assertContract(DOCUMENT, 'GET', '/api/v1/discovery', answer({ body: found }))
+  const [platform] = found['platforms'] as { metadata: object }[]
+  const grown = { ...found, platforms: [{ ...platform, metadata: { ...platform?.metadata, later: 1 } }] }
   const rows: { name: string; method?: string; path?: string; answer: Partial<Answer> }[] = [
     { name: 'a status', answer: { status: 202 } },
     { name: 'a 400 where nothing is paged', answer: { status: 400, body: { error: 'x' } } },
@@ -263,6 +269,7 @@ t.test('an answer that is not told of is noticed', async (t) => {
     { name: 'another body', answer: { body: { assessments: [] } } },
     { name: 'a body to HEAD', method: 'HEAD', answer: {} },
     { name: 'another path', path: '/api/v1/nothing', answer: {} },
+    { name: 'metadata that the document does not name yet', path: '/api/v1/discovery', answer: { body: grown } },
   ]
   for (const { name, method = 'GET', path = '/api/v1/scores', answer: words } of rows) {
     t.throws(() => assertContract(DOCUMENT, method, path, answer(words)), AssertionError, name)
