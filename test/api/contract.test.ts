@@ -10,6 +10,7 @@ import { apiHandler, ROUTES } from '../../api/routes.ts'
 import { Administration } from '../../engine/admin/administration.ts'
 import { FRAMEWORK_IDS, loadTemplates } from '../../engine/assess/framework.ts'
 import { METHODS } from '../../engine/event.ts'
+import { EXACT_CLIENTS_MAX } from '../../engine/scan/distinct-clients.ts'
 import { runScan } from '../../engine/scan/fold.ts'
 import { SCOPES } from '../../engine/store/api-keys.ts'
 import type { Answer as ItemAnswer } from '../../engine/store/assessments.ts'
@@ -74,8 +75,12 @@ function fill({ opened, administration }: Service, acme: Organization): void {
       }),
     ),
   )
+  // More clients than are counted exactly, and more names than are shown.
+  const crowd = Array.from({ length: EXACT_CLIENTS_MAX + 50 }, (_, at) =>
+    sender.event(`host-${at % 30}.claude.ai`, NOON, { client: `10.1.${at >> 8}.${at & 255}` }),
+  )
   store.environment.write(() => {
-    store.buffer.append(acme.id, events)
+    store.buffer.append(acme.id, [...events, ...crowd])
     store.coverage.add(acme.id, report({ counters: { packets: 1000, names: 90, hellos_ech: 7 } }), NOON)
   })
   administration.approvals.add(acme, loadCatalog(), ['claude'])
@@ -153,6 +158,7 @@ for (const implementation of IMPLEMENTATIONS) {
     t.equal(lists['recommendations']?.length, 100, 'more than a page')
     t.ok((lists['platforms']?.length ?? 0) >= 5)
     t.ok(JSON.stringify(lists).includes('"score":null'), 'a category without an item that applies')
+    t.match(JSON.stringify(lists), /"clients_error":0\.\d.*"domains_total":3\d/)
     t.match(JSON.stringify(lists), /"blocked_matches":\d.*"visible_share":0\.\d/)
 
     t.test('the document itself, without a key', async (t) => {
