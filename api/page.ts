@@ -1,7 +1,7 @@
 /** The specification's bounds of a page. */
 export const LIMIT_DEFAULT = 100
 export const LIMIT_MAX = 100
-const OFFSET_MAX = Number.MAX_SAFE_INTEGER
+export const OFFSET_MAX = Number.MAX_SAFE_INTEGER
 
 export interface Page {
   readonly limit: number

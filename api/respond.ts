@@ -16,8 +16,9 @@ const FIXED_FIELDS = [
 ] as const
 const LIMIT_FIELDS = ['ratelimit-limit', String(REQUESTS_PER_WINDOW)] as const
 const JSON_TYPE = ['content-type', 'application/json'] as const
-const ERROR_BLOCK = new FieldBlock([...JSON_TYPE, ...FIXED_FIELDS])
+const UNLIMITED_BLOCK = new FieldBlock([...JSON_TYPE, ...FIXED_FIELDS])
 const JSON_BLOCK = new FieldBlock([...JSON_TYPE, ...FIXED_FIELDS, ...LIMIT_FIELDS])
+const UNLIMITED_NOT_MODIFIED_BLOCK = new FieldBlock(FIXED_FIELDS)
 const NOT_MODIFIED_BLOCK = new FieldBlock([...FIXED_FIELDS, ...LIMIT_FIELDS])
 
 /** RateLimit fields as draft-ietf-httpapi-ratelimit-headers names them, without the limit itself; Retry-After where the request was refused. */
@@ -36,14 +37,20 @@ export function respondError(
   fields: readonly string[] = [],
   limited = false,
 ): void {
-  const block = limited ? JSON_BLOCK : ERROR_BLOCK
+  const block = limited ? JSON_BLOCK : UNLIMITED_BLOCK
   response.send(status, fields, JSON.stringify({ error: message }), head, block)
 }
 
-export function respondJson(response: HttpResponse, body: Uint8Array, head: boolean, fields: readonly string[]): void {
-  response.send(200, fields, body, head, JSON_BLOCK)
+export function respondJson(
+  response: HttpResponse,
+  body: Uint8Array,
+  head: boolean,
+  fields: readonly string[],
+  limited = true,
+): void {
+  response.send(200, fields, body, head, limited ? JSON_BLOCK : UNLIMITED_BLOCK)
 }
 
-export function respondNotModified(response: HttpResponse, fields: readonly string[]): void {
-  response.send(304, fields, '', false, NOT_MODIFIED_BLOCK)
+export function respondNotModified(response: HttpResponse, fields: readonly string[], limited = true): void {
+  response.send(304, fields, '', false, limited ? NOT_MODIFIED_BLOCK : UNLIMITED_NOT_MODIFIED_BLOCK)
 }

@@ -7,6 +7,7 @@ import { addressHash } from './address.ts'
 import { type Caller, Callers, type ListState, scopeBit } from './callers.ts'
 import { GzipBodies, takesGzip } from './content-coding.ts'
 import type { RecentKeyUses } from './key-uses.ts'
+import { OPENAPI_PATH, openApiAnswer } from './openapi.ts'
 import { type Page, pageOf } from './page.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { rateFields, respondError, respondJson, respondNotModified } from './respond.ts'
@@ -15,13 +16,31 @@ import { rateFields, respondError, respondJson, respondNotModified } from './res
 interface Route {
   readonly scope: Scope
   readonly list: PublishedList
+  /** Whether it takes limit and offset. */
+  readonly paged: boolean
 }
 
 export const ROUTES: Readonly<Record<string, Route>> = {
-  '/api/v1/scores': { scope: 'scores:read', list: PublishedList.scores },
-  '/api/v1/recommendations': { scope: 'recommendations:read', list: PublishedList.recommendations },
-  '/api/v1/discovery': { scope: 'discovery:read', list: PublishedList.discovery },
-  '/api/v1/assessments': { scope: 'assessments:read', list: PublishedList.assessments },
+  '/api/v1/scores': {
+    scope: 'scores:read',
+    list: PublishedList.scores,
+    paged: LIST_SHAPES[PublishedList.scores].paged,
+  },
+  '/api/v1/recommendations': {
+    scope: 'recommendations:read',
+    list: PublishedList.recommendations,
+    paged: LIST_SHAPES[PublishedList.recommendations].paged,
+  },
+  '/api/v1/discovery': {
+    scope: 'discovery:read',
+    list: PublishedList.discovery,
+    paged: LIST_SHAPES[PublishedList.discovery].paged,
+  },
+  '/api/v1/assessments': {
+    scope: 'assessments:read',
+    list: PublishedList.assessments,
+    paged: LIST_SHAPES[PublishedList.assessments].paged,
+  },
 }
 
 /** More than any list holds: a list that is not paged is shown whole. */
@@ -51,26 +70,40 @@ class Api {
   readonly #parts: ApiParts
   readonly #callers: Callers
   readonly #gzip = new GzipBodies()
+  readonly #document: ReturnType<typeof openApiAnswer>
 
   constructor(parts: ApiParts) {
     this.#parts = parts
+    this.#document = openApiAnswer(ROUTES, parts.salesEmail)
     this.#callers = new Callers(parts.store)
   }
 
   answer(request: HttpRequest, response: HttpResponse): void {
     const head = request.method === 'HEAD'
     const route = Object.hasOwn(ROUTES, request.path) ? ROUTES[request.path] : undefined
-    if (route === undefined) return respondError(response, 404, 'Not found', head)
+    if (route === undefined && request.path !== OPENAPI_PATH) return respondError(response, 404, 'Not found', head)
     if (!head && request.method !== 'GET') {
       return respondError(response, 405, `Method not allowed; expected ${ALLOWED_METHODS}`, head, [
         'allow',
         ALLOWED_METHODS,
       ])
     }
-    if (hasBody(request)) {
-      return respondError(response, 400, 'Expected a request without a body', head, ['connection', 'close'])
-    }
+    if (route === undefined) return this.#showDocument(request, response, head)
     this.#parts.store.environment.readInTurn(() => this.#answerRoute(route, request, response, head))
+  }
+
+  /** The OpenAPI document: it holds no data, so it needs no key. It is no list, so `If-Match` has nothing to keep together. */
+  #showDocument(request: HttpRequest, response: HttpResponse, head: boolean): void {
+    const { body, tag } = this.#document
+    const tags = { etag: tag, gzipEtag: `${tag.slice(0, -1)}-gzip"` }
+    const gzip = takesGzip(request.header('accept-encoding'))
+    const ifNoneMatch = request.header('if-none-match')
+    if (ifNoneMatch !== '' && namesTag(ifNoneMatch, tags, true)) {
+      return respondNotModified(response, ['etag', gzip ? tags.gzipEtag : tag], false)
+    }
+    const packed = gzip ? this.#gzip.packed(tag, body) : undefined
+    if (packed === undefined) return respondJson(response, body, head, ['etag', tag], false)
+    respondJson(response, packed, head, ['etag', tags.gzipEtag, 'content-encoding', 'gzip'], false)
   }
 
   /** In one snapshot of the store: who asks, what he may, and all that he is shown are of the same instant. */
@@ -94,8 +127,11 @@ class Api {
       return respondError(response, 429, message, head, fields, true)
     }
     const { query } = request
-    const { paged } = LIST_SHAPES[route.list]
-    const page = paged && query !== '' ? pageOf(query) : undefined
+    if (hasBody(request)) {
+      fields.push('connection', 'close')
+      return respondError(response, 400, 'Invalid request: expected no body', head, fields, true)
+    }
+    const page = route.paged && query !== '' ? pageOf(query) : undefined
     if (typeof page === 'string') return respondError(response, 400, page, head, fields, true)
     this.#show(route.list, caller, page, request, response, head, fields)
   }
@@ -104,11 +140,8 @@ class Api {
   #refuseStranger(request: HttpRequest, response: HttpResponse, head: boolean): void {
     const verdict = this.#parts.guessLimit.take(addressHash(request.remoteAddress()))
     if (verdict.allowed) return respondError(response, 401, 'Invalid API key', head)
-    const seconds = String(verdict.resetSeconds)
-    respondError(response, 429, `Too many requests without a valid API key; try again in ${seconds} s`, head, [
-      'retry-after',
-      seconds,
-    ])
+    const message = `Too many requests without a valid API key; try again in ${verdict.resetSeconds} s`
+    respondError(response, 429, message, head, rateFields(verdict), true)
   }
 
   #show(
@@ -155,7 +188,7 @@ class Api {
   }
 }
 
-/** A body is not read: it would be taken for the next request by whoever counts otherwise than we do. */
+/** A body has no meaning here: whoever sends one expects something else. */
 function hasBody(request: HttpRequest): boolean {
   const length = request.header('content-length')
   return (length !== '' && length !== '0') || request.header('transfer-encoding') !== ''
@@ -169,7 +202,7 @@ function nameOf(list: PublishedList, { organization }: Caller, page: Page | unde
 }
 
 /** Whether a list of entity tags (RFC 9110 §13.1) names the data, in either coding, or any. If-None-Match compares weakly, If-Match strongly (§8.8.3.2). */
-function namesTag(list: string, { etag, gzipEtag }: ListState, weakly: boolean): boolean {
+function namesTag(list: string, { etag, gzipEtag }: Pick<ListState, 'etag' | 'gzipEtag'>, weakly: boolean): boolean {
   if (list === etag) return true
   return list.split(',').some((each) => {
     const one = each.trim()

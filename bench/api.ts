@@ -67,10 +67,21 @@ async function compareServers(directory: string, data: ApiData, { rounds, second
   const files = tls ? { key: certificate.keyFile, certificate: certificate.certificateFile } : undefined
   const contenders: Contender[] = []
   try {
-    contenders.push(await ours(data, tls), await child('bare-uws', 'a bare uWebSockets.js route', data, files))
+    contenders.push(
+      await ours(data, tls),
+      await child(new URL('./peers/bare-uws.js', import.meta.url), 'a bare uWebSockets.js route', data, files),
+    )
     const fastify = toy ? undefined : fastifyFolders()
     if (fastify !== undefined) {
-      contenders.push(await child('fastify-sqlite', 'fastify 5.6.2 over better-sqlite3', data, files, fastify))
+      contenders.push(
+        await child(
+          new URL('./peers/fastify-sqlite.js', import.meta.url),
+          'fastify 5.6.2 over better-sqlite3',
+          data,
+          files,
+          fastify,
+        ),
+      )
     }
     if (!toy && isInstalled('nginx')) contenders.push(await startNginx(directory, data.body, files, pinned('server')))
     const script = join(directory, 'keys.lua')
@@ -134,14 +145,14 @@ async function ours({ directory }: ApiData, tls: boolean): Promise<Contender> {
 }
 
 async function child(
-  file: string,
+  file: URL,
   name: string,
   { directory, body }: ApiData,
   files: { key: string; certificate: string } | undefined,
   more: readonly string[] = [],
 ): Promise<Contender> {
   const words = [directory, String(body.length), files?.key ?? '', files?.certificate ?? '', ...more]
-  const started = fork(new URL(`./peers/${file}.js`, import.meta.url), words)
+  const started = fork(file, words)
   const [port] = (await once(started, 'message')) as [number]
   return running(name, started, `${files === undefined ? 'http' : 'https'}://127.0.0.1:${port}/api/v1/discovery`)
 }

@@ -7,6 +7,8 @@ import { COVERAGE_COUNTERS } from '../engine/coverage-report.ts'
 import { FAULTS } from '../engine/process/error-codes.ts'
 import { settingRows } from '../engine/process/settings.ts'
 import { ROLES } from '../engine/store/members.ts'
+import { fieldTables, pathsTable, refusalsTable } from './docs-api.ts'
+import { code, markdownTable } from './markdown.ts'
 
 /*
  * The tables of the documentation that repeat what the code says are made from the code: `npm run docs` writes them,
@@ -20,6 +22,9 @@ export const MADE_TABLES: readonly { readonly file: string; readonly name: strin
   { file: 'administration.md', name: 'roles', make: rolesTable },
   { file: 'errors.md', name: 'faults', make: faultsTable },
   { file: 'assessments.md', name: 'frameworks', make: frameworksTable },
+  { file: 'api.md', name: 'paths', make: pathsTable },
+  { file: 'api.md', name: 'refusals', make: refusalsTable },
+  { file: 'api.md', name: 'fields', make: fieldTables },
   { file: 'visibility.md', name: 'coverage', make: coverageTable },
 ]
 
@@ -29,10 +34,6 @@ function settingsTable(schema: Parameters<typeof settingRows>[0]): string {
     return [code(row.env), code(row.flag), row.defaultAbout ?? byDefault, row.about]
   })
   return markdownTable(['Variable', 'Flag', 'Default', 'Meaning'], rows)
-}
-
-function code(text: string | undefined): string {
-  return text === undefined ? '' : `\`${text}\``
 }
 
 function faultsTable(): string {
@@ -61,12 +62,6 @@ function frameworksTable(): string {
 function coverageTable(): string {
   const rows = Object.entries(COVERAGE_COUNTERS).map(([name, about]) => [code(name), about])
   return markdownTable(['Counter', 'What it counts'], rows)
-}
-
-function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
 }
 
 /** The text of a page with its tables made anew. Throws where a table's markers are missing. */

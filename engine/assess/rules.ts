@@ -15,7 +15,7 @@ import type { TemplateCategory } from './framework.ts'
  */
 
 /** The highest weight. Weights have up to three decimals, so that scores are computed in whole numbers. */
-const WEIGHT_MAX = 1000
+export const WEIGHT_MAX = 1000
 const ITEM_ID_BYTES_MAX = 64
 const NOT_ONE_LINE = /[\p{Cc}\p{Cs}]/u
 /** Notes have line breaks, and no other control characters. */

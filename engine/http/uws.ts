@@ -89,7 +89,7 @@ function answer(
   const request = new UwsRequest(rawRequest, raw, response, method, path)
   const failed = (error: unknown): void => {
     options.log.error({ path, err: error }, 'request failed')
-    sendError(response, 500, 'Internal error')
+    sendError(response, 500, 'Internal error', [], method === 'HEAD')
   }
   try {
     const later = options.handler(request, response)
@@ -237,11 +237,13 @@ class UwsResponse implements HttpResponse {
     if (written.length > 0) text += `${text === '' ? '' : '\r\n'}${fieldText(written)}`
     const colon = text.indexOf(': ')
     if (colon > 0) this.#raw.writeHeader(text.slice(0, colon), text.slice(colon + 2))
-    // The library does not take an answer without a body for one, and ends the process where nobody watches.
-    if (status === 304 || bodyOmitted) this.#watch()
-    // A 304 has no body and no length (RFC 9110 §15.4.5).
-    if (status === 304) this.#raw.endWithoutBody()
-    else if (bodyOmitted) this.#raw.endWithoutBody(Buffer.byteLength(body))
-    else this.#raw.end(body, closes)
+    // A 304 has no body and no length (RFC 9110 §15.4.5). The length of a body that is omitted is a field like others: told of it in another way the library
+    // waits for that body, and drops the connection at its next request.
+    if (status !== 304 && bodyOmitted) this.#raw.writeHeader('content-length', String(Buffer.byteLength(body)))
+    if (status === 304 || bodyOmitted) {
+      // The library does not take an answer without a body for one, and ends the process where nobody watches.
+      this.#watch()
+      this.#raw.endWithoutBody()
+    } else this.#raw.end(body, closes)
   }
 }

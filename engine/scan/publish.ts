@@ -7,7 +7,7 @@ import { ESTIMATE_ERROR } from './distinct-clients.ts'
 import type { Evidence } from './evidence.ts'
 
 /** Domains that a finding names; `domains_total` says how many there were. */
-const DOMAINS_SHOWN_MAX = 20
+export const DOMAINS_SHOWN_MAX = 20
 
 /** A platform as a scan finds it. */
 export interface Finding {

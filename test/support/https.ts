@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { gunzipSync } from 'node:zlib'
 import { Agent, request } from 'undici'
 import { type Certificate, provideCertificate } from '../../engine/http/certificate.ts'
 import { type HttpImplementation, listenHttp } from '../../engine/http/listen.ts'
@@ -11,7 +12,7 @@ export const IMPLEMENTATIONS: readonly HttpImplementation[] = ['uws', 'node']
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** As they came: undici takes no coding off. */
+  /** As they came, `text` without their coding. */
   readonly bytes: Buffer
   readonly text: string
   readonly body: unknown
@@ -62,7 +63,8 @@ export async function serve(
         body: body as Buffer | string | null,
       })
       const bytes = Buffer.from(await answer.body.arrayBuffer())
-      const text = bytes.toString()
+      const isPacked = answer.headers['content-encoding'] === 'gzip' && bytes.length > 0
+      const text = (isPacked ? gunzipSync(bytes) : bytes).toString()
       return { status: answer.statusCode, headers: answer.headers, bytes, text, body: jsonOf(text) }
     },
   }

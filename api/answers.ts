@@ -1,0 +1,234 @@
+import { z } from 'zod'
+import { FRAMEWORK_IDS } from '../engine/assess/framework.ts'
+import { GRADES } from '../engine/assess/grade.ts'
+import { WEIGHT_MAX } from '../engine/assess/rules.ts'
+import { METHODS } from '../engine/event.ts'
+import { DOMAINS_SHOWN_MAX } from '../engine/scan/publish.ts'
+import { RECOMMENDATION_STATUSES } from '../engine/store/recommendations.ts'
+import { ROLES } from '../registry/platform.ts'
+import { PLATFORM_TYPES, type PlatformType } from '../registry/platform-type.ts'
+import { LIMIT_MAX } from './page.ts'
+
+/*
+ * The shape of every body that the API answers, for its OpenAPI document, the tables of docs/api.md and the tests. No answer is made or checked
+ * by these: they are ready bytes (engine/store/published.ts), and the contract test holds that both say the same.
+ *
+ * Objects are strict, except `metadata` and what stands in it: fields may be added there within v1.
+ */
+const isoTime = z.iso.datetime({ precision: 0 })
+const uuid = z.uuid()
+const share = z.number().min(0).max(1)
+const count = z.int().min(0)
+const positive = z.int().min(1)
+const percent = z.int().min(0).max(100)
+
+const frameworkId = z.enum(FRAMEWORK_IDS).describe('Identifier of a framework.')
+const grade = z.enum(GRADES).describe('A from 90, B from 80, C from 70, D from 60, F below.')
+
+const score = z
+  .strictObject({
+    framework_id: frameworkId,
+    overall_score: percent.describe('Weighted average of the categories, 0 to 100, rounded half up.'),
+    grade,
+    completed_at: isoTime.describe('When the assessment was completed, in UTC.'),
+  })
+  .describe('The latest completed assessment of one framework.')
+
+const recommendation = z
+  .strictObject({
+    id: uuid.describe('UUID of the recommendation; it stays the same when the framework is assessed again.'),
+    title: z.string().min(1).describe('What to do, in one line.'),
+    priority: z.int().min(1).max(5).describe('1 is the highest priority, 5 the lowest.'),
+    status: z
+      .enum(RECOMMENDATION_STATUSES)
+      .describe('How far it is; a change is shown by the next request. Any status may follow any other.'),
+    framework_id: frameworkId,
+    category: z.string().min(1).describe('Name of the category within the framework.'),
+  })
+  .describe('What an organization is asked to do, since an item of a completed assessment was not met in full.')
+
+const summary = z
+  .strictObject({
+    platforms_discovered: count.describe('AI platforms that were detected.'),
+    shadow_ai_count: count.describe("Those of them that are not on the organization's approved list."),
+    overall_risk_score: percent.describe('Risk of all detected platforms together, 0 to 100.'),
+  })
+  .describe('The figures of a scan.')
+
+const scan = z
+  .strictObject({
+    id: uuid.describe('UUID of the scan.'),
+    organization_id: uuid.describe('UUID of the organization that the key belongs to.'),
+    status: z.literal('completed').describe('Other scans are not shown.'),
+    domain: z.string().min(1).describe('Domain of the organization that was scanned.'),
+    started_at: isoTime.describe('When the scan began, in UTC.'),
+    completed_at: isoTime.describe('When the scan was completed, in UTC.'),
+    summary,
+  })
+  .describe('The most recent completed discovery scan.')
+
+const risk = z
+  .looseObject({
+    score: percent.describe('Risk of the platform, 0 to 100.'),
+    why: z.string().min(1).describe('The reason for this risk, in one line.'),
+  })
+  .describe('What the registry says of the risk of the platform.')
+
+const hidden = z
+  .looseObject({
+    ech: count.describe('ClientHellos with Encrypted Client Hello.'),
+    encrypted_dns: count.describe('Connections of DNS over TLS, QUIC or HTTPS.'),
+    no_name: count.describe('ClientHellos without a server name.'),
+    incomplete: count.describe('ClientHellos that did not come whole, or of a QUIC version that is not read.'),
+    undecodable: count.describe('Packets that were cut short or could not be read.'),
+    packets_lost: count.describe('Packets that were lost before they were looked at.'),
+  })
+  .describe('What was there and gave no name, or hid the names behind it.')
+
+const coverage = z
+  .looseObject({
+    sensors: count.describe('Sensors that were heard in the evidence window; 0 where all evidence is of logs.'),
+    names_seen: count.describe('Names that the sensors could read.'),
+    hidden,
+    visible_share: share
+      .nullable()
+      .describe('Share of the traffic whose names could be read, 0 to 1; null where no sensor has told of a packet.'),
+  })
+  .describe('How much of what passed the sensors could be seen. It is the same for all platforms of a scan.')
+
+/** What is optional is absent from platforms that an earlier release has published. */
+const metadata = z
+  .looseObject({
+    vendor: z.string().min(1).describe('Who offers the platform.'),
+    category: z.string().min(1).describe('What the platform is for, in words.'),
+    approved: z.boolean().optional().describe("Whether it is on the organization's approved list."),
+    risk: risk.optional(),
+    matches: positive.optional().describe('Queries, handshakes and log lines that named it.'),
+    blocked_matches: positive
+      .optional()
+      .describe('Those of them that the device that logged them has blocked; absent where there are none.'),
+    methods: z
+      .partialRecord(z.enum(METHODS), positive)
+      .optional()
+      .describe('The matches by how the name was seen: dns, tls, quic or log.'),
+    roles: z
+      .partialRecord(z.enum(ROLES), positive)
+      .optional()
+      .describe('The matches by what the host is there for: web, api, cdn, auth, telemetry or docs.'),
+    clients: positive.optional().describe('Distinct addresses of clients.'),
+    clients_error: share
+      .optional()
+      .describe('Relative standard error of the number of clients, 0 to 1; 0 while it is exact.'),
+    days: positive.optional().describe('Days (UTC) of the evidence window on which it was seen.'),
+    first_seen: isoTime.optional().describe('When it was seen first within the evidence window, in UTC.'),
+    last_seen: isoTime.optional().describe('When it was seen last, in UTC.'),
+    domains: z
+      .array(z.string().min(1))
+      .max(DOMAINS_SHOWN_MAX)
+      .optional()
+      .describe('The names that were seen most, the first of them.'),
+    domains_total: positive.optional().describe('How many names were seen.'),
+    coverage: coverage.optional(),
+  })
+  .describe(
+    'What explains the finding. Fields may be added within v1: a client passes over those that it does not know.',
+  )
+
+const platform = z
+  .strictObject({
+    id: uuid.describe('UUID of the detection; it stays the same from scan to scan.'),
+    platform_name: z.string().min(1).describe('Name of the platform.'),
+    platform_type: z
+      .enum(Object.keys(PLATFORM_TYPES) as [PlatformType, ...PlatformType[]])
+      .describe('Classification of the platform.'),
+    url: z.url().describe('Address of the platform.'),
+    confidence: share.describe('Strength of the evidence, 0 to 1, up to four decimals.'),
+    metadata,
+    created_at: isoTime.describe('When the platform was detected first, in UTC.'),
+  })
+  .describe('An AI platform that was detected.')
+
+const categoryScore = z
+  .strictObject({
+    name: z.string().min(1).describe('Name of the category.'),
+    weight: z
+      .number()
+      .gt(0)
+      .max(WEIGHT_MAX)
+      .describe('Weight of the category in the overall score, up to three decimals.'),
+    score: percent
+      .nullable()
+      .describe('Weighted average of the items, 0 to 100, rounded half up; null where no item applies.'),
+  })
+  .describe('The score of one category of an assessment.')
+
+const assessment = z
+  .strictObject({
+    id: uuid.describe('UUID of the assessment.'),
+    framework_id: frameworkId,
+    status: z.literal('completed').describe('Other assessments are not shown.'),
+    overall_score: percent.describe('Weighted average of the categories, 0 to 100, rounded half up.'),
+    grade,
+    started_at: isoTime.describe('When the assessment was begun, in UTC.'),
+    completed_at: isoTime.describe('When the assessment was completed, in UTC.'),
+    categories: z.array(categoryScore).min(1).describe('The categories, in the order of the framework.'),
+  })
+  .describe('A completed assessment.')
+
+const scores = z
+  .strictObject({
+    scores: z
+      .array(score)
+      .max(FRAMEWORK_IDS.length)
+      .describe('One of each framework that has a completed assessment, in the order of the frameworks.'),
+  })
+  .describe('Answer of GET /api/v1/scores.')
+
+const recommendations = z
+  .strictObject({
+    recommendations: z
+      .array(recommendation)
+      .max(LIMIT_MAX)
+      .describe('A page of the list; by priority, then newest first.'),
+  })
+  .describe('Answer of GET /api/v1/recommendations.')
+
+const discovery = z
+  .strictObject({
+    scan: scan.nullable().describe('Whole on every page; null where no scan has completed.'),
+    platforms: z.array(platform).max(LIMIT_MAX).describe('A page of the list; the highest confidence first.'),
+  })
+  .describe('Answer of GET /api/v1/discovery.')
+
+const assessments = z
+  .strictObject({
+    assessments: z.array(assessment).max(LIMIT_MAX).describe('A page of the list; the last completed first.'),
+  })
+  .describe('Answer of GET /api/v1/assessments.')
+
+const error = z
+  .strictObject({ error: z.string().min(1).describe('What is wrong and, where it helps, what is expected.') })
+  .describe('Answer of every request that is refused.')
+
+/** By the names that they have in the OpenAPI document. */
+export const ANSWERS = {
+  Scores: scores,
+  Recommendations: recommendations,
+  Discovery: discovery,
+  Assessments: assessments,
+  Error: error,
+  Score: score,
+  Recommendation: recommendation,
+  Scan: scan,
+  ScanSummary: summary,
+  Platform: platform,
+  PlatformMetadata: metadata,
+  PlatformRisk: risk,
+  Coverage: coverage,
+  HiddenTraffic: hidden,
+  Assessment: assessment,
+  CategoryScore: categoryScore,
+  FrameworkId: frameworkId,
+  Grade: grade,
+} as const
+export type AnswerName = keyof typeof ANSWERS

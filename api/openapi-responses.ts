@@ -1,0 +1,200 @@
+import { REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.ts'
+
+/*
+ * What every answer of the API has besides its body: statuses, header fields, and the messages of refusals. The error table of docs/api.md is
+ * made of this, too, and the contract test makes the service say each message.
+ */
+export type Json = Readonly<Record<string, unknown>>
+
+export interface Refusal {
+  readonly status: number
+  /** The component that it is an example of; of one status all have the same. */
+  readonly component: string
+  readonly example: string
+  readonly when: string
+  readonly message: string
+}
+
+/** In the order of the checks. What varies in a message has the value of one case. */
+export function refusals(salesEmail: string): readonly Refusal[] {
+  return [
+    {
+      status: 404,
+      component: 'NotFound',
+      example: 'path',
+      when: 'Unknown path. Paths are compared as they are sent, so one with a slash behind it is another',
+      message: 'Not found',
+    },
+    {
+      status: 405,
+      component: 'MethodNotAllowed',
+      example: 'method',
+      when: 'Method other than GET and HEAD; `Allow` names them',
+      message: 'Method not allowed; expected GET, HEAD',
+    },
+    {
+      status: 401,
+      component: 'Unauthorized',
+      example: 'key',
+      when: '`X-API-Key` missing, malformed, unknown or revoked',
+      message: 'Invalid API key',
+    },
+    {
+      status: 403,
+      component: 'Forbidden',
+      example: 'plan',
+      when: 'The organization is not on the Enterprise plan',
+      message: `API access requires the Enterprise plan; contact ${salesEmail}`,
+    },
+    {
+      status: 403,
+      component: 'Forbidden',
+      example: 'scope',
+      when: 'The key does not hold the scope of the path',
+      message: 'The API key does not hold the scope scores:read',
+    },
+    {
+      status: 429,
+      component: 'TooManyRequests',
+      example: 'rate',
+      when: `More than ${REQUESTS_PER_WINDOW} requests of the key in ${WINDOW_MS / 1000} s; \`Retry-After\` says when one is free`,
+      message: 'Rate limit exceeded; try again in 30 s',
+    },
+    {
+      status: 429,
+      component: 'TooManyRequests',
+      example: 'guesses',
+      when: `More than ${REQUESTS_PER_WINDOW} requests of one address (IPv6: /64) in ${WINDOW_MS / 1000} s whose key is not valid; requests with a valid key go on`,
+      message: 'Too many requests without a valid API key; try again in 30 s',
+    },
+    {
+      status: 400,
+      component: 'BadRequest',
+      example: 'body',
+      when: 'The request has a body; the connection is closed',
+      message: 'Invalid request: expected no body',
+    },
+    {
+      status: 400,
+      component: 'BadRequest',
+      example: 'limit',
+      when: '`limit` is out of range, not a whole number, or given twice',
+      message: 'Invalid limit: expected a whole number from 1 to 100',
+    },
+    {
+      status: 400,
+      component: 'BadRequest',
+      example: 'offset',
+      when: '`offset` is negative, not a whole number, or given twice',
+      message: 'Invalid offset: expected a whole number, 0 or greater',
+    },
+    {
+      status: 412,
+      component: 'PreconditionFailed',
+      example: 'changed',
+      when: '`If-Match` names another state than the present one',
+      message: 'The data changed since the page that If-Match names; start again at offset 0',
+    },
+    {
+      status: 500,
+      component: 'InternalError',
+      example: 'fault',
+      when: 'A fault of the service, at any point; it is in the log of the service',
+      message: 'Internal error',
+    },
+  ]
+}
+
+const fixed = (value: string, description: string): Json => ({
+  description,
+  required: true,
+  schema: { type: 'string', const: value },
+})
+const seconds = (description: string, example: number): Json => ({
+  description,
+  required: true,
+  schema: { type: 'integer', minimum: 0, maximum: WINDOW_MS / 1000 },
+  example,
+})
+
+/** The fields of answers, as components by their own names. */
+export const HEADERS: Readonly<Record<string, Json>> = {
+  'Cache-Control': fixed('private, no-cache', 'An answer is for the holder of the key, and is asked for anew.'),
+  Vary: {
+    description: 'What the answer depends on.',
+    required: true,
+    schema: { type: 'string' },
+    example: 'X-API-Key, Accept-Encoding',
+  },
+  'X-Content-Type-Options': fixed('nosniff', 'The body is JSON and nothing else.'),
+  'Content-Security-Policy': fixed("default-src 'none'", 'Nothing in the body is to be loaded or run.'),
+  'Strict-Transport-Security': fixed('max-age=31536000', 'The service is reached by HTTPS only.'),
+  ETag: {
+    description:
+      'Names the present state of the whole list: it is the same for all pages, and changes when the data do. Answers in gzip have `-gzip` behind the same digits; both name the same state.',
+    required: true,
+    schema: { type: 'string', pattern: '^"[0-9a-f]{32}(-gzip)?"$' },
+    example: '"5f1d7a9c0b3e4826a1c9d7e2f4b60835"',
+  },
+  'RateLimit-Limit': {
+    description: `Requests of one key in any ${WINDOW_MS / 1000} seconds.`,
+    required: true,
+    schema: { type: 'integer', const: REQUESTS_PER_WINDOW },
+  },
+  'RateLimit-Remaining': {
+    description: 'Requests that the key may make now.',
+    required: true,
+    schema: { type: 'integer', minimum: 0, maximum: REQUESTS_PER_WINDOW },
+    example: 42,
+  },
+  'RateLimit-Reset': seconds('Seconds until one more request becomes free.', 17),
+  'Content-Encoding': {
+    description: 'Present where the body is packed.',
+    required: false,
+    schema: { type: 'string', const: 'gzip' },
+  },
+  'Retry-After': seconds('Seconds until a request will be accepted.', 30),
+  Allow: fixed('GET, HEAD', 'The methods of every path.'),
+}
+
+const ALWAYS = [
+  ...['Cache-Control', 'Vary', 'X-Content-Type-Options', 'Content-Security-Policy', 'Strict-Transport-Security'],
+] as const
+const RATE = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
+/** Behind the check of the rate, which the document itself does not have. */
+const OF_STATUS: Readonly<Record<number, readonly string[]>> = {
+  200: [...ALWAYS, 'ETag', 'Content-Encoding', ...RATE],
+  304: [...ALWAYS, 'ETag', ...RATE],
+  400: [...ALWAYS, ...RATE],
+  405: [...ALWAYS, 'Allow'],
+  412: [...ALWAYS, 'ETag', ...RATE],
+  429: [...ALWAYS, ...RATE, 'Retry-After'],
+  500: [],
+}
+
+/** The fields of an answer of this status; `rated` where the path counts requests. */
+export function headersOf(status: number, rated: boolean): Json {
+  const names = (OF_STATUS[status] ?? ALWAYS).filter((name) => rated || !(RATE as readonly string[]).includes(name))
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+}
+
+/** One response of each refused status, with all its cases as examples. The key is the component's name. */
+export function refusalResponses(salesEmail: string): Readonly<Record<string, Json>> {
+  const responses: Record<string, { description: string; headers: Json; examples: Record<string, Json> }> = {}
+  for (const { status, component, example, when, message } of refusals(salesEmail)) {
+    responses[component] ??= { description: '', headers: headersOf(status, true), examples: {} }
+    const response = responses[component]
+    response.description += response.description === '' ? `${when}.` : ` Or: ${when}.`
+    response.examples[example] = { summary: when, value: { error: message } }
+  }
+  return Object.fromEntries(
+    Object.entries(responses).map(([name, { description, headers, examples }]) => [
+      name,
+      {
+        description,
+        headers,
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples } },
+      },
+    ]),
+  )
+}

@@ -1,0 +1,53 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import t from 'tap'
+import { listenHttp } from '../../../engine/http/listen.ts'
+import type { HttpHandler } from '../../../engine/http/port.ts'
+import { IMPLEMENTATIONS } from '../../support/https.ts'
+import { quietLog } from '../../support/store.ts'
+
+const HANDLERS: readonly { readonly name: string; readonly handler: HttpHandler }[] = [
+  {
+    name: 'throws at once',
+    handler: () => {
+      throw new Error('made for the test')
+    },
+  },
+  {
+    name: 'throws later',
+    handler: async () => {
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      throw new Error('made for the test')
+    },
+  },
+]
+
+for (const implementation of IMPLEMENTATIONS) {
+  for (const { name, handler } of HANDLERS) {
+    t.test(`over ${implementation}: a handler that ${name} is answered by 500, to HEAD without a body`, async (t) => {
+      const options = { address: '127.0.0.1', port: 0, handler, log: quietLog }
+      const listener = await listenHttp(implementation, options)
+      t.teardown(() => listener.drain(1000))
+      const [toHead = '', toGet = ''] = await answersTo(listener.port, ['HEAD', 'GET'])
+      t.match(toHead, /^HTTP\/1\.1 500 [\s\S]*content-length: 26[\s\S]*\r\n\r\n$/i)
+      t.match(toGet, /^HTTP\/1\.1 500 [\s\S]*\r\n\r\n\{"error":"Internal error"\}$/)
+    })
+  }
+}
+
+/** All bytes of the answers to requests one after the other on one connection, cut where the next begins: a client would hide what is too much. */
+async function answersTo(port: number, methods: readonly string[]): Promise<string[]> {
+  const socket = connect(port, '127.0.0.1')
+  let bytes = ''
+  socket.setEncoding('latin1').on('data', (chunk: string) => {
+    bytes += chunk
+  })
+  const closed = once(socket, 'close')
+  for (const [at, method] of methods.entries()) {
+    const last = at === methods.length - 1
+    socket.write(`${method} / HTTP/1.1\r\nHost: localhost\r\n${last ? 'Connection: close\r\n' : ''}\r\n`)
+    if (!last) await once(socket, 'data')
+  }
+  await closed
+  return bytes.split(/(?=HTTP\/1\.1 )/)
+}
