@@ -53,12 +53,14 @@ export class FieldBlock {
   }
 }
 
-/** @throws RangeError where a name or value would end its line. */
+/** The lines of fields, names and values in turn. @throws RangeError where a value would end its line. */
 export function fieldText(fields: readonly string[]): string {
   let text = ''
-  for (let at = 0; at + 1 < fields.length; at += 2) text += `${at === 0 ? '' : '\r\n'}${fields[at]}: ${fields[at + 1]}`
-  // Each pair but the last ends its line, and nothing else does.
-  if (text.split('\n').length > Math.max(1, fields.length / 2)) throw new RangeError('a field would end its line')
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const value = fields[at + 1] ?? ''
+    if (value.includes('\n') || value.includes('\r')) throw new RangeError(`${fields[at]}: a value of two lines`)
+    text += at === 0 ? `${fields[at]}: ${value}` : `\r\n${fields[at]}: ${value}`
+  }
   return text
 }
 

@@ -148,9 +148,9 @@ export class Published {
     const stored = this.#table.getBinaryFast(key)
     if (stored === undefined) return undefined
     // lmdb-js lends a buffer whose length, but not byteLength, is that of the value.
-    const record = new Uint8Array(stored.buffer, stored.byteOffset, stored.length)
-    if (check) openRecord(record, RECORD_VERSION, 'published list')
-    return record.subarray(RECORD_HEADER_BYTES)
+    const { buffer, byteOffset, length } = stored
+    if (check) openRecord(new Uint8Array(buffer, byteOffset, length), RECORD_VERSION, 'published list')
+    return new Uint8Array(buffer, byteOffset + RECORD_HEADER_BYTES, length - RECORD_HEADER_BYTES)
   }
 
   /**
