@@ -121,6 +121,9 @@ export const ASSESSMENT_FAULTS_NAMED_MAX = 20
  */
 export const RECOMMENDATIONS_MAX = 10_000
 
+/** Findings of a check of the store that are named; of the others there is their number. */
+export const FINDINGS_NAMED_MAX = 1000
+
 assert(LOG_BATCH_EVENTS_MAX <= BATCH_EVENTS_MAX)
 /** Bytes of an event with a long name and an IPv6 address. */
 const USUAL_EVENT_BYTES_MAX = 400

@@ -56,6 +56,44 @@ export function packList(headText: string, elements: readonly string[]): PackedL
   return { head: sealRecord(RECORD_VERSION, head), parts: parts.map((part) => sealRecord(RECORD_VERSION, part)) }
 }
 
+/** The entity tag of a list that was packed. */
+export function tagOf({ head }: PackedList): string {
+  return openHead(head).tag
+}
+
+/**
+ * A head as it is stored, and the bytes of it that its tag is of.
+ *
+ * @throws Fault STORE_DAMAGED, STORE_VERSION
+ */
+export function openHead(stored: Uint8Array): PublishedHead & { readonly hash: Buffer } {
+  const head = openRecord(stored, RECORD_VERSION, 'published list')
+  return {
+    tag: head.toString('hex', 0, TAG_BYTES),
+    count: head.readUInt32BE(HEAD_COUNT_OFFSET),
+    text: head.subarray(HEAD_TEXT_OFFSET),
+    hash: head.subarray(TAG_BYTES),
+  }
+}
+
+/** @throws Fault STORE_DAMAGED, STORE_VERSION */
+export function openPart(stored: Uint8Array): Buffer {
+  return openRecord(stored, RECORD_VERSION, 'published list')
+}
+
+/** The texts of the elements of a part that has `count` of them, and nothing else; undefined for one whose place is wrong. */
+export function elementTexts(part: Buffer, count: number): (string | undefined)[] {
+  const texts = part.subarray(OFFSETS_BYTES)
+  const offset = (index: number): number => part.readUInt32BE(index * 4)
+  return Array.from({ length: Math.max(0, count) }, (_, index) => {
+    const begin = offset(index)
+    const next = offset(index + 1)
+    const isLast = index + 1 === count
+    const isBounded = isLast ? next === texts.length + 1 : next <= texts.length && texts[next - 1] === COMMA[0]
+    return begin < next && isBounded ? texts.toString('utf8', begin, next - 1) : undefined
+  })
+}
+
 export class Published {
   readonly #table: Table
 
@@ -84,12 +122,7 @@ export class Published {
   head(organizationId: string, list: PublishedList): PublishedHead | undefined {
     const stored = this.#table.get(partKey(organizationId, list, 0))
     if (stored === undefined) return undefined
-    const head = openRecord(stored, RECORD_VERSION, 'published list')
-    return {
-      tag: head.toString('hex', 0, TAG_BYTES),
-      count: head.readUInt32BE(HEAD_COUNT_OFFSET),
-      text: head.subarray(HEAD_TEXT_OFFSET),
-    }
+    return openHead(stored)
   }
 
   /**
@@ -105,7 +138,7 @@ export class Published {
       const stored = this.#table.get(partKey(organizationId, list, part + 1))
       if (stored === undefined)
         throw new Error(`published list ${list} announces ${count} elements, part ${part + 1} is missing`)
-      const bytes = openRecord(stored, RECORD_VERSION, 'published list')
+      const bytes = openPart(stored)
       if (runs.length > 0) runs.push(COMMA)
       runs.push(runOf(bytes, at - part * ELEMENTS_PER_PART, partEnd - part * ELEMENTS_PER_PART))
       at = partEnd
