@@ -48,7 +48,9 @@ export async function backUp(store: Store, given: string, options: BackupOptions
   try {
     // Of one that was killed.
     rmSync(partial, { recursive: true, force: true })
-    mkdirSync(join(partial, 'store'), { recursive: true, mode: 0o700 })
+    // Not by Node's recursive option, which loops for ever below /proc.
+    mkdirSync(partial, { mode: 0o700 })
+    mkdirSync(join(partial, 'store'), { mode: 0o700 })
     return await makeIn(store, file, partial, options)
   } catch (error) {
     throw fileFault(error, file)

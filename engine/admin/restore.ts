@@ -61,7 +61,8 @@ export async function restore(given: string, dataDir: string, options: RestoreOp
     }
     // Of one that was killed.
     rmSync(beside, { recursive: true, force: true })
-    mkdirSync(join(beside, 'store'), { recursive: true, mode: 0o700 })
+    mkdirSync(beside, { mode: 0o700 })
+    mkdirSync(join(beside, 'store'), { mode: 0o700 })
     const restored = await prepare(file, beside, options)
     if (restored === undefined) return undefined
     return { ...restored, kept: swap(join(beside, 'store', DATA_FILE), place, options.clock) }
