@@ -1,6 +1,6 @@
 import type { HttpHandler, HttpRequest, HttpResponse } from '../engine/http/port.ts'
 import type { Scope } from '../engine/store/api-keys.ts'
-import { LIST_SHAPES, PublishedList } from '../engine/store/published.ts'
+import { bodyOf, LIST_SHAPES, PublishedList } from '../engine/store/published.ts'
 import type { Store } from '../engine/store/store.ts'
 import { type AccessLog, LoggedResponse } from './access-log.ts'
 import { addressHash } from './address.ts'
@@ -181,10 +181,9 @@ class Api {
       state.isChecked = true
       if (body !== undefined) return body
     }
-    const { open, afterHead, close, emptyHead, paged } = LIST_SHAPES[list]
-    const { limit, offset } = page ?? (paged ? DEFAULT_PAGE : WHOLE_LIST)
+    const { limit, offset } = page ?? (LIST_SHAPES[list].paged ? DEFAULT_PAGE : WHOLE_LIST)
     const runs = published.elements(organization.id, list, state.count, offset, limit)
-    return Buffer.concat([open, state.headText ?? emptyHead, afterHead, ...runs, close])
+    return bodyOf(list, state.headText, runs)
   }
 }
 

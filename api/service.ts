@@ -26,10 +26,12 @@ import { scanRows } from '../engine/scan/metrics.ts'
 import { SCANS } from '../engine/scan/scan-now.ts'
 import { ScanThread } from '../engine/scan/scan-thread.ts'
 import { ScanSchedule } from '../engine/scan/schedule.ts'
+import { DailyRetention } from '../engine/store/daily-retention.ts'
 import { Store } from '../engine/store/store.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
 import type { ServiceSettings } from './config.ts'
+import { Health } from './health.ts'
 import { makeRateTable } from './rate-limit.ts'
 import type { ApiThreadData, FromApiThread, ToApiThread } from './thread.ts'
 
@@ -44,6 +46,8 @@ export class Service {
   readonly #batches: BatchCounters = { batches: 0, unauthorised: 0, malformed: 0, turnedAway: 0 }
   readonly #books: IngestBooks
   readonly #catalog: Catalog
+  readonly #health: Health
+  readonly #retention: DailyRetention
   readonly #metrics = new Metrics()
   #ingest: HttpListener | undefined
   #syslog: SyslogIngest | undefined
@@ -71,6 +75,8 @@ export class Service {
       this.#schedule.noteBuffered(organizationId),
     )
     this.#coverage = new CoverageAcceptor(this.#store, systemClock, log)
+    this.#health = new Health(this.#store.environment, this.#schedule, log)
+    this.#retention = new DailyRetention(this.#store, systemClock, log)
     this.failure = new Promise((_, reject) => {
       this.#settleFailure = reject
     })
@@ -99,6 +105,8 @@ export class Service {
     const threads = await this.#startApi(apiPort, httpTls)
     this.#books.start()
     this.#schedule.start()
+    this.#health.start()
+    this.#retention.start()
     if (certificate !== undefined) {
       this.#certificateWatch = new CertificateWatch(certificate, this.#log, () => this.#reloadCertificate(certificate))
     }
@@ -111,6 +119,7 @@ export class Service {
     this.#certificateWatch?.stop()
     const drained = [
       this.#schedule.stop(),
+      this.#retention.stop(),
       this.#ingest?.drain(deadlineMs),
       this.#syslog?.drain(deadlineMs),
       this.#local?.close(),
@@ -120,6 +129,7 @@ export class Service {
     this.#metrics.close()
     this.#books.stop()
     this.#coverage.flush()
+    this.#health.stop()
     this.#log.info({ ...this.#acceptor.counters, ...this.#batches }, 'stopped')
     await this.#store.close()
     await this.#releaseScans?.()
@@ -197,7 +207,7 @@ export class Service {
     const { metricsPort } = this.#settings
     if (metricsPort === 'off') return undefined
     this.#local = await LocalServer.listen('--metrics-port', metricsPort, {
-      '/healthz': () => ({ type: 'application/json', body: '{"status":"running"}' }),
+      '/healthz': () => this.#health.answer(),
       '/metrics': async () => this.#metrics.render(await this.#metricRows()),
     })
     this.#log.info({ url: `http://127.0.0.1:${this.#local.port}/metrics` }, 'metrics listen')

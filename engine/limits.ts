@@ -135,6 +135,17 @@ export const ASSESSMENT_FAULTS_NAMED_MAX = 20
  */
 export const RECOMMENDATIONS_MAX = 10_000
 
+/** Days that an organization keeps ended scans, audit entries and silent sources, unless it is told otherwise. Older ones go once a day. */
+export const RETENTION_DAYS_DEFAULT = 400
+/** Days that it can be told to keep them. More are refused; the bounds of their numbers hold all the same. */
+export const RETENTION_DAYS_MAX = 3650
+/** Days that it keeps audit entries at least: a quarter can be looked back on. Fewer are refused. */
+export const AUDIT_DAYS_MIN = 90
+/** Records that one transaction of the retention takes away, so that none is long. The next ones go in the next. */
+export const RETENTION_RECORDS_PER_STEP = 500
+/** Findings of a check of the store that are named; of the others there is their number. */
+export const FINDINGS_NAMED_MAX = 1000
+
 assert(LOG_BATCH_EVENTS_MAX <= BATCH_EVENTS_MAX)
 /** Bytes of an event with a long name and an IPv6 address. */
 const USUAL_EVENT_BYTES_MAX = 400

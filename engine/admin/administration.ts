@@ -9,6 +9,7 @@ import { type Actor, Changes } from './changes.ts'
 import { MemberChanges } from './members.ts'
 import { OrganizationChanges } from './organizations.ts'
 import { RecommendationChanges } from './recommendations.ts'
+import { RetentionChanges } from './retention.ts'
 import { ScanChanges } from './scans.ts'
 import { TokenChanges } from './tokens.ts'
 
@@ -25,6 +26,7 @@ export class Administration {
   readonly scans: ScanChanges
   readonly assessments: AssessmentChanges
   readonly recommendations: RecommendationChanges
+  readonly retention: RetentionChanges
   readonly #store: Store
 
   constructor(store: Store, clock: Clock, actor: Actor = OPERATOR) {
@@ -38,6 +40,7 @@ export class Administration {
     this.scans = new ScanChanges(changes)
     this.assessments = new AssessmentChanges(changes)
     this.recommendations = new RecommendationChanges(changes)
+    this.retention = new RetentionChanges(changes)
   }
 
   /** @throws Fault NOT_FOUND */

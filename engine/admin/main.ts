@@ -3,19 +3,22 @@ import { createProgram, runProgram } from '../process/program.ts'
 import { addApprovalCommands } from './commands/approval.ts'
 import { addAssessmentCommands } from './commands/assessment.ts'
 import { addAuditCommands } from './commands/audit.ts'
+import { addBackupCommands } from './commands/backup.ts'
+import { addDoctorCommand } from './commands/doctor.ts'
 import { addIngestCommands } from './commands/ingest.ts'
 import { addKeyCommands } from './commands/key.ts'
 import { addMemberCommands } from './commands/member.ts'
 import { addOrganizationCommands } from './commands/organization.ts'
 import { addRecommendationCommands } from './commands/recommendation.ts'
 import { addRegistryCommands } from './commands/registry.ts'
+import { addRetentionCommands } from './commands/retention.ts'
 import { addScanCommands } from './commands/scan.ts'
 import { addTokenCommands } from './commands/token.ts'
 import { addVerifyCommand } from './commands/verify.ts'
 
 const program = createProgram(
   'posture-admin',
-  "Administers the service's organizations, API keys, monitoring tokens, scans and assessments, while it runs; reads log files; shows the registry.",
+  "Administers the service's organizations, API keys, monitoring tokens, scans and assessments, while it runs; reads log files; shows the registry; proves, backs up and restores the store.",
 )
 addOrganizationCommands(program)
 addMemberCommands(program)
@@ -29,4 +32,7 @@ addRecommendationCommands(program)
 addRegistryCommands(program)
 addAuditCommands(program)
 addVerifyCommand(program)
+addRetentionCommands(program)
+addDoctorCommand(program)
+addBackupCommands(program)
 await runProgram(program)

@@ -5,18 +5,41 @@ import type { Recommendation } from '../store/recommendations.ts'
 import type { Store } from '../store/store.ts'
 import { FRAMEWORK_IDS, type FrameworkId } from './framework.ts'
 
+/** The lists that are made of an organization's assessments and recommendations. */
+export const ASSESSED_LISTS = [
+  'scores',
+  'recommendations',
+  'assessments',
+] as const satisfies (keyof typeof PublishedList)[]
+export type AssessedList = (typeof ASSESSED_LISTS)[number]
+
 /** Publishes scores and assessments of an organization, inside the transaction that changed them. */
 export function publishAssessments(store: Store, organizationId: string): void {
-  const completed = store.assessments.completed(organizationId)
-  const scores = latestOfEach(completed).map(scoreJson)
-  store.published.replace(organizationId, PublishedList.scores, '', scores)
-  store.published.replace(organizationId, PublishedList.assessments, '', completed.map(assessmentJson))
+  publish(store, organizationId, 'scores')
+  publish(store, organizationId, 'assessments')
 }
 
 /** Publishes the recommendations of an organization, inside the transaction that changed them. */
 export function publishRecommendations(store: Store, organizationId: string): void {
-  const recommendations = store.recommendations.ofOrganization(organizationId).sort(inOrderOfPriority)
-  store.published.replace(organizationId, PublishedList.recommendations, '', recommendations.map(recommendationJson))
+  publish(store, organizationId, 'recommendations')
+}
+
+function publish(store: Store, organizationId: string, list: AssessedList): void {
+  store.published.replace(organizationId, PublishedList[list], '', elementsOf(store, organizationId, list))
+}
+
+/** The elements of a list as its records say them now. */
+export function elementsOf(store: Store, organizationId: string, list: AssessedList): string[] {
+  switch (list) {
+    case 'scores':
+      return latestOfEach(store.assessments.completed(organizationId)).map(scoreJson)
+    case 'assessments':
+      return store.assessments.completed(organizationId).map(assessmentJson)
+    case 'recommendations':
+      return store.recommendations.ofOrganization(organizationId).sort(inOrderOfPriority).map(recommendationJson)
+    default:
+      return list satisfies never
+  }
 }
 
 /** As GET /api/v1/recommendations sorts: priority, then the newest first; of one instant by id, so that pages fit together. */

@@ -46,7 +46,7 @@ export const FAULTS = {
   STORE_UNWRITABLE: { exit: ExitStatus.unavailable, about: 'The data directory is missing, read-only or not ours' },
   STORE_IN_USE: {
     exit: ExitStatus.unavailable,
-    about: 'Another process runs on the same outbox, or reads log files into the same store',
+    about: 'Another process runs on the same outbox or store, or reads log files into the same store',
   },
   STORE_FULL: {
     exit: ExitStatus.unavailable,
@@ -54,6 +54,14 @@ export const FAULTS = {
   },
   STORE_VERSION: { exit: ExitStatus.unavailable, about: 'The store was written by a newer release' },
   STORE_DAMAGED: { exit: ExitStatus.unavailable, about: 'A stored value fails its checksum or has an unknown version' },
+  STORE_UNSOUND: {
+    exit: ExitStatus.damagedInput,
+    about: 'A check of the whole store found damage; each finding says where. Restore a backup',
+  },
+  BACKUP_FILE: {
+    exit: ExitStatus.unavailable,
+    about: 'The backup cannot be read or written there, or is damaged or no file of posture-admin backup',
+  },
   PORT_TAKEN: { exit: ExitStatus.unavailable, about: 'Another program listens on the address and port' },
   PORT_DENIED: {
     exit: ExitStatus.unavailable,

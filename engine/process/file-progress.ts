@@ -4,25 +4,30 @@ import { basename } from 'node:path'
 const require = createRequire(import.meta.url)
 
 export interface FileProgress {
-  readonly update: (bytesRead: number, bytesTotal: number) => void
+  readonly update: (done: number, total: number) => void
   readonly end: () => void
 }
 
 /** A progress bar on standard error where that is a terminal; nothing in a pipe, and nothing without a file. */
 export function fileProgress(path: string | undefined): FileProgress {
-  if (path === undefined || !process.stderr.isTTY) return { update: () => {}, end: () => {} }
+  return progressOf(path === undefined ? undefined : basename(path))
+}
+
+/** The same of work by its name. */
+export function progressOf(what: string | undefined): FileProgress {
+  if (what === undefined || !process.stderr.isTTY) return { update: () => {}, end: () => {} }
   const { Presets, SingleBar } = require('cli-progress') as typeof import('cli-progress')
   const bar = new SingleBar(
-    { format: `${basename(path)} {bar} {percentage}%`, clearOnComplete: true, hideCursor: true },
+    { format: `${what} {bar} {percentage}%`, clearOnComplete: true, hideCursor: true },
     Presets.shades_classic,
   )
   let started = false
   return {
-    update(bytesRead, bytesTotal) {
+    update(done, total) {
       // Nobody knows how much comes through a pipe.
-      if (bytesTotal === 0) return
-      if (started) bar.update(bytesRead)
-      else bar.start(bytesTotal, bytesRead)
+      if (total === 0) return
+      if (started) bar.update(done)
+      else bar.start(total, done)
       started = true
     },
     end() {

@@ -12,6 +12,8 @@ export const LOCAL_REQUEST_MS = 5000
 export interface Answer {
   readonly type: string
   readonly body: string
+  /** 200 where it is not given. */
+  readonly status?: number
 }
 
 /** Answers GET by path on loopback, over node:http: a few requests a minute, none from elsewhere. */
@@ -73,8 +75,8 @@ async function answer(
   try {
     const said = await known()
     if (said === undefined) return refuse(response, 503, 'starting')
-    const { type, body } = said
-    response.writeHead(200, {
+    const { type, body, status = 200 } = said
+    response.writeHead(status, {
       'content-type': type,
       'content-length': Buffer.byteLength(body),
       'cache-control': 'no-store',

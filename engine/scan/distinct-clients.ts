@@ -138,6 +138,25 @@ export class DistinctClients {
   }
 }
 
+/** Whether these are bytes that toBytes writes. */
+export function isSketch(bytes: Uint8Array): boolean {
+  if (bytes[0] === REGISTERS) {
+    return bytes.length === 1 + REGISTER_COUNT && bytes.subarray(1).every((run) => run <= RUN_MAX)
+  }
+  const count = (bytes.length - 1) / 4
+  if (bytes[0] !== EXACT || !Number.isInteger(count) || count > EXACT_CLIENTS_MAX) return false
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let before = NO_HASH
+  for (let at = 1; at < bytes.length; at += 4) {
+    const hash = view.getUint32(at, true)
+    if (hash <= before) return false
+    before = hash
+  }
+  return true
+}
+
+/** All bits behind the index are zero. */
+const RUN_MAX = 32 - INDEX_BITS + 1
 const NO_SLOTS = new Uint32Array(0)
 /** 2^-run for every run that 32 bits can have. */
 const POWERS = Float64Array.from({ length: 33 }, (_, run) => 2 ** -run)

@@ -55,6 +55,8 @@ export class ScanSchedule {
   readonly #periodSeen = new Map<string, number>()
   /** Organizations whose scan failed wait for the next check, so that a full disk is not tried a thousand times. */
   readonly #failedSinceCheck = new Set<string>()
+  /** Organizations whose last scan failed. */
+  readonly #failing = new Set<string>()
   /** When the last immediate scan of an organization ended; and those that wait for the next. */
   readonly #immediateAtMs = new Map<string, number>()
   readonly #waiting = new Map<string, NodeJS.Timeout>()
@@ -91,6 +93,11 @@ export class ScanSchedule {
   /** Resolves when no scan runs or waits for its turn. */
   async idle(): Promise<void> {
     while (this.#running !== undefined) await this.#running
+  }
+
+  /** How many organizations there are whose last scan failed. */
+  get failing(): number {
+    return this.#failing.size
   }
 
   /** Looks at every organization and has run what is due. */
@@ -159,12 +166,14 @@ export class ScanSchedule {
     if (scan.status === 'failed') {
       this.counters.failed++
       this.#failedSinceCheck.add(organizationId)
+      this.#failing.add(organizationId)
       this.#log.error(
         { organization: organizationId, scan: scan.id, trigger, reason: scan.failure },
         'scan failed, its events wait',
       )
       return
     }
+    this.#failing.delete(organizationId)
     this.counters.completed[trigger]++
     this.counters.eventsFolded += scan.eventsFolded
     this.counters.eventsDamaged += scan.eventsDamaged ?? 0
@@ -183,7 +192,10 @@ export class ScanSchedule {
   /** A scan could not even be recorded as started: the store cannot be written, or the thread ended. */
   #noteUnstarted(group: readonly (readonly [string, ScanTrigger])[], error: Error): void {
     this.counters.failed += group.length
-    for (const [organizationId] of group) this.#failedSinceCheck.add(organizationId)
+    for (const [organizationId] of group) {
+      this.#failedSinceCheck.add(organizationId)
+      this.#failing.add(organizationId)
+    }
     this.#log.error({ organizations: group.length, reason: error.message }, 'scans could not be started, events wait')
   }
 

@@ -50,12 +50,12 @@ export class AuditLog {
     return entries.sort((a, b) => a.timeMs - b.timeMs)
   }
 
-  /** The last stays, since the next one's sequence follows it. Inside a transaction of the caller. Answers how many went. */
-  removeOlderThan(organizationId: string, timeMs: number): number {
+  /** At most `countMax`. The last stays, since the next one's sequence follows it. Inside a transaction of the caller. Answers how many went. */
+  removeOlderThan(organizationId: string, timeMs: number, countMax = Number.POSITIVE_INFINITY): number {
     const last = this.#entries.last(uuidBytes(organizationId))?.sequence
     let removed = 0
     for (const { sequence, timeMs: entryMs } of this.#oldest(organizationId)) {
-      if (entryMs >= timeMs || sequence === last) break
+      if (removed >= countMax || entryMs >= timeMs || sequence === last) break
       this.#entries.remove(keyOf(organizationId, sequence))
       removed++
     }

@@ -35,6 +35,11 @@ export class EventBuffer {
     return this.#queue(organizationId).length
   }
 
+  /** When the oldest events that wait were stored, in milliseconds since 1970; 0 where none waits, or it is not known. */
+  oldestMs(organizationId: string): number {
+    return this.#queue(organizationId).oldestChunk?.writtenMs ?? 0
+  }
+
   /** The sequence that the next event will get. */
   next(organizationId: string): number {
     return this.#queue(organizationId).nextSequence

@@ -9,7 +9,7 @@ import { u32Bytes, uuidBytes } from './keys.ts'
 type StoredCounters = Readonly<Partial<CoverageCounters>>
 
 /** The last report of one instance: of each counter the most that was ever told. */
-interface StoredSensor {
+export interface StoredSensor {
   /** When it came, by our clock, and when it was made, by the sensor's. */
   readonly heardMs: number
   readonly madeMs: number
@@ -18,7 +18,7 @@ interface StoredSensor {
 }
 
 /** What all sensors of an organization have counted on one day (UTC) by our clock, and how many instances were heard then. */
-interface StoredDay {
+export interface StoredDay {
   readonly sensors: number
   readonly counters: StoredCounters
 }

@@ -35,8 +35,19 @@ export interface EnvironmentOptions {
   readonly readOnly?: boolean
 }
 
+/** What an environment takes and may take, in bytes. */
+export interface EnvironmentSpace {
+  readonly fileBytes: number
+  /** Of the file: pages that nothing stands in, and that are written before the file grows. */
+  readonly unusedBytes: number
+  readonly diskFreeBytes: number
+  /** Writing stops below so many, of unused and free ones together. */
+  readonly freeBytesMin: number
+}
+
 const TABLES_MAX = 64
-const DATA_FILE = 'data.mdb'
+/** The file of an environment, in its directory. */
+export const DATA_FILE = 'data.mdb'
 /** mdb.c of lmdb-js: the meta page's header has 24 bytes, then stands MDB_MAGIC in the machine's byte order. */
 const META_MAGIC_OFFSET = 24
 const META_MAGIC = 0xbeefc0de
@@ -54,8 +65,8 @@ export class Environment {
   readonly #setting: string
   readonly #schemaVersion: number
   readonly #freeBytesMin: number
-  readonly #tables: Table[] = []
   #hasTurnsSnapshot = false
+  readonly #tables = new Map<string, Table>()
   #freeCheckedAtMs = 0
   #freeBytes = Number.POSITIVE_INFINITY
 
@@ -106,14 +117,47 @@ export class Environment {
   }
 
   table(name: string): Table {
+    const known = this.#tables.get(name)
+    if (known !== undefined) return known
     const table = this.#root.openDB<Buffer, Buffer>({ name, keyEncoding: 'binary', encoding: 'binary' })
-    this.#tables.push(table)
+    this.#tables.set(name, table)
     return table
+  }
+
+  /** The tables that were opened, by name. */
+  get tables(): ReadonlyMap<string, Table> {
+    return this.#tables
   }
 
   /** What a table takes of the file, in bytes: whole pages. */
   tableBytes(name: string): number {
     return pagesOf(this.table(name).getStats() as TreeStats) * (this.#root.getStats() as EnvironmentStats).pageSize
+  }
+
+  /** Records of a table, without counting them. */
+  tableRecords(name: string): number {
+    return (this.table(name).getStats() as TreeStats).entryCount
+  }
+
+  /** What the environment takes and may take, in bytes. @throws Fault STORE_UNWRITABLE where the directory was removed. */
+  space(): EnvironmentSpace {
+    const { bavail, bsize } = this.#fileSystem()
+    return {
+      fileBytes: statSync(join(this.path, DATA_FILE)).size,
+      unusedBytes: this.#unusedBytes(),
+      diskFreeBytes: bavail * bsize,
+      freeBytesMin: this.#freeBytesMin,
+    }
+  }
+
+  /** The version of the schema that is stored. */
+  get schemaVersion(): number {
+    return this.#storedSchema()
+  }
+
+  /** Copies one snapshot, without the pages that nothing stands in, into an empty directory, while others write. */
+  async copyInto(directory: string): Promise<void> {
+    await this.#root.backup(directory, true)
   }
 
   /**
@@ -206,7 +250,7 @@ export class Environment {
   /** Pages of LMDB's file that nothing stands in: the file never shrinks, so an environment that was full and was emptied has its space there. */
   #unusedBytes(): number {
     const { root, free, lastPageNumber, pageSize } = this.#root.getStats() as EnvironmentStats
-    const trees = [root, free, ...this.#tables.map((table) => table.getStats() as TreeStats)]
+    const trees = [root, free, ...Array.from(this.#tables.values(), (table) => table.getStats() as TreeStats)]
     const used = trees.reduce((sum, tree) => sum + pagesOf(tree), META_PAGES)
     return Math.max(0, lastPageNumber + 1 - used) * pageSize
   }
@@ -229,6 +273,7 @@ export class Environment {
 
 /** MDB_stat of one tree, as lmdb-js names its fields; of an environment those of its own trees besides. */
 interface TreeStats {
+  readonly entryCount: number
   readonly treeBranchPageCount: number
   readonly treeLeafPageCount: number
   readonly overflowPages: number
@@ -255,9 +300,16 @@ function notThere(path: string): string {
   try {
     accessSync(dirname(path), constants.X_OK)
     if (existsSync(path)) accessSync(path, constants.R_OK | constants.X_OK)
-  } catch {
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    // Neither a directory nor a right is missing but what they would be for.
+    if (code === 'ENOENT') return noStoreIn(path)
     return `no permission to look into ${path}; become the user whose it is, or root`
   }
+  return noStoreIn(path)
+}
+
+function noStoreIn(path: string): string {
   return `there is no store in ${path}; name the directory that the program was started with`
 }
 

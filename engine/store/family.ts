@@ -51,6 +51,11 @@ export class Family<T> {
   }
 
   #open(bytes: Uint8Array): T {
-    return packr.unpack(openRecord(bytes, this.#version, this.#what)) as T
+    return openPacked(bytes, this.#what, this.#version)
   }
+}
+
+/** What a family's record says. @throws Fault STORE_DAMAGED, STORE_VERSION. */
+export function openPacked<T>(bytes: Uint8Array, what: string, versionMax: number): T {
+  return packr.unpack(openRecord(bytes, versionMax, what)) as T
 }

@@ -10,6 +10,16 @@ export type Plan = (typeof PLANS)[number]
 export const SCAN_FREQUENCIES = ['hourly', 'daily', 'weekly'] as const
 export type ScanFrequency = (typeof SCAN_FREQUENCIES)[number]
 
+/** For how many days an organization keeps what nothing else bounds by time. */
+export interface Retention {
+  /** Scans that have ended, in the list of scans. */
+  readonly scanDays: number
+  /** Entries of the audit log. */
+  readonly auditDays: number
+  /** Senders that fell silent; what they sent stays in the sums. */
+  readonly sourceDays: number
+}
+
 export interface Organization {
   readonly id: string
   /** Unique among organizations, whatever its case. */
@@ -22,6 +32,8 @@ export interface Organization {
   readonly evidenceWindowDays: number
   /** Ids of the platforms that the organization approved. */
   readonly approvedPlatformIds: readonly string[]
+  /** What is not in it is as retention.ts has it by default. */
+  readonly retention?: Partial<Retention>
 }
 
 export const EVIDENCE_WINDOW_DAYS_DEFAULT = 30

@@ -27,7 +27,7 @@ const TAG_BYTES = 16
 const HEAD_COUNT_OFFSET = 16
 const HEAD_TEXT_OFFSET = 20
 const OFFSETS_BYTES = 4 * (ELEMENTS_PER_PART + 1)
-const FIRST_BODY_PART = 0xffff_ffff
+export const FIRST_BODY_PART = 0xffff_ffff
 
 /** The lists of the API, by the byte that stands for each in keys. */
 export const PublishedList = { discovery: 1, scores: 2, recommendations: 3, assessments: 4 } as const
@@ -70,6 +70,12 @@ export interface PublishedHead {
   readonly text: Buffer
 }
 
+/** The body of an answer. */
+export function bodyOf(list: PublishedList, head: Buffer | undefined, runs: readonly Buffer[]): Buffer {
+  const { open, afterHead, close, emptyHead } = LIST_SHAPES[list]
+  return Buffer.concat([open, head ?? emptyHead, afterHead, ...runs, close])
+}
+
 /** A list as it is stored: packList makes it, outside of the transaction that writes it. */
 export interface PackedList {
   readonly head: Buffer
@@ -88,14 +94,51 @@ export function packList(list: PublishedList, headText: string, elements: readon
   const hash = createHash('sha256').update(head.subarray(TAG_BYTES))
   for (const part of parts) hash.update(part)
   hash.digest().copy(head, 0, 0, TAG_BYTES)
-  const { open, afterHead, close, paged } = LIST_SHAPES[list]
-  const shown = paged ? elements.slice(0, ELEMENTS_PER_PART) : elements
-  const firstBody = Buffer.concat([open, Buffer.from(headText), afterHead, Buffer.from(shown.join(',')), close])
+  const shown = LIST_SHAPES[list].paged ? elements.slice(0, ELEMENTS_PER_PART) : elements
+  const firstBody = bodyOf(list, Buffer.from(headText), [Buffer.from(shown.join(','))])
   return {
     head: sealRecord(RECORD_VERSION, head),
     parts: parts.map((part) => sealRecord(RECORD_VERSION, part)),
     firstBody: sealRecord(RECORD_VERSION, firstBody),
   }
+}
+
+/** The entity tag of a list that was packed. */
+export function tagOf({ head }: PackedList): string {
+  return openHead(head).tag
+}
+
+/**
+ * A head as it is stored, and the bytes of it that its tag is of.
+ *
+ * @throws Fault STORE_DAMAGED, STORE_VERSION
+ */
+export function openHead(stored: Uint8Array): PublishedHead & { readonly hash: Buffer } {
+  const head = openRecord(stored, RECORD_VERSION, 'published list')
+  return {
+    tag: head.toString('hex', 0, TAG_BYTES),
+    count: head.readUInt32BE(HEAD_COUNT_OFFSET),
+    text: head.subarray(HEAD_TEXT_OFFSET),
+    hash: head.subarray(TAG_BYTES),
+  }
+}
+
+/** @throws Fault STORE_DAMAGED, STORE_VERSION */
+export function openPart(stored: Uint8Array): Buffer {
+  return openRecord(stored, RECORD_VERSION, 'published list')
+}
+
+/** The texts of the elements of a part that has `count` of them, and nothing else; undefined for one whose place is wrong. */
+export function elementTexts(part: Buffer, count: number): (string | undefined)[] {
+  const texts = part.subarray(OFFSETS_BYTES)
+  const offset = (index: number): number => part.readUInt32BE(index * 4)
+  return Array.from({ length: Math.max(0, count) }, (_, index) => {
+    const begin = offset(index)
+    const next = offset(index + 1)
+    const isLast = index + 1 === count
+    const isBounded = isLast ? next === texts.length + 1 : next <= texts.length && texts[next - 1] === COMMA[0]
+    return begin < next && isBounded ? texts.toString('utf8', begin, next - 1) : undefined
+  })
 }
 
 export class Published {
@@ -130,12 +173,7 @@ export class Published {
   head(organizationId: string, list: PublishedList): PublishedHead | undefined {
     const stored = this.#table.get(partKey(organizationId, list, 0))
     if (stored === undefined) return undefined
-    const head = openRecord(stored, RECORD_VERSION, 'published list')
-    return {
-      tag: head.toString('hex', 0, TAG_BYTES),
-      count: head.readUInt32BE(HEAD_COUNT_OFFSET),
-      text: head.subarray(HEAD_TEXT_OFFSET),
-    }
+    return openHead(stored)
   }
 
   /**
@@ -166,7 +204,7 @@ export class Published {
       const stored = this.#table.get(partKey(organizationId, list, part + 1))
       if (stored === undefined)
         throw new Error(`published list ${list} announces ${count} elements, part ${part + 1} is missing`)
-      const bytes = openRecord(stored, RECORD_VERSION, 'published list')
+      const bytes = openPart(stored)
       if (runs.length > 0) runs.push(COMMA)
       runs.push(runOf(bytes, at - part * ELEMENTS_PER_PART, partEnd - part * ELEMENTS_PER_PART))
       at = partEnd

@@ -88,7 +88,7 @@ export interface LentChunk {
   readonly slices: { bytes: Uint8Array; readonly starts: Uint32Array; readonly ends: Uint32Array; count: number }
 }
 
-interface QueueState {
+export interface QueueState {
   readonly next: number
   readonly first: number
   readonly footprint: number
@@ -343,8 +343,7 @@ export class DurableQueue {
     const stored = this.#table.get(this.#stateKey)
     if (stored === undefined) return { next: 1, first: 1, footprint: 0 }
     if (stored.length === SEQUENCE_BYTES) return this.#stateOfEarlierRelease(Number(stored.readBigUInt64BE()))
-    const state = openRecord(stored, RECORD_VERSION, 'queue')
-    return { next: state.readDoubleLE(0), first: state.readDoubleLE(8), footprint: state.readDoubleLE(16) }
+    return openState(stored)
   }
 
   #stateOfEarlierRelease(next: number): QueueState {
@@ -510,6 +509,39 @@ function openChunk(record: Buffer): Chunk {
   return { writtenMs: payload.readDoubleLE(WRITTEN_OFFSET), entries }
 }
 
+/** Whether a key of `prefixBytes` and a sequence is that of a queue's state. */
+export function isStateKey(key: Buffer, prefixBytes: number): boolean {
+  return key.subarray(prefixBytes).equals(MARK)
+}
+
+/** The state as this release writes it. @throws Fault STORE_DAMAGED, STORE_VERSION. */
+export function openState(stored: Buffer): QueueState {
+  const state = openRecord(stored, RECORD_VERSION, 'queue')
+  if (state.length !== STATE_BYTES) {
+    throw new Fault('STORE_DAMAGED', `queue: found a state of ${state.length} bytes, expected ${STATE_BYTES}`)
+  }
+  return { next: state.readDoubleLE(0), first: state.readDoubleLE(8), footprint: state.readDoubleLE(16) }
+}
+
+/**
+ * The entries of a chunk whose lengths fill its record exactly.
+ *
+ * @throws Fault STORE_DAMAGED, STORE_VERSION
+ */
+export function wholeChunk(record: Buffer): readonly Buffer[] {
+  const payload = openRecord(record, RECORD_VERSION, 'queue')
+  if (recordVersion(record) === SINGLE_ENTRY_VERSION) return [payload]
+  const count = payload.length < LENGTHS_OFFSET ? 0 : payload.readUInt16LE(COUNT_OFFSET)
+  const entriesAt = LENGTHS_OFFSET + count * LENGTH_BYTES
+  if (count === 0 || entriesAt > payload.length) {
+    throw new Fault('STORE_DAMAGED', `queue: a chunk of ${payload.length} bytes has no room for ${count} entries`)
+  }
+  let bytes = entriesAt
+  for (let at = LENGTHS_OFFSET; at < entriesAt; at += LENGTH_BYTES) bytes += payload.readUInt16LE(at)
+  if (bytes === payload.length) return openChunk(record).entries
+  throw new Fault('STORE_DAMAGED', `queue: ${count} entries fill ${bytes} bytes, their chunk has ${payload.length}`)
+}
+
 function emptySlices(): LentChunk['slices'] {
   return {
     bytes: new Uint8Array(0),
@@ -560,7 +592,7 @@ function openChunkIfWhole(record: Buffer): Chunk | undefined {
 }
 
 /** What a record takes of LMDB's pages. */
-function footprintInPages(key: Buffer, record: Buffer): number {
+export function footprintInPages(key: Buffer, record: Buffer): number {
   const node = NODE_HEADER_BYTES + key.length + record.length
   if (node <= NODE_BYTES_MAX) return node
   return NODE_HEADER_BYTES + key.length + Math.ceil((PAGE_HEADER_BYTES + record.length) / PAGE_BYTES) * PAGE_BYTES

@@ -1,4 +1,5 @@
 import { READ_BLOCKS_MAX } from '../limits.ts'
+import { Fault } from '../process/error-codes.ts'
 import type { Environment, Table } from './environment.ts'
 import { endOfPrefix, uuidBytes } from './keys.ts'
 import { openRecord, sealRecord } from './record.ts'
@@ -84,6 +85,20 @@ function packed(versions: readonly LineHashes[], nowMs: number): Buffer {
     for (const hash of hashes) at = bytes.writeUInt32LE(hash, at)
   }
   return bytes
+}
+
+/**
+ * What was read of a block, as it is stored.
+ *
+ * @throws Fault STORE_DAMAGED, STORE_VERSION
+ */
+export function openBlock(stored: Buffer): LineHashes[] {
+  const bytes = openRecord(stored, 1, 'messages that were read')
+  let at = WRITTEN_BYTES
+  let count = 0
+  for (; at + COUNT_BYTES <= bytes.length; count++) at += COUNT_BYTES + bytes.readUInt32LE(at) * 4
+  if (at === bytes.length && count >= 1 && count <= VERSIONS_MAX) return versionsIn(bytes)
+  throw new Fault('STORE_DAMAGED', `messages that were read: ${count} versions fill ${at} bytes of ${bytes.length}`)
 }
 
 function versionsIn(bytes: Buffer): LineHashes[] {

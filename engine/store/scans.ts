@@ -49,7 +49,7 @@ export interface ScanSummary {
 }
 
 /** A scan that waits for its turn. */
-interface ScanRequest {
+export interface ScanRequest {
   readonly scanId: string
   readonly requestedAtMs: number
 }
@@ -106,19 +106,25 @@ export class Scans {
     return this.#records.last(uuidBytes(organizationId), wanted)
   }
 
-  /** Removes the oldest that have ended: at most `countMax`, and those asked for before `beforeMs`. Inside a transaction of the caller. Answers how many went. */
+  /**
+   * Removes the oldest that have ended: at most `countMax`, and those asked for before `beforeMs`. The last one completed stays, since it is what the API
+   * shows. Inside a transaction of the caller. Answers how many went.
+   */
   removeOldest(organizationId: string, countMax: number, beforeMs = Number.POSITIVE_INFINITY): number {
+    if (countMax <= 0) return 0
+    const shown = this.last(organizationId, ({ status }) => status === 'completed')?.id
     const leaving: Buffer[] = []
     for (const { key, value } of this.#records.range(uuidBytes(organizationId))) {
       if (leaving.length >= countMax || requestedAtMs(value) >= beforeMs) break
-      if (value.status === 'completed' || value.status === 'failed') leaving.push(key)
+      if (value.id !== shown && (value.status === 'completed' || value.status === 'failed')) leaving.push(key)
     }
     for (const key of leaving) this.#records.remove(key)
     return leaving.length
   }
 }
 
-function requestedAtMs(scan: Scan): number {
+/** When it was asked for, which its key has. */
+export function requestedAtMs(scan: Scan): number {
   return scan.requestedAtMs ?? scan.startedAtMs
 }
 

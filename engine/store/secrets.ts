@@ -35,6 +35,10 @@ export class Secrets<T extends Secret> {
     return key === undefined ? undefined : this.#records.get(key)
   }
 
+  get(organizationId: string, id: string): T | undefined {
+    return this.#records.get(Buffer.concat([uuidBytes(organizationId), uuidBytes(id)]))
+  }
+
   /** Whether the secret whose SHA-256 this is is active: byHash without reading the record. */
   isActive(hash: Buffer): boolean {
     return this.#hashes.get(hash) !== undefined

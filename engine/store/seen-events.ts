@@ -5,7 +5,7 @@ import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
 
 /** Which sequences of one collector instance were counted: pairs of first and last, ascending; and when one was last, in ms since 1970. */
-interface StoredSeen {
+export interface StoredSeen {
   readonly ranges: readonly number[]
   readonly usedMs: number
 }
@@ -23,7 +23,7 @@ export interface Places {
 }
 
 /** Version 1 had the ranges alone. */
-const SEEN_VERSION = 2
+export const SEEN_VERSION = 2
 
 /**
  * The events that each organization has counted, so that none counts twice. One record a collector instance, of which each start of a collector
@@ -93,7 +93,7 @@ export class SeenEvents {
   }
 }
 
-function opened(stored: StoredSeen | readonly number[]): StoredSeen {
+export function opened(stored: StoredSeen | readonly number[]): StoredSeen {
   return 'ranges' in stored ? stored : { ranges: stored, usedMs: 0 }
 }
 

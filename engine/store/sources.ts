@@ -97,10 +97,28 @@ export class Sources {
     }
     all.sort((a, b) => a.value.lastSeenMs - b.value.lastSeenMs)
     const leaving = all.slice(0, excess + Math.floor(this.#sourcesMax / 10))
+    this.#letGo(organizationId, leaving)
+  }
+
+  /**
+   * Removes those that were last heard of before `beforeMs`, at most `countMax`; what they sent stays in the sums. Inside a transaction of the caller.
+   * Answers how many went.
+   */
+  removeSilent(organizationId: string, beforeMs: number, countMax: number): number {
+    const leaving: { readonly key: Buffer; readonly value: StoredSource }[] = []
+    for (const source of this.#sources.range(uuidBytes(organizationId))) {
+      if (leaving.length >= countMax) break
+      if (source.value.lastSeenMs < beforeMs && !isShared(source.value)) leaving.push(source)
+    }
+    if (leaving.length > 0) this.#letGo(organizationId, leaving)
+    return leaving.length
+  }
+
+  #letGo(organizationId: string, leaving: readonly { readonly key: Buffer; readonly value: StoredSource }[]): void {
     for (const { key } of leaving) this.#sources.remove(key)
     // What they counted stays in the books, in one row for each token and listener.
     for (const { value } of leaving) {
-      const one = { ...value, address: 'other', host: '' }
+      const one = { ...value, ...SHARED }
       const key = keyOf(one)
       const stored = this.#sources.get(key)
       this.#sources.put(key, stored === undefined ? one : sum(stored, one))
@@ -124,6 +142,13 @@ export class Sources {
       for (const key of keys.slice(0, Math.max(0, keys.length - this.#rejectsMax))) this.#rejects.remove(key)
     }
   }
+}
+
+/** The row of a token and listener that those share who have left. */
+const SHARED = { address: 'other', host: '' } as const
+
+function isShared({ address, host }: SourceDelta): boolean {
+  return address === SHARED.address && host === SHARED.host
 }
 
 /** HOSTNAME and address are others' text of any length: the key has their hash. */

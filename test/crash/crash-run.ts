@@ -112,6 +112,7 @@ class CrashRun {
       proxy.close()
       liar.close()
     }
+    this.#differences.push(...organization.findings().map((finding) => `in the store: ${finding}`))
     const { events, scans } = organization.counts()
     return {
       kills: this.#kills,

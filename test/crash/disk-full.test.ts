@@ -5,9 +5,10 @@ import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
 import { Outbox } from '../../collector/outbox/outbox.ts'
 import { packBatch } from '../../engine/event.ts'
+import { askLocal } from '../../engine/process/ask-local.ts'
 import { Random } from '../fuzz/random.ts'
 import { skipNamespaces as skip } from '../support/namespace.ts'
-import { type Ended, type Running, type RunningService, start, startService } from '../support/programs.ts'
+import { type Ended, type Running, type RunningService, run, start, startService } from '../support/programs.ts'
 import { SmallDisk } from '../support/small-disk.ts'
 import { Oracle } from './oracle.ts'
 import { type Directories, Organization } from './organization.ts'
@@ -138,6 +139,12 @@ for (const megabytesLeft of [32, 0]) {
     t.match(answer, { statusCode: 503, headers: { 'retry-after': '5' } })
     await dispatcher.close()
     t.equal(collector.child.exitCode, null, 'the collector tries on')
+    const health = await askLocal(service.metricsPort, '/healthz')
+    t.equal(health.status, 503)
+    t.match(JSON.parse(health.text), { status: 'degraded', reasons: ['the disk is full'] })
+    for (const words of [['doctor'], ['organization', 'list'], ['audit', 'list']]) {
+      t.match(await run('admin', [...words, '--data-dir', data]), { status: 0, stderr: '' }, `${words} only reads`)
+    }
     const scan = await organization.startScan().ended
     // It frees more than it takes, so it may use what is held free for it; without a byte it may fail, and says so.
     if (megabytesLeft > 0) t.equal(scan.status, 0, scan.stderr)
@@ -147,5 +154,10 @@ for (const megabytesLeft of [32, 0]) {
     t.equal(status, 0, stderr)
     t.same(await organization.differences(oracle.expected), [])
     t.equal(service.child.exitCode, null, 'the service lives')
+    t.same(organization.findings(), [])
+    const said = (text: string): number => service.output.stderr.split(text).length - 1
+    t.equal(said('the store is not written'), 1, 'once')
+    t.equal(said('the store is written again'), 1, 'once')
+    t.match(await askLocal(service.metricsPort, '/healthz'), { status: 200, text: '{"status":"running"}' })
   })
 }

@@ -1,6 +1,7 @@
 import { OutboxReader } from '../../collector/outbox/outbox-reader.ts'
 import { Store } from '../../engine/store/store.ts'
 import { admin, type Running, start } from '../support/programs.ts'
+import { findingsOf } from '../support/store.ts'
 import { differencesOf, type Matches, matchesInScans } from './oracle.ts'
 
 const NAME = 'Acme'
@@ -48,6 +49,11 @@ export class Organization {
     if (buffered > 0) differences.push(`${buffered} events wait for a scan, after the last one`)
     if (waiting > 0) differences.push(`${waiting} events wait in the outbox, after its collector has ended`)
     return differences
+  }
+
+  /** What a check of the service's store finds. */
+  findings(): string[] {
+    return this.#withStore(findingsOf)
   }
 
   /** Events that the outbox ever made and that wait in it, those that scans took in, and those that wait for one. */

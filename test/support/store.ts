@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { Event } from '../../engine/event.ts'
 import { eventId } from '../../engine/event.ts'
@@ -6,6 +7,8 @@ import type { Clock } from '../../engine/process/clock.ts'
 import { createLogger } from '../../engine/process/log.ts'
 import { ScanRunner } from '../../engine/scan/fold.ts'
 import type { ScanExecutor } from '../../engine/scan/scan-thread.ts'
+import { findingLine } from '../../engine/store/check/findings.ts'
+import { checkStore } from '../../engine/store/check.ts'
 import type { Organization, Plan } from '../../engine/store/organizations.ts'
 import { Store } from '../../engine/store/store.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
@@ -19,12 +22,24 @@ export interface TestStore {
 
 export const NOON = Date.parse('2026-11-20T12:00:00Z')
 
-/** A store in the test's own folder, closed when the test ends. */
-export function openStore(t: { testdir(): string; teardown(work: () => unknown): void }): TestStore {
+/** A store in the test's own folder. When the test ends it must be whole, unless the test madeUp it on purpose, and is closed. */
+export function openStore(
+  t: { testdir(): string; teardown(work: () => unknown): void },
+  options: { readonly madeUp?: boolean } = {},
+): TestStore {
   const directory = t.testdir()
   const store = new Store(directory)
-  t.teardown(() => store.close())
+  t.teardown(async () => {
+    const findings = options.madeUp ? [] : findingsOf(store)
+    await store.close()
+    assert.deepEqual(findings, [])
+  })
   return { store, directory, clock: testClock(NOON) }
+}
+
+/** What a check finds, a line each. */
+export function findingsOf(store: Store): string[] {
+  return checkStore(store).findings.map(findingLine)
 }
 
 export function testClock(startMs: number): TestStore['clock'] {

@@ -47,7 +47,7 @@ export async function withStore(
   work: (context: AdminContext) => void | Promise<void>,
   options: { mayMake?: boolean } = {},
 ): Promise<void> {
-  const { dataDir } = readSettings(adminSettings, { command, environment: process.env })
+  const dataDir = dataDirectoryOf(command)
   const store = new Store(dataDir, { mustExist: options.mayMake !== true })
   try {
     const administration = new Administration(store, systemClock, actorOf(command))
@@ -55,6 +55,11 @@ export async function withStore(
   } finally {
     await store.close()
   }
+}
+
+/** The data directory that the command line names. */
+export function dataDirectoryOf(command: Command): string {
+  return readSettings(adminSettings, { command, environment: process.env }).dataDir
 }
 
 /** Reads the value of an option that is a whole number. */
@@ -67,7 +72,7 @@ export function countOption(min: number, max: number): (text: string) => number 
 }
 
 /** Who runs a program by sudo is who answers for it. */
-function actorOf(command: Command): Actor {
+export function actorOf(command: Command): Actor {
   const { as } = command.opts<{ as?: string }>()
   if (as !== undefined) return { kind: 'member', name: as }
   return { kind: 'operator', name: process.env['SUDO_USER'] || userName() }

@@ -168,7 +168,7 @@ function delta(index: number, more: Partial<SourceDelta> = {}): SourceDelta {
 }
 
 t.test('stored sources add up, are bounded, and what goes stays in the sums', async (t) => {
-  const { store } = openStore(t)
+  const { store } = openStore(t, { madeUp: true })
   const sources = new Sources(store.environment, 20, 5)
   const add = (...deltas: SourceDelta[]): void => store.environment.write(() => sources.add(deltas))
   add(
@@ -210,7 +210,7 @@ t.test('stored sources add up, are bounded, and what goes stays in the sums', as
 })
 
 t.test('rows are bounded however many come in one transaction, also those of strangers', async (t) => {
-  const { store } = openStore(t)
+  const { store } = openStore(t, { madeUp: true })
   const LIMIT = 10_000
   for (const organizationId of [ORGANIZATION, NOBODY]) {
     const sources = new Sources(store.environment, LIMIT)
@@ -229,7 +229,7 @@ t.test('rows are bounded however many come in one transaction, also those of str
 })
 
 t.test('the last messages that were not understood are kept, of each organization', async (t) => {
-  const { store } = openStore(t)
+  const { store } = openStore(t, { madeUp: true })
   const sources = new Sources(store.environment, 20, 5)
   const reject = (index: number) => {
     const { organizationId, tokenId } = owner(1)

@@ -24,8 +24,8 @@ interface Made extends TestStore {
   readonly organization: Organization
 }
 
-function made(t: Parameters<typeof openStore>[0]): Made {
-  const opened = openStore(t)
+function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof openStore>[1] = {}): Made {
+  const opened = openStore(t, options)
   const organization = makeOrganization(opened, 'Acme')
   return { ...opened, organization }
 }
@@ -165,7 +165,12 @@ t.test('a scan that was ended by another process writes nothing', async (t) => {
       if (property === 'fingerprint' && !ended && running !== undefined) {
         ended = true
         site.store.environment.write(() =>
-          site.store.scans.put({ ...running, status: 'failed', failure: 'interrupted' }),
+          site.store.scans.put({
+            ...running,
+            status: 'failed',
+            completedAtMs: site.clock.nowMs(),
+            failure: 'interrupted',
+          }),
         )
       }
       const value = Reflect.get(target, property)
@@ -206,7 +211,7 @@ t.test('scans of many organizations share transactions, and one that fails does 
 })
 
 t.test('stored scans have a bound; the oldest that have ended go', async (t) => {
-  const site = made(t)
+  const site = made(t, { madeUp: true })
   const { store, organization, clock } = site
   const pending = request(site)
   kill(site, pending)
@@ -379,7 +384,7 @@ t.test('who asks for a scan waits for the process that runs scans, or runs it', 
   const failed = request(site)
   store.environment.write(() => {
     store.scans.removeRequest(organization.id)
-    store.scans.put({ ...failed, status: 'failed', failure: 'no luck' })
+    store.scans.put({ ...failed, status: 'failed', startedAtMs: 1, completedAtMs: 1, failure: 'no luck' })
   })
   await t.rejects(
     scanNow(store, () => matcher, failed, clock, never.signal),

@@ -52,6 +52,23 @@ t.test('a directory that cannot be used is one line that names the setting', asy
     code: 'NOT_FOUND',
     message: /there is no store in/,
   })
+  for (const missing of [join(directory, 'nowhere'), join(directory, 'nowhere/below')]) {
+    t.throws(() => new Environment(missing, { ...OPTIONS, mustExist: true }), {
+      code: 'NOT_FOUND',
+      message: `--data-dir: there is no store in ${missing}; name the directory that the program was started with`,
+    })
+  }
+})
+
+t.test('a table that is opened twice is one table', async (t) => {
+  const environment = new Environment(t.testdir(), OPTIONS)
+  t.equal(environment.table('t'), environment.table('t'))
+  environment.write(() => environment.table('t').putSync(Buffer.from('k'), Buffer.alloc(5000)))
+  const before = environment.space().unusedBytes
+  for (let times = 0; times < 10; times++) environment.tableBytes('t')
+  t.equal(environment.space().unusedBytes, before, 'its pages are counted once')
+  t.equal(environment.tableRecords('t'), 1)
+  await environment.close()
 })
 
 t.test('bytes that are no LMDB file are refused', async (t) => {

@@ -1,0 +1,65 @@
+import { SECOND_MS } from '../engine/process/clock.ts'
+import type { Answer } from '../engine/process/local-server.ts'
+import type { Logger } from '../engine/process/log.ts'
+import type { ScanSchedule } from '../engine/scan/schedule.ts'
+import type { Environment } from '../engine/store/environment.ts'
+
+/** Says whether the service does all that it is for, and writes into the log when writing stops and when it goes on. */
+export class Health {
+  readonly #environment: Environment
+  readonly #schedule: ScanSchedule
+  readonly #log: Logger
+  #writes = true
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(environment: Environment, schedule: ScanSchedule, log: Logger) {
+    this.#environment = environment
+    this.#schedule = schedule
+    this.#log = log
+  }
+
+  start(): void {
+    this.look()
+    this.#timer = setInterval(() => this.look(), SECOND_MS)
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  /** Each change is logged once. */
+  look(): void {
+    const reason = this.#whyNotWritten()
+    if (reason === undefined && !this.#writes) this.#log.info('the store is written again')
+    if (reason !== undefined && this.#writes) {
+      this.#log.error({ reason }, 'the store is not written, senders are asked to wait; the API answers')
+    }
+    this.#writes = reason === undefined
+  }
+
+  /** What is not as it should be, a line each; none: all is. */
+  reasons(): string[] {
+    const notWritten = this.#whyNotWritten()
+    const failing = this.#schedule.failing
+    return [
+      ...(notWritten === undefined ? [] : [notWritten]),
+      ...(failing === 0 ? [] : [`the last scan of ${failing} organization${failing === 1 ? '' : 's'} failed`]),
+    ]
+  }
+
+  /** 503 makes it a matter of status alone for what looks at it. */
+  answer(): Answer {
+    const reasons = this.reasons()
+    const type = 'application/json'
+    if (reasons.length === 0) return { type, body: JSON.stringify({ status: 'running' }) }
+    return { type, status: 503, body: JSON.stringify({ status: 'degraded', reasons }) }
+  }
+
+  #whyNotWritten(): string | undefined {
+    try {
+      return this.#environment.full ? 'the disk is full' : undefined
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+}

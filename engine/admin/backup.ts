@@ -1,0 +1,107 @@
+import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
+import { Fault } from '../process/error-codes.ts'
+import { tryHold } from '../process/exclusive.ts'
+import { findingLine } from '../store/check/findings.ts'
+import type { StoreCheck } from '../store/check.ts'
+import { checkInThread } from '../store/check-thread.ts'
+import { DATA_FILE } from '../store/environment.ts'
+import type { Store } from '../store/store.ts'
+import { seal } from './backup-file.ts'
+import { fileFault, syncDirectory } from './file-faults.ts'
+
+const LOOK_EVERY_MS = 100
+
+export interface BackupOptions {
+  readonly force: boolean
+  /** Told how far it is with what. */
+  readonly onProgress: (what: 'copy' | 'check' | 'seal', done: number, total: number) => void
+  readonly givenUp: AbortSignal
+}
+
+export interface Backup {
+  readonly file: string
+  readonly bytes: number
+  readonly schema: number
+  readonly records: number
+}
+
+/**
+ * Copies one snapshot of the store into a file, while others write. It has its name only when the copy was checked and is on disk; until then it is in a
+ * directory beside it.
+ *
+ * @returns undefined where `givenUp` was aborted: nothing is left then.
+ * @throws Fault CONFLICT where the file exists, BACKUP_FILE, STORE_FULL, STORE_UNSOUND where the store is damaged, STORE_IN_USE where the same file is
+ *   being made.
+ */
+export async function backUp(store: Store, given: string, options: BackupOptions): Promise<Backup | undefined> {
+  const file = resolve(given)
+  const directory = dirname(file)
+  if (existsSync(file) && statSync(file).isDirectory())
+    throw new Fault('BACKUP_FILE', `${file}: a directory; name a file`)
+  if (existsSync(file) && !options.force) throw new Fault('CONFLICT', `${file} exists; --force replaces it`)
+  if (!existsSync(directory))
+    throw new Fault('BACKUP_FILE', `${file}: there is no directory ${directory}; make it first`)
+  const release = await tryHold(directory, `backup ${basename(file)}`)
+  if (release === undefined) throw new Fault('STORE_IN_USE', `${file}: another process is making it`)
+  const partial = `${file}.partial`
+  try {
+    // Of one that was killed.
+    rmSync(partial, { recursive: true, force: true })
+    // Not by Node's recursive option, which loops for ever below /proc.
+    mkdirSync(partial, { mode: 0o700 })
+    mkdirSync(join(partial, 'store'), { mode: 0o700 })
+    return await makeIn(store, file, partial, options)
+  } catch (error) {
+    throw fileFault(error, file)
+  } finally {
+    rmSync(partial, { recursive: true, force: true })
+    await release()
+  }
+}
+
+async function makeIn(
+  store: Store,
+  file: string,
+  partial: string,
+  { onProgress, givenUp }: BackupOptions,
+): Promise<Backup | undefined> {
+  const copy = join(partial, 'store', DATA_FILE)
+  const { fileBytes, unusedBytes } = store.environment.space()
+  const { bavail, bsize } = statfsSync(partial)
+  if (bavail * bsize < fileBytes - unusedBytes) {
+    throw new Fault('STORE_FULL', `${file}: needs ${fileBytes - unusedBytes} bytes, ${bavail * bsize} are free`)
+  }
+  const look = setInterval(() => {
+    const bytes = statSync(copy, { throwIfNoEntry: false })?.size ?? 0
+    onProgress('copy', Math.min(bytes, fileBytes), Math.max(1, fileBytes - unusedBytes))
+  }, LOOK_EVERY_MS)
+  try {
+    // Nothing can stop it, so whoever gives up waits for its end.
+    await store.environment.copyInto(join(partial, 'store'))
+  } finally {
+    clearInterval(look)
+  }
+  if (givenUp.aborted) return undefined
+  const check = await checkInThread(partial, (done, total) => onProgress('check', done, total), givenUp)
+  if (check === undefined) return undefined
+  assertWhole(check, 'the store is damaged, so is its copy', 'posture-admin doctor says more')
+  const bytes = await seal(copy, (done, total) => onProgress('seal', done, total), givenUp)
+  if (bytes === undefined) return undefined
+  // LMDB makes it as the umask says; its directory was closed to others meanwhile.
+  chmodSync(copy, 0o600)
+  renameSync(copy, file)
+  syncDirectory(dirname(file))
+  return { file, bytes, schema: store.environment.schemaVersion, records: recordsOf(check) }
+}
+
+export function recordsOf({ records }: StoreCheck): number {
+  return Object.values(records).reduce((sum, count) => sum + count, 0)
+}
+
+/** @throws Fault STORE_UNSOUND */
+export function assertWhole({ findings, findingsCount }: StoreCheck, what: string, todo: string): void {
+  const [first] = findings
+  if (first === undefined) return
+  throw new Fault('STORE_UNSOUND', `${what}: ${findingsCount} findings, the first: ${findingLine(first)}; ${todo}`)
+}

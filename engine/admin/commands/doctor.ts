@@ -1,0 +1,137 @@
+import { createRequire } from 'node:module'
+import type { Command } from 'commander'
+import { Fault, isFault } from '../../process/error-codes.ts'
+import { programVersion } from '../../process/program.ts'
+import type { StoreCheck } from '../../store/check.ts'
+import { checkInThread } from '../../store/check-thread.ts'
+import { SCHEMA_VERSION } from '../../store/migrate.ts'
+import type { Organization } from '../../store/organizations.ts'
+import { SCAN_STATUSES, type ScanStatus } from '../../store/scans.ts'
+import type { Store } from '../../store/store.ts'
+import { dataDirectoryOf, sharedOptions, show, timeText, withStore } from './context.ts'
+import { longWork } from './long-work.ts'
+
+/** Its types leave out what it says of itself. */
+const LMDB = createRequire(import.meta.url)('lmdb') as { readonly version: { readonly versionString: string } }
+
+/** posture-admin doctor */
+export function addDoctorCommand(program: Command): void {
+  const doctor = sharedOptions(
+    program.command('doctor').description('prove the whole store, while the service runs, and show what is in it'),
+  )
+  doctor.action(() =>
+    withStore(doctor, async ({ store }) => {
+      const check = await longWork('the check was given up', (onStep, givenUp) =>
+        checkInThread(dataDirectoryOf(doctor), (done, total) => onStep('check', done, total), givenUp),
+      )
+      if (check === undefined) return
+      showAbout(doctor, store)
+      showTables(doctor, store, check)
+      showOrganizations(doctor, store)
+      showFindings(doctor, check)
+    }),
+  )
+}
+
+function showAbout(command: Command, { environment }: Store): void {
+  const { fileBytes, unusedBytes, diskFreeBytes, freeBytesMin } = environment.space()
+  show(command, {
+    columns: [
+      ['About', 'about'],
+      ['', 'value'],
+    ],
+    rows: [
+      { about: 'program', value: programVersion() },
+      { about: 'schema', value: environment.schemaVersion, newest: SCHEMA_VERSION },
+      { about: 'node', value: process.versions.node },
+      { about: 'lmdb', value: LMDB.version.versionString },
+      { about: 'path', value: environment.path },
+      { about: 'bytes on disk', value: fileBytes },
+      { about: 'bytes of them unused', value: unusedBytes },
+      { about: 'bytes free on the disk', value: diskFreeBytes },
+      { about: 'bytes below which writing stops', value: freeBytesMin },
+      { about: 'full', value: environment.full },
+    ],
+  })
+}
+
+function showTables(command: Command, { environment }: Store, { records }: StoreCheck): void {
+  show(command, {
+    columns: [
+      ['Table', 'table'],
+      ['Records', 'records'],
+      ['Bytes', 'bytes'],
+    ],
+    rows: Object.entries(records).map(([table, count]) => {
+      return { table, records: count, bytes: environment.tableBytes(table) }
+    }),
+  })
+}
+
+function showOrganizations(command: Command, store: Store): void {
+  show(command, {
+    columns: [
+      ['Organization', 'organization'],
+      ['Active keys', 'active_api_keys'],
+      ['Active tokens', 'active_tokens'],
+      ['Events waiting', 'buffered_events'],
+      ['Oldest since', 'oldest_event_at'],
+      ...SCAN_STATUSES.map((status) => [`Last ${status}`, `last_${status}_at`] as const),
+    ],
+    rows: organizationsOf(store).map((organization) => rowOf(store, organization)),
+  })
+}
+
+/** What cannot be read is among the findings. */
+function organizationsOf(store: Store): Organization[] {
+  try {
+    return store.environment.read(() => store.organizations.all())
+  } catch (error) {
+    if (isFault(error, 'STORE_DAMAGED') || isFault(error, 'STORE_VERSION')) return []
+    throw error
+  }
+}
+
+function rowOf(store: Store, { id, name }: Organization): Record<string, unknown> {
+  const { apiKeys, monitoringTokens, buffer, scans } = store
+  const lastMs = (status: ScanStatus): number => {
+    const scan = scans.last(id, (each) => each.status === status)
+    return scan === undefined ? 0 : scan.completedAtMs || scan.startedAtMs || (scan.requestedAtMs ?? 0)
+  }
+  try {
+    return store.environment.read(() => ({
+      organization: name,
+      id,
+      active_api_keys: apiKeys.activeCount(id),
+      active_tokens: monitoringTokens.activeCount(id),
+      buffered_events: buffer.count(id),
+      oldest_event_at: timeText(buffer.oldestMs(id)),
+      ...Object.fromEntries(SCAN_STATUSES.map((status) => [`last_${status}_at`, timeText(lastMs(status))])),
+    }))
+  } catch (error) {
+    if (isFault(error, 'STORE_DAMAGED') || isFault(error, 'STORE_VERSION')) return { organization: name, id }
+    throw error
+  }
+}
+
+/** @throws Fault STORE_UNSOUND where there are any. */
+function showFindings(command: Command, { findings, findingsCount }: StoreCheck): void {
+  show(command, {
+    columns: [
+      ['Damage in', 'damaged_table'],
+      ['Organization', 'organization_id'],
+      ['Found', 'found'],
+      ['Expected', 'expected'],
+    ],
+    rows: findings.map(({ table, organizationId, found, expected }) => {
+      return { damaged_table: table, organization_id: organizationId, found, expected }
+    }),
+    wrapLast: true,
+  })
+  if (findingsCount === 0) {
+    if (process.stderr.isTTY) process.stderr.write('posture-admin: the store is whole\n')
+    return
+  }
+  const more = findingsCount > findings.length ? `, of which ${findings.length} are shown` : ''
+  throw new Fault('STORE_UNSOUND', `the store has ${findingsCount} findings${more}; restore a backup`)
+}

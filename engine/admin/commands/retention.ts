@@ -1,0 +1,82 @@
+import { type Command, Option } from 'commander'
+import { RETENTION_DAYS_MAX } from '../../limits.ts'
+import { Fault } from '../../process/error-codes.ts'
+import type { Organization, Retention } from '../../store/organizations.ts'
+import { RETENTION_DAYS_MIN, retentionOf } from '../../store/retention.ts'
+import { changeOptions, countOption, ofOrganization, sharedOptions, show, withStore } from './context.ts'
+
+interface Days {
+  readonly org: string
+  readonly scans?: number
+  readonly audit?: number
+  readonly sources?: number
+}
+
+/** posture-admin retention show | set | apply */
+export function addRetentionCommands(program: Command): void {
+  const retention = program.command('retention').description('for how many days an organization keeps what')
+
+  const shown = ofOrganization(sharedOptions(retention.command('show').description('show for how many days')))
+  shown.action(({ org }: Days) =>
+    withStore(shown, ({ administration }) => print(shown, administration.organization(org))),
+  )
+
+  const days = (flag: string, about: string, name: keyof Retention): Option =>
+    new Option(`--${flag} <days>`, about).argParser(countOption(RETENTION_DAYS_MIN[name], RETENTION_DAYS_MAX))
+  const set = ofOrganization(changeOptions(retention.command('set').description('keep for another number of days')))
+    .addOption(days('scans', 'that scans which have ended stay in the list', 'scanDays'))
+    .addOption(days('audit', `that audit entries stay, ${RETENTION_DAYS_MIN.auditDays} at least`, 'auditDays'))
+    .addOption(days('sources', 'that senders which fell silent stay in the list', 'sourceDays'))
+  set.action(({ org, scans, audit, sources }: Days) =>
+    withStore(set, ({ administration }) => {
+      const given = {
+        ...(scans === undefined ? {} : { scanDays: scans }),
+        ...(audit === undefined ? {} : { auditDays: audit }),
+        ...(sources === undefined ? {} : { sourceDays: sources }),
+      }
+      if (Object.keys(given).length === 0) {
+        throw new Fault('USAGE', 'nothing to change: give --scans, --audit or --sources')
+      }
+      print(set, administration.retention.set(administration.organization(org), given))
+    }),
+  )
+
+  const apply = ofOrganization(
+    changeOptions(retention.command('apply').description('let go now what the service lets go once a day')),
+  )
+  apply.action(({ org }: Days) =>
+    withStore(apply, ({ administration }) => {
+      const { scans, auditEntries, sources } = administration.retention.apply(administration.organization(org))
+      show(apply, {
+        columns: [
+          ['Scans that went', 'scans'],
+          ['Audit entries', 'audit_entries'],
+          ['Sources', 'sources'],
+        ],
+        rows: [{ scans, audit_entries: auditEntries, sources }],
+      })
+    }),
+  )
+}
+
+function print(command: Command, organization: Organization): void {
+  const { scanDays, auditDays, sourceDays } = retentionOf(organization)
+  show(command, {
+    columns: [
+      ['Organization', 'organization'],
+      ['Scans (days)', 'scan_days'],
+      ['Audit entries', 'audit_days'],
+      ['Silent sources', 'source_days'],
+      ['Evidence (organization set --window)', 'evidence_window_days'],
+    ],
+    rows: [
+      {
+        organization: organization.name,
+        scan_days: scanDays,
+        audit_days: auditDays,
+        source_days: sourceDays,
+        evidence_window_days: organization.evidenceWindowDays,
+      },
+    ],
+  })
+}

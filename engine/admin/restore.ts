@@ -1,0 +1,148 @@
+import { chownSync, existsSync, linkSync, mkdirSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import type { Clock } from '../process/clock.ts'
+import { Fault, isFault } from '../process/error-codes.ts'
+import { type Release, tryHold } from '../process/exclusive.ts'
+import { SCANS } from '../scan/scan-now.ts'
+import { checkInThread } from '../store/check-thread.ts'
+import { DATA_FILE, environmentExists, makeWritableDirectory } from '../store/environment.ts'
+import { Store } from '../store/store.ts'
+import type { Action } from './actions.ts'
+import { assertWhole, recordsOf } from './backup.ts'
+import { unseal } from './backup-file.ts'
+import type { Actor } from './changes.ts'
+import { fileFault, syncDirectory } from './file-faults.ts'
+
+const LOCK_FILE = 'lock.mdb'
+const ACTION: Action = 'store.restore'
+/** What one process at a time does on a store, and what a restore must not meet. */
+const HELD = [SCANS, 'ingest file']
+
+export interface RestoreOptions {
+  readonly force: boolean
+  readonly onProgress: (what: 'copy' | 'check', done: number, total: number) => void
+  readonly givenUp: AbortSignal
+  readonly actor: Actor
+  readonly clock: Clock
+}
+
+export interface Restored {
+  readonly organizations: number
+  readonly records: number
+  readonly schema: number
+  /** Where the store is that was there before; '' where none was. */
+  readonly kept: string
+}
+
+/**
+ * Makes a backup the store of a data directory. Everything is copied, checked, brought to this release's schema and written down in the audit log beside
+ * the store; then one rename puts it in its place, so that at each instant the whole of the one or of the other is there.
+ *
+ * @returns undefined where `givenUp` was aborted: nothing has changed then.
+ * @throws Fault STORE_IN_USE, CONFLICT where there is a store, BACKUP_FILE, STORE_VERSION, STORE_UNSOUND, STORE_FULL, STORE_UNWRITABLE.
+ */
+export async function restore(given: string, dataDir: string, options: RestoreOptions): Promise<Restored | undefined> {
+  const file = resolve(given)
+  const directory = resolve(dataDir)
+  const place = join(directory, 'store')
+  if (!existsSync(file)) throw new Fault('BACKUP_FILE', `${file}: no such file`)
+  makeWritableDirectory(directory, '--data-dir')
+  const isMade = !existsSync(place)
+  makeWritableDirectory(place, '--data-dir')
+  const releases: Release[] = []
+  const beside = join(directory, 'store.restoring')
+  try {
+    for (const what of HELD) releases.push(await hold(place, dataDir, what))
+    if (environmentExists(place) && !options.force) {
+      throw new Fault(
+        'CONFLICT',
+        `--data-dir ${dataDir}: has a store already; --force replaces it, and keeps it beside`,
+      )
+    }
+    // Of one that was killed.
+    rmSync(beside, { recursive: true, force: true })
+    mkdirSync(beside, { mode: 0o700 })
+    mkdirSync(join(beside, 'store'), { mode: 0o700 })
+    const restored = await prepare(file, beside, options)
+    if (restored === undefined) return undefined
+    return { ...restored, kept: swap(join(beside, 'store', DATA_FILE), place, options.clock) }
+  } catch (error) {
+    throw fileFault(error, file)
+  } finally {
+    rmSync(beside, { recursive: true, force: true })
+    for (const release of releases) await release()
+    if (isMade && !environmentExists(place)) rmdirSync(place)
+  }
+}
+
+async function hold(place: string, dataDir: string, what: string): Promise<Release> {
+  const release = await tryHold(place, what)
+  if (release !== undefined) return release
+  throw new Fault('STORE_IN_USE', `--data-dir ${dataDir}: a service, a scan or ingest file runs on it; stop it first`)
+}
+
+/** The store of the backup, ready to be put into its place. */
+async function prepare(
+  file: string,
+  beside: string,
+  { onProgress, givenUp, actor, clock }: RestoreOptions,
+): Promise<Omit<Restored, 'kept'> | undefined> {
+  const copy = join(beside, 'store', DATA_FILE)
+  const bytes = await unseal(file, copy, (done, total) => onProgress('copy', done, total), givenUp)
+  if (bytes === undefined) return undefined
+  const store = openCopy(file, beside)
+  try {
+    const check = await checkInThread(beside, (done, total) => onProgress('check', done, total), givenUp)
+    if (check === undefined) return undefined
+    assertWhole(check, `${file}: what was backed up is damaged`, 'name another backup')
+    const organizations = store.organizations.all()
+    store.environment.write(() => {
+      for (const { id: organizationId } of organizations) {
+        store.auditLog.append({
+          organizationId,
+          timeMs: clock.nowMs(),
+          actor: `${actor.kind} ${actor.name}`,
+          action: ACTION,
+          subject: basename(file),
+          details: {},
+        })
+      }
+    })
+    return { organizations: organizations.length, records: recordsOf(check), schema: store.environment.schemaVersion }
+  } finally {
+    await store.close()
+  }
+}
+
+/** Opening brings it to this release's schema. What is wrong with it is told of the backup, not of its copy. */
+function openCopy(file: string, beside: string): Store {
+  try {
+    return new Store(beside, { mustExist: true })
+  } catch (error) {
+    if (!isFault(error, 'STORE_VERSION')) throw error
+    throw new Fault('STORE_VERSION', error.message.replace(join(beside, 'store'), file), { cause: error })
+  }
+}
+
+/** Answers where the store is kept that was there before. */
+function swap(restored: string, place: string, clock: Clock): string {
+  const data = join(place, DATA_FILE)
+  // Whoever restores may be root, and the service is not.
+  const { uid, gid } = statSync(existsSync(data) ? data : place)
+  if (process.getuid?.() === 0) chownSync(restored, uid, gid)
+  let kept = ''
+  if (existsSync(data)) {
+    const time = new Date(clock.nowMs()).toISOString().replace(/[:.]/g, '-')
+    kept = `${place}.before-restore-${time}`
+    mkdirSync(kept, { mode: 0o700 })
+    if (process.getuid?.() === 0) chownSync(kept, uid, gid)
+    // A second name for the old file, so that the first can be given to the new one at once.
+    linkSync(data, join(kept, DATA_FILE))
+    syncDirectory(kept)
+  }
+  renameSync(restored, data)
+  // It names the readers of the other file, and is made anew.
+  rmSync(join(place, LOCK_FILE), { force: true })
+  syncDirectory(place)
+  return kept
+}

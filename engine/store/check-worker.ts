@@ -1,0 +1,34 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { Fault } from '../process/error-codes.ts'
+import { checkStore } from './check.ts'
+import type { CheckWorkerData, FromCheckWorker } from './check-protocol.ts'
+import { Store } from './store.ts'
+
+class Stopped extends Error {}
+
+const { dataDirectory, stop } = workerData as CheckWorkerData
+const asked = new Int32Array(stop)
+
+function tell(message: FromCheckWorker): void {
+  parentPort?.postMessage(message)
+}
+
+try {
+  const store = new Store(dataDirectory, { mustExist: true })
+  try {
+    const check = checkStore(store, (records, recordsTotal) => {
+      if (Atomics.load(asked, 0) !== 0) throw new Stopped()
+      tell({ kind: 'progress', records, recordsTotal })
+    })
+    tell({ kind: 'checked', check })
+  } finally {
+    await store.close()
+  }
+} catch (error) {
+  if (error instanceof Stopped) tell({ kind: 'stopped' })
+  else {
+    const { message, stack } = error as Error
+    const isFault = error instanceof Fault
+    tell({ kind: 'failed', code: isFault ? error.code : undefined, message: isFault ? message : (stack ?? message) })
+  }
+}

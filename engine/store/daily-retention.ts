@@ -1,0 +1,56 @@
+import { setImmediate as othersTurn } from 'node:timers/promises'
+import { type Clock, DAY_MS, MINUTE_MS } from '../process/clock.ts'
+import type { Logger } from '../process/log.ts'
+import { applyRetention } from './retention.ts'
+import type { Store } from './store.ts'
+
+/** After the start of the service, so that it serves first. */
+const FIRST_AFTER_MS = MINUTE_MS
+
+/** Takes away once a day what organizations need not keep any more. */
+export class DailyRetention {
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #timers: NodeJS.Timeout[] = []
+  #running: Promise<void> = Promise.resolve()
+  #stopped = false
+
+  constructor(store: Store, clock: Clock, log: Logger) {
+    this.#store = store
+    this.#clock = clock
+    this.#log = log
+  }
+
+  start(): void {
+    const run = (): void => {
+      this.#running = this.#running.then(() => this.run())
+    }
+    this.#timers.push(setTimeout(run, FIRST_AFTER_MS), setInterval(run, DAY_MS))
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    for (const timer of this.#timers) clearTimeout(timer)
+    await this.#running
+  }
+
+  /** All organizations, one after the other. Never rejects: what failed is tried again the next day. */
+  async run(): Promise<void> {
+    const removed = { scans: 0, auditEntries: 0, sources: 0 }
+    try {
+      for (const { id } of this.#store.environment.read(() => this.#store.organizations.all())) {
+        for (const step of applyRetention(this.#store, id, this.#clock.nowMs())) {
+          removed.scans += step.scans
+          removed.auditEntries += step.auditEntries
+          removed.sources += step.sources
+          await othersTurn()
+          if (this.#stopped) return
+        }
+      }
+      if (removed.scans + removed.auditEntries + removed.sources > 0) this.#log.info(removed, 'retention applied')
+    } catch (error) {
+      this.#log.error({ reason: (error as Error).message }, 'retention was not applied, it is tried again tomorrow')
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import { AUDIT_DAYS_MIN, RETENTION_DAYS_DEFAULT, RETENTION_RECORDS_PER_STEP } from '../limits.ts'
+import { DAY_MS } from '../process/clock.ts'
+import type { Organization, Retention } from './organizations.ts'
+import type { Store } from './store.ts'
+
+/** The least of each. */
+export const RETENTION_DAYS_MIN: Readonly<Record<keyof Retention, number>> = {
+  scanDays: 1,
+  auditDays: AUDIT_DAYS_MIN,
+  sourceDays: 1,
+}
+
+/** How many of each went. */
+export interface Removed {
+  scans: number
+  auditEntries: number
+  sources: number
+}
+
+export function retentionOf({ retention }: Organization): Retention {
+  return {
+    scanDays: RETENTION_DAYS_DEFAULT,
+    auditDays: RETENTION_DAYS_DEFAULT,
+    sourceDays: RETENTION_DAYS_DEFAULT,
+    ...retention,
+  }
+}
+
+/**
+ * Takes away what an organization need not keep any more, a transaction a step: whoever runs it lets others have their turn between two. Each answers what
+ * went with it.
+ *
+ * @throws Fault STORE_FULL
+ */
+export function* applyRetention(store: Store, organizationId: string, nowMs: number): Generator<Removed> {
+  while (true) {
+    const removed = store.environment.shrink(() => removeStep(store, organizationId, nowMs))
+    yield removed
+    if (removed.scans + removed.auditEntries + removed.sources < RETENTION_RECORDS_PER_STEP) return
+  }
+}
+
+function removeStep(store: Store, organizationId: string, nowMs: number): Removed {
+  const organization = store.organizations.get(organizationId)
+  if (organization === undefined) return { scans: 0, auditEntries: 0, sources: 0 }
+  const { scanDays, auditDays, sourceDays } = retentionOf(organization)
+  let left = RETENTION_RECORDS_PER_STEP
+  const before = (days: number): number => nowMs - days * DAY_MS
+  const scans = removeScans(store, organizationId, left, before(scanDays))
+  left -= scans
+  const auditEntries = store.auditLog.removeOlderThan(organizationId, before(auditDays), left)
+  left -= auditEntries
+  const sources = store.sources.removeSilent(organizationId, before(sourceDays), left)
+  return { scans, auditEntries, sources }
+}
+
+/** How many are stored is counted beside them. */
+function removeScans({ scans, scanStates }: Store, organizationId: string, countMax: number, beforeMs: number): number {
+  const removed = scans.removeOldest(organizationId, countMax, beforeMs)
+  if (removed > 0) {
+    const state = scanStates.get(organizationId)
+    scanStates.put(organizationId, { ...state, stored: state.stored - removed })
+  }
+  return removed
+}

@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Agent, request } from 'undici'
+import { Store } from '../../engine/store/store.ts'
+import { admin, run, startService } from '../support/programs.ts'
+import { Sender } from '../support/store.ts'
+
+/** What a service on this directory answers, text by text. */
+async function answersOf(t: Test, directory: string, key: string): Promise<string[]> {
+  const service = await startService(directory)
+  t.teardown(() => service.child.kill('SIGKILL'))
+  const dispatcher = new Agent({ connect: { ca: readFileSync(join(directory, 'tls/certificate.pem')) } })
+  const answers: string[] = []
+  for (const list of ['discovery', 'scores', 'recommendations', 'assessments']) {
+    const url = `https://localhost:${service.apiPort}/api/v1/${list}`
+    const { statusCode, body } = await request(url, { dispatcher, headers: { 'x-api-key': key } })
+    answers.push(`${statusCode} ${await body.text()}`)
+  }
+  await dispatcher.close()
+  service.child.kill('SIGTERM')
+  await service.ended
+  return answers
+}
+
+t.test('a backup of a running service answers as the service does', async (t) => {
+  const directory = t.testdir({ there: {}, again: {} })
+  const there = join(directory, 'there')
+  const again = join(directory, 'again')
+  const file = join(directory, 'a.backup')
+  const data = ['--data-dir', there]
+  const [organization] = await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const id = String(organization?.['id'])
+  const [key] = await admin('key', 'create', 'test', '--org', 'Acme', ...data)
+  const store = new Store(there, { mustExist: true })
+  const sender = new Sender()
+  const append = (): void =>
+    store.environment.write(() => store.buffer.append(id, [sender.event('claude.ai', Date.now())]))
+  append()
+  await admin('scan', 'run', '--org', 'Acme', ...data)
+  for (let times = 0; times < 3; times++) append()
+  const service = await startService(there)
+  t.teardown(() => service.child.kill('SIGKILL'))
+  t.match(await admin('backup', file, ...data), [{ file, schema: 3 }])
+  t.match(await run('admin', ['restore', file, '--force', ...data]), {
+    status: 4,
+    stderr: /STORE_IN_USE.*stop it first\n$/,
+  })
+  t.match(await run('admin', ['doctor', ...data]), { status: 0, stderr: '' })
+  service.child.kill('SIGTERM')
+  await service.ended
+  t.match(await admin('restore', file, '--data-dir', again), [{ organizations: 1, kept: '' }])
+  const answers = await answersOf(t, there, String(key?.['key']))
+  t.match(answers[0], /^200 \{"scan":\{"id".*"platform_name":"Claude"/)
+  t.same(await answersOf(t, again, String(key?.['key'])), answers)
+  const rows = (await admin('doctor', '--data-dir', again)).find((row) => row['organization'] === 'Acme')
+  t.match(rows, { buffered_events: 3, active_api_keys: 1 })
+
+  store.environment.write(() => store.environment.table('organization-names').removeSync(Buffer.from('acme')))
+  await store.close()
+  const { status, stdout, stderr } = await run('admin', ['doctor', ...data])
+  t.equal(status, 3)
+  t.match(stderr, 'posture-admin: STORE_UNSOUND the store has 1 findings; restore a backup\n')
+  t.match(stdout, /"damaged_table":"organizations",.*"found":"no entry for the name/)
+})

@@ -1,0 +1,212 @@
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate as othersTurn } from 'node:timers/promises'
+import * as fc from 'fast-check'
+import t from 'tap'
+import { OPERATOR } from '../../../engine/admin/administration.ts'
+import { backUp } from '../../../engine/admin/backup.ts'
+import { seal, unseal } from '../../../engine/admin/backup-file.ts'
+import { type RestoreOptions, restore } from '../../../engine/admin/restore.ts'
+import { tryHold } from '../../../engine/process/exclusive.ts'
+import { SCANS } from '../../../engine/scan/scan-now.ts'
+import { Environment } from '../../../engine/store/environment.ts'
+import { Store } from '../../../engine/store/store.ts'
+import {
+  findingsOf,
+  makeOrganization,
+  NOON,
+  openStore,
+  Sender,
+  type TestStore,
+  testClock,
+} from '../../support/store.ts'
+
+const never = new AbortController().signal
+const BACKUP = { force: false, onProgress: () => {}, givenUp: never }
+const RESTORE: RestoreOptions = { ...BACKUP, actor: OPERATOR, clock: testClock(NOON) }
+
+/** Two organizations get the same events in the same transaction: so in each snapshot they have as many. */
+function append({ store }: TestStore, ids: readonly string[], sender: Sender): void {
+  const events = Array.from({ length: 200 }, () => sender.event('claude.ai', NOON))
+  store.environment.write(() => {
+    for (const id of ids) store.buffer.append(id, events)
+  })
+}
+
+t.test('a backup under a full writing load is one snapshot, and comes back whole', async (t) => {
+  const opened = openStore(t)
+  const { store, directory } = opened
+  const ids = ['A', 'B'].map((name) => makeOrganization(opened, name).id)
+  const sender = new Sender()
+  let done = false
+  let written = 0
+  const writing = (async () => {
+    for (; !done; written++) {
+      append(opened, ids, sender)
+      // Also what frees pages, which a copy must not meet half done.
+      if (written % 7 === 6)
+        store.environment.write(() => ids.map((id) => store.buffer.removeThrough(id, written * 20)))
+      await othersTurn()
+    }
+  })()
+  while (written < 50) await othersTurn()
+  for (let round = 0; round < 5; round++) {
+    const before = written
+    const file = join(directory, `${round}.backup`)
+    const made = await backUp(store, file, BACKUP)
+    t.ok(written > before, 'writers went on')
+    t.equal(statSync(file).mode & 0o777, 0o600)
+    t.equal(statSync(file).size, made?.bytes)
+    const elsewhere = join(directory, `restored-${round}`)
+    t.match(await restore(file, elsewhere, RESTORE), { organizations: 2, records: made?.records, kept: '' })
+    const copy = new Store(elsewhere, { mustExist: true })
+    const [a, b] = ids.map((id) => [copy.buffer.next(id), copy.buffer.count(id)])
+    t.same(a, b, 'both organizations are of one instant')
+    t.ok((a?.[0] ?? 0) > before * 200)
+    t.same(findingsOf(copy), [])
+    t.match(
+      copy.auditLog.all().map(({ action, subject }) => `${action} ${subject}`),
+      [`store.restore ${round}.backup`, `store.restore ${round}.backup`],
+    )
+    await copy.close()
+  }
+  done = true
+  await writing
+  t.notOk(readdirSync(directory).some((name) => name.endsWith('.partial')))
+})
+
+t.test('what is in the way of a backup is one line, and leaves nothing', async (t) => {
+  const opened = openStore(t)
+  const { store, directory } = opened
+  makeOrganization(opened, 'A')
+  const file = join(directory, 'a.backup')
+  writeFileSync(file, 'mine')
+  await t.rejects(backUp(store, file, BACKUP), { code: 'CONFLICT', message: `${file} exists; --force replaces it` })
+  t.equal(readFileSync(file, 'utf8'), 'mine')
+  await t.rejects(backUp(store, directory, BACKUP), { code: 'BACKUP_FILE', message: /a directory; name a file/ })
+  await t.rejects(backUp(store, join(directory, 'no/a'), BACKUP), {
+    code: 'BACKUP_FILE',
+    message: /there is no directory/,
+  })
+  await t.rejects(backUp(store, '/proc/a', BACKUP), { code: 'BACKUP_FILE' })
+  const givenUp = AbortSignal.abort()
+  t.equal(await backUp(store, file, { ...BACKUP, force: true, givenUp }), undefined)
+  t.equal(readFileSync(file, 'utf8'), 'mine', 'who gives up changes nothing')
+  const release = await tryHold(directory, 'backup a.backup')
+  await t.rejects(backUp(store, file, { ...BACKUP, force: true }), { code: 'STORE_IN_USE' })
+  await release?.()
+  t.ok(await backUp(store, file, { ...BACKUP, force: true }))
+  t.same(
+    readdirSync(directory).filter((name) => name.includes('partial')),
+    [],
+  )
+})
+
+t.test('a damaged store has no backup', async (t) => {
+  const opened = openStore(t, { madeUp: true })
+  const { store, directory } = opened
+  const { id } = makeOrganization(opened, 'A')
+  store.environment.write(() => store.environment.table('scans').putSync(Buffer.from(id), Buffer.of(1)))
+  const file = join(directory, 'a.backup')
+  await t.rejects(backUp(store, file, BACKUP), {
+    code: 'STORE_UNSOUND',
+    message: /the store is damaged, so is its copy: 1 findings, the first: scans of .*; posture-admin doctor says more/,
+  })
+  t.notOk(existsSync(file))
+})
+
+t.test('what is in the way of a restore is one line, and changes nothing', async (t) => {
+  const opened = openStore(t)
+  const { store, directory } = opened
+  makeOrganization(opened, 'A')
+  const file = join(directory, 'a.backup')
+  await backUp(store, file, BACKUP)
+  const empty = join(directory, 'empty')
+  await t.rejects(restore(join(directory, 'no'), empty, RESTORE), { code: 'BACKUP_FILE', message: /no such file/ })
+  await t.rejects(restore(directory, empty, RESTORE), { code: 'BACKUP_FILE' })
+  const foreign = join(directory, 'foreign')
+  writeFileSync(foreign, 'a text')
+  await t.rejects(restore(foreign, empty, RESTORE), {
+    code: 'BACKUP_FILE',
+    message: /not a whole file of posture-admin/,
+  })
+  t.equal(await restore(file, empty, { ...RESTORE, givenUp: AbortSignal.abort() }), undefined)
+  t.same(readdirSync(empty), [], 'nothing is left')
+
+  const newer = join(directory, 'newer')
+  await new Environment(join(newer, 'store'), { setting: '', schemaVersion: 4, freeBytesMin: 0 }).close()
+  const newerFile = join(newer, 'store/data.mdb')
+  await seal(newerFile, () => {}, never)
+  await t.rejects(restore(newerFile, empty, RESTORE), {
+    code: 'STORE_VERSION',
+    message: `${newerFile}: written by a newer release (schema 4), this one reads up to 3; install the newer release`,
+  })
+
+  await t.rejects(restore(file, directory, RESTORE), { code: 'CONFLICT', message: /has a store already; --force/ })
+  for (const what of [SCANS, 'ingest file']) {
+    const release = await tryHold(store.environment.path, what)
+    await t.rejects(restore(file, directory, { ...RESTORE, force: true }), { code: 'STORE_IN_USE' })
+    await release?.()
+  }
+  t.same(
+    readdirSync(directory).filter((name) => name.startsWith('store')),
+    ['store'],
+  )
+})
+
+t.test('with force the store before is kept beside, whole', async (t) => {
+  const directory = t.testdir()
+  const opened = { store: new Store(directory), directory, clock: testClock(NOON) }
+  makeOrganization(opened, 'Old')
+  const file = join(directory, 'a.backup')
+  await backUp(opened.store, file, BACKUP)
+  makeOrganization(opened, 'New')
+  await opened.store.close()
+  const restored = await restore(file, directory, { ...RESTORE, force: true })
+  t.equal(restored?.kept, join(directory, 'store.before-restore-2026-11-20T12-00-00-000Z'))
+  const store = new Store(directory, { mustExist: true })
+  t.same(
+    store.organizations.all().map(({ name }) => name),
+    ['Old'],
+  )
+  await store.close()
+  const kept = new Environment(restored?.kept ?? '', { setting: '', schemaVersion: 3, freeBytesMin: 0 })
+  t.equal(kept.tableRecords('organizations'), 2)
+  await kept.close()
+})
+
+t.test('a seal notices every bit that is another, and every byte that is missing', async (t) => {
+  const directory = t.testdir()
+  const file = join(directory, 'file')
+  const copy = (run: number): string => join(directory, `copy-${run}`)
+  let run = 0
+  await fc.assert(
+    fc.asyncProperty(
+      fc.uint8Array({ minLength: 1, maxLength: 3000 }),
+      fc.nat(),
+      fc.nat(7),
+      async (bytes, place, bit) => {
+        writeFileSync(file, bytes)
+        const size = await seal(file, () => {}, never)
+        const sealed = readFileSync(file)
+        if (size !== sealed.length) throw new Error(`${size} is not ${sealed.length}`)
+        await unseal(file, copy(++run), () => {}, never)
+        if (!readFileSync(copy(run)).equals(bytes)) throw new Error('other bytes')
+        const at = place % sealed.length
+        const other = openSync(file, 'r+')
+        writeSync(other, Buffer.of((sealed[at] ?? 0) ^ (1 << bit)), 0, 1, at)
+        closeSync(other)
+        await t.rejects(
+          unseal(file, copy(++run), () => {}, never),
+          { code: 'BACKUP_FILE' },
+        )
+        writeFileSync(file, sealed.subarray(0, at))
+        await t.rejects(
+          unseal(file, copy(++run), () => {}, never),
+          { code: 'BACKUP_FILE' },
+        )
+      },
+    ),
+    { numRuns: 60 },
+  )
+})
