@@ -2,6 +2,7 @@ import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, statfsSync, statS
 import { basename, dirname, join, resolve } from 'node:path'
 import { Fault } from '../process/error-codes.ts'
 import { tryHold } from '../process/exclusive.ts'
+import { faultPoint } from '../process/fault-point.ts'
 import { findingLine } from '../store/check/findings.ts'
 import type { StoreCheck } from '../store/check.ts'
 import { checkInThread } from '../store/check-thread.ts'
@@ -82,12 +83,14 @@ async function makeIn(
   } finally {
     clearInterval(look)
   }
+  faultPoint('backup:copied')
   if (givenUp.aborted) return undefined
   const check = await checkInThread(partial, (done, total) => onProgress('check', done, total), givenUp)
   if (check === undefined) return undefined
   assertWhole(check, 'the store is damaged, so is its copy', 'posture-admin doctor says more')
   const bytes = await seal(copy, (done, total) => onProgress('seal', done, total), givenUp)
   if (bytes === undefined) return undefined
+  faultPoint('backup:sealed')
   // LMDB makes it as the umask says; its directory was closed to others meanwhile.
   chmodSync(copy, 0o600)
   renameSync(copy, file)

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
@@ -63,3 +63,17 @@ t.test('a backup of a running service answers as the service does', async (t) =>
   t.match(stderr, 'posture-admin: STORE_UNSOUND the store has 1 findings; restore a backup\n')
   t.match(stdout, /"damaged_table":"organizations",.*"found":"no entry for the name/)
 })
+
+for (const point of ['backup:copied', 'backup:sealed']) {
+  t.test(`killed at ${point}: there is no file of that name, and the next backup leaves nothing else`, async (t) => {
+    const directory = t.testdir({ here: {} })
+    const data = ['--data-dir', join(directory, 'here')]
+    await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+    const file = join(directory, 'a.backup')
+    t.match(await run('admin', ['backup', file, ...data], { POSTURE_FAULT_POINT: point }), { signal: 'SIGKILL' })
+    t.equal(existsSync(file), false)
+    await admin('backup', file, ...data)
+    t.same(readdirSync(directory).sort(), ['a.backup', 'here'])
+    t.match(await admin('restore', file, '--data-dir', join(directory, 'there')), [{ organizations: 1 }])
+  })
+}
