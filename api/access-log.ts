@@ -1,4 +1,4 @@
-import type { FieldBlock, HttpRequest, HttpResponse } from '../engine/http/port.ts'
+import { type FieldBlock, type HttpRequest, type HttpResponse, sentBytes } from '../engine/http/port.ts'
 import { SECOND_MS } from '../engine/process/clock.ts'
 import type { Logger } from '../engine/process/log.ts'
 import type { Caller } from './callers.ts'
@@ -79,7 +79,7 @@ export class LoggedResponse implements HttpResponse {
     bodyOmitted = false,
     block?: FieldBlock,
   ): void {
-    const bytes = bodyOmitted || status === 304 ? 0 : typeof body === 'string' ? Buffer.byteLength(body) : body.length
+    const bytes = sentBytes(status, body, bodyOmitted)
     this.#response.send(status, fields, body, bodyOmitted, block)
     const { caller } = this
     this.#log.write({

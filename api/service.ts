@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
-import { claimPort, everyAddress, listenHttp, sharesPorts } from '../engine/http/listen.ts'
+import { claimPort, everyAddress, listenHttp } from '../engine/http/listen.ts'
 import type { HttpHandler, HttpListener } from '../engine/http/port.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
 import { CoverageAcceptor } from '../engine/ingest/accept-coverage.ts'
@@ -31,9 +31,13 @@ import { Store } from '../engine/store/store.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
 import type { ServiceSettings } from './config.ts'
+import { apiRows, makeCounters } from './counters.ts'
 import { Health } from './health.ts'
 import { makeRateTable } from './rate-limit.ts'
 import type { ApiThreadData, FromApiThread, ToApiThread } from './thread.ts'
+
+/** Of the heap of an API thread, for what is new in it. */
+const YOUNG_GENERATION_MB = 16
 
 /** The service's stages wired together: ingest, scans, and the API threads, over one store. */
 export class Service {
@@ -53,7 +57,8 @@ export class Service {
   #syslog: SyslogIngest | undefined
   #local: LocalServer | undefined
   #certificateWatch: CertificateWatch | undefined
-  #threads: Worker[] = []
+  readonly #threads: Worker[] = []
+  readonly #apiCounters: SharedArrayBuffer
   #releaseScans: Release | undefined
   #settleFailure: (error: Error) => void = () => {}
   /** Rejects when a part that the service cannot do without ends by itself. */
@@ -62,6 +67,7 @@ export class Service {
   /** @throws Fault of the store; see Store. */
   constructor(settings: ServiceSettings, catalog: Catalog, log: Logger) {
     this.#settings = settings
+    this.#apiCounters = makeCounters(settings.apiThreads)
     this.#log = log
     this.#store = new Store(settings.dataDir)
     this.#catalog = catalog
@@ -102,7 +108,7 @@ export class Service {
     const ingestPort = await this.#startIngest(httpTls)
     const syslog = await this.#startSyslog(tls)
     const metricsPort = await this.#startLocal()
-    const threads = await this.#startApi(apiPort, httpTls)
+    const api = await this.#startApi(apiPort, httpTls)
     this.#books.start()
     this.#schedule.start()
     this.#health.start()
@@ -110,7 +116,7 @@ export class Service {
     if (certificate !== undefined) {
       this.#certificateWatch = new CertificateWatch(certificate, this.#log, () => this.#reloadCertificate(certificate))
     }
-    this.#log.info({ url: `${schemeOf(httpTls)}://${settings.apiAddress}:${apiPort}/api/v1`, threads }, 'API listens')
+    this.#log.info({ url: `${schemeOf(httpTls)}://${settings.apiAddress}:${apiPort}/api/v1`, ...api }, 'API listens')
     return { apiPort, ingestPort, metricsPort, syslog, fingerprint: certificate?.fingerprint }
   }
 
@@ -218,7 +224,7 @@ export class Service {
     // While the service ends its threads may be gone; what the others have counted is shown all the same.
     const syslog = await this.#syslog?.status().catch(() => undefined)
     const ingest = ingestRows(this.#acceptor.counters, this.#batches, this.#coverage.counts, this.#books, syslog)
-    return [...ingest, ...scanRows(this.#schedule.counters)]
+    return [...ingest, ...scanRows(this.#schedule.counters), ...apiRows(this.#apiCounters)]
   }
 
   #noteKeyUses(message: FromApiThread): void {
@@ -259,26 +265,29 @@ export class Service {
     return certificate
   }
 
-  /** Answers how many threads there are. */
-  async #startApi(port: number, tls: ApiThreadData['tls']): Promise<number> {
-    const { apiAddress: address, salesEmail, logLevel, accessLog, dataDir: dataDirectory } = this.#settings
-    const tables = { rateTable: makeRateTable(), guessTable: makeRateTable() }
-    // What serves ingest serves the API; without ingest the threads find out for themselves, and one is always right.
-    const http: ApiThreadData['http'] =
-      this.#ingest === undefined ? this.#settings.http : this.#ingest.implementation === 'node:http' ? 'node' : 'uws'
-    const count = this.#ingest !== undefined && sharesPorts(this.#ingest) ? this.#settings.apiThreads : 1
-    const data: ApiThreadData = { dataDirectory, address, port, tls, http, salesEmail, logLevel, accessLog, ...tables }
-    const threads = Array.from({ length: count }, () => {
-      return new Worker(new URL('./thread.js', import.meta.url), { workerData: data })
-    })
-    this.#threads = threads
-    await Promise.all(threads.map(listening))
-    for (const thread of threads) {
+  /** The first thread finds out what serves; the others follow where that lets several listen on one port. */
+  async #startApi(port: number, tls: ApiThreadData['tls']): Promise<{ threads: number; implementation: string }> {
+    const { apiAddress: address, salesEmail, logLevel, accessLog, dataDir: dataDirectory, http } = this.#settings
+    const shared = { counters: this.#apiCounters, rateTable: makeRateTable(), guessTable: makeRateTable() }
+    const own = { dataDirectory, address, port, tls, http, salesEmail, logLevel, accessLog }
+    const start = async (number: number): Promise<Extract<FromApiThread, { kind: 'listening' }>> => {
+      const data: ApiThreadData = { ...own, ...shared, number }
+      const thread = new Worker(new URL('./thread.js', import.meta.url), {
+        workerData: data,
+        // What a request leaves behind is little and short-lived; without a bound each thread would take three times as much for it.
+        resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
+      })
+      this.#threads.push(thread)
+      const listens = await listening(thread)
       thread.on('message', (message: FromApiThread) => this.#noteKeyUses(message))
       thread.on('error', (error) => this.#settleFailure(error))
       thread.on('exit', () => this.#settleFailure(new Error('an API thread ended')))
+      return listens
     }
-    return count
+    const { implementation, sharesPort } = await start(0)
+    const threads = sharesPort ? this.#settings.apiThreads : 1
+    await Promise.all(Array.from({ length: threads - 1 }, (_, index) => start(index + 1)))
+    return { threads, implementation }
   }
 }
 
@@ -299,12 +308,12 @@ function hostText(address: string): string {
   return address.includes(':') ? `[${address}]` : address
 }
 
-function listening(thread: Worker): Promise<void> {
+function listening(thread: Worker): Promise<Extract<FromApiThread, { kind: 'listening' }>> {
   return new Promise((resolve, reject) => {
     thread.once('error', reject)
     thread.once('message', (message: FromApiThread) => {
       thread.off('error', reject)
-      if (message.kind === 'listening') resolve()
+      if (message.kind === 'listening') resolve(message)
     })
   })
 }

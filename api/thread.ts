@@ -1,10 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { type HttpImplementation, listenHttp } from '../engine/http/listen.ts'
+import { type HttpImplementation, listenHttp, sharesPorts } from '../engine/http/listen.ts'
 import type { HttpListener } from '../engine/http/port.ts'
 import { createLogger, type LogLevel } from '../engine/process/log.ts'
 import type { KeyUse } from '../engine/store/key-uses.ts'
 import { Store } from '../engine/store/store.ts'
 import { AccessLog } from './access-log.ts'
+import { counterOf } from './counters.ts'
 import { RecentKeyUses } from './key-uses.ts'
 import { RateLimit } from './rate-limit.ts'
 import { apiHandler, ROUTES } from './routes.ts'
@@ -19,6 +20,9 @@ export interface ApiThreadData {
   readonly port: number
   readonly tls: { readonly keyFile: string; readonly certificateFile: string } | undefined
   readonly http: HttpImplementation
+  /** Which of the threads it is, from 0; and where they count. */
+  readonly number: number
+  readonly counters: SharedArrayBuffer
   /** See rate-limit.ts: of keys, and of addresses that show unknown ones. */
   readonly rateTable: SharedArrayBuffer
   readonly guessTable: SharedArrayBuffer
@@ -30,7 +34,7 @@ export interface ApiThreadData {
 
 export type ToApiThread = { readonly kind: 'drain'; readonly deadlineMs: number } | { readonly kind: 'reload' }
 export type FromApiThread =
-  | { readonly kind: 'listening' }
+  | { readonly kind: 'listening'; readonly implementation: string; readonly sharesPort: boolean }
   | { readonly kind: 'drained' }
   | { readonly kind: 'keysUsed'; readonly uses: readonly KeyUse[] }
 
@@ -50,6 +54,7 @@ async function main(data: ApiThreadData): Promise<void> {
     port: data.port,
     ...(data.tls ? { tls: data.tls } : {}),
     usualPaths: Object.keys(ROUTES),
+    onAnswer: counterOf(data.counters, data.number),
     handler: apiHandler({
       store,
       rateLimit: new RateLimit(data.rateTable),
@@ -69,7 +74,7 @@ async function main(data: ApiThreadData): Promise<void> {
     tell({ kind: 'drained' })
     parentPort?.close()
   })
-  tell({ kind: 'listening' })
+  tell({ kind: 'listening', implementation: listener.implementation, sharesPort: sharesPorts(listener) })
 }
 
 await main(workerData as ApiThreadData)

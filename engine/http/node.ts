@@ -13,6 +13,7 @@ import {
   type HttpResponse,
   REASON_PHRASE,
   sendError,
+  sentBytes,
   watchPace,
   whenIdle,
 } from './port.ts'
@@ -23,7 +24,7 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
   const onRequest: RequestListener = (message, raw) => {
     busy.requests++
     raw.once('close', () => busy.requests--)
-    const response = new NodeResponse(raw)
+    const response = new NodeResponse(raw, options.onAnswer)
     const failed = (error: unknown): void => {
       options.log.error({ path: message.url, err: error }, 'request failed')
       sendError(response, 500, 'Internal error')
@@ -144,9 +145,11 @@ class NodeRequest implements HttpRequest {
 
 class NodeResponse implements HttpResponse {
   readonly #raw: ServerResponse
+  readonly #onAnswer: HttpListenOptions['onAnswer']
 
-  constructor(raw: ServerResponse) {
+  constructor(raw: ServerResponse, onAnswer: HttpListenOptions['onAnswer']) {
     this.#raw = raw
+    this.#onAnswer = onAnswer
   }
 
   get aborted(): boolean {
@@ -161,6 +164,7 @@ class NodeResponse implements HttpResponse {
     block?: FieldBlock,
   ): void {
     if (this.aborted || this.#raw.headersSent) return
+    this.#onAnswer?.(status, sentBytes(status, body, bodyOmitted))
     const headers: Record<string, string | number> = {}
     const all = block === undefined ? fields : [...block.fields, ...fields]
     for (let at = 0; at + 1 < all.length; at += 2) headers[all[at] ?? ''] = all[at + 1] ?? ''

@@ -75,6 +75,8 @@ export interface HttpListenOptions {
   readonly handler: HttpHandler
   /** Paths that most requests have: those of GET are told apart before the handler is called. */
   readonly usualPaths?: readonly string[]
+  /** Told of each answer: its status, and how many bytes of body are sent. */
+  readonly onAnswer?: (status: number, bodyBytes: number) => void
   readonly log: Logger
 }
 
@@ -123,6 +125,12 @@ export function sendError(
     JSON.stringify({ error: message }),
     bodyOmitted,
   )
+}
+
+/** Bytes of a body as it is sent. */
+export function sentBytes(status: number, body: Uint8Array | string, bodyOmitted: boolean): number {
+  if (bodyOmitted || status === 304) return 0
+  return typeof body === 'string' ? Buffer.byteLength(body) : body.length
 }
 
 const PACE_LOOK_MS = 1000

@@ -10,6 +10,7 @@ import {
   type HttpResponse,
   REASON_PHRASE,
   sendError,
+  sentBytes,
   watchPace,
   whenIdle,
 } from './port.ts'
@@ -85,7 +86,7 @@ function answer(
   busy: { requests: number },
 ): void {
   busy.requests++
-  const response = new UwsResponse(raw, busy)
+  const response = new UwsResponse(raw, busy, options.onAnswer)
   const request = new UwsRequest(rawRequest, raw, response, method, path)
   const failed = (error: unknown): void => {
     options.log.error({ path, err: error }, 'request failed')
@@ -176,10 +177,12 @@ class UwsResponse implements HttpResponse {
   #tellAborted: (() => void) | undefined
   readonly #raw: Uws.HttpResponse
   readonly #busy: { requests: number }
+  readonly #onAnswer: HttpListenOptions['onAnswer']
 
-  constructor(raw: Uws.HttpResponse, busy: { requests: number }) {
+  constructor(raw: Uws.HttpResponse, busy: { requests: number }, onAnswer: HttpListenOptions['onAnswer']) {
     this.#raw = raw
     this.#busy = busy
+    this.#onAnswer = onAnswer
   }
 
   /** The handler has returned. Who has not answered will be told when the peer goes. */
@@ -203,6 +206,7 @@ class UwsResponse implements HttpResponse {
     if (this.aborted || this.#answered) return
     this.#answered = true
     this.#busy.requests--
+    this.#onAnswer?.(status, sentBytes(status, body, bodyOmitted))
     if (this.#corked) this.#write(status, fields, body, bodyOmitted, block)
     else this.#raw.cork(() => this.#write(status, fields, body, bodyOmitted, block))
   }

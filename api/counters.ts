@@ -1,0 +1,47 @@
+import { REASON_PHRASE } from '../engine/http/port.ts'
+import type { MetricRow } from '../engine/process/metrics.ts'
+
+/*
+ * What the API's threads have answered, in shared memory: a row a thread, which only it writes, so that counting is an addition and no lock.
+ *
+ *   0      bytes of bodies
+ *   1 + i  answers of the i-th status
+ */
+const STATUSES = Object.keys(REASON_PHRASE).map(Number)
+const COLUMN = new Map(STATUSES.map((status, index) => [status, index + 1]))
+const COLUMNS = 1 + STATUSES.length
+
+export function makeCounters(threads: number): SharedArrayBuffer {
+  return new SharedArrayBuffer(threads * COLUMNS * Float64Array.BYTES_PER_ELEMENT)
+}
+
+/** How a thread counts its answers. */
+export function counterOf(memory: SharedArrayBuffer, thread: number): (status: number, bytes: number) => void {
+  const row = new Float64Array(memory, thread * COLUMNS * Float64Array.BYTES_PER_ELEMENT, COLUMNS)
+  return (status, bytes) => {
+    const column = COLUMN.get(status) ?? 0
+    row[column] = (row[column] ?? 0) + 1
+    row[0] = (row[0] ?? 0) + bytes
+  }
+}
+
+/** Of all threads, for Prometheus. */
+export function apiRows(memory: SharedArrayBuffer): MetricRow[] {
+  const counts = new Float64Array(memory)
+  const sum = (column: number): number => {
+    let total = 0
+    for (let at = column; at < counts.length; at += COLUMNS) total += counts[at] ?? 0
+    return total
+  }
+  const byStatus = STATUSES.map((status, index) => [String(status), sum(index + 1)] as const)
+  return [
+    [
+      'posture_api_answers_total',
+      'counter',
+      'Answers of the API by status',
+      Object.fromEntries(byStatus.filter(([, count]) => count > 0)),
+      'status',
+    ],
+    ['posture_api_body_bytes_total', 'counter', 'Bytes of the bodies that the API has sent', sum(0)],
+  ]
+}
