@@ -22,6 +22,7 @@ const TEST_COMMANDS = {
   tcpdump: 'tcpdump',
   tcpreplay: 'tcpreplay',
   tshark: 'tshark',
+  wrk: 'wrk',
   zstd: 'zstd',
 }
 /** The same for commands that not every distribution has: a test that lacks one says so. */

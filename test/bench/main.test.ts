@@ -10,7 +10,7 @@ function bench(...parameters: string[]): { status: number | null; stdout: string
 
 t.test('every benchmark runs at toy size, and prints what it was measured on', async (t) => {
   // A live capture needs a network namespace.
-  const names = ['registry', 'decode', 'ingest', 'ingest-memory', ...(skipNamespaces === false ? ['live'] : [])]
+  const names = ['registry', 'decode', 'outbox', 'ingest', 'scan', 'api', 'ingest-memory', ...(skipNamespaces === false ? ['live'] : [])]
   const { status, stdout, stderr } = bench('--toy', ...names)
   t.equal(status, 0, stderr)
   t.match(stdout, /^\d+ x .*Node \d+\.\d+\.\d+, load /)
@@ -23,6 +23,6 @@ t.test('one of them by name; a name that is none is said in one line', async (t)
   t.equal(status, 2)
   t.equal(
     stderr,
-    'npm run bench --: USAGE no benchmark "regsitry", expected registry or decode or outbox or live or ingest or ingest-memory\n',
+    'npm run bench --: USAGE no benchmark "regsitry", expected registry or decode or outbox or live or ingest or scan or api or ingest-memory\n',
   )
 })
