@@ -18,6 +18,8 @@ export interface Discovery {
       readonly clients: number
       readonly matches: number
       readonly domains: readonly string[]
+      /** Absent in what an earlier release published. */
+      readonly coverage?: { readonly sensors: number; readonly visible_share: number | null }
     }
   }[]
 }
@@ -45,4 +47,12 @@ export function platformRows(discovery: Discovery): Record<string, unknown>[] {
     matches: platform.metadata.matches,
     seen_as: platform.metadata.domains[0] ?? '',
   }))
+}
+
+/** How much the sensors could see, in one line; undefined where none has told. */
+export function coverageLine({ platforms }: Discovery): string | undefined {
+  const coverage = platforms[0]?.metadata.coverage
+  if (coverage === undefined || coverage.sensors === 0 || coverage.visible_share === null) return undefined
+  const sensors = coverage.sensors === 1 ? 'one sensor' : `${coverage.sensors} sensors`
+  return `${sensors}: ${(coverage.visible_share * 100).toFixed(1)} % of what passed could be named (docs/scoring.md, Coverage)`
 }

@@ -5,7 +5,7 @@ import { scanNow } from '../../scan/scan-now.ts'
 import { PublishedList } from '../../store/published.ts'
 import type { Scan } from '../../store/scans.ts'
 import type { Store } from '../../store/store.ts'
-import { type Discovery, PLATFORM_COLUMNS, platformRows } from '../platform-rows.ts'
+import { coverageLine, type Discovery, PLATFORM_COLUMNS, platformRows } from '../platform-rows.ts'
 import {
   type AdminContext,
   changeOptions,
@@ -52,7 +52,10 @@ export function addScanCommands(program: Command): void {
   last.action((options: { org: string }) =>
     withStore(last, ({ store, administration }) => {
       const { id } = administration.organization(options.org)
-      show(last, { columns: PLATFORM_COLUMNS, rows: platformRows(JSON.parse(discoveryJson(store, id)) as Discovery) })
+      const found = JSON.parse(discoveryJson(store, id)) as Discovery
+      show(last, { columns: PLATFORM_COLUMNS, rows: platformRows(found) })
+      const coverage = coverageLine(found)
+      if (process.stderr.isTTY && coverage !== undefined) process.stderr.write(`${coverage}\n`)
     }),
   )
 }
