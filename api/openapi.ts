@@ -4,12 +4,11 @@ import { z } from 'zod'
 import { programVersion } from '../engine/process/program.ts'
 import { SCOPES, type Scope } from '../engine/store/api-keys.ts'
 import { ANSWERS, type AnswerName } from './answers.ts'
+import { OPENAPI_PATH, type OpenApiAnswer } from './document.ts'
 import { EXAMPLES } from './openapi-examples.ts'
 import { HEADERS, headersOf, type Json, refusalResponses, refusals } from './openapi-responses.ts'
 import { LIMIT_DEFAULT, LIMIT_MAX, OFFSET_MAX } from './page.ts'
 import { REQUESTS_PER_WINDOW } from './rate-limit.ts'
-
-export const OPENAPI_PATH = '/api/v1/openapi.json'
 
 /** What the document needs to know of an endpoint. The table of routes has it. */
 export type Endpoints = Readonly<Record<string, { readonly scope: Scope; readonly paged: boolean }>>
@@ -147,10 +146,7 @@ any 60 seconds, over all paths. Checks are made in this order: path (404), metho
 }
 
 /** The document as the service answers it: ready bytes and their entity tag. */
-export function openApiAnswer(
-  endpoints: Endpoints,
-  salesEmail: string,
-): { readonly body: Buffer; readonly tag: string } {
+export function openApiAnswer(endpoints: Endpoints, salesEmail: string): OpenApiAnswer {
   const body = Buffer.from(JSON.stringify(openApiDocument(endpoints, salesEmail)))
   return { body, tag: `"${createHash('sha256').update(body).digest('hex').slice(0, 32)}"` }
 }

@@ -6,8 +6,8 @@ import { type AccessLog, LoggedResponse } from './access-log.ts'
 import { addressHash } from './address.ts'
 import { type Caller, Callers, type ListState, scopeBit } from './callers.ts'
 import { GzipBodies, takesGzip } from './content-coding.ts'
+import { OPENAPI_PATH, type OpenApiAnswer } from './document.ts'
 import type { RecentKeyUses } from './key-uses.ts'
-import { OPENAPI_PATH, openApiAnswer } from './openapi.ts'
 import { type Page, pageOf } from './page.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { rateFields, respondError, respondJson, respondNotModified } from './respond.ts'
@@ -54,6 +54,8 @@ export interface ApiParts {
   /** Of addresses that show unknown keys. */
   readonly guessLimit: RateLimit
   readonly salesEmail: string
+  /** Made by who starts the threads: what makes it takes 8 MB. */
+  readonly document: OpenApiAnswer
   readonly keyUses: RecentKeyUses
   readonly accessLog?: AccessLog
 }
@@ -70,11 +72,9 @@ class Api {
   readonly #parts: ApiParts
   readonly #callers: Callers
   readonly #gzip = new GzipBodies()
-  readonly #document: ReturnType<typeof openApiAnswer>
 
   constructor(parts: ApiParts) {
     this.#parts = parts
-    this.#document = openApiAnswer(ROUTES, parts.salesEmail)
     this.#callers = new Callers(parts.store)
   }
 
@@ -94,7 +94,7 @@ class Api {
 
   /** The OpenAPI document: it holds no data, so it needs no key. It is no list, so `If-Match` has nothing to keep together. */
   #showDocument(request: HttpRequest, response: HttpResponse, head: boolean): void {
-    const { body, tag } = this.#document
+    const { body, tag } = this.#parts.document
     const tags = { etag: tag, gzipEtag: `${tag.slice(0, -1)}-gzip"` }
     const gzip = takesGzip(request.header('accept-encoding'))
     const ifNoneMatch = request.header('if-none-match')

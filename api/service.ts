@@ -33,7 +33,9 @@ import { compileTrie } from '../registry/compile-trie.ts'
 import type { ServiceSettings } from './config.ts'
 import { apiRows, makeCounters } from './counters.ts'
 import { Health } from './health.ts'
+import { openApiAnswer } from './openapi.ts'
 import { makeRateTable } from './rate-limit.ts'
+import { ROUTES } from './routes.ts'
 import type { ApiThreadData, FromApiThread, ToApiThread } from './thread.ts'
 
 /** Of the heap of an API thread, for what is new in it. */
@@ -269,7 +271,8 @@ export class Service {
   async #startApi(port: number, tls: ApiThreadData['tls']): Promise<{ threads: number; implementation: string }> {
     const { apiAddress: address, salesEmail, logLevel, accessLog, dataDir: dataDirectory, http } = this.#settings
     const shared = { counters: this.#apiCounters, rateTable: makeRateTable(), guessTable: makeRateTable() }
-    const own = { dataDirectory, address, port, tls, http, salesEmail, logLevel, accessLog }
+    const document = openApiAnswer(ROUTES, salesEmail)
+    const own = { dataDirectory, address, port, tls, http, salesEmail, logLevel, accessLog, document }
     const start = async (number: number): Promise<Extract<FromApiThread, { kind: 'listening' }>> => {
       const data: ApiThreadData = { ...own, ...shared, number }
       const thread = new Worker(new URL('./thread.js', import.meta.url), {

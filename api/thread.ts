@@ -6,6 +6,7 @@ import type { KeyUse } from '../engine/store/key-uses.ts'
 import { Store } from '../engine/store/store.ts'
 import { AccessLog } from './access-log.ts'
 import { counterOf } from './counters.ts'
+import type { OpenApiAnswer } from './document.ts'
 import { RecentKeyUses } from './key-uses.ts'
 import { RateLimit } from './rate-limit.ts'
 import { apiHandler, ROUTES } from './routes.ts'
@@ -29,6 +30,7 @@ export interface ApiThreadData {
   /** Lines a second at most; 0 for none. */
   readonly accessLog: number
   readonly salesEmail: string
+  readonly document: OpenApiAnswer
   readonly logLevel: LogLevel
 }
 
@@ -60,6 +62,7 @@ async function main(data: ApiThreadData): Promise<void> {
       rateLimit: new RateLimit(data.rateTable),
       guessLimit: new RateLimit(data.guessTable),
       salesEmail: data.salesEmail,
+      document: data.document,
       keyUses,
       ...(data.accessLog === 0 ? {} : { accessLog: new AccessLog(log, data.accessLog) }),
     }),

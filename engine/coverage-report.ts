@@ -1,6 +1,3 @@
-import { z } from 'zod'
-import { TIME_MS_MAX } from './event.ts'
-
 /**
  * What a sensor counts of what it saw and of what was hidden from it: the words in which the collector tells it and the service stores and shows it.
  * The two programs share this list. docs/visibility.md has it as a table, which is made of this one.
@@ -50,45 +47,8 @@ export interface CoverageReport {
  *
  * All counters of this release must be there; members that it does not know are of a later one, and passed over.
  */
-const count = z.number().int().nonnegative().max(COVERAGE_COUNT_MAX)
-const time = z.iso
-  .datetime()
-  .transform((text) => Date.parse(text))
-  .pipe(z.number().int().nonnegative().max(TIME_MS_MAX))
-const counters = z.object(
-  Object.fromEntries(COVERAGE_COUNTER_NAMES.map((name) => [name, count])) as Record<CoverageCounter, typeof count>,
-)
-const message = z.object({
-  coverage: z
-    .object({
-      instance: z.string().regex(/^[0-9a-f]{16}$/, 'expected 16 lower-case hex digits'),
-      since: time,
-      made: time,
-      ended: z.boolean(),
-      counters,
-    })
-    .refine(({ since, made }) => made >= since, { path: ['made'], message: 'expected a time not before since' }),
-})
-
 export function coverageReportToJson({ instance, sinceMs, madeMs, ended, counters }: CoverageReport): string {
   const since = new Date(sinceMs).toISOString()
   const made = new Date(madeMs).toISOString()
   return JSON.stringify({ coverage: { instance, since, made, ended, counters } })
-}
-
-/** The report, or one line that says which member is wrong and what is right. */
-export function coverageReportFromJson(text: string): CoverageReport | string {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    return `expected JSON: ${(error as Error).message}`
-  }
-  const parsed = message.safeParse(value)
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues
-    return `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'expected a report'}`
-  }
-  const { since, made, ...report } = parsed.data.coverage
-  return { ...report, sinceMs: since, madeMs: made }
 }

@@ -1,4 +1,3 @@
-import { coverageReportFromJson } from '../coverage-report.ts'
 import { type BodyPace, type HttpHandler, type HttpResponse, sendError } from '../http/port.ts'
 import { BODY_BYTES_PER_SECOND_MIN, BODY_GRACE_MS, COVERAGE_BYTES_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
 import type { Store } from '../store/store.ts'
@@ -7,6 +6,7 @@ import { admit, bearerToken } from './admit.ts'
 import { BodyMemory } from './body-memory.ts'
 import { canonicalAddress } from './network.ts'
 import { Outcome } from './outcome.ts'
+import { coverageReportFromJson } from './read-coverage.ts'
 import { NOBODYS, SourceTable } from './sources.ts'
 
 export const COVERAGE_PATH = '/ingest/v1/coverage'

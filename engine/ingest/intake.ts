@@ -1,5 +1,5 @@
 import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
-import { type CoverageReport, coverageReportFromJson } from '../coverage-report.ts'
+import type { CoverageReport } from '../coverage-report.ts'
 import { METHODS } from '../event.ts'
 import {
   COVERAGE_ORGANIZATIONS_MAX,
@@ -22,6 +22,7 @@ import { canonicalAddress } from './network.ts'
 import { OrganizationRate } from './organization-rate.ts'
 import { Outcome } from './outcome.ts'
 import { type EventBatch, EventIds, PendingEvents } from './pending-events.ts'
+import { coverageReportFromJson } from './read-coverage.ts'
 import { redact, SAMPLE_CHARS_MAX } from './redact.ts'
 import { type Listener, NOBODYS, type Source, SourceTable } from './sources.ts'
 import { SyslogMessage } from './syslog/message.ts'

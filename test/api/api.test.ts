@@ -12,6 +12,8 @@ import { firstBodyKey, PublishedList } from '../../engine/store/published.ts'
 import { IMPLEMENTATIONS, serve, type TestServer } from '../support/https.ts'
 import { makeOrganization, matcher, NOON, openStore, Sender, type TestStore } from '../support/store.ts'
 
+const NO_DOCUMENT = { body: Buffer.from('{}'), tag: '"0"' }
+
 interface Api extends TestServer {
   readonly opened: TestStore
   readonly administration: Administration
@@ -30,6 +32,7 @@ async function startApi(t: Test, implementation: (typeof IMPLEMENTATIONS)[number
     rateLimit,
     guessLimit,
     salesEmail: 'sales@vendor.example',
+    document: NO_DOCUMENT,
     keyUses,
   })
   const server = await serve(t, implementation, opened.directory, handler)

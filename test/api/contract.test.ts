@@ -1,8 +1,9 @@
 import { AssertionError } from 'node:assert'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
+import { OPENAPI_PATH } from '../../api/document.ts'
 import { RecentKeyUses } from '../../api/key-uses.ts'
-import { OPENAPI_PATH, openApiDocument } from '../../api/openapi.ts'
+import { openApiAnswer, openApiDocument } from '../../api/openapi.ts'
 import { EXAMPLES } from '../../api/openapi-examples.ts'
 import { type Json, refusals } from '../../api/openapi-responses.ts'
 import { makeRateTable, RateLimit } from '../../api/rate-limit.ts'
@@ -44,7 +45,15 @@ async function startService(t: Test, implementation: (typeof IMPLEMENTATIONS)[nu
   const now = { ms: 1 }
   const rateLimit = new RateLimit(makeRateTable(), () => now.ms)
   const guessLimit = new RateLimit(makeRateTable(), () => now.ms)
-  const parts = { store: opened.store, rateLimit, guessLimit, salesEmail: SALES_EMAIL, keyUses: new RecentKeyUses() }
+  const document = openApiAnswer(ROUTES, SALES_EMAIL)
+  const parts = {
+    store: opened.store,
+    document,
+    rateLimit,
+    guessLimit,
+    salesEmail: SALES_EMAIL,
+    keyUses: new RecentKeyUses(),
+  }
   const server = await serve(t, implementation, opened.directory, apiHandler(parts))
   const administration = new Administration(opened.store, opened.clock)
   const seen = new Set<string>()

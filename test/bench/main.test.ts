@@ -10,7 +10,16 @@ function bench(...parameters: string[]): { status: number | null; stdout: string
 
 t.test('every benchmark runs at toy size, and prints what it was measured on', async (t) => {
   // A live capture needs a network namespace.
-  const names = ['registry', 'decode', 'outbox', 'ingest', 'scan', 'api', 'ingest-memory', ...(skipNamespaces === false ? ['live'] : [])]
+  const names = [
+    'registry',
+    'decode',
+    'outbox',
+    'ingest',
+    'scan',
+    'api',
+    'ingest-memory',
+    ...(skipNamespaces === false ? ['live'] : []),
+  ]
   const { status, stdout, stderr } = bench('--toy', ...names)
   t.equal(status, 0, stderr)
   t.match(stdout, /^\d+ x .*Node \d+\.\d+\.\d+, load /)

@@ -4,10 +4,10 @@ import {
   COVERAGE_COUNT_MAX,
   COVERAGE_COUNTER_NAMES,
   type CoverageReport,
-  coverageReportFromJson,
   coverageReportToJson,
 } from '../../engine/coverage-report.ts'
 import { TIME_MS_MAX } from '../../engine/event.ts'
+import { coverageReportFromJson } from '../../engine/ingest/read-coverage.ts'
 import { counters, report } from '../support/coverage.ts'
 
 const good = report({ madeMs: Date.parse('2026-11-20T09:15:02.123Z'), counters: { packets: 120_000, names: 300 } })
