@@ -37,7 +37,7 @@ interface Measured {
 
 export async function run({ toy }: { toy: boolean }): Promise<void> {
   if (!isInstalled('wrk')) return print('wrk is not installed: apt-get install wrk')
-  const sizes = toy ? { rounds: 1, seconds: 1 } : { rounds: 3, seconds: 4 }
+  const sizes = toy ? { rounds: 1, seconds: 1 } : { rounds: 3, seconds: 3 }
   const stores = toy
     ? [{ organizations: 300, keysEach: 25, platformsEach: 5 }]
     : [

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 
 /** nginx with one worker, serving the body as a file. */
@@ -29,7 +29,12 @@ http { access_log off; sendfile on; tcp_nopush on; open_file_cache max=1000; def
     stdio: 'inherit',
     env: { PATH: `${process.env['PATH']}:/usr/sbin:/sbin` },
   })
-  await answers(port)
+  try {
+    await answers(port)
+  } catch (error) {
+    started.kill('SIGTERM')
+    throw error
+  }
   return {
     name: 'nginx with a file',
     pid: started.pid ?? 0,
@@ -52,15 +57,13 @@ async function freePort(): Promise<number> {
 }
 
 async function answers(port: number): Promise<void> {
-  const { connect } = await import('node:net')
   for (let attempt = 0; attempt < 100; attempt++) {
-    const socket = connect(port, '127.0.0.1')
-    const [outcome] = await Promise.race([
-      once(socket, 'connect').then(() => ['up']),
-      once(socket, 'error').then(() => ['down']),
-    ])
-    socket.destroy()
-    if (outcome === 'up') return
+    const isUp = await new Promise<boolean>((resolve) => {
+      const socket = connect(port, '127.0.0.1')
+      socket.on('connect', () => resolve(true)).on('error', () => resolve(false))
+      socket.on('connect', () => socket.destroy())
+    })
+    if (isUp) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   throw new Error('nginx does not answer')

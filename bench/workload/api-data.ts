@@ -1,4 +1,5 @@
-import { Administration } from '../../engine/admin/administration.ts'
+import { makeApiKey } from '../../engine/admin/access-key.ts'
+import { newSecret } from '../../engine/admin/secrets.ts'
 import { NameMatcher } from '../../engine/ingest/match.ts'
 import { systemClock } from '../../engine/process/clock.ts'
 import { runScan } from '../../engine/scan/fold.ts'
@@ -17,6 +18,9 @@ export interface ApiData {
   readonly body: Buffer
 }
 
+/** Made together, since each transaction is flushed. */
+const ORGANIZATIONS_PER_TRANSACTION = 100
+
 /** How many organizations, with how many keys, and how many platforms a scan has found of each. */
 export interface ApiDataSizes {
   readonly organizations: number
@@ -29,14 +33,13 @@ export async function makeApiData(
   { organizations, keysEach, platformsEach }: ApiDataSizes,
 ): Promise<ApiData> {
   const store = new Store(directory)
-  const administration = new Administration(store, systemClock)
   const work = new ScanEvents(Date.now())
   const matcher = new NameMatcher(work.catalog)
   const make = (index: number) =>
-    administration.organizations.create({ name: `O${index}`, domain: 'o.example', plan: 'enterprise' })
+    store.organizations.create({ name: `O${index}`, domain: 'o.example', plan: 'enterprise' }, Date.now())
 
   // One organization is scanned; the others have published what it has, with their own ids.
-  const first = make(0)
+  const first = store.environment.write(() => make(0))
   const names = work.catalog.platforms
     .flatMap(({ domains }) => domains.map(({ domain }) => domain))
     .filter((name) => matcher.match(name) !== undefined)
@@ -56,13 +59,20 @@ export async function makeApiData(
   })
 
   const keys: string[] = []
-  const all = [first, ...Array.from({ length: organizations - 1 }, (_, index) => make(index + 1))]
-  for (const organization of all) {
-    const text = head.replaceAll(first.id, organization.id)
-    store.environment.write(() => store.published.replace(organization.id, PublishedList.discovery, text, elements))
-    for (let key = 0; key < keysEach; key++) {
-      keys.push(administration.apiKeys.create(organization, `key ${key}`, ['discovery:read']).raw)
-    }
+  const nowMs = Date.now()
+  for (let from = 0; from < organizations; from += ORGANIZATIONS_PER_TRANSACTION) {
+    store.environment.write(() => {
+      for (let index = from; index < Math.min(organizations, from + ORGANIZATIONS_PER_TRANSACTION); index++) {
+        const organization = index === 0 ? first : make(index)
+        const text = head.replaceAll(first.id, organization.id)
+        store.published.replace(organization.id, PublishedList.discovery, text, elements)
+        for (let key = 0; key < keysEach; key++) {
+          const raw = makeApiKey()
+          store.apiKeys.add({ ...newSecret(organization, `key ${key}`, raw, nowMs), scopes: ['discovery:read'] })
+          keys.push(raw)
+        }
+      }
+    })
   }
   const body = store.environment.read(() =>
     Buffer.from(store.published.firstBody(firstBodyKey(first.id, PublishedList.discovery), true) ?? ''),
