@@ -127,7 +127,9 @@ const metadata = z
       .max(DOMAINS_SHOWN_MAX)
       .optional()
       .describe('The names that were seen most, the first of them.'),
-    domains_total: positive.optional().describe('How many names were seen.'),
+    domains_total: positive
+      .optional()
+      .describe('How many names are known: up to 64 of each day are kept, up to 512 are counted here.'),
     coverage: coverage.optional(),
   })
   .describe(

@@ -41,6 +41,10 @@ import type { ApiThreadData, FromApiThread, ToApiThread } from './thread.ts'
 /** Of the heap of an API thread, for what is new in it. */
 const YOUNG_GENERATION_MB = 16
 
+/** Milliseconds that a service waits for a scan that a command runs, and between two looks. */
+const OTHER_SCAN_MS = 10_000
+const LOOK_EVERY_MS = 100
+
 /** The service's stages wired together: ingest, scans, and the API threads, over one store. */
 export class Service {
   readonly #settings: ServiceSettings
@@ -99,10 +103,7 @@ export class Service {
    */
   async start(): Promise<Listening> {
     const settings = this.#settings
-    this.#releaseScans = await tryHold(this.#store.environment.path, SCANS)
-    if (this.#releaseScans === undefined) {
-      throw new Fault('STORE_IN_USE', `--data-dir ${settings.dataDir}: another service, or a scan, runs on it`)
-    }
+    this.#releaseScans = await this.#holdScans()
     const apiPort = await claimPort('--api-port', settings.apiAddress, settings.apiPort)
     const certificate = this.#needsCertificate() ? await this.#certificate() : undefined
     const tls = certificate && { keyFile: certificate.keyFile, certificateFile: certificate.certificateFile }
@@ -141,6 +142,18 @@ export class Service {
     this.#log.info({ ...this.#acceptor.counters, ...this.#batches }, 'stopped')
     await this.#store.close()
     await this.#releaseScans?.()
+  }
+
+  /** A command that scans is soon done; another service is not. */
+  async #holdScans(): Promise<Release> {
+    const { path } = this.#store.environment
+    for (let waitedMs = 0; waitedMs < OTHER_SCAN_MS; waitedMs += LOOK_EVERY_MS) {
+      const release = await tryHold(path, SCANS)
+      if (release !== undefined) return release
+      if (waitedMs === 0) this.#log.info({ path }, 'waits for a scan of another process')
+      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+    }
+    throw new Fault('STORE_IN_USE', `--data-dir ${this.#settings.dataDir}: another service, or a long scan, runs on it`)
   }
 
   async #startIngest(tls: TlsFiles | undefined): Promise<number | undefined> {

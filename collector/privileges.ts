@@ -9,9 +9,9 @@ import {
   statSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { LOCK_PREFIX } from '../engine/process/directory-lock.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { OUTBOX_IN_MEMORY } from './outbox/outbox-limits.ts'
-import { LOCK_PREFIX } from './outbox/outbox-lock.ts'
 
 export interface User {
   readonly name: string

@@ -42,6 +42,11 @@ export function visibleDigits(secret: string): string {
   return secret.slice(API_KEY_PREFIX.length, API_KEY_PREFIX.length + VISIBLE_HEX_DIGITS)
 }
 
+/** Text that may be a secret, for a line that others read: no more of it than lists show. */
+export function redactedSecret(text: string): string {
+  return text.replace(/(svc_[a-z]{2}_[0-9a-zA-Z]{0,8})[0-9a-zA-Z]+/g, '$1...')
+}
+
 export function hashSecret(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }

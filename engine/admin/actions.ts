@@ -22,6 +22,7 @@ export const ACTIONS = {
   'approval.add': 'admin',
   'approval.remove': 'admin',
   'scan.request': 'admin',
+  'ingest.file': 'operator',
   'retention.set': 'admin',
   'retention.apply': 'admin',
   'assessment.create': 'member',
@@ -33,7 +34,7 @@ export const ACTIONS = {
 } as const satisfies Record<string, Role | 'operator'>
 export type Action = keyof typeof ACTIONS
 
-/** What takes something away, from people or from the disk: it must go also when the disk is full. */
+/** What takes something away, from people or from the disk, or only writes down what was done: it must go also when the disk is full. */
 export const TAKES_AWAY: ReadonlySet<Action> = new Set<Action>([
   'api-key.revoke',
   'token.revoke',
@@ -41,5 +42,6 @@ export const TAKES_AWAY: ReadonlySet<Action> = new Set<Action>([
   'member.remove',
   'approval.remove',
   'scan.request',
+  'ingest.file',
   'retention.apply',
 ])

@@ -28,10 +28,12 @@ export class Administration {
   readonly recommendations: RecommendationChanges
   readonly retention: RetentionChanges
   readonly #store: Store
+  readonly #changes: Changes
 
   constructor(store: Store, clock: Clock, actor: Actor = OPERATOR) {
     const changes = new Changes(store, clock, actor)
     this.#store = store
+    this.#changes = changes
     this.organizations = new OrganizationChanges(changes)
     this.members = new MemberChanges(changes)
     this.apiKeys = new ApiKeyChanges(changes)
@@ -41,6 +43,14 @@ export class Administration {
     this.assessments = new AssessmentChanges(changes)
     this.recommendations = new RecommendationChanges(changes)
     this.retention = new RetentionChanges(changes)
+  }
+
+  /** What was read into an organization's buffer is written down; it needed a monitoring token. */
+  noteIngested(organizationId: string, files: readonly string[], messages: number, matched: number): void {
+    const subject = files.join(', ')
+    this.#changes.make('ingest.file', organizationId, () => {
+      return { organizationId, subject, details: { messages, matched }, result: undefined }
+    })
   }
 
   /** @throws Fault NOT_FOUND */

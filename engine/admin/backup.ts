@@ -43,7 +43,9 @@ export async function backUp(store: Store, given: string, options: BackupOptions
   if (existsSync(file) && !options.force) throw new Fault('CONFLICT', `${file} exists; --force replaces it`)
   if (!existsSync(directory))
     throw new Fault('BACKUP_FILE', `${file}: there is no directory ${directory}; make it first`)
-  const release = await tryHold(directory, `backup ${basename(file)}`)
+  const release = await tryHold(directory, `backup ${basename(file)}`).catch((error: unknown) => {
+    throw fileFault(error, file)
+  })
   if (release === undefined) throw new Fault('STORE_IN_USE', `${file}: another process is making it`)
   const partial = `${file}.partial`
   try {

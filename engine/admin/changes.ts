@@ -41,12 +41,12 @@ export class Changes {
   make<T>(action: Action, organizationId: string | undefined, work: () => Changed<T>): T {
     const { environment, auditLog } = this.store
     const transaction = (): T => {
-      this.#assertAllowed(action, organizationId)
+      const actor = this.#allowed(action, organizationId)
       const changed = work()
       auditLog.append({
         organizationId: changed.organizationId,
         timeMs: this.clock.nowMs(),
-        actor: `${this.#actor.kind} ${this.#actor.name}`,
+        actor,
         action,
         subject: changed.subject,
         details: changed.details ?? {},
@@ -56,8 +56,9 @@ export class Changes {
     return TAKES_AWAY.has(action) ? environment.shrink(transaction) : environment.write(transaction)
   }
 
-  #assertAllowed(action: Action, organizationId: string | undefined): void {
-    if (this.#actor.kind === 'operator') return
+  /** Who makes the change, as the audit log names him. @throws Fault NOT_ALLOWED. */
+  #allowed(action: Action, organizationId: string | undefined): string {
+    if (this.#actor.kind === 'operator') return `operator ${this.#actor.name}`
     const needed = ACTIONS[action]
     const { name } = this.#actor
     const member = organizationId === undefined ? undefined : this.store.members.get(organizationId, name)
@@ -66,6 +67,7 @@ export class Changes {
     if (rank(member) < ROLES.indexOf(needed)) {
       throw new Fault('NOT_ALLOWED', `${name} is ${article(member.role)} ${member.role}; ${action} needs ${needed}`)
     }
+    return `member ${member.name}`
   }
 }
 
@@ -77,12 +79,15 @@ function article(word: string): string {
   return /^[aeiou]/.test(word) ? 'an' : 'a'
 }
 
+/** Control characters, those that change the direction of text or join it unseen, and ends of lines. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u
+
 /** Texts that people give are shown in tables and logs: one line, and no longer than an index takes. @throws Fault USAGE. */
 export function checkText(what: string, text: string): void {
   const bytes = Buffer.byteLength(text.toLowerCase())
-  if (bytes >= 1 && bytes <= NAME_BYTES_MAX && text.trim() === text && !/\p{Cc}/u.test(text)) return
+  if (bytes >= 1 && bytes <= NAME_BYTES_MAX && text.trim() === text && !UNSEEN.test(text)) return
   throw new Fault(
     'USAGE',
-    `${what}: expected one line of 1 to ${NAME_BYTES_MAX} bytes without blanks around it, found ${bytes} bytes`,
+    `${what}: expected one line of 1 to ${NAME_BYTES_MAX} bytes without blanks around it or characters that do not show, found ${bytes} bytes`,
   )
 }

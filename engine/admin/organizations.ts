@@ -5,6 +5,8 @@ import { type Changes, checkText } from './changes.ts'
 
 /** What of an organization its administrators can change. */
 export interface OrganizationSettings {
+  /** For the operator to change. */
+  readonly plan?: Plan
   readonly domain?: string
   readonly scanFrequency?: ScanFrequency
   readonly evidenceWindowDays?: number
@@ -31,23 +33,23 @@ export class OrganizationChanges {
 
   /** Requests of its API keys are answered by the plan from the next one on. @throws Fault NOT_ALLOWED. */
   setPlan(organization: Organization, plan: Plan): Organization {
-    return this.#update(organization, 'organization.plan', { plan })
+    return this.set(organization, { plan })
   }
 
-  /** @throws Fault USAGE, NOT_ALLOWED. */
+  /** One change, which the operator must make where the plan is a part of it. @throws Fault USAGE, NOT_ALLOWED. */
   set(organization: Organization, settings: OrganizationSettings): Organization {
     if (settings.domain !== undefined) checkText('--domain', settings.domain)
     const days = settings.evidenceWindowDays
     if (days !== undefined && !(Number.isInteger(days) && days >= 1 && days <= EVIDENCE_WINDOW_DAYS_MAX)) {
       throw new Fault('USAGE', `--window: expected a whole number from 1 to ${EVIDENCE_WINDOW_DAYS_MAX}, found ${days}`)
     }
-    return this.#update(organization, 'organization.set', settings)
+    return this.#update(organization, settings.plan === undefined ? 'organization.set' : 'organization.plan', settings)
   }
 
   #update(
     organization: Organization,
     action: 'organization.plan' | 'organization.set',
-    change: OrganizationSettings & { readonly plan?: Plan },
+    change: OrganizationSettings,
   ): Organization {
     const { store } = this.#changes
     const { id: organizationId, name: subject } = organization

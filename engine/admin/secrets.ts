@@ -2,7 +2,7 @@ import { Fault } from '../process/error-codes.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Secret } from '../store/secrets.ts'
-import { hashSecret, visibleDigits } from './access-key.ts'
+import { hashSecret, redactedSecret, visibleDigits } from './access-key.ts'
 
 /** What is stored of a new API key or monitoring token. */
 export function newSecret(organization: Organization, label: string, raw: string, nowMs: number): Secret {
@@ -17,13 +17,20 @@ export function newSecret(organization: Organization, label: string, raw: string
   }
 }
 
-/** The one active secret that has this id or these visible digits. @throws Fault NOT_FOUND, CONFLICT. */
+/** The one active secret that has this id or these visible digits, or is this text; which is in no error line then. @throws Fault NOT_FOUND, CONFLICT. */
 export function chosen<T extends Secret>(secrets: readonly T[], idOrVisible: string, what: string): T {
-  const named = secrets.filter(({ id, visible }) => id === idOrVisible || visible === idOrVisible)
+  const named = namedBy(secrets, idOrVisible)
+  const shown = redactedSecret(idOrVisible)
   const active = named.filter(({ revokedAtMs }) => revokedAtMs === 0)
   if (active.length === 1 && active[0] !== undefined) return active[0]
   if (active.length > 1)
-    throw new Fault('CONFLICT', `${active.length} active ${what}s begin with ${idOrVisible}; name its id`)
-  if (named.length > 0) throw new Fault('CONFLICT', `${what} ${idOrVisible} is revoked already, which is final`)
-  throw new Fault('NOT_FOUND', `no ${what} ${JSON.stringify(idOrVisible)}`)
+    throw new Fault('CONFLICT', `${active.length} active ${what}s begin with ${shown}; name its id`)
+  if (named.length > 0) throw new Fault('CONFLICT', `${what} ${shown} is revoked already, which is final`)
+  throw new Fault('NOT_FOUND', `no ${what} ${JSON.stringify(shown)}`)
+}
+
+/** Those that have this id or these visible digits, or are this text. */
+export function namedBy<T extends Secret>(secrets: readonly T[], text: string): T[] {
+  const hash = hashSecret(text).toString('hex')
+  return secrets.filter((secret) => secret.id === text || secret.visible === text || secret.hash === hash)
 }

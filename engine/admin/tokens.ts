@@ -4,9 +4,9 @@ import { Fault } from '../process/error-codes.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { TokenBinding } from '../store/token-bindings.ts'
-import { makeMonitoringToken } from './access-key.ts'
+import { makeMonitoringToken, redactedSecret } from './access-key.ts'
 import { type Changes, checkText } from './changes.ts'
-import { chosen, newSecret } from './secrets.ts'
+import { chosen, namedBy, newSecret } from './secrets.ts'
 
 /** Monitoring tokens have no limit in the specification; this one keeps the look-up of a list short. */
 export const ACTIVE_TOKENS_MAX = 1000
@@ -115,8 +115,10 @@ export class TokenChanges {
     const { monitoringTokens, tokenBindings } = this.#changes.store
     return this.#changes.make('token.unbind', organization.id, () => {
       const tokens = monitoringTokens.ofOrganization(organization.id)
-      const [first, ...rest] = tokens.filter(({ id, visible }) => id === idOrVisible || visible === idOrVisible)
-      if (first === undefined) throw new Fault('NOT_FOUND', `no monitoring token ${JSON.stringify(idOrVisible)}`)
+      const [first, ...rest] = namedBy(tokens, idOrVisible)
+      if (first === undefined) {
+        throw new Fault('NOT_FOUND', `no monitoring token ${JSON.stringify(redactedSecret(idOrVisible))}`)
+      }
       const bindings = [first, ...rest].flatMap(({ id }) => tokenBindings.ofToken(organization.id, id))
       for (const binding of bindings) tokenBindings.remove(binding)
       return { ...about(first, { were: bindings.map(describeBinding) }), result: bindings }

@@ -1,35 +1,28 @@
 import { createHash } from 'node:crypto'
-import { realpathSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { DirectoryLock } from './directory-lock.ts'
 import { Fault } from './error-codes.ts'
 
 /** Ends the hold. */
 export type Release = () => Promise<void>
 
 /**
- * Says that this process alone does something in a directory. An abstract socket is the lock (unix(7)): the system takes it away with its process, however
- * that ends. It is seen by the processes of the same network namespace.
+ * Says that this process alone does something in a directory (directory-lock.ts).
  *
- * @param what is done
+ * @param what is done, in any words
  * @returns undefined where another process does it.
  */
 export async function tryHold(directory: string, what: string): Promise<Release | undefined> {
-  const place = createHash('sha256')
-    .update(`${what}\n${realpathSync(directory)}`)
-    .digest('hex')
-    .slice(0, 32)
-  const lock = createServer()
-  const isOurs = await new Promise<boolean>((resolve, reject) => {
-    lock.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRINUSE') resolve(false)
-      else reject(error)
-    })
-    lock.listen(`\0posture-${place}`, () => resolve(true))
-  })
-  if (!isOurs) return undefined
-  // Nobody connects, and it alone keeps no process running.
-  lock.unref()
-  return () => new Promise((resolve) => lock.close(() => resolve()))
+  const lock = await DirectoryLock.take(directory, nameOf(what))
+  return lock && (() => lock.release())
+}
+
+/** Whether a process does it now. */
+export function isHeld(directory: string, what: string): Promise<boolean> {
+  return DirectoryLock.isTaken(directory, nameOf(what))
+}
+
+function nameOf(what: string): string {
+  return createHash('sha256').update(what).digest('hex').slice(0, 16)
 }
 
 /**

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { ExitStatus, Fault } from './error-codes.ts'
+import { printable } from './table.ts'
 
 /** The version in package.json, found upwards from this file both in the source tree and in dist/. */
 export function programVersion(): string {
@@ -63,11 +64,16 @@ function reportFailure(name: string, error: unknown): number {
     return ExitStatus.usage
   }
   if (error instanceof Fault) {
-    process.stderr.write(`${name}: ${error.code} ${error.message}\n`)
+    process.stderr.write(`${name}: ${error.code} ${printableLines(error.message)}\n`)
     return error.exitStatus
   }
   process.stderr.write(`${name}: INTERNAL ${error instanceof Error ? error.stack : String(error)}\n`)
   return ExitStatus.internal
+}
+
+/** What a user or a file said may be part of a line. */
+function printableLines(text: string): string {
+  return text.split('\n').map(printable).join('\n')
 }
 
 /** `posture-... | head` closes the pipe: that is the reader's choice and no fault. */

@@ -68,9 +68,9 @@ export function printRows(shown: Shown, options: { json?: boolean }): void {
   for (const row of shown.rows) process.stdout.write(`${JSON.stringify(row)}\n`)
 }
 
-/** Text from outside may hold control characters, which a terminal would obey. */
+/** Text from outside may hold control characters, which a terminal would obey, and others that change what is seen: directions of text, and nothing. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f]/g
+const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g
 
 export function printable(text: string): string {
   return text.replace(CONTROL_CHARACTERS, '�')

@@ -16,6 +16,8 @@ const INDEX_BITS = 11
 const REGISTER_COUNT = 1 << INDEX_BITS
 /** HyperLogLog's bias constant for 128 registers and more. */
 const ALPHA = 0.7213 / (1 + 1.079 / REGISTER_COUNT)
+/** Up to so many clients linear counting is used. */
+const LINEAR_MAX = 2.5 * REGISTER_COUNT
 /** One standard deviation, as a share of the estimate; 0 while the sketch is exact. */
 export const ESTIMATE_ERROR = 1.04 / Math.sqrt(REGISTER_COUNT)
 
@@ -99,10 +101,10 @@ export class DistinctClients {
       sum += POWERS[run] ?? 0
       if (run === 0) empty++
     }
-    const raw = (ALPHA * REGISTER_COUNT * REGISTER_COUNT) / sum
-    // Linear counting is closer while many registers are empty.
-    if (raw <= 2.5 * REGISTER_COUNT && empty > 0) return Math.round(REGISTER_COUNT * Math.log(REGISTER_COUNT / empty))
-    return Math.round(raw)
+    // Linear counting is closer while many registers are empty. Each of the two grows with every client; so does the whole, from one form to the next, too.
+    const linear = empty === 0 ? Number.POSITIVE_INFINITY : REGISTER_COUNT * Math.log(REGISTER_COUNT / empty)
+    if (linear <= LINEAR_MAX) return Math.max(EXACT_CLIENTS_MAX + 1, Math.round(linear))
+    return Math.round(Math.max(LINEAR_MAX, (ALPHA * REGISTER_COUNT * REGISTER_COUNT) / sum))
   }
 
   #mergeRegisters(others: Uint8Array): void {

@@ -75,12 +75,18 @@ export class EventFold {
   unmatched = 0
   /** Events that could not be read: a disk or its driver wrote something else. */
   damaged = 0
+  /** Events of days that do not count any more. Among the folded. */
+  tooOld = 0
+  #firstDay = 0
 
   constructor(matcher: NameMatcher) {
     this.#matcher = matcher
   }
 
-  clear(): void {
+  /** Events of days before `firstDay` are passed over. */
+  clear(firstDay = 0): void {
+    this.#firstDay = firstDay
+    this.tooOld = 0
     this.#names.clear()
     this.#rules.length = 0
     this.#platformIds.length = 0
@@ -153,6 +159,11 @@ export class EventFold {
     const lastSeenMs = firstSeenMs + wholeNumber(view, spanAt)
     const count = wholeNumber(view, countAt)
     const day = Math.floor(lastSeenMs / DAY_MS)
+    if (day < this.#firstDay) {
+      this.tooOld++
+      this.folded++
+      return true
+    }
     const name = this.#names.numberOf(view, nameAt, nameEnd)
     let cell: number
     if (name === NO_ROOM) {

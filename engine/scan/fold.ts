@@ -6,7 +6,7 @@ import { faultPoint } from '../process/fault-point.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import { PublishedList } from '../store/published.ts'
-import type { Scan, ScanTrigger } from '../store/scans.ts'
+import { requestedAtMs, type Scan, type ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { EventFold } from './event-fold.ts'
 import { type PreparedScan, prepareScan } from './prepare.ts'
@@ -26,6 +26,8 @@ export interface ScanRequest {
 /** What became of a scan: completed, or failed with its reason. */
 export interface ScanOutcome {
   readonly scan: Scan
+  /** Of the request. */
+  readonly trigger: ScanTrigger
   /** Events that wait for the next scan because this one reached a bound. */
   readonly left: number
 }
@@ -60,9 +62,11 @@ export class ScanRunner {
   }
 
   #runGroup(requests: readonly ScanRequest[]): ScanOutcome[] {
-    const running = this.#store.environment.shrink(() => requests.flatMap((request) => this.#start(request)))
-    faultPoint('scan:started')
     const outcomes: ScanOutcome[] = []
+    const started = this.#store.environment.shrink(() => {
+      return requests.flatMap((request) => this.#startOrFail(request, outcomes))
+    })
+    faultPoint('scan:started')
     let prepared: PreparedScan[] = []
     let records = 0
     const commit = (): void => {
@@ -70,52 +74,60 @@ export class ScanRunner {
       prepared = []
       records = 0
     }
-    for (const scan of running) {
+    for (const one of started) {
       try {
-        const next = this.#prepare(scan)
+        const next = this.#prepare(one.running, one.trigger)
         if (records + next.evidence.length > EVIDENCE_PER_TRANSACTION_MAX) commit()
         prepared.push(next)
         records += next.evidence.length
       } catch (error) {
-        outcomes.push(this.#fail(scan, error as Error))
+        outcomes.push(this.#fail(one.running, one.trigger, error as Error))
       }
     }
     commit()
     return outcomes
   }
 
-  /** The scan of an organization as running; one that is pending, where there is one. */
-  #start({ organizationId, trigger }: ScanRequest): Scan[] {
-    const { scans, organizations } = this.#store
+  /** A record that cannot be read is no reason for others not to be scanned. */
+  #startOrFail(request: ScanRequest, outcomes: ScanOutcome[]): StartedScan[] {
+    try {
+      return this.#start(request)
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+      const scan = newScan(request.organizationId, request.trigger, '', this.#clock.nowMs())
+      outcomes.push({ scan: failed(scan, error.message, this.#clock), trigger: request.trigger, left: 0 })
+      return []
+    }
+  }
+
+  /** The scan of an organization as running; one that is pending, where there is one. Reads all before it writes. */
+  #start({ organizationId, trigger }: ScanRequest): StartedScan[] {
+    const { scans, scanStates, organizations } = this.#store
     const organization = organizations.get(organizationId)
     if (organization === undefined) return []
-    this.#failInterrupted(organizationId)
+    const interrupted = runningOf(this.#store, organizationId)
     const pending = scans.pending(organizationId)
     const nowMs = this.#clock.nowMs()
     const { domain } = organization
-    if (pending !== undefined) {
-      const running: Scan = { ...pending, status: 'running', domain, startedAtMs: nowMs }
+    // It was killed; its transaction left no trace.
+    if (interrupted !== undefined) scans.put(failed(interrupted, INTERRUPTED, this.#clock))
+    const scan = pending ?? newScan(organizationId, trigger, domain, nowMs)
+    const running: Scan = { ...scan, status: 'running', domain, startedAtMs: nowMs }
+    if (pending === undefined) putNewScan(this.#store, running)
+    else {
       scans.put(running)
       scans.removeRequest(organizationId)
-      return [running]
     }
-    const running: Scan = { ...newScan(organizationId, trigger, domain, nowMs), status: 'running', startedAtMs: nowMs }
-    putNewScan(this.#store, running)
-    return [running]
+    const place = { id: running.id, requestedAtMs: requestedAtMs(running) }
+    scanStates.put(organizationId, { ...scanStates.get(organizationId), running: place })
+    return [{ running, trigger }]
   }
 
-  /** A scan that is still `running` when the next one starts was killed; its transaction left no trace. */
-  #failInterrupted(organizationId: string): void {
-    const interrupted = this.#store.scans.last(organizationId, ({ status }) => status === 'running')
-    if (interrupted === undefined) return
-    this.#store.scans.put(failed(interrupted, INTERRUPTED, this.#clock))
-  }
-
-  #prepare(running: Scan): PreparedScan {
+  #prepare(running: Scan, trigger: ScanTrigger): PreparedScan {
     const organization = this.#store.organizations.get(running.organizationId)
     if (organization === undefined) throw new Fault('NOT_FOUND', `no organization ${running.organizationId}`)
     return this.#store.environment.read(() =>
-      prepareScan(this.#store, this.#matcher, this.#fold, organization, running, this.#clock),
+      prepareScan(this.#store, this.#matcher, this.#fold, organization, { running, trigger }, this.#clock),
     )
   }
 
@@ -128,17 +140,17 @@ export class ScanRunner {
         // What it frees is more than it takes, so it may use what is held free for that.
         overtaken = this.#store.environment.shrink(() => group.filter((scan) => !this.#write(scan)))
       } catch (error) {
-        return [...outcomes, ...group.map(({ completed }) => this.#fail(completed, error as Error))]
+        return [...outcomes, ...group.map(({ completed, trigger }) => this.#fail(completed, trigger, error as Error))]
       }
       for (const scan of group) {
-        if (!overtaken.includes(scan)) outcomes.push({ scan: scan.completed, left: scan.left })
+        if (!overtaken.includes(scan)) outcomes.push({ scan: scan.completed, trigger: scan.trigger, left: scan.left })
       }
-      group = overtaken.flatMap(({ completed }) => {
+      group = overtaken.flatMap(({ completed, trigger }) => {
         try {
           if (round === PREPARATIONS_MAX) throw new Fault('CONFLICT', 'another process scans the same organization')
-          return [this.#prepare({ ...completed, status: 'running', completedAtMs: 0 })]
+          return [this.#prepare({ ...completed, status: 'running', completedAtMs: 0 }, trigger)]
         } catch (error) {
-          outcomes.push(this.#fail(completed, error as Error))
+          outcomes.push(this.#fail(completed, trigger, error as Error))
           return []
         }
       })
@@ -168,17 +180,20 @@ export class ScanRunner {
     coverage.removeBefore(organizationId, prepared.removeBefore)
     scans.put(completed)
     // How many are stored may have changed since, by one that was asked for.
-    scanStates.put(organizationId, { ...state, stored: stateNow.stored })
+    scanStates.put(organizationId, { ...state, stored: stateNow.stored, running: undefined })
     published.replacePacked(organizationId, PublishedList.discovery, prepared.discovery)
     faultPoint('scan:published')
     return true
   }
 
-  #fail(scan: Scan, error: Error): ScanOutcome {
-    const outcome = { scan: failed(scan, error.message, this.#clock), left: 0 }
+  #fail(scan: Scan, trigger: ScanTrigger, error: Error): ScanOutcome {
+    const { environment, scans, scanStates } = this.#store
+    const outcome = { scan: failed(scan, error.message, this.#clock), trigger, left: 0 }
     try {
-      this.#store.environment.shrink(() => {
-        if (this.#store.scans.current(scan)?.status === 'running') this.#store.scans.put(outcome.scan)
+      environment.shrink(() => {
+        if (scans.current(scan)?.status !== 'running') return
+        scans.put(outcome.scan)
+        scanStates.put(scan.organizationId, { ...scanStates.get(scan.organizationId), running: undefined })
       })
     } catch {
       // The same disk that failed the scan; its caller tells the first error, and the next scan marks this one.
@@ -187,10 +202,45 @@ export class ScanRunner {
   }
 }
 
+/** A scan that has begun, and what had it begin: one that was pending may be due by the schedule, too. */
+interface StartedScan {
+  readonly running: Scan
+  readonly trigger: ScanTrigger
+}
+
+/** The scan that is running, as far as is known. */
+function runningOf({ scans, scanStates }: Store, organizationId: string): Scan | undefined {
+  const place = scanStates.get(organizationId).running
+  const scan = place && scans.at(organizationId, place)
+  return scan?.status === 'running' ? scan : undefined
+}
+
 /**
- * Runs one scan.
+ * Fails scans that were running when their process was killed, and asks again for those that were asked for. For the process that alone runs scans, before it
+ * runs any.
  *
- * @returns the completed scan.
+ * @throws Fault of the store.
+ */
+export function recoverInterrupted(store: Store, clock: Clock): void {
+  const { environment, scans, scanStates, organizations } = store
+  const interrupted = environment.read(() => {
+    return scanStates.organizations().filter((id) => scanStates.get(id).running !== undefined)
+  })
+  for (const organizationId of interrupted) {
+    environment.shrink(() => {
+      const scan = runningOf(store, organizationId)
+      const organization = organizations.get(organizationId)
+      if (scan !== undefined) scans.put(failed(scan, INTERRUPTED, clock))
+      scanStates.put(organizationId, { ...scanStates.get(organizationId), running: undefined })
+      if (scan?.trigger === 'administrator' && organization !== undefined) requestScan(store, organization, clock)
+    })
+  }
+}
+
+/**
+ * Scans an organization until no event waits that was there at the beginning.
+ *
+ * @returns the last scan, completed.
  * @throws Fault SCAN_FAILED after the scan was recorded as failed with the reason; its events then wait for the next. NOT_FOUND.
  */
 export function runScan(
@@ -200,10 +250,13 @@ export function runScan(
   trigger: ScanTrigger,
   clock: Clock,
 ): Scan {
-  const [outcome] = new ScanRunner(store, matcher, clock).run([{ organizationId, trigger }])
-  if (outcome === undefined) throw new Fault('NOT_FOUND', `no organization ${organizationId}`)
-  if (outcome.scan.status === 'failed') throw new Fault('SCAN_FAILED', outcome.scan.failure)
-  return outcome.scan
+  const runner = new ScanRunner(store, matcher, clock)
+  for (;;) {
+    const [outcome] = runner.run([{ organizationId, trigger }])
+    if (outcome === undefined) throw new Fault('NOT_FOUND', `no organization ${organizationId}`)
+    if (outcome.scan.status === 'failed') throw new Fault('SCAN_FAILED', outcome.scan.failure)
+    if (outcome.left === 0) return outcome.scan
+  }
 }
 
 /** A scan that waits for its turn: the one that waits already, or a new one. Inside a transaction of the caller. */
@@ -254,6 +307,7 @@ function failed(scan: Scan, failure: string, clock: Clock): Scan {
     eventsFolded: 0,
     eventsUnmatched: 0,
     eventsDamaged: 0,
+    eventsTooOld: 0,
     summary: NOTHING_FOUND,
     failure,
   }

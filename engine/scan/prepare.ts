@@ -7,7 +7,7 @@ import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import { type PackedList, PublishedList, packList } from '../store/published.ts'
 import type { ScanState } from '../store/scan-states.ts'
-import type { Scan } from '../store/scans.ts'
+import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { confidence } from './confidence.ts'
 import { coverageJson } from './coverage.ts'
@@ -22,6 +22,8 @@ const NAMES_IN_WINDOW_MAX = 512
 /** What a scan will write, all of it ready: so that its transaction, which holds up all other writers, is short. */
 export interface PreparedScan {
   readonly completed: Scan
+  /** Of the request: one that was pending may be due by the schedule, too. */
+  readonly trigger: ScanTrigger
   /** The state that all of this was read in, and the one that follows. */
   readonly stateBefore: ScanState
   readonly state: ScanState
@@ -56,12 +58,13 @@ export function prepareScan(
   matcher: NameMatcher,
   fold: EventFold,
   organization: Organization,
-  running: Scan,
+  { running, trigger }: { readonly running: Scan; readonly trigger: ScanTrigger },
   clock: Clock,
 ): PreparedScan {
   const organizationId = organization.id
   const stateBefore = store.scanStates.get(organizationId)
-  const { foldedThrough, left } = foldBuffer(store, fold, organizationId)
+  const horizon = horizonOf(organization, stateBefore, clock.nowMs())
+  const { foldedThrough, left } = foldBuffer(store, fold, organizationId, horizon)
   const evidence = Array.from(fold.days(), ({ day, platformId, addTo }) => {
     const sum = new Evidence()
     const stored = store.evidence.day(organizationId, day, platformId)
@@ -103,6 +106,7 @@ export function prepareScan(
     eventsFolded: fold.folded,
     eventsUnmatched: fold.unmatched,
     eventsDamaged: fold.damaged,
+    eventsTooOld: fold.tooOld,
     summary: {
       platformsDiscovered: findings.length,
       shadowAiCount: findings.filter((finding) => !finding.approved).length,
@@ -116,9 +120,10 @@ export function prepareScan(
     },
   }
   const coverage = coverageJson(store.coverage.sumSince(organizationId, firstDay))
-  const isScheduled = running.trigger === 'schedule'
+  const isScheduled = trigger === 'schedule'
   return {
     completed,
+    trigger,
     stateBefore,
     state: {
       ...stateBefore,
@@ -135,15 +140,27 @@ export function prepareScan(
       scanJson(completed),
       inOrderOfConfidence(findings).map((finding) => platformJson(finding, coverage)),
     ),
-    // Only what the scheduled scan before did not count either is let go: a clock that was set far ahead for less than a period costs nothing.
-    removeBefore: isScheduled ? firstDayOfWindow(organization, Math.min(stateBefore.scheduledAtMs, nowMs)) : 0,
+    removeBefore: isScheduled ? horizon : 0,
     left,
   }
 }
 
+/**
+ * The day before which nothing is kept: what the scheduled scan before did not count either. So a clock that was set far ahead for less than a period costs
+ * nothing; and who sends events of long gone days fills no store with them.
+ */
+function horizonOf(organization: Organization, { scheduledAtMs }: ScanState, nowMs: number): number {
+  return firstDayOfWindow(organization, Math.min(Math.max(scheduledAtMs, organization.createdAtMs), nowMs))
+}
+
 /** Sums up every buffered event, or as many as the fold's bounds allow. */
-function foldBuffer(store: Store, fold: EventFold, organizationId: string): { foldedThrough: number; left: number } {
-  fold.clear()
+function foldBuffer(
+  store: Store,
+  fold: EventFold,
+  organizationId: string,
+  firstDay: number,
+): { foldedThrough: number; left: number } {
+  fold.clear(firstDay)
   let next = 0
   for (const chunk of store.buffer.chunks(organizationId)) {
     next = fold.addChunk(chunk)

@@ -1,6 +1,10 @@
 import { Piscina } from 'piscina'
+import { within } from '../process/shutdown.ts'
 import type { ScanOutcome, ScanRequest } from './fold.ts'
 import type { ScanTask, ScanWorkerData } from './scan-task.ts'
+
+/** Milliseconds that a thread has to end. */
+const DESTROY_MS = 5000
 
 /** Who runs scans: one group at a time. */
 export interface ScanExecutor {
@@ -23,17 +27,27 @@ export class ScanThread implements ScanExecutor {
     this.#onError = onError
   }
 
-  run(requests: readonly ScanRequest[]): Promise<ScanOutcome[]> {
-    this.#pool ??= this.#start()
-    return this.#pool.run(requests)
+  async run(requests: readonly ScanRequest[]): Promise<ScanOutcome[]> {
+    const pool = this.#pool ?? this.#start()
+    this.#pool = pool
+    try {
+      return await pool.run(requests)
+    } catch (error) {
+      // What made it fail may be in the thread, or keep it from starting, and a pool whose thread does not start answers nothing more: the next gets another.
+      this.#pool = undefined
+      await within(DESTROY_MS, pool.destroy())
+      throw error
+    }
   }
 
   /** After the scans that run. */
   async close(): Promise<void> {
     const pool = this.#pool
     if (pool === undefined) return
-    await pool.run('close')
-    await pool.destroy()
+    await within(
+      DESTROY_MS,
+      pool.run('close').then(() => pool.destroy()),
+    )
   }
 
   #start(): Piscina<ScanTask, ScanOutcome[]> {

@@ -5,7 +5,7 @@ import type { Logger } from '../process/log.ts'
 import type { Organization, ScanFrequency } from '../store/organizations.ts'
 import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
-import type { ScanOutcome } from './fold.ts'
+import { recoverInterrupted, type ScanOutcome } from './fold.ts'
 import { firstDayOfWindow, inputsOf } from './prepare.ts'
 import type { ScanExecutor } from './scan-thread.ts'
 
@@ -55,6 +55,8 @@ export class ScanSchedule {
   readonly #periodSeen = new Map<string, number>()
   /** Organizations whose scan failed wait for the next check, so that a full disk is not tried a thousand times. */
   readonly #failedSinceCheck = new Set<string>()
+  /** Among them those whose scan could not even be started: what was asked for is still asked for. */
+  readonly #unstarted = new Set<string>()
   /** Organizations whose last scan failed. */
   readonly #failing = new Set<string>()
   /** When the last immediate scan of an organization ended; and those that wait for the next. */
@@ -72,11 +74,21 @@ export class ScanSchedule {
   }
 
   start(): void {
+    this.#recover()
     this.check()
     this.#timers.push(
       setInterval(() => this.check(), CHECK_EVERY_MS),
       setInterval(() => this.lookForRequests(), LOOK_FOR_REQUESTS_EVERY_MS),
     )
+  }
+
+  /** Scans that a kill has interrupted are failed, and those among them that were asked for are asked for again. */
+  #recover(): void {
+    try {
+      recoverInterrupted(this.#store, this.#clock)
+    } catch (error) {
+      this.#log.error({ reason: (error as Error).message }, 'interrupted scans are told when the next one starts')
+    }
   }
 
   /** Starts no more scans, and waits for those that run. What waits is found again at the next start. */
@@ -103,22 +115,35 @@ export class ScanSchedule {
   /** Looks at every organization and has run what is due. */
   check(): void {
     this.#failedSinceCheck.clear()
+    this.#unstarted.clear()
     this.#immediateAtMs.clear()
     const nowMs = this.#clock.nowMs()
-    for (const organization of this.#store.environment.read(() => this.#store.organizations.all())) {
-      const period = periodOf(organization, nowMs)
-      const due = period > (this.#periodSeen.get(organization.id) ?? this.#lastScheduledPeriod(organization, nowMs))
-      this.#periodSeen.set(organization.id, period)
-      if (due && this.#wouldReadDifferently(organization, nowMs)) this.#enqueue(organization.id, 'schedule')
-      else this.noteBuffered(organization.id)
+    for (const id of this.#store.environment.read(() => this.#store.organizations.ids())) {
+      try {
+        this.#look(id, nowMs)
+      } catch (error) {
+        // A damaged record is its own organization's misfortune.
+        const reason = (error as Error).message
+        this.#log.error({ organization: id, reason }, 'organization cannot be looked at, its events wait')
+      }
     }
     this.lookForRequests()
+  }
+
+  #look(organizationId: string, nowMs: number): void {
+    const organization = this.#store.organizations.get(organizationId)
+    if (organization === undefined) return
+    const period = periodOf(organization, nowMs)
+    const due = period > (this.#periodSeen.get(organizationId) ?? this.#lastScheduledPeriod(organization, nowMs))
+    this.#periodSeen.set(organizationId, period)
+    if (due && this.#wouldReadDifferently(organization, nowMs)) this.#enqueue(organizationId, 'schedule')
+    else this.noteBuffered(organizationId)
   }
 
   /** Has run what administrators asked for. */
   lookForRequests(): void {
     for (const organizationId of this.#store.environment.read(() => this.#store.scans.organizationsWaiting())) {
-      if (!this.#failedSinceCheck.has(organizationId)) this.#enqueue(organizationId, 'administrator')
+      if (!this.#unstarted.has(organizationId)) this.#enqueue(organizationId, 'administrator')
     }
   }
 
@@ -160,13 +185,12 @@ export class ScanSchedule {
     this.#running = undefined
   }
 
-  #note({ scan, left }: ScanOutcome): void {
-    const { organizationId, trigger } = scan
+  #note({ scan, trigger, left }: ScanOutcome): void {
+    const { organizationId } = scan
     if (trigger === 'buffer') this.#immediateAtMs.set(organizationId, this.#clock.nowMs())
     if (scan.status === 'failed') {
-      this.counters.failed++
-      this.#failedSinceCheck.add(organizationId)
-      this.#failing.add(organizationId)
+      this.#noteFailed(organizationId)
+      if (scan.startedAtMs === 0) this.#unstarted.add(organizationId)
       this.#log.error(
         { organization: organizationId, scan: scan.id, trigger, reason: scan.failure },
         'scan failed, its events wait',
@@ -174,7 +198,7 @@ export class ScanSchedule {
       return
     }
     this.#failing.delete(organizationId)
-    this.counters.completed[trigger]++
+    this.counters.completed[scan.trigger]++
     this.counters.eventsFolded += scan.eventsFolded
     this.counters.eventsDamaged += scan.eventsDamaged ?? 0
     this.counters.milliseconds += scan.completedAtMs - scan.startedAtMs
@@ -189,12 +213,19 @@ export class ScanSchedule {
     else this.noteBuffered(organizationId)
   }
 
+  #noteFailed(organizationId: string): void {
+    this.counters.failed++
+    this.#failedSinceCheck.add(organizationId)
+    this.#failing.add(organizationId)
+    // One that was due is due again at the next check, and not in the next period.
+    this.#periodSeen.delete(organizationId)
+  }
+
   /** A scan could not even be recorded as started: the store cannot be written, or the thread ended. */
   #noteUnstarted(group: readonly (readonly [string, ScanTrigger])[], error: Error): void {
-    this.counters.failed += group.length
     for (const [organizationId] of group) {
-      this.#failedSinceCheck.add(organizationId)
-      this.#failing.add(organizationId)
+      this.#noteFailed(organizationId)
+      this.#unstarted.add(organizationId)
     }
     this.#log.error({ organizations: group.length, reason: error.message }, 'scans could not be started, events wait')
   }
@@ -211,7 +242,9 @@ export class ScanSchedule {
     if (buffer.count(organization.id) > 0) return true
     const { inputs, firstDay } = scanStates.get(organization.id)
     if (inputs !== '' && inputs !== inputsOf(organization, this.#matcher)) return true
-    return evidence.firstDayFrom(organization.id, firstDay, firstDayOfWindow(organization, nowMs)) !== undefined
+    // Behind a clock that was set back the window has moved the other way.
+    const days = [firstDay, firstDayOfWindow(organization, nowMs)] as const
+    return evidence.firstDayFrom(organization.id, Math.min(...days), Math.max(...days)) !== undefined
   }
 }
 

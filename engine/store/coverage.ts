@@ -39,6 +39,8 @@ export interface Coverage {
 }
 
 const DAY_OFFSET = 16
+/** Records that one transaction takes away, so that none is long: the rest goes with the next scan. */
+const REMOVED_AT_ONCE_MAX = 20_000
 
 /**
  * What sensors report of their coverage. Reports are cumulative: what a report adds to its day is by how much each counter is above the most
@@ -108,8 +110,8 @@ export class CoverageStore {
   /** Removes the days before `firstDay`, inside a transaction of the caller. What instances have told stays, for the next difference. */
   removeBefore(organizationId: string, firstDay: number): void {
     const old: Buffer[] = []
-    for (const { key } of this.#days.range(uuidBytes(organizationId))) {
-      if (key.readUInt32BE(DAY_OFFSET) >= firstDay) break
+    for (const key of this.#days.keys(uuidBytes(organizationId))) {
+      if (key.readUInt32BE(DAY_OFFSET) >= firstDay || old.length === REMOVED_AT_ONCE_MAX) break
       old.push(key)
     }
     for (const key of old) this.#days.remove(key)

@@ -27,6 +27,11 @@ export interface EnvironmentOptions {
   readonly schemaVersion: number
   /** Writing stops, as back-pressure, while the file system has less free space than this. */
   readonly freeBytesMin: number
+  /**
+   * What work that only takes away needs of these, unless twice as many are unused within the file: it writes the pages that it changes anew before it gives the
+   * old ones back. More than the largest such transaction writes; 0 where that is next to nothing.
+   */
+  readonly shrinkBytesMin?: number
   /** Refuse to make a new environment: for tools that change one that must be there. */
   readonly mustExist?: boolean
   /** 'by the owner': who opens it calls migrate() when its tables are there. Otherwise the new version is written at once. */
@@ -65,6 +70,7 @@ export class Environment {
   readonly #setting: string
   readonly #schemaVersion: number
   readonly #freeBytesMin: number
+  readonly #shrinkBytesMin: number
   #hasTurnsSnapshot = false
   readonly #tables = new Map<string, Table>()
   #freeCheckedAtMs = 0
@@ -74,6 +80,7 @@ export class Environment {
     this.path = path
     this.#setting = options.setting
     this.#freeBytesMin = options.freeBytesMin
+    this.#shrinkBytesMin = options.shrinkBytesMin ?? 0
     const readOnly = options.readOnly ?? false
     if ((options.mustExist || readOnly) && !environmentExists(path)) {
       throw new Fault('NOT_FOUND', `${options.setting}: ${notThere(path)}`)
@@ -176,6 +183,11 @@ export class Environment {
    * @throws Fault STORE_FULL where not even that is left; nothing was done then.
    */
   shrink<T>(work: () => T): T {
+    const { bavail, bsize } = this.#fileSystem()
+    // Without room for its pages LMDB's binding does not only fail: it damages its memory.
+    if (bavail * bsize < this.#shrinkBytesMin && this.#unusedBytes() < 2 * this.#shrinkBytesMin) {
+      throw new Fault('STORE_FULL', `${this.#setting} ${this.path}: no space left; free some space`)
+    }
     return this.#commit(work)
   }
 

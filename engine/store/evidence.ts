@@ -4,6 +4,8 @@ import { Family } from './family.ts'
 import { u32Bytes, uuidBytes } from './keys.ts'
 
 const DAY_OFFSET = 16
+/** Records that one transaction takes away, so that none is long: the rest goes with the next scan. */
+const REMOVED_AT_ONCE_MAX = 20_000
 const PLATFORM_OFFSET = 20
 
 export interface StoredDay {
@@ -42,8 +44,8 @@ export class EvidenceStore {
   /** Removes the evidence before `firstDay`, inside a transaction of the caller. */
   removeBefore(organizationId: string, firstDay: number): void {
     const old: Buffer[] = []
-    for (const { key } of this.#days.range(uuidBytes(organizationId))) {
-      if (key.readUInt32BE(DAY_OFFSET) >= firstDay) break
+    for (const key of this.#days.keys(uuidBytes(organizationId))) {
+      if (key.readUInt32BE(DAY_OFFSET) >= firstDay || old.length === REMOVED_AT_ONCE_MAX) break
       old.push(key)
     }
     for (const key of old) this.#days.remove(key)

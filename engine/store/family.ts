@@ -40,6 +40,11 @@ export class Family<T> {
     }
   }
 
+  /** Keys that begin with `prefix`, without opening what stands there. */
+  keys(prefix: Uint8Array): Iterable<Buffer> {
+    return this.#table.getKeys({ start: Buffer.from(prefix), end: endOfPrefix(prefix) })
+  }
+
   /** The last whose key begins with `prefix`, for which `wanted` answers true. */
   last(prefix: Uint8Array, wanted: (value: T) => boolean = () => true): T | undefined {
     const range = { start: endOfPrefix(prefix), end: Buffer.from(prefix), reverse: true, exclusiveStart: true }

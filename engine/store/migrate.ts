@@ -1,6 +1,6 @@
 import type { Organizations } from './organizations.ts'
 import type { ScanStates } from './scan-states.ts'
-import type { Scans } from './scans.ts'
+import { requestedAtMs, type Scans } from './scans.ts'
 
 /**
  * Version 1: organizations, secrets, buffer, evidence, scans, published lists. 2: sources, bindings, read lines; chunks in the buffer.
@@ -36,6 +36,12 @@ function makeScanStates({ organizations, scans, scanStates }: Families): void {
   for (const { id } of organizations.all()) {
     const stored = scans.ofOrganization(id)
     const scheduledAtMs = stored.findLast(({ trigger }) => trigger === 'schedule')?.startedAtMs ?? 0
-    scanStates.put(id, { ...scanStates.get(id), stored: stored.length, scheduledAtMs })
+    const running = stored.findLast(({ status }) => status === 'running')
+    scanStates.put(id, {
+      ...scanStates.get(id),
+      stored: stored.length,
+      scheduledAtMs,
+      ...(running === undefined ? {} : { running: { id: running.id, requestedAtMs: requestedAtMs(running) } }),
+    })
   }
 }

@@ -2,7 +2,7 @@ import { Fault } from '../process/error-codes.ts'
 import type { ApiVersions } from './api-versions.ts'
 import type { Environment, Table } from './environment.ts'
 import { Family } from './family.ts'
-import { newUuid, uuidBytes } from './keys.ts'
+import { newUuid, uuidBytes, uuidText } from './keys.ts'
 
 export const PLANS = ['enterprise', 'business', 'free'] as const
 export type Plan = (typeof PLANS)[number]
@@ -62,6 +62,11 @@ export class Organizations {
     const id = this.#names.get(key)
     if (id !== undefined) return this.#records.get(id)
     return /^[0-9a-f-]{36}$/.test(nameOrId) ? this.get(nameOrId) : undefined
+  }
+
+  /** Also of those whose record is damaged. */
+  ids(): string[] {
+    return Array.from(this.#records.keys(Buffer.alloc(0)), uuidText)
   }
 
   all(): Organization[] {

@@ -1,6 +1,6 @@
 import type { Environment } from './environment.ts'
 import { Family } from './family.ts'
-import { uuidBytes } from './keys.ts'
+import { uuidBytes, uuidText } from './keys.ts'
 
 /** What the scans of an organization know of those before them. */
 export interface ScanState {
@@ -14,6 +14,8 @@ export interface ScanState {
   readonly firstDay: number
   /** What else than evidence the last completed scan was made of: settings, approvals and registry, as a hash. '' where none was completed. */
   readonly inputs: string
+  /** The scan that runs: where it stands among the scans. Absent where none does, and in what earlier releases stored. */
+  readonly running?: { readonly id: string; readonly requestedAtMs: number } | undefined
 }
 
 const NEVER: ScanState = { generation: 0, stored: 0, scheduledAtMs: 0, firstDay: 0, inputs: '' }
@@ -27,6 +29,11 @@ export class ScanStates {
 
   get(organizationId: string): ScanState {
     return this.#states.get(uuidBytes(organizationId)) ?? NEVER
+  }
+
+  /** Organizations that have one. */
+  organizations(): string[] {
+    return Array.from(this.#states.keys(Buffer.alloc(0)), uuidText)
   }
 
   /** Inside a transaction of the caller. */

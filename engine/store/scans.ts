@@ -36,6 +36,8 @@ export interface Scan {
   readonly eventsUnmatched?: number
   /** Events that could not be read any more, and were let go. */
   readonly eventsDamaged?: number
+  /** Events of days that had left the window before they came: they are counted nowhere else. */
+  readonly eventsTooOld?: number
   readonly summary: ScanSummary
   /** Why it failed; empty otherwise. */
   readonly failure: string
@@ -84,12 +86,20 @@ export class Scans {
 
   /** Organizations of which a scan is pending. Usually there are none. */
   organizationsWaiting(): string[] {
-    return Array.from(this.#requests.range(Buffer.alloc(0)), ({ key }) => uuidText(key))
+    return Array.from(this.#requests.keys(Buffer.alloc(0)), uuidText)
   }
 
   /** Its turn has come. Inside a transaction of the caller. */
   removeRequest(organizationId: string): void {
     this.#requests.remove(uuidBytes(organizationId))
+  }
+
+  /** The scan that stands there. */
+  at(
+    organizationId: string,
+    { id, requestedAtMs }: { readonly id: string; readonly requestedAtMs: number },
+  ): Scan | undefined {
+    return this.#records.get(scanKey(organizationId, requestedAtMs, id))
   }
 
   /** The scan as it is now. */
@@ -123,7 +133,7 @@ export class Scans {
   }
 }
 
-/** When it was asked for, which its key has. */
+/** When it was asked for, which its key has; or started, in scans of earlier releases. */
 export function requestedAtMs(scan: Scan): number {
   return scan.requestedAtMs ?? scan.startedAtMs
 }

@@ -24,6 +24,8 @@ import { TokenBindings } from './token-bindings.ts'
 
 /** Room for the transactions that are under way when the check is made, and for the service's log. */
 const FREE_BYTES_MIN = 64 * 1024 * 1024
+/** A group of scans writes the most of what may be written on a disk that is nearly full: 4,096 records of evidence. */
+const SHRINK_BYTES_MIN = 24 * 1024 * 1024
 
 /** The service's store: one LMDB environment and the record families in it. */
 export class Store {
@@ -58,6 +60,7 @@ export class Store {
       setting: '--data-dir',
       schemaVersion: SCHEMA_VERSION,
       freeBytesMin: FREE_BYTES_MIN,
+      shrinkBytesMin: SHRINK_BYTES_MIN,
       migrate: 'by the owner',
       ...options,
     })

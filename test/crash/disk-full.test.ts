@@ -149,6 +149,15 @@ for (const megabytesLeft of [32, 0]) {
     // It frees more than it takes, so it may use what is held free for it; without a byte it may fail, and says so.
     if (megabytesLeft > 0) t.equal(scan.status, 0, scan.stderr)
     else t.match(scan.status === 0 ? 'STORE_FULL' : scan.stderr, /STORE_FULL/)
+    // A disk without a byte once made the library end the process.
+    for (const words of [
+      ['member', 'add', 'a'],
+      ['scan', 'run'],
+      ['retention', 'apply'],
+    ]) {
+      const ended = await run('admin', [...words, '--org', 'Acme', '--data-dir', data])
+      if (ended.status !== 0) t.match(ended, { status: 4, stderr: /STORE_FULL/ }, `${words}: ${ended.signal}`)
+    }
     disk.free()
     const { status, stderr } = await endOf(collector)
     t.equal(status, 0, stderr)

@@ -159,6 +159,16 @@ t.test('in the name of a member, and what the line says where it may not', async
   await admin('key', 'create', 'mine', ...org, '--as', 'bob')
   t.match(await run('admin', ['member', 'role', 'bob', 'king', ...org]), { status: 2, stderr: /Allowed choices are/ })
   t.match(await run('admin', ['organization', 'set', 'Acme', ...data]), { status: 2, stderr: /nothing to change/ })
+  const both = ['--domain', 'other.example', '--plan', 'free', '--as', 'bob']
+  t.match(await run('admin', ['organization', 'set', 'Acme', ...both, ...data]), { status: 5, stderr: /operator/ })
+  t.match(
+    await admin('organization', 'list', ...data),
+    [{ domain: 'acme.example', plan: 'enterprise' }],
+    'both or none',
+  )
+  for (const hidden of ['al\u200bice', 'x\u202eecila', 'a\u2028b']) {
+    t.match(await run('admin', ['member', 'add', hidden, ...org]), { status: 2, stderr: /do not show/ })
+  }
   const entries = await admin('audit', 'list', ...org, '--last', '2')
   t.match(entries, [
     {
@@ -169,4 +179,32 @@ t.test('in the name of a member, and what the line says where it may not', async
     },
     { actor: 'member bob', action: 'api-key.create', subject: 'mine' },
   ])
+})
+
+t.test('a secret that is given where its name belongs is found by it, and in no line', async (t) => {
+  const data = ['--data-dir', t.testdir()]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const org = ['--org', 'Acme', ...data]
+  const [key] = await admin('key', 'create', 'one', ...org)
+  const [token] = await admin('token', 'generate', 'one', ...org)
+  const raw = { key: String(key?.['key']), token: String(token?.['token']) }
+  for (const kind of ['key', 'token'] as const) {
+    const unknown = raw[kind].replace(/.{4}$/, 'ffff')
+    for (const [text, status] of [
+      [unknown, 5],
+      [raw[kind], 0],
+      [raw[kind], 5],
+    ] as const) {
+      const ended = await run('admin', [kind, 'revoke', text, ...org])
+      t.equal(ended.status, status, ended.stderr)
+      t.notOk(`${ended.stdout}${ended.stderr}`.includes(text.slice(20)), ended.stderr)
+    }
+  }
+  for (const words of [
+    ['token', 'bind', raw.token, '--port', '5514'],
+    ['verify', '--token', raw.token],
+  ]) {
+    const { stderr } = await run('admin', [...words, ...org])
+    t.notOk(stderr.includes(raw.token.slice(20)), stderr)
+  }
 })

@@ -120,7 +120,7 @@ async function readFiles(
   command: Command,
   paths: readonly string[],
   options: FileOptions,
-  { store, clock }: AdminContext,
+  { store, administration, clock }: AdminContext,
 ): Promise<void> {
   const { token: raw } = readSettings(tokenSetting, { command, environment: process.env })
   const log = createLogger('posture-admin', 'WARNING')
@@ -171,6 +171,16 @@ async function readFiles(
     }
     if (options.dryRun !== true) writeSources(store, intake)
     if (faults.at(-1)?.code === 'STORE_FULL') break
+  }
+  if (options.dryRun !== true && reports.length > 0) {
+    const sum = (of: (report: FileReport) => number): number => reports.reduce((total, report) => total + of(report), 0)
+    const messages = sum((report) => report.messages)
+    administration.noteIngested(
+      token.organizationId,
+      paths,
+      messages,
+      sum(({ matched }) => matched),
+    )
   }
   // Who holds the buffer, which is the service, does not see that it was filled by us.
   if (store.buffer.count(token.organizationId) >= EVENTS_FOR_IMMEDIATE_SCAN)

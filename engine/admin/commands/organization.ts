@@ -41,18 +41,16 @@ export function addOrganizationCommands(program: Command): void {
     )
   set.action((name: string, { plan, domain, scans, window }: Settings) =>
     withStore(set, ({ administration }) => {
-      let changed = administration.organization(name)
       const settings = {
+        ...(plan === undefined ? {} : { plan }),
         ...(domain === undefined ? {} : { domain }),
         ...(scans === undefined ? {} : { scanFrequency: scans }),
         ...(window === undefined ? {} : { evidenceWindowDays: window }),
       }
-      const isSetting = Object.keys(settings).length > 0
-      if (plan === undefined && !isSetting) {
+      if (Object.keys(settings).length === 0) {
         throw new Fault('USAGE', 'nothing to change: give --plan, --domain, --scans or --window')
       }
-      if (isSetting) changed = administration.organizations.set(changed, settings)
-      if (plan !== undefined) changed = administration.organizations.setPlan(changed, plan)
+      const changed = administration.organizations.set(administration.organization(name), settings)
       print(set, [changed])
     }),
   )

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { SECOND_MS } from '../../process/clock.ts'
 import { Fault } from '../../process/error-codes.ts'
-import { tryHold } from '../../process/exclusive.ts'
+import { isHeld } from '../../process/exclusive.ts'
 import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
 import { printable } from '../../process/table.ts'
 import { SCANS } from '../../scan/scan-now.ts'
@@ -83,9 +83,7 @@ async function waitForEvents({ store, administration }: AdminContext, options: O
 
 /** Without the service nothing can come, and nobody need wait for it. */
 async function assertServiceRuns(path: string): Promise<void> {
-  const release = await tryHold(path, SCANS)
-  if (release === undefined) return
-  await release()
+  if (await isHeld(path, SCANS)) return
   throw new Fault('SERVICE_UNREACHABLE', `no posture-service runs on ${path}; start it first`)
 }
 

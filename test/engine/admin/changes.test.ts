@@ -32,7 +32,7 @@ t.test('every change is in the audit log: who, when, what; what failed is not', 
       ['operator root', 'organization.set', 'Acme', { scanFrequency: 'hourly', evidenceWindowDays: 7 }],
       ['operator root', 'member.add', 'Alice@acme.example', { role: 'owner' }],
       ...['api-key.create', 'api-key.revoke'].map((action) => [
-        'member alice@acme.example',
+        'member Alice@acme.example',
         action,
         'dashboard',
         { id: record.id, begins: record.visible, scopes: ['scores:read'] },

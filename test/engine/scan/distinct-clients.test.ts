@@ -53,3 +53,15 @@ t.test('merging is as if one sketch had seen all, in each mixture of forms', asy
     t.equal(DistinctClients.fromBytes(merged.toBytes()).estimate, merged.estimate, 'also when stored and read')
   }
 })
+
+t.test('one client more never makes it fewer, from one form to the next either', async (t) => {
+  const sketch = new DistinctClients()
+  let before = 0
+  for (let index = 0; index < 20_000; index++) {
+    sketch.add(client(index * 7919))
+    const { estimate } = sketch
+    if (estimate < before) t.fail(`${estimate} behind ${before} with ${index + 1} clients`)
+    before = estimate
+  }
+  t.ok(before > 18_000 && before < 22_000, `${before}`)
+})

@@ -1,11 +1,15 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { STORED_SCANS_MAX } from '../../../engine/limits.ts'
 import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
 import { tryHold } from '../../../engine/process/exclusive.ts'
-import { requestScan, runScan, ScanRunner } from '../../../engine/scan/fold.ts'
+import { recoverInterrupted, requestScan, runScan, ScanRunner } from '../../../engine/scan/fold.ts'
 import { SCANS, scanNow } from '../../../engine/scan/scan-now.ts'
+import { ScanThread } from '../../../engine/scan/scan-thread.ts'
 import { ScanSchedule } from '../../../engine/scan/schedule.ts'
+import { uuidBytes } from '../../../engine/store/keys.ts'
 import type { Organization } from '../../../engine/store/organizations.ts'
 import { PublishedList } from '../../../engine/store/published.ts'
 import type { Scan } from '../../../engine/store/scans.ts'
@@ -39,8 +43,14 @@ const request = ({ store, clock, organization }: Made): Scan =>
   store.environment.write(() => requestScan(store, organization, clock))
 const run = ({ store, clock, organization }: Made, trigger: Scan['trigger'] = 'schedule'): Scan =>
   runScan(store, matcher, organization.id, trigger, clock)
-const kill = ({ store, clock }: Made, scan: Scan): void =>
-  store.environment.write(() => store.scans.put({ ...scan, status: 'running', startedAtMs: clock.nowMs() }))
+/** As it stands when the process was killed that ran it. */
+const kill = ({ store, clock, organization: { id } }: Made, scan: Scan): void =>
+  store.environment.write(() => {
+    store.scans.put({ ...scan, status: 'running', startedAtMs: clock.nowMs() })
+    store.scans.removeRequest(id)
+    const running = { id: scan.id, requestedAtMs: scan.requestedAtMs ?? 0 }
+    store.scanStates.put(id, { ...store.scanStates.get(id), running })
+  })
 const failing = (site: Made): unknown => {
   const broken = new Proxy(matcher, {
     get(target, property) {
@@ -89,7 +99,6 @@ const ROWS: readonly { name: string; happens: (site: Made) => unknown; states: r
     name: 'running to failed when the next one starts after a kill',
     happens: (site) => {
       kill(site, request(site))
-      site.store.environment.write(() => site.store.scans.removeRequest(site.organization.id))
       site.clock.add(1)
       run(site)
     },
@@ -399,7 +408,6 @@ t.test('who asks for a scan waits for the process that runs scans, or runs it', 
 
   const killed = request(site)
   kill(site, killed)
-  store.environment.write(() => store.scans.removeRequest(organization.id))
   await release?.()
   clock.add(1)
   t.match(
@@ -408,4 +416,123 @@ t.test('who asks for a scan waits for the process that runs scans, or runs it', 
     'after a kill another one',
   )
   t.match(store.scans.current(killed), { status: 'failed', failure: 'interrupted' })
+})
+
+t.test('a scheduled scan that failed is due again at the next check', async (t) => {
+  const site = made(t)
+  let luck = false
+  const { run: scan } = scansHere(site)
+  const executor = {
+    run: async (requests: Parameters<typeof scan>[0]) => {
+      if (!luck) throw new Error('out of luck')
+      return scan(requests)
+    },
+    close: async () => {},
+  }
+  const schedule = new ScanSchedule(site.store, matcher, site.clock, quietLog, executor)
+  buffer(site)
+  for (const [minutes, states] of [
+    [24 * 60, []],
+    [1, []],
+    [1, ['completed']],
+    [1, ['completed']],
+  ] as const) {
+    site.clock.add(minutes * 60_000)
+    luck = states.length > 0
+    schedule.check()
+    await schedule.idle()
+    t.same(
+      site.store.scans.ofOrganization(site.organization.id).map(({ status }) => status),
+      states,
+    )
+  }
+})
+
+t.test('a scan that was asked for and interrupted is asked for again when the service starts', async (t) => {
+  const site = made(t)
+  buffer(site)
+  const asked = request(site)
+  kill(site, asked)
+  site.clock.add(1)
+  recoverInterrupted(site.store, site.clock)
+  const { scans } = site.store
+  t.match(scans.current(asked), { status: 'failed', failure: 'interrupted' })
+  t.match(scans.pending(site.organization.id), { status: 'pending', trigger: 'administrator' })
+  site.clock.add(1)
+  run(site)
+  kill(site, { ...asked, trigger: 'schedule' })
+  recoverInterrupted(site.store, site.clock)
+  t.equal(scans.pending(site.organization.id), undefined, 'the schedule asks for itself')
+})
+
+t.test('a damaged record of one organization keeps no other from being scanned', async (t) => {
+  const opened = openStore(t, { madeUp: true })
+  const { store, clock } = opened
+  const names = ['organizations', 'scan-states', 'scans', 'scan-requests', 'healthy', 'healthy too']
+  const sites = names.map((name) => ({ ...opened, organization: makeOrganization(opened, name) }))
+  for (const site of sites) {
+    run(site)
+    clock.add(1)
+    request(site)
+    buffer(site, 5000)
+  }
+  for (const [index, name] of names.slice(0, 4).entries()) {
+    const table = store.environment.table(name)
+    const prefix = uuidBytes(sites[index]?.organization.id ?? '')
+    for (const { key, value } of [...table.getRange({ start: prefix })].slice(0, 1)) {
+      const other = Buffer.from(value)
+      other[other.length - 1] = (other.at(-1) ?? 0) ^ 1
+      store.environment.write(() => table.putSync(key, other))
+    }
+  }
+  clock.add(1)
+  const schedule = new ScanSchedule(store, matcher, clock, quietLog, scansHere(opened))
+  schedule.check()
+  await schedule.idle()
+  for (const { organization } of sites.slice(4)) t.equal(store.buffer.count(organization.id), 0, organization.name)
+})
+
+t.test('behind a clock that was set ahead and back the API shows again what is known', async (t) => {
+  const site = made(t)
+  const { store, clock, organization } = site
+  const schedule = new ScanSchedule(store, matcher, clock, quietLog, scansHere(site))
+  const shown = async (): Promise<number> => {
+    schedule.check()
+    await schedule.idle()
+    const head = store.environment.read(() => store.published.head(organization.id, PublishedList.discovery))
+    return head?.count ?? -1
+  }
+  buffer(site)
+  clock.add(DAY_MS)
+  t.equal(await shown(), 1)
+  const rightMs = clock.nowMs()
+  clock.add(100 * DAY_MS)
+  t.equal(await shown(), 0)
+  clock.set(rightMs + HOUR_MS)
+  await shown()
+  clock.add(DAY_MS)
+  t.equal(await shown(), 1)
+})
+
+t.test('events of days that are long gone are counted and not kept', async (t) => {
+  const site = made(t)
+  const { store, clock, organization } = site
+  const sender = new Sender()
+  const events = [0, 29, 30, 31, 400, 19_000].map((days) => sender.event('claude.ai', clock.nowMs() - days * DAY_MS))
+  store.environment.write(() => store.buffer.append(organization.id, events))
+  t.match(run(site), { eventsFolded: 6, eventsTooOld: 4, summary: { platformsDiscovered: 1 } })
+  t.equal([...store.evidence.since(organization.id, 0)].length, 2)
+})
+
+t.test('a thread that cannot start does not keep the next one from it', async (t) => {
+  const site = made(t)
+  buffer(site)
+  const nowhere = join(site.directory, 'later')
+  const thread = new ScanThread({ dataDirectory: nowhere, catalog: loadCatalog() }, () => {})
+  const requests = [{ organizationId: site.organization.id, trigger: 'buffer' as const }]
+  for (let attempt = 0; attempt < 3; attempt++) await t.rejects(thread.run(requests), { code: 'NOT_FOUND' })
+  mkdirSync(join(nowhere, 'store'), { recursive: true })
+  await site.store.environment.copyInto(join(nowhere, 'store'))
+  t.match(await thread.run(requests), [{ scan: { status: 'completed', eventsFolded: 1 } }])
+  await thread.close()
 })
