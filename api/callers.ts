@@ -4,27 +4,19 @@ import { SCOPES, type Scope } from '../engine/store/api-keys.ts'
 import { uuidBytes } from '../engine/store/keys.ts'
 import { firstBodyKey, type PublishedList } from '../engine/store/published.ts'
 import type { Store } from '../engine/store/store.ts'
+import type { BodyCache } from './body-cache.ts'
+import type { ListState } from './list-state.ts'
 
 /** Keys, and organizations, that a thread remembers: about 0.5 KB each. Beyond it those go that came first, and are read again when they ask. */
 const REMEMBERED_MAX = 50_000
-
-/** What an organization has published of one list, as far as an answer needs it before its body. */
-export interface ListState {
-  /** With its quotes, as in ETag; of bodies as they are, and of bodies in gzip, which are other representations (RFC 9110 §8.8.1). */
-  readonly etag: string
-  readonly gzipEtag: string
-  readonly count: number
-  readonly headText: Buffer | undefined
-  /** Where the body of the usual answer stands, and whether its checksum was found right. */
-  readonly firstBodyKey: Buffer
-  isChecked: boolean
-}
 
 /** What the API knows of an organization, read when it had this version (store/api-versions.ts). */
 export interface CallersOrganization {
   readonly id: string
   readonly key: Buffer
   readonly version: number
+  /** The version of all organizations at which its own was looked at last. */
+  versionOfAll: number
   readonly isEnterprise: boolean
   readonly lists: Map<PublishedList, ListState>
 }
@@ -53,22 +45,23 @@ export class Callers {
   readonly #store: Store
   readonly #callers = new Map<string, Caller>()
   readonly #organizations = new Map<string, CallersOrganization>()
+  readonly #bodies: BodyCache
+  #turn = 0
+  #versionOfAll = -1
 
-  constructor(store: Store) {
+  constructor(store: Store, bodies: BodyCache) {
     this.#store = store
+    this.#bodies = bodies
   }
 
   /**
    * The active key that this text is, or undefined. A text that is no such key costs one hash and one look-up, whatever it is, so that the time of the
-   * answer tells nothing. Inside Environment.read.
+   * answer tells nothing. Inside Environment.readInTurn.
    */
   find(text: string): Caller | undefined {
     const digest = hash('sha256', text)
     const known = this.#callers.get(digest)
-    if (known !== undefined) {
-      const { organization } = known
-      if (this.#store.apiVersions.get(organization.key) === organization.version) return known
-    }
+    if (known !== undefined && this.#isCurrent(known.organization)) return known
     return this.#read(text, digest)
   }
 
@@ -86,9 +79,23 @@ export class Callers {
       headText: head && Buffer.from(head.text),
       firstBodyKey: firstBodyKey(organization.id, list),
       isChecked: false,
+      body: undefined,
     }
     organization.lists.set(list, state)
     return state
+  }
+
+  /** Asks the store once a turn for the version of all, and for an organization's own only when that has changed. */
+  #isCurrent(organization: CallersOrganization): boolean {
+    const { environment, apiVersions } = this.#store
+    if (this.#turn !== environment.turn) {
+      this.#turn = environment.turn
+      this.#versionOfAll = apiVersions.ofAll()
+    }
+    if (organization.versionOfAll === this.#versionOfAll) return true
+    if (apiVersions.get(organization.key) !== organization.version) return false
+    organization.versionOfAll = this.#versionOfAll
+    return true
   }
 
   #read(text: string, digest: string): Caller | undefined {
@@ -111,12 +118,14 @@ export class Callers {
   }
 
   #organization(id: string): CallersOrganization {
+    const known = this.#organizations.get(id)
+    if (known !== undefined && this.#isCurrent(known)) return known
+    for (const state of known?.lists.values() ?? []) this.#bodies.drop(state)
     const key = uuidBytes(id)
     const version = this.#store.apiVersions.get(key)
-    const known = this.#organizations.get(id)
-    if (known?.version === version) return known
     const isEnterprise = this.#store.organizations.get(id)?.plan === 'enterprise'
-    const organization = { id, key, version, isEnterprise, lists: new Map() }
+    // Nobody has looked yet: the next to ask does.
+    const organization = { id, key, version, versionOfAll: -1, isEnterprise, lists: new Map() }
     remember(this.#organizations, id, organization)
     return organization
   }

@@ -4,10 +4,12 @@ import { bodyOf, LIST_SHAPES, PublishedList } from '../engine/store/published.ts
 import type { Store } from '../engine/store/store.ts'
 import { type AccessLog, LoggedResponse } from './access-log.ts'
 import { addressHash } from './address.ts'
-import { type Caller, Callers, type ListState, scopeBit } from './callers.ts'
+import { BodyCache } from './body-cache.ts'
+import { type Caller, Callers, scopeBit } from './callers.ts'
 import { GzipBodies, takesGzip } from './content-coding.ts'
 import { OPENAPI_PATH, type OpenApiAnswer } from './document.ts'
 import type { RecentKeyUses } from './key-uses.ts'
+import type { ListState } from './list-state.ts'
 import { type Page, pageOf } from './page.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { rateFields, respondError, respondJson, respondNotModified } from './respond.ts'
@@ -72,10 +74,11 @@ class Api {
   readonly #parts: ApiParts
   readonly #callers: Callers
   readonly #gzip = new GzipBodies()
+  readonly #bodies = new BodyCache()
 
   constructor(parts: ApiParts) {
     this.#parts = parts
-    this.#callers = new Callers(parts.store)
+    this.#callers = new Callers(parts.store, this.#bodies)
   }
 
   answer(request: HttpRequest, response: HttpResponse): void {
@@ -177,9 +180,10 @@ class Api {
   #body(list: PublishedList, { organization }: Caller, page: Page | undefined, state: ListState): Uint8Array {
     const { published } = this.#parts.store
     if (page === undefined) {
+      if (state.body !== undefined) return state.body
       const body = published.firstBody(state.firstBodyKey, !state.isChecked)
       state.isChecked = true
-      if (body !== undefined) return body
+      if (body !== undefined) return this.#bodies.keep(state, body)
     }
     const { limit, offset } = page ?? (LIST_SHAPES[list].paged ? DEFAULT_PAGE : WHOLE_LIST)
     const runs = published.elements(organization.id, list, state.count, offset, limit)

@@ -72,6 +72,7 @@ export class Environment {
   readonly #freeBytesMin: number
   readonly #shrinkBytesMin: number
   #hasTurnsSnapshot = false
+  #turn = 0
   readonly #tables = new Map<string, Table>()
   #freeCheckedAtMs = 0
   #freeBytes = Number.POSITIVE_INFINITY
@@ -215,12 +216,18 @@ export class Environment {
   readInTurn<T>(work: () => T): T {
     if (!this.#hasTurnsSnapshot) {
       this.#hasTurnsSnapshot = true
+      this.#turn++
       this.#root.resetReadTxn()
       setImmediate(() => {
         this.#hasTurnsSnapshot = false
       })
     }
     return work()
+  }
+
+  /** Which snapshot readInTurn shows: another number is another one. */
+  get turn(): number {
+    return this.#turn
   }
 
   /** Whether writing would be refused for lack of space. */
