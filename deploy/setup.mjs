@@ -2,7 +2,7 @@
 // before there is a TypeScript compiler. Everything that is in place already is left as it is.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
@@ -13,11 +13,14 @@ const INSTALLED_LOCK = join(root, 'node_modules/.installed-lock')
 const NODE_MIN = [20, 19]
 /** For each command that tests call, the Debian package that has it. */
 const TEST_COMMANDS = {
+  'aarch64-linux-gnu-g++': 'g++-aarch64-linux-gnu',
+  bwrap: 'bubblewrap',
   ip: 'iproute2',
   openssl: 'openssl',
   curl: 'curl',
   loggen: 'syslog-ng-core',
   logger: 'bsdutils',
+  'qemu-aarch64-static': 'qemu-user-static',
   slowhttptest: 'slowhttptest',
   tcpdump: 'tcpdump',
   tcpreplay: 'tcpreplay',
@@ -30,6 +33,9 @@ const OPTIONAL_TEST_COMMANDS = { gtlsclient: 'ngtcp2-client' }
 /** rsyslog and syslog-ng exclude each other as packages, so this one is unpacked beside the other (test/support/rsyslog.ts). */
 const RSYSLOG_PACKAGES = ['rsyslog', 'rsyslog-gnutls', 'libestr0', 'libfastjson4']
 const RSYSLOG_ROOT = join(root, 'node_modules/.cache/rsyslog')
+/** A small Debian, in which packages and images are tried: `debootstrap` makes it as root. */
+const DEBIAN = { suite: 'bookworm', mirror: 'http://deb.debian.org/debian' }
+const DEBIAN_ROOT = join(root, 'node_modules/.cache/debian')
 
 checkNode()
 if (readIfThere(INSTALLED_LOCK) !== lockHash()) installDependencies()
@@ -40,6 +46,11 @@ if (!existsSync(join(root, 'node_modules/pcap/build/Release/pcap_binding.node'))
 }
 if (process.argv.includes('--test')) provideTestCommands()
 run('npm', ['run', '--silent', 'build'])
+if (process.argv.includes('--test')) {
+  // What people install is what tests install (test/deploy/release).
+  say('building the release')
+  run('node', ['dist/deploy/release/main.js', '--quiet'])
+}
 
 function checkNode() {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -68,10 +79,24 @@ function provideTestCommands() {
   if (missing.length > 0) installPackages(missing, missing.join(', '))
   if (!existsSync(join(RSYSLOG_ROOT, 'usr/sbin/rsyslogd'))) unpackRsyslog()
   if (process.getuid?.() !== 0 || !onPath('apt-get')) return
+  if (!existsSync(DEBIAN_ROOT)) makeDebian()
   for (const name of packagesOfMissing(OPTIONAL_TEST_COMMANDS)) {
     say(`installing ${name}`)
     if (!tryInstall([name])) say(`${name} is not to be had; tests that need it say so`)
   }
+}
+
+/** Made beside its place, so that one that was interrupted is not taken for a whole one. */
+function makeDebian() {
+  if (!onPath('debootstrap')) installPackages(['debootstrap'], 'debootstrap')
+  say(`making a small Debian (${DEBIAN.suite})`)
+  const part = `${DEBIAN_ROOT}.part`
+  rmSync(part, { recursive: true, force: true })
+  mkdirSync(part, { recursive: true })
+  if (!attempt('debootstrap', ['--variant=minbase', DEBIAN.suite, part, DEBIAN.mirror])) {
+    fail(`debootstrap ${DEBIAN.suite} failed; ${join(part, 'debootstrap/debootstrap.log')} says why`)
+  }
+  renameSync(part, DEBIAN_ROOT)
 }
 
 function packagesOfMissing(commands) {

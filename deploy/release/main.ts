@@ -27,7 +27,8 @@ const program = createProgram(
       .default(TARGETS.map(({ name }) => name)),
   )
   .option('--out <folder>', 'where the files go', 'release')
-program.action(async ({ machine, out }: { machine: string[]; out: string }) => {
+  .option('--quiet', 'do not print the names of the files')
+program.action(async ({ machine, out, quiet }: { machine: string[]; out: string; quiet?: boolean }) => {
   const release = await releaseOfClone()
   const folder = resolve(REPOSITORY, out)
   await mkdir(folder, { recursive: true })
@@ -36,7 +37,8 @@ program.action(async ({ machine, out }: { machine: string[]; out: string }) => {
     const bundled = await bundle(each)
     for (const target of targets) {
       for (const file of await build(each, target, bundled, release, folder)) {
-        process.stdout.write(`${file}\n${await writeChecksum(file)}\n`)
+        await writeChecksum(file)
+        if (quiet !== true) process.stdout.write(`${file}\n`)
       }
     }
   }
@@ -62,18 +64,11 @@ async function build(
     ['sbom.cdx.json', sbomText(program, target, release, packages)],
   ])
   const ingredients: Ingredients = { program, target, parts, addons, documents }
-  const written = [
-    await writeDocument(documents, 'sbom.cdx.json', join(folder, `${name}.cdx.json`)),
-    await writeDocument(documents, 'THIRD-PARTY-LICENSES.txt', join(folder, `${name}.licenses.txt`)),
-    await archive(ingredients, release, join(folder, `${name}.tar.gz`)),
-  ]
+  await writeFile(join(folder, `${name}.cdx.json`), documents.get('sbom.cdx.json') ?? '')
+  await writeFile(join(folder, `${name}.licenses.txt`), documents.get('THIRD-PARTY-LICENSES.txt') ?? '')
+  const written = [await archive(ingredients, release, join(folder, `${name}.tar.gz`))]
   if (program === COLLECTOR) written.push(await executable(ingredients, join(folder, name)))
   return written
-}
-
-async function writeDocument(documents: ReadonlyMap<string, string>, name: string, file: string): Promise<string> {
-  await writeFile(file, documents.get(name) ?? '')
-  return file
 }
 
 async function archive(ingredients: Ingredients, release: Release, file: string): Promise<string> {

@@ -1,10 +1,11 @@
 import { randomBytes, X509Certificate } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { generate } from 'selfsigned'
 import { Fault } from '../process/error-codes.ts'
+import { makeDirectory } from '../process/make-directory.ts'
 
 /** PEM files: a private key, and the certificate chain with its own certificate first. */
 export interface TlsFiles {
@@ -69,7 +70,7 @@ async function makeSelfSigned(
       },
     ],
   })
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  makeDirectory(directory)
   // Each file appears whole or not at all; the certificate last, so that a half-made pair is made again.
   for (const [file, text] of [
     [files.keyFile, pems.private],

@@ -62,6 +62,10 @@ export const FAULTS = {
     exit: ExitStatus.unavailable,
     about: 'The backup cannot be read or written there, or is damaged or no file of posture-admin backup',
   },
+  UNPACK_DENIED: {
+    exit: ExitStatus.unavailable,
+    about: 'The single executable found no directory to put its addons into; POSTURE_UNPACK_DIR names one',
+  },
   PORT_TAKEN: { exit: ExitStatus.unavailable, about: 'Another program listens on the address and port' },
   PORT_DENIED: {
     exit: ExitStatus.unavailable,

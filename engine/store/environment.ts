@@ -3,7 +3,6 @@ import {
   closeSync,
   constants,
   existsSync,
-  mkdirSync,
   openSync,
   readSync,
   type StatsFs,
@@ -15,6 +14,7 @@ import { dirname, join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { Fault } from '../process/error-codes.ts'
+import { makeDirectory } from '../process/make-directory.ts'
 import { openRecord, sealRecord } from './record.ts'
 
 /** An LMDB table: keys and values are bytes. */
@@ -368,20 +368,6 @@ export function makeWritableDirectory(path: string, setting: string): void {
       `${setting} ${path}: ${reasonOf(error as NodeJS.ErrnoException)}; name a directory that this user may write`,
       { cause: error },
     )
-  }
-}
-
-/** As mkdir -p, but not by Node's recursive option, which loops for ever below /proc (ENOENT for an existing parent). */
-function makeDirectory(path: string): void {
-  try {
-    mkdirSync(path, { mode: 0o700 })
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST' && statSync(path).isDirectory()) return
-    if (code === 'EEXIST') throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' })
-    if (code !== 'ENOENT' || dirname(path) === path) throw error
-    makeDirectory(dirname(path))
-    mkdirSync(path, { mode: 0o700 })
   }
 }
 

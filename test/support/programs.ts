@@ -36,8 +36,13 @@ export function start(
   environment: NodeJS.ProcessEnv = {},
   through: readonly string[] = [],
 ): Running {
-  const [command = '', ...words] = [...through, process.execPath, PROGRAMS[program], ...parameters]
-  const child = spawn(command, words, {
+  return startCommand([...through, process.execPath, PROGRAMS[program], ...parameters], environment)
+}
+
+/** The same for a command that is no program of dist/, as an executable of a release. */
+export function startCommand(words: readonly string[], environment: NodeJS.ProcessEnv = {}): Running {
+  const [command = '', ...parameters] = words
+  const child = spawn(command, parameters, {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env: { PATH: process.env['PATH'], ...environment },
   })
@@ -89,13 +94,22 @@ export async function startService(
   environment: NodeJS.ProcessEnv = {},
   through: readonly string[] = [],
 ): Promise<RunningService> {
+  const command = [...through, process.execPath, PROGRAMS.service]
+  return startServiceCommand(command, dataDirectory, parameters, environment)
+}
+
+/** The same for a posture-service that lies elsewhere, as one of a release. */
+export async function startServiceCommand(
+  command: readonly string[],
+  dataDirectory: string,
+  parameters: readonly string[] = [],
+  environment: NodeJS.ProcessEnv = {},
+): Promise<RunningService> {
   const loopback = ['--api-address', '127.0.0.1', '--ingest-address', '127.0.0.1']
   const ports = ['--api-port', '0', '--ingest-port', '0', '--metrics-port', '0', ...SYSLOG_OFF]
-  const running = start(
-    'service',
-    ['--data-dir', dataDirectory, ...loopback, ...ports, ...parameters],
+  const running = startCommand(
+    [...command, '--data-dir', dataDirectory, ...loopback, ...ports, ...parameters],
     environment,
-    through,
   )
   const failed = running.ended.then(({ status, stderr }) => {
     throw new Error(`posture-service ended with ${status}: ${stderr}`)

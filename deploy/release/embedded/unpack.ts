@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
-import { lstatSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { lstatSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Fault } from '../../../engine/process/error-codes.ts'
+import { makeDirectory } from '../../../engine/process/make-directory.ts'
 import { mountedNoexec } from './mounts.ts'
 
 /*
@@ -32,7 +34,7 @@ function candidates(environment: NodeJS.ProcessEnv): string[] {
 /**
  * The path of a file with these bytes.
  *
- * @throws Error whose message is one line for the operator, where no directory can be written to and executed from.
+ * @throws Fault UNPACK_DENIED where no directory can be written to and executed from.
  */
 export function unpacked(name: string, bytes: Buffer): string {
   const sha256 = createHash('sha256').update(bytes).digest('hex')
@@ -45,14 +47,15 @@ export function unpacked(name: string, bytes: Buffer): string {
       refused.push(`${directory}: ${reasonOf(error as NodeJS.ErrnoException)}`)
     }
   }
-  throw new Error(
+  throw new Fault(
+    'UNPACK_DENIED',
     `no directory for the program's addons: ${refused.join('; ')}; set ${UNPACK_VARIABLE} to a directory that this user may write to and execute from`,
   )
 }
 
 /** Makes the directory, or sees that it is the user's alone and that files in it may be executed. */
 function makeOwn(directory: string): void {
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  makeDirectory(directory)
   const { uid, mode } = lstatSync(directory)
   if (uid !== (process.getuid?.() ?? uid)) throw new Error('belongs to another user')
   if ((mode & OTHERS_WRITE) !== 0) throw new Error('other users may write to it')

@@ -1,0 +1,114 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import t from 'tap'
+import { ExitStatus } from '../../../engine/process/error-codes.ts'
+import { admin, type Ended, startCommand, startService } from '../../support/programs.ts'
+import {
+  DEMO_CAPTURE,
+  demoMatches,
+  EMULATED,
+  type Machine,
+  released,
+  scannedMatches,
+  THIS_MACHINE,
+} from '../../support/released.ts'
+
+const MACHINES: readonly Machine[] = ['x86_64', 'arm64']
+
+/** The collector as one file, with a home that holds nothing. */
+function collector(
+  t: { testdirName: string },
+  machine: Machine,
+  words: readonly string[],
+  environment: NodeJS.ProcessEnv = {},
+): Promise<Ended> {
+  const through = machine === THIS_MACHINE ? [] : EMULATED[machine]
+  return startCommand([...through, released('posture-collector', machine), ...words], {
+    XDG_CACHE_HOME: join(t.testdirName, 'cache'),
+    ...environment,
+  }).ended
+}
+
+for (const machine of MACHINES) {
+  t.test(`${machine}: the file has its checksum beside it`, async (t) => {
+    const file = released('posture-collector', machine)
+    const [sum, name] = readFileSync(`${file}.sha256`, 'utf8').trim().split('  ')
+    t.equal(name, basename(file))
+    t.equal(sum, createHash('sha256').update(readFileSync(file)).digest('hex'))
+    execFileSync('sha256sum', ['--check', '--status', basename(`${file}.sha256`)], { cwd: dirname(file) })
+  })
+
+  t.test(`${machine}: sees all that its self-test holds`, async (t) => {
+    const { status, stderr } = await collector(t, machine, ['selftest'])
+    t.equal(status, 0, stderr)
+    t.match(stderr, /^(\d+) of \1 seen$/m)
+  })
+
+  t.test(`${machine}: reads a capture, matches, and forwards to a service`, async (t) => {
+    const data = join(t.testdir(), 'service')
+    const service = await startService(data)
+    t.teardown(() => service.child.kill('SIGKILL'))
+    await admin('organization', 'create', 'Acme', '--domain', 'acme.example', '--data-dir', data)
+    const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', '--data-dir', data)
+    const outbox = join(t.testdirName, 'outbox')
+    const words = ['--read', DEMO_CAPTURE, '--shift-to-now', '--aggregate', '0', '--outbox', outbox]
+    const where = [
+      '--endpoint',
+      'localhost',
+      '--https-port',
+      `${service.ingestPort}`,
+      '--fingerprint',
+      service.fingerprint,
+    ]
+    const { status, stderr } = await collector(t, machine, [...words, ...where], {
+      SVC_TOKEN: String(token?.['token']),
+    })
+    t.equal(status, 0, stderr)
+    t.same(await scannedMatches('Acme', data), demoMatches())
+    const unpacked = join(t.testdirName, `cache/posture-${process.getuid?.()}`)
+    t.equal(statSync(unpacked).mode & 0o777, 0o700)
+    t.match(readdirSync(unpacked).join(' '), /^[0-9a-f]{16}-lmdb\.node$/)
+  })
+}
+
+t.test('opens an interface, with libpcap of the host', async (t) => {
+  const check = await collector(t, THIS_MACHINE, [
+    ...['check', '--json', '--interface', 'lo', '--endpoint', 'localhost', '--outbox', join(t.testdir(), 'outbox')],
+    ...['--token', `svc_mt_${'0'.repeat(48)}`],
+  ])
+  const steps = new Map(
+    check.stdout
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as { check: string; result: string; found: string })
+      .map((step) => [step.check, step]),
+  )
+  const opened = steps.get('interface')
+  if (process.getuid?.() === 0) t.equal(opened?.result, 'ok', String(opened?.found))
+  else t.match(opened?.found, /no permission to capture.*setcap cap_net_raw=ep .*posture-collector/)
+  t.equal(steps.get('outbox')?.result, 'ok', 'each step is a process of the same file')
+})
+
+t.test('where nothing may be executed: one line that says what to do', async (t) => {
+  const { status, stdout, stderr } = await collector(t, THIS_MACHINE, ['selftest'], {
+    POSTURE_UNPACK_DIR: '/proc/none',
+  })
+  t.equal(status, ExitStatus.unavailable)
+  t.equal(stdout, '')
+  t.match(
+    stderr,
+    /^posture-collector: UNPACK_DENIED [^\n]*: no directory for the program's addons: .*POSTURE_UNPACK_DIR[^\n]*\n$/,
+  )
+})
+
+t.test('works from any folder, under any name, started by a link', async (t) => {
+  const folder = join(t.testdir(), 'a folder')
+  mkdirSync(folder)
+  const file = join(folder, 'sensor')
+  copyFileSync(released('posture-collector', THIS_MACHINE), file)
+  const { status, stdout } = await startCommand([file, '--version'], { HOME: folder }).ended
+  t.equal(status, 0)
+  t.match(stdout, /^\d+\.\d+\.\d+\n$/)
+})

@@ -1,0 +1,117 @@
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { mountedNoexec } from '../../../deploy/release/embedded/mounts.ts'
+import { UNPACK_VARIABLE, unpacked } from '../../../deploy/release/embedded/unpack.ts'
+
+const BYTES = Buffer.from('an addon')
+
+/** Unpacks with nothing but these variables set. */
+function unpackIn(environment: Readonly<Record<string, string>>): string {
+  const before = { ...process.env }
+  for (const name of [UNPACK_VARIABLE, 'CACHE_DIRECTORY', 'XDG_CACHE_HOME', 'XDG_RUNTIME_DIR']) delete process.env[name]
+  Object.assign(process.env, environment)
+  try {
+    return unpacked('addon.node', BYTES)
+  } finally {
+    for (const name of Object.keys(environment)) delete process.env[name]
+    Object.assign(process.env, before)
+  }
+}
+
+t.test('the file is the caller’s alone, may be executed, and is written once', async (t) => {
+  const directory = join(t.testdir(), 'own')
+  const file = unpackIn({ [UNPACK_VARIABLE]: directory })
+  t.same(readFileSync(file), BYTES)
+  t.equal(statSync(directory).mode & 0o777, 0o700)
+  t.equal(statSync(file).mode & 0o777, 0o500)
+  const { ino } = statSync(file)
+  t.equal(unpackIn({ [UNPACK_VARIABLE]: directory }), file)
+  t.equal(statSync(file).ino, ino)
+})
+
+t.test('a file that was changed is replaced, and so is a link', async (t) => {
+  const directory = join(t.testdir(), 'own')
+  const file = unpackIn({ [UNPACK_VARIABLE]: directory })
+  chmodSync(file, 0o700)
+  writeFileSync(file, 'something else')
+  t.equal(unpackIn({ [UNPACK_VARIABLE]: directory }), file)
+  t.same(readFileSync(file), BYTES)
+  const other = join(t.testdirName, 'other')
+  mkdirSync(other, { mode: 0o700 })
+  writeFileSync(join(t.testdirName, 'target'), BYTES)
+  const name = file.split('/').at(-1) ?? ''
+  symlinkSync(join(t.testdirName, 'target'), join(other, name))
+  unpackIn({ [UNPACK_VARIABLE]: other })
+  t.ok(statSync(join(other, name)).isFile())
+  t.not(statSync(join(other, name)).ino, statSync(join(t.testdirName, 'target')).ino)
+  t.same(readdirSync(other), [name], 'nothing is left beside it')
+})
+
+t.test('directories that are not taken, and why', async (t) => {
+  const open = join(t.testdir(), 'open')
+  mkdirSync(open)
+  chmodSync(open, 0o777)
+  const file = join(t.testdirName, 'file')
+  writeFileSync(file, '')
+  const cases: [directory: string, why: RegExp][] = [
+    [open, /other users may write to it/],
+    [file, /not a directory/],
+    ['/proc/own', /not there|no permission/],
+    ['/sys/own', /no permission|read-only/],
+  ]
+  if (process.getuid?.() === 0) {
+    const others = join(t.testdirName, 'others')
+    mkdirSync(others, { mode: 0o755 })
+    chownSync(others, 65534, 65534)
+    cases.push([others, /belongs to another user/])
+  }
+  for (const [directory, why] of cases) {
+    const fails = () => unpackIn({ [UNPACK_VARIABLE]: directory })
+    t.throws(fails, { message: why }, directory)
+    t.throws(fails, { message: /^no directory for the program's addons: .*set POSTURE_UNPACK_DIR to [^\n]*$/ })
+  }
+})
+
+t.test('the first directory that will do is taken', async (t) => {
+  const open = join(t.testdir(), 'open')
+  const uid = process.getuid?.() ?? 0
+  mkdirSync(join(open, `posture-${uid}`), { recursive: true })
+  chmodSync(join(open, `posture-${uid}`), 0o777)
+  const cache = join(t.testdirName, 'cache')
+  t.ok(unpackIn({ CACHE_DIRECTORY: cache, XDG_CACHE_HOME: open }).startsWith(`${cache}/posture-`))
+  t.ok(unpackIn({ CACHE_DIRECTORY: open, XDG_CACHE_HOME: cache }).startsWith(`${cache}/posture-`))
+})
+
+const MOUNTS = [
+  '22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw',
+  '30 22 0:26 / /tmp rw,nosuid,nodev,noexec shared:9 - tmpfs tmpfs rw',
+  '31 30 0:27 / /tmp/builds rw,relatime - tmpfs tmpfs rw',
+  '32 22 0:28 / /mnt/with\\040space rw,noexec - tmpfs tmpfs rw',
+  '33 22 0:29 / /over rw - tmpfs tmpfs rw',
+  '34 33 0:30 / /over rw,noexec - tmpfs tmpfs rw',
+  '',
+].join('\n')
+
+for (const [path, noexec] of [
+  ['/', false],
+  ['/var/cache/x', false],
+  ['/tmp', true],
+  ['/tmp/x', true],
+  ['/tmpx', false],
+  ['/tmp/builds/x', false],
+  ['/mnt/with space/x', true],
+  ['/over/x', true],
+] as const) {
+  t.equal(mountedNoexec(path, MOUNTS), noexec, `${path}: ${noexec ? 'noexec' : 'may execute'}`)
+}
+t.equal(mountedNoexec('/x', ''), false, 'a system without a list')
