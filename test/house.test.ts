@@ -140,6 +140,7 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
     ...[
       'deploy/demo.ts',
       'deploy/docs.ts',
+      'deploy/release/main.ts',
       'registry/build.ts',
       'engine/assess/build.ts',
       'registry/docs.ts',

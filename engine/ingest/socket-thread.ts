@@ -140,11 +140,15 @@ function tell(message: FromSockets, transfer: readonly ArrayBuffer[]): void {
   parentPort?.postMessage(message, transfer)
 }
 
+async function listen(thread: SocketThread): Promise<void> {
+  try {
+    tell({ kind: 'listening', endpoints: await thread.start() }, [])
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    tell({ kind: 'failed', code: error.code, message: error.message }, [])
+  }
+}
+
 const thread = new SocketThread(workerData as SocketThreadData)
 parentPort?.on('message', (message: ToSockets) => thread.onMessage(message))
-try {
-  tell({ kind: 'listening', endpoints: await thread.start() }, [])
-} catch (error) {
-  if (!(error instanceof Fault)) throw error
-  tell({ kind: 'failed', code: error.code, message: error.message }, [])
-}
+await listen(thread)

@@ -106,6 +106,7 @@ export class SyslogIngest {
     const sockets = new Thread(new Worker(new URL('./socket-thread.js', import.meta.url), { workerData, transferList }))
     const first = await sockets.firstMessage()
     if (first.kind === 'failed') {
+      await Promise.all(lanes.map((lane) => lane.loaded()))
       await Promise.all([sockets, ...lanes].map(({ worker }) => worker.terminate()))
       throw new Fault(first.code, first.message)
     }
@@ -286,6 +287,14 @@ class Thread {
       this.worker.on('message', onMessage)
       this.tell({ kind: 'status', id })
     })
+  }
+
+  /** Fulfilled when a lane has loaded its program: one that is ended while it loads lmdb's addon takes the process with it. */
+  async loaded(): Promise<void> {
+    await within(
+      CLOSE_MS,
+      this.status(false, true).catch(() => {}),
+    )
   }
 
   /** Answers what was lost; undefined where the thread did not say. */

@@ -13,22 +13,24 @@ function tell(message: FromCheckWorker): void {
   parentPort?.postMessage(message)
 }
 
-try {
+async function check(): Promise<void> {
   const store = new Store(dataDirectory, { mustExist: true })
   try {
-    const check = checkStore(store, (records, recordsTotal) => {
+    const found = checkStore(store, (records, recordsTotal) => {
       if (Atomics.load(asked, 0) !== 0) throw new Stopped()
       tell({ kind: 'progress', records, recordsTotal })
     })
-    tell({ kind: 'checked', check })
+    tell({ kind: 'checked', check: found })
   } finally {
     await store.close()
   }
-} catch (error) {
-  if (error instanceof Stopped) tell({ kind: 'stopped' })
-  else {
-    const { message, stack } = error as Error
-    const isFault = error instanceof Fault
-    tell({ kind: 'failed', code: isFault ? error.code : undefined, message: isFault ? message : (stack ?? message) })
-  }
 }
+
+function tellWhyNot(error: unknown): void {
+  if (error instanceof Stopped) return tell({ kind: 'stopped' })
+  const { message, stack } = error as Error
+  const isFault = error instanceof Fault
+  tell({ kind: 'failed', code: isFault ? error.code : undefined, message: isFault ? message : (stack ?? message) })
+}
+
+await check().catch(tellWhyNot)

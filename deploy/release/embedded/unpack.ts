@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto'
+import { lstatSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { mountedNoexec } from './mounts.ts'
+
+/*
+ * Where the single executable puts what the system's loader can only load from a file. Nobody but the user who runs the program may write
+ * there, and what lies there already is used only if it is, byte for byte, what the executable holds.
+ */
+
+/** Names the one directory that is to be used. */
+export const UNPACK_VARIABLE = 'POSTURE_UNPACK_DIR'
+const OTHERS_WRITE = 0o022
+
+/** Directories that are tried, in this order: the operator's word, what systemd made, the user's cache, the system's. */
+function candidates(environment: NodeJS.ProcessEnv): string[] {
+  const named = environment[UNPACK_VARIABLE]
+  if (named !== undefined && named !== '') return [named]
+  const bases = [
+    environment['CACHE_DIRECTORY'],
+    environment['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
+    '/var/cache',
+    environment['XDG_RUNTIME_DIR'],
+    tmpdir(),
+  ]
+  return bases
+    .filter((base) => base?.startsWith('/'))
+    .map((base) => join(base as string, `posture-${process.getuid?.() ?? 0}`))
+}
+
+/**
+ * The path of a file with these bytes.
+ *
+ * @throws Error whose message is one line for the operator, where no directory can be written to and executed from.
+ */
+export function unpacked(name: string, bytes: Buffer): string {
+  const sha256 = createHash('sha256').update(bytes).digest('hex')
+  const refused: string[] = []
+  for (const directory of candidates(process.env)) {
+    try {
+      makeOwn(directory)
+      return placed(join(directory, `${sha256.slice(0, 16)}-${name}`), bytes)
+    } catch (error) {
+      refused.push(`${directory}: ${reasonOf(error as NodeJS.ErrnoException)}`)
+    }
+  }
+  throw new Error(
+    `no directory for the program's addons: ${refused.join('; ')}; set ${UNPACK_VARIABLE} to a directory that this user may write to and execute from`,
+  )
+}
+
+/** Makes the directory, or sees that it is the user's alone and that files in it may be executed. */
+function makeOwn(directory: string): void {
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  const { uid, mode } = lstatSync(directory)
+  if (uid !== (process.getuid?.() ?? uid)) throw new Error('belongs to another user')
+  if ((mode & OTHERS_WRITE) !== 0) throw new Error('other users may write to it')
+  if (mountedNoexec(realpathSync(directory), readFileSync('/proc/self/mountinfo', 'utf8')))
+    throw new Error('mounted noexec')
+}
+
+/** What is there is taken only if it is the same; what is not there comes by a rename, since others may start at the same time. */
+function placed(path: string, bytes: Buffer): string {
+  if (holds(path, bytes)) return path
+  const part = `${path}.${process.pid}.part`
+  try {
+    writeFileSync(part, bytes, { mode: 0o500, flag: 'wx' })
+    renameSync(part, path)
+  } catch (error) {
+    rmSync(part, { force: true })
+    throw error
+  }
+  if (!holds(path, bytes)) throw new Error(`${path} changed while it was written`)
+  return path
+}
+
+function holds(path: string, bytes: Buffer): boolean {
+  try {
+    return lstatSync(path).isFile() && readFileSync(path).equals(bytes)
+  } catch {
+    return false
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EACCES: 'no permission',
+  EPERM: 'no permission',
+  EROFS: 'read-only',
+  ENOSPC: 'full',
+  EDQUOT: 'full',
+  ENOTDIR: 'not a directory',
+  EEXIST: 'not a directory',
+  ENOENT: 'not there',
+}
+
+function reasonOf(error: NodeJS.ErrnoException): string {
+  return REASONS[error.code ?? ''] ?? error.message
+}

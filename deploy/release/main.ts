@@ -1,0 +1,98 @@
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import { Option } from 'commander'
+import { createProgram, runProgram } from '../../engine/process/program.ts'
+import { addonFile } from './addons.ts'
+import { type Bundle, bundle, REPOSITORY } from './bundle.ts'
+import { writeExecutable } from './executable.ts'
+import { packFolder, type Release, releaseOfClone, writeChecksum } from './files.ts'
+import { licencesText, packagesInside } from './packages-inside.ts'
+import { COLLECTOR, PROGRAMS, type Program } from './programs.ts'
+import { sbomText } from './sbom.ts'
+import { TARGETS, type Target } from './targets.ts'
+import { type Ingredients, writeTree } from './tree.ts'
+
+/*
+ * npm run release: everything that people install, for each machine, each file with its SHA-256 beside it. Two runs on the same
+ * commit give the same bytes.
+ */
+
+const program = createProgram(
+  'npm run release --',
+  'Builds what is installed: executables, archives, their bills of material.',
+)
+  .addOption(
+    new Option('--machine <name...>', 'which machines')
+      .choices(TARGETS.map(({ name }) => name))
+      .default(TARGETS.map(({ name }) => name)),
+  )
+  .option('--out <folder>', 'where the files go', 'release')
+program.action(async ({ machine, out }: { machine: string[]; out: string }) => {
+  const release = await releaseOfClone()
+  const folder = resolve(REPOSITORY, out)
+  await mkdir(folder, { recursive: true })
+  const targets = TARGETS.filter(({ name }) => machine.includes(name))
+  for (const each of PROGRAMS) {
+    const bundled = await bundle(each)
+    for (const target of targets) {
+      for (const file of await build(each, target, bundled, release, folder)) {
+        process.stdout.write(`${file}\n${await writeChecksum(file)}\n`)
+      }
+    }
+  }
+})
+await runProgram(program)
+
+/** Builds one program for one machine, and gives the files that were written. */
+async function build(
+  program: Program,
+  target: Target,
+  { parts, inputs }: Bundle,
+  release: Release,
+  folder: string,
+): Promise<string[]> {
+  const name = `${program.name}-${release.version}-linux-${target.name}`
+  say(`${name}`)
+  const addons = new Map<string, string>()
+  for (const addon of program.addons) addons.set(addon, await addonFile(addon, target))
+  const packages = await packagesInside(program, inputs, target)
+  const documents = new Map([
+    ['LICENSE', await readFile(join(REPOSITORY, 'LICENSE'), 'utf8')],
+    ['THIRD-PARTY-LICENSES.txt', licencesText(packages)],
+    ['sbom.cdx.json', sbomText(program, target, release, packages)],
+  ])
+  const ingredients: Ingredients = { program, target, parts, addons, documents }
+  const written = [
+    await writeDocument(documents, 'sbom.cdx.json', join(folder, `${name}.cdx.json`)),
+    await writeDocument(documents, 'THIRD-PARTY-LICENSES.txt', join(folder, `${name}.licenses.txt`)),
+    await archive(ingredients, release, join(folder, `${name}.tar.gz`)),
+  ]
+  if (program === COLLECTOR) written.push(await executable(ingredients, join(folder, name)))
+  return written
+}
+
+async function writeDocument(documents: ReadonlyMap<string, string>, name: string, file: string): Promise<string> {
+  await writeFile(file, documents.get(name) ?? '')
+  return file
+}
+
+async function archive(ingredients: Ingredients, release: Release, file: string): Promise<string> {
+  const tree = join(`${file}.build`, `${ingredients.program.name}-${release.version}`)
+  await writeTree(ingredients, tree)
+  await packFolder(tree, file, release)
+  await rm(`${file}.build`, { recursive: true })
+  return file
+}
+
+async function executable({ program, parts, addons, target }: Ingredients, file: string): Promise<string> {
+  const all = new Map(parts)
+  for (const [name, addon] of addons) all.set(name, await readFile(addon))
+  await writeExecutable(`${program.name}.cjs`, all, target, `${file}.part`)
+  await rename(`${file}.part`, file)
+  return file
+}
+
+/** Where the build stands, for who watches; a pipe gets only the names of the files. */
+function say(line: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`building ${basename(line)}\n`)
+}

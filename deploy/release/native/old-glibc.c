@@ -1,0 +1,23 @@
+/*
+ * Goes into each addon that we compile, so that what a newer C library offers under the same names is not asked for: the addons then load
+ * with glibc 2.28 (RHEL 8, Debian 10), as Node's own binaries do. addons.ts fails where a newer version is still needed.
+ */
+#include <sys/stat.h>
+#include <sys/types.h>
+
+/* stat64 and fstat64 are symbols of glibc since 2.33; before, headers made them of these two. _STAT_VER of <bits/stat.h> of glibc 2.28. */
+#if defined(__x86_64__)
+#define STAT_VERSION 1
+#else
+#define STAT_VERSION 0
+#endif
+int __xstat64(int version, const char *path, struct stat64 *out);
+int __fxstat64(int version, int fd, struct stat64 *out);
+
+__attribute__((visibility("hidden"))) int stat64(const char *path, struct stat64 *out) {
+  return __xstat64(STAT_VERSION, path, out);
+}
+__attribute__((visibility("hidden"))) int fstat64(int fd, struct stat64 *out) { return __fxstat64(STAT_VERSION, fd, out); }
+
+/* Since glibc 2.32 libstdc++'s headers ask whether a second thread ever ran, to count references without atomics. Ours did. */
+__attribute__((visibility("hidden"))) char __libc_single_threaded = 0;

