@@ -1,13 +1,9 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
 import t from 'tap'
 import { FORWARDERS } from '../../deploy/docs-forwarders.ts'
 import { SAMPLES } from '../../deploy/forwarders/samples.ts'
 import { ForwarderAtWork } from '../support/forwarders.ts'
-import { startService } from '../support/programs.ts'
 import { matcher } from '../support/store.ts'
-import { freePort } from '../support/syslog-ng.ts'
-import { later, SyslogService, squid } from '../support/syslog-service.ts'
+import { SyslogService, squid } from '../support/syslog-service.ts'
 
 /** How often each sample is sent. */
 const COPIES = 20
@@ -56,12 +52,18 @@ for (const forwarder of FORWARDERS) {
   for (const kind of TRANSPORTS) {
     t.test(`${forwarder} over ${kind}: files and devices of several families`, async (t) => {
       const service = await SyslogService.start(t)
-      const relay = await ForwarderAtWork.start(t, forwarder, [`service-${kind}`, 'files', 'devices'], {
-        MONITORING_TOKEN: service.token,
-        INGEST_HOST: 'localhost',
-        INGEST_PORT: String(service.port(kind)),
-        CA_FILE: service.certificateFile,
-      })
+      const relay = await ForwarderAtWork.start(
+        t,
+        service.directory,
+        forwarder,
+        [`service-${kind}`, 'files', 'devices'],
+        {
+          MONITORING_TOKEN: service.token,
+          INGEST_HOST: 'localhost',
+          INGEST_PORT: String(service.port(kind)),
+          CA_FILE: service.certificateFile,
+        },
+      )
       relay.write('access.log', [...copies(...SQUID), squid('www.example.com')])
       relay.write('queries.log', copies(...BIND))
       // FortiGate's reliable mode counts octets, which syslog-ng's network() does not.
@@ -100,78 +102,4 @@ for (const forwarder of FORWARDERS) {
       t.same(shown.map(({ platform }) => platform).sort(), [...new Set(platforms)].sort(), 'a scan shows the platforms')
     })
   }
-
-  t.test(`${forwarder}: the service is away, and the forwarder restarts meanwhile`, async (t) => {
-    const port = await freePort()
-    const listen = ['--syslog-tls', `127.0.0.1:${port}`]
-    const service = await SyslogService.start(t, listen)
-    const relay = await ForwarderAtWork.start(t, forwarder, ['service-tls', 'files'], {
-      MONITORING_TOKEN: service.token,
-      INGEST_HOST: 'localhost',
-      INGEST_PORT: String(port),
-      CA_FILE: service.certificateFile,
-    })
-    const write = (host: string): void =>
-      relay.write(
-        'access.log',
-        Array.from({ length: 200 }, () => squid(host)),
-      )
-    write('claude.ai')
-    await service.settled('tls', 200)
-    service.service.child.kill('SIGTERM')
-    t.equal((await service.service.ended).status, 0)
-
-    write('chatgpt.com')
-    // Until it has read them: it notices that the service is away, and they wait.
-    await later(3000)
-    await relay.stop()
-    const kept = readdirSync(relay.bufferDirectory).filter((name) => /^posture|\.rqf$/.test(name))
-    t.ok(kept.length > 0, 'what waits is on the disk')
-    for (const name of kept) {
-      const file = join(relay.bufferDirectory, name)
-      t.equal(statSync(file).mode & 0o077, 0, `${name} is nobody else's`)
-      t.equal(
-        readFileSync(file).includes(service.token),
-        forwarder === 'syslog-ng',
-        `${name}: the token, as the page says`,
-      )
-    }
-    t.ok(
-      kept.some((name) => readFileSync(join(relay.bufferDirectory, name)).includes('chatgpt.com')),
-      'the lines are in it',
-    )
-    await relay.start()
-    write('api.anthropic.com')
-    await later(1000)
-
-    const again = await startService(service.data, listen)
-    t.teardown(async () => {
-      again.child.kill('SIGKILL')
-      await again.ended
-    })
-    const all = { 'claude.ai': 200, 'chatgpt.com': 200, 'api.anthropic.com': 200 }
-    const sum = (): number => [...service.buffered().values()].reduce((total, count) => total + count, 0)
-    await service.until('all that waited', () => sum() >= 600 || undefined)
-    // What comes twice comes at once: the forwarder has nothing else to send.
-    await later(1500)
-    t.same(Object.fromEntries(service.buffered()), all, 'nothing is lost, nothing counts twice')
-  })
-
-  t.test(`${forwarder} sends no token to a service of another name`, async (t) => {
-    // The certificate is for 127.0.0.1 and localhost.
-    const service = await SyslogService.start(t, ['--syslog-tls', '127.0.0.2:0'])
-    const relay = await ForwarderAtWork.start(t, forwarder, ['service-tls', 'files'], {
-      MONITORING_TOKEN: service.token,
-      INGEST_HOST: '127.0.0.2',
-      INGEST_PORT: String(service.port('tls')),
-      CA_FILE: service.certificateFile,
-    })
-    relay.write('access.log', [squid('claude.ai')])
-    await service.until('an attempt', async () => {
-      const metrics = await service.metrics()
-      return (metrics.get('posture_ingest_connections_total{listener="tls"}') ?? 0) > 0 || undefined
-    })
-    await later(1000)
-    t.equal((await service.counts('tls')).received, 0)
-  })
 }

@@ -32,14 +32,15 @@ export class ForwarderAtWork {
     this.#relayPort = relayPort
   }
 
-  /** Fills in the snippets; runs until the test ends. */
+  /** Fills in the snippets; runs until the test ends. The folder is the test's own: to ask for one again would empty it. */
   static async start(
     t: { testdir(): string; teardown(work: () => unknown): void },
+    within: string,
     forwarder: Forwarder,
     parts: readonly Part[],
     where: Pick<Record<Placeholder, string>, 'MONITORING_TOKEN' | 'INGEST_HOST' | 'INGEST_PORT' | 'CA_FILE'>,
   ): Promise<ForwarderAtWork> {
-    const directory = join(t.testdir(), forwarder)
+    const directory = join(within, forwarder)
     const relayPort = await freePort()
     const words: Record<Placeholder, string> = {
       ...where,
