@@ -13,24 +13,24 @@ const LINES = 200
 interface Case {
   readonly forwarder: Forwarder
   readonly kind: 'tls' | 'tcp'
-  /** While the service is away. */
-  readonly restarts: boolean
+  /** What befalls the forwarder while the service is away. */
+  readonly meanwhile: 'runs on' | 'restarts' | 'is killed'
   /** Of what is written first after the service has gone: docs/forwarders.md says who notices a closed connection only by writing. */
   readonly lostMax: number
 }
 
 const CASES: readonly Case[] = [
-  { forwarder: 'rsyslog', kind: 'tls', restarts: false, lostMax: 0 },
-  { forwarder: 'rsyslog', kind: 'tls', restarts: true, lostMax: 0 },
-  { forwarder: 'rsyslog', kind: 'tcp', restarts: true, lostMax: 0 },
-  { forwarder: 'syslog-ng', kind: 'tls', restarts: true, lostMax: 5 },
-  { forwarder: 'syslog-ng', kind: 'tcp', restarts: false, lostMax: 0 },
-  { forwarder: 'syslog-ng', kind: 'tcp', restarts: true, lostMax: 0 },
+  { forwarder: 'rsyslog', kind: 'tls', meanwhile: 'runs on', lostMax: 0 },
+  { forwarder: 'rsyslog', kind: 'tls', meanwhile: 'restarts', lostMax: 0 },
+  { forwarder: 'rsyslog', kind: 'tcp', meanwhile: 'restarts', lostMax: 0 },
+  { forwarder: 'syslog-ng', kind: 'tls', meanwhile: 'restarts', lostMax: 5 },
+  { forwarder: 'syslog-ng', kind: 'tcp', meanwhile: 'runs on', lostMax: 0 },
+  { forwarder: 'syslog-ng', kind: 'tcp', meanwhile: 'restarts', lostMax: 0 },
+  { forwarder: 'syslog-ng', kind: 'tcp', meanwhile: 'is killed', lostMax: 0 },
 ]
 
-for (const { forwarder, kind, restarts, lostMax } of CASES) {
-  const name = `${forwarder} over ${kind}: the service is away${restarts ? ', and the forwarder restarts meanwhile' : ''}`
-  t.test(name, async (t) => {
+for (const { forwarder, kind, meanwhile, lostMax } of CASES) {
+  t.test(`${forwarder} over ${kind}: the service is away, the forwarder ${meanwhile}`, async (t) => {
     const port = await freePort()
     const listen = [`--syslog-${kind}`, `127.0.0.1:${port}`]
     const service = await SyslogService.start(t, listen)
@@ -53,8 +53,8 @@ for (const { forwarder, kind, restarts, lostMax } of CASES) {
     write('chatgpt.com')
     // Until it has read them: it notices that the service is away, and they wait.
     await later(3000)
-    if (restarts) {
-      await relay.stop()
+    if (meanwhile !== 'runs on') {
+      await relay.stop(meanwhile === 'restarts' ? 'SIGTERM' : 'SIGKILL')
       checkKept(t, forwarder, relay.bufferDirectory, service.token)
       await relay.start()
     }

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ export class ForwarderAtWork {
   readonly #configuration: string
   /** Devices send to it; 0 where none do. */
   readonly #relayPort: number
-  #stop: (() => Promise<void>) | undefined
+  #child: ChildProcess | undefined
 
   private constructor(
     t: { testdir(): string; teardown(work: () => unknown): void },
@@ -58,6 +58,7 @@ export class ForwarderAtWork {
       text,
     )
     const made = new ForwarderAtWork(t, forwarder, directory, configuration, parts.includes('devices') ? relayPort : 0)
+    t.teardown(() => made.stop('SIGKILL'))
     await made.start()
     return made
   }
@@ -92,26 +93,26 @@ export class ForwarderAtWork {
   }
 
   async start(): Promise<void> {
-    this.#stop = this.#forwarder === 'rsyslog' ? await this.#startRsyslog() : this.#startSyslogNg()
+    this.#child = this.#forwarder === 'rsyslog' ? await this.#startRsyslog() : this.#startSyslogNg()
     if (this.#relayPort === 0) return
     while (!(await this.#takesConnections())) await new Promise((resolve) => setTimeout(resolve, 20))
   }
 
-  /** As the system ends it: it writes down what waits. */
-  async stop(): Promise<void> {
-    await this.#stop?.()
+  /** As the system ends it, when it writes down what waits; or at once. */
+  async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
+    const child = this.#child
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill(signal)
+    await ended
   }
 
-  async #startRsyslog(): Promise<() => Promise<void>> {
+  async #startRsyslog(): Promise<ChildProcess> {
     const { child } = await rsyslog(this.#t, this.#directory, { configuration: this.#configuration })
-    return async () => {
-      const ended = once(child, 'exit')
-      child.kill('SIGTERM')
-      await ended
-    }
+    return child
   }
 
-  #startSyslogNg(): () => Promise<void> {
+  #startSyslogNg(): ChildProcess {
     const file = join(this.#directory, 'syslog-ng.conf')
     writeFileSync(file, `@version: 3.38\n${this.#configuration}`)
     const checked = spawnSync('syslog-ng', ['-s', '-f', file, '--no-caps'], { encoding: 'utf8' })
@@ -119,15 +120,7 @@ export class ForwarderAtWork {
     if (checked.status !== 0 || checked.stderr !== '') throw new Error(`syslog-ng -s: ${checked.stderr}`)
     const state = ['-R', join(this.#directory, 'persist'), '-c', join(this.#directory, 'control')]
     const words = ['-F', '--no-caps', '-f', file, ...state, '-p', join(this.#directory, 'pid')]
-    const child = spawn('syslog-ng', words, { stdio: 'ignore' })
-    const end = (signal: 'SIGTERM' | 'SIGKILL') => async () => {
-      if (child.exitCode !== null || child.signalCode !== null) return
-      const ended = once(child, 'exit')
-      child.kill(signal)
-      await ended
-    }
-    this.#t.teardown(end('SIGKILL'))
-    return end('SIGTERM')
+    return spawn('syslog-ng', words, { stdio: 'ignore' })
   }
 
   #takesConnections(): Promise<boolean> {
