@@ -7,8 +7,8 @@ import { startService } from '../support/programs.ts'
 import { freePort } from '../support/syslog-ng.ts'
 import { later, SyslogService, squid } from '../support/syslog-service.ts'
 
-/** How many lines of each name are written. */
-const LINES = 200
+/** How many lines of each name are written: more than rsyslog's queues hold that are not told their size. */
+const LINES = 3000
 
 interface Case {
   readonly forwarder: Forwarder
