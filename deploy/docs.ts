@@ -8,11 +8,12 @@ import { FAULTS } from '../engine/process/error-codes.ts'
 import { settingRows } from '../engine/process/settings.ts'
 import { ROLES } from '../engine/store/members.ts'
 import { fieldTables, pathsTable, refusalsTable } from './docs-api.ts'
+import { FORWARDER_TABLES } from './docs-forwarders.ts'
 import { code, markdownTable } from './markdown.ts'
 
 /*
- * The tables of the documentation that repeat what the code says are made from the code: `npm run docs` writes them,
- * a test compares them. A table stands between two markers: <!-- table NAME --> and <!-- end -->.
+ * The tables of the documentation that repeat what the code says are made from the code, and the snippets from the files that tests run:
+ * `npm run docs` writes them, a test compares them. A table stands between two markers: <!-- table NAME --> and <!-- end -->.
  */
 const DOCS = new URL('../../docs/', import.meta.url)
 
@@ -26,6 +27,7 @@ export const MADE_TABLES: readonly { readonly file: string; readonly name: strin
   { file: 'api.md', name: 'refusals', make: refusalsTable },
   { file: 'api.md', name: 'fields', make: fieldTables },
   { file: 'visibility.md', name: 'coverage', make: coverageTable },
+  ...FORWARDER_TABLES.map((table) => ({ file: 'forwarders.md', ...table })),
 ]
 
 function settingsTable(schema: Parameters<typeof settingRows>[0]): string {

@@ -1,0 +1,52 @@
+import t from 'tap'
+import { FORWARDERS, PARTS, PLACEHOLDERS, snippet } from '../../deploy/docs-forwarders.ts'
+import { SAMPLES } from '../../deploy/forwarders/samples.ts'
+import { SyslogMessage } from '../../engine/ingest/syslog/message.ts'
+import { readSyslog } from '../../engine/ingest/syslog/read-message.ts'
+import { MessageReader, RECEIVED_MS, type Read } from '../support/log-rows.ts'
+import { matcher } from '../support/store.ts'
+
+const HEADER = '<134>1 2026-11-20T09:15:03+01:00 relay - - - [svc@00000 key="svc_mt_x"] '
+
+/** How a line comes to the service. */
+const WAYS: readonly { readonly name: string; readonly wrap: (line: string) => string }[] = [
+  { name: 'from the device or a file', wrap: (line) => line },
+  { name: 'by syslog-ng, with the PRI of the device', wrap: (line) => `${HEADER}${line}` },
+  { name: 'by rsyslog, without', wrap: (line) => `${HEADER}${line.replace(/^<\d+>/, '')}` },
+]
+
+/** Reads a message as the listeners do: what is header and what is not, and then the format. */
+function readMessage(reader: MessageReader, text: string): Read {
+  const bytes = Buffer.from(text)
+  const message = new SyslogMessage()
+  readSyslog(new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 0, bytes.length, message, RECEIVED_MS)
+  return reader.read(bytes.subarray(message.msgStart))
+}
+
+for (const { device, lines, format, host, client } of SAMPLES) {
+  t.test(`the sample of ${device} is read as docs/forwarders.md says`, async (t) => {
+    for (const { name, wrap } of WAYS) {
+      const reader = new MessageReader()
+      const reads = lines.map((line) => readMessage(reader, wrap(line)))
+      t.match(reads.pop(), { verdict: 'event', format, host, client }, name)
+      for (const heading of reads) t.equal(heading.verdict, 'skip', `${name}: headings`)
+    }
+    t.ok(matcher.match(host), 'it names a platform')
+  })
+}
+
+t.test('what is to be replaced in the snippets stands in the table, and nothing else does', async (t) => {
+  const words = FORWARDERS.flatMap((forwarder) => PARTS.map((part) => snippet(forwarder, part))).flatMap(
+    (text) => text.match(/\b[A-Z]+_[A-Z]+\b/g) ?? [],
+  )
+  t.same([...new Set(words)].sort(), Object.keys(PLACEHOLDERS).sort())
+})
+
+t.test('the token is in the files that say where to, and in no others', async (t) => {
+  for (const forwarder of FORWARDERS) {
+    for (const part of PARTS) {
+      const name = `${forwarder} ${part}`
+      t.equal(snippet(forwarder, part).includes('MONITORING_TOKEN'), part.startsWith('service'), name)
+    }
+  }
+})

@@ -1,0 +1,67 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { generate } from 'selfsigned'
+import t from 'tap'
+import { FORWARDERS } from '../../deploy/docs-forwarders.ts'
+import { ForwarderAtWork } from '../support/forwarders.ts'
+import { later, SyslogService, squid } from '../support/syslog-service.ts'
+
+/** Files of an authority and of a service that it has signed, by the flag or word that takes each. */
+async function signed(directory: string, name: string): Promise<{ caFile: string; flags: string[] }> {
+  const authority = await generate([{ name: 'commonName', value: 'authority' }], {
+    keyType: 'ec',
+    algorithm: 'sha256',
+    extensions: [
+      { name: 'basicConstraints', cA: true, critical: true },
+      { name: 'keyUsage', keyCertSign: true, digitalSignature: true, critical: true },
+    ],
+  })
+  const service = await generate([{ name: 'commonName', value: name }], {
+    keyType: 'ec',
+    algorithm: 'sha256',
+    extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: name }] }],
+    ca: { key: authority.private, cert: authority.cert },
+  })
+  const [caFile, keyFile, certificateFile] = ['ca.pem', 'key.pem', 'cert.pem'].map((file) => join(directory, file)) as [
+    string,
+    string,
+    string,
+  ]
+  writeFileSync(caFile, authority.cert)
+  writeFileSync(keyFile, service.private, { mode: 0o600 })
+  writeFileSync(certificateFile, service.cert)
+  return { caFile, flags: ['--tls-key', keyFile, '--tls-certificate', certificateFile] }
+}
+
+const CASES = [
+  { certificate: 'localhost', received: 1, about: 'sends to a service whose certificate an authority has signed' },
+  {
+    certificate: 'other.example',
+    received: 0,
+    about: 'sends no token to a service of another name, of that authority',
+  },
+] as const
+
+for (const forwarder of FORWARDERS) {
+  for (const { certificate, received, about } of CASES) {
+    t.test(`${forwarder} ${about}`, async (t) => {
+      const directory = t.testdir()
+      const { caFile, flags } = await signed(directory, certificate)
+      const service = await SyslogService.start(t, ['--syslog-tls', '127.0.0.1:0', ...flags], directory)
+      const relay = await ForwarderAtWork.start(t, directory, forwarder, ['service-tls', 'files'], {
+        MONITORING_TOKEN: service.token,
+        INGEST_HOST: 'localhost',
+        INGEST_PORT: String(service.port('tls')),
+        CA_FILE: caFile,
+      })
+      relay.write('access.log', [squid('claude.ai')])
+      await service.until('an attempt', async () => {
+        const metrics = await service.metrics()
+        return (metrics.get('posture_ingest_connections_total{listener="tls"}') ?? 0) > 0 || undefined
+      })
+      // syslog-ng looks at a file once a second.
+      await later(2000)
+      t.equal((await service.counts('tls')).received, received)
+    })
+  }
+}
