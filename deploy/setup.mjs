@@ -22,6 +22,8 @@ const TEST_COMMANDS = {
   logger: 'bsdutils',
   'qemu-aarch64-static': 'qemu-user-static',
   slowhttptest: 'slowhttptest',
+  'systemd-analyze': 'systemd',
+  'systemd-nspawn': 'systemd-container',
   tcpdump: 'tcpdump',
   tcpreplay: 'tcpreplay',
   tshark: 'tshark',

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
 /*
- * What Linux tells of the network interfaces: /proc/net/dev is of the network namespace of the process that reads it, /sys/class/net of the one
+ * What Linux tells of the network interfaces: /proc/self/net/dev is of the network namespace of the process that reads it, /sys/class/net of the one
  * in which /sys was mounted. Who enters another namespace without mounting it anew (nsenter -n) sees different interfaces in the two.
  */
 const FOLDER = '/sys/class/net'
@@ -19,7 +19,7 @@ export interface InterfaceCounters {
 /** By name; proc_net(5). */
 export function readCounters(): Map<string, InterfaceCounters> {
   const counters = new Map<string, InterfaceCounters>()
-  for (const line of textOf('/proc/net/dev').split('\n')) {
+  for (const line of textOf('/proc/self/net/dev').split('\n')) {
     const [, name, figures] = /^\s*(\S+):\s*(.*)$/.exec(line) ?? []
     if (name === undefined || figures === undefined) continue
     const [, received = 0, , , fifo = 0, , , , , sent = 0] = figures.split(/\s+/).map(Number)

@@ -125,7 +125,13 @@ const addons: Plugin = {
   name: 'addons',
   setup(build) {
     for (const { filter, text } of ADDON_MODULES) {
-      build.onResolve({ filter }, ({ path }) => ({ path, namespace: 'addon', pluginData: text }))
+      const importers = new Set<string>()
+      build.onResolve({ filter }, ({ path, importer }) => {
+        importers.add(importer)
+        // As a module and as CommonJS a library has its state twice, and the addon serves only one of the two.
+        if (importers.size > 1) throw new Error(`${path} has two users, ${[...importers].join(' and ')}: one must go`)
+        return { path, namespace: 'addon', pluginData: text }
+      })
     }
     build.onLoad({ filter: /.*/, namespace: 'addon' }, ({ pluginData }) => ({
       contents: `const { loadAddon, loadPcapAddon } = require(${JSON.stringify(ADDON_LOADER)}); ${pluginData}`,

@@ -4,6 +4,7 @@ import { Option } from 'commander'
 import { createProgram, runProgram } from '../../engine/process/program.ts'
 import { addonFile } from './addons.ts'
 import { type Bundle, bundle, REPOSITORY } from './bundle.ts'
+import { packageFile, writePackage } from './debian.ts'
 import { writeExecutable } from './executable.ts'
 import { packFolder, type Release, releaseOfClone, writeChecksum } from './files.ts'
 import { licencesText, packagesInside } from './packages-inside.ts'
@@ -17,6 +18,8 @@ import { type Ingredients, writeTree } from './tree.ts'
  * commit give the same bytes.
  */
 
+// Folders, too, have the same modes whoever builds.
+process.umask(0o022)
 const program = createProgram(
   'npm run release --',
   'Builds what is installed: executables, archives, their bills of material.',
@@ -67,6 +70,9 @@ async function build(
   await writeFile(join(folder, `${name}.cdx.json`), documents.get('sbom.cdx.json') ?? '')
   await writeFile(join(folder, `${name}.licenses.txt`), documents.get('THIRD-PARTY-LICENSES.txt') ?? '')
   const written = [await archive(ingredients, release, join(folder, `${name}.tar.gz`))]
+  const deb = join(folder, packageFile(program, target, release))
+  await writePackage(ingredients, release, deb)
+  written.push(deb)
   if (program === COLLECTOR) written.push(await executable(ingredients, join(folder, name)))
   return written
 }
@@ -74,7 +80,8 @@ async function build(
 async function archive(ingredients: Ingredients, release: Release, file: string): Promise<string> {
   const tree = join(`${file}.build`, `${ingredients.program.name}-${release.version}`)
   await writeTree(ingredients, tree)
-  await packFolder(tree, file, release)
+  await packFolder(tree, `${file}.part`, release)
+  await rename(`${file}.part`, file)
   await rm(`${file}.build`, { recursive: true })
   return file
 }

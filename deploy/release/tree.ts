@@ -1,5 +1,6 @@
-import { chmod, copyFile, mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { REPOSITORY } from './bundle.ts'
 import { strippedNode } from './executable.ts'
 import { emptyFolder } from './npm-file.ts'
 import type { Program } from './programs.ts'
@@ -11,7 +12,8 @@ import type { Target } from './targets.ts'
  *   bin/COMMAND                    a script of two lines that starts Node
  *   lib/PROGRAM/node               Node
  *   lib/PROGRAM/COMMAND.cjs, ...   the parts (embedded/parts.ts)
- *   share/doc/PROGRAM/...          licences, SBOM
+ *   lib/systemd/system/...         the unit of systemd, for a tree at /usr
+ *   share/doc/PROGRAM/...          licences, SBOM, the documentation, an example of the settings
  */
 
 /** What a program is made of on one machine. */
@@ -33,7 +35,8 @@ export async function writeTree(
   const lib = join(folder, 'lib', program.name)
   const bin = join(folder, 'bin')
   const doc = join(folder, 'share/doc', program.name)
-  for (const each of [lib, bin, doc]) await mkdir(each, { recursive: true })
+  const units = join(folder, 'lib/systemd/system')
+  for (const each of [lib, bin, units, join(doc, 'docs')]) await mkdir(each, { recursive: true })
   await strippedNode(target, join(lib, 'node'))
   for (const [name, bytes] of parts) await writeMode(join(lib, name), bytes, 0o644)
   for (const [name, file] of addons) {
@@ -42,16 +45,26 @@ export async function writeTree(
   }
   for (const { name } of program.commands) await writeMode(join(bin, name), starter(program, name), 0o755)
   for (const [name, text] of documents) await writeMode(join(doc, name), text, 0o644)
+  await copyPlain(program.unit, units)
+  await copyPlain(program.settings, doc)
+  await copyPlain('CHANGELOG.md', doc)
+  const pages = join(REPOSITORY, 'docs')
+  for (const page of await readdir(pages)) await copyPlain(join('docs', page), join(doc, 'docs'))
 }
 
 /** Wherever the tree lies, and by whatever link it is called. */
 function starter(program: Program, command: string): string {
   return [
     '#!/bin/sh',
-    `lib=$(dirname "$(readlink -f "$0")")/../lib/${program.name}`,
+    `lib=$(dirname "$(dirname "$(readlink -f "$0")")")/lib/${program.name}`,
     `exec "$lib/node" "$lib/${command}.cjs" "$@"`,
     '',
   ].join('\n')
+}
+
+/** Copies a file of the repository into a folder. */
+async function copyPlain(file: string, folder: string): Promise<void> {
+  await writeMode(join(folder, basename(file)), await readFile(join(REPOSITORY, file)), 0o644)
 }
 
 /** With the same modes whatever the umask. */

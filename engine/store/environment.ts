@@ -12,10 +12,15 @@ import {
 import { constants as osConstants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
+import * as lmdb from 'lmdb'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { Fault } from '../process/error-codes.ts'
 import { makeDirectory } from '../process/make-directory.ts'
 import { openRecord, sealRecord } from './record.ts'
+
+/** What the library says of itself; its types leave that out. Only as a module: as CommonJS it would be there a second time. */
+export const LMDB_VERSION = (lmdb as unknown as { readonly version: { readonly versionString: string } }).version
+  .versionString
 
 /** An LMDB table: keys and values are bytes. */
 export type Table = Database<Buffer, Buffer>

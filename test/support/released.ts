@@ -25,6 +25,13 @@ export function released(program: string, machine: Machine, suffix = ''): string
   return file
 }
 
+/** A Debian package of the release. Throws where it was not built. */
+export function debianPackage(program: string, machine: Machine): string {
+  const file = join(RELEASE, `${program}_${VERSION}_${machine === 'x86_64' ? 'amd64' : 'arm64'}.deb`)
+  if (!existsSync(file)) throw new Error(`${file} is not there: npm run release`)
+  return file
+}
+
 /** Unpacks an archive of the release; answers the folder that has bin/ and lib/. */
 export function unpackedTree(t: { testdir(): string }, program: string, machine: Machine): string {
   const folder = join(t.testdir(), `${program}-${machine}`)

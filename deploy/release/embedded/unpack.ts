@@ -59,8 +59,16 @@ function makeOwn(directory: string): void {
   const { uid, mode } = lstatSync(directory)
   if (uid !== (process.getuid?.() ?? uid)) throw new Error('belongs to another user')
   if ((mode & OTHERS_WRITE) !== 0) throw new Error('other users may write to it')
-  if (mountedNoexec(realpathSync(directory), readFileSync('/proc/self/mountinfo', 'utf8')))
-    throw new Error('mounted noexec')
+  if (mountedNoexec(realpathSync(directory), mountTable())) throw new Error('mounted noexec')
+}
+
+/** Empty where /proc is not mounted: then the loader says it, less clearly. */
+function mountTable(): string {
+  try {
+    return readFileSync('/proc/self/mountinfo', 'utf8')
+  } catch {
+    return ''
+  }
 }
 
 /** What is there is taken only if it is the same; what is not there comes by a rename, since others may start at the same time. */

@@ -1,18 +1,15 @@
-import { createRequire } from 'node:module'
 import type { Command } from 'commander'
 import { Fault, isFault } from '../../process/error-codes.ts'
 import { programVersion } from '../../process/program.ts'
 import type { StoreCheck } from '../../store/check.ts'
 import { checkInThread } from '../../store/check-thread.ts'
+import { LMDB_VERSION } from '../../store/environment.ts'
 import { SCHEMA_VERSION } from '../../store/migrate.ts'
 import type { Organization } from '../../store/organizations.ts'
 import { SCAN_STATUSES, type ScanStatus } from '../../store/scans.ts'
 import type { Store } from '../../store/store.ts'
 import { dataDirectoryOf, sharedOptions, show, timeText, withStore } from './context.ts'
 import { longWork } from './long-work.ts'
-
-/** Its types leave out what it says of itself. */
-const LMDB = createRequire(import.meta.url)('lmdb') as { readonly version: { readonly versionString: string } }
 
 /** posture-admin doctor */
 export function addDoctorCommand(program: Command): void {
@@ -44,7 +41,7 @@ function showAbout(command: Command, { environment }: Store): void {
       { about: 'program', value: programVersion() },
       { about: 'schema', value: environment.schemaVersion, newest: SCHEMA_VERSION },
       { about: 'node', value: process.versions.node },
-      { about: 'lmdb', value: LMDB.version.versionString },
+      { about: 'lmdb', value: LMDB_VERSION },
       { about: 'path', value: environment.path },
       { about: 'bytes on disk', value: fileBytes },
       { about: 'bytes of them unused', value: unusedBytes },

@@ -1,0 +1,43 @@
+#!/bin/sh
+set -e
+program=@PROGRAM@
+settings=@SETTINGS@
+# Without it the program cannot run, so it is neither started nor enabled before somebody has written it; empty: it runs as it is.
+required=@REQUIRED@
+unit=$program.service
+
+case "$1" in
+configure | abort-upgrade | abort-deconfigure | abort-remove) ;;
+*) exit 0 ;;
+esac
+
+adduser --system --group --quiet --no-create-home --home "/var/lib/$program" "$program"
+# It holds a secret; the program reads it again when it is told to.
+if [ -z "$2" ] && [ -e "$settings" ]; then
+  chgrp "$program" "$settings"
+  chmod 0640 "$settings"
+fi
+
+configured() {
+  [ -z "$required" ] || grep -qs "^[[:space:]]*$required=." "$settings"
+}
+
+# As the scripts that debhelper makes: enabled at first, and again only where nobody has disabled it.
+deb-systemd-helper unmask "$unit" >/dev/null || true
+if { [ -n "$2" ] || configured; } && deb-systemd-helper --quiet was-enabled "$unit"; then
+  deb-systemd-helper enable "$unit" >/dev/null || true
+else
+  deb-systemd-helper update-state "$unit" >/dev/null || true
+fi
+if [ -d /run/systemd/system ]; then
+  systemctl --system daemon-reload >/dev/null || true
+  if [ -n "$2" ]; then
+    # One that was stopped stays so.
+    if systemctl --quiet is-active "$unit"; then deb-systemd-invoke restart "$unit" >/dev/null || true; fi
+  elif configured; then
+    deb-systemd-invoke start "$unit" >/dev/null || true
+  fi
+fi
+if [ -z "$2" ] && ! configured; then
+  echo "$program: write $required into $settings, then: systemctl enable --now $program"
+fi

@@ -1,0 +1,18 @@
+#!/bin/sh
+set -e
+program=@PROGRAM@
+if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
+  systemctl --system daemon-reload >/dev/null || true
+fi
+if [ "$1" = remove ] && [ -x /usr/bin/deb-systemd-helper ]; then
+  deb-systemd-helper mask "$program.service" >/dev/null || true
+fi
+if [ "$1" = purge ]; then
+  if [ -x /usr/bin/deb-systemd-helper ]; then
+    deb-systemd-helper purge "$program.service" >/dev/null || true
+    deb-systemd-helper unmask "$program.service" >/dev/null || true
+  fi
+  # Its data, too: who wants to keep them removes without purging. The user stays, so that nobody else gets its number.
+  rm -rf "/var/lib/$program" "/var/cache/$program"
+  rmdir "/etc/$program" 2>/dev/null || true
+fi

@@ -1,0 +1,207 @@
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
+import t from 'tap'
+import { DebianTree, type Machine } from '../../support/debian.ts'
+import { ip, namespace, skipNamespaces as skip } from '../../support/namespace.ts'
+import { DEMO_CAPTURE, debianPackage, demoMatches, EMULATED, THIS_MACHINE } from '../../support/released.ts'
+
+const PROGRAMS = ['posture-collector', 'posture-service'] as const
+const SETTINGS = '/etc/posture-collector/collector.env'
+const STORE = '--data-dir /var/lib/posture-service'
+const SYSTEMD = 'systemd systemd-sysv dbus'
+
+/** Puts packages into the tree; answers their names there. */
+function bring(tree: DebianTree, machine: 'x86_64' | 'arm64' = THIS_MACHINE): string[] {
+  return PROGRAMS.map((program) => {
+    const name = `/root/${program}-${machine}.deb`
+    copyFileSync(debianPackage(program, machine), join(tree.root, name))
+    return name
+  })
+}
+
+/** The same package with a higher version. */
+function nextVersion(tree: DebianTree, file: string, version: string): string {
+  const next = file.replace('.deb', `-${version}.deb`)
+  tree.run(
+    `rm -rf /root/x && dpkg-deb -R ${file} /root/x && sed -i 's/^Version: .*/Version: ${version}/' /root/x/DEBIAN/control`,
+  )
+  tree.run(`dpkg-deb --root-owner-group -Znone -b /root/x ${next} && rm -rf /root/x`)
+  return next
+}
+
+t.test('installs, runs, is upgraded, removed and purged, under systemd', { skip, timeout: 300_000 }, async (t) => {
+  const tree = new DebianTree(t)
+  const network = `spsdeb${process.pid}`
+  const inside = namespace(t, network)
+  ip(...inside('ip', 'link', 'add', 'near', 'type', 'veth', 'peer', 'name', 'far'))
+  // The demo's frames are of a link with a larger MTU than Ethernet's.
+  for (const link of ['near', 'far']) ip(...inside('ip', 'link', 'set', link, 'mtu', '1600'))
+  for (const link of ['lo', 'near', 'far']) ip(...inside('ip', 'link', 'set', link, 'up'))
+
+  const [collector = '', service = ''] = bring(tree)
+  tree.run('apt-get update')
+  const before = files(tree)
+  const said = tree.run(
+    `apt-get install -y --no-install-recommends ${SYSTEMD} && apt-get install -y ${collector} ${service}`,
+  )
+  t.match(said, /Setting up libpcap0\.8/, 'what it needs comes by itself')
+  t.match(
+    said,
+    /^posture-collector: write SVC_TOKEN into .*collector\.env, then: systemctl enable --now posture-collector$/m,
+  )
+  t.match(tree.run('cd / && md5sum --quiet -c /var/lib/dpkg/info/posture-*.md5sums && echo sound'), 'sound')
+  t.equal(tree.run(`stat -c '%U %G %a' ${SETTINGS}`), 'root posture-collector 640\n')
+  t.equal(tree.run('systemd-analyze verify /lib/systemd/system/posture-*.service'), '')
+  const versions = PROGRAMS.map((_, i) => nextVersion(tree, [collector, service][i] ?? '', '0.99.0'))
+
+  const machine = await tree.boot(t, network)
+  t.match(await machine.run('systemctl is-active posture-service'), 'active', 'the service runs at once')
+  t.match(await machine.try('systemctl is-failed posture-collector'), 'inactive', 'the collector waits for its token')
+
+  await machine.run(`posture-admin organization create Acme --domain acme.example ${STORE}`)
+  const token = JSON.parse(
+    await machine.run(`posture-admin token generate sensor --org Acme ${STORE} 2>/dev/null`),
+  ) as {
+    token: string
+  }
+  const lines = [`SVC_TOKEN=${token.token}`, 'INTERFACE=far', 'AGGREGATE_SECONDS=0', 'SVC_ENDPOINT=127.0.0.1']
+  const ca = '/etc/posture-collector/ca.pem'
+  await machine.run(`install -m 644 /var/lib/posture-service/tls/certificate.pem ${ca}`)
+  writeFileSync(join(tree.root, SETTINGS), [...lines, `SVC_CA=${ca}`, ''].join('\n'))
+  t.match(await machine.run(`posture-collector check --settings-file ${SETTINGS}`), /token.*ok/)
+  await machine.run('systemctl enable --now posture-collector')
+
+  await t.test('live capture under the unit’s sandbox, to a scan', async (t) => {
+    await until(() => machine.try('posture-collector books | grep packets'), /packets/)
+    execFileSync('ip', inside('tcpreplay', '--quiet', '-i', 'near', '--pps', '200', DEMO_CAPTURE), { stdio: 'ignore' })
+    const wanted = Object.values(demoMatches()).reduce((sum, count) => sum + count, 0)
+    await until(() => machine.try('posture-collector books'), new RegExp(`"acknowledged","count":${wanted}\\b`))
+    t.same(await scanned(machine), demoMatches())
+    const status = await machine.run('cat /proc/$(systemctl show --value -p MainPID posture-collector)/status')
+    for (const line of ['CapEff:\t0000000000002000', 'CapBnd:\t0000000000002000', 'NoNewPrivs:\t1', 'Seccomp:\t2']) {
+      t.match(status, line)
+    }
+    t.notMatch(status, /^Uid:\t0/m)
+  })
+
+  await t.test('starts again when it was killed', async (t) => {
+    for (const program of PROGRAMS) {
+      const first = await pid(machine, program)
+      await machine.run(`systemctl kill --kill-whom=main -s SIGKILL ${program}`)
+      t.not(await untilOther(machine, program, first), first, program)
+    }
+  })
+
+  await t.test('an upgrade starts the new one, and keeps data and settings', async (t) => {
+    const first = await pid(machine, 'posture-service')
+    await machine.run('systemctl stop posture-collector')
+    const said = await machine.run(`dpkg -i ${versions.join(' ')}`)
+    t.notMatch(said, /conffile|prompt/i, 'no question')
+    t.not(await untilOther(machine, 'posture-service', first), first)
+    t.match(await machine.run('dpkg-query --show posture-service'), '0.99.0')
+    t.equal(await pid(machine, 'posture-collector'), '0', 'what was stopped stays so')
+    await machine.run('systemctl start posture-collector')
+    t.same(await scanned(machine), demoMatches())
+    t.equal(tree.run(`stat -c '%U %G %a' ${SETTINGS}`), 'root posture-collector 640\n')
+    t.match(readFileSync(join(tree.root, SETTINGS), 'utf8'), lines.join('\n'))
+  })
+
+  await t.test('removed: data and settings stay; installed again it goes on', async (t) => {
+    await machine.run(`dpkg -r ${PROGRAMS.join(' ')}`)
+    t.equal(await machine.try('ls -l /proc/[0-9]*/exe 2>/dev/null | grep /usr/lib/posture'), '', 'no process is left')
+    t.ok(existsSync(join(tree.root, SETTINGS)))
+    t.ok(existsSync(join(tree.root, 'var/lib/posture-service/store')))
+    await machine.run(`dpkg -i ${versions.join(' ')}`)
+    for (const program of PROGRAMS) {
+      t.match(await machine.try(`systemctl is-active ${program}`), 'active', program)
+    }
+    t.same(await scanned(machine), demoMatches())
+  })
+
+  await t.test('purged: nothing stays but the users', async (t) => {
+    await machine.run(`dpkg -P ${PROGRAMS.join(' ')}`)
+    const left = files(tree).filter((file) => /posture/.test(file) && !before.includes(file))
+    t.same(
+      left.filter((file) => !file.startsWith('/root/') && !file.startsWith('/var/log/journal')),
+      // The administrator's own file.
+      [`/etc/posture-collector`, ca].filter((file) => existsSync(join(tree.root, file))),
+    )
+    t.match(await machine.try('systemctl status posture-service'), /could not be found/)
+  })
+})
+
+t.test('the packages of the other machine', { skip }, async (t) => {
+  const tree = new DebianTree(t)
+  const other = THIS_MACHINE === 'x86_64' ? 'arm64' : 'x86_64'
+  tree.run('apt-get update && apt-get install -y --no-install-recommends adduser')
+  // Its scripts are for every machine; what it needs of its own kind is not there.
+  tree.run(`dpkg --force-architecture --force-depends -i ${bring(tree, other).join(' ')}`)
+  const lib = join(tree.root, 'usr/lib/posture-collector')
+  const [emulator = '', ...words] = EMULATED[other]
+  const seen = execFileSync(
+    emulator,
+    [...words, join(lib, 'node'), join(lib, 'posture-collector.cjs'), 'selftest', '--json'],
+    {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
+  t.notMatch(seen, /missed/)
+  tree.run(`dpkg --force-depends -P ${PROGRAMS.join(' ')}`)
+  t.notOk(existsSync(lib))
+})
+
+t.test('what a package holds', async (t) => {
+  for (const program of PROGRAMS) {
+    for (const machine of ['x86_64', 'arm64'] as const) {
+      const listed = execFileSync('dpkg-deb', ['--contents', debianPackage(program, machine)], { encoding: 'utf8' })
+      for (const line of listed.trimEnd().split('\n')) {
+        const [mode = '', owner] = line.split(/\s+/)
+        t.equal(owner, 'root/root', line)
+        t.match(mode, /^d(rwxr-xr-x)$|^-rw-r--r--$|^-rwxr-xr-x$|^-rw-r-----$/, line)
+      }
+      const file = debianPackage(program, machine)
+      execFileSync('sha256sum', ['--check', '--status', `${file}.sha256`], { cwd: join(file, '..') })
+      t.ok(statSync(file).size < 60e6, 'less than 60 MB')
+    }
+  }
+})
+
+function files(tree: DebianTree): string[] {
+  return execFileSync('find', ['.', '-xdev'], { cwd: tree.root, encoding: 'utf8', maxBuffer: 1 << 28 })
+    .split('\n')
+    .map((file) => file.slice(1))
+}
+
+async function pid(machine: Machine, program: string): Promise<string> {
+  return (await machine.run(`systemctl show --value -p MainPID ${program}`)).trim()
+}
+
+async function untilOther(machine: Machine, program: string, first: string): Promise<string> {
+  await until(async () => {
+    const now = await pid(machine, program)
+    return now !== '0' && now !== first ? 'started' : ''
+  }, /started/)
+  return pid(machine, program)
+}
+
+async function until(look: () => Promise<string>, wanted: RegExp): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    const found = await look()
+    if (wanted.test(found)) return
+    if (tries === 300) throw new Error(`no ${wanted} in: ${found}`)
+    await later(100)
+  }
+}
+
+async function scanned(machine: Machine): Promise<Record<string, unknown>> {
+  await until(() => machine.try(`posture-admin scan run --org Acme ${STORE}`), /completed/)
+  const rows = (await machine.run(`posture-admin scan show --org Acme ${STORE} 2>/dev/null`)).trim().split('\n')
+  return Object.fromEntries(
+    rows
+      .map((row) => JSON.parse(row) as { platform?: string; matches?: number })
+      .flatMap(({ platform, matches }) => (platform === undefined ? [] : [[platform, matches]])),
+  )
+}

@@ -1,0 +1,36 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { serviceSettings } from '../../api/config.ts'
+import { collectorSettings } from '../../collector/config.ts'
+import { PROGRAMS } from '../../deploy/release/programs.ts'
+import { settingRows } from '../../engine/process/settings.ts'
+import { REPOSITORY } from '../support/programs.ts'
+
+const SETTINGS = { 'posture-collector': collectorSettings, 'posture-service': serviceSettings } as const
+const PAGE = readFileSync(join(REPOSITORY, 'docs/install.md'), 'utf8')
+
+for (const { name, unit, settings } of PROGRAMS) {
+  t.test(`${name}: its file of settings names only settings that there are`, async (t) => {
+    const lines = readFileSync(join(REPOSITORY, settings), 'utf8').split('\n')
+    const named = lines.flatMap((line) => /^#([A-Z_]+)=/.exec(line)?.slice(1) ?? [])
+    t.ok(named.length > 5)
+    const known = settingRows(SETTINGS[name]).map(({ env }) => env)
+    for (const variable of named) t.ok(known.includes(variable), variable)
+    t.same(
+      lines.filter((line) => line !== '' && !line.startsWith('#')),
+      [],
+      'nothing is set: the defaults hold',
+    )
+  })
+
+  t.test(`${name}: the documentation has the exposure that systemd computes`, async (t) => {
+    const said = execFileSync('systemd-analyze', ['security', '--offline=yes', join(REPOSITORY, unit)], {
+      encoding: 'utf8',
+    })
+    const [, exposure = ''] = /Overall exposure level for \S+: ([\d.]+)/.exec(said) ?? []
+    t.ok(Number(exposure) < 2, exposure)
+    t.match(PAGE, `Overall exposure level for ${name}.service: ${exposure} `)
+  })
+}

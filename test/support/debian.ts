@@ -1,0 +1,113 @@
+import { execFile, execFileSync, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { REPOSITORY } from './programs.ts'
+
+/** A small Debian, which the set-up of `npm test` makes as root. It is not changed: each test has its copy. */
+export const DEBIAN = join(REPOSITORY, 'node_modules/.cache/debian')
+
+interface Scope {
+  testdir(): string
+  teardown(work: () => unknown): void
+}
+
+/** A Debian that may be changed, until the test ends. */
+export class DebianTree {
+  readonly root: string
+
+  constructor(t: Scope) {
+    this.root = join(t.testdir(), 'debian')
+    execFileSync('cp', ['--archive', '--reflink=auto', DEBIAN, this.root])
+  }
+
+  /** Runs a shell command in it, with this machine's network and processes; answers what it prints. @throws Error with that where it fails. */
+  run(command: string): string {
+    const script = 'mount -t proc proc "$1/proc" && exec chroot "$1" sh -c "exec 2>&1; $2"'
+    return execFileSync('unshare', ['--mount', 'sh', '-c', script, 'sh', this.root, command], {
+      encoding: 'utf8',
+      env: { PATH: '/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' },
+      maxBuffer: 64 * 1024 * 1024,
+    })
+  }
+
+  /** Starts its systemd in a container whose network is a namespace. */
+  async boot(t: Scope, network: string): Promise<Machine> {
+    const container = spawn(
+      'systemd-nspawn',
+      [
+        ...['--quiet', '--register=no', '--keep-unit', '--boot', '--directory', this.root],
+        `--network-namespace-path=/run/netns/${network}`,
+      ],
+      { stdio: 'ignore', env: { PATH: process.env['PATH'] } },
+    )
+    const ended = new Promise((resolve) => container.once('exit', resolve))
+    t.teardown(async () => {
+      // Its first process ends with the container's.
+      container.kill('SIGKILL')
+      await ended
+    })
+    return Machine.booted(container.pid ?? 0)
+  }
+}
+
+const BOOT_MS = 60_000
+const POLL_MS = 100
+
+/** A system that runs. */
+export class Machine {
+  readonly #init: number
+
+  private constructor(init: number) {
+    this.#init = init
+  }
+
+  static async booted(container: number): Promise<Machine> {
+    const deadline = Date.now() + BOOT_MS
+    for (;;) {
+      const [init] = childrenOf(container)
+      if (init !== undefined) {
+        const machine = new Machine(init)
+        const state = await machine.try('systemctl is-system-running')
+        if (/^(running|degraded)$/m.test(state)) return machine
+      }
+      if (Date.now() > deadline) throw new Error('the container did not start')
+      await later(POLL_MS)
+    }
+  }
+
+  /** Runs a shell command in it; answers what it prints. @throws Error with all that where it fails. */
+  async run(command: string): Promise<string> {
+    const { stdout } = await promisify(execFile)(
+      'nsenter',
+      [
+        '--target',
+        `${this.#init}`,
+        '--all',
+        'env',
+        '-i',
+        'PATH=/usr/sbin:/usr/bin:/sbin:/bin',
+        'sh',
+        '-c',
+        `exec 2>&1; ${command}`,
+      ],
+      { maxBuffer: 64 * 1024 * 1024 },
+    )
+    return stdout
+  }
+
+  /** The same whether it fails or not. */
+  async try(command: string): Promise<string> {
+    return this.run(`{ ${command}; } || true`).catch(() => '')
+  }
+}
+
+/** Of the container: one, the container's first process. */
+function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+  } catch {
+    return []
+  }
+}
