@@ -52,6 +52,9 @@ export async function bundle(program: Program): Promise<Bundle> {
       metafile: true,
       absWorkingDir: REPOSITORY,
       legalComments: 'none',
+      // V8 keeps the text: what it need not hold is memory saved. Names and lines stay, for stacks.
+      minifyWhitespace: true,
+      lineLimit: 120,
       logLevel: 'error',
       // Native parts that their users do without: of msgpackr, and of piscina for priorities that we do not set.
       external: ['msgpackr-extract', '@napi-rs/nice'],

@@ -57,7 +57,7 @@ function starter(program: Program, command: string): string {
   return [
     '#!/bin/sh',
     `lib=$(dirname "$(dirname "$(readlink -f "$0")")")/lib/${program.name}`,
-    `exec "$lib/node" "$lib/${command}.cjs" "$@"`,
+    ['exec', '"$lib/node"', ...program.nodeFlags, `"$lib/${command}.cjs"`, '"$@"'].join(' '),
     '',
   ].join('\n')
 }
