@@ -1,0 +1,75 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { Spec, Validation } from '@cyclonedx/cyclonedx-library'
+import t from 'tap'
+import { COLLECTOR, PROGRAMS } from '../../../deploy/release/programs.ts'
+import { GLIBC_MAX, NODE_VERSION } from '../../../deploy/release/targets.ts'
+import { type Machine, released, unpackedTree } from '../../support/released.ts'
+
+const MACHINES: readonly Machine[] = ['x86_64', 'arm64']
+/** What GCC 8 has, the compiler of the systems with that C library: libstdc++'s list of ABI versions. */
+const LIBSTDCXX_MAX = { GLIBCXX: '3.4.25', CXXABI: '1.3.11' } as const
+
+interface Sbom {
+  readonly metadata: { readonly component: { readonly name: string; readonly version: string } }
+  readonly components: readonly {
+    readonly name: string
+    readonly version: string
+    readonly licenses?: readonly unknown[]
+  }[]
+}
+
+for (const { name } of PROGRAMS) {
+  for (const machine of MACHINES) {
+    t.test(`${name} for ${machine}: the bill of materials is CycloneDX, and lists what is inside`, async (t) => {
+      const text = readFileSync(released(name, machine, '.cdx.json'), 'utf8')
+      const fault = await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text)
+      t.equal(fault, null)
+      const { metadata, components } = JSON.parse(text) as Sbom
+      t.equal(metadata.component.name, name)
+      const versions = new Map(components.map((component) => [component.name, component.version]))
+      t.equal(versions.get('node'), NODE_VERSION)
+      for (const part of ['lmdb', 'zod', 'commander', 'msgpackr']) t.ok(versions.has(part), part)
+      t.equal(versions.has('pcap'), name === COLLECTOR.name)
+      t.notOk(versions.has('tap') || versions.has('esbuild'), 'what only builds and tests is not inside')
+      const licences = readFileSync(released(name, machine, '.licenses.txt'), 'utf8')
+      for (const { name: part, version, licenses } of components) {
+        t.ok((licenses ?? []).length > 0, `${part}: a licence`)
+        t.ok(licences.includes(`${part} ${version}`), `${part} ${version}: its text`)
+      }
+    })
+  }
+
+  for (const machine of MACHINES) {
+    t.test(`${name} for ${machine}: what it asks of the C and C++ libraries`, async (t) => {
+      const lib = join(unpackedTree(t, name, machine), 'lib', name)
+      const binaries = readdirSync(lib).filter((file) => file === 'node' || file.endsWith('.node'))
+      t.ok(binaries.length > 1)
+      for (const file of binaries) {
+        const asked = execFileSync('readelf', ['--version-info', '--wide', join(lib, file)], {
+          encoding: 'utf8',
+          maxBuffer: 64 * 1024 * 1024,
+        })
+        for (const [, family = '', version = ''] of asked.matchAll(/Name: (GLIBC|GLIBCXX|CXXABI)_([0-9.]+)/g)) {
+          const most = family === 'GLIBC' ? GLIBC_MAX : LIBSTDCXX_MAX[family as keyof typeof LIBSTDCXX_MAX]
+          t.ok(atMost(version, most), `${file}: ${family}_${version}`)
+        }
+      }
+    })
+  }
+}
+
+t.test('the executable is small enough', async (t) => {
+  for (const machine of MACHINES) {
+    t.ok(statSync(released(COLLECTOR.name, machine, '.tar.gz')).size < 60e6, machine)
+  }
+})
+
+function atMost(version: string, most: string): boolean {
+  const [a = [], b = []] = [version, most].map((text) => text.split('.').map(Number))
+  for (let i = 0; i < Math.max(a.length, b.length); i++) {
+    if ((a[i] ?? 0) !== (b[i] ?? 0)) return (a[i] ?? 0) < (b[i] ?? 0)
+  }
+  return true
+}

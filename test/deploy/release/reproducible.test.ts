@@ -1,0 +1,48 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { REPOSITORY } from '../../support/programs.ts'
+import { THIS_MACHINE } from '../../support/released.ts'
+
+/*
+ * The same sources, built a second time: in another folder, later, by a user with another umask, language and time zone, with every addon
+ * compiled anew. Each file must have the same bytes (reproducible-builds.org).
+ */
+t.test('a second build elsewhere gives the same bytes', { timeout: 280_000 }, async (t) => {
+  const copy = join(t.testdir(), 'some where else')
+  mkdirSync(copy)
+  const tracked = execFileSync('git', ['ls-files', '-z'], { cwd: REPOSITORY, encoding: 'utf8' }).split('\0')
+  for (const file of tracked.filter((name) => name !== '' && existsSync(join(REPOSITORY, name)))) {
+    mkdirSync(dirname(join(copy, file)), { recursive: true })
+    cpSync(join(REPOSITORY, file), join(copy, file))
+  }
+  cpSync(join(REPOSITORY, '.git'), join(copy, '.git'), { recursive: true })
+  // Links to the same files: nothing is written there but to the cache, which it gets anew, but for what was fetched.
+  const modules = join(copy, 'node_modules')
+  execFileSync('cp', ['-al', join(REPOSITORY, 'node_modules'), modules])
+  rmSync(join(modules, '.cache'), { recursive: true })
+  const cache = 'node_modules/.cache/release'
+  mkdirSync(join(copy, cache), { recursive: true })
+  for (const name of readdirSync(join(REPOSITORY, cache)).filter((entry) =>
+    /^node-linux-.*-[0-9a-f]{8}$/.test(entry),
+  )) {
+    execFileSync('cp', ['-al', join(REPOSITORY, cache, name), join(copy, cache, name)])
+  }
+
+  const build = `umask 077; npm run --silent build && node dist/deploy/release/main.js --quiet --machine ${THIS_MACHINE}`
+  execFileSync('sh', ['-c', build], {
+    cwd: copy,
+    stdio: 'pipe',
+    env: { PATH: process.env['PATH'], HOME: join(copy, 'home'), TZ: 'Asia/Kathmandu', LC_ALL: 'C.UTF-8' },
+  })
+  const files = readdirSync(join(copy, 'release')).toSorted()
+  t.ok(files.length >= 10, files.join(' '))
+  for (const file of files)
+    t.equal(sha256(join(copy, 'release', file)), sha256(join(REPOSITORY, 'release', file)), file)
+})
+
+function sha256(file: string): string {
+  return createHash('sha256').update(readFileSync(file)).digest('hex')
+}
