@@ -9,7 +9,9 @@ import {
   type Instruction,
   type PropertyInstruction,
 } from 'dockerfile-ast'
+import { CONTAINER_FILES } from './manifests.ts'
 import { REPOSITORY } from './programs.ts'
+import { released, THIS_MACHINE, VERSION } from './released.ts'
 
 /*
  * Builds an image from a container file, instruction by instruction, without a container engine: a stage from Debian runs by chroot in a copy of
@@ -69,6 +71,16 @@ export function buildImage(
   if (stage === undefined) throw new Error(`${file}: no FROM`)
   for (const other of stages.values()) if (other !== stage) rmSync(other.root, { recursive: true })
   return stage
+}
+
+/** An image of ours from what `npm run release` built, for this machine, until the test ends. */
+export function imageOf(
+  t: { testdir(): string; teardown(work: () => unknown): void },
+  name: 'collector' | 'service',
+): Image {
+  const archive = released(`posture-${name}`, THIS_MACHINE, '.tar.gz')
+  const values = { VERSION, TARGETARCH: THIS_MACHINE === 'x86_64' ? 'amd64' : 'arm64' }
+  return buildImage(join(CONTAINER_FILES, `${name}.Dockerfile`), dirname(archive), values, t.testdir())
 }
 
 function newStage(image: string, root: string): Stage {
@@ -171,7 +183,8 @@ function matching(context: string, path: string): string[] {
 }
 
 function run(instruction: Instruction, stage: Stage): void {
-  if ((stage.user !== '' && stage.user !== 'root') || !existsSync(join(stage.root, 'bin/sh'))) throw unknown(instruction)
+  if ((stage.user !== '' && stage.user !== 'root') || !existsSync(join(stage.root, 'bin/sh')))
+    throw unknown(instruction)
   const script = (instruction.getRawArgumentsContent() ?? '')
     .split('\n')
     .filter((line) => !/^\s*#/.test(line))
