@@ -57,6 +57,7 @@ export function buildImage(
   values: Readonly<Record<string, string>>,
   folder: string,
 ): Image {
+  mkdirSync(folder, { recursive: true })
   const stages = new Map<string, Stage>()
   let stage: Stage | undefined
   for (const instruction of DockerfileParser.parse(readFileSync(file, 'utf8')).getInstructions()) {
@@ -113,7 +114,11 @@ function carryOut(instruction: Instruction, stage: Stage, build: Build): void {
       break
     }
     case 'ENV':
-      for (const [name, given] of properties(instruction)) stage.environment[name] = value(given)
+      // Of one instruction none sees the others.
+      Object.assign(
+        stage.environment,
+        Object.fromEntries(properties(instruction).map(([name, given]) => [name, value(given)])),
+      )
       break
     case 'LABEL':
       for (const [name, given] of properties(instruction)) stage.labels[name] = value(given)

@@ -59,7 +59,7 @@ for (const [index, { name, container, volume }] of MANIFESTS.entries()) {
     for (const port of [8443, 9443, 6514, 1514])
       t.match(listening(inside), new RegExp(`:${port}\\b`), `listens on ${port}`)
 
-    const admin = (...words: string[]) => first.exec('/usr/bin/posture-admin', ...words)
+    const admin = (...words: string[]) => first.exec('posture-admin', ...words)
     t.match(await admin('organization', 'create', 'Acme', '--domain', 'acme.example'), {
       status: 0,
     })
