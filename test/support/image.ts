@@ -9,7 +9,6 @@ import {
   type Instruction,
   type PropertyInstruction,
 } from 'dockerfile-ast'
-import { CONTAINER_FILES } from './manifests.ts'
 import { REPOSITORY } from './programs.ts'
 import { released, THIS_MACHINE, VERSION } from './released.ts'
 
@@ -18,6 +17,7 @@ import { released, THIS_MACHINE, VERSION } from './released.ts'
  * the small Debian that the set-up made, one from scratch is an empty folder. Whatever else an instruction can say is an error here.
  */
 
+export const CONTAINER_FILES = join(REPOSITORY, 'deploy/container')
 /** Stands for the image of the same name. */
 const DEBIAN = join(REPOSITORY, 'node_modules/.cache/debian')
 const BASES: Readonly<Record<string, string>> = { 'debian:bookworm-slim': DEBIAN }

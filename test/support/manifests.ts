@@ -3,14 +3,12 @@ import { join } from 'node:path'
 import { parse, parseAllDocuments } from 'yaml'
 import { z } from 'zod'
 import type { Restrictions } from './container.ts'
-import { REPOSITORY } from './programs.ts'
+import { CONTAINER_FILES } from './image.ts'
 
 /*
  * What compose.yaml and the manifests of Kubernetes say of a container, as an engine would understand it. Words that would restrict it and are not understood
  * here are an error: then nothing is tested that the file does not say.
  */
-
-export const CONTAINER_FILES = join(REPOSITORY, 'deploy/container')
 
 export type Document = Readonly<Record<string, unknown>>
 

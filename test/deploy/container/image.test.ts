@@ -1,8 +1,7 @@
 import { copyFileSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t from 'tap'
-import { buildImage } from '../../support/image.ts'
-import { CONTAINER_FILES } from '../../support/manifests.ts'
+import { buildImage, CONTAINER_FILES } from '../../support/image.ts'
 import { skipNamespaces } from '../../support/namespace.ts'
 import { released, THIS_MACHINE, VERSION } from '../../support/released.ts'
 
