@@ -24,7 +24,22 @@ export function manifests(name: string): Document[] {
   })
 }
 
-const composeService = z.object({
+/** What does not restrict the container, or what runc has no word for. */
+const besides = (...names: string[]): Record<string, z.ZodType> =>
+  Object.fromEntries(names.map((name) => [name, z.unknown().optional()]))
+
+const composeService = z.strictObject({
+  ...besides(
+    'image',
+    'build',
+    'env_file',
+    'network_mode',
+    'ports',
+    'restart',
+    'logging',
+    'stop_grace_period',
+    'memswap_limit',
+  ),
   user: z.string().regex(/^\d+:\d+$/),
   cap_drop: z.tuple([z.literal('ALL')]),
   cap_add: z.array(z.string()).default([]),
@@ -63,7 +78,8 @@ export function composeRestrictions(service: unknown): Restrictions {
   }
 }
 
-const kubernetesContainer = z.object({
+const kubernetesContainer = z.strictObject({
+  ...besides('image', 'env', 'envFrom', 'ports', 'livenessProbe', 'readinessProbe'),
   name: z.string(),
   command: z.array(z.string()).optional(),
   securityContext: z.strictObject({
@@ -75,14 +91,20 @@ const kubernetesContainer = z.object({
     capabilities: z.strictObject({ drop: z.tuple([z.literal('ALL')]), add: z.array(z.string()).default([]) }),
     seccompProfile: z.strictObject({ type: z.literal('RuntimeDefault') }),
   }),
-  resources: z.object({ limits: z.object({ memory: z.string(), cpu: z.string().optional() }) }),
+  resources: z.strictObject({
+    limits: z.strictObject({ memory: z.string(), cpu: z.string().optional() }),
+    requests: z.unknown(),
+  }),
   volumeMounts: z.array(z.strictObject({ name: z.string(), mountPath: z.string() })),
 })
 const volume = z.object({
   name: z.string(),
   emptyDir: z.strictObject({ medium: z.literal('Memory'), sizeLimit: z.string() }).optional(),
 })
-const pod = z.object({
+const pod = z.strictObject({
+  ...besides('hostNetwork', 'dnsPolicy', 'automountServiceAccountToken', 'enableServiceLinks', 'tolerations'),
+  ...besides('terminationGracePeriodSeconds'),
+  securityContext: z.strictObject(besides('fsGroup', 'fsGroupChangePolicy')).optional(),
   initContainers: z.array(kubernetesContainer).default([]),
   containers: z.tuple([kubernetesContainer]),
   volumes: z.array(volume),
