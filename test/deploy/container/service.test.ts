@@ -56,9 +56,6 @@ for (const [index, { name, container, volume }] of MANIFESTS.entries()) {
     t.equal(first.status('Uid').split('\t')[0], '10001')
     t.equal(first.status('NoNewPrivs'), '1')
     t.equal(first.status('Seccomp'), '2')
-    for (const port of [8443, 9443, 6514, 1514])
-      t.match(listening(inside), new RegExp(`:${port}\\b`), `listens on ${port}`)
-
     const admin = (...words: string[]) => first.exec('posture-admin', ...words)
     t.match(await admin('organization', 'create', 'Acme', '--domain', 'acme.example'), {
       status: 0,
@@ -69,6 +66,8 @@ for (const [index, { name, container, volume }] of MANIFESTS.entries()) {
     const patient = ['--retry', '20', '--retry-delay', '1', '--retry-connrefused']
     const ask = ['curl', '-sk', ...patient, '-o', '/dev/null', '-w', '%{http_code}', '-H', `X-API-Key: ${key}`, url]
     t.equal(execFileSync('ip', inside(...ask), { encoding: 'utf8' }), '200')
+    for (const port of [8443, 9443, 6514, 1514])
+      t.match(listening(inside), new RegExp(`:${port}\\b`), `listens on ${port}`)
     t.match(await admin('doctor'), { status: 0 }, 'beside the service that runs')
 
     first.kill('KILL')
