@@ -194,12 +194,11 @@ function run(instruction: Instruction, stage: Stage): void {
     .split('\n')
     .filter((line) => !/^\s*#/.test(line))
     .join('\n')
-  const words = [stage.root, '/bin/sh', '-c', `cd ${stage.workingDirectory} && { ${script}\n}`]
-  execFileSync('chroot', words, {
-    env: { PATH: ENGINE_PATH, HOME: '/root', ...stage.variables, ...stage.environment },
-    stdio: 'pipe',
-    maxBuffer: 64 * 1024 * 1024,
-  })
+  const variables = { PATH: ENGINE_PATH, HOME: '/root', ...stage.variables, ...stage.environment }
+  // By env, so that tap puts nothing of its own into the environment.
+  const environment = ['-i', ...Object.entries(variables).map(([name, value]) => `${name}=${value}`)]
+  const command = ['chroot', stage.root, '/bin/sh', '-c', `cd ${stage.workingDirectory} && { ${script}\n}`]
+  execFileSync('env', [...environment, ...command], { stdio: 'pipe', maxBuffer: 64 * 1024 * 1024 })
 }
 
 function properties(instruction: Instruction): [string, string][] {
