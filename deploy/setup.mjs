@@ -21,6 +21,7 @@ const TEST_COMMANDS = {
   loggen: 'syslog-ng-core',
   logger: 'bsdutils',
   'qemu-aarch64-static': 'qemu-user-static',
+  runc: 'runc',
   slowhttptest: 'slowhttptest',
   'systemd-analyze': 'systemd',
   'systemd-nspawn': 'systemd-container',
@@ -33,8 +34,11 @@ const TEST_COMMANDS = {
 /** The same for commands that not every distribution has: a test that lacks one says so. */
 const OPTIONAL_TEST_COMMANDS = { gtlsclient: 'ngtcp2-client' }
 /** rsyslog and syslog-ng exclude each other as packages, so this one is unpacked beside the other (test/support/rsyslog.ts). */
-const RSYSLOG_PACKAGES = ['rsyslog', 'rsyslog-gnutls', 'libestr0', 'libfastjson4']
+const RSYSLOG_PACKAGES = ['rsyslog-gnutls', 'libestr0', 'libfastjson4', 'rsyslog']
 const RSYSLOG_ROOT = join(root, 'node_modules/.cache/rsyslog')
+/** Of Podman only the file that says which system calls a container has (test/support/seccomp.ts). */
+const CONTAINERS_PACKAGES = ['golang-github-containers-common']
+const CONTAINERS_ROOT = join(root, 'node_modules/.cache/containers')
 /** A small Debian, in which packages and images are tried: `debootstrap` makes it as root. */
 const DEBIAN = { suite: 'bookworm', mirror: 'http://deb.debian.org/debian' }
 const DEBIAN_ROOT = join(root, 'node_modules/.cache/debian')
@@ -79,7 +83,8 @@ function provideHeaders() {
 function provideTestCommands() {
   const missing = packagesOfMissing(TEST_COMMANDS)
   if (missing.length > 0) installPackages(missing, missing.join(', '))
-  if (!existsSync(join(RSYSLOG_ROOT, 'usr/sbin/rsyslogd'))) unpackRsyslog()
+  if (!existsSync(join(RSYSLOG_ROOT, 'usr/sbin/rsyslogd'))) unpack(RSYSLOG_PACKAGES, RSYSLOG_ROOT)
+  if (!existsSync(join(CONTAINERS_ROOT, 'usr/share/containers'))) unpack(CONTAINERS_PACKAGES, CONTAINERS_ROOT)
   if (process.getuid?.() !== 0 || !onPath('apt-get')) return
   if (!existsSync(DEBIAN_ROOT)) makeDebian()
   for (const name of packagesOfMissing(OPTIONAL_TEST_COMMANDS)) {
@@ -122,24 +127,22 @@ function tryInstall(packages) {
   return attempt(...install)
 }
 
-function unpackRsyslog() {
-  if (!onPath('apt-get'))
-    fail('tests run rsyslog beside syslog-ng, whose Debian packages are unpacked by apt-get and dpkg')
-  say('unpacking rsyslog')
-  const downloads = join(RSYSLOG_ROOT, 'packages')
+/** The last package last, so that what is half done is done again. */
+function unpack(packages, folder) {
+  const names = packages.join(', ')
+  if (!onPath('apt-get')) fail(`tests need the Debian packages ${names}, which are unpacked by apt-get and dpkg`)
+  say(`unpacking ${packages.at(-1)}`)
+  const downloads = join(folder, 'packages')
   mkdirSync(downloads, { recursive: true })
-  const download = ['apt-get', ['download', '-qq', ...RSYSLOG_PACKAGES], downloads]
+  const download = ['apt-get', ['download', '-qq', ...packages], downloads]
   if (!attempt(...download)) {
     attempt('apt-get', ['update', '-qq'])
-    if (!attempt(...download))
-      fail(`cannot download ${RSYSLOG_PACKAGES.join(', ')}; check apt-get update, then run this again`)
+    if (!attempt(...download)) fail(`cannot download ${names}; check apt-get update, then run this again`)
   }
-  for (const name of readdirSync(downloads)) {
-    // The program last, so that what is half done is done again.
-    if (!name.startsWith('rsyslog_')) run('dpkg', ['-x', join(downloads, name), RSYSLOG_ROOT])
-  }
-  for (const name of readdirSync(downloads)) {
-    if (name.startsWith('rsyslog_')) run('dpkg', ['-x', join(downloads, name), RSYSLOG_ROOT])
+  const files = readdirSync(downloads)
+  for (const each of packages) {
+    for (const file of files.filter((name) => name.startsWith(`${each}_`)))
+      run('dpkg', ['-x', join(downloads, file), folder])
   }
 }
 

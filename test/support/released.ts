@@ -7,7 +7,9 @@ import { admin, REPOSITORY } from './programs.ts'
 
 /** What `npm run release` built: the set-up of `npm test` has called it. */
 const RELEASE = join(REPOSITORY, 'release')
-const { version: VERSION } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as { version: string }
+export const { version: VERSION } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
+  version: string
+}
 
 export type Machine = 'x86_64' | 'arm64'
 /** The one that the tests run on. */
