@@ -15,6 +15,7 @@ const NODE_MIN = [20, 19]
 const TEST_COMMANDS = {
   'aarch64-linux-gnu-g++': 'g++-aarch64-linux-gnu',
   bwrap: 'bubblewrap',
+  faketime: 'faketime',
   ip: 'iproute2',
   openssl: 'openssl',
   curl: 'curl',

@@ -146,7 +146,7 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
       'registry/docs.ts',
       'test/captures/build.ts',
     ],
-    ...['test/captures/compare.ts', 'test/fuzz/main.ts', 'test/crash/main.ts'],
+    ...['test/captures/compare.ts', 'test/fuzz/main.ts', 'test/crash/main.ts', 'test/upgrade/write.ts'],
     ...SOURCES.filter((file) => file.endsWith('.test.ts')),
   ]
   const alive = reachable(IMPORTS, entries)

@@ -1,0 +1,124 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Agent, request } from 'undici'
+import { SCHEMA_VERSION } from '../../engine/store/migrate.ts'
+import { pcapFile } from '../support/packets-pcap.ts'
+import { PROGRAMS, REPOSITORY, type RunningService, startCommand, startServiceCommand } from '../support/programs.ts'
+import { demoMatches } from '../support/released.ts'
+
+/*
+ * What each release has left on disk (write.ts), in the hands of this one: nothing is lost, nothing counts twice, and what was answered
+ * is answered.
+ */
+
+const FOLDER = join(REPOSITORY, 'test/upgrade')
+
+interface Was {
+  readonly writtenAt: string
+  readonly key: string
+  readonly token: string
+  readonly discovery: Discovery
+}
+interface Discovery {
+  readonly scan: { readonly id: string; readonly summary: unknown }
+  readonly platforms: readonly Platform[]
+}
+interface Platform {
+  readonly id: string
+  readonly platform_name: string
+  readonly platform_type: string
+  readonly url: string
+  readonly confidence: number
+  readonly metadata: { readonly matches: number; readonly clients: number; readonly first_seen: string }
+}
+
+const releases = readdirSync(FOLDER, { withFileTypes: true }).flatMap((entry) =>
+  entry.isDirectory() ? [entry.name] : [],
+)
+t.ok(releases.includes('schema-1'), 'the first release')
+t.ok(releases.includes(`schema-${SCHEMA_VERSION}`), 'the newest form of the store: test/upgrade/write.ts')
+
+for (const release of releases) {
+  t.test(release, { timeout: 120_000 }, async (t) => {
+    const folder = t.testdir()
+    const data = join(folder, 'service')
+    const outbox = join(folder, 'outbox')
+    for (const [name, to] of [
+      ['service', data],
+      ['outbox', outbox],
+    ] as const) {
+      mkdirSync(to)
+      execFileSync('tar', ['-xzf', join(FOLDER, release, `${name}.tar.gz`), '-C', to])
+    }
+    const was = JSON.parse(readFileSync(join(FOLDER, release, 'was.json'), 'utf8')) as Was
+    // An hour later by their clocks: what is older than the window does not count.
+    const at = new Date(Date.parse(was.writtenAt) + 3_600_000).toISOString().slice(0, 19).replace('T', ' ')
+    // libfaketime without its command, which would stay between us and the program.
+    const faked = [
+      'LD_PRELOAD=/usr/$LIB/faketime/libfaketime.so.1',
+      `FAKETIME=@${at}`,
+      'FAKETIME_DONT_FAKE_MONOTONIC=1',
+    ]
+    const then = ['env', 'TZ=UTC', ...faked, process.execPath]
+
+    const service = await startServiceCommand([...then, PROGRAMS.service], data)
+    t.teardown(() => service.child.kill('SIGKILL'))
+    const admin = (...words: string[]) => adminThen(then, [...words, '--data-dir', data])
+
+    t.match(await admin('doctor'), `{"about":"schema","value":${SCHEMA_VERSION},"newest":${SCHEMA_VERSION}}`)
+    const before = await discovery(service, was.key)
+    t.same(before.scan, was.discovery.scan, 'the scan that was published')
+    t.same(before.platforms.map(lasting), was.discovery.platforms.map(lasting), 'and its platforms')
+
+    // A capture without a packet: all that there is to do is to forward what waits.
+    const nothing = join(folder, 'nothing.pcap')
+    writeFileSync(nothing, pcapFile([]))
+    const reach = [
+      '--endpoint',
+      'localhost',
+      '--https-port',
+      `${service.ingestPort}`,
+      '--fingerprint',
+      service.fingerprint,
+    ]
+    const collector = await startCommand(
+      [...then, PROGRAMS.collector, 'run', '--read', nothing, '--outbox', outbox, ...reach],
+      { SVC_TOKEN: was.token },
+    ).ended
+    t.equal(collector.status, 0, collector.stderr)
+    t.match(collector.stderr, /"acknowledged":90,"duplicates":0,"refused":0/)
+
+    await admin('scan', 'run', '--org', 'Acme')
+    const after = await discovery(service, was.key)
+    t.not(after.scan.id, was.discovery.scan.id)
+    const matches = Object.fromEntries(after.platforms.map((row) => [row.platform_name, row.metadata.matches]))
+    const thrice = Object.fromEntries(Object.entries(demoMatches()).map(([name, count]) => [name, 3 * count]))
+    t.same(matches, thrice, 'scanned, buffered and waiting events, each once')
+    const known = new Map(was.discovery.platforms.map((row) => [row.platform_name, row.id]))
+    for (const { id, platform_name } of after.platforms)
+      t.equal(id, known.get(platform_name), `${platform_name} keeps its id`)
+  })
+}
+
+/** What must not change by an upgrade; metadata may gain fields. */
+function lasting({ id, platform_name, platform_type, url, confidence, metadata }: Platform): unknown {
+  const { matches, clients, first_seen } = metadata
+  return { id, platform_name, platform_type, url, confidence, matches, clients, first_seen }
+}
+
+async function adminThen(then: readonly string[], words: readonly string[]): Promise<string> {
+  const { status, stdout, stderr } = await startCommand([...then, PROGRAMS.admin, ...words]).ended
+  if (status !== 0) throw new Error(`posture-admin ended with ${status}: ${stderr}`)
+  return stdout
+}
+
+async function discovery(service: RunningService, key: string): Promise<Discovery> {
+  // Each connection asks for the certificate that was made in this test.
+  const dispatcher = new Agent({ connect: { rejectUnauthorized: false } })
+  const url = `https://127.0.0.1:${service.apiPort}/api/v1/discovery`
+  const { statusCode, body } = await request(url, { dispatcher, headers: { 'x-api-key': key }, reset: true })
+  if (statusCode !== 200) throw new Error(`${statusCode}: ${await body.text()}`)
+  return (await body.json()) as Discovery
+}
