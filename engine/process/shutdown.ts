@@ -11,8 +11,7 @@ const SAME_SIGNAL_MS = 1000
 
 /**
  * Waits for the first SIGINT or SIGTERM. Another one, a second or more later, is from a user who does not want to wait for
- * the drain: it ends the process at once, as a crash would, which every store here survives. (Not by process.exit: Node
- * aborts in it while other threads have handles open.)
+ * the drain: it ends the process at once, as a crash would, which every store here survives.
  */
 export function stopSignal(): { readonly received: Promise<StopSignal>; forget(): void } {
   let firstAtMs = 0
@@ -22,7 +21,7 @@ export function stopSignal(): { readonly received: Promise<StopSignal>; forget()
   })
   const onSignal = (signal: StopSignal): void => {
     if (firstAtMs === 0) firstAtMs = performance.now()
-    else if (performance.now() - firstAtMs >= SAME_SIGNAL_MS) process.kill(process.pid, 'SIGKILL')
+    else if (performance.now() - firstAtMs >= SAME_SIGNAL_MS) endAtOnce(signal)
     settle(signal)
   }
   process.on('SIGINT', onSignal)
@@ -34,6 +33,13 @@ export function stopSignal(): { readonly received: Promise<StopSignal>; forget()
       process.off('SIGTERM', onSignal)
     },
   }
+}
+
+function endAtOnce(signal: StopSignal): void {
+  // Not by process.exit: Node aborts in it while other threads have handles open.
+  process.kill(process.pid, 'SIGKILL')
+  // The first process of a container cannot kill itself (pid_namespaces(7)).
+  if (process.pid === 1) process.exit(exitStatusOf(signal))
 }
 
 /** Ends `work` after `deadlineMs` at the latest; answers whether it ended by itself. */
