@@ -1,5 +1,5 @@
 import type * as Uws from 'uWebSockets.js'
-import { ANSWERS_WAITING_BYTES_MAX } from '../limits.ts'
+import { ANSWERS_WAITING_BYTES_MAX, BODILESS_ANSWERS_MEAN } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { TlsFiles } from './certificate.ts'
 import {
@@ -57,6 +57,7 @@ export async function listenUws(options: HttpListenOptions): Promise<HttpListene
     implementation: 'uWebSockets.js',
     port,
     async reload() {
+      if (apps.length === 0) return
       // An app keeps its certificate for ever, so another one takes the port over. They share it for a moment.
       const next = await open(uws, { ...options, port }, traffic)
       const before = apps.at(-1)
@@ -64,10 +65,12 @@ export async function listenUws(options: HttpListenOptions): Promise<HttpListene
       apps.push(next)
     },
     async drain(deadlineMs) {
-      const last = apps.at(-1)
+      // The library takes no socket that is closed twice.
+      const open = apps.splice(0)
+      const last = open.at(-1)
       if (last !== undefined) uws.us_listen_socket_close(last.socket)
       await whenIdle(() => traffic.requests, deadlineMs, options.log)
-      for (const { app } of apps) app.close()
+      for (const { app } of open) app.close()
     },
   }
 }
@@ -110,6 +113,7 @@ class Traffic {
   /** Whose answers the system has not taken whole. */
   requests = 0
   #waitingBytes = 0
+  #bodiless = 0
   /** The one that waits longest first. */
   readonly #waiting = new Map<UwsResponse, number>()
 
@@ -121,6 +125,14 @@ class Traffic {
       if (this.#waitingBytes <= ANSWERS_WAITING_BYTES_MAX) break
       longest.cut()
     }
+  }
+
+  /**
+   * Whether an answer without a body is to be the last of its connection. The library does not tell what it keeps of these for a client that does not read,
+   * nor which connection a request came by: so one of many closes, by chance, and none has many more. The first ones of a listener never do.
+   */
+  closesBodiless(): boolean {
+    return ++this.#bodiless > BODILESS_ANSWERS_MEAN && Math.random() * BODILESS_ANSWERS_MEAN < 1
   }
 
   forget(response: UwsResponse): void {
@@ -284,10 +296,11 @@ class UwsResponse implements HttpResponse {
     if (this.aborted || this.#answered) return
     this.#answered = true
     this.#options.onAnswer?.(status, sentBytes(status, body, bodyOmitted))
-    const connection = fields.indexOf('connection')
-    if (connection >= 0) this.#sendLast(status, fields, connection, body, bodyOmitted, block)
-    else if (this.#corked) this.#write(status, fields, body, bodyOmitted, block, false)
-    else this.#raw.cork(() => this.#write(status, fields, body, bodyOmitted, block, false))
+    const isBodiless = bodyOmitted || status === 304
+    if (fields.includes('connection') || (isBodiless && this.#traffic.closesBodiless())) {
+      this.#sendLast(status, fields, body, isBodiless, block)
+    } else if (this.#corked) this.#write(status, fields, body, isBodiless, block)
+    else this.#raw.cork(() => this.#write(status, fields, body, isBodiless, block))
   }
 
   /** What waits of the answer takes room that others need. */
@@ -303,20 +316,33 @@ class UwsResponse implements HttpResponse {
   #sendLast(
     status: number,
     fields: readonly string[],
-    connection: number,
     body: Uint8Array | string,
-    bodyOmitted: boolean,
+    isBodiless: boolean,
     block: FieldBlock | undefined,
   ): void {
     this.#watch()
-    // The library says so itself where it closes the connection, which it does behind a body only.
-    const said = bodyOmitted ? fields : fields.filter((_, at) => at !== connection && at !== connection + 1)
+    const at = fields.indexOf('connection')
+    const others = at < 0 ? fields : fields.filter((_, each) => each !== at && each !== at + 1)
     const taken = typeof body === 'string' ? body : Buffer.from(body)
     setImmediate(() => {
       if (this.aborted) return
-      this.#raw.cork(() => this.#write(status, said, taken, bodyOmitted, block, true))
-      if (bodyOmitted) this.#raw.close()
+      this.#raw.cork(() => {
+        if (isBodiless) this.#writeLastBodiless(status, others, Buffer.byteLength(taken), block)
+        else {
+          this.#writeHead(status, others, block)
+          this.#raw.end(taken, true)
+          this.#end()
+        }
+      })
+      if (isBodiless) this.#raw.close()
     })
+  }
+
+  /** The library closes behind a body only. Here it is told nothing of the end of the fields, which is an empty line, and is closed. */
+  #writeLastBodiless(status: number, fields: readonly string[], bytes: number, block: FieldBlock | undefined): void {
+    const length = status === 304 ? [] : ['content-length', String(bytes)]
+    this.#writeHead(status, [...fields, ...length, 'date', new Date().toUTCString()], block)
+    this.#raw.writeHeader('connection', 'close\r\n')
   }
 
   #watch(): void {
@@ -339,28 +365,26 @@ class UwsResponse implements HttpResponse {
     status: number,
     fields: readonly string[],
     body: Uint8Array | string,
-    bodyOmitted: boolean,
+    isBodiless: boolean,
     block: FieldBlock | undefined,
-    closes: boolean,
   ): void {
+    this.#writeHead(status, fields, block)
+    if (!isBodiless) return this.#writeBody(body)
+    // A 304 has no body and no length (RFC 9110 §15.4.5). The length of a body that is omitted is a field like others: told of it in another way the library
+    // waits for that body, and drops the connection at its next request.
+    if (status !== 304) this.#raw.writeHeader('content-length', String(Buffer.byteLength(body)))
+    // The library does not take an answer without a body for one, and ends the process where nobody watches.
+    this.#watch()
+    this.#raw.endWithoutBody()
+    this.#end()
+  }
+
+  #writeHead(status: number, fields: readonly string[], block: FieldBlock | undefined): void {
     if (status !== 200) this.#raw.writeStatus(`${status} ${REASON_PHRASE[status] ?? ''}`)
     let text = block?.text ?? ''
     if (fields.length > 0) text += `${text === '' ? '' : '\r\n'}${fieldText(fields)}`
     const colon = text.indexOf(': ')
     if (colon > 0) this.#raw.writeHeader(text.slice(0, colon), text.slice(colon + 2))
-    if (status === 304 || bodyOmitted) {
-      // The library does not take an answer without a body for one, and ends the process where nobody watches.
-      this.#watch()
-      // Told of a length it waits for that body, and would drop the connection at its next request: just right for one that is to be closed.
-      if (closes) return void this.#raw.tryEnd('', Buffer.byteLength(body))
-      // A 304 has no length either (RFC 9110 §15.4.5).
-      if (status !== 304) this.#raw.writeHeader('content-length', String(Buffer.byteLength(body)))
-      this.#raw.endWithoutBody()
-      this.#end()
-    } else if (closes) {
-      this.#raw.end(body, true)
-      this.#end()
-    } else this.#writeBody(body)
   }
 
   #writeBody(body: Uint8Array | string): void {
