@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { RecentKeyUses } from '../../api/key-uses.ts'
 import { makeRateTable, RateLimit } from '../../api/rate-limit.ts'
-import { apiHandler } from '../../api/routes.ts'
+import { apiServer } from '../../api/routes.ts'
 import { makeApiKey } from '../../engine/admin/access-key.ts'
 import { Administration } from '../../engine/admin/administration.ts'
 import { runScan } from '../../engine/scan/fold.ts'
@@ -27,7 +27,7 @@ async function startApi(t: Test, implementation: (typeof IMPLEMENTATIONS)[number
   const rateLimit = new RateLimit(makeRateTable(), () => now.ms)
   const keyUses = new RecentKeyUses()
   const guessLimit = new RateLimit(makeRateTable(), () => now.ms)
-  const handler = apiHandler({
+  const served = apiServer({
     store: opened.store,
     rateLimit,
     guessLimit,
@@ -35,7 +35,7 @@ async function startApi(t: Test, implementation: (typeof IMPLEMENTATIONS)[number
     document: NO_DOCUMENT,
     keyUses,
   })
-  const server = await serve(t, implementation, opened.directory, handler)
+  const server = await serve(t, implementation, opened.directory, served)
   const administration = new Administration(opened.store, opened.clock)
   return {
     ...server,
