@@ -75,8 +75,8 @@ const HEADER_BYTES_MAX = 4096
 const HEADERS_MAX = 98
 /** Milliseconds from the first byte of a request to the end of its fields, and of a TLS handshake. */
 const HEADERS_MS = 10_000
-/** Milliseconds in which nothing is read or written of a request or an answer. */
-const SILENCE_MS = 15_000
+/** Milliseconds in which nothing is read or written of a request or an answer; up to twice as many where the system took a part of an answer first. */
+const SILENCE_MS = 10_000
 /** Milliseconds in which a body must end that nobody reads. */
 const UNREAD_BODY_MS = 10_000
 const CHECK_CONNECTIONS_MS = 1000
