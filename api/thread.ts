@@ -52,9 +52,8 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
     const uses = keyUses.take()
     if (uses.length > 0) tell({ kind: 'keysUsed', uses })
   }
-  const timer = setInterval(tellUses, TELL_USES_EVERY_MS)
   const counters = countersOf(data.counters, data.number)
-  const listener = await listenHttp(data.http, {
+  const listening = listenHttp(data.http, {
     address: data.address,
     port: data.port,
     ...(data.tls ? { tls: data.tls } : {}),
@@ -70,6 +69,12 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
     }),
     log,
   })
+  // A thread with an open store would not end.
+  const listener = await listening.catch(async (error: unknown) => {
+    await store.close()
+    throw error
+  })
+  const timer = setInterval(tellUses, TELL_USES_EVERY_MS)
   const reload = async (): Promise<void> => {
     try {
       await listener.reload()

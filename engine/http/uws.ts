@@ -209,7 +209,18 @@ class UwsRequest implements HttpRequest {
   }
 
   header(name: string): string {
-    return name === 'content-length' ? this.#length : this.#request.getHeader(name)
+    if (name === 'content-length') return this.#length
+    const first = this.#request.getHeader(name)
+    return first !== '' && (name === 'if-match' || name === 'if-none-match') ? this.#joined(name) : first
+  }
+
+  /** A list may come in several lines, which are one (RFC 9110 §5.3). The library tells the first; only who asks under a condition waits for the others. */
+  #joined(wanted: string): string {
+    let joined = ''
+    this.#request.forEach((name, value) => {
+      if (name === wanted) joined += joined === '' ? value : `, ${value}`
+    })
+    return joined
   }
 
   remoteAddress(): string {
