@@ -60,6 +60,7 @@ export async function listenUws(options: HttpListenOptions): Promise<HttpListene
       if (apps.length === 0) return
       // An app keeps its certificate for ever, so another one takes the port over. They share it for a moment.
       const next = await open(uws, { ...options, port }, traffic)
+      await briefTurn()
       const before = apps.at(-1)
       if (before !== undefined) uws.us_listen_socket_close(before.socket)
       apps.push(next)
@@ -72,6 +73,22 @@ export async function listenUws(options: HttpListenOptions): Promise<HttpListene
       await whenIdle(() => traffic.requests, deadlineMs, options.log)
       for (const { app } of open) app.close()
     },
+  }
+}
+
+/** Turns of the event loop that are looked at for a brief one. */
+const TURNS_MAX = 30
+const BRIEF_TURN_MS = 0.3
+
+/**
+ * A moment right behind a turn in which little happened. The system resets connections that a socket has not taken yet when it is closed: behind such a turn
+ * there are next to none.
+ */
+async function briefTurn(): Promise<void> {
+  for (let turns = 0; turns < TURNS_MAX; turns++) {
+    const began = performance.now()
+    await new Promise((resolve) => setImmediate(resolve))
+    if (turns > 0 && performance.now() - began < BRIEF_TURN_MS) return
   }
 }
 

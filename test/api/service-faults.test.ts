@@ -30,6 +30,7 @@ for (const kind of KINDS) {
       const service = await startService(join(directory, 'data'), [
         ...['--tls-key', live.keyFile, '--tls-certificate', live.certificateFile, '--api-threads', '2'],
       ])
+      t.teardown(() => service.child.kill('SIGKILL'))
       const shown = await fingerprintAt(service.apiPort)
       replaceCertificate(live, files)
       await until(
@@ -39,7 +40,10 @@ for (const kind of KINDS) {
       t.equal(await fingerprintAt(service.apiPort), shown)
       const good = opensslCertificate(join(place, 'good'), 'rsa')
       replaceCertificate(live, good)
-      await until('the next one', async () => (await fingerprintAt(service.apiPort)) !== shown || undefined)
+      await until(
+        'the next one',
+        async () => (await fingerprintAt(service.apiPort).catch(() => shown)) !== shown || undefined,
+      )
       service.child.kill('SIGTERM')
       t.match(await service.ended, { status: 0, signal: null })
     })
@@ -66,6 +70,7 @@ for (const implementation of IMPLEMENTATIONS) {
           ['--plain-http', '--http', implementation, '--ingest-port', 'off', '--api-threads', '2'],
           { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(code)}` },
         )
+        t.teardown(() => service.child.kill('SIGKILL'))
         const client = rawClient(service.apiPort)
         client.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
         const { status, signal, stderr } = await service.ended
