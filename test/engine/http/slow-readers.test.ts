@@ -80,6 +80,8 @@ const FLOODS: readonly { name: string; method: string; bytes: number; handler: H
 
 for (const { implementation, tls } of OVER) {
   t.test(`over ${implementation}${tls ? ', TLS' : ''}: what a client does not read is bounded`, async (t) => {
+    // Node answers all that one read has brought, 64 KB of requests, before it looks whether the client reads.
+    const boundMb = implementation === 'uws' ? 64 : 160
     for (const { name, method, bytes, handler } of FLOODS) {
       const { listener, count } = await site(t, implementation, tls, handler)
       const client = rawClient(listener.port, { tls, paused: true })
@@ -91,8 +93,8 @@ for (const { implementation, tls } of OVER) {
       const grownMb = (process.memoryUsage().rss - before) / MB
       client.socket.destroy()
       t.ok(count.answers > 0, name)
-      t.ok(count.answers * bytes < 64 * MB, `${name}: ${count.answers} answers`)
-      t.ok(grownMb < 96, `${name}: ${grownMb} MB`)
+      t.ok(count.answers * bytes < boundMb * MB, `${name}: ${count.answers} answers`)
+      t.ok(grownMb < boundMb + 32, `${name}: ${grownMb} MB`)
     }
   })
 
