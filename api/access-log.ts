@@ -1,3 +1,4 @@
+import { METHODS } from 'node:http'
 import { type FieldBlock, type HttpRequest, type HttpResponse, sentBytes } from '../engine/http/port.ts'
 import { SECOND_MS } from '../engine/process/clock.ts'
 import type { Logger } from '../engine/process/log.ts'
@@ -7,21 +8,23 @@ import type { Caller } from './callers.ts'
 export class AccessLog {
   readonly #log: Logger
   readonly #linesPerSecondMax: number
+  readonly #isKnownPath: (path: string) => boolean
   #second = 0
   #lines = 0
   #leftOut = 0
 
-  constructor(log: Logger, linesPerSecondMax: number) {
+  constructor(log: Logger, linesPerSecondMax: number, isKnownPath: (path: string) => boolean) {
     this.#log = log
     this.#linesPerSecondMax = linesPerSecondMax
+    this.#isKnownPath = isKnownPath
   }
 
   /** The same response, which is logged when it is sent. */
   watch(request: HttpRequest, response: HttpResponse): LoggedResponse {
-    return new LoggedResponse(request, response, this)
+    return new LoggedResponse(request, response, this, this.#isKnownPath)
   }
 
-  /** A key stands by its visible digits. Parameters of a request are its client's words: they are not logged where they are none of ours. */
+  /** A key stands by its visible digits. What else a client says is its own words, and may be a key: it is not logged. */
   write(line: AccessLine): void {
     const second = Math.floor(performance.now() / SECOND_MS)
     if (second !== this.#second) {
@@ -39,18 +42,20 @@ export class AccessLog {
 
 export interface AccessLine {
   readonly address: string
+  /** One of the registered ones, or `other`. */
   readonly method: string
+  /** One of ours, or `other`. */
   readonly path: string
   readonly status: number
   /** Of the body, as it is sent. */
   readonly bytes: number
   readonly organization?: string
   /** The 8 visible digits of the key. */
-  readonly key?: string
+  readonly key_visible?: string
 }
 
-/** No client of ours has a longer path. */
-const PATH_CHARS_MAX = 100
+const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS)
+const OTHER = 'other'
 
 export class LoggedResponse implements HttpResponse {
   caller: Caller | undefined
@@ -60,12 +65,12 @@ export class LoggedResponse implements HttpResponse {
   readonly #method: string
   readonly #path: string
 
-  constructor(request: HttpRequest, response: HttpResponse, log: AccessLog) {
+  constructor(request: HttpRequest, response: HttpResponse, log: AccessLog, isKnownPath: (path: string) => boolean) {
     this.#response = response
     this.#log = log
     this.#address = request.remoteAddress()
-    this.#method = request.method
-    this.#path = request.path.slice(0, PATH_CHARS_MAX)
+    this.#method = KNOWN_METHODS.has(request.method) ? request.method : OTHER
+    this.#path = isKnownPath(request.path) ? request.path : OTHER
   }
 
   get aborted(): boolean {
@@ -88,7 +93,7 @@ export class LoggedResponse implements HttpResponse {
       path: this.#path,
       status,
       bytes,
-      ...(caller === undefined ? {} : { organization: caller.organization.id, key: caller.visible }),
+      ...(caller === undefined ? {} : { organization: caller.organization.id, key_visible: caller.visible }),
     })
   }
 }

@@ -1,4 +1,4 @@
-import { REASON_PHRASE } from '../engine/http/port.ts'
+import { type HttpListenOptions, REASON_PHRASE } from '../engine/http/port.ts'
 import type { MetricRow } from '../engine/process/metrics.ts'
 
 /*
@@ -6,27 +6,37 @@ import type { MetricRow } from '../engine/process/metrics.ts'
  *
  *   0      bytes of bodies
  *   1 + i  answers of the i-th status
+ *   last   answers that were cut
  */
 const STATUSES = Object.keys(REASON_PHRASE).map(Number)
 const COLUMN = new Map(STATUSES.map((status, index) => [status, index + 1]))
-const COLUMNS = 1 + STATUSES.length
+const CUT = 1 + STATUSES.length
+const COLUMNS = CUT + 1
 
 export function makeCounters(threads: number): SharedArrayBuffer {
   return new SharedArrayBuffer(threads * COLUMNS * Float64Array.BYTES_PER_ELEMENT)
 }
 
 /** How a thread counts its answers. */
-export function counterOf(memory: SharedArrayBuffer, thread: number): (status: number, bytes: number) => void {
+export function countersOf(
+  memory: SharedArrayBuffer,
+  thread: number,
+): Required<Pick<HttpListenOptions, 'onAnswer' | 'onCut'>> {
   const row = new Float64Array(memory, thread * COLUMNS * Float64Array.BYTES_PER_ELEMENT, COLUMNS)
-  return (status, bytes) => {
-    const column = COLUMN.get(status) ?? 0
-    row[column] = (row[column] ?? 0) + 1
-    row[0] = (row[0] ?? 0) + bytes
+  return {
+    onAnswer(status, bytes) {
+      const column = COLUMN.get(status) ?? 0
+      row[column] = (row[column] ?? 0) + 1
+      row[0] = (row[0] ?? 0) + bytes
+    },
+    onCut() {
+      row[CUT] = (row[CUT] ?? 0) + 1
+    },
   }
 }
 
-/** Of all threads, for Prometheus. */
-export function apiRows(memory: SharedArrayBuffer): MetricRow[] {
+/** Of all threads, for Prometheus. `withoutRoom` are requests that the tables of the rate limit refused since they were full, by table. */
+export function apiRows(memory: SharedArrayBuffer, withoutRoom: Readonly<Record<string, number>>): MetricRow[] {
   const counts = new Float64Array(memory)
   const sum = (column: number): number => {
     let total = 0
@@ -43,5 +53,18 @@ export function apiRows(memory: SharedArrayBuffer): MetricRow[] {
       'status',
     ],
     ['posture_api_body_bytes_total', 'counter', 'Bytes of the bodies that the API has sent', sum(0)],
+    [
+      'posture_api_answers_cut_total',
+      'counter',
+      'Answers that were cut since too many waited for slow clients',
+      sum(CUT),
+    ],
+    [
+      'posture_api_rate_table_full_total',
+      'counter',
+      'Requests refused since the table of the rate limit had no room for their key or address',
+      withoutRoom,
+      'table',
+    ],
   ]
 }

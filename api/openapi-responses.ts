@@ -64,7 +64,7 @@ export function refusals(salesEmail: string): readonly Refusal[] {
       status: 429,
       component: 'TooManyRequests',
       example: 'guesses',
-      when: `More than ${REQUESTS_PER_WINDOW} requests of one address (IPv6: /64) in ${WINDOW_MS / 1000} s whose key is not valid; requests with a valid key go on`,
+      when: `More than ${REQUESTS_PER_WINDOW} requests of one address (IPv6: /64) in ${WINDOW_MS / 1000} s whose key is not valid, or for the OpenAPI document; requests with a valid key go on`,
       message: 'Too many requests without a valid API key; try again in 30 s',
     },
     {
@@ -169,7 +169,6 @@ const OF_STATUS: Readonly<Record<number, readonly string[]>> = {
   405: [...ALWAYS, 'Allow'],
   412: [...ALWAYS, 'ETag', ...RATE],
   429: [...ALWAYS, ...RATE, 'Retry-After'],
-  500: [],
 }
 
 /** The fields of an answer of this status; `rated` where the path counts requests. */

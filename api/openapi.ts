@@ -8,7 +8,7 @@ import { OPENAPI_PATH, type OpenApiAnswer } from './document.ts'
 import { EXAMPLES } from './openapi-examples.ts'
 import { HEADERS, headersOf, type Json, refusalResponses, refusals } from './openapi-responses.ts'
 import { LIMIT_DEFAULT, LIMIT_MAX, OFFSET_MAX } from './page.ts'
-import { REQUESTS_PER_WINDOW } from './rate-limit.ts'
+import { REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.ts'
 
 /** What the document needs to know of an endpoint. The table of routes has it. */
 export type Endpoints = Readonly<Record<string, { readonly scope: Scope; readonly paged: boolean }>>
@@ -180,7 +180,7 @@ function pathItem(path: string, { scope, paged }: Endpoints[string]): Json {
   }
 }
 
-/** It holds no data of anybody, so it is the one path that needs no key, and that counts no requests. */
+/** It holds no data of anybody, so it is the one path that needs no key; its requests count against their address, as those with a key that is not valid. */
 function documentItem(): Json {
   const ok = {
     description: 'This document.',
@@ -210,17 +210,27 @@ function documentItem(): Json {
     security: [],
     parameters: [parameter('If-None-Match'), parameter('Accept-Encoding')],
   }
+  const withBody = {
+    description: 'The request has a body; the connection is closed.',
+    headers: headersOf(400, false),
+    content: {
+      'application/json': {
+        schema: { $ref: '#/components/schemas/Error' },
+        examples: { body: { summary: 'A body', value: { error: 'Invalid request: expected no body' } } },
+      },
+    },
+  }
   const unchanged = { description: 'The client has this document already.', headers: headersOf(304, false) }
   const item = (method: 'get' | 'head'): Json => ({
     operationId: `${method}OpenApi`,
     summary: method === 'get' ? 'The API as OpenAPI 3.1' : 'The API as OpenAPI 3.1: headers only',
-    description:
-      'What the service answers, as this release does. It needs no key, and does not count against the rate limit.',
+    description: `What the service answers, as this release does. It needs no key; of one address ${REQUESTS_PER_WINDOW} requests in ${WINDOW_MS / 1000} seconds are answered.`,
     ...common,
     responses: {
       200: method === 'get' ? ok : withoutBody(ok),
       304: unchanged,
-      ...operationResponses(undefined, [404, 405, 500], method === 'get' ? '' : 'Head'),
+      400: method === 'get' ? withBody : withoutBody(withBody),
+      ...operationResponses(undefined, [404, 405, 429, 500], method === 'get' ? '' : 'Head'),
     },
   })
   return { get: item('get'), head: item('head') }

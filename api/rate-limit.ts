@@ -8,11 +8,13 @@ export const WINDOW_MS = 60_000
  * A table in shared memory that all API threads use: never more than 60 requests of a key in any 60 s.
  *
  * A key's row is a ring of the times of its last 60 accepted requests; the next request is accepted if the oldest of them
- * is at least a window old. Rows stand in buckets of 16, found by the hash of the key; a bucket's rows change hands and are
- * written only under the bucket's lock, so the count is exact. Where all rows of a bucket are in use by other keys the
- * request is refused: with 30,000 keys in use that happens to one of a million.
+ * is at least a window old. Rows stand in buckets of 16, and the hash of a key names two of them: the second one takes what
+ * the first has little room for. A bucket's rows change hands and are written only under the bucket's lock, and a key gets a row
+ * only under the locks of both, so it never has two and the count is exact. Where all rows of both are in use by other keys
+ * the request is refused, and counted: the table is then nearly full (of 131,072 rows, 110,000 and more).
  *
  *   words     per bucket: lock (0 free, 1 held), then for each row: key hash (2 words), next place in the ring
+ *   refused   two words: requests whose key found no room, and one that is not used
  *   times     per bucket, row and place: milliseconds of the monotonic clock, 0 where never used
  *
  * The kernel gives pages of it when they are used first: 0.5 KB a key.
@@ -20,9 +22,12 @@ export const WINDOW_MS = 60_000
 const BUCKETS = 8192
 /** Keys of one bucket. */
 export const ROWS = 16
+/** With no more rows than these a bucket leaves new keys to the other one, where that has more: so the table can become nearly full. */
+const ROOM_KEPT = 8
 const ROW_WORDS = 3
 const BUCKET_WORDS = 1 + ROWS * ROW_WORDS
-const WORDS_BYTES = BUCKETS * BUCKET_WORDS * 4
+const REFUSED_WORD = BUCKETS * BUCKET_WORDS
+const WORDS_BYTES = (REFUSED_WORD + 2) * 4
 const TIMES_BYTES = BUCKETS * ROWS * REQUESTS_PER_WINDOW * 8
 const FREE = 0
 const HELD = 1
@@ -31,6 +36,11 @@ assert(WORDS_BYTES % 8 === 0, 'the times behind the words must be aligned')
 
 export function makeRateTable(): SharedArrayBuffer {
   return new SharedArrayBuffer(WORDS_BYTES + TIMES_BYTES)
+}
+
+/** Requests that a table has refused since there was no room for their key. */
+export function withoutRoom(table: SharedArrayBuffer): number {
+  return new Uint32Array(table)[REFUSED_WORD] ?? 0
 }
 
 export interface RateVerdict {
@@ -46,7 +56,7 @@ export class RateLimit {
   readonly #times: Float64Array
   readonly #nowMs: () => number
 
-  constructor(table: SharedArrayBuffer, nowMs: () => number = monotonicClock()) {
+  constructor(table: SharedArrayBuffer, nowMs: () => number = monotonicMs) {
     this.#words = new Int32Array(table, 0, WORDS_BYTES / 4)
     this.#times = new Float64Array(table, WORDS_BYTES)
     this.#nowMs = nowMs
@@ -57,28 +67,68 @@ export class RateLimit {
     const high = keyHash.readInt32LE(0)
     // A hash of two zero words would look like an unused row.
     const low = keyHash.readInt32LE(4) || 1
-    const bucket = keyHash.readUInt32LE(8) % BUCKETS
-    const lock = bucket * BUCKET_WORDS
-    while (Atomics.compareExchange(this.#words, lock, FREE, HELD) !== FREE) {
-      // Held for well under a microsecond; a thread that ends while holding it ends the process.
-    }
+    const first = keyHash.readUInt32LE(8) % BUCKETS
+    const row = this.#takeIn(first, high, low)
+    if (row !== undefined) return row
+    const second = keyHash.readUInt32LE(12) % BUCKETS
+    return this.#takeAnew(first, second, high, low)
+  }
+
+  /** The verdict where the key has a row in this bucket. */
+  #takeIn(bucket: number, high: number, low: number): RateVerdict | undefined {
+    this.#lock(bucket)
     try {
-      const nowMs = this.#nowMs()
-      const row = this.#rowOf(bucket, high, low, nowMs)
-      return row < 0
-        ? { allowed: false, remaining: 0, resetSeconds: WINDOW_MS / 1000 }
-        : this.#takeFrom(bucket, row, nowMs)
+      const row = this.#rowOf(bucket, high, low)
+      return row < 0 ? undefined : this.#takeFrom(bucket, row, this.#nowMs())
     } finally {
-      Atomics.store(this.#words, lock, FREE)
+      this.#unlock(bucket)
     }
   }
 
-  /** The key's row, or one that no key has used for a window, or -1. */
-  #rowOf(bucket: number, high: number, low: number, nowMs: number): number {
+  /** The verdict where the key has none in its first bucket: it has one in the second, or gets one in either. */
+  #takeAnew(first: number, second: number, high: number, low: number): RateVerdict {
+    // In one order, so that no two threads wait for each other.
+    this.#lock(Math.min(first, second))
+    if (first !== second) this.#lock(Math.max(first, second))
+    try {
+      const nowMs = this.#nowMs()
+      for (const bucket of [first, second]) {
+        const row = this.#rowOf(bucket, high, low)
+        if (row >= 0) return this.#takeFrom(bucket, row, nowMs)
+      }
+      const room = this.#idleRows(first, nowMs)
+      const bucket = room > ROOM_KEPT || room >= this.#idleRows(second, nowMs) ? first : second
+      const row = this.#claimRow(bucket, high, low, nowMs)
+      if (row >= 0) return this.#takeFrom(bucket, row, nowMs)
+      Atomics.add(this.#words, REFUSED_WORD, 1)
+      return { allowed: false, remaining: 0, resetSeconds: WINDOW_MS / 1000 }
+    } finally {
+      this.#unlock(first)
+      if (first !== second) this.#unlock(second)
+    }
+  }
+
+  #lock(bucket: number): void {
+    while (Atomics.compareExchange(this.#words, bucket * BUCKET_WORDS, FREE, HELD) !== FREE) {
+      // Held for well under a microsecond; a thread that ends while holding it ends the process.
+    }
+  }
+
+  #unlock(bucket: number): void {
+    Atomics.store(this.#words, bucket * BUCKET_WORDS, FREE)
+  }
+
+  /** The key's row, or -1. */
+  #rowOf(bucket: number, high: number, low: number): number {
     for (let row = 0; row < ROWS; row++) {
       const word = bucket * BUCKET_WORDS + 1 + row * ROW_WORDS
       if (this.#words[word] === high && this.#words[word + 1] === low) return row
     }
+    return -1
+  }
+
+  /** One that no key has used for a window and is the key's now, or -1. */
+  #claimRow(bucket: number, high: number, low: number, nowMs: number): number {
     for (let row = 0; row < ROWS; row++) {
       if (!this.#isIdle(bucket, row, nowMs)) continue
       const word = bucket * BUCKET_WORDS + 1 + row * ROW_WORDS
@@ -90,6 +140,12 @@ export class RateLimit {
       return row
     }
     return -1
+  }
+
+  #idleRows(bucket: number, nowMs: number): number {
+    let rows = 0
+    for (let row = 0; row < ROWS; row++) if (this.#isIdle(bucket, row, nowMs)) rows++
+    return rows
   }
 
   #isIdle(bucket: number, row: number, nowMs: number): boolean {
@@ -126,9 +182,8 @@ export class RateLimit {
   }
 }
 
-/** The same clock in every thread of the process, never set back, and never 0. Each thread's performance.now() begins at another time. */
-function monotonicClock(): () => number {
+/** The system's own clock, so the same in every thread of the process; never set back, and never 0. performance.now() begins anew in each. */
+export function monotonicMs(): number {
   const [seconds, nanoseconds] = process.hrtime()
-  const aheadMs = seconds * 1000 + nanoseconds / 1e6 + 1 - performance.now()
-  return () => performance.now() + aheadMs
+  return seconds * 1000 + nanoseconds / 1e6
 }

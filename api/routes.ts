@@ -1,4 +1,4 @@
-import type { HttpHandler, HttpRequest, HttpResponse } from '../engine/http/port.ts'
+import type { HttpListenOptions, HttpRequest, HttpResponse } from '../engine/http/port.ts'
 import type { Scope } from '../engine/store/api-keys.ts'
 import { bodyOf, LIST_SHAPES, PublishedList } from '../engine/store/published.ts'
 import type { Store } from '../engine/store/store.ts'
@@ -8,6 +8,7 @@ import { BodyCache } from './body-cache.ts'
 import { type Caller, Callers, scopeBit } from './callers.ts'
 import { GzipBodies, takesGzip } from './content-coding.ts'
 import { OPENAPI_PATH, type OpenApiAnswer } from './document.ts'
+import { ANY_TAG, namedTag } from './entity-tags.ts'
 import type { RecentKeyUses } from './key-uses.ts'
 import type { ListState } from './list-state.ts'
 import { type Page, pageOf } from './page.ts'
@@ -62,12 +63,17 @@ export interface ApiParts {
   readonly accessLog?: AccessLog
 }
 
-/** The REST API. The order of the checks is the design's: path, method, key, plan, scope, rate, parameters. */
-export function apiHandler(parts: ApiParts): HttpHandler {
+/** The REST API, as a listener takes it. The order of the checks is the design's: path, method, key, plan, scope, rate, parameters. */
+export function apiServer(parts: ApiParts): Required<Pick<HttpListenOptions, 'handler' | 'usualPaths'>> {
   const api = new Api(parts)
   const { accessLog } = parts
-  if (accessLog === undefined) return (request, response) => api.answer(request, response)
-  return (request, response) => api.answer(request, accessLog.watch(request, response))
+  const usualPaths = Object.keys(ROUTES)
+  if (accessLog === undefined) return { usualPaths, handler: (request, response) => api.answer(request, response) }
+  return { usualPaths, handler: (request, response) => api.answer(request, accessLog.watch(request, response)) }
+}
+
+export function isKnownPath(path: string): boolean {
+  return Object.hasOwn(ROUTES, path) || path === OPENAPI_PATH
 }
 
 class Api {
@@ -83,6 +89,16 @@ class Api {
 
   answer(request: HttpRequest, response: HttpResponse): void {
     const head = request.method === 'HEAD'
+    try {
+      this.#answer(request, response, head)
+    } catch (error) {
+      // With the fields of every answer, and a line of the access log. The port logs why.
+      respondError(response, 500, 'Internal error', head)
+      throw error
+    }
+  }
+
+  #answer(request: HttpRequest, response: HttpResponse, head: boolean): void {
     const route = Object.hasOwn(ROUTES, request.path) ? ROUTES[request.path] : undefined
     if (route === undefined && request.path !== OPENAPI_PATH) return respondError(response, 404, 'Not found', head)
     if (!head && request.method !== 'GET') {
@@ -95,18 +111,25 @@ class Api {
     this.#parts.store.environment.readInTurn(() => this.#answerRoute(route, request, response, head))
   }
 
-  /** The OpenAPI document: it holds no data, so it needs no key. It is no list, so `If-Match` has nothing to keep together. */
+  /**
+   * The OpenAPI document: it holds no data, so it needs no key, and an address may ask for it as often as it may guess. It is no list, so `If-Match` has nothing
+   * to keep together.
+   */
   #showDocument(request: HttpRequest, response: HttpResponse, head: boolean): void {
+    if (!this.#mayAskWithoutKey(request, response, head)) return
+    if (hasBody(request)) {
+      return respondError(response, 400, 'Invalid request: expected no body', head, ['connection', 'close'])
+    }
     const { body, tag } = this.#parts.document
     const tags = { etag: tag, gzipEtag: `${tag.slice(0, -1)}-gzip"` }
-    const gzip = takesGzip(request.header('accept-encoding'))
     const ifNoneMatch = request.header('if-none-match')
-    if (ifNoneMatch !== '' && namesTag(ifNoneMatch, tags, true)) {
-      return respondNotModified(response, ['etag', gzip ? tags.gzipEtag : tag], false)
-    }
-    const packed = gzip ? this.#gzip.packed(tag, body) : undefined
-    if (packed === undefined) return respondJson(response, body, head, ['etag', tag], false)
-    respondJson(response, packed, head, ['etag', tags.gzipEtag, 'content-encoding', 'gzip'], false)
+    const named = ifNoneMatch === '' ? undefined : namedTag(ifNoneMatch, tags, true)
+    if (named !== undefined && named !== ANY_TAG) return respondNotModified(response, ['etag', named], false)
+    const packed = takesGzip(request.header('accept-encoding')) ? this.#gzip.packed(tag, body) : undefined
+    const fields = packed === undefined ? ['etag', tag] : ['etag', tags.gzipEtag]
+    if (named === ANY_TAG) return respondNotModified(response, fields, false)
+    if (packed !== undefined) fields.push('content-encoding', 'gzip')
+    respondJson(response, packed ?? body, head, fields, false)
   }
 
   /** In one snapshot of the store: who asks, what he may, and all that he is shown are of the same instant. */
@@ -141,10 +164,16 @@ class Api {
 
   /** Whoever shows keys that there are not is answered the same 401, but only so many times a minute: guessing is slow. */
   #refuseStranger(request: HttpRequest, response: HttpResponse, head: boolean): void {
+    if (this.#mayAskWithoutKey(request, response, head)) respondError(response, 401, 'Invalid API key', head)
+  }
+
+  /** Counts the request against its address, and refuses it where that is too much. */
+  #mayAskWithoutKey(request: HttpRequest, response: HttpResponse, head: boolean): boolean {
     const verdict = this.#parts.guessLimit.take(addressHash(request.remoteAddress()))
-    if (verdict.allowed) return respondError(response, 401, 'Invalid API key', head)
+    if (verdict.allowed) return true
     const message = `Too many requests without a valid API key; try again in ${verdict.resetSeconds} s`
     respondError(response, 429, message, head, rateFields(verdict), true)
+    return false
   }
 
   #show(
@@ -158,21 +187,25 @@ class Api {
   ): void {
     const state = this.#callers.listOf(caller, list)
     const ifMatch = request.header('if-match')
-    if (ifMatch !== '' && !namesTag(ifMatch, state, false)) {
+    if (ifMatch !== '' && namedTag(ifMatch, state, false) === undefined) {
       fields.push('etag', state.etag)
       const message = 'The data changed since the page that If-Match names; start again at offset 0'
       return respondError(response, 412, message, head, fields, true)
     }
     const ifNoneMatch = request.header('if-none-match')
-    const gzip = takesGzip(request.header('accept-encoding'))
-    if (ifNoneMatch !== '' && namesTag(ifNoneMatch, state, true)) {
-      fields.push('etag', gzip && !ifNoneMatch.includes(state.etag) ? state.gzipEtag : state.etag)
+    const named = ifNoneMatch === '' ? undefined : namedTag(ifNoneMatch, state, true)
+    if (named !== undefined && named !== ANY_TAG) {
+      // Both tags name the same data: what the client has is what it is told of.
+      fields.push('etag', named)
       return respondNotModified(response, fields)
     }
     const body = this.#body(list, caller, page, state)
+    const gzip = takesGzip(request.header('accept-encoding'))
     const packed = gzip ? this.#gzip.packed(nameOf(list, caller, page, state), body) : undefined
-    if (packed === undefined) fields.push('etag', state.etag)
-    else fields.push('etag', state.gzipEtag, 'content-encoding', 'gzip')
+    fields.push('etag', packed === undefined ? state.etag : state.gzipEtag)
+    // A 304 has the tag that the 200 would have (RFC 9110 §15.4.5).
+    if (named === ANY_TAG) return respondNotModified(response, fields)
+    if (packed !== undefined) fields.push('content-encoding', 'gzip')
     respondJson(response, packed ?? body, head, fields)
   }
 
@@ -202,14 +235,4 @@ const DEFAULT_PAGE = pageOf('') as Page
 /** One body and no other. */
 function nameOf(list: PublishedList, { organization }: Caller, page: Page | undefined, { etag }: ListState): string {
   return `${organization.id} ${list} ${etag} ${page === undefined ? '' : `${page.offset} ${page.limit}`}`
-}
-
-/** Whether a list of entity tags (RFC 9110 §13.1) names the data, in either coding, or any. If-None-Match compares weakly, If-Match strongly (§8.8.3.2). */
-function namesTag(list: string, { etag, gzipEtag }: Pick<ListState, 'etag' | 'gzipEtag'>, weakly: boolean): boolean {
-  if (list === etag) return true
-  return list.split(',').some((each) => {
-    const one = each.trim()
-    const tag = weakly && one.startsWith('W/') ? one.slice(2) : one
-    return tag === '*' || tag === etag || tag === gzipEtag
-  })
 }

@@ -27,6 +27,7 @@ import { SCANS } from '../engine/scan/scan-now.ts'
 import { ScanThread } from '../engine/scan/scan-thread.ts'
 import { ScanSchedule } from '../engine/scan/schedule.ts'
 import { DailyRetention } from '../engine/store/daily-retention.ts'
+import type { KeyUse } from '../engine/store/key-uses.ts'
 import { Store } from '../engine/store/store.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
@@ -34,7 +35,7 @@ import type { ServiceSettings } from './config.ts'
 import { apiRows, makeCounters } from './counters.ts'
 import { Health } from './health.ts'
 import { openApiAnswer } from './openapi.ts'
-import { makeRateTable } from './rate-limit.ts'
+import { makeRateTable, withoutRoom } from './rate-limit.ts'
 import { ROUTES } from './routes.ts'
 import type { ApiThreadData, FromApiThread, ToApiThread } from './thread.ts'
 
@@ -65,6 +66,7 @@ export class Service {
   #certificateWatch: CertificateWatch | undefined
   readonly #threads: Worker[] = []
   readonly #apiCounters: SharedArrayBuffer
+  readonly #rateTables = { keys: makeRateTable(), addresses: makeRateTable() }
   #releaseScans: Release | undefined
   #settleFailure: (error: Error) => void = () => {}
   /** Rejects when a part that the service cannot do without ends by itself. */
@@ -119,7 +121,8 @@ export class Service {
     if (certificate !== undefined) {
       this.#certificateWatch = new CertificateWatch(certificate, this.#log, () => this.#reloadCertificate(certificate))
     }
-    this.#log.info({ url: `${schemeOf(httpTls)}://${settings.apiAddress}:${apiPort}/api/v1`, ...api }, 'API listens')
+    const url = `${schemeOf(httpTls)}://${hostText(settings.apiAddress)}:${apiPort}/api/v1`
+    this.#log.info({ url, ...api }, 'API listens')
     return { apiPort, ingestPort, metricsPort, syslog, fingerprint: certificate?.fingerprint }
   }
 
@@ -239,14 +242,18 @@ export class Service {
     // While the service ends its threads may be gone; what the others have counted is shown all the same.
     const syslog = await this.#syslog?.status().catch(() => undefined)
     const ingest = ingestRows(this.#acceptor.counters, this.#batches, this.#coverage.counts, this.#books, syslog)
-    return [...ingest, ...scanRows(this.#schedule.counters), ...apiRows(this.#apiCounters)]
+    return [...ingest, ...scanRows(this.#schedule.counters), ...this.#apiRows()]
   }
 
-  #noteKeyUses(message: FromApiThread): void {
-    if (message.kind !== 'keysUsed') return
+  #apiRows(): MetricRow[] {
+    const { keys, addresses } = this.#rateTables
+    return apiRows(this.#apiCounters, { keys: withoutRoom(keys), addresses: withoutRoom(addresses) })
+  }
+
+  #noteKeyUses(uses: readonly KeyUse[]): void {
     try {
       this.#store.environment.write(() => {
-        for (const use of message.uses) this.#store.keyUses.put(use)
+        for (const use of uses) this.#store.keyUses.put(use)
       })
     } catch (error) {
       // The next use is told again.
@@ -283,7 +290,8 @@ export class Service {
   /** The first thread finds out what serves; the others follow where that lets several listen on one port. */
   async #startApi(port: number, tls: ApiThreadData['tls']): Promise<{ threads: number; implementation: string }> {
     const { apiAddress: address, salesEmail, logLevel, accessLog, dataDir: dataDirectory, http } = this.#settings
-    const shared = { counters: this.#apiCounters, rateTable: makeRateTable(), guessTable: makeRateTable() }
+    const { keys: rateTable, addresses: guessTable } = this.#rateTables
+    const shared = { counters: this.#apiCounters, rateTable, guessTable }
     const document = openApiAnswer(ROUTES, salesEmail)
     const own = { dataDirectory, address, port, tls, http, salesEmail, logLevel, accessLog, document }
     const start = async (number: number): Promise<Extract<FromApiThread, { kind: 'listening' }>> => {
@@ -295,7 +303,10 @@ export class Service {
       })
       this.#threads.push(thread)
       const listens = await listening(thread)
-      thread.on('message', (message: FromApiThread) => this.#noteKeyUses(message))
+      thread.on('message', (message: FromApiThread) => {
+        if (message.kind === 'keysUsed') this.#noteKeyUses(message.uses)
+        if (message.kind === 'failed') this.#settleFailure(faultOf(message))
+      })
       thread.on('error', (error) => this.#settleFailure(error))
       thread.on('exit', () => this.#settleFailure(new Error('an API thread ended')))
       return listens
@@ -330,12 +341,25 @@ function listening(thread: Worker): Promise<Extract<FromApiThread, { kind: 'list
     thread.once('message', (message: FromApiThread) => {
       thread.off('error', reject)
       if (message.kind === 'listening') resolve(message)
+      if (message.kind === 'failed') reject(faultOf(message))
     })
   })
 }
 
+/** What a thread tells that ended it, or ends the service. Where in the thread it came from stands in the thread's own line of the log. */
+function faultOf({ code, message }: Extract<FromApiThread, { kind: 'failed' }>): Error {
+  if (code !== undefined) return new Fault(code, message)
+  const error = new Error(`an API thread failed: ${message}`)
+  error.stack = error.message
+  return error
+}
+
+/** Of a thread that has ended. */
+const NO_THREAD_ID = -1
+
 function drainThread(thread: Worker, deadlineMs: number): Promise<void> {
   return new Promise((resolve) => {
+    if (thread.threadId === NO_THREAD_ID) return resolve()
     thread.removeAllListeners('exit')
     thread.once('exit', () => resolve())
     const message: ToApiThread = { kind: 'drain', deadlineMs }

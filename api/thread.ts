@@ -1,15 +1,15 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { type HttpImplementation, listenHttp, sharesPorts } from '../engine/http/listen.ts'
-import type { HttpListener } from '../engine/http/port.ts'
-import { createLogger, type LogLevel } from '../engine/process/log.ts'
+import { Fault, type FaultCode } from '../engine/process/error-codes.ts'
+import { createLogger, type Logger, type LogLevel } from '../engine/process/log.ts'
 import type { KeyUse } from '../engine/store/key-uses.ts'
 import { Store } from '../engine/store/store.ts'
 import { AccessLog } from './access-log.ts'
-import { counterOf } from './counters.ts'
+import { countersOf } from './counters.ts'
 import type { OpenApiAnswer } from './document.ts'
 import { RecentKeyUses } from './key-uses.ts'
 import { RateLimit } from './rate-limit.ts'
-import { apiHandler, ROUTES } from './routes.ts'
+import { apiServer, isKnownPath } from './routes.ts'
 
 /** The main thread, which writes, hears of used keys so often. */
 const TELL_USES_EVERY_MS = 10_000
@@ -38,46 +38,79 @@ export type ToApiThread = { readonly kind: 'drain'; readonly deadlineMs: number 
 export type FromApiThread =
   | { readonly kind: 'listening'; readonly implementation: string; readonly sharesPort: boolean }
   | { readonly kind: 'drained' }
+  /** It cannot go on, but for being drained. `code` of an expected fault. */
+  | { readonly kind: 'failed'; readonly code: FaultCode | undefined; readonly message: string }
   | { readonly kind: 'keysUsed'; readonly uses: readonly KeyUse[] }
 
+const tell = (message: FromApiThread): void => parentPort?.postMessage(message)
+
 /** One API thread: its own handle of the store, its own listener on the shared port. */
-async function main(data: ApiThreadData): Promise<void> {
+async function main(data: ApiThreadData, log: Logger): Promise<void> {
   const store = new Store(data.dataDirectory)
-  const log = createLogger('posture-service', data.logLevel)
   const keyUses = new RecentKeyUses()
-  const tell = (message: FromApiThread): void => parentPort?.postMessage(message)
   const tellUses = (): void => {
     const uses = keyUses.take()
     if (uses.length > 0) tell({ kind: 'keysUsed', uses })
   }
-  const timer = setInterval(tellUses, TELL_USES_EVERY_MS)
-  const listener: HttpListener = await listenHttp(data.http, {
+  const counters = countersOf(data.counters, data.number)
+  const listening = listenHttp(data.http, {
     address: data.address,
     port: data.port,
     ...(data.tls ? { tls: data.tls } : {}),
-    usualPaths: Object.keys(ROUTES),
-    onAnswer: counterOf(data.counters, data.number),
-    handler: apiHandler({
+    ...counters,
+    ...apiServer({
       store,
       rateLimit: new RateLimit(data.rateTable),
       guessLimit: new RateLimit(data.guessTable),
       salesEmail: data.salesEmail,
       document: data.document,
       keyUses,
-      ...(data.accessLog === 0 ? {} : { accessLog: new AccessLog(log, data.accessLog) }),
+      ...(data.accessLog === 0 ? {} : { accessLog: new AccessLog(log, data.accessLog, isKnownPath) }),
     }),
     log,
   })
-  parentPort?.on('message', async (message: ToApiThread) => {
-    if (message.kind === 'reload') return listener.reload()
-    await listener.drain(message.deadlineMs)
+  // A thread with an open store would not end.
+  const listener = await listening.catch(async (error: unknown) => {
+    await store.close()
+    throw error
+  })
+  const timer = setInterval(tellUses, TELL_USES_EVERY_MS)
+  const reload = async (): Promise<void> => {
+    try {
+      await listener.reload()
+    } catch (error) {
+      log.error({ reason: (error as Error).message }, 'the certificate was not reloaded; the old one stays')
+    }
+  }
+  const drain = async (deadlineMs: number): Promise<void> => {
+    await listener.drain(deadlineMs)
     clearInterval(timer)
     tellUses()
     await store.close()
     tell({ kind: 'drained' })
     parentPort?.close()
-  })
+  }
+  parentPort?.on('message', (message: ToApiThread) =>
+    message.kind === 'reload' ? reload() : drain(message.deadlineMs),
+  )
   tell({ kind: 'listening', implementation: listener.implementation, sharesPort: sharesPorts(listener) })
 }
 
-await main(workerData as ApiThreadData)
+/*
+ * A thread that dies with connections of uWebSockets.js open takes the process with it, by SIGABRT. So whatever nobody caught is told, and the thread goes on
+ * until the service, which ends then, has it drained.
+ */
+const data = workerData as ApiThreadData
+const log = createLogger('posture-service', data.logLevel)
+process.on('uncaughtException', (error: unknown) => {
+  log.error({ err: error }, 'an API thread failed')
+  tell({ kind: 'failed', code: undefined, message: error instanceof Error ? error.message : String(error) })
+})
+try {
+  await main(data, log)
+} catch (error) {
+  const code = error instanceof Fault ? error.code : undefined
+  if (code === undefined) log.error({ err: error }, 'an API thread could not start')
+  tell({ kind: 'failed', code, message: (error as Error).message })
+  parentPort?.close()
+}

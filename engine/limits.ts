@@ -21,6 +21,13 @@ export const ARRIVING_BYTES_PER_ORGANIZATION_MAX = BODIES_BYTES_MAX / 4
 export const BODY_GRACE_MS = 10_000
 /** Bytes of a body in a second, on average and behind that. A slower one is answered by 408, and its connection closed. */
 export const BODY_BYTES_PER_SECOND_MIN = 64 * 1024
+/**
+ * Bytes of answers that wait for clients to read, of one thread: 16 of the largest pages. Beyond it the connection that has waited longest is closed, which for a
+ * page over a slow line is a broken answer; counted as `posture_api_answers_cut_total`.
+ */
+export const ANSWERS_WAITING_BYTES_MAX = 64 * 1024 * 1024
+/** Answers without a body, to HEAD and by 304, of one connection on average, 115 KB. Then it is closed, and its client makes another one. */
+export const BODILESS_ANSWERS_MEAN = 256
 /** Bodies that are decompressed at once: as many as the threads that do it. The others wait for their turn, held as they were sent. */
 export const DECOMPRESSING_MAX = 4
 /** Events that wait for the next transaction, over all senders. Beyond it senders get 503 and try again. */

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { Fault } from '../process/error-codes.ts'
 import { listenNode } from './node.ts'
 import type { HttpListener, HttpListenOptions } from './port.ts'
-import { listenUws } from './uws.ts'
+import { listenUws, whyNoUws } from './uws.ts'
 
 /** Which implementation serves; `auto` takes uWebSockets.js where it has a binary. */
 export const HTTP_IMPLEMENTATIONS = ['auto', 'uws', 'node'] as const
@@ -15,14 +15,11 @@ export async function listenHttp(
   options: HttpListenOptions,
 ): Promise<HttpListener> {
   if (implementation === 'node') return listenNode(options)
-  try {
-    return await listenUws(options)
-  } catch (error) {
-    if (implementation === 'uws' || error instanceof Fault) throw error
-    const reason = (error as Error).message.split('\n', 1)[0]
-    options.log.warn({ reason }, 'no uWebSockets.js for this Node: node:http serves')
-    return listenNode(options)
-  }
+  const missing = implementation === 'auto' ? await whyNoUws() : undefined
+  if (missing === undefined) return listenUws(options)
+  const reason = missing.message.split('\n', 1)[0]
+  options.log.warn({ reason }, 'no uWebSockets.js for this Node: node:http serves')
+  return listenNode(options)
 }
 
 /** Whether several threads can listen on one port: node:http can from 22.12 and 23.1 on (its option reusePort). */

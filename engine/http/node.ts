@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Fault } from '../process/error-codes.ts'
 import {
@@ -20,25 +20,36 @@ import {
 
 /** The same port over node:http and node:https, for Node versions and C libraries without a uWebSockets.js binary. */
 export async function listenNode(options: HttpListenOptions): Promise<HttpListener> {
-  const busy = { requests: 0 }
+  const traffic = new Traffic()
   const onRequest: RequestListener = (message, raw) => {
-    busy.requests++
-    raw.once('close', () => busy.requests--)
+    traffic.begin(message.socket, raw)
+    letGoUnreadBody(message, raw)
     const response = new NodeResponse(raw, options.onAnswer)
+    const refusal = refusalOf(message)
+    if (refusal !== undefined) return refuse(response, refusal, message.method === 'HEAD')
+    const request = new NodeRequest(message)
     const failed = (error: unknown): void => {
-      options.log.error({ path: message.url, err: error }, 'request failed')
-      sendError(response, 500, 'Internal error')
+      options.log.error({ path: request.path, err: error }, 'request failed')
+      sendError(response, 500, 'Internal error', [], request.method === 'HEAD')
     }
     Promise.resolve()
-      .then(() => options.handler(new NodeRequest(message), response))
+      .then(() => options.handler(request, response))
       .catch(failed)
   }
   const { tls } = options
-  const secure = tls && createTlsServer({ ...secureOptions(tls), ...LIMITS }, onRequest)
+  const secure = tls && createTlsServer({ ...secureOptions(tls), ...LIMITS, handshakeTimeout: HEADERS_MS }, onRequest)
   const server = secure ?? createServer(LIMITS, onRequest)
-  server.maxHeadersCount = HEADERS_MAX
+  // Fields are counted by refusalOf: what is beyond this number would not be refused, but left out.
+  server.maxHeadersCount = 0
   server.headersTimeout = HEADERS_MS
+  server.timeout = SILENCE_MS
+  server.on('connection', (socket) => traffic.open(socket))
+  server.on('timeout', (socket) => traffic.onSilence(socket))
   server.on('clientError', refuseMalformed)
+  // Expectations other than 100-continue have no meaning here (RFC 9110 §10.1.1).
+  server.on('checkExpectation', onRequest)
+  // Nothing can be said to who has not shaken hands. Node would say it all the same, and wait until it is heard.
+  secure?.removeAllListeners('tlsClientError').on('tlsClientError', (_, socket) => socket.destroy())
   await listening(server, options)
   return {
     implementation: 'node:http',
@@ -47,22 +58,112 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
       if (tls !== undefined) secure?.setSecureContext(secureOptions(tls))
     },
     async drain(deadlineMs) {
-      const closed = new Promise((resolve) => server.close(resolve))
-      server.closeIdleConnections()
-      await whenIdle(() => busy.requests, deadlineMs)
-      server.closeAllConnections()
+      // Not http's own close: what it takes for idle are also connections whose answers are not written to their end.
+      const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve))
+      traffic.closeIdle()
+      await whenIdle(() => traffic.requests, deadlineMs, options.log)
+      traffic.closeAll()
       await closed
+      // The rest of it, which looks after timeouts; that nothing listens any more is no fault.
+      server.close(() => {})
     },
   }
 }
 
 /** As uWebSockets.js has them, so that a client is treated alike. */
 const HEADER_BYTES_MAX = 4096
-const HEADERS_MAX = 50
-/** Milliseconds from the first byte of a request to the end of its fields. */
+const HEADERS_MAX = 98
+/** Milliseconds from the first byte of a request to the end of its fields, and of a TLS handshake. */
 const HEADERS_MS = 10_000
+/** Milliseconds in which nothing is read or written of a request or an answer; up to twice as many where the system took a part of an answer first. */
+const SILENCE_MS = 10_000
+/** Milliseconds in which a body must end that nobody reads. */
+const UNREAD_BODY_MS = 10_000
 const CHECK_CONNECTIONS_MS = 1000
-const LIMITS = { maxHeaderSize: HEADER_BYTES_MAX, connectionsCheckingInterval: CHECK_CONNECTIONS_MS } as const
+const LIMITS = {
+  maxHeaderSize: HEADER_BYTES_MAX,
+  connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
+  requireHostHeader: false,
+} as const
+
+/** The connections of a listener, and what is under way on them. */
+class Traffic {
+  /** Whose answers the system has not taken whole. */
+  requests = 0
+  readonly #sockets = new Set<Socket>()
+  /** The answers under way of each connection that has any, in their order. */
+  readonly #answers = new Map<Socket, Set<ServerResponse>>()
+
+  /** A connection, before any handshake. */
+  open(socket: Socket): void {
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
+  }
+
+  begin(socket: Socket, answer: ServerResponse): void {
+    let answers = this.#answers.get(socket)
+    if (answers === undefined) {
+      answers = new Set()
+      this.#answers.set(socket, answers)
+      // Answers whose turn has not come yet are not told that their connection has gone.
+      socket.once('close', () => {
+        this.requests -= this.#answers.get(socket)?.size ?? 0
+        this.#answers.delete(socket)
+      })
+    }
+    this.requests++
+    answers.add(answer)
+    answer.once('close', () => {
+      if (this.#answers.get(socket)?.delete(answer)) this.requests--
+    })
+  }
+
+  /** A handler may take its time; a client may not. */
+  onSilence(socket: Socket): void {
+    const [answer] = this.#answers.get(socket) ?? []
+    if (answer === undefined || answer.headersSent) socket.destroy()
+  }
+
+  closeIdle(): void {
+    const busy = new Set<string>()
+    for (const [socket, answers] of this.#answers) if (answers.size > 0) busy.add(lineOf(socket))
+    for (const socket of this.#sockets) if (!busy.has(lineOf(socket))) socket.destroy()
+  }
+
+  closeAll(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+}
+
+/** A TLS connection is another object than the one that it goes over; their ports are the same. */
+function lineOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`
+}
+
+/** An answer may come before its request's end; who then goes on sending, and never ends, is let go. */
+function letGoUnreadBody(message: IncomingMessage, raw: ServerResponse): void {
+  raw.once('finish', () => {
+    if (message.complete) return
+    const timer = setTimeout(() => {
+      if (!message.complete) message.socket.destroy()
+    }, UNREAD_BODY_MS)
+    timer.unref()
+    message.once('end', () => clearTimeout(timer))
+    // What nobody reads would not end.
+    message.resume()
+  })
+}
+
+/** The status of what Node takes for a request and uWebSockets.js does not. HTTP/1.0 is no such thing: it is answered here. */
+function refusalOf(message: IncomingMessage): number | undefined {
+  if (message.httpVersionMajor !== 1) return 505
+  if (message.rawHeaders.length / 2 > HEADERS_MAX) return 431
+  return message.headers.host === undefined && message.httpVersionMinor > 0 ? 400 : undefined
+}
+
+function refuse(response: HttpResponse, status: number, bodyOmitted: boolean): void {
+  sendError(response, status, REASON_PHRASE[status] ?? '', ['connection', 'close'], bodyOmitted)
+}
 
 /** What cannot be read as a request is answered once, and its connection closed. */
 function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
@@ -71,6 +172,7 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
   const body = JSON.stringify({ error: REASON_PHRASE[status] })
   socket.end(
     `HTTP/1.1 ${status} ${REASON_PHRASE[status]}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    () => socket.destroy(),
   )
 }
 

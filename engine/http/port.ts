@@ -77,6 +77,8 @@ export interface HttpListenOptions {
   readonly usualPaths?: readonly string[]
   /** Told of each answer: its status, and how many bytes of body are sent. */
   readonly onAnswer?: (status: number, bodyBytes: number) => void
+  /** Told of each answer that was cut since too much waited for clients (ANSWERS_WAITING_BYTES_MAX). */
+  readonly onCut?: () => void
   readonly log: Logger
 }
 
@@ -86,7 +88,7 @@ export interface HttpListener {
   readonly port: number
   /** Gives new connections the certificate that stands in the files now; those that are there keep theirs. */
   reload(): Promise<void>
-  /** Accepts no more connections, lets the answers under way end for `deadlineMs`, then closes what is left. */
+  /** Accepts no more connections, lets the system take the answers under way for `deadlineMs`, then closes what is left, and logs how much that is. */
   drain(deadlineMs: number): Promise<void>
 }
 
@@ -109,6 +111,7 @@ export const REASON_PHRASE: Readonly<Record<number, string>> = {
   431: 'Request Header Fields Too Large',
   500: 'Internal Server Error',
   503: 'Service Unavailable',
+  505: 'HTTP Version Not Supported',
 }
 
 /** The body and fields of every error answer: `{ "error": message }`. */
@@ -154,9 +157,14 @@ export function watchPace(pace: BodyPace | undefined, bytes: () => number, onSlo
 
 const DRAIN_POLL_MS = 10
 
-/** Waits until `busy` answers 0 or the deadline has passed. */
-export async function whenIdle(busy: () => number, deadlineMs: number): Promise<void> {
-  for (let waitedMs = 0; busy() > 0 && waitedMs < deadlineMs; waitedMs += DRAIN_POLL_MS) {
+/** Waits until no request is under way or the deadline has passed, and then logs how many are cut. */
+export async function whenIdle(requests: () => number, deadlineMs: number, log: Logger): Promise<void> {
+  const deadline = performance.now() + deadlineMs
+  while (requests() > 0) {
+    if (performance.now() >= deadline) {
+      log.warn({ requests: requests(), deadlineMs }, 'answers under way are cut: the time to end them has passed')
+      return
+    }
     await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS))
   }
 }

@@ -1,5 +1,7 @@
 import type * as Uws from 'uWebSockets.js'
+import { ANSWERS_WAITING_BYTES_MAX, BODILESS_ANSWERS_MEAN } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
+import type { TlsFiles } from './certificate.ts'
 import {
   type BodyPace,
   type FieldBlock,
@@ -21,37 +23,72 @@ import {
  * So onAborted is set for who has not answered when the handler returns or waits for a body, and every write asks `aborted`.
  *
  * A call into the library costs 0.15 us, however little it does: fields are written by one call, as the lines that they are.
+ *
+ * `end` keeps whatever the client does not take, without a bound, so a body goes by `tryEnd`: what the system does not take at once waits here, once, and a
+ * client that asks for more meanwhile is let go, by the library.
  */
+
+type Library = typeof Uws & { _cfg?: (option: string) => void }
+
+/** Why there is no uWebSockets.js: it has no binary for this Node or C library. Undefined where there is one. */
+export async function whyNoUws(): Promise<Error | undefined> {
+  try {
+    await import('uWebSockets.js')
+    return undefined
+  } catch (error) {
+    return error as Error
+  }
+}
 
 /**
  * Starts a listener over uWebSockets.js. Several threads may listen on one port; the kernel then spreads the connections.
  *
- * @throws whatever importing the library throws where it has no binary for this Node or C library.
+ * @throws Fault PORT_TAKEN; CERTIFICATE, from reload, too; and whatever importing the library throws where `whyNoUws` tells of it.
  */
 export async function listenUws(options: HttpListenOptions): Promise<HttpListener> {
-  const uws = (await import('uWebSockets.js')) as typeof Uws & { _cfg?: (option: string) => void }
+  const uws = (await import('uWebSockets.js')) as Library
   // No `uWebSockets` banner in the answers.
   uws._cfg?.('silent')
-  const busy = { requests: 0 }
-  const first = await open(uws, options, busy)
+  const traffic = new Traffic()
+  const first = await open(uws, options, traffic)
   const apps = [first]
   const port = uws.us_socket_local_port(first.socket)
   return {
     implementation: 'uWebSockets.js',
     port,
     async reload() {
+      if (apps.length === 0) return
       // An app keeps its certificate for ever, so another one takes the port over. They share it for a moment.
-      const next = await open(uws, { ...options, port }, busy)
+      const next = await open(uws, { ...options, port }, traffic)
+      await briefTurn()
       const before = apps.at(-1)
       if (before !== undefined) uws.us_listen_socket_close(before.socket)
       apps.push(next)
     },
     async drain(deadlineMs) {
-      const last = apps.at(-1)
+      // The library takes no socket that is closed twice.
+      const open = apps.splice(0)
+      const last = open.at(-1)
       if (last !== undefined) uws.us_listen_socket_close(last.socket)
-      await whenIdle(() => busy.requests, deadlineMs)
-      for (const { app } of apps) app.close()
+      await whenIdle(() => traffic.requests, deadlineMs, options.log)
+      for (const { app } of open) app.close()
     },
+  }
+}
+
+/** Turns of the event loop that are looked at for a brief one. */
+const TURNS_MAX = 30
+const BRIEF_TURN_MS = 0.3
+
+/**
+ * A moment right behind a turn in which little happened. The system resets connections that a socket has not taken yet when it is closed: behind such a turn
+ * there are next to none.
+ */
+async function briefTurn(): Promise<void> {
+  for (let turns = 0; turns < TURNS_MAX; turns++) {
+    const began = performance.now()
+    await new Promise((resolve) => setImmediate(resolve))
+    if (turns > 0 && performance.now() - began < BRIEF_TURN_MS) return
   }
 }
 
@@ -60,15 +97,13 @@ interface OpenApp {
   readonly socket: Uws.us_listen_socket
 }
 
-async function open(uws: typeof Uws, options: HttpListenOptions, busy: { requests: number }): Promise<OpenApp> {
-  const app = options.tls
-    ? uws.SSLApp({ key_file_name: options.tls.keyFile, cert_file_name: options.tls.certificateFile })
-    : uws.App()
+async function open(uws: typeof Uws, options: HttpListenOptions, traffic: Traffic): Promise<OpenApp> {
+  const app = options.tls ? secureApp(uws, options.tls) : uws.App()
   for (const path of options.usualPaths ?? []) {
-    app.get(path, (raw, request) => answer(raw, request, 'GET', path, options, busy))
+    app.get(path, (raw, request) => answer(raw, request, 'GET', path, options, traffic))
   }
   app.any('/*', (raw, request) => {
-    answer(raw, request, request.getCaseSensitiveMethod(), request.getUrl(), options, busy)
+    answer(raw, request, request.getCaseSensitiveMethod(), request.getUrl(), options, traffic)
   })
   const socket = await new Promise<Uws.us_listen_socket | false>((resolve) => {
     app.listen(options.address, options.port, resolve)
@@ -77,17 +112,69 @@ async function open(uws: typeof Uws, options: HttpListenOptions, busy: { request
   return { app, socket }
 }
 
+/** The library takes fewer kinds of keys than Node does. */
+function secureApp(uws: typeof Uws, { keyFile, certificateFile }: TlsFiles): Uws.TemplatedApp {
+  try {
+    return uws.SSLApp({ key_file_name: keyFile, cert_file_name: certificateFile })
+  } catch (error) {
+    throw new Fault(
+      'CERTIFICATE',
+      `${certificateFile}, ${keyFile}: uWebSockets.js cannot use this kind of key; take RSA, or ECDSA on P-256, P-384 or P-521, or serve with --http node`,
+      { cause: error },
+    )
+  }
+}
+
+/** What the answers of a listener share. */
+class Traffic {
+  /** Whose answers the system has not taken whole. */
+  requests = 0
+  #waitingBytes = 0
+  #bodiless = 0
+  /** The one that waits longest first. */
+  readonly #waiting = new Map<UwsResponse, number>()
+
+  /** The system has taken a part of an answer. Where too much waits, whoever has waited longest is let go: a client that reads is soon done. */
+  wait(response: UwsResponse, bytes: number): void {
+    this.#waiting.set(response, bytes)
+    this.#waitingBytes += bytes
+    for (const longest of this.#waiting.keys()) {
+      if (this.#waitingBytes <= ANSWERS_WAITING_BYTES_MAX) break
+      longest.cut()
+    }
+  }
+
+  /**
+   * Whether an answer without a body is to be the last of its connection. The library does not tell what it keeps of these for a client that does not read,
+   * nor which connection a request came by: so one of many closes, by chance, and none has many more. The first ones of a listener never do.
+   */
+  closesBodiless(): boolean {
+    return ++this.#bodiless > BODILESS_ANSWERS_MEAN && Math.random() * BODILESS_ANSWERS_MEAN < 1
+  }
+
+  forget(response: UwsResponse): void {
+    this.requests--
+    this.#waitingBytes -= this.#waiting.get(response) ?? 0
+    this.#waiting.delete(response)
+  }
+}
+
 function answer(
   raw: Uws.HttpResponse,
   rawRequest: Uws.HttpRequest,
   method: string,
   path: string,
   options: HttpListenOptions,
-  busy: { requests: number },
+  traffic: Traffic,
 ): void {
-  busy.requests++
-  const response = new UwsResponse(raw, busy, options.onAnswer)
-  const request = new UwsRequest(rawRequest, raw, response, method, path)
+  traffic.requests++
+  const response = new UwsResponse(raw, traffic, options)
+  const length = rawRequest.getHeader('content-length')
+  if (length !== '' && comesTwice(rawRequest, 'content-length')) {
+    sendError(response, 400, REASON_PHRASE[400] ?? '', ['connection', 'close'], method === 'HEAD')
+    return
+  }
+  const request = new UwsRequest(rawRequest, raw, response, method, path, length)
   const failed = (error: unknown): void => {
     options.log.error({ path, err: error }, 'request failed')
     sendError(response, 500, 'Internal error', [], method === 'HEAD')
@@ -101,19 +188,37 @@ function answer(
   }
 }
 
+/** The library takes the first length, whoever stands before it may have taken another (RFC 9112 §6.3). */
+function comesTwice(request: Uws.HttpRequest, wanted: string): boolean {
+  let times = 0
+  request.forEach((name) => {
+    if (name === wanted) times++
+  })
+  return times > 1
+}
+
 class UwsRequest implements HttpRequest {
   readonly method: string
   readonly path: string
   readonly #request: Uws.HttpRequest
   readonly #raw: Uws.HttpResponse
   readonly #response: UwsResponse
+  readonly #length: string
 
-  constructor(request: Uws.HttpRequest, raw: Uws.HttpResponse, response: UwsResponse, method: string, path: string) {
+  constructor(
+    request: Uws.HttpRequest,
+    raw: Uws.HttpResponse,
+    response: UwsResponse,
+    method: string,
+    path: string,
+    length: string,
+  ) {
     this.method = method
     this.path = path
     this.#request = request
     this.#raw = raw
     this.#response = response
+    this.#length = length
   }
 
   get query(): string {
@@ -121,7 +226,18 @@ class UwsRequest implements HttpRequest {
   }
 
   header(name: string): string {
-    return this.#request.getHeader(name)
+    if (name === 'content-length') return this.#length
+    const first = this.#request.getHeader(name)
+    return first !== '' && (name === 'if-match' || name === 'if-none-match') ? this.#joined(name) : first
+  }
+
+  /** A list may come in several lines, which are one (RFC 9110 §5.3). The library tells the first; only who asks under a condition waits for the others. */
+  #joined(wanted: string): string {
+    let joined = ''
+    this.#request.forEach((name, value) => {
+      if (name === wanted) joined += joined === '' ? value : `, ${value}`
+    })
+    return joined
   }
 
   remoteAddress(): string {
@@ -129,7 +245,7 @@ class UwsRequest implements HttpRequest {
   }
 
   body(bytesMax: number, pace?: BodyPace): Promise<Buffer | 'too large' | 'too slow' | 'aborted'> {
-    const field = this.#request.getHeader('content-length')
+    const field = this.#length
     const announced = Number(field || 0)
     if (announced > bytesMax) return Promise.resolve('too large')
     // uWebSockets.js ends a body where its announced length ends, so it is copied once, to where it stays.
@@ -171,18 +287,20 @@ class UwsRequest implements HttpRequest {
 class UwsResponse implements HttpResponse {
   aborted = false
   #answered = false
+  /** The system has taken the answer, or will never. */
+  #over = false
   /** The library has put writes together for as long as the handler runs; later we must ask for that. */
   #corked = true
   #watched = false
   #tellAborted: (() => void) | undefined
   readonly #raw: Uws.HttpResponse
-  readonly #busy: { requests: number }
-  readonly #onAnswer: HttpListenOptions['onAnswer']
+  readonly #traffic: Traffic
+  readonly #options: HttpListenOptions
 
-  constructor(raw: Uws.HttpResponse, busy: { requests: number }, onAnswer: HttpListenOptions['onAnswer']) {
+  constructor(raw: Uws.HttpResponse, traffic: Traffic, options: HttpListenOptions) {
     this.#raw = raw
-    this.#busy = busy
-    this.#onAnswer = onAnswer
+    this.#traffic = traffic
+    this.#options = options
   }
 
   /** The handler has returned. Who has not answered will be told when the peer goes. */
@@ -205,10 +323,54 @@ class UwsResponse implements HttpResponse {
   ): void {
     if (this.aborted || this.#answered) return
     this.#answered = true
-    this.#busy.requests--
-    this.#onAnswer?.(status, sentBytes(status, body, bodyOmitted))
-    if (this.#corked) this.#write(status, fields, body, bodyOmitted, block)
-    else this.#raw.cork(() => this.#write(status, fields, body, bodyOmitted, block))
+    this.#options.onAnswer?.(status, sentBytes(status, body, bodyOmitted))
+    const isBodiless = bodyOmitted || status === 304
+    if (fields.includes('connection') || (isBodiless && this.#traffic.closesBodiless())) {
+      this.#sendLast(status, fields, body, isBodiless, block)
+    } else if (this.#corked) this.#write(status, fields, body, isBodiless, block)
+    else this.#raw.cork(() => this.#write(status, fields, body, isBodiless, block))
+  }
+
+  /** What waits of the answer takes room that others need. */
+  cut(): void {
+    this.#options.onCut?.()
+    this.#raw.close()
+  }
+
+  /**
+   * Closes the connection behind the answer, with the field that says so. While the handler runs the library would go on with what came behind the request,
+   * and forget to close; one turn later it lets a client go that has sent more.
+   */
+  #sendLast(
+    status: number,
+    fields: readonly string[],
+    body: Uint8Array | string,
+    isBodiless: boolean,
+    block: FieldBlock | undefined,
+  ): void {
+    this.#watch()
+    const at = fields.indexOf('connection')
+    const others = at < 0 ? fields : fields.filter((_, each) => each !== at && each !== at + 1)
+    const taken = typeof body === 'string' ? body : Buffer.from(body)
+    setImmediate(() => {
+      if (this.aborted) return
+      this.#raw.cork(() => {
+        if (isBodiless) this.#writeLastBodiless(status, others, Buffer.byteLength(taken), block)
+        else {
+          this.#writeHead(status, others, block)
+          this.#raw.end(taken, true)
+          this.#end()
+        }
+      })
+      if (isBodiless) this.#raw.close()
+    })
+  }
+
+  /** The library closes behind a body only. Here it is told nothing of the end of the fields, which is an empty line, and is closed. */
+  #writeLastBodiless(status: number, fields: readonly string[], bytes: number, block: FieldBlock | undefined): void {
+    const length = status === 304 ? [] : ['content-length', String(bytes)]
+    this.#writeHead(status, [...fields, ...length, 'date', new Date().toUTCString()], block)
+    this.#raw.writeHeader('connection', 'close\r\n')
   }
 
   #watch(): void {
@@ -217,37 +379,59 @@ class UwsResponse implements HttpResponse {
     this.#raw.onAborted(() => {
       this.aborted = true
       this.#tellAborted?.()
-      if (!this.#answered) this.#busy.requests--
+      this.#end()
     })
+  }
+
+  #end(): void {
+    if (this.#over) return
+    this.#over = true
+    this.#traffic.forget(this)
   }
 
   #write(
     status: number,
     fields: readonly string[],
     body: Uint8Array | string,
-    bodyOmitted: boolean,
+    isBodiless: boolean,
     block: FieldBlock | undefined,
   ): void {
-    if (status !== 200) this.#raw.writeStatus(`${status} ${REASON_PHRASE[status] ?? ''}`)
-    let closes = false
-    let written = fields
-    const connection = fields.indexOf('connection')
-    if (connection >= 0) {
-      // The library says so itself where it closes the connection.
-      closes = fields[connection + 1] === 'close'
-      written = fields.filter((_, at) => at !== connection && at !== connection + 1)
-    }
-    let text = block?.text ?? ''
-    if (written.length > 0) text += `${text === '' ? '' : '\r\n'}${fieldText(written)}`
-    const colon = text.indexOf(': ')
-    if (colon > 0) this.#raw.writeHeader(text.slice(0, colon), text.slice(colon + 2))
+    this.#writeHead(status, fields, block)
+    if (!isBodiless) return this.#writeBody(body)
     // A 304 has no body and no length (RFC 9110 §15.4.5). The length of a body that is omitted is a field like others: told of it in another way the library
     // waits for that body, and drops the connection at its next request.
-    if (status !== 304 && bodyOmitted) this.#raw.writeHeader('content-length', String(Buffer.byteLength(body)))
-    if (status === 304 || bodyOmitted) {
-      // The library does not take an answer without a body for one, and ends the process where nobody watches.
-      this.#watch()
-      this.#raw.endWithoutBody()
-    } else this.#raw.end(body, closes)
+    if (status !== 304) this.#raw.writeHeader('content-length', String(Buffer.byteLength(body)))
+    // The library does not take an answer without a body for one, and ends the process where nobody watches.
+    this.#watch()
+    this.#raw.endWithoutBody()
+    this.#end()
+  }
+
+  #writeHead(status: number, fields: readonly string[], block: FieldBlock | undefined): void {
+    if (status !== 200) this.#raw.writeStatus(`${status} ${REASON_PHRASE[status] ?? ''}`)
+    let text = block?.text ?? ''
+    if (fields.length > 0) text += `${text === '' ? '' : '\r\n'}${fieldText(fields)}`
+    const colon = text.indexOf(': ')
+    if (colon > 0) this.#raw.writeHeader(text.slice(0, colon), text.slice(colon + 2))
+  }
+
+  #writeBody(body: Uint8Array | string): void {
+    const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length
+    if (this.#raw.tryEnd(body, bytes)[1]) this.#end()
+    else this.#writeRest(body, bytes)
+  }
+
+  /** The system has taken a part only: the rest is kept until the client has read so much. The library lets a client go that reads nothing for 10 s. */
+  #writeRest(body: Uint8Array | string, bytes: number): void {
+    this.#watch()
+    const from = this.#raw.getWriteOffset()
+    const rest = typeof body === 'string' ? Buffer.from(body).subarray(from) : Buffer.from(body.subarray(from))
+    this.#raw.onWritable((at) => {
+      if (this.aborted) return true
+      const [wasTaken, isWhole] = this.#raw.tryEnd(rest.subarray(at - from), bytes)
+      if (isWhole) this.#end()
+      return wasTaken
+    })
+    this.#traffic.wait(this, rest.length)
   }
 }

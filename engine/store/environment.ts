@@ -56,6 +56,8 @@ export interface EnvironmentSpace {
 }
 
 const TABLES_MAX = 64
+/** Threads and programs that read at once, 64 bytes each: of the service 128 threads at most, and whatever commands run beside it. More are refused by LMDB. */
+const READERS_MAX = 512
 /** The file of an environment, in its directory. */
 export const DATA_FILE = 'data.mdb'
 /** mdb.c of lmdb-js: the meta page's header has 24 bytes, then stands MDB_MAGIC in the machine's byte order. */
@@ -100,6 +102,7 @@ export class Environment {
         path,
         noSubdir: false,
         maxDbs: TABLES_MAX,
+        maxReaders: READERS_MAX,
         keyEncoding: 'binary',
         encoding: 'binary',
         readOnly,

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { RecentKeyUses } from '../../api/key-uses.ts'
 import { makeRateTable, RateLimit } from '../../api/rate-limit.ts'
-import { apiHandler } from '../../api/routes.ts'
+import { apiServer } from '../../api/routes.ts'
 import { makeApiKey } from '../../engine/admin/access-key.ts'
 import { Administration } from '../../engine/admin/administration.ts'
 import { runScan } from '../../engine/scan/fold.ts'
@@ -27,7 +27,7 @@ async function startApi(t: Test, implementation: (typeof IMPLEMENTATIONS)[number
   const rateLimit = new RateLimit(makeRateTable(), () => now.ms)
   const keyUses = new RecentKeyUses()
   const guessLimit = new RateLimit(makeRateTable(), () => now.ms)
-  const handler = apiHandler({
+  const served = apiServer({
     store: opened.store,
     rateLimit,
     guessLimit,
@@ -35,7 +35,7 @@ async function startApi(t: Test, implementation: (typeof IMPLEMENTATIONS)[number
     document: NO_DOCUMENT,
     keyUses,
   })
-  const server = await serve(t, implementation, opened.directory, handler)
+  const server = await serve(t, implementation, opened.directory, served)
   const administration = new Administration(opened.store, opened.clock)
   return {
     ...server,
@@ -262,6 +262,31 @@ for (const implementation of IMPLEMENTATIONS) {
         }
         api.now.ms += 61_000
       }
+    })
+
+    t.test('conditions of several lines are one list, and `*` is told the tag of what would come', async (t) => {
+      const api = await startApi(t, implementation)
+      const { id } = makeOrganization(api.opened, 'Acme')
+      const key = api.key('Acme')
+      const asked = async (fields: Record<string, string | string[]>): Promise<[number, unknown]> => {
+        const headers = { 'x-api-key': key, ...fields } as Record<string, string>
+        const answer = await api.ask('/api/v1/discovery', { headers })
+        return [answer.status, answer.headers['etag']]
+      }
+      const small = (await asked({}))[1] as string
+      t.same(await asked({ 'if-none-match': '*', 'accept-encoding': 'gzip' }), [304, small], 'too short to be packed')
+      publishPlatforms(api.opened, id, 250)
+      const [, tag] = (await asked({})) as [number, string]
+      const packed = tag.replace(/"$/, '-gzip"')
+      t.same(await asked({ 'if-none-match': '*' }), [304, tag])
+      t.same(await asked({ 'if-none-match': '*', 'accept-encoding': 'gzip' }), [304, packed])
+      t.same(await asked({ 'if-none-match': packed }), [304, packed], 'what the client has')
+      t.same(await asked({ 'if-none-match': tag, 'accept-encoding': 'gzip' }), [304, tag])
+      t.same(await asked({ 'if-none-match': ['"x"', tag] }), [304, tag])
+      t.same(await asked({ 'if-match': ['"x"', tag] }), [200, tag])
+      t.same(await asked({ 'if-match': ['"x"', '"y"'] }), [412, tag])
+      t.same(await asked({ 'if-none-match': '"a,*,b"' }), [200, tag])
+      t.same(await asked({ 'if-match': '"a,*,b"' }), [412, tag])
     })
 
     t.test('an older list without a ready body is answered the same', async (t) => {

@@ -2,7 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import t from 'tap'
-import { makeRateTable, RateLimit, REQUESTS_PER_WINDOW, ROWS, WINDOW_MS } from '../../api/rate-limit.ts'
+import {
+  makeRateTable,
+  monotonicMs,
+  RateLimit,
+  REQUESTS_PER_WINDOW,
+  ROWS,
+  WINDOW_MS,
+  withoutRoom,
+} from '../../api/rate-limit.ts'
 
 t.test('never more than 60 in any 60 s, and never fewer than a plain log of times allows', async (t) => {
   fc.assert(
@@ -30,15 +38,71 @@ t.test('never more than 60 in any 60 s, and never fewer than a plain log of time
   t.pass('held')
 })
 
-t.test('a bucket whose rows are all in use refuses another key, until one has been idle for a window', async (t) => {
+/** Bytes 8 to 11 choose a key's first bucket, 12 to 15 its second. */
+function keyOf(first: number, second: number): Buffer {
+  const key = randomBytes(32)
+  key.writeUInt32LE(first, 8)
+  key.writeUInt32LE(second, 12)
+  return key
+}
+
+t.test(
+  'a key has room in two buckets; where both are in use it is refused and counted, until one has been idle for a window',
+  async (t) => {
+    let nowMs = 1
+    const table = makeRateTable()
+    const limit = new RateLimit(table, () => nowMs)
+    const refused = { allowed: false, remaining: 0, resetSeconds: 60 }
+    for (let count = 0; count < 2 * ROWS; count++) t.equal(limit.take(keyOf(0, 1)).allowed, true, `key ${count}`)
+    t.equal(withoutRoom(table), 0)
+    const late = keyOf(0, 1)
+    t.same(limit.take(late), refused)
+    t.same(limit.take(keyOf(1, 0)), refused, 'the same two')
+    t.same(limit.take(keyOf(1, 1)), refused, 'two that are one')
+    t.equal(withoutRoom(table), 3)
+    t.equal(limit.take(keyOf(1, 2)).allowed, true, 'another second one')
+    nowMs += WINDOW_MS
+    t.same(limit.take(late), { allowed: true, remaining: 59, resetSeconds: 60 })
+    t.equal(withoutRoom(table), 3)
+  },
+)
+
+t.test('a key in its second bucket keeps its count when its first one has room again', async (t) => {
   let nowMs = 1
   const limit = new RateLimit(makeRateTable(), () => nowMs)
-  // Bytes 8 to 11 choose the bucket: all of these fall into one.
-  const keys = Array.from({ length: ROWS + 1 }, () => Buffer.concat([randomBytes(8), Buffer.alloc(4), randomBytes(20)]))
-  for (const key of keys.slice(0, ROWS)) t.equal(limit.take(key).allowed, true)
-  t.same(limit.take(keys[ROWS] as Buffer), { allowed: false, remaining: 0, resetSeconds: 60 })
-  nowMs += WINDOW_MS
-  t.same(limit.take(keys[ROWS] as Buffer), { allowed: true, remaining: 59, resetSeconds: 60 })
+  for (let count = 0; count < ROWS; count++) limit.take(keyOf(0, 2))
+  nowMs += WINDOW_MS / 2
+  const key = keyOf(0, 1)
+  t.equal(limit.take(key).remaining, 59)
+  nowMs += WINDOW_MS / 2
+  t.equal(limit.take(keyOf(0, 2)).allowed, true, 'the first one has room')
+  t.equal(limit.take(key).remaining, 58)
+})
+
+t.test('100,000 keys in use find room', async (t) => {
+  const table = makeRateTable()
+  const limit = new RateLimit(table, () => 1)
+  // A generator of its own, so that the test is the same each time.
+  let state = 1
+  const next = (): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state >>> 8
+  }
+  const key = Buffer.alloc(32)
+  for (let count = 0; count < 100_000; count++) {
+    for (let at = 0; at < 16; at += 4) key.writeUInt32LE(((next() << 8) ^ next()) >>> 0, at)
+    if (!limit.take(key).allowed) break
+  }
+  t.equal(withoutRoom(table), 0)
+})
+
+t.test('its clock is the clock of the system, whichever thread asks', async (t) => {
+  const systemMs = (): number => Number(process.hrtime.bigint()) / 1e6
+  for (let time = 0; time < 100; time++) {
+    const [before, asked, after] = [systemMs(), monotonicMs(), systemMs()]
+    if (before > asked || asked > after) t.fail(`${before} ${asked} ${after}`)
+  }
+  t.pass('between two looks')
 })
 
 t.test('four threads on one table accept 60 requests of a key together', async (t) => {

@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { claimPort } from '../../engine/http/listen.ts'
 import { admin, REPOSITORY, startService } from '../support/programs.ts'
 
 /** The commands of docs/api.md, and what it says that the first one prints. */
@@ -41,4 +42,50 @@ t.test('each command of docs/api.md does what the page says, against a real serv
   const written: unknown = JSON.parse(readFileSync(join(directory, 'openapi.json'), 'utf8'))
   t.match(written, { openapi: '3.1.0', paths: { '/api/v1/discovery': { get: {}, head: {} } } })
   t.equal(await shell(nextPage), PRINTED, 'the tag is that of a list that was never made')
+})
+
+const WITHOUT_NGINX = spawnSync('nginx', ['-v']).error === undefined ? false : 'nginx is not installed'
+
+t.test('nginx, told what the page tells, passes requests on', { skip: WITHOUT_NGINX }, async (t) => {
+  const [location = ''] = /^ {4}location [\s\S]*?^ {4}\}$/m.exec(PAGE) ?? []
+  t.match(location, /proxy_pass http:\/\/127\.0\.0\.1:8443;/)
+  const directory = t.testdir()
+  const service = await startService(join(directory, 'data'), ['--plain-http', '--ingest-port', 'off'])
+  t.teardown(async () => {
+    service.child.kill('SIGTERM')
+    await service.ended
+  })
+  const statusThrough = async (place: string): Promise<number> => {
+    const port = await claimPort('test', '127.0.0.1', 0)
+    const where = `daemon off; master_process off; pid ${directory}/pid; error_log ${directory}/errors;`
+    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+      (name) => `${name}_temp_path ${directory}/${name};`,
+    )
+    const server = `server { listen 127.0.0.1:${port}; ${place.replace('8443', String(service.apiPort))} }`
+    writeFileSync(
+      join(directory, 'nginx.conf'),
+      `${where} events {} http { access_log off; ${temporary.join(' ')} ${server} }`,
+    )
+    const child = spawn('nginx', ['-c', join(directory, 'nginx.conf'), '-e', join(directory, 'errors')], {
+      stdio: 'ignore',
+    })
+    const ended = once(child, 'close')
+    try {
+      for (let looks = 0; looks < 100; looks++) {
+        const answer = await fetch(`http://127.0.0.1:${port}/api/v1/openapi.json`).catch(() => undefined)
+        if (answer !== undefined) return answer.status
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+      return 0
+    } finally {
+      child.kill('SIGTERM')
+      await ended
+    }
+  }
+  t.equal(await statusThrough(location), 200)
+  t.not(
+    await statusThrough(location.replace('proxy_http_version 1.1;', 'proxy_http_version 1.0;')),
+    200,
+    'by default, as old nginx has it',
+  )
 })

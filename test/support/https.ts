@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib'
 import { Agent, request } from 'undici'
 import { type Certificate, provideCertificate } from '../../engine/http/certificate.ts'
 import { type HttpImplementation, listenHttp } from '../../engine/http/listen.ts'
-import type { HttpHandler, HttpListener } from '../../engine/http/port.ts'
+import type { HttpHandler, HttpListener, HttpListenOptions } from '../../engine/http/port.ts'
 import { quietLog } from './store.ts'
 
 /** The two implementations of the HTTP port; every suite over HTTP runs over both. */
@@ -24,18 +24,21 @@ export interface Ask {
   readonly body?: Uint8Array | string
 }
 
+/** What `apiServer` makes. */
+type ServedPaths = Required<Pick<HttpListenOptions, 'handler' | 'usualPaths'>>
+
 export interface TestServer {
   readonly listener: HttpListener
   readonly certificate: Certificate
   ask(path: string, options?: Ask): Promise<Answer>
 }
 
-/** Serves a handler over real TLS on loopback until the test ends. */
+/** Serves, wired as the service wires it, over real TLS on loopback until the test ends. */
 export async function serve(
   t: { teardown(work: () => unknown): void },
   implementation: HttpImplementation,
   directory: string,
-  handler: HttpHandler,
+  served: HttpHandler | ServedPaths,
 ): Promise<TestServer> {
   const certificate = await provideCertificate(`${directory}/tls`, undefined)
   const { keyFile, certificateFile } = certificate
@@ -43,7 +46,7 @@ export async function serve(
     address: '127.0.0.1',
     port: 0,
     tls: { keyFile, certificateFile },
-    handler,
+    ...(typeof served === 'function' ? { handler: served } : served),
     log: quietLog,
   })
   const dispatcher = new Agent({ connect: { ca: readFileSync(certificateFile) } })

@@ -94,3 +94,12 @@ t.test('without free space nothing is written, and what is there can be read', a
   )
   await full.close()
 })
+
+t.test('as many readers as the service has threads, twice over', async (t) => {
+  const path = t.testdir()
+  const environments = Array.from({ length: 256 }, () => new Environment(path, OPTIONS))
+  const key = Buffer.from('k')
+  for (const environment of environments) environment.read(() => environment.table('t').get(key))
+  t.pass('none was refused')
+  for (const environment of environments) await environment.close()
+})

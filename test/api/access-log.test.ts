@@ -1,0 +1,117 @@
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { AccessLog } from '../../api/access-log.ts'
+import { isKnownPath } from '../../api/routes.ts'
+import type { HttpRequest, HttpResponse } from '../../engine/http/port.ts'
+import type { Logger } from '../../engine/process/log.ts'
+import { IMPLEMENTATIONS } from '../support/https.ts'
+import { admin, type RunningService, startService } from '../support/programs.ts'
+import { exchange, statusesOf } from '../support/raw-client.ts'
+
+/** The access log of a running service: a line a request, with what it may hold and nothing else. */
+interface Site {
+  readonly service: RunningService
+  readonly key: string
+  readonly organization: string
+  /** Lines of requests so far. */
+  lines(): Record<string, unknown>[]
+}
+
+async function start(t: Test, ...parameters: string[]): Promise<Site> {
+  const directory = join(t.testdir(), 'service')
+  const data = ['--data-dir', directory]
+  const [organization] = await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const [made] = await admin('key', 'create', 'test', '--org', 'Acme', ...data)
+  const service = await startService(directory, ['--plain-http', '--ingest-port', 'off', ...parameters])
+  t.teardown(async () => {
+    service.child.kill('SIGTERM')
+    await service.ended
+  })
+  const lines = (): Record<string, unknown>[] =>
+    service.output.stderr
+      .split('\n')
+      .filter((line) => line.includes('"msg":"request"'))
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+  return { service, key: String(made?.['key']), organization: String(organization?.['id']), lines }
+}
+
+const request = (path: string, fields = '', method = 'GET'): string =>
+  `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${fields}\r\n`
+
+for (const implementation of IMPLEMENTATIONS) {
+  t.test(`over ${implementation}: a line for each request, without the words of its client`, async (t) => {
+    const { service, key, organization, lines } = await start(t, '--http', implementation, '--access-log', '1000')
+    const own = `X-API-Key: ${key}\r\n`
+    const known = { organization, key_visible: key.slice(7, 15) }
+    const rows: { bytes: string; line: Record<string, unknown> }[] = [
+      {
+        bytes: request('/api/v1/scores', own),
+        line: { method: 'GET', path: '/api/v1/scores', status: 200, bytes: 13, ...known },
+      },
+      { bytes: request(`/api/v1/scores?key=${key}`, own), line: { path: '/api/v1/scores', status: 200, ...known } },
+      { bytes: request('/api/v1/scores', own, 'HEAD'), line: { method: 'HEAD', status: 200, bytes: 0, ...known } },
+      { bytes: request('/api/v1/discovery?limit=0', own), line: { path: '/api/v1/discovery', status: 400, ...known } },
+      { bytes: request('/api/v1/scores'), line: { path: '/api/v1/scores', status: 401, bytes: 27 } },
+      { bytes: request('/api/v1/openapi.json'), line: { path: '/api/v1/openapi.json', status: 200 } },
+      { bytes: request(`/api/v1/scores/${key}`), line: { method: 'GET', path: 'other', status: 404 } },
+      { bytes: request('/constructor'), line: { path: 'other', status: 404 } },
+      { bytes: request('/api/v1/scores', own, 'DELETE'), line: { method: 'DELETE', status: 405 } },
+    ]
+    // Node's parser refuses methods that are not registered.
+    if (implementation === 'uws') {
+      rows.push({ bytes: request('/api/v1/scores', '', key), line: { method: 'other', status: 405 } })
+      rows.push({ bytes: request('/api/v1/scores', '', 'M'.repeat(3000)), line: { method: 'other', status: 405 } })
+    }
+    for (const [at, { bytes, line }] of rows.entries()) {
+      const { text } = await exchange(service.apiPort, bytes)
+      t.same(statusesOf(text), [line['status']])
+      // The answer may be here before the line has come through the pipe.
+      for (let looks = 0; looks < 100 && lines().length <= at; looks++)
+        await new Promise((done) => setTimeout(done, 20))
+      const all = lines()
+      t.equal(all.length, at + 1, 'one line')
+      t.match(all.at(-1), { address: /^(::ffff:)?127\.0\.0\.1$/, ...line })
+      if (!('organization' in line)) t.notOk('key_visible' in (all.at(-1) ?? {}), 'nobody is named')
+    }
+    t.notOk(service.output.stderr.includes(key), 'no key')
+    t.notOk(service.output.stderr.includes(key.slice(15)), 'no rest of one')
+  })
+
+  t.test(`over ${implementation}: off by default`, async (t) => {
+    const { service, key, lines } = await start(t, '--http', implementation)
+    await exchange(service.apiPort, request('/api/v1/scores', `X-API-Key: ${key}\r\n`))
+    t.same(lines(), [])
+  })
+
+  t.test(`over ${implementation}: some of many, which say how many were left out, in each thread`, async (t) => {
+    const threads = implementation === 'uws' ? 3 : 1
+    const { service, lines } = await start(
+      t,
+      ...['--http', implementation, '--access-log', '5', '--api-threads', String(threads)],
+    )
+    const many = Array.from({ length: 60 }, () => exchange(service.apiPort, request('/nothing'), { waitMs: 5000 }))
+    for (const { text } of await Promise.all(many)) t.same(statusesOf(text), [404])
+    const seconds = 4
+    t.ok(lines().length >= 5, `${lines().length} lines`)
+    t.ok(lines().length <= 5 * threads * seconds, 'fewer than there were requests')
+    // In a later second each thread has a line again, which says how many it has left out.
+    await new Promise((resolve) => setTimeout(resolve, 1100))
+    const told = (): number => lines().reduce((sum, line) => sum + 1 + Number(line['left_out'] ?? 0), 0)
+    let asked = 60
+    for (; told() < asked && asked < 300; asked++) {
+      await exchange(service.apiPort, request('/nothing'))
+      if (asked % 4 === 0) await new Promise((resolve) => setTimeout(resolve, 300))
+    }
+    t.equal(told(), asked, 'every request is a line or left out')
+    t.equal(new Set(lines().map((line) => line['thread'])).size, threads)
+  })
+}
+
+t.test('a fault is a line, too', async (t) => {
+  const written: unknown[] = []
+  const log = { info: (line: unknown) => written.push(line) } as unknown as Logger
+  const request = { method: 'GET', path: '/api/v1/scores', remoteAddress: () => '192.0.2.1' } as HttpRequest
+  const response = { aborted: false, send() {} } as HttpResponse
+  new AccessLog(log, 10, isKnownPath).watch(request, response).send(500, [], '{"error":"Internal error"}')
+  t.match(written, [{ path: '/api/v1/scores', status: 500, bytes: 26 }])
+})

@@ -1,0 +1,87 @@
+import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
+import t from 'tap'
+import { IMPLEMENTATIONS } from '../support/https.ts'
+import { opensslCertificate, replaceCertificate } from '../support/openssl-certificate.ts'
+import { run, SYSLOG_OFF, startService } from '../support/programs.ts'
+import { rawClient, statusesOf } from '../support/raw-client.ts'
+import { until } from '../support/syslog-service.ts'
+
+/** What goes wrong in a service, and how it then ends, or goes on: never by a signal. */
+const KINDS = ['RSA-PSS', 'secp256k1'] as const
+
+for (const kind of KINDS) {
+  t.test(`a certificate of the kind ${kind}, which uWebSockets.js does not take`, async (t) => {
+    const directory = t.testdir()
+    const files = opensslCertificate(join(directory, 'own'), kind)
+    const own = ['--tls-key', files.keyFile, '--tls-certificate', files.certificateFile]
+    const data = ['--data-dir', join(directory, 'data'), '--metrics-port', 'off', '--api-port', '0', ...SYSLOG_OFF]
+    for (const more of [[], ['--http', 'uws']]) {
+      const { status, stderr } = await run('service', [...data, ...own, '--ingest-port', 'off', ...more])
+      const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{"level":30'))
+      t.equal(status, 4, stderr)
+      t.equal(lines.length, 1, stderr)
+      t.match(lines[0], /^posture-service: CERTIFICATE .*certificate\.pem.*uWebSockets\.js cannot use this kind of key/)
+    }
+
+    t.test('comes as a renewed one: the old one stays, and all goes on', async (t) => {
+      const place = t.testdir()
+      const live = opensslCertificate(join(place, 'live'), 'ECDSA P-256')
+      const service = await startService(join(directory, 'data'), [
+        ...['--tls-key', live.keyFile, '--tls-certificate', live.certificateFile, '--api-threads', '2'],
+      ])
+      t.teardown(() => service.child.kill('SIGKILL'))
+      const shown = await fingerprintAt(service.apiPort)
+      replaceCertificate(live, files)
+      await until(
+        'a word of each thread',
+        () => service.output.stderr.split('the certificate was not reloaded').length > 3 || undefined,
+      )
+      t.equal(await fingerprintAt(service.apiPort), shown)
+      const good = opensslCertificate(join(place, 'good'), 'rsa')
+      replaceCertificate(live, good)
+      await until(
+        'the next one',
+        async () => (await fingerprintAt(service.apiPort).catch(() => shown)) !== shown || undefined,
+      )
+      service.child.kill('SIGTERM')
+      t.match(await service.ended, { status: 0, signal: null })
+    })
+  })
+}
+
+async function fingerprintAt(port: number): Promise<string> {
+  const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
+  await new Promise((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject))
+  const { fingerprint256 } = socket.getPeerCertificate()
+  socket.destroy()
+  return fingerprint256
+}
+
+for (const implementation of IMPLEMENTATIONS) {
+  for (const fault of ["throw new Error('made for the test')", "Promise.reject(new Error('made for the test'))"]) {
+    t.test(
+      `over ${implementation}: a fault of an API thread (${fault.split(' ')[0]}) ends the service in order`,
+      async (t) => {
+        // In the threads of the API alone, which are those that have a table of keys.
+        const code = `import { workerData } from 'node:worker_threads'; if (workerData?.rateTable) setTimeout(() => { ${fault} }, 1500)`
+        const service = await startService(
+          t.testdir(),
+          ['--plain-http', '--http', implementation, '--ingest-port', 'off', '--api-threads', '2'],
+          { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(code)}` },
+        )
+        t.teardown(() => service.child.kill('SIGKILL'))
+        const client = rawClient(service.apiPort)
+        client.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+        const { status, signal, stderr } = await service.ended
+        t.equal(signal, null, stderr)
+        t.equal(status, 1)
+        t.same(statusesOf(client.text()), [404], 'a connection was open')
+        const said = stderr.split('\n').filter((line) => line.startsWith('posture-service: '))
+        t.same(said, ['posture-service: INTERNAL an API thread failed: made for the test'])
+        t.match(stderr, /"level":50.*"stack":"Error: made for the test.*an API thread failed/)
+        t.match(stderr, /"msg":"stopped"/, 'the store was closed')
+      },
+    )
+  }
+}

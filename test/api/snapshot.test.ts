@@ -1,0 +1,75 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import t from 'tap'
+import { RecentKeyUses } from '../../api/key-uses.ts'
+import type { RateLimit } from '../../api/rate-limit.ts'
+import { apiServer } from '../../api/routes.ts'
+import { Administration } from '../../engine/admin/administration.ts'
+import { SCOPES } from '../../engine/store/api-keys.ts'
+import { IMPLEMENTATIONS, serve } from '../support/https.ts'
+import { makeOrganization, openStore } from '../support/store.ts'
+
+/** While lists are published as fast as can be, every answer is of one of them: its tag, its head and its elements. */
+const READ_MS = 2500
+/** What is asked for, and how a client can tell that its elements belong to the head. */
+const QUERIES = ['', '', '?limit=100', '?limit=7&offset=95', '?limit=100&offset=100'] as const
+
+const unlimited = {
+  take: () => ({ allowed: true, remaining: 1, resetSeconds: 1 }),
+} as unknown as RateLimit
+
+for (const implementation of IMPLEMENTATIONS) {
+  t.test(`over ${implementation}: no answer is torn`, async (t) => {
+    const opened = openStore(t, { madeUp: true })
+    const { id } = makeOrganization(opened, 'Acme')
+    const administration = new Administration(opened.store, opened.clock)
+    const headers = { 'x-api-key': administration.apiKeys.create(administration.organization('Acme'), 'k', SCOPES).raw }
+    const server = await serve(
+      t,
+      implementation,
+      opened.directory,
+      apiServer({
+        store: opened.store,
+        rateLimit: unlimited,
+        guessLimit: unlimited,
+        salesEmail: 'sales@vendor.example',
+        document: { body: Buffer.from('{}'), tag: '"0"' },
+        keyUses: new RecentKeyUses(),
+      }),
+    )
+    const stop = new SharedArrayBuffer(8)
+    const flag = new Int32Array(stop)
+    const workerData = { directory: opened.directory, organizationId: id, stop }
+    const publisher = new Worker(new URL('../support/publish-fast.js', import.meta.url), { workerData })
+    const ended = once(publisher, 'exit')
+    /** What each tag has stood for, by query and coding. */
+    const bodies = new Map<string, string>()
+    const numbers = new Set<number>()
+    let last = 0
+    let asked = 0
+    while (Atomics.load(flag, 1) === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    for (const began = performance.now(); performance.now() - began < READ_MS; asked++) {
+      const query = QUERIES[asked % QUERIES.length] ?? ''
+      const coding = asked % 3 === 0 ? 'gzip' : 'identity'
+      const answer = await server.ask(`/api/v1/discovery${query}`, {
+        headers: { ...headers, 'accept-encoding': coding },
+      })
+      const { scan, platforms } = answer.body as { scan: { number: number }; platforms: { number: number }[] }
+      const offset = Number(new URLSearchParams(query).get('offset') ?? 0)
+      const limit = Number(new URLSearchParams(query).get('limit') ?? 100)
+      const torn = platforms.filter(({ number }) => number !== scan.number)
+      const expected = Math.max(0, Math.min(limit, 101 + (scan.number % 50) - offset))
+      const name = `${query} ${answer.headers['etag']}`
+      if (torn.length > 0) t.fail(`a list of ${scan.number} with an element of ${torn[0]?.number}`)
+      if (platforms.length !== expected) t.fail(`${platforms.length} elements of ${scan.number}, not ${expected}`)
+      if ((bodies.get(name) ?? answer.text) !== answer.text) t.fail(`${name} stands for two answers`)
+      if (scan.number < last) t.fail(`${scan.number} behind ${last}`)
+      bodies.set(name, answer.text)
+      numbers.add(scan.number)
+      last = scan.number
+    }
+    Atomics.store(flag, 0, 1)
+    await ended
+    t.ok(numbers.size > 20, `${numbers.size} lists were seen, of ${flag[1]}, in ${asked} answers`)
+  })
+}

@@ -1,0 +1,44 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { Agent, request } from 'undici'
+import { admin, startService } from '../support/programs.ts'
+
+/** What the threads of a service share: one key, asked for over many connections, is one key. */
+t.test('sixty requests of a key and sixty of strangers, over all threads together', async (t) => {
+  const directory = join(t.testdir(), 'service')
+  const data = ['--data-dir', directory]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const [made] = await admin('key', 'create', 'test', '--org', 'Acme', ...data)
+  const threads = ['--api-threads', '4', '--access-log', '1000']
+  const service = await startService(directory, ['--plain-http', '--ingest-port', 'off', ...threads])
+  const agents = Array.from({ length: 24 }, () => new Agent({ connections: 1 }))
+  const statuses = async (headers: Record<string, string>): Promise<Map<number, number>> => {
+    const found = new Map<number, number>()
+    await Promise.all(
+      agents.map(async (dispatcher) => {
+        for (let each = 0; each < 6; each++) {
+          const answer = await request(`http://127.0.0.1:${service.apiPort}/api/v1/scores`, { dispatcher, headers })
+          await answer.body.dump()
+          found.set(answer.statusCode, (found.get(answer.statusCode) ?? 0) + 1)
+        }
+      }),
+    )
+    return found
+  }
+  const began = performance.now()
+  t.same(Object.fromEntries(await statuses({ 'x-api-key': String(made?.['key']) })), { 200: 60, 429: 84 })
+  t.same(Object.fromEntries(await statuses({})), { 401: 60, 429: 84 })
+  t.ok(performance.now() - began < 60_000, 'within the window')
+  const said = new Set(service.output.stderr.match(/"thread":\d+/g))
+  t.ok(said.size > 1, `${said.size} threads have answered`)
+  const metrics = await request(`http://127.0.0.1:${service.metricsPort}/metrics`)
+  const text = await metrics.body.text()
+  t.match(text, /^posture_api_answers_total\{status="429"\} 168$/m)
+  t.match(text, /^posture_api_answers_cut_total 0$/m)
+  t.match(text, /^posture_api_rate_table_full_total\{table="keys"\} 0$/m)
+  await Promise.all(agents.map((agent) => agent.close()))
+  service.child.kill('SIGTERM')
+  t.match(await service.ended, { status: 0 })
+  const [listed] = await admin('key', 'list', '--org', 'Acme', ...data)
+  t.match(listed, { last_used_at: /^\d{4}-/ }, 'the last use was written down')
+})

@@ -1,0 +1,85 @@
+import t from 'tap'
+import { listenHttp } from '../../../engine/http/listen.ts'
+import { IMPLEMENTATIONS } from '../../support/https.ts'
+import { exchange, statusesOf } from '../../support/raw-client.ts'
+import { quietLog } from '../../support/store.ts'
+
+/** Where a request ends, and where a connection does (RFC 9112 §6.3, §9.6): both ports take no request in two ways, and answer nothing behind a last answer. */
+const request = (fields: string, body = '', method = 'GET', path = '/'): string =>
+  `${method} ${path} HTTP/1.1\r\nHost: x\r\n${fields}\r\n${body}`
+const BEHIND = request('', '', 'GET', '/behind')
+
+/** `statuses` are all that may come; where `mayBeNone`, uWebSockets.js may also close without a word. */
+const ROWS: readonly { name: string; bytes: string; statuses: readonly number[]; mayBeNone?: boolean }[] = [
+  { name: 'two lengths', bytes: request('Content-Length: 5\r\nContent-Length: 0\r\n', 'hello'), statuses: [400] },
+  {
+    name: 'the same length twice',
+    bytes: request('Content-Length: 5\r\nContent-Length: 5\r\n', 'hello'),
+    statuses: [400],
+  },
+  {
+    name: 'two lengths, to HEAD',
+    bytes: request('Content-Length: 0\r\nContent-Length: 0\r\n', '', 'HEAD'),
+    statuses: [400],
+  },
+  {
+    name: 'two lengths, the second of which hides a request',
+    bytes: request(`Content-Length: 0\r\nContent-Length: ${BEHIND.length}\r\n`, BEHIND),
+    statuses: [400],
+    mayBeNone: true,
+  },
+  { name: 'a last answer', bytes: request('', '', 'GET', '/last'), statuses: [400] },
+  { name: 'a last answer to HEAD', bytes: request('', '', 'HEAD', '/last'), statuses: [400] },
+  { name: 'a last answer, later', bytes: request('', '', 'GET', '/last-later'), statuses: [400] },
+  {
+    name: 'a last answer to what has a body',
+    bytes: request('Content-Length: 5\r\n', 'hello', 'POST', '/last'),
+    statuses: [400],
+  },
+  {
+    name: 'a request behind a last answer',
+    bytes: request('', '', 'GET', '/last') + BEHIND,
+    statuses: [400],
+    mayBeNone: true,
+  },
+  {
+    name: 'a request behind a last answer to HEAD',
+    bytes: request('', '', 'HEAD', '/last') + BEHIND,
+    statuses: [400],
+    mayBeNone: true,
+  },
+]
+
+for (const implementation of IMPLEMENTATIONS) {
+  t.test(`over ${implementation}`, async (t) => {
+    let behind = 0
+    const listener = await listenHttp(implementation, {
+      address: '127.0.0.1',
+      port: 0,
+      log: quietLog,
+      handler: async ({ path, method }, response) => {
+        if (path === '/behind') behind++
+        if (path === '/last-later') await new Promise((resolve) => setTimeout(resolve, 20))
+        const isLast = path.startsWith('/last')
+        response.send(isLast ? 400 : 200, isLast ? ['connection', 'close'] : [], 'text', method === 'HEAD')
+      },
+    })
+    t.teardown(() => listener.drain(100))
+    for (const { name, bytes, statuses, mayBeNone } of ROWS) {
+      const { text, closed } = await exchange(listener.port, bytes)
+      const found = statusesOf(text)
+      if (!mayBeNone || implementation === 'node' || found.length > 0) t.same(found, statuses, name)
+      t.ok(closed, `${name}: closed`)
+      if (found.length > 0) t.match(text, /connection: close/i, name)
+      t.equal((text.match(/content-length/gi) ?? []).length, found.length, `${name}: one length`)
+      const isHead = bytes.startsWith('HEAD')
+      // Node's parser refuses two lengths before it tells the method.
+      const isRefusedUnread = implementation === 'node' && name.includes('two lengths')
+      if (found.length > 0 && !isRefusedUnread)
+        t.equal(text.endsWith('\r\n\r\n'), isHead, `${name}: a body, but not to HEAD`)
+    }
+    t.equal(implementation === 'uws' ? behind : 0, 0, 'what hides is not handed over')
+    const { text } = await exchange(listener.port, request('', '', 'HEAD') + request(''), { waitMs: 300 })
+    t.same(statusesOf(text), [200, 200], 'other answers leave the connection open')
+  })
+}

@@ -1,0 +1,70 @@
+import t from 'tap'
+import { provideCertificate } from '../../../engine/http/certificate.ts'
+import { listenHttp } from '../../../engine/http/listen.ts'
+import type { HttpHandler } from '../../../engine/http/port.ts'
+import { IMPLEMENTATIONS } from '../../support/https.ts'
+import { rawClient } from '../../support/raw-client.ts'
+import { quietLog } from '../../support/store.ts'
+
+/** Clients that stop in the middle of something are let go, over TLS, within this time: 10 s, or 20 where a part of an answer was taken, and what the looks at the clock add. */
+const WITHIN_MS = 26_000
+const LONG_BODY = Buffer.alloc(24 * 1024 * 1024, 'a')
+const HELLO = Buffer.from('16030100fa010000f60303', 'hex')
+const POST = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n'
+
+/** What a client says, and what it goes on saying each second. */
+const ROWS: readonly { name: string; tls: boolean; says: string | Buffer; goesOn?: string; stopsReading?: boolean }[] =
+  [
+    { name: 'says nothing', tls: false, says: '' },
+    { name: 'says half a ClientHello', tls: false, says: HELLO },
+    { name: 'says a ClientHello byte by byte', tls: false, says: HELLO, goesOn: '\0' },
+    { name: 'says what is no ClientHello', tls: false, says: 'GET / HTTP/1.1\r\nHost: x\r\n\r\n' },
+    { name: 'shakes hands and says nothing', tls: true, says: '' },
+    { name: 'says its fields byte by byte', tls: true, says: 'GET / HTTP/1.1\r\nHost: x\r\nX-A: ', goesOn: 'a' },
+    { name: 'says a body that nobody reads byte by byte', tls: true, says: POST, goesOn: 'a' },
+    { name: 'says half a body that nobody reads', tls: true, says: POST },
+    { name: 'does not read its answer', tls: true, says: 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', stopsReading: true },
+  ]
+
+const handler: HttpHandler = (_, response) => response.send(200, [], LONG_BODY)
+
+for (const implementation of IMPLEMENTATIONS) {
+  t.test(`over ${implementation}`, { timeout: 60_000 }, async (t) => {
+    const tls = await provideCertificate(t.testdir(), undefined)
+    const listener = await listenHttp(implementation, { address: '127.0.0.1', port: 0, tls, handler, log: quietLog })
+    t.teardown(() => listener.drain(100))
+    await Promise.all(
+      ROWS.map(async ({ name, tls, says, goesOn, stopsReading }) => {
+        const { socket, closed } = rawClient(listener.port, { tls, paused: stopsReading ?? false })
+        const began = performance.now()
+        if (says.length > 0) socket.write(says)
+        const talks = setInterval(() => goesOn && socket.writable && socket.write(goesOn), 1000)
+        const gone = setTimeout(() => socket.destroy(), WITHIN_MS)
+        // A client that does not read does not hear that it was let go, until it does.
+        if (stopsReading) setTimeout(() => socket.resume(), WITHIN_MS - 3000)
+        await closed
+        clearInterval(talks)
+        clearTimeout(gone)
+        t.ok(performance.now() - began < WITHIN_MS - 100, `who ${name} is let go`)
+        if (stopsReading) t.ok(socket.bytesRead < LONG_BODY.length, `${socket.bytesRead} bytes had been sent`)
+      }),
+    )
+  })
+}
+
+t.test('over node: a handler that takes its time is waited for', { timeout: 60_000 }, async (t) => {
+  const listener = await listenHttp('node', {
+    address: '127.0.0.1',
+    port: 0,
+    log: quietLog,
+    handler: async (_, response) => {
+      await new Promise((resolve) => setTimeout(resolve, 18_000))
+      response.send(200, [], 'late')
+    },
+  })
+  t.teardown(() => listener.drain(100))
+  const client = rawClient(listener.port)
+  client.socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+  await client.closed
+  t.match(client.text(), /late$/)
+})

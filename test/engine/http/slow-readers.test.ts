@@ -1,0 +1,176 @@
+import t, { type Test } from 'tap'
+import { provideCertificate } from '../../../engine/http/certificate.ts'
+import { listenHttp } from '../../../engine/http/listen.ts'
+import type { HttpHandler, HttpListener } from '../../../engine/http/port.ts'
+import type { Logger } from '../../../engine/process/log.ts'
+import { IMPLEMENTATIONS } from '../../support/https.ts'
+import { rawClient } from '../../support/raw-client.ts'
+import { quietLog } from '../../support/store.ts'
+
+/** Clients that ask and do not read, or read slowly: what waits for them is bounded, and is theirs whole while they read. */
+const MB = 1024 * 1024
+/** More than the buffers of both sockets take. */
+const LONG_BODY = Buffer.from(Array.from({ length: 24 * MB }, (_, at) => (at * 7 + (at >> 11)) & 0xff))
+const OVER = IMPLEMENTATIONS.flatMap((implementation) => [false, true].map((tls) => ({ implementation, tls })))
+
+interface Site {
+  readonly listener: HttpListener
+  readonly warnings: string[]
+  /** Answers, and those that were cut. */
+  readonly count: { answers: number; cut: number }
+}
+
+async function site(t: Test, implementation: (typeof IMPLEMENTATIONS)[number], tls: boolean, handler: HttpHandler) {
+  const warnings: string[] = []
+  const count = { answers: 0, cut: 0 }
+  const log = Object.assign(Object.create(quietLog) as Logger, {
+    warn: (_: unknown, message: string) => warnings.push(message),
+  })
+  const listener = await listenHttp(implementation, {
+    address: '127.0.0.1',
+    port: 0,
+    ...(tls ? { tls: await provideCertificate(t.testdir(), undefined) } : {}),
+    handler,
+    log,
+    onAnswer: () => count.answers++,
+    onCut: () => count.cut++,
+  })
+  t.teardown(() => listener.drain(100))
+  return { listener, warnings, count } satisfies Site
+}
+
+const request = (method = 'GET'): string => `${method} / HTTP/1.1\r\nHost: x\r\n\r\n`
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+const FIELDS = ['x-fill', 'y'.repeat(400)]
+
+/** What is asked for over and over, and the bytes of each answer at least. */
+const FLOODS: readonly { name: string; method: string; bytes: number; handler: HttpHandler }[] = [
+  {
+    name: 'a body as long as the OpenAPI document',
+    method: 'GET',
+    bytes: 52_000,
+    handler: (_, response) => response.send(200, FIELDS, LONG_BODY.subarray(0, 52_000)),
+  },
+  {
+    name: 'a body that is a little longer than what is written at once',
+    method: 'GET',
+    bytes: 16_500,
+    handler: (_, response) => response.send(200, FIELDS, LONG_BODY.subarray(0, 16_100)),
+  },
+  {
+    name: 'a 404',
+    method: 'GET',
+    bytes: 400,
+    handler: (_, response) => response.send(404, FIELDS, '{"error":"Not found"}'),
+  },
+  { name: 'a 304', method: 'GET', bytes: 400, handler: (_, response) => response.send(304, FIELDS, '') },
+  {
+    name: 'HEAD',
+    method: 'HEAD',
+    bytes: 400,
+    handler: (_, response) => response.send(429, FIELDS, '{"error":"Too many"}', true),
+  },
+  {
+    name: 'long and without a body in turn',
+    method: 'MIX',
+    bytes: 400,
+    handler: ({ method }, response) => response.send(200, FIELDS, LONG_BODY.subarray(0, 100_000), method === 'HEAD'),
+  },
+]
+
+for (const { implementation, tls } of OVER) {
+  t.test(`over ${implementation}${tls ? ', TLS' : ''}: what a client does not read is bounded`, async (t) => {
+    // Node answers all that one read has brought, 64 KB of requests, before it looks whether the client reads.
+    const boundMb = implementation === 'uws' ? 64 : 160
+    for (const { name, method, bytes, handler } of FLOODS) {
+      const { listener, count } = await site(t, implementation, tls, handler)
+      const client = rawClient(listener.port, { tls, paused: true })
+      const some = method === 'MIX' ? request('GET') + request('HEAD').repeat(200) : request(method).repeat(400)
+      const before = process.memoryUsage().rss
+      for (let began = performance.now(); performance.now() - began < 1500 && !client.isClosed(); await pause(1)) {
+        if (client.socket.writableLength < 100_000) client.socket.write(some)
+      }
+      const grownMb = (process.memoryUsage().rss - before) / MB
+      client.socket.destroy()
+      t.ok(count.answers > 0, name)
+      t.ok(count.answers * bytes < boundMb * MB, `${name}: ${count.answers} answers`)
+      t.ok(grownMb < boundMb + 32, `${name}: ${grownMb} MB`)
+    }
+  })
+
+  t.test(
+    `over ${implementation}${tls ? ', TLS' : ''}: a slow reader gets all of it, as it was when it was sent`,
+    async (t) => {
+      const held = Buffer.from(LONG_BODY)
+      const text = 'ä€😀'.repeat(2 * MB)
+      const { listener } = await site(t, implementation, tls, (request, response) => {
+        if (request.path === '/text') return response.send(200, [], text)
+        response.send(200, [], held)
+        held.fill(0)
+      })
+      for (const { path, body } of [
+        { path: '/bytes', body: LONG_BODY },
+        { path: '/text', body: Buffer.from(text) },
+      ]) {
+        const client = rawClient(listener.port, { tls, paused: true })
+        client.socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+        for (let part = 0; part < 5; part++) {
+          await pause(100)
+          client.socket.read(MB)
+        }
+        client.socket.resume()
+        await client.closed
+        const answer = Buffer.from(client.text(), 'latin1')
+        const bodyAt = answer.indexOf('\r\n\r\n') + 4
+        t.ok(answer.subarray(bodyAt).equals(body), `${path}: ${answer.length - bodyAt} of ${body.length} bytes`)
+      }
+    },
+  )
+
+  t.test(
+    `over ${implementation}${tls ? ', TLS' : ''}: a drain waits until an answer is out, and no longer than it may`,
+    async (t) => {
+      for (const { deadlineMs, readsAfterMs, isWhole } of [
+        { deadlineMs: 10_000, readsAfterMs: 800, isWhole: true },
+        { deadlineMs: 300, readsAfterMs: 1500, isWhole: false },
+      ]) {
+        const { listener, warnings } = await site(t, implementation, tls, (_, response) =>
+          response.send(200, [], LONG_BODY),
+        )
+        const idle = rawClient(listener.port, { tls })
+        const client = rawClient(listener.port, { tls, paused: true })
+        client.socket.write(request())
+        await pause(300)
+        const began = performance.now()
+        const drained = listener.drain(deadlineMs).then(() => performance.now() - began)
+        await pause(readsAfterMs)
+        client.socket.resume()
+        await client.closed
+        await idle.closed
+        t.equal(client.bytes() > LONG_BODY.length, isWhole, `${client.bytes()} bytes within ${deadlineMs} ms`)
+        t.equal(warnings.length, isWhole ? 0 : 1, 'what is cut is logged')
+        const tookMs = await drained
+        t.ok(isWhole ? tookMs >= readsAfterMs : tookMs < 1200, `${tookMs} ms`)
+      }
+    },
+  )
+}
+
+t.test('over uws: where too much waits, whoever waits longest is let go', async (t) => {
+  const { listener, count } = await site(t, 'uws', false, (_, response) => response.send(200, [], LONG_BODY))
+  const clients = []
+  for (let each = 0; each < 8; each++) {
+    const client = rawClient(listener.port, { paused: true })
+    client.socket.write(request())
+    clients.push(client)
+    await pause(50)
+  }
+  t.ok(count.cut > 0 && count.cut < 8, `${count.cut} cut`)
+  const last = clients.at(-1)
+  for (const { socket } of clients) socket.resume()
+  while (!last?.isClosed() && (last?.bytes() ?? 0) < LONG_BODY.length) await pause(20)
+  t.ok((last?.bytes() ?? 0) > LONG_BODY.length, 'the last one has all of it')
+  await clients[0]?.closed
+  t.ok((clients[0]?.bytes() ?? 0) < LONG_BODY.length, 'the first one has not')
+  for (const { socket } of clients) socket.destroy()
+})

@@ -1,0 +1,29 @@
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TlsFiles } from '../../engine/http/certificate.ts'
+
+/** Kinds of keys that people have, as the words of `openssl genpkey`. */
+export const KEY_KINDS = {
+  rsa: ['-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:2048'],
+  'ECDSA P-256': ['-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256'],
+  'RSA-PSS': ['-algorithm', 'RSA-PSS', '-pkeyopt', 'rsa_keygen_bits:2048'],
+  secp256k1: ['-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:secp256k1'],
+} as const
+
+/** A self-signed certificate of this kind for localhost, in a directory that is made. */
+export function opensslCertificate(directory: string, kind: keyof typeof KEY_KINDS): TlsFiles {
+  mkdirSync(directory, { recursive: true })
+  const files = { keyFile: join(directory, 'key.pem'), certificateFile: join(directory, 'certificate.pem') }
+  execFileSync('openssl', ['genpkey', ...KEY_KINDS[kind], '-out', files.keyFile], { stdio: 'ignore' })
+  const subject = ['-subj', '/CN=localhost', '-days', '30', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']
+  const request = ['req', '-new', '-x509', '-key', files.keyFile, '-out', files.certificateFile, ...subject]
+  execFileSync('openssl', request, { stdio: 'ignore' })
+  return files
+}
+
+/** Puts one certificate where another was, the key first. */
+export function replaceCertificate(old: TlsFiles, by: TlsFiles): void {
+  copyFileSync(by.keyFile, old.keyFile)
+  copyFileSync(by.certificateFile, old.certificateFile)
+}
