@@ -106,11 +106,15 @@ process.on('uncaughtException', (error: unknown) => {
   log.error({ err: error }, 'an API thread failed')
   tell({ kind: 'failed', code: undefined, message: error instanceof Error ? error.message : String(error) })
 })
-try {
-  await main(data, log)
-} catch (error) {
-  const code = error instanceof Fault ? error.code : undefined
-  if (code === undefined) log.error({ err: error }, 'an API thread could not start')
-  tell({ kind: 'failed', code, message: (error as Error).message })
-  parentPort?.close()
+await start()
+
+async function start(): Promise<void> {
+  try {
+    await main(data, log)
+  } catch (error) {
+    const code = error instanceof Fault ? error.code : undefined
+    if (code === undefined) log.error({ err: error }, 'an API thread could not start')
+    tell({ kind: 'failed', code, message: (error as Error).message })
+    parentPort?.close()
+  }
 }

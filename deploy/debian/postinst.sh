@@ -5,6 +5,8 @@ settings=@SETTINGS@
 # Without it the program cannot run, so it is neither started nor enabled before somebody has written it; empty: it runs as it is.
 required=@REQUIRED@
 unit=$program.service
+# Of preinst.
+upgrading=/run/$program.upgrading
 
 case "$1" in
 configure | abort-upgrade | abort-deconfigure | abort-remove) ;;
@@ -31,13 +33,15 @@ else
 fi
 if [ -d /run/systemd/system ]; then
   systemctl --system daemon-reload >/dev/null || true
-  if [ -n "$2" ]; then
+  if [ -e "$upgrading" ]; then
     # One that was stopped stays so.
     if systemctl --quiet is-active "$unit"; then deb-systemd-invoke restart "$unit" >/dev/null || true; fi
   elif configured; then
+    # New, or back after a removal. Not where somebody has disabled it.
     deb-systemd-invoke start "$unit" >/dev/null || true
   fi
 fi
 if [ -z "$2" ] && ! configured; then
   echo "$program: write $required into $settings, then: systemctl enable --now $program"
 fi
+rm -f "$upgrading"

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { REPOSITORY } from './bundle.ts'
 import { run } from './commands.ts'
-import type { Release } from './files.ts'
+import { moveFile, type Release, workFolder } from './files.ts'
 import type { Program } from './programs.ts'
 import { GLIBC_MAX, type Target } from './targets.ts'
 import { type Ingredients, writeMode, writeTree } from './tree.ts'
@@ -13,7 +14,8 @@ import { type Ingredients, writeMode, writeTree } from './tree.ts'
  * dpkg runs). Debian Policy, chapters 5 (control files), 6 (scripts), 10.7 (configuration files).
  */
 
-const SCRIPTS = ['postinst', 'prerm', 'postrm'] as const
+const MAINTAINER = 'Security Posture Service maintainers <maintainers@posture.invalid>'
+const SCRIPTS = ['preinst', 'postinst', 'prerm', 'postrm'] as const
 
 /** Debian's name: PACKAGE_VERSION_ARCHITECTURE.deb */
 export function packageFile(program: Program, target: Target, { version }: Release): string {
@@ -23,9 +25,11 @@ export function packageFile(program: Program, target: Target, { version }: Relea
 /** Packs a program for one machine as a package that apt installs. */
 export async function writePackage(ingredients: Ingredients, release: Release, file: string): Promise<void> {
   const { program, target } = ingredients
-  const root = `${file}.build`
+  const work = await workFolder(file)
+  const root = join(work, 'root')
   await writeTree(ingredients, join(root, 'usr'))
   await writeMode(join(root, 'usr/share/doc', program.name, 'copyright'), copyright(program), 0o644)
+  await writeMode(join(root, 'usr/share/doc', program.name, 'changelog.gz'), changelog(program, release), 0o644)
   const settings = settingsPath(program)
   await mkdir(dirname(join(root, settings)), { recursive: true })
   await writeMode(join(root, settings), await readFile(join(REPOSITORY, program.settings)), 0o640)
@@ -39,11 +43,11 @@ export async function writePackage(ingredients: Ingredients, release: Release, f
   for (const name of SCRIPTS) await writeMode(join(meta, name), await script(name, program), 0o755)
 
   // gzip: what Debian 10 and 11 read, in a tenth of xz's time. Files newer than the commit get its time (SOURCE_DATE_EPOCH).
-  await run('dpkg-deb', ['--root-owner-group', '-Zgzip', '--build', root, `${file}.part`], {
+  await run('dpkg-deb', ['--root-owner-group', '-Zgzip', '--build', root, join(work, 'package')], {
     env: { ...process.env, SOURCE_DATE_EPOCH: `${release.epochSeconds}` },
   })
-  await rename(`${file}.part`, file)
-  await rm(root, { recursive: true })
+  await moveFile(join(work, 'package'), file)
+  await rm(work, { recursive: true })
 }
 
 function settingsPath({ name, settings }: Program): string {
@@ -55,7 +59,7 @@ function control(program: Program, { debian }: Target, { version }: Release, kib
     `Package: ${program.name}`,
     `Version: ${version}`,
     `Architecture: ${debian}`,
-    'Maintainer: Security Posture Service maintainers <maintainers@posture.invalid>',
+    `Maintainer: ${MAINTAINER}`,
     'Section: net',
     'Priority: optional',
     `Installed-Size: ${kibibytes}`,
@@ -86,6 +90,13 @@ function copyright(program: Program): string {
     ` /usr/share/doc/${program.name}/THIRD-PARTY-LICENSES.txt has them all, sbom.cdx.json lists them.`,
     '',
   ].join('\n')
+}
+
+/** Debian Policy §4.4. gzip writes neither name nor time. */
+function changelog({ name }: Program, { version, epochSeconds }: Release): Buffer {
+  const date = new Date(epochSeconds * 1000).toUTCString().replace('GMT', '+0000')
+  const text = `${name} (${version}) stable; urgency=medium\n\n  * See CHANGELOG.md beside this file.\n\n -- ${MAINTAINER}  ${date}\n`
+  return gzipSync(text, { level: 9 })
 }
 
 async function script(name: (typeof SCRIPTS)[number], program: Program): Promise<string> {

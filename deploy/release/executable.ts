@@ -1,8 +1,9 @@
 import { chmod, copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { REPOSITORY } from './bundle.ts'
 import { run } from './commands.ts'
-import { emptyFolder, npmFolder } from './npm-file.ts'
+import { moveFile, workFolder } from './files.ts'
+import { npmFolder } from './npm-file.ts'
 import { TARGETS, type Target } from './targets.ts'
 
 /* A single executable application (Node's documentation, "Single executable applications"): Node itself, with the program as a note inside. */
@@ -26,7 +27,8 @@ export async function writeExecutable(
   target: Target,
   file: string,
 ): Promise<void> {
-  const folder = await emptyFolder(resolve(`${file}.build`))
+  const folder = await workFolder(file)
+  const made = join(folder, 'executable')
   for (const [name, bytes] of parts) await writeFile(join(folder, name), bytes)
   const assets = Object.fromEntries([...parts.keys()].filter((name) => name !== command).map((name) => [name, name]))
   const config = {
@@ -41,8 +43,9 @@ export async function writeExecutable(
   }
   await writeFile(join(folder, 'sea.json'), JSON.stringify(config))
   await run(await builderNode(), ['--experimental-sea-config', 'sea.json'], { cwd: folder })
-  await strippedNode(target, file)
-  await run(process.execPath, [POSTJECT, file, NOTE, join(folder, 'note'), '--sentinel-fuse', FUSE])
+  await strippedNode(target, made)
+  await run(process.execPath, [POSTJECT, made, NOTE, join(folder, 'note'), '--sentinel-fuse', FUSE])
+  await moveFile(made, file)
   await rm(folder, { recursive: true })
 }
 

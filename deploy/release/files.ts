@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { copyFile, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { REPOSITORY } from './bundle.ts'
 import { run } from './commands.ts'
+import { CACHE, emptyFolder } from './npm-file.ts'
 
 /** What every file of a release is stamped with. */
 export interface Release {
@@ -22,6 +23,23 @@ export async function releaseOfClone(): Promise<Release> {
   const [commit = '', time = ''] = (await git('log', '-1', '--format=%H %ct')).trim().split(' ')
   const changed = (await git('status', '--porcelain', '--untracked-files=no')).trim() !== ''
   return { version, commit: changed ? `${commit}-changed` : commit, epochSeconds: Number(time) }
+}
+
+/** A folder for what is on its way to a file: not beside it, where an interrupted build would leave it. */
+export function workFolder(file: string): Promise<string> {
+  return emptyFolder(join(CACHE, 'work', basename(file)))
+}
+
+/** Puts a file into its place, whole or not at all, from another file system, too. */
+export async function moveFile(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
+    await copyFile(from, `${to}.part`)
+    await rename(`${to}.part`, to)
+    await rm(from)
+  }
 }
 
 export async function sha256Of(file: string): Promise<string> {

@@ -1,12 +1,14 @@
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { Option } from 'commander'
+import { Fault } from '../../engine/process/error-codes.ts'
+import { makeDirectory } from '../../engine/process/make-directory.ts'
 import { createProgram, runProgram } from '../../engine/process/program.ts'
 import { addonFile } from './addons.ts'
 import { type Bundle, bundle, REPOSITORY } from './bundle.ts'
 import { packageFile, writePackage } from './debian.ts'
 import { writeExecutable } from './executable.ts'
-import { packFolder, type Release, releaseOfClone, writeChecksum } from './files.ts'
+import { moveFile, packFolder, type Release, releaseOfClone, workFolder, writeChecksum } from './files.ts'
 import { licencesText, packagesInside } from './packages-inside.ts'
 import { COLLECTOR, PROGRAMS, type Program } from './programs.ts'
 import { sbomText } from './sbom.ts'
@@ -34,7 +36,7 @@ const program = createProgram(
 program.action(async ({ machine, out, quiet }: { machine: string[]; out: string; quiet?: boolean }) => {
   const release = await releaseOfClone()
   const folder = resolve(REPOSITORY, out)
-  await mkdir(folder, { recursive: true })
+  makeFolder(folder)
   const targets = TARGETS.filter(({ name }) => machine.includes(name))
   for (const each of PROGRAMS) {
     const bundled = await bundle(each)
@@ -47,6 +49,16 @@ program.action(async ({ machine, out, quiet }: { machine: string[]; out: string;
   }
 })
 await runProgram(program)
+
+function makeFolder(folder: string): void {
+  try {
+    makeDirectory(folder, 0o755)
+  } catch (error) {
+    throw new Fault('USAGE', `--out ${folder}: cannot be made here (${(error as NodeJS.ErrnoException).code})`, {
+      cause: error,
+    })
+  }
+}
 
 /** Builds one program for one machine, and gives the files that were written. */
 async function build(
@@ -78,19 +90,19 @@ async function build(
 }
 
 async function archive(ingredients: Ingredients, release: Release, file: string): Promise<string> {
-  const tree = join(`${file}.build`, `${ingredients.program.name}-${release.version}`)
+  const work = await workFolder(file)
+  const tree = join(work, `${ingredients.program.name}-${release.version}`)
   await writeTree(ingredients, tree)
-  await packFolder(tree, `${file}.part`, release)
-  await rename(`${file}.part`, file)
-  await rm(`${file}.build`, { recursive: true })
+  await packFolder(tree, join(work, 'archive'), release)
+  await moveFile(join(work, 'archive'), file)
+  await rm(work, { recursive: true })
   return file
 }
 
 async function executable({ program, parts, addons, target }: Ingredients, file: string): Promise<string> {
   const all = new Map(parts)
   for (const [name, addon] of addons) all.set(name, await readFile(addon))
-  await writeExecutable(`${program.name}.cjs`, all, target, `${file}.part`)
-  await rename(`${file}.part`, file)
+  await writeExecutable(`${program.name}.cjs`, all, target, file)
   return file
 }
 

@@ -1,19 +1,21 @@
 import { createHash } from 'node:crypto'
-import { lstatSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Fault } from '../../../engine/process/error-codes.ts'
 import { makeDirectory } from '../../../engine/process/make-directory.ts'
 import { mountedNoexec } from './mounts.ts'
 
 /*
- * Where the single executable puts what the system's loader can only load from a file. Nobody but the user who runs the program may write
- * there, and what lies there already is used only if it is, byte for byte, what the executable holds.
+ * Where the single executable puts what the system's loader can only load from a file. Nobody but the user who runs the program, and root, may
+ * write there or put another directory in its place, and what lies there already is used only if it is, byte for byte, what the executable holds.
  */
 
 /** Names the one directory that is to be used. */
 export const UNPACK_VARIABLE = 'POSTURE_UNPACK_DIR'
 const OTHERS_WRITE = 0o022
+/** Only the owner of a file may rename it (inode(7)). */
+const STICKY = 0o1000
 
 /** Directories that are tried, in this order: the operator's word, what systemd made, the user's cache, the system's. */
 function candidates(environment: NodeJS.ProcessEnv): string[] {
@@ -21,7 +23,7 @@ function candidates(environment: NodeJS.ProcessEnv): string[] {
   if (named !== undefined && named !== '') return [named]
   const bases = [
     environment['CACHE_DIRECTORY'],
-    environment['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
+    environment['XDG_CACHE_HOME'] || join(homedir(), '.cache'),
     '/var/cache',
     environment['XDG_RUNTIME_DIR'],
     tmpdir(),
@@ -41,8 +43,7 @@ export function unpacked(name: string, bytes: Buffer): string {
   const refused: string[] = []
   for (const directory of candidates(process.env)) {
     try {
-      makeOwn(directory)
-      return placed(join(directory, `${sha256.slice(0, 16)}-${name}`), bytes)
+      return placed(join(ownDirectory(directory), `${sha256.slice(0, 16)}-${name}`), bytes)
     } catch (error) {
       refused.push(`${directory}: ${reasonOf(error as NodeJS.ErrnoException)}`)
     }
@@ -53,13 +54,35 @@ export function unpacked(name: string, bytes: Buffer): string {
   )
 }
 
-/** Makes the directory, or sees that it is the user's alone and that files in it may be executed. */
-function makeOwn(directory: string): void {
+/** Makes the directory, or sees that it is the user's alone and that files in it may be executed. Its path, without links. */
+function ownDirectory(directory: string): string {
+  // Before it is made: a link of somebody else leads anywhere.
+  refuseForeign(realpathSync(deepestThereIs(directory)))
   makeDirectory(directory)
-  const { uid, mode } = lstatSync(directory)
+  const real = realpathSync(directory)
+  refuseForeign(real)
+  const { uid, mode } = statSync(real)
   if (uid !== (process.getuid?.() ?? uid)) throw new Error('belongs to another user')
   if ((mode & OTHERS_WRITE) !== 0) throw new Error('other users may write to it')
-  if (mountedNoexec(realpathSync(directory), mountTable())) throw new Error('mounted noexec')
+  if (mountedNoexec(real, mountTable())) throw new Error('mounted noexec')
+  return real
+}
+
+function deepestThereIs(path: string): string {
+  return existsSync(path) ? path : deepestThereIs(dirname(path))
+}
+
+/** Refuses a path where another user may put something else in the place of a part of it. */
+function refuseForeign(path: string): void {
+  const own = process.getuid?.() ?? 0
+  for (let part = path; ; part = dirname(part)) {
+    const { uid, mode } = lstatSync(part)
+    const where = part === path ? '' : `${part} `
+    if (uid !== 0 && uid !== own) throw new Error(`${where}belongs to another user`)
+    if ((mode & OTHERS_WRITE) !== 0 && (mode & STICKY) === 0)
+      throw new Error(`other users may write to ${where.trim() || 'it'}`)
+    if (part === dirname(part)) return
+  }
 }
 
 /** Empty where /proc is not mounted: then the loader says it, less clearly. */
@@ -101,6 +124,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOSPC: 'full',
   EDQUOT: 'full',
   ENOTDIR: 'not a directory',
+  EISDIR: 'a directory is in the way',
   EEXIST: 'not a directory',
   ENOENT: 'not there',
 }

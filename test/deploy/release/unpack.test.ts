@@ -65,6 +65,7 @@ t.test('directories that are not taken, and why', async (t) => {
   writeFileSync(file, '')
   const cases: [directory: string, why: RegExp][] = [
     [open, /other users may write to it/],
+    [join(open, 'ours'), /other users may write to /],
     [file, /not a directory/],
     ['/proc/own', /not there|no permission/],
     ['/sys/own', /no permission|read-only/],
@@ -73,7 +74,11 @@ t.test('directories that are not taken, and why', async (t) => {
     const others = join(t.testdirName, 'others')
     mkdirSync(others, { mode: 0o755 })
     chownSync(others, 65534, 65534)
-    cases.push([others, /belongs to another user/])
+    cases.push([others, /: belongs to another user/])
+    // Its owner could put another directory in the place of ours, at any time.
+    cases.push([join(others, 'ours'), /others belongs to another user|: belongs to another user/])
+    symlinkSync(others, join(t.testdirName, 'link'))
+    cases.push([join(t.testdirName, 'link/ours'), /belongs to another user/])
   }
   for (const [directory, why] of cases) {
     const fails = () => unpackIn({ [UNPACK_VARIABLE]: directory })
@@ -81,6 +86,19 @@ t.test('directories that are not taken, and why', async (t) => {
     t.throws(fails, { message: /^no directory for the program's addons: .*set POSTURE_UNPACK_DIR to [^\n]*$/ })
   }
 })
+
+t.test(
+  'a directory that everybody may write to will do where it is sticky, as /tmp is, and so will a link',
+  async (t) => {
+    const sticky = join(t.testdir(), 'sticky')
+    mkdirSync(sticky)
+    chmodSync(sticky, 0o1777)
+    const file = unpackIn({ [UNPACK_VARIABLE]: join(sticky, 'own') })
+    t.equal(file.startsWith(join(sticky, 'own')), true)
+    symlinkSync(join(sticky, 'own'), join(t.testdirName, 'link'))
+    t.equal(unpackIn({ [UNPACK_VARIABLE]: join(t.testdirName, 'link') }), file)
+  },
+)
 
 t.test('the first directory that will do is taken', async (t) => {
   const open = join(t.testdir(), 'open')
