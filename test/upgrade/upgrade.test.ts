@@ -20,6 +20,9 @@ interface Was {
   readonly key: string
   readonly token: string
   readonly discovery: Discovery
+  readonly answers: Readonly<Record<string, unknown>>
+  /** Records by table, where the release could say it. */
+  readonly tables: Readonly<Record<string, number>>
 }
 interface Discovery {
   readonly scan: { readonly id: string; readonly summary: unknown }
@@ -67,7 +70,15 @@ for (const release of releases) {
     t.teardown(() => service.child.kill('SIGKILL'))
     const admin = (...words: string[]) => adminThen(then, [...words, '--data-dir', data])
 
-    t.match(await admin('doctor'), `{"about":"schema","value":${SCHEMA_VERSION},"newest":${SCHEMA_VERSION}}`)
+    const found = await admin('doctor')
+    t.match(found, `{"about":"schema","value":${SCHEMA_VERSION},"newest":${SCHEMA_VERSION}}`)
+    for (const [table, records] of Object.entries(was.tables)) {
+      const now = Number(new RegExp(`"table":"${table}","records":(\\d+)`).exec(found)?.[1] ?? 0)
+      t.ok(now >= records, `${table}: ${now} of ${records} records`)
+    }
+    for (const [name, answer] of Object.entries(was.answers)) {
+      t.same(await get(service, was.key, `/api/v1/${name}`), answer, name)
+    }
     const before = await discovery(service, was.key)
     t.same(before.scan, was.discovery.scan, 'the scan that was published')
     t.same(before.platforms.map(lasting), was.discovery.platforms.map(lasting), 'and its platforms')
@@ -115,10 +126,14 @@ async function adminThen(then: readonly string[], words: readonly string[]): Pro
 }
 
 async function discovery(service: RunningService, key: string): Promise<Discovery> {
+  return (await get(service, key, '/api/v1/discovery')) as Discovery
+}
+
+async function get(service: RunningService, key: string, path: string): Promise<unknown> {
   // Each connection asks for the certificate that was made in this test.
   const dispatcher = new Agent({ connect: { rejectUnauthorized: false } })
-  const url = `https://127.0.0.1:${service.apiPort}/api/v1/discovery`
+  const url = `https://127.0.0.1:${service.apiPort}${path}`
   const { statusCode, body } = await request(url, { dispatcher, headers: { 'x-api-key': key }, reset: true })
   if (statusCode !== 200) throw new Error(`${statusCode}: ${await body.text()}`)
-  return (await body.json()) as Discovery
+  return body.json()
 }

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
@@ -42,13 +42,35 @@ const { key } = admin('key', 'create', 'dashboard', '--org', 'Acme') as { key: s
 const { token } = admin('token', 'generate', 'sensor', '--org', 'Acme') as { token: string }
 await collect('scanned', `${ports.ingestPort}`)
 admin('scan', 'run', '--org', 'Acme')
+// One record of each kind at least, as far as the release knows the kind.
+const acme = ['--org', 'Acme']
+ifKnown('member', 'add', 'ada@acme.example', '--role', 'admin', ...acme)
+ifKnown('approval', 'add', 'ChatGPT', ...acme)
+ifKnown('retention', 'set', '--audit', '100', ...acme)
+ifKnown('token', 'bind', `${token.slice(7, 15)}`, '--address', '192.0.2.7', ...acme)
+const assessment = ifKnown('assessment', 'create', '--framework', 'nist-csf-2', '--title', 'Spring', ...acme)
+if (assessment !== undefined) {
+  const { id } = assessment[0] as { id: string }
+  const items = ifKnown('assessment', 'show', id, '--items', ...acme) ?? []
+  for (const { item_id: item } of items as { item_id: string }[]) {
+    ifKnown('assessment', 'answer', id, item, 'partial', ...acme)
+  }
+  ifKnown('assessment', 'complete', id, ...acme)
+}
 const discovery = await get('/api/v1/discovery')
+const answers: Record<string, unknown> = {}
+for (const name of ['scores', 'recommendations', 'assessments']) answers[name] = await get(`/api/v1/${name}`)
 await collect('buffered', `${ports.ingestPort}`)
 const waiting = collect('outbox', NOBODY)
 await later(WAIT_MS)
 ;(await waiting.child).kill('SIGKILL')
 running.kill('SIGTERM')
 await once(running, 'exit')
+const tables = Object.fromEntries(
+  ((ifKnown('doctor') ?? []) as { table?: string; records?: number }[]).flatMap(({ table, records }) =>
+    table === undefined ? [] : [[table, records]],
+  ),
+)
 
 const to = resolve('test/upgrade', name)
 rmSync(to, { recursive: true, force: true })
@@ -68,7 +90,7 @@ const pack = (from: string, archive: string) =>
 pack(data, 'service.tar.gz')
 pack(join(folder, 'outbox'), 'outbox.tar.gz')
 const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: checkout, encoding: 'utf8' }).trim()
-const was = { commit, writtenAt: new Date().toISOString(), key, token, discovery }
+const was = { commit, writtenAt: new Date().toISOString(), key, token, discovery, answers, tables }
 writeFileSync(join(to, 'was.json'), `${JSON.stringify(was, null, 1)}\n`)
 rmSync(folder, { recursive: true })
 
@@ -76,6 +98,18 @@ function admin(...words: string[]): unknown {
   const [command, file] = program('engine/admin/main.js')
   const printed = execFileSync(command, [file, ...words, '--data-dir', data], { encoding: 'utf8' })
   return JSON.parse(printed.split('\n', 1)[0] ?? '')
+}
+
+/** What a command prints; undefined where the release does not have it. */
+function ifKnown(...words: string[]): unknown[] | undefined {
+  const [command, file] = program('engine/admin/main.js')
+  const { status, stdout, stderr } = spawnSync(command, [file, ...words, '--data-dir', data], { encoding: 'utf8' })
+  if (status !== 0) process.stderr.write(`${words.slice(0, 2).join(' ')}: ${stderr}`)
+  if (status !== 0) return undefined
+  return stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as unknown)
 }
 
 /** A pass of the demo, moved to now, with an outbox of its own. */
