@@ -140,10 +140,18 @@ export class Environment {
   }
 
   table(name: string): Table {
+    const table = this.tableIfThere(name)
+    if (table === undefined) throw new Error(`${this.path}: no table ${name}, and it is open to be read only`)
+    return table
+  }
+
+  /** The same for tools that only read: undefined where it was not made yet. */
+  tableIfThere(name: string): Table | undefined {
     const known = this.#tables.get(name)
     if (known !== undefined) return known
-    const table = this.#root.openDB<Buffer, Buffer>({ name, keyEncoding: 'binary', encoding: 'binary' })
-    this.#tables.set(name, table)
+    // Its type does not say so: what may not be made is undefined.
+    const table: Table | undefined = this.#root.openDB({ name, keyEncoding: 'binary', encoding: 'binary' })
+    if (table !== undefined) this.#tables.set(name, table)
     return table
   }
 
