@@ -83,6 +83,16 @@ export function ownUserText(): string {
   return userText(process.geteuid?.() ?? 0)
 }
 
+/** What is wrong and what to do where this user may not read a file; undefined for another error. */
+export function notReadable(error: unknown): { readonly found: string; readonly remedy: string } | undefined {
+  const { code, path } = error as NodeJS.ErrnoException
+  if (code !== 'EACCES' || path === undefined) return undefined
+  return {
+    found: `${path} is not readable for ${ownUserText()}`,
+    remedy: `chgrp ${process.getegid?.() ?? 0} ${path} && chmod g+r ${path}, and let that user enter the directories above it`,
+  }
+}
+
 /** passwd(5): name:password:UID:GID:comment:home:shell */
 function nameOf(uid: number, passwd: string): string | undefined {
   try {
