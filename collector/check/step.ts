@@ -22,8 +22,10 @@ export interface StepOrder {
   readonly settings: CollectorSettings
 }
 
-/** A Fault's line says what was found and, behind the first semicolon, what to do. */
+/** A Fault's line says what was found, which may be several things, and behind the last semicolon what to do. */
 export function failedBy(fault: Fault): StepOutcome {
-  const [found = '', ...remedy] = fault.message.split('; ')
-  return { result: 'failed', code: fault.code, found, remedy: remedy.join('; ') }
+  const { code, message } = fault
+  const at = message.lastIndexOf('; ')
+  if (at === -1) return { result: 'failed', code, found: message, remedy: '' }
+  return { result: 'failed', code, found: message.slice(0, at), remedy: message.slice(at + 2) }
 }
