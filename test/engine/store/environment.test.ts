@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Environment } from '../../../engine/store/environment.ts'
+import { Environment, type EnvironmentOptions } from '../../../engine/store/environment.ts'
 import { openAs, skipUnlessRoot } from '../../support/other-user.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
@@ -106,16 +106,19 @@ t.test('as many readers as the service has threads, twice over', async (t) => {
 })
 
 t.test('what root opens stays whose it is', { skip: skipUnlessRoot }, async (t) => {
-  const rows: readonly { name: string; make: (path: string) => unknown; give?: 'by the opener'; uid: number }[] = [
-    {
-      name: 'without lock.mdb, which root makes anew',
-      async make(path) {
-        await new Environment(path, OPTIONS).close()
-        rmSync(join(path, 'lock.mdb'))
-        chownSync(join(path, 'data.mdb'), 1234, 1234)
-      },
-      uid: 1234,
-    },
+  const withoutLock = async (path: string) => {
+    await new Environment(path, OPTIONS).close()
+    rmSync(join(path, 'lock.mdb'))
+    chownSync(join(path, 'data.mdb'), 1234, 1234)
+  }
+  const rows: readonly ({
+    name: string
+    make: (path: string) => unknown
+    uid: number
+  } & Partial<EnvironmentOptions>)[] = [
+    { name: 'without lock.mdb, which root makes anew', make: withoutLock, uid: 1234 },
+    { name: 'the same to be read only', make: withoutLock, readOnly: true, uid: 1234 },
+    { name: 'the same where the opener gives what is new', make: withoutLock, give: 'by the opener', uid: 1234 },
     { name: 'an empty directory', make: (path) => chownSync(path, 1234, 1234), uid: 1234 },
     {
       name: 'one that is to be made',
