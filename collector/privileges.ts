@@ -49,17 +49,25 @@ export function userToBecome(wanted: string, passwd = '/etc/passwd'): User | und
  * @throws Fault STORE_UNWRITABLE where the user cannot reach the outbox.
  */
 export function becomeUser(user: User, outbox: string): boolean {
-  const { uid, gid } = user
+  const inMemory = outbox === OUTBOX_IN_MEMORY
+  const isUser = giveUpRoot(user, () => {
+    if (!inMemory) giveOutbox(realpathSync(outbox), user)
+  })
+  if (isUser && !inMemory) assertReaches(user, outbox)
+  return isUser
+}
+
+/** The same without an outbox; `lastAsRoot` is done when the groups are the user's. */
+export function giveUpRoot({ uid, gid }: User, lastAsRoot = (): void => {}): boolean {
   try {
     process.setgroups?.([gid])
     process.setgid?.(gid)
-    if (outbox !== OUTBOX_IN_MEMORY) giveOutbox(realpathSync(outbox), user)
+    lastAsRoot()
     process.setuid?.(uid)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EPERM') return false
     throw error
   }
-  if (outbox !== OUTBOX_IN_MEMORY) assertReaches(user, outbox)
   return true
 }
 

@@ -173,7 +173,10 @@ const WITHOUT_PERMISSION = [
 /** The interface is not there, or is down: it may be there the next time. */
 export class InterfaceAbsent extends Fault {}
 
-function openingFault(name: string, expression: string, error: Error): Error {
+/** What the addon throws, or who loads it, as the Fault that it is. */
+export function openingFault(name: string, expression: string, error: Error): Error {
+  // The addon could not be unpacked: it says so itself.
+  if (error instanceof Fault) return error
   const text = error.message
   const denied = (why: string) => new Fault('CAPTURE_DENIED', `${name}: ${why}`, { cause: error })
   const absent = (why: string) => new InterfaceAbsent('CAPTURE_DENIED', why, { cause: error })

@@ -1,5 +1,7 @@
 import { X509Certificate } from 'node:crypto'
+import { accessSync, constants } from 'node:fs'
 import { Fault } from '../../engine/process/error-codes.ts'
+import { notReadable } from '../../engine/process/ownership.ts'
 import { loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
 import type { CollectorSettings } from '../config.ts'
 import { readAuthority } from '../forward/authority.ts'
@@ -12,16 +14,18 @@ import type { StepOutcome } from './step.ts'
  * @throws Fault USAGE for the user, and for the authority, without which nothing can be forwarded. A faulty registry is no such fault: `run`
  * goes on with the built-in one.
  */
-export function checkSettings({
-  ca,
-  registry,
-  endpoint,
-  httpsPort,
-  interface: name,
-  user,
-}: CollectorSettings): StepOutcome {
-  if (ca !== '') assertCertificate(ca)
-  userToBecome(user)
+export function checkSettings(settings: CollectorSettings): StepOutcome {
+  if (settings.ca !== '') assertCertificate(settings.ca)
+  userToBecome(settings.user)
+  return checkRegistry(settings)
+}
+
+/** Whether the registry's file can be used by who asks: the user that root becomes reads it again at each SIGHUP. */
+export function checkRegistry({ registry, endpoint, httpsPort, interface: name }: CollectorSettings): StepOutcome {
+  const denied = registry === '' ? undefined : readingDenied(registry)
+  if (denied !== undefined) {
+    return { result: 'failed', code: 'REGISTRY_FILE', found: `--registry: ${denied.found}`, remedy: denied.remedy }
+  }
   const { catalog, fault } = loadCatalogOrBuiltIn(registry === '' ? {} : { file: registry })
   if (fault !== undefined) {
     const remedy = 'correct the file; until then the built-in registry is in force'
@@ -29,6 +33,15 @@ export function checkSettings({
   }
   const known = `${catalog.platforms.length} platforms, ${catalog.rules.length} domains`
   return { result: 'ok', found: `from ${name} to ${endpoint} port ${httpsPort}; registry: ${known}` }
+}
+
+function readingDenied(file: string): ReturnType<typeof notReadable> {
+  try {
+    accessSync(file, constants.R_OK)
+    return undefined
+  } catch (error) {
+    return notReadable(error)
+  }
 }
 
 /** Node takes any file for an authority, and trusts nobody then. */

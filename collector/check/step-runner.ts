@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { FaultCode } from '../../engine/process/error-codes.ts'
 import type { CollectorSettings } from '../config.ts'
 import { CHECK_STEP_MS } from '../limits.ts'
-import type { StepName, StepOrder, StepOutcome } from './step.ts'
+import type { StepOrder, StepOutcome, Tried } from './step.ts'
 
 export interface RunningStep {
   /** Fulfilled within CHECK_STEP_MS; rejected where the step's process broke. */
@@ -16,7 +16,7 @@ export interface RunningStep {
  * Starts a step in a process of its own. So what cannot be interrupted - a name server, a network file system, a driver that
  * does not answer - costs the time of one step and never keeps the program from ending.
  */
-export function startStep(step: StepName, settings: CollectorSettings, timeoutMs = CHECK_STEP_MS): RunningStep {
+export function startStep(step: Tried, settings: CollectorSettings, timeoutMs = CHECK_STEP_MS): RunningStep {
   const child = fork(fileURLToPath(new URL('./step-process.js', import.meta.url)), [], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     // It is compiled: loaders and flags of this process only slow its start.
@@ -46,7 +46,8 @@ export function startStep(step: StepName, settings: CollectorSettings, timeoutMs
   return { outcome, stop }
 }
 
-const TOO_LATE: Readonly<Record<StepName, readonly [code: FaultCode, remedy: string]>> = {
+const TOO_LATE: Readonly<Record<Tried, readonly [code: FaultCode, remedy: string]>> = {
+  settings: ['REGISTRY_FILE', 'the file system hangs, as one of a network does: name a file on a local disk'],
   interface: ['CAPTURE_DENIED', "the interface's driver hangs: see the kernel's log"],
   health: ['PORT_DENIED', 'set another HEALTH_PORT'],
   outbox: ['STORE_UNWRITABLE', 'the file system hangs, as one of a network does: name a directory on a local disk'],
@@ -56,8 +57,9 @@ const TOO_LATE: Readonly<Record<StepName, readonly [code: FaultCode, remedy: str
   syslog: ['SERVICE_UNREACHABLE', 'a firewall on the way lets the connection hang'],
 }
 
-function tooLate(step: StepName, settings: CollectorSettings, timeoutMs: number): StepOutcome {
-  const what = { interface: settings.interface, outbox: settings.outbox }[step as string] ?? settings.endpoint
+function tooLate(step: Tried, settings: CollectorSettings, timeoutMs: number): StepOutcome {
+  const { interface: name, outbox, registry } = settings
+  const what = { interface: name, outbox, settings: registry }[step as string] ?? settings.endpoint
   const [code, remedy] = TOO_LATE[step]
   return { result: 'failed', code, found: `${what}: no answer within ${timeoutMs / 1000} s`, remedy }
 }

@@ -5,6 +5,9 @@ import type { CollectorSettings } from '../config.ts'
 export const STEPS = ['interface', 'health', 'outbox', 'resolution', 'tls', 'token', 'syslog'] as const
 export type StepName = (typeof STEPS)[number]
 
+/** What is tried in a process: the settings only once more, where root looks for the user that it becomes. */
+export type Tried = StepName | 'settings'
+
 /** How a step ended. Lines without the name of the step, and without a secret; `remedy` is empty where nobody knows one. */
 export type StepOutcome =
   | { readonly result: 'ok' | 'skipped'; readonly found: string }
@@ -15,12 +18,14 @@ export type Step = (settings: CollectorSettings) => StepOutcome | Promise<StepOu
 
 /** What the process of a step is told. By its channel: the token stands on no command line. */
 export interface StepOrder {
-  readonly step: StepName
+  readonly step: Tried
   readonly settings: CollectorSettings
 }
 
-/** A Fault's line says what was found and, behind the first semicolon, what to do. */
+/** A Fault's line says what was found, which may be several things, and behind the last semicolon what to do. */
 export function failedBy(fault: Fault): StepOutcome {
-  const [found = '', ...remedy] = fault.message.split('; ')
-  return { result: 'failed', code: fault.code, found, remedy: remedy.join('; ') }
+  const { code, message } = fault
+  const at = message.lastIndexOf('; ')
+  if (at === -1) return { result: 'failed', code, found: message, remedy: '' }
+  return { result: 'failed', code, found: message.slice(0, at), remedy: message.slice(at + 2) }
 }

@@ -4,9 +4,10 @@ import { addSettingOptions, readSettings } from '../../engine/process/settings.t
 import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
 import { printable, printRows } from '../../engine/process/table.ts'
 import { checkSettings } from '../check/settings.ts'
-import { STEPS, type StepName, type StepOutcome } from '../check/step.ts'
+import { STEPS, type StepName, type StepOutcome, type Tried } from '../check/step.ts'
 import { startStep } from '../check/step-runner.ts'
 import { type CollectorSettings, collectorSettings, syslogIsOn } from '../config.ts'
+import { userToBecome } from '../privileges.ts'
 import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../settings-file.ts'
 
 type Row = { readonly check: string } & StepOutcome
@@ -29,11 +30,11 @@ export function addCheckCommand(program: Command): void {
     const stop = stopSignal()
     const settings = readSettings(collectorSettings, { command: check, environment: environmentWith(options) })
     const print = printer(options)
-    const rows: Row[] = [{ check: 'settings', ...checkSettings(settings) }]
-    print.row(rows)
-    for (const step of STEPS) {
-      print.busy(step)
-      const outcome = skipped(step, rows, settings) ?? (await outcomeOrSignal(step, settings, stop.received))
+    const rows: Row[] = []
+    for (const step of ['settings', ...STEPS] as const) {
+      const here = outcomeHere(step, rows, settings)
+      if (here === undefined) print.busy(step)
+      const outcome = here ?? (await outcomeOrSignal(step, settings, stop.received))
       if (typeof outcome === 'string') {
         process.exitCode = exitStatusOf(outcome)
         break
@@ -48,12 +49,20 @@ export function addCheckCommand(program: Command): void {
 }
 
 async function outcomeOrSignal<S>(
-  step: StepName,
+  step: Tried,
   settings: CollectorSettings,
   signal: Promise<S>,
 ): Promise<StepOutcome | S> {
   const running = startStep(step, settings)
   return Promise.race([running.outcome, signal]).finally(running.stop)
+}
+
+/** What needs no process: the settings, unless root looks into a file that another user will read, and what is skipped. @throws Fault USAGE */
+function outcomeHere(step: Tried, rows: readonly Row[], settings: CollectorSettings): StepOutcome | undefined {
+  if (step !== 'settings') return skipped(step, rows, settings)
+  const outcome = checkSettings(settings)
+  const isAnothers = settings.registry !== '' && userToBecome(settings.user) !== undefined
+  return outcome.result === 'ok' && isAnothers ? undefined : outcome
 }
 
 /** What is off, and what an earlier failure makes senseless: without the name there is no connection, and the token goes over a good one only. */
@@ -96,7 +105,7 @@ function printer(options: CheckOptions) {
     if (!lines && process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
   }
   return {
-    busy: (step: StepName) => status(`${step}…`),
+    busy: (step: Tried) => status(`${step}…`),
     row(rows: readonly Row[]) {
       if (lines) printRows({ columns, rows: rows.slice(-1) }, options)
     },

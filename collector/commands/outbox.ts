@@ -37,7 +37,7 @@ function addStats(outbox: Command): void {
         waiting,
         bytes: footprintBytes,
         oldest: timeOf(oldestWrittenMs),
-        instance: reader.instance,
+        instance: reader.instance || null,
         first_sequence: firstSequence,
         last_sequence: lastSequence,
       }

@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { Fault } from '../../engine/process/error-codes.ts'
+import { notReadable } from '../../engine/process/ownership.ts'
 
 /** The PEM file that --ca names. @throws Fault USAGE where it cannot be read. */
 export function readAuthority(file: string): Buffer {
   try {
     return readFileSync(file)
   } catch (error) {
-    throw new Fault('USAGE', `--ca: ${(error as Error).message}`, { cause: error })
+    const denied = notReadable(error)
+    const why = denied === undefined ? (error as Error).message : `${denied.found}; ${denied.remedy}`
+    throw new Fault('USAGE', `--ca: ${why}`, { cause: error })
   }
 }

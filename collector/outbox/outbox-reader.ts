@@ -1,8 +1,8 @@
 import { type Event, eventId } from '../../engine/event.ts'
-import { Fault } from '../../engine/process/error-codes.ts'
 import { Environment } from '../../engine/store/environment.ts'
 import { DurableQueue } from '../../engine/store/queue.ts'
 import { Instances } from './instances.ts'
+import { MemoryStore } from './memory-store.ts'
 import { OUTBOX_INSTANCE_KEY, OUTBOX_SCHEMA_VERSION } from './outbox.ts'
 import { unpackWaiting } from './waiting-event.ts'
 
@@ -27,7 +27,7 @@ export class OutboxReader {
   readonly #queue: DurableQueue
   readonly #instances: Instances
 
-  /** @throws Fault NOT_FOUND, STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED. */
+  /** @throws Fault NOT_FOUND where there is none, STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED. */
   constructor(directory: string) {
     this.#environment = new Environment(directory, {
       setting: '--outbox',
@@ -35,12 +35,13 @@ export class OutboxReader {
       freeBytesMin: 0,
       readOnly: true,
     })
-    this.#instances = Instances.of(this.#environment.table('state').get(OUTBOX_INSTANCE_KEY))
-    if (this.instance === '') throw new Fault('NOT_FOUND', `--outbox ${directory}: no collector has used it yet`)
-    this.#queue = new DurableQueue(this.#environment.table('queue'), Buffer.alloc(0))
+    // A collector that was killed when it had just begun may have made no tables: then nothing waits.
+    this.#instances = Instances.of(this.#environment.tableIfThere('state')?.get(OUTBOX_INSTANCE_KEY))
+    const queue = this.#environment.tableIfThere('queue') ?? new MemoryStore().table('queue')
+    this.#queue = new DurableQueue(queue, Buffer.alloc(0))
   }
 
-  /** Of the last collector that ran on it, 16 hex digits. */
+  /** Of the last collector that wrote an event into it, 16 hex digits; empty where none was written yet. */
   get instance(): string {
     return this.#instances.current
   }

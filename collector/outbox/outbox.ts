@@ -326,6 +326,7 @@ function environmentIn(directory: string): Environment {
     setting: '--outbox',
     schemaVersion: OUTBOX_SCHEMA_VERSION,
     freeBytesMin: OUTBOX_FREE_BYTES_MIN,
+    give: 'by the opener',
   })
 }
 

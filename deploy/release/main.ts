@@ -52,7 +52,7 @@ await runProgram(program)
 
 function makeFolder(folder: string): void {
   try {
-    makeDirectory(folder, 0o755)
+    makeDirectory(folder, undefined, 0o755)
   } catch (error) {
     throw new Fault('USAGE', `--out ${folder}: cannot be made here (${(error as NodeJS.ErrnoException).code})`, {
       cause: error,

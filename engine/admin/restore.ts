@@ -5,7 +5,7 @@ import { Fault, isFault } from '../process/error-codes.ts'
 import { type Release, tryHold } from '../process/exclusive.ts'
 import { SCANS } from '../scan/scan-now.ts'
 import { checkInThread } from '../store/check-thread.ts'
-import { DATA_FILE, environmentExists, makeWritableDirectory } from '../store/environment.ts'
+import { DATA_FILE, environmentExists, LOCK_FILE, makeWritableDirectory } from '../store/environment.ts'
 import { Store } from '../store/store.ts'
 import type { Action } from './actions.ts'
 import { assertWhole, recordsOf } from './backup.ts'
@@ -13,7 +13,6 @@ import { unseal } from './backup-file.ts'
 import type { Actor } from './changes.ts'
 import { fileFault, syncDirectory } from './file-faults.ts'
 
-const LOCK_FILE = 'lock.mdb'
 const ACTION: Action = 'store.restore'
 /** What one process at a time does on a store, and what a restore must not meet. */
 const HELD = [SCANS, 'ingest file']

@@ -6,6 +6,7 @@ import { createSecureContext } from 'node:tls'
 import { generate } from 'selfsigned'
 import { Fault } from '../process/error-codes.ts'
 import { makeDirectory } from '../process/make-directory.ts'
+import { notReadable } from '../process/ownership.ts'
 
 /** PEM files: a private key, and the certificate chain with its own certificate first. */
 export interface TlsFiles {
@@ -88,8 +89,11 @@ export function checkedFingerprint(files: { keyFile: string; certificateFile: st
     createSecureContext({ key: readFileSync(files.keyFile), cert })
     return new X509Certificate(cert).fingerprint256
   } catch (error) {
-    throw new Fault('CERTIFICATE', `${files.certificateFile}, ${files.keyFile}: ${(error as Error).message}`, {
-      cause: error,
-    })
+    const denied = notReadable(error)
+    const why =
+      denied === undefined
+        ? `${files.certificateFile}, ${files.keyFile}: ${(error as Error).message}`
+        : `${denied.found}; ${denied.remedy}`
+    throw new Fault('CERTIFICATE', why, { cause: error })
   }
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { closeSync, linkSync, lstatSync, openSync, renameSync, unlinkSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { setTimeout as later } from 'node:timers/promises'
+import { giveSocket, type Owner } from './ownership.ts'
 
 /** What the names of locks begin with, in the directories that they are of. */
 export const LOCK_PREFIX = 'in-use.'
@@ -28,8 +29,11 @@ export class DirectoryLock {
     this.#held = held
   }
 
-  /** @returns undefined where another process has the lock of this name (of letters, digits and hyphens, or none). */
-  static async take(directory: string, name = ''): Promise<DirectoryLock | undefined> {
+  /**
+   * @param owner of the socket, for who is root: nobody else but root could ask whether it is held.
+   * @returns undefined where another process has the lock of this name (of letters, digits and hyphens, or none).
+   */
+  static async take(directory: string, name = '', owner?: Owner): Promise<DirectoryLock | undefined> {
     const descriptor = openSync(directory, 'r')
     const path = pathOf(descriptor, name)
     // Node removes the name that it listens on; so that one is nobody else's.
@@ -41,6 +45,7 @@ export class DirectoryLock {
     }
     try {
       server = await listen(own)
+      if (owner !== undefined) giveSocket(owner, own)
       const inode = inodeOf(own)
       if (!takeName(own, path)) {
         const stale = inodeOf(path)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { DirectoryLock } from './directory-lock.ts'
 import { Fault } from './error-codes.ts'
+import { otherOwner } from './ownership.ts'
 
 /** Ends the hold. */
 export type Release = () => Promise<void>
@@ -12,7 +13,7 @@ export type Release = () => Promise<void>
  * @returns undefined where another process does it.
  */
 export async function tryHold(directory: string, what: string): Promise<Release | undefined> {
-  const lock = await DirectoryLock.take(directory, nameOf(what))
+  const lock = await DirectoryLock.take(directory, nameOf(what), otherOwner(directory))
   return lock && (() => lock.release())
 }
 

@@ -1,21 +1,29 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { giveDirectory, type Owner } from './ownership.ts'
+
+const PRIVATE_DIRECTORY_MODE = 0o700
 
 /**
  * As `mkdir -p -m MODE`, but not by Node's recursive option, which loops for ever below /proc (ENOENT for an existing
- * parent).
+ * parent). What is made becomes the owner's, where one is given.
  *
  * @throws Error with a `code`: ENOTDIR where a file is in the way, EACCES, EROFS, ENOSPC …
  */
-export function makeDirectory(path: string, mode = 0o700): void {
+export function makeDirectory(path: string, owner?: Owner, mode = PRIVATE_DIRECTORY_MODE): void {
   try {
-    mkdirSync(path, { mode })
+    make(path, owner, mode)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EEXIST' && statSync(path).isDirectory()) return
     if (code === 'EEXIST') throw Object.assign(new Error('not a directory'), { code: 'ENOTDIR' })
     if (code !== 'ENOENT' || dirname(path) === path) throw error
-    makeDirectory(dirname(path), mode)
-    mkdirSync(path, { mode })
+    makeDirectory(dirname(path), owner, mode)
+    make(path, owner, mode)
   }
+}
+
+function make(path: string, owner: Owner | undefined, mode: number): void {
+  mkdirSync(path, { mode })
+  if (owner !== undefined) giveDirectory(owner, path)
 }

@@ -16,6 +16,7 @@ import * as lmdb from 'lmdb'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { Fault } from '../process/error-codes.ts'
 import { makeDirectory } from '../process/make-directory.ts'
+import { makeFileOf, otherOwner, ownUserText, userText } from '../process/ownership.ts'
 import { openRecord, sealRecord } from './record.ts'
 
 /** What the library says of itself; its types leave that out. Only as a module: as CommonJS it would be there a second time. */
@@ -43,6 +44,8 @@ export interface EnvironmentOptions {
   readonly migrate?: 'by the owner'
   /** For tools that look into the environment of a running program. It must exist. */
   readonly readOnly?: boolean
+  /** 'by the opener': who makes it as root gives it to another user itself. Otherwise root makes it for whose directory it is made in. */
+  readonly give?: 'by the opener'
 }
 
 /** What an environment takes and may take, in bytes. */
@@ -60,6 +63,8 @@ const TABLES_MAX = 64
 const READERS_MAX = 512
 /** The file of an environment, in its directory. */
 export const DATA_FILE = 'data.mdb'
+/** Beside it: who reads and who writes. Made by who opens the environment first. */
+export const LOCK_FILE = 'lock.mdb'
 /** mdb.c of lmdb-js: the meta page's header has 24 bytes, then stands MDB_MAGIC in the machine's byte order. */
 const META_MAGIC_OFFSET = 24
 const META_MAGIC = 0xbeefc0de
@@ -93,8 +98,10 @@ export class Environment {
     if ((options.mustExist || readOnly) && !environmentExists(path)) {
       throw new Fault('NOT_FOUND', `${options.setting}: ${notThere(path)}`)
     }
-    if (!readOnly) makeWritableDirectory(path, options.setting)
+    if (!readOnly) makeWritableDirectory(path, options.setting, options)
+    refuseForbiddenFiles(path, options)
     refuseForeignFile(join(path, DATA_FILE), options.setting)
+    makeFilesOfOwner(path, options)
     // Whom is told what names an organization asks for. A worker cannot say so, and never makes the files.
     const umask = isMainThread ? process.umask(0o077) : 0
     try {
@@ -133,10 +140,18 @@ export class Environment {
   }
 
   table(name: string): Table {
+    const table = this.tableIfThere(name)
+    if (table === undefined) throw new Error(`${this.path}: no table ${name}, and it is open to be read only`)
+    return table
+  }
+
+  /** The same for tools that only read: undefined where it was not made yet. */
+  tableIfThere(name: string): Table | undefined {
     const known = this.#tables.get(name)
     if (known !== undefined) return known
-    const table = this.#root.openDB<Buffer, Buffer>({ name, keyEncoding: 'binary', encoding: 'binary' })
-    this.#tables.set(name, table)
+    // Its type does not say so: what may not be made is undefined.
+    const table: Table | undefined = this.#root.openDB({ name, keyEncoding: 'binary', encoding: 'binary' })
+    if (table !== undefined) this.#tables.set(name, table)
     return table
   }
 
@@ -361,14 +376,67 @@ function refuseForeignFile(file: string, setting: string): void {
   throw new Fault('STORE_DAMAGED', `${setting} ${file}: not an LMDB file; restore a backup, or name another directory`)
 }
 
+/**
+ * LMDB ends the process with SIGSEGV where it may not open one of its files, too.
+ *
+ * @throws Fault STORE_UNWRITABLE that says whose the file is.
+ */
+function refuseForbiddenFiles(path: string, options: EnvironmentOptions): void {
+  const data = join(path, DATA_FILE)
+  const lock = join(path, LOCK_FILE)
+  const asOwner = (owner: string) => `run this as ${owner}, or as root`
+  refuseForbidden(data, options.readOnly === true ? constants.R_OK : READ_AND_WRITE, asOwner, options)
+  // Who only reads writes there that it reads.
+  const asData = (owner: string) =>
+    `${asOwner(owner)}, or give it to whose the store is: chown --reference=${data} ${lock}`
+  if (existsSync(lock)) refuseForbidden(lock, READ_AND_WRITE, asData, options)
+  else if (existsSync(data)) refuseForbidden(path, READ_AND_WRITE, asOwner, options)
+}
+
+const READ_AND_WRITE = constants.R_OK | constants.W_OK
+
+function refuseForbidden(
+  file: string,
+  mode: number,
+  remedy: (owner: string) => string,
+  { setting, readOnly }: EnvironmentOptions,
+): void {
+  const status = statSync(file, { throwIfNoEntry: false })
+  if (status === undefined) return
+  try {
+    accessSync(file, mode)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    // Where nobody can write, nobody needs to know who reads.
+    if (readOnly && code === 'EROFS') return
+    const owner = userText(status.uid)
+    const may = mode === constants.R_OK ? 'read it' : 'read and write it'
+    const found = code === 'EACCES' ? `belongs to ${owner}, ${ownUserText()} may not ${may}` : (error as Error).message
+    throw new Fault('STORE_UNWRITABLE', `${setting}: ${file} ${found}; ${remedy(owner)}`, { cause: error })
+  }
+}
+
+/** Root may be the first who opens the environment of another user, whose program has to open it afterwards. */
+function makeFilesOfOwner(path: string, { give }: EnvironmentOptions): void {
+  const isThere = environmentExists(path)
+  if (!isThere && give === 'by the opener') return
+  const owner = otherOwner(isThere ? join(path, DATA_FILE) : path)
+  if (owner === undefined) return
+  for (const name of [DATA_FILE, LOCK_FILE]) makeFileOf(owner, join(path, name))
+}
+
 function megabytes(bytes: number): number {
   return Math.floor(bytes / 1e6)
 }
 
 /** Makes the directory and those above it, where they are missing. @throws Fault STORE_UNWRITABLE. */
-export function makeWritableDirectory(path: string, setting: string): void {
+export function makeWritableDirectory(
+  path: string,
+  setting: string,
+  { give }: Pick<EnvironmentOptions, 'give'> = {},
+): void {
   try {
-    makeDirectory(path)
+    makeDirectory(path, give === 'by the opener' ? undefined : otherOwner(path))
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {
     throw new Fault(

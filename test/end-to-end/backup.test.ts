@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
 import { Store } from '../../engine/store/store.ts'
+import { skipUnlessRoot } from '../support/other-user.ts'
 import { admin, run, startService } from '../support/programs.ts'
 import { Sender } from '../support/store.ts'
 
@@ -77,3 +78,31 @@ for (const point of ['backup:copied', 'backup:sealed']) {
     t.match(await admin('restore', file, '--data-dir', join(directory, 'there')), [{ organizations: 1 }])
   })
 }
+
+t.test('root restores and looks, and the service of another user starts', { skip: skipUnlessRoot }, async (t) => {
+  const directory = t.testdir()
+  const [made, file] = [join(directory, 'made'), join(directory, 'a.backup')]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', '--data-dir', made)
+  await admin('backup', file, '--data-dir', made)
+  const service = join(directory, 'service')
+  mkdirSync(service)
+  chownSync(service, 1234, 1234)
+  const data = ['--data-dir', service]
+  for (const options of [[], ['--force']]) {
+    await admin('restore', file, ...options, ...data)
+    await admin('doctor', ...data)
+    const names = readdirSync(service, { recursive: true, encoding: 'utf8' }).filter((name) => !name.startsWith('tls'))
+    t.ok(names.includes('store/data.mdb'))
+    t.same(
+      names.filter((name) => statSync(join(service, name)).uid !== 1234),
+      [],
+      `all is the service's: ${names.join(', ')}`,
+    )
+    rmSync(join(service, 'store/lock.mdb'), { force: true })
+    await admin('doctor', ...data)
+    const through = ['setpriv', '--reuid=1234', '--regid=1234', '--clear-groups']
+    const running = await startService(service, [], {}, through)
+    running.child.kill('SIGTERM')
+    t.match(await running.ended, { status: 0, signal: null })
+  }
+})

@@ -21,6 +21,7 @@ t.test('an outbox with events, open elsewhere', async (t) => {
   const directory = t.testdir()
   const outbox = new Outbox(directory)
   t.teardown(() => outbox.close())
+  t.match(await check(directory), { result: 'ok', found: /: 0 events wait, / }, 'also before the first has entered')
   const seen = { client: '10.0.0.1', method: 'dns', firstSeenMs: 1, lastSeenMs: 1, count: 1 } as const
   outbox.write({
     added: [

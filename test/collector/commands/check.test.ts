@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, copyFileSync, existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ip, namespace, skipNamespaces } from '../../support/namespace.ts'
@@ -198,6 +198,40 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
     t.equal(found.length, expected.length === 0 ? 0 : 8, name)
     t.notOk((ended.stdout + ended.stderr).includes(given), 'the token is not printed')
   }
+})
+
+t.test('root looks as the user that it becomes', { skip: skipNamespaces }, async (t) => {
+  const { token, parameters, directory } = await service(t)
+  const ca = join(directory, 'authority.pem')
+  const registry = join(directory, 'registry.yaml')
+  copyFileSync(join(directory, 'service/tls/certificate.pem'), ca)
+  writeFileSync(registry, 'disable: []\n')
+  for (const file of [ca, registry]) chmodSync(file, 0o600)
+  const check = async (...more: string[]) => {
+    const ended = await run('collector', [...parameters, '--ca', ca, ...more], { SVC_TOKEN: token, HEALTH_PORT: '0' })
+    return { ...ended, rows: new Map(rowsOf(ended.stdout).map((row) => [row.check, row])) }
+  }
+  const asRoot = await check('--user', 'root', '--registry', registry)
+  t.match(asRoot, { status: 0, stderr: 'all ok\n' }, 'who stays root reads them')
+  const denied = (file: string) => ({
+    result: 'failed',
+    found: new RegExp(`: ${file} is not readable for uid 1234$`),
+    remedy: new RegExp(`^chgrp 1235 ${file} && chmod g\\+r ${file}, and let that user`),
+  })
+  const user = ['--user', '1234:1235']
+  const other = await check(...user, '--registry', registry)
+  t.match(other, { status: 2, stderr: /REGISTRY_FILE 2 of 8 checks failed: settings, tls\n$/ })
+  t.match(other.rows.get('settings'), { code: 'REGISTRY_FILE', ...denied(registry) })
+  t.match(other.rows.get('interface'), { result: 'ok' }, 'which root opens')
+  t.match(other.rows.get('tls'), { code: 'USAGE', ...denied(ca) })
+  const bySyslog = await check(...user, '--no-https', '--syslog')
+  t.match(bySyslog.rows.get('syslog'), { code: 'USAGE', ...denied(ca) })
+  for (const file of [ca, registry]) {
+    chownSync(file, 0, 1235)
+    chmodSync(file, 0o640)
+  }
+  const mended = await check(...user, '--registry', registry)
+  t.match(mended, { status: 0, stderr: 'all ok\n' }, 'and what the remedy says is one')
 })
 
 t.test('without CAP_NET_RAW the ways to it are said', { skip: skipNamespaces }, async (t) => {

@@ -1,6 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
+import { OUTBOX_SCHEMA_VERSION, Outbox } from '../../../collector/outbox/outbox.ts'
+import { Environment } from '../../../engine/store/environment.ts'
 import { type Ended, PROGRAMS, REPOSITORY, run, start } from '../../support/programs.ts'
 import { type ReceivedMessage, syslogNg } from '../../support/syslog-ng.ts'
 
@@ -55,6 +57,24 @@ t.test('what waits is shown, also beside the collector that runs on it', async (
   const { stdout, stderr } = spawnSync('bash', ['-o', 'pipefail', '-c', pipe], { encoding: 'utf8' })
   t.equal(stderr, '')
   t.same(jsonLines(stdout), peek.rows.slice(0, 1))
+})
+
+t.test('an outbox that no event has entered yet is empty', async (t) => {
+  const directory = t.testdir({ opened: {}, made: {} })
+  await new Outbox(join(directory, 'opened')).close()
+  // A collector that was killed before it had made its tables.
+  await new Environment(join(directory, 'made'), {
+    setting: '--outbox',
+    schemaVersion: OUTBOX_SCHEMA_VERSION,
+    freeBytesMin: 0,
+  }).close()
+  for (const name of ['opened', 'made']) {
+    const where = ['--outbox', join(directory, name)]
+    const rows = [{ waiting: 0, oldest: null, instance: null, first_sequence: 0, last_sequence: 0 }]
+    t.match(await outbox('stats', ...where), { status: 0, stderr: '', rows }, name)
+    for (const look of ['peek', 'export'])
+      t.match(await outbox(look, ...where), { status: 0, stderr: '', stdout: '' }, name)
+  }
 })
 
 t.test('what cannot be shown is one line', async (t) => {

@@ -1,7 +1,8 @@
-import { chmodSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Environment } from '../../../engine/store/environment.ts'
+import { Environment, type EnvironmentOptions } from '../../../engine/store/environment.ts'
+import { openAs, skipUnlessRoot } from '../../support/other-user.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
 
@@ -103,3 +104,86 @@ t.test('as many readers as the service has threads, twice over', async (t) => {
   t.pass('none was refused')
   for (const environment of environments) await environment.close()
 })
+
+t.test('what root opens stays whose it is', { skip: skipUnlessRoot }, async (t) => {
+  const withoutLock = async (path: string) => {
+    await new Environment(path, OPTIONS).close()
+    rmSync(join(path, 'lock.mdb'))
+    chownSync(join(path, 'data.mdb'), 1234, 1234)
+  }
+  const rows: readonly ({
+    name: string
+    make: (path: string) => unknown
+    uid: number
+  } & Partial<EnvironmentOptions>)[] = [
+    { name: 'without lock.mdb, which root makes anew', make: withoutLock, uid: 1234 },
+    { name: 'the same to be read only', make: withoutLock, readOnly: true, uid: 1234 },
+    { name: 'the same where the opener gives what is new', make: withoutLock, give: 'by the opener', uid: 1234 },
+    { name: 'an empty directory', make: (path) => chownSync(path, 1234, 1234), uid: 1234 },
+    {
+      name: 'one that is to be made',
+      make(path) {
+        rmSync(path, { recursive: true })
+        chownSync(join(path, '..'), 1234, 1234)
+      },
+      uid: 1234,
+    },
+    {
+      name: 'that the opener gives itself',
+      make: (path) => chownSync(path, 1234, 1234),
+      give: 'by the opener',
+      uid: 0,
+    },
+    { name: "root's own", make: () => {}, uid: 0 },
+  ]
+  for (const { name, make, uid, ...options } of rows) {
+    const path = join(t.testdir(), 'store')
+    mkdirSync(path)
+    await make(path)
+    const environment = new Environment(path, { ...OPTIONS, ...options })
+    for (const file of ['data.mdb', 'lock.mdb']) {
+      t.match(statSync(join(path, file)), { uid, gid: uid, mode: 0o100600 }, `${name}: ${file}`)
+    }
+    if (name === 'one that is to be made') t.match(statSync(path), { uid, gid: uid }, name)
+    await environment.close()
+  }
+})
+
+t.test(
+  'a file that this user may not open is a fault, where LMDB would end the process',
+  { skip: skipUnlessRoot },
+  async (t) => {
+    const path = join(t.testdir(), 'store')
+    await new Environment(path, OPTIONS).close()
+    const [data, lock] = [join(path, 'data.mdb'), join(path, 'lock.mdb')]
+    const rows = [
+      {
+        name: 'lock.mdb',
+        mine: [path, data],
+        found:
+          /: \S+lock\.mdb belongs to user root \(uid 0\), .*uid 1234\)? may not read and write it; .*chown --reference=\S+data\.mdb \S+lock\.mdb/,
+      },
+      {
+        name: 'data.mdb',
+        mine: [path, lock],
+        found:
+          /: \S+data\.mdb belongs to user root \(uid 0\), .*uid 1234\)? may not read (and write )?it; run this as user root/,
+      },
+      { name: 'none', mine: [path, data, lock], found: /^opened$/ },
+    ]
+    for (const { name, mine, found } of rows) {
+      for (const file of [path, data, lock]) chownSync(file, 0, 0)
+      for (const file of mine) chownSync(file, 1234, 1234)
+      for (const readOnly of [false, true]) {
+        const { status, stdout } = openAs(1234, path, { ...OPTIONS, readOnly })
+        t.equal(status, 0, 'not by a signal')
+        t.match(stdout, found, `${name}, ${readOnly ? 'to read' : 'to write'}`)
+      }
+    }
+    rmSync(lock)
+    for (const file of [path, data]) chownSync(file, 0, 0)
+    chmodSync(path, 0o755)
+    chmodSync(data, 0o644)
+    t.match(openAs(1234, path, { ...OPTIONS, readOnly: true }), { status: 0, stdout: /\/store belongs to user root/ })
+  },
+)
