@@ -44,8 +44,10 @@ export class DebianTree {
     )
     const ended = new Promise((resolve) => container.once('exit', resolve))
     t.teardown(async () => {
-      // Its first process ends with the container's.
-      container.kill('SIGKILL')
+      // With the first process of the container all others end; systemd-nspawn, which would leave them behind, follows.
+      const [init] = childrenOf(container.pid ?? 0)
+      if (init === undefined) container.kill('SIGKILL')
+      else process.kill(init, 'SIGKILL')
       await ended
     })
     return Machine.booted(container.pid ?? 0)
