@@ -9,7 +9,8 @@ import { ethernet, ipv4, udp } from '../test/support/packets.ts'
 import { dnsQuery } from '../test/support/packets-dns.ts'
 import { framesAt, pcapFile } from '../test/support/packets-pcap.ts'
 import { PROGRAMS, REPOSITORY } from '../test/support/programs.ts'
-import { print } from './compare.ts'
+import { median, print } from './compare.ts'
+import { sleep } from './live-site.ts'
 import { megabytes, memoryBytes } from './machine.ts'
 
 /*
@@ -217,12 +218,4 @@ function ip(...command: string[]): void {
 
 function note(times: Map<string, number[]>, name: string, ms: number): void {
   times.set(name, [...(times.get(name) ?? []), ms])
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
-}
-
-function sleep(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

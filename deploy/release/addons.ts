@@ -148,10 +148,14 @@ export async function glibcNeeded(file: string): Promise<string> {
   return [...versions].map(([, version = '0']) => version).reduce((a, b) => (isNewer(b, a) ? b : a), '0')
 }
 
+/** Whether a version of numbers and points is a later one: 2.34 than 2.28, 3.4.30 than 3.4.25. */
 export function isNewer(version: string, than: string): boolean {
-  const [major = 0, minor = 0] = version.split('.').map(Number)
-  const [thanMajor = 0, thanMinor = 0] = than.split('.').map(Number)
-  return major > thanMajor || (major === thanMajor && minor > thanMinor)
+  const [parts = [], thanParts = []] = [version, than].map((text) => text.split('.').map(Number))
+  for (let at = 0; at < Math.max(parts.length, thanParts.length); at++) {
+    const difference = (parts[at] ?? 0) - (thanParts[at] ?? 0)
+    if (difference !== 0) return difference > 0
+  }
+  return false
 }
 
 async function inParallel<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {

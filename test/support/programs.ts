@@ -84,6 +84,11 @@ export interface RunningService extends Running {
   readonly fingerprint: string
 }
 
+/** Words by which a collector on this machine forwards to the service and to no other. */
+export function reachWords({ ingestPort, fingerprint }: RunningService): string[] {
+  return ['--endpoint', 'localhost', '--https-port', `${ingestPort}`, '--fingerprint', fingerprint]
+}
+
 /** Tests run side by side, so no service listens on the ports that are so by default. */
 export const SYSLOG_OFF = ['--syslog-tls', 'off', '--syslog-tcp', 'off', '--syslog-udp', 'off']
 

@@ -5,7 +5,14 @@ import t from 'tap'
 import { Agent, request } from 'undici'
 import { SCHEMA_VERSION } from '../../engine/store/migrate.ts'
 import { pcapFile } from '../support/packets-pcap.ts'
-import { PROGRAMS, REPOSITORY, type RunningService, startCommand, startServiceCommand } from '../support/programs.ts'
+import {
+  PROGRAMS,
+  REPOSITORY,
+  type RunningService,
+  reachWords,
+  startCommand,
+  startServiceCommand,
+} from '../support/programs.ts'
 import { demoMatches } from '../support/released.ts'
 
 /*
@@ -86,16 +93,8 @@ for (const release of releases) {
     // A capture without a packet: all that there is to do is to forward what waits.
     const nothing = join(folder, 'nothing.pcap')
     writeFileSync(nothing, pcapFile([]))
-    const reach = [
-      '--endpoint',
-      'localhost',
-      '--https-port',
-      `${service.ingestPort}`,
-      '--fingerprint',
-      service.fingerprint,
-    ]
     const collector = await startCommand(
-      [...then, PROGRAMS.collector, 'run', '--read', nothing, '--outbox', outbox, ...reach],
+      [...then, PROGRAMS.collector, 'run', '--read', nothing, '--outbox', outbox, ...reachWords(service)],
       { SVC_TOKEN: was.token },
     ).ended
     t.equal(collector.status, 0, collector.stderr)

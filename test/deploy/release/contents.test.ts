@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Spec, Validation } from '@cyclonedx/cyclonedx-library'
 import t from 'tap'
+import { isNewer } from '../../../deploy/release/addons.ts'
 import { COLLECTOR, PROGRAMS } from '../../../deploy/release/programs.ts'
 import { GLIBC_MAX, NODE_VERSION } from '../../../deploy/release/targets.ts'
 import { type Machine, released, unpackedTree } from '../../support/released.ts'
@@ -53,7 +54,7 @@ for (const { name } of PROGRAMS) {
         })
         for (const [, family = '', version = ''] of asked.matchAll(/Name: (GLIBC|GLIBCXX|CXXABI)_([0-9.]+)/g)) {
           const most = family === 'GLIBC' ? GLIBC_MAX : LIBSTDCXX_MAX[family as keyof typeof LIBSTDCXX_MAX]
-          t.ok(atMost(version, most), `${file}: ${family}_${version}`)
+          t.notOk(isNewer(version, most), `${file}: ${family}_${version}`)
         }
       }
     })
@@ -66,10 +67,15 @@ t.test('the executable is small enough', async (t) => {
   }
 })
 
-function atMost(version: string, most: string): boolean {
-  const [a = [], b = []] = [version, most].map((text) => text.split('.').map(Number))
-  for (let i = 0; i < Math.max(a.length, b.length); i++) {
-    if ((a[i] ?? 0) !== (b[i] ?? 0)) return (a[i] ?? 0) < (b[i] ?? 0)
-  }
-  return true
+for (const [version, than, newer] of [
+  ['2.34', '2.28', true],
+  ['2.28', '2.34', false],
+  ['2.28', '2.28', false],
+  ['2.9', '2.28', false],
+  ['3.4.30', '3.4.25', true],
+  ['3.4.9', '3.4.25', false],
+  ['3.4', '3.4.25', false],
+  ['3.4.1', '3.4', true],
+] as const) {
+  t.equal(isNewer(version, than), newer, `${version} beside ${than}`)
 }

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
+import { sha256Of } from '../../../deploy/release/files.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 import { THIS_MACHINE } from '../../support/released.ts'
 
@@ -40,9 +40,5 @@ t.test('a second build elsewhere gives the same bytes', { timeout: 280_000 }, as
   const files = readdirSync(join(copy, 'release')).toSorted()
   t.ok(files.length >= 10, files.join(' '))
   for (const file of files)
-    t.equal(sha256(join(copy, 'release', file)), sha256(join(REPOSITORY, 'release', file)), file)
+    t.equal(await sha256Of(join(copy, 'release', file)), await sha256Of(join(REPOSITORY, 'release', file)), file)
 })
-
-function sha256(file: string): string {
-  return createHash('sha256').update(readFileSync(file)).digest('hex')
-}
