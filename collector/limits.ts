@@ -216,6 +216,9 @@ export const SOURCES_MAX = 1000
 /** Free space of the outbox's file system, in bytes, below which nothing is appended: a file waits, a live capture drops. */
 export const OUTBOX_FREE_BYTES_MIN = 16 * 1024 * 1024
 
+/** What removing events may need of it, in bytes: the pages of an acknowledged batch's ends and of the tree above it, many times over. */
+export const OUTBOX_SHRINK_BYTES_MIN = 512 * 1024
+
 /**
  * A batch is sent when so many events wait, or so many bytes of them, or the oldest has waited so long, in milliseconds. The service takes
  * 10,000 events of HTTPS at once; smaller batches share the link better.

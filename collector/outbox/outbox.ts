@@ -3,7 +3,7 @@ import { isFault } from '../../engine/process/error-codes.ts'
 import { faultPoint } from '../../engine/process/fault-point.ts'
 import { Environment } from '../../engine/store/environment.ts'
 import { DamagedChunk, DurableQueue, type QueueEntry, type QueueTable } from '../../engine/store/queue.ts'
-import { OUTBOX_AGE_MS, OUTBOX_BYTES, OUTBOX_FREE_BYTES_MIN, SOURCES_MAX } from '../limits.ts'
+import { OUTBOX_AGE_MS, OUTBOX_BYTES, OUTBOX_FREE_BYTES_MIN, OUTBOX_SHRINK_BYTES_MIN, SOURCES_MAX } from '../limits.ts'
 import { AgeClock } from './age-clock.ts'
 import { Instances } from './instances.ts'
 import { MemoryStore } from './memory-store.ts'
@@ -326,6 +326,7 @@ function environmentIn(directory: string): Environment {
     setting: '--outbox',
     schemaVersion: OUTBOX_SCHEMA_VERSION,
     freeBytesMin: OUTBOX_FREE_BYTES_MIN,
+    shrinkBytesMin: OUTBOX_SHRINK_BYTES_MIN,
     give: 'by the opener',
   })
 }

@@ -8,6 +8,7 @@ import {
   type StatsFs,
   statfsSync,
   statSync,
+  writeSync,
 } from 'node:fs'
 import { constants as osConstants } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -35,7 +36,7 @@ export interface EnvironmentOptions {
   readonly freeBytesMin: number
   /**
    * What work that only takes away needs of these, unless twice as many are unused within the file: it writes the pages that it changes anew before it gives the
-   * old ones back. More than the largest such transaction writes; 0 where that is next to nothing.
+   * old ones back. More than the largest such transaction writes.
    */
   readonly shrinkBytesMin?: number
   /** Refuse to make a new environment: for tools that change one that must be there. */
@@ -51,7 +52,7 @@ export interface EnvironmentOptions {
 /** What an environment takes and may take, in bytes. */
 export interface EnvironmentSpace {
   readonly fileBytes: number
-  /** Of the file: pages that nothing stands in, and that are written before the file grows. */
+  /** Of the file: what nothing stands in, and what is written before the file grows. */
   readonly unusedBytes: number
   readonly diskFreeBytes: number
   /** Writing stops below so many, of unused and free ones together. */
@@ -71,6 +72,10 @@ const META_MAGIC = 0xbeefc0de
 const SCHEMA_KEY = Buffer.from('schema')
 /** A free-space check costs a system call; writers ask far more often than the answer changes. */
 const FREE_SPACE_RECHECK_MS = 1000
+/** Bytes by which the file is longer than what stands in it, when a transaction has begun, and the least that a transaction begins with. */
+const AHEAD_BYTES = 4 * 1024 * 1024
+const AHEAD_BYTES_MIN = AHEAD_BYTES / 2
+const ZEROS = new Uint8Array(64 * 1024)
 
 /**
  * One LMDB environment in a directory of its own. Writes are transactions of one thread at a time; a transaction that
@@ -198,7 +203,7 @@ export class Environment {
    */
   write<T>(work: () => T): T {
     this.#assertSpace()
-    return this.#commit(work)
+    return this.#commit(work, AHEAD_BYTES_MIN)
   }
 
   /**
@@ -208,21 +213,41 @@ export class Environment {
    */
   shrink<T>(work: () => T): T {
     const { bavail, bsize } = this.#fileSystem()
-    // Without room for its pages LMDB's binding does not only fail: it damages its memory.
-    if (bavail * bsize < this.#shrinkBytesMin && this.#unusedBytes() < 2 * this.#shrinkBytesMin) {
-      throw new Fault('STORE_FULL', `${this.#setting} ${this.path}: no space left; free some space`)
-    }
-    return this.#commit(work)
+    if (bavail * bsize < this.#shrinkBytesMin && this.#unusedBytes() < 2 * this.#shrinkBytesMin) throw this.#noSpace()
+    return this.#commit(work, 0)
   }
 
-  #commit<T>(work: () => T): T {
+  #commit<T>(work: () => T, aheadBytesMin: number): T {
     try {
-      return this.#root.transactionSync(work)
+      return this.#root.transactionSync(() => {
+        this.#keepAhead(aheadBytesMin)
+        return work()
+      })
     } catch (error) {
       this.#freeCheckedAtMs = 0
-      if (!isNoSpace(error) && !(existsSync(this.path) && this.full)) throw error
-      throw new Fault('STORE_FULL', `${this.#setting} ${this.path}: no space left; free some space`, { cause: error })
+      if (error instanceof Fault || (!isNoSpace(error) && !(existsSync(this.path) && this.full))) throw error
+      throw this.#noSpace(error)
     }
+  }
+
+  /**
+   * Makes the file longer before LMDB has to, with room that the file system has given: where a page of LMDB's finds none, its binding writes the reason into
+   * 100 bytes, which are too few for it, and so damages the process's memory. Inside a transaction, so that nobody else writes there.
+   *
+   * @throws Fault STORE_FULL where the file is not `bytesMin` longer than what stands in it.
+   */
+  #keepAhead(bytesMin: number): void {
+    const file = join(this.path, DATA_FILE)
+    const size = statSync(file, { throwIfNoEntry: false })?.size
+    // Who has removed the file hears of it from LMDB.
+    if (size === undefined) return
+    const { lastPageNumber, pageSize } = this.#root.getStats() as EnvironmentStats
+    const end = (lastPageNumber + 1) * pageSize
+    if (size - end < AHEAD_BYTES_MIN && extend(file, size, end + AHEAD_BYTES) - end < bytesMin) throw this.#noSpace()
+  }
+
+  #noSpace(cause?: unknown): Fault {
+    return new Fault('STORE_FULL', `${this.#setting} ${this.path}: no space left; free some space`, { cause })
   }
 
   /** Runs `work` over one snapshot: all it reads is of the same instant, whatever is written meanwhile. Not for awaits. */
@@ -289,12 +314,13 @@ export class Environment {
     }
   }
 
-  /** Pages of LMDB's file that nothing stands in: the file never shrinks, so an environment that was full and was emptied has its space there. */
+  /** What nothing stands in of LMDB's file, which never shrinks: an environment that was full and was emptied has its space there. */
   #unusedBytes(): number {
     const { root, free, lastPageNumber, pageSize } = this.#root.getStats() as EnvironmentStats
     const trees = [root, free, ...Array.from(this.#tables.values(), (table) => table.getStats() as TreeStats)]
-    const used = trees.reduce((sum, tree) => sum + pagesOf(tree), META_PAGES)
-    return Math.max(0, lastPageNumber + 1 - used) * pageSize
+    const usedBytes = trees.reduce((sum, tree) => sum + pagesOf(tree), META_PAGES) * pageSize
+    const fileBytes = statSync(join(this.path, DATA_FILE), { throwIfNoEntry: false })?.size ?? 0
+    return Math.max(0, Math.max(fileBytes, (lastPageNumber + 1) * pageSize) - usedBytes)
   }
 
   /** 0: nothing was stored yet. */
@@ -333,6 +359,20 @@ function pagesOf({ treeBranchPageCount, treeLeafPageCount, overflowPages }: Tree
   return treeBranchPageCount + treeLeafPageCount + overflowPages
 }
 
+/** Writes zeros behind a file's end, up to a length, as far as there is space. Answers how long it is then. */
+function extend(file: string, size: number, length: number): number {
+  const descriptor = openSync(file, 'r+')
+  let at = size
+  try {
+    while (at < length) at += writeSync(descriptor, ZEROS, 0, Math.min(ZEROS.length, length - at), at)
+  } catch (error) {
+    if (!isNoSpace(error)) throw error
+  } finally {
+    closeSync(descriptor)
+  }
+  return at
+}
+
 /** Whether there is an environment in the directory, as far as this user can see. */
 export function environmentExists(path: string): boolean {
   return existsSync(join(path, DATA_FILE))
@@ -355,9 +395,10 @@ function noStoreIn(path: string): string {
   return `there is no store in ${path}; name the directory that the program was started with`
 }
 
-/** LMDB reports the number of the system's error. */
+/** LMDB reports the number of the system's error, Node its name. */
 function isNoSpace(error: unknown): boolean {
   const { code, message } = error as { code?: unknown; message?: unknown }
+  if (code === 'EDQUOT' || code === osConstants.errno.EDQUOT) return true
   return code === osConstants.errno.ENOSPC || /no space left/i.test(String(message))
 }
 

@@ -19,10 +19,14 @@ export class SmallDisk {
     })
   }
 
-  fillUpTo(megabytesLeft: number): void {
+  get freeBytes(): number {
     const { bavail, bsize } = statfsSync(this.directory)
+    return bavail * bsize
+  }
+
+  fillUpTo(megabytesLeft: number): void {
     try {
-      writeFileSync(this.#ballast, Buffer.alloc(Math.max(0, bavail * bsize - megabytesLeft * MEGABYTE)))
+      writeFileSync(this.#ballast, Buffer.alloc(Math.max(0, this.freeBytes - megabytesLeft * MEGABYTE)))
     } catch (error) {
       // What is written meanwhile takes space, too.
       if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error

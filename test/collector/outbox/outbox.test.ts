@@ -155,7 +155,8 @@ for (const where of ['disk', 'memory']) {
     t.match(outbox.lend(1, 1e9)?.events, [{ firstSeenMs: outbox.dropped.full }], 'the oldest that is left')
     if (where === 'memory') return
     const fileBytes = statSync(`${directory}/data.mdb`).size
-    t.ok(fileBytes < 2 * limits.bytesMax, `${fileBytes} bytes on disk`)
+    // The file has up to 4 MB ahead (engine/store/environment.ts).
+    t.ok(fileBytes < 2 * limits.bytesMax + 4 * 1024 * 1024, `${fileBytes} bytes on disk`)
   })
 
   t.test(`on ${where}: what is lent and leaves by the limit is counted once, whichever way it ends`, async (t) => {

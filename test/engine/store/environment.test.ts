@@ -2,7 +2,9 @@ import { chmodSync, chownSync, mkdirSync, rmSync, statSync, writeFileSync } from
 import { join } from 'node:path'
 import t from 'tap'
 import { Environment, type EnvironmentOptions } from '../../../engine/store/environment.ts'
+import { skipNamespaces as skip } from '../../support/namespace.ts'
 import { openAs, skipUnlessRoot } from '../../support/other-user.ts'
+import { SmallDisk } from '../../support/small-disk.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
 
@@ -94,6 +96,35 @@ t.test('without free space nothing is written, and what is there can be read', a
     'v',
   )
   await full.close()
+})
+
+t.test('a disk that others fill is full before a page of LMDB finds no room', { skip }, async (t) => {
+  const disk = new SmallDisk(t, 24)
+  const environment = new Environment(join(disk.directory, 'store'), { ...OPTIONS, shrinkBytesMin: 64 * 1024 })
+  const data = join(environment.path, 'data.mdb')
+  const table = environment.table('t')
+  const put = (key: number) => environment.write(() => table.putSync(Buffer.from([key]), Buffer.alloc(1024 * 1024)))
+  put(0)
+  const size = statSync(data).size
+  t.ok(size >= 2 * 1024 * 1024, `${size} bytes: longer than what stands in it`)
+  disk.fillUpTo(0)
+  t.equal(disk.freeBytes, 0)
+  // Only what the file has ahead is there, and half of it is left for what takes away.
+  let written = 1
+  t.throws(
+    () => {
+      for (; written < 10; written++) put(written)
+    },
+    { code: 'STORE_FULL', message: /^--data-dir .*: no space left; free some space$/ },
+  )
+  t.ok(written > 1, `${written} of 1 MB were written on a full disk`)
+  t.equal(statSync(data).size, size, 'LMDB asked for no room')
+  environment.shrink(() => table.removeSync(Buffer.from([0])))
+  t.equal(environment.tableRecords('t'), written - 1)
+  disk.free()
+  put(written)
+  t.equal(environment.tableRecords('t'), written)
+  await environment.close()
 })
 
 t.test('as many readers as the service has threads, twice over', async (t) => {
