@@ -37,6 +37,9 @@ const OPTIONAL_TEST_COMMANDS = { gtlsclient: 'ngtcp2-client' }
 /** rsyslog and syslog-ng exclude each other as packages, so this one is unpacked beside the other (test/support/rsyslog.ts). */
 const RSYSLOG_PACKAGES = ['rsyslog-gnutls', 'libestr0', 'libfastjson4', 'rsyslog']
 const RSYSLOG_ROOT = join(root, 'node_modules/.cache/rsyslog')
+/** As a package it would start a server. */
+const NGINX_PACKAGES = ['nginx']
+const NGINX_ROOT = join(root, 'node_modules/.cache/nginx')
 /** Of Podman only the file that says which system calls a container has (test/support/seccomp.ts). */
 const CONTAINERS_PACKAGES = ['golang-github-containers-common']
 const CONTAINERS_ROOT = join(root, 'node_modules/.cache/containers')
@@ -85,6 +88,7 @@ function provideTestCommands() {
   const missing = packagesOfMissing(TEST_COMMANDS)
   if (missing.length > 0) installPackages(missing, missing.join(', '))
   if (!existsSync(join(RSYSLOG_ROOT, 'usr/sbin/rsyslogd'))) unpack(RSYSLOG_PACKAGES, RSYSLOG_ROOT)
+  if (!existsSync(join(NGINX_ROOT, 'usr/sbin/nginx'))) unpack(NGINX_PACKAGES, NGINX_ROOT)
   if (!existsSync(join(CONTAINERS_ROOT, 'usr/share/containers'))) unpack(CONTAINERS_PACKAGES, CONTAINERS_ROOT)
   if (process.getuid?.() !== 0 || !onPath('apt-get')) return
   if (!existsSync(DEBIAN_ROOT)) makeDebian()
