@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { isApiKey } from '../engine/admin/access-key.ts'
 import { SCOPES, type Scope } from '../engine/store/api-keys.ts'
 import { uuidBytes } from '../engine/store/keys.ts'
-import { firstBodyKey, type PublishedList } from '../engine/store/published.ts'
+import { firstBodyKey, PublishedList } from '../engine/store/published.ts'
 import type { Store } from '../engine/store/store.ts'
 import type { BodyCache } from './body-cache.ts'
 import type { ListState } from './list-state.ts'
@@ -18,7 +18,8 @@ export interface CallersOrganization {
   /** The version of all organizations at which its own was looked at last. */
   versionOfAll: number
   readonly isEnterprise: boolean
-  readonly lists: Map<PublishedList, ListState>
+  /** What it has published, by the byte of the list; undefined where nobody has asked for it. */
+  readonly lists: (ListState | undefined)[]
 }
 
 export interface Caller {
@@ -30,7 +31,7 @@ export interface Caller {
   /** A bit for each of SCOPES. */
   readonly scopes: number
   readonly organization: CallersOrganization
-  /** When it asked last; 0 where nobody need be told. See key-uses.ts. */
+  /** When its last use was noted, which is 0 where none was. See key-uses.ts. */
   usedMs: number
 }
 
@@ -67,7 +68,7 @@ export class Callers {
 
   /** What the caller's organization has published of a list. */
   listOf({ organization }: Caller, list: PublishedList): ListState {
-    const known = organization.lists.get(list)
+    const known = organization.lists[list]
     if (known !== undefined) return known
     const head = this.#store.published.head(organization.id, list)
     const tag = head?.tag ?? EMPTY_TAG
@@ -81,7 +82,7 @@ export class Callers {
       isChecked: false,
       body: undefined,
     }
-    organization.lists.set(list, state)
+    organization.lists[list] = state
     return state
   }
 
@@ -120,15 +121,20 @@ export class Callers {
   #organization(id: string): CallersOrganization {
     const known = this.#organizations.get(id)
     if (known !== undefined && this.#isCurrent(known)) return known
-    for (const state of known?.lists.values() ?? []) this.#bodies.drop(state)
+    for (const state of known?.lists ?? []) if (state !== undefined) this.#bodies.drop(state)
     const key = uuidBytes(id)
     const version = this.#store.apiVersions.get(key)
     const isEnterprise = this.#store.organizations.get(id)?.plan === 'enterprise'
     // Nobody has looked yet: the next to ask does.
-    const organization = { id, key, version, versionOfAll: -1, isEnterprise, lists: new Map() }
+    const organization = { id, key, version, versionOfAll: -1, isEnterprise, lists: noLists() }
     remember(this.#organizations, id, organization)
     return organization
   }
+}
+
+/** A place for each list, all of them there, so that reading one is reading an element. */
+function noLists(): undefined[] {
+  return new Array(1 + Math.max(...Object.values(PublishedList))).fill(undefined)
 }
 
 export function scopeBit(scope: Scope): number {

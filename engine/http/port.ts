@@ -44,24 +44,33 @@ export interface HttpResponse {
 /** Fields that many answers have, put together once: names and values in turn, none of them from outside. */
 export class FieldBlock {
   readonly fields: readonly string[]
-  /** As they stand in an answer (RFC 9112 §5), without the last line's end. */
-  readonly text: string
+  readonly firstName: string
+  /** What stands behind the first name and its colon in an answer (RFC 9112 §5), without the last line's end. */
+  readonly rest: string
 
+  /** @throws RangeError where a value would end its line. */
   constructor(fields: readonly string[]) {
+    const [name, value, ...others] = fields
+    if (name === undefined || value === undefined) throw new RangeError('a block of no field')
     this.fields = fields
-    this.text = fieldText(fields)
+    this.firstName = name
+    this.rest = lineValue(name, value) + fieldLines(others)
   }
 }
 
-/** The lines of fields, names and values in turn. @throws RangeError where a value would end its line. */
-export function fieldText(fields: readonly string[]): string {
+/** Lines of fields, names and values in turn, each behind the end of the line before. @throws RangeError where a value would end its line. */
+export function fieldLines(fields: readonly string[]): string {
   let text = ''
   for (let at = 0; at + 1 < fields.length; at += 2) {
-    const value = fields[at + 1] ?? ''
-    if (value.includes('\n') || value.includes('\r')) throw new RangeError(`${fields[at]}: a value of two lines`)
-    text += at === 0 ? `${fields[at]}: ${value}` : `\r\n${fields[at]}: ${value}`
+    const name = fields[at] ?? ''
+    text += `\r\n${name}: ${lineValue(name, fields[at + 1] ?? '')}`
   }
   return text
+}
+
+function lineValue(name: string, value: string): string {
+  if (value.includes('\n') || value.includes('\r')) throw new RangeError(`${name}: a value of two lines`)
+  return value
 }
 
 /** Answers every request, at once or later. What it throws is logged and answered by 500. */

@@ -4,8 +4,8 @@ import { Fault } from '../process/error-codes.ts'
 import type { TlsFiles } from './certificate.ts'
 import {
   type BodyPace,
-  type FieldBlock,
-  fieldText,
+  FieldBlock,
+  fieldLines,
   type HttpListener,
   type HttpListenOptions,
   type HttpRequest,
@@ -132,13 +132,13 @@ class Traffic {
   #waitingBytes = 0
   #bodiless = 0
   /** The one that waits longest first. */
-  readonly #waiting = new Map<UwsResponse, number>()
+  readonly #waiting = new Set<UwsResponse>()
 
   /** The system has taken a part of an answer. Where too much waits, whoever has waited longest is let go: a client that reads is soon done. */
   wait(response: UwsResponse, bytes: number): void {
-    this.#waiting.set(response, bytes)
+    this.#waiting.add(response)
     this.#waitingBytes += bytes
-    for (const longest of this.#waiting.keys()) {
+    for (const longest of this.#waiting) {
       if (this.#waitingBytes <= ANSWERS_WAITING_BYTES_MAX) break
       longest.cut()
     }
@@ -152,9 +152,11 @@ class Traffic {
     return ++this.#bodiless > BODILESS_ANSWERS_MEAN && Math.random() * BODILESS_ANSWERS_MEAN < 1
   }
 
-  forget(response: UwsResponse): void {
+  /** The answer is over. `waitingBytes` are those that it told of by `wait`. */
+  forget(response: UwsResponse, waitingBytes: number): void {
     this.requests--
-    this.#waitingBytes -= this.#waiting.get(response) ?? 0
+    if (waitingBytes === 0) return
+    this.#waitingBytes -= waitingBytes
     this.#waiting.delete(response)
   }
 }
@@ -175,17 +177,18 @@ function answer(
     return
   }
   const request = new UwsRequest(rawRequest, raw, response, method, path, length)
-  const failed = (error: unknown): void => {
-    options.log.error({ path, err: error }, 'request failed')
-    sendError(response, 500, 'Internal error', [], method === 'HEAD')
-  }
   try {
     const later = options.handler(request, response)
     response.returned()
-    if (later !== undefined) later.catch(failed)
+    if (later !== undefined) later.catch((error: unknown) => fail(error, request, response, options))
   } catch (error) {
-    failed(error)
+    fail(error, request, response, options)
   }
+}
+
+function fail(error: unknown, { method, path }: UwsRequest, response: UwsResponse, { log }: HttpListenOptions): void {
+  log.error({ path, err: error }, 'request failed')
+  sendError(response, 500, 'Internal error', [], method === 'HEAD')
 }
 
 /** The library takes the first length, whoever stands before it may have taken another (RFC 9112 §6.3). */
@@ -292,6 +295,8 @@ class UwsResponse implements HttpResponse {
   /** The library has put writes together for as long as the handler runs; later we must ask for that. */
   #corked = true
   #watched = false
+  /** Of the answer, when the system had taken its first part. */
+  #waitingBytes = 0
   #tellAborted: (() => void) | undefined
   readonly #raw: Uws.HttpResponse
   readonly #traffic: Traffic
@@ -386,7 +391,7 @@ class UwsResponse implements HttpResponse {
   #end(): void {
     if (this.#over) return
     this.#over = true
-    this.#traffic.forget(this)
+    this.#traffic.forget(this, this.#waitingBytes)
   }
 
   #write(
@@ -409,10 +414,8 @@ class UwsResponse implements HttpResponse {
 
   #writeHead(status: number, fields: readonly string[], block: FieldBlock | undefined): void {
     if (status !== 200) this.#raw.writeStatus(`${status} ${REASON_PHRASE[status] ?? ''}`)
-    let text = block?.text ?? ''
-    if (fields.length > 0) text += `${text === '' ? '' : '\r\n'}${fieldText(fields)}`
-    const colon = text.indexOf(': ')
-    if (colon > 0) this.#raw.writeHeader(text.slice(0, colon), text.slice(colon + 2))
+    if (block !== undefined) this.#raw.writeHeader(block.firstName, block.rest + fieldLines(fields))
+    else if (fields.length > 0) this.#writeHead(200, [], new FieldBlock(fields))
   }
 
   #writeBody(body: Uint8Array | string): void {
@@ -432,6 +435,7 @@ class UwsResponse implements HttpResponse {
       if (isWhole) this.#end()
       return wasTaken
     })
+    this.#waitingBytes = rest.length
     this.#traffic.wait(this, rest.length)
   }
 }
