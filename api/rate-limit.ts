@@ -13,21 +13,25 @@ export const WINDOW_MS = 60_000
  * only under the locks of both, so it never has two and the count is exact. Where all rows of both are in use by other keys
  * the request is refused, and counted: the table is then nearly full (of 131,072 rows, 110,000 and more).
  *
- *   words     per bucket: lock (0 free, 1 held), then for each row: key hash (2 words), next place in the ring
- *   refused   two words: requests whose key found no room, and one that is not used
- *   times     per bucket, row and place: milliseconds of the monotonic clock, 0 where never used
+ *   words     per bucket: lock (0 free, 1 held), then for each row: key hash (2 words), next place in the ring, the ring's number from 1 (0: none yet)
+ *   refused   requests whose key found no room
+ *   rings     how many rings rows have
+ *   times     per ring and place: milliseconds of the monotonic clock, 0 where never used
  *
- * The kernel gives pages of it when they are used first: 0.5 KB a key.
+ * The kernel gives pages of it when they are used first. Rows lie where hashes say, rings one behind the other, so that it takes 0.5 KB for each key that is in use at once.
  */
 const BUCKETS = 8192
 /** Keys of one bucket. */
 export const ROWS = 16
 /** With no more rows than these a bucket leaves new keys to the other one, where that has more: so the table can become nearly full. */
 const ROOM_KEPT = 8
-const ROW_WORDS = 3
+const ROW_WORDS = 4
+const NEXT_WORD = 2
+const RING_WORD = 3
 const BUCKET_WORDS = 1 + ROWS * ROW_WORDS
 const REFUSED_WORD = BUCKETS * BUCKET_WORDS
-const WORDS_BYTES = (REFUSED_WORD + 2) * 4
+const RINGS_WORD = REFUSED_WORD + 1
+const WORDS_BYTES = (RINGS_WORD + 1) * 4
 const TIMES_BYTES = BUCKETS * ROWS * REQUESTS_PER_WINDOW * 8
 const FREE = 0
 const HELD = 1
@@ -121,25 +125,35 @@ export class RateLimit {
   /** The key's row, or -1. */
   #rowOf(bucket: number, high: number, low: number): number {
     for (let row = 0; row < ROWS; row++) {
-      const word = bucket * BUCKET_WORDS + 1 + row * ROW_WORDS
+      const word = wordOf(bucket, row)
       if (this.#words[word] === high && this.#words[word + 1] === low) return row
     }
     return -1
   }
 
-  /** One that no key has used for a window and is the key's now, or -1. */
+  /** One that no key has used for a window and is the key's now, or -1. Of those one that has a ring, where there is one. */
   #claimRow(bucket: number, high: number, low: number, nowMs: number): number {
+    let claimed = -1
     for (let row = 0; row < ROWS; row++) {
       if (!this.#isIdle(bucket, row, nowMs)) continue
-      const word = bucket * BUCKET_WORDS + 1 + row * ROW_WORDS
-      this.#words[word] = high
-      this.#words[word + 1] = low
-      this.#words[word + 2] = 0
-      const first = (bucket * ROWS + row) * REQUESTS_PER_WINDOW
-      this.#times.fill(0, first, first + REQUESTS_PER_WINDOW)
-      return row
+      claimed = row
+      if (this.#words[wordOf(bucket, row) + RING_WORD] !== 0) break
     }
-    return -1
+    if (claimed < 0) return -1
+    const word = wordOf(bucket, claimed)
+    this.#words[word] = high
+    this.#words[word + 1] = low
+    this.#words[word + NEXT_WORD] = 0
+    // As many rings as rows: there is always another one.
+    if (this.#words[word + RING_WORD] === 0) this.#words[word + RING_WORD] = Atomics.add(this.#words, RINGS_WORD, 1) + 1
+    const first = this.#firstTime(word)
+    this.#times.fill(0, first, first + REQUESTS_PER_WINDOW)
+    return claimed
+  }
+
+  /** Where the ring of the row that begins at this word begins. */
+  #firstTime(word: number): number {
+    return ((this.#words[word + RING_WORD] ?? 0) - 1) * REQUESTS_PER_WINDOW
   }
 
   #idleRows(bucket: number, nowMs: number): number {
@@ -149,15 +163,18 @@ export class RateLimit {
   }
 
   #isIdle(bucket: number, row: number, nowMs: number): boolean {
-    const next = this.#words[bucket * BUCKET_WORDS + 1 + row * ROW_WORDS + 2] ?? 0
+    const word = wordOf(bucket, row)
+    if (this.#words[word + RING_WORD] === 0) return true
+    const next = this.#words[word + NEXT_WORD] ?? 0
     const newest = (next + REQUESTS_PER_WINDOW - 1) % REQUESTS_PER_WINDOW
-    const timeMs = this.#times[(bucket * ROWS + row) * REQUESTS_PER_WINDOW + newest] ?? 0
+    const timeMs = this.#times[this.#firstTime(word) + newest] ?? 0
     return timeMs === 0 || nowMs - timeMs >= WINDOW_MS
   }
 
   #takeFrom(bucket: number, row: number, nowMs: number): RateVerdict {
-    const nextWord = bucket * BUCKET_WORDS + 1 + row * ROW_WORDS + 2
-    const first = (bucket * ROWS + row) * REQUESTS_PER_WINDOW
+    const word = wordOf(bucket, row)
+    const nextWord = word + NEXT_WORD
+    const first = this.#firstTime(word)
     const oldest = this.#words[nextWord] ?? 0
     const oldestMs = this.#times[first + oldest] ?? 0
     const allowed = oldestMs === 0 || nowMs - oldestMs >= WINDOW_MS
@@ -180,6 +197,10 @@ export class RateLimit {
       from === REQUESTS_PER_WINDOW ? nowMs : (this.#times[first + ((next + from) % REQUESTS_PER_WINDOW)] ?? nowMs)
     return { allowed, remaining: from, resetSeconds: Math.ceil((inWindowMs + WINDOW_MS - nowMs) / 1000) }
   }
+}
+
+function wordOf(bucket: number, row: number): number {
+  return bucket * BUCKET_WORDS + 1 + row * ROW_WORDS
 }
 
 /** The system's own clock, so the same in every thread of the process; never set back, and never 0. performance.now() begins anew in each. */

@@ -79,21 +79,49 @@ t.test('a key in its second bucket keeps its count when its first one has room a
   t.equal(limit.take(key).remaining, 58)
 })
 
-t.test('100,000 keys in use find room', async (t) => {
-  const table = makeRateTable()
-  const limit = new RateLimit(table, () => 1)
-  // A generator of its own, so that the test is the same each time.
+/** Hashes by a generator of its own, so that a test is the same each time. Each is valid until the next. */
+function* hashes(count: number): Generator<Buffer> {
   let state = 1
   const next = (): number => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
     return state >>> 8
   }
   const key = Buffer.alloc(32)
-  for (let count = 0; count < 100_000; count++) {
+  for (let made = 0; made < count; made++) {
     for (let at = 0; at < 16; at += 4) key.writeUInt32LE(((next() << 8) ^ next()) >>> 0, at)
+    yield key
+  }
+}
+
+t.test('100,000 keys in use find room', async (t) => {
+  const table = makeRateTable()
+  const limit = new RateLimit(table, () => 1)
+  for (const key of hashes(100_000)) {
     if (!limit.take(key).allowed) break
   }
   t.equal(withoutRoom(table), 0)
+})
+
+t.test('keys that are in use at once lie side by side, and those of a later window take their place', async (t) => {
+  const table = makeRateTable()
+  let nowMs = 1
+  const limit = new RateLimit(table, () => nowMs)
+  const usedBytes = (): number => {
+    const bytes = Buffer.from(table)
+    let end = bytes.length
+    while (bytes[end - 1] === 0) end--
+    return end
+  }
+  const keys = Array.from(hashes(20_000), (key) => Buffer.from(key))
+  limit.take(keys[0] ?? Buffer.alloc(0))
+  const ofOne = usedBytes()
+  for (const key of keys.slice(0, 10_000)) limit.take(key)
+  const ringBytes = REQUESTS_PER_WINDOW * 8
+  t.equal(usedBytes() - ofOne, 9_999 * ringBytes)
+  nowMs += WINDOW_MS
+  for (const key of keys.slice(10_000)) limit.take(key)
+  const more = (usedBytes() - ofOne) / ringBytes - 9_999
+  t.ok(more < 6_000, `${more} of 10,000 keys stand where none has stood before`)
 })
 
 t.test('its clock is the clock of the system, whichever thread asks', async (t) => {
