@@ -112,8 +112,9 @@ export class Service {
     const httpTls = settings.plainHttp ? undefined : tls
     const ingestPort = await this.#startIngest(httpTls)
     const syslog = await this.#startSyslog(tls)
-    const metricsPort = await this.#startLocal()
     const api = await this.#startApi(apiPort, httpTls)
+    // Last, since who is answered there may take the service to be there.
+    const metricsPort = await this.#startLocal()
     this.#books.start()
     this.#schedule.start()
     this.#health.start()
