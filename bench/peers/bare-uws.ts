@@ -1,11 +1,16 @@
 import * as uWS from 'uWebSockets.js'
 
-/** What the socket gives away: a route of uWebSockets.js with a constant body, no check, no field but its type. */
-const [, bytes = '0', key = '', certificate = ''] = process.argv.slice(2)
-const body = Buffer.alloc(Number(bytes), 0x7b)
+/**
+ * What the socket gives away: a route of uWebSockets.js, no check, no field but its type. Its body is constant; or one of so many as are asked for, in turn, which are
+ * then read from memory and not from the processor's cache.
+ */
+const [, bytes = '0', key = '', certificate = '', count = '1'] = process.argv.slice(2)
+const bodies = Array.from({ length: Number(count) }, () => new Uint8Array(Number(bytes)).fill(0x7b))
+let at = 0
 const app = key === '' ? uWS.App() : uWS.SSLApp({ key_file_name: key, cert_file_name: certificate })
 app.get('/api/v1/discovery', (response) => {
-  response.writeHeader('content-type', 'application/json').end(body)
+  at = at + 1 === bodies.length ? 0 : at + 1
+  response.writeHeader('content-type', 'application/json').end(bodies[at] ?? '')
 })
 app.listen('127.0.0.1', 0, (socket) => {
   if (socket !== false) process.send?.(uWS.us_socket_local_port(socket))

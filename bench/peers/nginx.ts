@@ -4,6 +4,8 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 
+export const NGINX_NAME = 'nginx with a file'
+
 /** nginx with one worker, serving the body as a file. */
 export async function startNginx(
   directory: string,
@@ -36,7 +38,7 @@ http { access_log off; sendfile on; tcp_nopush on; open_file_cache max=1000; def
     throw error
   }
   return {
-    name: 'nginx with a file',
+    name: NGINX_NAME,
     pid: started.pid ?? 0,
     url: `${files === undefined ? 'http' : 'https'}://127.0.0.1:${port}/api/v1/discovery`,
     async stop() {
