@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import t from 'tap'
 import { BodyCache } from '../../api/body-cache.ts'
 import type { ListState } from '../../api/list-state.ts'
@@ -15,7 +16,11 @@ function state(): ListState {
 }
 
 const MEGABYTE = 1024 * 1024
+/** Bodies of a megabyte that are kept as they come, and those that there is memory for. */
+const FREELY = 28
 const ROOM = 32
+
+const keptOf = (states: readonly ListState[]): ListState[] => states.filter(({ body }) => body !== undefined)
 
 t.test('a copy is kept, whatever becomes of the bytes', async (t) => {
   const cache = new BodyCache()
@@ -34,13 +39,12 @@ t.test(
   'it is bounded: when it is full most of what is there stays, and now and then the oldest makes room',
   async (t) => {
     const cache = new BodyCache()
-    const states = Array.from({ length: 200 }, state)
+    const states = Array.from({ length: 10 * 64 }, state)
     for (const one of states) cache.keep(one, new Uint8Array(MEGABYTE))
-    const kept = states.filter(({ body }) => body !== undefined)
-    t.equal(kept.length, ROOM)
-    // 168 found no room; of each 64 one took the place of the oldest.
-    t.same([...new Set(states.slice(0, ROOM).map(({ body }) => body !== undefined))], [false, true])
-    t.equal(states.slice(0, ROOM).filter(({ body }) => body === undefined).length, 2)
+    t.equal(keptOf(states).length, ROOM)
+    // 612 found no room; of each 64 one was kept all the same, the first four of them in memory that was left.
+    t.equal(keptOf(states.slice(0, FREELY)).length, FREELY - 5)
+    t.equal(keptOf(states.slice(0, 5)).length, 0, 'the oldest went first')
   },
 )
 
@@ -50,9 +54,40 @@ t.test('a body that is too long is not kept, and what is dropped makes room', as
   const body = new Uint8Array(MEGABYTE + 1)
   t.equal(cache.keep(long, body), body)
   t.equal(long.body, undefined)
-  const states = Array.from({ length: ROOM }, state)
-  for (const one of states) cache.keep(one, new Uint8Array(MEGABYTE))
-  for (const one of states) cache.drop(one)
-  for (const one of states) cache.keep(one, new Uint8Array(MEGABYTE))
-  t.ok(states.every((one) => one.body !== undefined))
+  const states = Array.from({ length: FREELY }, state)
+  for (let times = 0; times < 3; times++) {
+    for (const one of states) cache.keep(one, new Uint8Array(MEGABYTE))
+    t.equal(keptOf(states).length, FREELY)
+    for (const one of states) cache.drop(one)
+  }
+})
+
+t.test('what is kept is what was put in, in whatever order bodies come, change and go', async (t) => {
+  const step = fc.record({
+    of: fc.nat(60),
+    bytes: fc.oneof(fc.nat(2000), fc.integer({ min: 200_000, max: MEGABYTE })),
+    drops: fc.boolean(),
+  })
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 50, maxLength: 120 }), (steps) => {
+      const cache = new BodyCache()
+      const states = Array.from({ length: 61 }, state)
+      const put = new Map<ListState, number>()
+      const memory = new Set<ArrayBufferLike>()
+      for (const [number, { of, bytes, drops }] of steps.entries()) {
+        const one = states[of] as ListState
+        if (drops) cache.drop(one)
+        else {
+          const kept = cache.keep(one, new Uint8Array(bytes).fill(number))
+          if (kept.length !== bytes || !kept.every((byte) => byte === number)) return false
+          if (one.body === kept) put.set(one, number)
+        }
+        for (const { body } of keptOf(states)) if (body !== undefined) memory.add(body.buffer)
+      }
+      const isRight = (one: ListState): boolean => one.body?.every((byte) => byte === put.get(one)) ?? true
+      return states.every(isRight) && memory.size <= ROOM
+    }),
+    { numRuns: 20 },
+  )
+  t.pass('held')
 })
