@@ -3,6 +3,7 @@ import {
   closeSync,
   constants,
   existsSync,
+  fstatSync,
   openSync,
   readSync,
   type StatsFs,
@@ -72,9 +73,10 @@ const META_MAGIC = 0xbeefc0de
 const SCHEMA_KEY = Buffer.from('schema')
 /** A free-space check costs a system call; writers ask far more often than the answer changes. */
 const FREE_SPACE_RECHECK_MS = 1000
-/** Bytes by which the file is longer than what stands in it, when a transaction has begun, and the least that a transaction begins with. */
+/** Bytes by which the file is made longer than what stands in it, and what a transaction finds of them at least: one that only takes away may use up what others leave. */
 const AHEAD_BYTES = 4 * 1024 * 1024
 const AHEAD_BYTES_MIN = AHEAD_BYTES / 2
+const SHRINK_AHEAD_BYTES_MIN = 512 * 1024
 const ZEROS = new Uint8Array(64 * 1024)
 
 /**
@@ -91,8 +93,11 @@ export class Environment {
   #hasTurnsSnapshot = false
   #turn = 0
   readonly #tables = new Map<string, Table>()
+  /** LMDB's file, to make it longer: a path may come to lead elsewhere, and a right to open be given up. undefined where it is read only. */
+  #file: number | undefined
   #freeCheckedAtMs = 0
   #freeBytes = Number.POSITIVE_INFINITY
+  #hasAhead = true
 
   constructor(path: string, options: EnvironmentOptions) {
     this.path = path
@@ -124,6 +129,7 @@ export class Environment {
     } finally {
       if (isMainThread) process.umask(umask)
     }
+    this.#file = readOnly ? undefined : openSync(join(path, DATA_FILE), 'r+')
     this.#schemaVersion = options.schemaVersion
     this.#refuseNewerSchema()
     if (!readOnly && options.migrate === undefined) this.migrate()
@@ -179,7 +185,7 @@ export class Environment {
   space(): EnvironmentSpace {
     const { bavail, bsize } = this.#fileSystem()
     return {
-      fileBytes: statSync(join(this.path, DATA_FILE)).size,
+      fileBytes: this.#fileBytes(),
       unusedBytes: this.#unusedBytes(),
       diskFreeBytes: bavail * bsize,
       freeBytesMin: this.#freeBytesMin,
@@ -214,7 +220,7 @@ export class Environment {
   shrink<T>(work: () => T): T {
     const { bavail, bsize } = this.#fileSystem()
     if (bavail * bsize < this.#shrinkBytesMin && this.#unusedBytes() < 2 * this.#shrinkBytesMin) throw this.#noSpace()
-    return this.#commit(work, 0)
+    return this.#commit(work, SHRINK_AHEAD_BYTES_MIN)
   }
 
   #commit<T>(work: () => T, aheadBytesMin: number): T {
@@ -224,8 +230,9 @@ export class Environment {
         return work()
       })
     } catch (error) {
+      if (error instanceof Fault) throw error
       this.#freeCheckedAtMs = 0
-      if (error instanceof Fault || (!isNoSpace(error) && !(existsSync(this.path) && this.full))) throw error
+      if (!isNoSpace(error) && !(existsSync(this.path) && this.full)) throw error
       throw this.#noSpace(error)
     }
   }
@@ -237,13 +244,21 @@ export class Environment {
    * @throws Fault STORE_FULL where the file is not `bytesMin` longer than what stands in it.
    */
   #keepAhead(bytesMin: number): void {
-    const file = join(this.path, DATA_FILE)
-    const size = statSync(file, { throwIfNoEntry: false })?.size
-    // Who has removed the file hears of it from LMDB.
-    if (size === undefined) return
+    if (this.#file === undefined) return
+    const size = fstatSync(this.#file).size
+    const end = this.#endOfPages()
+    if (size - end < AHEAD_BYTES_MIN && extend(this.#file, size, end + AHEAD_BYTES) - end < bytesMin) {
+      // For as long as nobody looks anew, whatever the file system says: a quota is not in what it tells.
+      this.#hasAhead = false
+      this.#freeCheckedAtMs = Date.now()
+      throw this.#noSpace()
+    }
+  }
+
+  /** Where the last page ends that anything stood in. */
+  #endOfPages(): number {
     const { lastPageNumber, pageSize } = this.#root.getStats() as EnvironmentStats
-    const end = (lastPageNumber + 1) * pageSize
-    if (size - end < AHEAD_BYTES_MIN && extend(file, size, end + AHEAD_BYTES) - end < bytesMin) throw this.#noSpace()
+    return (lastPageNumber + 1) * pageSize
   }
 
   #noSpace(cause?: unknown): Fault {
@@ -280,29 +295,36 @@ export class Environment {
 
   /** Whether writing would be refused for lack of space. */
   get full(): boolean {
-    return this.#measureFreeBytes() < this.#freeBytesMin
+    this.#measure()
+    return this.#freeBytes < this.#freeBytesMin || !this.#hasAhead
   }
 
-  close(): Promise<void> {
-    return this.#root.close()
+  async close(): Promise<void> {
+    await this.#root.close()
+    if (this.#file !== undefined) closeSync(this.#file)
+    this.#file = undefined
   }
 
   #assertSpace(): void {
     if (!this.full) return
+    if (!this.#hasAhead) throw this.#noSpace()
     throw new Fault(
       'STORE_FULL',
       `${this.#setting} ${this.path}: ${megabytes(this.#freeBytes)} MB free, expected at least ${megabytes(this.#freeBytesMin)} MB; free some space`,
     )
   }
 
-  #measureFreeBytes(): number {
+  #measure(): void {
     const nowMs = Date.now()
-    if (Math.abs(nowMs - this.#freeCheckedAtMs) >= FREE_SPACE_RECHECK_MS) {
-      const statistics = this.#fileSystem()
-      this.#freeBytes = statistics.bavail * statistics.bsize + this.#unusedBytes()
-      this.#freeCheckedAtMs = nowMs
-    }
-    return this.#freeBytes
+    if (Math.abs(nowMs - this.#freeCheckedAtMs) < FREE_SPACE_RECHECK_MS) return
+    const { bavail, bsize } = this.#fileSystem()
+    this.#freeBytes = bavail * bsize + this.#unusedBytes()
+    this.#hasAhead = this.#fileBytes() - this.#endOfPages() + bavail * bsize >= AHEAD_BYTES_MIN
+    this.#freeCheckedAtMs = nowMs
+  }
+
+  #fileBytes(): number {
+    return this.#file === undefined ? statSync(join(this.path, DATA_FILE)).size : fstatSync(this.#file).size
   }
 
   /** @throws Fault STORE_UNWRITABLE where the directory was removed. */
@@ -316,11 +338,10 @@ export class Environment {
 
   /** What nothing stands in of LMDB's file, which never shrinks: an environment that was full and was emptied has its space there. */
   #unusedBytes(): number {
-    const { root, free, lastPageNumber, pageSize } = this.#root.getStats() as EnvironmentStats
+    const { root, free, pageSize } = this.#root.getStats() as EnvironmentStats
     const trees = [root, free, ...Array.from(this.#tables.values(), (table) => table.getStats() as TreeStats)]
     const usedBytes = trees.reduce((sum, tree) => sum + pagesOf(tree), META_PAGES) * pageSize
-    const fileBytes = statSync(join(this.path, DATA_FILE), { throwIfNoEntry: false })?.size ?? 0
-    return Math.max(0, Math.max(fileBytes, (lastPageNumber + 1) * pageSize) - usedBytes)
+    return Math.max(0, Math.max(this.#fileBytes(), this.#endOfPages()) - usedBytes)
   }
 
   /** 0: nothing was stored yet. */
@@ -360,15 +381,12 @@ function pagesOf({ treeBranchPageCount, treeLeafPageCount, overflowPages }: Tree
 }
 
 /** Writes zeros behind a file's end, up to a length, as far as there is space. Answers how long it is then. */
-function extend(file: string, size: number, length: number): number {
-  const descriptor = openSync(file, 'r+')
+function extend(file: number, size: number, length: number): number {
   let at = size
   try {
-    while (at < length) at += writeSync(descriptor, ZEROS, 0, Math.min(ZEROS.length, length - at), at)
+    while (at < length) at += writeSync(file, ZEROS, 0, Math.min(ZEROS.length, length - at), at)
   } catch (error) {
     if (!isNoSpace(error)) throw error
-  } finally {
-    closeSync(descriptor)
   }
   return at
 }

@@ -1,6 +1,11 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, chownSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { Fault } from '../../../engine/process/error-codes.ts'
 import { Environment, type EnvironmentOptions } from '../../../engine/store/environment.ts'
 import { skipNamespaces as skip } from '../../support/namespace.ts'
 import { openAs, skipUnlessRoot } from '../../support/other-user.ts'
@@ -100,7 +105,7 @@ t.test('without free space nothing is written, and what is there can be read', a
 
 t.test('a disk that others fill is full before a page of LMDB finds no room', { skip }, async (t) => {
   const disk = new SmallDisk(t, 24)
-  const environment = new Environment(join(disk.directory, 'store'), { ...OPTIONS, shrinkBytesMin: 64 * 1024 })
+  const environment = new Environment(join(disk.directory, 'store'), OPTIONS)
   const data = join(environment.path, 'data.mdb')
   const table = environment.table('t')
   const put = (key: number) => environment.write(() => table.putSync(Buffer.from([key]), Buffer.alloc(1024 * 1024)))
@@ -121,10 +126,68 @@ t.test('a disk that others fill is full before a page of LMDB finds no room', { 
   t.equal(statSync(data).size, size, 'LMDB asked for no room')
   environment.shrink(() => table.removeSync(Buffer.from([0])))
   t.equal(environment.tableRecords('t'), written - 1)
+  const refused = (): unknown => {
+    for (let more = 0; more < 40; more++) {
+      try {
+        environment.shrink(() => table.putSync(Buffer.from([100 + more]), Buffer.alloc(256 * 1024)))
+      } catch (error) {
+        return error
+      }
+    }
+    return undefined
+  }
+  t.match(refused(), { code: 'STORE_FULL', cause: undefined }, 'not by LMDB, which would be the cause')
+  t.equal(environment.full, true, 'so says who looks before')
   disk.free()
+  // It looks once a second.
+  while (environment.full) await later(50)
+  const records = environment.tableRecords('t')
   put(written)
-  t.equal(environment.tableRecords('t'), written)
+  t.equal(environment.tableRecords('t'), records + 1)
   await environment.close()
+})
+
+t.test('the file is made longer under the lock of LMDB', async (t) => {
+  const path = t.testdir()
+  const data = join(path, 'data.mdb')
+  const environment = new Environment(path, OPTIONS)
+  const table = environment.table('t')
+  // So that less than 2 MB are left of 4.
+  for (let key = 0; key < 2; key++) {
+    environment.write(() => table.putSync(Buffer.from([key]), Buffer.alloc(1.25 * 1024 * 1024)))
+  }
+  const size = statSync(data).size
+  const program = fileURLToPath(new URL('../../support/write-once.js', import.meta.url))
+  const waiting = async (how: string) => {
+    const file = join(path, how)
+    const child = fork(program, [how, path, file])
+    t.teardown(() => child.kill('SIGKILL'))
+    const ended = once(child, 'exit')
+    await once(child, 'message')
+    return { ended, goOn: () => writeFileSync(file, '') }
+  }
+  const writer = await waiting('ours')
+  const holder = await waiting('lmdb')
+  writer.goOn()
+  await later(500)
+  t.equal(statSync(data).size, size, 'it waits')
+  holder.goOn()
+  t.equal((await holder.ended)[0], 0)
+  t.equal((await writer.ended)[0], 0)
+  t.ok(statSync(data).size > size, 'then it has made the file longer')
+  await environment.close()
+})
+
+t.test('a fault of the work stays what it is, also on a full disk', async (t) => {
+  const environment = new Environment(t.testdir(), OPTIONS)
+  const path = environment.path
+  await environment.close()
+  const full = new Environment(path, { ...OPTIONS, freeBytesMin: Number.MAX_SAFE_INTEGER })
+  const notFound = (): void => {
+    throw new Fault('NOT_FOUND', 'made for the test')
+  }
+  t.throws(() => full.shrink(notFound), { code: 'NOT_FOUND' })
+  await full.close()
 })
 
 t.test('as many readers as the service has threads, twice over', async (t) => {
