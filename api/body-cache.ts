@@ -1,11 +1,13 @@
 import type { ListState } from './list-state.ts'
 
-/** Bodies stand one behind the other in blocks of this length, made when they are needed: nothing is allocated for a body. A longer body is not kept. */
-const BLOCK_BYTES = 1024 * 1024
+/** Bodies stand one behind the other in blocks of this length, made when they are needed: nothing is allocated for a body. */
+const BLOCK_BYTES = 4 * 1024 * 1024
 /** Of a thread, beside the store's own pages: reading a body from there copies it, which takes longer than all else of a request. */
-const BLOCKS_MAX = 32
-/** As long as there is less to keep, each body is kept; the rest is what dropped bodies and the ends of blocks take. */
-const KEPT_FREELY_BYTES = 0.875 * BLOCKS_MAX * BLOCK_BYTES
+const BLOCKS_MAX = 8
+/** A longer body is not kept. So the end of a block wastes no more than an eighth of it. */
+const BODY_BYTES_MAX = BLOCK_BYTES / 8
+/** As long as there is less to keep than fits in seven eighths of all blocks but the one that is filled anew, each body is kept. */
+const KEPT_FREELY_BYTES = ((BLOCKS_MAX - 1) * BLOCK_BYTES * 7) / 8
 /** Beyond it one of so many that were not kept takes the place of older ones: where more is asked for than fits, most of what fits stays. */
 const REPLACE_ONE_OF = 64
 
@@ -26,7 +28,7 @@ export class BodyCache {
 
   /** Keeps a copy, where there is room; answers it, or the body itself. Either is valid until the next call. */
   keep(state: ListState, body: Uint8Array): Uint8Array {
-    if (body.length > BLOCK_BYTES) return body
+    if (body.length > BODY_BYTES_MAX) return body
     if (this.#keptBytes + body.length > KEPT_FREELY_BYTES && ++this.#missed % REPLACE_ONE_OF !== 0) return body
     this.drop(state)
     const block = this.#blockFor(body.length)

@@ -1,8 +1,10 @@
 import { SECOND_MS } from '../engine/process/clock.ts'
+import type { Logger } from '../engine/process/log.ts'
 import type { KeyUse } from '../engine/store/key-uses.ts'
+import type { Store } from '../engine/store/store.ts'
 import type { Caller } from './callers.ts'
 
-/** Uses that are remembered until they are taken. Those of more keys are told the next time. */
+/** Uses that wait for being told or written. Those of more keys are noted the next time. */
 const USES_MAX = 100_000
 /** How exactly the last use of a key is known: a key that asks all the time is written down once in so many milliseconds. */
 export const KEY_USE_PRECISION_MS = 60 * SECOND_MS
@@ -23,5 +25,32 @@ export class RecentKeyUses {
     const uses = this.#uses
     this.#uses = []
     return uses
+  }
+}
+
+/** Writes down what the threads tell. What cannot be written, since the disk is full, waits until the next time. */
+export class KeyUseWriter {
+  readonly #store: Store
+  readonly #log: Logger
+  /** By key: the latest use. */
+  readonly #waiting = new Map<string, KeyUse>()
+
+  constructor(store: Store, log: Logger) {
+    this.#store = store
+    this.#log = log
+  }
+
+  write(uses: readonly KeyUse[]): void {
+    for (const use of uses) {
+      if (this.#waiting.size < USES_MAX || this.#waiting.has(use.keyId)) this.#waiting.set(use.keyId, use)
+    }
+    try {
+      this.#store.environment.write(() => {
+        for (const use of this.#waiting.values()) this.#store.keyUses.put(use)
+      })
+      this.#waiting.clear()
+    } catch (error) {
+      this.#log.warn({ reason: (error as Error).message }, 'when API keys were used is not written down now')
+    }
   }
 }

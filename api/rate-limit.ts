@@ -18,7 +18,8 @@ export const WINDOW_MS = 60_000
  *   rings     how many rings rows have
  *   times     per ring and place: milliseconds of the monotonic clock, 0 where never used
  *
- * The kernel gives pages of it when they are used first. Rows lie where hashes say, rings one behind the other, so that it takes 0.5 KB for each key that is in use at once.
+ * The kernel gives pages of it when they are used first. Rows lie where hashes say, rings one behind the other, so that it takes 0.5 KB a key, of the most that each
+ * bucket ever had in use at once.
  */
 const BUCKETS = 8192
 /** Keys of one bucket. */

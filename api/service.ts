@@ -27,13 +27,13 @@ import { SCANS } from '../engine/scan/scan-now.ts'
 import { ScanThread } from '../engine/scan/scan-thread.ts'
 import { ScanSchedule } from '../engine/scan/schedule.ts'
 import { DailyRetention } from '../engine/store/daily-retention.ts'
-import type { KeyUse } from '../engine/store/key-uses.ts'
 import { Store } from '../engine/store/store.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
 import type { ServiceSettings } from './config.ts'
 import { apiRows, makeCounters } from './counters.ts'
 import { Health } from './health.ts'
+import { KeyUseWriter } from './key-uses.ts'
 import { openApiAnswer } from './openapi.ts'
 import { makeRateTable, withoutRoom } from './rate-limit.ts'
 import { ROUTES } from './routes.ts'
@@ -56,6 +56,7 @@ export class Service {
   readonly #coverage: CoverageAcceptor
   readonly #batches: BatchCounters = { batches: 0, unauthorised: 0, malformed: 0, turnedAway: 0 }
   readonly #books: IngestBooks
+  readonly #keyUses: KeyUseWriter
   readonly #catalog: Catalog
   readonly #health: Health
   readonly #retention: DailyRetention
@@ -80,6 +81,7 @@ export class Service {
     this.#store = new Store(settings.dataDir)
     this.#catalog = catalog
     this.#books = new IngestBooks(this.#store, log)
+    this.#keyUses = new KeyUseWriter(this.#store, log)
     const matcher = new NameMatcher(catalog)
     const scans = new ScanThread({ dataDirectory: settings.dataDir, catalog }, (error) =>
       log.error({ err: error }, 'the thread of the scans ended'),
@@ -251,17 +253,6 @@ export class Service {
     return apiRows(this.#apiCounters, { keys: withoutRoom(keys), addresses: withoutRoom(addresses) })
   }
 
-  #noteKeyUses(uses: readonly KeyUse[]): void {
-    try {
-      this.#store.environment.write(() => {
-        for (const use of uses) this.#store.keyUses.put(use)
-      })
-    } catch (error) {
-      // The next use is told again.
-      this.#log.warn({ reason: (error as Error).message }, 'when API keys were used is not written down now')
-    }
-  }
-
   #needsCertificate(): boolean {
     return !this.#settings.plainHttp || this.#settings.syslogTls.length > 0
   }
@@ -305,7 +296,7 @@ export class Service {
       this.#threads.push(thread)
       const listens = await listening(thread)
       thread.on('message', (message: FromApiThread) => {
-        if (message.kind === 'keysUsed') this.#noteKeyUses(message.uses)
+        if (message.kind === 'keysUsed') this.#keyUses.write(message.uses)
         if (message.kind === 'failed') this.#settleFailure(faultOf(message))
       })
       thread.on('error', (error) => this.#settleFailure(error))

@@ -266,12 +266,12 @@ class NodeResponse implements HttpResponse {
     block?: FieldBlock,
   ): void {
     if (this.aborted || this.#raw.headersSent) return
-    this.#onAnswer?.(status, sentBytes(status, body, bodyOmitted))
     const headers: Record<string, string | number> = {}
     const all = block === undefined ? fields : [...block.fields, ...fields]
     for (let at = 0; at + 1 < all.length; at += 2) headers[all[at] ?? ''] = all[at + 1] ?? ''
     if (status !== 304) headers['content-length'] = Buffer.byteLength(body)
     this.#raw.writeHead(status, REASON_PHRASE[status] ?? '', headers)
+    this.#onAnswer?.(status, sentBytes(status, body, bodyOmitted))
     // The caller's bytes may be a view of the store's, and the socket may take them later.
     this.#raw.end(bodyOmitted || status === 304 ? undefined : typeof body === 'string' ? body : Buffer.from(body))
   }

@@ -48,29 +48,28 @@ export class FieldBlock {
   /** What stands behind the first name and its colon in an answer (RFC 9112 §5), without the last line's end. */
   readonly rest: string
 
-  /** @throws RangeError where a value would end its line. */
+  /** @throws RangeError where a name or value would end its line. */
   constructor(fields: readonly string[]) {
     const [name, value, ...others] = fields
     if (name === undefined || value === undefined) throw new RangeError('a block of no field')
     this.fields = fields
-    this.firstName = name
-    this.rest = lineValue(name, value) + fieldLines(others)
+    this.firstName = ofOneLine(name)
+    this.rest = ofOneLine(value) + fieldLines(others)
   }
 }
 
-/** Lines of fields, names and values in turn, each behind the end of the line before. @throws RangeError where a value would end its line. */
+/** Lines of fields, names and values in turn, each behind the end of the line before. @throws RangeError where a name or value would end its line. */
 export function fieldLines(fields: readonly string[]): string {
   let text = ''
   for (let at = 0; at + 1 < fields.length; at += 2) {
-    const name = fields[at] ?? ''
-    text += `\r\n${name}: ${lineValue(name, fields[at + 1] ?? '')}`
+    text += `\r\n${ofOneLine(fields[at] ?? '')}: ${ofOneLine(fields[at + 1] ?? '')}`
   }
   return text
 }
 
-function lineValue(name: string, value: string): string {
-  if (value.includes('\n') || value.includes('\r')) throw new RangeError(`${name}: a value of two lines`)
-  return value
+function ofOneLine(text: string): string {
+  if (text.includes('\n') || text.includes('\r')) throw new RangeError(`a field of two lines: ${JSON.stringify(text)}`)
+  return text
 }
 
 /** Answers every request, at once or later. What it throws is logged and answered by 500. */

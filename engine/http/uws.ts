@@ -327,13 +327,15 @@ class UwsResponse implements HttpResponse {
     block?: FieldBlock,
   ): void {
     if (this.aborted || this.#answered) return
+    const closes = fields.includes('connection')
+    // Before anything is written: where a field cannot be, another answer can.
+    const lines = linesOf(closes ? withoutConnection(fields) : fields, block)
     this.#answered = true
     this.#options.onAnswer?.(status, sentBytes(status, body, bodyOmitted))
     const isBodiless = bodyOmitted || status === 304
-    if (fields.includes('connection') || (isBodiless && this.#traffic.closesBodiless())) {
-      this.#sendLast(status, fields, body, isBodiless, block)
-    } else if (this.#corked) this.#write(status, fields, body, isBodiless, block)
-    else this.#raw.cork(() => this.#write(status, fields, body, isBodiless, block))
+    if (closes || (isBodiless && this.#traffic.closesBodiless())) this.#sendLast(status, lines, body, isBodiless)
+    else if (this.#corked) this.#write(status, lines, body, isBodiless)
+    else this.#raw.cork(() => this.#write(status, lines, body, isBodiless))
   }
 
   /** What waits of the answer takes room that others need. */
@@ -346,23 +348,15 @@ class UwsResponse implements HttpResponse {
    * Closes the connection behind the answer, with the field that says so. While the handler runs the library would go on with what came behind the request,
    * and forget to close; one turn later it lets a client go that has sent more.
    */
-  #sendLast(
-    status: number,
-    fields: readonly string[],
-    body: Uint8Array | string,
-    isBodiless: boolean,
-    block: FieldBlock | undefined,
-  ): void {
+  #sendLast(status: number, lines: FieldLines, body: Uint8Array | string, isBodiless: boolean): void {
     this.#watch()
-    const at = fields.indexOf('connection')
-    const others = at < 0 ? fields : fields.filter((_, each) => each !== at && each !== at + 1)
     const taken = typeof body === 'string' ? body : Buffer.from(body)
     setImmediate(() => {
       if (this.aborted) return
       this.#raw.cork(() => {
-        if (isBodiless) this.#writeLastBodiless(status, others, Buffer.byteLength(taken), block)
+        if (isBodiless) this.#writeLastBodiless(status, lines, Buffer.byteLength(taken))
         else {
-          this.#writeHead(status, others, block)
+          this.#writeHead(status, lines)
           this.#raw.end(taken, true)
           this.#end()
         }
@@ -372,9 +366,10 @@ class UwsResponse implements HttpResponse {
   }
 
   /** The library closes behind a body only. Here it is told nothing of the end of the fields, which is an empty line, and is closed. */
-  #writeLastBodiless(status: number, fields: readonly string[], bytes: number, block: FieldBlock | undefined): void {
-    const length = status === 304 ? [] : ['content-length', String(bytes)]
-    this.#writeHead(status, [...fields, ...length, 'date', new Date().toUTCString()], block)
+  #writeLastBodiless(status: number, lines: FieldLines, bytes: number): void {
+    this.#writeHead(status, lines)
+    if (status !== 304) this.#raw.writeHeader('content-length', String(bytes))
+    this.#raw.writeHeader('date', new Date().toUTCString())
     this.#raw.writeHeader('connection', 'close\r\n')
   }
 
@@ -394,14 +389,8 @@ class UwsResponse implements HttpResponse {
     this.#traffic.forget(this, this.#waitingBytes)
   }
 
-  #write(
-    status: number,
-    fields: readonly string[],
-    body: Uint8Array | string,
-    isBodiless: boolean,
-    block: FieldBlock | undefined,
-  ): void {
-    this.#writeHead(status, fields, block)
+  #write(status: number, lines: FieldLines, body: Uint8Array | string, isBodiless: boolean): void {
+    this.#writeHead(status, lines)
     if (!isBodiless) return this.#writeBody(body)
     // A 304 has no body and no length (RFC 9110 §15.4.5). The length of a body that is omitted is a field like others: told of it in another way the library
     // waits for that body, and drops the connection at its next request.
@@ -412,10 +401,9 @@ class UwsResponse implements HttpResponse {
     this.#end()
   }
 
-  #writeHead(status: number, fields: readonly string[], block: FieldBlock | undefined): void {
+  #writeHead(status: number, { firstName, rest }: FieldLines): void {
     if (status !== 200) this.#raw.writeStatus(`${status} ${REASON_PHRASE[status] ?? ''}`)
-    if (block !== undefined) this.#raw.writeHeader(block.firstName, block.rest + fieldLines(fields))
-    else if (fields.length > 0) this.#writeHead(200, [], new FieldBlock(fields))
+    if (firstName !== '') this.#raw.writeHeader(firstName, rest)
   }
 
   #writeBody(body: Uint8Array | string): void {
@@ -438,4 +426,24 @@ class UwsResponse implements HttpResponse {
     this.#waitingBytes = rest.length
     this.#traffic.wait(this, rest.length)
   }
+}
+
+/** The fields of an answer as one: the library writes a colon behind the name, and what follows as it is. */
+interface FieldLines {
+  readonly firstName: string
+  readonly rest: string
+}
+
+const NO_LINES: FieldLines = { firstName: '', rest: '' }
+
+/** @throws RangeError where a name or value would end its line. */
+function linesOf(fields: readonly string[], block: FieldBlock | undefined): FieldLines {
+  if (block === undefined) return fields.length === 0 ? NO_LINES : new FieldBlock(fields)
+  return fields.length === 0 ? block : { firstName: block.firstName, rest: block.rest + fieldLines(fields) }
+}
+
+/** The library writes that field itself where it closes. */
+function withoutConnection(fields: readonly string[]): string[] {
+  const at = fields.indexOf('connection')
+  return fields.filter((_, each) => each !== at && each !== at + 1)
 }

@@ -15,10 +15,11 @@ function state(): ListState {
   }
 }
 
-const MEGABYTE = 1024 * 1024
-/** Bodies of a megabyte that are kept as they come, and those that there is memory for. */
-const FREELY = 28
-const ROOM = 32
+/** The longest body that is kept; how many of them are kept as they come, and how many there is memory for. */
+const LONGEST = 512 * 1024
+const FREELY = 49
+const ROOM = 64
+const BLOCKS = 8
 
 const keptOf = (states: readonly ListState[]): ListState[] => states.filter(({ body }) => body !== undefined)
 
@@ -39,33 +40,58 @@ t.test(
   'it is bounded: when it is full most of what is there stays, and now and then the oldest makes room',
   async (t) => {
     const cache = new BodyCache()
-    const states = Array.from({ length: 10 * 64 }, state)
-    for (const one of states) cache.keep(one, new Uint8Array(MEGABYTE))
-    t.equal(keptOf(states).length, ROOM)
-    // 612 found no room; of each 64 one was kept all the same, the first four of them in memory that was left.
-    t.equal(keptOf(states.slice(0, FREELY)).length, FREELY - 5)
-    t.equal(keptOf(states.slice(0, 5)).length, 0, 'the oldest went first')
+    const states = Array.from({ length: FREELY + 40 * 64 }, state)
+    for (const one of states.slice(0, FREELY)) cache.keep(one, new Uint8Array(LONGEST))
+    t.equal(keptOf(states).length, FREELY)
+    for (const one of states.slice(FREELY)) cache.keep(one, new Uint8Array(LONGEST))
+    // Of each 64 that found no room one was kept all the same: 15 where there was memory left, then in the place of the oldest block, of 8, thrice and once more.
+    t.equal(keptOf(states).length, ROOM - 8 + 1)
+    t.equal(keptOf(states.slice(0, 32)).length, 0, 'the oldest went first')
+    t.equal(keptOf(states.slice(32, FREELY)).length, FREELY - 32)
   },
 )
 
 t.test('a body that is too long is not kept, and what is dropped makes room', async (t) => {
   const cache = new BodyCache()
   const long = state()
-  const body = new Uint8Array(MEGABYTE + 1)
+  const body = new Uint8Array(LONGEST + 1)
   t.equal(cache.keep(long, body), body)
   t.equal(long.body, undefined)
   const states = Array.from({ length: FREELY }, state)
   for (let times = 0; times < 3; times++) {
-    for (const one of states) cache.keep(one, new Uint8Array(MEGABYTE))
+    for (const one of states) cache.keep(one, new Uint8Array(LONGEST))
     t.equal(keptOf(states).length, FREELY)
     for (const one of states) cache.drop(one)
+  }
+})
+
+t.test('bodies that fit are all there when they are asked for in turn, however long they are', async (t) => {
+  for (const kilobytes of [1, 30, 74, 300, 511]) {
+    const cache = new BodyCache()
+    const states = Array.from({ length: Math.floor((24 * 1024) / kilobytes) }, state)
+    const round = (): number => {
+      const missing = states.filter(({ body }) => body === undefined)
+      for (const one of missing) cache.keep(one, new Uint8Array(kilobytes * 1024))
+      return missing.length
+    }
+    t.equal(round(), states.length)
+    t.equal(round(), 0, `${states.length} bodies of ${kilobytes} KB`)
+  }
+})
+
+t.test('what is kept anew does not count twice', async (t) => {
+  const cache = new BodyCache()
+  const one = state()
+  for (let times = 0; times < 200; times++) {
+    const body = new Uint8Array(LONGEST)
+    t.not(cache.keep(one, body), body)
   }
 })
 
 t.test('what is kept is what was put in, in whatever order bodies come, change and go', async (t) => {
   const step = fc.record({
     of: fc.nat(60),
-    bytes: fc.oneof(fc.nat(2000), fc.integer({ min: 200_000, max: MEGABYTE })),
+    bytes: fc.oneof(fc.nat(2000), fc.integer({ min: 200_000, max: LONGEST })),
     drops: fc.boolean(),
   })
   fc.assert(
@@ -85,7 +111,7 @@ t.test('what is kept is what was put in, in whatever order bodies come, change a
         for (const { body } of keptOf(states)) if (body !== undefined) memory.add(body.buffer)
       }
       const isRight = (one: ListState): boolean => one.body?.every((byte) => byte === put.get(one)) ?? true
-      return states.every(isRight) && memory.size <= ROOM
+      return states.every(isRight) && memory.size <= BLOCKS
     }),
     { numRuns: 20 },
   )

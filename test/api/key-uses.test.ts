@@ -1,6 +1,11 @@
+import { setTimeout as later } from 'node:timers/promises'
 import t from 'tap'
 import type { Caller } from '../../api/callers.ts'
-import { KEY_USE_PRECISION_MS, RecentKeyUses } from '../../api/key-uses.ts'
+import { KEY_USE_PRECISION_MS, KeyUseWriter, RecentKeyUses } from '../../api/key-uses.ts'
+import { Store } from '../../engine/store/store.ts'
+import { skipNamespaces as skip } from '../support/namespace.ts'
+import { SmallDisk } from '../support/small-disk.ts'
+import { quietLog } from '../support/store.ts'
 
 const NOON = Date.UTC(2026, 10, 20, 12)
 
@@ -35,4 +40,21 @@ t.test('what finds no room is noted at its next use', async (t) => {
   t.equal(uses.take().length, 100_000)
   uses.note(late, NOON + 1)
   t.match(uses.take(), [{ keyId: 'late', timeMs: NOON + 1 }])
+})
+
+t.test('what a full disk did not take is written when there is room', { skip }, async (t) => {
+  const disk = new SmallDisk(t, 100)
+  const store = new Store(disk.directory)
+  const writer = new KeyUseWriter(store, quietLog)
+  const use = { organizationId: '018f0000-0000-7000-8000-000000000001', keyId: '018f0000-0000-7000-8000-000000000002' }
+  disk.fillUpTo(0)
+  // It looks once a second.
+  while (!store.environment.full) await later(50)
+  writer.write([{ ...use, timeMs: NOON }])
+  t.equal(store.keyUses.lastUseMs(use.organizationId, use.keyId), 0)
+  disk.free()
+  while (store.environment.full) await later(50)
+  writer.write([])
+  t.equal(store.keyUses.lastUseMs(use.organizationId, use.keyId), NOON)
+  await store.close()
 })

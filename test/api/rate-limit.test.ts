@@ -133,23 +133,40 @@ t.test('its clock is the clock of the system, whichever thread asks', async (t) 
   t.pass('between two looks')
 })
 
-t.test('four threads on one table accept 60 requests of a key together', async (t) => {
-  const table = makeRateTable()
-  const accepted = new Int32Array(new SharedArrayBuffer(4))
-  const file = new URL('../../api/rate-limit.js', import.meta.url).href
+t.test('four threads on one table accept 60 requests of each key together', async (t) => {
+  const THREADS = 4
+  /** All ask for the same key at the same time, for one key after the other; before that each for keys of its own, which get their rows then. */
+  const COMMON = 2000
+  const OWN = 2000
+  const KEYS = COMMON + THREADS * OWN
+  const ASKED = 20
+  t.ok(THREADS * ASKED > REQUESTS_PER_WINDOW)
+  const shared = {
+    table: makeRateTable(),
+    keys: Buffer.concat(Array.from(hashes(KEYS), (key) => Buffer.from(key))),
+    accepted: new Int32Array(new SharedArrayBuffer(4 * KEYS)),
+    // How many threads have come to the start.
+    start: new Int32Array(new SharedArrayBuffer(4)),
+    file: new URL('../../api/rate-limit.js', import.meta.url).href,
+  }
   const code = `
-    const { workerData } = require('node:worker_threads')
-    import(workerData.file).then(({ RateLimit }) => {
-      const limit = new RateLimit(workerData.table)
-      const key = Buffer.alloc(32, 7)
-      for (let i = 0; i < 20000; i++) if (limit.take(key).allowed) Atomics.add(workerData.accepted, 0, 1)
+    const { workerData: { table, keys, accepted, start, file } } = require('node:worker_threads')
+    import(file).then(({ RateLimit }) => {
+      const limit = new RateLimit(table)
+      const ask = (key, times) => {
+        const hash = Buffer.from(keys.buffer, keys.byteOffset + 32 * key, 32)
+        for (let asked = 0; asked < times; asked++) if (limit.take(hash).allowed) Atomics.add(accepted, key, 1)
+      }
+      const own = ${COMMON} + ${OWN} * Atomics.add(start, 0, 1)
+      while (Atomics.load(start, 0) < ${THREADS}) {}
+      for (let key = own; key < own + ${OWN}; key++) ask(key, 1)
+      for (let key = 0; key < ${COMMON}; key++) ask(key, ${ASKED})
+      for (let key = own; key < own + ${OWN}; key++) ask(key, ${REQUESTS_PER_WINDOW})
     })`
-  const workers = Array.from(
-    { length: 4 },
-    () => new Worker(code, { eval: true, workerData: { table, accepted, file } }),
-  )
+  const workers = Array.from({ length: THREADS }, () => new Worker(code, { eval: true, workerData: shared }))
   await Promise.all(
     workers.map((worker) => new Promise((resolve, reject) => worker.once('error', reject).once('exit', resolve))),
   )
-  t.equal(accepted[0], 60)
+  const wrong = [...shared.accepted].filter((count) => count !== REQUESTS_PER_WINDOW)
+  t.same(wrong, [], `of ${KEYS} keys`)
 })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
 import { listenHttp } from '../../../engine/http/listen.ts'
-import type { HttpHandler } from '../../../engine/http/port.ts'
+import { FieldBlock, type HttpHandler } from '../../../engine/http/port.ts'
 import { IMPLEMENTATIONS } from '../../support/https.ts'
 import { quietLog } from '../../support/store.ts'
 
@@ -20,7 +20,19 @@ const HANDLERS: readonly { readonly name: string; readonly handler: HttpHandler 
       throw new Error('made for the test')
     },
   },
+  { name: 'sends a value of two lines', handler: (_, response) => response.send(200, ['x', 'a\r\nb: c'], 'sent') },
+  { name: 'sends a name of two lines', handler: (_, response) => response.send(200, ['x: a\nb', 'c'], 'sent') },
+  {
+    name: 'sends a value of two lines behind a block',
+    handler: (_, response) => response.send(200, ['x', 'a\nb: c'], 'sent', false, new FieldBlock(['y', 'z'])),
+  },
 ]
+
+t.test('a block of fields is of whole lines', async (t) => {
+  for (const fields of [['a', 'b\r'], ['a', 'b', 'c\n', 'd'], ['a'], []]) {
+    t.throws(() => new FieldBlock(fields), RangeError, JSON.stringify(fields))
+  }
+})
 
 for (const implementation of IMPLEMENTATIONS) {
   for (const { name, handler } of HANDLERS) {
