@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
 import { listenHttp } from '../../../engine/http/listen.ts'
@@ -134,12 +135,19 @@ for (const { implementation, tls } of OVER) {
         { deadlineMs: 10_000, readsAfterMs: 800, isWhole: true },
         { deadlineMs: 300, readsAfterMs: 1500, isWhole: false },
       ]) {
-        const { listener, warnings } = await site(t, implementation, tls, (_, response) =>
-          response.send(200, [], LONG_BODY),
-        )
+        let answered: () => void = () => {}
+        const underWay = new Promise<void>((resolve) => {
+          answered = resolve
+        })
+        const { listener, warnings } = await site(t, implementation, tls, (_, response) => {
+          response.send(200, [], LONG_BODY)
+          answered()
+        })
         const idle = rawClient(listener.port, { tls })
+        await once(idle.socket, tls ? 'secureConnect' : 'connect')
         const client = rawClient(listener.port, { tls, paused: true })
         client.socket.write(request())
+        await underWay
         await pause(300)
         const began = performance.now()
         const drained = listener.drain(deadlineMs).then(() => performance.now() - began)
