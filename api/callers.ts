@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { isApiKey } from '../engine/admin/access-key.ts'
+import { isApiKey } from '../engine/store/access-key.ts'
 import { SCOPES, type Scope } from '../engine/store/api-keys.ts'
 import { uuidBytes } from '../engine/store/keys.ts'
 import { firstBodyKey, PublishedList } from '../engine/store/published.ts'

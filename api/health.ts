@@ -1,8 +1,8 @@
+import type { Environment } from '../engine/lmdb/environment.ts'
 import { SECOND_MS } from '../engine/process/clock.ts'
 import type { Answer } from '../engine/process/local-server.ts'
 import type { Logger } from '../engine/process/log.ts'
 import type { ScanSchedule } from '../engine/scan/schedule.ts'
-import type { Environment } from '../engine/store/environment.ts'
 
 /** Says whether the service does all that it is for, and writes into the log when writing stops and when it goes on. */
 export class Health {

@@ -4,11 +4,11 @@ import type { HttpListener } from '../engine/http/port.ts'
 import { listenUws } from '../engine/http/uws.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
 import { eventsHandler } from '../engine/ingest/https-batches.ts'
-import { NameMatcher } from '../engine/ingest/match.ts'
 import { systemClock } from '../engine/process/clock.ts'
 import { createLogger } from '../engine/process/log.ts'
 import { Store } from '../engine/store/store.ts'
 import { loadCatalog } from '../registry/catalog.ts'
+import { NameMatcher } from '../registry/match.ts'
 
 /** A process of its own that takes batches as the service does, but without scans: its parent empties the buffers between two rounds. */
 export interface ServiceUnderLoad {

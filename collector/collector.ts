@@ -14,12 +14,12 @@ import { CoverageReporter, coverageInstance } from './coverage-reporter.ts'
 import type { ForwardEnd } from './forward/forward-loop.ts'
 import { Ways } from './forward/ways.ts'
 import { COLLECTOR_QUIET_TICK_MS, COLLECTOR_TICK_MS } from './limits.ts'
-import { type Observation, observeRows } from './observe.ts'
 import { Aggregate } from './outbox/aggregate.ts'
 import { MatchWriter } from './outbox/match-writer.ts'
 import { Outbox } from './outbox/outbox.ts'
 import { OUTBOX_IN_MEMORY } from './outbox/outbox-limits.ts'
 import { OutboxLock } from './outbox/outbox-lock.ts'
+import { type Observation, observeRows } from './pipeline/observe.ts'
 import type { CollectorStatus } from './status.ts'
 
 const SAY_DROPPED_MS = 60_000

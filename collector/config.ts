@@ -5,7 +5,7 @@ import { LOG_LEVELS } from '../engine/process/log.ts'
 import { oneOf, onOrOff, portList, portNumber, setting, someText, wholeNumber } from '../engine/process/settings.ts'
 import type { LiveOptions } from './capture/live.ts'
 import { DNS_PORTS, TLS_PORTS } from './decode/ports.ts'
-import { withoutBrackets } from './forward/host.ts'
+import { withoutBrackets } from './host.ts'
 import {
   LANES_MAX,
   LIVE_RING_BYTES,

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { COVERAGE_COUNTER_NAMES, type CoverageCounters, type CoverageReport } from '../engine/coverage-report.ts'
+import { COVERAGE_COUNTER_NAMES, type CoverageCounters, type CoverageReport } from '../engine/event/coverage-report.ts'
 import type { Logger } from '../engine/process/log.ts'
 import { within } from '../engine/process/shutdown.ts'
 import type { CoverageOutcome } from './forward/coverage-way.ts'

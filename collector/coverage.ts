@@ -1,5 +1,5 @@
-import type { CoverageCounters } from '../engine/coverage-report.ts'
-import type { PacketClassName } from './decode/packet-class.ts'
+import type { CoverageCounters } from '../engine/event/coverage-report.ts'
+import type { PacketClassName } from './batch/packet-class.ts'
 import type { CollectorStatus } from './status.ts'
 
 /**

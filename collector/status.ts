@@ -4,7 +4,7 @@ import type { CoverageCounts } from './coverage-reporter.ts'
 import type { MethodName } from './decode/name-rows.ts'
 import type { Way } from './forward/forwarder.ts'
 import type { WayStatus } from './forward/ways.ts'
-import type { ObserveCounts } from './observe.ts'
+import type { ObserveCounts } from './pipeline/observe.ts'
 
 /** All that a running collector can tell of itself at one moment: books, health and metrics are made of it. */
 export interface CollectorStatus {

@@ -1,10 +1,10 @@
-import { makeApiKey } from '../../engine/admin/access-key.ts'
 import { newSecret } from '../../engine/admin/secrets.ts'
-import { NameMatcher } from '../../engine/ingest/match.ts'
 import { systemClock } from '../../engine/process/clock.ts'
 import { runScan } from '../../engine/scan/fold.ts'
+import { makeApiKey } from '../../engine/store/access-key.ts'
 import { firstBodyKey, PublishedList } from '../../engine/store/published.ts'
 import { Store } from '../../engine/store/store.ts'
+import { NameMatcher } from '../../registry/match.ts'
 import { ScanEvents } from './scan-events.ts'
 
 /** A store full of organizations that have something to show, and the keys that show it. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type Event, eventId, METHODS, packBatch, packEvent } from '../../engine/event.ts'
+import { type Event, eventId, METHODS, packBatch, packEvent } from '../../engine/event/event.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 
 /** Names that the registry knows, as they are asked for: a rule's domain, or a host below it. */

@@ -1,9 +1,9 @@
-import { type Event, eventId, METHODS, packEvent } from '../../engine/event.ts'
-import { NameMatcher } from '../../engine/ingest/match.ts'
+import { type Event, eventId, METHODS, packEvent } from '../../engine/event/event.ts'
+import type { Slices } from '../../engine/lmdb/queue.ts'
 import { dayOf } from '../../engine/process/clock.ts'
-import type { Slices } from '../../engine/store/queue.ts'
 import type { Store } from '../../engine/store/store.ts'
 import { type Catalog, loadCatalog } from '../../registry/catalog.ts'
+import { NameMatcher } from '../../registry/match.ts'
 import type { EventRow } from '../peers/scan-sql.ts'
 
 /** Platforms that each organization uses, and clients that it has. */

@@ -1,7 +1,7 @@
+import type { BatchPool } from '../batch/batch-pool.ts'
+import type { FrameBatch } from '../batch/frame-batch.ts'
 import { STOP_CHECK_MS } from '../limits.ts'
-import type { BatchPool } from './batch-pool.ts'
 import type { CaptureFile } from './capture-file.ts'
-import type { FrameBatch } from './frame-batch.ts'
 import type { RoundFiller } from './round.ts'
 
 /**

@@ -1,5 +1,5 @@
+import { PacketClass } from '../batch/packet-class.ts'
 import { Layers, Transport } from '../decode/layers.ts'
-import { PacketClass } from '../decode/packet-class.ts'
 
 const layers = new Layers()
 const nothing = new SharedArrayBuffer(8)

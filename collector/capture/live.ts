@@ -1,4 +1,5 @@
 import { Fault } from '../../engine/process/error-codes.ts'
+import type { BatchPool } from '../batch/batch-pool.ts'
 import {
   LIVE_FLUSH_MS,
   LIVE_IDLE_MS,
@@ -9,7 +10,6 @@ import {
   SILENCES_MAX,
   SNAPLEN_BYTES_MAX,
 } from '../limits.ts'
-import type { BatchPool } from './batch-pool.ts'
 import { captureFilter, carriesVlan, type FilterOptions, type FilterWidth, showsLoopback } from './bpf.ts'
 import { InterfaceAbsent, PcapSession } from './pcap-session.ts'
 import { Pressure } from './pressure.ts'

@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert'
+import type { BatchPool } from '../batch/batch-pool.ts'
+import { BatchState, type FrameBatch } from '../batch/frame-batch.ts'
 import { LIVE_POOL_WAIT_MS } from '../limits.ts'
-import type { BatchPool } from './batch-pool.ts'
 import { flowHash } from './flow-hash.ts'
-import { BatchState, type FrameBatch } from './frame-batch.ts'
 
 /**
  * A round is one batch on its way through all lanes. Rounds are delivered one after the other and each in the order of its frames, so

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmdirSync, statfsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { environmentExists, makeWritableDirectory } from '../../engine/lmdb/environment.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
-import { environmentExists, makeWritableDirectory } from '../../engine/store/environment.ts'
 import type { CollectorSettings } from '../config.ts'
 import { OUTBOX_FREE_BYTES_MIN } from '../limits.ts'
 import { OUTBOX_IN_MEMORY } from '../outbox/outbox-limits.ts'

@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { CollectorSettings } from '../config.ts'
 import { httpsPeer, proxyOf } from '../forward/connection.ts'
-import { withoutBrackets } from '../forward/host.ts'
+import { withoutBrackets } from '../host.ts'
 import type { StepOutcome } from './step.ts'
 
 /** Resolves the endpoint's name as a connection does: hosts file, name servers, whatever the system is set to. */

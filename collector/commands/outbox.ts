@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Command } from 'commander'
 import { z } from 'zod'
-import { type Event, eventToJson } from '../../engine/event.ts'
+import { type Event, eventToJson } from '../../engine/event/event.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { addSettingOptions, readSettings, wholeNumber } from '../../engine/process/settings.ts'
 import { printRows } from '../../engine/process/table.ts'

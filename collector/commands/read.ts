@@ -10,7 +10,7 @@ import { printRows } from '../../engine/process/table.ts'
 import { type Catalog, loadCatalog, type Rule } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { lanesFor, readerSettings } from '../config.ts'
-import { type ObserveCounts, type ObservedName, observe } from '../observe.ts'
+import { type ObserveCounts, type ObservedName, observe } from '../pipeline/observe.ts'
 
 /** Rows that a table on a terminal holds back until it is drawn. More are printed as further tables. */
 const TABLE_ROWS_MAX = 1000

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { printRows } from '../../engine/process/table.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
-import { type ObservedName, observe } from '../observe.ts'
+import { type ObservedName, observe } from '../pipeline/observe.ts'
 
 /** The golden capture and what is in it. They ship beside the compiled programs, and `npm run captures` makes them. */
 const FOLDER = new URL('../../../collector/selftest/', import.meta.url)

@@ -1,6 +1,6 @@
+import { PacketClass } from '../batch/packet-class.ts'
 import { NAME_BYTES_MAX } from '../limits.ts'
 import { type FoundName, NameForm } from './name.ts'
-import { PacketClass } from './packet-class.ts'
 import type { HelloBody } from './tls-record.ts'
 
 /**

@@ -1,6 +1,6 @@
+import { PacketClass } from '../batch/packet-class.ts'
 import { DNS_QUESTIONS_MAX, NAME_BYTES_MAX, NAME_POINTERS_MAX } from '../limits.ts'
 import { type FoundName, NameForm } from './name.ts'
-import { PacketClass } from './packet-class.ts'
 
 /**
  * DNS message -> QNAMEs. Read: queries, all their questions, compression pointers, names of any bytes.

@@ -1,3 +1,4 @@
+import { Counter, countUp } from '../batch/counters.ts'
 import {
   DATAGRAM_BYTES_MAX,
   DATAGRAM_LONG_BUFFERS,
@@ -9,7 +10,6 @@ import {
   TUNNELS_MAX,
 } from '../limits.ts'
 import { ByteWindows, NO_BUFFER } from './byte-windows.ts'
-import { Counter, countUp } from './counters.ts'
 import type { IpHeader } from './ip.ts'
 import { NO_SLOT, SlotList, SlotTable } from './slot-table.ts'
 

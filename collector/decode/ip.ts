@@ -1,5 +1,5 @@
+import { PacketClass } from '../batch/packet-class.ts'
 import { EXTENSION_HEADERS_MAX } from '../limits.ts'
-import { PacketClass } from './packet-class.ts'
 
 /**
  * IP header -> protocol and payload. Read: IPv4 with options, IPv6 with extension headers; fragments are left to ip-fragments.ts.

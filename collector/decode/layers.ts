@@ -1,8 +1,8 @@
+import { PacketClass } from '../batch/packet-class.ts'
 import { TUNNELS_MAX } from '../limits.ts'
 import { fragmentPayload, IpHeader, IpProtocol, ipPayload, ipv6Extensions } from './ip.ts'
 import type { IpFragments } from './ip-fragments.ts'
 import { EtherType, linkPayload, networkLayer } from './link.ts'
-import { PacketClass } from './packet-class.ts'
 import { greInside, Inside, tunnelPort, udpInside } from './tunnel.ts'
 import { UDP_DESTINATION_PORT, UDP_SOURCE_PORT, udpEnd, udpPayload } from './udp.ts'
 

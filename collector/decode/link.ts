@@ -1,5 +1,5 @@
+import { PacketClass } from '../batch/packet-class.ts'
 import { ENCAPSULATIONS_MAX } from '../limits.ts'
-import { PacketClass } from './packet-class.ts'
 
 /**
  * Link layer -> offset of the IP header. Read: Ethernet with VLAN tags, MPLS, PPPoE and LLC/SNAP; raw IP; Linux cooked v1 and v2; BSD

@@ -1,10 +1,10 @@
+import { Counter } from '../batch/counters.ts'
+import { PacketClass } from '../batch/packet-class.ts'
 import { HELLO_BYTES_MAX, QUIC_COALESCED_MAX, STREAMS_MAX } from '../limits.ts'
 import { helloRandom } from './client-hello.ts'
-import { Counter } from './counters.ts'
 import type { Transport } from './layers.ts'
 import { Method } from './name-rows.ts'
 import type { NameSink } from './name-sink.ts'
-import { PacketClass } from './packet-class.ts'
 import type { Ports } from './ports.ts'
 import {
   CONNECTION_ID_BYTES_MAX,

@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert'
+import { Counter, countUp } from '../batch/counters.ts'
 import {
   FRAME_ROW_BYTES_MAX,
   LONG_BUFFER_BYTES,
@@ -10,7 +11,6 @@ import {
   STREAMS_MAX,
 } from '../limits.ts'
 import { ByteWindows, NO_BUFFER } from './byte-windows.ts'
-import { Counter, countUp } from './counters.ts'
 import { IpProtocol } from './ip.ts'
 import type { Transport } from './layers.ts'
 import { ROW_BYTES_MAX } from './name-rows.ts'

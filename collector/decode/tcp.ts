@@ -1,4 +1,4 @@
-import { PacketClass } from './packet-class.ts'
+import { PacketClass } from '../batch/packet-class.ts'
 
 /** RFC 9293 §3.1: ports, sequence and acknowledgement number, data offset in units of 4 bytes, flags. */
 const TCP_HEADER_BYTES = 20

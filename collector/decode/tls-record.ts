@@ -1,5 +1,5 @@
+import { PacketClass } from '../batch/packet-class.ts'
 import { HELLO_BYTES_MAX } from '../limits.ts'
-import { PacketClass } from './packet-class.ts'
 
 /**
  * TLS records -> the bytes of the ClientHello in them, in one record or several; and the hello of SSL 2.0 form, which has no name.

@@ -1,5 +1,5 @@
+import { PacketClass } from '../batch/packet-class.ts'
 import { EtherType } from './link.ts'
-import { PacketClass } from './packet-class.ts'
 
 /**
  * Tunnels: GRE with ERSPAN, and those over UDP -> what they carry, as an EtherType and the offset where it begins.

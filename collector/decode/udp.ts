@@ -1,4 +1,4 @@
-import { PacketClass } from './packet-class.ts'
+import { PacketClass } from '../batch/packet-class.ts'
 
 /** RFC 768: source port, destination port, length of header and payload, checksum. The checksum is not verified: offloads leave it wrong. */
 export const UDP_HEADER_BYTES = 8

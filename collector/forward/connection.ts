@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { isIP } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
+import { hostAndPort, withoutBrackets } from '../host.ts'
 import { FORWARD_TIMEOUT_MS } from '../limits.ts'
 import { readAuthority } from './authority.ts'
-import { hostAndPort, withoutBrackets } from './host.ts'
 import { PROXY_REFUSED, proxyFor, tunnel } from './proxy.ts'
 
 /** Connections to the service: where it is, who is trusted, by which proxy, and why there is none. */

@@ -1,4 +1,4 @@
-import type { CoverageReport } from '../../engine/coverage-report.ts'
+import type { CoverageReport } from '../../engine/event/coverage-report.ts'
 
 /** What became of a report of coverage. */
 export type CoverageOutcome =

@@ -1,4 +1,4 @@
-import type { Event } from '../../engine/event.ts'
+import type { Event } from '../../engine/event/event.ts'
 import { isFault } from '../../engine/process/error-codes.ts'
 import type { Logger } from '../../engine/process/log.ts'
 import { FORWARD_IDLE_MS, FORWARD_PAUSE_MS, FORWARD_PROBE_MS, FULL_DISK_RETRY_MS, OVERDUE_MS } from '../limits.ts'

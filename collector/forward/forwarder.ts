@@ -1,4 +1,4 @@
-import type { Event } from '../../engine/event.ts'
+import type { Event } from '../../engine/event/event.ts'
 
 /** The two ways to the service. */
 export type Way = 'https' | 'syslog'

@@ -1,4 +1,4 @@
-import { type CoverageReport, coverageReportToJson } from '../../engine/coverage-report.ts'
+import { type CoverageReport, coverageReportToJson } from '../../engine/event/coverage-report.ts'
 import { COVERAGE_TIMEOUT_MS } from '../limits.ts'
 import { connectionProblem, stopped } from './connection.ts'
 import type { CoverageOutcome, CoverageWay } from './coverage-way.ts'

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { z } from 'zod'
-import { type Event, packBatch } from '../../engine/event.ts'
+import { type Event, packBatch } from '../../engine/event/event.ts'
 import { connectionProblem, stopped } from './connection.ts'
 import type { Forwarder, Outcome } from './forwarder.ts'
 import { type Answer, HttpsClient, type HttpsSettings, jsonOf, messageOf } from './https-client.ts'

@@ -3,7 +3,7 @@ import { request as httpsRequest } from 'node:https'
 import type { Socket } from 'node:net'
 import { getProxyForUrl } from 'proxy-from-env'
 import { Fault } from '../../engine/process/error-codes.ts'
-import { hostAndPort, withoutBrackets } from './host.ts'
+import { hostAndPort, withoutBrackets } from '../host.ts'
 
 /**
  * The proxy that the environment names for a URL (HTTPS_PROXY, ALL_PROXY, and not what NO_PROXY excepts), if any: one for HTTP CONNECT (RFC 9110

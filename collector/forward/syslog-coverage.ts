@@ -1,4 +1,4 @@
-import type { CoverageReport } from '../../engine/coverage-report.ts'
+import type { CoverageReport } from '../../engine/event/coverage-report.ts'
 import { COVERAGE_TIMEOUT_MS, SYSLOG_DATAGRAM_BYTES_MAX } from '../limits.ts'
 import { connectionProblem, type Peer, syslogPeer } from './connection.ts'
 import type { CoverageOutcome, CoverageWay } from './coverage-way.ts'

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
-import { type CoverageReport, coverageReportToJson } from '../../engine/coverage-report.ts'
-import { type Event, eventToJson } from '../../engine/event.ts'
+import { type CoverageReport, coverageReportToJson } from '../../engine/event/coverage-report.ts'
+import { type Event, eventToJson } from '../../engine/event/event.ts'
 
 /*
  * An event as a syslog message (RFC 5424 §6), ASCII throughout and without a line feed, so that every receiver can take it apart:

@@ -1,4 +1,4 @@
-import type { Event } from '../../engine/event.ts'
+import type { Event } from '../../engine/event/event.ts'
 import { SYSLOG_DATAGRAM_BYTES_MAX } from '../limits.ts'
 import { connectionProblem, type Peer, type ServiceSettings, syslogPeer } from './connection.ts'
 import type { Forwarder, Outcome } from './forwarder.ts'

@@ -1,4 +1,4 @@
-import type { CoverageReport } from '../../engine/coverage-report.ts'
+import type { CoverageReport } from '../../engine/event/coverage-report.ts'
 import type { Logger } from '../../engine/process/log.ts'
 import { type CollectorSettings, syslogIsOn } from '../config.ts'
 import {

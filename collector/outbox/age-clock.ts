@@ -1,5 +1,5 @@
+import { openRecord, sealRecord } from '../../engine/lmdb/record.ts'
 import { CLOCK_SET_MS } from '../../engine/process/clock.ts'
-import { openRecord, sealRecord } from '../../engine/store/record.ts'
 
 const RECORD_VERSION = 1
 /** A clock that goes so much otherwise than the monotonic one between two looks was set, in milliseconds. */

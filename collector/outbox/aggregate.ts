@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import { EVENT_COUNT_MAX } from '../../engine/event.ts'
+import { EVENT_COUNT_MAX } from '../../engine/event/event.ts'
 import { KEY_WORDS_MAX, readKey, rowKey, rowTimeMs } from '../decode/name-rows.ts'
 import { AGGREGATE_BUCKET_MAX, AGGREGATE_EVENTS_MAX, AGGREGATE_KEY_BYTES } from '../limits.ts'
 import type { ChangedEvent } from './outbox.ts'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { openRecord, sealRecord } from '../../engine/store/record.ts'
+import { openRecord, sealRecord } from '../../engine/lmdb/record.ts'
 
 /*
  * The collector's instances: the first half of each event's id. Each start is another one, from the next sequence on, so that an outbox that

@@ -1,6 +1,6 @@
 import { isFault } from '../../engine/process/error-codes.ts'
-import type { Position, RowTaker } from '../decode/delivery.ts'
 import { METHOD_NAMES, type MethodName, rowMethod, rowRule, rowTimeMs } from '../decode/name-rows.ts'
+import type { Position, RowTaker } from '../decode/row-taker.ts'
 import { AGGREGATE_REWRITE_MS, AGGREGATE_WRITE_EVENTS, AGGREGATE_WRITE_MS, FULL_DISK_RETRY_MS } from '../limits.ts'
 import type { Aggregate } from './aggregate.ts'
 import type { Outbox } from './outbox.ts'

@@ -1,4 +1,4 @@
-import type { QueueTable } from '../../engine/store/queue.ts'
+import type { QueueTable } from '../../engine/lmdb/queue.ts'
 import type { OutboxStore } from './outbox-store.ts'
 
 /** `--outbox memory`: what the outbox stands in where no disk may be written. It ends with the process. */

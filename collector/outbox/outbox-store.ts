@@ -1,4 +1,4 @@
-import type { QueueTable } from '../../engine/store/queue.ts'
+import type { QueueTable } from '../../engine/lmdb/queue.ts'
 
 /** Where an outbox stands: an LMDB environment, or memory. */
 export interface OutboxStore {

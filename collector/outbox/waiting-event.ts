@@ -1,4 +1,4 @@
-import { type Event, METHODS, type Method, unpackEvent } from '../../engine/event.ts'
+import { type Event, METHODS, type Method, unpackEvent } from '../../engine/event/event.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 
 /** An event before the outbox has given it an id. */
@@ -9,7 +9,7 @@ export type NewEvent = Omit<Event, 'id'>
  * Where an event is made and read half a million times a second, msgpack takes three times as long.
  *
  *   offset  width  what
- *   0       1      FORM. A msgpack array of 7 (0x97) stands there in entries of earlier releases: engine/event.ts
+ *   0       1      FORM. A msgpack array of 7 (0x97) stands there in entries of earlier releases: engine/event/event.ts
  *   1       1      method: index in METHODS
  *   2       1      length of the client's text, in bytes
  *   3       2      length of the name, in bytes

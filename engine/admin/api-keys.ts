@@ -1,7 +1,7 @@
 import { Fault } from '../process/error-codes.ts'
+import { makeApiKey } from '../store/access-key.ts'
 import type { ApiKey, Scope } from '../store/api-keys.ts'
 import type { Organization } from '../store/organizations.ts'
-import { makeApiKey } from './access-key.ts'
 import { type Changes, checkText } from './changes.ts'
 import { chosen, newSecret } from './secrets.ts'
 

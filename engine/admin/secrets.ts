@@ -1,8 +1,8 @@
 import { Fault } from '../process/error-codes.ts'
+import { hashSecret, redactedSecret, visibleDigits } from '../store/access-key.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Secret } from '../store/secrets.ts'
-import { hashSecret, redactedSecret, visibleDigits } from './access-key.ts'
 
 /** What is stored of a new API key or monitoring token. */
 export function newSecret(organization: Organization, label: string, raw: string, nowMs: number): Secret {

@@ -1,10 +1,10 @@
 import { contains, networkOf } from '../ingest/network.ts'
 import { isZone } from '../ingest/zone.ts'
 import { Fault } from '../process/error-codes.ts'
+import { makeMonitoringToken, redactedSecret } from '../store/access-key.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { TokenBinding } from '../store/token-bindings.ts'
-import { makeMonitoringToken, redactedSecret } from './access-key.ts'
 import { type Changes, checkText } from './changes.ts'
 import { chosen, namedBy, newSecret } from './secrets.ts'
 

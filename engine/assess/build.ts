@@ -2,8 +2,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { FRAMEWORK_IDS, TEMPLATES_FILE, type TemplateCategory, type Templates } from './framework.ts'
+import { FRAMEWORK_IDS, type TemplateCategory, type Templates } from '../store/framework.ts'
 import { categories, type Trouble, templateItem, troublesAcross, troublesOf } from './rules.ts'
+import { TEMPLATES_FILE } from './templates.ts'
 
 /**
  * engine/assess/frameworks/*.yaml -> frameworks.json beside the compiled files, so that a command reads JSON and not YAML.

@@ -1,9 +1,9 @@
 import { isoSeconds } from '../process/clock.ts'
 import type { Assessment } from '../store/assessments.ts'
+import { FRAMEWORK_IDS, type FrameworkId } from '../store/framework.ts'
 import { PublishedList } from '../store/published.ts'
 import type { Recommendation } from '../store/recommendations.ts'
 import type { Store } from '../store/store.ts'
-import { FRAMEWORK_IDS, type FrameworkId } from './framework.ts'
 
 /** The lists that are made of an organization's assessments and recommendations. */
 export const ASSESSED_LISTS = [

@@ -7,7 +7,7 @@ import {
   ASSESSMENT_NOTE_BYTES_MAX,
 } from '../limits.ts'
 import { type Answer, type AssessmentCategory, WORD_ANSWERS } from '../store/assessments.ts'
-import type { TemplateCategory } from './framework.ts'
+import type { TemplateCategory } from '../store/framework.ts'
 
 /*
  * What may stand in each field of a template and of an assessment, wherever it comes from: YAML, JSON, CSV or the command line. Every rule says

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { ASSESSMENT_CATEGORIES_MAX, ASSESSMENT_ITEMS_MAX } from '../limits.ts'
 import { printable } from '../process/table.ts'
 import type { AssessmentCategory } from '../store/assessments.ts'
+import { FRAMEWORK_IDS, type FrameworkId } from '../store/framework.ts'
 import { AssessmentFileFault } from './file-fault.ts'
-import { FRAMEWORK_IDS, type FrameworkId } from './framework.ts'
 import { answer, categories, line, note, templateItem, troublesAcross, troublesOf } from './rules.ts'
 
 /** An assessment without its place in an organization: what a file holds. */

@@ -1,4 +1,4 @@
-import type { CoverageReport } from '../coverage-report.ts'
+import type { CoverageReport } from '../event/coverage-report.ts'
 import {
   COVERAGE_GROUP_MS,
   COVERAGE_ORGANIZATIONS_MAX,

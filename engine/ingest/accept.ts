@@ -1,4 +1,5 @@
-import type { Event } from '../event.ts'
+import type { NameMatcher } from '../../registry/match.ts'
+import type { Event } from '../event/event.ts'
 import { BATCH_EVENTS_MAX, BUFFERED_EVENTS_MAX, PENDING_EVENTS_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
 import { CLOCK_SET_MS } from '../process/clock.ts'
@@ -7,7 +8,6 @@ import { faultPoint } from '../process/fault-point.ts'
 import type { Logger } from '../process/log.ts'
 import type { Store } from '../store/store.ts'
 import { BatchReader, type ReadBatch, type Rejection } from './batch-reader.ts'
-import type { NameMatcher } from './match.ts'
 
 /** What became of a batch. `rejected` events will never be taken; the others are on disk. */
 export type Acceptance =
@@ -90,7 +90,7 @@ export class EventAcceptor {
     return this.#enqueue(organizationId, this.#reader.pack(batch, this.#clock.nowMs()), { deduplicate: true })
   }
 
-  /** The same of a batch in msgpack (engine/event.ts). Its bytes must not change until it is answered. */
+  /** The same of a batch in msgpack (engine/event/event.ts). Its bytes must not change until it is answered. */
   acceptPacked(
     organizationId: string,
     bytes: Uint8Array,

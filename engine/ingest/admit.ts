@@ -1,5 +1,5 @@
-import { hashSecret, isMonitoringToken } from '../admin/access-key.ts'
 import type { HttpRequest } from '../http/port.ts'
+import { hashSecret, isMonitoringToken } from '../store/access-key.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import type { Store } from '../store/store.ts'
 

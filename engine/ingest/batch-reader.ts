@@ -1,3 +1,4 @@
+import type { NameMatcher } from '../../registry/match.ts'
 import {
   BATCH_VERSION,
   EVENT_COUNT_MAX,
@@ -10,8 +11,7 @@ import {
   TIME_MS_MAX,
   unpackBatch,
   unpackEvent,
-} from '../event.ts'
-import { FUTURE_MS_MAX } from '../limits.ts'
+} from '../event/event.ts'
 import {
   BIN_8,
   EVENT_ARRAY,
@@ -22,11 +22,11 @@ import {
   stringBytes,
   stringStart,
   wholeNumber,
-} from '../packed-event.ts'
-import type { Slices } from '../store/queue.ts'
+} from '../event/packed-event.ts'
+import { FUTURE_MS_MAX } from '../limits.ts'
+import type { Slices } from '../lmdb/queue.ts'
 import type { IdRun } from '../store/seen-events.ts'
-import { isIpText } from './ip-text.ts'
-import type { NameMatcher } from './match.ts'
+import { isIpText } from './formats/ip-text.ts'
 
 export interface Rejection {
   /** Place in the batch, from 0. */
@@ -34,7 +34,7 @@ export interface Rejection {
   readonly error: string
 }
 
-/** The events of a batch that can be taken, each in the form in which it is stored (engine/event.ts), and why the others cannot. */
+/** The events of a batch that can be taken, each in the form in which it is stored (engine/event/event.ts), and why the others cannot. */
 export interface ReadBatch {
   readonly events: Slices
   /** The ids of these events, in their order. */

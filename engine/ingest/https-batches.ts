@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
-import { batchFromJson } from '../event.ts'
+import { batchFromJson } from '../event/event.ts'
 import { type BodyPace, type HttpHandler, type HttpRequest, type HttpResponse, sendError } from '../http/port.ts'
 import {
   BATCH_BYTES_MAX,

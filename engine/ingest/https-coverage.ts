@@ -12,7 +12,7 @@ import { NOBODYS, SourceTable } from './sources.ts'
 export const COVERAGE_PATH = '/ingest/v1/coverage'
 
 /**
- * POST /ingest/v1/coverage: `Authorization: Bearer <token>`, a report in JSON (engine/coverage-report.ts). Answered by `{ accepted: true }` when
+ * POST /ingest/v1/coverage: `Authorization: Bearer <token>`, a report in JSON (engine/event/coverage-report.ts). Answered by `{ accepted: true }` when
  * what it says is durable. `memory` and `sources` are those of the events' handler, whose listener it shares.
  */
 export function coverageHandler(

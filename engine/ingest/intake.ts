@@ -1,6 +1,6 @@
 import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
-import type { CoverageReport } from '../coverage-report.ts'
-import { METHODS } from '../event.ts'
+import type { CoverageReport } from '../event/coverage-report.ts'
+import { METHODS } from '../event/event.ts'
 import {
   COVERAGE_ORGANIZATIONS_MAX,
   COVERAGE_PER_SECOND_MAX,

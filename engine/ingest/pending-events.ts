@@ -4,7 +4,7 @@ import { isUpper } from './formats/bytes.ts'
 import type { Source } from './sources.ts'
 
 /*
- * Matched messages that wait for the writer, as a batch in the form of engine/event.ts: [1, [event, ...]] in msgpack, as BatchReader takes
+ * Matched messages that wait for the writer, as a batch in the form of engine/event/event.ts: [1, [event, ...]] in msgpack, as BatchReader takes
  * it in place. Numbers have their full width, so that a later message of the same client and name can be added:
  *
  *   0   92 01 dc         array of 2, version 1, array of n

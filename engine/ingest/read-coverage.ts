@@ -4,8 +4,8 @@ import {
   COVERAGE_COUNTER_NAMES,
   type CoverageCounter,
   type CoverageReport,
-} from '../coverage-report.ts'
-import { TIME_MS_MAX } from '../event.ts'
+} from '../event/coverage-report.ts'
+import { TIME_MS_MAX } from '../event/event.ts'
 
 /** The form of a report that stands in coverage-report.ts. Apart from it, since whoever only writes or stores reports need not load zod. */
 const count = z.number().int().nonnegative().max(COVERAGE_COUNT_MAX)

@@ -1,5 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
-import type { CoverageReport } from '../coverage-report.ts'
+import type { CoverageReport } from '../event/coverage-report.ts'
 import type { TlsFiles } from '../http/certificate.ts'
 import type { FaultCode } from '../process/error-codes.ts'
 import type { LogLevel } from '../process/log.ts'

@@ -1,6 +1,6 @@
-import { hashSecret, isMonitoringToken } from '../admin/access-key.ts'
 import { KNOWN_TOKENS_MAX } from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
+import { hashSecret, isMonitoringToken } from '../store/access-key.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import type { Store } from '../store/store.ts'
 import { DayOrder } from './formats/log-time.ts'

@@ -1,4 +1,4 @@
-import type { CoverageCounters } from '../coverage-report.ts'
+import type { CoverageCounters } from '../event/coverage-report.ts'
 import type { Coverage } from '../store/coverage.ts'
 
 /** How much of what passed the sensors could be seen, as it stands in the answers of the API. docs/scoring.md works an example. */

@@ -1,7 +1,6 @@
 import type { Rule } from '../../registry/catalog.ts'
-import { METHODS, packEvent, unpackEvent } from '../event.ts'
-import type { NameMatcher } from '../ingest/match.ts'
-import { FOLD_CELLS_MAX } from '../limits.ts'
+import type { NameMatcher } from '../../registry/match.ts'
+import { METHODS, packEvent, unpackEvent } from '../event/event.ts'
 import {
   BIN_8,
   EVENT_ARRAY,
@@ -12,9 +11,10 @@ import {
   stringBytes,
   stringStart,
   wholeNumber,
-} from '../packed-event.ts'
+} from '../event/packed-event.ts'
+import { FOLD_CELLS_MAX } from '../limits.ts'
+import type { LentChunk } from '../lmdb/queue.ts'
 import { DAY_MS } from '../process/clock.ts'
-import type { LentChunk } from '../store/queue.ts'
 import { domainStrength } from './confidence.ts'
 import { DistinctClients, hashClient } from './distinct-clients.ts'
 import { type Evidence, increase } from './evidence.ts'

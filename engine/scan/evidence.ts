@@ -1,27 +1,7 @@
 import type { Role } from '../../registry/platform.ts'
-import type { Method } from '../event.ts'
+import type { Method } from '../event/event.ts'
+import { type DayEvidence, NAMES_PER_DAY_MAX } from '../store/evidence.ts'
 import { DistinctClients } from './distinct-clients.ts'
-
-/** Names that one platform keeps for one day, and that a finding shows. More are counted, not kept. */
-export const NAMES_PER_DAY_MAX = 64
-
-/** What an organization knows of one platform on one day (UTC), as it is stored. */
-export interface DayEvidence {
-  readonly firstSeenMs: number
-  readonly lastSeenMs: number
-  readonly matches: number
-  /** Matches that were blocked by the device that logged them. Absent where none was, as in what earlier releases stored. */
-  readonly blocked?: number
-  readonly byMethod: Readonly<Partial<Record<Method, number>>>
-  readonly byRole: Readonly<Partial<Record<Role, number>>>
-  readonly byName: Readonly<Record<string, number>>
-  /** Matches of names beyond NAMES_PER_DAY_MAX. */
-  readonly otherNames: number
-  /** The strongest rule that matched: specificity times the weight of its role (confidence.ts). */
-  readonly domainStrength: number
-  /** DistinctClients.toBytes. */
-  readonly clients: Uint8Array
-}
 
 /** The evidence of one platform, gathered from what was folded and from stored days. */
 export class Evidence {

@@ -1,4 +1,4 @@
-import type { NameMatcher } from '../ingest/match.ts'
+import type { NameMatcher } from '../../registry/match.ts'
 import { EVIDENCE_PER_TRANSACTION_MAX, SCANS_PER_TRANSACTION_MAX, STORED_SCANS_MAX } from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'

@@ -1,4 +1,4 @@
-import type { NameMatcher } from '../ingest/match.ts'
+import type { NameMatcher } from '../../registry/match.ts'
 import type { Clock } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { tryHold } from '../process/exclusive.ts'

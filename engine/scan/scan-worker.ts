@@ -1,5 +1,5 @@
 import { Piscina } from 'piscina'
-import { NameMatcher } from '../ingest/match.ts'
+import { NameMatcher } from '../../registry/match.ts'
 import { systemClock } from '../process/clock.ts'
 import { Store } from '../store/store.ts'
 import { type ScanOutcome, ScanRunner } from './fold.ts'

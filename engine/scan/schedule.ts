@@ -1,4 +1,4 @@
-import type { NameMatcher } from '../ingest/match.ts'
+import type { NameMatcher } from '../../registry/match.ts'
 import { SCANS_PER_TRANSACTION_MAX } from '../limits.ts'
 import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../process/clock.ts'
 import type { Logger } from '../process/log.ts'

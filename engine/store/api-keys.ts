@@ -1,5 +1,5 @@
+import type { Environment } from '../lmdb/environment.ts'
 import type { ApiVersions } from './api-versions.ts'
-import type { Environment } from './environment.ts'
 import { Family } from './family.ts'
 import { type Secret, Secrets } from './secrets.ts'
 

@@ -1,4 +1,4 @@
-import type { Environment, Table } from './environment.ts'
+import type { Environment, Table } from '../lmdb/environment.ts'
 import { uuidBytes } from './keys.ts'
 import { NOBODY } from './sources.ts'
 

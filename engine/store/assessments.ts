@@ -1,6 +1,6 @@
-import type { FrameworkId, TemplateItem } from '../assess/framework.ts'
-import type { Environment } from './environment.ts'
+import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
+import type { FrameworkId, TemplateItem } from './framework.ts'
 import { uuidBytes } from './keys.ts'
 
 export const ASSESSMENT_STATUSES = ['draft', 'in_progress', 'completed'] as const

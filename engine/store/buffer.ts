@@ -1,8 +1,8 @@
-import { type Event, packEvent, unpackEvent } from '../event.ts'
+import { type Event, packEvent, unpackEvent } from '../event/event.ts'
+import type { Environment, Table } from '../lmdb/environment.ts'
+import { DurableQueue, type LentChunk, type Slices } from '../lmdb/queue.ts'
 import { Fault } from '../process/error-codes.ts'
-import type { Environment, Table } from './environment.ts'
 import { uuidBytes } from './keys.ts'
-import { DurableQueue, type LentChunk, type Slices } from './queue.ts'
 import type { Places } from './seen-events.ts'
 
 export interface BufferedEvent {

@@ -1,5 +1,6 @@
-import type { DayEvidence } from '../scan/evidence.ts'
-import type { Environment } from './environment.ts'
+import type { Role } from '../../registry/platform.ts'
+import type { Method } from '../event/event.ts'
+import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { u32Bytes, uuidBytes } from './keys.ts'
 
@@ -7,6 +8,27 @@ const DAY_OFFSET = 16
 /** Records that one transaction takes away, so that none is long: the rest goes with the next scan. */
 const REMOVED_AT_ONCE_MAX = 20_000
 const PLATFORM_OFFSET = 20
+
+/** Names that one platform keeps for one day, and that a finding shows. More are counted, not kept. */
+export const NAMES_PER_DAY_MAX = 64
+
+/** What an organization knows of one platform on one day (UTC), as it is stored. */
+export interface DayEvidence {
+  readonly firstSeenMs: number
+  readonly lastSeenMs: number
+  readonly matches: number
+  /** Matches that were blocked by the device that logged them. Absent where none was, as in what earlier releases stored. */
+  readonly blocked?: number
+  readonly byMethod: Readonly<Partial<Record<Method, number>>>
+  readonly byRole: Readonly<Partial<Record<Role, number>>>
+  readonly byName: Readonly<Record<string, number>>
+  /** Matches of names beyond NAMES_PER_DAY_MAX. */
+  readonly otherNames: number
+  /** The strongest rule that matched: specificity times the weight of its role (confidence.ts). */
+  readonly domainStrength: number
+  /** DistinctClients.toBytes. */
+  readonly clients: Uint8Array
+}
 
 export interface StoredDay {
   readonly day: number

@@ -1,7 +1,7 @@
 import { Packr } from 'msgpackr'
-import type { Table } from './environment.ts'
+import type { Table } from '../lmdb/environment.ts'
+import { openRecord, sealRecord } from '../lmdb/record.ts'
 import { endOfPrefix } from './keys.ts'
-import { openRecord, sealRecord } from './record.ts'
 
 const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
 

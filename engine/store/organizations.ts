@@ -1,6 +1,6 @@
+import type { Environment, Table } from '../lmdb/environment.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { ApiVersions } from './api-versions.ts'
-import type { Environment, Table } from './environment.ts'
 import { Family } from './family.ts'
 import { newUuid, uuidBytes, uuidText } from './keys.ts'
 

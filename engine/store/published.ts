@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
+import type { Environment, Table } from '../lmdb/environment.ts'
+import { openRecord, RECORD_HEADER_BYTES, sealRecord } from '../lmdb/record.ts'
 import type { ApiVersions } from './api-versions.ts'
-import type { Environment, Table } from './environment.ts'
 import { u32Bytes, uuidBytes } from './keys.ts'
-import { openRecord, RECORD_HEADER_BYTES, sealRecord } from './record.ts'
 
 /*
  * What the API answers, as ready bytes. A list of the API is a head and its elements as JSON text, in parts:

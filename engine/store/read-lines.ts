@@ -1,8 +1,8 @@
 import { READ_BLOCKS_MAX } from '../limits.ts'
+import type { Environment, Table } from '../lmdb/environment.ts'
+import { openRecord, sealRecord } from '../lmdb/record.ts'
 import { Fault } from '../process/error-codes.ts'
-import type { Environment, Table } from './environment.ts'
 import { endOfPrefix, uuidBytes } from './keys.ts'
-import { openRecord, sealRecord } from './record.ts'
 
 /** Hashes that a key is made of. */
 export const BLOCK_KEY_BYTES = 16

@@ -1,6 +1,6 @@
-import type { FrameworkId } from '../assess/framework.ts'
-import type { Environment } from './environment.ts'
+import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
+import type { FrameworkId } from './framework.ts'
 import { uuidBytes } from './keys.ts'
 
 export const RECOMMENDATION_STATUSES = ['open', 'in_progress', 'completed', 'dismissed'] as const

@@ -1,8 +1,8 @@
-import { SequenceSet } from '../ingest/sequence-set.ts'
 import { SEEN_INSTANCES_MAX } from '../limits.ts'
-import type { Environment } from './environment.ts'
+import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
+import { SequenceSet } from './sequence-set.ts'
 
 /** Which sequences of one collector instance were counted: pairs of first and last, ascending; and when one was last, in ms since 1970. */
 export interface StoredSeen {

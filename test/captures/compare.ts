@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { observe } from '../../collector/observe.ts'
+import { observe } from '../../collector/pipeline/observe.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { shownByTshark } from './tshark.ts'

@@ -1,4 +1,4 @@
-import type { PacketClassName } from '../../collector/decode/packet-class.ts'
+import type { PacketClassName } from '../../collector/batch/packet-class.ts'
 import { type CapturedFrame, type PcapFields, pcapFile } from '../support/packets-pcap.ts'
 
 /** A name that must come out, as expect.json lists it. */

@@ -1,4 +1,4 @@
-import type { PacketClassName } from '../../collector/decode/packet-class.ts'
+import type { PacketClassName } from '../../collector/batch/packet-class.ts'
 import {
   addressBytes,
   EtherType,

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { type ObservedName, observe } from '../../collector/observe.ts'
+import { type ObservedName, observe } from '../../collector/pipeline/observe.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { madeCaptures } from '../captures/cases.ts'

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { CoverageReporter, type CoverageReporterOptions, coverageInstance } from '../../collector/coverage-reporter.ts'
 import type { CoverageOutcome } from '../../collector/forward/coverage-way.ts'
-import type { CoverageCounters, CoverageReport } from '../../engine/coverage-report.ts'
+import type { CoverageCounters, CoverageReport } from '../../engine/event/coverage-report.ts'
 import { counters, INSTANCE } from '../support/coverage.ts'
 import { quietLog } from '../support/store.ts'
 

@@ -24,7 +24,7 @@ const inNamespace = (...words: string[]) => ['netns', 'exec', NAMESPACE, ...word
  * JSON lines. From a SIGUSR2 to the next nothing is taken from the capture, so that its batches run out.
  */
 const OBSERVER = `
-  import { observe } from ${JSON.stringify(new URL('../../collector/observe.js', import.meta.url).href)}
+  import { observe } from ${JSON.stringify(new URL('../../collector/pipeline/observe.js', import.meta.url).href)}
   import { TRIE } from ${JSON.stringify(new URL('./decode-frames.js', import.meta.url).href)}
   const { lanes, ...source } = JSON.parse(process.argv[1])
   let go, held

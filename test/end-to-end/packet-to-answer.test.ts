@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Agent, request } from 'undici'
-import { NameMatcher } from '../../engine/ingest/match.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
+import { NameMatcher } from '../../registry/match.ts'
 import { admin, REPOSITORY, type RunningService, run, start, startService } from '../support/programs.ts'
 
 const CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')

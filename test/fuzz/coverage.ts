@@ -1,4 +1,4 @@
-import { COVERAGE_COUNT_MAX, coverageReportToJson } from '../../engine/coverage-report.ts'
+import { COVERAGE_COUNT_MAX, coverageReportToJson } from '../../engine/event/coverage-report.ts'
 import { coverageReportFromJson } from '../../engine/ingest/read-coverage.ts'
 import { report } from '../support/coverage.ts'
 import { Random } from './random.ts'

@@ -1,5 +1,5 @@
-import type { FrameworkId } from '../../engine/assess/framework.ts'
 import type { Answer, Assessment, AssessmentCategory, AssessmentItem } from '../../engine/store/assessments.ts'
+import type { FrameworkId } from '../../engine/store/framework.ts'
 import { PublishedList } from '../../engine/store/published.ts'
 import type { Store } from '../../engine/store/store.ts'
 

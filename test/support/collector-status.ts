@@ -1,6 +1,6 @@
+import { COUNTER_NAMES, type CounterName } from '../../collector/batch/counters.ts'
+import { PACKET_CLASS_NAMES, type PacketClassName } from '../../collector/batch/packet-class.ts'
 import type { LiveState } from '../../collector/capture/live.ts'
-import { COUNTER_NAMES, type CounterName } from '../../collector/decode/counters.ts'
-import { PACKET_CLASS_NAMES, type PacketClassName } from '../../collector/decode/packet-class.ts'
 import type { Way } from '../../collector/forward/forwarder.ts'
 import type { WayStatus } from '../../collector/forward/ways.ts'
 import type { CollectorStatus } from '../../collector/status.ts'

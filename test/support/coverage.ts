@@ -1,4 +1,8 @@
-import { COVERAGE_COUNTER_NAMES, type CoverageCounters, type CoverageReport } from '../../engine/coverage-report.ts'
+import {
+  COVERAGE_COUNTER_NAMES,
+  type CoverageCounters,
+  type CoverageReport,
+} from '../../engine/event/coverage-report.ts'
 
 export const INSTANCE = '5c28dc30ef9d3ca8'
 

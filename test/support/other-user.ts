@@ -1,6 +1,6 @@
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import type { EnvironmentOptions } from '../../engine/store/environment.ts'
+import type { EnvironmentOptions } from '../../engine/lmdb/environment.ts'
 
 /** What another user may do with what is there, for tests that run as root. */
 

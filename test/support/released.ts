@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { NameMatcher } from '../../engine/ingest/match.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
+import { NameMatcher } from '../../registry/match.ts'
 import { admin, REPOSITORY } from './programs.ts'
 
 /** What `npm run release` built: the set-up of `npm test` has called it. */

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import type { Event } from '../../engine/event.ts'
-import { eventId } from '../../engine/event.ts'
-import { NameMatcher } from '../../engine/ingest/match.ts'
+import { checkStore } from '../../engine/check/check.ts'
+import { findingLine } from '../../engine/check/findings.ts'
+import type { Event } from '../../engine/event/event.ts'
+import { eventId } from '../../engine/event/event.ts'
 import type { Clock } from '../../engine/process/clock.ts'
 import { createLogger } from '../../engine/process/log.ts'
 import { ScanRunner } from '../../engine/scan/fold.ts'
 import type { ScanExecutor } from '../../engine/scan/scan-thread.ts'
-import { findingLine } from '../../engine/store/check/findings.ts'
-import { checkStore } from '../../engine/store/check.ts'
 import type { Organization, Plan } from '../../engine/store/organizations.ts'
 import { Store } from '../../engine/store/store.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
+import { NameMatcher } from '../../registry/match.ts'
 
 /** What tests of the service share: a real store on disk, a clock that stands where it is put, events by a few words. */
 export interface TestStore {

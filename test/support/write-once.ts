@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { open } from 'lmdb'
-import { Environment } from '../../engine/store/environment.ts'
+import { Environment } from '../../engine/lmdb/environment.ts'
 
 /** A process that writes into an environment once, when a file is there: as our programs do; or with no more than LMDB, whose lock it holds before that. */
 const [, , how = '', path = '', file = ''] = process.argv

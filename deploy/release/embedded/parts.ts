@@ -14,11 +14,11 @@ export const VIRTUAL_ROOT = '/$posture/'
 
 /** For each file of the repository that is a part: its name in a release. */
 export const PARTS: Readonly<Record<string, string>> = {
-  'dist/collector/capture/capture-thread.js': 'capture-thread.cjs',
+  'dist/collector/pipeline/capture-thread.js': 'capture-thread.cjs',
   'dist/api/thread.js': 'api-thread.cjs',
   'dist/engine/ingest/lane-thread.js': 'lane-thread.cjs',
   'dist/engine/ingest/socket-thread.js': 'socket-thread.cjs',
-  'dist/engine/store/check-worker.js': 'check-worker.cjs',
+  'dist/engine/check/check-worker.js': 'check-worker.cjs',
   'node_modules/piscina/dist/worker.js': 'pool-worker.cjs',
   'dist/registry/catalog.json': 'catalog.json',
   'dist/engine/assess/frameworks.json': 'frameworks.json',

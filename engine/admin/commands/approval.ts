@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Catalog } from '../../../registry/catalog.ts'
-import { NameMatcher } from '../../ingest/match.ts'
+import { NameMatcher } from '../../../registry/match.ts'
 import type { Organization } from '../../store/organizations.ts'
 import type { ApprovalChange } from '../approvals.ts'
 import { type AdminContext, changeOptions, ofOrganization, sharedOptions, show, withStore } from './context.ts'

@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { AssessmentFileFault } from '../../assess/file-fault.ts'
-import { FRAMEWORK_IDS, type FrameworkId } from '../../assess/framework.ts'
 import {
   readAssessment,
   readAssessmentFile,
@@ -12,6 +11,7 @@ import {
 import type { AssessmentContent } from '../../assess/transfer-json.ts'
 import { Fault } from '../../process/error-codes.ts'
 import type { Assessment } from '../../store/assessments.ts'
+import { FRAMEWORK_IDS, type FrameworkId } from '../../store/framework.ts'
 import { byIdPrefix } from '../id-prefix.ts'
 import { changeOptions, ofOrganization, sharedOptions, withStore } from './context.ts'
 

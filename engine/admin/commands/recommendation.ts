@@ -1,6 +1,6 @@
 import { Argument, type Command, Option } from 'commander'
-import { FRAMEWORK_IDS, type FrameworkId } from '../../assess/framework.ts'
 import { inOrderOfPriority } from '../../assess/publish.ts'
+import { FRAMEWORK_IDS, type FrameworkId } from '../../store/framework.ts'
 import { RECOMMENDATION_STATUSES, type Recommendation, type RecommendationStatus } from '../../store/recommendations.ts'
 import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 

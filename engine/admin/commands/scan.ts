@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { NameMatcher } from '../../ingest/match.ts'
+import { NameMatcher } from '../../../registry/match.ts'
 import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
 import { scanNow } from '../../scan/scan-now.ts'
 import { PublishedList } from '../../store/published.ts'

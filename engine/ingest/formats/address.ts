@@ -1,5 +1,5 @@
-import { isIpv4Text, isIpv6Text } from '../ip-text.ts'
 import { CLOSE_BRACKET, COLON, hexDigit, isDigit } from './bytes.ts'
+import { isIpv4Text, isIpv6Text } from './ip-text.ts'
 
 /** What the bytes of a field are, as addresses go. */
 export const AddressKind = { none: 0, ipv4: 4, ipv6: 6 } as const

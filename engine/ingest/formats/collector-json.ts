@@ -1,5 +1,5 @@
 import { NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
-import { EVENT_COUNT_MAX, EVENT_ID_HEX_DIGITS, METHODS } from '../../event.ts'
+import { EVENT_COUNT_MAX, EVENT_ID_HEX_DIGITS, METHODS } from '../../event/event.ts'
 import { Action } from './action.ts'
 import { AddressKind, addressKind } from './address.ts'
 import {
@@ -25,7 +25,7 @@ import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
 /*
- * An event of our own collector (collector/forward/syslog-message.ts, engine/event.ts):
+ * An event of our own collector (collector/forward/syslog-message.ts, engine/event/event.ts):
  *
  *   {"id":"<32 hex digits>","name":"claude.ai","client":"192.0.2.45","method":"tls","first_seen":"2026-11-20T09:15:02.123Z",
  *    "last_seen":"2026-11-20T09:15:09.001Z","count":3,"blocked":1}

@@ -4,7 +4,7 @@ import { JsonKind, JsonScanner } from './json.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 
 /*
- * A collector's report of its coverage (engine/coverage-report.ts):
+ * A collector's report of its coverage (engine/event/coverage-report.ts):
  *
  *   {"coverage":{"instance":"5c28dc30ef9d3ca8","since":"2026-11-20T09:00:00.000Z",…,"counters":{"packets":120000,…}}}
  *

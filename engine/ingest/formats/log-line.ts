@@ -1,5 +1,5 @@
 import { LABEL_BYTE, NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
-import { METHODS } from '../../event.ts'
+import { METHODS } from '../../event/event.ts'
 import { Action } from './action.ts'
 import { AddressKind, addressKind } from './address.ts'
 import { CLOSE_BRACKET, DOT, isDigit, OPEN_BRACKET, PERCENT, SPACE, skipBlanks, trimEnd } from './bytes.ts'

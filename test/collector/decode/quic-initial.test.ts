@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
+import { PacketClass } from '../../../collector/batch/packet-class.ts'
 import { readServerName } from '../../../collector/decode/client-hello.ts'
 import { FoundName, NameForm } from '../../../collector/decode/name.ts'
-import { PacketClass } from '../../../collector/decode/packet-class.ts'
 import {
   CryptoFrame,
   FRAMES_MALFORMED,

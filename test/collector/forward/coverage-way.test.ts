@@ -13,8 +13,12 @@ import { SyslogMessages } from '../../../collector/forward/syslog-message.ts'
 import { Ways } from '../../../collector/forward/ways.ts'
 import { SYSLOG_DATAGRAM_BYTES_MAX } from '../../../collector/limits.ts'
 import { Outbox } from '../../../collector/outbox/outbox.ts'
-import { COVERAGE_COUNT_MAX, COVERAGE_COUNTER_NAMES, coverageReportToJson } from '../../../engine/coverage-report.ts'
-import { TIME_MS_MAX } from '../../../engine/event.ts'
+import {
+  COVERAGE_COUNT_MAX,
+  COVERAGE_COUNTER_NAMES,
+  coverageReportToJson,
+} from '../../../engine/event/coverage-report.ts'
+import { TIME_MS_MAX } from '../../../engine/event/event.ts'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
 import { coverageReportFromJson } from '../../../engine/ingest/read-coverage.ts'
 import { report } from '../../support/coverage.ts'

@@ -3,7 +3,7 @@ import { ForwardLoop, type ForwardOptions } from '../../../collector/forward/for
 import type { Forwarder, Outcome } from '../../../collector/forward/forwarder.ts'
 import { DecidingSupply } from '../../../collector/forward/supply.ts'
 import { Outbox } from '../../../collector/outbox/outbox.ts'
-import type { Event } from '../../../engine/event.ts'
+import type { Event } from '../../../engine/event/event.ts'
 import { quietLog } from '../../support/store.ts'
 
 function outboxOf(t: Test, count: number): Outbox {

@@ -7,7 +7,7 @@ import { SyslogForwarder, type SyslogSettings } from '../../../collector/forward
 import { SyslogMessages } from '../../../collector/forward/syslog-message.ts'
 import { StreamLink } from '../../../collector/forward/syslog-stream.ts'
 import { SYSLOG_DATAGRAM_BYTES_MAX } from '../../../collector/limits.ts'
-import { eventFromJson } from '../../../engine/event.ts'
+import { eventFromJson } from '../../../engine/event/event.ts'
 import { Sender } from '../../support/store.ts'
 import { freePort, syslogNg } from '../../support/syslog-ng.ts'
 

@@ -8,7 +8,7 @@ import { type CollectorSettings, collectorSettings } from '../../../collector/co
 import { SequenceAges } from '../../../collector/forward/sequence-ages.ts'
 import { Ways } from '../../../collector/forward/ways.ts'
 import { Outbox } from '../../../collector/outbox/outbox.ts'
-import { unpackBatch } from '../../../engine/event.ts'
+import { unpackBatch } from '../../../engine/event/event.ts'
 import { quietLog } from '../../support/store.ts'
 import { type SyslogNg, syslogNg } from '../../support/syslog-ng.ts'
 

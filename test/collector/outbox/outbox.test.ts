@@ -10,9 +10,9 @@ import { Outbox } from '../../../collector/outbox/outbox.ts'
 import { OutboxLock } from '../../../collector/outbox/outbox-lock.ts'
 import { OutboxReader } from '../../../collector/outbox/outbox-reader.ts'
 import type { NewEvent } from '../../../collector/outbox/waiting-event.ts'
-import { eventId, packEvent } from '../../../engine/event.ts'
-import { Environment } from '../../../engine/store/environment.ts'
-import { sealRecord } from '../../../engine/store/record.ts'
+import { eventId, packEvent } from '../../../engine/event/event.ts'
+import { Environment } from '../../../engine/lmdb/environment.ts'
+import { sealRecord } from '../../../engine/lmdb/record.ts'
 
 function eventNumber(number: number): NewEvent {
   return {
@@ -155,7 +155,7 @@ for (const where of ['disk', 'memory']) {
     t.match(outbox.lend(1, 1e9)?.events, [{ firstSeenMs: outbox.dropped.full }], 'the oldest that is left')
     if (where === 'memory') return
     const fileBytes = statSync(`${directory}/data.mdb`).size
-    // The file has up to 4 MB ahead (engine/store/environment.ts).
+    // The file has up to 4 MB ahead (engine/lmdb/environment.ts).
     t.ok(fileBytes < 2 * limits.bytesMax + 4 * 1024 * 1024, `${fileBytes} bytes on disk`)
   })
 

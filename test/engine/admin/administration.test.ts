@@ -1,4 +1,6 @@
 import t from 'tap'
+import { Administration } from '../../../engine/admin/administration.ts'
+import { ACTIVE_API_KEYS_MAX } from '../../../engine/admin/api-keys.ts'
 import {
   hashSecret,
   isApiKey,
@@ -6,9 +8,7 @@ import {
   makeApiKey,
   makeMonitoringToken,
   visibleDigits,
-} from '../../../engine/admin/access-key.ts'
-import { Administration } from '../../../engine/admin/administration.ts'
-import { ACTIVE_API_KEYS_MAX } from '../../../engine/admin/api-keys.ts'
+} from '../../../engine/store/access-key.ts'
 import { makeOrganization, openStore } from '../../support/store.ts'
 
 t.test('keys and tokens have the form that the design gives them', async (t) => {

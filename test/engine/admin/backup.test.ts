@@ -7,9 +7,9 @@ import { OPERATOR } from '../../../engine/admin/administration.ts'
 import { backUp } from '../../../engine/admin/backup.ts'
 import { seal, unseal } from '../../../engine/admin/backup-file.ts'
 import { type RestoreOptions, restore } from '../../../engine/admin/restore.ts'
+import { Environment } from '../../../engine/lmdb/environment.ts'
 import { tryHold } from '../../../engine/process/exclusive.ts'
 import { SCANS } from '../../../engine/scan/scan-now.ts'
-import { Environment } from '../../../engine/store/environment.ts'
 import { Store } from '../../../engine/store/store.ts'
 import {
   findingsOf,

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { FRAMEWORKS_DIR, readTemplate, readTemplates } from '../../../engine/assess/build.ts'
-import { FRAMEWORK_IDS, FRAMEWORKS, loadTemplates } from '../../../engine/assess/framework.ts'
+import { loadTemplates } from '../../../engine/assess/templates.ts'
+import { FRAMEWORK_IDS, FRAMEWORKS } from '../../../engine/store/framework.ts'
 
 const templates = readTemplates()
 

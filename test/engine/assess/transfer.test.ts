@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
 import { AssessmentFileFault } from '../../../engine/assess/file-fault.ts'
-import { FRAMEWORK_IDS } from '../../../engine/assess/framework.ts'
 import { readAssessment, readAssessmentFile, writeAssessment } from '../../../engine/assess/transfer.ts'
 import type { AssessmentContent } from '../../../engine/assess/transfer-json.ts'
 import {
@@ -18,6 +17,7 @@ import {
 } from '../../../engine/limits.ts'
 import { Fault } from '../../../engine/process/error-codes.ts'
 import { type Answer, WORD_ANSWERS } from '../../../engine/store/assessments.ts'
+import { FRAMEWORK_IDS } from '../../../engine/store/framework.ts'
 import { category, content, item } from '../../support/assessments.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 

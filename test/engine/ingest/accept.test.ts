@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { packBatch } from '../../../engine/event.ts'
+import { packBatch } from '../../../engine/event/event.ts'
 import { type AcceptCounters, EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { BUFFERED_EVENTS_MAX, PENDING_EVENTS_MAX } from '../../../engine/limits.ts'
 import { DAY_MS } from '../../../engine/process/clock.ts'

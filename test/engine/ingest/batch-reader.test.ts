@@ -2,7 +2,15 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { Packr } from 'msgpackr'
 import t from 'tap'
-import { type Event, eventId, METHODS, packBatch, packEvent, unpackBatch, unpackEvent } from '../../../engine/event.ts'
+import {
+  type Event,
+  eventId,
+  METHODS,
+  packBatch,
+  packEvent,
+  unpackBatch,
+  unpackEvent,
+} from '../../../engine/event/event.ts'
 import { BatchReader, type ReadBatch } from '../../../engine/ingest/batch-reader.ts'
 import { FUTURE_MS_MAX } from '../../../engine/limits.ts'
 import { matcher, NOON, Sender } from '../../support/store.ts'

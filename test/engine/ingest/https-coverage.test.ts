@@ -1,7 +1,7 @@
 import { connect } from 'node:tls'
 import t, { type Test } from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
-import { coverageReportToJson } from '../../../engine/coverage-report.ts'
+import { coverageReportToJson } from '../../../engine/event/coverage-report.ts'
 import type { BodyPace } from '../../../engine/http/port.ts'
 import { CoverageAcceptor } from '../../../engine/ingest/accept-coverage.ts'
 import { BodyMemory } from '../../../engine/ingest/body-memory.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { type Event, METHODS, unpackBatch } from '../../../engine/event.ts'
+import { type Event, METHODS, unpackBatch } from '../../../engine/event/event.ts'
 import { BatchReader } from '../../../engine/ingest/batch-reader.ts'
 import { EventIds, PendingEvents } from '../../../engine/ingest/pending-events.ts'
 import { type Source, SourceTable } from '../../../engine/ingest/sources.ts'

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import type { Event } from '../../../engine/event.ts'
+import type { Event } from '../../../engine/event/event.ts'
 import { DAY_MS } from '../../../engine/process/clock.ts'
 import { Evidence } from '../../../engine/scan/evidence.ts'
 import { runScan } from '../../../engine/scan/fold.ts'

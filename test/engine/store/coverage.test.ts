@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { COVERAGE_COUNTER_NAMES, type CoverageCounters } from '../../../engine/coverage-report.ts'
+import { COVERAGE_COUNTER_NAMES, type CoverageCounters } from '../../../engine/event/coverage-report.ts'
 import { COVERAGE_INTERVAL_MS } from '../../../engine/limits.ts'
+import { Environment } from '../../../engine/lmdb/environment.ts'
 import { DAY_MS, dayOf } from '../../../engine/process/clock.ts'
 import { CoverageStore } from '../../../engine/store/coverage.ts'
-import { Environment } from '../../../engine/store/environment.ts'
 import { counters, INSTANCE, report } from '../../support/coverage.ts'
 import { NOON } from '../../support/store.ts'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { Environment } from '../../../engine/store/environment.ts'
+import { Environment } from '../../../engine/lmdb/environment.ts'
 import { Family } from '../../../engine/store/family.ts'
 import { u64Bytes, uuidBytes } from '../../../engine/store/keys.ts'
 import { Store } from '../../../engine/store/store.ts'

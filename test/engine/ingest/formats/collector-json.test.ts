@@ -1,5 +1,5 @@
 import t from 'tap'
-import { EVENT_COUNT_MAX, eventFromJson, METHODS } from '../../../../engine/event.ts'
+import { EVENT_COUNT_MAX, eventFromJson, METHODS } from '../../../../engine/event/event.ts'
 import { FormatDetector } from '../../../../engine/ingest/formats/detect.ts'
 import { LogLine, SCRATCH_BYTES } from '../../../../engine/ingest/formats/log-line.ts'
 import { checkMutations } from '../../../support/log-mutations.ts'

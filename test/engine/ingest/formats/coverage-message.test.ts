@@ -1,5 +1,5 @@
 import t from 'tap'
-import { coverageReportToJson } from '../../../../engine/coverage-report.ts'
+import { coverageReportToJson } from '../../../../engine/event/coverage-report.ts'
 import { FormatDetector } from '../../../../engine/ingest/formats/detect.ts'
 import { LogLine, SCRATCH_BYTES } from '../../../../engine/ingest/formats/log-line.ts'
 import { coverageReportFromJson } from '../../../../engine/ingest/read-coverage.ts'

@@ -1,0 +1,122 @@
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { Fault, type FaultCode } from '../../engine/process/error-codes.ts'
+import { BatchPool, type SharedPool } from '../batch/batch-pool.ts'
+import { CaptureFile } from '../capture/capture-file.ts'
+import { feedFile } from '../capture/feed-file.ts'
+import { LiveCapture, type LiveOptions, type LiveState } from '../capture/live.ts'
+import { takePrecedence } from '../capture/priority.ts'
+import { type Round, RoundFiller } from '../capture/round.ts'
+import { BatchDecoder, type DecodeOptions } from '../decode/decode-batch.ts'
+import { STOP_CHECK_MS } from '../limits.ts'
+import type { InlineOrder } from './inline-lane.ts'
+import { warmUp } from './warm-up.ts'
+
+/** Where frames come from. */
+export type CaptureSource =
+  | { readonly kind: 'file'; readonly path: string }
+  | ({ readonly kind: 'interface' } & LiveOptions)
+
+export interface CaptureThreadData {
+  readonly source: CaptureSource
+  readonly pool: SharedPool
+  readonly decode: DecodeOptions
+  /** Decode in this thread: there are no lanes. */
+  readonly decodeHere: boolean
+}
+
+/** A Fault as it crosses threads, where an error loses its class. */
+export interface PlainFault {
+  readonly code: FaultCode
+  readonly message: string
+}
+
+/**
+ * What the thread says, in this order: failed; or opened, any number of rounds and states, ended. Where it decodes itself a round comes
+ * with what decode() answered, and when that was false, `decoded` each time that it was run again.
+ */
+export type CaptureMessage =
+  | { readonly kind: 'failed'; readonly fault: PlainFault }
+  | { readonly kind: 'opened'; readonly bytesTotal: number }
+  | { readonly kind: 'round'; readonly round: Round; readonly done?: boolean }
+  | { readonly kind: 'decoded'; readonly done: boolean }
+  | { readonly kind: 'trieTaken' }
+  | { readonly kind: 'live'; readonly state: LiveState }
+  | { readonly kind: 'ended'; readonly bytesRead: number; readonly damage: PlainFault | undefined }
+
+/** The thread: opens the source and fills batches until the source or the observation ends. It blocks, and does nothing else. */
+async function capture(data: CaptureThreadData): Promise<void> {
+  const { source } = data
+  const pool = new BatchPool(data.pool)
+  const send = data.decodeHere ? decodeHere(data.decode, pool) : sayRound
+  try {
+    if (source.kind === 'file') await captureFile(source.path, pool, send)
+    else captureInterface(source, data.decode, pool, send)
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    say({ kind: 'failed', fault: plain(error) })
+  }
+}
+
+type SendRound = (round: Round) => void
+
+async function captureFile(path: string, pool: BatchPool, send: SendRound): Promise<void> {
+  // A pipe that nobody writes to is waited for until a stop is asked for. In a thread, exit() ends the thread.
+  const watch = setInterval(() => pool.stopped && process.exit(), STOP_CHECK_MS)
+  const file = await CaptureFile.open(path).finally(() => clearInterval(watch))
+  const { source } = file
+  say({ kind: 'opened', bytesTotal: source.bytesTotal })
+  // Only a file that is read again has positions, and a pipe's names are wanted at once.
+  const filler = new RoundFiller(pool, { whenExhausted: 'wait', holdBack: !source.live }, send)
+  try {
+    await feedFile(file, pool, filler)
+  } finally {
+    file.close()
+  }
+  const damage = file.damage && plain(new Fault('CAPTURE_DAMAGED', `${path}: ${file.damage}`))
+  say({ kind: 'ended', bytesRead: source.bytesRead, damage: damage || undefined })
+}
+
+function captureInterface(options: LiveOptions, decode: DecodeOptions, pool: BatchPool, send: SendRound): void {
+  const filler = new RoundFiller(pool, { whenExhausted: 'drop', holdBack: false }, send)
+  const tell = (state: LiveState) => say({ kind: 'live', state })
+  const live = new LiveCapture(options, decode, { pool, filler, tell })
+  say({ kind: 'opened', bytesTotal: 0 })
+  takePrecedence()
+  warmUp(decode)
+  const fault = live.run()
+  filler.finish(0)
+  say({ kind: 'ended', bytesRead: 0, damage: fault && plain(fault) })
+}
+
+/** Decodes each round before it is sent. When its rows area is full this thread waits until the rows were read. */
+function decodeHere(options: DecodeOptions, pool: BatchPool): SendRound {
+  const decoder = new BatchDecoder(0, options)
+  return (round) => {
+    const order = parentPort ? (receiveMessageOnPort(parentPort)?.message as InlineOrder | undefined) : undefined
+    if (order !== undefined) {
+      decoder.useTrie(order.trie)
+      say({ kind: 'trieTaken' })
+    }
+    const batch = pool.batch(round.batch)
+    let done = decoder.decode(batch)
+    say({ kind: 'round', round, done })
+    while (!done && pool.awaitRunAgain()) {
+      done = decoder.decode(batch)
+      say({ kind: 'decoded', done })
+    }
+  }
+}
+
+function plain(fault: Fault): PlainFault {
+  return { code: fault.code, message: fault.message }
+}
+
+function sayRound(round: Round): void {
+  say({ kind: 'round', round })
+}
+
+function say(message: CaptureMessage): void {
+  parentPort?.postMessage(message)
+}
+
+await capture(workerData as CaptureThreadData)

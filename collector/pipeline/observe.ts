@@ -1,0 +1,284 @@
+import { strict as assert } from 'node:assert'
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { Fault } from '../../engine/process/error-codes.ts'
+import { compileTrie } from '../../registry/compile-trie.ts'
+import { allocatePool, BatchPool } from '../batch/batch-pool.ts'
+import type { CounterName } from '../batch/counters.ts'
+import type { PacketClassName } from '../batch/packet-class.ts'
+import type { LiveState } from '../capture/live.ts'
+import type { DecodeOptions } from '../decode/decode-batch.ts'
+import { DNS_PORTS, TLS_PORTS } from '../decode/ports.ts'
+import type { RowTaker } from '../decode/row-taker.ts'
+import {
+  BATCH_FRAME_BYTES,
+  BATCH_LIST_FRAMES,
+  BATCH_ROW_BYTES,
+  BATCHES,
+  LANES_MAX,
+  LIVE_BATCH_FRAME_BYTES,
+  LIVE_BATCH_LIST_FRAMES,
+  LIVE_BATCH_ROW_BYTES,
+  LIVE_BATCHES,
+} from '../limits.ts'
+import { RESOLVERS } from '../visibility.ts'
+import type { CaptureMessage, CaptureSource, CaptureThreadData } from './capture-thread.ts'
+import { type DecodeLane, Delivery, NameList, type TakeNames } from './delivery.ts'
+import { InlineLane } from './inline-lane.ts'
+import type { DecodeWorkerData } from './worker-data.ts'
+
+export type { PacketClassName } from '../batch/packet-class.ts'
+export type { ObservedName } from '../decode/name-rows.ts'
+export type { CaptureSource } from './capture-thread.ts'
+
+export interface ObserveCounts {
+  /** Frames that were decoded: the sum of all classes. */
+  readonly frames: number
+  /** Their captured bytes. */
+  readonly bytes: number
+  readonly classes: Readonly<Record<PacketClassName, number>>
+  /** How ClientHellos ended, hidden queries, and what the bounds of reassembly cost. */
+  readonly counters: Readonly<Record<CounterName, number>>
+  /** Names seen: matched + unmatched. */
+  readonly names: number
+  readonly matched: number
+  readonly unmatched: number
+  /** Names that were not delivered, because they had been before. */
+  readonly repeated: number
+}
+
+export interface ObserveOptions {
+  /** What compileTrie() made. */
+  readonly trie: SharedArrayBuffer
+  /** Decode workers. With 0 the capture thread decodes, too: for machines with one or two cores, and little memory. */
+  readonly lanes: number
+  /** Deliver unmatched names too. */
+  readonly everyName?: boolean
+  /** Frames of the source whose names were delivered before: they are decoded again, since later packets may need them, but not delivered. */
+  readonly deliveredFrames?: number
+  /** Ports of DNS and of TLS servers; decode/ports.ts has the defaults. */
+  readonly dnsPorts?: readonly number[]
+  readonly tlsPorts?: readonly number[]
+  readonly onProgress?: (bytesRead: number, bytesTotal: number) => void
+  /** Ends the wait for a source that does not open: a pipe that nobody writes to. Then there is nothing, and `done` is fulfilled. */
+  readonly giveUp?: Promise<unknown>
+  /** Bounds of the pool, for tests; limits.ts has the defaults. */
+  readonly pool?: { readonly batches?: number; readonly frameBytes?: number; readonly rowBytes?: number }
+}
+
+export interface Observation {
+  /** Counts up while the observation runs. */
+  readonly counts: ObserveCounts
+  /** How a live capture stood a second ago at most, and at its end; undefined for a file. */
+  readonly live: LiveState | undefined
+  /** Since when that was not told again, in milliseconds. */
+  readonly liveAgeMs: number
+  /** Fulfilled when every name was delivered, with the Fault that ended the source early if one did. Rejected when onNames threw. */
+  readonly done: Promise<{ damage?: Fault }>
+  /** Matches by another registry, of which compileTrie() made this, from now on; fulfilled when it does. */
+  useTrie(trie: SharedArrayBuffer): Promise<void>
+  /** Stops capturing; what was captured is still delivered. */
+  stop(): Promise<void>
+}
+
+const FILE_POOL = {
+  batches: BATCHES,
+  frameBytes: BATCH_FRAME_BYTES,
+  rowBytes: BATCH_ROW_BYTES,
+  listFrames: BATCH_LIST_FRAMES,
+}
+const LIVE_POOL = {
+  batches: LIVE_BATCHES,
+  frameBytes: LIVE_BATCH_FRAME_BYTES,
+  rowBytes: LIVE_BATCH_ROW_BYTES,
+  listFrames: LIVE_BATCH_LIST_FRAMES,
+}
+
+/** Observes the names in a capture file or on an interface. As observeRows(), with an object for each name. */
+export function observe(
+  source: CaptureSource,
+  options: ObserveOptions & { readonly onNames: TakeNames },
+): Promise<Observation> {
+  return observeRows(source, options, new NameList(options.onNames))
+}
+
+/**
+ * Observes the names in a capture file or on an interface: capture thread -> batches -> decode workers -> rows -> taker.
+ * Rejected with a Fault when the source cannot be opened.
+ */
+export async function observeRows(
+  source: CaptureSource,
+  options: ObserveOptions,
+  taker: RowTaker,
+): Promise<Observation> {
+  const { lanes } = options
+  assert(
+    Number.isInteger(lanes) && lanes >= 0 && lanes <= LANES_MAX,
+    `lanes: found ${lanes}, expected 0 to ${LANES_MAX}`,
+  )
+  const { batches, ...sizes } = { ...(source.kind === 'file' ? FILE_POOL : LIVE_POOL), ...options.pool }
+  const shared = allocatePool(batches, Math.max(1, lanes), sizes)
+  const pool = new BatchPool(shared)
+  const decode: DecodeOptions = {
+    trie: options.trie,
+    resolvers: compileTrie(RESOLVERS),
+    everyName: options.everyName ?? false,
+    dnsPorts: options.dnsPorts ?? DNS_PORTS,
+    tlsPorts: options.tlsPorts ?? TLS_PORTS,
+  }
+  const threadData: CaptureThreadData = { source, pool: shared, decode, decodeHere: lanes === 0 }
+  const thread = new Worker(new URL('./capture-thread.js', import.meta.url), {
+    workerData: threadData,
+    // The thread is compiled: loaders and flags of this one only slow its start.
+    execArgv: [],
+  })
+  const inbox = new Inbox(thread)
+  // Heard from the start: the thread of a small file ends before anybody has read its first word.
+  const exited = new Promise<void>((resolve, reject) => {
+    thread.once('error', reject)
+    thread.once('exit', () => resolve())
+  })
+  exited.catch(() => {})
+  let fail: (error: Error) => void = () => {}
+  const failed = new Promise<never>((_resolve, reject) => {
+    fail = reject
+  })
+  failed.catch(() => {})
+  // The lanes start while the source is being opened.
+  const inline = new InlineLane(pool, (order) => thread.postMessage(order))
+  const decoders = lanes === 0 ? [inline] : await startLanes(lanes, { ...decode, batches: shared.batches }, fail)
+  const delivery = new Delivery(pool, decoders, options.deliveredFrames ?? 0, taker)
+  const { counts } = delivery
+  const opened = await Promise.race([inbox.first(), ...(options.giveUp ? [options.giveUp.then(() => undefined)] : [])])
+  if (opened === undefined) {
+    // The thread ends by itself: one that is terminated while it loads its modules takes the process with it (Node 20).
+    pool.stop()
+    await Promise.all([exited, ...decoders.map((lane) => lane.stop())])
+    return {
+      counts,
+      live: undefined,
+      liveAgeMs: 0,
+      done: Promise.resolve({}),
+      useTrie: async () => {},
+      stop: async () => {},
+    }
+  }
+  if (opened.kind !== 'opened') {
+    await Promise.all([exited, ...decoders.map((lane) => lane.stop())])
+    if (opened.kind === 'failed') throw new Fault(opened.fault.code, opened.fault.message)
+    throw new Error(`capture thread: found "${opened.kind}" as its first message`)
+  }
+
+  let live: LiveState | undefined
+  let liveMs = performance.now()
+  const delivered = deliverAll(exited, inbox, delivery, {
+    decoded: (done) => inline.decoded(done),
+    trieTaken: () => inline.trieTaken(),
+    live: (state) => {
+      live = state
+      liveMs = performance.now()
+    },
+    progress: (bytesRead) => options.onProgress?.(bytesRead, opened.bytesTotal),
+  })
+  const done = Promise.race([delivered, failed])
+    .finally(() => pool.abandon())
+    .finally(() => Promise.all(decoders.map((lane) => lane.stop())))
+  // A caller that only looks at `done` later has not forgotten it.
+  done.catch(() => {})
+  return {
+    counts,
+    get live() {
+      return live
+    },
+    get liveAgeMs() {
+      return performance.now() - liveMs
+    },
+    done,
+    async useTrie(trie) {
+      await Promise.all(decoders.map((lane) => lane.useTrie(trie)))
+    },
+    async stop() {
+      pool.stop()
+      // Why it failed, if it did, is for who awaits it.
+      await done.catch(() => {})
+    },
+  }
+}
+
+/** Loaded only where there are lanes: the pool of threads takes 9 MB. */
+async function startLanes(
+  lanes: number,
+  data: Omit<DecodeWorkerData, 'lane'>,
+  onFailure: (error: Error) => void,
+): Promise<DecodeLane[]> {
+  const { Lane } = await import('./lane.ts')
+  return Array.from({ length: lanes }, (_lane, lane) => new Lane({ ...data, lane }, onFailure))
+}
+
+/** What is heard of the capture thread beside its rounds. */
+interface Listener {
+  decoded(done: boolean): void
+  trieTaken(): void
+  live(state: LiveState): void
+  progress(bytesRead: number): void
+}
+
+/** Delivers the thread's rounds until it has ended and all are delivered. */
+async function deliverAll(
+  exited: Promise<void>,
+  inbox: Inbox,
+  delivery: Delivery,
+  listener: Listener,
+): Promise<{ damage?: Fault }> {
+  let rounds = Promise.resolve()
+  let ended: Extract<CaptureMessage, { kind: 'ended' }> | undefined
+  await new Promise<void>((resolve, reject) => {
+    exited.then(resolve, reject)
+    inbox.open((message) => {
+      if (message.kind === 'ended') ended = message
+      if (message.kind === 'live') listener.live(message.state)
+      if (message.kind === 'decoded') listener.decoded(message.done)
+      if (message.kind === 'trieTaken') listener.trieTaken()
+      if (message.kind !== 'round') return
+      const { round, done } = message
+      if (done !== undefined) listener.decoded(done)
+      // All lanes start at once on what they got; delivery itself is in the order of the rounds.
+      const decoding = delivery.decode(round)
+      rounds = rounds.then(async () => {
+        await delivery.deliver(round, decoding)
+        listener.progress(round.bytesRead)
+      })
+      rounds.catch(reject)
+    })
+  })
+  await rounds
+  if (ended === undefined) throw new Error('the capture thread ended without a word')
+  listener.progress(ended.bytesRead)
+  return ended.damage === undefined ? {} : { damage: new Fault(ended.damage.code, ended.damage.message) }
+}
+
+/** Keeps the thread's messages until there is someone to take them: it does not wait for that. */
+class Inbox {
+  readonly #thread: Worker
+  readonly #kept: CaptureMessage[] = []
+  #take: ((message: CaptureMessage) => void) | undefined
+
+  constructor(thread: Worker) {
+    this.#thread = thread
+    thread.on('message', (message: CaptureMessage) => {
+      if (this.#take === undefined) this.#kept.push(message)
+      else this.#take(message)
+    })
+  }
+
+  /** The first message; rejected when the thread fails before it. */
+  async first(): Promise<CaptureMessage> {
+    if (this.#kept.length === 0) await once(this.#thread, 'message')
+    return this.#kept.shift() as CaptureMessage
+  }
+
+  open(take: (message: CaptureMessage) => void): void {
+    this.#take = take
+    for (const message of this.#kept.splice(0)) take(message)
+  }
+}

@@ -1,0 +1,36 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { Fault } from '../process/error-codes.ts'
+import { Store } from '../store/store.ts'
+import { checkStore } from './check.ts'
+import type { CheckWorkerData, FromCheckWorker } from './check-protocol.ts'
+
+class Stopped extends Error {}
+
+const { dataDirectory, stop } = workerData as CheckWorkerData
+const asked = new Int32Array(stop)
+
+function tell(message: FromCheckWorker): void {
+  parentPort?.postMessage(message)
+}
+
+async function check(): Promise<void> {
+  const store = new Store(dataDirectory, { mustExist: true })
+  try {
+    const found = checkStore(store, (records, recordsTotal) => {
+      if (Atomics.load(asked, 0) !== 0) throw new Stopped()
+      tell({ kind: 'progress', records, recordsTotal })
+    })
+    tell({ kind: 'checked', check: found })
+  } finally {
+    await store.close()
+  }
+}
+
+function tellWhyNot(error: unknown): void {
+  if (error instanceof Stopped) return tell({ kind: 'stopped' })
+  const { message, stack } = error as Error
+  const isFault = error instanceof Fault
+  tell({ kind: 'failed', code: isFault ? error.code : undefined, message: isFault ? message : (stack ?? message) })
+}
+
+await check().catch(tellWhyNot)

@@ -1,0 +1,159 @@
+import { dayOf } from '../process/clock.ts'
+import { isSketch } from '../scan/distinct-clients.ts'
+import type { Detection } from '../store/evidence.ts'
+import { type DayEvidence, NAMES_PER_DAY_MAX } from '../store/evidence.ts'
+import { UUID_BYTES, uuidText } from '../store/keys.ts'
+import type { ScanState } from '../store/scan-states.ts'
+import { requestedAtMs, type Scan, type ScanRequest } from '../store/scans.ts'
+import { packed, type StoreWalk } from './walk.ts'
+
+const DAY_BYTES = 4
+const TIME_BYTES = 8
+
+/** Evidence and detections; scans with those that wait and what is remembered of all. */
+export function checkDiscovery(walk: StoreWalk): void {
+  checkEvidence(walk)
+  checkDetections(walk)
+  checkScans(walk)
+  checkRequests(walk)
+  checkStates(walk)
+}
+
+function checkEvidence(walk: StoreWalk): void {
+  const form = { keyBytes: UUID_BYTES + DAY_BYTES, keyIsLonger: true, open: packed<DayEvidence>('evidence') }
+  walk.table('evidence', form, ({ key, value, organizationId }) => {
+    const day = key.readUInt32BE(UUID_BYTES)
+    const platform = key.toString('utf8', UUID_BYTES + DAY_BYTES)
+    const wrong = (found: string, expected: string): void =>
+      walk.wrong('evidence', organizationId, `${found} of ${platform} on day ${day}`, expected)
+    const { matches, blocked = 0, byMethod, byRole, byName, otherNames, firstSeenMs, lastSeenMs } = value
+    const sums = [
+      ['methods', sumOf(byMethod)],
+      ['roles', sumOf(byRole)],
+      ['names', sumOf(byName) + otherNames],
+    ] as const
+    if (!(Number.isSafeInteger(matches) && matches >= 1)) wrong(`${matches} matches`, 'a whole number from 1')
+    for (const [what, sum] of sums) if (sum !== matches) wrong(`${sum} matches by ${what}`, `${matches}`)
+    if (!(blocked >= 0 && blocked <= matches)) wrong(`${blocked} blocked matches`, `0 to ${matches}`)
+    if (Object.keys(byName).length > NAMES_PER_DAY_MAX)
+      wrong(`${Object.keys(byName).length} names`, `${NAMES_PER_DAY_MAX}`)
+    if (!(firstSeenMs <= lastSeenMs))
+      wrong(`the times ${firstSeenMs} to ${lastSeenMs}`, 'the first not behind the last')
+    if (dayOf(lastSeenMs) !== day) wrong(`the last time ${lastSeenMs}`, 'one of that day')
+    if (!isSketch(value.clients)) wrong(`a sketch of ${value.clients.length} bytes`, 'one of its two forms')
+  })
+}
+
+function sumOf(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((sum, count) => sum + count, 0)
+}
+
+function checkDetections(walk: StoreWalk): void {
+  const form = { keyBytes: UUID_BYTES, keyIsLonger: true, open: packed<Detection>('detection') }
+  walk.table('detections', form, ({ key, value, organizationId }) => {
+    const platform = key.toString('utf8', UUID_BYTES)
+    if (/^[0-9a-f-]{36}$/.test(value.id) && value.createdAtMs >= 0) return
+    const found = `the id ${value.id} made at ${value.createdAtMs} of ${platform}`
+    walk.wrong('detections', organizationId, found, 'a UUID and a time')
+  })
+}
+
+/** Scans of one organization, in the order in which they were asked for. */
+class ScansRead {
+  readonly organizationId: string
+  count = 0
+  pending = 0
+  running = 0
+
+  constructor(organizationId: string) {
+    this.organizationId = organizationId
+  }
+}
+
+function checkScans(walk: StoreWalk): void {
+  const { scans, scanStates } = walk.store
+  let read = new ScansRead('')
+  const wrong = (found: string, expected: string): void => walk.wrong('scans', read.organizationId, found, expected)
+  const end = (): void => {
+    if (read.organizationId === '') return
+    if (read.pending > 1) wrong(`${read.pending} pending scans`, 'one at most')
+    if (read.running > 1) wrong(`${read.running} running scans`, 'one at most')
+    walk.unlessUnreadable(() => {
+      const { stored } = scanStates.get(read.organizationId)
+      if (stored !== read.count) wrong(`${read.count} scans`, `${stored}, as scan-states says`)
+    })
+  }
+  const form = { keyBytes: 2 * UUID_BYTES + TIME_BYTES, open: packed<Scan>('scan') }
+  walk.table('scans', form, ({ key, value, organizationId }) => {
+    if (read.organizationId !== organizationId) {
+      end()
+      read = new ScansRead(organizationId)
+    }
+    read.count++
+    if (value.status === 'pending') read.pending++
+    if (value.status === 'running') read.running++
+    const isAtItsKey =
+      value.organizationId === organizationId &&
+      requestedAtMs(value) === Number(key.readBigUInt64BE(UUID_BYTES)) &&
+      value.id === uuidText(key.subarray(UUID_BYTES + TIME_BYTES))
+    if (!isAtItsKey) wrong(`the scan ${value.id} asked for at ${requestedAtMs(value)}`, 'the one of its key')
+    const lie = lieOf(value)
+    if (lie !== undefined) wrong(`the ${value.status} scan ${value.id} ${lie.found}`, lie.expected)
+    if (value.status !== 'pending') return
+    walk.unlessUnreadable(() => {
+      if (scans.pending(organizationId)?.id !== value.id)
+        wrong(`the pending scan ${value.id} without its request`, 'one')
+    })
+  })
+  end()
+}
+
+/** What a scan says that its status contradicts. */
+function lieOf(scan: Scan): { readonly found: string; readonly expected: string } | undefined {
+  const { status, startedAtMs, completedAtMs, failure } = scan
+  const times = `started at ${startedAtMs} and ended at ${completedAtMs}`
+  switch (status) {
+    case 'pending':
+      return startedAtMs === 0 && completedAtMs === 0 ? undefined : { found: times, expected: 'neither' }
+    case 'running':
+      return startedAtMs > 0 && completedAtMs === 0 ? undefined : { found: times, expected: 'started and not ended' }
+    case 'completed':
+    case 'failed': {
+      const isFailed = status === 'failed'
+      if (!(startedAtMs > 0 && completedAtMs >= startedAtMs))
+        return { found: times, expected: 'an end behind the start' }
+      if ((failure !== '') === isFailed) return undefined
+      return { found: `with the reason ${JSON.stringify(failure)}`, expected: isFailed ? 'a reason' : 'none' }
+    }
+    default:
+      status satisfies never
+      return { found: `of status ${status}`, expected: 'pending, running, completed or failed' }
+  }
+}
+
+function checkRequests(walk: StoreWalk): void {
+  const form = { keyBytes: UUID_BYTES, open: packed<ScanRequest>('scan request') }
+  walk.table('scan-requests', form, ({ value, organizationId }) => {
+    walk.unlessUnreadable(() => {
+      const status = walk.store.scans.pending(organizationId)?.status
+      if (status === 'pending') return
+      walk.wrong('scan-requests', organizationId, `a request of scan ${value.scanId}, ${status ?? 'gone'}`, 'pending')
+    })
+  })
+}
+
+function checkStates(walk: StoreWalk): void {
+  const form = { keyBytes: UUID_BYTES, open: packed<ScanState>('scan state') }
+  walk.table('scan-states', form, ({ value, organizationId }) => {
+    const { generation, stored, scheduledAtMs, firstDay } = value
+    if (![generation, stored, scheduledAtMs, firstDay].every((count) => Number.isSafeInteger(count) && count >= 0)) {
+      const found = `generation ${generation}, ${stored} stored, ${scheduledAtMs}, ${firstDay}`
+      walk.wrong('scan-states', organizationId, found, 'whole numbers')
+    }
+    walk.unlessUnreadable(() => {
+      // Where there are scans these were counted with them.
+      if (stored === 0 || walk.store.scans.last(organizationId, () => true) !== undefined) return
+      walk.wrong('scan-states', organizationId, `${stored} stored scans`, '0')
+    })
+  })
+}

@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto'
+import { unpackEvent } from '../event/event.ts'
+import { footprintInPages, isStateKey, openState, type QueueState, wholeChunk } from '../lmdb/queue.ts'
+import { UUID_BYTES, uuidBytes } from '../store/keys.ts'
+import { openBlock } from '../store/read-lines.ts'
+import { opened as openedSeen, SEEN_VERSION, type StoredSeen } from '../store/seen-events.ts'
+import { RANGES_MAX } from '../store/sequence-set.ts'
+import type { Reject, StoredSource } from '../store/sources.ts'
+import { packed, type StoreWalk } from './walk.ts'
+
+const SEQUENCE_BYTES = 8
+const SENDER_HASH_BYTES = 16
+const INSTANCE_BYTES = 8
+const BLOCK_HASHES_BYTES = 32
+
+/** What waits, what was counted, and who sent it. */
+export function checkIngest(walk: StoreWalk): void {
+  checkBuffer(walk)
+  checkSeen(walk)
+  checkSources(walk)
+  walk.table(
+    'rejects',
+    { keyBytes: UUID_BYTES + SEQUENCE_BYTES, mayBeNobodys: true, open: packed<Reject>('rejected message') },
+    ({ value, organizationId }) => {
+      if (value.organizationId === organizationId) return
+      walk.wrong('rejects', organizationId, `a message of ${value.organizationId}`, 'one of the key')
+    },
+  )
+  walk.table('read-lines', { keyBytes: UUID_BYTES + BLOCK_HASHES_BYTES, open: openBlock }, () => {})
+}
+
+/** What was read of one organization's queue, up to its state, which is its last record. */
+class BufferReading {
+  readonly organizationId: string
+  /** undefined before the first chunk, and behind one that is damaged. */
+  next: number | undefined
+  first: number | undefined
+  chunks = 0
+  footprint = 0
+
+  constructor(organizationId: string) {
+    this.organizationId = organizationId
+  }
+}
+
+/** What queue.ts says that always holds. */
+function checkBuffer(walk: StoreWalk): void {
+  let reading = new BufferReading('')
+  const wrong = (found: string, expected: string): void => walk.wrong('buffer', reading.organizationId, found, expected)
+  const noState = (): void => {
+    if (reading.chunks > 0) wrong(`${reading.chunks} chunks without the queue's state`, 'the state behind them')
+  }
+  const form = { keyBytes: UUID_BYTES + SEQUENCE_BYTES, open: (bytes: Buffer) => bytes }
+  walk.table('buffer', form, ({ key, bytes, organizationId }) => {
+    if (reading.organizationId !== organizationId) {
+      noState()
+      reading = new BufferReading(organizationId)
+    }
+    if (isStateKey(key, UUID_BYTES)) {
+      // Earlier releases wrote the next sequence alone, and no record.
+      if (bytes.length === SEQUENCE_BYTES) checkNext(reading, Number(bytes.readBigUInt64BE()), wrong)
+      else checkState(reading, openState(bytes), wrong)
+      reading = new BufferReading('')
+      return
+    }
+    const sequence = Number(key.readBigUInt64BE(UUID_BYTES))
+    if (reading.next !== undefined && sequence !== reading.next) wrong(`a chunk at ${sequence}`, `${reading.next}`)
+    reading.first ??= sequence
+    reading.next = undefined
+    reading.chunks++
+    reading.footprint += footprintInPages(key, bytes)
+    const entries = wholeChunk(bytes)
+    reading.next = sequence + entries.length
+    for (const [at, entry] of entries.entries()) {
+      const event = unpackEvent(entry)
+      if (typeof event === 'string') wrong(`in entry ${sequence + at}: ${event}`, 'an event')
+    }
+  })
+  noState()
+}
+
+type Wrong = (found: string, expected: string) => void
+
+function checkNext({ next, chunks }: BufferReading, stated: number, wrong: Wrong): void {
+  if (chunks > 0 && next !== undefined && next !== stated) wrong(`the next sequence ${stated}`, `${next}`)
+}
+
+function checkState(reading: BufferReading, state: QueueState, wrong: Wrong): void {
+  const { next, first, footprint } = state
+  if (!(Number.isSafeInteger(first) && Number.isSafeInteger(next) && first >= 1 && first <= next)) {
+    wrong(`the sequences ${first} to ${next}`, 'whole numbers from 1, the first not behind the next')
+    return
+  }
+  checkNext(reading, next, wrong)
+  if (first === next && reading.chunks > 0) wrong(`${reading.chunks} chunks`, 'none, since no event waits')
+  if (first < next && reading.chunks === 0) wrong('no chunk', `those of ${next - first} events`)
+  if (reading.first !== undefined && reading.first > first) wrong(`${reading.first} as the oldest entry`, `${first}`)
+  if (footprint !== reading.footprint) wrong(`a footprint of ${footprint} bytes`, `${reading.footprint}`)
+}
+
+function checkSeen(walk: StoreWalk): void {
+  const form = {
+    keyBytes: UUID_BYTES + INSTANCE_BYTES,
+    open: packed<StoredSeen | readonly number[]>('seen events', SEEN_VERSION),
+  }
+  walk.table('seen', form, ({ key, value, organizationId }) => {
+    const { ranges } = openedSeen(value)
+    const wrong = (found: string, expected: string): void =>
+      walk.wrong('seen', organizationId, `${found} of instance ${key.toString('hex', UUID_BYTES)}`, expected)
+    if (ranges.length === 0 || ranges.length % 2 !== 0 || ranges.length > 2 * RANGES_MAX) {
+      wrong(`${ranges.length} bounds`, `pairs, up to ${RANGES_MAX}`)
+    }
+    const at = ranges.findIndex((bound, index) => !isBehind(bound, ranges[index - 1], index))
+    if (at >= 0) wrong(`the bound ${ranges[at]} behind ${ranges[at - 1]}`, 'ranges that ascend and do not touch')
+  })
+}
+
+/** A range ends where it begins or later; the next begins with a gap behind it. */
+function isBehind(bound: number, before: number | undefined, index: number): boolean {
+  if (!Number.isSafeInteger(bound) || before === undefined) return Number.isSafeInteger(bound)
+  return index % 2 === 1 ? bound >= before : bound > before + 1
+}
+
+/** Messages of one token that came to one listener. */
+interface Messages {
+  received: number
+  counted: number
+}
+
+function checkSources(walk: StoreWalk): void {
+  const form = {
+    keyBytes: 2 * UUID_BYTES + SENDER_HASH_BYTES,
+    mayBeNobodys: true,
+    open: packed<StoredSource>('source'),
+  }
+  let token = { organizationId: '', tokenId: '', listeners: new Map<string, Messages>() }
+  walk.table('sources', form, ({ key, value, organizationId }) => {
+    const { tokenId, listener, address, host, received, counts } = value
+    const wrong = (found: string, expected: string): void => walk.wrong('sources', organizationId, found, expected)
+    const sender = createHash('sha256').update(`${listener}\n${address}\n${host}`).digest()
+    const own = [uuidBytes(value.organizationId), uuidBytes(tokenId), sender.subarray(0, SENDER_HASH_BYTES)]
+    if (!Buffer.concat(own).equals(key)) wrong(`the sender ${listener} ${address}`, 'the one of its key')
+    const numbers = [received, ...counts]
+    if (!numbers.every((count) => Number.isSafeInteger(count) && count >= 0)) {
+      wrong(`${numbers} messages of ${listener} ${address}`, 'whole numbers')
+    }
+    if (token.organizationId !== organizationId || token.tokenId !== tokenId) {
+      checkBooks(walk, token)
+      token = { organizationId, tokenId, listeners: new Map() }
+    }
+    const messages = token.listeners.get(listener) ?? { received: 0, counted: 0 }
+    messages.received += received
+    messages.counted += counts.reduce((sum, count) => sum + count, 0)
+    token.listeners.set(listener, messages)
+  })
+  checkBooks(walk, token)
+}
+
+/**
+ * Not row by row, since a message may be received in a sender's row and be counted in the one that it shares later. Those that were on their way to the
+ * disk when the service was killed were received, and are never counted.
+ */
+function checkBooks(
+  walk: StoreWalk,
+  { organizationId, listeners }: { organizationId: string; listeners: ReadonlyMap<string, Messages> },
+): void {
+  for (const [listener, { received, counted }] of listeners) {
+    if (counted <= received) continue
+    walk.wrong(
+      'sources',
+      organizationId,
+      `${counted} messages counted of ${listener}`,
+      `at most the ${received} received`,
+    )
+  }
+}

@@ -1,0 +1,157 @@
+import { createHash, type Hash } from 'node:crypto'
+import { UUID_BYTES } from '../store/keys.ts'
+import {
+  bodyOf,
+  ELEMENTS_PER_PART,
+  elementTexts,
+  FIRST_BODY_PART,
+  LIST_SHAPES,
+  openHead,
+  openPart,
+  type PublishedHead,
+  PublishedList,
+} from '../store/published.ts'
+import type { StoreWalk } from './walk.ts'
+
+const LIST_OFFSET = UUID_BYTES
+const PART_OFFSET = LIST_OFFSET + 1
+const KEY_BYTES = PART_OFFSET + 4
+
+const NAMES = new Map<number, string>(Object.entries(PublishedList).map(([name, list]) => [list, name]))
+
+function isList(list: number): list is PublishedList {
+  return NAMES.has(list)
+}
+
+/** A list that is being read, part by part behind its head. */
+interface Reading {
+  readonly organizationId: string
+  readonly list: PublishedList
+  readonly head: PublishedHead
+  readonly hash: Hash
+  parts: number
+  elements: number
+  /** The texts that the usual answer shows. */
+  readonly shown: string[]
+  /** A part of it is damaged, which was said. */
+  broken: boolean
+}
+
+/** Whether heads and parts of the lists fit together, their tags are those of their bytes, and all in them is JSON. */
+export function checkPublished(walk: StoreWalk): void {
+  let reading: Reading | undefined
+  const form = { keyBytes: KEY_BYTES, open: (bytes: Buffer) => bytes }
+  walk.table('published', form, ({ key, bytes, organizationId }) => {
+    const list = key[LIST_OFFSET] ?? 0
+    const part = key.readUInt32BE(PART_OFFSET)
+    if (reading?.organizationId !== organizationId || reading.list !== list) {
+      endReading(walk, reading)
+      reading = undefined
+      if (!isList(list)) return walk.wrong('published', organizationId, `a list ${list}`, 'one that the API has')
+      if (part !== 0) {
+        walk.wrong(
+          'published',
+          organizationId,
+          `part ${part} of ${NAMES.get(list)} without a head`,
+          'the head before it',
+        )
+        return
+      }
+      const { hash, ...head } = openHead(bytes)
+      reading = {
+        organizationId,
+        list,
+        head,
+        hash: createHash('sha256').update(hash),
+        parts: 0,
+        elements: 0,
+        shown: [],
+        broken: false,
+      }
+      checkHead(walk, reading)
+      return
+    }
+    if (part === FIRST_BODY_PART) return checkFirstBody(walk, reading, bytes)
+    reading.parts++
+    if (part !== reading.parts) {
+      walk.wrong('published', organizationId, `part ${part} of ${NAMES.get(list)}`, `part ${reading.parts}`)
+      reading.broken = true
+      return
+    }
+    // Until it was read to its end.
+    const isBroken = reading.broken
+    reading.broken = true
+    const opened = openPart(bytes)
+    reading.hash.update(opened)
+    const expected = Math.min(ELEMENTS_PER_PART, reading.head.count - (part - 1) * ELEMENTS_PER_PART)
+    reading.elements += checkElements(walk, reading, part, elementTexts(opened, expected))
+    reading.broken = isBroken
+  })
+  endReading(walk, reading)
+}
+
+/** What is sent as it lies is what would be put together. */
+function checkFirstBody(walk: StoreWalk, { organizationId, list, head, shown, broken }: Reading, bytes: Buffer): void {
+  const body = openPart(bytes)
+  if (broken || body.equals(bodyOf(list, head.text, [Buffer.from(shown.join(','))]))) return
+  walk.wrong('published', organizationId, `another ready body of ${NAMES.get(list)}`, 'that of its parts')
+}
+
+function endReading(walk: StoreWalk, reading: Reading | undefined): void {
+  if (reading === undefined || reading.broken) return
+  const { organizationId, list, head, hash, elements } = reading
+  const wrong = (found: string, expected: string): void =>
+    walk.wrong('published', organizationId, `${found} of ${NAMES.get(list)}`, expected)
+  if (elements !== head.count) wrong(`${elements} elements`, `${head.count}, as its head says`)
+  const tag = hash.digest('hex').slice(0, head.tag.length)
+  if (tag !== head.tag) wrong(`the tag ${head.tag}`, `${tag}, that of its bytes`)
+}
+
+/** Answers how many there are. */
+function checkElements(
+  walk: StoreWalk,
+  reading: Reading,
+  part: number,
+  texts: readonly (string | undefined)[],
+): number {
+  const first = (part - 1) * ELEMENTS_PER_PART
+  for (const [at, text] of texts.entries()) {
+    if (text !== undefined && isJson(text)) {
+      if (part === 1 || !LIST_SHAPES[reading.list].paged) reading.shown.push(text)
+      continue
+    }
+    const found = `element ${first + at} of ${NAMES.get(reading.list)} that is no JSON`
+    walk.wrong('published', reading.organizationId, found, 'JSON')
+  }
+  return texts.length
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Only the head of discovery says something: of which scan it is. */
+function checkHead(walk: StoreWalk, { organizationId, list, head }: Reading): void {
+  const text = head.text.toString()
+  const wrong = (found: string, expected: string): void =>
+    walk.wrong('published', organizationId, `${found} in the head of ${NAMES.get(list)}`, expected)
+  if (list !== PublishedList.discovery) {
+    if (text !== '') wrong(`${head.text.length} bytes`, 'nothing')
+    return
+  }
+  if (!isJson(text)) return wrong('no JSON', 'a scan')
+  const scan = JSON.parse(text) as { id: string; organization_id: string; summary: { platforms_discovered: number } }
+  if (scan.organization_id !== organizationId) wrong(`the organization ${scan.organization_id}`, 'its own')
+  if (scan.summary.platforms_discovered !== head.count) {
+    wrong(`${scan.summary.platforms_discovered} platforms`, `${head.count}, as there are elements`)
+  }
+  walk.unlessUnreadable(() => {
+    const status = walk.store.scans.last(organizationId, ({ id }) => id === scan.id)?.status
+    if (status !== 'completed') wrong(`the scan ${scan.id}, ${status ?? 'which is not stored'}`, 'a completed one')
+  })
+}

@@ -1,0 +1,137 @@
+import { strict as assert } from 'node:assert'
+import { Fault } from '../process/error-codes.ts'
+import { openPacked } from '../store/family.ts'
+import { ORGANIZATION_KEY_BYTES, uuidText } from '../store/keys.ts'
+import { NOBODY } from '../store/sources.ts'
+import type { Store } from '../store/store.ts'
+import { type Finding, Findings } from './findings.ts'
+
+/** So many records are looked at between two calls of `onProgress`. */
+const PROGRESS_RECORDS = 8192
+
+/** Told how many records were looked at, of how many. What it throws ends the check. */
+export type OnProgress = (records: number, recordsTotal: number) => void
+
+/** How the records of a table are read. */
+export interface TableForm<T> {
+  /** What the key has: so many bytes exactly, or at least where others' text is a part of it. */
+  readonly keyBytes: number
+  readonly keyIsLonger?: boolean
+  /** The key does not begin with an organization. */
+  readonly isIndex?: boolean
+  /** Records may be of the organization that is none. */
+  readonly mayBeNobodys?: boolean
+  readonly open: (bytes: Buffer) => T
+}
+
+/** One record of a table, whose key has the form that it must have. */
+export interface Visited<T> {
+  readonly key: Buffer
+  readonly value: T
+  /** As stored. */
+  readonly bytes: Buffer
+  readonly organizationId: string
+}
+
+/** msgpack in a sealed record, as Family writes it. */
+export function packed<T>(what: string, versionMax = 1): (bytes: Buffer) => T {
+  return (bytes) => openPacked<T>(bytes, what, versionMax)
+}
+
+/** Goes through tables record by record, and keeps what is wrong with them. Holds one record at a time. */
+export class StoreWalk {
+  readonly store: Store
+  readonly findings = new Findings()
+  readonly #onProgress: OnProgress
+  readonly #recordsTotal: number
+  #records = 0
+  readonly #visited = new Set<string>()
+  /** The organization asked for last: keys of one follow each other. */
+  #organization = { id: '', exists: false }
+
+  constructor(store: Store, onProgress: OnProgress) {
+    this.store = store
+    this.#onProgress = onProgress
+    const names = [...store.environment.tables.keys()]
+    this.#recordsTotal = names.reduce((sum, name) => sum + store.environment.tableRecords(name), 0)
+  }
+
+  /** A table that nobody looks at is a fault of ours. */
+  assertAllVisited(): void {
+    const left = [...this.store.environment.tables.keys()].filter((name) => !this.#visited.has(name))
+    assert.deepEqual(left, [], 'tables that the check passes over')
+  }
+
+  /** Visits each record that can be opened, in order of their keys; what cannot is a finding, and so is what `visit` throws. */
+  table<T>(name: string, form: TableForm<T>, visit: (record: Visited<T>) => void): void {
+    this.#visited.add(name)
+    for (const { key, value: bytes } of this.store.environment.table(name).getRange({})) {
+      if (this.#records++ % PROGRESS_RECORDS === 0) this.#onProgress(this.#records, this.#recordsTotal)
+      const organizationId = this.#ownerOf(name, form, key)
+      if (organizationId === undefined) continue
+      let value: T
+      try {
+        value = form.open(bytes)
+      } catch (error) {
+        this.wrong(name, organizationId, whyUnread(error), `a whole record at ${shortKey(key)}`)
+        continue
+      }
+      try {
+        visit({ key, value, bytes, organizationId })
+      } catch (error) {
+        // Its checksum is right, so a release wrote it that was not ours or had a fault.
+        this.wrong(name, organizationId, `fields of another form at ${shortKey(key)} (${whyUnread(error)})`, 'ours')
+      }
+    }
+  }
+
+  wrong(table: string, organizationId: string, found: string, expected: string): void {
+    const finding: Finding = { table, organizationId, found, expected }
+    this.findings.add(finding)
+  }
+
+  /** Runs work that reads records which were looked at before: what cannot be read was found then. */
+  unlessUnreadable(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error
+    }
+  }
+
+  hasOrganization(id: string): boolean {
+    if (this.#organization.id !== id) {
+      const exists = this.store.environment.table('organizations').doesExist(Buffer.from(id.replaceAll('-', ''), 'hex'))
+      this.#organization = { id, exists }
+    }
+    return this.#organization.exists
+  }
+
+  /** Whose a record is; undefined where its key is wrong, which was said then. */
+  #ownerOf<T>(table: string, form: TableForm<T>, key: Buffer): string | undefined {
+    const isOfForm = form.keyIsLonger ? key.length > form.keyBytes : key.length === form.keyBytes
+    if (!isOfForm) {
+      const expected = form.keyIsLonger ? `more than ${form.keyBytes} bytes` : `${form.keyBytes} bytes`
+      const owner = form.isIndex || key.length < ORGANIZATION_KEY_BYTES ? '' : uuidText(key)
+      this.wrong(table, owner, `a key of ${key.length} bytes, ${shortKey(key)}`, expected)
+      return undefined
+    }
+    if (form.isIndex) return ''
+    const organizationId = uuidText(key)
+    if (this.hasOrganization(organizationId) || (form.mayBeNobodys && organizationId === NOBODY)) return organizationId
+    this.wrong(table, organizationId, `a record at ${shortKey(key)}`, 'an organization of that id')
+    return undefined
+  }
+}
+
+const KEY_BYTES_SHOWN = 48
+
+/** A key for people: its bytes in hex, since any may stand there. */
+export function shortKey(key: Buffer): string {
+  const hex = key.toString('hex', 0, KEY_BYTES_SHOWN)
+  return key.length > KEY_BYTES_SHOWN ? `${hex}...` : hex
+}
+
+function whyUnread(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

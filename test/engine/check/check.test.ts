@@ -1,0 +1,643 @@
+import t from 'tap'
+import { Administration } from '../../../engine/admin/administration.ts'
+import { checkStore } from '../../../engine/check/check.ts'
+import { sealRecord } from '../../../engine/lmdb/record.ts'
+import { requestScan, runScan } from '../../../engine/scan/fold.ts'
+import { Family } from '../../../engine/store/family.ts'
+import { u64Bytes, uuidBytes } from '../../../engine/store/keys.ts'
+import { NOBODY, Sources } from '../../../engine/store/sources.ts'
+import { report } from '../../support/coverage.ts'
+import { findingsOf, makeOrganization, matcher, NOON, openStore, Sender, type TestStore } from '../../support/store.ts'
+
+interface Site extends TestStore {
+  readonly id: string
+  readonly prefix: Buffer
+}
+
+const ITEM = {
+  id: 'U1',
+  title: 'There is a list of tools',
+  recommendation: 'Keep a list',
+  weight: 1,
+  priority: 1,
+  answer: 'no',
+  note: '',
+} as const
+
+/** A store with a record in every table, all of it made by what the programs use. */
+function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof openStore>[1] = {}): Site {
+  const opened = openStore(t, options)
+  const { store, clock } = opened
+  const organization = makeOrganization(opened, 'Acme')
+  const { id } = organization
+  const administration = new Administration(store, clock)
+  administration.members.add(organization, 'alice@acme.example', 'owner')
+  administration.apiKeys.create(organization, 'one', ['scores:read'])
+  administration.apiKeys.revoke(
+    organization,
+    administration.apiKeys.create(organization, 'two', ['scores:read']).record.id,
+  )
+  const { record: token } = administration.tokens.generate(organization, 'firewalls')
+  administration.tokens.bind(organization, token.id, { network: '192.0.2.0/24', port: 0 })
+  administration.assessments.import(
+    organization,
+    {
+      frameworkId: 'ai-security',
+      title: 'Autumn',
+      categories: [{ name: 'Use', weight: 1, items: [ITEM] }],
+    },
+    { complete: true },
+  )
+  const sender = new Sender()
+  const events = ['claude.ai', 'chatgpt.com', 'chatgpt.com'].map((name) => sender.event(name, NOON))
+  const buffered = (): void =>
+    store.environment.write(() => {
+      store.seenEvents.keepUnseen(id, [{ instance: sender.instance, first: 1, count: 3 }], NOON)
+      store.buffer.append(id, events)
+    })
+  buffered()
+  runScan(store, matcher, id, 'schedule', clock)
+  clock.add(1)
+  buffered()
+  const source = {
+    organizationId: id,
+    tokenId: token.id,
+    listener: 'tcp',
+    address: '192.0.2.1',
+    host: 'fw',
+    lastSeenMs: NOON,
+    received: 3,
+    counts: [2, 0, 1, 0, 0, 0, 0, 0],
+    formats: {},
+    sample: '',
+    zoneMinutes: 0,
+  }
+  const reject = { ...source, timeMs: NOON, format: '', reason: 'unknown', sample: 'x' }
+  store.environment.write(() => {
+    store.sources.add([source, { ...source, organizationId: NOBODY, tokenId: NOBODY }])
+    store.sources.addRejects([reject])
+    store.readLines.put(id, Buffer.alloc(16, 1), Buffer.alloc(16, 2), Uint32Array.of(1, 2, 3), NOON)
+    requestScan(store, organization, clock)
+    store.coverage.add(id, report({ counters: { packets: 100, names: 9 } }), NOON)
+    store.keyUses.put({ organizationId: id, keyId: store.apiKeys.ofOrganization(id)[0]?.id ?? '', timeMs: NOON })
+  })
+  return { ...opened, id, prefix: uuidBytes(id) }
+}
+
+/** What a row does with the bytes of a record: other ones, or undefined to take it away. */
+type Damage = (bytes: Buffer) => Buffer | undefined
+
+const gone: Damage = () => undefined
+const flipped: Damage = (bytes) => {
+  const other = Buffer.from(bytes)
+  other[other.length - 1] = (other.at(-1) ?? 0) ^ 1
+  return other
+}
+
+/** Changes fields of a record, whose checksum then is right. */
+function changed<T extends object>(change: (value: T) => object): (site: Site, table: string) => void {
+  return (site, table) => {
+    const family = new Family<object>(site.store.environment.table(table), table, table === 'seen' ? 2 : 1)
+    const [first] = family.range(site.prefix)
+    if (first === undefined) throw new Error(`nothing in ${table}`)
+    family.put(first.key, { ...first.value, ...change(first.value as T) })
+  }
+}
+
+/** Damages the first record of a table (or the one at `at`, counted from the end where it is negative). */
+function record(damage: Damage, at = 0): (site: Site, table: string) => void {
+  return ({ store }, name) => {
+    const table = store.environment.table(name)
+    const { key, value } = [...table.getRange({})].at(at) ?? {}
+    if (key === undefined || value === undefined) throw new Error(`nothing in ${name}`)
+    const other = damage(value)
+    if (other === undefined) table.removeSync(key)
+    else table.putSync(key, other)
+  }
+}
+
+/** A record at another place than its own. */
+function movedTo(keyOf: (key: Buffer) => Buffer): (site: Site, table: string) => void {
+  return ({ store }, name) => {
+    const table = store.environment.table(name)
+    for (const { key, value } of [...table.getRange({})].slice(0, 1)) {
+      table.removeSync(key)
+      table.putSync(keyOf(key), value)
+    }
+  }
+}
+
+const otherLast = (key: Buffer): Buffer => Buffer.concat([key.subarray(0, -1), Buffer.of((key.at(-1) ?? 0) ^ 1)])
+const longer = (key: Buffer): Buffer => Buffer.concat([key, Buffer.of(0)])
+
+interface Row {
+  readonly name: string
+  readonly table: string
+  readonly damage: (site: Site, table: string) => void
+  readonly finds: RegExp
+}
+
+const SEALED = [
+  ...['organizations', 'members', 'audit-log', 'api-keys', 'monitoring-tokens', 'token-bindings', 'sources', 'rejects'],
+  ...['read-lines', 'buffer', 'seen', 'evidence', 'detections', 'scans', 'scan-requests', 'scan-states'],
+  ...[
+    'assessments',
+    'assessment-answers',
+    'recommendations',
+    'published',
+    'coverage-sensors',
+    'coverage-days',
+    'key-uses',
+  ],
+]
+const FIXED = ['audit-log', 'api-keys', 'monitoring-tokens', 'sources', 'rejects', 'read-lines', 'buffer', 'seen']
+
+const ROWS: readonly Row[] = [
+  ...SEALED.map((table) => ({
+    name: `a byte of a record in ${table} flips`,
+    table,
+    damage: record(flipped),
+    finds:
+      /^\S+ of \S+: found .*the checksum does not match; restore a backup, expected a whole record at [0-9a-f.]+$|^\S+ of \S+: found fields of another form at .*the checksum does not match/,
+  })),
+  ...SEALED.filter((table) => table !== 'organizations').map((table) => ({
+    name: `a record in ${table} is of an organization that is none`,
+    table,
+    damage: movedTo((key) => Buffer.concat([Buffer.alloc(16, 9), key.subarray(16)])),
+    finds: /of 09090909-0909-0909-0909-090909090909: found a record at 09+\S*, expected an organization of that id$/,
+  })),
+  ...FIXED.map((table) => ({
+    name: `a key in ${table} is too long`,
+    table,
+    damage: movedTo(longer),
+    finds: /found a key of \d+ bytes, \S+, expected \d+ bytes$/,
+  })),
+  ...[
+    'members',
+    'api-keys',
+    'monitoring-tokens',
+    'token-bindings',
+    'sources',
+    'assessments',
+    'recommendations',
+    'scans',
+  ].map((table) => ({
+    name: `a record in ${table} stands at another key`,
+    table,
+    damage: movedTo(otherLast),
+    finds: /that of its key$|the one of its key$/,
+  })),
+  {
+    name: 'a record of a later release',
+    table: 'members',
+    damage: record((bytes) => sealRecord(9, bytes.subarray(5))),
+    finds: /found member: found version 9, this release reads 1 to 1, expected a whole record/,
+  },
+  {
+    name: 'a record of another form with a right checksum',
+    table: 'scans',
+    damage: record(() => sealRecord(1, Buffer.of(0xc0))),
+    finds: /found fields of another form at \S+ \(Cannot read .*\), expected ours$/,
+  },
+  {
+    name: 'a name is missing',
+    table: 'organization-names',
+    damage: record(gone),
+    finds: /^organizations of \S+: found no entry for the name "Acme" in organization-names, expected its own$/,
+  },
+  {
+    name: 'a name leads to nobody',
+    table: 'organization-names',
+    damage: record(() => Buffer.alloc(16, 7)),
+    finds: /^organization-names of 07070707-\S+: found no organization of that id, expected one named "acme"$/,
+  },
+  {
+    name: 'a plan that is none',
+    table: 'organizations',
+    damage: changed(() => ({ plan: 'gold' })),
+    finds: /the plan gold, expected one of enterprise/,
+  },
+  { name: 'a role that is none', table: 'members', damage: changed(() => ({ role: 'king' })), finds: /the role king/ },
+  {
+    name: 'an audit entry is missing',
+    table: 'audit-log',
+    damage: record(gone, 2),
+    finds: /^audit-log of \S+: found the entry 4 behind 2, expected 3$/,
+  },
+  {
+    name: 'the hash of an active key is missing',
+    table: 'api-key-hashes',
+    damage: record(gone),
+    finds: /^api-keys of \S+: found no entry in api-key-hashes of [0-9a-f]{8}, expected one, since it is active$/,
+  },
+  {
+    name: 'a hash of a key that is not there',
+    table: 'api-key-hashes',
+    damage: ({ store, id }) =>
+      store.environment
+        .table('api-key-hashes')
+        .putSync(Buffer.alloc(32, 1), Buffer.concat([uuidBytes(id), Buffer.alloc(16, 1)])),
+    finds:
+      /^api-key-hashes of \S+: found an entry without a record in api-keys, expected the entry of an active one with that hash$/,
+  },
+  {
+    name: 'the hash of a revoked key',
+    table: 'api-keys',
+    damage: ({ store, id }) => {
+      for (const key of store.apiKeys.ofOrganization(id)) store.apiKeys.replace({ ...key, revokedAtMs: NOON })
+    },
+    finds: /^api-keys of \S+: found an entry in api-key-hashes of [0-9a-f]{8}, expected none, since it was revoked$/,
+  },
+  {
+    name: 'a token is gone',
+    table: 'monitoring-tokens',
+    damage: record(gone),
+    finds: /^token-bindings of \S+: found no token \S+, expected the one that is bound$/,
+  },
+  {
+    name: 'a binding has another hash',
+    table: 'token-bindings',
+    damage: changed(() => ({ tokenHash: 'ab' })),
+    finds: /another hash than that of the token/,
+  },
+  {
+    name: 'more was counted than came',
+    table: 'sources',
+    damage: changed(() => ({ received: 1 })),
+    finds: /^sources of \S+: found 3 messages counted of tcp, expected at most the 1 received$/,
+  },
+  {
+    name: 'half a message was counted',
+    table: 'sources',
+    damage: changed(() => ({ counts: [0.5] })),
+    finds: /whole numbers$/,
+  },
+  {
+    name: 'a rejected message of somebody else',
+    table: 'rejects',
+    damage: changed(() => ({ organizationId: NOBODY })),
+    finds: /^rejects of \S+: found a message of 0000/,
+  },
+  {
+    name: 'hashes of messages break off',
+    table: 'read-lines',
+    damage: record((bytes) => sealRecord(1, bytes.subarray(5, -1))),
+    finds: /read: 1 versions fill 24 bytes of 23/,
+  },
+  {
+    name: 'a chunk of events is gone',
+    table: 'buffer',
+    damage: record(gone),
+    finds: /^buffer of \S+: found no chunk, expected those of 3 events$/,
+  },
+  {
+    name: "the queue's state is gone",
+    table: 'buffer',
+    damage: record(gone, -1),
+    finds: /1 chunks without the queue's state/,
+  },
+  {
+    name: 'a chunk has moved',
+    table: 'buffer',
+    damage: movedTo((key) => Buffer.concat([key.subarray(0, 16), u64Bytes(5)])),
+    finds: /the next sequence 7, expected 8$/,
+  },
+  {
+    name: 'the sequences run backwards',
+    table: 'buffer',
+    damage: record(() => stateBytes(3, 5, 0), -1),
+    finds: /the sequences 5 to 3, expected whole numbers/,
+  },
+  {
+    name: 'the footprint is wrong',
+    table: 'buffer',
+    damage: record(() => stateBytes(7, 4, 12), -1),
+    finds: /a footprint of 12 bytes, expected \d+$/,
+  },
+  {
+    name: 'events wait that have left',
+    table: 'buffer',
+    damage: record(() => stateBytes(7, 7, 0), -1),
+    finds: /1 chunks, expected none, since no event waits$/,
+  },
+  {
+    name: 'older events are missing',
+    table: 'buffer',
+    damage: record(() => stateBytes(7, 2, 0), -1),
+    finds: /4 as the oldest entry, expected 2$/,
+  },
+  {
+    name: 'an entry is no event',
+    table: 'buffer',
+    damage: record(() => chunkBytes([Buffer.of(1), Buffer.of(2), Buffer.of(3)])),
+    finds: /in entry 4: .*, expected an event$/,
+  },
+  {
+    name: 'lengths in a chunk lie',
+    table: 'buffer',
+    damage: record(() => sealRecord(2, Buffer.from('00000000000000000100ff00', 'hex'))),
+    finds: /queue: 1 entries fill \d+ bytes, their chunk has 12/,
+  },
+  {
+    name: 'ranges overlap',
+    table: 'seen',
+    damage: changed(() => ({ ranges: [1, 5, 4, 9] })),
+    finds: /the bound 4 behind 5 of instance [0-9a-f]{16}, expected ranges that ascend/,
+  },
+  { name: 'half a range', table: 'seen', damage: changed(() => ({ ranges: [1] })), finds: /1 bounds of instance/ },
+  {
+    name: 'methods do not add up',
+    table: 'evidence',
+    damage: changed(() => ({ byMethod: { dns: 7 } })),
+    finds: /^evidence of \S+: found 7 matches by methods of \S+ on day \d+, expected \d$/,
+  },
+  {
+    name: 'roles do not add up',
+    table: 'evidence',
+    damage: changed(() => ({ byRole: {} })),
+    finds: /0 matches by roles/,
+  },
+  {
+    name: 'names do not add up',
+    table: 'evidence',
+    damage: changed(() => ({ otherNames: 5 })),
+    finds: /\d matches by names/,
+  },
+  {
+    name: 'more was blocked than matched',
+    table: 'evidence',
+    damage: changed(() => ({ blocked: 9 })),
+    finds: /9 blocked matches/,
+  },
+  {
+    name: 'evidence ends before it begins',
+    table: 'evidence',
+    damage: changed(() => ({ firstSeenMs: NOON + 1 })),
+    finds: /expected the first not behind the last$/,
+  },
+  {
+    name: 'evidence of another day',
+    table: 'evidence',
+    damage: changed(() => ({ firstSeenMs: 0, lastSeenMs: 0 })),
+    finds: /expected one of that day$/,
+  },
+  {
+    name: 'a sketch of no form',
+    table: 'evidence',
+    damage: changed(() => ({ clients: Buffer.of(0, 1, 2) })),
+    finds: /a sketch of 3 bytes/,
+  },
+  {
+    name: 'a detection without an id',
+    table: 'detections',
+    damage: changed(() => ({ id: 'x' })),
+    finds: /the id x made at/,
+  },
+  {
+    name: 'a scan is missing',
+    table: 'scans',
+    damage: record(gone),
+    finds: /^scans of \S+: found 1 scans, expected 2, as scan-states says$/,
+  },
+  {
+    name: 'all scans are missing',
+    table: 'scans',
+    damage: (site, table) => {
+      record(gone)(site, table)
+      record(gone)(site, table)
+    },
+    finds: /^scan-states of \S+: found 2 stored scans, expected 0$/,
+  },
+  {
+    name: 'a completed scan without an end',
+    table: 'scans',
+    damage: changed(() => ({ completedAtMs: 0 })),
+    finds: /the completed scan \S+ started at \d+ and ended at 0/,
+  },
+  {
+    name: 'a completed scan with a reason',
+    table: 'scans',
+    damage: changed(() => ({ failure: 'why' })),
+    finds: /with the reason "why", expected none$/,
+  },
+  {
+    name: 'a status that is none',
+    table: 'scans',
+    damage: changed(() => ({ status: 'lost' })),
+    finds: /of status lost, expected pending/,
+  },
+  {
+    name: 'two scans are pending',
+    table: 'scans',
+    damage: changed(() => ({ status: 'pending', startedAtMs: 0, completedAtMs: 0 })),
+    finds: /2 pending scans, expected one at most$/,
+  },
+  {
+    name: 'a pending scan without its request',
+    table: 'scan-requests',
+    damage: record(gone),
+    finds: /the pending scan \S+ without its request, expected one$/,
+  },
+  {
+    name: 'a request of a scan that is gone',
+    table: 'scan-requests',
+    damage: changed(() => ({ requestedAtMs: 1 })),
+    finds: /^scan-requests of \S+: found a request of scan \S+, gone, expected pending$/,
+  },
+  {
+    name: 'a wrong number of scans',
+    table: 'scan-states',
+    damage: changed(() => ({ stored: 9 })),
+    finds: /2 scans, expected 9, as scan-states says$/,
+  },
+  {
+    name: 'the scan that is shown is gone',
+    table: 'scans',
+    damage: record(gone),
+    finds:
+      /^published of \S+: found the scan \S+, which is not stored in the head of discovery, expected a completed one$/,
+  },
+  {
+    name: 'answers are missing',
+    table: 'assessment-answers',
+    damage: record(gone),
+    finds: /^assessments of \S+: found no answers of \S+, expected a record of them$/,
+  },
+  {
+    name: 'answers of nothing',
+    table: 'assessments',
+    damage: record(gone),
+    finds: /^assessment-answers of \S+: found answers at \S+, expected an assessment there$/,
+  },
+  {
+    name: 'a completed assessment without a result',
+    table: 'assessments',
+    damage: changed(() => ({ result: null, completedAtMs: 0 })),
+    finds: /without a result of \S+, expected time, number and result$/,
+  },
+  {
+    name: 'a score that the API does not show',
+    table: 'assessments',
+    damage: changed<{ result: object }>(({ result }) => ({ result: { ...result, overallScore: 99 } })),
+    finds: /^published of \S+: found another list of 1 of scores, expected the 1 that the records say$/,
+  },
+  {
+    name: 'a recommendation that the API shows otherwise',
+    table: 'recommendations',
+    damage: changed(() => ({ title: 'Other' })),
+    finds: /another list of 1 of recommendations/,
+  },
+  {
+    name: 'a status of a recommendation that is none',
+    table: 'recommendations',
+    damage: changed(() => ({ status: 'lost' })),
+    finds: /the status lost/,
+  },
+  {
+    name: 'a head is gone',
+    table: 'published',
+    damage: record(gone),
+    finds: /part 1 of discovery without a head, expected the head before it$/,
+  },
+  {
+    name: 'a part is gone',
+    table: 'published',
+    damage: record(gone, 1),
+    finds: /^published of \S+: found 0 elements of discovery, expected 2, as its head says$/,
+  },
+  {
+    name: 'a head with another tag',
+    table: 'published',
+    damage: record((bytes) => resealed(bytes, 0)),
+    finds: /the tag \S+ of discovery, expected \S+, that of its bytes$/,
+  },
+  {
+    name: 'a head that counts more',
+    table: 'published',
+    damage: record((bytes) => resealed(bytes, 19)),
+    finds: /platforms in the head of discovery, expected \d+, as there are elements$/,
+  },
+  {
+    name: 'an element that is no JSON',
+    table: 'published',
+    damage: record((bytes) => resealed(bytes, 404), 1),
+    finds: /element 0 of discovery that is no JSON, expected JSON$/,
+  },
+  {
+    name: 'a ready body that is another',
+    table: 'published',
+    damage: record((bytes) => resealed(bytes, 30), 2),
+    finds: /^published of \S+: found another ready body of discovery, expected that of its parts$/,
+  },
+  {
+    name: 'a sum of coverage below 0',
+    table: 'coverage-days',
+    damage: changed(() => ({ sensors: -1 })),
+    finds: /"sensors":-1.*expected whole numbers from 0$/,
+  },
+  {
+    name: "a sensor's counter that is no whole number",
+    table: 'coverage-sensors',
+    damage: changed(() => ({ counters: { names: 1.5 } })),
+    finds: /\{"names":1.5\}/,
+  },
+  {
+    name: 'a use of a key that there is not',
+    table: 'key-uses',
+    damage: movedTo(otherLast),
+    finds: /^key-uses of \S+: found a use at [0-9a-f]+, expected of a key that there is$/,
+  },
+  {
+    name: 'a version of no form',
+    table: 'api-versions',
+    damage: record(() => Buffer.from('x')),
+    finds: /^api-versions of \S+: found the version NaN, expected a whole number from 1$/,
+  },
+  {
+    name: 'a list that the API does not have',
+    table: 'published',
+    damage: movedTo((key) => Buffer.concat([key.subarray(0, 16), Buffer.of(9), key.subarray(17)])),
+    finds: /found a list 9, expected one that the API has$/,
+  },
+]
+
+function stateBytes(next: number, first: number, footprint: number): Buffer {
+  const bytes = Buffer.alloc(24)
+  for (const [index, value] of [next, first, footprint].entries()) bytes.writeDoubleLE(value, index * 8)
+  return sealRecord(2, bytes)
+}
+
+function chunkBytes(entries: readonly Buffer[]): Buffer {
+  const head = Buffer.alloc(10 + entries.length * 2)
+  head.writeUInt16LE(entries.length, 8)
+  for (const [index, { length }] of entries.entries()) head.writeUInt16LE(length, 10 + index * 2)
+  return sealRecord(2, Buffer.concat([head, ...entries]))
+}
+
+/** One byte of the payload is another, and the checksum right again. */
+function resealed(bytes: Buffer, at: number): Buffer {
+  const payload = Buffer.from(bytes.subarray(5))
+  payload[at] = (payload[at] ?? 0) ^ 1
+  return sealRecord(1, payload)
+}
+
+t.test('what the programs write is whole, and every table has a record', async (t) => {
+  const { store } = made(t)
+  const asked: number[] = []
+  const { findings, findingsCount, records } = checkStore(store, (_, total) => asked.push(total))
+  t.same(findings, [])
+  t.equal(findingsCount, 0)
+  for (const [name, count] of Object.entries(records)) t.ok(count > 0, name)
+  t.same(
+    Object.keys(records).sort(),
+    [...SEALED, 'organization-names', 'api-key-hashes', 'token-hashes', 'api-versions'].sort(),
+  )
+  t.ok(asked.length > 0)
+})
+
+for (const { name, table, damage, finds } of ROWS) {
+  t.test(`found: ${name}`, async (t) => {
+    const site = made(t, { madeUp: true })
+    site.store.environment.write(() => damage(site, table))
+    const lines = findingsOf(site.store)
+    t.ok(
+      lines.some((line) => finds.test(line)),
+      lines.join('\n') || 'nothing was found',
+    )
+    t.ok(lines.every((line) => !line.includes('\n')))
+  })
+}
+
+t.test('of very many findings the first are named and all counted', async (t) => {
+  const { store } = openStore(t, { madeUp: true })
+  const sources = new Sources(store.environment)
+  const reject = {
+    organizationId: '99999999-9999-4999-8999-999999999999',
+    timeMs: 1,
+    listener: 'tcp',
+    address: '',
+    host: '',
+  }
+  store.environment.write(() => {
+    for (let times = 0; times < 3; times++) {
+      sources.addRejects(
+        Array.from({ length: 500 }, () => ({ ...reject, tokenId: '', format: '', reason: '', sample: '' })),
+      )
+    }
+    for (let index = 0; index < 1200; index++) store.environment.table('members').putSync(u64Bytes(index), Buffer.of(1))
+  })
+  const { findings, findingsCount } = checkStore(store)
+  t.equal(findings.length, 1000)
+  t.equal(findingsCount, 1700)
+})
+
+t.test('progress can end a check', async (t) => {
+  const { store } = made(t)
+  t.throws(
+    () =>
+      checkStore(store, () => {
+        throw new Error('given up')
+      }),
+    /given up/,
+  )
+})

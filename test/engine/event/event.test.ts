@@ -1,0 +1,143 @@
+import fc from 'fast-check'
+import t from 'tap'
+import {
+  batchFromJson,
+  type Event,
+  eventFromJson,
+  eventId,
+  eventIdParts,
+  eventToJson,
+  METHODS,
+  packBatch,
+  packEvent,
+  unpackBatch,
+  unpackEvent,
+} from '../../../engine/event/event.ts'
+
+const anyEvent: fc.Arbitrary<Event> = fc
+  .record({
+    instance: fc.bigInt({ min: 0n, max: 0xffff_ffff_ffff_ffffn }),
+    sequence: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+    name: fc.domain(),
+    client: fc.oneof(fc.ipV4(), fc.ipV6()),
+    method: fc.constantFrom(...METHODS),
+    firstSeenMs: fc.integer({ min: 0, max: 4e12 }),
+    span: fc.integer({ min: 0, max: 1e9 }),
+    count: fc.integer({ min: 1, max: 0xffff_ffff }),
+    blocked: fc.oneof(fc.constant(0), fc.nat(0xffff_ffff)),
+  })
+  .map(({ instance, sequence, firstSeenMs, span, blocked, ...rest }) => ({
+    ...rest,
+    id: eventId(instance.toString(16).padStart(16, '0'), sequence),
+    firstSeenMs,
+    lastSeenMs: firstSeenMs + span,
+    ...(blocked === 0 ? {} : { blocked: Math.min(blocked, rest.count) }),
+  }))
+
+const good: Event = {
+  id: '00112233445566770000000000000001',
+  name: 'claude.ai',
+  client: '192.0.2.45',
+  method: 'dns',
+  firstSeenMs: 1000,
+  lastSeenMs: 2000,
+  count: 3,
+}
+
+t.test('what is written is read again, stored, in a batch and as JSON', async (t) => {
+  fc.assert(
+    fc.property(fc.array(anyEvent, { maxLength: 20 }), (events) => {
+      t.strictSame(unpackBatch(packBatch(events), 20), events)
+      t.strictSame(batchFromJson(JSON.stringify({ events: events.map(eventToJson) }), 20), events)
+      for (const event of events) t.strictSame(unpackEvent(packEvent(event)), event)
+    }),
+    { numRuns: 100 },
+  )
+  t.same(eventIdParts(good.id), { instance: '0011223344556677', sequence: 1 })
+})
+
+const WRONG = [
+  { field: 'id', value: 'x', found: /^id: expected 32 lower-case hex digits, found "x"$/ },
+  { field: 'id', value: 'A'.repeat(32), found: /^id: expected/ },
+  { field: 'id', value: '0'.repeat(32), found: /sequence from 1/ },
+  { field: 'id', value: undefined, found: /found nothing$/ },
+  { field: 'name', value: '', found: /^name: expected 1 to 253/ },
+  { field: 'name', value: 'a'.repeat(254), found: /^name: .{1,200}$/ },
+  { field: 'name', value: 7, found: /^name: .*found 7$/ },
+  { field: 'client', value: '10.0.0.256', found: /^client: expected an IP address/ },
+  { field: 'client', value: 'localhost', found: /^client/ },
+  { field: 'method', value: 'smtp', found: /^method: expected one of dns, tls, quic, log/ },
+  { field: 'first_seen', value: 'yesterday', found: /^first_seen: expected a time/ },
+  { field: 'first_seen', value: '2026-11-20', found: /^first_seen/ },
+  { field: 'first_seen', value: '2026-11-20T09:15:02', found: /^first_seen/ },
+  { field: 'last_seen', value: '1969-12-31T23:59:59Z', found: /^last_seen/ },
+  { field: 'last_seen', value: '1970-01-01T00:00:00Z', found: /^last_seen: expected a time not before first_seen$/ },
+  { field: 'count', value: 0, found: /^count: expected a whole number from 1/ },
+  { field: 'count', value: 1.5, found: /^count/ },
+  { field: 'count', value: 2 ** 32, found: /^count/ },
+  { field: 'blocked', value: -1, found: /^blocked: expected a whole number from 0 to count, found -1$/ },
+  { field: 'blocked', value: 0.5, found: /^blocked/ },
+  { field: 'blocked', value: 4, found: /^blocked/ },
+  { field: 'blocked', value: '1', found: /^blocked/ },
+]
+for (const { field, value, found } of WRONG) {
+  t.test(`refused: ${field} is ${String(value).slice(0, 30)}`, async (t) => {
+    t.match(eventFromJson({ ...eventToJson(good), [field]: value }), found)
+  })
+}
+
+t.test('blocked matches stand in a form only where there are any, so that all else is as it was', async (t) => {
+  t.equal(packEvent({ ...good, blocked: 0 })[0], 0x97)
+  t.equal(packEvent({ ...good, blocked: 3 })[0], 0x98)
+  t.notOk('blocked' in eventToJson({ ...good, blocked: 0 }))
+  t.match(eventToJson({ ...good, blocked: 3 }), { blocked: 3 })
+  t.strictSame(eventFromJson({ ...eventToJson(good), blocked: 0 }), good)
+})
+
+t.test('what is no event or no batch is refused in one line', async (t) => {
+  for (const value of [null, 1, 'x', [], [1], undefined]) t.type(eventFromJson(value), 'string')
+  for (const text of ['', '{', '[]', '{"events":1}', 'null']) t.type(batchFromJson(text, 10), 'string')
+  t.match(batchFromJson(JSON.stringify({ events: [1, 2, 3] }), 2), /at most 2 events, found 3/)
+  t.match(unpackBatch(packBatch([good, good]), 1), /at most 1 events, found 2/)
+})
+
+t.test('one bad event does not spoil the others of its batch', async (t) => {
+  const batch = batchFromJson(JSON.stringify({ events: [eventToJson(good), { ...eventToJson(good), count: -1 }] }), 10)
+  t.same(batch[0], good)
+  t.match(batch[1], /^count/)
+})
+
+t.test('a batch cut at any byte, and any bytes at all, are refused without a throw', async (t) => {
+  const whole = packBatch([good, good])
+  for (let at = 0; at < whole.length; at++) t.type(unpackBatch(whole.subarray(0, at), 10), 'string', `cut at ${at}`)
+  t.match(unpackBatch(Buffer.concat([whole, Buffer.from([0])]), 10), /expected the end of the batch/)
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+      const read = unpackBatch(bytes, 10)
+      return typeof read === 'string' || Array.isArray(read)
+    }),
+    { numRuns: 5000 },
+  )
+  fc.assert(
+    fc.property(fc.nat(whole.length - 1), fc.nat(255), (at, byte) => {
+      const bytes = Buffer.from(whole)
+      bytes[at] = byte
+      const read = unpackBatch(bytes, 10)
+      return typeof read === 'string' || Array.isArray(read)
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+t.test('lengths that lie are refused before room is made for them', async (t) => {
+  const lie = Buffer.from([0xdd, 0x01, 0xff, 0xff, 0xff])
+  const nested = Buffer.concat([Buffer.from([0x92, 0x01, 0x91]), ...Array.from({ length: 1000 }, () => lie)])
+  const before = process.memoryUsage().rss
+  t.match(unpackBatch(nested, 10_000), /more bytes announced/)
+  t.match(
+    unpackBatch(Buffer.concat([Buffer.from([0x92, 0x01]), Buffer.alloc(100_000, 0x91)]), 10),
+    /nested deeper than 8/,
+  )
+  t.match(unpackBatch(Buffer.from([0x92, 0x01, 0xdb, 0xff, 0xff, 0xff, 0xff]), 10), /more bytes announced/)
+  t.ok(process.memoryUsage().rss - before < 64e6, 'little memory was taken')
+})

@@ -1,0 +1,84 @@
+import { isIP } from 'node:net'
+import fc from 'fast-check'
+import t from 'tap'
+import { isIpText } from '../../../../engine/ingest/formats/ip-text.ts'
+
+/** Bytes stand around the text, so that a look beyond its ends shows. */
+function says(text: string): boolean {
+  const bytes = Buffer.from(`1:${text}:1`)
+  return isIpText(new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 2, bytes.length - 2)
+}
+
+const ROWS = [
+  ...[
+    '',
+    '0',
+    '0.0.0.0',
+    '255.255.255.255',
+    '256.0.0.0',
+    '1.2.3',
+    '1.2.3.4.5',
+    '01.2.3.4',
+    '1.2.3.4 ',
+    '1..2.3',
+    '1.2.3.',
+  ],
+  ...['1.2.3.4%a', '::', '::1', '1::', ':::', ':1', '1:', '1:2:3:4:5:6:7:8', '1:2:3:4:5:6:7:8:', '1:2:3:4:5:6:7:8:9'],
+  ...['1:2:3:4:5:6:7::', '::1:2:3:4:5:6:7', '1:2:3:4:5:6:7::8', '1:2:3:4::5:6:7:8', '1::2::3', '12345::', 'g::', '::g'],
+  ...['::1.2.3.4', '1:2:3:4:5:6:1.2.3.4', '1:2:3:4:5:6:7:1.2.3.4', '::1:2:3:4:5:1.2.3.4', '::1:2:3:4:5:6:1.2.3.4'],
+  ...[
+    '1.2.3.4::',
+    '::1.2.3.4:1',
+    '::1.2.3.04',
+    '::1.2.3',
+    '::ffff:1.2.3.256',
+    '1:2:3:4:5:6:7:1.2.3.4',
+    '::12345.2.3.4',
+  ],
+  ...[
+    'fe80::1%eth0',
+    'fe80::1%',
+    '::%a-b.c:d',
+    '::%a_b',
+    '::1%a%b',
+    '::1.2.3.4%1',
+    '1:2:3:4:5:6:7:8%z',
+    '%a',
+    '::1%ü',
+    'ü',
+  ],
+]
+
+t.test('it says what node:net says, row by row', async (t) => {
+  for (const text of ROWS) t.equal(says(text), isIP(text) !== 0, JSON.stringify(text))
+})
+
+t.test('and of addresses, of what is nearly one, and of any text of their characters', async () => {
+  const pieces = fc.constantFrom(
+    '0',
+    '1',
+    '9',
+    '25',
+    '255',
+    '256',
+    'a',
+    'F',
+    'ffff',
+    'g',
+    ':',
+    ':',
+    '::',
+    '.',
+    '%',
+    '-',
+    ' ',
+  )
+  const nearly = fc
+    .tuple(fc.oneof(fc.ipV4(), fc.ipV6()), fc.nat(45), fc.nat(3), pieces)
+    .map(([text, at, gone, put]) => text.slice(0, at) + put + text.slice(at + gone))
+  const anything = fc.array(pieces, { maxLength: 20 }).map((all) => all.join(''))
+  fc.assert(
+    fc.property(fc.oneof(fc.ipV4(), fc.ipV6(), nearly, anything), (text) => says(text) === (isIP(text) !== 0)),
+    { numRuns: 50_000 },
+  )
+})

@@ -1,0 +1,200 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { Environment } from '../../../engine/lmdb/environment.ts'
+import { DurableQueue, ENTRY_BYTES_MAX, type Slices } from '../../../engine/lmdb/queue.ts'
+import { sealRecord } from '../../../engine/lmdb/record.ts'
+
+const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
+
+/** What is done to a queue, beside the same done to a plain array. */
+const steps = fc.array(
+  fc.oneof(
+    // Also more than one chunk holds.
+    fc.record({ kind: fc.constant('append' as const), count: fc.integer({ min: 0, max: 600 }) }),
+    fc.record({ kind: fc.constant('append' as const), count: fc.integer({ min: 0, max: 5 }) }),
+    fc.record({ kind: fc.constant('slices' as const), count: fc.integer({ min: 0, max: 600 }) }),
+    fc.record({ kind: fc.constant('replace' as const), count: fc.integer({ min: 1, max: 50 }) }),
+    fc.record({ kind: fc.constant('remove' as const), count: fc.integer({ min: 0, max: 700 }) }),
+    fc.record({ kind: fc.constant('remove' as const), count: fc.integer({ min: 0, max: 7 }) }),
+    fc.record({ kind: fc.constant('abort' as const), count: fc.integer({ min: 1, max: 3 }) }),
+    fc.record({ kind: fc.constant('reopen' as const), count: fc.constant(0) }),
+  ),
+  { maxLength: 25 },
+)
+
+/** Texts in one piece of memory, with something in between before each so many, and every so many again in another order. */
+function slicesOf(texts: readonly string[], every: number): Slices {
+  const starts = new Uint32Array(texts.length)
+  const ends = new Uint32Array(texts.length)
+  let bytes = ''
+  const order = texts.map((_, index) => index)
+  for (let at = every; at + 1 < order.length; at += every * 3) order.splice(at, 2, at + 1, at)
+  for (const index of order) {
+    if (index % every === 0) bytes += 'between'
+    starts[index] = bytes.length
+    bytes += texts[index]
+    ends[index] = bytes.length
+  }
+  return { bytes: Buffer.from(bytes), starts, ends, count: texts.length }
+}
+
+t.test('a queue does what a plain array does, through aborted transactions and reopening', async (t) => {
+  const directory = t.testdir()
+  let run = 0
+  await fc.assert(
+    fc.asyncProperty(steps, async (all) => {
+      const path = `${directory}/${run++}`
+      let environment = new Environment(path, OPTIONS)
+      let queue = new DurableQueue(environment.table('q'), Buffer.from('a'))
+      // A neighbour in the same table, which must not be seen.
+      environment.write(() =>
+        new DurableQueue(environment.table('q'), Buffer.from('b')).append([Buffer.from('neighbour')]),
+      )
+      const model: { sequence: number; text: string }[] = []
+      let next = 1
+      for (const { kind, count } of all) {
+        if (kind === 'append') {
+          const texts = Array.from({ length: count }, (_, index) => `entry ${next + index}`)
+          environment.write(() => queue.append(texts.map((text) => Buffer.from(text))))
+          for (const text of texts) model.push({ sequence: next++, text })
+        } else if (kind === 'slices') {
+          const texts = Array.from({ length: count }, (_, index) => `entry ${next + index}`)
+          environment.write(() => queue.appendSlices(slicesOf(texts, 7)))
+          for (const text of texts) model.push({ sequence: next++, text })
+        } else if (kind === 'remove') {
+          const through = (model[0]?.sequence ?? next) + count - 1
+          const gone = environment.write(() => queue.removeThrough(through))
+          const expected = model.filter(({ sequence }) => sequence <= through).length
+          t.equal(gone, expected)
+          model.splice(0, expected)
+        } else if (kind === 'replace') {
+          // Every so many, and some that have left or are not there yet.
+          const changes: { sequence: number; entry: Buffer }[] = []
+          for (let sequence = 1; sequence < next + count; sequence += count) {
+            changes.push({
+              sequence,
+              entry: Buffer.from(`entry ${sequence} anew, ${'and longer '.repeat(sequence % 3)}`),
+            })
+          }
+          environment.write(() => queue.replace(changes))
+          for (const { sequence, entry } of changes) {
+            const waiting = model[sequence - (model[0]?.sequence ?? next)]
+            if (waiting?.sequence === sequence) waiting.text = entry.toString()
+          }
+        } else if (kind === 'abort') {
+          t.throws(() =>
+            environment.write(() => {
+              queue.append(Array.from({ length: count }, () => Buffer.from('never')))
+              queue.removeThrough(next)
+              throw new Error('aborted')
+            }),
+          )
+        } else {
+          await environment.close()
+          environment = new Environment(path, OPTIONS)
+          queue = new DurableQueue(environment.table('q'), Buffer.from('a'))
+        }
+        t.equal(queue.length, model.length)
+        t.equal(queue.nextSequence, next)
+        t.equal(queue.firstSequence, model[0]?.sequence ?? next)
+        t.same(
+          queue.read(0, 1e6).map(({ sequence, bytes }) => ({ sequence, text: bytes.toString() })),
+          model,
+        )
+        const [from, to] = [next - Math.ceil(model.length / 2), next - Math.ceil(model.length / 3)]
+        t.same(
+          queue.read(from, 1e6, 1e9, to).map(({ sequence }) => sequence),
+          model.filter(({ sequence }) => sequence >= from && sequence < to).map(({ sequence }) => sequence),
+          'a part of them',
+        )
+        if (model.length === 0) t.equal(queue.footprintBytes, 0)
+        else t.ok(queue.footprintBytes > model.reduce((sum, { text }) => sum + text.length, 0) * 0.9)
+      }
+      await environment.close()
+    }),
+    { numRuns: 25 },
+  )
+})
+
+t.test('reading stops at a count, and once so many bytes are together', async (t) => {
+  const environment = new Environment(t.testdir(), OPTIONS)
+  const queue = new DurableQueue(environment.table('q'), Buffer.alloc(0))
+  environment.write(() => queue.append(['aaaa', 'bbbb', 'cccc'].map((text) => Buffer.from(text))))
+  t.equal(queue.read(0, 2).length, 2)
+  t.equal(queue.read(2, 10).length, 2)
+  t.equal(queue.read(0, 10, 5).length, 2)
+  t.equal(queue.read(0, 10, 1).length, 1, 'one at least, however long')
+  await environment.close()
+})
+
+t.test('what a queue takes of LMDB is what is used of its file', async (t) => {
+  for (const entryBytes of [10, 60, 500, 5000]) {
+    const path = `${t.testdir()}/${entryBytes}`
+    const environment = new Environment(path, OPTIONS)
+    const queue = new DurableQueue(environment.table('q'), Buffer.alloc(0))
+    const entries = Array.from({ length: 500 }, () => Buffer.alloc(entryBytes, 1))
+    for (let round = 0; round < 40; round++) environment.write(() => queue.append(entries))
+    const { fileBytes, unusedBytes } = environment.space()
+    const usedBytes = fileBytes - unusedBytes
+    const ratio = queue.footprintBytes / usedBytes
+    t.ok(ratio > 0.8 && ratio < 1.1, `entries of ${entryBytes} bytes: ${queue.footprintBytes} of ${usedBytes}`)
+    await environment.close()
+  }
+})
+
+t.test('a queue of an earlier release is read on, and goes on', async (t) => {
+  const environment = new Environment(t.testdir(), OPTIONS)
+  const table = environment.table('q')
+  const u64 = (value: number): Buffer => {
+    const bytes = Buffer.alloc(8)
+    bytes.writeBigUInt64BE(BigInt(value))
+    return bytes
+  }
+  // As it was: a record of version 1 for each entry, and the next sequence.
+  environment.write(() => {
+    for (let sequence = 4; sequence < 10; sequence++) {
+      table.putSync(u64(sequence), sealRecord(1, Buffer.from(`old ${sequence}`)))
+    }
+    table.putSync(Buffer.alloc(8, 0xff), u64(10))
+  })
+  const queue = new DurableQueue(table, Buffer.alloc(0))
+  t.equal(queue.length, 6)
+  t.match(queue.oldestChunk, { writtenMs: 0, lastSequence: 4 })
+  environment.write(() => queue.append([Buffer.from('new 10'), Buffer.from('new 11')]))
+  environment.write(() => queue.replace([{ sequence: 5, entry: Buffer.from('changed 5') }]))
+  environment.write(() => queue.removeThrough(4))
+  t.same(
+    queue.read(0, 100).map(({ bytes }) => bytes.toString()),
+    ['changed 5', 'old 6', 'old 7', 'old 8', 'old 9', 'new 10', 'new 11'],
+  )
+  environment.write(() => queue.removeThrough(100))
+  t.equal(queue.length, 0)
+  t.equal(queue.nextSequence, 12)
+  await environment.close()
+})
+
+t.test('an entry that is too long is refused, and a damaged chunk is known', async (t) => {
+  const environment = new Environment(t.testdir(), OPTIONS)
+  const table = environment.table('q')
+  const queue = new DurableQueue(table, Buffer.alloc(0))
+  t.throws(() => environment.write(() => queue.append([Buffer.alloc(ENTRY_BYTES_MAX + 1)])), { name: 'RangeError' })
+  environment.write(() => queue.append([Buffer.alloc(ENTRY_BYTES_MAX), Buffer.alloc(ENTRY_BYTES_MAX), Buffer.alloc(9)]))
+  t.same(
+    queue.read(0, 9).map(({ bytes }) => bytes.length),
+    [ENTRY_BYTES_MAX, ENTRY_BYTES_MAX, 9],
+  )
+  const bytes = Buffer.alloc(ENTRY_BYTES_MAX + 1)
+  const long = { bytes, starts: new Uint32Array(100), ends: new Uint32Array(100).fill(bytes.length), count: 100 }
+  t.throws(() => environment.write(() => queue.appendSlices(long)), { name: 'RangeError' })
+  long.ends.fill(ENTRY_BYTES_MAX)
+  environment.write(() => queue.appendSlices(long))
+  t.equal(queue.read(4, 200).length, 100, 'chunks have a bound in bytes, too')
+  environment.write(() => queue.removeThrough(queue.nextSequence - 1))
+  environment.write(() => queue.append([Buffer.alloc(9)]))
+  const [first] = [...table.getRange({ limit: 1 })]
+  const broken = Buffer.from(first?.value ?? Buffer.alloc(0))
+  broken[broken.length - 1] = 1
+  environment.write(() => table.putSync(first?.key as Buffer, broken))
+  t.throws(() => queue.read(0, 9), { code: 'STORE_DAMAGED' })
+  await environment.close()
+})

@@ -1,0 +1,75 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { RANGES_MAX, SequenceSet } from '../../../engine/store/sequence-set.ts'
+
+t.test('it answers as a Set does, and keeps ranges that neither touch nor overlap', async () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 120 }), (sequences) => {
+      const set = new SequenceSet()
+      const model = new Set<number>()
+      for (const sequence of sequences) {
+        if (set.add(sequence) === model.has(sequence)) return false
+        model.add(sequence)
+      }
+      const { ranges } = set
+      const held: number[] = []
+      for (let at = 0; at < ranges.length; at += 2) {
+        const [first = 0, last = 0] = [ranges[at], ranges[at + 1]]
+        if (first > last || (at > 0 && first <= (ranges[at - 1] ?? 0) + 1)) return false
+        for (let each = first; each <= last; each++) held.push(each)
+      }
+      return JSON.stringify(held) === JSON.stringify([...model].sort((a, b) => a - b))
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+t.test('a range is added as its numbers are one by one, or not at all', async () => {
+  const range = fc.tuple(fc.integer({ min: 1, max: 80 }), fc.nat(12))
+  fc.assert(
+    fc.property(fc.array(range, { maxLength: 40 }), (ranges) => {
+      const set = new SequenceSet()
+      const model = new SequenceSet()
+      const held = new Set<number>()
+      for (const [first, more] of ranges) {
+        const all = Array.from({ length: more + 1 }, (_, index) => first + index)
+        const isNew = all.every((sequence) => !held.has(sequence))
+        if (set.addRange(first, first + more) !== isNew) return false
+        if (JSON.stringify(set.ranges) !== JSON.stringify(model.ranges) && !isNew) return false
+        if (!isNew) for (const sequence of all) set.add(sequence)
+        for (const sequence of all) {
+          model.add(sequence)
+          held.add(sequence)
+        }
+        if (JSON.stringify(set.ranges) !== JSON.stringify(model.ranges)) return false
+      }
+      return true
+    }),
+    { numRuns: 3000 },
+  )
+})
+
+t.test('with as many gaps as are kept, a range must come one by one, unless it follows', async (t) => {
+  const set = new SequenceSet(Array.from({ length: RANGES_MAX * 2 }, (_, index) => 10 * (1 + (index >> 1))))
+  t.equal(set.addRange(3, 5), false)
+  t.equal(set.addRange(10 * RANGES_MAX + 1, 10 * RANGES_MAX + 9), true)
+  t.equal(set.ranges.length, 2 * RANGES_MAX)
+})
+
+t.test('it goes on where its stored ranges end', async (t) => {
+  const set = new SequenceSet([1, 5, 9, 9])
+  t.equal(set.add(5), false)
+  t.equal(set.add(7), true)
+  t.equal(set.add(6), true)
+  t.equal(set.add(8), true)
+  t.same(set.ranges, [1, 9])
+})
+
+t.test('too many gaps: the oldest is filled in, and counted', async (t) => {
+  const set = new SequenceSet()
+  for (let sequence = 2; sequence <= 2 * (RANGES_MAX + 5); sequence += 2) t.equal(set.add(sequence), true)
+  t.equal(set.ranges.length, 2 * RANGES_MAX)
+  t.equal(set.gapsForgotten, 5)
+  t.equal(set.add(3), false, 'it lies in a gap that was filled in')
+  t.equal(set.add(2 * RANGES_MAX + 1), true, 'later gaps are still known')
+})
