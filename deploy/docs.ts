@@ -8,8 +8,10 @@ import { FAULTS } from '../engine/process/error-codes.ts'
 import { settingRows } from '../engine/process/settings.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS } from '../engine/store/framework.ts'
 import { ROLES } from '../engine/store/members.ts'
+import { loadCatalog } from '../registry/catalog.ts'
 import { fieldTables, pathsTable, refusalsTable } from './docs-api.ts'
 import { FORWARDER_TABLES } from './docs-forwarders.ts'
+import { registryPage } from './docs-registry.ts'
 import { code, markdownTable } from './markdown.ts'
 
 /*
@@ -88,4 +90,5 @@ if (process.argv[1] === new URL(import.meta.url).pathname) {
   for (const file of new Set(MADE_TABLES.map((table) => table.file))) {
     writeFileSync(new URL(file, DOCS), withMadeTables(file, pageText(file)))
   }
+  writeFileSync(new URL('registry.md', DOCS), registryPage(loadCatalog()))
 }

@@ -192,7 +192,6 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
       'deploy/release/main.ts',
       'registry/build.ts',
       'engine/assess/build.ts',
-      'registry/docs.ts',
       'test/captures/build.ts',
     ],
     ...['test/captures/compare.ts', 'test/fuzz/main.ts', 'test/crash/main.ts', 'test/upgrade/write.ts'],

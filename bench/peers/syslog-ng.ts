@@ -1,8 +1,7 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { spawnSync } from 'node:child_process'
+import { existsSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
+import { killSyslogNg, startSyslogNgProcess, until } from '../../test/support/syslog-ng-process.ts'
 
 /** syslog-ng that writes what it receives into a file: as it comes, or after its CSV parser has taken each message apart. */
 export interface SyslogNgPeer {
@@ -31,20 +30,16 @@ export async function startSyslogNg({ directory, port, tls, parse }: SyslogNgOpt
     ? 'parser { csv-parser(columns("T", "E", "CLIENT", "CODE", "BYTES", "METHOD", "URL") delimiters(" ") flags(greedy)); };'
     : ''
   const template = parse ? '$T $CLIENT $CODE $METHOD $URL\\n' : '$RAWMSG\\n'
-  const configuration = join(directory, 'syslog-ng.conf')
-  writeFileSync(
-    configuration,
+  const child = await startSyslogNgProcess(
+    directory,
     `@version: 3.35
 options { threaded(yes); keep-hostname(yes); use-dns(no); dns-cache(no); stats-freq(0); flush-lines(1000); log-fifo-size(1000000); };
 source in { syslog(ip("127.0.0.1") port(${port}) ${transport} max-connections(100) log-iw-size(100000) log-fetch-limit(1000) ${parse ? '' : 'flags(store-raw-message)'}); };
 destination out { file("${output}" template("${template}") log-fifo-size(1000000)); };
 log { source(in); ${parser} destination(out); flags(flow-control); };
 `,
+    [port],
   )
-  const files = ['-f', configuration, '-R', join(directory, 'persist'), '-c', join(directory, 'control')]
-  const words = ['-F', '--no-caps', ...files, '-p', join(directory, 'pid')]
-  const child = spawn('syslog-ng', words, { stdio: ['ignore', 'ignore', 'inherit'] })
-  await listening(port, child)
   const [, version = '?'] =
     /syslog-ng \d+ \((\d[\d.]*)/.exec(spawnSync('syslog-ng', ['-V'], { encoding: 'utf8' }).stdout) ?? []
   return {
@@ -53,42 +48,19 @@ log { source(in); ${parser} destination(out); flags(flow-control); };
     async lines(count) {
       // Counting lines takes CPU from what is measured, so it is done when the file no longer grows.
       let size = -1
-      for (;;) {
-        await later(20)
-        const now = existsSync(output) ? statSync(output).size : 0
-        if (now > 0 && now === size && linesOf(output) >= count) return
-        size = now
-      }
+      await until(() => {
+        const before = size
+        size = existsSync(output) ? statSync(output).size : 0
+        return size > 0 && size === before && linesOf(output) >= count
+      })
     },
     empty() {
       if (existsSync(output)) truncateSync(output)
     },
-    async stop() {
-      const ended = once(child, 'exit')
-      child.kill('SIGKILL')
-      await ended
-    },
+    stop: () => killSyslogNg(child),
   }
 }
 
 function linesOf(file: string): number {
   return Number(spawnSync('wc', ['-l', file], { encoding: 'utf8' }).stdout.split(' ')[0])
-}
-
-async function listening(port: number, child: ChildProcess): Promise<void> {
-  while (child.exitCode === null) {
-    const socket = connect(port, '127.0.0.1')
-    const connected = await Promise.race([
-      once(socket, 'connect').then(() => true),
-      once(socket, 'close').then(() => false),
-    ]).catch(() => false)
-    socket.destroy()
-    if (connected) return
-    await later(20)
-  }
-  throw new Error(`syslog-ng ended with ${child.exitCode}`)
-}
-
-function later(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

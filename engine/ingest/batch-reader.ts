@@ -26,7 +26,7 @@ import {
 import { FUTURE_MS_MAX } from '../limits.ts'
 import type { Slices } from '../lmdb/queue.ts'
 import type { IdRun } from '../store/seen-events.ts'
-import { isIpText } from './formats/ip-text.ts'
+import { isIpText } from './formats/ip-address.ts'
 
 export interface Rejection {
   /** Place in the batch, from 0. */

@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { existsSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type Certificate, provideCertificate } from '../../engine/http/certificate.ts'
+import { killSyslogNg, startSyslogNgProcess, until } from './syslog-ng-process.ts'
 
 /** syslog-ng as a receiver of all three transports: it takes each message apart, and writes the parts as a line of JSON. */
 export interface SyslogNg {
@@ -44,12 +45,9 @@ export async function syslogNg(t: { testdir(): string; teardown(work: () => unkn
   const certificate = await provideCertificate(directory, undefined)
   const { keyFile, certificateFile } = certificate
   const output = join(directory, 'received')
-  const configuration = join(directory, 'syslog-ng.conf')
   const [tls, tcp, udp] = [await freePort(), await freePort(), await freePort()] as const
   const tlsWords = `tls(key-file("${keyFile}") cert-file("${certificateFile}") peer-verify(optional-untrusted))`
-  writeFileSync(
-    configuration,
-    `@version: 3.35
+  const configuration = `@version: 3.35
 options { keep-hostname(yes); chain-hostnames(no); use-dns(no); dns-cache(no); };
 source all {
   syslog(ip("127.0.0.1") transport("tls") port(${tls}) ${tlsWords});
@@ -58,27 +56,12 @@ source all {
 };
 destination file { file("${output}" template("$(format-json ${PARTS})\\n") flush-lines(1)); };
 log { source(all); destination(file); };
-`,
-  )
+`
   let child: ChildProcess | undefined
   const start = async (): Promise<void> => {
-    const files = ['-f', configuration, '-R', join(directory, 'persist'), '-c', join(directory, 'control')]
-    const words = ['-F', '--no-caps', ...files, '-p', join(directory, 'pid')]
-    const started = spawn('syslog-ng', words, { stdio: ['ignore', 'ignore', 'inherit'] })
-    child = started
-    const failed = once(started, 'exit').then(([status]) => {
-      throw new Error(`syslog-ng ended with ${status}`)
-    })
-    failed.catch(() => {})
-    await Promise.race([Promise.all([listening(tls), listening(tcp)]), failed])
+    child = await startSyslogNgProcess(directory, configuration, [tls, tcp])
   }
-  const kill = async (): Promise<void> => {
-    const running = child
-    if (running === undefined || running.exitCode !== null || running.signalCode !== null) return
-    const ended = once(running, 'exit')
-    running.kill('SIGKILL')
-    await ended
-  }
+  const kill = (): Promise<void> => killSyslogNg(child)
   t.teardown(kill)
   await start()
   const received = (): ReceivedMessage[] =>
@@ -94,11 +77,8 @@ log { source(all); destination(file); };
     ports: { tls, tcp, udp },
     received,
     async receivedAtLeast(count) {
-      for (;;) {
-        const messages = received()
-        if (messages.length >= count) return messages
-        await later(20)
-      }
+      await until(() => received().length >= count)
+      return received()
     },
     kill,
     start,
@@ -112,21 +92,4 @@ export async function freePort(): Promise<number> {
   server.close()
   await once(server, 'close')
   return port
-}
-
-async function listening(port: number): Promise<void> {
-  for (;;) {
-    const socket = connect(port, '127.0.0.1')
-    const connected = await Promise.race([
-      once(socket, 'connect').then(() => true),
-      once(socket, 'close').then(() => false),
-    ]).catch(() => false)
-    socket.destroy()
-    if (connected) return
-    await later(20)
-  }
-}
-
-function later(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

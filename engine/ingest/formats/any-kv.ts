@@ -1,7 +1,7 @@
 import { actionOf } from './action.ts'
-import { AddressKind, addressKind, endBeforePort } from './address.ts'
 import { COLON, EQUALS, indexOfByte, isUpper, NOT_FOUND, SLASH, skipBlanks, tokenEnd } from './bytes.ts'
 import { hasScheme } from './host.ts'
+import { AddressKind, addressKind, endBeforePort } from './ip-address.ts'
 import { KeyTable } from './key-table.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'

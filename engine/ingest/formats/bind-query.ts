@@ -1,5 +1,4 @@
 import { actionOf } from './action.ts'
-import { AddressKind, addressKind } from './address.ts'
 import {
   digitsEnd,
   HASH,
@@ -17,6 +16,7 @@ import {
   textAt,
   tokenEnd,
 } from './bytes.ts'
+import { AddressKind, addressKind } from './ip-address.ts'
 import { KeyTable } from './key-table.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict, writesQueries } from './log-line.ts'
 import { TimeFound } from './log-time.ts'

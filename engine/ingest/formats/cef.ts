@@ -1,8 +1,8 @@
 import { DOT, digitsEnd, isDigit, isLetter, NOT_FOUND, PIPE, SPACE, textAt } from './bytes.ts'
-import { clearAttributes, EventHeader, judgeAttributes, noteAttribute } from './event-attributes.ts'
-import { HeaderBars } from './header-bars.ts'
+import { readExtension } from './event-attributes.ts'
+import { EventHeader } from './event-header.ts'
+import { isKey, isPayloadByte, Separator } from './extension-scanner.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
-import { isKey, isPayloadByte, PairScanner, Separator } from './pairs.ts'
 
 /*
  * ArcSight's Common Event Format (Implementing ArcSight Common Event Format, version 26):
@@ -14,15 +14,10 @@ import { isKey, isPayloadByte, PairScanner, Separator } from './pairs.ts'
  */
 export const cef: LogFormat = { id: 'cef', detect, parse }
 
-/** Where each part of the header ends: version, vendor, product, version, class, name, severity. */
+/** Version, vendor, product, version, class, name, severity. */
 const HEADER_PARTS = 7
-const VENDOR = 1
-const CLASS = 4
-const NAME = 5
 
-const bars = new HeaderBars(HEADER_PARTS, true)
-const header = new EventHeader()
-const pairs = new PairScanner()
+const header = new EventHeader(HEADER_PARTS, true)
 
 function detect({ view, marks }: LogLine, start: number, end: number): boolean {
   return (marks & Mark.pipe) !== 0 && versionAt(view, start, end) !== NOT_FOUND
@@ -32,24 +27,15 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
   const version = versionAt(view, start, end)
   if (version === NOT_FOUND) return Verdict.unknown
-  if (!bars.find(view, version, end)) return line.reject('header: expected seven bars')
-  header.vendorStart = bars.end(VENDOR - 1) + 1
-  header.vendorEnd = bars.end(VENDOR)
-  header.idStart = bars.end(CLASS - 1) + 1
-  header.idEnd = bars.end(CLASS)
-  header.nameStart = bars.end(NAME - 1) + 1
-  header.nameEnd = bars.end(NAME)
-  clearAttributes()
-  pairs.open(view, bars.end(HEADER_PARTS - 1) + 1, end, Separator.blank)
-  while (pairs.next()) noteAttribute(view, pairs.keyStart, pairs.keyEnd, pairs.start, pairs.end)
-  return judgeAttributes(line, header)
+  if (!header.read(view, version, end)) return line.reject('header: expected seven bars')
+  return readExtension(line, header, header.extension, end, Separator.blank)
 }
 
 /** Where the version of the header stands, or NOT_FOUND. What a relay left before it may be there, too. */
 function versionAt(view: DataView, start: number, end: number): number {
   if (textAt(view, start, end, '0|') || textAt(view, start, end, '1|')) {
     // Without its word any text with bars could look so: the first key decides. (`1.0|` is what LEEF leaves.)
-    return bars.find(view, start, end) && isKey(view, bars.end(HEADER_PARTS - 1) + 1, end) ? start : NOT_FOUND
+    return header.read(view, start, end) && isKey(view, header.extension, end) ? start : NOT_FOUND
   }
   const limit = Math.min(end, start + CUE_BYTES) - 4
   for (let at = start; at < limit; at++) {

@@ -1,7 +1,6 @@
 import { NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
 import { EVENT_COUNT_MAX, EVENT_ID_HEX_DIGITS, METHODS } from '../../event/event.ts'
 import { Action } from './action.ts'
-import { AddressKind, addressKind } from './address.ts'
 import {
   BACKSLASH,
   DOT,
@@ -19,6 +18,7 @@ import {
   wholeNumberAt,
 } from './bytes.ts'
 import { isCoverageMessage, parseCoverageMessage } from './coverage-message.ts'
+import { AddressKind, addressKind } from './ip-address.ts'
 import { JsonKind, JsonScanner } from './json.ts'
 import { KeyTable } from './key-table.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'

@@ -1,4 +1,3 @@
-import { AddressKind, addressKind } from './address.ts'
 import {
   AT,
   COLON,
@@ -14,6 +13,7 @@ import {
   trimEnd,
 } from './bytes.ts'
 import { takeHostOf } from './found-fields.ts'
+import { AddressKind, addressKind } from './ip-address.ts'
 import { KeyTable } from './key-table.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'

@@ -3,7 +3,7 @@ import type { CsvFields } from './csv.ts'
 import { CellKind } from './csv-cells.ts'
 import { CsvTable, NO_COLUMN } from './csv-table.ts'
 import { FieldKind } from './field-names.ts'
-import { isIpv4Text } from './ip-text.ts'
+import { isIpv4Text } from './ip-address.ts'
 
 /** After so many lines of one layout it is decided what its columns are. */
 export const LEARNED_LINES = 20

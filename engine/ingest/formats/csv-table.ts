@@ -1,5 +1,4 @@
 import { actionOf } from './action.ts'
-import { AddressKind, addressKind } from './address.ts'
 import { isDigit } from './bytes.ts'
 import type { CsvFields } from './csv.ts'
 import { CellKind, cellKind, hasScheme, isPlausibleHost } from './csv-cells.ts'
@@ -14,6 +13,7 @@ import {
   URL_OR_FILE_FIELD,
 } from './field-names.ts'
 import { takeHostOf } from './found-fields.ts'
+import { AddressKind, addressKind } from './ip-address.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 

@@ -1,4 +1,3 @@
-import { AddressKind, addressKind } from './address.ts'
 import {
   CLOSE_BRACKET,
   COLON,
@@ -16,6 +15,7 @@ import {
   textAt,
   tokenEnd,
 } from './bytes.ts'
+import { AddressKind, addressKind } from './ip-address.ts'
 import { KeyTable } from './key-table.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'

@@ -1,5 +1,7 @@
 import { Action } from './action.ts'
 import { foldedTextAt, indexOfText, isFoldedText, NOT_FOUND, QUOTE, skipBlanks, textAt, tokenEnd } from './bytes.ts'
+import type { EventHeader } from './event-header.ts'
+import { ExtensionScanner } from './extension-scanner.ts'
 import { FIELD_RANKS, FieldKind, idsOf, NameTable, NO_FIELD, SYNONYMS } from './field-names.ts'
 import { applyZone, FoundFields } from './found-fields.ts'
 import { type LogLine, Verdict } from './log-line.ts'
@@ -58,25 +60,30 @@ function customNames(): Record<string, number> {
   return ids
 }
 
-/** The header of the event that is read: vendor, and what says of which kind the event is. */
-export class EventHeader {
-  vendorStart = 0
-  vendorEnd = 0
-  /** CEF: the event class; LEEF: the event's id. */
-  idStart = 0
-  idEnd = 0
-  /** CEF only; equal in LEEF. */
-  nameStart = 0
-  nameEnd = 0
-}
-
 const fields = new FoundFields()
 
-export function clearAttributes(): void {
+const scanner = new ExtensionScanner()
+
+/**
+ * Reads the extension in [start, end) of an event with this header, and says what the event is.
+ *
+ * @param separator one of Separator, or a byte
+ */
+export function readExtension(
+  line: LogLine,
+  header: EventHeader,
+  start: number,
+  end: number,
+  separator: number,
+): Verdict {
+  const { view } = line
   fields.clear()
+  scanner.open(view, start, end, separator)
+  while (scanner.next()) noteAttribute(view, scanner.keyStart, scanner.keyEnd, scanner.start, scanner.end)
+  return judgeAttributes(line, header)
 }
 
-export function noteAttribute(view: DataView, keyStart: number, keyEnd: number, start: number, end: number): void {
+function noteAttribute(view: DataView, keyStart: number, keyEnd: number, start: number, end: number): void {
   const id = FIELDS.find(view, keyStart, keyEnd)
   if (id === NO_FIELD) return
   if (end - start > 1 && view.getUint8(start) === QUOTE && view.getUint8(end - 1) === QUOTE) {
@@ -87,7 +94,7 @@ export function noteAttribute(view: DataView, keyStart: number, keyEnd: number, 
 }
 
 /** What the event whose attributes were noted is. */
-export function judgeAttributes(line: LogLine, header: EventHeader): Verdict {
+function judgeAttributes(line: LogLine, header: EventHeader): Verdict {
   const { view } = line
   noteLabelled(view)
   takeDayOrder(line)

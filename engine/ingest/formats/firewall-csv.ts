@@ -1,5 +1,4 @@
 import { actionOf } from './action.ts'
-import { AddressKind, addressKind } from './address.ts'
 import {
   COLON,
   COMMA,
@@ -13,6 +12,7 @@ import {
   SLASH,
 } from './bytes.ts'
 import { CsvFields } from './csv.ts'
+import { AddressKind, addressKind } from './ip-address.ts'
 import { KeyTable } from './key-table.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'

@@ -1,6 +1,6 @@
 import { Action, actionOf } from './action.ts'
-import { endBeforePort } from './address.ts'
 import { DOT, digitsEnd, indexOfText, isText, NOT_FOUND, skipBlanks, textAt, tokenEnd } from './bytes.ts'
+import { endBeforePort } from './ip-address.ts'
 import { KeyTable, NO_KEY } from './key-table.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'

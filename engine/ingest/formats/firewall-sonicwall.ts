@@ -1,6 +1,6 @@
 import { Action, actionOf } from './action.ts'
-import { endBeforePort } from './address.ts'
 import { isText } from './bytes.ts'
+import { endBeforePort } from './ip-address.ts'
 import { KeyTable } from './key-table.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'

@@ -1,6 +1,6 @@
 import { actionOf } from './action.ts'
-import { AddressKind, addressKind } from './address.ts'
 import { EQUALS, indexOfByte, isFoldedText, NOT_FOUND, OPEN_PARENTHESIS, QUOTE, skipBlanks, tokenEnd } from './bytes.ts'
+import { AddressKind, addressKind } from './ip-address.ts'
 import { KeyTable } from './key-table.ts'
 import { CUE_BYTES, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'

@@ -1,6 +1,5 @@
 import { domainToASCII } from 'node:url'
 import { LABEL_BYTE, LABEL_BYTES_MAX, NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
-import { AddressKind, addressKind } from './address.ts'
 import {
   AT,
   BACKSLASH,
@@ -22,6 +21,7 @@ import {
   TAB,
   trimEnd,
 } from './bytes.ts'
+import { AddressKind, addressKind } from './ip-address.ts'
 
 /** What a field that may name a host names. A reverse look-up (`in-addr.arpa`) names an address and no host. */
 export const HostKind = { none: 0, name: 1, address: 2, reverse: 3 } as const

@@ -1,8 +1,8 @@
 import { EQUALS, HASH, hexDigit, NOT_FOUND, PIPE, TAB, textAt } from './bytes.ts'
-import { clearAttributes, EventHeader, judgeAttributes, noteAttribute } from './event-attributes.ts'
-import { HeaderBars } from './header-bars.ts'
+import { readExtension } from './event-attributes.ts'
+import { EventHeader } from './event-header.ts'
+import { isKey, isPayloadByte, Separator } from './extension-scanner.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
-import { isKey, isPayloadByte, PairScanner, Separator } from './pairs.ts'
 
 /*
  * QRadar's Log Event Extended Format (QRadar Log Event Extended Format Guide, version 2):
@@ -15,16 +15,12 @@ import { isKey, isPayloadByte, PairScanner, Separator } from './pairs.ts'
  */
 export const leef: LogFormat = { id: 'leef', detect, parse }
 
-/** Where each part of the header ends: version, vendor, product, version, event id. */
+/** Version, vendor, product, version, event id. */
 const HEADER_PARTS = 5
-const VENDOR = 1
-const EVENT_ID = 4
 /** `0x5E|` */
 const DELIMITER_BYTES_MAX = 5
 
-const bars = new HeaderBars(HEADER_PARTS, false)
-const header = new EventHeader()
-const pairs = new PairScanner()
+const header = new EventHeader(HEADER_PARTS, false)
 
 function detect({ view, marks }: LogLine, start: number, end: number): boolean {
   return (marks & Mark.pipe) !== 0 && versionAt(view, start, end) !== NOT_FOUND
@@ -34,12 +30,8 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
   const version = versionAt(view, start, end)
   if (version === NOT_FOUND) return Verdict.unknown
-  if (!bars.find(view, version, end)) return line.reject('header: expected five bars')
-  header.vendorStart = bars.end(VENDOR - 1) + 1
-  header.vendorEnd = bars.end(VENDOR)
-  header.idStart = bars.end(EVENT_ID - 1) + 1
-  header.idEnd = bars.end(EVENT_ID)
-  let at = bars.end(HEADER_PARTS - 1) + 1
+  if (!header.read(view, version, end)) return line.reject('header: expected five bars')
+  let at = header.extension
   let separator = NOT_SAID
   if (view.getUint8(version) === 0x32) {
     const delimiterEnd = delimiterEndAt(view, at, end)
@@ -49,10 +41,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
     }
   }
   if (separator === NOT_SAID) separator = separatorSeen(view, at, end)
-  clearAttributes()
-  pairs.open(view, at, end, separator)
-  while (pairs.next()) noteAttribute(view, pairs.keyStart, pairs.keyEnd, pairs.start, pairs.end)
-  return judgeAttributes(line, header)
+  return readExtension(line, header, at, end, separator)
 }
 
 const NOT_SAID = -9
@@ -61,8 +50,8 @@ const NOT_SAID = -9
 function versionAt(view: DataView, start: number, end: number): number {
   if (isVersion(view, start, end)) {
     // Without its word any text with bars could look so: the first key decides.
-    if (!bars.find(view, start, end)) return NOT_FOUND
-    const first = bars.end(HEADER_PARTS - 1) + 1
+    if (!header.read(view, start, end)) return NOT_FOUND
+    const first = header.extension
     const delimiterEnd = delimiterEndAt(view, first, end)
     return isKey(view, delimiterEnd === NOT_FOUND ? first : delimiterEnd + 1, end) ? start : NOT_FOUND
   }

@@ -1,9 +1,9 @@
 import { LABEL_BYTE, NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
 import { METHODS } from '../../event/event.ts'
 import { Action } from './action.ts'
-import { AddressKind, addressKind } from './address.ts'
 import { CLOSE_BRACKET, DOT, isDigit, OPEN_BRACKET, PERCENT, SPACE, skipBlanks, trimEnd } from './bytes.ts'
 import { HostFinder, HostKind } from './host.ts'
+import { AddressKind, addressKind } from './ip-address.ts'
 import { DayHints, type DayOrder, LogTime, DayOrder as Order, TimeFound } from './log-time.ts'
 
 /**

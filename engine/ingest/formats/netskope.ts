@@ -1,7 +1,7 @@
-import { AddressKind, addressKind } from './address.ts'
 import { COLON, COMMA, digitsEnd, HYPHEN, isDigit, isText, SPACE, TAB } from './bytes.ts'
 import { CsvFields } from './csv.ts'
 import { takeHostOf } from './found-fields.ts'
+import { AddressKind, addressKind } from './ip-address.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 

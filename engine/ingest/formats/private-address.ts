@@ -1,6 +1,5 @@
-import { AddressKind, addressKind } from './address.ts'
 import { DOT, digitsEnd, textAt, wholeNumberAt } from './bytes.ts'
-import { isIpv4Text, isIpv6Text } from './ip-text.ts'
+import { AddressKind, addressKind, isIpv4Text, isIpv6Text } from './ip-address.ts'
 
 /** Whether the address in [start, end) is one of an organization's own net: RFC 1918, RFC 6598, RFC 4193, link-local. */
 export function isPrivateAddress(view: DataView, start: number, end: number): boolean {

@@ -1,5 +1,4 @@
 import { actionOf } from './action.ts'
-import { addressKind } from './address.ts'
 import {
   BACKSLASH,
   CLOSE_BRACKET,
@@ -21,6 +20,7 @@ import {
   skipBlanks,
   tokenEnd,
 } from './bytes.ts'
+import { addressKind } from './ip-address.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 import { isPath, takeTarget } from './request-target.ts'

@@ -1,5 +1,4 @@
 import { Action, actionOf } from './action.ts'
-import { AddressKind, addressKind } from './address.ts'
 import {
   CLOSE_PARENTHESIS,
   COLON,
@@ -17,6 +16,7 @@ import {
 } from './bytes.ts'
 import { CsvFields } from './csv.ts'
 import { takeHostOf } from './found-fields.ts'
+import { AddressKind, addressKind } from './ip-address.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 

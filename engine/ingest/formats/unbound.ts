@@ -1,5 +1,4 @@
 import { Action, actionOf } from './action.ts'
-import { AddressKind, addressKind } from './address.ts'
 import {
   AT,
   CLOSE_BRACKET,
@@ -17,6 +16,7 @@ import {
   textAt,
   tokenEnd,
 } from './bytes.ts'
+import { AddressKind, addressKind } from './ip-address.ts'
 import { KeyTable } from './key-table.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Verdict, writesQueries } from './log-line.ts'
 import { TimeFound } from './log-time.ts'

@@ -19,11 +19,11 @@ import {
   textAt,
 } from './bytes.ts'
 import { CsvFields } from './csv.ts'
+import { ExtensionScanner, Separator } from './extension-scanner.ts'
 import { FIELD_RANKS, FieldKind, idsOf, NameTable, NO_FIELD, SYNONYMS } from './field-names.ts'
 import { applyZone, FoundFields, takeHostOf } from './found-fields.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
-import { PairScanner, Separator } from './pairs.ts'
 
 /*
  * Zscaler's Nanolog Streaming Service, web and DNS feeds, in the two templates that are neither JSON nor CEF
@@ -59,7 +59,7 @@ const FIELDS = new NameTable({
 })
 
 const columns = new CsvFields()
-const pairs = new PairScanner()
+const pairs = new ExtensionScanner()
 const fields = new FoundFields()
 
 function detect({ view }: LogLine, start: number, end: number): boolean {

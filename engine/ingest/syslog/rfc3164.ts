@@ -1,4 +1,3 @@
-import { AddressKind, addressKind } from '../formats/address.ts'
 import {
   CLOSE_BRACKET,
   CLOSE_PARENTHESIS,
@@ -24,6 +23,7 @@ import {
   textAt,
   tokenEnd,
 } from '../formats/bytes.ts'
+import { AddressKind, addressKind } from '../formats/ip-address.ts'
 import { LogTime, TimeFound } from '../formats/log-time.ts'
 import { SD_ID, type SyslogMessage } from './message.ts'
 import { priEnd, priValue } from './pri.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { endBeforePort } from '../../../../engine/ingest/formats/address.ts'
+import { endBeforePort } from '../../../../engine/ingest/formats/ip-address.ts'
 import { isInbound, isPrivateAddress } from '../../../../engine/ingest/formats/private-address.ts'
 
 /** The text with bytes of others around it. */

@@ -1,13 +1,10 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { type Catalog, loadCatalog } from './catalog.ts'
-import { catalogStats } from './lookup.ts'
-import type { Platform, PlatformDomain } from './platform.ts'
-import { PLATFORM_TYPES, type PlatformType } from './platform-type.ts'
+import type { Catalog } from '../registry/catalog.ts'
+import { catalogStats } from '../registry/lookup.ts'
+import type { Platform, PlatformDomain } from '../registry/platform.ts'
+import { PLATFORM_TYPES, type PlatformType } from '../registry/platform-type.ts'
+import { markdownTable } from './markdown.ts'
 
-/** docs/registry.md from the data: `node dist/registry/docs.js` writes it, with `--check` it only says whether it is in step. */
-export const REGISTRY_PAGE = new URL('../../docs/registry.md', import.meta.url)
-
+/** The text of docs/registry.md, which is generated from the registry. */
 export function registryPage(catalog: Catalog): string {
   const types = Object.keys(PLATFORM_TYPES) as PlatformType[]
   return [
@@ -21,7 +18,7 @@ export function registryPage(catalog: Catalog): string {
 
 const INTRODUCTION = `# The registry of AI platforms
 
-Made by \`npm run docs:registry\` from registry/platforms/*.yaml; a test fails where the two differ. How an operator adds, changes or
+Made by \`npm run docs\` from registry/platforms/*.yaml; a test fails where the two differ. How an operator adds, changes or
 disables platforms stands in [registry-file.md](registry-file.md).
 `
 
@@ -37,7 +34,7 @@ function overview(catalog: Catalog, types: readonly PlatformType[]): string {
       .join(', ')
   return `**${platforms} platforms** of ${vendors} vendors, **${domains} domains** (${counts(byMatch)}; ${counts(byRole)}), ${types.length} types.
 
-${table(['platform_type', 'Category', 'Platforms', 'Domains', 'What it is'], rows)}
+${markdownTable(['platform_type', 'Category', 'Platforms', 'Domains', 'What it is'], rows)}
 `
 }
 
@@ -89,7 +86,7 @@ function sources({ platforms }: Catalog): string {
 
 ${listed} domains are listed by a source, the others carry the vendor's name.
 
-${table(['Source', 'Platforms'], rows)}
+${markdownTable(['Source', 'Platforms'], rows)}
 `
 }
 
@@ -110,24 +107,3 @@ function line({ id, name, vendor, url, risk, domains }: Platform): string {
 }
 
 const shown = ({ domain, match }: PlatformDomain): string => `\`${match === 'exact' ? '=' : ''}${domain}\``
-
-/** Padded, as the formatter would do; columns of numbers stand to the right. */
-function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
-  const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => String(row[at] ?? '').length)))
-  const isNumber = head.map((_, at) => typeof rows[0]?.[at] === 'number')
-  const cells = (row: readonly (string | number)[]) =>
-    row.map((cell, at) =>
-      isNumber[at] ? String(cell).padStart(widths[at] ?? 0) : String(cell).padEnd(widths[at] ?? 0),
-    )
-  const rule = widths.map((width, at) => (isNumber[at] ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width)))
-  return [cells(head), rule, ...rows.map(cells)].map((row) => `| ${row.join(' | ')} |`).join('\n')
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const page = registryPage(loadCatalog())
-  if (!process.argv.includes('--check')) writeFileSync(REGISTRY_PAGE, page)
-  else if (readFileSync(REGISTRY_PAGE, 'utf8') !== page) {
-    process.stderr.write('docs/registry.md is not in step with registry/platforms: npm run docs:registry\n')
-    process.exitCode = 1
-  }
-}

@@ -25,8 +25,12 @@ for (let byte = 0; byte < 256; byte++) {
 const MARK_BYTE = new Uint8Array(256)
 for (const byte of [TAB, HASH, 0x5c, CIRCUMFLEX]) MARK_BYTE[byte] = 1
 
-/** Walks key=value pairs in place. One instance a format, used again for every message. */
-export class PairScanner {
+/**
+ * Walks the key=value pairs of a CEF, LEEF or Zscaler message in place: values are not quoted, and with
+ * blanks as separators a value ends before the next ` key=`. (key-value.ts reads firewalls' quoted
+ * pairs, a different grammar.)
+ */
+export class ExtensionScanner {
   keyStart = 0
   keyEnd = 0
   /** The value, blanks at its end not counted. */

@@ -1,0 +1,63 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+
+/** How long to wait before a condition is checked again. */
+const POLL_MS = 20
+
+/**
+ * Starts syslog-ng in the foreground with this configuration and resolves when it listens on all of these TCP ports.
+ * Its files are in `directory`.
+ *
+ * @throws Error when syslog-ng exits first
+ */
+export async function startSyslogNgProcess(
+  directory: string,
+  configuration: string,
+  ports: readonly number[],
+): Promise<ChildProcess> {
+  const file = join(directory, 'syslog-ng.conf')
+  writeFileSync(file, configuration)
+  const files = ['-f', file, '-R', join(directory, 'persist'), '-c', join(directory, 'control')]
+  const child = spawn('syslog-ng', ['-F', '--no-caps', ...files, '-p', join(directory, 'pid')], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const exited = once(child, 'exit').then(([status]) => {
+    throw new Error(`syslog-ng exited with status ${status}`)
+  })
+  exited.catch(() => {})
+  await Promise.race([Promise.all(ports.map(listening)), exited])
+  return child
+}
+
+/** Ends syslog-ng as a crash would. Does nothing when it has exited already. */
+export async function killSyslogNg(child: ChildProcess | undefined): Promise<void> {
+  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill('SIGKILL')
+  await exited
+}
+
+/** Resolves when the condition holds. */
+export async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await later(POLL_MS)
+}
+
+async function listening(port: number): Promise<void> {
+  for (;;) {
+    const socket = connect(port, '127.0.0.1')
+    const connected = await Promise.race([
+      once(socket, 'connect').then(() => true),
+      once(socket, 'close').then(() => false),
+    ]).catch(() => false)
+    socket.destroy()
+    if (connected) return
+    await later(POLL_MS)
+  }
+}
+
+function later(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
