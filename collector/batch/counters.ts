@@ -39,7 +39,7 @@ export type Counter = (typeof Counter)[CounterName]
 
 /** Counts one up in the columns of a lane. */
 export function countUp(counters: Uint32Array, counter: Counter): void {
-  counters[counter] = (counters[counter] as number) + 1
+  counters[counter] = (counters[counter] ?? 0) + 1
 }
 
 /** The names in the order of their numbers. */

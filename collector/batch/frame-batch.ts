@@ -131,7 +131,7 @@ export class FrameBatch {
   }
 
   #word(index: number): number {
-    return this.#words[index] as number
+    return this.#words[index] ?? 0
   }
 
   get state(): number {
@@ -198,7 +198,7 @@ export class FrameBatch {
     }
     const target = this.#allWords
     const shift = offset >>> 2
-    for (let word = 0, end = (captured + 3) >>> 2; word < end; word++) target[shift + word] = words[word] as number
+    for (let word = 0, end = (captured + 3) >>> 2; word < end; word++) target[shift + word] = words[word] ?? 0
   }
 
   /** Lists a frame, whose bytes stand in the frames area, for a lane. There was room. */
@@ -238,7 +238,7 @@ export class LaneSection {
   }
 
   #word(index: number): number {
-    return this.#words[index] as number
+    return this.#words[index] ?? 0
   }
 
   beginFilling(): void {
@@ -270,22 +270,22 @@ export class LaneSection {
   }
 
   frameOffset(frame: number): number {
-    return this.#entries[frame * ENTRY_WORDS + ENTRY_OFFSET] as number
+    return this.#entries[frame * ENTRY_WORDS + ENTRY_OFFSET] ?? 0
   }
   frameCaptured(frame: number): number {
-    return this.#entries[frame * ENTRY_WORDS + ENTRY_CAPTURED] as number
+    return this.#entries[frame * ENTRY_WORDS + ENTRY_CAPTURED] ?? 0
   }
   frameSeconds(frame: number): number {
-    return this.#entries[frame * ENTRY_WORDS + ENTRY_SECONDS] as number
+    return this.#entries[frame * ENTRY_WORDS + ENTRY_SECONDS] ?? 0
   }
   frameNanoseconds(frame: number): number {
-    return this.#entries[frame * ENTRY_WORDS + ENTRY_NANOSECONDS] as number
+    return this.#entries[frame * ENTRY_WORDS + ENTRY_NANOSECONDS] ?? 0
   }
   frameIndex(frame: number): number {
-    return this.#entries[frame * ENTRY_WORDS + ENTRY_INDEX] as number
+    return this.#entries[frame * ENTRY_WORDS + ENTRY_INDEX] ?? 0
   }
   frameLinkType(frame: number): number {
-    return this.#entries[frame * ENTRY_WORDS + ENTRY_LINK_TYPE] as number
+    return this.#entries[frame * ENTRY_WORDS + ENTRY_LINK_TYPE] ?? 0
   }
 
   /** The same frames are decoded once more, from the first. */

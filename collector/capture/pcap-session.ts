@@ -101,14 +101,14 @@ export class PcapSession {
 
   /** Bytes of the packet that were captured. */
   get captured(): number {
-    return Math.min(this.#header[CAPTURED] as number, this.bytes.length)
+    return Math.min(this.#header[CAPTURED] ?? 0, this.bytes.length)
   }
   /** Time of the packet: seconds since 1970, and microseconds. */
   get seconds(): number {
-    return this.#header[0] as number
+    return this.#header[0] ?? 0
   }
   get microseconds(): number {
-    return this.#header[1] as number
+    return this.#header[1] ?? 0
   }
 
   /** Hands each packet of the ring to onPacket until the ring is empty. `lost`: the interface has vanished. */

@@ -44,10 +44,10 @@ export class ByteWindows {
   /** An empty buffer of at least `bytes`, or NO_BUFFER when all of that length are taken. */
   take(bytes: number): number {
     if (bytes <= this.#shortBytes) {
-      return this.#freeShorts === 0 ? NO_BUFFER : (this.#free[--this.#freeShorts] as number)
+      return this.#freeShorts === 0 ? NO_BUFFER : (this.#free[--this.#freeShorts] ?? 0)
     }
     if (bytes > this.#longBytes || this.#freeLongs === 0) return NO_BUFFER
-    return this.#free[this.#shorts + --this.#freeLongs] as number
+    return this.#free[this.#shorts + --this.#freeLongs] ?? 0
   }
 
   release(buffer: number): void {
@@ -58,7 +58,7 @@ export class ByteWindows {
 
   /** Empties a buffer. */
   clear(buffer: number): void {
-    this.#unmark(buffer, this.#contiguous[buffer] as number, this.#farthest[buffer] as number)
+    this.#unmark(buffer, this.#contiguous[buffer] ?? 0, this.#farthest[buffer] ?? 0)
     this.#contiguous[buffer] = 0
     this.#farthest[buffer] = 0
   }
@@ -75,18 +75,18 @@ export class ByteWindows {
 
   /** Bytes from the start that are there without a gap. */
   contiguous(buffer: number): number {
-    return this.#contiguous[buffer] as number
+    return this.#contiguous[buffer] ?? 0
   }
 
   /** End of the farthest byte that is there. */
   farthest(buffer: number): number {
-    return this.#farthest[buffer] as number
+    return this.#farthest[buffer] ?? 0
   }
 
   /** Puts bytes [from, to) of `source` at `offset`, where there must be room. Gives how many of them were new. */
   put(buffer: number, offset: number, source: DataView, from: number, to: number): number {
-    const contiguous = this.#contiguous[buffer] as number
-    const farthest = this.#farthest[buffer] as number
+    const contiguous = this.#contiguous[buffer] ?? 0
+    const farthest = this.#farthest[buffer] ?? 0
     const end = offset + to - from
     if (end <= contiguous) return 0
     const start = this.start(buffer)
@@ -119,8 +119,8 @@ export class ByteWindows {
   consume(buffer: number, count: number): void {
     const start = this.start(buffer)
     const marks = start + this.capacity(buffer)
-    const contiguous = this.#contiguous[buffer] as number
-    const farthest = this.#farthest[buffer] as number
+    const contiguous = this.#contiguous[buffer] ?? 0
+    const farthest = this.#farthest[buffer] ?? 0
     this.bytes.copyWithin(start, start + count, start + farthest)
     if (farthest > contiguous) {
       this.bytes.copyWithin(marks + contiguous - count, marks + contiguous, marks + farthest)
@@ -134,8 +134,8 @@ export class ByteWindows {
   move(from: number, to: number, shift: number): void {
     const source = this.start(from)
     const sourceMarks = source + this.capacity(from)
-    const contiguous = this.#contiguous[from] as number
-    const farthest = this.#farthest[from] as number
+    const contiguous = this.#contiguous[from] ?? 0
+    const farthest = this.#farthest[from] ?? 0
     if (shift === 0 && contiguous === farthest) {
       this.put(to, 0, this.view, source, source + contiguous)
       return

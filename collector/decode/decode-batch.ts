@@ -88,7 +88,7 @@ export class BatchDecoder {
       const start = section.frameOffset(frame)
       const length = section.frameCaptured(frame)
       const packetClass = this.#packet(view, bytes, section.frameLinkType(frame), start, start + length)
-      classes[packetClass] = (classes[packetClass] as number) + 1
+      classes[packetClass] = (classes[packetClass] ?? 0) + 1
       captured += length
       frame++
     }

@@ -56,7 +56,7 @@ export class IpFragments {
 
   /** Takes back what was lent for the last packet. */
   reclaim(): void {
-    while (this.#lentCount > 0) this.#windows.release(this.#lent[--this.#lentCount] as number)
+    while (this.#lentCount > 0) this.#windows.release(this.#lent[--this.#lentCount] ?? 0)
   }
 
   /** Gives up datagrams that were not completed in time. */
@@ -88,16 +88,16 @@ export class IpFragments {
     }
     if (this.#discarded[slot] === 1) return false
     if (!this.#makeRoom(slot, end)) return false
-    const buffer = this.#buffer[slot] as number
+    const buffer = this.#buffer[slot] ?? 0
     const fresh = this.#windows.put(buffer, ip.fragmentOffset, view, from, ip.end)
     if (ip.version === 6 && fresh !== 0 && fresh !== bytes) return this.#discard(slot)
     if (ip.fragmentOffset === 0) this.#protocol[slot] = ip.protocol
     if (ip.moreFragments === 0 && this.#length[slot] === UNKNOWN) this.#length[slot] = end
-    const length = this.#length[slot] as number
+    const length = this.#length[slot] ?? 0
     if (length === UNKNOWN || this.#windows.contiguous(buffer) < length) return false
     this.start = this.#windows.start(buffer)
     this.end = this.start + length
-    if (ip.version === 6) ip.protocol = this.#protocol[slot] as number
+    if (ip.version === 6) ip.protocol = this.#protocol[slot] ?? 0
     table.remove(slot)
     this.#lent[this.#lentCount++] = buffer
     countUp(this.#counters, Counter.datagramsReassembled)
@@ -129,7 +129,7 @@ export class IpFragments {
   /** Moves what is there to a long buffer when the short one is too small. */
   #makeRoom(slot: number, bytes: number): boolean {
     const windows = this.#windows
-    const buffer = this.#buffer[slot] as number
+    const buffer = this.#buffer[slot] ?? 0
     if (bytes <= windows.capacity(buffer)) return true
     const longer = windows.take(bytes)
     if (longer === NO_BUFFER) {
@@ -144,7 +144,7 @@ export class IpFragments {
   }
 
   #discard(slot: number): false {
-    this.#windows.release(this.#buffer[slot] as number)
+    this.#windows.release(this.#buffer[slot] ?? 0)
     this.#buffer[slot] = NO_BUFFER
     this.#discarded[slot] = 1
     countUp(this.#counters, Counter.datagramsOverlapping)
@@ -157,7 +157,7 @@ export class IpFragments {
   }
 
   #drop(slot: number): void {
-    const buffer = this.#buffer[slot] as number
+    const buffer = this.#buffer[slot] ?? 0
     if (buffer !== NO_BUFFER) this.#windows.release(buffer)
     this.#table.remove(slot)
   }

@@ -184,7 +184,7 @@ export class QuicStreams {
     let outcome: PacketClass = PacketClass.quicOther
     for (let at = nextCryptoFrame(plain, 0, length, frame); at >= 0; at = nextCryptoFrame(plain, at, length, frame)) {
       let from = frame.start
-      let offset = frame.offset - (streams.base[slot] as number)
+      let offset = frame.offset - (streams.base[slot] ?? 0)
       if (offset < 0) {
         from -= offset
         offset = 0
@@ -197,10 +197,10 @@ export class QuicStreams {
       }
       if (!streams.keep(slot, offset, plain, from, frame.end, seconds, nanoseconds)) {
         this.unfinished(slot)
-        streams.settle(slot, StreamState.greeted, (streams.base[slot] as number) + offset, seconds)
+        streams.settle(slot, StreamState.greeted, (streams.base[slot] ?? 0) + offset, seconds)
         return PacketClass.quicOther
       }
-      const buffer = streams.buffer[slot] as number
+      const buffer = streams.buffer[slot] ?? 0
       const start = streams.windows.start(buffer)
       const view = streams.windows.view
       if (outcome === PacketClass.quicOther) outcome = PacketClass.clientHelloPart
@@ -237,14 +237,14 @@ export class QuicStreams {
         streams.random[slot] = random
       }
     }
-    streams.settle(slot, StreamState.greeted, (streams.base[slot] as number) + bytes, seconds)
+    streams.settle(slot, StreamState.greeted, (streams.base[slot] ?? 0) + bytes, seconds)
     return packetClass
   }
 
   /** Gives out what is known of a hello whose rest does not come: its name, if that is there. */
   unfinished(slot: number): void {
     const streams = this.#streams
-    const buffer = streams.buffer[slot] as number
+    const buffer = streams.buffer[slot] ?? 0
     if (streams.state[slot] !== StreamState.hello || buffer < 0) return
     const start = streams.windows.start(buffer)
     const contiguous = streams.windows.contiguous(buffer)

@@ -82,7 +82,7 @@ export class SlotTable {
     wanted[KEY_PROTOCOL / 4] = protocol | (addressBytes === 4 ? 0x0400_0000 : 0x0600_0000)
     let hash = this.#seed
     for (let word = 0; word < 10; word++) {
-      hash = Math.imul(hash ^ (wanted[word] as number), 0x9e37_79b1)
+      hash = Math.imul(hash ^ (wanted[word] ?? 0), 0x9e37_79b1)
       hash ^= hash >>> 15
     }
     hash = Math.imul(hash, 0x85eb_ca6b)
@@ -92,10 +92,10 @@ export class SlotTable {
   /** The slot of the prepared key, or NO_SLOT. */
   find(): number {
     const hash = this.#wantedHash
-    let slot = this.#buckets[hash & this.#mask] as number
+    let slot = this.#buckets[hash & this.#mask] ?? 0
     while (slot !== NO_SLOT) {
       if (this.#hashes[slot] === hash && this.#same(slot)) return slot
-      slot = this.#nextInBucket[slot] as number
+      slot = this.#nextInBucket[slot] ?? 0
     }
     return NO_SLOT
   }
@@ -116,11 +116,11 @@ export class SlotTable {
   add(seconds: number): number {
     let slot = this.#freed
     if (slot === NO_SLOT) slot = this.#unused++
-    else this.#freed = this.#nextInBucket[slot] as number
+    else this.#freed = this.#nextInBucket[slot] ?? 0
     this.#words.set(this.#wanted, slot * KEY_WORDS)
     const bucket = this.#wantedHash & this.#mask
     this.#hashes[slot] = this.#wantedHash
-    this.#nextInBucket[slot] = this.#buckets[bucket] as number
+    this.#nextInBucket[slot] = this.#buckets[bucket] ?? 0
     this.#buckets[bucket] = slot
     this.#append(slot, SlotList.idle, seconds)
     this.size++
@@ -129,12 +129,12 @@ export class SlotTable {
 
   remove(slot: number): void {
     this.#unlink(slot)
-    const bucket = (this.#hashes[slot] as number) & this.#mask
-    let before = this.#buckets[bucket] as number
-    if (before === slot) this.#buckets[bucket] = this.#nextInBucket[slot] as number
+    const bucket = (this.#hashes[slot] ?? 0) & this.#mask
+    let before = this.#buckets[bucket] ?? 0
+    if (before === slot) this.#buckets[bucket] = this.#nextInBucket[slot] ?? 0
     else {
-      while (this.#nextInBucket[before] !== slot) before = this.#nextInBucket[before] as number
-      this.#nextInBucket[before] = this.#nextInBucket[slot] as number
+      while (this.#nextInBucket[before] !== slot) before = this.#nextInBucket[before] ?? 0
+      this.#nextInBucket[before] = this.#nextInBucket[slot] ?? 0
     }
     this.#nextInBucket[slot] = this.#freed
     this.#freed = slot
@@ -153,7 +153,7 @@ export class SlotTable {
 
   /** The slot of a list that was silent the longest, or NO_SLOT. */
   oldest(list: SlotList): number {
-    return this.#oldest[list] as number
+    return this.#oldest[list] ?? 0
   }
 
   /** The slot that goes first when room is needed. */
@@ -164,12 +164,12 @@ export class SlotTable {
 
   /** When the slot was touched, in seconds of the capture. */
   seconds(slot: number): number {
-    return this.#seconds[slot] as number
+    return this.#seconds[slot] ?? 0
   }
 
   /** One of the key's words. */
   word(slot: number, index: number): number {
-    return this.#words[slot * KEY_WORDS + index] as number
+    return this.#words[slot * KEY_WORDS + index] ?? 0
   }
   protocol(slot: number): number {
     return this.word(slot, KEY_PROTOCOL / 4) & 0xff
@@ -183,7 +183,7 @@ export class SlotTable {
   }
 
   #append(slot: number, list: SlotList, seconds: number): void {
-    const newest = this.#newest[list] as number
+    const newest = this.#newest[list] ?? 0
     this.#older[slot] = newest
     this.#newer[slot] = NO_SLOT
     if (newest === NO_SLOT) this.#oldest[list] = slot
@@ -194,9 +194,9 @@ export class SlotTable {
   }
 
   #unlink(slot: number): void {
-    const list = this.#list[slot] as number
-    const older = this.#older[slot] as number
-    const newer = this.#newer[slot] as number
+    const list = this.#list[slot] ?? 0
+    const older = this.#older[slot] ?? 0
+    const newer = this.#newer[slot] ?? 0
     if (older === NO_SLOT) this.#oldest[list] = newer
     else this.#newer[older] = newer
     if (newer === NO_SLOT) this.#newest[list] = older

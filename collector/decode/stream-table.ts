@@ -126,22 +126,22 @@ export class StreamTable {
     }
     this.#nanoseconds[slot] = nanoseconds
     this.#table.touch(slot, SlotList.keeping, seconds)
-    this.windows.put(this.buffer[slot] as number, offset, source, from, to)
+    this.windows.put(this.buffer[slot] ?? 0, offset, source, from, to)
     return true
   }
 
   /** Makes the stream begin `shift` bytes before what is kept of it. False when that is not possible. */
   beginBefore(slot: number, shift: number): boolean {
-    const kept = this.windows.farthest(this.buffer[slot] as number)
+    const kept = this.windows.farthest(this.buffer[slot] ?? 0)
     if (shift + kept > LONG_BUFFER_BYTES || !this.#makeRoom(slot, shift + kept, shift)) return false
-    this.base[slot] = (this.base[slot] as number) - shift
+    this.base[slot] = (this.base[slot] ?? 0) - shift
     return true
   }
 
   /** A buffer for `bytes` from the stream's base on; what is kept of it goes along, `shift` bytes farther behind. */
   #makeRoom(slot: number, bytes: number, shift: number): boolean {
     const windows = this.windows
-    const kept = this.buffer[slot] as number
+    const kept = this.buffer[slot] ?? 0
     if (kept !== NO_BUFFER && shift === 0 && bytes <= windows.capacity(kept)) return true
     let wider = windows.take(bytes)
     while (wider === NO_BUFFER && bytes <= SHORT_BUFFER_BYTES) {
@@ -169,7 +169,7 @@ export class StreamTable {
   }
 
   #releaseBuffer(slot: number): void {
-    const buffer = this.buffer[slot] as number
+    const buffer = this.buffer[slot] ?? 0
     if (buffer === NO_BUFFER) return
     this.windows.release(buffer)
     this.buffer[slot] = NO_BUFFER
@@ -177,9 +177,9 @@ export class StreamTable {
 
   /** Reads how far the records of the stream's hello were walked. */
   progress(slot: number, into: HelloProgress): HelloProgress {
-    into.recordAt = this.#recordAt[slot] as number
-    into.gathered = this.#gathered[slot] as number
-    into.wanted = this.#wanted[slot] as number
+    into.recordAt = this.#recordAt[slot] ?? 0
+    into.gathered = this.#gathered[slot] ?? 0
+    into.wanted = this.#wanted[slot] ?? 0
     return into
   }
 
@@ -258,7 +258,7 @@ export class StreamTable {
     return this.#table.seconds(slot)
   }
   nanoseconds(slot: number): number {
-    return this.#nanoseconds[slot] as number
+    return this.#nanoseconds[slot] ?? 0
   }
   #ports(slot: number): number {
     return this.#table.word(slot, KEY_PORTS / 4)

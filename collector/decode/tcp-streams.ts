@@ -97,7 +97,7 @@ export class TcpStreams {
     const state = isDns ? StreamState.dns : StreamState.synchronised
     if (slot === NO_SLOT) return streams.follow(state, sequence, destination, seconds)
     // The same SYN again, or one that comes behind the bytes it announces.
-    const ahead = ((streams.base[slot] as number) - sequence) | 0
+    const ahead = ((streams.base[slot] ?? 0) - sequence) | 0
     if (ahead === 0) return slot
     if (ahead > 0 && ahead < REPETITION_BYTES_MAX) {
       if (streams.state[slot] !== StreamState.orphan) return slot
@@ -136,7 +136,7 @@ export class TcpStreams {
   #first(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
     const streams = this.#streams
     const { view, end } = transport
-    const offset = (sequence - (streams.base[slot] as number)) | 0
+    const offset = (sequence - (streams.base[slot] ?? 0)) | 0
     if (offset !== 0) {
       // Bytes before the beginning are a keep-alive's or of a connection before; bytes behind it have overtaken others.
       if (offset < 0 || offset > SHORT_BUFFER_BYTES) return this.#behind(transport, slot, sequence, payload)
@@ -181,7 +181,7 @@ export class TcpStreams {
       return packetClass === PacketClass.clientHelloPart ? PacketClass.truncated : packetClass
     }
     const orphaned = streams.state[slot] === StreamState.orphan
-    const ahead = orphaned ? ((streams.base[slot] as number) - sequence) | 0 : -1
+    const ahead = orphaned ? ((streams.base[slot] ?? 0) - sequence) | 0 : -1
     if (ahead <= 0 || !streams.beginBefore(slot, ahead)) streams.settle(slot, StreamState.hello, sequence, seconds)
     streams.state[slot] = StreamState.hello
     return this.#onward(transport, slot, sequence, payload)
@@ -192,21 +192,21 @@ export class TcpStreams {
     const streams = this.#streams
     const { view, end } = transport
     let from = payload
-    let offset = (sequence - (streams.base[slot] as number)) | 0
+    let offset = (sequence - (streams.base[slot] ?? 0)) | 0
     if (offset < 0) {
       if (offset < -REPETITION_BYTES_MAX) return this.#anew(transport, slot, sequence, payload)
       from -= offset
       offset = 0
       if (from >= end) return PacketClass.tcpRetransmission
     }
-    const before = streams.buffer[slot] as number
+    const before = streams.buffer[slot] ?? 0
     const contiguous = before === NO_BUFFER ? 0 : streams.windows.contiguous(before)
     if (offset + end - from <= contiguous) return PacketClass.tcpRetransmission
     if (offset > REPETITION_BYTES_MAX) return this.#anew(transport, slot, sequence, payload)
     if (!this.#keep(slot, offset, view, from, end)) return PacketClass.tcpOther
 
     const windows = streams.windows
-    const buffer = streams.buffer[slot] as number
+    const buffer = streams.buffer[slot] ?? 0
     const start = windows.start(buffer)
     const reached = start + windows.contiguous(buffer)
     const progress = streams.progress(slot, this.#progress)
@@ -214,7 +214,7 @@ export class TcpStreams {
     streams.setProgress(slot, progress)
     if (outcome === 0) return PacketClass.clientHelloPart
     const seconds = this.#sink.row.seconds
-    const behind = ((streams.base[slot] as number) + windows.contiguous(buffer)) >>> 0
+    const behind = ((streams.base[slot] ?? 0) + windows.contiguous(buffer)) >>> 0
     if (outcome < 0) {
       streams.settle(slot, StreamState.other, behind, seconds)
       return ~outcome as PacketClass
@@ -238,7 +238,7 @@ export class TcpStreams {
     const { view, end } = transport
     const seconds = this.#sink.row.seconds
     if (streams.state[slot] === StreamState.greeted) {
-      const offset = (sequence - (streams.base[slot] as number)) | 0
+      const offset = (sequence - (streams.base[slot] ?? 0)) | 0
       if (offset < 0 && offset >= -REPETITION_BYTES_MAX) return PacketClass.tcpRetransmission
     }
     const skipped = isChangeCipherSpec(view, payload, end) ? CHANGE_CIPHER_SPEC_BYTES : 0
@@ -259,8 +259,8 @@ export class TcpStreams {
     const { view, end } = transport
     const found = findClientHello(view, payload, end, this.#hello)
     if (found !== ~PacketClass.tcpOther) return this.#begun(transport, slot, sequence, payload, found)
-    const offset = (sequence - (streams.base[slot] as number)) | 0
-    const farthest = streams.windows.farthest(streams.buffer[slot] as number)
+    const offset = (sequence - (streams.base[slot] ?? 0)) | 0
+    const farthest = streams.windows.farthest(streams.buffer[slot] ?? 0)
     // A stream of more than the little that is kept was under way long before.
     const fits =
       offset >= 0
@@ -279,7 +279,7 @@ export class TcpStreams {
     const { seconds, nanoseconds } = this.#sink.row
     if (this.#streams.keep(slot, offset, view, from, to, seconds, nanoseconds)) return true
     this.unfinished(slot)
-    this.#streams.settle(slot, StreamState.other, (this.#streams.base[slot] as number) + offset, seconds)
+    this.#streams.settle(slot, StreamState.other, (this.#streams.base[slot] ?? 0) + offset, seconds)
     return false
   }
 
@@ -287,7 +287,7 @@ export class TcpStreams {
   unfinished(slot: number): void {
     const streams = this.#streams
     if (streams.state[slot] !== StreamState.hello) return
-    const buffer = streams.buffer[slot] as number
+    const buffer = streams.buffer[slot] ?? 0
     const contiguous = buffer === NO_BUFFER ? 0 : streams.windows.contiguous(buffer)
     // Bytes that wait for the first one are not known to be of a hello.
     if (contiguous === 0) return
@@ -310,7 +310,7 @@ export class TcpStreams {
       return PacketClass.dnsResponse
     }
     let from = payload
-    let offset = (sequence - (streams.base[slot] as number)) | 0
+    let offset = (sequence - (streams.base[slot] ?? 0)) | 0
     if (offset < 0 && offset >= -REPETITION_BYTES_MAX) {
       from -= offset
       offset = 0
@@ -324,7 +324,7 @@ export class TcpStreams {
     if (offset === 0 && streams.buffer[slot] === NO_BUFFER) {
       const packetClass = this.#messages(view, from, end)
       const consumed = this.#messagesEnd - from
-      streams.base[slot] = ((streams.base[slot] as number) + consumed) >>> 0
+      streams.base[slot] = ((streams.base[slot] ?? 0) + consumed) >>> 0
       if (this.#isResponse) return this.#responds(slot, sequence)
       if (this.#messagesEnd === end) streams.touch(slot, seconds)
       else if (!this.#keepMessage(slot, 0, view, this.#messagesEnd, end)) return PacketClass.dnsMalformed
@@ -332,15 +332,15 @@ export class TcpStreams {
     }
     if (!this.#keepMessage(slot, offset, view, from, end)) return PacketClass.dnsMalformed
     const windows = streams.windows
-    const buffer = streams.buffer[slot] as number
+    const buffer = streams.buffer[slot] ?? 0
     const start = windows.start(buffer)
     const packetClass = this.#messages(windows.view, start, start + windows.contiguous(buffer))
     const consumed = this.#messagesEnd - start
     if (this.#isResponse) return this.#responds(slot, sequence)
     if (consumed === 0) return PacketClass.dnsPart
     windows.consume(buffer, consumed)
-    streams.base[slot] = ((streams.base[slot] as number) + consumed) >>> 0
-    if (windows.farthest(buffer) === 0) streams.settle(slot, StreamState.dns, streams.base[slot] as number, seconds)
+    streams.base[slot] = ((streams.base[slot] ?? 0) + consumed) >>> 0
+    if (windows.farthest(buffer) === 0) streams.settle(slot, StreamState.dns, streams.base[slot] ?? 0, seconds)
     return packetClass
   }
 
@@ -384,7 +384,7 @@ export class TcpStreams {
   #keepMessage(slot: number, offset: number, view: DataView, from: number, to: number): boolean {
     const { seconds, nanoseconds } = this.#sink.row
     if (this.#streams.keep(slot, offset, view, from, to, seconds, nanoseconds)) return true
-    const behind = ((this.#streams.base[slot] as number) + offset + to - from) >>> 0
+    const behind = ((this.#streams.base[slot] ?? 0) + offset + to - from) >>> 0
     this.#streams.settle(slot, StreamState.dns, behind, seconds)
     return false
   }

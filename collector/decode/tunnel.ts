@@ -126,7 +126,7 @@ function vxlanGpeInside(view: DataView, at: number, end: number, inside: Inside)
   const next = view.getUint8(at + 3)
   if (next < 1 || next > 3) return false
   const etherTypes = [EtherType.ipv4, EtherType.ipv6, EtherType.transparentEthernet]
-  inside.set(etherTypes[next - 1] as number, at + 8)
+  inside.set(etherTypes[next - 1] ?? 0, at + 8)
   return true
 }
 

@@ -107,17 +107,17 @@ export class Aggregate {
     const words = rowKey(view, at, scratch)
     let hash = this.#seed ^ words
     for (let word = 0; word < words; word++) {
-      hash = Math.imul(hash ^ (scratch[word] as number), 0x9e37_79b1)
+      hash = Math.imul(hash ^ (scratch[word] ?? 0), 0x9e37_79b1)
       hash ^= hash >>> 15
     }
     if (this.#windowMs > 0) {
       this.closeUntil(timeMs)
       const known = this.#find(hash, words)
-      if (known !== NONE && (this.#count[known] as number) < EVENT_COUNT_MAX) {
-        this.#count[known] = (this.#count[known] as number) + 1
+      if (known !== NONE && (this.#count[known] ?? 0) < EVENT_COUNT_MAX) {
+        this.#count[known] = (this.#count[known] ?? 0) + 1
         this.#changed[known] = 1
-        if (timeMs < (this.#firstMs[known] as number)) this.#firstMs[known] = timeMs
-        if (timeMs > (this.#lastMs[known] as number)) this.#lastMs[known] = timeMs
+        if (timeMs < (this.#firstMs[known] ?? 0)) this.#firstMs[known] = timeMs
+        if (timeMs > (this.#lastMs[known] ?? 0)) this.#lastMs[known] = timeMs
         return
       }
     }
@@ -133,27 +133,21 @@ export class Aggregate {
 
   /** Closes the events whose window has ended by then, in milliseconds since 1970 as the rows have it. */
   closeUntil(nowMs: number): void {
-    while (
-      this.#open < this.#next &&
-      nowMs - (this.#firstMs[this.#open % this.#eventsMax] as number) >= this.#windowMs
-    ) {
+    while (this.#open < this.#next && nowMs - (this.#firstMs[this.#open % this.#eventsMax] ?? 0) >= this.#windowMs) {
       this.#close()
     }
   }
 
   /** Closes those that were opened a window ago, by the monotonic clock. */
   closeOpenedBefore(nowMs: number): void {
-    while (
-      this.#open < this.#next &&
-      nowMs - (this.#openedMs[this.#open % this.#eventsMax] as number) >= this.#windowMs
-    ) {
+    while (this.#open < this.#next && nowMs - (this.#openedMs[this.#open % this.#eventsMax] ?? 0) >= this.#windowMs) {
       this.#close()
     }
   }
 
   /** Closes those that left the outbox, this sequence being the last of them: what matches now is counted in new ones. */
   closeThrough(sequence: number): void {
-    while (this.#open < this.#handedOut && (this.#sequence[this.#open % this.#eventsMax] as number) <= sequence)
+    while (this.#open < this.#handedOut && (this.#sequence[this.#open % this.#eventsMax] ?? 0) <= sequence)
       this.#close()
   }
 
@@ -171,7 +165,7 @@ export class Aggregate {
     for (let number = this.#first; number < changedUntil; number++) {
       const slot = number % this.#eventsMax
       if (this.#changed[slot] === 1) {
-        changed.push({ sequence: this.#sequence[slot] as number, event: this.#eventAt(slot) })
+        changed.push({ sequence: this.#sequence[slot] ?? 0, event: this.#eventAt(slot) })
       }
     }
     const added: NewEvent[] = []
@@ -196,19 +190,17 @@ export class Aggregate {
 
   /** The sequence of the oldest event that is open and in the outbox; Infinity when there is none. Events before it do not change any more. */
   get openSequence(): number {
-    return this.#open < this.#handedOut
-      ? (this.#sequence[this.#open % this.#eventsMax] as number)
-      : Number.POSITIVE_INFINITY
+    return this.#open < this.#handedOut ? (this.#sequence[this.#open % this.#eventsMax] ?? 0) : Number.POSITIVE_INFINITY
   }
 
   #find(hash: number, words: number): number {
     const keys = this.#keys
-    let slot = this.#buckets[hash & (this.#buckets.length - 1)] as number
+    let slot = this.#buckets[hash & (this.#buckets.length - 1)] ?? 0
     this.#bucketLength = 0
-    candidates: for (; slot !== NONE; slot = this.#nextInBucket[slot] as number) {
+    candidates: for (; slot !== NONE; slot = this.#nextInBucket[slot] ?? 0) {
       this.#bucketLength++
       if (this.#hash[slot] !== hash || this.#keyWords[slot] !== words) continue
-      const keyAt = this.#keyAt[slot] as number
+      const keyAt = this.#keyAt[slot] ?? 0
       for (let word = 0; word < words; word++) {
         if (keys[keyAt + word] !== scratch[word]) continue candidates
       }
@@ -219,7 +211,7 @@ export class Aggregate {
 
   #add(keyAt: number, words: number, hash: number, timeMs: number): void {
     const slot = this.#next++ % this.#eventsMax
-    for (let word = 0; word < words; word++) this.#keys[keyAt + word] = scratch[word] as number
+    for (let word = 0; word < words; word++) this.#keys[keyAt + word] = scratch[word] ?? 0
     this.#keyEnd = keyAt + words
     this.#keyAt[slot] = keyAt
     this.#keyWords[slot] = words
@@ -231,7 +223,7 @@ export class Aggregate {
     this.#changed[slot] = 0
     const bucket = hash & (this.#buckets.length - 1)
     const full = this.#bucketLength >= AGGREGATE_BUCKET_MAX
-    this.#nextInBucket[slot] = full ? NOT_LISTED : (this.#buckets[bucket] as number)
+    this.#nextInBucket[slot] = full ? NOT_LISTED : (this.#buckets[bucket] ?? 0)
     if (!full) this.#buckets[bucket] = slot
   }
 
@@ -239,20 +231,20 @@ export class Aggregate {
   #close(): void {
     const slot = this.#open++ % this.#eventsMax
     if (this.#nextInBucket[slot] === NOT_LISTED) return
-    const bucket = (this.#hash[slot] as number) & (this.#buckets.length - 1)
-    let at = this.#buckets[bucket] as number
+    const bucket = (this.#hash[slot] ?? 0) & (this.#buckets.length - 1)
+    let at = this.#buckets[bucket] ?? 0
     if (at === slot) {
-      this.#buckets[bucket] = this.#nextInBucket[slot] as number
+      this.#buckets[bucket] = this.#nextInBucket[slot] ?? 0
       return
     }
-    for (; this.#nextInBucket[at] !== slot; at = this.#nextInBucket[at] as number);
-    this.#nextInBucket[at] = this.#nextInBucket[slot] as number
+    for (; this.#nextInBucket[at] !== slot; at = this.#nextInBucket[at] ?? 0);
+    this.#nextInBucket[at] = this.#nextInBucket[slot] ?? 0
   }
 
   /** Where in the ring of keys there is room for so many words; NONE when either ring is full. */
   #roomForKey(words: number): number {
     if (this.#first === this.#next) return 0
-    const firstKey = this.#keyAt[this.#first % this.#eventsMax] as number
+    const firstKey = this.#keyAt[this.#first % this.#eventsMax] ?? 0
     const end = this.#keyEnd
     if (this.#next - this.#first < this.#eventsMax) {
       if (end > firstKey && end + words <= this.#keys.length) return end
@@ -268,14 +260,8 @@ export class Aggregate {
   }
 
   #eventAt(slot: number): NewEvent {
-    const firstMs = this.#firstMs[slot] as number
-    return this.#event(
-      this.#keys,
-      this.#keyAt[slot] as number,
-      firstMs,
-      this.#lastMs[slot] as number,
-      this.#count[slot] as number,
-    )
+    const firstMs = this.#firstMs[slot] ?? 0
+    return this.#event(this.#keys, this.#keyAt[slot] ?? 0, firstMs, this.#lastMs[slot] ?? 0, this.#count[slot] ?? 0)
   }
 
   #event(keys: Uint32Array, keyAt: number, firstMs: number, lastMs: number, count: number): NewEvent {

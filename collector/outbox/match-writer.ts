@@ -58,7 +58,7 @@ export class MatchWriter implements RowTaker {
     this.#aggregate.take(view, at)
     this.#matched[rowRule(view, at)] = 1
     const method = rowMethod(view, at)
-    this.#byMethod[method] = (this.#byMethod[method] as number) + 1
+    this.#byMethod[method] = (this.#byMethod[method] ?? 0) + 1
     this.lastMatchMs = Math.max(this.lastMatchMs, rowTimeMs(view, at))
     this.#unsaved = true
   }

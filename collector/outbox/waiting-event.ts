@@ -57,12 +57,12 @@ export function unpackWaiting(bytes: Buffer, id: string): Event {
   if (bytes[0] !== FORM) {
     throw new Fault('STORE_VERSION', `waiting event: found form ${bytes[0]}, this release reads up to ${FORM}`)
   }
-  const nameAt = HEADER_BYTES + (bytes[CLIENT_BYTES_OFFSET] as number)
+  const nameAt = HEADER_BYTES + (bytes[CLIENT_BYTES_OFFSET] ?? 0)
   return {
     id,
     name: bytes.toString('latin1', nameAt, nameAt + bytes.readUInt16LE(NAME_BYTES_OFFSET)),
     client: bytes.toString('latin1', HEADER_BYTES, nameAt),
-    method: METHODS[bytes[METHOD_OFFSET] as number] as Method,
+    method: METHODS[bytes[METHOD_OFFSET] ?? 0] as Method,
     firstSeenMs: bytes.readDoubleLE(FIRST_SEEN_OFFSET),
     lastSeenMs: bytes.readDoubleLE(LAST_SEEN_OFFSET),
     count: bytes.readUInt32LE(COUNT_OFFSET),

@@ -59,8 +59,8 @@ export class DecodeCounts {
     this.bytes += bytes
     this.names += names
     this.matched += matched
-    for (const [index, name] of PACKET_CLASS_NAMES.entries()) this.classes[name] += section.classes[index] as number
-    for (const [index, name] of COUNTER_NAMES.entries()) this.counters[name] += section.counters[index] as number
+    for (const [index, name] of PACKET_CLASS_NAMES.entries()) this.classes[name] += section.classes[index] ?? 0
+    for (const [index, name] of COUNTER_NAMES.entries()) this.counters[name] += section.counters[index] ?? 0
   }
 }
 
