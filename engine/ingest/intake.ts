@@ -290,7 +290,7 @@ export class Intake {
     }
     const host = hostStart === hostEnd ? '' : printable(this.line.text(hostStart, hostEnd))
     const source = this.sources.get(token, origin.listener, origin.address, host)
-    if (source.memory.dayOrder === 0) source.memory.dayOrder = token.dayOrder
+    source.memory.dayOrder.settleIfUnknown(token.dayOrder)
     origin.source = source
     return source
   }
