@@ -3,7 +3,6 @@ import { cpSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import fc from 'fast-check'
 import t from 'tap'
 import { SOURCES_MAX } from '../../../collector/limits.ts'
 import { Outbox } from '../../../collector/outbox/outbox.ts'
@@ -13,6 +12,7 @@ import type { NewEvent } from '../../../collector/outbox/waiting-event.ts'
 import { eventId, packEvent } from '../../../engine/event/event.ts'
 import { Environment } from '../../../engine/lmdb/environment.ts'
 import { sealRecord } from '../../../engine/lmdb/record.ts'
+import fc from '../../support/property.ts'
 
 function eventNumber(number: number): NewEvent {
   return {

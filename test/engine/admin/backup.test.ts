@@ -1,7 +1,6 @@
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as othersTurn } from 'node:timers/promises'
-import * as fc from 'fast-check'
 import t from 'tap'
 import { OPERATOR } from '../../../engine/admin/administration.ts'
 import { backUp } from '../../../engine/admin/backup.ts'
@@ -11,6 +10,7 @@ import { Environment } from '../../../engine/lmdb/environment.ts'
 import { tryHold } from '../../../engine/process/exclusive.ts'
 import { SCANS } from '../../../engine/scan/scan-now.ts'
 import { Store } from '../../../engine/store/store.ts'
+import fc from '../../support/property.ts'
 import {
   findingsOf,
   makeOrganization,

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import t from 'tap'
 import {
   COVERAGE_COUNT_MAX,
@@ -9,6 +8,7 @@ import {
 import { TIME_MS_MAX } from '../../../engine/event/event.ts'
 import { coverageReportFromJson } from '../../../engine/ingest/read-coverage.ts'
 import { counters, report } from '../../support/coverage.ts'
+import fc from '../../support/property.ts'
 
 const good = report({ madeMs: Date.parse('2026-11-20T09:15:02.123Z'), counters: { packets: 120_000, names: 300 } })
 

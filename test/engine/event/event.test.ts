@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import t from 'tap'
 import {
   batchFromJson,
@@ -13,6 +12,7 @@ import {
   unpackBatch,
   unpackEvent,
 } from '../../../engine/event/event.ts'
+import fc from '../../support/property.ts'
 
 const anyEvent: fc.Arbitrary<Event> = fc
   .record({

@@ -1,9 +1,9 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { packBatch } from '../../../engine/event/event.ts'
 import { type AcceptCounters, EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { BUFFERED_EVENTS_MAX, PENDING_EVENTS_MAX } from '../../../engine/limits.ts'
 import { DAY_MS } from '../../../engine/process/clock.ts'
+import fc from '../../support/property.ts'
 import { makeOrganization, matcher, NOON, openStore, quietLog, Sender, type TestStore } from '../../support/store.ts'
 
 function acceptorOf({ store, clock }: TestStore, onBuffered: (id: string) => void = () => {}): EventAcceptor {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
 import { Packr } from 'msgpackr'
 import t from 'tap'
 import {
@@ -13,6 +12,7 @@ import {
 } from '../../../engine/event/event.ts'
 import { BatchReader, type ReadBatch } from '../../../engine/ingest/batch-reader.ts'
 import { FUTURE_MS_MAX } from '../../../engine/limits.ts'
+import fc from '../../support/property.ts'
 import { matcher, NOON, Sender } from '../../support/store.ts'
 
 const EVENTS_MAX = 50

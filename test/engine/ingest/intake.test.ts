@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { HEADER_LINES, LINE_KINDS, linesOf } from '../../../bench/workload/log-lines.ts'
 import { type CoverageReport, coverageReportToJson } from '../../../engine/event/coverage-report.ts'
@@ -12,6 +11,7 @@ import { COVERAGE_PER_SECOND_MAX, LOG_BATCH_EVENTS_MAX, LOG_BATCHES_IN_FLIGHT_MA
 import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
 import { report } from '../../support/coverage.ts'
 import { openIntake, sumsOf, type TestIntake } from '../../support/intake.ts'
+import fc from '../../support/property.ts'
 import { makeOrganization, NOON } from '../../support/store.ts'
 import { rfc5424, squid } from '../../support/syslog-service.ts'
 

@@ -1,10 +1,10 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { type Event, METHODS, unpackBatch } from '../../../engine/event/event.ts'
 import { BatchReader } from '../../../engine/ingest/batch-reader.ts'
 import { EventIds, PendingEvents } from '../../../engine/ingest/pending-events.ts'
 import { type Source, SourceTable } from '../../../engine/ingest/sources.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
+import fc from '../../support/property.ts'
 import { matcher } from '../../support/store.ts'
 
 const NOON = Date.parse('2026-11-20T12:00:00Z')

@@ -1,8 +1,8 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { Environment } from '../../../engine/lmdb/environment.ts'
 import { DurableQueue, ENTRY_BYTES_MAX, type Slices } from '../../../engine/lmdb/queue.ts'
 import { sealRecord } from '../../../engine/lmdb/record.ts'
+import fc from '../../support/property.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
 

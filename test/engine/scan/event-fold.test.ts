@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { type Event, METHODS, packEvent } from '../../../engine/event/event.ts'
 import { FOLD_CELLS_MAX } from '../../../engine/limits.ts'
@@ -10,6 +9,7 @@ import { Evidence } from '../../../engine/scan/evidence.ts'
 import { NAMES_MAX } from '../../../engine/scan/name-table.ts'
 import { type DayEvidence, NAMES_PER_DAY_MAX } from '../../../engine/store/evidence.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
+import fc from '../../support/property.ts'
 import { matcher, NOON, Sender } from '../../support/store.ts'
 
 const RULES = loadCatalog().rules.filter(({ match }) => match === 'suffix')

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { COVERAGE_COUNTER_NAMES, type CoverageCounters } from '../../../engine/event/coverage-report.ts'
 import { COVERAGE_INTERVAL_MS } from '../../../engine/limits.ts'
@@ -6,6 +5,7 @@ import { Environment } from '../../../engine/lmdb/environment.ts'
 import { DAY_MS, dayOf } from '../../../engine/process/clock.ts'
 import { CoverageStore } from '../../../engine/store/coverage.ts'
 import { counters, INSTANCE, report } from '../../support/coverage.ts'
+import fc from '../../support/property.ts'
 import { NOON } from '../../support/store.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }

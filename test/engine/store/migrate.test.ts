@@ -4,7 +4,7 @@ import { Environment } from '../../../engine/lmdb/environment.ts'
 import { Family } from '../../../engine/store/family.ts'
 import { u64Bytes, uuidBytes } from '../../../engine/store/keys.ts'
 import { Store } from '../../../engine/store/store.ts'
-import { run, startService } from '../../support/programs.ts'
+import { run, runAdmin, startService } from '../../support/programs.ts'
 import { findingsOf, NOON } from '../../support/store.ts'
 
 const ID = '11111111-1111-4111-8111-111111111111'
@@ -66,7 +66,7 @@ t.test('the service itself does it', async (t) => {
   const service = await startService(directory)
   service.child.kill('SIGTERM')
   t.match(await service.ended, { status: 0 })
-  const doctor = await run('admin', ['doctor', '--data-dir', directory])
+  const doctor = await runAdmin(['doctor', '--data-dir', directory])
   t.match(doctor, { status: 0, stdout: /\{"about":"schema","value":3,"newest":3\}/ })
   t.match(doctor.stdout, /\{"table":"scans","records":4,/)
 })
@@ -77,7 +77,7 @@ t.test('a store of a newer release is refused by both programs in one line', asy
   await new Environment(path, { setting: '--data-dir', schemaVersion: 4, freeBytesMin: 0 }).close()
   const line = `STORE_VERSION ${path}: written by a newer release (schema 4), this one reads up to 3; install the newer release\n`
   const data = ['--data-dir', directory]
-  t.match(await run('admin', ['organization', 'list', ...data]), { status: 4, stderr: `posture-admin: ${line}` })
+  t.match(await runAdmin(['organization', 'list', ...data]), { status: 4, stderr: `posture-admin: ${line}` })
   const service = await run('service', ['--api-port', '0', '--ingest-port', '0', ...data])
   t.equal(service.status, 4)
   t.ok(service.stderr.endsWith(`posture-service: ${line}`), service.stderr)
