@@ -24,7 +24,7 @@ import { type NewEvent, packWaiting, unpackWaiting } from './waiting-event.ts'
  * An event's id is its instance and its sequence in the queue, so it is the same however often it is sent. Events and the
  * position of their source are written in one transaction: after a crash a file is read on from where the outbox knows it.
  */
-export const OUTBOX_SCHEMA_VERSION = 2
+export const OUTBOX_SCHEMA_VERSION = 1
 export const OUTBOX_INSTANCE_KEY = Buffer.from('instance')
 const CLOCK_KEY = Buffer.from('clock')
 const POSITION_PREFIX = 'position '
@@ -235,10 +235,7 @@ export class Outbox {
   #start(): void {
     const started = this.#instances.started(this.#queue.firstSequence, this.#queue.nextSequence)
     try {
-      this.#store.shrink(() => {
-        this.#queue.upgrade()
-        this.#state.putSync(OUTBOX_INSTANCE_KEY, started.record)
-      })
+      this.#store.shrink(() => this.#state.putSync(OUTBOX_INSTANCE_KEY, started.record))
       this.#instances = started
     } catch (error) {
       if (this.#instances.current === '' || !isFault(error, 'STORE_FULL')) throw error
@@ -267,8 +264,7 @@ export class Outbox {
     end[end.length - 1] = (end.at(-1) as number) + 1
     return Array.from(this.#state.getRange({ start, end }), ({ key, value }) => ({
       source: key.toString('utf8', start.length),
-      // Earlier releases did not say.
-      readMs: value.length < 16 ? 0 : Number(value.readBigUInt64BE(8)),
+      readMs: Number(value.readBigUInt64BE(8)),
     }))
   }
 

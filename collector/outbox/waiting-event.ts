@@ -1,4 +1,4 @@
-import { type Event, METHODS, type Method, unpackEvent } from '../../engine/event/event.ts'
+import { type Event, METHODS, type Method } from '../../engine/event/event.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 
 /** An event before the outbox has given it an id. */
@@ -9,7 +9,7 @@ export type NewEvent = Omit<Event, 'id'>
  * Where an event is made and read half a million times a second, msgpack takes three times as long.
  *
  *   offset  width  what
- *   0       1      FORM. A msgpack array of 7 (0x97) stands there in entries of earlier releases: engine/event/event.ts
+ *   0       1      FORM
  *   1       1      method: index in METHODS
  *   2       1      length of the client's text, in bytes
  *   3       2      length of the name, in bytes
@@ -18,8 +18,7 @@ export type NewEvent = Omit<Event, 'id'>
  *   21      4      count
  *   25      n      client, then name: Latin-1
  */
-const FORM = 2
-const MSGPACK_FORM = 0x97
+const FORM = 1
 const METHOD_OFFSET = 1
 const CLIENT_BYTES_OFFSET = 2
 const NAME_BYTES_OFFSET = 3
@@ -46,14 +45,9 @@ export function packWaiting({ name, client, method, firstSeenMs, lastSeenMs, cou
 /**
  * The event in an entry of the outbox, under the id that it has there.
  *
- * @throws Fault STORE_DAMAGED, STORE_VERSION.
+ * @throws Fault STORE_VERSION.
  */
 export function unpackWaiting(bytes: Buffer, id: string): Event {
-  if (bytes[0] === MSGPACK_FORM) {
-    const event = unpackEvent(bytes)
-    if (typeof event === 'string') throw new Fault('STORE_DAMAGED', `waiting event: ${event}`)
-    return event
-  }
   if (bytes[0] !== FORM) {
     throw new Fault('STORE_VERSION', `waiting event: found form ${bytes[0]}, this release reads up to ${FORM}`)
   }

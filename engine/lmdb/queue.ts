@@ -1,16 +1,15 @@
 import { strict as assert } from 'node:assert'
 import { Fault, isFault } from '../process/error-codes.ts'
-import { openRecord, RECORD_HEADER_BYTES, recordVersion, sealInPlace, sealRecord } from './record.ts'
+import { openRecord, RECORD_HEADER_BYTES, sealInPlace, sealRecord } from './record.ts'
 
 /*
  * A durable first-in, first-out queue of byte strings in a table that it shares with others, told apart by a prefix. Entries stand in chunks,
  * many to a record, because LMDB's work is by the record: one of 256 small entries costs about as much as one of a single entry.
  *
  *   key                                 value
- *   prefix + sequence of a chunk's      record, version 2: when it was written, in ms since 1970, f64; number of entries, u16; their lengths,
- *   first entry, u64 big-endian         u16 each; the entries; all little-endian. Version 1, of earlier releases: one entry, the payload itself.
- *   prefix + ff ff ff ff ff ff ff ff    record, version 2: next sequence, first sequence, footprint, f64 each, little-endian.
- *                                       In earlier releases the next sequence alone, u64 big-endian, and no record.
+ *   prefix + sequence of a chunk's      record: when it was written, in ms since 1970, f64; number of entries, u16; their lengths,
+ *   first entry, u64 big-endian         u16 each; the entries; all little-endian
+ *   prefix + ff ff ff ff ff ff ff ff    record: next sequence, first sequence, footprint, f64 each, little-endian
  *
  * What always holds:
  *   1. Sequences start at 1 and grow by one; none is given twice, through any crash and also when the queue is empty, since entries and next
@@ -20,8 +19,7 @@ import { openRecord, RECORD_HEADER_BYTES, recordVersion, sealInPlace, sealRecord
  */
 const SEQUENCE_BYTES = 8
 const MARK = Buffer.alloc(SEQUENCE_BYTES, 0xff)
-const RECORD_VERSION = 2
-const SINGLE_ENTRY_VERSION = 1
+const RECORD_VERSION = 1
 const STATE_BYTES = 3 * 8
 
 const WRITTEN_OFFSET = 0
@@ -95,7 +93,6 @@ export interface QueueState {
 }
 
 interface Chunk {
-  /** 0: an earlier release wrote it, when is not known. */
   readonly writtenMs: number
   readonly entries: Buffer[]
 }
@@ -334,26 +331,9 @@ export class DurableQueue {
     return this.removeThrough(this.#endOf(key, next) - 1)
   }
 
-  /** Writes the state as this release has it, inside a transaction of the caller: that of an earlier one is dear to read. */
-  upgrade(): void {
-    if (this.#table.get(this.#stateKey)?.length === SEQUENCE_BYTES) this.#putState(this.#state())
-  }
-
   #state(): QueueState {
     const stored = this.#table.get(this.#stateKey)
-    if (stored === undefined) return { next: 1, first: 1, footprint: 0 }
-    if (stored.length === SEQUENCE_BYTES) return this.#stateOfEarlierRelease(Number(stored.readBigUInt64BE()))
-    return openState(stored)
-  }
-
-  #stateOfEarlierRelease(next: number): QueueState {
-    let first = next
-    let footprint = 0
-    for (const { key, value } of this.#table.getRange({ start: this.#keyOf(0), end: this.#stateKey })) {
-      first = Math.min(first, this.#sequenceOf(key))
-      footprint += this.#footprintOf(key, value)
-    }
-    return { next, first, footprint }
+    return stored === undefined ? { next: 1, first: 1, footprint: 0 } : openState(stored)
   }
 
   #putState({ next, first, footprint }: QueueState): void {
@@ -497,7 +477,6 @@ function sealedSlices(
 
 function openChunk(record: Buffer): Chunk {
   const payload = openRecord(record, RECORD_VERSION, 'queue')
-  if (recordVersion(record) === SINGLE_ENTRY_VERSION) return { writtenMs: 0, entries: [payload] }
   const count = payload.readUInt16LE(COUNT_OFFSET)
   const entries = new Array<Buffer>(count)
   let at = LENGTHS_OFFSET + count * LENGTH_BYTES
@@ -514,7 +493,7 @@ export function isStateKey(key: Buffer, prefixBytes: number): boolean {
   return key.subarray(prefixBytes).equals(MARK)
 }
 
-/** The state as this release writes it. @throws Fault STORE_DAMAGED, STORE_VERSION. */
+/** The state of a queue. @throws Fault STORE_DAMAGED, STORE_VERSION. */
 export function openState(stored: Buffer): QueueState {
   const state = openRecord(stored, RECORD_VERSION, 'queue')
   if (state.length !== STATE_BYTES) {
@@ -530,7 +509,6 @@ export function openState(stored: Buffer): QueueState {
  */
 export function wholeChunk(record: Buffer): readonly Buffer[] {
   const payload = openRecord(record, RECORD_VERSION, 'queue')
-  if (recordVersion(record) === SINGLE_ENTRY_VERSION) return [payload]
   const count = payload.length < LENGTHS_OFFSET ? 0 : payload.readUInt16LE(COUNT_OFFSET)
   const entriesAt = LENGTHS_OFFSET + count * LENGTH_BYTES
   if (count === 0 || entriesAt > payload.length) {
@@ -562,12 +540,6 @@ function lendSlices(record: Buffer, expected: number, slices: LentChunk['slices'
     throw error
   }
   slices.bytes = payload
-  if (recordVersion(record) === SINGLE_ENTRY_VERSION) {
-    slices.starts[0] = 0
-    slices.ends[0] = payload.length
-    slices.count = 1
-    return expected === 1
-  }
   const count = payload.readUInt16LE(COUNT_OFFSET)
   if (count !== expected || count > CHUNK_ENTRIES_MAX) return false
   let at = LENGTHS_OFFSET + count * LENGTH_BYTES

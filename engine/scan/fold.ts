@@ -6,7 +6,7 @@ import { faultPoint } from '../process/fault-point.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import { PublishedList } from '../store/published.ts'
-import { requestedAtMs, type Scan, type ScanTrigger } from '../store/scans.ts'
+import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { EventFold } from './event-fold.ts'
 import { type PreparedScan, prepareScan } from './prepare.ts'
@@ -118,7 +118,7 @@ export class ScanRunner {
       scans.put(running)
       scans.removeRequest(organizationId)
     }
-    const place = { id: running.id, requestedAtMs: requestedAtMs(running) }
+    const place = { id: running.id, requestedAtMs: running.requestedAtMs }
     scanStates.put(organizationId, { ...scanStates.get(organizationId), running: place })
     return [{ running, trigger }]
   }
@@ -285,6 +285,9 @@ function newScan(organizationId: string, trigger: ScanTrigger, domain: string, n
     startedAtMs: 0,
     completedAtMs: 0,
     eventsFolded: 0,
+    eventsUnmatched: 0,
+    eventsDamaged: 0,
+    eventsTooOld: 0,
     summary: NOTHING_FOUND,
     failure: '',
   }

@@ -2,6 +2,7 @@ import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, st
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
+import { SCHEMA_VERSION } from '../../engine/store/migrate.ts'
 import { Store } from '../../engine/store/store.ts'
 import { skipUnlessRoot } from '../support/other-user.ts'
 import { admin, run, runAdmin, startService } from '../support/programs.ts'
@@ -42,7 +43,7 @@ t.test('a backup of a running service answers as the service does', async (t) =>
   for (let times = 0; times < 3; times++) append()
   const service = await startService(there)
   t.teardown(() => service.child.kill('SIGKILL'))
-  t.match(await admin('backup', file, ...data), [{ file, schema: 3 }])
+  t.match(await admin('backup', file, ...data), [{ file, schema: SCHEMA_VERSION }])
   t.match(await runAdmin(['restore', file, '--force', ...data]), {
     status: 4,
     stderr: /STORE_IN_USE.*stop it first\n$/,

@@ -163,6 +163,7 @@ function delta(index: number, more: Partial<SourceDelta> = {}): SourceDelta {
     formats: { 'proxy-native': 2 },
     sample: '',
     zoneMinutes: 0,
+    timesUnread: 0,
     ...more,
   }
 }

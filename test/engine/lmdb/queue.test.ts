@@ -1,7 +1,6 @@
 import t from 'tap'
 import { Environment } from '../../../engine/lmdb/environment.ts'
 import { DurableQueue, ENTRY_BYTES_MAX, type Slices } from '../../../engine/lmdb/queue.ts'
-import { sealRecord } from '../../../engine/lmdb/record.ts'
 import fc from '../../support/property.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
@@ -140,37 +139,6 @@ t.test('what a queue takes of LMDB is what is used of its file', async (t) => {
     t.ok(ratio > 0.8 && ratio < 1.1, `entries of ${entryBytes} bytes: ${queue.footprintBytes} of ${usedBytes}`)
     await environment.close()
   }
-})
-
-t.test('a queue of an earlier release is read on, and goes on', async (t) => {
-  const environment = new Environment(t.testdir(), OPTIONS)
-  const table = environment.table('q')
-  const u64 = (value: number): Buffer => {
-    const bytes = Buffer.alloc(8)
-    bytes.writeBigUInt64BE(BigInt(value))
-    return bytes
-  }
-  // As it was: a record of version 1 for each entry, and the next sequence.
-  environment.write(() => {
-    for (let sequence = 4; sequence < 10; sequence++) {
-      table.putSync(u64(sequence), sealRecord(1, Buffer.from(`old ${sequence}`)))
-    }
-    table.putSync(Buffer.alloc(8, 0xff), u64(10))
-  })
-  const queue = new DurableQueue(table, Buffer.alloc(0))
-  t.equal(queue.length, 6)
-  t.match(queue.oldestChunk, { writtenMs: 0, lastSequence: 4 })
-  environment.write(() => queue.append([Buffer.from('new 10'), Buffer.from('new 11')]))
-  environment.write(() => queue.replace([{ sequence: 5, entry: Buffer.from('changed 5') }]))
-  environment.write(() => queue.removeThrough(4))
-  t.same(
-    queue.read(0, 100).map(({ bytes }) => bytes.toString()),
-    ['changed 5', 'old 6', 'old 7', 'old 8', 'old 9', 'new 10', 'new 11'],
-  )
-  environment.write(() => queue.removeThrough(100))
-  t.equal(queue.length, 0)
-  t.equal(queue.nextSequence, 12)
-  await environment.close()
 })
 
 t.test('an entry that is too long is refused, and a damaged chunk is known', async (t) => {

@@ -73,14 +73,13 @@ function plainlyFolded(events: readonly Event[]): Map<string, Record<string, unk
           ({ count }) => count,
         ),
       ]).filter(([, count]) => count !== 0)
-      const blocked = total(some, (event) => event.blocked ?? 0)
       return [
         key,
         {
           firstSeenMs: Math.min(...some.map(({ firstSeenMs }) => firstSeenMs)),
           lastSeenMs: Math.max(...some.map(({ lastSeenMs }) => lastSeenMs)),
           matches: total(some, ({ count }) => count),
-          ...(blocked > 0 ? { blocked } : {}),
+          blocked: total(some, (event) => event.blocked ?? 0),
           byMethod: Object.fromEntries(methods),
           byRole: Object.fromEntries(roles),
           byName: Object.fromEntries(names),
