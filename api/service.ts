@@ -14,8 +14,10 @@ import { ingestRows } from '../engine/ingest/metrics.ts'
 import { SyslogIngest, type SyslogOptions } from '../engine/ingest/syslog-ingest.ts'
 import type { SyslogEndpoint } from '../engine/ingest/thread-protocol.ts'
 import { SECOND_MS, systemClock } from '../engine/process/clock.ts'
+import { deferredFailure } from '../engine/process/deferred.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { type Release, tryHold } from '../engine/process/exclusive.ts'
+import { logFailure } from '../engine/process/failure.ts'
 import { LocalServer } from '../engine/process/local-server.ts'
 import type { Logger } from '../engine/process/log.ts'
 import { type MetricRow, Metrics } from '../engine/process/metrics.ts'
@@ -69,9 +71,9 @@ export class Service {
   readonly #apiCounters: SharedArrayBuffer
   readonly #rateTables = { keys: makeRateTable(), addresses: makeRateTable() }
   #releaseScans: Release | undefined
-  #settleFailure: (error: Error) => void = () => {}
+  readonly #failure = deferredFailure()
   /** Rejects when a part that the service cannot do without ends by itself. */
-  readonly failure: Promise<never>
+  readonly failure = this.#failure.promise
 
   /** @throws Fault of the store; see Store. */
   constructor(settings: ServiceSettings, catalog: Catalog, log: Logger) {
@@ -93,11 +95,6 @@ export class Service {
     this.#coverage = new CoverageAcceptor(this.#store, systemClock, log)
     this.#health = new Health(this.#store.environment, this.#schedule, log)
     this.#retention = new DailyRetention(this.#store, systemClock, log)
-    this.failure = new Promise((_, reject) => {
-      this.#settleFailure = reject
-    })
-    // Whoever runs the service awaits it; until then an early failure must not count as unhandled.
-    this.failure.catch(() => {})
   }
 
   /**
@@ -208,7 +205,7 @@ export class Service {
       { events: this.#acceptor, coverage: this.#coverage },
       this.#books,
       this.#log,
-      (error) => this.#settleFailure(error),
+      this.#failure.reject,
     )
     return this.#syslog.endpoints
   }
@@ -233,10 +230,11 @@ export class Service {
   async #startLocal(): Promise<number | undefined> {
     const { metricsPort } = this.#settings
     if (metricsPort === 'off') return undefined
-    this.#local = await LocalServer.listen('--metrics-port', metricsPort, {
+    const answers = {
       '/healthz': () => this.#health.answer(),
       '/metrics': async () => this.#metrics.render(await this.#metricRows()),
-    })
+    }
+    this.#local = await LocalServer.listen('--metrics-port', metricsPort, answers, this.#log)
     this.#log.info({ url: `http://127.0.0.1:${this.#local.port}/metrics` }, 'metrics listen')
     return this.#local.port
   }
@@ -261,9 +259,7 @@ export class Service {
   #reloadCertificate(files: TlsFiles): void {
     this.#syslog?.reload(files)
     if (this.#settings.plainHttp) return
-    const failed = (error: Error): void =>
-      this.#log.error({ reason: error.message }, 'the certificate was not reloaded')
-    this.#ingest?.reload().catch(failed)
+    this.#ingest?.reload().catch((error) => logFailure(this.#log, error, 'the certificate was not reloaded'))
     const message: ToApiThread = { kind: 'reload' }
     for (const thread of this.#threads) thread.postMessage(message)
   }
@@ -297,10 +293,10 @@ export class Service {
       const listens = await listening(thread)
       thread.on('message', (message: FromApiThread) => {
         if (message.kind === 'keysUsed') this.#keyUses.write(message.uses)
-        if (message.kind === 'failed') this.#settleFailure(faultOf(message))
+        if (message.kind === 'failed') this.#failure.reject(faultOf(message))
       })
-      thread.on('error', (error) => this.#settleFailure(error))
-      thread.on('exit', () => this.#settleFailure(new Error('an API thread ended')))
+      thread.on('error', this.#failure.reject)
+      thread.on('exit', () => this.#failure.reject(new Error('an API thread ended')))
       return listens
     }
     const { implementation, sharesPort } = await start(0)

@@ -35,8 +35,8 @@ export class HttpsClient {
   readonly #timeoutMs: number
   readonly #wholeTimeoutMs: number
   #closed = false
-  /** Cuts what is under way. */
-  #cut: () => void = () => {}
+  /** Aborts the request that is under way. */
+  #abort: (() => void) | undefined
 
   /** @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL. */
   constructor(
@@ -73,7 +73,7 @@ export class HttpsClient {
   async close(): Promise<void> {
     this.#closed = true
     this.#connector.cancel()
-    this.#cut()
+    this.#abort?.()
     this.#agent.destroy()
   }
 
@@ -89,11 +89,11 @@ export class HttpsClient {
         })
         const late = (ms: number) => () => asked.destroy(new Error(`no answer within ${ms / 1000} s`))
         timer = setTimeout(late(this.#wholeTimeoutMs), this.#wholeTimeoutMs)
-        this.#cut = () => {
+        this.#abort = () => {
           asked.destroy()
           reject(stopped())
         }
-        if (this.#closed) this.#cut()
+        if (this.#closed) this.#abort()
         asked
           .once('response', (answer) => textOf(answer).then((text) => resolve(answerOf(answer, text)), reject))
           .once('timeout', late(this.#timeoutMs))
@@ -105,7 +105,7 @@ export class HttpsClient {
       })
     } finally {
       clearTimeout(timer)
-      this.#cut = () => {}
+      this.#abort = undefined
     }
   }
 }

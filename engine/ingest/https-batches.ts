@@ -176,7 +176,11 @@ function answer(response: HttpResponse, acceptance: Acceptance): void {
   switch (acceptance.kind) {
     case 'stored': {
       const { accepted, duplicates, rejected } = acceptance
-      response.send(200, ['content-type', 'application/json'], JSON.stringify({ accepted, duplicates, rejected }))
+      response.send({
+        status: 200,
+        fields: ['content-type', 'application/json'],
+        body: JSON.stringify({ accepted, duplicates, rejected }),
+      })
       return
     }
     case 'retry':

@@ -70,7 +70,7 @@ async function takeReport(
 function answer(response: HttpResponse, acceptance: CoverageAcceptance): void {
   switch (acceptance.kind) {
     case 'stored':
-      response.send(200, ['content-type', 'application/json'], '{"accepted":true}')
+      response.send({ status: 200, fields: ['content-type', 'application/json'], body: '{"accepted":true}' })
       return
     case 'tooOften':
       return later(response, 429, acceptance.why, acceptance.afterSeconds)
