@@ -5,10 +5,8 @@ import { CertificateWatch } from '../engine/http/certificate-watch.ts'
 import { claimPort, everyAddress, listenHttp } from '../engine/http/listen.ts'
 import type { HttpHandler, HttpListener } from '../engine/http/port.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
-import { CoverageAcceptor } from '../engine/ingest/accept-coverage.ts'
 import { BodyMemory } from '../engine/ingest/body-memory.ts'
 import { type BatchCounters, eventsHandler } from '../engine/ingest/https-batches.ts'
-import { COVERAGE_PATH, coverageHandler } from '../engine/ingest/https-coverage.ts'
 import { IngestBooks } from '../engine/ingest/ingest-books.ts'
 import { ingestRows } from '../engine/ingest/metrics.ts'
 import { SyslogIngest, type SyslogOptions } from '../engine/ingest/syslog-ingest.ts'
@@ -55,7 +53,6 @@ export class Service {
   readonly #store: Store
   readonly #schedule: ScanSchedule
   readonly #acceptor: EventAcceptor
-  readonly #coverage: CoverageAcceptor
   readonly #batches: BatchCounters = { batches: 0, unauthorised: 0, malformed: 0, turnedAway: 0 }
   readonly #books: IngestBooks
   readonly #keyUses: KeyUseWriter
@@ -92,7 +89,6 @@ export class Service {
     this.#acceptor = new EventAcceptor(this.#store, matcher, systemClock, log, (organizationId) =>
       this.#schedule.noteBuffered(organizationId),
     )
-    this.#coverage = new CoverageAcceptor(this.#store, systemClock, log)
     this.#health = new Health(this.#store.environment, this.#schedule, log)
     this.#retention = new DailyRetention(this.#store, systemClock, log)
   }
@@ -140,7 +136,6 @@ export class Service {
     if (!(await within(deadlineMs + 1000, Promise.all(drained)))) this.#log.warn('some connections were cut')
     this.#metrics.close()
     this.#books.stop()
-    this.#coverage.flush()
     this.#health.stop()
     this.#log.info({ ...this.#acceptor.counters, ...this.#batches }, 'stopped')
     await this.#store.close()
@@ -176,13 +171,8 @@ export class Service {
     return port
   }
 
-  /** What senders send by HTTPS; the two handlers hold bodies within one bound, and count strangers in one table. */
   #ingestHandler(): HttpHandler {
-    const memory = new BodyMemory()
-    const { sources } = this.#books
-    const events = eventsHandler(this.#store, this.#acceptor, this.#batches, memory, sources)
-    const coverage = coverageHandler(this.#store, this.#coverage, memory, sources)
-    return (request, response) => (request.path === COVERAGE_PATH ? coverage : events)(request, response)
+    return eventsHandler(this.#store, this.#acceptor, this.#batches, new BodyMemory(), this.#books.sources)
   }
 
   async #startSyslog(tls: TlsFiles | undefined): Promise<readonly SyslogEndpoint[]> {
@@ -200,13 +190,7 @@ export class Service {
       trie: compileTrie(this.#catalog.rules),
       logLevel,
     }
-    this.#syslog = await SyslogIngest.start(
-      options,
-      { events: this.#acceptor, coverage: this.#coverage },
-      this.#books,
-      this.#log,
-      this.#failure.reject,
-    )
+    this.#syslog = await SyslogIngest.start(options, this.#acceptor, this.#books, this.#log, this.#failure.reject)
     return this.#syslog.endpoints
   }
 
@@ -242,7 +226,7 @@ export class Service {
   async #metricRows(): Promise<MetricRow[]> {
     // While the service ends its threads may be gone; what the others have counted is shown all the same.
     const syslog = await this.#syslog?.status().catch(() => undefined)
-    const ingest = ingestRows(this.#acceptor.counters, this.#batches, this.#coverage.counts, this.#books, syslog)
+    const ingest = ingestRows(this.#acceptor, this.#batches, this.#books, syslog)
     return [...ingest, ...scanRows(this.#schedule.counters), ...this.#apiRows()]
   }
 

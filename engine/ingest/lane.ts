@@ -84,7 +84,7 @@ export class Lane implements ConnectionLane {
         if (!this.#strangers.admit(address, this.intake.line.referenceMs)) return
         options.tell({ kind: 'unauthorised', listener, address, port, hasToken }, [])
       },
-      noteCoverage: (organizationId, report) => options.tell({ kind: 'coverage', organizationId, report }, []),
+      takesCoverage: true,
     })
   }
 
@@ -208,8 +208,8 @@ export class Lane implements ConnectionLane {
     for (const batch of this.intake.takeBatches(all)) {
       const id = ++this.#batchId
       this.#inFlight.set(id, batch)
-      const { organizationId, deduplicate, bytes } = batch
-      this.#options.tell({ kind: 'batch', id, organizationId, deduplicate, bytes }, [bytes.buffer])
+      const { organizationId, deduplicate, bytes, reports } = batch
+      this.#options.tell({ kind: 'batch', id, organizationId, deduplicate, bytes, reports }, [bytes.buffer])
     }
   }
 

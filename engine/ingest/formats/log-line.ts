@@ -70,7 +70,7 @@ export class LogLine {
   blockedCount = 0
   /** NaN where it is timeMs, which then is when the name was seen last. */
   firstSeenMs = Number.NaN
-  /** Where a collector's report of its coverage stands, whole; equal where the message is none. */
+  /** Where a message with a coverage report begins and ends; equal for other messages. */
   coverageStart = 0
   coverageEnd = 0
   /** Why a message was rejected: which field, and what it should be. Constant texts only, so that counting by reason is bounded. */

@@ -38,7 +38,7 @@ function eventsOf(pending: PendingEvents): Event[] {
   const { bytes, events } = pending.take()
   const unpacked = unpackBatch(bytes, 100_000)
   if (typeof unpacked === 'string') throw new Error(unpacked)
-  const good = unpacked.map((event) => {
+  const good = unpacked.events.map((event) => {
     if (typeof event === 'string') throw new Error(event)
     return event
   })
@@ -205,9 +205,10 @@ t.test('what goes in comes out: counts, blocked ones, days, the span of times, w
       const take = (): void => {
         const { bytes, events, messages: by } = pending.take()
         const unpacked = unpackBatch(bytes, 100_000)
-        if (typeof unpacked === 'string' || unpacked.length !== events || events > countMax) throw new Error('batch')
+        if (typeof unpacked === 'string' || unpacked.events.length !== events || events > countMax)
+          throw new Error('batch')
         for (const [from, count] of by) senders.set(from, (senders.get(from) ?? 0) + count)
-        for (const event of unpacked) {
+        for (const event of unpacked.events) {
           if (typeof event === 'string') throw new Error(event)
           const { name, client, lastSeenMs, firstSeenMs, count, blocked = 0 } = event
           const day = Math.floor(lastSeenMs / DAY_MS)
