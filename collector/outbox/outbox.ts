@@ -19,7 +19,7 @@ import { type NewEvent, packWaiting, unpackWaiting } from './waiting-event.ts'
  *   state   clock                    see age-clock.ts
  *   state   position + source name   frames of that capture file whose events are in the queue, u64 big-endian; when it was read last, u64
  *   state   sent + way               through which sequence that way has sent, where another decides what leaves, u64 big-endian
- *   queue   see store/queue.ts       events, see waiting-event.ts
+ *   queue   see lmdb/queue.ts        events, see waiting-event.ts
  *
  * An event's id is its instance and its sequence in the queue, so it is the same however often it is sent. Events and the
  * position of their source are written in one transaction: after a crash a file is read on from where the outbox knows it.
@@ -107,8 +107,11 @@ export class Outbox {
     if (!this.#started) this.#start()
     this.#lookAtClock()
     this.#store.write(() => {
-      first = this.#queue.append(added.map(packWaiting))
-      this.#queue.replace(changed.map(({ sequence, event }) => ({ sequence, entry: packWaiting(event) })))
+      first = this.#queue.append(packWaiting(added))
+      this.#queue.replace(
+        changed.map(({ sequence }) => sequence),
+        packWaiting(changed.map(({ event }) => event)),
+      )
       if (position !== undefined) this.#putPosition(position)
       left = this.#dropOldest()
     })

@@ -1,4 +1,5 @@
 import { type Event, METHODS, type Method } from '../../engine/event/event.ts'
+import type { Slices } from '../../engine/lmdb/queue-chunk.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 
 /** An event before the outbox has given it an id. */
@@ -27,19 +28,33 @@ const LAST_SEEN_OFFSET = 13
 const COUNT_OFFSET = 21
 const HEADER_BYTES = 25
 
-/** Client and name are ASCII: an address as text, and a name as decode/name-rows.ts has it. */
-export function packWaiting({ name, client, method, firstSeenMs, lastSeenMs, count }: NewEvent): Buffer {
-  const bytes = Buffer.allocUnsafe(HEADER_BYTES + client.length + name.length)
-  bytes[0] = FORM
-  bytes[METHOD_OFFSET] = METHODS.indexOf(method)
-  bytes[CLIENT_BYTES_OFFSET] = client.length
-  bytes.writeUInt16LE(name.length, NAME_BYTES_OFFSET)
-  bytes.writeDoubleLE(firstSeenMs, FIRST_SEEN_OFFSET)
-  bytes.writeDoubleLE(lastSeenMs, LAST_SEEN_OFFSET)
-  bytes.writeUInt32LE(count, COUNT_OFFSET)
-  bytes.write(client, HEADER_BYTES, 'latin1')
-  bytes.write(name, HEADER_BYTES + client.length, 'latin1')
-  return bytes
+/** Each event as an entry of the outbox. Client and name are ASCII: an address as text, and a name of name-rows.ts. */
+export function packWaiting(events: readonly NewEvent[]): Slices {
+  const starts = new Uint32Array(events.length)
+  const ends = new Uint32Array(events.length)
+  let end = 0
+  let index = 0
+  for (const { client, name } of events) {
+    starts[index] = end
+    end += HEADER_BYTES + client.length + name.length
+    ends[index++] = end
+  }
+  const bytes = Buffer.allocUnsafe(end)
+  index = 0
+  for (const event of events) pack(event, bytes, starts[index++] ?? 0)
+  return { bytes, starts, ends, count: events.length }
+}
+
+function pack({ name, client, method, firstSeenMs, lastSeenMs, count }: NewEvent, bytes: Buffer, at: number): void {
+  bytes[at] = FORM
+  bytes[at + METHOD_OFFSET] = METHODS.indexOf(method)
+  bytes[at + CLIENT_BYTES_OFFSET] = client.length
+  bytes.writeUInt16LE(name.length, at + NAME_BYTES_OFFSET)
+  bytes.writeDoubleLE(firstSeenMs, at + FIRST_SEEN_OFFSET)
+  bytes.writeDoubleLE(lastSeenMs, at + LAST_SEEN_OFFSET)
+  bytes.writeUInt32LE(count, at + COUNT_OFFSET)
+  bytes.write(client, at + HEADER_BYTES, 'latin1')
+  bytes.write(name, at + HEADER_BYTES + client.length, 'latin1')
 }
 
 /**

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { unpackEvent } from '../event/event.ts'
-import { footprintInPages, isStateKey, openState, type QueueState, wholeChunk } from '../lmdb/queue.ts'
+import { footprintInPages, isStateKey, openState, type QueueState } from '../lmdb/queue.ts'
+import { ChunkReader } from '../lmdb/queue-chunk.ts'
 import { UUID_BYTES, uuidBytes } from '../store/keys.ts'
 import { openBlock } from '../store/read-lines.ts'
 import type { StoredSeen } from '../store/seen-events.ts'
@@ -43,8 +44,9 @@ class BufferReading {
   }
 }
 
-/** What queue.ts says that always holds. */
+/** The invariants of engine/lmdb/queue.ts. */
 function checkBuffer(walk: StoreWalk): void {
+  const chunk = new ChunkReader()
   let reading = new BufferReading('')
   const wrong = (found: string, expected: string): void => walk.wrong('buffer', reading.organizationId, found, expected)
   const noState = (): void => {
@@ -67,10 +69,10 @@ function checkBuffer(walk: StoreWalk): void {
     reading.next = undefined
     reading.chunks++
     reading.footprint += footprintInPages(key, bytes)
-    const entries = wholeChunk(bytes)
-    reading.next = sequence + entries.length
-    for (const [at, entry] of entries.entries()) {
-      const event = unpackEvent(entry)
+    chunk.open(bytes)
+    reading.next = sequence + chunk.count
+    for (let at = 0; at < chunk.count; at++) {
+      const event = unpackEvent(chunk.entry(at))
       if (typeof event === 'string') wrong(`in entry ${sequence + at}: ${event}`, 'an event')
     }
   })

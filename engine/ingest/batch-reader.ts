@@ -26,7 +26,7 @@ import {
   wholeNumber,
 } from '../event/packed-event.ts'
 import { FUTURE_MS_MAX } from '../limits.ts'
-import type { Slices } from '../lmdb/queue.ts'
+import type { Slices } from '../lmdb/queue-chunk.ts'
 import type { IdRun } from '../store/seen-events.ts'
 import { isIpText } from './formats/ip-address.ts'
 import { coverageFromPacked, coverageFromValue } from './read-coverage.ts'

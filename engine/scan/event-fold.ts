@@ -13,7 +13,7 @@ import {
   wholeNumber,
 } from '../event/packed-event.ts'
 import { FOLD_CELLS_MAX } from '../limits.ts'
-import type { LentChunk } from '../lmdb/queue.ts'
+import type { ChunkView } from '../lmdb/queue.ts'
 import { DAY_MS } from '../process/clock.ts'
 import { domainStrength } from './confidence.ts'
 import { DistinctClients, hashClient } from './distinct-clients.ts'
@@ -103,7 +103,7 @@ export class EventFold {
   }
 
   /** Takes the events of a chunk, oldest first. Answers the sequence behind the last that was taken: less than the chunk's end where a bound is reached. */
-  addChunk({ sequence, from, end, damaged, slices }: LentChunk): number {
+  addChunk({ sequence, from, end, damaged, slices }: ChunkView): number {
     if (damaged) {
       this.damaged += end - sequence
       return end

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { type Event, METHODS, packEvent } from '../../../engine/event/event.ts'
 import { FOLD_CELLS_MAX } from '../../../engine/limits.ts'
-import type { LentChunk } from '../../../engine/lmdb/queue.ts'
+import type { ChunkView } from '../../../engine/lmdb/queue.ts'
 import { DAY_MS, dayOf } from '../../../engine/process/clock.ts'
 import { domainStrength } from '../../../engine/scan/confidence.ts'
 import { EventFold } from '../../../engine/scan/event-fold.ts'
@@ -15,8 +15,8 @@ import { matcher, NOON, Sender } from '../../support/store.ts'
 const RULES = loadCatalog().rules.filter(({ match }) => match === 'suffix')
 const fold = new EventFold(matcher)
 
-/** The events as a chunk of the buffer lends them, `before` bytes behind the beginning. */
-function chunkOf(entries: readonly Uint8Array[], from = 0, before = 0): LentChunk {
+/** A chunk of the buffer with these events, which begin `before` bytes after the start of its memory. */
+function chunkOf(entries: readonly Uint8Array[], from = 0, before = 0): ChunkView {
   const bytes = Buffer.concat([Buffer.alloc(before, 0xee), ...entries])
   const starts = new Uint32Array(entries.length)
   const ends = new Uint32Array(entries.length)
