@@ -14,6 +14,7 @@ import type { SyslogEndpoint } from '../engine/ingest/thread-protocol.ts'
 import { SECOND_MS, systemClock } from '../engine/process/clock.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { type Release, tryHold } from '../engine/process/exclusive.ts'
+import { logFailure } from '../engine/process/failure.ts'
 import { LocalServer } from '../engine/process/local-server.ts'
 import type { Logger } from '../engine/process/log.ts'
 import { type MetricRow, Metrics } from '../engine/process/metrics.ts'
@@ -219,10 +220,11 @@ export class Service {
   async #startLocal(): Promise<number | undefined> {
     const { metricsPort } = this.#settings
     if (metricsPort === 'off') return undefined
-    this.#local = await LocalServer.listen('--metrics-port', metricsPort, {
+    const answers = {
       '/healthz': () => this.#health.answer(),
       '/metrics': async () => this.#metrics.render(await this.#metricRows()),
-    })
+    }
+    this.#local = await LocalServer.listen('--metrics-port', metricsPort, answers, this.#log)
     this.#log.info({ url: `http://127.0.0.1:${this.#local.port}/metrics` }, 'metrics listen')
     return this.#local.port
   }
@@ -247,9 +249,7 @@ export class Service {
   #reloadCertificate(files: TlsFiles): void {
     this.#syslog?.reload(files)
     if (this.#settings.plainHttp) return
-    const failed = (error: Error): void =>
-      this.#log.error({ reason: error.message }, 'the certificate was not reloaded')
-    this.#ingest?.reload().catch(failed)
+    this.#ingest?.reload().catch((error) => logFailure(this.#log, error, 'the certificate was not reloaded'))
     const message: ToApiThread = { kind: 'reload' }
     for (const thread of this.#threads) thread.postMessage(message)
   }

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { type HttpImplementation, listenHttp, sharesPorts } from '../engine/http/listen.ts'
 import { Fault, type FaultCode } from '../engine/process/error-codes.ts'
+import { logFailure } from '../engine/process/failure.ts'
 import { createLogger, type Logger, type LogLevel } from '../engine/process/log.ts'
 import type { KeyUse } from '../engine/store/key-uses.ts'
 import { Store } from '../engine/store/store.ts'
@@ -79,7 +80,7 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
     try {
       await listener.reload()
     } catch (error) {
-      log.error({ reason: (error as Error).message }, 'the certificate was not reloaded; the old one stays')
+      logFailure(log, error, 'the certificate was not reloaded; the old one stays')
     }
   }
   const drain = async (deadlineMs: number): Promise<void> => {

@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Fault } from '../process/error-codes.ts'
+import { usingTlsFiles } from './certificate.ts'
 import {
   type BodyPace,
   type FieldBlock,
@@ -55,7 +56,7 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
     implementation: 'node:http',
     port: (server.address() as AddressInfo).port,
     async reload() {
-      if (tls !== undefined) secure?.setSecureContext(secureOptions(tls))
+      if (tls !== undefined) usingTlsFiles(tls, () => secure?.setSecureContext(secureOptions(tls)))
     },
     async drain(deadlineMs) {
       // Not http's own close: what it takes for idle are also connections whose answers are not written to their end.
