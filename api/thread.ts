@@ -53,12 +53,20 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
     const uses = keyUses.take()
     if (uses.length > 0) tell({ kind: 'keysUsed', uses })
   }
-  const counters = countersOf(data.counters, data.number)
+  const { onAnswer: countAnswer, onCut } = countersOf(data.counters, data.number)
+  const accessLog = data.accessLog === 0 ? undefined : new AccessLog(log, data.accessLog, isKnownPath)
   const listening = listenHttp(data.http, {
     address: data.address,
     port: data.port,
     ...(data.tls ? { tls: data.tls } : {}),
-    ...counters,
+    onCut,
+    onAnswer:
+      accessLog === undefined
+        ? countAnswer
+        : (request, status, bytes) => {
+            countAnswer(request, status, bytes)
+            accessLog.onAnswer(request, status, bytes)
+          },
     ...apiServer({
       store,
       rateLimit: new RateLimit(data.rateTable),
@@ -66,7 +74,7 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
       salesEmail: data.salesEmail,
       document: data.document,
       keyUses,
-      ...(data.accessLog === 0 ? {} : { accessLog: new AccessLog(log, data.accessLog, isKnownPath) }),
+      ...(accessLog === undefined ? {} : { accessLog }),
     }),
     log,
   })

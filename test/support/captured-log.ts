@@ -14,6 +14,9 @@ export interface LogEntry {
 /** A logger whose entries can be read, after the serializers of the real one. */
 export function capturedLog(): { readonly log: Logger; readonly entries: readonly LogEntry[] } {
   const entries: LogEntry[] = []
-  const log = pino({ level: 'warn', base: null, timestamp: false }, { write: (line: string) => void entries.push(JSON.parse(line)) })
+  const log = pino(
+    { level: 'warn', base: null, timestamp: false },
+    { write: (line: string) => void entries.push(JSON.parse(line)) },
+  )
   return { log, entries }
 }
