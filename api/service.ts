@@ -12,6 +12,7 @@ import { ingestRows } from '../engine/ingest/metrics.ts'
 import { SyslogIngest, type SyslogOptions } from '../engine/ingest/syslog-ingest.ts'
 import type { SyslogEndpoint } from '../engine/ingest/thread-protocol.ts'
 import { SECOND_MS, systemClock } from '../engine/process/clock.ts'
+import { deferredFailure } from '../engine/process/deferred.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { type Release, tryHold } from '../engine/process/exclusive.ts'
 import { logFailure } from '../engine/process/failure.ts'
@@ -67,9 +68,9 @@ export class Service {
   readonly #apiCounters: SharedArrayBuffer
   readonly #rateTables = { keys: makeRateTable(), addresses: makeRateTable() }
   #releaseScans: Release | undefined
-  #settleFailure: (error: Error) => void = () => {}
+  readonly #failure = deferredFailure()
   /** Rejects when a part that the service cannot do without ends by itself. */
-  readonly failure: Promise<never>
+  readonly failure = this.#failure.promise
 
   /** @throws Fault of the store; see Store. */
   constructor(settings: ServiceSettings, catalog: Catalog, log: Logger) {
@@ -90,11 +91,6 @@ export class Service {
     )
     this.#health = new Health(this.#store.environment, this.#schedule, log)
     this.#retention = new DailyRetention(this.#store, systemClock, log)
-    this.failure = new Promise((_, reject) => {
-      this.#settleFailure = reject
-    })
-    // Whoever runs the service awaits it; until then an early failure must not count as unhandled.
-    this.failure.catch(() => {})
   }
 
   /**
@@ -194,9 +190,7 @@ export class Service {
       trie: compileTrie(this.#catalog.rules),
       logLevel,
     }
-    this.#syslog = await SyslogIngest.start(options, this.#acceptor, this.#books, this.#log, (error) =>
-      this.#settleFailure(error),
-    )
+    this.#syslog = await SyslogIngest.start(options, this.#acceptor, this.#books, this.#log, this.#failure.reject)
     return this.#syslog.endpoints
   }
 
@@ -283,10 +277,10 @@ export class Service {
       const listens = await listening(thread)
       thread.on('message', (message: FromApiThread) => {
         if (message.kind === 'keysUsed') this.#keyUses.write(message.uses)
-        if (message.kind === 'failed') this.#settleFailure(faultOf(message))
+        if (message.kind === 'failed') this.#failure.reject(faultOf(message))
       })
-      thread.on('error', (error) => this.#settleFailure(error))
-      thread.on('exit', () => this.#settleFailure(new Error('an API thread ended')))
+      thread.on('error', this.#failure.reject)
+      thread.on('exit', () => this.#failure.reject(new Error('an API thread ended')))
       return listens
     }
     const { implementation, sharesPort } = await start(0)

@@ -25,8 +25,8 @@ export class HttpsClient {
   readonly #connector: TlsConnector
   readonly #agent: PeerAgent
   #closed = false
-  /** Cuts what is under way. */
-  #cut: () => void = () => {}
+  /** Aborts the request that is under way. */
+  #abort: (() => void) | undefined
 
   /** @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL. */
   constructor(settings: HttpsSettings) {
@@ -54,7 +54,7 @@ export class HttpsClient {
   async close(): Promise<void> {
     this.#closed = true
     this.#connector.cancel()
-    this.#cut()
+    this.#abort?.()
     this.#agent.destroy()
   }
 
@@ -70,11 +70,11 @@ export class HttpsClient {
         })
         const late = (ms: number) => () => asked.destroy(new Error(`no answer within ${ms / 1000} s`))
         timer = setTimeout(late(FORWARD_WHOLE_TIMEOUT_MS), FORWARD_WHOLE_TIMEOUT_MS)
-        this.#cut = () => {
+        this.#abort = () => {
           asked.destroy()
           reject(stopped())
         }
-        if (this.#closed) this.#cut()
+        if (this.#closed) this.#abort()
         asked
           .once('response', (answer) => textOf(answer).then((text) => resolve(answerOf(answer, text)), reject))
           .once('timeout', late(FORWARD_TIMEOUT_MS))
@@ -86,7 +86,7 @@ export class HttpsClient {
       })
     } finally {
       clearTimeout(timer)
-      this.#cut = () => {}
+      this.#abort = undefined
     }
   }
 }
