@@ -10,6 +10,8 @@ export const OUTPUT_PAGES: Readonly<Record<string, Site>> = {
   'docs/get-started.md': 'clone',
   'docs/guides/watch-a-link.md': 'service',
   'docs/guides/use-existing-logs.md': 'service',
+  'docs/guides/use-proxy-logs.md': 'service',
+  'docs/guides/use-dns-logs.md': 'service',
   'docs/guides/find-out-who-uses-a-platform.md': 'service',
   'docs/guides/approve-and-block.md': 'service',
   'docs/guides/send-alerts.md': 'service',

@@ -189,7 +189,7 @@ class RunningSite {
 
   /** Runs shell commands on a terminal of 80 columns. */
   async #run(commands: string): Promise<string> {
-    let line = commands.replaceAll('sudo ', '').replaceAll(STATE, this.#inside(STATE))
+    let line = commands.replaceAll(/\bsudo (?:--preserve-env=\w+ )?/g, '').replaceAll(STATE, this.#inside(STATE))
     for (const [shown, actual] of this.#ports) line = line.replaceAll(shown, actual)
     const file = join(this.#directory, 'commands.sh')
     writeFileSync(file, `stty cols 80 rows 50\n${line}`)
