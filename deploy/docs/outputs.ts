@@ -15,7 +15,6 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { SAMPLES } from '../forwarders/samples.ts'
 import { OUTPUT_PAGES, type Site } from './output-pages.ts'
 import { terminalPicture } from './terminal-picture.ts'
 
@@ -42,7 +41,8 @@ const DEMO_READY = 'serving until Ctrl-C'
 /** Where the packages store data. A site has its own copy of this tree. */
 const STATE = '/var/lib/posture-'
 const COMMAND_MS_MAX = 120_000
-/** What is on a line before the terminal's "erase in line" (ECMA-48, EL). */
+/** Colors, and what is on a line before the terminal's "erase in line" (ECMA-48, SGR and EL). */
+const COLORS = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g')
 const ERASED = new RegExp(`[^\\n]*${String.fromCharCode(27)}\\[\\d*K`, 'g')
 const BLOCK =
   /^```sh\n((?:(?!```).*\n)*)```\n\n<!-- output(?: (\d+))? -->\n([\s\S]*?)<!-- end -->|^<!-- run (.+) -->$/gm
@@ -86,7 +86,8 @@ class RunningSite {
   #environment: NodeJS.ProcessEnv
 
   private constructor() {
-    this.#directory = mkdtempSync(join(tmpdir(), 'posture-docs-'))
+    // A short name, since columns of a table are as wide as the paths in them.
+    this.#directory = mkdtempSync(join(tmpdir(), 'p'))
     const bin = join(this.#directory, 'bin')
     mkdirSync(bin)
     for (const [name, script] of Object.entries(PROGRAMS)) {
@@ -97,6 +98,7 @@ class RunningSite {
     writeFileSync(join(bin, 'npx'), '#!/bin/sh\nexec "$@"\n')
     chmodSync(join(bin, 'npx'), 0o755)
     for (const name of ['dist', 'test']) symlinkSync(join(REPOSITORY, name), join(this.#directory, name))
+    symlinkSync(DEMO_CAPTURE, join(this.#directory, 'mine.pcap'))
     this.#environment = { PATH: `${bin}:${process.env['PATH']}`, HOME: this.#directory, TZ: 'UTC', LANG: 'C.UTF-8' }
   }
 
@@ -145,14 +147,20 @@ class RunningSite {
     const key = secretIn(await this.#run('posture-admin key create dashboard --org Acme --json'))
     this.#environment = { ...this.#environment, SVC_TOKEN: token }
     writeFileSync(join(this.#directory, 'api-key.txt'), `X-API-Key: ${key}\n`)
-    writeFileSync(join(this.#directory, 'access.log'), `${linesOf('proxy-native').join('\n')}\n`)
+    writeFileSync(join(this.#directory, 'access.log'), `${squidLines().join('\n')}\n`)
     copyFileSync(join(data, 'tls/certificate.pem'), join(this.#directory, 'certificate.pem'))
     await this.#run(
       `posture-collector --read ${DEMO_CAPTURE} --shift-to-now --https-port ${listening.ingestPort} --ca certificate.pem --log-level WARNING`,
     )
+    const element = `[svc@00000 key="${token}"]`
     await sendSyslog(
       listening.syslog[0]?.port ?? 0,
-      SAMPLES.map(({ lines }) => `<134>1 - proxy-1 - - - [svc@00000 key="${token}"] ${lines.at(-1)}\n`).join(''),
+      [
+        ...squidLines().map((line) => `proxy-1 - - - ${element} ${line}\n`),
+        ...bindLines().map((line) => `dns-1 - - - ${element} ${line}\n`),
+      ]
+        .map((message) => `<134>1 - ${message}`)
+        .join(''),
     )
     await this.#run('posture-admin scan run --org Acme')
   }
@@ -214,12 +222,22 @@ class RunningSite {
 
   #shown(text: string): string {
     // Progress is drawn on one line, which is erased at the end.
-    let shown = text.replaceAll('\r', '').replace(ERASED, '')
-    for (const [port, actual] of this.#ports) shown = shown.replaceAll(actual, port)
-    shown = shown.replaceAll(`${this.#directory}/`, '/').replaceAll(`${this.#directory.slice(1)}/`, '')
-    shown = shown.replaceAll(REPOSITORY, '')
-    shown = shown.replaceAll(/\/data\//g, 'data/')
-    return this.#withFixedValues(shown).trimEnd()
+    const shown = text.replaceAll('\r', '').replace(ERASED, '').replace(COLORS, '')
+    return shown
+      .split('\n')
+      .map((line) => aligned(line, this.#withFixedValues(this.#withFixedPaths(line))))
+      .join('\n')
+      .trimEnd()
+  }
+
+  #withFixedPaths(line: string): string {
+    let fixed = line
+    for (const [port, actual] of this.#ports) fixed = fixed.replaceAll(actual, port)
+    return fixed
+      .replaceAll(`${this.#directory}/`, '/')
+      .replaceAll(`${this.#directory.slice(1)}/`, '')
+      .replaceAll(REPOSITORY, '')
+      .replaceAll(/\/data\//g, 'data/')
   }
 
   /** Secrets, ids and times by which two runs differ. A value is replaced by the same one everywhere on a page. */
@@ -231,7 +249,8 @@ class RunningSite {
       .replace(/(?<=[\s"│])[0-9a-f]{8}(?=[\s"│])/g, (digits) => this.#known.get(digits) ?? digits)
       .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (_, part) => `2026-11-20T09:15:02${part ? '.123' : ''}Z`)
       .replace(/\d+ MB free/g, '79101 MB free')
-      .replace(/"seconds":[\d.]+/g, '"seconds":0.1')
+      .replace(/(?<=│ )\d\.\d{3}(?= )/g, '0.125')
+      .replace(/(?<=│ )\d{6}(?= │)/g, '118832')
   }
 
   #fixed(value: string): string {
@@ -250,14 +269,39 @@ class RunningSite {
   }
 }
 
+/** The cells of a table keep their width. */
+function aligned(original: string, changed: string): string {
+  const cells = original.split('│')
+  if (cells.length < 3) return changed
+  return changed
+    .split('│')
+    .map((cell, index) => cell.padEnd(cells[index]?.length ?? 0))
+    .join('│')
+    .trimEnd()
+}
+
 function secretIn(text: string): string {
   const [secret] = /svc_(?:pk|mt)_[0-9a-f]+/.exec(text) ?? []
   if (secret === undefined) throw new Error(`no secret in ${text}`)
   return secret
 }
 
-function linesOf(format: string): string[] {
-  return SAMPLES.filter((sample) => sample.format === format).flatMap(({ lines }) => lines)
+/** Lines of a Squid log in its native format, from now: evidence of other times would leave the evidence window. */
+function squidLines(): string[] {
+  const seconds = (Date.now() / 1000).toFixed(3)
+  return ['api.anthropic.com', 'chatgpt.com', 'www.example.com'].map(
+    (host, index) =>
+      `${seconds}    318 192.0.2.${48 + index} TCP_TUNNEL/200 6120 CONNECT ${host}:443 jdoe HIER_DIRECT/198.51.100.20 -`,
+  )
+}
+
+/** The same of a BIND query log. */
+function bindLines(): string[] {
+  const time = new Date().toISOString()
+  return ['claude.ai', 'www.example.com'].map(
+    (name) =>
+      `${time} queries: info: client @0x7fb1c0004e10 192.0.2.50#40404 (${name}): query: ${name} IN A +E(0)K (192.0.2.53)`,
+  )
 }
 
 async function sendSyslog(port: number, text: string): Promise<void> {
