@@ -28,7 +28,7 @@ const BOX_LINES = /[─│┌┐└┘├┤┬┴┼]/
 
 /** An SVG of a terminal with `npm start` and what it prints, taken from the first sample output of `page`. */
 export function terminalPicture(page: string, theme: Theme): string {
-  const [, output = ''] = /<!-- output -->\n```text\n([\s\S]*?)```/.exec(page) ?? []
+  const [, output = ''] = /<!-- printed -->\n```text\n([\s\S]*?)```/.exec(page) ?? []
   const end = output.indexOf('\n\nThe same from the API')
   if (end < 0) throw new Error('no output of npm start')
   const lines = ['$ npm start', ...output.slice(0, end).split('\n')]

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { withOutputs } from '../../deploy/docs/outputs.ts'
+import { withOutputs } from '../../deploy/docs/page-commands.ts'
 import { terminalPicture } from '../../deploy/docs/terminal-picture.ts'
 import { REPOSITORY } from '../support/programs.ts'
 
@@ -25,11 +25,11 @@ for (const [name, text] of Object.entries({ 'README.md': README, 'docs/get-start
 }
 
 t.test('every command of README.md is run by a test', async (t) => {
-  const blocks = [...README.matchAll(/^```sh\n([\s\S]*?)^```\n\n(<!-- output)?/gm)]
+  const blocks = [...README.matchAll(/^```sh\n([\s\S]*?)^```\n\n(<!-- printed)?/gm)]
   const notRunAbove = blocks.filter(([, , marker]) => marker === undefined).map(([, commands = '']) => commands.trim())
   // npm start is the first command of docs/get-started.md; npm test cannot run itself.
   t.same(notRunAbove, ['npm start', 'npm test'])
-  t.match(GET_STARTED, '```sh\nnpm start\n```\n\n<!-- output -->\n```text\n')
+  t.match(GET_STARTED, '```sh\nnpm start\n```\n\n<!-- printed -->\n```text\n')
   const { scripts } = JSON.parse(page('package.json')) as { scripts: Record<string, string> }
   t.equal(scripts['start'], 'node dist/deploy/demo.js', 'what the test runs in place of npm start')
   t.match(page('.ci/run'), /^npm test /m, 'continuous integration runs it')

@@ -15,14 +15,14 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { OUTPUT_PAGES, type Site } from './output-pages.ts'
+import { COMMAND_PAGES, type Site } from './command-pages.ts'
 import { terminalPicture } from './terminal-picture.ts'
 
 /*
  * Sample outputs in the documentation are outputs of the commands above them. A block of commands (```sh) is run if
  * this marker follows it, and its output is put between the markers:
  *
- *   <!-- output -->      or <!-- output 12 --> for the first 12 lines
+ *   <!-- printed -->      or <!-- printed 12 --> for the first 12 lines
  *   <!-- end -->
  *
  * <!-- run COMMAND --> runs a command that the page does not show, for what a reader does by hand.
@@ -45,7 +45,7 @@ const COMMAND_MS_MAX = 120_000
 const COLORS = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g')
 const ERASED = new RegExp(`[^\\n]*${String.fromCharCode(27)}\\[\\d*K`, 'g')
 const BLOCK =
-  /^```sh\n((?:(?!```).*\n)*)```\n\n<!-- output(?: (\d+))? -->\n([\s\S]*?)<!-- end -->|^<!-- run (.+) -->$/gm
+  /^```sh\n((?:(?!```).*\n)*)```\n\n<!-- printed(?: (\d+))? -->\n([\s\S]*?)<!-- end -->|^<!-- run (.+) -->$/gm
 
 /** The page with the outputs of its commands. Rejects if a command ends with a status that its site does not expect. */
 export async function withOutputs(text: string, site: Site): Promise<string> {
@@ -62,7 +62,7 @@ export async function withOutputs(text: string, site: Site): Promise<string> {
       }
       const shown = firstLines(await running.output(commands), Number(lines ?? Number.POSITIVE_INFINITY))
       const fence = shown === '' ? '' : `\`\`\`text\n${shown}\n\`\`\`\n`
-      const marker = lines === undefined ? '<!-- output -->' : `<!-- output ${lines} -->`
+      const marker = lines === undefined ? '<!-- printed -->' : `<!-- printed ${lines} -->`
       made += `${text.slice(from, block.index)}\`\`\`sh\n${commands}\`\`\`\n\n${marker}\n${fence}<!-- end -->`
       from = block.index + whole.length
     }
@@ -313,7 +313,7 @@ async function sendSyslog(port: number, text: string): Promise<void> {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const wanted = process.argv.slice(2)
-  for (const [page, site] of Object.entries(OUTPUT_PAGES)) {
+  for (const [page, site] of Object.entries(COMMAND_PAGES)) {
     if (wanted.length > 0 && !wanted.includes(page)) continue
     const file = join(REPOSITORY, page)
     writeFileSync(file, await withOutputs(readFileSync(file, 'utf8'), site))

@@ -5,7 +5,7 @@
 export type Site = 'clone' | 'service'
 
 /** The pages whose sample outputs are generated. */
-export const OUTPUT_PAGES: Readonly<Record<string, Site>> = {
+export const COMMAND_PAGES: Readonly<Record<string, Site>> = {
   'README.md': 'clone',
   'docs/get-started.md': 'clone',
   'docs/guides/watch-a-link.md': 'service',
