@@ -37,28 +37,6 @@ export const FORWARDER_TABLES: readonly { readonly name: string; readonly make: 
   ...familyNames().map((family) => ({ name: `samples ${family}`, make: () => samplesOf(family) })),
 ]
 
-/** The guides that show a snippet or samples, by the name of the table. Guides have fences where the reference is indented. */
-const GUIDES: Readonly<Record<string, readonly string[]>> = {
-  'guides/use-firewall-logs.md': [
-    'samples Next-generation firewall, CSV',
-    'samples Firewall, key=value or CSV',
-    'samples Open-source firewall',
-  ],
-  'guides/use-proxy-logs.md': ['samples Forward proxy', 'samples Cloud web gateway, CSV', 'samples Any CSV'],
-  'guides/use-dns-logs.md': ['samples DNS server, BIND query log', 'samples Windows DNS server'],
-  'guides/forward-with-rsyslog.md': PARTS.map((part) => `rsyslog ${part}`),
-  'guides/forward-with-syslog-ng.md': PARTS.map((part) => `syslog-ng ${part}`),
-}
-
-export const GUIDE_TABLES: readonly { readonly file: string; readonly name: string; readonly make: () => string }[] =
-  Object.entries(GUIDES).flatMap(([file, names]) =>
-    FORWARDER_TABLES.filter(({ name }) => names.includes(name)).map(({ name, make }) => ({
-      file,
-      name,
-      make: () => `\`\`\`text\n${make().replaceAll(/^ {4}/gm, '')}\n\`\`\``,
-    })),
-  )
-
 function placeholdersTable(): string {
   const rows = Object.entries(PLACEHOLDERS).map(([word, about]) => [code(word), about])
   return markdownTable(['Word', 'Replace it by'], rows)

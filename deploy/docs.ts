@@ -10,7 +10,7 @@ import { FRAMEWORK_IDS, FRAMEWORKS } from '../engine/store/framework.ts'
 import { ROLES } from '../engine/store/members.ts'
 import { loadCatalog } from '../registry/catalog.ts'
 import { fieldTables, pathsTable, refusalsTable } from './docs-api.ts'
-import { FORWARDER_TABLES, GUIDE_TABLES } from './docs-forwarders.ts'
+import { FORWARDER_TABLES } from './docs-forwarders.ts'
 import { registryPage } from './docs-registry.ts'
 import { code, markdownTable } from './markdown.ts'
 
@@ -31,7 +31,6 @@ export const MADE_TABLES: readonly { readonly file: string; readonly name: strin
   { file: 'api.md', name: 'fields', make: fieldTables },
   { file: 'visibility.md', name: 'coverage', make: coverageTable },
   ...FORWARDER_TABLES.map((table) => ({ file: 'forwarders.md', ...table })),
-  ...GUIDE_TABLES,
 ]
 
 function settingsTable(schema: Parameters<typeof settingRows>[0]): string {
