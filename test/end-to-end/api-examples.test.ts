@@ -6,12 +6,12 @@ import t from 'tap'
 import { claimPort } from '../../engine/http/listen.ts'
 import { admin, REPOSITORY, startService } from '../support/programs.ts'
 
-/** The commands of docs/api.md, and what it says that the first one prints. */
-const PAGE = readFileSync(join(REPOSITORY, 'docs/api.md'), 'utf8')
+/** The commands of docs/reference/api.md, and what it says that the first one prints. */
+const PAGE = readFileSync(join(REPOSITORY, 'docs/reference/api.md'), 'utf8')
 const COMMANDS = [...PAGE.matchAll(/^ {4}(curl .*)$/gm)].map(([, command = '']) => command)
 const PRINTED = /that prints:\n\n {4}(.*)\n/.exec(PAGE)?.[1] ?? ''
 
-t.test('each command of docs/api.md does what the page says, against a real service', async (t) => {
+t.test('each command of docs/reference/api.md does what the page says, against a real service', async (t) => {
   const directory = t.testdir()
   const data = join(directory, 'data/service')
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', '--data-dir', data)

@@ -131,8 +131,8 @@ for (const { name, given, overall, categories } of SCORES) {
   })
 }
 
-t.test('the worked example of docs/assessments.md is what the code computes', async (t) => {
-  const page = readFileSync(join(REPOSITORY, 'docs/assessments.md'), 'utf8')
+t.test('the worked example of docs/reference/assessments.md is what the code computes', async (t) => {
+  const page = readFileSync(join(REPOSITORY, 'docs/reference/assessments.md'), 'utf8')
   const csv = /```csv\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
   const { categories } = readAssessment(Buffer.from(csv), { frameworkId: 'nist-csf-2' })
   t.same(scoreOf(categories), {

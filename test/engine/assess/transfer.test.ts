@@ -494,8 +494,8 @@ t.test('a long file costs time by its length', async (t) => {
     )
 })
 
-t.test('docs/assessments.md tells the bounds', async (t) => {
-  const page = readFileSync(join(REPOSITORY, 'docs/assessments.md'), 'utf8')
+t.test('docs/reference/assessments.md tells the bounds', async (t) => {
+  const page = readFileSync(join(REPOSITORY, 'docs/reference/assessments.md'), 'utf8')
   const [assessments, categories, items, lines, notes] = [
     ...[ASSESSMENTS_MAX, ASSESSMENT_CATEGORIES_MAX, ASSESSMENT_ITEMS_MAX],
     ...[ASSESSMENT_LINE_BYTES_MAX, ASSESSMENT_NOTE_BYTES_MAX],

@@ -1,10 +1,10 @@
-import type { Catalog } from '../registry/catalog.ts'
-import { catalogStats } from '../registry/lookup.ts'
-import type { Platform, PlatformDomain } from '../registry/platform.ts'
-import { PLATFORM_TYPES, type PlatformType } from '../registry/platform-type.ts'
+import type { Catalog } from '../../registry/catalog.ts'
+import { catalogStats } from '../../registry/lookup.ts'
+import type { Platform, PlatformDomain } from '../../registry/platform.ts'
+import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
 import { markdownTable } from './markdown.ts'
 
-/** The text of docs/registry.md, which is generated from the registry. */
+/** The text of docs/reference/registry.md, which is generated from the registry. */
 export function registryPage(catalog: Catalog): string {
   const types = Object.keys(PLATFORM_TYPES) as PlatformType[]
   return [

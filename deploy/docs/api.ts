@@ -1,9 +1,9 @@
-import { openApiDocument } from '../api/openapi.ts'
-import { type Json, refusals } from '../api/openapi-responses.ts'
-import { ROUTES } from '../api/routes.ts'
+import { openApiDocument } from '../../api/openapi.ts'
+import { type Json, refusals } from '../../api/openapi-responses.ts'
+import { ROUTES } from '../../api/routes.ts'
 import { code, markdownTable } from './markdown.ts'
 
-/** The tables of docs/api.md: of the routes, of the refusals, and of the schemas as the OpenAPI document has them. */
+/** The tables of docs/reference/api.md: of the routes, of the refusals, and of the schemas as the OpenAPI document has them. */
 export function pathsTable(): string {
   const rows = Object.entries(ROUTES).map(([path, { scope, paged }]) => [
     code(path),
@@ -54,7 +54,7 @@ interface Schema {
 }
 
 const SCHEMAS = (openApiDocument(ROUTES, '...')['components'] as Json)['schemas'] as Readonly<Record<string, Schema>>
-/** Longer lists of values stand elsewhere: types of platforms in docs/registry.md. */
+/** Longer lists of values stand elsewhere: types of platforms in docs/reference/registry.md. */
 const VALUES_SHOWN_MAX = 8
 
 function membersOf(path: string): string {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { SAMPLES } from './forwarders/samples.ts'
+import { SAMPLES } from '../forwarders/samples.ts'
 import { code, codeBlock, markdownTable } from './markdown.ts'
 
 /** The configuration that forwarders are given, by the paths of its files: what the page shows is what the tests run. */
-const SNIPPETS = new URL('../../deploy/forwarders/', import.meta.url)
+const SNIPPETS = new URL('../../../deploy/forwarders/', import.meta.url)
 export const FORWARDERS = ['rsyslog', 'syslog-ng'] as const
 export type Forwarder = (typeof FORWARDERS)[number]
 /** Where the messages go, one of them; and where they come from. */

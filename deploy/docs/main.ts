@@ -1,36 +1,36 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { serviceSettings } from '../api/config.ts'
-import { collectorSettings } from '../collector/config.ts'
-import { ACTIONS } from '../engine/admin/actions.ts'
-import { loadTemplates } from '../engine/assess/templates.ts'
-import { COVERAGE_COUNTERS } from '../engine/event/coverage-report.ts'
-import { FAULTS } from '../engine/process/error-codes.ts'
-import { settingRows } from '../engine/process/settings.ts'
-import { FRAMEWORK_IDS, FRAMEWORKS } from '../engine/store/framework.ts'
-import { ROLES } from '../engine/store/members.ts'
-import { loadCatalog } from '../registry/catalog.ts'
-import { fieldTables, pathsTable, refusalsTable } from './docs-api.ts'
-import { FORWARDER_TABLES } from './docs-forwarders.ts'
-import { registryPage } from './docs-registry.ts'
+import { serviceSettings } from '../../api/config.ts'
+import { collectorSettings } from '../../collector/config.ts'
+import { ACTIONS } from '../../engine/admin/actions.ts'
+import { loadTemplates } from '../../engine/assess/templates.ts'
+import { COVERAGE_COUNTERS } from '../../engine/event/coverage-report.ts'
+import { FAULTS } from '../../engine/process/error-codes.ts'
+import { settingRows } from '../../engine/process/settings.ts'
+import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
+import { ROLES } from '../../engine/store/members.ts'
+import { loadCatalog } from '../../registry/catalog.ts'
+import { fieldTables, pathsTable, refusalsTable } from './api.ts'
+import { FORWARDER_TABLES } from './forwarders.ts'
 import { code, markdownTable } from './markdown.ts'
+import { registryPage } from './registry.ts'
 
 /*
  * The tables of the documentation that repeat what the code says are made from the code, and the snippets from the files that tests run:
  * `npm run docs` writes them, a test compares them. A table stands between two markers: <!-- table NAME --> and <!-- end -->.
  */
-const DOCS = new URL('../../docs/', import.meta.url)
+const DOCS = new URL('../../../docs/', import.meta.url)
 
 export const MADE_TABLES: readonly { readonly file: string; readonly name: string; readonly make: () => string }[] = [
-  { file: 'configuration.md', name: 'collector', make: () => settingsTable(collectorSettings) },
-  { file: 'configuration.md', name: 'service', make: () => settingsTable(serviceSettings) },
-  { file: 'administration.md', name: 'roles', make: rolesTable },
-  { file: 'errors.md', name: 'faults', make: faultsTable },
-  { file: 'assessments.md', name: 'frameworks', make: frameworksTable },
-  { file: 'api.md', name: 'paths', make: pathsTable },
-  { file: 'api.md', name: 'refusals', make: refusalsTable },
-  { file: 'api.md', name: 'fields', make: fieldTables },
-  { file: 'visibility.md', name: 'coverage', make: coverageTable },
-  ...FORWARDER_TABLES.map((table) => ({ file: 'forwarders.md', ...table })),
+  { file: 'reference/configuration.md', name: 'collector', make: () => settingsTable(collectorSettings) },
+  { file: 'reference/configuration.md', name: 'service', make: () => settingsTable(serviceSettings) },
+  { file: 'reference/administration.md', name: 'roles', make: rolesTable },
+  { file: 'reference/errors.md', name: 'faults', make: faultsTable },
+  { file: 'reference/assessments.md', name: 'frameworks', make: frameworksTable },
+  { file: 'reference/api.md', name: 'paths', make: pathsTable },
+  { file: 'reference/api.md', name: 'refusals', make: refusalsTable },
+  { file: 'reference/api.md', name: 'fields', make: fieldTables },
+  { file: 'design/visibility.md', name: 'coverage', make: coverageTable },
+  ...FORWARDER_TABLES.map((table) => ({ file: 'reference/forwarders.md', ...table })),
 ]
 
 function settingsTable(schema: Parameters<typeof settingRows>[0]): string {
@@ -90,5 +90,5 @@ if (process.argv[1] === new URL(import.meta.url).pathname) {
   for (const file of new Set(MADE_TABLES.map((table) => table.file))) {
     writeFileSync(new URL(file, DOCS), withMadeTables(file, pageText(file)))
   }
-  writeFileSync(new URL('registry.md', DOCS), registryPage(loadCatalog()))
+  writeFileSync(new URL('reference/registry.md', DOCS), registryPage(loadCatalog()))
 }
