@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { serviceSettings } from '../../api/config.ts'
 import { collectorSettings } from '../../collector/config.ts'
 import { ACTIONS } from '../../engine/admin/actions.ts'
@@ -9,29 +9,71 @@ import { settingRows } from '../../engine/process/settings.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
 import { ROLES } from '../../engine/store/members.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
-import { fieldTables, pathsTable, refusalsTable } from './api.ts'
+import { answerSamples, fieldTables, pathsTable, refusalsTable } from './api.ts'
+import { cliPage } from './cli.ts'
 import { FORWARDER_TABLES } from './forwarders.ts'
 import { code, markdownTable } from './markdown.ts'
+import { collectorMetrics, serviceMetrics } from './metrics.ts'
+import { sampleOutputs } from './outputs.ts'
+import { pagePaths } from './readability.ts'
 import { registryPage } from './registry.ts'
 
 /*
- * The tables of the documentation that repeat what the code says are made from the code, and the snippets from the files that tests run:
- * `npm run docs` writes them, a test compares them. A table stands between two markers: <!-- table NAME --> and <!-- end -->.
+ * `npm run docs` writes the generated parts of the documentation, and a test compares them: tables that repeat the
+ * code, snippets that tests run, and sample output. A part is between two markers: `<!-- table NAME -->` or
+ * `<!-- output NAME -->`, and `<!-- end -->`.
  */
-const DOCS = new URL('../../../docs/', import.meta.url)
+const END = '<!-- end -->'
+const REPOSITORY = new URL('../../../', import.meta.url)
 
-export const MADE_TABLES: readonly { readonly file: string; readonly name: string; readonly make: () => string }[] = [
-  { file: 'reference/configuration.md', name: 'collector', make: () => settingsTable(collectorSettings) },
-  { file: 'reference/configuration.md', name: 'service', make: () => settingsTable(serviceSettings) },
-  { file: 'reference/administration.md', name: 'roles', make: rolesTable },
-  { file: 'reference/errors.md', name: 'faults', make: faultsTable },
-  { file: 'reference/assessments.md', name: 'frameworks', make: frameworksTable },
-  { file: 'reference/api.md', name: 'paths', make: pathsTable },
-  { file: 'reference/api.md', name: 'refusals', make: refusalsTable },
-  { file: 'reference/api.md', name: 'fields', make: fieldTables },
-  { file: 'design/visibility.md', name: 'coverage', make: coverageTable },
-  ...FORWARDER_TABLES.map((table) => ({ file: 'reference/forwarders.md', ...table })),
-]
+/** The tables by name. Any page may show any of them. */
+const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
+  'settings posture-collector': () => settingsTable(collectorSettings),
+  'settings posture-service': () => settingsTable(serviceSettings),
+  roles: rolesTable,
+  'error codes': faultsTable,
+  frameworks: frameworksTable,
+  paths: pathsTable,
+  'API errors': refusalsTable,
+  fields: fieldTables,
+  ...answerSamples(),
+  'coverage counters': coverageTable,
+  'metrics posture-collector': collectorMetrics,
+  'metrics posture-service': serviceMetrics,
+  ...Object.fromEntries(FORWARDER_TABLES.map(({ name, make }) => [name, make])),
+}
+
+/** Pages that are generated as a whole, by their path from the root of the repository. */
+const PAGES: Readonly<Record<string, () => string>> = {
+  'docs/reference/registry.md': () => registryPage(loadCatalog()),
+  'docs/reference/cli.md': cliPage,
+}
+
+/** All generated parts: markers and text. */
+export type Generated = ReadonlyMap<string, string>
+
+export async function generatedParts(): Promise<Generated> {
+  const parts = new Map<string, string>()
+  for (const [name, make] of Object.entries(TABLES)) parts.set(`table ${name}`, await make())
+  for (const [name, text] of await sampleOutputs()) parts.set(`output ${name}`, text)
+  return parts
+}
+
+/** A page with its parts generated again. Throws where a marker names no part, or its end is missing. */
+export function withGenerated(page: string, text: string, parts: Generated): string {
+  const whole = PAGES[page]
+  if (whole !== undefined) return whole()
+  let made = text
+  for (const [begin, name = ''] of text.matchAll(/<!-- ((?:table|output) .+?) -->\n/g)) {
+    const part = parts.get(name)
+    if (part === undefined) throw new Error(`${page}: no generated part is named ${JSON.stringify(name)}`)
+    const from = made.indexOf(begin) + begin.length
+    const to = made.indexOf('<!-- ', from)
+    if (!made.startsWith(END, to)) throw new Error(`${page}: no end of ${JSON.stringify(name)}`)
+    made = `${made.slice(0, from)}${part}\n${made.slice(to)}`
+  }
+  return made
+}
 
 function settingsTable(schema: Parameters<typeof settingRows>[0]): string {
   const rows = settingRows(schema).map((row) => {
@@ -66,29 +108,17 @@ function frameworksTable(): string {
 
 function coverageTable(): string {
   const rows = Object.entries(COVERAGE_COUNTERS).map(([name, about]) => [code(name), about])
-  return markdownTable(['Counter', 'What it counts'], rows)
+  return markdownTable(['Counter', 'Meaning'], rows)
 }
 
-/** The text of a page with its tables made anew. Throws where a table's markers are missing. */
-export function withMadeTables(file: string, text: string): string {
-  let made = text
-  for (const table of MADE_TABLES.filter((each) => each.file === file)) {
-    const begin = `<!-- table ${table.name} -->\n`
-    const from = made.indexOf(begin)
-    const to = made.indexOf('\n<!-- end -->', from)
-    if (from < 0 || to < 0) throw new Error(`${file}: no markers for the table ${table.name}`)
-    made = made.slice(0, from + begin.length) + table.make() + made.slice(to)
-  }
-  return made
-}
-
-export function pageText(file: string): string {
-  return readFileSync(new URL(file, DOCS), 'utf8')
+export function pageText(page: string): string {
+  const file = new URL(page, REPOSITORY)
+  return existsSync(file) ? readFileSync(file, 'utf8') : ''
 }
 
 if (process.argv[1] === new URL(import.meta.url).pathname) {
-  for (const file of new Set(MADE_TABLES.map((table) => table.file))) {
-    writeFileSync(new URL(file, DOCS), withMadeTables(file, pageText(file)))
+  const parts = await generatedParts()
+  for (const page of new Set([...pagePaths(), ...Object.keys(PAGES)])) {
+    writeFileSync(new URL(page, REPOSITORY), withGenerated(page, pageText(page), parts))
   }
-  writeFileSync(new URL('reference/registry.md', DOCS), registryPage(loadCatalog()))
 }

@@ -16,10 +16,10 @@ export function registryPage(catalog: Catalog): string {
   ].join('\n')
 }
 
-const INTRODUCTION = `# The registry of AI platforms
+const INTRODUCTION = `# Registry of AI platforms
 
-Made by \`npm run docs\` from registry/platforms/*.yaml; a test fails where the two differ. How an operator adds, changes or
-disables platforms stands in [registry-file.md](registry-file.md).
+\`npm run docs\` generates this page from registry/platforms/*.yaml. A test fails when the two differ.
+[registry-file.md](registry-file.md) explains how to add, change or disable platforms.
 `
 
 function overview(catalog: Catalog, types: readonly PlatformType[]): string {
@@ -34,43 +34,44 @@ function overview(catalog: Catalog, types: readonly PlatformType[]): string {
       .join(', ')
   return `**${platforms} platforms** of ${vendors} vendors, **${domains} domains** (${counts(byMatch)}; ${counts(byRole)}), ${types.length} types.
 
-${markdownTable(['platform_type', 'Category', 'Platforms', 'Domains', 'What it is'], rows)}
+${markdownTable(['platform_type', 'Category', 'Platforms', 'Domains', 'Description'], rows)}
 `
 }
 
 const NOTES = `## How to read an entry
 
-- **match**: \`suffix\` is the name and everything below it; \`exact\` is that host only; in a \`pattern\`, \`*\` is one or more characters
-  within one label. Where several rules fit a name, exact wins before pattern before the longest suffix; of two patterns the one with
-  fewer labels that hold a \`*\`, then the one with more characters given. So a rule may stand below another platform's suffix:
-  chat.openai.com is ChatGPT, everything else below openai.com is the OpenAI API.
-- **role**: \`web\` a site or app, \`api\` what programs ask, \`cdn\` assets and downloads, \`auth\` sign-in, \`telemetry\`, \`docs\`.
-- **specificity**: how surely a visit to the host is use of the platform. 1 the host serves nothing else; 0.9 to 0.95 the vendor's
-  name for AI alone; 0.6 to 0.85 AI first, with other uses, or documentation; below 0.6 AI is one part of many, or the host shows what
-  others published. From 0.6 a visit counts as AI use; below, as "AI-capable".
-- **risk**: 0 to 100 with one line that says why. It is a class default (personal chat 50, provider under PRC law 75 to 85, API 35, ...)
-  raised or lowered by a known fact about the platform. It was not checked against contracts or privacy policies: set your own where you have them.
-- **source** and **evidence**: \`listed\` was read in a source of the entry; \`vendor\` was read in none, but the name carries the
-  platform's or the vendor's own, or lies below a listed one.
+- **match**: \`suffix\` is the name and everything below it. \`exact\` is that host only. In a \`pattern\`, \`*\` is one or more characters
+  within one label. If several rules match a name, exact takes precedence over pattern, and pattern over the longest suffix. Of two
+  patterns, the one with fewer labels that contain a \`*\` wins, then the one with more fixed characters. So a rule may be below another
+  platform's suffix: chat.openai.com is ChatGPT, everything else below openai.com is the OpenAI API.
+- **role**: \`web\` a site or app, \`api\` requests of programs, \`cdn\` assets and downloads, \`auth\` sign-in, \`telemetry\`, \`docs\`.
+- **specificity**: how certainly a visit to the host is use of the platform. 1: the host serves nothing else. 0.9 to 0.95: the vendor's
+  name for AI alone. 0.6 to 0.85: AI first, with other uses, or documentation. Below 0.6: AI is one part of many, or the host shows
+  content that others published. From 0.6, a visit counts as AI use; below, as "AI-capable".
+- **risk**: 0 to 100, with the reason in one line. It is a class default (personal chat 50, provider under PRC law 75 to 85, API 35, ...)
+  raised or lowered by a known fact about the platform. It was not checked against contracts or privacy policies. Set your own where you
+  have them.
+- **source** and **evidence**: \`listed\` domains were found in a source of the entry. \`vendor\` domains were found in none, but contain
+  the platform's or the vendor's name, or are below a listed domain.
 
 ## How it was curated
 
-- Candidates were 828 platforms with 1,896 domains out of 40 public lists and sources. Facts were taken, no text and no code.
-- Taken out: services that are closed; directories, prompt markets and labour markets, which are read and not used; names that browsers and
-  phones ask in the background; hosts that everybody shares (registry/quality.ts lists them); entries that a list under a restrictive
-  licence or with none alone names, where neither the vendor's nor the platform's name stands in the domain.
-- What customers publish with a builder (\`*.lovable.app\`, \`*.replit.app\`, \`*.ai.studio\`) is a pattern of low specificity: who
-  visits such a site does not use the builder.
-- Names change hands and services close: a stale entry is as worth a report as a missing one.
+- The candidates were 828 platforms with 1,896 domains from 40 public lists and sources. Facts were taken, but no text and no code.
+- Removed: closed services; directories, prompt markets and labor markets, which people read rather than use; names that browsers and
+  phones request in the background; hosts that everyone shares (registry/quality.ts lists them); entries found only in a list with a
+  restrictive license or without a license, unless the domain contains the vendor's or the platform's name.
+- Sites that customers publish with a builder (\`*.lovable.app\`, \`*.replit.app\`, \`*.ai.studio\`) are patterns of low specificity,
+  because visitors of such a site do not use the builder.
+- Domains change owners and services close. Please report outdated entries as well as missing ones.
 
 ## What a name cannot show
 
-- Models inside a cloud: Claude or GPT behind AWS, Azure and Google are seen as the cloud's AI service, not as the model.
+- Models inside a cloud: Claude or GPT on AWS, Azure and Google appears as the cloud's AI service, not as the model.
 - AI inside general software (\`embedded_ai\`), in Office, in Snowflake, on api.cloudflare.com, or in GitHub's own API.
 - Paths: Hugging Face Chat is huggingface.co/chat, Codex is part of chatgpt.com.
-- Widgets: a customer-service bot on another firm's site asks its vendor's host, with nobody using AI knowingly.
-- Libraries and CI fetch models from huggingface.co; an ollama.com query may be a look for updates.
-- Encrypted ClientHello and DNS over HTTPS hide the name altogether; the collector counts how much that is.
+- Widgets: a customer-service bot on another company's site contacts its vendor's host, although nobody knowingly uses AI.
+- Automation: libraries and CI fetch models from huggingface.co, and an ollama.com query may be an update check.
+- Encrypted ClientHello and DNS over HTTPS hide the name completely. The collector counts how often.
 `
 
 function sources({ platforms }: Catalog): string {
@@ -84,7 +85,7 @@ function sources({ platforms }: Catalog): string {
 
   return `## Sources
 
-${listed} domains are listed by a source, the others carry the vendor's name.
+${listed} domains are listed by a source. The others contain the vendor's name.
 
 ${markdownTable(['Source', 'Platforms'], rows)}
 `
@@ -95,7 +96,7 @@ function section({ platforms }: Catalog, type: PlatformType): string {
   const lines = platforms.filter(({ platformType }) => platformType === type).map(line)
   return `## ${type}
 
-${category}: ${about}. ${lines.length} platforms. \`=\` is that host only, \`*\` a pattern, every other name also stands for all below it.
+${category}: ${about}. ${lines.length} platforms. \`=\` is that host only, \`*\` a pattern. Every other name includes all names below it.
 
 ${lines.join('\n')}
 `

@@ -1,23 +1,37 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t from 'tap'
-import { MADE_TABLES, pageText, withMadeTables } from '../../../deploy/docs/main.ts'
+import { generatedParts, pageText, withGenerated } from '../../../deploy/docs/main.ts'
+import { pagePaths } from '../../../deploy/docs/readability.ts'
 import { FORMATS } from '../../../engine/ingest/formats/formats.ts'
-import { REPOSITORY } from '../../support/programs.ts'
 
-for (const file of new Set(MADE_TABLES.map((table) => table.file))) {
-  t.test(`docs/${file} says what the code says; npm run docs makes it so`, async (t) => {
-    t.equal(withMadeTables(file, pageText(file)), pageText(file))
+const parts = await generatedParts()
+
+for (const page of pagePaths()) {
+  t.test(`${page}: generated parts are current; npm run docs writes them`, async (t) => {
+    const text = pageText(page)
+    t.ok(withGenerated(page, text, parts) === text, 'run npm run docs')
   })
 }
 
-t.test('a page without the markers of its table is noticed', async (t) => {
-  t.throws(() => withMadeTables('reference/errors.md', '# Errors\n'), /no markers for the table faults/)
+t.test('every generated part is on a page', async (t) => {
+  const text = pagePaths().map(pageText).join('\n')
+  t.same(
+    [...parts.keys()].filter((name) => !text.includes(`<!-- ${name} -->\n`)),
+    [],
+  )
 })
 
-t.test('docs/reference/ingest.md names every format', async (t) => {
-  const text = readFileSync(join(REPOSITORY, 'docs/reference/ingest.md'), 'utf8')
-  const rows = text.slice(text.indexOf('| Format | Read are |'), text.indexOf('RFC 5424 is read in full'))
-  const named = [...rows.matchAll(/`([a-z0-9-]+)`/g)].map(([, id]) => id)
+t.test('a marker without a part, and a part without an end', async (t) => {
+  t.throws(() => withGenerated('a.md', '<!-- table nothing -->\n<!-- end -->', parts), /no generated part/)
+  t.throws(
+    () => withGenerated('a.md', '<!-- table roles -->\n\n<!-- table roles -->\n', parts),
+    /no end of "table roles"/,
+  )
+  t.match(withGenerated('a.md', '<!-- table roles -->\nold\n<!-- end -->\n', parts), /\| `scan\.request` \|/)
+})
+
+t.test('docs/reference/log-formats.md names every format', async (t) => {
+  const named = [...pageText('docs/reference/log-formats.md').matchAll(/^\| (`[^|]*) \|/gm)].flatMap(([, cell = '']) =>
+    [...cell.matchAll(/`([a-z0-9-]+)`/g)].map(([, id]) => id),
+  )
   t.same(named.sort(), FORMATS.map(({ id }) => id).sort())
 })
