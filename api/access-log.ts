@@ -1,14 +1,19 @@
 import { METHODS } from 'node:http'
-import { type FieldBlock, type HttpRequest, type HttpResponse, sentBytes } from '../engine/http/port.ts'
+import type { HttpRequest } from '../engine/http/port.ts'
 import { SECOND_MS } from '../engine/process/clock.ts'
 import type { Logger } from '../engine/process/log.ts'
 import type { Caller } from './callers.ts'
 
-/** Writes a line for each request; under load for some, which say how many were left out. */
+const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS)
+const OTHER = 'other'
+
+/** Writes a line for each answered request; under load for some, which count how many were left out. */
 export class AccessLog {
   readonly #log: Logger
   readonly #linesPerSecondMax: number
   readonly #isKnownPath: (path: string) => boolean
+  /** Of requests that are not answered yet. */
+  readonly #callers = new WeakMap<HttpRequest, Caller>()
   #second = 0
   #lines = 0
   #leftOut = 0
@@ -19,13 +24,16 @@ export class AccessLog {
     this.#isKnownPath = isKnownPath
   }
 
-  /** The same response, which is logged when it is sent. */
-  watch(request: HttpRequest, response: HttpResponse): LoggedResponse {
-    return new LoggedResponse(request, response, this, this.#isKnownPath)
+  /** The line of this request names the caller. */
+  noteCaller(request: HttpRequest, caller: Caller): void {
+    this.#callers.set(request, caller)
   }
 
-  /** A key stands by its visible digits. What else a client says is its own words, and may be a key: it is not logged. */
-  write(line: AccessLine): void {
+  /**
+   * The port's hook. The line has the method (a registered one, or `other`), the path (one of ours, or `other`), the bytes of the body as it is sent and the 8
+   * visible digits of the key. Other text of the client may be a key, so it is not logged.
+   */
+  onAnswer(request: HttpRequest, status: number, bytes: number): void {
     const second = Math.floor(performance.now() / SECOND_MS)
     if (second !== this.#second) {
       this.#second = second
@@ -35,65 +43,19 @@ export class AccessLog {
       this.#leftOut++
       return
     }
-    this.#log.info({ ...line, ...(this.#leftOut > 0 ? { left_out: this.#leftOut } : {}) }, 'request')
+    const caller = this.#callers.get(request)
+    this.#log.info(
+      {
+        address: request.remoteAddress(),
+        method: KNOWN_METHODS.has(request.method) ? request.method : OTHER,
+        path: this.#isKnownPath(request.path) ? request.path : OTHER,
+        status,
+        bytes,
+        ...(caller === undefined ? {} : { organization: caller.organization.id, key_visible: caller.visible }),
+        ...(this.#leftOut > 0 ? { left_out: this.#leftOut } : {}),
+      },
+      'request',
+    )
     this.#leftOut = 0
-  }
-}
-
-export interface AccessLine {
-  readonly address: string
-  /** One of the registered ones, or `other`. */
-  readonly method: string
-  /** One of ours, or `other`. */
-  readonly path: string
-  readonly status: number
-  /** Of the body, as it is sent. */
-  readonly bytes: number
-  readonly organization?: string
-  /** The 8 visible digits of the key. */
-  readonly key_visible?: string
-}
-
-const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS)
-const OTHER = 'other'
-
-export class LoggedResponse implements HttpResponse {
-  caller: Caller | undefined
-  readonly #response: HttpResponse
-  readonly #log: AccessLog
-  readonly #address: string
-  readonly #method: string
-  readonly #path: string
-
-  constructor(request: HttpRequest, response: HttpResponse, log: AccessLog, isKnownPath: (path: string) => boolean) {
-    this.#response = response
-    this.#log = log
-    this.#address = request.remoteAddress()
-    this.#method = KNOWN_METHODS.has(request.method) ? request.method : OTHER
-    this.#path = isKnownPath(request.path) ? request.path : OTHER
-  }
-
-  get aborted(): boolean {
-    return this.#response.aborted
-  }
-
-  send(
-    status: number,
-    fields: readonly string[],
-    body: Uint8Array | string,
-    bodyOmitted = false,
-    block?: FieldBlock,
-  ): void {
-    const bytes = sentBytes(status, body, bodyOmitted)
-    this.#response.send(status, fields, body, bodyOmitted, block)
-    const { caller } = this
-    this.#log.write({
-      address: this.#address,
-      method: this.#method,
-      path: this.#path,
-      status,
-      bytes,
-      ...(caller === undefined ? {} : { organization: caller.organization.id, key_visible: caller.visible }),
-    })
   }
 }

@@ -96,41 +96,35 @@ const coverage = z
   })
   .describe('How much of what passed the sensors could be seen. It is the same for all platforms of a scan.')
 
-/** What is optional is absent from platforms that an earlier release has published. */
 const metadata = z
   .looseObject({
     vendor: z.string().min(1).describe('Who offers the platform.'),
     category: z.string().min(1).describe('What the platform is for, in words.'),
-    approved: z.boolean().optional().describe("Whether it is on the organization's approved list."),
-    risk: risk.optional(),
-    matches: positive.optional().describe('Queries, handshakes and log lines that named it.'),
+    approved: z.boolean().describe("Whether it is on the organization's approved list."),
+    risk: risk,
+    matches: positive.describe('Queries, handshakes and log lines that named it.'),
     blocked_matches: positive
       .optional()
       .describe('Those of them that the device that logged them has blocked; absent where there are none.'),
     methods: z
       .partialRecord(z.enum(METHODS), positive)
-      .optional()
       .describe('The matches by how the name was seen: dns, tls, quic or log.'),
     roles: z
       .partialRecord(z.enum(ROLES), positive)
-      .optional()
       .describe('The matches by what the host is there for: web, api, cdn, auth, telemetry or docs.'),
-    clients: positive.optional().describe('Distinct addresses of clients.'),
-    clients_error: share
-      .optional()
-      .describe('Relative standard error of the number of clients, 0 to 1; 0 while it is exact.'),
-    days: positive.optional().describe('Days (UTC) of the evidence window on which it was seen.'),
-    first_seen: isoTime.optional().describe('When it was seen first within the evidence window, in UTC.'),
-    last_seen: isoTime.optional().describe('When it was seen last, in UTC.'),
+    clients: positive.describe('Distinct addresses of clients.'),
+    clients_error: share.describe('Relative standard error of the number of clients, 0 to 1; 0 while it is exact.'),
+    days: positive.describe('Days (UTC) of the evidence window on which it was seen.'),
+    first_seen: isoTime.describe('When it was seen first within the evidence window, in UTC.'),
+    last_seen: isoTime.describe('When it was seen last, in UTC.'),
     domains: z
       .array(z.string().min(1))
       .max(DOMAINS_SHOWN_MAX)
-      .optional()
       .describe('The names that were seen most, the first of them.'),
-    domains_total: positive
-      .optional()
-      .describe('How many names are known: up to 64 of each day are kept, up to 512 are counted here.'),
-    coverage: coverage.optional(),
+    domains_total: positive.describe(
+      'How many names are known: up to 64 of each day are kept, up to 512 are counted here.',
+    ),
+    coverage: coverage,
   })
   .describe(
     'What explains the finding. Fields may be added within v1: a client passes over those that it does not know.',

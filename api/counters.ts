@@ -24,7 +24,7 @@ export function countersOf(
 ): Required<Pick<HttpListenOptions, 'onAnswer' | 'onCut'>> {
   const row = new Float64Array(memory, thread * COLUMNS * Float64Array.BYTES_PER_ELEMENT, COLUMNS)
   return {
-    onAnswer(status, bytes) {
+    onAnswer(_request, status, bytes) {
       const column = COLUMN.get(status) ?? 0
       row[column] = (row[column] ?? 0) + 1
       row[0] = (row[0] ?? 0) + bytes

@@ -1,5 +1,7 @@
 import type { Environment } from '../engine/lmdb/environment.ts'
 import { SECOND_MS } from '../engine/process/clock.ts'
+import { Fault } from '../engine/process/error-codes.ts'
+import { failureText, logFailure } from '../engine/process/failure.ts'
 import type { Answer } from '../engine/process/local-server.ts'
 import type { Logger } from '../engine/process/log.ts'
 import type { ScanSchedule } from '../engine/scan/schedule.ts'
@@ -29,12 +31,12 @@ export class Health {
 
   /** Each change is logged once. */
   look(): void {
-    const reason = this.#whyNotWritten()
-    if (reason === undefined && !this.#writes) this.#log.info('the store is written again')
-    if (reason !== undefined && this.#writes) {
-      this.#log.error({ reason }, 'the store is not written, senders are asked to wait; the API answers')
+    const failure = this.#whyNotWritten()
+    if (failure === undefined && !this.#writes) this.#log.info('the store is written again')
+    if (failure !== undefined && this.#writes) {
+      logFailure(this.#log, failure, 'the store is not written, senders are asked to wait; the API answers')
     }
-    this.#writes = reason === undefined
+    this.#writes = failure === undefined
   }
 
   /** What is not as it should be, a line each; none: all is. */
@@ -42,7 +44,7 @@ export class Health {
     const notWritten = this.#whyNotWritten()
     const failing = this.#schedule.failing
     return [
-      ...(notWritten === undefined ? [] : [notWritten]),
+      ...(notWritten === undefined ? [] : [failureText(notWritten)]),
       ...(failing === 0 ? [] : [`the last scan of ${failing} organization${failing === 1 ? '' : 's'} failed`]),
     ]
   }
@@ -55,11 +57,11 @@ export class Health {
     return { type, status: 503, body: JSON.stringify({ status: 'degraded', reasons }) }
   }
 
-  #whyNotWritten(): string | undefined {
+  #whyNotWritten(): unknown {
     try {
-      return this.#environment.full ? 'the disk is full' : undefined
+      return this.#environment.full ? new Fault('STORE_FULL', 'the disk is full') : undefined
     } catch (error) {
-      return (error as Error).message
+      return error
     }
   }
 }

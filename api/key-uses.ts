@@ -1,4 +1,5 @@
 import { SECOND_MS } from '../engine/process/clock.ts'
+import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
 import type { KeyUse } from '../engine/store/key-uses.ts'
 import type { Store } from '../engine/store/store.ts'
@@ -50,7 +51,7 @@ export class KeyUseWriter {
       })
       this.#waiting.clear()
     } catch (error) {
-      this.#log.warn({ reason: (error as Error).message }, 'when API keys were used is not written down now')
+      logFailure(this.#log, error, 'the last uses of API keys are not stored now', { level: 'warn' })
     }
   }
 }

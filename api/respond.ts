@@ -1,4 +1,5 @@
-import { FieldBlock, type HttpResponse } from '../engine/http/port.ts'
+import { FieldBlock } from '../engine/http/fields.ts'
+import type { HttpResponse } from '../engine/http/port.ts'
 import { type RateVerdict, REQUESTS_PER_WINDOW } from './rate-limit.ts'
 
 /** On every answer: private to the key's holder, never sniffed, and asked for anew (RFC 9111 §5.2.2). */
@@ -38,7 +39,7 @@ export function respondError(
   limited = false,
 ): void {
   const block = limited ? JSON_BLOCK : UNLIMITED_BLOCK
-  response.send(status, fields, JSON.stringify({ error: message }), head, block)
+  response.send({ status, body: JSON.stringify({ error: message }), fields, block, bodyOmitted: head })
 }
 
 export function respondJson(
@@ -48,9 +49,11 @@ export function respondJson(
   fields: readonly string[],
   limited = true,
 ): void {
-  response.send(200, fields, body, head, limited ? JSON_BLOCK : UNLIMITED_BLOCK)
+  const block = limited ? JSON_BLOCK : UNLIMITED_BLOCK
+  response.send({ status: 200, body, fields, block, bodyOmitted: head })
 }
 
 export function respondNotModified(response: HttpResponse, fields: readonly string[], limited = true): void {
-  response.send(304, fields, '', false, limited ? NOT_MODIFIED_BLOCK : UNLIMITED_NOT_MODIFIED_BLOCK)
+  const block = limited ? NOT_MODIFIED_BLOCK : UNLIMITED_NOT_MODIFIED_BLOCK
+  response.send({ status: 304, body: '', fields, block, bodyOmitted: false })
 }

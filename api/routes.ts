@@ -2,7 +2,7 @@ import type { HttpListenOptions, HttpRequest, HttpResponse } from '../engine/htt
 import type { Scope } from '../engine/store/api-keys.ts'
 import { bodyOf, LIST_SHAPES, PublishedList } from '../engine/store/published.ts'
 import type { Store } from '../engine/store/store.ts'
-import { type AccessLog, LoggedResponse } from './access-log.ts'
+import type { AccessLog } from './access-log.ts'
 import { addressHash } from './address.ts'
 import { BodyCache } from './body-cache.ts'
 import { type Caller, Callers, scopeBit } from './callers.ts'
@@ -66,10 +66,7 @@ export interface ApiParts {
 /** The REST API, as a listener takes it. The order of the checks is the design's: path, method, key, plan, scope, rate, parameters. */
 export function apiServer(parts: ApiParts): Required<Pick<HttpListenOptions, 'handler' | 'usualPaths'>> {
   const api = new Api(parts)
-  const { accessLog } = parts
-  const usualPaths = Object.keys(ROUTES)
-  if (accessLog === undefined) return { usualPaths, handler: (request, response) => api.answer(request, response) }
-  return { usualPaths, handler: (request, response) => api.answer(request, accessLog.watch(request, response)) }
+  return { usualPaths: Object.keys(ROUTES), handler: (request, response) => api.answer(request, response) }
 }
 
 export function isKnownPath(path: string): boolean {
@@ -92,7 +89,7 @@ class Api {
     try {
       this.#answer(request, response, head)
     } catch (error) {
-      // With the fields of every answer, and a line of the access log. The port logs why.
+      // With the fields of every answer. The port logs why.
       respondError(response, 500, 'Internal error', head)
       throw error
     }
@@ -136,7 +133,7 @@ class Api {
   #answerRoute(route: Route, request: HttpRequest, response: HttpResponse, head: boolean): void {
     const caller = this.#callers.find(request.header('x-api-key'))
     if (caller === undefined) return this.#refuseStranger(request, response, head)
-    if (response instanceof LoggedResponse) response.caller = caller
+    this.#parts.accessLog?.noteCaller(request, caller)
     const { organization } = caller
     this.#parts.keyUses.note(caller, Date.now())
     if (!organization.isEnterprise) {

@@ -5,17 +5,17 @@ import { CertificateWatch } from '../engine/http/certificate-watch.ts'
 import { claimPort, everyAddress, listenHttp } from '../engine/http/listen.ts'
 import type { HttpHandler, HttpListener } from '../engine/http/port.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
-import { CoverageAcceptor } from '../engine/ingest/accept-coverage.ts'
 import { BodyMemory } from '../engine/ingest/body-memory.ts'
 import { type BatchCounters, eventsHandler } from '../engine/ingest/https-batches.ts'
-import { COVERAGE_PATH, coverageHandler } from '../engine/ingest/https-coverage.ts'
 import { IngestBooks } from '../engine/ingest/ingest-books.ts'
 import { ingestRows } from '../engine/ingest/metrics.ts'
 import { SyslogIngest, type SyslogOptions } from '../engine/ingest/syslog-ingest.ts'
 import type { SyslogEndpoint } from '../engine/ingest/thread-protocol.ts'
 import { SECOND_MS, systemClock } from '../engine/process/clock.ts'
+import { deferredFailure } from '../engine/process/deferred.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { type Release, tryHold } from '../engine/process/exclusive.ts'
+import { logFailure } from '../engine/process/failure.ts'
 import { LocalServer } from '../engine/process/local-server.ts'
 import type { Logger } from '../engine/process/log.ts'
 import { type MetricRow, Metrics } from '../engine/process/metrics.ts'
@@ -53,7 +53,6 @@ export class Service {
   readonly #store: Store
   readonly #schedule: ScanSchedule
   readonly #acceptor: EventAcceptor
-  readonly #coverage: CoverageAcceptor
   readonly #batches: BatchCounters = { batches: 0, unauthorised: 0, malformed: 0, turnedAway: 0 }
   readonly #books: IngestBooks
   readonly #keyUses: KeyUseWriter
@@ -69,9 +68,9 @@ export class Service {
   readonly #apiCounters: SharedArrayBuffer
   readonly #rateTables = { keys: makeRateTable(), addresses: makeRateTable() }
   #releaseScans: Release | undefined
-  #settleFailure: (error: Error) => void = () => {}
+  readonly #failure = deferredFailure()
   /** Rejects when a part that the service cannot do without ends by itself. */
-  readonly failure: Promise<never>
+  readonly failure = this.#failure.promise
 
   /** @throws Fault of the store; see Store. */
   constructor(settings: ServiceSettings, catalog: Catalog, log: Logger) {
@@ -90,14 +89,8 @@ export class Service {
     this.#acceptor = new EventAcceptor(this.#store, matcher, systemClock, log, (organizationId) =>
       this.#schedule.noteBuffered(organizationId),
     )
-    this.#coverage = new CoverageAcceptor(this.#store, systemClock, log)
     this.#health = new Health(this.#store.environment, this.#schedule, log)
     this.#retention = new DailyRetention(this.#store, systemClock, log)
-    this.failure = new Promise((_, reject) => {
-      this.#settleFailure = reject
-    })
-    // Whoever runs the service awaits it; until then an early failure must not count as unhandled.
-    this.failure.catch(() => {})
   }
 
   /**
@@ -143,7 +136,6 @@ export class Service {
     if (!(await within(deadlineMs + 1000, Promise.all(drained)))) this.#log.warn('some connections were cut')
     this.#metrics.close()
     this.#books.stop()
-    this.#coverage.flush()
     this.#health.stop()
     this.#log.info({ ...this.#acceptor.counters, ...this.#batches }, 'stopped')
     await this.#store.close()
@@ -179,13 +171,8 @@ export class Service {
     return port
   }
 
-  /** What senders send by HTTPS; the two handlers hold bodies within one bound, and count strangers in one table. */
   #ingestHandler(): HttpHandler {
-    const memory = new BodyMemory()
-    const { sources } = this.#books
-    const events = eventsHandler(this.#store, this.#acceptor, this.#batches, memory, sources)
-    const coverage = coverageHandler(this.#store, this.#coverage, memory, sources)
-    return (request, response) => (request.path === COVERAGE_PATH ? coverage : events)(request, response)
+    return eventsHandler(this.#store, this.#acceptor, this.#batches, new BodyMemory(), this.#books.sources)
   }
 
   async #startSyslog(tls: TlsFiles | undefined): Promise<readonly SyslogEndpoint[]> {
@@ -203,13 +190,7 @@ export class Service {
       trie: compileTrie(this.#catalog.rules),
       logLevel,
     }
-    this.#syslog = await SyslogIngest.start(
-      options,
-      { events: this.#acceptor, coverage: this.#coverage },
-      this.#books,
-      this.#log,
-      (error) => this.#settleFailure(error),
-    )
+    this.#syslog = await SyslogIngest.start(options, this.#acceptor, this.#books, this.#log, this.#failure.reject)
     return this.#syslog.endpoints
   }
 
@@ -233,10 +214,11 @@ export class Service {
   async #startLocal(): Promise<number | undefined> {
     const { metricsPort } = this.#settings
     if (metricsPort === 'off') return undefined
-    this.#local = await LocalServer.listen('--metrics-port', metricsPort, {
+    const answers = {
       '/healthz': () => this.#health.answer(),
       '/metrics': async () => this.#metrics.render(await this.#metricRows()),
-    })
+    }
+    this.#local = await LocalServer.listen('--metrics-port', metricsPort, answers, this.#log)
     this.#log.info({ url: `http://127.0.0.1:${this.#local.port}/metrics` }, 'metrics listen')
     return this.#local.port
   }
@@ -244,7 +226,7 @@ export class Service {
   async #metricRows(): Promise<MetricRow[]> {
     // While the service ends its threads may be gone; what the others have counted is shown all the same.
     const syslog = await this.#syslog?.status().catch(() => undefined)
-    const ingest = ingestRows(this.#acceptor.counters, this.#batches, this.#coverage.counts, this.#books, syslog)
+    const ingest = ingestRows(this.#acceptor, this.#batches, this.#books, syslog)
     return [...ingest, ...scanRows(this.#schedule.counters), ...this.#apiRows()]
   }
 
@@ -261,9 +243,7 @@ export class Service {
   #reloadCertificate(files: TlsFiles): void {
     this.#syslog?.reload(files)
     if (this.#settings.plainHttp) return
-    const failed = (error: Error): void =>
-      this.#log.error({ reason: error.message }, 'the certificate was not reloaded')
-    this.#ingest?.reload().catch(failed)
+    this.#ingest?.reload().catch((error) => logFailure(this.#log, error, 'the certificate was not reloaded'))
     const message: ToApiThread = { kind: 'reload' }
     for (const thread of this.#threads) thread.postMessage(message)
   }
@@ -297,10 +277,10 @@ export class Service {
       const listens = await listening(thread)
       thread.on('message', (message: FromApiThread) => {
         if (message.kind === 'keysUsed') this.#keyUses.write(message.uses)
-        if (message.kind === 'failed') this.#settleFailure(faultOf(message))
+        if (message.kind === 'failed') this.#failure.reject(faultOf(message))
       })
-      thread.on('error', (error) => this.#settleFailure(error))
-      thread.on('exit', () => this.#settleFailure(new Error('an API thread ended')))
+      thread.on('error', this.#failure.reject)
+      thread.on('exit', () => this.#failure.reject(new Error('an API thread ended')))
       return listens
     }
     const { implementation, sharesPort } = await start(0)

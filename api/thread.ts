@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { type HttpImplementation, listenHttp, sharesPorts } from '../engine/http/listen.ts'
 import { Fault, type FaultCode } from '../engine/process/error-codes.ts'
+import { logFailure } from '../engine/process/failure.ts'
 import { createLogger, type Logger, type LogLevel } from '../engine/process/log.ts'
 import type { KeyUse } from '../engine/store/key-uses.ts'
 import { Store } from '../engine/store/store.ts'
@@ -52,12 +53,20 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
     const uses = keyUses.take()
     if (uses.length > 0) tell({ kind: 'keysUsed', uses })
   }
-  const counters = countersOf(data.counters, data.number)
+  const { onAnswer: countAnswer, onCut } = countersOf(data.counters, data.number)
+  const accessLog = data.accessLog === 0 ? undefined : new AccessLog(log, data.accessLog, isKnownPath)
   const listening = listenHttp(data.http, {
     address: data.address,
     port: data.port,
     ...(data.tls ? { tls: data.tls } : {}),
-    ...counters,
+    onCut,
+    onAnswer:
+      accessLog === undefined
+        ? countAnswer
+        : (request, status, bytes) => {
+            countAnswer(request, status, bytes)
+            accessLog.onAnswer(request, status, bytes)
+          },
     ...apiServer({
       store,
       rateLimit: new RateLimit(data.rateTable),
@@ -65,7 +74,7 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
       salesEmail: data.salesEmail,
       document: data.document,
       keyUses,
-      ...(data.accessLog === 0 ? {} : { accessLog: new AccessLog(log, data.accessLog, isKnownPath) }),
+      ...(accessLog === undefined ? {} : { accessLog }),
     }),
     log,
   })
@@ -79,7 +88,7 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
     try {
       await listener.reload()
     } catch (error) {
-      log.error({ reason: (error as Error).message }, 'the certificate was not reloaded; the old one stays')
+      logFailure(log, error, 'the certificate was not reloaded; the old one stays')
     }
   }
   const drain = async (deadlineMs: number): Promise<void> => {

@@ -8,7 +8,7 @@ import { AGGREGATE_WRITE_EVENTS, FORWARD_EVENTS_MAX } from '../collector/limits.
 import { Outbox } from '../collector/outbox/outbox.ts'
 import { type NewEvent, packWaiting } from '../collector/outbox/waiting-event.ts'
 import { Environment, type Table } from '../engine/lmdb/environment.ts'
-import { CHUNK_ENTRIES_MAX } from '../engine/lmdb/queue.ts'
+import { CHUNK_ENTRIES_MAX } from '../engine/lmdb/queue-chunk.ts'
 import { median, print, ratio, said, shown } from './compare.ts'
 import { megabytes, memoryBytes } from './machine.ts'
 import { sqliteQueue } from './peers/outbox-sqlite.ts'
@@ -199,7 +199,7 @@ function eventOf(number: number): NewEvent {
 }
 
 /** Made before the clock runs; all are of one length. */
-const ENTRIES = Array.from({ length: NAMES.length * 5 }, (_, index) => packWaiting(eventOf(index)))
+const ENTRIES = Array.from({ length: NAMES.length * 5 }, (_, index) => Buffer.from(packWaiting([eventOf(index)]).bytes))
 const ENTRY_BYTES = (ENTRIES[0] as Buffer).length
 /** collector/outbox/waiting-event.ts */
 const FIRST_SEEN_OFFSET = 5

@@ -10,7 +10,7 @@ import { LinkWatch } from './capture/link-watch.ts'
 import type { LiveOptions } from './capture/live.ts'
 import { type CollectorSettings, lanesFor, outboxLimits } from './config.ts'
 import { coverageOf } from './coverage.ts'
-import { CoverageReporter, coverageInstance } from './coverage-reporter.ts'
+import { CoverageReporter, coverageInstance } from './forward/coverage-reporter.ts'
 import type { ForwardEnd } from './forward/forward-loop.ts'
 import { Ways } from './forward/ways.ts'
 import { COLLECTOR_QUIET_TICK_MS, COLLECTOR_TICK_MS } from './limits.ts'
@@ -57,7 +57,6 @@ export class Collector {
   #lock: OutboxLock | undefined
   #observation: Observation | undefined
   #reporter: CoverageReporter | undefined
-  #lastReport: Promise<void> | undefined
   #ended = false
   #stopped = false
   #said = { dropped: 0, atMs: Number.NEGATIVE_INFINITY }
@@ -97,13 +96,12 @@ export class Collector {
   async run(): Promise<Fault | undefined> {
     this.#lock = await OutboxLock.take(this.#settings.outbox)
     // Not before the source is open: who mistyped its name is not told of a service besides.
-    const forwarding = this.#opened.then(() => this.#ways.run())
+    const forwarding = this.#opened.then(() => this.#ways.run(this.#reporter))
     try {
       const damage = await this.#watch(forwarding)
+      this.#reporter?.finish()
       this.#ways.finish()
-      const forwarded = await forwarding
-      await this.#lastReport
-      const ended = this.#ways.unauthorised ?? forwarded
+      const ended = await forwarding
       if (ended.kind === 'unauthorised') throw tokenRefused(ended.why, this.#outbox.waiting)
       return damage
     } finally {
@@ -202,9 +200,13 @@ export class Collector {
       this.#writer,
     )
     this.#observation = observation
+    this.#reporter = new CoverageReporter({
+      instance: coverageInstance(file?.identity),
+      counters: () => coverageOf({ observed: observation.counts, live: observation.live, link: this.#link?.state }),
+      log: this.#log,
+    })
     this.#open()
     if (this.#stopped) void observation.stop()
-    this.#reportCoverage(observation, file?.identity)
     // Without a valid token there is no point in watching on: the run ends, and says so.
     const stopUnauthorised = ({ kind }: ForwardEnd) => (kind === 'unauthorised' ? observation.stop() : undefined)
     // A fault of forwarding ends the run, too; it is told where the run awaits it.
@@ -219,21 +221,8 @@ export class Collector {
     } finally {
       stopTicking()
       await observation.stop()
-      this.#lastReport = this.#reporter?.finish()
       await this.#writer.finish()
     }
-  }
-
-  /** Tells the service from now on what is seen and not seen. */
-  #reportCoverage(observation: Observation, fileIdentity: string | undefined): void {
-    if (!this.#ways.reports) return
-    this.#reporter = new CoverageReporter({
-      instance: coverageInstance(fileIdentity),
-      counters: () => coverageOf({ observed: observation.counts, live: observation.live, link: this.#link?.state }),
-      send: (report) => this.#ways.report(report),
-      log: this.#log,
-    })
-    this.#reporter.start()
   }
 
   /** What a capture file needs to be read on, and to be shifted. */

@@ -265,13 +265,11 @@ export const FORWARD_PAUSE_MS = 10
 /** After this long without a batch an empty one shows whether the service is there, in milliseconds. */
 export const FORWARD_PROBE_MS = 15_000
 
-/** When a run first reports its coverage, how often then if anything has changed, and how long not after the service refused it, in milliseconds. */
+/** When a run first reports its coverage, and how often then if anything has changed, in milliseconds. */
 export const COVERAGE_FIRST_MS = 10_000
 export const COVERAGE_EVERY_MS = 60_000
-export const COVERAGE_REFUSED_MS = 3_600_000
 
-/** How long a report may take, and how long the end of a run waits for the last one, in milliseconds. What takes longer is given up. */
-export const COVERAGE_TIMEOUT_MS = 5_000
+/** How long the end of a run waits for the last report after the last event, in milliseconds. After that the report is given up. */
 export const COVERAGE_LAST_MS = 5_000
 
 /** Wait before the first new try, in milliseconds; doubled for each further one up to the longest. */

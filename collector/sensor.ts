@@ -51,11 +51,12 @@ export class Sensor {
       () =>
         collector.started ? answer() : undefined
     const json = (value: unknown) => ({ type: 'application/json', body: `${JSON.stringify(value)}\n` })
-    this.#health = await LocalServer.listen('HEALTH_PORT', this.#settings.healthPort, {
+    const answers = {
       '/health': started(() => json(healthRecord(collector.status))),
       '/metrics': started(() => this.#metrics.render(metricRows(collector.status))),
       '/books': started(() => json(booksRecord(collector))),
-    })
+    }
+    this.#health = await LocalServer.listen('HEALTH_PORT', this.#settings.healthPort, answers, this.#log)
     try {
       return await this.collector.run()
     } finally {

@@ -1,7 +1,7 @@
 import type { LinkState } from './capture/link-state.ts'
 import type { LiveState } from './capture/live.ts'
-import type { CoverageCounts } from './coverage-reporter.ts'
 import type { MethodName } from './decode/name-rows.ts'
+import type { CoverageCounts } from './forward/coverage-reporter.ts'
 import type { Way } from './forward/forwarder.ts'
 import type { WayStatus } from './forward/ways.ts'
 import type { ObserveCounts } from './pipeline/observe.ts'

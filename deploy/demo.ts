@@ -5,6 +5,7 @@ import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
 import { type Discovery, PLATFORM_COLUMNS, platformRows } from '../engine/admin/platform-rows.ts'
+import { type AdminRow, adminRows } from '../engine/admin/program.ts'
 import { ExitStatus, Fault } from '../engine/process/error-codes.ts'
 import { createProgram, runProgram } from '../engine/process/program.ts'
 import { stopSignal } from '../engine/process/shutdown.ts'
@@ -17,7 +18,6 @@ import { tableOf } from '../engine/process/table.ts'
 const DIST = fileURLToPath(new URL('..', import.meta.url))
 const ROOT = join(DIST, '..')
 const SERVICE = join(DIST, 'api/main.js')
-const ADMIN = join(DIST, 'engine/admin/main.js')
 const COLLECTOR = join(DIST, 'collector/main.js')
 const CAPTURE = join(ROOT, 'test/captures/demo/input.pcap')
 const ORGANIZATION = 'Demo'
@@ -29,8 +29,6 @@ interface DemoOptions {
   readonly apiPort: string
   readonly ingestPort: string
 }
-
-type Row = Readonly<Record<string, unknown>>
 
 interface RunningService {
   readonly process: ChildProcess
@@ -99,11 +97,9 @@ class Demo {
     this.#ingestPort = service.ingestPort
   }
 
-  /** Runs posture-admin on the service's data and answers the rows that it prints. */
-  async admin(...parameters: string[]): Promise<Row[]> {
-    const text = await run(ADMIN, [...parameters, '--json', '--data-dir', this.serviceData])
-    const lines = text.split('\n').filter((line) => line !== '')
-    return lines.map((line) => JSON.parse(line) as Row)
+  /** Runs a command of posture-admin on the service's data, in this process: one of its own takes most of a second to start. */
+  admin(...words: string[]): Promise<AdminRow[]> {
+    return adminRows(...words, '--data-dir', this.serviceData)
   }
 
   async hasCompletedScan(): Promise<boolean> {
@@ -132,7 +128,7 @@ class Demo {
       ...['--read', CAPTURE, '--shift-to-now', '--outbox', join(this.dataDir, 'collector')],
       ...['--endpoint', 'localhost', '--https-port', String(this.#ingestPort), '--ca', this.certificate],
     ]
-    await run(COLLECTOR, parameters, { LOG_LEVEL: 'WARNING', SVC_TOKEN: token })
+    await runCollector(parameters, { LOG_LEVEL: 'WARNING', SVC_TOKEN: token })
   }
 
   /** GET /api/v1/discovery, as the curl line that is printed does it. */
@@ -154,27 +150,17 @@ class Demo {
   }
 }
 
-/** Runs one of our programs to its end and answers its standard output. */
-async function run(
-  script: string,
-  parameters: readonly string[],
-  environment: NodeJS.ProcessEnv = {},
-): Promise<string> {
-  const child = spawn(process.execPath, [script, ...parameters], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+/** Runs the collector to its end. */
+async function runCollector(parameters: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
+  const child = spawn(process.execPath, [COLLECTOR, ...parameters], {
+    stdio: ['ignore', 'ignore', 'inherit'],
     env: { ...process.env, ...environment },
   })
-  let text = ''
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk
-  })
   const [status] = (await once(child, 'close')) as [number | null]
-  if (status !== 0)
-    throw new Fault('SERVICE_UNREACHABLE', `${shortPath(script)} ${parameters[0]} ended with status ${status}`)
-  return text
+  if (status !== 0) throw new Fault('SERVICE_UNREACHABLE', `${shortPath(COLLECTOR)} ended with status ${status}`)
 }
 
-function printTable(rows: readonly Row[]): void {
+function printTable(rows: readonly AdminRow[]): void {
   say(`\n${tableOf({ columns: PLATFORM_COLUMNS, rows })}\n`)
 }
 

@@ -1,24 +1,33 @@
-// Set-up before `npm start` and `npm test`: dependencies, libpcap's headers, build. Plain JavaScript, because it runs
-// before there is a TypeScript compiler. Everything that is in place already is left as it is.
+// Set-up before `npm start`, `npm test` and `npm run test:full`: dependencies, packages of the system, build. Plain JavaScript,
+// because it runs before there is a TypeScript compiler. Everything that is in place already is left as it is.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
+import { build, isBuilt } from './build.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 /** Holds the hash of the lock file that node_modules was installed from. */
 const INSTALLED_LOCK = join(root, 'node_modules/.installed-lock')
+const PCAP_HEADERS = ['/usr/include/pcap/pcap.h', '/usr/local/include/pcap/pcap.h']
+const PCAP_HINT = 'libpcap-dev (Debian, Ubuntu, Alpine) or libpcap-devel (Fedora, RHEL, SUSE)'
 const NODE_MIN = [20, 19]
-/** For each command that tests call, the Debian package that has it. */
+/** For each command that the tests of `npm test` call, the Debian package that has it. */
 const TEST_COMMANDS = {
-  'aarch64-linux-gnu-g++': 'g++-aarch64-linux-gnu',
-  bwrap: 'bubblewrap',
+  curl: 'curl',
   faketime: 'faketime',
   ip: 'iproute2',
   openssl: 'openssl',
-  curl: 'curl',
+  setpriv: 'util-linux',
+  tcpdump: 'tcpdump',
+  zstd: 'zstd',
+}
+/** What `npm run test:full` calls in addition. */
+const FULL_TEST_COMMANDS = {
+  'aarch64-linux-gnu-g++': 'g++-aarch64-linux-gnu',
+  bwrap: 'bubblewrap',
   loggen: 'syslog-ng-core',
   logger: 'bsdutils',
   'qemu-aarch64-static': 'qemu-user-static',
@@ -26,11 +35,9 @@ const TEST_COMMANDS = {
   slowhttptest: 'slowhttptest',
   'systemd-analyze': 'systemd',
   'systemd-nspawn': 'systemd-container',
-  tcpdump: 'tcpdump',
   tcpreplay: 'tcpreplay',
   tshark: 'tshark',
   wrk: 'wrk',
-  zstd: 'zstd',
 }
 /** The same for commands that not every distribution has: a test that lacks one says so. */
 const OPTIONAL_TEST_COMMANDS = { gtlsclient: 'ngtcp2-client' }
@@ -47,16 +54,22 @@ const CONTAINERS_ROOT = join(root, 'node_modules/.cache/containers')
 const DEBIAN = { suite: 'bookworm', mirror: 'http://deb.debian.org/debian' }
 const DEBIAN_ROOT = join(root, 'node_modules/.cache/debian')
 
+const forFullSuite = process.argv.includes('--full')
+const forTests = forFullSuite || process.argv.includes('--test')
+
 checkNode()
+provideSystemPackages()
 if (readIfThere(INSTALLED_LOCK) !== lockHash()) installDependencies()
 if (!existsSync(join(root, 'node_modules/pcap/build/Release/pcap_binding.node'))) {
-  provideHeaders()
   say('building the pcap addon')
   run('npm', ['rebuild', 'pcap', '--loglevel=error'])
 }
-if (process.argv.includes('--test')) provideTestCommands()
-run('npm', ['run', '--silent', 'build'])
-if (process.argv.includes('--test')) {
+if (forFullSuite) providePeers()
+if (!isBuilt()) {
+  say('building')
+  if (!build()) fail('the build failed')
+}
+if (forFullSuite) {
   // What people install is what tests install (test/deploy/release).
   say('building the release')
   run('node', ['dist/deploy/release/main.js', '--quiet'])
@@ -70,23 +83,26 @@ function checkNode() {
 }
 
 function installDependencies() {
-  provideHeaders()
   say('installing dependencies')
   // Not npm ci: it refuses a lock file that lacks the optional packages of other platforms, as registries may.
   run('npm', ['install', '--no-save', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'])
   writeFileSync(INSTALLED_LOCK, lockHash())
 }
 
-/** The pcap addon is compiled on this machine and needs libpcap's headers. */
-function provideHeaders() {
-  if (!['/usr/include/pcap/pcap.h', '/usr/local/include/pcap/pcap.h'].some(existsSync)) {
-    installPackages(['libpcap-dev'], 'libpcap-dev (Debian, Ubuntu, Alpine) or libpcap-devel (Fedora, RHEL, SUSE)')
-  }
+/** All in one call of apt-get. The pcap addon is compiled on this machine and needs libpcap's headers. */
+function provideSystemPackages() {
+  const missing = [
+    ...(forTests ? packagesOfMissing(TEST_COMMANDS) : []),
+    ...(forFullSuite ? packagesOfMissing(FULL_TEST_COMMANDS) : []),
+  ]
+  const lacksHeaders = !PCAP_HEADERS.some(existsSync)
+  const hints = [...missing, ...(lacksHeaders ? [PCAP_HINT] : [])]
+  if (lacksHeaders) missing.push('libpcap-dev')
+  if (missing.length > 0) installPackages(missing, hints.join(', '))
 }
 
-function provideTestCommands() {
-  const missing = packagesOfMissing(TEST_COMMANDS)
-  if (missing.length > 0) installPackages(missing, missing.join(', '))
+/** Servers and systems that only the full suite runs against. */
+function providePeers() {
   if (!existsSync(join(RSYSLOG_ROOT, 'usr/sbin/rsyslogd'))) unpack(RSYSLOG_PACKAGES, RSYSLOG_ROOT)
   if (!existsSync(join(NGINX_ROOT, 'usr/sbin/nginx'))) unpack(NGINX_PACKAGES, NGINX_ROOT)
   if (!existsSync(join(CONTAINERS_ROOT, 'usr/share/containers'))) unpack(CONTAINERS_PACKAGES, CONTAINERS_ROOT)

@@ -108,14 +108,19 @@ export const STORED_SCANS_MAX = 1000
 export const APPROVALS_MAX = 1000
 /** Milliseconds between two looks of posture-admin verify: about as often as the service writes down who sent what. */
 export const LOOK_FOR_EVENTS_EVERY_MS = 500
-/** Bytes of a report of coverage; as the collector makes it, it has 700. A longer one is refused, by 413 or as a rejected message. */
+/**
+ * Bytes of a coverage report in msgpack, and of a syslog message with one; the collector's have 700. A longer
+ * report is rejected before it is unpacked: in the answer to its batch, or as a rejected message. A report in
+ * a JSON batch is limited as the batch is.
+ */
 export const COVERAGE_BYTES_MAX = 16 * 1024
-/** Milliseconds between two reports of one instance that are stored; collectors send one a minute. Others are answered by 429, or left out. */
+/** Milliseconds between two reports of one instance that are stored; collectors send one a minute. Others are rejected as too often. */
 export const COVERAGE_INTERVAL_MS = 10_000
-/** Reports of one organization that are stored in a second, and that a thread reads of its syslog: 10,000 sensors send 167. The rest as above. */
+/**
+ * Reports of one organization that are stored in a second, and that a thread reads of its syslog: 10,000 sensors send 167. Also how many
+ * wait in a thread for the next batch of the organization. The rest as above.
+ */
 export const COVERAGE_PER_SECOND_MAX = 200
-/** Milliseconds that a report waits for others to be written with: so reports make ten transactions a second at most, whoever sends them. */
-export const COVERAGE_GROUP_MS = 100
 /** Organizations of which any are in a second. */
 export const COVERAGE_ORGANIZATIONS_MAX = 1000
 /** Instances of one organization whose last report is remembered. Beyond it those go that were silent the longest, and would count anew. */

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import t from 'tap'
 import { REPOSITORY } from './support/programs.ts'
+import { hasProperties, testFile, testFiles } from './support/test-files.ts'
 
 /** The rules of the house (docs/design/architecture.md), so that they stay true. */
 const ROOMS = ['api', 'bench', 'collector', 'deploy', 'engine', 'registry', 'test'] as const
@@ -195,7 +196,7 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
       'engine/assess/build.ts',
       'test/captures/build.ts',
     ],
-    ...['test/captures/compare.ts', 'test/fuzz/main.ts', 'test/crash/main.ts', 'test/upgrade/write.ts'],
+    ...['test/run.ts', 'test/captures/compare.ts', 'test/fuzz/main.ts', 'test/crash/main.ts', 'test/upgrade/write.ts'],
     ...SOURCES.filter((file) => file.endsWith('.test.ts')),
   ]
   const alive = reachable(IMPORTS, entries)
@@ -203,6 +204,23 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
     SOURCES.filter((file) => !alive.has(file)),
     [],
   )
+})
+
+t.test('each test file is run by exactly one of npm test and the rest of npm run test:full', async (t) => {
+  const quick = testFiles().filter(({ suite }) => suite === 'quick')
+  const full = testFiles().filter(({ suite }) => suite === 'full')
+  const sources = SOURCES.filter((file) => file.endsWith('.test.ts'))
+  t.same([...quick, ...full].map(({ source }) => source).sort(), sources.toSorted())
+  t.ok(quick.length > 100 && full.length > 10)
+  t.match(testFile('test/a.test.ts'), { suite: 'quick' })
+  t.match(testFile('test/a.full.test.ts'), { suite: 'full' })
+})
+
+t.test('one file configures fast-check', async (t) => {
+  const importing = [...IMPORTS].filter(([, all]) => all.includes('fast-check')).map(([file]) => file)
+  t.same(importing, ['test/support/property.ts'])
+  t.ok(hasProperties(testFile('test/engine/ingest/redact.test.ts')))
+  t.notOk(hasProperties(testFile('test/layout.test.ts')))
 })
 
 t.test('no marker of unfinished work is left', async (t) => {

@@ -1,5 +1,5 @@
 import { type Event, eventId, METHODS, packEvent } from '../../engine/event/event.ts'
-import type { Slices } from '../../engine/lmdb/queue.ts'
+import { slicesOf } from '../../engine/lmdb/queue-chunk.ts'
 import { dayOf } from '../../engine/process/clock.ts'
 import type { Store } from '../../engine/store/store.ts'
 import { type Catalog, loadCatalog } from '../../registry/catalog.ts'
@@ -76,16 +76,4 @@ export class ScanEvents {
     const names = this.#names[platform] ?? []
     return names[Math.floor(spread / PLATFORMS_EACH) % names.length] as { name: string; platform: number }
   }
-}
-
-function slicesOf(entries: readonly Buffer[]): Slices {
-  const starts = new Uint32Array(entries.length)
-  const ends = new Uint32Array(entries.length)
-  let at = 0
-  for (const [index, entry] of entries.entries()) {
-    starts[index] = at
-    at += entry.length
-    ends[index] = at
-  }
-  return { bytes: Buffer.concat(entries), starts, ends, count: entries.length }
 }

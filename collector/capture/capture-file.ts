@@ -106,10 +106,11 @@ export class CaptureFile {
       return got
     } catch (error) {
       if (this.#stopped) return 0
+      const found = error instanceof Fault ? error.message : (error as NodeJS.ErrnoException).code
+      if (found === undefined) throw error
       // What was read is used: a packed file that breaks off, a disk that cannot read on.
       this.ended = true
-      const fault = error instanceof Fault ? error.message : ((error as NodeJS.ErrnoException).code ?? String(error))
-      this.damage = `byte ${this.position + at - this.reader.at}: ${fault}`
+      this.damage = `byte ${this.position + at - this.reader.at}: ${found}`
       return 0
     }
   }
@@ -174,11 +175,7 @@ function readerOf(head: Uint8Array): RecordReader {
         const found = `found ${head.length} bytes, expected a file header of ${PCAP_HEADER_BYTES}`
         throw new Fault('CAPTURE_DAMAGED', `byte 0: ${found}`)
       }
-      try {
-        return new PcapReader(view, 0, head.length, littleEndian)
-      } catch (error) {
-        throw new Fault('CAPTURE_FORMAT', (error as Error).message)
-      }
+      return new PcapReader(view, 0, head.length, littleEndian)
     }
   }
   throw new Fault('CAPTURE_FORMAT', whatIsIt(head))

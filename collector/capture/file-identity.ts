@@ -22,17 +22,11 @@ export function identityOf(path: string, known: readonly string[]): string {
     return hash
   }
   const before = known
-    .map((identity) => ({ identity, bytes: bytesOf(identity) ?? head.length }))
+    .map((identity) => ({ identity, bytes: Number.parseInt(identity, 10) }))
     .filter(({ bytes }) => bytes === head.length || (bytes >= GROWN_BYTES_MIN && bytes < head.length))
     .sort((a, b) => b.bytes - a.bytes)
     .find(({ identity, bytes }) => identity.endsWith(hashOf(bytes)))
   return before?.identity ?? `${head.length} ${hashOf(head.length)}`
-}
-
-/** undefined in an identity of an earlier release, which has the hash alone. */
-function bytesOf(identity: string): number | undefined {
-  const [, bytes] = /^(\d+) /.exec(identity) ?? []
-  return bytes === undefined ? undefined : Number(bytes)
 }
 
 function headOf(path: string): Buffer {

@@ -1,3 +1,4 @@
+import { Fault } from '../../engine/process/error-codes.ts'
 import { SNAPLEN_BYTES_MAX } from '../limits.ts'
 import { NANOSECONDS_MAX, type RecordReader } from './record-reader.ts'
 
@@ -62,14 +63,15 @@ export class PcapReader implements RecordReader {
   /**
    * Reads the file header in bytes [at, end), of which there are PCAP_HEADER_BYTES, and looks at the first records behind it.
    *
-   * @throws RangeError of one line when the version is not one that is read.
+   * @throws Fault CAPTURE_FORMAT when the version is not one that is read.
    */
   constructor(view: DataView, at: number, end: number, littleEndian: boolean) {
     const magic = view.getUint32(at, littleEndian)
     const major = view.getUint16(at + 4, littleEndian)
     const minor = view.getUint16(at + 6, littleEndian)
     if (major !== VERSION_MAJOR) {
-      throw new RangeError(`byte 4: found version ${major} of the capture file format, expected ${VERSION_MAJOR}`)
+      const found = `found version ${major} of the capture file format, expected ${VERSION_MAJOR}`
+      throw new Fault('CAPTURE_FORMAT', `byte 4: ${found}`)
     }
     this.#littleEndian = littleEndian
     this.#nanosecondUnit = magic === MAGIC_NANOSECONDS ? 1 : 1000

@@ -66,7 +66,7 @@ export class TlsConnector {
   readonly #proxy: URL | undefined
   readonly #authority: Buffer | undefined
   /** Ends what is on the way to be a connection. */
-  #cancel: () => void = () => {}
+  #cancel: (() => void) | undefined
 
   /** @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL. */
   constructor(peer: Peer) {
@@ -110,13 +110,13 @@ export class TlsConnector {
       throw error
     }
     socket.setNoDelay(true)
-    this.#cancel = () => {}
+    this.#cancel = undefined
     return socket
   }
 
   /** A connection that is being made fails now. */
   cancel(): void {
-    this.#cancel()
+    this.#cancel?.()
   }
 }
 

@@ -1,7 +1,17 @@
+import type { CoverageReport } from '../../engine/event/coverage-report.ts'
 import type { Event } from '../../engine/event/event.ts'
 import { isFault } from '../../engine/process/error-codes.ts'
 import type { Logger } from '../../engine/process/log.ts'
-import { FORWARD_IDLE_MS, FORWARD_PAUSE_MS, FORWARD_PROBE_MS, FULL_DISK_RETRY_MS, OVERDUE_MS } from '../limits.ts'
+import { within } from '../../engine/process/shutdown.ts'
+import {
+  COVERAGE_LAST_MS,
+  FORWARD_IDLE_MS,
+  FORWARD_PAUSE_MS,
+  FORWARD_PROBE_MS,
+  FULL_DISK_RETRY_MS,
+  OVERDUE_MS,
+} from '../limits.ts'
+import type { CoverageReporter } from './coverage-reporter.ts'
 import type { Forwarder, Outcome } from './forwarder.ts'
 import { backoffMs } from './retry.ts'
 import type { Supply } from './supply.ts'
@@ -46,7 +56,10 @@ export interface ForwardOptions {
 
 export type ForwardEnd = { readonly kind: 'stopped' } | { readonly kind: 'unauthorised'; readonly why: string }
 
-/** Moves events from the outbox to the service by one way, oldest first, one batch at a time, until it is stopped. */
+/**
+ * Moves events from the outbox to the service by one way, oldest first, one batch at a time, until it is stopped. A coverage report
+ * that is due goes with the next batch, or alone where no events wait.
+ */
 export class ForwardLoop {
   readonly counters: ForwardCounters = {
     acknowledged: 0,
@@ -57,6 +70,7 @@ export class ForwardLoop {
     answerMs: 0,
   }
   readonly #options: ForwardOptions
+  #reporter: CoverageReporter | undefined
   #state: ForwardState = { connected: false, problem: '', sinceMs: 0 }
   #stopping = false
   #finishing = false
@@ -89,20 +103,21 @@ export class ForwardLoop {
   }
 
   /**
-   * Runs until stopped, or until nothing waits after `finish` was called.
+   * Runs until stopped, or until nothing waits after `finish` was called; then the last coverage report of `reporter` is sent.
    *
    * @returns why it ended; with `unauthorised` the events stay in the outbox.
    */
-  async run(): Promise<ForwardEnd> {
+  async run(reporter?: CoverageReporter): Promise<ForwardEnd> {
     const { supply, batch, log } = this.#options
+    this.#reporter = reporter
     let attempt = 0
     let eventsMax = batch.events
     while (!this.#stopping) {
       if (!this.#due()) {
-        if (this.#finishing && supply.waiting === 0) break
-        const probed = await this.#probe()
-        if (probed?.kind === 'unauthorised') return probed
-        const nextMs = Math.min(this.#waitingSinceMs + batch.lingerMs, this.#probeAtMs())
+        if (this.#finishing && supply.waiting === 0) return this.#sendLastReport()
+        const outcome = await this.#sendEmpty()
+        if (outcome?.kind === 'unauthorised') return outcome
+        const nextMs = Math.min(this.#waitingSinceMs + batch.lingerMs, this.#emptyAtMs())
         await this.#idleFor(Math.min(FORWARD_IDLE_MS, nextMs - performance.now()))
         continue
       }
@@ -113,9 +128,10 @@ export class ForwardLoop {
         continue
       }
       const { events, lastSequence } = waiting
-      const outcome = await this.#send(events)
+      const report = this.#reporter?.take()
+      const outcome = await this.#send(events, report)
       // An event that is refused alone stays lent until it is known what becomes of it.
-      const undecided = outcome.kind === 'refused' && events.length === 1
+      const undecided = outcome.kind === 'refused' && events.length === 1 && report === undefined
       if (outcome.kind !== 'accepted' && !undecided) supply.back()
       switch (outcome.kind) {
         case 'accepted':
@@ -135,6 +151,8 @@ export class ForwardLoop {
           await this.#sleep(Math.max(outcome.afterMs ?? 0, backoffMs(attempt)))
           break
         case 'refused':
+          // The report may be what is refused: the events are tried without it first.
+          if (report !== undefined) break
           // One bad event must not hold up the others: halve the batch until it stands alone.
           if (events.length > 1) {
             eventsMax = Math.ceil(events.length / 2)
@@ -156,6 +174,7 @@ export class ForwardLoop {
         case 'notPassed':
           this.counters.retries++
           this.#complain(outcome.why)
+          if (report !== undefined) break
           if (events.length > 1) {
             eventsMax = Math.ceil(events.length / 2)
             break
@@ -202,11 +221,12 @@ export class ForwardLoop {
     return this.#finishing || available >= batch.events || nowMs - this.#waitingSinceMs >= batch.lingerMs
   }
 
-  async #send(events: readonly Event[]): Promise<Outcome> {
+  async #send(events: readonly Event[], report?: CoverageReport): Promise<Outcome> {
     const startMs = performance.now()
     this.#askedMs = startMs
-    const outcome = await this.#options.forwarder.send(events)
+    const outcome = await this.#options.forwarder.send(events, report)
     this.#askedMs = 0
+    if (report !== undefined) this.#reporter?.settle(report, outcome)
     const nowMs = performance.now()
     const connected = outcome.kind === 'accepted' || outcome.kind === 'refused'
     if (connected) this.counters.answerMs += nowMs - startMs
@@ -240,12 +260,40 @@ export class ForwardLoop {
     }
   }
 
-  /** Sends nothing, to see whether it would get through: now and then, and after a failure as another try would be. */
-  async #probe(): Promise<Outcome | undefined> {
-    if (performance.now() < this.#probeAtMs()) return undefined
-    const outcome = await this.#send([])
+  /**
+   * Sends a batch without events: a probe, now and then, to see whether it would get through, and after a failure as another try would
+   * be; or a coverage report that no events wait to carry.
+   */
+  async #sendEmpty(): Promise<Outcome | undefined> {
+    if (performance.now() < this.#emptyAtMs()) return undefined
+    const report = this.#reporter?.take()
+    if (report === undefined && performance.now() < this.#probeAtMs()) return undefined
+    const outcome = await this.#send([], report)
     if (outcome.kind === 'retry' || outcome.kind === 'notPassed') this.#complain(outcome.why)
     return outcome
+  }
+
+  /** After the last events. Tries again as with events, for COVERAGE_LAST_MS at most. */
+  async #sendLastReport(): Promise<ForwardEnd> {
+    let end: ForwardEnd = { kind: 'stopped' }
+    const trying = async (): Promise<void> => {
+      for (let attempt = 1; !this.#stopping; attempt++) {
+        const report = this.#reporter?.takeLast()
+        if (report === undefined) return
+        const outcome = await this.#send([], report)
+        if (outcome.kind === 'unauthorised') end = outcome
+        if (outcome.kind !== 'retry') return
+        await this.#sleep(Math.max(outcome.afterMs ?? 0, backoffMs(attempt)))
+      }
+    }
+    await within(COVERAGE_LAST_MS, trying())
+    this.stop()
+    return end
+  }
+
+  #emptyAtMs(): number {
+    const reportAtMs = this.#options.supply.available === 0 ? this.#reporter?.dueMs : undefined
+    return Math.min(this.#probeAtMs(), reportAtMs ?? Number.POSITIVE_INFINITY)
   }
 
   #probeAtMs(): number {

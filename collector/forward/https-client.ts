@@ -11,14 +11,6 @@ export type HttpsSettings = Pick<ServiceSettings, 'endpoint' | 'httpsPort' | 'ca
   readonly token: string
 }
 
-export interface HttpsClientOptions {
-  /** Whether the connection is kept for the next request. */
-  readonly keepAlive?: boolean
-  /** How long the service may be silent, and how long all of it may take. */
-  readonly timeoutMs?: number
-  readonly wholeTimeoutMs?: number
-}
-
 export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
@@ -32,28 +24,17 @@ export class HttpsClient {
   readonly #token: string
   readonly #connector: TlsConnector
   readonly #agent: PeerAgent
-  readonly #timeoutMs: number
-  readonly #wholeTimeoutMs: number
   #closed = false
-  /** Cuts what is under way. */
-  #cut: () => void = () => {}
+  /** Aborts the request that is under way. */
+  #abort: (() => void) | undefined
 
   /** @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL. */
-  constructor(
-    settings: HttpsSettings,
-    {
-      keepAlive = true,
-      timeoutMs = FORWARD_TIMEOUT_MS,
-      wholeTimeoutMs = FORWARD_WHOLE_TIMEOUT_MS,
-    }: HttpsClientOptions = {},
-  ) {
+  constructor(settings: HttpsSettings) {
     this.#token = settings.token
     this.peer = httpsPeer(settings)
     this.url = urlOf(this.peer)
     this.#connector = new TlsConnector(this.peer)
-    this.#agent = new PeerAgent(this.#connector, keepAlive, timeoutMs)
-    this.#timeoutMs = timeoutMs
-    this.#wholeTimeoutMs = wholeTimeoutMs
+    this.#agent = new PeerAgent(this.#connector)
   }
 
   get closed(): boolean {
@@ -73,7 +54,7 @@ export class HttpsClient {
   async close(): Promise<void> {
     this.#closed = true
     this.#connector.cancel()
-    this.#cut()
+    this.#abort?.()
     this.#agent.destroy()
   }
 
@@ -84,19 +65,19 @@ export class HttpsClient {
         const asked = request(`${this.url}${path}`, {
           method: 'POST',
           agent: this.#agent,
-          timeout: this.#timeoutMs,
+          timeout: FORWARD_TIMEOUT_MS,
           headers: { authorization: `Bearer ${this.#token}`, ...fields, 'content-length': body.length },
         })
         const late = (ms: number) => () => asked.destroy(new Error(`no answer within ${ms / 1000} s`))
-        timer = setTimeout(late(this.#wholeTimeoutMs), this.#wholeTimeoutMs)
-        this.#cut = () => {
+        timer = setTimeout(late(FORWARD_WHOLE_TIMEOUT_MS), FORWARD_WHOLE_TIMEOUT_MS)
+        this.#abort = () => {
           asked.destroy()
           reject(stopped())
         }
-        if (this.#closed) this.#cut()
+        if (this.#closed) this.#abort()
         asked
           .once('response', (answer) => textOf(answer).then((text) => resolve(answerOf(answer, text)), reject))
-          .once('timeout', late(this.#timeoutMs))
+          .once('timeout', late(FORWARD_TIMEOUT_MS))
           // There may be more than one; the first decides.
           .on('error', (error: NodeJS.ErrnoException) =>
             reject(asked.reusedSocket && error.code === 'ECONNRESET' ? new StaleConnection() : error),
@@ -105,7 +86,7 @@ export class HttpsClient {
       })
     } finally {
       clearTimeout(timer)
-      this.#cut = () => {}
+      this.#abort = undefined
     }
   }
 }
@@ -120,20 +101,17 @@ class StaleConnection extends Error {
 /** Node's pool of connections, of one, made by the connector: a pin is compared before the token is sent. */
 class PeerAgent extends Agent {
   readonly #connector: TlsConnector
-  readonly #timeoutMs: number
 
-  constructor(connector: TlsConnector, keepAlive: boolean, timeoutMs: number) {
-    // Node keeps connections of a bounded pool between requests, whatever it is told.
-    super(keepAlive ? { keepAlive, maxSockets: 1 } : { keepAlive })
+  constructor(connector: TlsConnector) {
+    super({ keepAlive: true, maxSockets: 1 })
     this.#connector = connector
-    this.#timeoutMs = timeoutMs
   }
 
   override createConnection(
     _options: RequestOptions,
     callback: (error: Error | null, stream: Duplex) => void = () => {},
   ): undefined {
-    this.#connector.connect({ timeoutMs: this.#timeoutMs }).then(
+    this.#connector.connect().then(
       (socket) => callback(null, socket),
       (error: Error) => callback(error, undefined as never),
     )

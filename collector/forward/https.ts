@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { z } from 'zod'
+import type { CoverageReport } from '../../engine/event/coverage-report.ts'
 import { type Event, packBatch } from '../../engine/event/event.ts'
 import { connectionProblem, stopped } from './connection.ts'
 import type { Forwarder, Outcome } from './forwarder.ts'
@@ -17,6 +18,7 @@ const acceptance = z.object({
   accepted: z.number().int().nonnegative(),
   duplicates: z.number().int().nonnegative(),
   rejected: z.array(z.object({ index: z.number().int().nonnegative(), error: z.string() })),
+  coverage: z.object({ accepted: z.boolean(), error: z.string().optional() }).optional(),
 })
 
 /** Sends batches by POST to the service's HTTPS ingest over one kept-alive connection. */
@@ -29,10 +31,10 @@ export class HttpsForwarder implements Forwarder {
     this.#client = new HttpsClient(settings)
   }
 
-  async send(events: readonly Event[]): Promise<Outcome> {
+  async send(events: readonly Event[], coverage?: CoverageReport): Promise<Outcome> {
     try {
-      const body = await gzipped(packBatch(events))
-      return this.#outcome(await this.#client.post(EVENTS_PATH, FIELDS, body), events)
+      const body = await gzipped(packBatch(events, coverage))
+      return this.#outcome(await this.#client.post(EVENTS_PATH, FIELDS, body), events, coverage)
     } catch (error) {
       if (this.#client.closed) return { kind: 'retry', why: stopped().message }
       return { kind: 'retry', why: connectionProblem(error, this.#client.peer).why }
@@ -43,7 +45,7 @@ export class HttpsForwarder implements Forwarder {
     return this.#client.close()
   }
 
-  #outcome({ status, headers, text }: Answer, events: readonly Event[]): Outcome {
+  #outcome({ status, headers, text }: Answer, events: readonly Event[], coverage?: CoverageReport): Outcome {
     const { url } = this.#client
     const said = messageOf(text)
     // A gateway or a captive portal answers, too; what it says is not the service's word on the events or the token.
@@ -51,7 +53,7 @@ export class HttpsForwarder implements Forwarder {
     const answered = `${url} answered ${status} ${said}`.trimEnd()
     switch (status) {
       case 200:
-        return this.#accepted(text, events)
+        return this.#accepted(text, events, coverage)
       case 401:
         if (said === '') return { kind: 'retry', why: stranger }
         return { kind: 'unauthorised', why: `${url} does not know the monitoring token (401)` }
@@ -69,17 +71,19 @@ export class HttpsForwarder implements Forwarder {
   }
 
   /** Only an answer that is whole and accounts for every event counts: a captive portal answers 200, too. */
-  #accepted(text: string, events: readonly Event[]): Outcome {
+  #accepted(text: string, events: readonly Event[], coverage?: CoverageReport): Outcome {
     const { url } = this.#client
     const parsed = acceptance.safeParse(jsonOf(text))
     if (!parsed.success) return { kind: 'retry', why: `${url} answered 200, but not as the service does` }
-    const { accepted, duplicates, rejected } = parsed.data
+    const { accepted, duplicates, rejected, coverage: report } = parsed.data
     if (accepted + duplicates + rejected.length !== events.length) {
       return {
         kind: 'retry',
         why: `${url} accounts for ${accepted + duplicates + rejected.length} of ${events.length} events`,
       }
     }
-    return { kind: 'accepted', duplicates, rejected: rejected.map(({ error }) => error) }
+    const isTaken = coverage === undefined || report?.accepted === true
+    const failure = isTaken ? {} : { coverageError: report?.error ?? `${url} did not accept the coverage report` }
+    return { kind: 'accepted', duplicates, rejected: rejected.map(({ error }) => error), ...failure }
   }
 }

@@ -7,8 +7,8 @@ import { type Event, eventToJson } from '../../engine/event/event.ts'
  *
  *   <134>1 2026-11-20T09:15:02.123Z edge-7 posture-collector 4711 event [svc@00000 key="TOKEN" id="ID"] {"id":"ID","name":"claude.ai",...}
  *
- * PRI: facility local0 (16), severity informational (6). TIMESTAMP: when the event was last seen. A report of coverage is told apart by its MSGID
- * and by what it holds, and has no id; its TIMESTAMP is when it was made:
+ * PRI: facility local0 (16), severity informational (6). TIMESTAMP: when the event was last seen. A coverage report differs in its MSGID
+ * and its content, and has no id; its TIMESTAMP is when it was made:
  *
  *   <134>1 2026-11-20T09:15:02.123Z edge-7 posture-collector 4711 coverage [svc@00000 key="TOKEN"] {"coverage":{"instance":...}}
  */
@@ -37,9 +37,10 @@ export class SyslogMessages {
     return this.#message(event.lastSeenMs, rest, bytesMax)
   }
 
-  /** The same for a report of coverage. */
+  /** The same for a coverage report. */
   ofCoverage(report: CoverageReport, bytesMax = Number.POSITIVE_INFINITY): string | undefined {
-    const rest = `${this.#sender} coverage [svc@00000 key="${this.#token}"] ${coverageReportToJson(report)}`
+    const json = JSON.stringify({ coverage: coverageReportToJson(report) })
+    const rest = `${this.#sender} coverage [svc@00000 key="${this.#token}"] ${json}`
     return this.#message(report.madeMs, rest, bytesMax)
   }
 

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { type Deferred, deferred } from '../../engine/process/deferred.ts'
 import { CONNECTION_STANDS_MS, SYSLOG_TIMEOUT_MS } from '../limits.ts'
 import { type Peer, stopped, TlsConnector, tooLate } from './connection.ts'
 import type { SyslogLink } from './syslog-link.ts'
@@ -15,7 +16,8 @@ export class StreamLink implements SyslogLink {
   #closed = false
   /** By TCP, until it stands. */
   #connecting: Socket | undefined
-  #settled: () => void = () => {}
+  /** Resolves when a new connection has stood long enough, or has ended. */
+  #settled: Deferred<void> | undefined
 
   /** @throws Fault USAGE where the file of the authority cannot be read. */
   constructor(peer: Peer, timeoutMs = SYSLOG_TIMEOUT_MS) {
@@ -33,12 +35,12 @@ export class StreamLink implements SyslogLink {
     const socket = (await this.#connector?.connect({ timeoutMs: this.#timeoutMs })) ?? (await this.#connectTcp())
     socket.on('error', () => {})
     // One that wants something of us, a certificate perhaps, says so by closing; what was sent by then would be lost without a word.
-    await new Promise<void>((resolve) => {
-      this.#settled = resolve
-      socket.once('close', () => resolve())
-      setTimeout(resolve, CONNECTION_STANDS_MS).unref()
-      socket.once('end', () => socket.destroy()).resume()
-    })
+    const settled = deferred()
+    this.#settled = settled
+    socket.once('close', () => settled.resolve())
+    setTimeout(settled.resolve, CONNECTION_STANDS_MS).unref()
+    socket.once('end', () => socket.destroy()).resume()
+    await settled.promise
     if (this.#closed) socket.destroy()
     if (socket.destroyed) throw this.#closed ? stopped() : new Error('the receiver closes the connection at once')
     const gone = (): void => {
@@ -83,7 +85,7 @@ export class StreamLink implements SyslogLink {
     this.#closed = true
     this.#connector?.cancel()
     this.#connecting?.destroy(stopped())
-    this.#settled()
+    this.#settled?.resolve()
     const socket = this.#socket
     this.#socket = undefined
     if (socket === undefined) return

@@ -1,3 +1,4 @@
+import type { CoverageReport } from '../../engine/event/coverage-report.ts'
 import type { Event } from '../../engine/event/event.ts'
 import { SYSLOG_DATAGRAM_BYTES_MAX } from '../limits.ts'
 import { connectionProblem, type Peer, type ServiceSettings, syslogPeer } from './connection.ts'
@@ -10,8 +11,8 @@ import { StreamLink } from './syslog-stream.ts'
 export type SyslogSettings = ServiceSettings & { readonly token: string }
 
 /**
- * Sends events as syslog messages (RFC 5424): over TLS (RFC 5425), TCP with octet counting (RFC 6587 §3.4.1) or UDP (RFC 5426). Syslog has no
- * answers, so an event counts as taken when the operating system has it.
+ * Sends events and coverage reports as syslog messages (RFC 5424): over TLS (RFC 5425), TCP with octet counting (RFC 6587 §3.4.1) or UDP (RFC 5426). Syslog has no
+ * answers, so a message counts as taken when the operating system has it.
  */
 export class SyslogForwarder implements Forwarder {
   readonly #peer: Peer
@@ -29,7 +30,7 @@ export class SyslogForwarder implements Forwarder {
     return this.#link.alive
   }
 
-  async send(events: readonly Event[]): Promise<Outcome> {
+  async send(events: readonly Event[], coverage?: CoverageReport): Promise<Outcome> {
     const bytesMax = this.#peer.scheme === 'udp' ? SYSLOG_DATAGRAM_BYTES_MAX : Number.POSITIVE_INFINITY
     const messages: string[] = []
     const rejected: string[] = []
@@ -39,10 +40,14 @@ export class SyslogForwarder implements Forwarder {
         rejected.push(`longer than a datagram of ${bytesMax} bytes: ${event.name.slice(0, 80)}…`)
       else messages.push(message)
     }
+    const report = coverage === undefined ? undefined : this.#messages.ofCoverage(coverage, bytesMax)
+    if (report !== undefined) messages.push(report)
+    const isTooLong = coverage !== undefined && report === undefined
+    const failure = isTooLong ? { coverageError: `longer than a datagram of ${bytesMax} bytes` } : {}
     try {
       await this.#link.open()
       await this.#link.send(messages)
-      return { kind: 'accepted', duplicates: 0, rejected }
+      return { kind: 'accepted', duplicates: 0, rejected, ...failure }
     } catch (error) {
       return { kind: 'retry', why: connectionProblem(error, this.#peer).why }
     }

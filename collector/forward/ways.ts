@@ -1,4 +1,3 @@
-import type { CoverageReport } from '../../engine/event/coverage-report.ts'
 import type { Logger } from '../../engine/process/log.ts'
 import { type CollectorSettings, syslogIsOn } from '../config.ts'
 import {
@@ -11,15 +10,13 @@ import {
 } from '../limits.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { httpsPeer, syslogPeer, urlOf } from './connection.ts'
-import type { CoverageOutcome, CoverageWay } from './coverage-way.ts'
+import type { CoverageReporter } from './coverage-reporter.ts'
 import { type ForwardCounters, type ForwardEnd, ForwardLoop, type ForwardState } from './forward-loop.ts'
 import type { Forwarder, Way } from './forwarder.ts'
 import { HttpsForwarder } from './https.ts'
-import { HttpsCoverage } from './https-coverage.ts'
 import { SequenceAges } from './sequence-ages.ts'
 import { DecidingSupply, FollowingSupply } from './supply.ts'
 import { SyslogForwarder } from './syslog.ts'
-import { SyslogCoverage } from './syslog-coverage.ts'
 
 export interface WayStatus extends ForwardCounters, ForwardState {
   /** Left the outbox by the other way before this one had sent them. */
@@ -35,10 +32,6 @@ export class Ways {
   readonly deciding: Way | undefined
   readonly #loops = new Map<Way, ForwardLoop>()
   readonly #forwarders: Forwarder[] = []
-  /** Undefined when nothing is forwarded. */
-  readonly #coverage: CoverageWay | undefined
-  /** Why the token is not known, as a report of coverage has found out. */
-  #unauthorised: string | undefined
   readonly #following: FollowingSupply | undefined
   readonly #ages = new SequenceAges()
   #end: () => void = () => {}
@@ -82,9 +75,6 @@ export class Ways {
       })
       this.#loops.set('https', loop)
     }
-    if (this.deciding !== undefined) {
-      this.#coverage = httpsEnabled ? new HttpsCoverage(settings) : new SyslogCoverage(settings)
-    }
   }
 
   /** Events from this sequence on HTTPS does not take yet, so that syslog misses none; but none waits for a receiver that is slow for long. */
@@ -101,8 +91,11 @@ export class Ways {
     )
   }
 
-  /** Runs until stopped, or until nothing waits after `finish` was called; or until the token turns out to be unknown. */
-  async run(): Promise<ForwardEnd> {
+  /**
+   * Runs until stopped, or until nothing waits after `finish` was called; or until the token turns out to be unknown. The way that
+   * decides sends the coverage reports.
+   */
+  async run(reporter?: CoverageReporter): Promise<ForwardEnd> {
     if (this.#loops.size === 0) {
       await this.#ended
       return { kind: 'stopped' }
@@ -110,7 +103,7 @@ export class Ways {
     const ends = await Promise.all(
       [...this.#loops].map(async ([way, loop]) => {
         try {
-          const end = await loop.run()
+          const end = await loop.run(way === this.deciding ? reporter : undefined)
           if (end.kind === 'unauthorised') this.stop()
           // What it has taken away nobody else can send.
           else if (way === this.deciding) for (const other of this.#loops.values()) other.stop()
@@ -121,28 +114,7 @@ export class Ways {
         }
       }),
     )
-    return this.unauthorised ?? ends.find(({ kind }) => kind === 'unauthorised') ?? { kind: 'stopped' }
-  }
-
-  /** Whether reports of coverage are sent. */
-  get reports(): boolean {
-    return this.#coverage !== undefined
-  }
-
-  /** Sends a report of coverage by the way that decides, beside the events. An unknown token ends the run, as with them. */
-  async report(report: CoverageReport): Promise<CoverageOutcome> {
-    if (this.#coverage === undefined) return { kind: 'failed', why: 'forwarding is turned off' }
-    const outcome = await this.#coverage.send(report)
-    if (outcome.kind === 'unauthorised') {
-      this.#unauthorised = outcome.why
-      this.stop()
-    }
-    return outcome
-  }
-
-  /** What a report of coverage has found out of the token, if it is not known. */
-  get unauthorised(): Extract<ForwardEnd, { kind: 'unauthorised' }> | undefined {
-    return this.#unauthorised === undefined ? undefined : { kind: 'unauthorised', why: this.#unauthorised }
+    return ends.find(({ kind }) => kind === 'unauthorised') ?? { kind: 'stopped' }
   }
 
   look(): void {
@@ -162,7 +134,7 @@ export class Ways {
 
   /** Cuts what is under way. */
   async close(): Promise<void> {
-    await Promise.all([...this.#forwarders, this.#coverage].map((way) => way?.close()))
+    await Promise.all(this.#forwarders.map((forwarder) => forwarder.close()))
   }
 
   get status(): Readonly<Partial<Record<Way, WayStatus>>> {

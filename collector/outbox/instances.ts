@@ -5,10 +5,9 @@ import { openRecord, sealRecord } from '../../engine/lmdb/record.ts'
  * The collector's instances: the first half of each event's id. Each start is another one, from the next sequence on, so that an outbox that
  * was restored from a backup, or copied with a machine, gives new events new ids; what waits keeps its own.
  *
- *   record, version 2: for each instance whose events wait, and the last one: first sequence, u64 big-endian; instance, 8 bytes
- *   record, version 1, of earlier releases: one instance, 8 bytes, of all sequences
+ *   record: for each instance whose events wait, and the last one: first sequence, u64 big-endian; instance, 8 bytes
  */
-const RECORD_VERSION = 2
+const RECORD_VERSION = 1
 const SEQUENCE_BYTES = 8
 const INSTANCE_BYTES = 8
 const RANGE_BYTES = SEQUENCE_BYTES + INSTANCE_BYTES
@@ -30,7 +29,6 @@ export class Instances {
   static of(stored: Buffer | undefined): Instances {
     if (stored === undefined) return new Instances([])
     const bytes = openRecord(stored, RECORD_VERSION, 'collector instances')
-    if (bytes.length === INSTANCE_BYTES) return new Instances([{ from: 1, instance: bytes.toString('hex') }])
     const ranges: InstanceRange[] = []
     for (let at = 0; at < bytes.length; at += RANGE_BYTES) {
       const from = Number(bytes.readBigUInt64BE(at))

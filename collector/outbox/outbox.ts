@@ -19,12 +19,12 @@ import { type NewEvent, packWaiting, unpackWaiting } from './waiting-event.ts'
  *   state   clock                    see age-clock.ts
  *   state   position + source name   frames of that capture file whose events are in the queue, u64 big-endian; when it was read last, u64
  *   state   sent + way               through which sequence that way has sent, where another decides what leaves, u64 big-endian
- *   queue   see store/queue.ts       events, see waiting-event.ts
+ *   queue   see lmdb/queue.ts        events, see waiting-event.ts
  *
  * An event's id is its instance and its sequence in the queue, so it is the same however often it is sent. Events and the
  * position of their source are written in one transaction: after a crash a file is read on from where the outbox knows it.
  */
-export const OUTBOX_SCHEMA_VERSION = 2
+export const OUTBOX_SCHEMA_VERSION = 1
 export const OUTBOX_INSTANCE_KEY = Buffer.from('instance')
 const CLOCK_KEY = Buffer.from('clock')
 const POSITION_PREFIX = 'position '
@@ -107,8 +107,11 @@ export class Outbox {
     if (!this.#started) this.#start()
     this.#lookAtClock()
     this.#store.write(() => {
-      first = this.#queue.append(added.map(packWaiting))
-      this.#queue.replace(changed.map(({ sequence, event }) => ({ sequence, entry: packWaiting(event) })))
+      first = this.#queue.append(packWaiting(added))
+      this.#queue.replace(
+        changed.map(({ sequence }) => sequence),
+        packWaiting(changed.map(({ event }) => event)),
+      )
       if (position !== undefined) this.#putPosition(position)
       left = this.#dropOldest()
     })
@@ -235,10 +238,7 @@ export class Outbox {
   #start(): void {
     const started = this.#instances.started(this.#queue.firstSequence, this.#queue.nextSequence)
     try {
-      this.#store.shrink(() => {
-        this.#queue.upgrade()
-        this.#state.putSync(OUTBOX_INSTANCE_KEY, started.record)
-      })
+      this.#store.shrink(() => this.#state.putSync(OUTBOX_INSTANCE_KEY, started.record))
       this.#instances = started
     } catch (error) {
       if (this.#instances.current === '' || !isFault(error, 'STORE_FULL')) throw error
@@ -267,8 +267,7 @@ export class Outbox {
     end[end.length - 1] = (end.at(-1) as number) + 1
     return Array.from(this.#state.getRange({ start, end }), ({ key, value }) => ({
       source: key.toString('utf8', start.length),
-      // Earlier releases did not say.
-      readMs: value.length < 16 ? 0 : Number(value.readBigUInt64BE(8)),
+      readMs: Number(value.readBigUInt64BE(8)),
     }))
   }
 

@@ -1,4 +1,5 @@
-import { type Event, METHODS, type Method, unpackEvent } from '../../engine/event/event.ts'
+import { type Event, METHODS, type Method } from '../../engine/event/event.ts'
+import type { Slices } from '../../engine/lmdb/queue-chunk.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 
 /** An event before the outbox has given it an id. */
@@ -9,7 +10,7 @@ export type NewEvent = Omit<Event, 'id'>
  * Where an event is made and read half a million times a second, msgpack takes three times as long.
  *
  *   offset  width  what
- *   0       1      FORM. A msgpack array of 7 (0x97) stands there in entries of earlier releases: engine/event/event.ts
+ *   0       1      FORM
  *   1       1      method: index in METHODS
  *   2       1      length of the client's text, in bytes
  *   3       2      length of the name, in bytes
@@ -18,8 +19,7 @@ export type NewEvent = Omit<Event, 'id'>
  *   21      4      count
  *   25      n      client, then name: Latin-1
  */
-const FORM = 2
-const MSGPACK_FORM = 0x97
+const FORM = 1
 const METHOD_OFFSET = 1
 const CLIENT_BYTES_OFFSET = 2
 const NAME_BYTES_OFFSET = 3
@@ -28,32 +28,41 @@ const LAST_SEEN_OFFSET = 13
 const COUNT_OFFSET = 21
 const HEADER_BYTES = 25
 
-/** Client and name are ASCII: an address as text, and a name as decode/name-rows.ts has it. */
-export function packWaiting({ name, client, method, firstSeenMs, lastSeenMs, count }: NewEvent): Buffer {
-  const bytes = Buffer.allocUnsafe(HEADER_BYTES + client.length + name.length)
-  bytes[0] = FORM
-  bytes[METHOD_OFFSET] = METHODS.indexOf(method)
-  bytes[CLIENT_BYTES_OFFSET] = client.length
-  bytes.writeUInt16LE(name.length, NAME_BYTES_OFFSET)
-  bytes.writeDoubleLE(firstSeenMs, FIRST_SEEN_OFFSET)
-  bytes.writeDoubleLE(lastSeenMs, LAST_SEEN_OFFSET)
-  bytes.writeUInt32LE(count, COUNT_OFFSET)
-  bytes.write(client, HEADER_BYTES, 'latin1')
-  bytes.write(name, HEADER_BYTES + client.length, 'latin1')
-  return bytes
+/** Each event as an entry of the outbox. Client and name are ASCII: an address as text, and a name of name-rows.ts. */
+export function packWaiting(events: readonly NewEvent[]): Slices {
+  const starts = new Uint32Array(events.length)
+  const ends = new Uint32Array(events.length)
+  let end = 0
+  let index = 0
+  for (const { client, name } of events) {
+    starts[index] = end
+    end += HEADER_BYTES + client.length + name.length
+    ends[index++] = end
+  }
+  const bytes = Buffer.allocUnsafe(end)
+  index = 0
+  for (const event of events) pack(event, bytes, starts[index++] ?? 0)
+  return { bytes, starts, ends, count: events.length }
+}
+
+function pack({ name, client, method, firstSeenMs, lastSeenMs, count }: NewEvent, bytes: Buffer, at: number): void {
+  bytes[at] = FORM
+  bytes[at + METHOD_OFFSET] = METHODS.indexOf(method)
+  bytes[at + CLIENT_BYTES_OFFSET] = client.length
+  bytes.writeUInt16LE(name.length, at + NAME_BYTES_OFFSET)
+  bytes.writeDoubleLE(firstSeenMs, at + FIRST_SEEN_OFFSET)
+  bytes.writeDoubleLE(lastSeenMs, at + LAST_SEEN_OFFSET)
+  bytes.writeUInt32LE(count, at + COUNT_OFFSET)
+  bytes.write(client, at + HEADER_BYTES, 'latin1')
+  bytes.write(name, at + HEADER_BYTES + client.length, 'latin1')
 }
 
 /**
  * The event in an entry of the outbox, under the id that it has there.
  *
- * @throws Fault STORE_DAMAGED, STORE_VERSION.
+ * @throws Fault STORE_VERSION.
  */
 export function unpackWaiting(bytes: Buffer, id: string): Event {
-  if (bytes[0] === MSGPACK_FORM) {
-    const event = unpackEvent(bytes)
-    if (typeof event === 'string') throw new Fault('STORE_DAMAGED', `waiting event: ${event}`)
-    return event
-  }
   if (bytes[0] !== FORM) {
     throw new Fault('STORE_VERSION', `waiting event: found form ${bytes[0]}, this release reads up to ${FORM}`)
   }

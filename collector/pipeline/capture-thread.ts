@@ -1,5 +1,5 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { Fault, type FaultCode } from '../../engine/process/error-codes.ts'
+import { Fault, type PlainFault, plainFault } from '../../engine/process/error-codes.ts'
 import { BatchPool, type SharedPool } from '../batch/batch-pool.ts'
 import { CaptureFile } from '../capture/capture-file.ts'
 import { feedFile } from '../capture/feed-file.ts'
@@ -22,12 +22,6 @@ export interface CaptureThreadData {
   readonly decode: DecodeOptions
   /** Decode in this thread: there are no lanes. */
   readonly decodeHere: boolean
-}
-
-/** A Fault as it crosses threads, where an error loses its class. */
-export interface PlainFault {
-  readonly code: FaultCode
-  readonly message: string
 }
 
 /**
@@ -53,7 +47,7 @@ async function capture(data: CaptureThreadData): Promise<void> {
     else captureInterface(source, data.decode, pool, send)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    say({ kind: 'failed', fault: plain(error) })
+    say({ kind: 'failed', fault: plainFault(error) })
   }
 }
 
@@ -72,7 +66,7 @@ async function captureFile(path: string, pool: BatchPool, send: SendRound): Prom
   } finally {
     file.close()
   }
-  const damage = file.damage && plain(new Fault('CAPTURE_DAMAGED', `${path}: ${file.damage}`))
+  const damage = file.damage && plainFault(new Fault('CAPTURE_DAMAGED', `${path}: ${file.damage}`))
   say({ kind: 'ended', bytesRead: source.bytesRead, damage: damage || undefined })
 }
 
@@ -85,7 +79,7 @@ function captureInterface(options: LiveOptions, decode: DecodeOptions, pool: Bat
   warmUp(decode)
   const fault = live.run()
   filler.finish(0)
-  say({ kind: 'ended', bytesRead: 0, damage: fault && plain(fault) })
+  say({ kind: 'ended', bytesRead: 0, damage: fault && plainFault(fault) })
 }
 
 /** Decodes each round before it is sent. When its rows area is full this thread waits until the rows were read. */
@@ -105,10 +99,6 @@ function decodeHere(options: DecodeOptions, pool: BatchPool): SendRound {
       say({ kind: 'decoded', done })
     }
   }
-}
-
-function plain(fault: Fault): PlainFault {
-  return { code: fault.code, message: fault.message }
 }
 
 function sayRound(round: Round): void {

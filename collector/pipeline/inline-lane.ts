@@ -1,3 +1,4 @@
+import { type Deferred, deferred } from '../../engine/process/deferred.ts'
 import type { BatchPool } from '../batch/batch-pool.ts'
 import type { DecodeLane } from './delivery.ts'
 
@@ -11,8 +12,8 @@ export class InlineLane implements DecodeLane {
   readonly #pool: BatchPool
   readonly #post: (order: InlineOrder) => void
   readonly #answers: boolean[] = []
-  readonly #tries: (() => void)[] = []
-  #take: ((done: boolean) => void) | undefined
+  readonly #tries: Deferred<void>[] = []
+  #taker: Deferred<boolean> | undefined
 
   /** `post` sends to the thread. */
   constructor(pool: BatchPool, post: (order: InlineOrder) => void) {
@@ -22,10 +23,10 @@ export class InlineLane implements DecodeLane {
 
   /** The thread has decoded: all of the batch, or as much as there was room for rows. */
   decoded(done: boolean): void {
-    const take = this.#take
-    this.#take = undefined
-    if (take === undefined) this.#answers.push(done)
-    else take(done)
+    const taker = this.#taker
+    this.#taker = undefined
+    if (taker === undefined) this.#answers.push(done)
+    else taker.resolve(done)
   }
 
   decode(): Promise<boolean> {
@@ -33,25 +34,24 @@ export class InlineLane implements DecodeLane {
     if (answer !== undefined) return Promise.resolve(answer)
     // The thread waits for this behind each answer that was false, so there is never a second one under way.
     this.#pool.runAgain()
-    return new Promise((resolve) => {
-      this.#take = resolve
-    })
+    this.#taker = deferred()
+    return this.#taker.promise
   }
 
   /** The thread takes it with its next batch, of which a live capture has one a second at least. */
   useTrie(trie: SharedArrayBuffer): Promise<void> {
-    return new Promise((resolve) => {
-      this.#tries.push(resolve)
-      this.#post({ trie })
-    })
+    const taken = deferred()
+    this.#tries.push(taken)
+    this.#post({ trie })
+    return taken.promise
   }
 
   /** The thread has taken a registry. */
   trieTaken(): void {
-    this.#tries.shift()?.()
+    this.#tries.shift()?.resolve()
   }
 
   async stop(): Promise<void> {
-    for (const resolve of this.#tries.splice(0)) resolve()
+    for (const taken of this.#tries.splice(0)) taken.resolve()
   }
 }

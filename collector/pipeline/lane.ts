@@ -1,4 +1,5 @@
 import { Piscina } from 'piscina'
+import { type Deferred, deferred } from '../../engine/process/deferred.ts'
 import type { DecodeLane } from './delivery.ts'
 import { type DecodeAnswer, type DecodeTask, type DecodeWorkerData, NO_BATCH } from './worker-data.ts'
 
@@ -11,8 +12,7 @@ export class Lane implements DecodeLane {
   /** Settles when the thread has loaded its program. One that is ended before takes the process with it (Node 20: IsGraphAsync). */
   readonly #ready: Promise<DecodeAnswer>
   /** Settles when the batch that waits for its rows to be read has been decoded to its end. */
-  #blocked: Promise<void> | undefined
-  #unblock: (() => void) | undefined
+  #blocked: Deferred<void> | undefined
 
   /** `onFailure` hears of a thread that ends while it has no batch to answer for. */
   constructor(data: DecodeWorkerData, onFailure: (error: Error) => void) {
@@ -39,17 +39,14 @@ export class Lane implements DecodeLane {
       const answer = await this.#pool.run(batch)
       switch (answer) {
         case 'done':
-          this.#unblock?.()
+          this.#blocked?.resolve()
           this.#blocked = undefined
-          this.#unblock = undefined
           return true
         case 'rowsFull':
-          this.#blocked ??= new Promise((resolve) => {
-            this.#unblock = resolve
-          })
+          this.#blocked ??= deferred()
           return false
         case 'notYet':
-          await this.#blocked
+          await this.#blocked?.promise
           break
         default:
           return answer satisfies never

@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { deferredFailure } from '../../engine/process/deferred.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { allocatePool, BatchPool } from '../batch/batch-pool.ts'
@@ -139,14 +140,11 @@ export async function observeRows(
     thread.once('exit', () => resolve())
   })
   exited.catch(() => {})
-  let fail: (error: Error) => void = () => {}
-  const failed = new Promise<never>((_resolve, reject) => {
-    fail = reject
-  })
-  failed.catch(() => {})
+  const failure = deferredFailure()
   // The lanes start while the source is being opened.
   const inline = new InlineLane(pool, (order) => thread.postMessage(order))
-  const decoders = lanes === 0 ? [inline] : await startLanes(lanes, { ...decode, batches: shared.batches }, fail)
+  const decoders =
+    lanes === 0 ? [inline] : await startLanes(lanes, { ...decode, batches: shared.batches }, failure.reject)
   const delivery = new Delivery(pool, decoders, options.deliveredFrames ?? 0, taker)
   const { counts } = delivery
   const opened = await Promise.race([inbox.first(), ...(options.giveUp ? [options.giveUp.then(() => undefined)] : [])])
@@ -180,7 +178,7 @@ export async function observeRows(
     },
     progress: (bytesRead) => options.onProgress?.(bytesRead, opened.bytesTotal),
   })
-  const done = Promise.race([delivered, failed])
+  const done = Promise.race([delivered, failure.promise])
     .finally(() => pool.abandon())
     .finally(() => Promise.all(decoders.map((lane) => lane.stop())))
   // A caller that only looks at `done` later has not forgotten it.

@@ -18,8 +18,7 @@ export interface Discovery {
       readonly clients: number
       readonly matches: number
       readonly domains: readonly string[]
-      /** Absent in what an earlier release published. */
-      readonly coverage?: { readonly sensors: number; readonly visible_share: number | null }
+      readonly coverage: { readonly sensors: number; readonly visible_share: number | null }
     }
   }[]
 }

@@ -16,12 +16,17 @@ import { addScanCommands } from './commands/scan.ts'
 import { addTokenCommands } from './commands/token.ts'
 import { addVerifyCommand } from './commands/verify.ts'
 
-/** posture-admin with all its commands. The documentation is generated from it, too. */
-export function adminProgram(): Command {
+/** A row that a command prints as a line of JSON. */
+export type AdminRow = Readonly<Record<string, unknown>>
+
+/** The commands of posture-admin. They print to standard output, or by `write`. */
+export function adminProgram(write?: (text: string) => void): Command {
   const program = createProgram(
     'posture-admin',
     "Administers the service's organizations, API keys, monitoring tokens, scans and assessments, while it runs; reads log files; shows the registry; proves, backs up and restores the store.",
   )
+  // Before the commands are added: they take over what is configured by then.
+  if (write !== undefined) program.configureOutput({ writeOut: write })
   addOrganizationCommands(program)
   addMemberCommands(program)
   addKeyCommands(program)
@@ -38,4 +43,17 @@ export function adminProgram(): Command {
   addDoctorCommand(program)
   addBackupCommands(program)
   return program
+}
+
+/** Runs a command in this process; answers the rows that it prints. @throws Fault and CommanderError, which the program prints. */
+export async function adminRows(...words: string[]): Promise<AdminRow[]> {
+  let text = ''
+  const program = adminProgram((part) => {
+    text += part
+  })
+  await program.parseAsync([...words, '--json'], { from: 'user' })
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as AdminRow)
 }

@@ -4,7 +4,7 @@ import type { Detection } from '../store/evidence.ts'
 import { type DayEvidence, NAMES_PER_DAY_MAX } from '../store/evidence.ts'
 import { UUID_BYTES, uuidText } from '../store/keys.ts'
 import type { ScanState } from '../store/scan-states.ts'
-import { requestedAtMs, type Scan, type ScanRequest } from '../store/scans.ts'
+import type { Scan, ScanRequest } from '../store/scans.ts'
 import { packed, type StoreWalk } from './walk.ts'
 
 const DAY_BYTES = 4
@@ -26,7 +26,7 @@ function checkEvidence(walk: StoreWalk): void {
     const platform = key.toString('utf8', UUID_BYTES + DAY_BYTES)
     const wrong = (found: string, expected: string): void =>
       walk.wrong('evidence', organizationId, `${found} of ${platform} on day ${day}`, expected)
-    const { matches, blocked = 0, byMethod, byRole, byName, otherNames, firstSeenMs, lastSeenMs } = value
+    const { matches, blocked, byMethod, byRole, byName, otherNames, firstSeenMs, lastSeenMs } = value
     const sums = [
       ['methods', sumOf(byMethod)],
       ['roles', sumOf(byRole)],
@@ -94,9 +94,9 @@ function checkScans(walk: StoreWalk): void {
     if (value.status === 'running') read.running++
     const isAtItsKey =
       value.organizationId === organizationId &&
-      requestedAtMs(value) === Number(key.readBigUInt64BE(UUID_BYTES)) &&
+      value.requestedAtMs === Number(key.readBigUInt64BE(UUID_BYTES)) &&
       value.id === uuidText(key.subarray(UUID_BYTES + TIME_BYTES))
-    if (!isAtItsKey) wrong(`the scan ${value.id} asked for at ${requestedAtMs(value)}`, 'the one of its key')
+    if (!isAtItsKey) wrong(`the scan ${value.id} asked for at ${value.requestedAtMs}`, 'the one of its key')
     const lie = lieOf(value)
     if (lie !== undefined) wrong(`the ${value.status} scan ${value.id} ${lie.found}`, lie.expected)
     if (value.status !== 'pending') return

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { unpackEvent } from '../event/event.ts'
-import { footprintInPages, isStateKey, openState, type QueueState, wholeChunk } from '../lmdb/queue.ts'
+import { footprintInPages, isStateKey, openState, type QueueState } from '../lmdb/queue.ts'
+import { ChunkReader } from '../lmdb/queue-chunk.ts'
 import { UUID_BYTES, uuidBytes } from '../store/keys.ts'
 import { openBlock } from '../store/read-lines.ts'
-import { opened as openedSeen, SEEN_VERSION, type StoredSeen } from '../store/seen-events.ts'
+import type { StoredSeen } from '../store/seen-events.ts'
 import { RANGES_MAX } from '../store/sequence-set.ts'
 import type { Reject, StoredSource } from '../store/sources.ts'
 import { packed, type StoreWalk } from './walk.ts'
@@ -43,8 +44,9 @@ class BufferReading {
   }
 }
 
-/** What queue.ts says that always holds. */
+/** The invariants of engine/lmdb/queue.ts. */
 function checkBuffer(walk: StoreWalk): void {
+  const chunk = new ChunkReader()
   let reading = new BufferReading('')
   const wrong = (found: string, expected: string): void => walk.wrong('buffer', reading.organizationId, found, expected)
   const noState = (): void => {
@@ -57,9 +59,7 @@ function checkBuffer(walk: StoreWalk): void {
       reading = new BufferReading(organizationId)
     }
     if (isStateKey(key, UUID_BYTES)) {
-      // Earlier releases wrote the next sequence alone, and no record.
-      if (bytes.length === SEQUENCE_BYTES) checkNext(reading, Number(bytes.readBigUInt64BE()), wrong)
-      else checkState(reading, openState(bytes), wrong)
+      checkState(reading, openState(bytes), wrong)
       reading = new BufferReading('')
       return
     }
@@ -69,29 +69,23 @@ function checkBuffer(walk: StoreWalk): void {
     reading.next = undefined
     reading.chunks++
     reading.footprint += footprintInPages(key, bytes)
-    const entries = wholeChunk(bytes)
-    reading.next = sequence + entries.length
-    for (const [at, entry] of entries.entries()) {
-      const event = unpackEvent(entry)
+    chunk.open(bytes)
+    reading.next = sequence + chunk.count
+    for (let at = 0; at < chunk.count; at++) {
+      const event = unpackEvent(chunk.entry(at))
       if (typeof event === 'string') wrong(`in entry ${sequence + at}: ${event}`, 'an event')
     }
   })
   noState()
 }
 
-type Wrong = (found: string, expected: string) => void
-
-function checkNext({ next, chunks }: BufferReading, stated: number, wrong: Wrong): void {
-  if (chunks > 0 && next !== undefined && next !== stated) wrong(`the next sequence ${stated}`, `${next}`)
-}
-
-function checkState(reading: BufferReading, state: QueueState, wrong: Wrong): void {
+function checkState(reading: BufferReading, state: QueueState, wrong: (found: string, expected: string) => void): void {
   const { next, first, footprint } = state
   if (!(Number.isSafeInteger(first) && Number.isSafeInteger(next) && first >= 1 && first <= next)) {
     wrong(`the sequences ${first} to ${next}`, 'whole numbers from 1, the first not behind the next')
     return
   }
-  checkNext(reading, next, wrong)
+  if (reading.next !== undefined && reading.next !== next) wrong(`the next sequence ${next}`, `${reading.next}`)
   if (first === next && reading.chunks > 0) wrong(`${reading.chunks} chunks`, 'none, since no event waits')
   if (first < next && reading.chunks === 0) wrong('no chunk', `those of ${next - first} events`)
   if (reading.first !== undefined && reading.first > first) wrong(`${reading.first} as the oldest entry`, `${first}`)
@@ -99,12 +93,9 @@ function checkState(reading: BufferReading, state: QueueState, wrong: Wrong): vo
 }
 
 function checkSeen(walk: StoreWalk): void {
-  const form = {
-    keyBytes: UUID_BYTES + INSTANCE_BYTES,
-    open: packed<StoredSeen | readonly number[]>('seen events', SEEN_VERSION),
-  }
+  const form = { keyBytes: UUID_BYTES + INSTANCE_BYTES, open: packed<StoredSeen>('seen events') }
   walk.table('seen', form, ({ key, value, organizationId }) => {
-    const { ranges } = openedSeen(value)
+    const { ranges } = value
     const wrong = (found: string, expected: string): void =>
       walk.wrong('seen', organizationId, `${found} of instance ${key.toString('hex', UUID_BYTES)}`, expected)
     if (ranges.length === 0 || ranges.length % 2 !== 0 || ranges.length > 2 * RANGES_MAX) {

@@ -34,8 +34,8 @@ export interface Visited<T> {
 }
 
 /** msgpack in a sealed record, as Family writes it. */
-export function packed<T>(what: string, versionMax = 1): (bytes: Buffer) => T {
-  return (bytes) => openPacked<T>(bytes, what, versionMax)
+export function packed<T>(what: string): (bytes: Buffer) => T {
+  return (bytes) => openPacked<T>(bytes, what)
 }
 
 /** Goes through tables record by record, and keeps what is wrong with them. Holds one record at a time. */

@@ -40,15 +40,17 @@ export interface CoverageReport {
 }
 
 /*
- * The form of a report, by HTTPS and in a syslog message: JSON, times in ISO 8601 UTC with milliseconds.
+ * The form of a report, as `coverage` in a batch (event.ts) and in a syslog message of its own. Times
+ * are ISO 8601 in UTC with milliseconds.
  *
- *   { "coverage": { "instance": "5c28dc30ef9d3ca8", "since": "2026-11-20T09:00:00.000Z", "made": "2026-11-20T09:15:02.123Z", "ended": false,
- *                   "counters": { "packets": 120000, ... } } }
+ *   { "instance": "5c28dc30ef9d3ca8", "since": "2026-11-20T09:00:00.000Z",
+ *     "made": "2026-11-20T09:15:02.123Z", "ended": false, "counters": { "packets": 120000, ... } }
  *
- * All counters of this release must be there; members that it does not know are of a later one, and passed over.
+ * All counters of this release are required. Unknown members belong to a later release and are ignored.
  */
-export function coverageReportToJson({ instance, sinceMs, madeMs, ended, counters }: CoverageReport): string {
+export function coverageReportToJson(report: CoverageReport): Record<string, unknown> {
+  const { instance, sinceMs, madeMs, ended, counters } = report
   const since = new Date(sinceMs).toISOString()
   const made = new Date(madeMs).toISOString()
-  return JSON.stringify({ coverage: { instance, since, made, ended, counters } })
+  return { instance, since, made, ended, counters }
 }

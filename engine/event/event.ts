@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { Packr, Unpackr } from 'msgpackr'
+import { type CoverageReport, coverageReportToJson } from './coverage-report.ts'
 
 /** How a name was seen: in a DNS query, a TLS or QUIC ClientHello, or a line of another device's log. */
 export const METHODS = ['dns', 'tls', 'quic', 'log'] as const
@@ -102,9 +103,13 @@ function shown(value: unknown): string {
  *
  *   stored   msgpack array [id: bin 16, name, client, method: index in METHODS, first: ms, span: ms, count], inside a
  *            record (store/record.ts) with version byte and checksum; where some were blocked, how many is an eighth column
- *   batch    msgpack array [version = 1, [event, ...]] with the same event arrays
+ *   batch    msgpack array [version = 1, [event, ...], coverage?] with the same event arrays; coverage is a map, the
+ *            report of coverage-report.ts
  *   JSON     { "id", "name", "client", "method", "first_seen", "last_seen", "count" } and "blocked" where some were, times
- *            in ISO 8601 UTC with milliseconds; a batch is { "events": [ ... ] }
+ *            in ISO 8601 UTC with milliseconds; a batch is { "events": [ ... ], "coverage": { ... } }
+ *
+ * The coverage report of a batch is optional, and the events may be none. It is the last element, so that events are
+ * read the same with and without a report.
  *
  * ingest/batch-reader.ts reads a batch in place: what changes here changes there.
  */
@@ -162,38 +167,65 @@ export function unpackEvent(bytes: Uint8Array): Event | string {
   }
 }
 
-export function packBatch(events: readonly Event[]): Buffer {
-  return packr.pack([BATCH_VERSION, events.map(columnsOf)])
+export function packBatch(events: readonly Event[], coverage?: CoverageReport): Buffer {
+  const batch: unknown[] = [BATCH_VERSION, events.map(columnsOf)]
+  if (coverage !== undefined) batch.push(coverageReportToJson(coverage))
+  return packr.pack(batch)
 }
 
-/** A batch, event by event: each is good or a line that says what is wrong with it. Or one line why the whole is none. */
-export type UnpackedBatch = readonly (Event | string)[] | string
+/**
+ * A batch. Each event is good or a line that says what is wrong with it. The coverage report is not
+ * checked: `Report` is its bytes in msgpack, or its value in JSON; undefined where there is none.
+ */
+export interface UnpackedBatch<Report> {
+  readonly events: readonly (Event | string)[]
+  readonly coverage: Report | undefined
+}
 
-export function unpackBatch(bytes: Uint8Array, eventsMax: number): UnpackedBatch {
-  const lie = msgpackLie(bytes)
-  if (lie !== undefined) return lie
-  let value: unknown
-  try {
-    value = unpackr.unpack(bytes)
-  } catch (error) {
-    return `expected msgpack: ${(error as Error).message}`
+/** The batch in these bytes, or one line that says why there is none. */
+export function unpackBatch(bytes: Uint8Array, eventsMax: number): UnpackedBatch<Uint8Array> | string {
+  const starts: number[] = []
+  const error = msgpackError(bytes, 0, starts)
+  if (error !== undefined) return error
+  const [versionAt, eventsAt, coverageAt] = starts
+  const isArray = VALUES_EACH[bytes[0] ?? 0] === 1
+  let version: unknown
+  let events: unknown
+  if (isArray && eventsAt !== undefined && starts.length <= 3) {
+    try {
+      version = unpackr.unpack(bytes.subarray(versionAt, eventsAt))
+      // Apart from the report, so that nothing in it costs the events.
+      events = unpackr.unpack(bytes.subarray(eventsAt, coverageAt))
+    } catch (error) {
+      return `expected msgpack: ${(error as Error).message}`
+    }
   }
-  if (!Array.isArray(value) || value.length !== 2 || value[0] !== BATCH_VERSION || !Array.isArray(value[1])) {
-    return `expected the msgpack array [${BATCH_VERSION}, [event, ...]]`
+  if (version !== BATCH_VERSION || !Array.isArray(events)) {
+    return `expected the msgpack array [${BATCH_VERSION}, [event, ...], coverage?]`
   }
-  return value[1].length > eventsMax ? tooMany(value[1].length, eventsMax) : value[1].map(eventFromColumns)
+  if (events.length > eventsMax) return tooMany(events.length, eventsMax)
+  const coverage = coverageAt === undefined ? undefined : bytes.subarray(coverageAt)
+  return { events: events.map(eventFromColumns), coverage }
+}
+
+/** The one value in bytes that msgpackError() has accepted. @throws what msgpackr throws. */
+export function unpackValue(bytes: Uint8Array): unknown {
+  return unpackr.unpack(bytes)
 }
 
 /** Deeper than any batch: the batch, its list of events, an event, and a little for what later versions add. */
 const MSGPACK_DEPTH_MAX = 8
+/** How many starts of a batch's elements are noted: one more than it may have. */
+const STARTS_MAX = 4
 
 /**
  * msgpackr makes room for as many places as an array announces before it reads the first, so a few bytes of nested lies
  * could ask for gigabytes. This walk over the headers, in time linear in the bytes and without recursion, refuses what
  * announces more places than bytes are left, or nests too deep. Answers what is wrong and where, or undefined.
- * Formats: msgpack specification, "Formats".
+ * `outerDepth` says in how many arrays the value is; `starts` receives the offsets of the first elements of the outermost
+ * array. Formats: msgpack specification, "Formats".
  */
-function msgpackLie(bytes: Uint8Array): string | undefined {
+export function msgpackError(bytes: Uint8Array, outerDepth: number, starts: number[] = []): string | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const end = bytes.byteLength
   // How many values are still to come at each depth.
@@ -206,6 +238,7 @@ function msgpackLie(bytes: Uint8Array): string | undefined {
     if (depth === 0 && due[0] === 0) return at === end ? undefined : `byte ${at}: expected the end of the batch`
     due[depth] = (due[depth] ?? 0) - 1
     if (at >= end) return `byte ${at}: expected a value, found the end`
+    if (depth === 1 && starts.length < STARTS_MAX) starts.push(at)
     const format = view.getUint8(at)
     const lengthBytes = LENGTH_BYTES[format] ?? 0
     if (at + 1 + lengthBytes > end) return `byte ${at}: expected a length of ${lengthBytes} bytes, found the end`
@@ -219,7 +252,7 @@ function msgpackLie(bytes: Uint8Array): string | undefined {
     if (needed > end - at) return `byte ${at}: ${needed} more bytes announced than the ${end - at} that follow`
     if (values === 0) at += length
     else if (length > 0) {
-      if (depth === MSGPACK_DEPTH_MAX) return `byte ${at}: nested deeper than ${MSGPACK_DEPTH_MAX}`
+      if (depth + outerDepth === MSGPACK_DEPTH_MAX) return `byte ${at}: nested deeper than ${MSGPACK_DEPTH_MAX}`
       due[++depth] = needed
     }
   }
@@ -351,14 +384,15 @@ function timeFromJson(value: unknown): unknown {
   return Number.isNaN(timeMs) ? value : timeMs
 }
 
-export function batchFromJson(text: string, eventsMax: number): UnpackedBatch {
+export function batchFromJson(text: string, eventsMax: number): UnpackedBatch<unknown> | string {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch (error) {
     return `expected JSON: ${(error as Error).message}`
   }
-  const events = (value as { events?: unknown } | null)?.events
+  const { events, coverage } = (value ?? {}) as { events?: unknown; coverage?: unknown }
   if (!Array.isArray(events)) return 'expected { "events": [ ... ] }'
-  return events.length > eventsMax ? tooMany(events.length, eventsMax) : events.map(eventFromJson)
+  if (events.length > eventsMax) return tooMany(events.length, eventsMax)
+  return { events: events.map(eventFromJson), coverage }
 }

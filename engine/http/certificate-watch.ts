@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
+import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
-import { type Certificate, checkedFingerprint, type TlsFiles } from './certificate.ts'
+import { type Certificate, checkedFingerprint, type TlsFiles, usingTlsFiles } from './certificate.ts'
 
 /** How often the files are looked at, in milliseconds. They are replaced, renamed and linked in ways that no notice of the system covers. */
 const LOOK_MS = 5000
@@ -42,10 +43,7 @@ export class CertificateWatch {
       this.#onChange()
     } catch (error) {
       if (this.#refused !== state) {
-        this.#log.warn(
-          { reason: (error as Error).message },
-          'the renewed certificate cannot be used; the old one stays',
-        )
+        logFailure(this.#log, error, 'the renewed certificate cannot be used; the old one stays', { level: 'warn' })
       }
       this.#refused = state
     }
@@ -56,18 +54,19 @@ export class CertificateWatch {
   }
 }
 
-function contentOf({ keyFile, certificateFile }: TlsFiles): string {
-  const hash = createHash('sha256')
-  for (const file of [keyFile, certificateFile]) hash.update(readFileSync(file)).update('\0')
-  return hash.digest('hex')
+function contentOf(files: TlsFiles): string {
+  return usingTlsFiles(files, () => {
+    const hash = createHash('sha256')
+    for (const file of [files.keyFile, files.certificateFile]) hash.update(readFileSync(file)).update('\0')
+    return hash.digest('hex')
+  })
 }
 
 /** What changes when a file is written or replaced. */
-function stateOf({ keyFile, certificateFile }: TlsFiles): string {
-  return [keyFile, certificateFile]
-    .map((file) => {
-      const state = statSync(file, { throwIfNoEntry: false })
-      return state === undefined ? 'none' : `${state.dev} ${state.ino} ${state.size} ${state.mtimeMs}`
-    })
-    .join(' ')
+function stateOf(files: TlsFiles): string {
+  const state = (file: string): string => {
+    const found = statSync(file, { throwIfNoEntry: false })
+    return found === undefined ? 'none' : `${found.dev} ${found.ino} ${found.size} ${found.mtimeMs}`
+  }
+  return usingTlsFiles(files, () => `${state(files.keyFile)} ${state(files.certificateFile)}`)
 }

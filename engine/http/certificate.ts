@@ -83,16 +83,23 @@ async function makeSelfSigned(
 }
 
 /** @throws Fault CERTIFICATE where the files cannot be read or do not belong together. */
-export function checkedFingerprint(files: { keyFile: string; certificateFile: string }): string {
-  try {
+export function checkedFingerprint(files: TlsFiles): string {
+  return usingTlsFiles(files, () => {
     const cert = readFileSync(files.certificateFile)
     createSecureContext({ key: readFileSync(files.keyFile), cert })
     return new X509Certificate(cert).fingerprint256
+  })
+}
+
+/** Runs work that only reads the files and hands them to OpenSSL, so what it throws is about them. @throws Fault CERTIFICATE. */
+export function usingTlsFiles<T>({ keyFile, certificateFile }: TlsFiles, work: () => T): T {
+  try {
+    return work()
   } catch (error) {
     const denied = notReadable(error)
     const why =
       denied === undefined
-        ? `${files.certificateFile}, ${files.keyFile}: ${(error as Error).message}`
+        ? `${certificateFile}, ${keyFile}: ${(error as Error).message}`
         : `${denied.found}; ${denied.remedy}`
     throw new Fault('CERTIFICATE', why, { cause: error })
   }

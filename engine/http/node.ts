@@ -4,13 +4,15 @@ import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Fault } from '../process/error-codes.ts'
+import { usingTlsFiles } from './certificate.ts'
 import {
   type BodyPace,
-  type FieldBlock,
+  type HttpAnswer,
   type HttpListener,
   type HttpListenOptions,
   type HttpRequest,
   type HttpResponse,
+  type OnAnswer,
   REASON_PHRASE,
   sendError,
   sentBytes,
@@ -24,10 +26,10 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
   const onRequest: RequestListener = (message, raw) => {
     traffic.begin(message.socket, raw)
     letGoUnreadBody(message, raw)
-    const response = new NodeResponse(raw, options.onAnswer)
+    const request = new NodeRequest(message)
+    const response = new NodeResponse(raw, request, options.onAnswer)
     const refusal = refusalOf(message)
     if (refusal !== undefined) return refuse(response, refusal, message.method === 'HEAD')
-    const request = new NodeRequest(message)
     const failed = (error: unknown): void => {
       options.log.error({ path: request.path, err: error }, 'request failed')
       sendError(response, 500, 'Internal error', [], request.method === 'HEAD')
@@ -55,7 +57,7 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
     implementation: 'node:http',
     port: (server.address() as AddressInfo).port,
     async reload() {
-      if (tls !== undefined) secure?.setSecureContext(secureOptions(tls))
+      if (tls !== undefined) usingTlsFiles(tls, () => secure?.setSecureContext(secureOptions(tls)))
     },
     async drain(deadlineMs) {
       // Not http's own close: what it takes for idle are also connections whose answers are not written to their end.
@@ -247,10 +249,12 @@ class NodeRequest implements HttpRequest {
 
 class NodeResponse implements HttpResponse {
   readonly #raw: ServerResponse
-  readonly #onAnswer: HttpListenOptions['onAnswer']
+  readonly #request: NodeRequest
+  readonly #onAnswer: OnAnswer | undefined
 
-  constructor(raw: ServerResponse, onAnswer: HttpListenOptions['onAnswer']) {
+  constructor(raw: ServerResponse, request: NodeRequest, onAnswer: OnAnswer | undefined) {
     this.#raw = raw
+    this.#request = request
     this.#onAnswer = onAnswer
   }
 
@@ -258,21 +262,16 @@ class NodeResponse implements HttpResponse {
     return this.#raw.destroyed
   }
 
-  send(
-    status: number,
-    fields: readonly string[],
-    body: Uint8Array | string,
-    bodyOmitted = false,
-    block?: FieldBlock,
-  ): void {
+  send(answer: HttpAnswer): void {
     if (this.aborted || this.#raw.headersSent) return
+    const { status, body, fields = [], block, bodyOmitted = false } = answer
     const headers: Record<string, string | number> = {}
     const all = block === undefined ? fields : [...block.fields, ...fields]
     for (let at = 0; at + 1 < all.length; at += 2) headers[all[at] ?? ''] = all[at + 1] ?? ''
     if (status !== 304) headers['content-length'] = Buffer.byteLength(body)
     this.#raw.writeHead(status, REASON_PHRASE[status] ?? '', headers)
-    this.#onAnswer?.(status, sentBytes(status, body, bodyOmitted))
     // The caller's bytes may be a view of the store's, and the socket may take them later.
     this.#raw.end(bodyOmitted || status === 304 ? undefined : typeof body === 'string' ? body : Buffer.from(body))
+    this.#onAnswer?.(this.#request, status, sentBytes(answer))
   }
 }

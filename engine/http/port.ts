@@ -1,4 +1,5 @@
 import type { Logger } from '../process/log.ts'
+import type { FieldBlock } from './fields.ts'
 
 /** A request, as far as handlers need it. It may be asked only until the handler first awaits or returns. */
 export interface HttpRequest {
@@ -28,48 +29,20 @@ export interface BodyPace {
 export interface HttpResponse {
   /** The peer has gone, so that nothing need be made for it any more. `send` then does nothing. */
   readonly aborted: boolean
-  /**
-   * Answers, once. `fields` holds names and values in turn, `block` those that are the same in many answers. With `bodyOmitted` only the body's length is
-   * sent, as for HEAD. The body's bytes are taken before this returns.
-   */
-  send(
-    status: number,
-    fields: readonly string[],
-    body: Uint8Array | string,
-    bodyOmitted?: boolean,
-    block?: FieldBlock,
-  ): void
+  /** Answers, once. The body's bytes are taken before this returns. @throws RangeError where a field would end its line; nothing is sent then. */
+  send(answer: HttpAnswer): void
 }
 
-/** Fields that many answers have, put together once: names and values in turn, none of them from outside. */
-export class FieldBlock {
-  readonly fields: readonly string[]
-  readonly firstName: string
-  /** What stands behind the first name and its colon in an answer (RFC 9112 §5), without the last line's end. */
-  readonly rest: string
-
-  /** @throws RangeError where a name or value would end its line. */
-  constructor(fields: readonly string[]) {
-    const [name, value, ...others] = fields
-    if (name === undefined || value === undefined) throw new RangeError('a block of no field')
-    this.fields = fields
-    this.firstName = ofOneLine(name)
-    this.rest = ofOneLine(value) + fieldLines(others)
-  }
-}
-
-/** Lines of fields, names and values in turn, each behind the end of the line before. @throws RangeError where a name or value would end its line. */
-export function fieldLines(fields: readonly string[]): string {
-  let text = ''
-  for (let at = 0; at + 1 < fields.length; at += 2) {
-    text += `\r\n${ofOneLine(fields[at] ?? '')}: ${ofOneLine(fields[at + 1] ?? '')}`
-  }
-  return text
-}
-
-function ofOneLine(text: string): string {
-  if (text.includes('\n') || text.includes('\r')) throw new RangeError(`a field of two lines: ${JSON.stringify(text)}`)
-  return text
+/** What is sent as the answer to a request. */
+export interface HttpAnswer {
+  readonly status: number
+  readonly body: Uint8Array | string
+  /** Names and values in turn. */
+  readonly fields?: readonly string[]
+  /** Fields that are the same in many answers. */
+  readonly block?: FieldBlock
+  /** Only the length of the body is sent, as for HEAD. */
+  readonly bodyOmitted?: boolean
 }
 
 /** Answers every request, at once or later. What it throws is logged and answered by 500. */
@@ -83,12 +56,18 @@ export interface HttpListenOptions {
   readonly handler: HttpHandler
   /** Paths that most requests have: those of GET are told apart before the handler is called. */
   readonly usualPaths?: readonly string[]
-  /** Told of each answer: its status, and how many bytes of body are sent. */
-  readonly onAnswer?: (status: number, bodyBytes: number) => void
+  /** Called once for each answered request. */
+  readonly onAnswer?: OnAnswer
   /** Told of each answer that was cut since too much waited for clients (ANSWERS_WAITING_BYTES_MAX). */
   readonly onCut?: () => void
   readonly log: Logger
 }
+
+/**
+ * Receives the request, of which only `method`, `path` and `remoteAddress()` may be read, the status, and how many bytes of body are sent. Called while the
+ * answer is being sent. What it throws does not stop the answer, and is logged as what a handler throws.
+ */
+export type OnAnswer = (request: HttpRequest, status: number, bodyBytes: number) => void
 
 export interface HttpListener {
   /** `uWebSockets.js` or `node:http`, for the log. */
@@ -130,16 +109,16 @@ export function sendError(
   fields: readonly string[] = [],
   bodyOmitted = false,
 ): void {
-  response.send(
+  response.send({
     status,
-    ['content-type', 'application/json', ...fields],
-    JSON.stringify({ error: message }),
+    fields: ['content-type', 'application/json', ...fields],
+    body: JSON.stringify({ error: message }),
     bodyOmitted,
-  )
+  })
 }
 
 /** Bytes of a body as it is sent. */
-export function sentBytes(status: number, body: Uint8Array | string, bodyOmitted: boolean): number {
+export function sentBytes({ status, body, bodyOmitted = false }: HttpAnswer): number {
   if (bodyOmitted || status === 304) return 0
   return typeof body === 'string' ? Buffer.byteLength(body) : body.length
 }

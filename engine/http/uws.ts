@@ -2,10 +2,10 @@ import type * as Uws from 'uWebSockets.js'
 import { ANSWERS_WAITING_BYTES_MAX, BODILESS_ANSWERS_MEAN } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { TlsFiles } from './certificate.ts'
+import { type FieldLines, linesOf, withoutConnection } from './fields.ts'
 import {
   type BodyPace,
-  FieldBlock,
-  fieldLines,
+  type HttpAnswer,
   type HttpListener,
   type HttpListenOptions,
   type HttpRequest,
@@ -172,11 +172,12 @@ function answer(
   traffic.requests++
   const response = new UwsResponse(raw, traffic, options)
   const length = rawRequest.getHeader('content-length')
+  const request = new UwsRequest(rawRequest, raw, response, method, path, length)
+  response.request = request
   if (length !== '' && comesTwice(rawRequest, 'content-length')) {
     sendError(response, 400, REASON_PHRASE[400] ?? '', ['connection', 'close'], method === 'HEAD')
     return
   }
-  const request = new UwsRequest(rawRequest, raw, response, method, path, length)
   try {
     const later = options.handler(request, response)
     response.returned()
@@ -289,6 +290,8 @@ class UwsRequest implements HttpRequest {
 
 class UwsResponse implements HttpResponse {
   aborted = false
+  /** For onAnswer. */
+  request: UwsRequest | undefined
   #answered = false
   /** The system has taken the answer, or will never. */
   #over = false
@@ -319,20 +322,23 @@ class UwsResponse implements HttpResponse {
     this.#watch()
   }
 
-  send(
-    status: number,
-    fields: readonly string[],
-    body: Uint8Array | string,
-    bodyOmitted = false,
-    block?: FieldBlock,
-  ): void {
+  send(answer: HttpAnswer): void {
     if (this.aborted || this.#answered) return
+    const { status, body, fields = [], block, bodyOmitted = false } = answer
     const closes = fields.includes('connection')
     // Before anything is written: where a field cannot be, another answer can.
     const lines = linesOf(closes ? withoutConnection(fields) : fields, block)
     this.#answered = true
-    this.#options.onAnswer?.(status, sentBytes(status, body, bodyOmitted))
     const isBodiless = bodyOmitted || status === 304
+    try {
+      // Before the answer is written, since the library knows no address after it.
+      if (this.request !== undefined) this.#options.onAnswer?.(this.request, status, sentBytes(answer))
+    } finally {
+      this.#sendNow(status, lines, body, isBodiless, closes)
+    }
+  }
+
+  #sendNow(status: number, lines: FieldLines, body: Uint8Array | string, isBodiless: boolean, closes: boolean): void {
     if (closes || (isBodiless && this.#traffic.closesBodiless())) this.#sendLast(status, lines, body, isBodiless)
     else if (this.#corked) this.#write(status, lines, body, isBodiless)
     else this.#raw.cork(() => this.#write(status, lines, body, isBodiless))
@@ -426,24 +432,4 @@ class UwsResponse implements HttpResponse {
     this.#waitingBytes = rest.length
     this.#traffic.wait(this, rest.length)
   }
-}
-
-/** The fields of an answer as one: the library writes a colon behind the name, and what follows as it is. */
-interface FieldLines {
-  readonly firstName: string
-  readonly rest: string
-}
-
-const NO_LINES: FieldLines = { firstName: '', rest: '' }
-
-/** @throws RangeError where a name or value would end its line. */
-function linesOf(fields: readonly string[], block: FieldBlock | undefined): FieldLines {
-  if (block === undefined) return fields.length === 0 ? NO_LINES : new FieldBlock(fields)
-  return fields.length === 0 ? block : { firstName: block.firstName, rest: block.rest + fieldLines(fields) }
-}
-
-/** The library writes that field itself where it closes. */
-function withoutConnection(fields: readonly string[]): string[] {
-  const at = fields.indexOf('connection')
-  return fields.filter((_, each) => each !== at && each !== at + 1)
 }

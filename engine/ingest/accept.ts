@@ -1,13 +1,23 @@
 import type { NameMatcher } from '../../registry/match.ts'
+import type { CoverageReport } from '../event/coverage-report.ts'
 import type { Event } from '../event/event.ts'
-import { BATCH_EVENTS_MAX, BUFFERED_EVENTS_MAX, PENDING_EVENTS_MAX, RETRY_AFTER_SECONDS } from '../limits.ts'
+import {
+  BATCH_EVENTS_MAX,
+  BUFFERED_EVENTS_MAX,
+  COVERAGE_ORGANIZATIONS_MAX,
+  COVERAGE_PER_SECOND_MAX,
+  PENDING_EVENTS_MAX,
+  RETRY_AFTER_SECONDS,
+} from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
 import { CLOCK_SET_MS } from '../process/clock.ts'
 import { Fault, isFault } from '../process/error-codes.ts'
 import { faultPoint } from '../process/fault-point.ts'
 import type { Logger } from '../process/log.ts'
+import type { CoverageAddition } from '../store/coverage.ts'
 import type { Store } from '../store/store.ts'
 import { BatchReader, type ReadBatch, type Rejection } from './batch-reader.ts'
+import { OrganizationRate } from './organization-rate.ts'
 
 /** What became of a batch. `rejected` events will never be taken; the others are on disk. */
 export type Acceptance =
@@ -18,8 +28,12 @@ export type Acceptance =
       readonly rejected: readonly Rejection[]
       /** Places of the duplicates in the batch, in their order. */
       readonly repeated: readonly number[]
+      readonly coverage: readonly CoverageFate[]
     }
   | { readonly kind: 'retry'; readonly afterSeconds: number; readonly why: string }
+
+/** What became of a coverage report: `added` and `known` are on disk, `damaged` means that what was stored before is; or why it is malformed. */
+export type CoverageFate = CoverageAddition | 'damaged' | { readonly error: string }
 
 /** The bytes are no batch, and never will be. */
 export interface Malformed {
@@ -34,11 +48,15 @@ export interface PackedBatchOptions {
   readonly alongside?: () => void
   /** More are malformed. */
   readonly eventsMax?: number
+  /** Coverage reports that came by syslog, to be stored in the same transaction. */
+  readonly reports?: readonly CoverageReport[]
 }
 
-interface Waiting extends PackedBatchOptions {
+interface Waiting extends Omit<PackedBatchOptions, 'reports'> {
   readonly organizationId: string
   readonly batch: ReadBatch
+  /** Those of the batch and of the options; a line for one that is malformed. */
+  readonly reports: readonly (CoverageReport | string)[]
   readonly settle: (acceptance: Acceptance) => void
 }
 
@@ -54,18 +72,32 @@ export interface AcceptCounters {
   ahead: number
 }
 
+/** What the service has counted of coverage reports since it started; a malformed one by syslog is a rejected message. */
+export interface CoverageReportCounters {
+  accepted: number
+  /** Their content was stored before. */
+  repeated: number
+  tooOften: number
+  /** Not stored for now: their batch was refused for now, or what was stored before is damaged. The sender tries again. */
+  deferred: number
+  malformed: number
+}
+
 /**
- * Takes admitted events into the durable buffer. Batches that arrive while the loop is busy share one transaction, and
+ * Takes admitted events and coverage reports into the store. Batches that arrive while the loop is busy share one transaction, and
  * each is answered only when that transaction is on disk.
  */
 export class EventAcceptor {
   readonly counters: AcceptCounters = { messages: 0, accepted: 0, duplicates: 0, rejected: 0, deferred: 0, ahead: 0 }
+  readonly coverage: CoverageReportCounters = { accepted: 0, repeated: 0, tooOften: 0, deferred: 0, malformed: 0 }
   readonly #store: Store
   readonly #reader: BatchReader
   readonly #clock: Clock
   readonly #log: Logger
   readonly #onBuffered: (organizationId: string) => void
   readonly #bufferedEventsMax: number
+  /** Reports that are stored: whoever claims many instances must not keep the writer from the events of others. */
+  readonly #coverageRate = new OrganizationRate(COVERAGE_PER_SECOND_MAX, COVERAGE_ORGANIZATIONS_MAX)
   #waiting: Waiting[] = []
   #waitingEvents = 0
 
@@ -85,9 +117,10 @@ export class EventAcceptor {
     this.#bufferedEventsMax = bufferedEventsMax
   }
 
-  /** Takes one batch of an organization: its events, or a line for each that could not be read. */
-  accept(organizationId: string, batch: readonly (Event | string)[]): Promise<Acceptance> {
-    return this.#enqueue(organizationId, this.#reader.pack(batch, this.#clock.nowMs()), { deduplicate: true })
+  /** Takes one batch of an organization: its events, or a line for each that could not be read, and a coverage report, unchecked. */
+  accept(organizationId: string, events: readonly (Event | string)[], coverage?: unknown): Promise<Acceptance> {
+    const batch = this.#reader.pack(events, coverage, this.#clock.nowMs())
+    return this.#enqueue(organizationId, batch, { deduplicate: true })
   }
 
   /** The same of a batch in msgpack (engine/event/event.ts). Its bytes must not change until it is answered. */
@@ -104,16 +137,18 @@ export class EventAcceptor {
   #enqueue(organizationId: string, batch: ReadBatch, options: PackedBatchOptions): Promise<Acceptance> {
     const events = batch.events.count
     const messages = events + batch.rejected.length
+    const reports = reportsOf(batch, options)
     this.counters.messages += messages
     const clockIsSet = this.#clock.nowMs() >= CLOCK_SET_MS
     if (clockIsSet) this.counters.ahead += batch.ahead
     if (!clockIsSet || this.#waitingEvents + events > PENDING_EVENTS_MAX) {
       this.counters.deferred += messages
+      this.coverage.deferred += reports.length
       const why = clockIsSet ? 'the service is busy' : 'its clock was never set'
       return Promise.resolve({ kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why })
     }
     return new Promise((settle) => {
-      this.#waiting.push({ ...options, organizationId, batch, settle })
+      this.#waiting.push({ ...options, organizationId, batch, reports, settle })
       this.#waitingEvents += events
       if (this.#waiting.length === 1) setImmediate(() => this.#commit())
     })
@@ -137,7 +172,7 @@ export class EventAcceptor {
   }
 
   /** Inside the transaction. */
-  #storeBatch({ organizationId, batch, deduplicate, alongside }: Waiting): Acceptance {
+  #storeBatch({ organizationId, batch, reports, deduplicate, alongside }: Waiting): Acceptance {
     const { events, runs, rejected } = batch
     const { buffer, seenEvents } = this.#store
     if (buffer.count(organizationId) + events.count > this.#bufferedEventsMax) {
@@ -150,19 +185,46 @@ export class EventAcceptor {
     alongside?.()
     const duplicates = events.count - accepted
     const repeated = duplicates === 0 ? [] : placesOutside(unseen, events.count, rejected)
-    return { kind: 'stored', accepted, duplicates, rejected, repeated }
+    const coverage = reports.map((report) =>
+      typeof report === 'string' ? { error: report } : this.#storeReport(organizationId, report),
+    )
+    return { kind: 'stored', accepted, duplicates, rejected, repeated, coverage }
   }
 
-  #settle({ batch, settle }: Waiting, outcome: Acceptance): void {
+  /** Inside the transaction. A report that is not stored costs a look-up. */
+  #storeReport(organizationId: string, report: CoverageReport): CoverageFate {
+    const { coverage } = this.#store
+    const nowMs = this.#clock.nowMs()
+    try {
+      const fate = coverage.look(organizationId, report, nowMs)
+      if (fate !== 'added') return fate
+      return this.#coverageRate.take(organizationId, nowMs) ? coverage.add(organizationId, report, nowMs) : 'tooSoon'
+    } catch (error) {
+      if (!isFault(error, 'STORE_DAMAGED')) throw error
+      // Not worth the events in this transaction.
+      this.#log.error({ err: error }, 'a coverage report could not be stored')
+      return 'damaged'
+    }
+  }
+
+  #settle({ batch, reports, settle }: Waiting, outcome: Acceptance): void {
     if (outcome.kind === 'stored') {
       this.counters.accepted += outcome.accepted
       this.counters.duplicates += outcome.duplicates
       this.counters.rejected += outcome.rejected.length
+      for (const fate of outcome.coverage) this.coverage[typeof fate === 'string' ? COUNTER_OF[fate] : 'malformed']++
     } else {
       this.counters.deferred += batch.events.count + batch.rejected.length
+      this.coverage.deferred += reports.length
     }
     settle(outcome)
   }
+}
+
+const COUNTER_OF = { added: 'accepted', known: 'repeated', tooSoon: 'tooOften', damaged: 'deferred' } as const
+
+function reportsOf({ coverage }: ReadBatch, { reports = [] }: PackedBatchOptions): Waiting['reports'] {
+  return coverage === undefined ? reports : [coverage, ...reports]
 }
 
 /** Places in the batch of the events that are in none of the spans. Spans count only what could be read, places all. */

@@ -1,4 +1,5 @@
 import type { NameMatcher } from '../../registry/match.ts'
+import type { CoverageReport } from '../event/coverage-report.ts'
 import {
   BATCH_VERSION,
   EVENT_COUNT_MAX,
@@ -6,6 +7,7 @@ import {
   endOfPlainEvent,
   eventIdParts,
   METHODS,
+  msgpackError,
   NAME_LENGTH_MAX,
   packEvent,
   TIME_MS_MAX,
@@ -24,9 +26,10 @@ import {
   wholeNumber,
 } from '../event/packed-event.ts'
 import { FUTURE_MS_MAX } from '../limits.ts'
-import type { Slices } from '../lmdb/queue.ts'
+import type { Slices } from '../lmdb/queue-chunk.ts'
 import type { IdRun } from '../store/seen-events.ts'
 import { isIpText } from './formats/ip-address.ts'
+import { coverageFromPacked, coverageFromValue } from './read-coverage.ts'
 
 export interface Rejection {
   /** Place in the batch, from 0. */
@@ -42,6 +45,8 @@ export interface ReadBatch {
   readonly rejected: readonly Rejection[]
   /** Events of a time that is still to come, which count as of now. */
   readonly ahead: number
+  /** The batch's coverage report, or why it is rejected; undefined where the batch has none. */
+  readonly coverage: CoverageReport | string | undefined
 }
 
 /** Array, id and its header, one byte of header and one of text for each string, and one byte for each number. */
@@ -49,6 +54,7 @@ const EVENT_BYTES_MIN = 1 + 2 + ID_BYTES + 2 + 2 + 4
 /** Sequences fit 53 bits, so the upper half of their eight bytes has 21. */
 const SEQUENCE_HIGH_MAX = 0x1f_ffff
 const BATCH_ARRAY = 0x92
+const BATCH_ARRAY_COVERAGE = 0x93
 const ARRAY_16 = 0xdc
 
 /** Reads batches where they lie: a good event in the usual form costs no object and no string (a tenth of unpacking it, bench ingest). */
@@ -64,29 +70,35 @@ export class BatchReader {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const listed = usualHeader(view)
     return (
-      (listed && listed.count <= eventsMax && this.#readUsual(bytes, view, listed.at, listed.count, nowMs)) ||
+      (listed && listed.count <= eventsMax && this.#readUsual(bytes, view, listed, nowMs)) ||
       this.#readUnusual(bytes, eventsMax, nowMs)
     )
   }
 
-  /** The same of events that were unpacked, or a line for each that could not be. */
-  pack(batch: readonly (Event | string)[], nowMs: number): ReadBatch {
-    const gathered = new Gathered(new Uint8Array(0), batch.length)
-    for (const event of batch) this.#take(gathered, event, nowMs)
-    return gathered.whole()
+  /** The same of events that were unpacked, or a line for each that could not be, and the value of a coverage report. */
+  pack(events: readonly (Event | string)[], coverage: unknown, nowMs: number): ReadBatch {
+    return this.#pack(events, coverageFromValue(coverage), nowMs)
+  }
+
+  #pack(events: readonly (Event | string)[], coverage: ReadBatch['coverage'], nowMs: number): ReadBatch {
+    const gathered = new Gathered(new Uint8Array(0), events.length)
+    for (const event of events) this.#take(gathered, event, nowMs)
+    return gathered.whole(coverage)
   }
 
   #readUnusual(bytes: Uint8Array, eventsMax: number, nowMs: number): ReadBatch | string {
     const batch = unpackBatch(bytes, eventsMax)
-    return typeof batch === 'string' ? batch : this.pack(batch, nowMs)
+    if (typeof batch === 'string') return batch
+    return this.#pack(batch.events, batch.coverage && coverageFromPacked(batch.coverage), nowMs)
   }
 
   /** undefined where something stands there of which only the whole batch can tell what it means. */
-  #readUsual(bytes: Uint8Array, view: DataView, listedAt: number, count: number, nowMs: number): ReadBatch | undefined {
+  #readUsual(bytes: Uint8Array, view: DataView, listed: ListedEvents, nowMs: number): ReadBatch | undefined {
+    const { count } = listed
     const gathered = new Gathered(bytes, count)
     const lastSeenMsMax = nowMs + FUTURE_MS_MAX
     const end = view.byteLength
-    let at = listedAt
+    let at = listed.at
     for (let index = 0; index < count; index++) {
       const next = this.#endOfUsualEvent(view, at, end, lastSeenMsMax)
       if (next > 0) {
@@ -100,7 +112,9 @@ export class BatchReader {
       this.#take(gathered, unpackEvent(bytes.subarray(at, unusualEnd)), nowMs)
       at = unusualEnd
     }
-    return at === end ? gathered.whole() : undefined
+    if (!listed.hasCoverage) return at === end ? gathered.whole(undefined) : undefined
+    const coverage = bytes.subarray(at)
+    return msgpackError(coverage, 1) === undefined ? gathered.whole(coverageFromPacked(coverage)) : undefined
   }
 
   /** The offset behind the event at `at`, if it is good, in the usual form, of a known platform, and not ahead; else -1. */
@@ -156,13 +170,23 @@ export class BatchReader {
   }
 }
 
-/** Where the events of a batch begin and how many there are, if it says so as packBatch does. */
-function usualHeader(view: DataView): { at: number; count: number } | undefined {
-  if (view.byteLength < 3 || view.getUint8(0) !== BATCH_ARRAY || view.getUint8(1) !== BATCH_VERSION) return undefined
+interface ListedEvents {
+  /** Where the events of a batch begin, and how many there are. */
+  readonly at: number
+  readonly count: number
+  /** Whether a coverage report follows them. */
+  readonly hasCoverage: boolean
+}
+
+/** What the header of a batch says of its events, if it is written as packBatch does. */
+function usualHeader(view: DataView): ListedEvents | undefined {
+  if (view.byteLength < 3 || view.getUint8(1) !== BATCH_VERSION) return undefined
+  const hasCoverage = view.getUint8(0) === BATCH_ARRAY_COVERAGE
+  if (!hasCoverage && view.getUint8(0) !== BATCH_ARRAY) return undefined
   const format = view.getUint8(2)
-  if (format >> 4 === 0x9) return { at: 3, count: format & 0xf }
+  if (format >> 4 === 0x9) return { at: 3, count: format & 0xf, hasCoverage }
   if (format !== ARRAY_16 || view.byteLength < 5) return undefined
-  return { at: 5, count: view.getUint16(3) }
+  return { at: 5, count: view.getUint16(3), hasCoverage }
 }
 
 function sequenceAt(view: DataView, at: number): number {
@@ -232,7 +256,7 @@ class Gathered {
     this.#rejected.push({ index: this.#count + this.#rejected.length, error })
   }
 
-  whole(): ReadBatch {
+  whole(coverage: ReadBatch['coverage']): ReadBatch {
     this.#endRun()
     const bytes = this.#packed.length === 0 ? this.#bytes : Buffer.concat([this.#bytes, ...this.#packed])
     return {
@@ -240,6 +264,7 @@ class Gathered {
       runs: this.#runs,
       rejected: this.#rejected,
       ahead: this.#ahead,
+      coverage,
     }
   }
 

@@ -1,4 +1,5 @@
 import { MESSAGE_BYTES_MAX } from '../limits.ts'
+import { deferred } from '../process/deferred.ts'
 import { SCRATCH_BYTES } from './formats/log-line.ts'
 import type { Intake, Origin } from './intake.ts'
 import { Outcome } from './outcome.ts'
@@ -62,7 +63,8 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
   /** Of all messages, none was authorised. */
   isStranger = true
   organizationId = ''
-  readonly ended: Promise<void>
+  readonly #ended = deferred()
+  readonly ended = this.#ended.promise
   readonly #peer: Peer
   readonly #origin: Origin
   readonly #intake: Intake
@@ -88,7 +90,6 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
   /** It was closed from this side: what still comes of it is not read. */
   #dead = false
   #closed = false
-  #settleEnded: () => void = () => {}
 
   constructor(peer: Peer, origin: Origin, intake: Intake, book: ReadingBook, onTaken: () => void) {
     this.#peer = peer
@@ -96,9 +97,6 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     this.#intake = intake
     this.#book = book
     this.#onTaken = onTaken
-    this.ended = new Promise((resolve) => {
-      this.#settleEnded = resolve
-    })
   }
 
   get heldBytes(): number {
@@ -305,7 +303,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
 
   #finish(): void {
     this.#forget()
-    this.#settleEnded()
+    this.#ended.resolve()
   }
 
   #readOn(): void {

@@ -36,7 +36,8 @@ const acceptMsgpack: Accept = (acceptor, organizationId, bytes) =>
   acceptor.acceptPacked(organizationId, bytes, { deduplicate: true })
 const acceptJson: Accept = async (acceptor, organizationId, bytes) => {
   const batch = batchFromJson(bytes.toString('utf8'), BATCH_EVENTS_MAX)
-  return typeof batch === 'string' ? { kind: 'malformed', why: batch } : acceptor.accept(organizationId, batch)
+  if (typeof batch === 'string') return { kind: 'malformed', why: batch }
+  return acceptor.accept(organizationId, batch.events, batch.coverage)
 }
 
 /** By Content-Type. */
@@ -66,7 +67,8 @@ interface Shared {
 
 /**
  * POST /ingest/v1/events: `Authorization: Bearer <token>`, a batch in msgpack or JSON, optionally gzip or zstd. Answered
- * when the events are durable, by `{ accepted, duplicates, rejected: [{ index, error }] }`.
+ * when the events and the coverage report are durable, by `{ accepted, duplicates, rejected: [{ index, error }] }` and,
+ * where the batch has a report, `coverage: { accepted, error? }`.
  */
 export function eventsHandler(
   store: Store,
@@ -176,7 +178,11 @@ function answer(response: HttpResponse, acceptance: Acceptance): void {
   switch (acceptance.kind) {
     case 'stored': {
       const { accepted, duplicates, rejected } = acceptance
-      response.send(200, ['content-type', 'application/json'], JSON.stringify({ accepted, duplicates, rejected }))
+      response.send({
+        status: 200,
+        fields: ['content-type', 'application/json'],
+        body: JSON.stringify({ accepted, duplicates, rejected, coverage: coverageAnswer(acceptance) }),
+      })
       return
     }
     case 'retry':
@@ -184,6 +190,22 @@ function answer(response: HttpResponse, acceptance: Acceptance): void {
       return
     default:
       acceptance satisfies never
+  }
+}
+
+/** A batch by HTTPS has one report at most. */
+function coverageAnswer({ coverage: [fate] }: Extract<Acceptance, { kind: 'stored' }>) {
+  if (fate === undefined) return undefined
+  switch (fate) {
+    case 'added':
+    case 'known':
+      return { accepted: true }
+    case 'tooSoon':
+      return { accepted: false, error: 'coverage: reports come too often' }
+    case 'damaged':
+      return { accepted: false, error: 'coverage: the report of this instance in the store is damaged' }
+    default:
+      return { accepted: false, error: fate.error }
   }
 }
 

@@ -1,4 +1,5 @@
 import { SECOND_MS } from '../process/clock.ts'
+import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
 import { type Reject, type SourceDelta, sum } from '../store/sources.ts'
 import type { Store } from '../store/store.ts'
@@ -59,8 +60,7 @@ export class IngestBooks {
           this.#store.sources.addRejects(rejects)
         })
       } catch (error) {
-        if (!this.#failing)
-          this.#log.warn({ reason: (error as Error).message }, 'who sends what is not written down now')
+        if (!this.#failing) logFailure(this.#log, error, 'counts of senders are not stored now', { level: 'warn' })
         this.#failing = true
         return
       }

@@ -1,5 +1,4 @@
 import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
-import type { CoverageReport } from '../event/coverage-report.ts'
 import { METHODS } from '../event/event.ts'
 import {
   COVERAGE_ORGANIZATIONS_MAX,
@@ -22,7 +21,7 @@ import { canonicalAddress } from './network.ts'
 import { OrganizationRate } from './organization-rate.ts'
 import { Outcome } from './outcome.ts'
 import { type EventBatch, EventIds, PendingEvents } from './pending-events.ts'
-import { coverageReportFromJson } from './read-coverage.ts'
+import { coverageFromMessage } from './read-coverage.ts'
 import { redact, SAMPLE_CHARS_MAX } from './redact.ts'
 import { type Listener, NOBODYS, type Source, SourceTable } from './sources.ts'
 import { SyslogMessage } from './syslog/message.ts'
@@ -66,15 +65,15 @@ export interface IntakeOptions {
   readonly tokenRate: TokenRate | undefined
   /** Told of each message that was not taken. */
   readonly noteUnauthorised: (origin: Origin, hasToken: boolean) => void
-  /** Told of each report of coverage; undefined where nobody takes them. */
-  readonly noteCoverage?: (organizationId: string, report: CoverageReport) => void
+  /** Whether coverage reports are stored; they are skipped otherwise, and by default. */
+  readonly takesCoverage?: boolean
 }
 
 /** What an organization's messages wait in. */
 interface Pending {
   /** Events that get their id here. */
   readonly logs: PendingEvents
-  /** Events of collectors, which have an id. */
+  /** Events of collectors, which have an id, and coverage reports. */
   readonly collected: PendingEvents
   inFlight: number
   messagesInFlight: number
@@ -103,7 +102,7 @@ export class Intake {
   /** Messages by format, in the order of FORMATS, and last those without one; five verdicts each. */
   readonly formatCounts = new Float64Array((FORMATS.length + 1) * VERDICTS)
   readonly sources = new SourceTable()
-  /** Reports of coverage that were not read, since they came too often. */
+  /** Coverage reports that were not read because they came too often. */
   coverageLeftOut = 0
   /** What the last message was, and the index of its format. */
   verdict: Verdict = Verdict.unknown
@@ -186,7 +185,7 @@ export class Intake {
     const batches: OutgoingBatch[] = []
     for (const [organizationId, pending] of this.#pending) {
       for (const queue of [pending.logs, pending.collected]) {
-        if (queue.count === 0 || (!all && !queue.full) || pending.inFlight >= LOG_BATCHES_IN_FLIGHT_MAX) continue
+        if (queue.empty || (!all && !queue.full) || pending.inFlight >= LOG_BATCHES_IN_FLIGHT_MAX) continue
         pending.inFlight++
         pending.messagesInFlight += queue.messages
         batches.push({ ...queue.take(), organizationId, deduplicate: queue === pending.collected })
@@ -229,8 +228,8 @@ export class Intake {
       const stored = messages - (unstored.get(source) ?? 0)
       if (stored > 0) source.count(Outcome.stored, source.lastSeenMs, stored)
     }
-    const isIdle = pending.inFlight === 0 && pending.logs.count === 0 && pending.collected.count === 0
-    if (isIdle) this.#pending.delete(batch.organizationId)
+    if (pending.inFlight === 0 && pending.logs.empty && pending.collected.empty)
+      this.#pending.delete(batch.organizationId)
   }
 
   /** Messages that match and are not on disk yet, as far as is known here. */
@@ -290,7 +289,7 @@ export class Intake {
     }
     const host = hostStart === hostEnd ? '' : printable(this.line.text(hostStart, hostEnd))
     const source = this.sources.get(token, origin.listener, origin.address, host)
-    if (source.memory.dayOrder === 0) source.memory.dayOrder = token.dayOrder
+    source.memory.dayOrder.settleIfUnknown(token.dayOrder)
     origin.source = source
     return source
   }
@@ -304,18 +303,20 @@ export class Intake {
     return verdict
   }
 
-  /** A report is made into an object, which takes many times as long as a message that is read in place: so only so many are. The next one makes up for it. */
+  /**
+   * A report becomes an object, which takes many times as long as a message that is read in place, so the rate is limited. Reports are
+   * cumulative: the next one has what was left out.
+   */
   #takeCoverage(organizationId: string): Verdict {
     const { line } = this
-    const { noteCoverage } = this.#options
-    if (noteCoverage === undefined) return Verdict.skip
+    if (!this.#options.takesCoverage) return Verdict.skip
     if (!this.#coverageRate.take(organizationId, line.referenceMs)) {
       this.coverageLeftOut++
       return Verdict.skip
     }
-    const report = coverageReportFromJson(line.text(line.coverageStart, line.coverageEnd))
+    const report = coverageFromMessage(line.text(line.coverageStart, line.coverageEnd))
     if (typeof report === 'string') return line.reject('coverage: expected a report with all its members')
-    noteCoverage(organizationId, report)
+    if (!this.#pendingOf(organizationId).collected.addReport(report)) this.coverageLeftOut++
     return Verdict.skip
   }
 

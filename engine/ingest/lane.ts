@@ -6,6 +6,7 @@ import {
   SYSLOG_MESSAGE_MS,
 } from '../limits.ts'
 import { HOUR_MS, SECOND_MS, systemClock } from '../process/clock.ts'
+import { type Deferred, deferred } from '../process/deferred.ts'
 import type { Store } from '../store/store.ts'
 import { Connection, type ConnectionReader, type Peer, WORK_BYTES } from './connection.ts'
 import { CR, digitsEnd, isDigit, LESS, LF, SPACE } from './formats/bytes.ts'
@@ -68,7 +69,8 @@ export class Lane implements ConnectionLane {
   readonly #inFlight = new Map<number, OutgoingBatch>()
   #batchId = 0
   #flushTimer: NodeJS.Timeout | undefined
-  #settleDrained: (() => void) | undefined
+  /** Resolves when nothing is left to store. Undefined while the lane is not draining. */
+  #drained: Deferred<void> | undefined
   readonly #onTaken = (): void => this.#taken()
 
   constructor(options: LaneOptions) {
@@ -82,7 +84,7 @@ export class Lane implements ConnectionLane {
         if (!this.#strangers.admit(address, this.intake.line.referenceMs)) return
         options.tell({ kind: 'unauthorised', listener, address, port, hasToken }, [])
       },
-      noteCoverage: (organizationId, report) => options.tell({ kind: 'coverage', organizationId, report }, []),
+      takesCoverage: true,
     })
   }
 
@@ -152,15 +154,14 @@ export class Lane implements ConnectionLane {
    * not stored, and bytes that wait for room.
    */
   async drain(deadlineMs: number): Promise<Unsettled> {
-    const drained = new Promise<void>((resolve) => {
-      this.#settleDrained = resolve
-    })
+    const drained = deferred()
+    this.#drained = drained
     this.resumeStalled()
-    const late = setTimeout(() => this.#settleDrained?.(), deadlineMs)
-    await drained
+    const late = setTimeout(drained.resolve, deadlineMs)
+    await drained.promise
     clearTimeout(late)
     clearTimeout(this.#flushTimer)
-    this.#settleDrained = undefined
+    this.#drained = undefined
     this.tellBooks(Date.now())
     const messages = this.intake.unsettled
     let bytes = 0
@@ -207,18 +208,18 @@ export class Lane implements ConnectionLane {
     for (const batch of this.intake.takeBatches(all)) {
       const id = ++this.#batchId
       this.#inFlight.set(id, batch)
-      const { organizationId, deduplicate, bytes } = batch
-      this.#options.tell({ kind: 'batch', id, organizationId, deduplicate, bytes }, [bytes.buffer])
+      const { organizationId, deduplicate, bytes, reports } = batch
+      this.#options.tell({ kind: 'batch', id, organizationId, deduplicate, bytes, reports }, [bytes.buffer])
     }
   }
 
   #checkDrained(): void {
-    if (this.#settleDrained === undefined) return
+    if (this.#drained === undefined) return
     this.#send(true)
     if (!this.intake.idle) return
     // What finds no room now, while nothing waits, is asked again in a moment: the rate of a token.
     for (const { stalled } of this.#connections) if (stalled) return
-    this.#settleDrained()
+    this.#drained.resolve()
   }
 }
 

@@ -1,6 +1,5 @@
 import type { LabelledValue, MetricRow } from '../process/metrics.ts'
-import type { AcceptCounters } from './accept.ts'
-import type { CoverageCounts } from './accept-coverage.ts'
+import type { EventAcceptor } from './accept.ts'
 import { Verdict } from './formats/log-line.ts'
 import type { BatchCounters } from './https-batches.ts'
 import type { IngestBooks } from './ingest-books.ts'
@@ -12,9 +11,8 @@ const PREFIX = 'posture_ingest_'
 
 /** What ingest has counted, for Prometheus. A token stands by its label, never by itself. */
 export function ingestRows(
-  accepted: AcceptCounters,
+  { counters: accepted, coverage }: Pick<EventAcceptor, 'counters' | 'coverage'>,
   batches: BatchCounters,
-  coverage: CoverageCounts,
   { sources, lost }: IngestBooks,
   syslog: SyslogStatus | undefined,
 ): MetricRow[] {
@@ -54,14 +52,13 @@ export function ingestRows(
     [
       'coverage_reports_total',
       'counter',
-      "Sensors' reports of their coverage by what became of them; malformed ones by HTTPS",
+      'Coverage reports of sensors by what became of them; malformed ones by HTTPS',
       {
         accepted: coverage.accepted,
         repeated: coverage.repeated,
         too_often: coverage.tooOften + (syslog?.coverageLeftOut ?? 0),
         deferred: coverage.deferred,
         malformed: coverage.malformed,
-        unauthorised: coverage.unauthorised,
       },
       'outcome',
     ],

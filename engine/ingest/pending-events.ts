@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import type { CoverageReport } from '../event/coverage-report.ts'
+import { COVERAGE_PER_SECOND_MAX } from '../limits.ts'
 import { DAY_MS, HOUR_MS } from '../process/clock.ts'
 import { isUpper } from './formats/bytes.ts'
 import type { Source } from './sources.ts'
@@ -79,6 +81,8 @@ export interface EventBatch {
   readonly messages: ReadonlyMap<Source, number>
   /** Whose each event is, of events with an id of their own, which are one message each. Empty where they have none. */
   readonly senders: readonly Source[]
+  /** Coverage reports, to be stored with the events. */
+  readonly reports: readonly CoverageReport[]
 }
 
 /** Fills batches. Events without an id of their own get one, and those of one client and name are put together. */
@@ -92,6 +96,7 @@ export class PendingEvents {
   #end = HEADER_BYTES
   #messages = new Map<Source, number>()
   #senders: Source[] = []
+  #reports: CoverageReport[] = []
   readonly #countMax: number
   /** Where an event begins, by the hash of its name, client and kind; beyond half full there is no room. */
   readonly #slots: Int32Array
@@ -109,6 +114,17 @@ export class PendingEvents {
 
   get full(): boolean {
     return this.count >= this.#countMax
+  }
+
+  get empty(): boolean {
+    return this.count === 0 && this.#reports.length === 0
+  }
+
+  /** Adds a coverage report to the batch; false where it has COVERAGE_PER_SECOND_MAX. */
+  addReport(report: CoverageReport): boolean {
+    if (this.#reports.length >= COVERAGE_PER_SECOND_MAX) return false
+    this.#reports.push(report)
+    return true
   }
 
   /**
@@ -148,9 +164,16 @@ export class PendingEvents {
     this.#view.setUint8(2, 0xdc)
     this.#view.setUint16(3, this.count)
     const bytes = this.#bytes.slice(0, this.#end)
-    const batch = { bytes, events: this.count, messages: this.#messages, senders: this.#senders }
+    const batch = {
+      bytes,
+      events: this.count,
+      messages: this.#messages,
+      senders: this.#senders,
+      reports: this.#reports,
+    }
     this.#messages = new Map()
     this.#senders = []
+    this.#reports = []
     this.#end = HEADER_BYTES
     this.count = 0
     this.messages = 0

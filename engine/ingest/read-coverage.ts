@@ -5,9 +5,10 @@ import {
   type CoverageCounter,
   type CoverageReport,
 } from '../event/coverage-report.ts'
-import { TIME_MS_MAX } from '../event/event.ts'
+import { TIME_MS_MAX, unpackValue } from '../event/event.ts'
+import { COVERAGE_BYTES_MAX } from '../limits.ts'
 
-/** The form of a report that stands in coverage-report.ts. Apart from it, since whoever only writes or stores reports need not load zod. */
+/** Checks the form of engine/event/coverage-report.ts. In a file of its own so that the collector does not load zod for it. */
 const count = z.number().int().nonnegative().max(COVERAGE_COUNT_MAX)
 const time = z.iso
   .datetime()
@@ -16,31 +17,44 @@ const time = z.iso
 const counters = z.object(
   Object.fromEntries(COVERAGE_COUNTER_NAMES.map((name) => [name, count])) as Record<CoverageCounter, typeof count>,
 )
-const message = z.object({
-  coverage: z
-    .object({
-      instance: z.string().regex(/^[0-9a-f]{16}$/, 'expected 16 lower-case hex digits'),
-      since: time,
-      made: time,
-      ended: z.boolean(),
-      counters,
-    })
-    .refine(({ since, made }) => made >= since, { path: ['made'], message: 'expected a time not before since' }),
-})
+const member = z
+  .object({
+    instance: z.string().regex(/^[0-9a-f]{16}$/, 'expected 16 lower-case hex digits'),
+    since: time,
+    made: time,
+    ended: z.boolean(),
+    counters,
+  })
+  .refine(({ since, made }) => made >= since, { path: ['made'], message: 'expected a time not before since' })
 
-/** The report, or one line that says which member is wrong and what is right. */
-export function coverageReportFromJson(text: string): CoverageReport | string {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    return `expected JSON: ${(error as Error).message}`
-  }
-  const parsed = message.safeParse(value)
+/** The report, or one line that names the wrong member; undefined where there is no value. */
+export function coverageFromValue(value: unknown): CoverageReport | string | undefined {
+  if (value === undefined || value === null) return undefined
+  const parsed = member.safeParse(value)
   if (!parsed.success) {
     const [issue] = parsed.error.issues
-    return `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'expected a report'}`
+    return `${['coverage', ...(issue?.path ?? [])].join('.')}: ${issue?.message ?? 'expected a report'}`
   }
-  const { since, made, ...report } = parsed.data.coverage
+  const { since, made, ...report } = parsed.data
   return { ...report, sinceMs: since, madeMs: made }
+}
+
+/** The same of one msgpack value, whose headers msgpackError() has accepted. */
+export function coverageFromPacked(bytes: Uint8Array): CoverageReport | string | undefined {
+  if (bytes.length > COVERAGE_BYTES_MAX) return `coverage: expected at most ${COVERAGE_BYTES_MAX} bytes`
+  try {
+    return coverageFromValue(unpackValue(bytes))
+  } catch (error) {
+    return `coverage: expected msgpack: ${(error as Error).message}`
+  }
+}
+
+/** The same of a message in JSON, `{ "coverage": { ... } }`. */
+export function coverageFromMessage(text: string): CoverageReport | string {
+  try {
+    const { coverage } = (JSON.parse(text) ?? {}) as { coverage?: unknown }
+    return coverageFromValue(coverage) ?? 'coverage: expected a report'
+  } catch (error) {
+    return `coverage: expected JSON: ${(error as Error).message}`
+  }
 }

@@ -25,10 +25,16 @@ const NAMED = new RegExp(
 )
 /** `passwd hunter2`, as people write in sentences. */
 const SPOKEN = /\b(passw(?:or)?d|passphrase|secret|user(?:name)?)( +)(?![=:…])[^\s,;|"'=:]+(?![^\s]*[=:])/gi
-/** The last part of an address is a person. */
-const IPV4 = /(\d{1,3}\.\d{1,3}\.\d{1,3})\.\d{1,3}/g
-/** What may be one: hex digits and colons, with two colons at least. Also times and hardware addresses, whose end nobody needs. */
-const IPV6 = /[0-9a-f:]{3,}/gi
+/** The last part of an address identifies a person. Host names have addresses with hyphens (`ip-192-0-2-45`). */
+const IPV4 = /(\d{1,3}([.-])\d{1,3}\2\d{1,3}\2)\d{1,3}/g
+/** Candidates: hex digits and colons, with at least two colons. Also matches times and hardware addresses; their end is not needed. */
+const IPV6 = /(?:[0-9a-f:]|%3a)*(?::|%3a)(?:[0-9a-f:]|%3a)*/gi
+const COLON = /:|%3a/i
+/** Hardware addresses as Windows (`00-53-00-ab-cd-ef`) and Cisco devices (`0053.00ab.cdef`) write them. */
+const HARDWARE =
+  /([0-9a-f]{2}-[0-9a-f]{2}-[0-9a-f]{2})(?:-[0-9a-f]{2}){3}|([0-9a-f]{4}\.[0-9a-f]{2})[0-9a-f]{2}\.[0-9a-f]{4}/gi
+/** Controls, directions of text, and what stands for bytes that are not text. */
+const CONTROL = /[\p{Cc}\p{Cf}\u2028\u2029\ufffd]/gu
 /** Keys, hashes and other words that nobody reads. */
 const LONG_WORD = /\b(?=[\w+/-]*\d)[\w+/-]{24,}={0,2}/g
 
@@ -37,28 +43,33 @@ const LONG_WORD = /\b(?=[\w+/-]*\d)[\w+/-]{24,}={0,2}/g
  * people, mail addresses, names of users and query strings are masked, and bytes that are no text are shown as \xNN.
  */
 export function redact(text: string): string {
-  return text
-    .slice(0, SAMPLE_CHARS_MAX * 2)
-    .replace(SECRET, 'svc_…')
-    .replace(URL_USER, '$1…@')
-    .replace(MAIL, '…@…')
-    .replace(QUERY, '?…')
-    .replace(CREDENTIALS, '$1$2…')
-    .replace(BEARER, '$1$2…')
-    .replace(NAMED, '$1…')
-    .replace(SPOKEN, '$1$2…')
-    .replace(DOMAIN_USER, '$1\\…')
-    .replace(IPV4, '$1.x')
-    .replace(IPV6, withoutEnd)
-    .replace(LONG_WORD, '…')
-    .replace(/[\p{Cc}\p{Cf}\u2028\u2029\ufffd]/gu, escaped)
-    .slice(0, SAMPLE_CHARS_MAX)
+  return (
+    text
+      .slice(0, SAMPLE_CHARS_MAX * 2)
+      .replace(SECRET, 'svc_…')
+      .replace(URL_USER, '$1…@')
+      .replace(MAIL, '…@…')
+      .replace(QUERY, '?…')
+      .replace(CREDENTIALS, '$1$2…')
+      .replace(BEARER, '$1$2…')
+      .replace(NAMED, '$1…')
+      .replace(SPOKEN, '$1$2…')
+      .replace(DOMAIN_USER, '$1\\…')
+      // Before addresses are masked: the digits of an escape next to the rest of one must not look like an address.
+      .replace(CONTROL, escaped)
+      .replace(HARDWARE, '$1$2…')
+      .replace(IPV4, '$1x')
+      .replace(IPV6, withoutEnd)
+      .replace(LONG_WORD, '…')
+      .slice(0, SAMPLE_CHARS_MAX)
+  )
 }
 
-/** `2001:db8:1::5` becomes `2001:db8:x`, `fe80::1` `fe80::x`. */
+/** `2001:db8:1::5` becomes `2001:db8:x`, `fe80::1` `fe80:x`: no `::` stays, because `fe80::` is an address, too. */
 function withoutEnd(text: string): string {
-  const [first = '', second = '', ...rest] = text.split(':')
-  return rest.length === 0 ? text : `${first}:${second}:x`
+  const [first = '', second = '', ...rest] = text.split(COLON)
+  if (rest.length === 0) return text
+  return second === '' ? `${first}:x` : `${first}:${second}:x`
 }
 
 /** So that a message cannot steer the terminal that shows it. */

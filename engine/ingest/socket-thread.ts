@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { TlsFiles } from '../http/certificate.ts'
 import { SECOND_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
+import { logFailure } from '../process/failure.ts'
 import { createLogger, type Logger } from '../process/log.ts'
 import { Store } from '../store/store.ts'
 import { DatagramListener, kernelDrops } from './datagram-listener.ts'
@@ -105,7 +106,7 @@ class SocketThread {
       try {
         stream.reload(tls)
       } catch (error) {
-        this.#log.error({ reason: (error as Error).message }, 'the new certificate cannot be used; the old one stays')
+        logFailure(this.#log, error, 'the new certificate cannot be used; the old one stays')
       }
     }
   }

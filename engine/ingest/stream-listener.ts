@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
-import type { TlsFiles } from '../http/certificate.ts'
+import { type TlsFiles, usingTlsFiles } from '../http/certificate.ts'
 import { portFault } from '../http/listen.ts'
 import {
   SYSLOG_CONNECTIONS_MAX,
@@ -9,7 +9,6 @@ import {
   SYSLOG_CONNECTIONS_PER_TOKEN_MAX,
   SYSLOG_HELLO_MS,
 } from '../limits.ts'
-import { Fault } from '../process/error-codes.ts'
 import { CLOSED_FOR, type ClosedFor, type Peer, type StreamKind } from './connection.ts'
 import type { ConnectionLane } from './lane.ts'
 import { canonicalAddress } from './network.ts'
@@ -95,15 +94,13 @@ export class StreamListener {
 
   /** New connections get this certificate. @throws Fault CERTIFICATE. */
   reload(files: TlsFiles): void {
-    try {
-      this.#secure = createSecureContext({
+    this.#secure = usingTlsFiles(files, () =>
+      createSecureContext({
         key: readFileSync(files.keyFile),
         cert: readFileSync(files.certificateFile),
         minVersion: 'TLSv1.2',
-      })
-    } catch (error) {
-      throw new Fault('CERTIFICATE', `${files.certificateFile}: ${(error as Error).message}`, { cause: error })
-    }
+      }),
+    )
   }
 
   /** Closes connections that take too long to begin. To be called about once a second. */

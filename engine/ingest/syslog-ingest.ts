@@ -4,7 +4,6 @@ import { Fault } from '../process/error-codes.ts'
 import type { Logger } from '../process/log.ts'
 import { within } from '../process/shutdown.ts'
 import type { EventAcceptor } from './accept.ts'
-import type { CoverageAcceptor } from './accept-coverage.ts'
 import { makeByteRing } from './byte-ring.ts'
 import type { IngestBooks } from './ingest-books.ts'
 import type { Unsettled } from './lane.ts'
@@ -36,12 +35,6 @@ export interface SyslogOptions extends Omit<SocketThreadData, 'lanes' | 'tokenRa
   readonly laneThreads: number
 }
 
-/** Who takes what lanes hand over. */
-export interface Acceptors {
-  readonly events: EventAcceptor
-  readonly coverage: CoverageAcceptor
-}
-
 type Batch = Extract<FromLane, { kind: 'batch' }>
 
 /** Runs the threads of syslog ingest beside the writer: stores their batches, keeps their books. */
@@ -50,7 +43,7 @@ export class SyslogIngest {
   readonly #sockets: Thread
   /** The threads with a lane: those of the lanes, or that of the sockets. */
   readonly #lanes: readonly Thread[]
-  readonly #acceptors: Acceptors
+  readonly #acceptor: EventAcceptor
   readonly #books: IngestBooks
   readonly #log: Logger
   readonly #strangers: StrangerLog
@@ -63,14 +56,14 @@ export class SyslogIngest {
     sockets: Thread,
     lanes: readonly Thread[],
     endpoints: readonly SyslogEndpoint[],
-    acceptors: Acceptors,
+    acceptor: EventAcceptor,
     books: IngestBooks,
     log: Logger,
   ) {
     this.#sockets = sockets
     this.#lanes = lanes
     this.endpoints = endpoints
-    this.#acceptors = acceptors
+    this.#acceptor = acceptor
     this.#books = books
     this.#log = log
     this.#strangers = new StrangerLog(log)
@@ -80,7 +73,7 @@ export class SyslogIngest {
   /** @throws Fault PORT_TAKEN, PORT_DENIED, CERTIFICATE. */
   static async start(
     { laneThreads, ...options }: SyslogOptions,
-    acceptors: Acceptors,
+    acceptor: EventAcceptor,
     books: IngestBooks,
     log: Logger,
     onFailure: (error: Error) => void,
@@ -112,7 +105,7 @@ export class SyslogIngest {
     }
     const endpoints = first.kind === 'listening' ? first.endpoints : []
     for (const { kind, address, port } of endpoints) log.info({ kind, address, port }, 'syslog listens')
-    const ingest = new SyslogIngest(sockets, lanes.length === 0 ? [sockets] : lanes, endpoints, acceptors, books, log)
+    const ingest = new SyslogIngest(sockets, lanes.length === 0 ? [sockets] : lanes, endpoints, acceptor, books, log)
     const failed = (error: Error): void => {
       if (!ingest.#isDraining) onFailure(error)
     }
@@ -173,14 +166,12 @@ export class SyslogIngest {
     if (message.kind === 'batch') void this.#store(lane, message)
     else if (message.kind === 'books') this.#books.add(message.sources, message.rejects)
     else if (message.kind === 'unauthorised') this.#strangers.note(message, Date.now())
-    // Syslog has no answers: what is not stored the sensor's next report makes up for.
-    else if (message.kind === 'coverage') void this.#acceptors.coverage.accept(message.organizationId, message.report)
   }
 
   /** Until it is on disk: meanwhile the lane reads no more of that organization than its bounds allow. */
   async #store(lane: Thread, batch: Batch): Promise<void> {
-    const { id, organizationId, bytes, deduplicate } = batch
-    const outcome = await this.#acceptors.events.acceptPacked(organizationId, bytes, { deduplicate })
+    const { id, organizationId, bytes, deduplicate, reports } = batch
+    const outcome = await this.#acceptor.acceptPacked(organizationId, bytes, { deduplicate, reports })
     switch (outcome.kind) {
       case 'stored':
         lane.tell({

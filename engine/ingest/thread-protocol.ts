@@ -57,6 +57,7 @@ export type FromLane =
       readonly organizationId: string
       readonly deduplicate: boolean
       readonly bytes: Uint8Array<ArrayBuffer>
+      readonly reports: readonly CoverageReport[]
     }
   | { readonly kind: 'books'; readonly sources: readonly SourceDelta[]; readonly rejects: readonly Reject[] }
   | {
@@ -67,7 +68,6 @@ export type FromLane =
       /** It had one that is unknown or revoked. */
       readonly hasToken: boolean
     }
-  | { readonly kind: 'coverage'; readonly organizationId: string; readonly report: CoverageReport }
   | { readonly kind: 'status'; readonly id: number; readonly status: LaneStatus }
   /** What was taken and is not stored, and what was read and not taken: in numbers of messages and bytes. */
   | { readonly kind: 'drained'; readonly messages: number; readonly bytes: number }
@@ -114,7 +114,7 @@ export interface LaneStatus {
   /** Datagrams that found no room. */
   readonly datagramsDropped: number
   readonly sourcesOverflowed: number
-  /** Reports of coverage that came too often to be read. */
+  /** Coverage reports that were not read because they came too often. */
   readonly coverageLeftOut: number
 }
 

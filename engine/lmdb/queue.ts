@@ -1,61 +1,61 @@
 import { strict as assert } from 'node:assert'
-import { Fault, isFault } from '../process/error-codes.ts'
-import { openRecord, RECORD_HEADER_BYTES, recordVersion, sealInPlace, sealRecord } from './record.ts'
+import { Fault } from '../process/error-codes.ts'
+import {
+  bytesBetween,
+  CHUNK_BYTES_MAX,
+  CHUNK_ENTRIES_MAX,
+  ChunkReader,
+  chunkEnd,
+  type EntryRange,
+  type Slices,
+  sealChunk,
+} from './queue-chunk.ts'
+import { openRecord, sealRecord } from './record.ts'
 
 /*
- * A durable first-in, first-out queue of byte strings in a table that it shares with others, told apart by a prefix. Entries stand in chunks,
- * many to a record, because LMDB's work is by the record: one of 256 small entries costs about as much as one of a single entry.
+ * A durable first-in, first-out queue of byte strings. Several queues share a table; each has its own prefix. Entries
+ * are stored in chunks, many to a record, because LMDB's cost is per record: a record with 256 small entries costs
+ * about as much as a record with one.
  *
- *   key                                 value
- *   prefix + sequence of a chunk's      record, version 2: when it was written, in ms since 1970, f64; number of entries, u16; their lengths,
- *   first entry, u64 big-endian         u16 each; the entries; all little-endian. Version 1, of earlier releases: one entry, the payload itself.
- *   prefix + ff ff ff ff ff ff ff ff    record, version 2: next sequence, first sequence, footprint, f64 each, little-endian.
- *                                       In earlier releases the next sequence alone, u64 big-endian, and no record.
+ *   key                                         value
+ *   prefix + sequence of a chunk's first        the chunk, see queue-chunk.ts
+ *   entry, u64 big-endian
+ *   prefix + ff ff ff ff ff ff ff ff            the state: next sequence, first sequence, footprint; f64 each, little-endian
  *
- * What always holds:
- *   1. Sequences start at 1 and grow by one; none is given twice, through any crash and also when the queue is empty, since entries and next
- *      sequence are written in one transaction.
- *   2. Entries leave only at the front; so first .. next - 1 are all there. The first chunk may begin with some that have left.
- *   3. All changes happen inside the owner's transaction, so that they commit or vanish with what else it does.
+ * Invariants:
+ *   1. Sequences start at 1 and grow by one. None is assigned twice, through any crash and also while the queue is
+ *      empty, because entries and next sequence are written in one transaction.
+ *   2. Entries leave only at the front, so first .. next - 1 are all in the queue. The first chunk may begin with
+ *      entries that have left.
+ *   3. All changes happen inside the owner's transaction, so they commit or abort with its other changes.
  */
 const SEQUENCE_BYTES = 8
-const MARK = Buffer.alloc(SEQUENCE_BYTES, 0xff)
-const RECORD_VERSION = 2
-const SINGLE_ENTRY_VERSION = 1
+const STATE_KEY = Buffer.alloc(SEQUENCE_BYTES, 0xff)
+const STATE_VERSION = 1
 const STATE_BYTES = 3 * 8
 
-const WRITTEN_OFFSET = 0
-const COUNT_OFFSET = 8
-const LENGTHS_OFFSET = 10
-const LENGTH_BYTES = 2
-export const ENTRY_BYTES_MAX = 0xffff
-
-/** A chunk is rewritten whole when one of its entries is replaced, so it is short. */
-export const CHUNK_ENTRIES_MAX = 256
-const CHUNK_BYTES_MAX = 128 * 1024
-
-/** So many entries at most join a chunk that is there, while it is no longer than this, in bytes, and so young, in milliseconds. */
+/** At most this many entries join an existing chunk, if it is at most this long and was written this recently. */
 const JOIN_ENTRIES_MAX = 64
 const JOIN_BYTES_MAX = 16 * 1024
 const JOIN_MS = 60_000
 
-/** Chunks that are removed at once: what is held in memory meanwhile. */
+/** Chunks that are removed in one step: a bound on memory. */
 const CHUNKS_PER_STEP = 64
 
-/** LMDB's pages (mdb.c): a value that does not fit twice into one has pages of its own, each chain with a header. */
+/** LMDB (mdb.c): a value that does not fit into a page twice has pages of its own, each chain with one header. */
 const PAGE_BYTES = 4096
 const PAGE_HEADER_BYTES = 16
 const NODE_BYTES_MAX = (PAGE_BYTES - PAGE_HEADER_BYTES) / 2
 const NODE_HEADER_BYTES = 10
 
-/** What the queue asks of its table; LMDB's tables have it. */
+/** The methods of an LMDB table that the queue calls. */
 export interface QueueTable {
   get(key: Buffer): Buffer | undefined
   putSync(key: Buffer, value: Buffer): unknown
   removeSync(key: Buffer): unknown
-  /** What a record takes, in bytes, where that is not LMDB's pages. */
+  /** The space that a record takes, in bytes, where records are not in LMDB's pages. */
   footprintOf?(key: Buffer, value: Buffer): number
-  /** Ascending from `start` on and before `end`, or with `reverse` descending from `start` on. */
+  /** Ascending from `start` and before `end`, or with `reverse` descending from `start`. */
   getRange(options: {
     start: Buffer
     end?: Buffer
@@ -69,23 +69,16 @@ export interface QueueEntry {
   readonly bytes: Buffer
 }
 
-/** Entries that stand in bytes of someone else's: entry i, below count, is [starts[i], ends[i]). */
-export interface Slices {
-  readonly bytes: Uint8Array
-  readonly starts: Uint32Array
-  readonly ends: Uint32Array
-  readonly count: number
-}
-
-/** A chunk's entries where they lie, of which those from `from` on wait. One object is lent for all chunks of a reading. */
-export interface LentChunk {
-  /** Of the entry at `from`. */
+/** A chunk read in place. One object serves for all chunks of a reading. */
+export interface ChunkView {
+  /** The first entry of the chunk that is waiting, and its index in the slices. */
   sequence: number
   from: number
-  /** Behind the last entry. Of a damaged chunk nothing but `sequence` and `end` is known, and its slices are empty. */
+  /** The sequence after the last entry. */
   end: number
+  /** The chunk cannot be read: only `sequence` and `end` are known, and there are no slices. */
   damaged: boolean
-  readonly slices: { bytes: Uint8Array; readonly starts: Uint32Array; readonly ends: Uint32Array; count: number }
+  readonly slices: Slices
 }
 
 export interface QueueState {
@@ -94,13 +87,7 @@ export interface QueueState {
   readonly footprint: number
 }
 
-interface Chunk {
-  /** 0: an earlier release wrote it, when is not known. */
-  readonly writtenMs: number
-  readonly entries: Buffer[]
-}
-
-/** What waits cannot be read; the rest can. */
+/** The entry to be read is in a chunk that is damaged. Other chunks can be read. */
 export class DamagedChunk extends Fault {
   constructor(message: string) {
     super('STORE_DAMAGED', message)
@@ -115,7 +102,7 @@ export class DurableQueue {
   constructor(table: QueueTable, prefix: Uint8Array) {
     this.#table = table
     this.#prefix = prefix
-    this.#stateKey = Buffer.concat([prefix, MARK])
+    this.#stateKey = Buffer.concat([prefix, STATE_KEY])
   }
 
   /** The sequence that the next entry will get. */
@@ -123,119 +110,117 @@ export class DurableQueue {
     return this.#state().next
   }
 
-  /** The oldest sequence that waits, or nextSequence where none does. */
+  /** The oldest sequence that is waiting, or nextSequence in an empty queue. */
   get firstSequence(): number {
     return this.#state().first
   }
 
-  /** How many entries wait. */
+  /** How many entries are waiting. */
   get length(): number {
     const { next, first } = this.#state()
     return next - first
   }
 
-  /** What the queue takes of LMDB's pages, in bytes, as far as can be told from the sizes of its records. */
+  /** The space that the queue takes of LMDB's pages, in bytes, computed from the sizes of its records. */
   get footprintBytes(): number {
     return this.#state().footprint
   }
 
-  /** When the oldest chunk was written, in milliseconds since 1970 (0: not known), and its last entry; undefined when none waits. */
+  /**
+   * When the oldest chunk was written, in milliseconds since 1970 (0: it is damaged), and its last sequence. undefined
+   * in an empty queue.
+   */
   get oldestChunk(): { readonly writtenMs: number; readonly lastSequence: number } | undefined {
     const { next, first } = this.#state()
     if (first === next) return undefined
     const key = this.#chunkKey(first)
-    const writtenMs = openChunkIfWhole(this.#get(key))?.writtenMs ?? 0
+    const chunk = new ChunkReader()
+    const writtenMs = chunk.openIfWhole(this.#get(key)) ? chunk.writtenMs : 0
     return { writtenMs, lastSequence: this.#endOf(key, next) - 1 }
   }
 
   /**
-   * Appends inside a transaction of the caller; answers the sequence of the first.
+   * Appends inside a transaction of the caller, without an object per entry. Returns the sequence of the first entry.
    *
    * @throws RangeError for an entry longer than ENTRY_BYTES_MAX.
    */
-  append(entries: readonly Uint8Array[], nowMs = Date.now()): number {
+  append(entries: Slices, nowMs = Date.now()): number {
     const { next, first, footprint } = this.#state()
-    if (entries.length === 0) return next
-    const joined = this.#joinLast(entries, next, first, nowMs)
-    let sequence = joined === undefined ? next : next + entries.length
-    let added = joined ?? 0
-    for (let from = joined === undefined ? 0 : entries.length; from < entries.length; ) {
+    if (entries.count === 0) return next
+    let added = this.#joinLast(entries, next, first, nowMs)
+    let from = added === undefined ? 0 : entries.count
+    added ??= 0
+    while (from < entries.count) {
       const to = chunkEnd(entries, from)
-      const key = this.#keyOf(sequence)
-      const record = sealedChunk(entries, from, to, nowMs)
-      this.#table.putSync(key, record)
-      added += this.#footprintOf(key, record)
-      sequence += to - from
-      from = to
-    }
-    this.#putState({ next: sequence, first, footprint: footprint + added })
-    return next
-  }
-
-  /** The same of entries that were never made into objects of their own: ten thousand of those cost more than all their chunks. */
-  appendSlices({ bytes, starts, ends, count }: Slices, nowMs = Date.now()): number {
-    if (count <= JOIN_ENTRIES_MAX) {
-      const entries = Array.from({ length: count }, (_, entry) => bytes.subarray(starts[entry], ends[entry]))
-      return this.append(entries, nowMs)
-    }
-    const { next, first, footprint } = this.#state()
-    let added = 0
-    for (let from = 0; from < count; ) {
-      const to = chunkEndOfSlices(starts, ends, from, count)
       const key = this.#keyOf(next + from)
-      const record = sealedSlices(bytes, starts, ends, from, to, nowMs)
+      const record = sealChunk([{ slices: entries, from, to }], nowMs)
       this.#table.putSync(key, record)
       added += this.#footprintOf(key, record)
       from = to
     }
-    this.#putState({ next: next + count, first, footprint: footprint + added })
+    this.#putState({ next: next + entries.count, first, footprint: footprint + added })
     return next
   }
 
-  /** A few entries join the last chunk where they fit and it is young: else a quiet link makes a record of each. Answers by how much it grew. */
-  #joinLast(entries: readonly Uint8Array[], next: number, first: number, nowMs: number): number | undefined {
-    const chunk = entries.length > JOIN_ENTRIES_MAX ? undefined : this.#wholeChunk(next - 1, { next, first })
-    if (chunk === undefined) return undefined
-    const { key, before } = chunk
-    const count = chunk.entries.length + entries.length
-    const young = nowMs >= chunk.writtenMs && nowMs - chunk.writtenMs < JOIN_MS
-    if (!young || count > CHUNK_ENTRIES_MAX || before.length > JOIN_BYTES_MAX) return undefined
-    const record = sealedChunk([...chunk.entries, ...entries], 0, count, chunk.writtenMs)
+  /**
+   * A few entries join the last chunk if they fit and it is recent. Otherwise a quiet link would write a record per
+   * entry. Returns by how many bytes the footprint grew, or undefined.
+   */
+  #joinLast(entries: Slices, next: number, first: number, nowMs: number): number | undefined {
+    if (entries.count > JOIN_ENTRIES_MAX || first === next) return undefined
+    const key = this.#chunkKey(next - 1)
+    const before = this.#get(key)
+    const chunk = new ChunkReader()
+    if (before.length > JOIN_BYTES_MAX || !chunk.openIfWhole(before)) return undefined
+    const isRecent = nowMs >= chunk.writtenMs && nowMs - chunk.writtenMs < JOIN_MS
+    const fits =
+      chunk.count + entries.count <= CHUNK_ENTRIES_MAX &&
+      before.length + bytesBetween(entries, 0, entries.count) <= CHUNK_BYTES_MAX
+    if (!isRecent || !fits) return undefined
+    const ranges = [chunk, entries].map((slices) => ({ slices, from: 0, to: slices.count }))
+    const record = sealChunk(ranges, chunk.writtenMs)
     this.#table.putSync(key, record)
     return this.#footprintOf(key, record) - this.#footprintOf(key, before)
   }
 
-  /** Writes entries anew that wait, inside a transaction of the caller; by ascending sequence. Those that have left are passed over. */
-  replace(changes: readonly { readonly sequence: number; readonly entry: Buffer }[]): void {
+  /**
+   * Replaces waiting entries inside a transaction of the caller: the one with sequence `sequences[i]`, ascending, by
+   * entry i. Entries that have left and entries of damaged chunks are ignored.
+   */
+  replace(sequences: readonly number[], entries: Slices): void {
     const state = this.#state()
+    const chunk = new ChunkReader()
     let grown = 0
     let at = 0
-    while (at < changes.length) {
-      const { sequence } = changes[at] as { sequence: number }
-      const chunk = this.#wholeChunk(sequence, state)
-      if (chunk === undefined) {
+    while (at < sequences.length) {
+      const sequence = sequences[at] as number
+      if (sequence < state.first || sequence >= state.next) {
         at++
         continue
       }
-      const { key, before, writtenMs, entries } = chunk
-      const first = this.#sequenceOf(key)
-      for (; at < changes.length; at++) {
-        const change = changes[at] as { sequence: number; entry: Buffer }
-        if (change.sequence >= first + entries.length) break
-        entries[change.sequence - first] = change.entry
+      const key = this.#chunkKey(sequence)
+      const before = this.#get(key)
+      if (!chunk.openIfWhole(before)) {
+        at++
+        continue
       }
-      const record = sealedChunk(entries, 0, entries.length, writtenMs)
-      grown += this.#footprintOf(key, record) - this.#footprintOf(key, before)
+      const begin = this.#sequenceOf(key)
+      const end = begin + chunk.count
+      let to = at
+      while (to < sequences.length && (sequences[to] as number) < end) to++
+      const record = sealChunk(replaced(chunk, begin, sequences, entries, at, to), chunk.writtenMs)
       this.#table.putSync(key, record)
+      grown += this.#footprintOf(key, record) - this.#footprintOf(key, before)
+      at = to
     }
     if (grown !== 0) this.#putState({ ...state, footprint: state.footprint + grown })
   }
 
   /**
-   * Entries from `sequence` on and before `before`, oldest first: at most `countMax`, and no more once they reach
-   * `bytesMax` together. They end before a damaged chunk.
+   * Entries from `sequence` and before `before`, oldest first: at most `countMax`, and no more once they have
+   * `bytesMax` bytes together. They end before a damaged chunk.
    *
-   * @throws DamagedChunk where the first of them stands in one; removeDamaged() lets it go.
+   * @throws DamagedChunk if the first entry is in a damaged chunk, which removeDamaged() removes.
    */
   read(
     sequence: number,
@@ -248,59 +233,52 @@ export class DurableQueue {
     const end = Math.min(before, next)
     const read: QueueEntry[] = []
     if (from >= end || countMax < 1) return read
+    const chunk = new ChunkReader()
     let bytes = 0
     for (const { key, value } of this.#table.getRange({ start: this.#chunkKey(from), end: this.#keyOf(end) })) {
-      let at = this.#sequenceOf(key)
-      const chunk = openChunkIfWhole(value)
-      if (chunk === undefined) {
+      const begin = this.#sequenceOf(key)
+      if (!chunk.openIfWhole(value)) {
         if (read.length > 0) return read
-        throw new DamagedChunk(`queue: entries from ${at} on: the checksum does not match`)
+        throw new DamagedChunk(`queue: the chunk at sequence ${begin} is damaged`)
       }
-      for (const entry of chunk.entries) {
-        if (at >= end) return read
-        if (at >= from) {
-          read.push({ sequence: at, bytes: entry })
-          bytes += entry.length
-          if (read.length === countMax || bytes >= bytesMax) return read
-        }
-        at++
+      const stop = Math.min(chunk.count, end - begin)
+      for (let index = Math.max(0, from - begin); index < stop; index++) {
+        const entry = chunk.entry(index)
+        read.push({ sequence: begin + index, bytes: entry })
+        bytes += entry.length
+        if (read.length === countMax || bytes >= bytesMax) return read
       }
     }
     return read
   }
 
   /**
-   * All chunks that hold entries which wait now, oldest first: for reading many without an object for each entry. What is lent is valid until the
-   * next is asked for, and not over an await.
+   * All chunks with waiting entries, oldest first, to read many entries without an object per entry. A view is valid
+   * until the next one is requested, and not across an await.
    */
-  *chunks(): Generator<LentChunk> {
+  *chunks(): Generator<ChunkView> {
     const { next, first } = this.#state()
     if (first === next) return
-    const lent: LentChunk = { sequence: 0, from: 0, end: 0, damaged: false, slices: emptySlices() }
-    let before: { readonly key: Buffer; readonly value: Buffer } | undefined
-    // A damaged chunk does not know where it ends, but what follows does.
+    const reader = new ChunkReader()
+    const view: ChunkView = { sequence: 0, from: 0, end: 0, damaged: false, slices: reader }
+    const viewOf = ({ key, value }: { key: Buffer; value: Buffer }, end: number): ChunkView => {
+      const begin = this.#sequenceOf(key)
+      view.sequence = Math.max(begin, first)
+      view.from = view.sequence - begin
+      view.end = end
+      view.damaged = !reader.openIfWhole(value) || reader.count !== end - begin
+      return view
+    }
+    // The end of a damaged chunk is known only from the chunk after it.
+    let before: { key: Buffer; value: Buffer } | undefined
     for (const chunk of this.#table.getRange({ start: this.#chunkKey(first), end: this.#keyOf(next) })) {
-      if (before !== undefined) yield this.#lend(lent, before, first, this.#sequenceOf(chunk.key))
+      if (before !== undefined) yield viewOf(before, this.#sequenceOf(chunk.key))
       before = chunk
     }
-    if (before !== undefined) yield this.#lend(lent, before, first, next)
+    if (before !== undefined) yield viewOf(before, next)
   }
 
-  #lend(
-    lent: LentChunk,
-    { key, value }: { readonly key: Buffer; readonly value: Buffer },
-    first: number,
-    end: number,
-  ): LentChunk {
-    const begin = this.#sequenceOf(key)
-    lent.sequence = Math.max(begin, first)
-    lent.from = lent.sequence - begin
-    lent.end = end
-    lent.damaged = !lendSlices(value, end - begin, lent.slices)
-    return lent
-  }
-
-  /** Removes every entry up to and including `sequence`, inside a transaction of the caller; answers how many went. */
+  /** Removes the entries up to and including `sequence`, inside a transaction of the caller. Returns their number. */
   removeThrough(sequence: number): number {
     const { next, first, footprint } = this.#state()
     const through = Math.min(sequence, next - 1)
@@ -312,7 +290,7 @@ export class DurableQueue {
       step = 0
       const chunks = [...this.#table.getRange({ start, end, limit: CHUNKS_PER_STEP + 1 })]
       for (const [index, { key, value }] of chunks.slice(0, CHUNKS_PER_STEP).entries()) {
-        // Told by what follows, since a damaged chunk does not know. The last may hold entries that stay.
+        // The end of a damaged chunk is known only from the chunk after it. The last one may have entries that stay.
         const following = chunks[index + 1]
         if (following === undefined && this.#endOf(key, next) > through + 1) break
         this.#table.removeSync(key)
@@ -325,35 +303,18 @@ export class DurableQueue {
     return through + 1 - first
   }
 
-  /** Removes the oldest chunk if it is damaged, inside a transaction of the caller; answers how many entries went with it. */
+  /** Removes the oldest chunk if it is damaged, inside a transaction of the caller. Returns the number of its entries. */
   removeDamaged(): number {
     const { next, first } = this.#state()
     if (first === next) return 0
     const key = this.#chunkKey(first)
-    if (openChunkIfWhole(this.#get(key)) !== undefined) return 0
+    if (new ChunkReader().openIfWhole(this.#get(key))) return 0
     return this.removeThrough(this.#endOf(key, next) - 1)
-  }
-
-  /** Writes the state as this release has it, inside a transaction of the caller: that of an earlier one is dear to read. */
-  upgrade(): void {
-    if (this.#table.get(this.#stateKey)?.length === SEQUENCE_BYTES) this.#putState(this.#state())
   }
 
   #state(): QueueState {
     const stored = this.#table.get(this.#stateKey)
-    if (stored === undefined) return { next: 1, first: 1, footprint: 0 }
-    if (stored.length === SEQUENCE_BYTES) return this.#stateOfEarlierRelease(Number(stored.readBigUInt64BE()))
-    return openState(stored)
-  }
-
-  #stateOfEarlierRelease(next: number): QueueState {
-    let first = next
-    let footprint = 0
-    for (const { key, value } of this.#table.getRange({ start: this.#keyOf(0), end: this.#stateKey })) {
-      first = Math.min(first, this.#sequenceOf(key))
-      footprint += this.#footprintOf(key, value)
-    }
-    return { next, first, footprint }
+    return stored === undefined ? { next: 1, first: 1, footprint: 0 } : openState(stored)
   }
 
   #putState({ next, first, footprint }: QueueState): void {
@@ -361,7 +322,7 @@ export class DurableQueue {
     state.writeDoubleLE(next, 0)
     state.writeDoubleLE(first, 8)
     state.writeDoubleLE(footprint, 16)
-    this.#table.putSync(this.#stateKey, sealRecord(RECORD_VERSION, state))
+    this.#table.putSync(this.#stateKey, sealRecord(STATE_VERSION, state))
   }
 
   #get(key: Buffer): Buffer {
@@ -370,28 +331,16 @@ export class DurableQueue {
     return value
   }
 
-  /** The chunk that holds this entry, if that waits and the chunk is whole; `before` is its record. */
-  #wholeChunk(
-    sequence: number,
-    { first, next }: Pick<QueueState, 'first' | 'next'>,
-  ): (Chunk & { readonly key: Buffer; readonly before: Buffer }) | undefined {
-    if (sequence < first || sequence >= next) return undefined
-    const key = this.#chunkKey(sequence)
-    const before = this.#get(key)
-    const chunk = openChunkIfWhole(before)
-    return chunk && { ...chunk, key, before }
-  }
-
-  /** The sequence of the first entry of the chunk behind this one, or nextSequence. */
+  /** The sequence of the first entry of the chunk after this one, or nextSequence. */
   #endOf(key: Buffer, next: number): number {
-    const behind = this.#keyOf(this.#sequenceOf(key) + 1)
-    for (const { key: following } of this.#table.getRange({ start: behind, end: this.#stateKey, limit: 1 })) {
+    const start = this.#keyOf(this.#sequenceOf(key) + 1)
+    for (const { key: following } of this.#table.getRange({ start, end: this.#stateKey, limit: 1 })) {
       return this.#sequenceOf(following)
     }
     return next
   }
 
-  /** Key of the chunk that holds this entry, which waits. */
+  /** The key of the chunk with this entry, which is waiting. */
   #chunkKey(sequence: number): Buffer {
     for (const { key } of this.#table.getRange({ start: this.#keyOf(sequence), limit: 1, reverse: true })) return key
     throw new Error(`queue: entry ${sequence} is missing`)
@@ -413,185 +362,42 @@ export class DurableQueue {
   }
 }
 
-/** Where the chunk that begins with entry `from` ends. */
-function chunkEnd(entries: readonly Uint8Array[], from: number): number {
-  let bytes = 0
-  let to = from
-  while (to < entries.length && to - from < CHUNK_ENTRIES_MAX) {
-    bytes += (entries[to] as Uint8Array).length
-    if (bytes > CHUNK_BYTES_MAX && to > from) break
-    to++
-  }
-  return to
-}
-
-function sealedChunk(entries: readonly Uint8Array[], from: number, to: number, writtenMs: number): Buffer {
-  const payload = RECORD_HEADER_BYTES
-  const entriesAt = payload + LENGTHS_OFFSET + (to - from) * LENGTH_BYTES
-  let bytes = entriesAt
-  for (let entry = from; entry < to; entry++) bytes += (entries[entry] as Uint8Array).length
-  const record = Buffer.allocUnsafe(bytes)
-  record.writeDoubleLE(writtenMs, payload + WRITTEN_OFFSET)
-  record.writeUInt16LE(to - from, payload + COUNT_OFFSET)
-  let at = entriesAt
-  for (let entry = from; entry < to; entry++) {
-    const found = entries[entry] as Uint8Array
-    if (found.length > ENTRY_BYTES_MAX)
-      throw new RangeError(`an entry has ${found.length} bytes, ${ENTRY_BYTES_MAX} fit`)
-    record.writeUInt16LE(found.length, payload + LENGTHS_OFFSET + (entry - from) * LENGTH_BYTES)
-    record.set(found, at)
-    at += found.length
-  }
-  return sealInPlace(RECORD_VERSION, record)
-}
-
-/** As chunkEnd. */
-function chunkEndOfSlices(starts: Uint32Array, ends: Uint32Array, from: number, count: number): number {
-  let bytes = 0
-  let to = from
-  while (to < count && to - from < CHUNK_ENTRIES_MAX) {
-    bytes += (ends[to] ?? 0) - (starts[to] ?? 0)
-    if (bytes > CHUNK_BYTES_MAX && to > from) break
-    to++
-  }
-  return to
-}
-
-/** As sealedChunk. Entries that stand one behind the other are copied at once. */
-function sealedSlices(
-  bytes: Uint8Array,
-  starts: Uint32Array,
-  ends: Uint32Array,
+/** The entries of a chunk that begins at `begin`, after replacements [from, to). */
+function replaced(
+  chunk: Slices,
+  begin: number,
+  sequences: readonly number[],
+  entries: Slices,
   from: number,
   to: number,
-  writtenMs: number,
-): Buffer {
-  const payload = RECORD_HEADER_BYTES
-  const entriesAt = payload + LENGTHS_OFFSET + (to - from) * LENGTH_BYTES
-  let recordBytes = entriesAt
-  for (let entry = from; entry < to; entry++) recordBytes += (ends[entry] ?? 0) - (starts[entry] ?? 0)
-  const record = Buffer.allocUnsafe(recordBytes)
-  record.writeDoubleLE(writtenMs, payload + WRITTEN_OFFSET)
-  record.writeUInt16LE(to - from, payload + COUNT_OFFSET)
-  let lengthAt = payload + LENGTHS_OFFSET
-  let at = entriesAt
-  let runStart = starts[from] ?? 0
-  let runEnd = runStart
-  for (let entry = from; entry < to; entry++) {
-    const start = starts[entry] ?? 0
-    const end = ends[entry] ?? 0
-    const length = end - start
-    if (length > ENTRY_BYTES_MAX) throw new RangeError(`an entry has ${length} bytes, ${ENTRY_BYTES_MAX} fit`)
-    record[lengthAt++] = length & 0xff
-    record[lengthAt++] = length >>> 8
-    if (start !== runEnd) {
-      record.set(bytes.subarray(runStart, runEnd), at)
-      at += runEnd - runStart
-      runStart = start
-    }
-    runEnd = end
+): EntryRange[] {
+  const ranges: EntryRange[] = []
+  let kept = 0
+  for (let at = from; at < to; at++) {
+    const index = (sequences[at] as number) - begin
+    assert(index >= kept, 'queue: sequences to replace must ascend')
+    ranges.push({ slices: chunk, from: kept, to: index }, { slices: entries, from: at, to: at + 1 })
+    kept = index + 1
   }
-  record.set(bytes.subarray(runStart, runEnd), at)
-  return sealInPlace(RECORD_VERSION, record)
+  ranges.push({ slices: chunk, from: kept, to: chunk.count })
+  return ranges
 }
 
-function openChunk(record: Buffer): Chunk {
-  const payload = openRecord(record, RECORD_VERSION, 'queue')
-  if (recordVersion(record) === SINGLE_ENTRY_VERSION) return { writtenMs: 0, entries: [payload] }
-  const count = payload.readUInt16LE(COUNT_OFFSET)
-  const entries = new Array<Buffer>(count)
-  let at = LENGTHS_OFFSET + count * LENGTH_BYTES
-  for (let entry = 0; entry < count; entry++) {
-    const end = at + payload.readUInt16LE(LENGTHS_OFFSET + entry * LENGTH_BYTES)
-    entries[entry] = payload.subarray(at, end)
-    at = end
-  }
-  return { writtenMs: payload.readDoubleLE(WRITTEN_OFFSET), entries }
-}
-
-/** Whether a key of `prefixBytes` and a sequence is that of a queue's state. */
+/** Whether a key with a prefix of `prefixBytes` is the key of a queue's state. */
 export function isStateKey(key: Buffer, prefixBytes: number): boolean {
-  return key.subarray(prefixBytes).equals(MARK)
+  return key.subarray(prefixBytes).equals(STATE_KEY)
 }
 
-/** The state as this release writes it. @throws Fault STORE_DAMAGED, STORE_VERSION. */
+/** @throws Fault STORE_DAMAGED, STORE_VERSION. */
 export function openState(stored: Buffer): QueueState {
-  const state = openRecord(stored, RECORD_VERSION, 'queue')
+  const state = openRecord(stored, STATE_VERSION, 'queue')
   if (state.length !== STATE_BYTES) {
     throw new Fault('STORE_DAMAGED', `queue: found a state of ${state.length} bytes, expected ${STATE_BYTES}`)
   }
   return { next: state.readDoubleLE(0), first: state.readDoubleLE(8), footprint: state.readDoubleLE(16) }
 }
 
-/**
- * The entries of a chunk whose lengths fill its record exactly.
- *
- * @throws Fault STORE_DAMAGED, STORE_VERSION
- */
-export function wholeChunk(record: Buffer): readonly Buffer[] {
-  const payload = openRecord(record, RECORD_VERSION, 'queue')
-  if (recordVersion(record) === SINGLE_ENTRY_VERSION) return [payload]
-  const count = payload.length < LENGTHS_OFFSET ? 0 : payload.readUInt16LE(COUNT_OFFSET)
-  const entriesAt = LENGTHS_OFFSET + count * LENGTH_BYTES
-  if (count === 0 || entriesAt > payload.length) {
-    throw new Fault('STORE_DAMAGED', `queue: a chunk of ${payload.length} bytes has no room for ${count} entries`)
-  }
-  let bytes = entriesAt
-  for (let at = LENGTHS_OFFSET; at < entriesAt; at += LENGTH_BYTES) bytes += payload.readUInt16LE(at)
-  if (bytes === payload.length) return openChunk(record).entries
-  throw new Fault('STORE_DAMAGED', `queue: ${count} entries fill ${bytes} bytes, their chunk has ${payload.length}`)
-}
-
-function emptySlices(): LentChunk['slices'] {
-  return {
-    bytes: new Uint8Array(0),
-    starts: new Uint32Array(CHUNK_ENTRIES_MAX),
-    ends: new Uint32Array(CHUNK_ENTRIES_MAX),
-    count: 0,
-  }
-}
-
-/** As openChunk. Answers whether the record is whole and holds as many entries as its place in the queue says. */
-function lendSlices(record: Buffer, expected: number, slices: LentChunk['slices']): boolean {
-  slices.count = 0
-  let payload: Buffer
-  try {
-    payload = openRecord(record, RECORD_VERSION, 'queue')
-  } catch (error) {
-    if (isFault(error, 'STORE_DAMAGED')) return false
-    throw error
-  }
-  slices.bytes = payload
-  if (recordVersion(record) === SINGLE_ENTRY_VERSION) {
-    slices.starts[0] = 0
-    slices.ends[0] = payload.length
-    slices.count = 1
-    return expected === 1
-  }
-  const count = payload.readUInt16LE(COUNT_OFFSET)
-  if (count !== expected || count > CHUNK_ENTRIES_MAX) return false
-  let at = LENGTHS_OFFSET + count * LENGTH_BYTES
-  let lengthAt = LENGTHS_OFFSET
-  for (let entry = 0; entry < count; entry++, lengthAt += LENGTH_BYTES) {
-    slices.starts[entry] = at
-    at += (payload[lengthAt] ?? 0) | ((payload[lengthAt + 1] ?? 0) << 8)
-    slices.ends[entry] = at
-  }
-  slices.count = count
-  return true
-}
-
-/** undefined where the checksum fails: a disk or its driver wrote something else. */
-function openChunkIfWhole(record: Buffer): Chunk | undefined {
-  try {
-    return openChunk(record)
-  } catch (error) {
-    if (isFault(error, 'STORE_DAMAGED')) return undefined
-    throw error
-  }
-}
-
-/** What a record takes of LMDB's pages. */
+/** The space that a record takes of LMDB's pages, in bytes. */
 export function footprintInPages(key: Buffer, record: Buffer): number {
   const node = NODE_HEADER_BYTES + key.length + record.length
   if (node <= NODE_BYTES_MAX) return node

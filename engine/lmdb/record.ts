@@ -27,11 +27,6 @@ export function sealInPlace(version: number, record: Buffer): Buffer {
   return record
 }
 
-/** Version of the payload's form, of a record that was opened. */
-export function recordVersion(record: Uint8Array): number {
-  return record[VERSION_OFFSET] ?? 0
-}
-
 /**
  * The payload of a record, as a view of its bytes.
  *

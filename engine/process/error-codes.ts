@@ -131,6 +131,16 @@ export class Fault extends Error {
   }
 }
 
+/** A Fault as it crosses from one thread to another, where an error loses its class and its code. */
+export interface PlainFault {
+  readonly code: FaultCode
+  readonly message: string
+}
+
+export function plainFault({ code, message }: Fault): PlainFault {
+  return { code, message }
+}
+
 /** Whether it is the expected fault of this code. */
 export function isFault(error: unknown, code: FaultCode): error is Fault {
   return error instanceof Fault && error.code === code

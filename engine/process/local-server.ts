@@ -1,6 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Fault } from './error-codes.ts'
+import { failureText, logFailure } from './failure.ts'
+import type { Logger } from './log.ts'
 
 /** It is told to those on this host alone (specification, "Collector local endpoint"). */
 const LOOPBACK = '127.0.0.1'
@@ -16,6 +18,8 @@ export interface Answer {
   readonly status?: number
 }
 
+type Answers = Readonly<Record<string, () => Answer | undefined | Promise<Answer>>>
+
 /** Answers GET by path on loopback, over node:http: a few requests a minute, none from elsewhere. */
 export class LocalServer {
   readonly port: number
@@ -29,14 +33,11 @@ export class LocalServer {
   /**
    * @param setting that names the port, for error lines
    * @param port 0 lets the system choose one.
-   * @param answers by path; an undefined one is 503.
+   * @param answers by path; an undefined one is 503, one that fails is 500.
+   * @param log of failed answers; a server without answers needs none.
    * @throws Fault PORT_TAKEN, PORT_DENIED.
    */
-  static async listen(
-    setting: string,
-    port: number,
-    answers: Readonly<Record<string, () => Answer | undefined | Promise<Answer>>>,
-  ): Promise<LocalServer> {
+  static async listen(setting: string, port: number, answers: Answers, log?: Logger): Promise<LocalServer> {
     const server = createServer(
       // Node looks every 30 s whether a request is late, unless told.
       {
@@ -44,7 +45,7 @@ export class LocalServer {
         headersTimeout: LOCAL_REQUEST_MS,
         connectionsCheckingInterval: LOCAL_REQUEST_MS / 5,
       },
-      (request, response) => answer(request, response, answers),
+      (request, response) => answer(request, response, answers, log),
     )
     server.maxConnections = CONNECTIONS_MAX
     await new Promise<void>((resolve, reject) => {
@@ -63,7 +64,8 @@ export class LocalServer {
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  answers: Readonly<Record<string, () => Answer | undefined | Promise<Answer>>>,
+  answers: Answers,
+  log: Logger | undefined,
 ): Promise<void> {
   const path = (request.url ?? '').split('?')[0] ?? ''
   const known = Object.hasOwn(answers, path) ? answers[path] : undefined
@@ -83,7 +85,8 @@ async function answer(
     })
     response.end(request.method === 'HEAD' ? undefined : body)
   } catch (error) {
-    refuse(response, 500, (error as Error).message)
+    if (log !== undefined) logFailure(log, error, 'request failed', { fields: { path } })
+    refuse(response, 500, failureText(error))
   }
 }
 

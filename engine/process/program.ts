@@ -48,27 +48,27 @@ export async function runProgram(program: Command, argv: readonly string[] = pro
   try {
     await program.parseAsync([...argv])
   } catch (error) {
-    process.exitCode = reportFailure(program.name(), error)
+    const { status, text } = failureOf(program.name(), error)
+    process.stderr.write(text)
+    process.exitCode = status
   }
 }
 
-function reportFailure(name: string, error: unknown): number {
+/** The exit status of a program that failed, and what it writes to standard error. */
+export function failureOf(name: string, error: unknown): { readonly status: number; readonly text: string } {
   if (error instanceof CommanderError) {
-    if (error.exitCode === 0) return ExitStatus.success
-    if (error.code === 'commander.help') return ExitStatus.usage
+    if (error.exitCode === 0) return { status: ExitStatus.success, text: '' }
+    if (error.code === 'commander.help') return { status: ExitStatus.usage, text: '' }
     const line = error.message
       .replace(/^error: /, '')
       .replace(/\s*\n\s*/g, ' ')
       .replace(/\.$/, '')
-    process.stderr.write(`${name}: USAGE ${line}; see ${name} --help\n`)
-    return ExitStatus.usage
+    return { status: ExitStatus.usage, text: `${name}: USAGE ${line}; see ${name} --help\n` }
   }
-  if (error instanceof Fault) {
-    process.stderr.write(`${name}: ${error.code} ${printableLines(error.message)}\n`)
-    return error.exitStatus
-  }
-  process.stderr.write(`${name}: INTERNAL ${error instanceof Error ? error.stack : String(error)}\n`)
-  return ExitStatus.internal
+  if (error instanceof Fault)
+    return { status: error.exitStatus, text: `${name}: ${error.code} ${printableLines(error.message)}\n` }
+  const text = `${name}: INTERNAL ${error instanceof Error ? error.stack : String(error)}\n`
+  return { status: ExitStatus.internal, text }
 }
 
 /** What a user or a file said may be part of a line. */

@@ -1,3 +1,5 @@
+import { deferred } from './deferred.ts'
+
 const SIGNAL_NUMBER = { SIGINT: 2, SIGTERM: 15 } as const
 type StopSignal = keyof typeof SIGNAL_NUMBER
 
@@ -15,19 +17,16 @@ const SAME_SIGNAL_MS = 1000
  */
 export function stopSignal(): { readonly received: Promise<StopSignal>; forget(): void } {
   let firstAtMs = 0
-  let settle: (signal: StopSignal) => void
-  const received = new Promise<StopSignal>((resolve) => {
-    settle = resolve
-  })
+  const received = deferred<StopSignal>()
   const onSignal = (signal: StopSignal): void => {
     if (firstAtMs === 0) firstAtMs = performance.now()
     else if (performance.now() - firstAtMs >= SAME_SIGNAL_MS) endAtOnce(signal)
-    settle(signal)
+    received.resolve(signal)
   }
   process.on('SIGINT', onSignal)
   process.on('SIGTERM', onSignal)
   return {
-    received,
+    received: received.promise,
     forget() {
       process.off('SIGINT', onSignal)
       process.off('SIGTERM', onSignal)

@@ -57,15 +57,17 @@ function wrapped(text: string, width: number): string {
 }
 
 /** Prints a table on a terminal and one JSON object a row elsewhere; `json` asks for JSON on a terminal, too. */
-export function printRows(shown: Shown, options: { json?: boolean }): void {
+export function printRows(shown: Shown, options: { json?: boolean }, write = toStandardOutput): void {
   if (!options.json && process.stdout.isTTY) {
     // A terminal that does not know its width says 0.
-    process.stdout.write(
-      shown.rows.length === 0 ? 'none\n' : `${tableOf(shown, process.stdout.columns || undefined)}\n`,
-    )
+    write(shown.rows.length === 0 ? 'none\n' : `${tableOf(shown, process.stdout.columns || undefined)}\n`)
     return
   }
-  for (const row of shown.rows) process.stdout.write(`${JSON.stringify(row)}\n`)
+  for (const row of shown.rows) write(`${JSON.stringify(row)}\n`)
+}
+
+function toStandardOutput(text: string): void {
+  process.stdout.write(text)
 }
 
 /** Text from outside may hold control characters, which a terminal would obey, and others that change what is seen: directions of text, and nothing. */

@@ -1,6 +1,6 @@
 import type { Rule } from '../../registry/catalog.ts'
 import type { NameMatcher } from '../../registry/match.ts'
-import { METHODS, packEvent, unpackEvent } from '../event/event.ts'
+import { METHODS } from '../event/event.ts'
 import {
   BIN_8,
   EVENT_ARRAY,
@@ -13,7 +13,7 @@ import {
   wholeNumber,
 } from '../event/packed-event.ts'
 import { FOLD_CELLS_MAX } from '../limits.ts'
-import type { LentChunk } from '../lmdb/queue.ts'
+import type { ChunkView } from '../lmdb/queue.ts'
 import { DAY_MS } from '../process/clock.ts'
 import { domainStrength } from './confidence.ts'
 import { DistinctClients, hashClient } from './distinct-clients.ts'
@@ -103,7 +103,7 @@ export class EventFold {
   }
 
   /** Takes the events of a chunk, oldest first. Answers the sequence behind the last that was taken: less than the chunk's end where a bound is reached. */
-  addChunk({ sequence, from, end, damaged, slices }: LentChunk): number {
+  addChunk({ sequence, from, end, damaged, slices }: ChunkView): number {
     if (damaged) {
       this.damaged += end - sequence
       return end
@@ -133,19 +133,19 @@ export class EventFold {
   #add(view: DataView, start: number, end: number): boolean {
     const nameHeader = start + ID_OFFSET + ID_BYTES
     // A header may have two bytes.
-    if (nameHeader + 1 >= end) return this.#addUnusual(view, start, end)
+    if (nameHeader + 1 >= end) return this.#countDamaged()
     const columns = view.getUint8(start)
     const isUsual =
       (columns === EVENT_ARRAY || columns === EVENT_ARRAY_BLOCKED) &&
       view.getUint8(start + 1) === BIN_8 &&
       view.getUint8(start + 2) === ID_BYTES
-    if (!isUsual) return this.#addUnusual(view, start, end)
+    if (!isUsual) return this.#countDamaged()
     const nameAt = stringStart(view, nameHeader)
     const nameEnd = nameAt + stringBytes(view, nameHeader)
-    if (nameAt < 0 || nameEnd + 1 >= end) return this.#addUnusual(view, start, end)
+    if (nameAt < 0 || nameEnd + 1 >= end) return this.#countDamaged()
     const clientAt = stringStart(view, nameEnd)
     const clientEnd = clientAt + stringBytes(view, nameEnd)
-    if (clientAt < 0 || clientEnd >= end) return this.#addUnusual(view, start, end)
+    if (clientAt < 0 || clientEnd >= end) return this.#countDamaged()
     const firstAt = clientEnd + 1
     const spanAt = numberEnd(view, firstAt, end)
     const countAt = spanAt < 0 ? NONE : numberEnd(view, spanAt, end)
@@ -153,7 +153,7 @@ export class EventFold {
     const isBlocked = columns === EVENT_ARRAY_BLOCKED
     const behind = countEnd < 0 || !isBlocked ? countEnd : numberEnd(view, countEnd, end)
     const method = view.getUint8(clientEnd)
-    if (behind !== end || method >= METHOD_COUNT) return this.#addUnusual(view, start, end)
+    if (behind !== end || method >= METHOD_COUNT) return this.#countDamaged()
 
     const firstSeenMs = wholeNumber(view, firstAt)
     const lastSeenMs = firstSeenMs + wholeNumber(view, spanAt)
@@ -196,16 +196,10 @@ export class EventFold {
     return true
   }
 
-  /** What packEvent of another release wrote otherwise. */
-  #addUnusual(view: DataView, start: number, end: number): boolean {
-    const event = unpackEvent(new Uint8Array(view.buffer, view.byteOffset + start, end - start))
-    const packed = typeof event === 'string' ? undefined : packEvent(event)
-    // Bytes that are written as they were read, and were not usual then, are not now.
-    if (packed === undefined || packed.equals(new Uint8Array(view.buffer, view.byteOffset + start, end - start))) {
-      this.damaged++
-      return true
-    }
-    return this.#add(new DataView(packed.buffer, packed.byteOffset, packed.byteLength), 0, packed.length)
+  /** Ingest stores events in the form of packed-event.ts only: anything else is damaged. */
+  #countDamaged(): boolean {
+    this.damaged++
+    return true
   }
 
   /** The registry matched the name when the event was admitted; a later one may no longer list it. */

@@ -36,7 +36,7 @@ export class Evidence {
   addDay(day: DayEvidence): void {
     this.addSpan(day.firstSeenMs, day.lastSeenMs)
     this.matches += day.matches
-    this.blocked += day.blocked ?? 0
+    this.blocked += day.blocked
     for (const method in day.byMethod) increase(this.byMethod, method as Method, day.byMethod[method as Method] ?? 0)
     for (const role in day.byRole) increase(this.byRole, role as Role, day.byRole[role as Role] ?? 0)
     for (const name in day.byName) this.addName(name, day.byName[name] ?? 0)
@@ -51,7 +51,7 @@ export class Evidence {
       firstSeenMs: this.firstSeenMs,
       lastSeenMs: this.lastSeenMs,
       matches: this.matches,
-      ...(this.blocked > 0 ? { blocked: this.blocked } : {}),
+      blocked: this.blocked,
       byMethod: Object.fromEntries(this.byMethod),
       byRole: Object.fromEntries(this.byRole),
       byName: Object.fromEntries(this.byName),

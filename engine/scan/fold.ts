@@ -2,11 +2,12 @@ import type { NameMatcher } from '../../registry/match.ts'
 import { EVIDENCE_PER_TRANSACTION_MAX, SCANS_PER_TRANSACTION_MAX, STORED_SCANS_MAX } from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
+import { failureText } from '../process/failure.ts'
 import { faultPoint } from '../process/fault-point.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import { PublishedList } from '../store/published.ts'
-import { requestedAtMs, type Scan, type ScanTrigger } from '../store/scans.ts'
+import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { EventFold } from './event-fold.ts'
 import { type PreparedScan, prepareScan } from './prepare.ts'
@@ -30,6 +31,8 @@ export interface ScanOutcome {
   readonly trigger: ScanTrigger
   /** Events that wait for the next scan because this one reached a bound. */
   readonly left: number
+  /** What failed the scan, where it was no Fault: an internal error. */
+  readonly internalError?: Error
 }
 
 /**
@@ -81,7 +84,7 @@ export class ScanRunner {
         prepared.push(next)
         records += next.evidence.length
       } catch (error) {
-        outcomes.push(this.#fail(one.running, one.trigger, error as Error))
+        outcomes.push(this.#fail(one.running, one.trigger, error))
       }
     }
     commit()
@@ -118,7 +121,7 @@ export class ScanRunner {
       scans.put(running)
       scans.removeRequest(organizationId)
     }
-    const place = { id: running.id, requestedAtMs: requestedAtMs(running) }
+    const place = { id: running.id, requestedAtMs: running.requestedAtMs }
     scanStates.put(organizationId, { ...scanStates.get(organizationId), running: place })
     return [{ running, trigger }]
   }
@@ -140,7 +143,7 @@ export class ScanRunner {
         // What it frees is more than it takes, so it may use what is held free for that.
         overtaken = this.#store.environment.shrink(() => group.filter((scan) => !this.#write(scan)))
       } catch (error) {
-        return [...outcomes, ...group.map(({ completed, trigger }) => this.#fail(completed, trigger, error as Error))]
+        return [...outcomes, ...group.map(({ completed, trigger }) => this.#fail(completed, trigger, error))]
       }
       for (const scan of group) {
         if (!overtaken.includes(scan)) outcomes.push({ scan: scan.completed, trigger: scan.trigger, left: scan.left })
@@ -150,7 +153,7 @@ export class ScanRunner {
           if (round === PREPARATIONS_MAX) throw new Fault('CONFLICT', 'another process scans the same organization')
           return [this.#prepare({ ...completed, status: 'running', completedAtMs: 0 }, trigger)]
         } catch (error) {
-          outcomes.push(this.#fail(completed, trigger, error as Error))
+          outcomes.push(this.#fail(completed, trigger, error))
           return []
         }
       })
@@ -186,20 +189,27 @@ export class ScanRunner {
     return true
   }
 
-  #fail(scan: Scan, trigger: ScanTrigger, error: Error): ScanOutcome {
+  #fail(running: Scan, trigger: ScanTrigger, error: unknown): ScanOutcome {
     const { environment, scans, scanStates } = this.#store
-    const outcome = { scan: failed(scan, error.message, this.#clock), trigger, left: 0 }
+    const scan = failed(running, failureText(error), this.#clock)
+    let internalError = internalErrorOf(error)
     try {
       environment.shrink(() => {
-        if (scans.current(scan)?.status !== 'running') return
-        scans.put(outcome.scan)
-        scanStates.put(scan.organizationId, { ...scanStates.get(scan.organizationId), running: undefined })
+        if (scans.current(running)?.status !== 'running') return
+        scans.put(scan)
+        scanStates.put(running.organizationId, { ...scanStates.get(running.organizationId), running: undefined })
       })
-    } catch {
-      // The same disk that failed the scan; its caller tells the first error, and the next scan marks this one.
+    } catch (second) {
+      // A Fault here is of the same disk that failed the scan. The next scan of the organization marks this one as failed.
+      internalError ??= internalErrorOf(second)
     }
-    return outcome
+    return { scan, trigger, left: 0, ...(internalError === undefined ? {} : { internalError }) }
   }
+}
+
+function internalErrorOf(error: unknown): Error | undefined {
+  if (error instanceof Fault) return undefined
+  return error instanceof Error ? error : new Error(String(error))
 }
 
 /** A scan that has begun, and what had it begin: one that was pending may be due by the schedule, too. */
@@ -241,7 +251,7 @@ export function recoverInterrupted(store: Store, clock: Clock): void {
  * Scans an organization until no event waits that was there at the beginning.
  *
  * @returns the last scan, completed.
- * @throws Fault SCAN_FAILED after the scan was recorded as failed with the reason; its events then wait for the next. NOT_FOUND.
+ * @throws Fault SCAN_FAILED after the scan was recorded as failed with the reason; its events then wait for the next. NOT_FOUND. An internal error as it is.
  */
 export function runScan(
   store: Store,
@@ -254,9 +264,14 @@ export function runScan(
   for (;;) {
     const [outcome] = runner.run([{ organizationId, trigger }])
     if (outcome === undefined) throw new Fault('NOT_FOUND', `no organization ${organizationId}`)
-    if (outcome.scan.status === 'failed') throw new Fault('SCAN_FAILED', outcome.scan.failure)
+    if (outcome.scan.status === 'failed') throw failureOf(outcome)
     if (outcome.left === 0) return outcome.scan
   }
+}
+
+/** What failed a scan: the internal error, or a Fault SCAN_FAILED with the reason. */
+export function failureOf({ scan, internalError }: ScanOutcome): Error {
+  return internalError ?? new Fault('SCAN_FAILED', scan.failure)
 }
 
 /** A scan that waits for its turn: the one that waits already, or a new one. Inside a transaction of the caller. */
@@ -285,6 +300,9 @@ function newScan(organizationId: string, trigger: ScanTrigger, domain: string, n
     startedAtMs: 0,
     completedAtMs: 0,
     eventsFolded: 0,
+    eventsUnmatched: 0,
+    eventsDamaged: 0,
+    eventsTooOld: 0,
     summary: NOTHING_FOUND,
     failure: '',
   }

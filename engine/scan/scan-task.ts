@@ -1,5 +1,6 @@
 import type { Catalog } from '../../registry/catalog.ts'
-import type { ScanRequest } from './fold.ts'
+import type { PlainFault } from '../process/error-codes.ts'
+import type { ScanOutcome, ScanRequest } from './fold.ts'
 
 /** What the thread of the scans is given when it starts. */
 export interface ScanWorkerData {
@@ -9,3 +10,8 @@ export interface ScanWorkerData {
 
 /** What it is asked to do: to run scans, or to close its store before it ends. */
 export type ScanTask = readonly ScanRequest[] | 'close'
+
+/** What it answers: the outcomes, or the fault that kept all of the scans from being started. */
+export type ScanAnswer =
+  | { readonly kind: 'ran'; readonly outcomes: readonly ScanOutcome[] }
+  | { readonly kind: 'failed'; readonly fault: PlainFault }

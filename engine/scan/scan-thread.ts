@@ -1,7 +1,8 @@
 import { Piscina } from 'piscina'
+import { Fault } from '../process/error-codes.ts'
 import { within } from '../process/shutdown.ts'
 import type { ScanOutcome, ScanRequest } from './fold.ts'
-import type { ScanTask, ScanWorkerData } from './scan-task.ts'
+import type { ScanAnswer, ScanTask, ScanWorkerData } from './scan-task.ts'
 
 /** Milliseconds that a thread has to end. */
 const DESTROY_MS = 5000
@@ -19,7 +20,7 @@ export interface ScanExecutor {
 export class ScanThread implements ScanExecutor {
   readonly #data: ScanWorkerData
   readonly #onError: (error: Error) => void
-  #pool: Piscina<ScanTask, ScanOutcome[]> | undefined
+  #pool: Piscina<ScanTask, ScanAnswer> | undefined
 
   /** `onError` hears of a thread that ends while it scans nothing. */
   constructor(data: ScanWorkerData, onError: (error: Error) => void) {
@@ -27,11 +28,13 @@ export class ScanThread implements ScanExecutor {
     this.#onError = onError
   }
 
-  async run(requests: readonly ScanRequest[]): Promise<ScanOutcome[]> {
+  async run(requests: readonly ScanRequest[]): Promise<readonly ScanOutcome[]> {
     const pool = this.#pool ?? this.#start()
     this.#pool = pool
     try {
-      return await pool.run(requests)
+      const answer = await pool.run(requests)
+      if (answer.kind === 'failed') throw new Fault(answer.fault.code, answer.fault.message)
+      return answer.outcomes
     } catch (error) {
       // What made it fail may be in the thread, or keep it from starting, and a pool whose thread does not start answers nothing more: the next gets another.
       this.#pool = undefined
@@ -50,8 +53,8 @@ export class ScanThread implements ScanExecutor {
     )
   }
 
-  #start(): Piscina<ScanTask, ScanOutcome[]> {
-    const pool = new Piscina<ScanTask, ScanOutcome[]>({
+  #start(): Piscina<ScanTask, ScanAnswer> {
+    const pool = new Piscina<ScanTask, ScanAnswer>({
       filename: new URL('./scan-worker.js', import.meta.url).href,
       workerData: this.#data,
       // The worker is compiled: loaders and flags of the main thread only slow its start.

@@ -1,17 +1,30 @@
 import { Piscina } from 'piscina'
 import { NameMatcher } from '../../registry/match.ts'
 import { systemClock } from '../process/clock.ts'
+import { Fault, plainFault } from '../process/error-codes.ts'
 import { Store } from '../store/store.ts'
-import { type ScanOutcome, ScanRunner } from './fold.ts'
-import type { ScanTask, ScanWorkerData } from './scan-task.ts'
+import { ScanRunner } from './fold.ts'
+import type { ScanAnswer, ScanTask, ScanWorkerData } from './scan-task.ts'
 
 const { dataDirectory, catalog } = Piscina.workerData as ScanWorkerData
-const store = new Store(dataDirectory, { mustExist: true })
-const runner = new ScanRunner(store, new NameMatcher(catalog), systemClock)
+let open: { readonly store: Store; readonly runner: ScanRunner } | undefined
 
 /** The piscina task: runs scans, or closes the store before the thread ends. */
-export default async function scan(task: ScanTask): Promise<ScanOutcome[]> {
-  if (task !== 'close') return runner.run(task)
-  await store.close()
-  return []
+export default async function scan(task: ScanTask): Promise<ScanAnswer> {
+  try {
+    if (task !== 'close') return { kind: 'ran', outcomes: opened().runner.run(task) }
+    await open?.store.close()
+    return { kind: 'ran', outcomes: [] }
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error
+    return { kind: 'failed', fault: plainFault(error) }
+  }
+}
+
+function opened(): NonNullable<typeof open> {
+  if (open === undefined) {
+    const store = new Store(dataDirectory, { mustExist: true })
+    open = { store, runner: new ScanRunner(store, new NameMatcher(catalog), systemClock) }
+  }
+  return open
 }

@@ -1,11 +1,12 @@
 import type { NameMatcher } from '../../registry/match.ts'
 import { SCANS_PER_TRANSACTION_MAX } from '../limits.ts'
 import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../process/clock.ts'
+import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
 import type { Organization, ScanFrequency } from '../store/organizations.ts'
 import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
-import { recoverInterrupted, type ScanOutcome } from './fold.ts'
+import { failureOf, recoverInterrupted, type ScanOutcome } from './fold.ts'
 import { firstDayOfWindow, inputsOf } from './prepare.ts'
 import type { ScanExecutor } from './scan-thread.ts'
 
@@ -87,7 +88,7 @@ export class ScanSchedule {
     try {
       recoverInterrupted(this.#store, this.#clock)
     } catch (error) {
-      this.#log.error({ reason: (error as Error).message }, 'interrupted scans are told when the next one starts')
+      logFailure(this.#log, error, 'interrupted scans are marked as failed when the next scan starts')
     }
   }
 
@@ -122,9 +123,10 @@ export class ScanSchedule {
       try {
         this.#look(id, nowMs)
       } catch (error) {
-        // A damaged record is its own organization's misfortune.
-        const reason = (error as Error).message
-        this.#log.error({ organization: id, reason }, 'organization cannot be looked at, its events wait')
+        // A damaged record of one organization does not keep the others from being scanned.
+        logFailure(this.#log, error, 'organization cannot be checked, its events wait', {
+          fields: { organization: id },
+        })
       }
     }
     this.lookForRequests()
@@ -179,22 +181,22 @@ export class ScanSchedule {
         const requests = group.map(([organizationId, trigger]) => ({ organizationId, trigger }))
         for (const outcome of await this.#executor.run(requests)) this.#note(outcome)
       } catch (error) {
-        this.#noteUnstarted(group, error as Error)
+        this.#noteUnstarted(group, error)
       }
     }
     this.#running = undefined
   }
 
-  #note({ scan, trigger, left }: ScanOutcome): void {
+  #note(outcome: ScanOutcome): void {
+    const { scan, trigger, left } = outcome
     const { organizationId } = scan
     if (trigger === 'buffer') this.#immediateAtMs.set(organizationId, this.#clock.nowMs())
     if (scan.status === 'failed') {
       this.#noteFailed(organizationId)
       if (scan.startedAtMs === 0) this.#unstarted.add(organizationId)
-      this.#log.error(
-        { organization: organizationId, scan: scan.id, trigger, reason: scan.failure },
-        'scan failed, its events wait',
-      )
+      logFailure(this.#log, failureOf(outcome), 'scan failed, its events wait', {
+        fields: { organization: organizationId, scan: scan.id, trigger },
+      })
       return
     }
     this.#failing.delete(organizationId)
@@ -222,12 +224,12 @@ export class ScanSchedule {
   }
 
   /** A scan could not even be recorded as started: the store cannot be written, or the thread ended. */
-  #noteUnstarted(group: readonly (readonly [string, ScanTrigger])[], error: Error): void {
+  #noteUnstarted(group: readonly (readonly [string, ScanTrigger])[], error: unknown): void {
     for (const [organizationId] of group) {
       this.#noteFailed(organizationId)
       this.#unstarted.add(organizationId)
     }
-    this.#log.error({ organizations: group.length, reason: error.message }, 'scans could not be started, events wait')
+    logFailure(this.#log, error, 'scans could not be started, events wait', { fields: { organizations: group.length } })
   }
 
   /** Of a clock that was set far ahead and back again nothing is left but this. */

@@ -1,6 +1,7 @@
 import { type Event, packEvent, unpackEvent } from '../event/event.ts'
 import type { Environment, Table } from '../lmdb/environment.ts'
-import { DurableQueue, type LentChunk, type Slices } from '../lmdb/queue.ts'
+import { type ChunkView, DurableQueue } from '../lmdb/queue.ts'
+import { type Slices, slicesOf } from '../lmdb/queue-chunk.ts'
 import { Fault } from '../process/error-codes.ts'
 import { uuidBytes } from './keys.ts'
 import type { Places } from './seen-events.ts'
@@ -20,13 +21,13 @@ export class EventBuffer {
 
   /** Inside a transaction of the caller. */
   append(organizationId: string, events: readonly Event[]): void {
-    this.#queue(organizationId).append(events.map(packEvent))
+    this.#queue(organizationId).append(slicesOf(events.map(packEvent)))
   }
 
   /** The same of events that are packed already: those at the given places, ascending. Answers how many they are. */
   appendPacked(organizationId: string, events: Slices, places: readonly Places[]): number {
     const kept = keptOf(events, places)
-    this.#queue(organizationId).appendSlices(kept)
+    this.#queue(organizationId).append(kept)
     return kept.count
   }
 
@@ -35,7 +36,7 @@ export class EventBuffer {
     return this.#queue(organizationId).length
   }
 
-  /** When the oldest events that wait were stored, in milliseconds since 1970; 0 where none waits, or it is not known. */
+  /** When the oldest waiting events were stored, in milliseconds since 1970. 0: none is waiting, or they are damaged. */
   oldestMs(organizationId: string): number {
     return this.#queue(organizationId).oldestChunk?.writtenMs ?? 0
   }
@@ -53,7 +54,7 @@ export class EventBuffer {
   }
 
   /** Those that wait now, in chunks, each event as packEvent wrote it; see DurableQueue.chunks. */
-  chunks(organizationId: string): Generator<LentChunk> {
+  chunks(organizationId: string): Generator<ChunkView> {
     return this.#queue(organizationId).chunks()
   }
 

@@ -23,11 +23,8 @@ export interface StoredDay {
   readonly counters: StoredCounters
 }
 
-/** What became of a report. `known`: what it says was stored before. `tooSoon`: it may be told again after so long, in milliseconds. */
-export type CoverageAddition =
-  | { readonly kind: 'added' }
-  | { readonly kind: 'known' }
-  | { readonly kind: 'tooSoon'; readonly waitMs: number }
+/** What became of a report. `known`: its content was stored before. `tooSoon`: it came too soon after the previous one. */
+export type CoverageAddition = 'added' | 'known' | 'tooSoon'
 
 /** What the sensors of an organization saw, and what was hidden from them. */
 export interface Coverage {
@@ -70,11 +67,12 @@ export class CoverageStore {
     const key = sensorKey(organizationId, report.instance)
     const last = this.#sensors.get(key)
     const fate = fateOf(report, last, nowMs)
-    if (fate.kind !== 'added') return fate
+    if (fate !== 'added') return fate
     const { madeMs, ended } = report
-    this.#sensors.put(key, { heardMs: nowMs, madeMs, ended, counters: most(last?.counters ?? {}, report.counters) })
     const day = dayOf(nowMs)
+    // Read before anything is written, so that a damaged record leaves no half of a report.
     const before = this.#days.get(dayKey(organizationId, day)) ?? { sensors: 0, counters: {} }
+    this.#sensors.put(key, { heardMs: nowMs, madeMs, ended, counters: most(last?.counters ?? {}, report.counters) })
     const isFirstToday = last === undefined || dayOf(last.heardMs) < day
     this.#days.put(dayKey(organizationId, day), {
       sensors: before.sensors + (isFirstToday ? 1 : 0),
@@ -139,12 +137,11 @@ export class CoverageStore {
 
 /** One report of an instance is stored in COVERAGE_INTERVAL_MS; the last one of a run besides, since none follows that would make up for it. */
 function fateOf(report: CoverageReport, last: StoredSensor | undefined, nowMs: number): CoverageAddition {
-  if (last === undefined) return { kind: 'added' }
-  if (report.madeMs <= last.madeMs) return { kind: 'known' }
+  if (last === undefined) return 'added'
+  if (report.madeMs <= last.madeMs) return 'known'
   // A clock that was set back must not silence the sensor until it is there again.
   const passedMs = Math.abs(nowMs - last.heardMs)
-  if (passedMs >= COVERAGE_INTERVAL_MS || (report.ended && !last.ended)) return { kind: 'added' }
-  return { kind: 'tooSoon', waitMs: COVERAGE_INTERVAL_MS - passedMs }
+  return passedMs >= COVERAGE_INTERVAL_MS || (report.ended && !last.ended) ? 'added' : 'tooSoon'
 }
 
 function each(of: (name: keyof CoverageCounters) => number): CoverageCounters {

@@ -1,5 +1,6 @@
 import { setImmediate as othersTurn } from 'node:timers/promises'
 import { type Clock, DAY_MS, MINUTE_MS } from '../process/clock.ts'
+import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
 import { applyRetention } from './retention.ts'
 import type { Store } from './store.ts'
@@ -50,7 +51,7 @@ export class DailyRetention {
       }
       if (removed.scans + removed.auditEntries + removed.sources > 0) this.#log.info(removed, 'retention applied')
     } catch (error) {
-      this.#log.error({ reason: (error as Error).message }, 'retention was not applied, it is tried again tomorrow')
+      logFailure(this.#log, error, 'retention was not applied, it is tried again tomorrow')
     }
   }
 }

@@ -17,8 +17,8 @@ export interface DayEvidence {
   readonly firstSeenMs: number
   readonly lastSeenMs: number
   readonly matches: number
-  /** Matches that were blocked by the device that logged them. Absent where none was, as in what earlier releases stored. */
-  readonly blocked?: number
+  /** Matches that were blocked by the device that logged them. */
+  readonly blocked: number
   readonly byMethod: Readonly<Partial<Record<Method, number>>>
   readonly byRole: Readonly<Partial<Record<Role, number>>>
   readonly byName: Readonly<Record<string, number>>

@@ -3,19 +3,18 @@ import type { Table } from '../lmdb/environment.ts'
 import { openRecord, sealRecord } from '../lmdb/record.ts'
 import { endOfPrefix } from './keys.ts'
 
+const RECORD_VERSION = 1
+
 const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
 
 /** The records of one kind in one table, each msgpack in a sealed record (record.ts). */
 export class Family<T> {
   readonly #table: Table
   readonly #what: string
-  readonly #version: number
 
-  /** Records of all versions up to this one are read; T says what is in them. */
-  constructor(table: Table, what: string, version = 1) {
+  constructor(table: Table, what: string) {
     this.#table = table
     this.#what = what
-    this.#version = version
   }
 
   get(key: Uint8Array): T | undefined {
@@ -25,7 +24,7 @@ export class Family<T> {
 
   /** Inside a transaction of the caller. */
   put(key: Uint8Array, value: T): void {
-    this.#table.putSync(Buffer.from(key), sealRecord(this.#version, packr.pack(value)))
+    this.#table.putSync(Buffer.from(key), sealRecord(RECORD_VERSION, packr.pack(value)))
   }
 
   /** Inside a transaction of the caller. */
@@ -56,11 +55,11 @@ export class Family<T> {
   }
 
   #open(bytes: Uint8Array): T {
-    return openPacked(bytes, this.#what, this.#version)
+    return openPacked(bytes, this.#what)
   }
 }
 
-/** What a family's record says. @throws Fault STORE_DAMAGED, STORE_VERSION. */
-export function openPacked<T>(bytes: Uint8Array, what: string, versionMax: number): T {
-  return packr.unpack(openRecord(bytes, versionMax, what)) as T
+/** The value in a family's record. @throws Fault STORE_DAMAGED, STORE_VERSION. */
+export function openPacked<T>(bytes: Uint8Array, what: string): T {
+  return packr.unpack(openRecord(bytes, RECORD_VERSION, what)) as T
 }

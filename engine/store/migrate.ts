@@ -1,47 +1,28 @@
-import type { Organizations } from './organizations.ts'
-import type { ScanStates } from './scan-states.ts'
-import { requestedAtMs, type Scans } from './scans.ts'
+import { strict as assert } from 'node:assert'
+import type { Environment } from '../lmdb/environment.ts'
+
+/** Rewrites what one version of the schema stores as the next version stores it, inside a transaction of the caller. */
+export type Migration = (environment: Environment) => void
 
 /**
- * Version 1: organizations, secrets, buffer, evidence, scans, published lists. 2: sources, bindings, read lines; chunks in the buffer.
- * 3: members, audit log, assessments, coverage, requested scans, scan states.
+ * The first entry leads from schema 1 to 2, the next one to 3, and so on. A migration reads records in their old form
+ * itself: the families in this folder know only the newest one. Tables are created when they are opened. Each new
+ * version needs a sample of what it writes (test/upgrade/write.ts).
  */
-export const SCHEMA_VERSION = 3
+const MIGRATIONS: readonly Migration[] = []
 
-/** The families that a step reads or writes. */
-interface Families {
-  readonly organizations: Organizations
-  readonly scans: Scans
-  readonly scanStates: ScanStates
-}
+export const SCHEMA_VERSION = 1 + MIGRATIONS.length
 
 /**
- * Writes what a version of the schema has that the one before had not, beside new tables, which are made when they are opened. What stands in old ones
- * is read as it is. Inside a transaction of the caller; see Environment.migrate.
+ * Brings an environment to the schema that it was opened with, in one transaction.
+ *
+ * @throws Fault STORE_FULL.
  */
-export function migrateTo(version: number, families: Families): void {
-  switch (version) {
-    case 1:
-    case 2:
-      return
-    case 3:
-      return makeScanStates(families)
-    default:
-      throw new Error(`no way to version ${version} of the schema`)
-  }
-}
-
-/** Until then the scans themselves were asked when the last one on the schedule was. */
-function makeScanStates({ organizations, scans, scanStates }: Families): void {
-  for (const { id } of organizations.all()) {
-    const stored = scans.ofOrganization(id)
-    const scheduledAtMs = stored.findLast(({ trigger }) => trigger === 'schedule')?.startedAtMs ?? 0
-    const running = stored.findLast(({ status }) => status === 'running')
-    scanStates.put(id, {
-      ...scanStates.get(id),
-      stored: stored.length,
-      scheduledAtMs,
-      ...(running === undefined ? {} : { running: { id: running.id, requestedAtMs: requestedAtMs(running) } }),
-    })
-  }
+export function migrate(environment: Environment, migrations: readonly Migration[] = MIGRATIONS): void {
+  environment.migrate((version) => {
+    if (version === 1) return
+    const migration = migrations[version - 2]
+    assert(migration !== undefined, `no migration to version ${version} of the schema`)
+    migration(environment)
+  })
 }

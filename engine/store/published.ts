@@ -15,8 +15,8 @@ import { u32Bytes, uuidBytes } from './keys.ts'
  *   part i elements (i - 1) * 100 .. i * 100 - 1, a sealed record:
  *            0   4 x 101  where each element begins behind this table, and where the last ends; 0-filled at the end
  *            404 n        JSON texts of the elements, a comma between two of them
- *   part 0xffffffff  a sealed record: the whole body of the answer to a request without parameters. It is most of what is asked for, and is sent as
- *            it lies. Absent in lists that an earlier release published.
+ *   part 0xffffffff  a sealed record: the whole body of the answer to a request without parameters, which most
+ *            requests are. It is sent as it is stored.
  *
  * A page has at most 100 elements, so it lies in at most two parts and is one or two runs of bytes: no JSON is made, and
  * none parsed, when a client asks.
@@ -177,10 +177,10 @@ export class Published {
   }
 
   /**
-   * The whole body of the answer to a request without parameters, by firstBodyKey(). Valid until the next read from the store. undefined where a
-   * release published the list that did not make it.
+   * The whole body of the answer to a request without parameters, by firstBodyKey(). Valid until the next read from
+   * the store. undefined: the list was never published.
    *
-   * @param check whether its checksum is: once for each time that it was published is enough.
+   * @param check whether to verify its checksum. Once after each publication is enough.
    */
   firstBody(key: Buffer, check: boolean): Uint8Array | undefined {
     const stored = this.#table.getBinaryFast(key)

@@ -14,7 +14,7 @@ export interface ScanState {
   readonly firstDay: number
   /** What else than evidence the last completed scan was made of: settings, approvals and registry, as a hash. '' where none was completed. */
   readonly inputs: string
-  /** The scan that runs: where it stands among the scans. Absent where none does, and in what earlier releases stored. */
+  /** The scan that is running: the parts of its key. Absent when none is. */
   readonly running?: { readonly id: string; readonly requestedAtMs: number } | undefined
 }
 

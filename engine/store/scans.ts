@@ -25,19 +25,19 @@ export interface Scan {
   readonly status: ScanStatus
   readonly trigger: ScanTrigger
   readonly domain: string
-  /** When it was asked for. Absent in scans of earlier releases, which were started at once. */
-  readonly requestedAtMs?: number
+  /** When it was requested: milliseconds since 1970. Part of its key. */
+  readonly requestedAtMs: number
   /** 0 while it is pending. */
   readonly startedAtMs: number
   /** 0 until the scan has ended. */
   readonly completedAtMs: number
   readonly eventsFolded: number
   /** Among them those whose name belongs to no platform of the registry any more. */
-  readonly eventsUnmatched?: number
+  readonly eventsUnmatched: number
   /** Events that could not be read any more, and were let go. */
-  readonly eventsDamaged?: number
+  readonly eventsDamaged: number
   /** Events of days that had left the window before they came: they are counted nowhere else. */
-  readonly eventsTooOld?: number
+  readonly eventsTooOld: number
   readonly summary: ScanSummary
   /** Why it failed; empty otherwise. */
   readonly failure: string
@@ -74,7 +74,7 @@ export class Scans {
   /** A pending scan. Inside a transaction of the caller, who knows that none is pending yet. */
   request(scan: Scan): void {
     this.put(scan)
-    this.#requests.put(uuidBytes(scan.organizationId), { scanId: scan.id, requestedAtMs: requestedAtMs(scan) })
+    this.#requests.put(uuidBytes(scan.organizationId), { scanId: scan.id, requestedAtMs: scan.requestedAtMs })
   }
 
   /** The organization's scan that waits for its turn. */
@@ -125,7 +125,7 @@ export class Scans {
     const shown = this.last(organizationId, ({ status }) => status === 'completed')?.id
     const leaving: Buffer[] = []
     for (const { key, value } of this.#records.range(uuidBytes(organizationId))) {
-      if (leaving.length >= countMax || requestedAtMs(value) >= beforeMs) break
+      if (leaving.length >= countMax || value.requestedAtMs >= beforeMs) break
       if (value.id !== shown && (value.status === 'completed' || value.status === 'failed')) leaving.push(key)
     }
     for (const key of leaving) this.#records.remove(key)
@@ -133,13 +133,8 @@ export class Scans {
   }
 }
 
-/** When it was asked for, which its key has; or started, in scans of earlier releases. */
-export function requestedAtMs(scan: Scan): number {
-  return scan.requestedAtMs ?? scan.startedAtMs
-}
-
 function keyOf(scan: Scan): Buffer {
-  return scanKey(scan.organizationId, requestedAtMs(scan), scan.id)
+  return scanKey(scan.organizationId, scan.requestedAtMs, scan.id)
 }
 
 function scanKey(organizationId: string, timeMs: number, id: string): Buffer {

@@ -22,21 +22,18 @@ export interface Places {
   to: number
 }
 
-/** Version 1 had the ranges alone. */
-export const SEEN_VERSION = 2
-
 /**
  * The events that each organization has counted, so that none counts twice. One record a collector instance, of which each start of a collector
  * makes one; beyond SEEN_INSTANCES_MAX those go that were silent the longest. What such a one sends again would count again.
  */
 export class SeenEvents {
-  readonly #instances: Family<StoredSeen | readonly number[]>
+  readonly #instances: Family<StoredSeen>
   readonly #instancesMax: number
   /** By organization, where it was asked for. */
   readonly #counts = new Map<string, number>()
 
   constructor(environment: Environment, instancesMax = SEEN_INSTANCES_MAX) {
-    this.#instances = new Family(environment.table('seen'), 'seen events', SEEN_VERSION)
+    this.#instances = new Family(environment.table('seen'), 'seen events')
     this.#instancesMax = instancesMax
   }
 
@@ -54,7 +51,7 @@ export class SeenEvents {
       if (set === undefined) {
         const stored = this.#instances.get(this.#key(organizationId, instance))
         if (stored === undefined) added++
-        set = new SequenceSet(stored === undefined ? [] : opened(stored).ranges)
+        set = new SequenceSet(stored?.ranges)
         sets.set(instance, set)
       }
       if (set.addRange(first, first + count - 1)) keep(unseen, place, place + count)
@@ -85,16 +82,12 @@ export class SeenEvents {
 
   #all(organizationId: string): { key: Buffer; usedMs: number }[] {
     const all = this.#instances.range(uuidBytes(organizationId))
-    return Array.from(all, ({ key, value }) => ({ key, usedMs: opened(value).usedMs }))
+    return Array.from(all, ({ key, value }) => ({ key, usedMs: value.usedMs }))
   }
 
   #key(organizationId: string, instance: string): Buffer {
     return Buffer.concat([uuidBytes(organizationId), Buffer.from(instance, 'hex')])
   }
-}
-
-export function opened(stored: StoredSeen | readonly number[]): StoredSeen {
-  return 'ranges' in stored ? stored : { ranges: stored, usedMs: 0 }
 }
 
 function keep(kept: Places[], from: number, to: number): void {

@@ -24,8 +24,8 @@ export interface SourceDelta {
   /** '' where nothing new was not understood. */
   readonly sample: string
   readonly zoneMinutes: number
-  /** Messages that matched and had a time that could not be read. Absent in rows from before it was counted. */
-  readonly timesUnread?: number
+  /** Messages that matched and had a time that could not be read. */
+  readonly timesUnread: number
 }
 
 /** A source as it is stored: what was counted of it in all. */
@@ -169,6 +169,6 @@ export function sum<Counted extends SourceDelta>(stored: Counted, delta: SourceD
     formats,
     sample: delta.sample === '' ? stored.sample : delta.sample,
     zoneMinutes: delta.zoneMinutes,
-    timesUnread: (stored.timesUnread ?? 0) + (delta.timesUnread ?? 0),
+    timesUnread: stored.timesUnread + delta.timesUnread,
   }
 }

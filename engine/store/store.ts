@@ -9,7 +9,7 @@ import { CoverageStore } from './coverage.ts'
 import { EvidenceStore } from './evidence.ts'
 import { KeyUses } from './key-uses.ts'
 import { Members } from './members.ts'
-import { migrateTo, SCHEMA_VERSION } from './migrate.ts'
+import { migrate, SCHEMA_VERSION } from './migrate.ts'
 import { type MonitoringToken, monitoringTokensOf } from './monitoring-tokens.ts'
 import { Organizations } from './organizations.ts'
 import { Published } from './published.ts'
@@ -83,7 +83,7 @@ export class Store {
     this.recommendations = new Recommendations(this.environment)
     this.published = new Published(this.environment, this.apiVersions)
     this.coverage = new CoverageStore(this.environment)
-    this.environment.migrate((version) => migrateTo(version, this))
+    migrate(this.environment)
   }
 
   close(): Promise<void> {

@@ -1,9 +1,5 @@
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { AccessLog } from '../../api/access-log.ts'
-import { isKnownPath } from '../../api/routes.ts'
-import type { HttpRequest, HttpResponse } from '../../engine/http/port.ts'
-import type { Logger } from '../../engine/process/log.ts'
 import { IMPLEMENTATIONS } from '../support/https.ts'
 import { admin, type RunningService, startService } from '../support/programs.ts'
 import { exchange, statusesOf } from '../support/raw-client.ts'
@@ -106,12 +102,3 @@ for (const implementation of IMPLEMENTATIONS) {
     t.equal(new Set(lines().map((line) => line['thread'])).size, threads)
   })
 }
-
-t.test('a fault is a line, too', async (t) => {
-  const written: unknown[] = []
-  const log = { info: (line: unknown) => written.push(line) } as unknown as Logger
-  const request = { method: 'GET', path: '/api/v1/scores', remoteAddress: () => '192.0.2.1' } as HttpRequest
-  const response = { aborted: false, send() {} } as HttpResponse
-  new AccessLog(log, 10, isKnownPath).watch(request, response).send(500, [], '{"error":"Internal error"}')
-  t.match(written, [{ path: '/api/v1/scores', status: 500, bytes: 26 }])
-})

@@ -1,5 +1,4 @@
 import { gunzipSync } from 'node:zlib'
-import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { RecentKeyUses } from '../../api/key-uses.ts'
 import { makeRateTable, RateLimit } from '../../api/rate-limit.ts'
@@ -10,6 +9,7 @@ import { makeApiKey } from '../../engine/store/access-key.ts'
 import { SCOPES, type Scope } from '../../engine/store/api-keys.ts'
 import { firstBodyKey, PublishedList } from '../../engine/store/published.ts'
 import { IMPLEMENTATIONS, serve, type TestServer } from '../support/https.ts'
+import fc from '../support/property.ts'
 import { makeOrganization, matcher, NOON, openStore, Sender, type TestStore } from '../support/store.ts'
 
 const NO_DOCUMENT = { body: Buffer.from('{}'), tag: '"0"' }

@@ -1,5 +1,4 @@
 import { AssertionError } from 'node:assert'
-import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { OPENAPI_PATH } from '../../api/document.ts'
 import { RecentKeyUses } from '../../api/key-uses.ts'
@@ -23,6 +22,7 @@ import { category, item } from '../support/assessments.ts'
 import { assertContract } from '../support/contract.ts'
 import { report } from '../support/coverage.ts'
 import { type Answer, type Ask, IMPLEMENTATIONS, serve } from '../support/https.ts'
+import fc from '../support/property.ts'
 import { makeOrganization, matcher, NOON, openStore, Sender, type TestStore } from '../support/store.ts'
 
 const SALES_EMAIL = 'sales@vendor.example'

@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { namedTag } from '../../api/entity-tags.ts'
+import fc from '../support/property.ts'
 
 const TAGS = { etag: '"abc"', gzipEtag: '"abc-gzip"' }
 const ROWS: readonly { text: string; weakly: string | undefined; strongly: string | undefined }[] = [

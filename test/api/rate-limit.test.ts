@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { Worker } from 'node:worker_threads'
-import fc from 'fast-check'
 import t from 'tap'
 import {
   makeRateTable,
@@ -11,6 +10,7 @@ import {
   WINDOW_MS,
   withoutRoom,
 } from '../../api/rate-limit.ts'
+import fc from '../support/property.ts'
 
 t.test('never more than 60 in any 60 s, and never fewer than a plain log of times allows', async (t) => {
   fc.assert(

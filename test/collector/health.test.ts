@@ -2,8 +2,10 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { healthRecord } from '../../collector/health.ts'
 import { metricRows } from '../../collector/metrics.ts'
+import { Fault } from '../../engine/process/error-codes.ts'
 import { LocalServer } from '../../engine/process/local-server.ts'
 import { Metrics } from '../../engine/process/metrics.ts'
+import { capturedLog } from '../support/captured-log.ts'
 import { type StatusWords, statusOf } from '../support/collector-status.ts'
 
 t.test('the record is the one of the specification', async (t) => {
@@ -103,10 +105,13 @@ t.test('metrics are in the text format of Prometheus, each series once', async (
 
 t.test('the endpoint', async (t) => {
   let started = false
-  const server = await LocalServer.listen('HEALTH_PORT', 0, {
+  const { log, entries } = capturedLog()
+  const answers = {
     '/health': () => (started ? { type: 'application/json', body: '{"status":"running"}\n' } : undefined),
-    '/broken': () => Promise.reject(new Error('a fault of ours')),
-  })
+    '/broken': () => Promise.reject(new TypeError('x is not a function')),
+    '/full': () => Promise.reject(new Fault('STORE_FULL', 'no space left')),
+  }
+  const server = await LocalServer.listen('HEALTH_PORT', 0, answers, log)
   t.teardown(() => server.close())
   const url = `http://127.0.0.1:${server.port}`
   t.equal((await fetch(`${url}/health`)).status, 503)
@@ -116,9 +121,10 @@ t.test('the endpoint', async (t) => {
     ['GET', '/health?verbose', 200, /running/],
     ['HEAD', '/health', 200, /^$/],
     ['POST', '/health', 405, /expected GET/],
-    ['GET', '/', 404, /no \/, there are \/health, \/broken/],
+    ['GET', '/', 404, /no \/, there are \/health, \/broken, \/full/],
     ['GET', '/toString', 404, /no \/toString/],
-    ['GET', '/broken', 500, /a fault of ours/],
+    ['GET', '/broken', 500, /internal error/],
+    ['GET', '/full', 500, /no space left/],
   ]
   for (const [method, path, status, body] of rows) {
     const answer = await fetch(url + path, { method })
@@ -126,6 +132,10 @@ t.test('the endpoint', async (t) => {
     t.match(await answer.text(), body)
     if (status === 405) t.equal(answer.headers.get('allow'), 'GET, HEAD')
   }
+  t.match(entries, [
+    { path: '/broken', err: { message: 'x is not a function', stack: /health\.test/ } },
+    { path: '/full', reason: 'no space left' },
+  ])
   await t.rejects(LocalServer.listen('HEALTH_PORT', server.port, {}), {
     code: 'PORT_TAKEN',
     message: /^HEALTH_PORT: 127\.0\.0\.1:\d+ is taken/,

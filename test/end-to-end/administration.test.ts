@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Agent, request } from 'undici'
-import { admin, run, start, startService } from '../support/programs.ts'
+import { admin, run, runAdmin, start, startService } from '../support/programs.ts'
 import { organizationWithToken, until } from '../support/syslog-service.ts'
 
 /** posture-admin beside a running posture-service on the same data: what is changed holds for the next request, in every thread. */
@@ -122,7 +122,7 @@ t.test('verify shows events of a token as they come', async (t) => {
   const never = await run('admin', ['verify', ...org, '--timeout', '1'])
   t.equal(never.status, 4)
   t.match(never.stderr, /^posture-admin: NO_EVENTS no events of Acme within 1 s; nothing came: /)
-  const typo = await run('admin', ['verify', ...org, '--token', 'deadbeef'])
+  const typo = await runAdmin(['verify', ...org, '--token', 'deadbeef'])
   t.match(typo, { status: 5, stderr: /NOT_FOUND no monitoring token/ })
   const interrupted = start('admin', ['verify', ...org])
   await new Promise((resolve) => setTimeout(resolve, 1500))
@@ -134,7 +134,7 @@ t.test('without a service: a scan runs here, verify says that nothing can come',
   const directory = t.testdir()
   const data = ['--data-dir', directory]
   await organizationWithToken(directory, 'Acme', 'sensor')
-  t.match(await run('admin', ['verify', '--org', 'Acme', ...data]), {
+  t.match(await runAdmin(['verify', '--org', 'Acme', ...data]), {
     status: 4,
     stderr: /SERVICE_UNREACHABLE no posture-service runs on .*; start it first/,
   })
@@ -153,21 +153,21 @@ t.test('in the name of a member, and what the line says where it may not', async
   const org = ['--org', 'Acme', ...data]
   await admin('member', 'add', 'alice@acme.example', '--role', 'owner', ...org)
   await admin('member', 'add', 'bob', ...org, '--as', 'alice@acme.example')
-  const refused = await run('admin', ['key', 'create', 'mine', ...org, '--as', 'bob'])
+  const refused = await runAdmin(['key', 'create', 'mine', ...org, '--as', 'bob'])
   t.match(refused, { status: 5, stderr: 'posture-admin: NOT_ALLOWED bob is a member; api-key.create needs admin\n' })
   await admin('member', 'role', 'bob', 'admin', ...org, '--as', 'alice@acme.example')
   await admin('key', 'create', 'mine', ...org, '--as', 'bob')
-  t.match(await run('admin', ['member', 'role', 'bob', 'king', ...org]), { status: 2, stderr: /Allowed choices are/ })
-  t.match(await run('admin', ['organization', 'set', 'Acme', ...data]), { status: 2, stderr: /nothing to change/ })
+  t.match(await runAdmin(['member', 'role', 'bob', 'king', ...org]), { status: 2, stderr: /Allowed choices are/ })
+  t.match(await runAdmin(['organization', 'set', 'Acme', ...data]), { status: 2, stderr: /nothing to change/ })
   const both = ['--domain', 'other.example', '--plan', 'free', '--as', 'bob']
-  t.match(await run('admin', ['organization', 'set', 'Acme', ...both, ...data]), { status: 5, stderr: /operator/ })
+  t.match(await runAdmin(['organization', 'set', 'Acme', ...both, ...data]), { status: 5, stderr: /operator/ })
   t.match(
     await admin('organization', 'list', ...data),
     [{ domain: 'acme.example', plan: 'enterprise' }],
     'both or none',
   )
   for (const hidden of ['al\u200bice', 'x\u202eecila', 'a\u2028b']) {
-    t.match(await run('admin', ['member', 'add', hidden, ...org]), { status: 2, stderr: /do not show/ })
+    t.match(await runAdmin(['member', 'add', hidden, ...org]), { status: 2, stderr: /do not show/ })
   }
   const entries = await admin('audit', 'list', ...org, '--last', '2')
   t.match(entries, [
@@ -195,7 +195,7 @@ t.test('a secret that is given where its name belongs is found by it, and in no 
       [raw[kind], 0],
       [raw[kind], 5],
     ] as const) {
-      const ended = await run('admin', [kind, 'revoke', text, ...org])
+      const ended = await runAdmin([kind, 'revoke', text, ...org])
       t.equal(ended.status, status, ended.stderr)
       t.notOk(`${ended.stdout}${ended.stderr}`.includes(text.slice(20)), ended.stderr)
     }
@@ -204,7 +204,7 @@ t.test('a secret that is given where its name belongs is found by it, and in no 
     ['token', 'bind', raw.token, '--port', '5514'],
     ['verify', '--token', raw.token],
   ]) {
-    const { stderr } = await run('admin', [...words, ...org])
+    const { stderr } = await runAdmin([...words, ...org])
     t.notOk(stderr.includes(raw.token.slice(20)), stderr)
   }
 })

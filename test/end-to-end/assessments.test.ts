@@ -4,7 +4,7 @@ import t from 'tap'
 import { Agent, request } from 'undici'
 import { Store } from '../../engine/store/store.ts'
 import { content, publishedList } from '../support/assessments.ts'
-import { admin, run, startService } from '../support/programs.ts'
+import { admin, run, runAdmin, startService } from '../support/programs.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -51,7 +51,7 @@ t.test('an assessment, from its draft to the API of a running service', async (t
   const [imported] = await admin('assessment', 'import', sheet, '--framework', 'hipaa', ...ofAcme)
   t.match(imported, { status: 'in_progress' })
   const ours = String(imported?.['id'])
-  const early = await run('admin', ['assessment', 'complete', ours, ...ofAcme])
+  const early = await runAdmin(['assessment', 'complete', ours, ...ofAcme])
   t.match(early, { status: 5, stderr: 'posture-admin: CONFLICT 1 item is unanswered: 164.308(a)(1)\n' })
   const [progress, ...categories] = await admin('assessment', 'show', ours, ...ofAcme)
   t.match(progress, { status: 'in_progress', overall_score: 100, grade: 'A', items: 24, unanswered: 1 })
@@ -167,7 +167,7 @@ for (const point of ['assessment:completed', 'assessment:recommended', 'assessme
     const complete = ['assessment', 'complete', String(made?.['id']), ...data]
     t.match(await run('admin', complete, { POSTURE_FAULT_POINT: point }), { signal: 'SIGKILL' })
     t.same(await state(), before)
-    t.match(await run('admin', complete), { status: 0 })
+    t.match(await runAdmin(complete), { status: 0 })
     const after = (await state()) as { published: Row[][] }
     t.match(after.published, [
       [{ framework_id: 'hipaa', overall_score: 50, grade: 'F' }],
@@ -255,7 +255,7 @@ t.test('each misuse is one clear line', async (t) => {
   const data = ['--data-dir', t.testdir()]
   await admin('organization', 'create', 'Acme', '--domain', 'x.example', ...data)
   for (const { name, words, status, line } of MISUSES) {
-    const ended = await run('admin', [...words, '--org', 'Acme', ...data])
+    const ended = await runAdmin([...words, '--org', 'Acme', ...data])
     t.equal(ended.status, status, `${name}: ${ended.stderr}`)
     t.match(ended.stderr.trimEnd(), line, name)
     t.equal(ended.stderr.trimEnd().split('\n').length, 1, name)

@@ -2,9 +2,10 @@ import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, st
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
+import { SCHEMA_VERSION } from '../../engine/store/migrate.ts'
 import { Store } from '../../engine/store/store.ts'
 import { skipUnlessRoot } from '../support/other-user.ts'
-import { admin, run, startService } from '../support/programs.ts'
+import { admin, run, runAdmin, startService } from '../support/programs.ts'
 import { Sender } from '../support/store.ts'
 
 /** What a service on this directory answers, text by text. */
@@ -42,12 +43,12 @@ t.test('a backup of a running service answers as the service does', async (t) =>
   for (let times = 0; times < 3; times++) append()
   const service = await startService(there)
   t.teardown(() => service.child.kill('SIGKILL'))
-  t.match(await admin('backup', file, ...data), [{ file, schema: 3 }])
-  t.match(await run('admin', ['restore', file, '--force', ...data]), {
+  t.match(await admin('backup', file, ...data), [{ file, schema: SCHEMA_VERSION }])
+  t.match(await runAdmin(['restore', file, '--force', ...data]), {
     status: 4,
     stderr: /STORE_IN_USE.*stop it first\n$/,
   })
-  t.match(await run('admin', ['doctor', ...data]), { status: 0, stderr: '' })
+  t.match(await runAdmin(['doctor', ...data]), { status: 0, stderr: '' })
   service.child.kill('SIGTERM')
   await service.ended
   t.match(await admin('restore', file, '--data-dir', again), [{ organizations: 1, kept: '' }])

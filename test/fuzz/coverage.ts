@@ -1,6 +1,6 @@
-import { COVERAGE_COUNT_MAX, coverageReportToJson } from '../../engine/event/coverage-report.ts'
-import { coverageReportFromJson } from '../../engine/ingest/read-coverage.ts'
-import { report } from '../support/coverage.ts'
+import { COVERAGE_COUNT_MAX } from '../../engine/event/coverage-report.ts'
+import { coverageFromMessage } from '../../engine/ingest/read-coverage.ts'
+import { coverageMessage, report } from '../support/coverage.ts'
 import { Random } from './random.ts'
 
 /**
@@ -55,7 +55,7 @@ function madeOf(random: Random): string {
   const { counters, ...rest } = report({ ended: random.below(2) === 0 })
   const sinceMs = random.below(0x7fff_ffff) * 1000
   const counts = Object.fromEntries(Object.keys(counters).map((name) => [name, random.below(1_000_000)]))
-  return coverageReportToJson(report({ ...rest, sinceMs, madeMs: sinceMs + random.below(1_000_000), counters: counts }))
+  return coverageMessage(report({ ...rest, sinceMs, madeMs: sinceMs + random.below(1_000_000), counters: counts }))
 }
 
 function mutated(random: Random, original: string): string {
@@ -81,7 +81,7 @@ function mutated(random: Random, original: string): string {
 }
 
 function check(text: string): void {
-  const found = coverageReportFromJson(text)
+  const found = coverageFromMessage(text)
   if (typeof found === 'string') {
     if (found === '' || found.length > 10_000) throw new Error(`said ${found.length} characters`)
     return
@@ -90,6 +90,6 @@ function check(text: string): void {
     if (!Number.isSafeInteger(count) || count < 0 || count > COVERAGE_COUNT_MAX) throw new Error(`${name}: ${count}`)
   }
   if (found.madeMs < found.sinceMs) throw new Error('made before it began')
-  const again = coverageReportFromJson(coverageReportToJson(found))
+  const again = coverageFromMessage(coverageMessage(found))
   if (JSON.stringify(again) !== JSON.stringify(found)) throw new Error(`read again: ${JSON.stringify(again)}`)
 }

@@ -3,12 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HEADER_LINES, LINE_KINDS, linesOf } from '../../bench/workload/log-lines.ts'
 import { Administration } from '../../engine/admin/administration.ts'
-import { coverageReportToJson } from '../../engine/event/coverage-report.ts'
 import { unpackBatch } from '../../engine/event/event.ts'
 import { WORK_BYTES } from '../../engine/ingest/connection.ts'
 import { Intake, Origin } from '../../engine/ingest/intake.ts'
 import { totalOf } from '../../engine/ingest/outcome.ts'
-import { coverageReportFromJson } from '../../engine/ingest/read-coverage.ts'
+import { coverageFromMessage } from '../../engine/ingest/read-coverage.ts'
 import { LISTENERS } from '../../engine/ingest/sources.ts'
 import { BROKEN, Framing } from '../../engine/ingest/syslog/framing.ts'
 import { SyslogMessage } from '../../engine/ingest/syslog/message.ts'
@@ -18,7 +17,7 @@ import { systemClock } from '../../engine/process/clock.ts'
 import { Store } from '../../engine/store/store.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
-import { report } from '../support/coverage.ts'
+import { coverageMessage, report } from '../support/coverage.ts'
 import { Random } from './random.ts'
 
 /**
@@ -91,10 +90,7 @@ function fuzz(random: Random, seed: number, mutations: number, store: Store): vo
     {
       tokenRate: undefined,
       noteUnauthorised: () => {},
-      noteCoverage: (organizationId, report) => {
-        if (organizationId !== organization.id) throw new Error(`a report for ${organizationId}`)
-        if (typeof coverageReportFromJson(coverageReportToJson(report)) === 'string') throw new Error('no report')
-      },
+      takesCoverage: true,
     },
   )
   for (let done = 0; done < mutations; done++) {
@@ -124,7 +120,7 @@ function messagesOf(token: string): Buffer[] {
     `<13>Nov 20 2026 09:15:02 CET: %ASA-6-302013: Built`,
     `1 2026-11-20T09:15:02Z h a p m - \ufeffx`,
     `<5>*Nov 20 09:15:02.123: %SYS-5-CONFIG_I: [svc@00000 key="${token}"] x`,
-    `<134>1 2026-11-20T09:15:02Z edge-7 posture-collector 1 coverage [svc@00000 key="${token}"] ${coverageReportToJson(report())}`,
+    `<134>1 2026-11-20T09:15:02Z edge-7 posture-collector 1 coverage [svc@00000 key="${token}"] ${coverageMessage(report())}`,
     squid,
     // Of each format a line, as a device behind a relay sends it.
     ...LINE_KINDS.flatMap((kind) => linesOf(kind, 1)).map((line) => {
@@ -247,9 +243,12 @@ function checkIntake(random: Random, intake: Intake, stream: Buffer): void {
   if (framing.stalled) throw new Error('no room')
   if (rest !== BROKEN) framing.end(view, rest, stream.length, sink)
   for (const batch of intake.takeBatches(true)) {
-    const events = unpackBatch(batch.bytes, batch.events)
-    if (typeof events === 'string') throw new Error(events)
-    for (const event of events) if (typeof event === 'string') throw new Error(event)
+    const unpacked = unpackBatch(batch.bytes, batch.events)
+    if (typeof unpacked === 'string') throw new Error(unpacked)
+    for (const event of unpacked.events) if (typeof event === 'string') throw new Error(event)
+    for (const each of batch.reports) {
+      if (typeof coverageFromMessage(coverageMessage(each)) === 'string') throw new Error('no report')
+    }
     intake.settled(batch, 0, 0)
   }
   intake.takeRejects()

@@ -2,6 +2,7 @@ import {
   COVERAGE_COUNTER_NAMES,
   type CoverageCounters,
   type CoverageReport,
+  coverageReportToJson,
 } from '../../engine/event/coverage-report.ts'
 
 export const INSTANCE = '5c28dc30ef9d3ca8'
@@ -17,4 +18,9 @@ export function report(
 ): CoverageReport {
   const sinceMs = Date.parse('2026-11-20T00:00:00Z')
   return { instance: INSTANCE, sinceMs, madeMs: sinceMs, ended: false, ...words, counters: counters(words.counters) }
+}
+
+/** The report as a collector's syslog message has it. */
+export function coverageMessage(each: CoverageReport): string {
+  return JSON.stringify({ coverage: coverageReportToJson(each) })
 }

@@ -42,7 +42,7 @@ export function openIntake(
   const intake = new Intake(new Uint8Array(READ_WORK_BYTES), trie, door, {
     tokenRate: options.tokenRate,
     noteUnauthorised: (origin) => unauthorised.push(origin),
-    ...(options.noteCoverage ? { noteCoverage: options.noteCoverage } : {}),
+    takesCoverage: options.takesCoverage ?? false,
   })
   intake.line.referenceMs = clock.nowMs()
   return {

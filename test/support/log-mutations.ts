@@ -1,8 +1,8 @@
-import fc from 'fast-check'
 import type { Test } from 'tap'
 import { FormatDetector } from '../../engine/ingest/formats/detect.ts'
 import { LogLine, SCRATCH_BYTES, SourceMemory, Verdict } from '../../engine/ingest/formats/log-line.ts'
 import { MessageReader, RECEIVED_MS } from './log-rows.ts'
+import fc from './property.ts'
 
 /** How much longer a message of twice the length may take; linear work takes twice as long, quadratic four times. */
 const GROWTH_MAX = 3.2

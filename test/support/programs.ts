@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { type AdminRow, adminProgram } from '../../engine/admin/program.ts'
+import { failureOf } from '../../engine/process/program.ts'
 
 /** The compiled programs, as a package would install them. */
 const DIST = new URL('../../', import.meta.url)
@@ -66,14 +68,34 @@ export function run(
   return start(program, parameters, environment).ended
 }
 
-/** The JSON lines that posture-admin prints. Throws where it fails. */
-export async function admin(...parameters: string[]): Promise<Record<string, unknown>[]> {
-  const { status, stdout, stderr } = await run('admin', parameters)
-  if (status !== 0) throw new Error(`posture-admin ${parameters.join(' ')}: ${status} ${stderr}`)
+/** Runs a command of posture-admin in this process, and answers the rows that it prints. Throws where it fails. */
+export async function admin(...words: string[]): Promise<AdminRow[]> {
+  const { status, stdout, stderr } = await runAdmin(words)
+  if (status !== 0) throw new Error(`posture-admin ${words.join(' ')}: ${status} ${stderr}`)
   return stdout
     .split('\n')
     .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .map((line) => JSON.parse(line) as AdminRow)
+}
+
+/**
+ * The same with the status and the line that the program would end with. A process of its own takes most of a second of CPU to
+ * start, so `run('admin')` is for tests of the process: its signals, its input, what it writes beside its rows.
+ */
+export async function runAdmin(words: readonly string[]): Promise<Omit<Ended, 'signal'>> {
+  let stdout = ''
+  const program = adminProgram((text) => {
+    stdout += text
+  })
+  try {
+    await program.parseAsync([...words, '--json'], { from: 'user' })
+    const status = Number(process.exitCode ?? 0)
+    process.exitCode = undefined
+    return { status, stdout, stderr: '' }
+  } catch (error) {
+    const { status, text } = failureOf(program.name(), error)
+    return { status, stdout, stderr: text }
+  }
 }
 
 export interface RunningService extends Running {

@@ -16,8 +16,8 @@ import {
 import { demoMatches } from '../support/released.ts'
 
 /*
- * What each release has left on disk (write.ts), in the hands of this one: nothing is lost, nothing counts twice, and what was answered
- * is answered.
+ * The programs open what each schema left on disk (write.ts): nothing is lost, nothing counts twice, and the API
+ * answers as it did.
  */
 
 const FOLDER = join(REPOSITORY, 'test/upgrade')
@@ -28,7 +28,7 @@ interface Was {
   readonly token: string
   readonly discovery: Discovery
   readonly answers: Readonly<Record<string, unknown>>
-  /** Records by table, where the release could say it. */
+  /** Records by table. */
   readonly tables: Readonly<Record<string, number>>
 }
 interface Discovery {
@@ -44,14 +44,17 @@ interface Platform {
   readonly metadata: { readonly matches: number; readonly clients: number; readonly first_seen: string }
 }
 
-const releases = readdirSync(FOLDER, { withFileTypes: true }).flatMap((entry) =>
+const samples = readdirSync(FOLDER, { withFileTypes: true }).flatMap((entry) =>
   entry.isDirectory() ? [entry.name] : [],
 )
-t.ok(releases.includes('schema-1'), 'the first release')
-t.ok(releases.includes(`schema-${SCHEMA_VERSION}`), 'the newest form of the store: test/upgrade/write.ts')
+t.same(
+  samples.sort(),
+  Array.from({ length: SCHEMA_VERSION }, (_, index) => `schema-${index + 1}`).sort(),
+  'one sample of each schema: npm run keep-sample',
+)
 
-for (const release of releases) {
-  t.test(release, { timeout: 120_000 }, async (t) => {
+for (const sample of samples) {
+  t.test(sample, { timeout: 120_000 }, async (t) => {
     const folder = t.testdir()
     const data = join(folder, 'service')
     const outbox = join(folder, 'outbox')
@@ -60,12 +63,12 @@ for (const release of releases) {
       ['outbox', outbox],
     ] as const) {
       mkdirSync(to)
-      execFileSync('tar', ['-xzf', join(FOLDER, release, `${name}.tar.gz`), '-C', to])
+      execFileSync('tar', ['-xzf', join(FOLDER, sample, `${name}.tar.gz`), '-C', to])
     }
-    const was = JSON.parse(readFileSync(join(FOLDER, release, 'was.json'), 'utf8')) as Was
-    // An hour later by their clocks: what is older than the window does not count.
+    const was = JSON.parse(readFileSync(join(FOLDER, sample, 'was.json'), 'utf8')) as Was
+    // The programs' clocks are an hour later: evidence older than the window does not count.
     const at = new Date(Date.parse(was.writtenAt) + 3_600_000).toISOString().slice(0, 19).replace('T', ' ')
-    // libfaketime without its command, which would stay between us and the program.
+    // libfaketime without its command, which would stay the parent of the program.
     const faked = [
       'LD_PRELOAD=/usr/$LIB/faketime/libfaketime.so.1',
       `FAKETIME=@${at}`,
@@ -90,7 +93,7 @@ for (const release of releases) {
     t.same(before.scan, was.discovery.scan, 'the scan that was published')
     t.same(before.platforms.map(lasting), was.discovery.platforms.map(lasting), 'and its platforms')
 
-    // A capture without a packet: all that there is to do is to forward what waits.
+    // A capture without packets: the collector only forwards what waits.
     const nothing = join(folder, 'nothing.pcap')
     writeFileSync(nothing, pcapFile([]))
     const collector = await startCommand(
@@ -100,19 +103,22 @@ for (const release of releases) {
     t.equal(collector.status, 0, collector.stderr)
     t.match(collector.stderr, /"acknowledged":90,"duplicates":0,"refused":0/)
 
+    // The service has read this log before.
+    await admin('ingest', 'file', join(FOLDER, sample, 'squid.log'), '--token', was.token)
     await admin('scan', 'run', '--org', 'Acme')
     const after = await discovery(service, was.key)
     t.not(after.scan.id, was.discovery.scan.id)
     const matches = Object.fromEntries(after.platforms.map((row) => [row.platform_name, row.metadata.matches]))
-    const thrice = Object.fromEntries(Object.entries(demoMatches()).map(([name, count]) => [name, 3 * count]))
-    t.same(matches, thrice, 'scanned, buffered and waiting events, each once')
+    const expected = new Map(Object.entries(demoMatches()).map(([name, count]) => [name, 3 * count]))
+    expected.set('Claude', (expected.get('Claude') ?? 0) + 1)
+    t.same(matches, Object.fromEntries(expected), 'scanned, buffered, waiting and logged events, each once')
     const known = new Map(was.discovery.platforms.map((row) => [row.platform_name, row.id]))
     for (const { id, platform_name } of after.platforms)
       t.equal(id, known.get(platform_name), `${platform_name} keeps its id`)
   })
 }
 
-/** What must not change by an upgrade; metadata may gain fields. */
+/** The fields that an upgrade must not change. metadata may gain fields. */
 function lasting({ id, platform_name, platform_type, url, confidence, metadata }: Platform): unknown {
   const { matches, clients, first_seen } = metadata
   return { id, platform_name, platform_type, url, confidence, matches, clients, first_seen }

@@ -1,16 +1,16 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 
 /*
- * Writes what the programs of a release leave on disk, for upgrade.test.ts: npm run keep-sample -- CHECKOUT NAME, where the checkout of
- * the release is built. Run once for each release, and its files are never changed.
+ * Writes what the programs of a schema leave on disk, for upgrade.test.ts: npm run keep-sample -- CHECKOUT NAME. The
+ * checkout must be built. The sample of a published release never changes.
  *
- * Three passes of the demo capture: one is in a scan, one in the service's buffer, one waits in the collector's outbox.
+ * The demo capture is read three times: once into a scan, once into the service's buffer, once into the outbox.
  */
 
 const [checkout = '', name = ''] = process.argv.slice(2)
@@ -20,7 +20,7 @@ const CAPTURE = resolve('test/captures/demo/input.pcap')
 const folder = mkdtempSync(join(tmpdir(), 'upgrade-'))
 const data = join(folder, 'service')
 /** A port on which nothing listens. */
-const NOBODY = '9'
+const UNUSED_PORT = '9'
 const WAIT_MS = 5000
 
 const [node, service] = program('api/main.js')
@@ -30,7 +30,6 @@ const running = spawn(
     ...[service, '--data-dir', data, '--api-address', '127.0.0.1', '--ingest-address', '127.0.0.1'],
     ...['--api-port', '0', '--ingest-port', '0'],
   ],
-  // A port or a listener that a release has not is none of its settings.
   {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, SYSLOG_TLS: 'off', SYSLOG_TCP: 'off', SYSLOG_UDP: 'off', METRICS_PORT: 'off' },
@@ -38,36 +37,41 @@ const running = spawn(
 )
 const [ports] = (await once(running, 'message')) as [{ apiPort: number; ingestPort: number }]
 admin('organization', 'create', 'Acme', '--domain', 'acme.example')
-const { key } = admin('key', 'create', 'dashboard', '--org', 'Acme') as { key: string }
-const { token } = admin('token', 'generate', 'sensor', '--org', 'Acme') as { token: string }
+const [{ key }] = admin('key', 'create', 'dashboard', '--org', 'Acme') as [{ key: string }]
+const [{ token }] = admin('token', 'generate', 'sensor', '--org', 'Acme') as [{ token: string }]
 await collect('scanned', `${ports.ingestPort}`)
 admin('scan', 'run', '--org', 'Acme')
-// One record of each kind at least, as far as the release knows the kind.
+// At least one record of each kind that lasts.
 const acme = ['--org', 'Acme']
-ifKnown('member', 'add', 'ada@acme.example', '--role', 'admin', ...acme)
-ifKnown('approval', 'add', 'ChatGPT', ...acme)
-ifKnown('retention', 'set', '--audit', '100', ...acme)
-ifKnown('token', 'bind', `${token.slice(7, 15)}`, '--address', '192.0.2.7', ...acme)
-const assessment = ifKnown('assessment', 'create', '--framework', 'nist-csf-2', '--title', 'Spring', ...acme)
-if (assessment !== undefined) {
-  const { id } = assessment[0] as { id: string }
-  const items = ifKnown('assessment', 'show', id, '--items', ...acme) ?? []
-  for (const { item_id: item } of items as { item_id: string }[]) {
-    ifKnown('assessment', 'answer', id, item, 'partial', ...acme)
-  }
-  ifKnown('assessment', 'complete', id, ...acme)
+admin('member', 'add', 'ada@acme.example', '--role', 'admin', ...acme)
+admin('approval', 'add', 'ChatGPT', ...acme)
+admin('retention', 'set', '--audit', '100', ...acme)
+admin('token', 'bind', `${token.slice(7, 15)}`, '--address', '192.0.2.7', ...acme)
+const assessment = admin('assessment', 'create', '--framework', 'nist-csf-2', '--title', 'Spring', ...acme)
+const [{ id }] = assessment as [{ id: string }]
+for (const { item_id: item } of admin('assessment', 'show', id, '--items', ...acme) as { item_id: string }[]) {
+  admin('assessment', 'answer', id, item, 'partial', ...acme)
 }
+admin('assessment', 'complete', id, ...acme)
+// A log with one match, and with one line that is not understood.
+const log = join(folder, 'squid.log')
+const seconds = (Date.now() / 1000).toFixed(3)
+writeFileSync(
+  log,
+  `${seconds} 12 192.0.2.7 TCP_TUNNEL/200 512 CONNECT claude.ai:443 - HIER_DIRECT/192.0.2.1 -\nno log line\n`,
+)
+admin('ingest', 'file', log, '--token', token)
 const discovery = await get('/api/v1/discovery')
 const answers: Record<string, unknown> = {}
 for (const name of ['scores', 'recommendations', 'assessments']) answers[name] = await get(`/api/v1/${name}`)
 await collect('buffered', `${ports.ingestPort}`)
-const waiting = collect('outbox', NOBODY)
+const waiting = collect('outbox', UNUSED_PORT)
 await later(WAIT_MS)
 ;(await waiting.child).kill('SIGKILL')
 running.kill('SIGTERM')
 await once(running, 'exit')
 const tables = Object.fromEntries(
-  ((ifKnown('doctor') ?? []) as { table?: string; records?: number }[]).flatMap(({ table, records }) =>
+  (admin('doctor') as { table?: string; records?: number }[]).flatMap(({ table, records }) =>
     table === undefined ? [] : [[table, records]],
   ),
 )
@@ -75,7 +79,7 @@ const tables = Object.fromEntries(
 const to = resolve('test/upgrade', name)
 rmSync(to, { recursive: true, force: true })
 mkdirSync(to, { recursive: true })
-// The locks are of processes that have ended; a certificate is made anew.
+// Locks belong to processes that have ended. The service makes another certificate.
 const pack = (from: string, archive: string) =>
   execFileSync('tar', [
     '-czf',
@@ -89,30 +93,23 @@ const pack = (from: string, archive: string) =>
   ])
 pack(data, 'service.tar.gz')
 pack(join(folder, 'outbox'), 'outbox.tar.gz')
+copyFileSync(log, join(to, 'squid.log'))
 const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: checkout, encoding: 'utf8' }).trim()
 const was = { commit, writtenAt: new Date().toISOString(), key, token, discovery, answers, tables }
 writeFileSync(join(to, 'was.json'), `${JSON.stringify(was, null, 1)}\n`)
 rmSync(folder, { recursive: true })
 
-function admin(...words: string[]): unknown {
+/** The lines that a command of posture-admin prints. */
+function admin(...words: string[]): unknown[] {
   const [command, file] = program('engine/admin/main.js')
   const printed = execFileSync(command, [file, ...words, '--data-dir', data], { encoding: 'utf8' })
-  return JSON.parse(printed.split('\n', 1)[0] ?? '')
-}
-
-/** What a command prints; undefined where the release does not have it. */
-function ifKnown(...words: string[]): unknown[] | undefined {
-  const [command, file] = program('engine/admin/main.js')
-  const { status, stdout, stderr } = spawnSync(command, [file, ...words, '--data-dir', data], { encoding: 'utf8' })
-  if (status !== 0) process.stderr.write(`${words.slice(0, 2).join(' ')}: ${stderr}`)
-  if (status !== 0) return undefined
-  return stdout
+  return printed
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as unknown)
 }
 
-/** A pass of the demo, moved to now, with an outbox of its own. */
+/** Reads the demo capture, with its times shifted to now, through an outbox of its own. */
 function collect(outbox: string, port: string): Promise<void> & { child: Promise<ReturnType<typeof spawn>> } {
   const [command, file] = program('collector/main.js')
   const child = spawn(

@@ -13,7 +13,7 @@ import { Fault } from '../../process/error-codes.ts'
 import type { Assessment } from '../../store/assessments.ts'
 import { FRAMEWORK_IDS, type FrameworkId } from '../../store/framework.ts'
 import { byIdPrefix } from '../id-prefix.ts'
-import { changeOptions, ofOrganization, sharedOptions, withStore } from './context.ts'
+import { changeOptions, ofOrganization, printText, sharedOptions, withStore } from './context.ts'
 
 interface ImportFlags {
   readonly org: string
@@ -35,7 +35,7 @@ export function addAssessmentExport(assessment: Command): void {
       const all = store.assessments.ofOrganization(administration.organization(options.org).id)
       const found = byIdPrefix(all, id, 'assessment')
       const text = writeAssessment({ ...found, categories: store.assessments.categories(found) }, options.format)
-      if (options.output === undefined) process.stdout.write(text)
+      if (options.output === undefined) printText(command, text)
       else writeOutput(options.output, text)
     }),
   )

@@ -88,7 +88,12 @@ function userName(): string {
 }
 
 export function show(command: Command, shown: Shown): void {
-  printRows(shown, command.optsWithGlobals<{ json?: boolean }>())
+  printRows(shown, command.optsWithGlobals<{ json?: boolean }>(), (text) => printText(command, text))
+}
+
+/** Writes to where the program's output goes: standard output, or the caller in the same process (program.ts). */
+export function printText(command: Command, text: string): void {
+  command.configureOutput().writeOut?.(text)
 }
 
 /** A time for people and programs; empty where there is none. */

@@ -93,7 +93,7 @@ function rowOf(store: Store, { id, name }: Organization): Record<string, unknown
   const { apiKeys, monitoringTokens, buffer, scans } = store
   const lastMs = (status: ScanStatus): number => {
     const scan = scans.last(id, (each) => each.status === status)
-    return scan === undefined ? 0 : scan.completedAtMs || scan.startedAtMs || (scan.requestedAtMs ?? 0)
+    return scan === undefined ? 0 : scan.completedAtMs || scan.startedAtMs || scan.requestedAtMs
   }
   try {
     return store.environment.read(() => ({

@@ -324,7 +324,7 @@ function sourceRow(source: StoredSource, organization: string, label: string): R
   }
 }
 
-function remarkOf({ zoneMinutes, timesUnread = 0 }: StoredSource, unauthorised: number): string {
+function remarkOf({ zoneMinutes, timesUnread }: StoredSource, unauthorised: number): string {
   if (unauthorised > 0) return 'no known token'
   const unread = timesUnread > 0 ? `${timesUnread} times not read` : ''
   if (zoneMinutes === 0) return unread

@@ -7,7 +7,8 @@ import { PLATFORM_TYPES } from '../../../registry/platform-type.ts'
 import { RegistryFileError } from '../../../registry/registry-file.ts'
 import { Fault } from '../../process/error-codes.ts'
 import { addSettingOptions, readSettings, setting } from '../../process/settings.ts'
-import { printRows, type Shown } from '../../process/table.ts'
+import type { Shown } from '../../process/table.ts'
+import { show } from './context.ts'
 
 const registrySettings = z.object({
   registry: setting(z.string().default(''), {
@@ -60,10 +61,6 @@ function catalogOf(command: Command): Catalog {
     if (error instanceof RegistryFileError) throw new Fault('REGISTRY_FILE', error.message, { cause: error })
     throw error
   }
-}
-
-function show(command: Command, shown: Shown): void {
-  printRows(shown, command.opts<{ json?: boolean }>())
 }
 
 function platformRows(platforms: readonly Platform[]): Shown {

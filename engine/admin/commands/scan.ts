@@ -110,7 +110,7 @@ function print(command: Command, scans: readonly Scan[]): void {
       id: scan.id,
       status: scan.status,
       trigger: scan.trigger,
-      requested_at: timeText(scan.requestedAtMs ?? scan.startedAtMs),
+      requested_at: timeText(scan.requestedAtMs),
       started_at: timeText(scan.startedAtMs),
       completed_at: timeText(scan.completedAtMs),
       events: scan.eventsFolded,

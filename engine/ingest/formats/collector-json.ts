@@ -1,5 +1,6 @@
 import { NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
 import { EVENT_COUNT_MAX, EVENT_ID_HEX_DIGITS, METHODS } from '../../event/event.ts'
+import { COVERAGE_BYTES_MAX } from '../../limits.ts'
 import { Action } from './action.ts'
 import {
   BACKSLASH,
@@ -17,7 +18,6 @@ import {
   skipBlanks,
   wholeNumberAt,
 } from './bytes.ts'
-import { isCoverageMessage, parseCoverageMessage } from './coverage-message.ts'
 import { AddressKind, addressKind } from './ip-address.ts'
 import { JsonKind, JsonScanner } from './json.ts'
 import { KeyTable } from './key-table.ts'
@@ -25,15 +25,18 @@ import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
 /*
- * An event of our own collector (collector/forward/syslog-message.ts, engine/event/event.ts):
+ * A message of our own collector (collector/forward/syslog-message.ts): an event (engine/event/event.ts), or a coverage
+ * report (engine/event/coverage-report.ts).
  *
  *   {"id":"<32 hex digits>","name":"claude.ai","client":"192.0.2.45","method":"tls","first_seen":"2026-11-20T09:15:02.123Z",
  *    "last_seen":"2026-11-20T09:15:09.001Z","count":3,"blocked":1}
  *
- * Checked as checkedEvent does it; last_seen, count and blocked may be missing. A relay may have put the members into another order. Where no
- * other way is on it sends its reports of coverage beside them (coverage-message.ts).
+ *   {"coverage":{"instance":"5c28dc30ef9d3ca8","since":"2026-11-20T09:00:00.000Z",…,"counters":{"packets":120000,…}}}
+ *
+ * Events are checked as checkedEvent does it; last_seen, count and blocked may be missing. A relay may have put the members into
+ * another order. A coverage report is no client's request, so it is skipped; the line says where it is, for the intake.
  */
-export const collectorJson: LogFormat = { id: 'collector-json', detect, parse }
+export const collectorJson: LogFormat = { id: 'collector-json', detect: isCollectorMessage, parse }
 
 const ID = 0
 const NAME = 1
@@ -43,7 +46,8 @@ const FIRST_SEEN = 4
 const LAST_SEEN = 5
 const COUNT = 6
 const BLOCKED = 7
-const MEMBERS = 8
+const COVERAGE = 8
+const MEMBERS = 9
 const KEYS = new KeyTable({
   id: ID,
   name: NAME,
@@ -53,11 +57,12 @@ const KEYS = new KeyTable({
   last_seen: LAST_SEEN,
   count: COUNT,
   blocked: BLOCKED,
+  coverage: COVERAGE,
 })
 const NONE = 0
 const TIME_MS_MAX = 253_402_300_799_999
-/** An event is not longer than this, up to its last key. */
-const EVENT_CUE_BYTES = 640
+/** An event is not longer than this up to its last key, nor a coverage report up to its counters. */
+const CUE_BYTES = 640
 /** 2^53 - 1 has 14 hex digits, so the sequence begins with two zeros, and the third is 0 or 1. */
 const SEQUENCE_ZEROS = 2
 
@@ -66,24 +71,23 @@ const kinds = new Uint8Array(MEMBERS)
 const starts = new Int32Array(MEMBERS)
 const ends = new Int32Array(MEMBERS)
 
-function detect(line: LogLine, start: number, end: number): boolean {
-  return isCollectorEvent(line, start, end) || isCoverageMessage(line, start, end)
-}
-
-/** The first key is one of ours, and both `id` and a time that only our events have are there. */
-export function isCollectorEvent({ view }: LogLine, start: number, end: number): boolean {
+/** The first key is one of ours; and an event has `id` and a time that only our events have, a report `instance` and `counters`. */
+export function isCollectorMessage({ view }: LogLine, start: number, end: number): boolean {
   if (start >= end || view.getUint8(start) !== OPEN_BRACE) return false
   const quote = skipBlanks(view, start + 1, end)
   if (quote >= end || view.getUint8(quote) !== QUOTE) return false
   let keyEnd = quote + 1
   while (keyEnd < end && keyEnd < quote + 12 && view.getUint8(keyEnd) !== QUOTE) keyEnd++
-  if (KEYS.find(view, quote + 1, keyEnd) < 0) return false
-  const limit = Math.min(end, start + EVENT_CUE_BYTES)
+  const first = KEYS.find(view, quote + 1, keyEnd)
+  if (first < 0) return false
+  const limit = Math.min(end, start + CUE_BYTES)
+  if (first === COVERAGE) {
+    return indexOfText(view, keyEnd, limit, '"instance"') >= 0 && indexOfText(view, keyEnd, limit, '"counters"') >= 0
+  }
   return indexOfText(view, keyEnd, limit, '_seen"') >= 0 && indexOfText(view, start, limit, '"id"') >= 0
 }
 
 function parse(line: LogLine, start: number, end: number): Verdict {
-  if (isCoverageMessage(line, start, end)) return parseCoverageMessage(line, start, end)
   const { view } = line
   kinds.fill(NONE)
   scanner.open(view, start, end)
@@ -91,7 +95,8 @@ function parse(line: LogLine, start: number, end: number): Verdict {
     const kind = scanner.next()
     if (kind === JsonKind.end) break
     if (kind === JsonKind.broken) return line.reject('JSON: expected one whole object')
-    if (scanner.depth !== 1) continue
+    // Of an object, the depth is already that of its members.
+    if (scanner.depth !== (kind === JsonKind.object ? 2 : 1)) continue
     const member = KEYS.find(view, scanner.keyStart, scanner.keyEnd)
     // The first of two wins. What is null is as if it were not there.
     if (member < 0 || kinds[member] !== NONE || isNull(view, kind)) continue
@@ -100,6 +105,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
     starts[member] = scanner.start
     ends[member] = scanner.end
   }
+  if (kinds[COVERAGE] !== NONE && kinds[ID] === NONE) return takeCoverage(line, start, end)
   return takeId(line) && takeName(line) && takeClient(line) && takeMethod(line) && takeTimes(line) && takeCounts(line)
     ? Verdict.event
     : Verdict.reject
@@ -113,6 +119,14 @@ function isNull(view: DataView, kind: JsonKind): boolean {
 function wrong(line: LogLine, reason: string): false {
   line.reason = reason
   return false
+}
+
+function takeCoverage(line: LogLine, start: number, end: number): Verdict {
+  if (kinds[COVERAGE] !== JsonKind.object) return line.reject('coverage: expected an object')
+  if (end - start > COVERAGE_BYTES_MAX) return line.reject('coverage: expected a report of at most 16384 bytes')
+  line.coverageStart = start
+  line.coverageEnd = end
+  return Verdict.skip
 }
 
 function takeId(line: LogLine): boolean {

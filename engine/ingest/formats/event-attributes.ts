@@ -1,11 +1,12 @@
 import { Action } from './action.ts'
 import { foldedTextAt, indexOfText, isFoldedText, NOT_FOUND, QUOTE, skipBlanks, textAt, tokenEnd } from './bytes.ts'
+import { DayOrder } from './day-order.ts'
 import type { EventHeader } from './event-header.ts'
 import { ExtensionScanner } from './extension-scanner.ts'
 import { FIELD_RANKS, FieldKind, idsOf, NameTable, NO_FIELD, SYNONYMS } from './field-names.ts'
 import { applyZone, FoundFields } from './found-fields.ts'
 import { type LogLine, Verdict } from './log-line.ts'
-import { DayOrder, TimeFound } from './log-time.ts'
+import { TimeFound } from './log-time.ts'
 
 /*
  * What CEF and LEEF have in common: the attributes of a security event under names of ArcSight's or QRadar's dictionary, vendors' own names among
@@ -127,15 +128,15 @@ function namesHost(id: number): boolean {
   return id >= 0 && (kind === FieldKind.host || kind === FieldKind.url)
 }
 
-/** LEEF tells by a pattern of Java how its time is written; all but the order of day and month is seen. */
+/** LEEF gives the format of its time as a Java pattern. Only the order of day and month is not evident from the time. */
 function takeDayOrder(line: LogLine): void {
   if (!fields.has(TIME_FORMAT)) return
   const start = fields.start(TIME_FORMAT)
   const end = fields.end(TIME_FORMAT)
   if (textAt(line.view, start, end, 'dd/MM') || textAt(line.view, start, end, 'd/M')) {
-    line.memory.dayOrder = DayOrder.dayFirst
+    line.memory.dayOrder.settled = DayOrder.dayFirst
   } else if (textAt(line.view, start, end, 'MM/dd') || textAt(line.view, start, end, 'M/d')) {
-    line.memory.dayOrder = DayOrder.monthFirst
+    line.memory.dayOrder.settled = DayOrder.monthFirst
   }
 }
 

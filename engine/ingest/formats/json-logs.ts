@@ -1,6 +1,6 @@
 import { Action } from './action.ts'
 import { foldedTextAt, isDigit, isFoldedText, isLetter, isUpper, OPEN_BRACE, SLASH } from './bytes.ts'
-import { isCollectorEvent } from './collector-json.ts'
+import { isCollectorMessage } from './collector-json.ts'
 import {
   FIELD_RANKS,
   FieldKind,
@@ -59,7 +59,7 @@ const path = new DataView(new ArrayBuffer(PATH_BYTES_MAX))
 const pathLengths = new Int32Array(JSON_DEPTH_MAX + 2)
 
 function detect(line: LogLine, start: number, end: number): boolean {
-  return start < end && line.view.getUint8(start) === OPEN_BRACE && !isCollectorEvent(line, start, end)
+  return start < end && line.view.getUint8(start) === OPEN_BRACE && !isCollectorMessage(line, start, end)
 }
 
 function parse(line: LogLine, start: number, end: number): Verdict {

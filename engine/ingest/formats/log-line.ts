@@ -2,9 +2,10 @@ import { LABEL_BYTE, NAME_CHARS_MAX } from '../../../registry/domain-name.ts'
 import { METHODS } from '../../event/event.ts'
 import { Action } from './action.ts'
 import { CLOSE_BRACKET, DOT, isDigit, OPEN_BRACKET, PERCENT, SPACE, skipBlanks, trimEnd } from './bytes.ts'
+import { SourceDayOrder } from './day-order.ts'
 import { HostFinder, HostKind } from './host.ts'
 import { AddressKind, addressKind } from './ip-address.ts'
-import { DayHints, type DayOrder, LogTime, DayOrder as Order, TimeFound } from './log-time.ts'
+import { LogTime, TimeFound } from './log-time.ts'
 
 /**
  * What a message is.
@@ -69,7 +70,7 @@ export class LogLine {
   blockedCount = 0
   /** NaN where it is timeMs, which then is when the name was seen last. */
   firstSeenMs = Number.NaN
-  /** Where a collector's report of its coverage stands, whole; equal where the message is none. */
+  /** Where a message with a coverage report begins and ends; equal for other messages. */
   coverageStart = 0
   coverageEnd = 0
   /** Why a message was rejected: which field, and what it should be. Constant texts only, so that counting by reason is bounded. */
@@ -172,9 +173,7 @@ export class LogLine {
   takeTimeIfAny(start: number, end: number): TimeFound {
     const time = this.#time
     time.dayOrder = this.memory.dayOrder
-    time.hints = this.memory.dayHints
     const found = time.read(this.view, start, end, this.referenceMs)
-    this.memory.dayOrder = time.dayOrder
     if (found === TimeFound.found) {
       this.timeMs = time.ms
       this.timeIsLocal = time.isLocal
@@ -234,8 +233,7 @@ export class LogLine {
 export class SourceMemory {
   /** The format that its last message had: the first to be tried. -1: none yet. */
   format = -1
-  dayOrder: DayOrder = Order.unknown
-  readonly dayHints = new DayHints()
+  readonly dayOrder = new SourceDayOrder()
   /** The table that a header line announced (any-csv), or that its content has shown. */
   table: unknown = undefined
   /** The columns that a directive announced (W3C): a relay's source may have both. */

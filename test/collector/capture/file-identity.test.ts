@@ -20,9 +20,6 @@ t.test('a file is known again: renamed, grown, and told from others', async (t) 
   t.match(identityOf(other, [identity]), /^1500 /, 'another')
   writeFileSync(other, bytes(999))
   t.match(identityOf(other, [identity]), /^999 /, 'a part of it is not it')
-  const [, hash = ''] = identity.split(' ')
-  writeFileSync(other, bytes(1000))
-  t.equal(identityOf(other, [hash]), hash, 'as an earlier release knew it')
 })
 
 t.test('what is too short to tell anything is known only as it is', async (t) => {

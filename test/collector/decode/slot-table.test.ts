@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { NO_SLOT, SlotList, SlotTable } from '../../../collector/decode/slot-table.ts'
+import fc from '../../support/property.ts'
 
 const SLOTS = 8
 

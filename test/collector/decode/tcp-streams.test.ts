@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import t from 'tap'
 import {
   SHORT_BUFFERS,
@@ -9,6 +8,7 @@ import {
 import { ethernet, ipv4, TcpFlags, tcp } from '../../support/packets.ts'
 import { dnsOverTcp, dnsQuery } from '../../support/packets-dns.ts'
 import { clientHello, tlsRecords } from '../../support/packets-tls.ts'
+import fc from '../../support/property.ts'
 import { FrameDecoder } from '../decode-frames.ts'
 
 /** A host for each number, and 60,000 of them differ. */

@@ -1,9 +1,13 @@
 import t, { type Test } from 'tap'
+import { CoverageReporter } from '../../../collector/forward/coverage-reporter.ts'
 import { ForwardLoop, type ForwardOptions } from '../../../collector/forward/forward-loop.ts'
 import type { Forwarder, Outcome } from '../../../collector/forward/forwarder.ts'
 import { DecidingSupply } from '../../../collector/forward/supply.ts'
+import { COVERAGE_LAST_MS } from '../../../collector/limits.ts'
 import { Outbox } from '../../../collector/outbox/outbox.ts'
+import type { CoverageReport } from '../../../engine/event/coverage-report.ts'
 import type { Event } from '../../../engine/event/event.ts'
+import { counters, INSTANCE } from '../../support/coverage.ts'
 import { quietLog } from '../../support/store.ts'
 
 function outboxOf(t: Test, count: number): Outbox {
@@ -22,19 +26,24 @@ function outboxOf(t: Test, count: number): Outbox {
   return outbox
 }
 
+type Answer = (events: readonly Event[], call: number, coverage: CoverageReport | undefined) => Outcome
+
 /** Answers as it is told; what it accepts is remembered. */
 class ToldForwarder implements Forwarder {
   alive = true
   readonly accepted: string[] = []
+  /** What came: how many events, and the packets of the report. */
+  readonly batches: [events: number, packets: number | undefined][] = []
   calls = 0
-  readonly #answer: (events: readonly Event[], call: number) => Outcome
+  readonly #answer: Answer
 
-  constructor(answer: (events: readonly Event[], call: number) => Outcome) {
+  constructor(answer: Answer) {
     this.#answer = answer
   }
 
-  async send(events: readonly Event[]): Promise<Outcome> {
-    const outcome = this.#answer(events, ++this.calls)
+  async send(events: readonly Event[], coverage?: CoverageReport): Promise<Outcome> {
+    this.batches.push([events.length, coverage?.counters.packets])
+    const outcome = this.#answer(events, ++this.calls, coverage)
     if (outcome.kind === 'accepted') this.accepted.push(...events.map(({ name }) => name))
     return outcome
   }
@@ -50,11 +59,26 @@ function loopOn(outbox: Outbox, forwarder: Forwarder, more: Partial<ForwardOptio
   return new ForwardLoop({ supply: new DecidingSupply(outbox), forwarder, log: quietLog, batch: BATCH, ...more })
 }
 
-async function runToEnd(outbox: Outbox, forwarder: Forwarder): Promise<ForwardLoop> {
+async function runToEnd(outbox: Outbox, forwarder: Forwarder, reporter?: CoverageReporter): Promise<ForwardLoop> {
   const loop = loopOn(outbox, forwarder)
   loop.finish()
-  t.same(await loop.run(), { kind: 'stopped' })
+  t.same(await loop.run(reporter), { kind: 'stopped' })
   return loop
+}
+
+/** Has counted seven packets, which are due at once, and nothing more. */
+function reporterOf(options: { readonly everyMs?: number } = {}): CoverageReporter {
+  const count = () => counters({ packets: 7 })
+  return new CoverageReporter({ instance: INSTANCE, counters: count, log: quietLog, firstMs: 0, ...options })
+}
+
+function finished(reporter: CoverageReporter): CoverageReporter {
+  reporter.finish()
+  return reporter
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
 t.test('all go in their order, and leave the outbox only then', async (t) => {
@@ -218,4 +242,116 @@ t.test('an event that is refused, and leaves by the limit meanwhile, is counted 
   t.equal(counters.acknowledged + counters.refused + outbox.dropped.full + outbox.waiting, made)
   t.equal(counters.refused, 1)
   t.ok(outbox.dropped.full > 0)
+})
+
+const REPORTS: readonly { name: string; events: number; answer: Answer; batches: [number, number | undefined][] }[] = [
+  { name: 'goes with the events', events: 3, answer: () => ACCEPTED, batches: [[3, 7]] },
+  { name: 'goes alone where there are none', events: 0, answer: () => ACCEPTED, batches: [[0, 7]] },
+  {
+    name: 'with its events fails, and goes alone after them',
+    events: 3,
+    answer: (_events, call) => (call === 1 ? { kind: 'retry', why: 'busy' } : ACCEPTED),
+    batches: [
+      [3, 7],
+      [3, undefined],
+      [0, 7],
+    ],
+  },
+  {
+    name: 'alone is tried again',
+    events: 0,
+    answer: (_events, call) => (call < 3 ? { kind: 'retry', why: 'busy' } : ACCEPTED),
+    batches: [
+      [0, 7],
+      [0, 7],
+      [0, 7],
+    ],
+  },
+  {
+    name: 'that the service rejects costs no event, and is not sent again',
+    events: 1,
+    answer: (_events, _call, coverage) => (coverage ? { ...ACCEPTED, coverageError: 'malformed' } : ACCEPTED),
+    batches: [
+      [1, 7],
+      [0, 7],
+    ],
+  },
+  {
+    name: 'for which the batch is refused costs no event',
+    events: 1,
+    answer: (_events, _call, coverage) => (coverage ? { kind: 'refused', why: '400' } : ACCEPTED),
+    batches: [
+      [1, 7],
+      [1, undefined],
+      [0, 7],
+    ],
+  },
+  {
+    name: 'that a gateway does not pass costs no event',
+    events: 1,
+    answer: (_events, _call, coverage) => (coverage ? { kind: 'notPassed', why: '413' } : ACCEPTED),
+    batches: [
+      [1, 7],
+      [1, undefined],
+      [0, 7],
+    ],
+  },
+]
+for (const { name, events, answer, batches } of REPORTS) {
+  t.test(`the last report ${name}`, async (t) => {
+    const outbox = outboxOf(t, events)
+    const forwarder = new ToldForwarder(answer)
+    const loop = await runToEnd(outbox, forwarder, finished(reporterOf()))
+    t.same(forwarder.batches, batches)
+    t.match(loop.counters, { acknowledged: events, refused: 0 })
+    t.equal(outbox.waiting, 0)
+  })
+}
+
+t.test('a report that is due goes alone where no events wait, and with them where they do', async (t) => {
+  const outbox = outboxOf(t, 0)
+  let packets = 1
+  const count = () => counters({ packets })
+  const reporter = new CoverageReporter({ instance: INSTANCE, counters: count, log: quietLog, firstMs: 0, everyMs: 1 })
+  const forwarder = new ToldForwarder(() => ACCEPTED)
+  const loop = loopOn(outbox, forwarder)
+  const running = loop.run(reporter)
+  await until(() => forwarder.calls === 1)
+  t.match(loop.state, { connected: true })
+  outbox.write({
+    added: [{ name: 'a.claude.ai', client: '10.0.0.1', method: 'dns', firstSeenMs: 1, lastSeenMs: 1, count: 1 }],
+  })
+  packets = 2
+  loop.look()
+  await until(() => outbox.waiting === 0)
+  t.same(forwarder.batches, [
+    [0, 1],
+    [1, 2],
+  ])
+  t.same(reporter.counts, { sent: 2, failed: 0 })
+  loop.stop()
+  await running
+})
+
+t.test('an unknown token ends the run, though only a report was sent', async (t) => {
+  const refusing = () => new ToldForwarder(() => ({ kind: 'unauthorised', why: '401' }))
+  t.same(await loopOn(outboxOf(t, 0), refusing()).run(reporterOf()), { kind: 'unauthorised', why: '401' })
+  const ending = loopOn(outboxOf(t, 0), refusing())
+  ending.finish()
+  t.same(await ending.run(finished(reporterOf())), { kind: 'unauthorised', why: '401' })
+})
+
+t.test('the end waits for a service that hangs only so long, and not at all when it is stopped', async (t) => {
+  const hanging: Forwarder = { alive: true, send: () => new Promise(() => {}), close: async () => {} }
+  const startMs = performance.now()
+  await runToEnd(outboxOf(t, 0), hanging, finished(reporterOf()))
+  const tookMs = performance.now() - startMs
+  t.ok(tookMs >= COVERAGE_LAST_MS - 50 && tookMs < 3 * COVERAGE_LAST_MS, `${tookMs} ms`)
+  const later: Forwarder = { ...hanging, send: async () => ({ kind: 'retry', why: 'busy', afterMs: 60_000 }) }
+  const loop = loopOn(outboxOf(t, 0), later)
+  loop.finish()
+  const running = loop.run(finished(reporterOf()))
+  await until(() => loop.state.problem === 'busy')
+  loop.stop()
+  t.same(await running, { kind: 'stopped' })
 })

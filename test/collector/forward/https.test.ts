@@ -10,11 +10,14 @@ import { backoffMs, retryAfterMs } from '../../../collector/forward/retry.ts'
 import { RETRY_LONGEST_MS } from '../../../collector/limits.ts'
 import { unpackBatch } from '../../../engine/event/event.ts'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
+import { coverageFromPacked } from '../../../engine/ingest/read-coverage.ts'
 import { connectProxy } from '../../support/connect-proxy.ts'
+import { report } from '../../support/coverage.ts'
 import { Sender } from '../../support/store.ts'
 
 const TOKEN = `svc_mt_${'5'.repeat(48)}`
 const sender = new Sender()
+const REPORT = report({ counters: { packets: 7 } })
 const EVENTS = [sender.event('claude.ai', 1000), sender.event('chatgpt.com', 2000)]
 
 interface FakeService {
@@ -124,7 +127,32 @@ for (const { name, answer, outcome } of ANSWERS) {
     t.match(found, outcome)
     t.notOk(JSON.stringify(found).includes(TOKEN), 'the token is in no message')
     t.equal(received[0]?.headers.authorization, `Bearer ${TOKEN}`)
-    t.same(unpackBatch(gunzipSync(received[0]?.body ?? Buffer.alloc(0)), 10), EVENTS)
+    t.match(unpackBatch(gunzipSync(received[0]?.body ?? Buffer.alloc(0)), 10), { events: EVENTS, coverage: undefined })
+  })
+}
+
+const DONE = { accepted: 2, duplicates: 0, rejected: [] }
+const COVERAGE: readonly { name: string; body: object; coverageError: RegExp | undefined }[] = [
+  { name: 'is accepted', body: { ...DONE, coverage: { accepted: true } }, coverageError: undefined },
+  {
+    name: 'is rejected',
+    body: { ...DONE, coverage: { accepted: false, error: 'coverage: reports come too often' } },
+    coverageError: /^coverage: reports come too often$/,
+  },
+  { name: 'is not mentioned', body: DONE, coverageError: /^https:\/\/.* did not accept the coverage report$/ },
+]
+for (const { name, body, coverageError } of COVERAGE) {
+  t.test(`a coverage report that ${name}`, async (t) => {
+    const { settings, received } = await fakeService(t, answering(200, JSON.stringify(body)))
+    const forwarder = new HttpsForwarder(settings)
+    t.teardown(() => forwarder.close())
+    const outcome = await forwarder.send(EVENTS, REPORT)
+    t.match(outcome, { kind: 'accepted', rejected: [] })
+    t.match('coverageError' in outcome ? outcome.coverageError : undefined, coverageError)
+    const batch = unpackBatch(gunzipSync(received[0]?.body ?? Buffer.alloc(0)), 10)
+    if (typeof batch === 'string' || batch.coverage === undefined) throw new Error('a batch with a report')
+    t.same(batch.events, EVENTS)
+    t.same(coverageFromPacked(batch.coverage), REPORT)
   })
 }
 

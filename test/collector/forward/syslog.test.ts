@@ -7,7 +7,9 @@ import { SyslogForwarder, type SyslogSettings } from '../../../collector/forward
 import { SyslogMessages } from '../../../collector/forward/syslog-message.ts'
 import { StreamLink } from '../../../collector/forward/syslog-stream.ts'
 import { SYSLOG_DATAGRAM_BYTES_MAX } from '../../../collector/limits.ts'
-import { eventFromJson } from '../../../engine/event/event.ts'
+import { COVERAGE_COUNT_MAX, COVERAGE_COUNTER_NAMES } from '../../../engine/event/coverage-report.ts'
+import { eventFromJson, TIME_MS_MAX } from '../../../engine/event/event.ts'
+import { coverageMessage, report } from '../../support/coverage.ts'
 import { Sender } from '../../support/store.ts'
 import { freePort, syslogNg } from '../../support/syslog-ng.ts'
 
@@ -52,6 +54,19 @@ t.test('a message that must fit a datagram goes without its host, or not at all'
   t.ok(whole < SYSLOG_DATAGRAM_BYTES_MAX, 'an ordinary event fits with the longest of hosts')
 })
 
+t.test('a coverage report is a message of its own kind, and fits a datagram whatever it counts', async (t) => {
+  const messages = new SyslogMessages(TOKEN, 'edge-7')
+  t.equal(
+    messages.ofCoverage(report({ counters: { packets: 7 } })),
+    `<134>1 2026-11-20T00:00:00.000Z edge-7 posture-collector ${process.pid} coverage ` +
+      `[svc@00000 key="${TOKEN}"] ${coverageMessage(report({ counters: { packets: 7 } }))}`,
+  )
+  const most = Object.fromEntries(COVERAGE_COUNTER_NAMES.map((name) => [name, COVERAGE_COUNT_MAX]))
+  const longest = report({ sinceMs: TIME_MS_MAX, madeMs: TIME_MS_MAX, counters: most })
+  const message = new SyslogMessages(TOKEN, 'h'.repeat(255)).ofCoverage(longest, SYSLOG_DATAGRAM_BYTES_MAX)
+  t.ok(message !== undefined && message.length <= SYSLOG_DATAGRAM_BYTES_MAX, `${message?.length}`)
+})
+
 t.test('syslog-ng takes all of it apart: over TLS, TCP and UDP', async (t) => {
   const receiver = await syslogNg(t)
   const { certificate } = receiver
@@ -76,7 +91,13 @@ t.test('syslog-ng takes all of it apart: over TLS, TCP and UDP', async (t) => {
     t.ok(messages.every(({ key }) => key === TOKEN))
     t.ok(messages.every(({ id, message }) => message.includes(id)))
     t.match(messages[0], { pri: '134', program: 'posture-collector', msgid: 'event' })
-    before += 600
+    // On the connection of the events, after them.
+    const [last] = batches.at(-1) ?? []
+    if (last === undefined) throw new Error('an event')
+    t.same(await sending.send([last], report()), { kind: 'accepted', duplicates: 0, rejected: [] })
+    const both = (await receiver.receivedAtLeast(before + 602)).slice(before + 600)
+    t.match(both, [{ msgid: 'event' }, { key: TOKEN, msgid: 'coverage', message: coverageMessage(report()) }])
+    before += 602
   }
 })
 

@@ -5,10 +5,12 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { type CollectorSettings, collectorSettings } from '../../../collector/config.ts'
+import { CoverageReporter } from '../../../collector/forward/coverage-reporter.ts'
 import { SequenceAges } from '../../../collector/forward/sequence-ages.ts'
 import { Ways } from '../../../collector/forward/ways.ts'
 import { Outbox } from '../../../collector/outbox/outbox.ts'
 import { unpackBatch } from '../../../engine/event/event.ts'
+import { counters, INSTANCE } from '../../support/coverage.ts'
 import { quietLog } from '../../support/store.ts'
 import { type SyslogNg, syslogNg } from '../../support/syslog-ng.ts'
 
@@ -16,16 +18,19 @@ const TOKEN = `svc_mt_${'9'.repeat(48)}`
 
 /** A service that acknowledges all, or answers 503 while it is busy. */
 async function service(t: Test, { certificate }: SyslogNg) {
-  const state = { busy: false, ids: [] as string[], httpsPort: 0 }
+  const state = { busy: false, ids: [] as string[], reports: 0, httpsPort: 0 }
   const tls = { key: readFileSync(certificate.keyFile), cert: readFileSync(certificate.certificateFile) }
   const server = createServer(tls, async (message, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of message) chunks.push(chunk as Buffer)
     if (state.busy) return void response.writeHead(503).end('{"error":"busy"}')
-    const events = unpackBatch(gunzipSync(Buffer.concat(chunks)), 10_000)
-    if (typeof events === 'string') throw new Error(events)
+    const batch = unpackBatch(gunzipSync(Buffer.concat(chunks)), 10_000)
+    if (typeof batch === 'string') throw new Error(batch)
+    const { events, coverage } = batch
+    if (coverage !== undefined) state.reports++
     for (const event of events) if (typeof event !== 'string') state.ids.push(event.id)
-    response.end(JSON.stringify({ accepted: events.length, duplicates: 0, rejected: [] }))
+    const answer = { accepted: events.length, duplicates: 0, rejected: [] }
+    response.end(JSON.stringify(coverage === undefined ? answer : { ...answer, coverage: { accepted: true } }))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => {
@@ -210,6 +215,37 @@ t.test('both, and syslog was never there: what it missed is counted, and the end
   // Another run: what was missed before is not missed again.
   const again = waysOn(t, outbox, settings)
   t.equal(again.status.syslog?.missed, 0)
+})
+
+t.test('coverage reports go by the way that decides, and by no other', async (t) => {
+  const receiver = await syslogNg(t)
+  const state = await service(t, receiver)
+  const syslogPort = receiver.ports.tcp
+  const trust = { ca: receiver.certificate.certificateFile, syslogProtocol: 'tcp', syslogPort } as const
+  const inReceiver = () => receiver.received().filter(({ msgid }) => msgid === 'coverage').length
+  const rows = [
+    { settings: { ...trust, httpsPort: state.httpsPort, syslogEnabled: true }, byHttps: 1, bySyslog: 0 },
+    { settings: { ...trust, httpsEnabled: false }, byHttps: 1, bySyslog: 1 },
+    { settings: { httpsEnabled: false, syslogEnabled: false }, byHttps: 1, bySyslog: 1 },
+  ]
+  for (const { settings, byHttps, bySyslog } of rows) {
+    const outbox = new Outbox('memory')
+    t.teardown(() => outbox.close())
+    write(outbox, 3)
+    const before = receiver.received().length
+    const ways = waysOn(t, outbox, settings)
+    const reporter = new CoverageReporter({ instance: INSTANCE, counters: () => counters(), log: quietLog })
+    reporter.finish()
+    const running = ways.run(reporter)
+    const isOn = ways.deciding !== undefined
+    if (isOn) await until(() => outbox.waiting === 0)
+    if (ways.status.syslog !== undefined) await until(() => (ways.status.syslog?.acknowledged ?? 0) === 3)
+    ways.finish()
+    t.same(await running, { kind: 'stopped' })
+    if (ways.status.syslog !== undefined) await receiver.receivedAtLeast(before + 3 + bySyslog)
+    t.same([state.reports, inReceiver()], [byHttps, bySyslog])
+    t.same(reporter.counts, { sent: isOn ? 1 : 0, failed: 0 })
+  }
 })
 
 t.test('since when events are there is known to half a second', async (t) => {

@@ -1,9 +1,9 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { METHOD_NAMES, Method } from '../../../collector/decode/name-rows.ts'
 import { Aggregate } from '../../../collector/outbox/aggregate.ts'
 import type { NewEvent } from '../../../collector/outbox/waiting-event.ts'
 import { type Match, rowOf } from '../../support/match-rows.ts'
+import fc from '../../support/property.ts'
 
 const keyOf = ({ method, client, name }: { method: string; client: string; name: string }) =>
   `${method} ${client} ${name}`

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { publishRecommendations } from '../../../engine/assess/publish.ts'
@@ -15,6 +14,7 @@ import {
   type RecommendationStatus,
 } from '../../../engine/store/recommendations.ts'
 import { category, content, draft, item, publishedList } from '../../support/assessments.ts'
+import fc from '../../support/property.ts'
 import { makeOrganization, NOON, openStore, type TestStore } from '../../support/store.ts'
 
 interface Opened extends TestStore {

@@ -1,7 +1,6 @@
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as othersTurn } from 'node:timers/promises'
-import * as fc from 'fast-check'
 import t from 'tap'
 import { OPERATOR } from '../../../engine/admin/administration.ts'
 import { backUp } from '../../../engine/admin/backup.ts'
@@ -10,7 +9,9 @@ import { type RestoreOptions, restore } from '../../../engine/admin/restore.ts'
 import { Environment } from '../../../engine/lmdb/environment.ts'
 import { tryHold } from '../../../engine/process/exclusive.ts'
 import { SCANS } from '../../../engine/scan/scan-now.ts'
+import { SCHEMA_VERSION } from '../../../engine/store/migrate.ts'
 import { Store } from '../../../engine/store/store.ts'
+import fc from '../../support/property.ts'
 import {
   findingsOf,
   makeOrganization,
@@ -134,12 +135,16 @@ t.test('what is in the way of a restore is one line, and changes nothing', async
   t.same(readdirSync(empty), [], 'nothing is left')
 
   const newer = join(directory, 'newer')
-  await new Environment(join(newer, 'store'), { setting: '', schemaVersion: 4, freeBytesMin: 0 }).close()
+  await new Environment(join(newer, 'store'), {
+    setting: '',
+    schemaVersion: SCHEMA_VERSION + 1,
+    freeBytesMin: 0,
+  }).close()
   const newerFile = join(newer, 'store/data.mdb')
   await seal(newerFile, () => {}, never)
   await t.rejects(restore(newerFile, empty, RESTORE), {
     code: 'STORE_VERSION',
-    message: `${newerFile}: written by a newer release (schema 4), this one reads up to 3; install the newer release`,
+    message: `${newerFile}: written by a newer release (schema ${SCHEMA_VERSION + 1}), this one reads up to ${SCHEMA_VERSION}; install the newer release`,
   })
 
   await t.rejects(restore(file, directory, RESTORE), { code: 'CONFLICT', message: /has a store already; --force/ })
@@ -170,7 +175,7 @@ t.test('with force the store before is kept beside, whole', async (t) => {
     ['Old'],
   )
   await store.close()
-  const kept = new Environment(restored?.kept ?? '', { setting: '', schemaVersion: 3, freeBytesMin: 0 })
+  const kept = new Environment(restored?.kept ?? '', { setting: '', schemaVersion: SCHEMA_VERSION, freeBytesMin: 0 })
   t.equal(kept.tableRecords('organizations'), 2)
   await kept.close()
 })

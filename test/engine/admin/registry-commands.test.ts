@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { admin, run } from '../../support/programs.ts'
+import { admin, runAdmin } from '../../support/programs.ts'
 
 t.test('list and search show platforms, show its domains, stats the counts', async (t) => {
   const all = await admin('registry', 'list')
@@ -33,12 +33,12 @@ t.test("an operator's file is in force; its faults name file, entry and field", 
   writeFileSync(file, 'disable: [chatgpt]\n')
   t.match(await admin('registry', 'check', 'chatgpt.com', '--registry', file), [{ match: 'none' }])
   writeFileSync(file, 'platforms:\n  - id: chatgpt\n    risk: { score: 700, why: much }\n')
-  const { status, stderr } = await run('admin', ['registry', 'list', '--registry', file])
+  const { status, stderr } = await runAdmin(['registry', 'list', '--registry', file])
   t.equal(status, 2)
   t.match(stderr, /^posture-admin: REGISTRY_FILE \S+own\.yaml: chatgpt: risk\.score: .*\n$/)
-  t.match(await run('admin', ['registry', 'list', '--registry', '/nowhere.yaml']), {
+  t.match(await runAdmin(['registry', 'list', '--registry', '/nowhere.yaml']), {
     status: 2,
     stderr: /REGISTRY_FILE \/nowhere\.yaml/,
   })
-  t.match(await run('admin', ['registry', 'show', 'nobody']), { status: 5, stderr: /NOT_FOUND no platform "nobody"/ })
+  t.match(await runAdmin(['registry', 'show', 'nobody']), { status: 5, stderr: /NOT_FOUND no platform "nobody"/ })
 })

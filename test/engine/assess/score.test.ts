@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import fc from 'fast-check'
 import t from 'tap'
 import { GRADES, gradeOf } from '../../../engine/assess/grade.ts'
 import { recommendationsAfter } from '../../../engine/assess/recommendation.ts'
@@ -9,6 +8,7 @@ import { readAssessment } from '../../../engine/assess/transfer.ts'
 import type { Answer, AssessmentCategory } from '../../../engine/store/assessments.ts'
 import { category, draft, item } from '../../support/assessments.ts'
 import { REPOSITORY } from '../../support/programs.ts'
+import fc from '../../support/property.ts'
 
 /** Categories by weight and, for each item, weight and answer. */
 function assessed(

@@ -1,19 +1,23 @@
-import fc from 'fast-check'
 import t from 'tap'
 import {
   COVERAGE_COUNT_MAX,
   COVERAGE_COUNTER_NAMES,
   type CoverageReport,
-  coverageReportToJson,
 } from '../../../engine/event/coverage-report.ts'
-import { TIME_MS_MAX } from '../../../engine/event/event.ts'
-import { coverageReportFromJson } from '../../../engine/ingest/read-coverage.ts'
-import { counters, report } from '../../support/coverage.ts'
+import { packBatch, TIME_MS_MAX, unpackBatch } from '../../../engine/event/event.ts'
+import { coverageFromMessage, coverageFromPacked } from '../../../engine/ingest/read-coverage.ts'
+import { counters, coverageMessage, report } from '../../support/coverage.ts'
+import fc from '../../support/property.ts'
 
 const good = report({ madeMs: Date.parse('2026-11-20T09:15:02.123Z'), counters: { packets: 120_000, names: 300 } })
 
-t.test('a report survives its JSON form', async (t) => {
-  t.same(coverageReportFromJson(coverageReportToJson(good)), good)
+/** Through a batch in msgpack. */
+function packed(each: CoverageReport) {
+  const batch = unpackBatch(packBatch([], each), 0)
+  return typeof batch === 'string' ? batch : coverageFromPacked(batch.coverage ?? Buffer.alloc(0))
+}
+
+t.test('a report survives its form in a message and in a batch', async (t) => {
   const time = fc.integer({ min: 0, max: TIME_MS_MAX })
   const any: fc.Arbitrary<CoverageReport> = fc
     .record({
@@ -31,27 +35,29 @@ t.test('a report survives its JSON form', async (t) => {
     }))
   fc.assert(
     fc.property(any, (each) => {
-      t.same(coverageReportFromJson(coverageReportToJson(each)), each)
+      t.strictSame(coverageFromMessage(coverageMessage(each)), each)
+      t.strictSame(packed(each), each)
     }),
   )
 })
 
-const plain = JSON.parse(coverageReportToJson(good)) as { coverage: Record<string, unknown> }
+const plain = JSON.parse(coverageMessage(good)) as { coverage: Record<string, unknown> }
 const changed = (members: Record<string, unknown>): string =>
   JSON.stringify({ coverage: { ...plain.coverage, ...members } })
 const counted = (members: Record<string, unknown>): string => changed({ counters: { ...good.counters, ...members } })
 
 t.test('members of later releases are passed over', async (t) => {
-  t.same(coverageReportFromJson(changed({ counters: { ...good.counters, later: 1 }, hosts: ['x'] })), good)
-  t.same(coverageReportFromJson(JSON.stringify({ ...plain, version: 2 })), good)
+  t.same(coverageFromMessage(changed({ counters: { ...good.counters, later: 1 }, hosts: ['x'] })), good)
+  t.same(coverageFromMessage(JSON.stringify({ ...plain, version: 2 })), good)
 })
 
 const WRONG: readonly (readonly [name: string, text: string, found: RegExp])[] = [
-  ['nothing', '', /^expected JSON: /],
-  ['no JSON', '{"coverage":', /^expected JSON: /],
-  ['a number', '7', /^: /],
-  ['null', 'null', /^: /],
-  ['an array', '[]', /^: /],
+  ['nothing', '', /^coverage: expected JSON: /],
+  ['no JSON', '{"coverage":', /^coverage: expected JSON: /],
+  ['a number', '7', /^coverage: expected a report$/],
+  ['null', 'null', /^coverage: expected a report$/],
+  ['no report', '{"coverage":null}', /^coverage: expected a report$/],
+  ['an array', '[]', /^coverage: /],
   ['another message', '{"events":[]}', /^coverage: /],
   ['coverage of another kind', '{"coverage":"all"}', /^coverage: /],
   ['no instance', changed({ instance: undefined }), /^coverage\.instance: /],
@@ -89,14 +95,14 @@ const WRONG: readonly (readonly [name: string, text: string, found: RegExp])[] =
 ]
 for (const [name, text, found] of WRONG) {
   t.test(`refused: ${name}`, async (t) => {
-    t.match(coverageReportFromJson(text), found)
+    t.match(coverageFromMessage(text), found)
   })
 }
 
 t.test('any text is a report or one line', async (t) => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
-      const found = coverageReportFromJson(text)
+      const found = coverageFromMessage(text)
       return typeof found === 'string' && !found.includes('\n    ')
     }),
     { numRuns: 2000 },

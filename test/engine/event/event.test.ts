@@ -1,5 +1,5 @@
-import fc from 'fast-check'
 import t from 'tap'
+import { coverageReportToJson } from '../../../engine/event/coverage-report.ts'
 import {
   batchFromJson,
   type Event,
@@ -12,7 +12,10 @@ import {
   packEvent,
   unpackBatch,
   unpackEvent,
+  unpackValue,
 } from '../../../engine/event/event.ts'
+import { report } from '../../support/coverage.ts'
+import fc from '../../support/property.ts'
 
 const anyEvent: fc.Arbitrary<Event> = fc
   .record({
@@ -44,11 +47,20 @@ const good: Event = {
   count: 3,
 }
 
+const REPORT = report({ counters: { packets: 2 ** 50, names: 7 } })
+
 t.test('what is written is read again, stored, in a batch and as JSON', async (t) => {
   fc.assert(
     fc.property(fc.array(anyEvent, { maxLength: 20 }), (events) => {
-      t.strictSame(unpackBatch(packBatch(events), 20), events)
-      t.strictSame(batchFromJson(JSON.stringify({ events: events.map(eventToJson) }), 20), events)
+      t.strictSame(unpackBatch(packBatch(events), 20), { events, coverage: undefined })
+      const json = { events: events.map(eventToJson) }
+      t.strictSame(batchFromJson(JSON.stringify(json), 20), { events, coverage: undefined })
+      const coverage = coverageReportToJson(REPORT)
+      t.strictSame(batchFromJson(JSON.stringify({ ...json, coverage }), 20), { events, coverage })
+      const packed = unpackBatch(packBatch(events, REPORT), 20)
+      if (typeof packed === 'string' || packed.coverage === undefined) throw new Error('a batch with a report')
+      t.strictSame(packed.events, events)
+      t.strictSame(unpackValue(packed.coverage), coverage)
       for (const event of events) t.strictSame(unpackEvent(packEvent(event)), event)
     }),
     { numRuns: 100 },
@@ -103,18 +115,17 @@ t.test('what is no event or no batch is refused in one line', async (t) => {
 
 t.test('one bad event does not spoil the others of its batch', async (t) => {
   const batch = batchFromJson(JSON.stringify({ events: [eventToJson(good), { ...eventToJson(good), count: -1 }] }), 10)
-  t.same(batch[0], good)
-  t.match(batch[1], /^count/)
+  t.match(batch, { events: [good, /^count/] })
 })
 
 t.test('a batch cut at any byte, and any bytes at all, are refused without a throw', async (t) => {
-  const whole = packBatch([good, good])
+  const whole = packBatch([good, good], REPORT)
   for (let at = 0; at < whole.length; at++) t.type(unpackBatch(whole.subarray(0, at), 10), 'string', `cut at ${at}`)
   t.match(unpackBatch(Buffer.concat([whole, Buffer.from([0])]), 10), /expected the end of the batch/)
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       const read = unpackBatch(bytes, 10)
-      return typeof read === 'string' || Array.isArray(read)
+      return typeof read === 'string' || Array.isArray(read.events)
     }),
     { numRuns: 5000 },
   )
@@ -123,7 +134,7 @@ t.test('a batch cut at any byte, and any bytes at all, are refused without a thr
       const bytes = Buffer.from(whole)
       bytes[at] = byte
       const read = unpackBatch(bytes, 10)
-      return typeof read === 'string' || Array.isArray(read)
+      return typeof read === 'string' || Array.isArray(read.events)
     }),
     { numRuns: 3000 },
   )

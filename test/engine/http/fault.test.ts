@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
+import { FieldBlock } from '../../../engine/http/fields.ts'
 import { listenHttp } from '../../../engine/http/listen.ts'
-import { FieldBlock, type HttpHandler } from '../../../engine/http/port.ts'
+import type { HttpHandler } from '../../../engine/http/port.ts'
 import { IMPLEMENTATIONS } from '../../support/https.ts'
 import { quietLog } from '../../support/store.ts'
 
@@ -20,11 +21,18 @@ const HANDLERS: readonly { readonly name: string; readonly handler: HttpHandler 
       throw new Error('made for the test')
     },
   },
-  { name: 'sends a value of two lines', handler: (_, response) => response.send(200, ['x', 'a\r\nb: c'], 'sent') },
-  { name: 'sends a name of two lines', handler: (_, response) => response.send(200, ['x: a\nb', 'c'], 'sent') },
+  {
+    name: 'sends a value of two lines',
+    handler: (_, response) => response.send({ status: 200, fields: ['x', 'a\r\nb: c'], body: 'sent' }),
+  },
+  {
+    name: 'sends a name of two lines',
+    handler: (_, response) => response.send({ status: 200, fields: ['x: a\nb', 'c'], body: 'sent' }),
+  },
   {
     name: 'sends a value of two lines behind a block',
-    handler: (_, response) => response.send(200, ['x', 'a\nb: c'], 'sent', false, new FieldBlock(['y', 'z'])),
+    handler: (_, response) =>
+      response.send({ status: 200, fields: ['x', 'a\nb: c'], body: 'sent', block: new FieldBlock(['y', 'z']) }),
   },
 ]
 

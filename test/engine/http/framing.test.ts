@@ -61,7 +61,12 @@ for (const implementation of IMPLEMENTATIONS) {
         if (path === '/behind') behind++
         if (path === '/last-later') await new Promise((resolve) => setTimeout(resolve, 20))
         const isLast = path.startsWith('/last')
-        response.send(isLast ? 400 : 200, isLast ? ['connection', 'close'] : [], 'text', method === 'HEAD')
+        response.send({
+          status: isLast ? 400 : 200,
+          fields: isLast ? ['connection', 'close'] : [],
+          body: 'text',
+          bodyOmitted: method === 'HEAD',
+        })
       },
     })
     t.teardown(() => listener.drain(100))

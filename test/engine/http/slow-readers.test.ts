@@ -50,32 +50,44 @@ const FLOODS: readonly { name: string; method: string; bytes: number; handler: H
     name: 'a body as long as the OpenAPI document',
     method: 'GET',
     bytes: 52_000,
-    handler: (_, response) => response.send(200, FIELDS, LONG_BODY.subarray(0, 52_000)),
+    handler: (_, response) => response.send({ status: 200, fields: FIELDS, body: LONG_BODY.subarray(0, 52_000) }),
   },
   {
     name: 'a body that is a little longer than what is written at once',
     method: 'GET',
     bytes: 16_500,
-    handler: (_, response) => response.send(200, FIELDS, LONG_BODY.subarray(0, 16_100)),
+    handler: (_, response) => response.send({ status: 200, fields: FIELDS, body: LONG_BODY.subarray(0, 16_100) }),
   },
   {
     name: 'a 404',
     method: 'GET',
     bytes: 400,
-    handler: (_, response) => response.send(404, FIELDS, '{"error":"Not found"}'),
+    handler: (_, response) => response.send({ status: 404, fields: FIELDS, body: '{"error":"Not found"}' }),
   },
-  { name: 'a 304', method: 'GET', bytes: 400, handler: (_, response) => response.send(304, FIELDS, '') },
+  {
+    name: 'a 304',
+    method: 'GET',
+    bytes: 400,
+    handler: (_, response) => response.send({ status: 304, fields: FIELDS, body: '' }),
+  },
   {
     name: 'HEAD',
     method: 'HEAD',
     bytes: 400,
-    handler: (_, response) => response.send(429, FIELDS, '{"error":"Too many"}', true),
+    handler: (_, response) =>
+      response.send({ status: 429, fields: FIELDS, body: '{"error":"Too many"}', bodyOmitted: true }),
   },
   {
     name: 'long and without a body in turn',
     method: 'MIX',
     bytes: 400,
-    handler: ({ method }, response) => response.send(200, FIELDS, LONG_BODY.subarray(0, 100_000), method === 'HEAD'),
+    handler: ({ method }, response) =>
+      response.send({
+        status: 200,
+        fields: FIELDS,
+        body: LONG_BODY.subarray(0, 100_000),
+        bodyOmitted: method === 'HEAD',
+      }),
   },
 ]
 
@@ -105,8 +117,8 @@ for (const { implementation, tls } of OVER) {
       const held = Buffer.from(LONG_BODY)
       const text = 'ä€😀'.repeat(2 * MB)
       const { listener } = await site(t, implementation, tls, (request, response) => {
-        if (request.path === '/text') return response.send(200, [], text)
-        response.send(200, [], held)
+        if (request.path === '/text') return response.send({ status: 200, body: text })
+        response.send({ status: 200, body: held })
         held.fill(0)
       })
       for (const { path, body } of [
@@ -140,7 +152,7 @@ for (const { implementation, tls } of OVER) {
           answered = resolve
         })
         const { listener, warnings } = await site(t, implementation, tls, (_, response) => {
-          response.send(200, [], LONG_BODY)
+          response.send({ status: 200, body: LONG_BODY })
           answered()
         })
         const idle = rawClient(listener.port, { tls })
@@ -165,7 +177,9 @@ for (const { implementation, tls } of OVER) {
 }
 
 t.test('over uws: where too much waits, whoever waits longest is let go', async (t) => {
-  const { listener, count } = await site(t, 'uws', false, (_, response) => response.send(200, [], LONG_BODY))
+  const { listener, count } = await site(t, 'uws', false, (_, response) =>
+    response.send({ status: 200, body: LONG_BODY }),
+  )
   const clients = []
   for (let each = 0; each < 8; each++) {
     const client = rawClient(listener.port, { paused: true })

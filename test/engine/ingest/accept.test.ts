@@ -1,9 +1,11 @@
-import fc from 'fast-check'
 import t from 'tap'
+import type { CoverageReport } from '../../../engine/event/coverage-report.ts'
 import { packBatch } from '../../../engine/event/event.ts'
 import { type AcceptCounters, EventAcceptor } from '../../../engine/ingest/accept.ts'
-import { BUFFERED_EVENTS_MAX, PENDING_EVENTS_MAX } from '../../../engine/limits.ts'
+import { BUFFERED_EVENTS_MAX, COVERAGE_PER_SECOND_MAX, PENDING_EVENTS_MAX } from '../../../engine/limits.ts'
 import { DAY_MS } from '../../../engine/process/clock.ts'
+import { INSTANCE, report } from '../../support/coverage.ts'
+import fc from '../../support/property.ts'
 import { makeOrganization, matcher, NOON, openStore, quietLog, Sender, type TestStore } from '../../support/store.ts'
 
 function acceptorOf({ store, clock }: TestStore, onBuffered: (id: string) => void = () => {}): EventAcceptor {
@@ -23,8 +25,8 @@ t.test('each event once: within a batch, over batches of one turn, and after reo
   const [a, b] = [sender.event('claude.ai', NOON), sender.event('chatgpt.com', NOON)]
   const both = await Promise.all([acceptor.accept(id, [a, a, b]), acceptor.accept(id, [b])])
   t.same(both, [
-    { kind: 'stored', accepted: 2, duplicates: 1, rejected: [], repeated: [1] },
-    { kind: 'stored', accepted: 0, duplicates: 1, rejected: [], repeated: [0] },
+    { kind: 'stored', accepted: 2, duplicates: 1, rejected: [], repeated: [1], coverage: [] },
+    { kind: 'stored', accepted: 0, duplicates: 1, rejected: [], repeated: [0], coverage: [] },
   ])
   t.same(told, [id], 'told once a transaction')
   t.same(await acceptorOf(opened).accept(id, [a, b]), {
@@ -33,6 +35,7 @@ t.test('each event once: within a batch, over batches of one turn, and after reo
     duplicates: 2,
     rejected: [],
     repeated: [0, 1],
+    coverage: [],
   })
   t.equal(opened.store.buffer.count(id), 2)
   t.ok(balanced(acceptor.counters))
@@ -196,4 +199,110 @@ t.test('the places of duplicates are those in the batch, whatever stands between
   const batch = ['unreadable', a, b, 'unreadable', c, 'unreadable', d, e, f, g, h, 'unreadable']
   t.match(await acceptor.accept(id, batch), { accepted: 4, duplicates: 4, repeated: [2, 7, 8, 10] })
   t.match(await acceptor.accept(id, ['unreadable', a]), { repeated: [1] })
+})
+
+const DEDUPLICATE = { deduplicate: true }
+const instance = (number: number): string => number.toString(16).padStart(16, '0')
+const reportOf = (number: number, packets: number, madeMs = NOON): CoverageReport =>
+  report({ instance: instance(number), madeMs, counters: { packets } })
+
+t.test('coverage reports are stored with the events, in one transaction, each once', async (t) => {
+  const opened = openStore(t)
+  const { store } = opened
+  const [acme, other] = [makeOrganization(opened, 'Acme').id, makeOrganization(opened, 'Other').id]
+  const acceptor = acceptorOf(opened)
+  const { environment } = store
+  const write = environment.write.bind(environment)
+  let writes = 0
+  environment.write = (work) => {
+    writes++
+    return write(work)
+  }
+  const event = new Sender().event('claude.ai', NOON)
+  const empty = packBatch([])
+  t.match(
+    await Promise.all([
+      acceptor.acceptPacked(acme, packBatch([event], reportOf(1, 1)), DEDUPLICATE),
+      acceptor.acceptPacked(other, packBatch([], reportOf(1, 2)), DEDUPLICATE),
+      acceptor.acceptPacked(acme, empty, { ...DEDUPLICATE, reports: [reportOf(2, 3), reportOf(2, 9, NOON + 1)] }),
+      acceptor.acceptPacked(acme, packBatch([event], reportOf(1, 1)), DEDUPLICATE),
+    ]),
+    [
+      { kind: 'stored', accepted: 1, coverage: ['added'] },
+      { kind: 'stored', accepted: 0, coverage: ['added'] },
+      { kind: 'stored', accepted: 0, coverage: ['added', 'tooSoon'] },
+      { kind: 'stored', duplicates: 1, coverage: ['known'] },
+    ],
+  )
+  t.equal(writes, 1)
+  t.match(store.coverage.sumSince(acme, 0), { sensors: 2, counters: { packets: 4 } })
+  t.match(store.coverage.sumSince(other, 0), { sensors: 1, counters: { packets: 2 } })
+  t.same(acceptor.coverage, { accepted: 3, repeated: 1, tooOften: 1, deferred: 0, malformed: 0 })
+})
+
+t.test('a bad report costs no event, and a bad event no report', async (t) => {
+  const opened = openStore(t)
+  const { id } = makeOrganization(opened, 'Acme')
+  const acceptor = acceptorOf(opened)
+  const sender = new Sender()
+  t.match(await acceptor.accept(id, [sender.event('claude.ai', NOON)], { instance: 7 }), {
+    accepted: 1,
+    coverage: [{ error: /^coverage\.instance: / }],
+  })
+  const good = packBatch([sender.event('nobody.example', NOON)], reportOf(1, 1))
+  t.match(await acceptor.acceptPacked(id, good, DEDUPLICATE), {
+    accepted: 0,
+    rejected: [{ index: 0 }],
+    coverage: ['added'],
+  })
+  t.same(acceptor.coverage, { accepted: 1, repeated: 0, tooOften: 0, deferred: 0, malformed: 1 })
+})
+
+t.test('what was stored of a sensor and is damaged costs no event', async (t) => {
+  const opened = openStore(t, { madeUp: true })
+  const { environment } = opened.store
+  const { id } = makeOrganization(opened, 'Acme')
+  const acceptor = acceptorOf(opened)
+  await acceptor.acceptPacked(id, packBatch([], report({ madeMs: NOON })), DEDUPLICATE)
+  const sensors = environment.table('coverage-sensors')
+  const [key] = [...sensors.getKeys()]
+  environment.write(() => sensors.putSync(key as Buffer, Buffer.from('not what was written')))
+  const next = packBatch([new Sender().event('claude.ai', NOON)], report({ instance: INSTANCE, madeMs: NOON + 60_000 }))
+  t.match(await acceptor.acceptPacked(id, next, DEDUPLICATE), { accepted: 1, coverage: ['damaged'] })
+  t.match(acceptor.coverage, { accepted: 1, deferred: 1 })
+})
+
+t.test('who claims many instances is held to a rate, and others are not', async (t) => {
+  const opened = openStore(t)
+  const { clock } = opened
+  const [acme, other] = [makeOrganization(opened, 'Acme').id, makeOrganization(opened, 'Other').id]
+  const acceptor = acceptorOf(opened)
+  const flood = async (from: number): Promise<number> => {
+    const reports = Array.from({ length: COVERAGE_PER_SECOND_MAX + 50 }, (_, index) => reportOf(from + index, 1))
+    const outcome = await acceptor.acceptPacked(acme, packBatch([]), { ...DEDUPLICATE, reports })
+    return outcome.kind === 'stored' ? outcome.coverage.filter((fate) => fate === 'added').length : 0
+  }
+  t.equal(await flood(0), COVERAGE_PER_SECOND_MAX)
+  t.match(await acceptor.acceptPacked(other, packBatch([], reportOf(1, 1)), DEDUPLICATE), { coverage: ['added'] })
+  clock.add(1000)
+  t.equal(await flood(10_000), COVERAGE_PER_SECOND_MAX)
+})
+
+t.test('a batch that cannot be taken now leaves its report to be sent again', async (t) => {
+  const opened = openStore(t)
+  const { id } = makeOrganization(opened, 'Acme')
+  const acceptor = acceptorOf(opened)
+  const batch = packBatch([], reportOf(1, 1))
+  opened.clock.set(1000)
+  t.match(await acceptor.acceptPacked(id, batch, DEDUPLICATE), { kind: 'retry', why: /clock/ })
+  opened.clock.set(NOON)
+  const { environment } = opened.store
+  const write = environment.write.bind(environment)
+  environment.write = () => {
+    throw new Error('no')
+  }
+  t.match(await acceptor.acceptPacked(id, batch, DEDUPLICATE), { kind: 'retry', why: /cannot be written/ })
+  environment.write = write
+  t.match(await acceptor.acceptPacked(id, batch, DEDUPLICATE), { kind: 'stored', coverage: ['added'] })
+  t.match(acceptor.coverage, { deferred: 2, accepted: 1 })
 })

@@ -4,7 +4,6 @@ import t, { type Test } from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
 import { packBatch } from '../../../engine/event/event.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
-import { CoverageAcceptor } from '../../../engine/ingest/accept-coverage.ts'
 import { BodyMemory } from '../../../engine/ingest/body-memory.ts'
 import { kernelDrops } from '../../../engine/ingest/datagram-listener.ts'
 import { eventsHandler } from '../../../engine/ingest/https-batches.ts'
@@ -56,7 +55,7 @@ async function ingest(t: Test, bufferedEventsMax: number, laneThreads: number, l
       trie: compileTrie(loadCatalog().rules),
       logLevel: 'ERROR',
     },
-    { events: acceptor, coverage: new CoverageAcceptor(store, systemClock, quietLog) },
+    acceptor,
     books,
     log,
     (error) => t.fail(error.message),

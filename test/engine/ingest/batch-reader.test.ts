@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import fc from 'fast-check'
 import { Packr } from 'msgpackr'
 import t from 'tap'
+import { type CoverageReport, coverageReportToJson } from '../../../engine/event/coverage-report.ts'
 import {
   type Event,
   eventId,
@@ -12,7 +12,10 @@ import {
   unpackEvent,
 } from '../../../engine/event/event.ts'
 import { BatchReader, type ReadBatch } from '../../../engine/ingest/batch-reader.ts'
-import { FUTURE_MS_MAX } from '../../../engine/limits.ts'
+import { coverageFromPacked } from '../../../engine/ingest/read-coverage.ts'
+import { COVERAGE_BYTES_MAX, FUTURE_MS_MAX } from '../../../engine/limits.ts'
+import { report } from '../../support/coverage.ts'
+import fc from '../../support/property.ts'
 import { matcher, NOON, Sender } from '../../support/store.ts'
 
 const EVENTS_MAX = 50
@@ -39,15 +42,17 @@ const anyEvent: fc.Arbitrary<Event> = fc
     ...(blocked === 0 ? {} : { blocked }),
   }))
 
-/** What is decided about a batch: why it is none, or for each event what is stored or why it is not. */
-type Verdict = string | { readonly events: readonly (Event | string)[]; readonly ahead: number }
+const anyReport = fc.option(fc.constantFrom(report(), report({ counters: { packets: 2 ** 50 } })), { nil: undefined })
+
+/** What is decided about a batch: why it is none, or for each event, and the report, what is stored or why it is not. */
+type Verdict = string | (Pick<ReadBatch, 'ahead' | 'coverage'> & { readonly events: readonly (Event | string)[] })
 
 /** By unpacking it, as the reader's readers would. */
 function expected(bytes: Uint8Array): Verdict {
   const batch = unpackBatch(bytes, EVENTS_MAX)
   if (typeof batch === 'string') return batch
   let ahead = 0
-  const events = batch.map((event) => {
+  const events = batch.events.map((event) => {
     if (typeof event === 'string') return event
     if (matcher.match(event.name) === undefined)
       return `name: ${event.name} belongs to no platform of the service's registry`
@@ -55,12 +60,12 @@ function expected(bytes: Uint8Array): Verdict {
     ahead++
     return { ...event, firstSeenMs: Math.min(event.firstSeenMs, NOON), lastSeenMs: NOON }
   })
-  return { events, ahead }
+  return { events, ahead, coverage: batch.coverage && coverageFromPacked(batch.coverage) }
 }
 
 function verdictOf(read: ReadBatch | string): Verdict {
   if (typeof read === 'string') return read
-  const { events, rejected, runs, ahead } = read
+  const { events, rejected, runs, ahead, coverage } = read
   const errors = new Map(rejected.map(({ index, error }) => [index, error]))
   const stored = Array.from({ length: events.count }, (_, index) =>
     unpackEvent(events.bytes.subarray(events.starts[index], events.ends[index])),
@@ -74,7 +79,8 @@ function verdictOf(read: ReadBatch | string): Verdict {
     ids,
   )
   const total = stored.length + rejected.length
-  return { events: Array.from({ length: total }, (_, index) => errors.get(index) ?? (stored.shift() as Event)), ahead }
+  const all = Array.from({ length: total }, (_, index) => errors.get(index) ?? (stored.shift() as Event))
+  return { events: all, ahead, coverage }
 }
 
 function agrees(bytes: Uint8Array): boolean {
@@ -84,7 +90,9 @@ function agrees(bytes: Uint8Array): boolean {
 
 t.test('it reads what unpacking reads', async () => {
   fc.assert(
-    fc.property(fc.array(anyEvent, { maxLength: 20 }), (events) => agrees(packBatch(events))),
+    fc.property(fc.array(anyEvent, { maxLength: 20 }), anyReport, (events, coverage) =>
+      agrees(packBatch(events, coverage)),
+    ),
     { numRuns: 500 },
   )
 })
@@ -104,8 +112,9 @@ t.test('of bytes that were changed anywhere it says what unpacking says', async 
     fc.property(
       fc.array(anyEvent, { minLength: 1, maxLength: 4 }),
       fc.array(change, { minLength: 1, maxLength: 2 }),
-      (events, changes) => {
-        let bytes = packBatch(events)
+      anyReport,
+      (events, changes, coverage) => {
+        let bytes = packBatch(events, coverage)
         for (const { at, gone, put } of changes) {
           const from = at % (bytes.length + 1)
           bytes = Buffer.concat([bytes.subarray(0, from), put, bytes.subarray(from + gone)])
@@ -119,7 +128,8 @@ t.test('of bytes that were changed anywhere it says what unpacking says', async 
 
 t.test('cut at each byte, and behind another batch in the same memory', async () => {
   const sender = new Sender()
-  const whole = packBatch([sender.event('claude.ai', NOON), sender.event('claude.ai', NOON, { blocked: 1 })])
+  const events = [sender.event('claude.ai', NOON), sender.event('claude.ai', NOON, { blocked: 1 })]
+  const whole = packBatch(events, report())
   for (let at = 0; at <= whole.length; at++) agrees(Buffer.concat([whole, whole]).subarray(0, at))
   for (let at = 0; at <= whole.length; at++) agrees(Buffer.concat([whole, whole]).subarray(at, at + whole.length))
 })
@@ -235,4 +245,44 @@ t.test('too many events, and headers that are written otherwise', async () => {
   }
   for (const header of ['92 01 dd ffffffff', '92 01 dc ffff', '92 01 92', '92 01 90'])
     agrees(Buffer.concat([hex(header), event]))
+})
+
+const RAW_REPORT = packr.pack({ ...coverageReportToJson(report()) })
+const COVERAGE: readonly { name: string; bytes: Buffer; found: RegExp | CoverageReport | undefined }[] = [
+  { name: 'a report', bytes: RAW_REPORT, found: report() },
+  { name: 'nil', bytes: hex('c0'), found: undefined },
+  { name: 'a number', bytes: hex('07'), found: /^coverage: / },
+  { name: 'an event', bytes: packEvent(usual), found: /^coverage/ },
+  {
+    name: 'a negative counter',
+    bytes: packr.pack({ ...coverageReportToJson(report()), counters: { ...report().counters, names: -1 } }),
+    found: /^coverage\.counters\.names: /,
+  },
+  { name: 'an extension that nobody knows', bytes: hex('d4 55 00'), found: /^coverage: / },
+  {
+    name: 'more bytes than a report may have',
+    bytes: packr.pack({ ...coverageReportToJson(report()), more: 'x'.repeat(COVERAGE_BYTES_MAX) }),
+    found: /^coverage: expected at most 16384 bytes$/,
+  },
+]
+for (const { name, bytes, found } of COVERAGE) {
+  t.test(`as coverage ${name}, which costs no event`, async (t) => {
+    const event = packEvent(usual)
+    // The header as packBatch writes it, and one that is read by unpacking.
+    for (const header of ['93 01 91', '93 01 dd 00000001']) {
+      const batch = Buffer.concat([hex(header), event, bytes])
+      agrees(batch)
+      const read = reader.read(batch, EVENTS_MAX, NOON)
+      t.match(read, { events: { count: 1 }, rejected: [] })
+      t.match(typeof read === 'string' ? read : read.coverage, found, header)
+    }
+  })
+}
+
+t.test('after the coverage nothing may follow', async (t) => {
+  for (const header of ['93 01 91', '94 01 91', '93 01 dd 00000001']) {
+    const batch = Buffer.concat([hex(header), packEvent(usual), RAW_REPORT, hex('c0')])
+    agrees(batch)
+    t.type(reader.read(batch, EVENTS_MAX, NOON), 'string', header)
+  }
 })

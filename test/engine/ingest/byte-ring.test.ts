@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { ByteRing, makeByteRing, RecordKind } from '../../../engine/ingest/byte-ring.ts'
+import fc from '../../support/property.ts'
 
 const RING_BYTES = 256 * 1024
 

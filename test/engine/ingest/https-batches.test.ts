@@ -2,12 +2,14 @@ import { connect } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { Administration } from '../../../engine/admin/administration.ts'
+import { coverageReportToJson } from '../../../engine/event/coverage-report.ts'
 import { eventToJson, packBatch } from '../../../engine/event/event.ts'
 import type { BodyPace } from '../../../engine/http/port.ts'
 import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { BodyMemory } from '../../../engine/ingest/body-memory.ts'
 import { type BatchCounters, EVENTS_PATH, eventsHandler } from '../../../engine/ingest/https-batches.ts'
 import { BATCH_BYTES_MAX, BATCH_EVENTS_MAX } from '../../../engine/limits.ts'
+import { report } from '../../support/coverage.ts'
 import { type Ask, IMPLEMENTATIONS, serve } from '../../support/https.ts'
 import { makeOrganization, matcher, NOON, openStore, quietLog, Sender } from '../../support/store.ts'
 
@@ -77,6 +79,47 @@ for (const implementation of IMPLEMENTATIONS) {
         t.equal((await ask(EVENTS_PATH, { method: 'POST', headers, body })).status, 401, 'only with a token')
       }
       t.equal(opened.store.buffer.count(organization.id), 0)
+    })
+
+    t.test('a coverage report comes with events or alone, and is answered for apart from them', async (t) => {
+      const { ask, token, opened, organization, sender } = await startIngest(t, implementation)
+      const { store, clock } = opened
+      const authorization = `Bearer ${token}`
+      const send = (body: Uint8Array | string) => {
+        const headers = {
+          authorization,
+          'content-type': `application/${typeof body === 'string' ? 'json' : 'msgpack'}`,
+        }
+        return ask(EVENTS_PATH, { method: 'POST', headers, body })
+      }
+      const sum = () => store.environment.read(() => store.coverage.sumSince(organization.id, 0).counters.packets)
+      const made = (packets: number) => report({ madeMs: clock.nowMs(), counters: { packets } })
+      const event = () => sender.event('claude.ai', NOON)
+      const json = (coverage: unknown) => JSON.stringify({ events: [eventToJson(event())], coverage })
+      const taken = { accepted: true }
+      const first = packBatch([], made(1))
+      for (const times of ['once', 'again']) {
+        t.match(await send(first), { status: 200, body: { accepted: 0, coverage: taken } }, times)
+        t.equal(sum(), 1)
+      }
+      const soon = { accepted: false, error: 'coverage: reports come too often' }
+      clock.add(4000)
+      t.match(await send(packBatch([event()], made(2))), { status: 200, body: { accepted: 1, coverage: soon } })
+      t.equal(sum(), 1)
+      clock.add(6000)
+      t.match(await send(json(coverageReportToJson(made(3)))), { status: 200, body: { accepted: 1, coverage: taken } })
+      t.equal(sum(), 3)
+      const wrong = { accepted: false, error: /^coverage\.counters\.packets: / }
+      const negative = { ...coverageReportToJson(made(3)), counters: { ...made(3).counters, packets: -3 } }
+      t.match(await send(json(negative)), { status: 200, body: { accepted: 1, coverage: wrong } })
+      const none = await send(json(undefined))
+      t.match(none, { status: 200, body: { accepted: 1 } })
+      t.notOk('coverage' in (none.body as object))
+      t.equal(store.buffer.count(organization.id), 4)
+      t.match(await send(JSON.stringify({ coverage: coverageReportToJson(made(9)) })), { status: 400 })
+      t.match(await ask('/ingest/v1/coverage', { method: 'POST', headers: { authorization }, body: '{}' }), {
+        status: 404,
+      })
     })
 
     t.test('what is refused, and how', async (t) => {

@@ -1,7 +1,5 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { HEADER_LINES, LINE_KINDS, linesOf } from '../../../bench/workload/log-lines.ts'
-import { type CoverageReport, coverageReportToJson } from '../../../engine/event/coverage-report.ts'
 import { unpackBatch } from '../../../engine/event/event.ts'
 import { FORMATS } from '../../../engine/ingest/formats/formats.ts'
 import { Origin, type OutgoingBatch } from '../../../engine/ingest/intake.ts'
@@ -10,8 +8,9 @@ import { Framing } from '../../../engine/ingest/syslog/framing.ts'
 import { makeTokenRateTable, TokenRate } from '../../../engine/ingest/token-rate.ts'
 import { COVERAGE_PER_SECOND_MAX, LOG_BATCH_EVENTS_MAX, LOG_BATCHES_IN_FLIGHT_MAX } from '../../../engine/limits.ts'
 import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
-import { report } from '../../support/coverage.ts'
+import { coverageMessage, report } from '../../support/coverage.ts'
 import { openIntake, sumsOf, type TestIntake } from '../../support/intake.ts'
+import fc from '../../support/property.ts'
 import { makeOrganization, NOON } from '../../support/store.ts'
 import { rfc5424, squid } from '../../support/syslog-service.ts'
 
@@ -19,9 +18,9 @@ const tcp = (address = '192.0.2.200', port = 514): Origin => new Origin('tcp', a
 
 function eventsOf(batches: readonly OutgoingBatch[]) {
   return batches.flatMap(({ organizationId, bytes }) => {
-    const events = unpackBatch(bytes, 100_000)
-    if (typeof events === 'string') throw new Error(events)
-    return events.map((event) => {
+    const batch = unpackBatch(bytes, 100_000)
+    if (typeof batch === 'string') throw new Error(batch)
+    return batch.events.map((event) => {
       if (typeof event === 'string') throw new Error(event)
       return { organizationId, ...event }
     })
@@ -71,8 +70,8 @@ const rows: { name: string; message: (token: string) => string; outcome: string;
     outcome: 'skipped',
   },
   {
-    name: 'a report of coverage, which nobody takes here',
-    message: (token) => rfc5424(token, coverageReportToJson(report())),
+    name: 'a coverage report, which is not stored here',
+    message: (token) => rfc5424(token, coverageMessage(report())),
     outcome: 'skipped',
   },
   { name: 'any text', message: (token) => rfc5424(token, 'link is up'), outcome: 'unknown' },
@@ -403,43 +402,49 @@ t.test('of collectors in one batch, each has its own duplicates and rejected eve
 })
 
 t.test(
-  'a report of coverage goes to whoever takes them, for the organization of its token, and balances the books',
+  'a coverage report joins the batch of the organization of its token, and is skipped in the accounting',
   async (t) => {
-    const told: (readonly [string, CoverageReport])[] = []
-    const intake = openIntake(t, { noteCoverage: (organizationId, each) => told.push([organizationId, each]) })
+    const intake = openIntake(t, { takesCoverage: true })
     const { take, token, organization } = intake
-    const { raw: others } = intake.administration.tokens.generate(makeOrganization(intake, 'Other'), 'sensor')
+    const other = makeOrganization(intake, 'Other')
+    const { raw: others } = intake.administration.tokens.generate(other, 'sensor')
     const origin = tcp()
     const first = report({ counters: { packets: 7 } })
-    const message = coverageReportToJson(first)
+    const message = coverageMessage(first)
     t.equal(take(rfc5424(token.raw, squid('claude.ai')), origin), 'stored')
-    t.equal(take(rfc5424(token.raw, message), origin), 'skipped', 'behind a line of another format')
+    t.equal(take(rfc5424(token.raw, message), origin), 'skipped', 'after a line of another format')
     t.equal(take(rfc5424(token.raw, squid('claude.ai')), origin), 'stored')
     t.equal(take(rfc5424(others, message), tcp()), 'skipped')
     t.equal(take(rfc5424(`svc_mt_${'0'.repeat(48)}`, message), tcp()), 'unauthorised')
     t.equal(take(rfc5424(token.raw, message.replace('"packets":7', '"packets":-7')), origin), 'rejected')
+    t.equal(intake.intake.idle, false)
+    const batches = intake.intake.takeBatches(true)
     t.same(
-      told.map(([organizationId, each]) => [organizationId === organization.id, each]),
+      batches.flatMap(({ organizationId, reports }) => reports.map((each) => [organizationId, each])),
       [
-        [true, first],
-        [false, first],
+        [organization.id, first],
+        [other.id, first],
       ],
     )
+    t.equal(eventsOf(batches).length, 1, 'and the events are there, too')
     t.match(intake.intake.takeRejects(), [{ format: 'collector-json', reason: /^coverage: / }])
-    for (const batch of intake.intake.takeBatches(true)) intake.intake.settled(batch, 0, 0)
+    for (const batch of batches) intake.intake.settled(batch, 0, 0)
+    t.equal(intake.intake.idle, true)
     t.same(sumsOf(intake.intake), { received: 6, known: 6 })
   },
 )
 
-t.test('of an organization that sends nothing but reports only so many are read in a second', async (t) => {
-  let told = 0
-  const { take, token, intake, clock } = openIntake(t, { noteCoverage: () => told++ })
-  const message = rfc5424(token.raw, coverageReportToJson(report()))
+t.test('an organization that sends nothing but reports is limited in a second, and in what waits', async (t) => {
+  const { take, token, intake, clock } = openIntake(t, { takesCoverage: true })
+  const message = rfc5424(token.raw, coverageMessage(report()))
   const origin = tcp()
+  const reports = () => intake.takeBatches(true).flatMap((batch) => batch.reports).length
   for (let sent = 0; sent < COVERAGE_PER_SECOND_MAX + 30; sent++) t.equal(take(message, origin), 'skipped')
-  t.equal(told, COVERAGE_PER_SECOND_MAX)
-  t.equal(intake.coverageLeftOut, 30)
+  t.equal(intake.coverageLeftOut, 30, 'by the rate')
   intake.line.referenceMs = clock.nowMs() + 1000
   take(message, origin)
-  t.equal(told, COVERAGE_PER_SECOND_MAX + 1)
+  t.equal(intake.coverageLeftOut, 31, 'because so many wait')
+  t.equal(reports(), COVERAGE_PER_SECOND_MAX)
+  take(message, origin)
+  t.equal(reports(), 1)
 })

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net'
-import fc from 'fast-check'
 import t from 'tap'
 import { addressBytes, canonicalAddress, contains, networkOf } from '../../../engine/ingest/network.ts'
+import fc from '../../support/property.ts'
 
 const rows: { network: string; inside: string[]; outside: string[] }[] = [
   {

@@ -1,10 +1,10 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { type Event, METHODS, unpackBatch } from '../../../engine/event/event.ts'
 import { BatchReader } from '../../../engine/ingest/batch-reader.ts'
 import { EventIds, PendingEvents } from '../../../engine/ingest/pending-events.ts'
 import { type Source, SourceTable } from '../../../engine/ingest/sources.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../engine/process/clock.ts'
+import fc from '../../support/property.ts'
 import { matcher } from '../../support/store.ts'
 
 const NOON = Date.parse('2026-11-20T12:00:00Z')
@@ -38,7 +38,7 @@ function eventsOf(pending: PendingEvents): Event[] {
   const { bytes, events } = pending.take()
   const unpacked = unpackBatch(bytes, 100_000)
   if (typeof unpacked === 'string') throw new Error(unpacked)
-  const good = unpacked.map((event) => {
+  const good = unpacked.events.map((event) => {
     if (typeof event === 'string') throw new Error(event)
     return event
   })
@@ -205,9 +205,10 @@ t.test('what goes in comes out: counts, blocked ones, days, the span of times, w
       const take = (): void => {
         const { bytes, events, messages: by } = pending.take()
         const unpacked = unpackBatch(bytes, 100_000)
-        if (typeof unpacked === 'string' || unpacked.length !== events || events > countMax) throw new Error('batch')
+        if (typeof unpacked === 'string' || unpacked.events.length !== events || events > countMax)
+          throw new Error('batch')
         for (const [from, count] of by) senders.set(from, (senders.get(from) ?? 0) + count)
-        for (const event of unpacked) {
+        for (const event of unpacked.events) {
           if (typeof event === 'string') throw new Error(event)
           const { name, client, lastSeenMs, firstSeenMs, count, blocked = 0 } = event
           const day = Math.floor(lastSeenMs / DAY_MS)

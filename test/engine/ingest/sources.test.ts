@@ -1,8 +1,8 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { Outcome, totalOf } from '../../../engine/ingest/outcome.ts'
 import { LISTENERS, NOBODYS, OTHER, type SourceOwner, SourceTable } from '../../../engine/ingest/sources.ts'
 import { NOBODY, type SourceDelta, Sources, type StoredSource } from '../../../engine/store/sources.ts'
+import fc from '../../support/property.ts'
 import { openStore } from '../../support/store.ts'
 
 const ORGANIZATION = '11111111-1111-4111-8111-111111111111'
@@ -163,6 +163,7 @@ function delta(index: number, more: Partial<SourceDelta> = {}): SourceDelta {
     formats: { 'proxy-native': 2 },
     sample: '',
     zoneMinutes: 0,
+    timesUnread: 0,
     ...more,
   }
 }

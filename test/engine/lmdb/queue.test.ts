@@ -1,8 +1,8 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { Environment } from '../../../engine/lmdb/environment.ts'
-import { DurableQueue, ENTRY_BYTES_MAX, type Slices } from '../../../engine/lmdb/queue.ts'
-import { sealRecord } from '../../../engine/lmdb/record.ts'
+import { DurableQueue } from '../../../engine/lmdb/queue.ts'
+import { ENTRY_BYTES_MAX, type Slices, slicesOf } from '../../../engine/lmdb/queue-chunk.ts'
+import fc from '../../support/property.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
 
@@ -22,8 +22,8 @@ const steps = fc.array(
   { maxLength: 25 },
 )
 
-/** Texts in one piece of memory, with something in between before each so many, and every so many again in another order. */
-function slicesOf(texts: readonly string[], every: number): Slices {
+/** Texts in shared memory: bytes of no entry precede every `every`th, and two of every 3 * `every` are swapped. */
+function scatteredSlices(texts: readonly string[], every: number): Slices {
   const starts = new Uint32Array(texts.length)
   const ends = new Uint32Array(texts.length)
   let bytes = ''
@@ -48,18 +48,18 @@ t.test('a queue does what a plain array does, through aborted transactions and r
       let queue = new DurableQueue(environment.table('q'), Buffer.from('a'))
       // A neighbour in the same table, which must not be seen.
       environment.write(() =>
-        new DurableQueue(environment.table('q'), Buffer.from('b')).append([Buffer.from('neighbour')]),
+        new DurableQueue(environment.table('q'), Buffer.from('b')).append(slicesOf([Buffer.from('neighbour')])),
       )
       const model: { sequence: number; text: string }[] = []
       let next = 1
       for (const { kind, count } of all) {
         if (kind === 'append') {
           const texts = Array.from({ length: count }, (_, index) => `entry ${next + index}`)
-          environment.write(() => queue.append(texts.map((text) => Buffer.from(text))))
+          environment.write(() => queue.append(slicesOf(texts.map((text) => Buffer.from(text)))))
           for (const text of texts) model.push({ sequence: next++, text })
         } else if (kind === 'slices') {
           const texts = Array.from({ length: count }, (_, index) => `entry ${next + index}`)
-          environment.write(() => queue.appendSlices(slicesOf(texts, 7)))
+          environment.write(() => queue.append(scatteredSlices(texts, 7)))
           for (const text of texts) model.push({ sequence: next++, text })
         } else if (kind === 'remove') {
           const through = (model[0]?.sequence ?? next) + count - 1
@@ -76,7 +76,12 @@ t.test('a queue does what a plain array does, through aborted transactions and r
               entry: Buffer.from(`entry ${sequence} anew, ${'and longer '.repeat(sequence % 3)}`),
             })
           }
-          environment.write(() => queue.replace(changes))
+          environment.write(() =>
+            queue.replace(
+              changes.map(({ sequence }) => sequence),
+              slicesOf(changes.map(({ entry }) => entry)),
+            ),
+          )
           for (const { sequence, entry } of changes) {
             const waiting = model[sequence - (model[0]?.sequence ?? next)]
             if (waiting?.sequence === sequence) waiting.text = entry.toString()
@@ -84,7 +89,7 @@ t.test('a queue does what a plain array does, through aborted transactions and r
         } else if (kind === 'abort') {
           t.throws(() =>
             environment.write(() => {
-              queue.append(Array.from({ length: count }, () => Buffer.from('never')))
+              queue.append(slicesOf(Array.from({ length: count }, () => Buffer.from('never'))))
               queue.removeThrough(next)
               throw new Error('aborted')
             }),
@@ -119,7 +124,7 @@ t.test('a queue does what a plain array does, through aborted transactions and r
 t.test('reading stops at a count, and once so many bytes are together', async (t) => {
   const environment = new Environment(t.testdir(), OPTIONS)
   const queue = new DurableQueue(environment.table('q'), Buffer.alloc(0))
-  environment.write(() => queue.append(['aaaa', 'bbbb', 'cccc'].map((text) => Buffer.from(text))))
+  environment.write(() => queue.append(slicesOf(['aaaa', 'bbbb', 'cccc'].map((text) => Buffer.from(text)))))
   t.equal(queue.read(0, 2).length, 2)
   t.equal(queue.read(2, 10).length, 2)
   t.equal(queue.read(0, 10, 5).length, 2)
@@ -133,7 +138,7 @@ t.test('what a queue takes of LMDB is what is used of its file', async (t) => {
     const environment = new Environment(path, OPTIONS)
     const queue = new DurableQueue(environment.table('q'), Buffer.alloc(0))
     const entries = Array.from({ length: 500 }, () => Buffer.alloc(entryBytes, 1))
-    for (let round = 0; round < 40; round++) environment.write(() => queue.append(entries))
+    for (let round = 0; round < 40; round++) environment.write(() => queue.append(slicesOf(entries)))
     const { fileBytes, unusedBytes } = environment.space()
     const usedBytes = fileBytes - unusedBytes
     const ratio = queue.footprintBytes / usedBytes
@@ -142,34 +147,25 @@ t.test('what a queue takes of LMDB is what is used of its file', async (t) => {
   }
 })
 
-t.test('a queue of an earlier release is read on, and goes on', async (t) => {
+t.test('sequences to replace must ascend, and those that are not waiting are ignored', async (t) => {
   const environment = new Environment(t.testdir(), OPTIONS)
-  const table = environment.table('q')
-  const u64 = (value: number): Buffer => {
-    const bytes = Buffer.alloc(8)
-    bytes.writeBigUInt64BE(BigInt(value))
-    return bytes
+  const queue = new DurableQueue(environment.table('q'), Buffer.alloc(0))
+  const entries = (...texts: string[]): Slices => slicesOf(texts.map((text) => Buffer.from(text)))
+  const replace = (sequences: readonly number[], slices: Slices): void =>
+    environment.write(() => queue.replace(sequences, slices))
+  environment.write(() => queue.append(entries('one', 'two', 'three', 'four')))
+  environment.write(() => queue.removeThrough(1))
+  for (const sequences of [
+    [3, 2],
+    [2, 2],
+  ]) {
+    t.throws(() => replace(sequences, entries('a', 'b')), /must ascend/)
   }
-  // As it was: a record of version 1 for each entry, and the next sequence.
-  environment.write(() => {
-    for (let sequence = 4; sequence < 10; sequence++) {
-      table.putSync(u64(sequence), sealRecord(1, Buffer.from(`old ${sequence}`)))
-    }
-    table.putSync(Buffer.alloc(8, 0xff), u64(10))
-  })
-  const queue = new DurableQueue(table, Buffer.alloc(0))
-  t.equal(queue.length, 6)
-  t.match(queue.oldestChunk, { writtenMs: 0, lastSequence: 4 })
-  environment.write(() => queue.append([Buffer.from('new 10'), Buffer.from('new 11')]))
-  environment.write(() => queue.replace([{ sequence: 5, entry: Buffer.from('changed 5') }]))
-  environment.write(() => queue.removeThrough(4))
+  replace([1, 2, 4, 5], entries('gone', 'TWO', 'FOUR', 'not yet'))
   t.same(
-    queue.read(0, 100).map(({ bytes }) => bytes.toString()),
-    ['changed 5', 'old 6', 'old 7', 'old 8', 'old 9', 'new 10', 'new 11'],
+    queue.read(0, 9).map(({ bytes }) => bytes.toString()),
+    ['TWO', 'three', 'FOUR'],
   )
-  environment.write(() => queue.removeThrough(100))
-  t.equal(queue.length, 0)
-  t.equal(queue.nextSequence, 12)
   await environment.close()
 })
 
@@ -177,20 +173,24 @@ t.test('an entry that is too long is refused, and a damaged chunk is known', asy
   const environment = new Environment(t.testdir(), OPTIONS)
   const table = environment.table('q')
   const queue = new DurableQueue(table, Buffer.alloc(0))
-  t.throws(() => environment.write(() => queue.append([Buffer.alloc(ENTRY_BYTES_MAX + 1)])), { name: 'RangeError' })
-  environment.write(() => queue.append([Buffer.alloc(ENTRY_BYTES_MAX), Buffer.alloc(ENTRY_BYTES_MAX), Buffer.alloc(9)]))
+  t.throws(() => environment.write(() => queue.append(slicesOf([Buffer.alloc(ENTRY_BYTES_MAX + 1)]))), {
+    name: 'RangeError',
+  })
+  environment.write(() =>
+    queue.append(slicesOf([Buffer.alloc(ENTRY_BYTES_MAX), Buffer.alloc(ENTRY_BYTES_MAX), Buffer.alloc(9)])),
+  )
   t.same(
     queue.read(0, 9).map(({ bytes }) => bytes.length),
     [ENTRY_BYTES_MAX, ENTRY_BYTES_MAX, 9],
   )
   const bytes = Buffer.alloc(ENTRY_BYTES_MAX + 1)
   const long = { bytes, starts: new Uint32Array(100), ends: new Uint32Array(100).fill(bytes.length), count: 100 }
-  t.throws(() => environment.write(() => queue.appendSlices(long)), { name: 'RangeError' })
+  t.throws(() => environment.write(() => queue.append(long)), { name: 'RangeError' })
   long.ends.fill(ENTRY_BYTES_MAX)
-  environment.write(() => queue.appendSlices(long))
+  environment.write(() => queue.append(long))
   t.equal(queue.read(4, 200).length, 100, 'chunks have a bound in bytes, too')
   environment.write(() => queue.removeThrough(queue.nextSequence - 1))
-  environment.write(() => queue.append([Buffer.alloc(9)]))
+  environment.write(() => queue.append(slicesOf([Buffer.alloc(9)])))
   const [first] = [...table.getRange({ limit: 1 })]
   const broken = Buffer.from(first?.value ?? Buffer.alloc(0))
   broken[broken.length - 1] = 1

@@ -1,8 +1,7 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { type Event, METHODS, packEvent } from '../../../engine/event/event.ts'
 import { FOLD_CELLS_MAX } from '../../../engine/limits.ts'
-import type { LentChunk } from '../../../engine/lmdb/queue.ts'
+import type { ChunkView } from '../../../engine/lmdb/queue.ts'
 import { DAY_MS, dayOf } from '../../../engine/process/clock.ts'
 import { domainStrength } from '../../../engine/scan/confidence.ts'
 import { EventFold } from '../../../engine/scan/event-fold.ts'
@@ -10,13 +9,14 @@ import { Evidence } from '../../../engine/scan/evidence.ts'
 import { NAMES_MAX } from '../../../engine/scan/name-table.ts'
 import { type DayEvidence, NAMES_PER_DAY_MAX } from '../../../engine/store/evidence.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
+import fc from '../../support/property.ts'
 import { matcher, NOON, Sender } from '../../support/store.ts'
 
 const RULES = loadCatalog().rules.filter(({ match }) => match === 'suffix')
 const fold = new EventFold(matcher)
 
-/** The events as a chunk of the buffer lends them, `before` bytes behind the beginning. */
-function chunkOf(entries: readonly Uint8Array[], from = 0, before = 0): LentChunk {
+/** A chunk of the buffer with these events, which begin `before` bytes after the start of its memory. */
+function chunkOf(entries: readonly Uint8Array[], from = 0, before = 0): ChunkView {
   const bytes = Buffer.concat([Buffer.alloc(before, 0xee), ...entries])
   const starts = new Uint32Array(entries.length)
   const ends = new Uint32Array(entries.length)
@@ -73,14 +73,13 @@ function plainlyFolded(events: readonly Event[]): Map<string, Record<string, unk
           ({ count }) => count,
         ),
       ]).filter(([, count]) => count !== 0)
-      const blocked = total(some, (event) => event.blocked ?? 0)
       return [
         key,
         {
           firstSeenMs: Math.min(...some.map(({ firstSeenMs }) => firstSeenMs)),
           lastSeenMs: Math.max(...some.map(({ lastSeenMs }) => lastSeenMs)),
           matches: total(some, ({ count }) => count),
-          ...(blocked > 0 ? { blocked } : {}),
+          blocked: total(some, (event) => event.blocked ?? 0),
           byMethod: Object.fromEntries(methods),
           byRole: Object.fromEntries(roles),
           byName: Object.fromEntries(names),

@@ -3,10 +3,14 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import type { Event } from '../../../engine/event/event.ts'
 import { DAY_MS } from '../../../engine/process/clock.ts'
+import { Fault } from '../../../engine/process/error-codes.ts'
+import { INTERNAL_ERROR } from '../../../engine/process/failure.ts'
 import { Evidence } from '../../../engine/scan/evidence.ts'
-import { runScan } from '../../../engine/scan/fold.ts'
+import { requestScan, runScan, type ScanRequest, ScanRunner } from '../../../engine/scan/fold.ts'
+import { ScanSchedule } from '../../../engine/scan/schedule.ts'
 import { PublishedList } from '../../../engine/store/published.ts'
 import { Store } from '../../../engine/store/store.ts'
+import { capturedLog } from '../../support/captured-log.ts'
 import { makeOrganization, matcher, NOON, openStore, Sender, type TestStore } from '../../support/store.ts'
 
 interface Published {
@@ -90,18 +94,17 @@ t.test('a scan folds the buffer, publishes what the evidence says, and empties t
   })
 })
 
-t.test('blocked matches are told apart, over scans, and only where there are any', async (t) => {
+t.test('blocked matches are summed over scans, and published only if there are any', async (t) => {
   const opened = openStore(t)
   const { store, clock } = opened
   const { id } = makeOrganization(opened, 'Acme')
   const sender = new Sender()
   const metadata = (name: string) =>
     published(store, id).platforms.find((each) => each.platform_name === name)?.metadata
-  // As an earlier release stored it: without the sum.
   buffer(opened, id, [sender.event('claude.ai', NOON, { count: 3 }), sender.event('chatgpt.com', NOON)])
   runScan(store, matcher, id, 'schedule', clock)
   t.notOk(metadata('Claude')?.['blocked_matches'])
-  t.notOk([...store.evidence.since(id, 0)].some(({ evidence }) => 'blocked' in evidence))
+  t.ok([...store.evidence.since(id, 0)].every(({ evidence }) => evidence.blocked === 0))
   for (let scan = 0; scan < 2; scan++) {
     buffer(opened, id, [sender.event('claude.ai', NOON, { method: 'log', count: 4, blocked: 2 })])
     runScan(store, matcher, id, 'schedule', clock)
@@ -168,24 +171,78 @@ t.test("one organization never folds or shows what is another one's", async (t) 
   t.equal(published(store, b).scan, null)
 })
 
-t.test('a scan that fails keeps its events and says why; the next one folds them', async (t) => {
-  const opened = openStore(t)
-  const { store, clock } = opened
-  const { id } = makeOrganization(opened, 'Acme')
-  buffer(opened, id, [new Sender().event('claude.ai', NOON)])
-  const broken = {
-    matchBytes: matcher.matchBytes.bind(matcher),
-    fingerprint: '',
-    platform: () => {
-      throw new Error('out of luck')
-    },
-  }
-  t.throws(() => runScan(store, broken as unknown as typeof matcher, id, 'schedule', clock), /out of luck/)
-  t.match(store.scans.ofOrganization(id), [{ status: 'failed', failure: 'out of luck', eventsFolded: 0 }])
-  t.equal(store.buffer.count(id), 1)
-  clock.add(1000)
-  t.match(runScan(store, matcher, id, 'schedule', clock), { status: 'completed', eventsFolded: 1 })
-})
+const full = new Fault('STORE_FULL', 'no space left')
+const bug = new TypeError('x is not a function')
+for (const { name, failure, thrown, recorded, entry } of [
+  {
+    name: 'a Fault: its message',
+    failure: full,
+    thrown: { code: 'SCAN_FAILED', message: full.message },
+    recorded: full.message,
+    entry: { level: 50, reason: full.message, err: undefined },
+  },
+  {
+    name: 'anything else: an internal error, and the log has its stack',
+    failure: bug,
+    thrown: bug,
+    recorded: INTERNAL_ERROR,
+    entry: { level: 50, reason: undefined, err: { type: 'TypeError', message: bug.message, stack: bug.stack } },
+  },
+]) {
+  t.test(`a scan that fails keeps its events and records why, and the next one folds them: ${name}`, async (t) => {
+    const opened = openStore(t)
+    const { store, clock } = opened
+    const { id } = makeOrganization(opened, 'Acme')
+    buffer(opened, id, [new Sender().event('claude.ai', NOON)])
+    const broken = {
+      matchBytes: matcher.matchBytes.bind(matcher),
+      fingerprint: '',
+      platform: () => {
+        throw failure
+      },
+    } as unknown as typeof matcher
+    const failed = { status: 'failed', failure: recorded, eventsFolded: 0 }
+    t.throws(() => runScan(store, broken, id, 'schedule', clock), thrown)
+    t.match(store.scans.ofOrganization(id), [failed])
+    t.equal(store.buffer.count(id), 1)
+
+    clock.add(DAY_MS)
+    const { log, entries } = capturedLog()
+    const runner = new ScanRunner(store, broken, clock)
+    // Between threads an error is a structured clone.
+    const run = async (requests: readonly ScanRequest[]) => structuredClone(runner.run(requests))
+    const schedule = new ScanSchedule(store, matcher, clock, log, { run, close: async () => {} })
+    schedule.check()
+    await schedule.idle()
+    t.equal(schedule.failing, 1)
+    t.match(store.scans.ofOrganization(id), [failed, failed])
+    t.equal(entries.length, 1)
+    t.match(entries[0], { organization: id, trigger: 'schedule', msg: 'scan failed, its events wait' })
+    t.match({ reason: undefined, err: undefined, ...entries[0] }, entry)
+
+    clock.add(1000)
+    t.match(runScan(store, matcher, id, 'schedule', clock), { status: 'completed', eventsFolded: 1 })
+  })
+}
+
+for (const { name, failure, entry } of [
+  { name: 'a Fault', failure: full, entry: { level: 50, reason: full.message } },
+  { name: 'an internal error', failure: bug, entry: { level: 50, err: { stack: bug.stack } } },
+]) {
+  t.test(`scans that could not be started: ${name}`, async (t) => {
+    const opened = openStore(t)
+    const { store, clock } = opened
+    const organization = makeOrganization(opened, 'Acme')
+    store.environment.write(() => requestScan(store, organization, clock))
+    const { log, entries } = capturedLog()
+    const run = () => Promise.reject(failure)
+    const schedule = new ScanSchedule(store, matcher, clock, log, { run, close: async () => {} })
+    schedule.lookForRequests()
+    await schedule.idle()
+    t.match(entries, [{ ...entry, msg: 'scans could not be started, events wait', organizations: 1 }])
+    t.equal('err' in (entries[0] ?? {}), failure === bug)
+  })
+}
 
 t.test('names beyond the bound of a day are counted, not kept', async (t) => {
   const evidence = new Evidence(2)

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import fc from 'fast-check'
 import t from 'tap'
 import { COVERAGE_COUNTER_NAMES } from '../../../engine/event/coverage-report.ts'
 import { confidence, domainStrength, ROLE_WEIGHT } from '../../../engine/scan/confidence.ts'
@@ -9,6 +8,7 @@ import { overallRiskScore } from '../../../engine/scan/risk.ts'
 import type { Role } from '../../../registry/platform.ts'
 import { counters } from '../../support/coverage.ts'
 import { REPOSITORY } from '../../support/programs.ts'
+import fc from '../../support/property.ts'
 
 const page = readFileSync(join(REPOSITORY, 'docs/reference/scoring.md'), 'utf8')
 const counts = { clients: 10, matches: 100, days: 5 }

@@ -48,7 +48,7 @@ const kill = ({ store, clock, organization: { id } }: Made, scan: Scan): void =>
   store.environment.write(() => {
     store.scans.put({ ...scan, status: 'running', startedAtMs: clock.nowMs() })
     store.scans.removeRequest(id)
-    const running = { id: scan.id, requestedAtMs: scan.requestedAtMs ?? 0 }
+    const running = { id: scan.id, requestedAtMs: scan.requestedAtMs }
     store.scanStates.put(id, { ...store.scanStates.get(id), running })
   })
 const failing = (site: Made): unknown => {

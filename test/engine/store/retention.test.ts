@@ -20,6 +20,7 @@ function source(organizationId: string, address: string, lastSeenMs: number): So
     formats: {},
     sample: '',
     zoneMinutes: 0,
+    timesUnread: 0,
   }
 }
 

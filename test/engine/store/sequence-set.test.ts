@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { RANGES_MAX, SequenceSet } from '../../../engine/store/sequence-set.ts'
+import fc from '../../support/property.ts'
 
 t.test('it answers as a Set does, and keeps ranges that neither touch nor overlap', async () => {
   fc.assert(

@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { indexOfByte } from '../../../../engine/ingest/formats/bytes.ts'
+import fc from '../../../support/property.ts'
 
 t.test('a byte is found where it first stands, and never beyond the end', async (t) => {
   // Few values, so that many are equal, and those beside each other and at the borders of the sign.

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
-import fc from 'fast-check'
 import t from 'tap'
 import { isIpText } from '../../../../engine/ingest/formats/ip-address.ts'
+import fc from '../../../support/property.ts'
 
 /** Bytes stand around the text, so that a look beyond its ends shows. */
 function says(text: string): boolean {

@@ -1,6 +1,6 @@
-import fc from 'fast-check'
 import t from 'tap'
 import { JSON_DEPTH_MAX, JsonKind, JsonScanner } from '../../../../engine/ingest/formats/json.ts'
+import fc from '../../../support/property.ts'
 
 /** The members of the outermost object as the scanner finds them, or undefined where the text is no object. */
 function members(text: string): Record<string, unknown> | undefined {

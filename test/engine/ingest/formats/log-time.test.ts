@@ -1,12 +1,13 @@
 import t from 'tap'
-import { DayOrder, LogTime, TimeFound } from '../../../../engine/ingest/formats/log-time.ts'
+import { DayOrder } from '../../../../engine/ingest/formats/day-order.ts'
+import { LogTime, TimeFound } from '../../../../engine/ingest/formats/log-time.ts'
 
 const RECEIVED = '2026-11-20T12:00:00Z'
 
 function read(text: string, options: { received?: string; order?: DayOrder } = {}): string {
   const bytes = Buffer.from(`xx${text}xx`)
   const time = new LogTime()
-  time.dayOrder = options.order ?? DayOrder.unknown
+  time.dayOrder.settled = options.order ?? DayOrder.unknown
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const found = time.read(view, 2, bytes.length - 2, Date.parse(options.received ?? RECEIVED))
   if (found === TimeFound.none) return 'none'
@@ -131,91 +132,4 @@ const rows: { text: string; is: string; received?: string; order?: DayOrder }[] 
 
 for (const { text, is, ...options } of rows) {
   t.equal(read(text, options), is, JSON.stringify(text))
-}
-
-t.test('a day above twelve settles the order for what follows', async (t) => {
-  const time = new LogTime()
-  const bytes = Buffer.from('11/20/2026 09:15:02 05/06/2026 09:15:02')
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  time.read(view, 0, 19, Date.parse(RECEIVED))
-  t.equal(time.dayOrder, DayOrder.monthFirst)
-  time.read(view, 20, bytes.length, Date.parse(RECEIVED))
-  t.equal(new Date(time.ms).toISOString(), '2026-05-06T09:15:02.000Z')
-})
-
-/** What a source's lines are read as, each as the day that is found; a line is its text, or that and when it came. */
-function days(received: string, lines: readonly (string | readonly [string, string])[]): string[] {
-  const time = new LogTime()
-  return lines.map((line) => {
-    const [text, came] = typeof line === 'string' ? [line, received] : line
-    const bytes = Buffer.from(text)
-    time.read(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0, bytes.length, Date.parse(came))
-    return new Date(time.ms).toISOString().slice(0, 10)
-  })
-}
-
-const sequences: { name: string; received: string; lines: (string | [string, string])[]; are: string[] }[] = [
-  {
-    name: 'a file of the United States, whose last line would be near in the other order',
-    received: '2026-11-10T12:00:00Z',
-    lines: ['10/11/2026 9:15:02 AM', '10/11/2026 9:15:03 AM', '10/11/2026 9:15:04 AM', '10/12/2026 9:15:02 AM'],
-    are: ['2026-10-11', '2026-10-11', '2026-10-11', '2026-10-12'],
-  },
-  {
-    name: 'a file of Australia',
-    received: '2026-11-20T12:00:00Z',
-    lines: ['01/11/2026 9:15:02 AM', '01/11/2026 9:15:02 PM', '02/11/2026 9:15:02 AM', '05/11/2026 9:15:02 AM'],
-    are: ['2026-11-01', '2026-11-01', '2026-11-02', '2026-11-05'],
-  },
-  {
-    name: 'a year of the United States, day by day',
-    received: '2026-11-20T12:00:00Z',
-    lines: ['01/01/2026 9:15:02 AM', '01/02/2026 9:15:02 AM', '01/03/2026 9:15:02 AM', '01/05/2026 9:15:02 AM'],
-    are: ['2026-01-01', '2026-01-02', '2026-01-03', '2026-01-05'],
-  },
-  {
-    name: 'days follow upon each other, with 24 hours',
-    received: '2026-11-20T12:00:00Z',
-    lines: ['03/03/2026 09:15:02', '03/04/2026 09:15:02', '03/05/2026 09:15:02'],
-    are: ['2026-03-03', '2026-03-04', '2026-03-05'],
-  },
-  {
-    name: 'what is written as it happens, with AM and the day first',
-    received: '',
-    lines: [
-      ['10/11/2026 9:15:02 AM', '2026-11-10T09:15:03Z'],
-      ['10/11/2026 9:15:03 AM', '2026-11-10T09:15:04Z'],
-      ['10/11/2026 9:15:04 AM', '2026-11-10T09:15:05Z'],
-      ['10/11/2026 9:15:05 AM', '2026-11-10T09:15:06Z'],
-      ['11/12/2026 9:15:05 AM', '2026-12-11T09:15:06Z'],
-    ],
-    are: ['2026-10-11', '2026-10-11', '2026-11-10', '2026-11-10', '2026-12-11'],
-  },
-  {
-    name: 'one line near the time of receipt does not settle the order',
-    received: '2026-11-10T12:00:00Z',
-    lines: ['11/10/2026 09:15:02', '10/11/2026 09:15:02', '12/10/2026 09:15:02'],
-    are: ['2026-11-10', '2026-11-10', '2026-10-12'],
-  },
-  {
-    name: 'a number above twelve settles it against all hints, and again the other way',
-    received: '2026-11-10T12:00:00Z',
-    lines: [
-      '11/10/2026 9:15:02 AM',
-      '13/10/2026 9:15:02 AM',
-      '11/10/2026 9:15:02 AM',
-      '10/14/2026 9:15 AM',
-      '10/11/2026 9:15 AM',
-    ],
-    are: ['2026-11-10', '2026-10-13', '2026-10-11', '2026-10-14', '2026-10-11'],
-  },
-  {
-    name: 'an order in which a day would be ahead is not taken, unless the other is ahead as well',
-    received: '2026-11-10T12:00:00Z',
-    lines: ['12/10/2026 9:15:02 AM', '10/12/2026 9:15:02 AM', '12/11/2027 9:15:02 AM'],
-    are: ['2026-10-12', '2026-10-12', '2027-12-11'],
-  },
-]
-for (const { name, received, lines, are } of sequences) {
-  t.test(name, async (t) => t.same(days(received, lines), are))
 }

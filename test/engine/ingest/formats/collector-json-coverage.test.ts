@@ -1,15 +1,14 @@
 import t from 'tap'
-import { coverageReportToJson } from '../../../../engine/event/coverage-report.ts'
 import { FormatDetector } from '../../../../engine/ingest/formats/detect.ts'
 import { LogLine, SCRATCH_BYTES } from '../../../../engine/ingest/formats/log-line.ts'
-import { coverageReportFromJson } from '../../../../engine/ingest/read-coverage.ts'
+import { coverageFromMessage } from '../../../../engine/ingest/read-coverage.ts'
 import { COVERAGE_BYTES_MAX } from '../../../../engine/limits.ts'
-import { counters, report } from '../../../support/coverage.ts'
+import { counters, coverageMessage, report } from '../../../support/coverage.ts'
 import { checkMutations } from '../../../support/log-mutations.ts'
 import { checkRows } from '../../../support/log-rows.ts'
 
 const REPORT = report({ madeMs: Date.parse('2026-11-20T09:15:02.123Z'), counters: { packets: 120_000, hellos_ech: 7 } })
-const good = coverageReportToJson(REPORT)
+const good = coverageMessage(REPORT)
 const spaced = JSON.stringify(JSON.parse(good), undefined, 1).replaceAll('\n', ' ')
 
 checkRows(t, 'collector-json', [
@@ -25,6 +24,13 @@ checkRows(t, 'collector-json', [
     verdict: 'reject',
     reason: /^coverage: .* 16384 bytes$/,
   },
+  {
+    name: 'no object in it',
+    line: '{"coverage":"instance","counters":{"instance":1}}',
+    verdict: 'reject',
+    reason: /^coverage: expected an object$/,
+  },
+  { name: 'no colon', line: '{"coverage" {"instance":"x","counters":{}}}', verdict: 'reject', reason: /^JSON: / },
 ])
 
 /** Where the report stands in a message that has other bytes around it; '' where there is none. */
@@ -37,18 +43,16 @@ function standing(message: string): string {
 }
 
 t.test('where it stands is told, and it is read as it was made', async (t) => {
-  t.same(coverageReportFromJson(standing(`${good}\n`)), REPORT)
-  t.same(coverageReportFromJson(standing(spaced)), REPORT)
+  t.same(coverageFromMessage(standing(`${good}\n`)), REPORT)
+  t.same(coverageFromMessage(standing(spaced)), REPORT)
   const full = report({ counters: Object.fromEntries(Object.keys(counters()).map((name) => [name, 2 ** 50])) })
-  t.same(coverageReportFromJson(standing(coverageReportToJson(full))), full)
+  t.same(coverageFromMessage(standing(coverageMessage(full))), full)
 })
 
 const OTHERS: readonly (readonly [name: string, message: string])[] = [
   ['nothing', ''],
   ['no object', '"coverage"'],
   ['another first member', `{"x":1,${good.slice(1)}`],
-  ['no colon', '{"coverage" {"instance":"x","counters":{}}}'],
-  ['no object in it', '{"coverage":"instance","counters":{"instance":1}}'],
   ['the coverage of a test run', '{"coverage":{"lines":98.5,"branches":91}}'],
   ['no instance', good.replace('"instance"', '"host"')],
   ['no counters', good.replace('"counters"', '"numbers"')],

@@ -26,7 +26,7 @@ const ROWS: readonly { name: string; tls: boolean; says: string | Buffer; goesOn
     { name: 'does not read its answer', tls: true, says: 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', stopsReading: true },
   ]
 
-const handler: HttpHandler = (_, response) => response.send(200, [], LONG_BODY)
+const handler: HttpHandler = (_, response) => response.send({ status: 200, body: LONG_BODY })
 
 for (const implementation of IMPLEMENTATIONS) {
   t.test(`over ${implementation}`, { timeout: 60_000 }, async (t) => {
@@ -59,7 +59,7 @@ t.test('over node: a handler that takes its time is waited for', { timeout: 60_0
     log: quietLog,
     handler: async (_, response) => {
       await new Promise((resolve) => setTimeout(resolve, 18_000))
-      response.send(200, [], 'late')
+      response.send({ status: 200, body: 'late' })
     },
   })
   t.teardown(() => listener.drain(100))

@@ -1,0 +1,57 @@
+// npm run build: compiles the sources, then the registry and the frameworks, to dist/. Set-up (setup.mjs) builds only when the
+// sources have changed. Plain JavaScript, because it runs before anything is compiled.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+/** Says what dist/ was built from. Written last, so that an interrupted build is repeated. */
+const STAMP = join(root, 'dist/.built-from')
+/** tsc writes this file whenever it changes dist/, also when somebody calls it directly. */
+const COMPILER_STATE = join(root, 'dist/.tsbuildinfo')
+const SOURCE_FOLDERS = ['api', 'bench', 'collector', 'deploy', 'engine', 'registry', 'test']
+const SOURCE = /\.(ts|yaml)$/
+const STEPS = [
+  ['node_modules/typescript/bin/tsc', '-p', '.'],
+  ['dist/registry/build.js'],
+  ['dist/engine/assess/build.js'],
+]
+
+/** Whether dist/ is what the sources of now make. */
+export function isBuilt() {
+  return existsSync(STAMP) && existsSync(COMPILER_STATE) && readFileSync(STAMP, 'utf8') === stamp()
+}
+
+/** Builds; answers whether it succeeded. What is wrong has been printed. */
+export function build() {
+  rmSync(STAMP, { force: true })
+  // Sources that change meanwhile make the stamp wrong, and the next build necessary.
+  const sources = sourceHash()
+  for (const step of STEPS) {
+    const { status } = spawnSync(process.execPath, step, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
+    if (status !== 0) return false
+  }
+  writeFileSync(STAMP, stamp(sources))
+  return true
+}
+
+function stamp(sources = sourceHash()) {
+  return `${sources} ${statSync(COMPILER_STATE).mtimeMs}\n`
+}
+
+/** Content, not times of change: a checkout that leads back to the same sources needs no build. */
+function sourceHash() {
+  const hash = createHash('sha256')
+  const add = (file) => hash.update(`${file}\n`).update(readFileSync(join(root, file)))
+  for (const file of ['package-lock.json', 'tsconfig.json']) add(file)
+  for (const folder of SOURCE_FOLDERS) {
+    const names = readdirSync(join(root, folder), { recursive: true }).filter((name) => SOURCE.test(name))
+    for (const name of names.sort()) add(join(folder, name))
+  }
+  return hash.digest('hex')
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url) && !build()) process.exit(1)

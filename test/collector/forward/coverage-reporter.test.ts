@@ -1,0 +1,100 @@
+import t from 'tap'
+import {
+  CoverageReporter,
+  type CoverageReporterOptions,
+  coverageInstance,
+} from '../../../collector/forward/coverage-reporter.ts'
+import type { Outcome } from '../../../collector/forward/forwarder.ts'
+import type { CoverageCounters, CoverageReport } from '../../../engine/event/coverage-report.ts'
+import { counters, INSTANCE } from '../../support/coverage.ts'
+import { quietLog } from '../../support/store.ts'
+
+const ACCEPTED: Outcome = { kind: 'accepted', duplicates: 0, rejected: [] }
+const FAILED: Outcome = { kind: 'retry', why: 'nothing listens' }
+
+/** A reporter whose reports are due at once, and what it counts. */
+function reporter(options: Partial<CoverageReporterOptions> = {}) {
+  const state = { counted: { packets: 1 } as Partial<CoverageCounters> }
+  const count = () => counters(state.counted)
+  const made = new CoverageReporter({
+    instance: INSTANCE,
+    counters: count,
+    log: quietLog,
+    firstMs: 0,
+    everyMs: 0,
+    ...options,
+  })
+  /** Takes the report that is due, and says what became of it. */
+  const send = (outcome: Outcome): CoverageReport | undefined => {
+    const report = made.take()
+    if (report !== undefined) made.settle(report, outcome)
+    return report
+  }
+  return { made, state, send }
+}
+
+t.test('a report when something has changed, and the last one at the end', async (t) => {
+  const { made, state, send } = reporter()
+  const sent = [send(ACCEPTED)]
+  t.equal(send(ACCEPTED), undefined, 'nothing has changed')
+  t.equal(made.takeLast(), undefined, 'the run goes on')
+  state.counted = { packets: 2 }
+  sent.push(send(ACCEPTED))
+  state.counted = { packets: 3 }
+  made.finish()
+  sent.push(send(ACCEPTED))
+  t.equal(made.takeLast(), undefined, 'the service has it')
+  t.same(
+    sent.map((report) => [report?.instance, report?.ended, report?.counters.packets]),
+    [1, 2, 3].map((packets) => [INSTANCE, packets === 3, packets]),
+  )
+  const times = sent.map((report) => report?.madeMs ?? Number.NaN)
+  t.same(
+    times,
+    times.toSorted((a, b) => a - b),
+  )
+  t.ok(sent.every((report) => report && report.sinceMs === sent[0]?.sinceMs && report.madeMs >= report.sinceMs))
+  t.same(made.counts, { sent: 3, failed: 0 })
+})
+
+t.test('the first is due after a while, the others after another, and the last one at once', async (t) => {
+  const startMs = performance.now()
+  const { made } = reporter({ firstMs: 60_000, everyMs: 600_000 })
+  t.equal(made.take(), undefined)
+  t.ok(made.dueMs >= startMs + 60_000)
+  made.finish()
+  const report = made.take()
+  t.match(report, { ended: true, counters: { packets: 1 } })
+  if (report !== undefined) made.settle(report, FAILED)
+  t.equal(made.take(), undefined, 'after a failure, a batch is tried without a report')
+  t.ok(made.dueMs >= startMs + 540_000 && made.dueMs <= performance.now() + 660_000)
+  t.same(made.takeLast(), report, 'the last one is the same however often it is sent')
+})
+
+t.test('the next report replaces one that failed, though nothing has changed', async (t) => {
+  const { made, send } = reporter()
+  for (let times = 0; times < 3; times++) t.match(send(FAILED), { counters: { packets: 1 } })
+  t.match(send(ACCEPTED), { counters: { packets: 1 } })
+  t.equal(send(ACCEPTED), undefined)
+  t.same(made.counts, { sent: 1, failed: 3 })
+})
+
+t.test('what the service says of a report is logged once; that it is not there, the loop logs', async (t) => {
+  const warnings: unknown[] = []
+  const log = Object.assign(Object.create(quietLog), { warn: (fields: unknown) => warnings.push(fields) })
+  const { made, send } = reporter({ log })
+  send(FAILED)
+  send({ ...ACCEPTED, coverageError: 'coverage: reports come too often' })
+  send({ ...ACCEPTED, coverageError: 'coverage: reports come too often' })
+  send({ kind: 'refused', why: 'answered 400' })
+  t.same(warnings, [{ why: 'coverage: reports come too often' }, { why: 'answered 400' }])
+  t.same(made.counts, { sent: 0, failed: 4 })
+})
+
+t.test('an instance is of one run of a live capture, and of one capture file', async (t) => {
+  t.match(coverageInstance(undefined), /^[0-9a-f]{16}$/)
+  t.not(coverageInstance(undefined), coverageInstance(undefined))
+  t.match(coverageInstance('4096 9f86d0'), /^[0-9a-f]{16}$/)
+  t.equal(coverageInstance('4096 9f86d0'), coverageInstance('4096 9f86d0'))
+  t.not(coverageInstance('4096 9f86d0'), coverageInstance('4096 9f86d1'))
+})

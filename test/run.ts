@@ -1,0 +1,165 @@
+import { randomInt } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join, relative } from 'node:path'
+import process from 'node:process'
+import { parseArgs } from 'node:util'
+import { REPOSITORY } from './support/programs.ts'
+import { type FileResult, killRunning, runFile } from './support/run-file.ts'
+import { hasProperties, type TestFile, testFiles } from './support/test-files.ts'
+
+/*
+ * npm test and npm run test:full: runs test files side by side, each in a process of its own, and sums up what they report. The
+ * tests use tap as their library. tap's own runner is not used: it loads a TypeScript compiler, mocks and process hooks into every
+ * process, also into those that tests start (docs/design/testing.md).
+ */
+const USAGE = `npm test [-- [OPTION...] [PART...]]
+  PART      run the files whose path contains PART, of both suites
+  --full    run the full suite
+  --rest    run of the full suite what npm test does not: *.full.test.ts, and properties with another seed
+  --jobs N  run N files at a time (default: one for each CPU)
+  --table   also print the table of docs/design/testing.md
+`
+/** Generous: only a file that hangs reaches it. */
+const TIMEOUT_SECONDS = 900
+const PROGRESS_MS = 30_000
+const FAILURE_LINES = 60
+const LOGS = join(REPOSITORY, '.tap/logs')
+const TABLE = join(REPOSITORY, 'docs/design/testing.md')
+
+interface Outcome {
+  readonly file: TestFile
+  readonly result: FileResult
+}
+
+function chosenFiles(options: { full: boolean; rest: boolean }, parts: readonly string[]): TestFile[] {
+  const all = testFiles()
+  if (parts.length > 0) return all.filter(({ source }) => parts.some((part) => source.includes(sourceOf(part))))
+  if (options.full) return all
+  if (options.rest) return all.filter((file) => file.suite === 'full' || hasProperties(file))
+  return all.filter(({ suite }) => suite === 'quick')
+}
+
+/** A path as people paste it: that of the source, or that of the compiled file. */
+function sourceOf(part: string): string {
+  return relative(REPOSITORY, join(REPOSITORY, part))
+    .replace(/^dist\//, '')
+    .replace(/\.js$/, '.ts')
+}
+
+/** Files that need long go first, so that none runs alone at the end. What docs/design/testing.md does not list yet goes before all. */
+function longestFirst(files: readonly TestFile[]): TestFile[] {
+  const wallSeconds = new Map<string, number>()
+  for (const [, source = '', seconds] of readFileSync(TABLE, 'utf8').matchAll(
+    /^\| `([^`]+)` \| [\d.]+ \| ([\d.]+) \|$/gm,
+  ))
+    wallSeconds.set(source, Number(seconds))
+  const secondsOf = ({ source }: TestFile) => wallSeconds.get(source) ?? Number.MAX_VALUE
+  return [...files].sort((one, other) => secondsOf(other) - secondsOf(one))
+}
+
+async function runAll(files: readonly TestFile[], jobs: number, environment: NodeJS.ProcessEnv): Promise<Outcome[]> {
+  const waiting = [...files]
+  const running = new Set<TestFile>()
+  const outcomes: Outcome[] = []
+  const showProgress = (): void => {
+    const failed = outcomes.filter(({ result }) => result.failed > 0).length
+    const names = [...running].map(({ source }) => shortName(source)).join(', ')
+    const text = `${outcomes.length} of ${files.length} files, ${failed} failed; running ${names}`
+    if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${text.slice(0, process.stdout.columns - 1)}`)
+    else say(text)
+  }
+  const timer = setInterval(showProgress, PROGRESS_MS)
+  const work = async (): Promise<void> => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+      running.add(file)
+      if (process.stdout.isTTY) showProgress()
+      const logFile = join(LOGS, file.source.replaceAll('/', '-').replace(/\.ts$/, '.tap'))
+      const result = await runFile(file.compiled, { timeoutSeconds: TIMEOUT_SECONDS, logFile, environment })
+      running.delete(file)
+      outcomes.push({ file, result })
+      if (result.failed > 0) sayFailure(file, result, logFile)
+    }
+  }
+  await Promise.all(Array.from({ length: jobs }, work))
+  clearInterval(timer)
+  if (process.stdout.isTTY) process.stdout.write('\r\x1b[K')
+  return outcomes
+}
+
+function sayFailure(file: TestFile, { failures }: FileResult, logFile: string): void {
+  if (process.stdout.isTTY) process.stdout.write('\r\x1b[K')
+  say(`\nFAILED ${file.source} (${relative(REPOSITORY, logFile)})`)
+  for (const failure of failures) {
+    const lines = failure.split('\n')
+    for (const line of lines.slice(0, FAILURE_LINES)) say(`  ${line}`)
+    if (lines.length > FAILURE_LINES) say(`  and ${lines.length - FAILURE_LINES} more lines in the log`)
+  }
+  say('')
+}
+
+function sayTable(outcomes: readonly Outcome[]): void {
+  const rows = [...outcomes].sort((one, other) => other.result.cpuSeconds - one.result.cpuSeconds)
+  say('| File | CPU seconds | Wall seconds |\n| --- | --- | --- |')
+  for (const { file, result } of rows)
+    say(`| \`${file.source}\` | ${result.cpuSeconds.toFixed(1)} | ${result.wallSeconds.toFixed(1)} |`)
+}
+
+function saySummary(outcomes: readonly Outcome[], seconds: number): void {
+  const sum = (of: (result: FileResult) => number): number =>
+    outcomes.reduce((total, { result }) => total + of(result), 0)
+  const skipped = outcomes.flatMap(({ file, result }) => result.skipped.map((name) => `${file.source}: ${name}`))
+  if (skipped.length > 0) say(`Skipped:\n${skipped.map((name) => `  ${name}`).join('\n')}`)
+  const failed = outcomes.filter(({ result }) => result.failed > 0)
+  if (failed.length > 0) {
+    say(`Failed:\n${failed.map(({ file }) => `  ${file.source}`).join('\n')}`)
+    say(`Run them again: npm test -- ${failed.map(({ file }) => file.source).join(' ')}`)
+  }
+  const cpu = Math.round(sum(({ cpuSeconds }) => cpuSeconds))
+  say(`${outcomes.length} files in ${Math.round(seconds)} s, ${cpu} s of CPU, ${skipped.length} tests skipped`)
+  say(`${sum(({ passed }) => passed)} passed, ${sum(({ failed }) => failed)} failed`)
+}
+
+function shortName(source: string): string {
+  return source.replace(/^test\//, '').replace(/\.test\.ts$/, '')
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    full: { type: 'boolean', default: false },
+    rest: { type: 'boolean', default: false },
+    table: { type: 'boolean', default: false },
+    jobs: { type: 'string', default: `${availableParallelism()}` },
+    help: { type: 'boolean', default: false },
+  },
+})
+if (values.help) {
+  process.stdout.write(USAGE)
+  process.exit()
+}
+const files = chosenFiles(values, positionals)
+if (files.length === 0) {
+  process.stderr.write(`no test file has a path that contains ${positionals.join(' or ')}\n`)
+  process.exit(2)
+}
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    killRunning()
+    process.kill(process.pid, signal)
+  })
+}
+const environment: NodeJS.ProcessEnv = {}
+if ((values.full || values.rest) && process.env['PROPERTY_SEED'] === undefined) {
+  environment['PROPERTY_SEED'] = `${randomInt(2 ** 31)}`
+  say(`property tests run with PROPERTY_SEED=${environment['PROPERTY_SEED']}`)
+}
+const startMs = performance.now()
+const outcomes = await runAll(longestFirst(files), Number(values.jobs), environment)
+if (values.table) sayTable(outcomes)
+saySummary(outcomes, (performance.now() - startMs) / 1000)
+process.exitCode = outcomes.some(({ result }) => result.failed > 0) ? 1 : 0

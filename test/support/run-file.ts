@@ -1,0 +1,122 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream, mkdirSync, readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import process from 'node:process'
+import { TapReport } from './tap-report.ts'
+
+/** What one test file reported. */
+export interface FileResult {
+  readonly passed: number
+  readonly failed: number
+  readonly skipped: readonly string[]
+  /** A text for each failed assertion, and for what else went wrong with the process. */
+  readonly failures: readonly string[]
+  readonly wallSeconds: number
+  /** Of the process and of all its descendants that were waited for. */
+  readonly cpuSeconds: number
+}
+
+export interface RunOptions {
+  readonly timeoutSeconds: number
+  /** Receives standard output and standard error. */
+  readonly logFile: string
+  readonly environment: NodeJS.ProcessEnv
+}
+
+/** After its limit, tap has this long to report which test was running. */
+const REPORT_MS = 10_000
+/** A file that has ended closes its output within this time, unless a descendant that left the process group holds it. */
+const CLOSE_MS = 5000
+const STANDARD_ERROR_BYTES = 8192
+
+const running = new Set<ChildProcess>()
+/** CPU seconds of all children that ended so far. */
+let endedCpuSeconds = 0
+
+/** Runs a compiled test file in a process of its own. A crash, a hang and incomplete TAP are failures in the result. */
+export async function runFile(compiled: string, options: RunOptions): Promise<FileResult> {
+  mkdirSync(dirname(options.logFile), { recursive: true })
+  const log = createWriteStream(options.logFile)
+  const startMs = performance.now()
+  const child = spawn(process.execPath, ['--enable-source-maps', compiled], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // A process group of its own: the programs that the file started end with the file.
+    detached: true,
+    env: { ...process.env, ...options.environment, TAP: '1', TAP_TIMEOUT: `${options.timeoutSeconds}` },
+  })
+  running.add(child)
+  const report = new TapReport()
+  let standardError = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    log.write(chunk)
+    report.write(chunk)
+  })
+  child.stderr.on('data', (chunk: Buffer) => {
+    log.write(chunk)
+    standardError = (standardError + chunk.toString()).slice(-STANDARD_ERROR_BYTES)
+  })
+  let hung = false
+  const limit = setTimeout(
+    () => {
+      hung = true
+      killGroup(child)
+    },
+    options.timeoutSeconds * 1000 + REPORT_MS,
+  )
+  const closed = once(child, 'close')
+  const [status, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
+  clearTimeout(limit)
+  const cpuSeconds = cpuSinceLastEnd()
+  running.delete(child)
+  killGroup(child)
+  const forced = setTimeout(() => {
+    child.stdout.destroy()
+    child.stderr.destroy()
+  }, CLOSE_MS)
+  await closed
+  clearTimeout(forced)
+  report.end()
+  log.end()
+  const problems: string[] = []
+  if (hung) problems.push(`did not end within ${options.timeoutSeconds} s`)
+  else if (status !== 0 && report.failed === 0) problems.push(`ended with ${signal ?? `status ${status}`}`)
+  const failed = report.failed + problems.length
+  if (failed > 0 && standardError !== '') problems.push(`standard error:\n${standardError}`)
+  return {
+    passed: report.passed,
+    failed,
+    skipped: report.skipped,
+    failures: [...report.failures, ...problems],
+    wallSeconds: (performance.now() - startMs) / 1000,
+    cpuSeconds,
+  }
+}
+
+/** Ends every file that is running, with the programs that it started. */
+export function killRunning(): void {
+  for (const child of running) killGroup(child)
+}
+
+function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined) return
+  try {
+    process.kill(-child.pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
+/**
+ * Linux adds the times of a child to `cutime` and `cstime` (proc(5), fields 16 and 17, in ticks of 10 ms) when its parent waits
+ * for it, which Node does just before it emits `exit`.
+ */
+function cpuSinceLastEnd(): number {
+  const stat = readFileSync('/proc/self/stat', 'utf8')
+  // The fields follow the name of the program, which stands in parentheses and may hold spaces.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const total = (Number(fields[13]) + Number(fields[14])) / 100
+  const since = total - endedCpuSeconds
+  endedCpuSeconds = total
+  return since
+}
