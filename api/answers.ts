@@ -10,7 +10,7 @@ import { PLATFORM_TYPES, type PlatformType } from '../registry/platform-type.ts'
 import { LIMIT_MAX } from './page.ts'
 
 /*
- * The shape of every body that the API answers, for its OpenAPI document, the tables of docs/api.md and the tests. No answer is made or checked
+ * The shape of every body that the API answers, for its OpenAPI document, the tables of docs/reference/api.md and the tests. No answer is made or checked
  * by these: they are ready bytes (engine/store/published.ts), and the contract test holds that both say the same.
  *
  * Objects are strict, except `metadata` and what stands in it: fields may be added there within v1.

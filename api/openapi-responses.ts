@@ -1,7 +1,7 @@
 import { REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.ts'
 
 /*
- * What every answer of the API has besides its body: statuses, header fields, and the messages of refusals. The error table of docs/api.md is
+ * What every answer of the API has besides its body: statuses, header fields, and the messages of refusals. The error table of docs/reference/api.md is
  * made of this, too, and the contract test makes the service say each message.
  */
 export type Json = Readonly<Record<string, unknown>>

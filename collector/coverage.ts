@@ -11,7 +11,7 @@ const UNDECODABLE: readonly PacketClassName[] = [
   ...(['dnsMalformed', 'dnsQuestionsOverLimit', 'clientHelloMalformed', 'quicUndecodable'] as const),
 ]
 
-/** What a collector has seen and not seen since its start, in the words of its reports to the service (docs/visibility.md). */
+/** What a collector has seen and not seen since its start, in the words of its reports to the service (docs/design/visibility.md). */
 export function coverageOf({
   observed,
   live,

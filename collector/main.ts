@@ -1,21 +1,5 @@
 #!/usr/bin/env node
-import { createProgram, runProgram } from '../engine/process/program.ts'
-import { addBooksCommand } from './commands/books.ts'
-import { addCheckCommand } from './commands/check.ts'
-import { addOutboxCommand } from './commands/outbox.ts'
-import { addReadCommand } from './commands/read.ts'
-import { addRunCommand } from './commands/run.ts'
-import { addSelftestCommand } from './commands/selftest.ts'
+import { runProgram } from '../engine/process/program.ts'
+import { collectorProgram } from './program.ts'
 
-const program = createProgram(
-  'posture-collector',
-  'Watches DNS queries and the server names of TLS and QUIC for AI platforms and forwards what matches.',
-)
-addRunCommand(program)
-addCheckCommand(program)
-addReadCommand(program)
-addSelftestCommand(program)
-addBooksCommand(program)
-addOutboxCommand(program)
-program.addHelpText('after', '\n`run` need not be written; `posture-collector run --help` lists its options.')
-await runProgram(program)
+await runProgram(collectorProgram())

@@ -66,7 +66,7 @@ export const platformId = z
   .max(64)
   .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be lower-case words joined by single hyphens')
 
-/** One entry as it stands in registry/platforms/*.yaml and in the operator's file (docs/registry-file.md). */
+/** One entry as it stands in registry/platforms/*.yaml and in the operator's file (docs/reference/registry-file.md). */
 export const platformEntry = z.strictObject({
   id: platformId,
   name: line(80),

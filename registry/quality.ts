@@ -132,7 +132,7 @@ export const OWN_SUFFIXES: ReadonlySet<string> = new Set([
   'claudeusercontent.com',
 ])
 
-/** Embedded AI cannot be seen in the name, so such an entry may not look like AI use: see docs/registry.md. */
+/** Embedded AI cannot be seen in the name, so such an entry may not look like AI use: see docs/reference/registry.md. */
 export const EMBEDDED_SPECIFICITY_MAX = 0.5
 const AI_ONLY_NAMES: ReadonlySet<string> = new Set(['notion.ai'])
 

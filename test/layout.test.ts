@@ -5,7 +5,7 @@ import t from 'tap'
 import { REPOSITORY } from './support/programs.ts'
 import { hasProperties, testFile, testFiles } from './support/test-files.ts'
 
-/** The rules of the house (docs/architecture.md), so that they stay true. */
+/** The rules of the house (docs/design/architecture.md), so that they stay true. */
 const ROOMS = ['api', 'bench', 'collector', 'deploy', 'engine', 'registry', 'test'] as const
 
 /** For each source file the files and packages that it imports. */
@@ -189,7 +189,8 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
     ...['api/main.ts', 'collector/main.ts', 'engine/admin/main.ts', 'bench/main.ts'],
     ...[
       'deploy/demo.ts',
-      'deploy/docs.ts',
+      'deploy/docs/main.ts',
+      'deploy/docs/readability.ts',
       'deploy/release/main.ts',
       'registry/build.ts',
       'engine/assess/build.ts',
@@ -249,7 +250,7 @@ t.test('the lock file names no registry', async (t) => {
   t.notMatch(readFileSync(join(REPOSITORY, 'package-lock.json'), 'utf8'), /"resolved"/)
 })
 
-/** uWebSockets.js comes repacked by a third party: a changed binary must be noticed (docs/decisions.md). */
+/** uWebSockets.js comes repacked by a third party: a changed binary must be noticed (docs/design/decisions.md). */
 const UWS_BINARIES = [
   {
     name: 'uws_linux_x64_115.node',
@@ -266,7 +267,7 @@ for (const { name, node, sha256 } of UWS_BINARIES) {
   t.test(`the binary of uWebSockets.js for Node ${node} is the one that was looked at`, async (t) => {
     const bytes = readFileSync(join(REPOSITORY, 'node_modules/uWebSockets.js/dist/bin', name))
     t.equal(createHash('sha256').update(bytes).digest('hex'), sha256)
-    const decisions = readFileSync(join(REPOSITORY, 'docs/decisions.md'), 'utf8')
-    t.ok(decisions.includes(sha256), 'docs/decisions.md records it')
+    const decisions = readFileSync(join(REPOSITORY, 'docs/design/decisions.md'), 'utf8')
+    t.ok(decisions.includes(sha256), 'docs/design/decisions.md records it')
   })
 }

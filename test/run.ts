@@ -11,21 +11,21 @@ import { hasProperties, type TestFile, testFiles } from './support/test-files.ts
 /*
  * npm test and npm run test:full: runs test files side by side, each in a process of its own, and sums up what they report. The
  * tests use tap as their library. tap's own runner is not used: it loads a TypeScript compiler, mocks and process hooks into every
- * process, also into those that tests start (docs/testing.md).
+ * process, also into those that tests start (docs/design/testing.md).
  */
 const USAGE = `npm test [-- [OPTION...] [PART...]]
   PART      run the files whose path contains PART, of both suites
   --full    run the full suite
   --rest    run of the full suite what npm test does not: *.full.test.ts, and properties with another seed
   --jobs N  run N files at a time (default: one for each CPU)
-  --table   also print the table of docs/testing.md
+  --table   also print the table of docs/design/testing.md
 `
 /** Generous: only a file that hangs reaches it. */
 const TIMEOUT_SECONDS = 900
 const PROGRESS_MS = 30_000
 const FAILURE_LINES = 60
 const LOGS = join(REPOSITORY, '.tap/logs')
-const TABLE = join(REPOSITORY, 'docs/testing.md')
+const TABLE = join(REPOSITORY, 'docs/design/testing.md')
 
 interface Outcome {
   readonly file: TestFile
@@ -47,7 +47,7 @@ function sourceOf(part: string): string {
     .replace(/\.js$/, '.ts')
 }
 
-/** Files that need long go first, so that none runs alone at the end. What docs/testing.md does not list yet goes before all. */
+/** Files that need long go first, so that none runs alone at the end. What docs/design/testing.md does not list yet goes before all. */
 function longestFirst(files: readonly TestFile[]): TestFile[] {
   const wallSeconds = new Map<string, number>()
   for (const [, source = '', seconds] of readFileSync(TABLE, 'utf8').matchAll(

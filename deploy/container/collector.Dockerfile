@@ -1,5 +1,5 @@
 # The collector as an image: Node, the program and the libraries that they load. No shell, no package manager, nothing that is unpacked
-# at run time. The build context is the folder that `npm run release` fills (docs/containers.md):
+# at run time. The build context is the folder that `npm run release` fills (docs/reference/containers.md):
 #
 #   docker build --file deploy/container/collector.Dockerfile --build-arg VERSION=0.1.0 --tag posture-collector:0.1.0 release
 

@@ -1,5 +1,5 @@
 # The service as an image, with posture-admin: Node, the programs and the libraries that they load. No shell, no package manager, nothing
-# that is unpacked at run time. The build context is the folder that `npm run release` fills (docs/containers.md):
+# that is unpacked at run time. The build context is the folder that `npm run release` fills (docs/reference/containers.md):
 #
 #   docker build --file deploy/container/service.Dockerfile --build-arg VERSION=0.1.0 --tag posture-service:0.1.0 release
 

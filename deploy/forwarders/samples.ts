@@ -1,4 +1,4 @@
-/** A line as a device writes it, and what the service reads of it: docs/forwarders.md shows them, a test reads each. */
+/** A line as a device writes it, and what the service reads of it: docs/reference/forwarders.md shows them, a test reads each. */
 export interface Sample {
   /** The family in the specification, where it begins one. */
   readonly family: string

@@ -1,5 +1,5 @@
 import { chmod, copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { REPOSITORY } from './bundle.ts'
 import { strippedNode } from './executable.ts'
 import { emptyFolder } from './npm-file.ts'
@@ -48,8 +48,12 @@ export async function writeTree(
   await copyPlain(program.unit, units)
   await copyPlain(program.settings, doc)
   await copyPlain('CHANGELOG.md', doc)
-  const pages = join(REPOSITORY, 'docs')
-  for (const page of await readdir(pages)) await copyPlain(join('docs', page), join(doc, 'docs'))
+  for (const page of await readdir(join(REPOSITORY, 'docs'), { recursive: true })) {
+    if (!page.endsWith('.md')) continue
+    const target = join(doc, 'docs', dirname(page))
+    await mkdir(target, { recursive: true })
+    await copyPlain(join('docs', page), target)
+  }
 }
 
 /** Wherever the tree lies, and by whatever link it is called. */

@@ -2,7 +2,7 @@ import type { Role } from '../store/members.ts'
 
 /**
  * What can be changed, and the least role that may: each is a word of the audit log. `operator` is whoever has the data directory; what a plan
- * includes and which organizations there are is not for members to say. docs/administration.md has the same table.
+ * includes and which organizations there are is not for members to say. docs/reference/administration.md has the same table.
  */
 export const ACTIONS = {
   'organization.create': 'operator',

@@ -53,5 +53,5 @@ export function coverageLine({ platforms }: Discovery): string | undefined {
   const coverage = platforms[0]?.metadata.coverage
   if (coverage === undefined || coverage.sensors === 0 || coverage.visible_share === null) return undefined
   const sensors = coverage.sensors === 1 ? 'one sensor' : `${coverage.sensors} sensors`
-  return `${sensors}: ${(coverage.visible_share * 100).toFixed(1)} % of what passed could be named (docs/scoring.md, Coverage)`
+  return `${sensors}: ${(coverage.visible_share * 100).toFixed(1)} % of what passed could be named (docs/reference/scoring.md, Coverage)`
 }

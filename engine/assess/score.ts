@@ -8,7 +8,7 @@ import type { Answer, AssessmentCategory, CategoryScore } from '../store/assessm
  *   overall   sum of weight x category / sum of weights, over the categories that have such an item
  *
  * Both are rounded half up to whole numbers, the overall score from the exact categories and not from the rounded ones. Averages are fractions of
- * whole numbers: in binary 0.1 + 0.2 is more than 0.3, and 89.5 could become 89. docs/assessments.md works an example.
+ * whole numbers: in binary 0.1 + 0.2 is more than 0.3, and 89.5 could become 89. docs/reference/assessments.md works an example.
  */
 const WORDS = { yes: 100, partial: 50, no: 0 } as const
 

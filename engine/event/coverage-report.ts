@@ -1,6 +1,6 @@
 /**
  * What a sensor counts of what it saw and of what was hidden from it: the words in which the collector tells it and the service stores and shows it.
- * The two programs share this list. docs/visibility.md has it as a table, which is made of this one.
+ * The two programs share this list. docs/design/visibility.md has it as a table, which is made of this one.
  */
 export const COVERAGE_COUNTERS = {
   packets: 'Packets that were looked at',

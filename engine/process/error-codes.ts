@@ -12,7 +12,7 @@ export const ExitStatus = {
 } as const
 export type ExitStatus = (typeof ExitStatus)[keyof typeof ExitStatus]
 
-/** Every stable code of an expected fault at a boundary, with the exit status it becomes. docs/errors.md lists them all. */
+/** Every stable code of an expected fault at a boundary, with the exit status it becomes. docs/reference/errors.md lists them all. */
 export const FAULTS = {
   USAGE: {
     exit: ExitStatus.usage,
@@ -76,14 +76,18 @@ export const FAULTS = {
     about:
       'The certificate or its private key cannot be used, or the certificate that the service shows is not trusted',
   },
-  REGISTRY_FILE: { exit: ExitStatus.usage, about: 'The registry file is not as docs/registry-file.md describes it' },
+  REGISTRY_FILE: {
+    exit: ExitStatus.usage,
+    about: 'The registry file is not as docs/reference/registry-file.md describes it',
+  },
   SCAN_FAILED: {
     exit: ExitStatus.unavailable,
     about: 'The scan could not be completed; its events wait for the next one. posture-admin scan list shows why',
   },
   ASSESSMENT_FILE: {
     exit: ExitStatus.usage,
-    about: 'The file of an assessment cannot be read or written, or is not as docs/assessments.md describes it',
+    about:
+      'The file of an assessment cannot be read or written, or is not as docs/reference/assessments.md describes it',
   },
   NOT_FOUND: {
     exit: ExitStatus.refused,

@@ -8,7 +8,7 @@ export interface SettingNames {
   /** As commander writes it: `--syslog-port <port>`, or `--no-https` for a switch that turns something off. */
   readonly flag?: string
   readonly env?: string
-  /** One line for `--help` and docs/configuration.md. */
+  /** One line for `--help` and docs/reference/configuration.md. */
   readonly about: string
   /** The default in words, where it depends on the machine. */
   readonly defaultAbout?: string
@@ -139,7 +139,7 @@ export interface SettingRow extends SettingNames {
   readonly default: unknown
 }
 
-/** The settings of a schema in their order, as `--help` and docs/configuration.md show them. */
+/** The settings of a schema in their order, as `--help` and docs/reference/configuration.md show them. */
 export function settingRows(schema: SettingsSchema): SettingRow[] {
   const rows: SettingRow[] = []
   for (const [name, field] of Object.entries(schema.shape)) {

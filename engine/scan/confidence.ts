@@ -11,7 +11,7 @@ import type { Role } from '../../registry/platform.ts'
  *   matches   0.30 x d x (1 - 1 / (1 + log10 matches))
  *   days      0.40 x d x (1 - 1 / days)
  *
- * Each grows with its count, so more evidence never lowers the result. docs/scoring.md works an example.
+ * Each grows with its count, so more evidence never lowers the result. docs/reference/scoring.md works an example.
  */
 const CARRIES = { domain: 0.7, clients: 0.4, matches: 0.3, days: 0.4 } as const
 

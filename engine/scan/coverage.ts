@@ -1,7 +1,7 @@
 import type { CoverageCounters } from '../event/coverage-report.ts'
 import type { Coverage } from '../store/coverage.ts'
 
-/** How much of what passed the sensors could be seen, as it stands in the answers of the API. docs/scoring.md works an example. */
+/** How much of what passed the sensors could be seen, as it stands in the answers of the API. docs/reference/scoring.md works an example. */
 export interface CoverageJson {
   /** Instances of sensors that were heard in the window; 0 where all evidence is of logs. */
   readonly sensors: number

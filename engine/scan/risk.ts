@@ -6,7 +6,7 @@
  *
  * with top the largest e and rest the sum of all others: the worst platform sets the level, and the others lift it, the
  * slower the nearer it is to 100. Every term grows with every e, so approving a platform never raises the result and
- * finding one more never lowers it. docs/scoring.md works an example.
+ * finding one more never lowers it. docs/reference/scoring.md works an example.
  */
 export const APPROVED_SHARE = 0.25
 const REST_SCALE = 500

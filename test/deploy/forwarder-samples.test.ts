@@ -1,5 +1,5 @@
 import t from 'tap'
-import { FORWARDERS, PARTS, PLACEHOLDERS, snippet } from '../../deploy/docs-forwarders.ts'
+import { FORWARDERS, PARTS, PLACEHOLDERS, snippet } from '../../deploy/docs/forwarders.ts'
 import { SAMPLES } from '../../deploy/forwarders/samples.ts'
 import { SyslogMessage } from '../../engine/ingest/syslog/message.ts'
 import { readSyslog } from '../../engine/ingest/syslog/read-message.ts'
@@ -24,7 +24,7 @@ function readMessage(reader: MessageReader, text: string): Read {
 }
 
 for (const { device, lines, format, host, client } of SAMPLES) {
-  t.test(`the sample of ${device} is read as docs/forwarders.md says`, async (t) => {
+  t.test(`the sample of ${device} is read as docs/reference/forwarders.md says`, async (t) => {
     for (const { name, wrap } of WAYS) {
       const reader = new MessageReader()
       const reads = lines.map((line) => readMessage(reader, wrap(line)))

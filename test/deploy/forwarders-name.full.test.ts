@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { generate } from 'selfsigned'
 import t from 'tap'
-import { FORWARDERS } from '../../deploy/docs-forwarders.ts'
+import { FORWARDERS } from '../../deploy/docs/forwarders.ts'
 import { ForwarderAtWork } from '../support/forwarders.ts'
 import { later, SyslogService, squid } from '../support/syslog-service.ts'
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Forwarder } from '../../deploy/docs-forwarders.ts'
+import type { Forwarder } from '../../deploy/docs/forwarders.ts'
 import { ForwarderAtWork } from '../support/forwarders.ts'
 import { startService } from '../support/programs.ts'
 import { freePort } from '../support/syslog-ng.ts'
@@ -15,7 +15,7 @@ interface Case {
   readonly kind: 'tls' | 'tcp'
   /** What befalls the forwarder while the service is away. */
   readonly meanwhile: 'runs on' | 'restarts' | 'is killed'
-  /** Of what is written first after the service has gone: docs/forwarders.md says who notices a closed connection only by writing. */
+  /** Of what is written first after the service has gone: docs/reference/forwarders.md says who notices a closed connection only by writing. */
   readonly lostMax: number
 }
 

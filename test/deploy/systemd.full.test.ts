@@ -9,7 +9,7 @@ import { settingRows } from '../../engine/process/settings.ts'
 import { REPOSITORY } from '../support/programs.ts'
 
 const SETTINGS = { 'posture-collector': collectorSettings, 'posture-service': serviceSettings } as const
-const PAGE = readFileSync(join(REPOSITORY, 'docs/install.md'), 'utf8')
+const PAGE = readFileSync(join(REPOSITORY, 'docs/reference/packages.md'), 'utf8')
 
 for (const { name, unit, settings } of PROGRAMS) {
   t.test(`${name}: its file of settings names only settings that there are`, async (t) => {

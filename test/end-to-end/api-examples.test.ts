@@ -6,12 +6,12 @@ import t from 'tap'
 import { claimPort } from '../../engine/http/listen.ts'
 import { admin, REPOSITORY, startService } from '../support/programs.ts'
 
-/** The commands of docs/api.md, and what it says that the first one prints. */
-const PAGE = readFileSync(join(REPOSITORY, 'docs/api.md'), 'utf8')
-const COMMANDS = [...PAGE.matchAll(/^ {4}(curl .*)$/gm)].map(([, command = '']) => command)
-const PRINTED = /that prints:\n\n {4}(.*)\n/.exec(PAGE)?.[1] ?? ''
+/** The commands of docs/reference/api.md, and what it says that the first one prints. */
+const PAGE = readFileSync(join(REPOSITORY, 'docs/reference/api.md'), 'utf8')
+const COMMANDS = [...PAGE.matchAll(/^curl .*$/gm)].map(([command]) => command)
+const PRINTED = /this prints:\n\n```json\n(.*)\n/.exec(PAGE)?.[1] ?? ''
 
-t.test('each command of docs/api.md does what the page says, against a real service', async (t) => {
+t.test('each command of docs/reference/api.md does what the page says, against a real service', async (t) => {
   const directory = t.testdir()
   const data = join(directory, 'data/service')
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', '--data-dir', data)
@@ -35,20 +35,21 @@ t.test('each command of docs/api.md does what the page says, against a real serv
     t.equal(status, 0, `${command}: ${output}`)
     return output
   }
-  const [discovery = '', document = '', nextPage = '', ...more] = COMMANDS
-  t.same(more, [], 'no command without a test')
+  const [discovery = '', document = '', nextPage = '', ...samples] = COMMANDS
   t.equal(await shell(discovery), PRINTED)
   t.equal(await shell(document), '')
   const written: unknown = JSON.parse(readFileSync(join(directory, 'openapi.json'), 'utf8'))
   t.match(written, { openapi: '3.1.0', paths: { '/api/v1/discovery': { get: {}, head: {} } } })
   t.equal(await shell(nextPage), PRINTED, 'the tag is that of a list that was never made')
+  t.equal(samples.length, 4, 'one sample request for each endpoint')
+  for (const sample of samples) t.type(JSON.parse(await shell(sample)), 'object', sample)
 })
 
 /** Unpacked by the set-up of `npm test`. */
 const NGINX = join(REPOSITORY, 'node_modules/.cache/nginx/usr/sbin/nginx')
 
 t.test('nginx, told what the page tells, passes requests on', async (t) => {
-  const [location = ''] = /^ {4}location [\s\S]*?^ {4}\}$/m.exec(PAGE) ?? []
+  const [location = ''] = /^location [\s\S]*?^\}$/m.exec(PAGE) ?? []
   t.match(location, /proxy_pass http:\/\/127\.0\.0\.1:8443;/)
   const directory = t.testdir()
   const service = await startService(join(directory, 'data'), ['--plain-http', '--ingest-port', 'off'])

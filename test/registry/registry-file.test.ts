@@ -29,8 +29,8 @@ const corp = {
 }
 const withDomain = (over: object) => ({ platforms: [{ ...corp, domains: [{ ...domain, ...over }] }] })
 
-t.test('the example of docs/registry-file.md is taken as it stands', async (t) => {
-  const page = readFileSync(new URL('../../../docs/registry-file.md', import.meta.url), 'utf8')
+t.test('the example of docs/reference/registry-file.md is taken as it stands', async (t) => {
+  const page = readFileSync(new URL('../../../docs/reference/registry-file.md', import.meta.url), 'utf8')
   const example = /```yaml\n(.*?)```/s.exec(page)?.[1] ?? ''
   t.ok(parse(example))
   const { platforms, rules } = loadCatalog({ file: fileOf(example) })

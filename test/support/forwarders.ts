@@ -4,11 +4,11 @@ import { once } from 'node:events'
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { type Forwarder, type Part, PLACEHOLDERS, type Placeholder, snippet } from '../../deploy/docs-forwarders.ts'
+import { type Forwarder, type Part, PLACEHOLDERS, type Placeholder, snippet } from '../../deploy/docs/forwarders.ts'
 import { rsyslog } from './rsyslog.ts'
 import { freePort } from './syslog-ng.ts'
 
-/** rsyslog or syslog-ng with the snippets of docs/forwarders.md, in a folder of its own that outlives it. */
+/** rsyslog or syslog-ng with the snippets of docs/reference/forwarders.md, in a folder of its own that outlives it. */
 export class ForwarderAtWork {
   readonly #t: { testdir(): string; teardown(work: () => unknown): void }
   readonly #forwarder: Forwarder

@@ -10,7 +10,7 @@ import { counters } from '../../support/coverage.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 import fc from '../../support/property.ts'
 
-const page = readFileSync(join(REPOSITORY, 'docs/scoring.md'), 'utf8')
+const page = readFileSync(join(REPOSITORY, 'docs/reference/scoring.md'), 'utf8')
 const counts = { clients: 10, matches: 100, days: 5 }
 const seenAndHidden = counters({
   ...{ packets: 120_000, packets_lost: 1200, packets_truncated: 300, packets_undecodable: 900, names: 9000 },
@@ -18,7 +18,7 @@ const seenAndHidden = counters({
   ...{ dot_sessions: 50, doh_sessions: 200 },
 })
 
-t.test('the worked examples of docs/scoring.md are what the code computes', async (t) => {
+t.test('the worked examples of docs/reference/scoring.md are what the code computes', async (t) => {
   t.equal(confidence({ domainStrength: domainStrength(0.95, 'web'), ...counts }), 0.8757)
   t.equal(confidence({ domainStrength: domainStrength(0.6, 'docs'), ...counts }), 0.3319)
   const platforms = [

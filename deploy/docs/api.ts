@@ -1,9 +1,10 @@
-import { openApiDocument } from '../api/openapi.ts'
-import { type Json, refusals } from '../api/openapi-responses.ts'
-import { ROUTES } from '../api/routes.ts'
-import { code, markdownTable } from './markdown.ts'
+import { openApiDocument } from '../../api/openapi.ts'
+import { EXAMPLES } from '../../api/openapi-examples.ts'
+import { type Json, refusals } from '../../api/openapi-responses.ts'
+import { ROUTES } from '../../api/routes.ts'
+import { code, codeBlock, markdownTable } from './markdown.ts'
 
-/** The tables of docs/api.md: of the routes, of the refusals, and of the schemas as the OpenAPI document has them. */
+/** The tables of docs/reference/api.md: of the routes, of the refusals, and of the schemas as the OpenAPI document has them. */
 export function pathsTable(): string {
   const rows = Object.entries(ROUTES).map(([path, { scope, paged }]) => [
     code(path),
@@ -17,6 +18,21 @@ export function pathsTable(): string {
 export function refusalsTable(): string {
   const rows = refusals('...').map(({ status, when, message }) => [String(status), when, message])
   return markdownTable(['Status', 'When', 'Message'], rows)
+}
+
+/** For each path a request and its answer, from the examples of the OpenAPI document, which tests hold against the schemas. */
+export function answerSamples(): Record<string, () => string> {
+  return Object.fromEntries(
+    Object.entries(EXAMPLES).map(([path, examples]) => [
+      `sample ${path}`,
+      () => sampleOf(path, Object.values(examples)[0]?.value),
+    ]),
+  )
+}
+
+function sampleOf(path: string, answer: unknown): string {
+  const command = `curl --cacert data/service/tls/certificate.pem -H "X-API-Key: $SVC_API_KEY" https://localhost:8443${path}`
+  return `${codeBlock('sh', command)}\n\n${codeBlock('json', JSON.stringify(answer, undefined, 2))}`
 }
 
 /** For each object of an answer a heading, what it is, and its fields. */
@@ -54,7 +70,7 @@ interface Schema {
 }
 
 const SCHEMAS = (openApiDocument(ROUTES, '...')['components'] as Json)['schemas'] as Readonly<Record<string, Schema>>
-/** Longer lists of values stand elsewhere: types of platforms in docs/registry.md. */
+/** Longer lists of values stand elsewhere: types of platforms in docs/reference/registry.md. */
 const VALUES_SHOWN_MAX = 8
 
 function membersOf(path: string): string {

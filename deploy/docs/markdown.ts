@@ -10,8 +10,7 @@ export function code(text: string | undefined): string {
   return text === undefined ? '' : `\`${text}\``
 }
 
-/** Indented, as all blocks of the documentation are that are no output. */
-export function codeBlock(text: string): string {
-  const lines = text.trimEnd().split('\n')
-  return lines.map((line) => (line === '' ? '' : `    ${line}`)).join('\n')
+/** A fenced code block: `sh` for commands, `text` for output. */
+export function codeBlock(language: string, text: string): string {
+  return `\`\`\`${language}\n${text.trimEnd()}\n\`\`\``
 }

@@ -1,0 +1,124 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { serviceSettings } from '../../api/config.ts'
+import { collectorSettings } from '../../collector/config.ts'
+import { ACTIONS } from '../../engine/admin/actions.ts'
+import { loadTemplates } from '../../engine/assess/templates.ts'
+import { COVERAGE_COUNTERS } from '../../engine/event/coverage-report.ts'
+import { FAULTS } from '../../engine/process/error-codes.ts'
+import { settingRows } from '../../engine/process/settings.ts'
+import { FRAMEWORK_IDS, FRAMEWORKS } from '../../engine/store/framework.ts'
+import { ROLES } from '../../engine/store/members.ts'
+import { loadCatalog } from '../../registry/catalog.ts'
+import { answerSamples, fieldTables, pathsTable, refusalsTable } from './api.ts'
+import { cliPage } from './cli.ts'
+import { FORWARDER_TABLES } from './forwarders.ts'
+import { code, markdownTable } from './markdown.ts'
+import { collectorMetrics, serviceMetrics } from './metrics.ts'
+import { sampleOutputs } from './outputs.ts'
+import { pagePaths } from './readability.ts'
+import { registryPage } from './registry.ts'
+
+/*
+ * `npm run docs` writes the generated parts of the documentation, and a test compares them: tables that repeat the
+ * code, snippets that tests run, and sample output. A part is between two markers: `<!-- table NAME -->` or
+ * `<!-- output NAME -->`, and `<!-- end -->`.
+ */
+const END = '<!-- end -->'
+const REPOSITORY = new URL('../../../', import.meta.url)
+
+/** The tables by name. Any page may show any of them. */
+const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
+  'settings posture-collector': () => settingsTable(collectorSettings),
+  'settings posture-service': () => settingsTable(serviceSettings),
+  roles: rolesTable,
+  'error codes': faultsTable,
+  frameworks: frameworksTable,
+  paths: pathsTable,
+  'API errors': refusalsTable,
+  fields: fieldTables,
+  ...answerSamples(),
+  'coverage counters': coverageTable,
+  'metrics posture-collector': collectorMetrics,
+  'metrics posture-service': serviceMetrics,
+  ...Object.fromEntries(FORWARDER_TABLES.map(({ name, make }) => [name, make])),
+}
+
+/** Pages that are generated as a whole, by their path from the root of the repository. */
+const PAGES: Readonly<Record<string, () => string>> = {
+  'docs/reference/registry.md': () => registryPage(loadCatalog()),
+  'docs/reference/cli.md': cliPage,
+}
+
+/** All generated parts: markers and text. */
+export type Generated = ReadonlyMap<string, string>
+
+export async function generatedParts(): Promise<Generated> {
+  const parts = new Map<string, string>()
+  for (const [name, make] of Object.entries(TABLES)) parts.set(`table ${name}`, await make())
+  for (const [name, text] of await sampleOutputs()) parts.set(`output ${name}`, text)
+  return parts
+}
+
+/** A page with its parts generated again. Throws where a marker names no part, or its end is missing. */
+export function withGenerated(page: string, text: string, parts: Generated): string {
+  const whole = PAGES[page]
+  if (whole !== undefined) return whole()
+  let made = text
+  for (const [begin, name = ''] of text.matchAll(/<!-- ((?:table|output) .+?) -->\n/g)) {
+    const part = parts.get(name)
+    if (part === undefined) throw new Error(`${page}: no generated part is named ${JSON.stringify(name)}`)
+    const from = made.indexOf(begin) + begin.length
+    const to = made.indexOf('<!-- ', from)
+    if (!made.startsWith(END, to)) throw new Error(`${page}: no end of ${JSON.stringify(name)}`)
+    made = `${made.slice(0, from)}${part}\n${made.slice(to)}`
+  }
+  return made
+}
+
+function settingsTable(schema: Parameters<typeof settingRows>[0]): string {
+  const rows = settingRows(schema).map((row) => {
+    const byDefault = row.default === undefined ? 'required' : row.default === '' ? '' : code(`${row.default}`)
+    return [code(row.env), code(row.flag), row.defaultAbout ?? byDefault, row.about]
+  })
+  return markdownTable(['Variable', 'Flag', 'Default', 'Meaning'], rows)
+}
+
+function faultsTable(): string {
+  const rows = Object.entries(FAULTS).map(([name, { exit, about }]) => [code(name), String(exit), about])
+  return markdownTable(['Code', 'Exit status', 'Meaning'], rows)
+}
+
+function rolesTable(): string {
+  const ranks: readonly string[] = [...ROLES, 'operator']
+  const rows = Object.entries(ACTIONS).map(([action, needed]) => [
+    code(action),
+    ...ranks.map((_, rank) => (rank >= ranks.indexOf(needed) ? 'yes' : '')),
+  ])
+  return markdownTable(['Change', ...ranks], rows)
+}
+
+function frameworksTable(): string {
+  const templates = loadTemplates()
+  const rows = FRAMEWORK_IDS.map((id) => {
+    const items = templates[id].reduce((count, category) => count + category.items.length, 0)
+    return [code(id), FRAMEWORKS[id], String(templates[id].length), String(items)]
+  })
+  return markdownTable(['Id', 'Framework', 'Categories', 'Items'], rows)
+}
+
+function coverageTable(): string {
+  const rows = Object.entries(COVERAGE_COUNTERS).map(([name, about]) => [code(name), about])
+  return markdownTable(['Counter', 'Meaning'], rows)
+}
+
+export function pageText(page: string): string {
+  const file = new URL(page, REPOSITORY)
+  return existsSync(file) ? readFileSync(file, 'utf8') : ''
+}
+
+if (process.argv[1] === new URL(import.meta.url).pathname) {
+  const parts = await generatedParts()
+  for (const page of new Set([...pagePaths(), ...Object.keys(PAGES)])) {
+    writeFileSync(new URL(page, REPOSITORY), withGenerated(page, pageText(page), parts))
+  }
+}
