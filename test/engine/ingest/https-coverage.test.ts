@@ -11,6 +11,7 @@ import { COVERAGE_BYTES_MAX } from '../../../engine/limits.ts'
 import { report } from '../../support/coverage.ts'
 import { type Ask, IMPLEMENTATIONS, serve } from '../../support/https.ts'
 import { makeOrganization, NOON, openStore, quietLog } from '../../support/store.ts'
+import { until } from '../../support/wait.ts'
 
 async function startIngest(t: Test, implementation: (typeof IMPLEMENTATIONS)[number], pace?: BodyPace) {
   const opened = openStore(t)
@@ -157,9 +158,9 @@ for (const implementation of IMPLEMENTATIONS) {
       const slow = await begin()
       t.match(String(await new Promise((resolve) => slow.once('data', resolve))), /^HTTP\/1\.1 408 /)
       const gone = await begin()
-      while (memory.held === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+      await until('the body has room', () => memory.held > 0)
       gone.destroy()
-      for (let waited = 0; memory.held > 0 && waited < 100; waited++) await new Promise((r) => setTimeout(r, 20))
+      await until('its room is given back', () => memory.held === 0)
       t.equal(memory.held, 0)
       t.match(await send({ madeMs: NOON }), { status: 200 })
       tokens.revoke(organization, record.visible)

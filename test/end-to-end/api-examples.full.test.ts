@@ -44,7 +44,7 @@ t.test('each command of docs/api.md does what the page says, against a real serv
   t.equal(await shell(nextPage), PRINTED, 'the tag is that of a list that was never made')
 })
 
-/** Unpacked by the set-up of `npm test`. */
+/** Unpacked by the set-up of `npm run test:full`. */
 const NGINX = join(REPOSITORY, 'node_modules/.cache/nginx/usr/sbin/nginx')
 
 t.test('nginx, told what the page tells, passes requests on', async (t) => {
