@@ -16,7 +16,6 @@ const PCAP_HINT = 'libpcap-dev (Debian, Ubuntu, Alpine) or libpcap-devel (Fedora
 const NODE_MIN = [20, 19]
 /** For each command that the tests of `npm test` call, the Debian package that has it. */
 const TEST_COMMANDS = {
-  curl: 'curl',
   faketime: 'faketime',
   ip: 'iproute2',
   openssl: 'openssl',
@@ -28,6 +27,7 @@ const TEST_COMMANDS = {
 const FULL_TEST_COMMANDS = {
   'aarch64-linux-gnu-g++': 'g++-aarch64-linux-gnu',
   bwrap: 'bubblewrap',
+  curl: 'curl',
   loggen: 'syslog-ng-core',
   logger: 'bsdutils',
   'qemu-aarch64-static': 'qemu-user-static',

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, relative } from 'node:path'
 import process from 'node:process'
@@ -18,7 +18,7 @@ const USAGE = `npm test [-- [OPTION...] [PART...]]
   --full    run the full suite
   --rest    run of the full suite what npm test does not: *.full.test.ts, and properties with another seed
   --jobs N  run N files at a time (default: one for each CPU)
-  --table   also print the table of docs/design/testing.md
+  --table   write the measured times into docs/design/testing.md
 `
 /** Generous: only a file that hangs reaches it. */
 const TIMEOUT_SECONDS = 900
@@ -47,14 +47,31 @@ function sourceOf(part: string): string {
     .replace(/\.js$/, '.ts')
 }
 
+/** A row of docs/design/testing.md. */
+const ROW = /^\| `([^`]+)` \| ([\d.]+) \| ([\d.]+) \|$/gm
+
+/** CPU and wall seconds of each file, as docs/design/testing.md lists them. */
+function readTable(): Map<string, readonly [cpu: number, wall: number]> {
+  const rows = readFileSync(TABLE, 'utf8').matchAll(ROW)
+  return new Map([...rows].map(([, source = '', cpu, wall]) => [source, [Number(cpu), Number(wall)]]))
+}
+
+/** Writes what was measured into docs/design/testing.md, beside the rows of files that did not run. */
+function writeTable(outcomes: readonly Outcome[]): void {
+  const sources = new Set(testFiles().map(({ source }) => source))
+  const rows = new Map([...readTable()].filter(([source]) => sources.has(source)))
+  for (const { file, result } of outcomes) rows.set(file.source, [result.cpuSeconds, result.wallSeconds])
+  const lines = [...rows]
+    .sort(([, [one]], [, [other]]) => other - one)
+    .map(([source, [cpu, wall]]) => `| \`${source}\` | ${cpu.toFixed(1)} | ${wall.toFixed(1)} |\n`)
+  const page = readFileSync(TABLE, 'utf8').replaceAll(ROW, '').trimEnd()
+  writeFileSync(TABLE, `${page}\n${lines.join('')}`)
+}
+
 /** Files that need long go first, so that none runs alone at the end. What docs/design/testing.md does not list yet goes before all. */
 function longestFirst(files: readonly TestFile[]): TestFile[] {
-  const wallSeconds = new Map<string, number>()
-  for (const [, source = '', seconds] of readFileSync(TABLE, 'utf8').matchAll(
-    /^\| `([^`]+)` \| [\d.]+ \| ([\d.]+) \|$/gm,
-  ))
-    wallSeconds.set(source, Number(seconds))
-  const secondsOf = ({ source }: TestFile) => wallSeconds.get(source) ?? Number.MAX_VALUE
+  const table = readTable()
+  const secondsOf = ({ source }: TestFile): number => table.get(source)?.[1] ?? Number.MAX_VALUE
   return [...files].sort((one, other) => secondsOf(other) - secondsOf(one))
 }
 
@@ -96,13 +113,6 @@ function sayFailure(file: TestFile, { failures }: FileResult, logFile: string): 
     if (lines.length > FAILURE_LINES) say(`  and ${lines.length - FAILURE_LINES} more lines in the log`)
   }
   say('')
-}
-
-function sayTable(outcomes: readonly Outcome[]): void {
-  const rows = [...outcomes].sort((one, other) => other.result.cpuSeconds - one.result.cpuSeconds)
-  say('| File | CPU seconds | Wall seconds |\n| --- | --- | --- |')
-  for (const { file, result } of rows)
-    say(`| \`${file.source}\` | ${result.cpuSeconds.toFixed(1)} | ${result.wallSeconds.toFixed(1)} |`)
 }
 
 function saySummary(outcomes: readonly Outcome[], seconds: number): void {
@@ -160,6 +170,6 @@ if ((values.full || values.rest) && process.env['PROPERTY_SEED'] === undefined) 
 }
 const startMs = performance.now()
 const outcomes = await runAll(longestFirst(files), Number(values.jobs), environment)
-if (values.table) sayTable(outcomes)
+if (values.table) writeTable(outcomes)
 saySummary(outcomes, (performance.now() - startMs) / 1000)
 process.exitCode = outcomes.some(({ result }) => result.failed > 0) ? 1 : 0

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
-import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
+import { exitStatusOf, stopSignal, within } from '../../engine/process/shutdown.ts'
 import { printable, printRows } from '../../engine/process/table.ts'
 import { checkSettings } from '../check/settings.ts'
 import { STEPS, type StepName, type StepOutcome, type Tried } from '../check/step.ts'
@@ -9,6 +9,9 @@ import { startStep } from '../check/step-runner.ts'
 import { type CollectorSettings, collectorSettings, syslogIsOn } from '../config.ts'
 import { userToBecome } from '../privileges.ts'
 import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../settings-file.ts'
+
+/** The most that lies between the moments at which two processes of a group notice the same signal. */
+const SIGNAL_MS = 1000
 
 type Row = { readonly check: string } & StepOutcome
 
@@ -54,7 +57,12 @@ async function outcomeOrSignal<S>(
   signal: Promise<S>,
 ): Promise<StepOutcome | S> {
   const running = startStep(step, settings)
-  return Promise.race([running.outcome, signal]).finally(running.stop)
+  // Ctrl-C reaches the step's process, too, and ends it when it has not loaded yet. This process may notice that before its own signal.
+  const outcome = running.outcome.catch(async (error: unknown) => {
+    if (await within(SIGNAL_MS, signal)) return signal
+    throw error
+  })
+  return Promise.race([outcome, signal]).finally(running.stop)
 }
 
 /** What needs no process: the settings, unless root looks into a file that another user will read, and what is skipped. @throws Fault USAGE */

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import t from 'tap'
@@ -64,15 +65,22 @@ for (const implementation of IMPLEMENTATIONS) {
       `over ${implementation}: a fault of an API thread (${fault.split(' ')[0]}) ends the service in order`,
       async (t) => {
         // In the threads of the API alone, which are those that have a table of keys.
-        const code = `import { workerData } from 'node:worker_threads'; if (workerData?.rateTable) setTimeout(() => { ${fault} }, 1500)`
+        const sign = join(t.testdir(), 'fail')
+        const code = [
+          "import { existsSync } from 'node:fs'; import { workerData } from 'node:worker_threads'",
+          `const look = () => { if (existsSync('${sign}')) { clearInterval(timer); ${fault} } }`,
+          'const timer = workerData?.rateTable ? setInterval(look, 50) : undefined',
+        ].join('\n')
         const service = await startService(
-          t.testdir(),
+          join(t.testdirName, 'data'),
           ['--plain-http', '--http', implementation, '--ingest-port', 'off', '--api-threads', '2'],
           { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(code)}` },
         )
         t.teardown(() => service.child.kill('SIGKILL'))
         const client = rawClient(service.apiPort)
         client.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+        await until('a connection is open', () => statusesOf(client.text()).length > 0 || undefined)
+        writeFileSync(sign, '')
         const { status, signal, stderr } = await service.ended
         t.equal(signal, null, stderr)
         t.equal(status, 1)

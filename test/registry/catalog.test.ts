@@ -5,6 +5,7 @@ import { readPlatforms } from '../../registry/build.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
+import { cpuMsOf } from '../support/wait.ts'
 
 const folder = t.testdir({})
 
@@ -71,9 +72,7 @@ t.test('a domain that the file gives to another platform is taken from the built
 
 t.test('a start needs less than 50 ms for the registry: loaded and compiled', async (t) => {
   const times = Array.from({ length: 5 }, () => {
-    const start = performance.now()
-    compileTrie(loadCatalog().rules)
-    return performance.now() - start
+    return cpuMsOf(() => compileTrie(loadCatalog().rules))
   })
   const best = Math.min(...times)
   t.ok(best < 50, `${best.toFixed(1)} ms`)

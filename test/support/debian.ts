@@ -5,7 +5,7 @@ import { setTimeout as later } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { REPOSITORY } from './programs.ts'
 
-/** A small Debian, which the set-up of `npm test` makes as root. It is not changed: each test has its copy. */
+/** A small Debian, which the set-up of `npm run test:full` makes as root. It is not changed: each test has its copy. */
 export const DEBIAN = join(REPOSITORY, 'node_modules/.cache/debian')
 
 interface Scope {

@@ -147,3 +147,19 @@ export async function startServiceCommand(
   failed.catch(() => {})
   return { ...running, ...listening }
 }
+
+/**
+ * Interrupts a program that waits, and answers how it ended. From outside one does not see when its signal handler is there: a program
+ * that the signal killed was not ready, and is started again and given twice the time.
+ */
+export async function interrupted<End extends Pick<Ended, 'signal'>>(
+  startOne: () => { readonly child: ChildProcess; readonly ended: Promise<End> },
+): Promise<End> {
+  for (let waitMs = 500; ; waitMs *= 2) {
+    const { child, ended } = startOne()
+    await new Promise((resolve) => setTimeout(resolve, waitMs))
+    child.kill('SIGINT')
+    const how = await ended
+    if (how.signal !== 'SIGINT' || waitMs > 60_000) return how
+  }
+}

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import { AT_ONCE_MS } from './wait.ts'
 
 /** A client that says bytes and no requests: what came, and whether the other side has closed. */
 export interface RawClient {
@@ -42,7 +43,7 @@ export function rawClient(
   }
 }
 
-/** What a client of one exchange is answered: all bytes until the other side has closed, or `waitMs` have passed. */
+/** What a client of one exchange is answered: all bytes until the other side has closed. `waitMs` ends the wait for one that does not. */
 export async function exchange(
   port: number,
   bytes: string | Buffer,
@@ -50,11 +51,11 @@ export async function exchange(
 ): Promise<{ text: string; closed: boolean }> {
   const client = rawClient(port, options)
   client.socket.write(bytes)
-  const timer = setTimeout(() => client.socket.destroy(), options.waitMs ?? 1000)
+  const timer = setTimeout(() => client.socket.destroy(), options.waitMs ?? AT_ONCE_MS)
   const began = performance.now()
   await client.closed
   clearTimeout(timer)
-  return { text: client.text(), closed: performance.now() - began < (options.waitMs ?? 1000) }
+  return { text: client.text(), closed: performance.now() - began < (options.waitMs ?? AT_ONCE_MS) }
 }
 
 /** Statuses of the answers in what came. */

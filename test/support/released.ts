@@ -5,7 +5,7 @@ import { loadCatalog } from '../../registry/catalog.ts'
 import { NameMatcher } from '../../registry/match.ts'
 import { admin, REPOSITORY } from './programs.ts'
 
-/** What `npm run release` built: the set-up of `npm test` has called it. */
+/** What `npm run release` built: the set-up of `npm run test:full` has called it. */
 const RELEASE = join(REPOSITORY, 'release')
 export const { version: VERSION } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
   version: string

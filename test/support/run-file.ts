@@ -81,6 +81,7 @@ export async function runFile(compiled: string, options: RunOptions): Promise<Fi
   const problems: string[] = []
   if (hung) problems.push(`did not end within ${options.timeoutSeconds} s`)
   else if (status !== 0 && report.failed === 0) problems.push(`ended with ${signal ?? `status ${status}`}`)
+  else if (report.passed + report.failed + report.skipped.length === 0) problems.push('reported no test')
   const failed = report.failed + problems.length
   if (failed > 0 && standardError !== '') problems.push(`standard error:\n${standardError}`)
   return {

@@ -5,7 +5,7 @@ import { REPOSITORY } from './programs.ts'
 
 /*
  * The system calls that a container engine leaves to a container: the profile that Podman has by default, which is made after Docker's. The set-up of
- * the tests has unpacked it from its Debian package (deploy/setup.mjs).
+ * `npm run test:full` has unpacked it from its Debian package (deploy/setup.mjs).
  */
 
 const PROFILE = join(REPOSITORY, 'node_modules/.cache/containers/usr/share/containers/seccomp.json')

@@ -1,11 +1,19 @@
 import { spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 
-/** A name server on loopback that never answers. Runs the given program beside it, interrupts it at the first query, and ends with its status. */
+/** A name server on loopback that never answers. Runs the given program beside it, interrupts it at the first query, and
+ * ends with its status and how long it took from there. */
 const [program = '', ...parameters] = process.argv.slice(2)
 const server = createSocket('udp4')
 server.bind(53, '127.0.0.1', () => {
   const child = spawn(process.execPath, [program, ...parameters], { stdio: 'inherit' })
-  server.once('message', () => child.kill('SIGINT'))
-  child.once('exit', (status) => process.exit(status ?? 1))
+  let interruptedMs = 0
+  server.once('message', () => {
+    interruptedMs = performance.now()
+    child.kill('SIGINT')
+  })
+  child.once('exit', (status) => {
+    process.stderr.write(`ended after ${Math.round(performance.now() - interruptedMs)} ms\n`)
+    process.exit(status ?? 1)
+  })
 })

@@ -4,6 +4,9 @@ import { LISTENERS, type Listener } from '../../engine/ingest/sources.ts'
 import { Store } from '../../engine/store/store.ts'
 import { admin, type RunningService, startService } from './programs.ts'
 
+/** Long enough for a machine under any load: only what never comes reaches it. */
+const WAIT_SECONDS = 300
+
 /** All three transports, on loopback, on ports that the system chooses. */
 export const SYSLOG_ON_LOOPBACK = [
   ...['--syslog-tls', '127.0.0.1:0', '--syslog-tcp', '127.0.0.1:0', '--syslog-udp', '127.0.0.1:0'],
@@ -66,7 +69,7 @@ export class SyslogService {
   }
 
   /** Waits until so many messages came and it is known what became of all; answers the counts. Fails with what is there. */
-  async settled(listener: Listener, messages: number, seconds = 40): Promise<Counts> {
+  async settled(listener: Listener, messages: number, seconds = WAIT_SECONDS): Promise<Counts> {
     let last: Counts | undefined
     for (const endMs = Date.now() + seconds * 1000; Date.now() < endMs; await later(25)) {
       last = await this.counts(listener)
@@ -154,7 +157,7 @@ export function countsOf(metrics: ReadonlyMap<string, number>, listener: Listene
 export async function until<Result>(
   what: string,
   ask: () => Promise<Result | undefined> | Result | undefined,
-  seconds = 40,
+  seconds = WAIT_SECONDS,
 ): Promise<Result> {
   for (const endMs = Date.now() + seconds * 1000; Date.now() < endMs; await later(25)) {
     const answer = await ask()

@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { PROGRAMS, REPOSITORY } from '../../support/programs.ts'
+import { interrupted, PROGRAMS, REPOSITORY } from '../../support/programs.ts'
 
 /** posture-collector read, with a standard input of every kind. */
 const CAPTURE = `${REPOSITORY}/test/captures/demo/input.pcap`
@@ -96,10 +96,11 @@ t.test('what comes through a pipe is printed at once, and Ctrl-C ends the wait f
 })
 
 t.test('Ctrl-C ends the wait for the first byte, too', async (t) => {
-  const { child, ended } = read(['-'], 'pipe')
-  await sleep(600)
-  child.kill('SIGINT')
-  t.same(await ended, { status: 130, names: 0, stderr: '' })
+  const how = await interrupted(() => {
+    const { child, ended } = read(['-'], 'pipe')
+    return { child, ended: ended.then((end) => ({ ...end, signal: child.signalCode })) }
+  })
+  t.same(how, { status: 130, signal: null, names: 0, stderr: '' })
 })
 
 for (const [name, packed] of [

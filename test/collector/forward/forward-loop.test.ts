@@ -11,6 +11,7 @@ import { INTERNAL_ERROR } from '../../../engine/process/failure.ts'
 import { capturedLog } from '../../support/captured-log.ts'
 import { counters, INSTANCE } from '../../support/coverage.ts'
 import { quietLog } from '../../support/store.ts'
+import { AT_ONCE_MS, until } from '../../support/wait.ts'
 
 function outboxOf(t: Test, count: number): Outbox {
   const outbox = new Outbox(t.testdir())
@@ -77,10 +78,6 @@ function reporterOf(options: { readonly everyMs?: number } = {}): CoverageReport
 function finished(reporter: CoverageReporter): CoverageReporter {
   reporter.finish()
   return reporter
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
 t.test('all go in their order, and leave the outbox only then', async (t) => {
@@ -169,12 +166,12 @@ t.test('stopped while a send hangs, it does not wait for another try', async (t)
   }
   const loop = loopOn(outbox, forwarder)
   const running = loop.run()
-  while (calls < 3) await new Promise((resolve) => setTimeout(resolve, 10))
+  await until('the third try', () => calls === 3)
   loop.stop()
   const before = performance.now()
   answer({ kind: 'retry', why: 'cut', afterMs: 60_000 })
   await running
-  t.ok(performance.now() - before < 500)
+  t.ok(performance.now() - before < AT_ONCE_MS)
 })
 
 t.test('events that the service rejects count as refused, not as acknowledged', async (t) => {
@@ -197,42 +194,43 @@ t.test('stopped while it waits to try again, it ends at once', async (t) => {
   const outbox = outboxOf(t, 10)
   const loop = loopOn(outbox, new ToldForwarder(() => ({ kind: 'retry', why: 'x', afterMs: 60_000 })))
   const running = loop.run()
-  await new Promise((resolve) => setTimeout(resolve, 20))
+  await until('its first try', () => loop.state.problem === 'x')
   const before = performance.now()
   loop.stop()
   t.same(await running, { kind: 'stopped' })
-  t.ok(performance.now() - before < 1000)
+  t.ok(performance.now() - before < AT_ONCE_MS)
   t.equal(outbox.waiting, 10)
 })
 
 t.test('what is not answered is no connection, long before it has failed', async (t) => {
   const outbox = outboxOf(t, 1)
   let answer: (outcome: Outcome) => void = () => {}
+  let calls = 0
   const forwarder: Forwarder = {
     alive: true,
     send: () =>
       new Promise<Outcome>((resolve) => {
+        calls++
         answer = resolve
       }),
     close: async () => {},
   }
   const loop = loopOn(outbox, forwarder)
   const running = loop.run()
-  await new Promise((resolve) => setTimeout(resolve, 100))
+  await until('the first send', () => calls === 1)
   answer(ACCEPTED)
-  await new Promise((resolve) => setTimeout(resolve, 50))
-  const { connected, sinceMs } = loop.state
-  t.equal(connected, true)
+  await until('its answer', () => loop.state.connected)
+  const { sinceMs } = loop.state
   outbox.write({
     added: [{ name: 'a.claude.ai', client: '10.0.0.1', method: 'dns', firstSeenMs: 1, lastSeenMs: 1, count: 1 }],
   })
   loop.look()
-  await new Promise((resolve) => setTimeout(resolve, 1000))
+  await until('the second send', () => calls === 2)
   t.equal(loop.state.connected, true)
-  await new Promise((resolve) => setTimeout(resolve, 4500))
-  t.match(loop.state, { connected: false, problem: /^no answer for \d s$/, sinceMs })
+  await until('it counts as none', () => !loop.state.connected)
+  t.match(loop.state, { connected: false, problem: /^no answer for \d+ s$/, sinceMs })
   answer({ kind: 'retry', why: 'reset' })
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  await until('the answer', () => loop.state.problem === 'reset')
   t.match(loop.state, { connected: false, problem: 'reset', sinceMs }, 'since the last answer')
   loop.stop()
   answer(ACCEPTED)
@@ -336,14 +334,14 @@ t.test('a report that is due goes alone where no events wait, and with them wher
   const forwarder = new ToldForwarder(() => ACCEPTED)
   const loop = loopOn(outbox, forwarder)
   const running = loop.run(reporter)
-  await until(() => loop.state.connected)
+  await until('the connection', () => loop.state.connected)
   t.equal(forwarder.calls, 1)
   outbox.write({
     added: [{ name: 'a.claude.ai', client: '10.0.0.1', method: 'dns', firstSeenMs: 1, lastSeenMs: 1, count: 1 }],
   })
   packets = 2
   loop.look()
-  await until(() => outbox.waiting === 0)
+  await until('an empty outbox', () => outbox.waiting === 0)
   t.same(forwarder.batches, [
     [0, 1],
     [1, 2],
@@ -371,7 +369,7 @@ t.test('the end waits for a service that hangs only so long, and not at all when
   const loop = loopOn(outboxOf(t, 0), later)
   loop.finish()
   const running = loop.run(finished(reporterOf()))
-  await until(() => loop.state.problem === 'busy')
+  await until('the refusal', () => loop.state.problem === 'busy')
   loop.stop()
   t.same(await running, { kind: 'stopped' })
 })

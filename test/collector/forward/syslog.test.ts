@@ -11,7 +11,8 @@ import { COVERAGE_COUNT_MAX, COVERAGE_COUNTER_NAMES } from '../../../engine/even
 import { eventFromJson, TIME_MS_MAX } from '../../../engine/event/event.ts'
 import { coverageMessage, report } from '../../support/coverage.ts'
 import { Sender } from '../../support/store.ts'
-import { freePort, syslogNg } from '../../support/syslog-ng.ts'
+import { freePort } from '../../support/syslog-ng.ts'
+import { AT_ONCE_MS } from '../../support/wait.ts'
 
 const TOKEN = `svc_mt_${'7'.repeat(48)}`
 const SEEN_MS = Date.parse('2026-11-20T09:15:02.007Z')
@@ -67,81 +68,12 @@ t.test('a coverage report is a message of its own kind, and fits a datagram what
   t.ok(message !== undefined && message.length <= SYSLOG_DATAGRAM_BYTES_MAX, `${message?.length}`)
 })
 
-t.test('syslog-ng takes all of it apart: over TLS, TCP and UDP', async (t) => {
-  const receiver = await syslogNg(t)
-  const { certificate } = receiver
-  const trust = { ca: certificate.certificateFile }
-  let before = 0
-  for (const syslogProtocol of ['tls', 'tcp', 'udp'] as const) {
-    const sending = forwarder(t, { ...trust, syslogProtocol, syslogPort: receiver.ports[syslogProtocol] })
-    t.equal(sending.alive, false, 'no hopes')
-    const batches = [1, 2, 3].map((batch) =>
-      Array.from({ length: 200 }, (_, number) => sender.event(`b${batch}-${number}.claude.ai`, SEEN_MS + number)),
-    )
-    for (const events of batches) {
-      t.same(await sending.send(events), { kind: 'accepted', duplicates: 0, rejected: [] })
-      t.equal(sending.alive, true)
-    }
-    const messages = (await receiver.receivedAtLeast(before + 600)).slice(before)
-    t.same(
-      messages.map(({ message }) => eventFromJson(JSON.parse(message))),
-      batches.flat(),
-      `${syslogProtocol}: all, whole, in their order`,
-    )
-    t.ok(messages.every(({ key }) => key === TOKEN))
-    t.ok(messages.every(({ id, message }) => message.includes(id)))
-    t.match(messages[0], { pri: '134', program: 'posture-collector', msgid: 'event' })
-    // On the connection of the events, after them.
-    const [last] = batches.at(-1) ?? []
-    if (last === undefined) throw new Error('an event')
-    t.same(await sending.send([last], report()), { kind: 'accepted', duplicates: 0, rejected: [] })
-    const both = (await receiver.receivedAtLeast(before + 602)).slice(before + 600)
-    t.match(both, [{ msgid: 'event' }, { key: TOKEN, msgid: 'coverage', message: coverageMessage(report()) }])
-    before += 602
-  }
-})
-
-t.test('TLS: who is trusted, and to whom nothing is sent', async (t) => {
-  const receiver = await syslogNg(t)
-  const { certificate } = receiver
-  const events = [sender.event('claude.ai', SEEN_MS)]
-  const syslogPort = receiver.ports.tls
-  t.match(await forwarder(t, { syslogPort }).send(events), {
-    kind: 'retry',
-    why: /^tls:\S+ the certificate is not trusted/,
-  })
-  t.match(await forwarder(t, { syslogPort, fingerprint: 'ab'.repeat(32) }).send(events), {
-    kind: 'retry',
-    why: /not the one that --fingerprint pins/,
-  })
-  const fingerprint = certificate.fingerprint.replaceAll(':', '').toLowerCase()
-  t.match(await forwarder(t, { syslogPort, fingerprint }).send(events), { kind: 'accepted' })
-  t.equal((await receiver.receivedAtLeast(1)).length, 1)
-  t.throws(() => forwarder(t, { ca: '/nowhere' }), { code: 'USAGE', message: /^--ca: .*ENOENT/ })
-  t.match(await forwarder(t, { syslogPort: receiver.ports.tcp }).send(events), { kind: 'retry' }, 'no TLS there')
-})
-
-t.test('a receiver that goes, and comes back', async (t) => {
-  const receiver = await syslogNg(t)
-  const { certificate } = receiver
-  const sending = forwarder(t, { ca: certificate.certificateFile, syslogPort: receiver.ports.tls })
-  const [first, second] = [sender.event('claude.ai', SEEN_MS), sender.event('chatgpt.com', SEEN_MS)]
-  t.match(await sending.send([first]), { kind: 'accepted' })
-  await receiver.receivedAtLeast(1)
-  await receiver.kill()
-  while (sending.alive) await new Promise((resolve) => setTimeout(resolve, 5))
-  t.match(await sending.send([second]), { kind: 'retry', why: /^nothing listens on tls:/ })
-  await receiver.start()
-  t.match(await sending.send([second]), { kind: 'accepted' })
-  t.match(await receiver.receivedAtLeast(2), [{ id: first.id }, { id: second.id }])
-})
-
 t.test('a receiver that does not read: no more is given to it than it takes', async (t) => {
   const server = createServer((socket) => socket.on('error', () => {}).pause()).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
   const { port } = server.address() as AddressInfo
-  const link = new StreamLink({ scheme: 'tcp', host: '127.0.0.1', port, ca: '', fingerprint: '' }, 200)
+  const link = new StreamLink({ scheme: 'tcp', host: '127.0.0.1', port, ca: '', fingerprint: '' }, 3000)
   t.teardown(() => link.close())
   const messages = Array.from({ length: 1000 }, () => 'x'.repeat(1000))
   await link.open()
@@ -149,7 +81,7 @@ t.test('a receiver that does not read: no more is given to it than it takes', as
     // The kernel's buffers take some of it.
     for (let batch = 0; batch < 100; batch++) await link.send(messages)
   }
-  await t.rejects(sendAll(), { message: 'the receiver takes nothing for 0.2 s' })
+  await t.rejects(sendAll(), { message: 'the receiver takes nothing for 3 s' })
   t.equal(link.alive, false)
 })
 
@@ -200,11 +132,10 @@ t.test('closed while it connects, a send is over at once', async (t) => {
     forwarder(t, { syslogPort: port, syslogProtocol: 'tcp' }),
   ]) {
     const sent = sending.send([sender.event('claude.ai', SEEN_MS)])
-    await new Promise((resolve) => setTimeout(resolve, 100))
     const before = performance.now()
     await sending.close()
     t.match(await sent, { kind: 'retry', why: /the collector stops/ })
-    t.ok(performance.now() - before < 300)
+    t.ok(performance.now() - before < AT_ONCE_MS)
   }
 })
 

@@ -16,6 +16,7 @@ import {
 import { category, content, draft, item, publishedList } from '../../support/assessments.ts'
 import fc from '../../support/property.ts'
 import { makeOrganization, NOON, openStore, type TestStore } from '../../support/store.ts'
+import { cpuMsOf } from '../../support/wait.ts'
 
 interface Opened extends TestStore {
   readonly administration: Administration
@@ -428,9 +429,7 @@ t.test('publishing costs time by the number of recommendations', async (t) => {
   const opened = open(t)
   const { store, acme } = opened
   fill(opened, RECOMMENDATIONS_MAX)
-  const beginMs = performance.now()
-  store.environment.write(() => publishRecommendations(store, acme.id))
-  const tookMs = performance.now() - beginMs
+  const tookMs = cpuMsOf(() => store.environment.write(() => publishRecommendations(store, acme.id)))
   t.ok(tookMs < 2000, `${Math.round(tookMs)} ms`)
   const shown = publishedList(store, acme.id, 'recommendations')
   t.equal(shown.length, RECOMMENDATIONS_MAX)

@@ -20,6 +20,7 @@ import { FRAMEWORK_IDS } from '../../../engine/store/framework.ts'
 import { category, content, item } from '../../support/assessments.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 import fc from '../../support/property.ts'
+import { cpuMsOf } from '../../support/wait.ts'
 
 const HEADER = 'category,category_weight,item_id,item_title,item_weight,priority,answer,note,recommendation'
 const ROW = 'Access,2,A.1,Doors are locked,1.5,1,partial,seen,Lock the doors.'
@@ -475,17 +476,19 @@ t.test('a file of a great many wrong things is refused soon', async (t) => {
     [`{${keys}}`, /^version: found nothing/],
   ]
   for (const [text, line] of rows) {
-    const beginMs = performance.now()
-    t.match(faultsOf(() => readAssessment(Buffer.from(text)))[0], line)
-    t.ok(performance.now() - beginMs < 10_000)
+    const bytes = Buffer.from(text)
+    let faults: readonly string[] = []
+    const tookMs = cpuMsOf(() => {
+      faults = faultsOf(() => readAssessment(bytes))
+    })
+    t.match(faults[0], line)
+    t.ok(tookMs < 10_000)
   }
 })
 
 t.test('a long file costs time by its length', async (t) => {
   const seconds = (bytes: Uint8Array): number => {
-    const beginMs = performance.now()
-    t.ok(faultsOf(() => readCsv(bytes)).length > 0)
-    return (performance.now() - beginMs) / 1000
+    return cpuMsOf(() => t.ok(faultsOf(() => readCsv(bytes)).length > 0)) / 1000
   }
   for (const text of ['\n', ',', '"', `${ROW}\n`, `"${'\n'.repeat(100)}"\n`, 'x;'])
     t.ok(

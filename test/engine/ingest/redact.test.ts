@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import t from 'tap'
 import { redact, SAMPLE_CHARS_MAX } from '../../../engine/ingest/redact.ts'
 import fc from '../../support/property.ts'
+import { cpuMsOf } from '../../support/wait.ts'
 
 const TOKEN = `svc_mt_${'0123456789abcdef'.repeat(3)}`
 
@@ -133,8 +134,7 @@ t.test('a long text costs time linear in its length', async (t) => {
     '\x1b',
     '1.2.3.',
   ]) {
-    const startMs = performance.now()
-    redact(part.repeat(2_000_000))
-    t.ok(performance.now() - startMs < 500, part)
+    const text = part.repeat(2_000_000)
+    t.ok(cpuMsOf(() => redact(text)) < 500, part)
   }
 })

@@ -45,7 +45,7 @@ t.test('each command of docs/reference/api.md does what the page says, against a
   for (const sample of samples) t.type(JSON.parse(await shell(sample)), 'object', sample)
 })
 
-/** Unpacked by the set-up of `npm test`. */
+/** Unpacked by the set-up of `npm run test:full`. */
 const NGINX = join(REPOSITORY, 'node_modules/.cache/nginx/usr/sbin/nginx')
 
 t.test('nginx, told what the page tells, passes requests on', async (t) => {

@@ -1,0 +1,83 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { REPOSITORY } from './support/programs.ts'
+import { type FileResult, runFile } from './support/run-file.ts'
+import { until } from './support/wait.ts'
+
+/** What the runner makes of test files that pass, fail, break and hang. */
+const TAP = JSON.stringify(join(REPOSITORY, 'node_modules/tap/dist/esm/index.js'))
+const PROCESS = `import { spawn } from 'node:child_process'; const child = spawn('sleep', ['1000'], { stdio: 'ignore' })`
+
+const ROWS: readonly {
+  name: string
+  code: string
+  result: Partial<FileResult>
+  failure?: RegExp
+  timeoutSeconds?: number
+}[] = [
+  {
+    name: 'assertions and subtests',
+    code: `import t from ${TAP}; t.ok(1); t.test('a', async (t) => { t.ok(1); t.equal(2, 2) })`,
+    result: { passed: 3, failed: 0, skipped: [], failures: [] },
+  },
+  {
+    name: 'a failed assertion of a subtest',
+    code: `import t from ${TAP}; t.ok(1); t.test('a', async (t) => { t.test('b', async (t) => t.equal(1, 2, 'same')) })`,
+    result: { passed: 1, failed: 1 },
+    failure: /^a > b > same\n[\s\S]*-2\n\+1/,
+  },
+  {
+    name: 'a skipped test, with its reason',
+    code: `import t from ${TAP}; t.test('a', { skip: 'needs root' }, async () => {}); t.ok(1)`,
+    result: { passed: 1, failed: 0, skipped: ['a: needs root'] },
+  },
+  { name: 'an error outside of tests', code: `throw new Error('broken')`, result: { failed: 1 }, failure: /broken/ },
+  { name: 'no test at all', code: '', result: { failed: 1 } },
+  {
+    name: 'a process that ends in the middle',
+    code: `import t from ${TAP}; t.plan(2); t.ok(1); process.exit(0)`,
+    result: { passed: 1, failed: 1 },
+  },
+  {
+    name: 'a process that is killed',
+    code: `import t from ${TAP}; t.ok(1); process.kill(process.pid, 'SIGKILL')`,
+    result: { failed: 1 },
+    failure: /SIGKILL|plan/,
+  },
+  {
+    name: 'a test that hangs',
+    code: `import t from ${TAP}; t.ok(1); t.test('a', () => new Promise(() => setInterval(() => {}, 1000)))`,
+    timeoutSeconds: 2,
+    result: {},
+    failure: /timeout/,
+  },
+]
+
+for (const { name, code, result, failure, timeoutSeconds = 300 } of ROWS) {
+  t.test(name, async (t) => {
+    const directory = t.testdir({ 'one.mjs': code })
+    const logFile = join(directory, 'one.tap')
+    const found = await runFile(join(directory, 'one.mjs'), { timeoutSeconds, logFile, environment: {} })
+    t.match(found, result)
+    t.equal(found.failed > 0, result.failed !== 0, JSON.stringify(found))
+    if (failure !== undefined) t.match(found.failures.join('\n'), failure)
+    t.ok(existsSync(logFile))
+    t.ok(found.cpuSeconds > 0)
+  })
+}
+
+t.test('a program that a file leaves running ends with the file', async (t) => {
+  const directory = t.testdir()
+  const file = join(directory, 'one.mjs')
+  const pidFile = join(directory, 'pid')
+  const note = `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(pidFile)}, String(child.pid))`
+  writeFileSync(file, `import t from ${TAP}; ${PROCESS}; ${note}; t.ok(1); child.unref()`)
+  const options = { timeoutSeconds: 300, logFile: join(directory, 'one.tap'), environment: {} }
+  t.match(await runFile(file, options), { passed: 1, failed: 0 })
+  const status = `/proc/${readFileSync(pidFile, 'utf8')}/status`
+  // A zombie waits for init to take note of it.
+  const isGone = (): boolean => !existsSync(status) || /^State:\s+[ZX]/m.test(readFileSync(status, 'utf8'))
+  await until('it has ended', isGone)
+  t.ok(isGone())
+})
