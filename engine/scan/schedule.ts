@@ -51,8 +51,8 @@ export class ScanSchedule {
   readonly #executor: ScanExecutor
   /** Organizations that wait for a scan, each once. */
   #queue = new Map<string, ScanTrigger>()
-  /** Those whose scans run now. What is asked for is answered by them, or still asked for at the next look. */
-  #scanning: ReadonlySet<string> = new Set()
+  /** Organizations whose scans the executor runs now. A request that comes meanwhile is found at a later check. */
+  #underWay = new Set<string>()
   #running: Promise<void> | undefined
   /** The last period of each organization that was looked at. One small entry an organization. */
   readonly #periodSeen = new Map<string, number>()
@@ -147,7 +147,8 @@ export class ScanSchedule {
   /** Has run what administrators asked for. */
   lookForRequests(): void {
     for (const organizationId of this.#store.environment.read(() => this.#store.scans.organizationsWaiting())) {
-      if (this.#unstarted.has(organizationId) || this.#scanning.has(organizationId)) continue
+      // The request of a scan stays pending until the thread has started it, which may take seconds.
+      if (this.#unstarted.has(organizationId) || this.#underWay.has(organizationId)) continue
       this.#enqueue(organizationId, 'administrator')
     }
   }
@@ -180,14 +181,14 @@ export class ScanSchedule {
     while (this.#queue.size > 0) {
       const group = [...this.#queue].slice(0, SCANS_PER_TRANSACTION_MAX)
       for (const [organizationId] of group) this.#queue.delete(organizationId)
-      this.#scanning = new Set(group.map(([organizationId]) => organizationId))
+      this.#underWay = new Set(group.map(([organizationId]) => organizationId))
       try {
         const requests = group.map(([organizationId, trigger]) => ({ organizationId, trigger }))
         for (const outcome of await this.#executor.run(requests)) this.#note(outcome)
       } catch (error) {
         this.#noteUnstarted(group, error)
       }
-      this.#scanning = new Set()
+      this.#underWay.clear()
     }
     this.#running = undefined
   }

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
+import { deferred } from '../../../engine/process/deferred.ts'
 import { requestScan, type ScanRequest } from '../../../engine/scan/fold.ts'
 import { EVENTS_FOR_IMMEDIATE_SCAN, ScanSchedule } from '../../../engine/scan/schedule.ts'
 import {
@@ -154,25 +155,28 @@ t.test('full buffers that follow each other within a second share a scan', async
   t.equal(completed(opened, id), 3, 'and the next at once again')
 })
 
-t.test('a scan that was asked for runs once, however long it takes', async (t) => {
+t.test('a request is scanned once, however long the thread takes to start the scan', async (t) => {
   const opened = openStore(t)
   const { store, clock } = opened
   const organization = makeOrganization(opened, 'Acme')
-  store.environment.write(() => requestScan(store, organization, clock))
-  const { run } = scansHere(opened)
-  let proceed = (): void => {}
-  const gate = new Promise<void>((resolve) => {
-    proceed = resolve
-  })
-  const slow = { run: (requests: readonly ScanRequest[]) => gate.then(() => run(requests)), close: async () => {} }
-  const schedule = new ScanSchedule(store, matcher, clock, quietLog, slow)
-  schedule.lookForRequests()
-  schedule.lookForRequests()
-  proceed()
+  const ask = (): unknown => store.environment.write(() => requestScan(store, organization, clock))
+  const { run: scan, close } = scansHere(opened)
+  const runs: number[] = []
+  const starting = deferred()
+  const run = async (requests: readonly ScanRequest[]) => {
+    runs.push(requests.length)
+    await starting.promise
+    return scan(requests)
+  }
+  const schedule = new ScanSchedule(store, matcher, clock, quietLog, { run, close })
+  ask()
+  for (let checks = 0; checks < 3; checks++) schedule.lookForRequests()
+  starting.resolve()
   await schedule.idle()
+  t.same(runs, [1])
   t.equal(completed(opened, organization.id), 1)
-  store.environment.write(() => requestScan(store, organization, clock))
+  ask()
   schedule.lookForRequests()
   await schedule.idle()
-  t.equal(completed(opened, organization.id), 2, 'the next one, too')
+  t.same(runs, [1, 1], 'the next request is another scan')
 })
