@@ -231,7 +231,7 @@ export class Collector {
     const identity = path === STANDARD_INPUT ? undefined : identityOf(path, this.#outbox.sources)
     const deliveredFrames = identity === undefined ? 0 : this.#outbox.framesDone(identity)
     if (deliveredFrames > 0)
-      this.#log.info({ frames: deliveredFrames }, 'the capture file was read up to here before: it is read on')
+      this.#log.info({ frames: deliveredFrames }, 'the capture file was read to this frame before, continuing')
     const shiftMs = shiftToNow ? Date.now() - ((await latestTimeMs(path)) ?? 0) : 0
     return { identity, deliveredFrames, shiftMs }
   }
@@ -305,7 +305,7 @@ export class Collector {
     const dropped = full + tooOld + damaged
     if (dropped === this.#said.dropped || nowMs - this.#said.atMs < SAY_DROPPED_MS) return
     this.#said = { dropped, atMs: nowMs }
-    this.#log.error({ full, tooOld, damaged }, 'events were dropped from the outbox, so many so far')
+    this.#log.error({ full, tooOld, damaged }, 'events were dropped from the outbox, total so far')
   }
 
   #notePlatforms(rules: readonly number[]): void {
