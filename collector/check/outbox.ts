@@ -1,6 +1,6 @@
 import { existsSync, mkdtempSync, rmdirSync, statfsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { environmentExists, makeWritableDirectory } from '../../engine/lmdb/environment.ts'
+import { environmentExists, makeWritableDirectory } from '../../engine/lmdb/file-access.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import type { CollectorSettings } from '../config.ts'
 import { OUTBOX_FREE_BYTES_MIN } from '../limits.ts'

@@ -1,6 +1,8 @@
 import type { CoverageReport } from '../../engine/event/coverage-report.ts'
 import type { Event } from '../../engine/event/event.ts'
+import { deferred } from '../../engine/process/deferred.ts'
 import { isFault } from '../../engine/process/error-codes.ts'
+import { failureText, logFailure } from '../../engine/process/failure.ts'
 import type { Logger } from '../../engine/process/log.ts'
 import { within } from '../../engine/process/shutdown.ts'
 import {
@@ -54,6 +56,23 @@ export interface ForwardOptions {
   readonly onSent?: () => void
 }
 
+/** Until when the loop runs: it only goes up. */
+const Goal = {
+  /** Until it is stopped. */
+  forward: 0,
+  /** Until nothing waits. */
+  empty: 1,
+  /** No longer than what is under way. */
+  stop: 2,
+} as const
+type Goal = (typeof Goal)[keyof typeof Goal]
+
+/** A pause of the loop: `idle` because nothing waits, or too little, so new events end it; `retry` after a failure, so they do not. */
+interface Pause {
+  readonly kind: 'idle' | 'retry'
+  readonly end: () => void
+}
+
 export type ForwardEnd = { readonly kind: 'stopped' } | { readonly kind: 'unauthorised'; readonly why: string }
 
 /**
@@ -72,10 +91,9 @@ export class ForwardLoop {
   readonly #options: ForwardOptions
   #reporter: CoverageReporter | undefined
   #state: ForwardState = { connected: false, problem: '', sinceMs: 0 }
-  #stopping = false
-  #finishing = false
-  /** Sleeps because nothing waits, or too little. */
-  #idle = false
+  #goal: Goal = Goal.forward
+  /** Undefined while the loop works. */
+  #pause: Pause | undefined
   /** When the oldest event that could be sent was seen first; Infinity when there is none. */
   #waitingSinceMs = Number.POSITIVE_INFINITY
   /** When something was sent last, be it a probe, and how long after that a probe is due. */
@@ -84,7 +102,6 @@ export class ForwardLoop {
   #askedMs = 0
   #probeAfterMs = 0
   #failures = 0
-  #wake: () => void = () => {}
   #complained = { why: '', atMs: 0 }
 
   constructor(options: ForwardOptions) {
@@ -112,19 +129,19 @@ export class ForwardLoop {
     this.#reporter = reporter
     let attempt = 0
     let eventsMax = batch.events
-    while (!this.#stopping) {
+    while (this.#goal !== Goal.stop) {
       if (!this.#due()) {
-        if (this.#finishing && supply.waiting === 0) return this.#sendLastReport()
+        if (this.#goal === Goal.empty && supply.waiting === 0) return this.#sendLastReport()
         const outcome = await this.#sendEmpty()
         if (outcome?.kind === 'unauthorised') return outcome
         const nextMs = Math.min(this.#waitingSinceMs + batch.lingerMs, this.#emptyAtMs())
-        await this.#idleFor(Math.min(FORWARD_IDLE_MS, nextMs - performance.now()))
+        await this.#pauseFor('idle', Math.max(FORWARD_PAUSE_MS, Math.min(FORWARD_IDLE_MS, nextMs - performance.now())))
         continue
       }
       const waiting = supply.take(eventsMax, batch.bytes)
       if (waiting === undefined) {
         // What stands next cannot be read; the way that decides will let it go.
-        await this.#sleep(FORWARD_IDLE_MS)
+        await this.#pauseFor('retry', FORWARD_IDLE_MS)
         continue
       }
       const { events, lastSequence } = waiting
@@ -148,7 +165,7 @@ export class ForwardLoop {
           attempt++
           this.counters.retries++
           this.#complain(outcome.why)
-          await this.#sleep(Math.max(outcome.afterMs ?? 0, backoffMs(attempt)))
+          await this.#pauseFor('retry', Math.max(outcome.afterMs ?? 0, backoffMs(attempt)))
           break
         case 'refused':
           // The report may be what is refused: the events are tried without it first.
@@ -164,7 +181,7 @@ export class ForwardLoop {
             attempt++
             this.counters.retries++
             this.#complain(outcome.why)
-            await this.#sleep(backoffMs(attempt))
+            await this.#pauseFor('retry', backoffMs(attempt))
             break
           }
           if (!(await this.#done(lastSequence))) break
@@ -180,7 +197,7 @@ export class ForwardLoop {
             break
           }
           attempt++
-          await this.#sleep(backoffMs(attempt))
+          await this.#pauseFor('retry', backoffMs(attempt))
           break
         case 'unauthorised':
           return outcome
@@ -193,19 +210,17 @@ export class ForwardLoop {
 
   /** Something was written to the outbox: looks at once, unless it waits for a service that does not answer. */
   look(): void {
-    if (this.#idle) this.#wake()
+    if (this.#pause?.kind === 'idle') this.#pause.end()
   }
 
   /** Ends the run once nothing waits any more. */
   finish(): void {
-    this.#finishing = true
-    this.#wake()
+    this.#aim(Goal.empty)
   }
 
   /** Ends the run after the batch that is under way. What waits stays in the outbox. */
   stop(): void {
-    this.#stopping = true
-    this.#wake()
+    this.#aim(Goal.stop)
   }
 
   /** Whether there is a batch: enough events, or one that has waited long enough. */
@@ -218,13 +233,13 @@ export class ForwardLoop {
     }
     const nowMs = performance.now()
     this.#waitingSinceMs = Math.min(this.#waitingSinceMs, nowMs)
-    return this.#finishing || available >= batch.events || nowMs - this.#waitingSinceMs >= batch.lingerMs
+    return this.#goal !== Goal.forward || available >= batch.events || nowMs - this.#waitingSinceMs >= batch.lingerMs
   }
 
   async #send(events: readonly Event[], report?: CoverageReport): Promise<Outcome> {
     const startMs = performance.now()
     this.#askedMs = startMs
-    const outcome = await this.#options.forwarder.send(events, report)
+    const outcome = await this.#outcomeOf(events, report)
     this.#askedMs = 0
     if (report !== undefined) this.#reporter?.settle(report, outcome)
     const nowMs = performance.now()
@@ -236,6 +251,16 @@ export class ForwardLoop {
     const sinceMs = connected ? nowMs : this.#state.sinceMs || startMs
     this.#state = { connected, problem: 'why' in outcome && !connected ? outcome.why : '', sinceMs }
     return outcome
+  }
+
+  /** An internal error costs no event: the batch is tried again, as after any failure. */
+  async #outcomeOf(events: readonly Event[], report: CoverageReport | undefined): Promise<Outcome> {
+    try {
+      return await this.#options.forwarder.send(events, report)
+    } catch (error) {
+      logFailure(this.#options.log, error, 'the batch could not be sent')
+      return { kind: 'retry', why: failureText(error) }
+    }
   }
 
   /** Notes in the outbox what was taken; false when it was stopped before there was space for that. The service knows the ids then. */
@@ -251,11 +276,11 @@ export class ForwardLoop {
       } catch (error) {
         if (!isFault(error, 'STORE_FULL')) throw error
         this.#complain(error.message)
-        if (this.#stopping) {
+        if (this.#goal === Goal.stop) {
           supply.back()
           return false
         }
-        await this.#sleep(FULL_DISK_RETRY_MS)
+        await this.#pauseFor('retry', FULL_DISK_RETRY_MS)
       }
     }
   }
@@ -277,13 +302,13 @@ export class ForwardLoop {
   async #sendLastReport(): Promise<ForwardEnd> {
     let end: ForwardEnd = { kind: 'stopped' }
     const trying = async (): Promise<void> => {
-      for (let attempt = 1; !this.#stopping; attempt++) {
+      for (let attempt = 1; this.#goal !== Goal.stop; attempt++) {
         const report = this.#reporter?.takeLast()
         if (report === undefined) return
         const outcome = await this.#send([], report)
         if (outcome.kind === 'unauthorised') end = outcome
         if (outcome.kind !== 'retry') return
-        await this.#sleep(Math.max(outcome.afterMs ?? 0, backoffMs(attempt)))
+        await this.#pauseFor('retry', Math.max(outcome.afterMs ?? 0, backoffMs(attempt)))
       }
     }
     await within(COVERAGE_LAST_MS, trying())
@@ -297,7 +322,7 @@ export class ForwardLoop {
   }
 
   #probeAtMs(): number {
-    if (!this.#options.probes || this.#finishing) return Number.POSITIVE_INFINITY
+    if (!this.#options.probes || this.#goal !== Goal.forward) return Number.POSITIVE_INFINITY
     // A connection that was lost is made anew at once.
     if (!this.state.connected && this.#state.connected) return 0
     return this.#sentMs + this.#probeAfterMs
@@ -316,20 +341,19 @@ export class ForwardLoop {
     log.warn({ why, waiting: supply.waiting }, 'cannot forward, the events wait in the outbox')
   }
 
-  async #idleFor(ms: number): Promise<void> {
-    this.#idle = true
-    await this.#sleep(Math.max(FORWARD_PAUSE_MS, ms))
-    this.#idle = false
+  #aim(goal: Goal): void {
+    if (goal > this.#goal) this.#goal = goal
+    this.#pause?.end()
   }
 
-  #sleep(ms: number): Promise<void> {
-    if (this.#stopping) return Promise.resolve()
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms)
-      this.#wake = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
+  /** Until the time is up, or the pause is ended. */
+  async #pauseFor(kind: Pause['kind'], ms: number): Promise<void> {
+    if (this.#goal === Goal.stop) return
+    const over = deferred()
+    const timer = setTimeout(over.resolve, ms)
+    this.#pause = { kind, end: over.resolve }
+    await over.promise
+    clearTimeout(timer)
+    this.#pause = undefined
   }
 }

@@ -29,7 +29,7 @@ export type Outcome =
 export interface Forwarder {
   /** False once a connection that stood is gone. A way that makes one for each batch is alive. */
   readonly alive: boolean
-  /** A batch without events shows whether it would get through, and may carry a coverage report. */
+  /** A batch without events shows whether it would get through, and may carry a coverage report. Rejects only for an internal error. */
   send(events: readonly Event[], coverage?: CoverageReport): Promise<Outcome>
   /** Cuts what is under way; a send that was then answers `retry`. */
   close(): Promise<void>

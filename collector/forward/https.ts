@@ -32,13 +32,15 @@ export class HttpsForwarder implements Forwarder {
   }
 
   async send(events: readonly Event[], coverage?: CoverageReport): Promise<Outcome> {
+    const body = await gzipped(packBatch(events, coverage))
+    let answer: Answer
     try {
-      const body = await gzipped(packBatch(events, coverage))
-      return this.#outcome(await this.#client.post(EVENTS_PATH, FIELDS, body), events, coverage)
+      answer = await this.#client.post(EVENTS_PATH, FIELDS, body)
     } catch (error) {
-      if (this.#client.closed) return { kind: 'retry', why: stopped().message }
-      return { kind: 'retry', why: connectionProblem(error, this.#client.peer).why }
+      const why = this.#client.closed ? stopped().message : connectionProblem(error, this.#client.peer).why
+      return { kind: 'retry', why }
     }
+    return this.#outcome(answer, events, coverage)
   }
 
   close(): Promise<void> {

@@ -1,3 +1,4 @@
+import { deferred } from '../../engine/process/deferred.ts'
 import type { Logger } from '../../engine/process/log.ts'
 import { type CollectorSettings, syslogIsOn } from '../config.ts'
 import {
@@ -34,11 +35,8 @@ export class Ways {
   readonly #forwarders: Forwarder[] = []
   readonly #following: FollowingSupply | undefined
   readonly #ages = new SequenceAges()
-  #end: () => void = () => {}
   /** Resolved when asked to finish or to stop. */
-  readonly #ended = new Promise<void>((resolve) => {
-    this.#end = resolve
-  })
+  readonly #ended = deferred()
 
   /** @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL. */
   constructor(settings: CollectorSettings, outbox: Outbox, log: Logger, options: { readonly probes: boolean }) {
@@ -97,7 +95,7 @@ export class Ways {
    */
   async run(reporter?: CoverageReporter): Promise<ForwardEnd> {
     if (this.#loops.size === 0) {
-      await this.#ended
+      await this.#ended.promise
       return { kind: 'stopped' }
     }
     const ends = await Promise.all(
@@ -123,13 +121,13 @@ export class Ways {
 
   finish(): void {
     for (const loop of this.#loops.values()) loop.finish()
-    this.#end()
+    this.#ended.resolve()
   }
 
   /** Ends after the batches that are under way. What waits stays in the outbox. */
   stop(): void {
     for (const loop of this.#loops.values()) loop.stop()
-    this.#end()
+    this.#ended.resolve()
   }
 
   /** Cuts what is under way. */

@@ -13,6 +13,7 @@ export class Lane implements DecodeLane {
   readonly #ready: Promise<DecodeAnswer>
   /** Settles when the batch that waits for its rows to be read has been decoded to its end. */
   #blocked: Deferred<void> | undefined
+  #stopped = false
 
   /** `onFailure` hears of a thread that ends while it has no batch to answer for. */
   constructor(data: DecodeWorkerData, onFailure: (error: Error) => void) {
@@ -33,9 +34,14 @@ export class Lane implements DecodeLane {
     this.#ready.catch(onFailure)
   }
 
-  /** Runs the batch once. True when it is done; false when its rows have to be read and it has to be run again. */
+  /**
+   * Runs the batch once. True when it is done; false when its rows have to be read and it has to be run again. Rejected when the
+   * lane was stopped.
+   */
   async decode(batch: number): Promise<boolean> {
     for (;;) {
+      // For a task after its end, piscina starts another thread. To that one, which decoded nothing, no batch is ever the next.
+      if (this.#stopped) throw new Error('the lane was stopped')
       const answer = await this.#pool.run(batch)
       switch (answer) {
         case 'done':
@@ -59,6 +65,7 @@ export class Lane implements DecodeLane {
   }
 
   async stop(): Promise<void> {
+    this.#stopped = true
     await this.#ready.catch(() => {})
     await this.#pool.destroy()
   }

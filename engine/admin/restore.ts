@@ -1,7 +1,7 @@
 import { chownSync, existsSync, linkSync, mkdirSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { checkInThread } from '../check/check-thread.ts'
-import { DATA_FILE, environmentExists, LOCK_FILE, makeWritableDirectory } from '../lmdb/environment.ts'
+import { DATA_FILE, environmentExists, LOCK_FILE, makeWritableDirectory } from '../lmdb/file-access.ts'
 import type { Clock } from '../process/clock.ts'
 import { Fault, isFault } from '../process/error-codes.ts'
 import { type Release, tryHold } from '../process/exclusive.ts'

@@ -56,12 +56,35 @@ const CHUNK_BYTES = 128
 
 const NOTHING = Buffer.alloc(0)
 
+/** What has ended of a connection. What waits is still read after the sender has ended it or the socket is closed. */
+const Phase = {
+  open: 0,
+  /** The sender has sent its last byte. */
+  ended: 1,
+  /** The socket is closed after the last byte. */
+  closed: 2,
+  /** The socket is closed and the last byte never came, so the rest of a message is no message. */
+  aborted: 3,
+  /** Closed from this side: what still comes is not read. Nothing waits. */
+  destroyed: 4,
+} as const
+type Phase = (typeof Phase)[keyof typeof Phase]
+
+/** What is known of the sender by its messages so far. */
+const Sender = { silent: 0, unauthenticated: 1, authenticated: 2 } as const
+type Sender = (typeof Sender)[keyof typeof Sender]
+
+/** Why the socket is not read: bits, since both reasons may apply at once. */
+const Paused = {
+  no: 0,
+  /** The last message found no room. */
+  stalled: 1,
+  /** The organization has no room, and too much waits (reading-book.ts). */
+  held: 2,
+} as const
+
 /** One connection. Its bytes are cut into messages in the thread's buffer; what is left of one waits in a small buffer of its own. */
 export class Connection implements FrameSink, ConnectionReader, WaitingConnection {
-  /** Its last message found no room: it is not read until there is. */
-  stalled = false
-  /** Of all messages, none was authorised. */
-  isStranger = true
   organizationId = ''
   readonly #ended = deferred()
   readonly ended = this.#ended.promise
@@ -83,13 +106,10 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
   #lastTakenMs = this.#beganMs
   /** When the first byte came of the message that is not whole. 0: none is. */
   #partialSinceMs = 0
-  #saidSomething = false
   #tokenId = ''
-  #isHeld = false
-  #streamEnded = false
-  /** It was closed from this side: what still comes of it is not read. */
-  #dead = false
-  #closed = false
+  #phase: Phase = Phase.open
+  #sender: Sender = Sender.silent
+  #paused: number = Paused.no
 
   constructor(peer: Peer, origin: Origin, intake: Intake, book: ReadingBook, onTaken: () => void) {
     this.#peer = peer
@@ -99,75 +119,84 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     this.#onTaken = onTaken
   }
 
+  /** The last message found no room: the connection is not read until there is room. */
+  get stalled(): boolean {
+    return (this.#paused & Paused.stalled) !== 0
+  }
+
+  get isAuthenticated(): boolean {
+    return this.#sender === Sender.authenticated
+  }
+
   get heldBytes(): number {
     return this.#waiting.length + this.#unreadBytes
   }
 
   frame(start: number, end: number): boolean {
-    if (this.#dead) return true
+    if (this.#phase === Phase.destroyed) return true
     if (!this.#intake.take(start, end, this.#origin)) return false
-    if (this.#intake.outcome === Outcome.unauthorised) this.#saidSomething = true
-    else {
+    if (this.#intake.outcome === Outcome.unauthorised) {
+      if (this.#sender === Sender.silent) this.#sender = Sender.unauthenticated
+    } else {
       this.#lastTakenMs = this.#lastByteMs
-      if (this.isStranger) this.#noteKnown()
+      if (this.#sender !== Sender.authenticated) this.#noteAuthenticated()
     }
     return true
   }
 
   /** Reads on, if there is room now. */
   resume(): void {
-    this.stalled = false
+    this.#paused &= ~Paused.stalled
     const nowMs = Date.now()
     this.#intake.line.referenceMs = nowMs
     // What waits first: with more behind it, it might be longer than the thread's buffer.
     this.#feed(NOTHING)
     while (!this.stalled && this.#unread.length > 0) this.#feed(this.#shiftUnread())
-    if (!this.stalled && this.#streamEnded) this.end()
+    if (!this.stalled && (this.#phase === Phase.ended || this.#phase === Phase.closed)) this.#takeLast()
     this.#countToken()
     this.#onTaken()
     if (this.stalled) return
-    // Its client could not send while it was not read.
-    this.#lastByteMs = nowMs
-    this.#lastTakenMs = nowMs
-    if (this.#partialSinceMs > 0) this.#partialSinceMs = nowMs
-    if (this.#closed) this.#finish()
+    this.#restartClocks(nowMs)
+    if (this.#isClosed) this.#finish()
     else this.#readOn()
   }
 
   hold(): void {
-    if (this.#isHeld) return
-    this.#isHeld = true
-    if (!this.stalled) this.#peer.pause()
+    if ((this.#paused & Paused.held) !== 0) return
+    if (this.#paused === Paused.no) this.#peer.pause()
+    this.#paused |= Paused.held
   }
 
   letGo(): void {
-    if (!this.#isHeld) return
-    this.#isHeld = false
-    const nowMs = Date.now()
-    this.#lastByteMs = nowMs
-    this.#lastTakenMs = nowMs
-    if (this.#partialSinceMs > 0) this.#partialSinceMs = nowMs
-    if (!this.stalled) this.#readOn()
+    if ((this.#paused & Paused.held) === 0) return
+    this.#paused &= ~Paused.held
+    this.#restartClocks(Date.now())
+    this.#readOn()
   }
 
+  /** Closes the connection from this side. What was sent whole is lost only if there is no room even now. */
   destroy(why: ClosedFor): void {
-    if (this.#dead) return
-    this.#die(why)
-    // What it had sent whole is lost only if there is no room even now.
-    if (this.#closed) this.#finish()
+    if (this.#isDestroyed) return
+    const wasClosed = this.#isClosed
+    this.#phase = Phase.destroyed
+    this.#paused &= ~Paused.stalled
+    this.#forget()
+    this.#peer.close(why)
+    if (wasClosed) this.#finish()
   }
 
   /** Why the connection is to be closed now, if it is. */
   overdue(nowMs: number, idleMs: number, helloMs: number, messageMs: number): ClosedFor | undefined {
-    if (this.stalled || this.#isHeld || this.#dead) return undefined
+    if (this.#paused !== Paused.no || this.#isDestroyed) return undefined
     if (this.#partialSinceMs > 0 && nowMs - this.#partialSinceMs >= messageMs) return 'slow'
-    if (this.isStranger && nowMs - this.#beganMs >= helloMs) return this.#saidSomething ? 'unauthorised' : 'silent'
+    if (this.#sender !== Sender.authenticated && nowMs - this.#beganMs >= helloMs)
+      return this.#sender === Sender.silent ? 'silent' : 'unauthorised'
     return nowMs - this.#lastTakenMs >= idleMs ? 'idle' : undefined
   }
 
   /** Takes what came. The bytes may change when this returns. */
   data(chunk: Uint8Array): void {
-    if (this.#dead) return
+    if (this.#phase === Phase.destroyed) return
     this.#lastByteMs = Date.now()
     if (this.stalled) {
       // TLS may have had more in hand when it was paused.
@@ -211,15 +240,18 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     this.#book.oversized += oversized
     this.#waitingBytes = 0
     if (rest === BROKEN) {
-      this.#die('framing')
+      this.destroy('framing')
       return false
     }
-    if (this.#dead) return false
-    this.stalled = this.#framing.stalled
-    if (this.stalled) this.organizationId = this.#origin.source?.owner.organizationId ?? ''
+    if (this.#isDestroyed) return false
+    if (this.#framing.stalled) {
+      this.#paused |= Paused.stalled
+      this.organizationId = this.#origin.source?.owner.organizationId ?? ''
+    }
     if (this.#waiting.length > KEPT_BYTES && (end - rest) * 2 < this.#waiting.length) this.#release()
     if (rest < end) this.#keep(bytes.subarray(rest, end))
-    if (this.#dead) return false
+    // Keeping the bytes may have taken more than the bound allows.
+    if (this.#isDestroyed) return false
     if (this.#framing.leavingOut) {
       // Of a message that is left out nothing waits, and yet it is not whole.
       if (this.#partialSinceMs === 0 || (wasLeavingOut && oversized > 0)) this.#partialSinceMs = this.#lastByteMs
@@ -239,7 +271,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
       const more = room.length - this.#waiting.length
       this.#waiting = room
       this.#book.add(this, more)
-      if (this.#dead) return
+      if (this.#isDestroyed) return
     }
     this.#waiting.set(bytes, this.#waitingBytes)
     this.#waitingBytes = needed
@@ -266,9 +298,13 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     return chunk
   }
 
-  /** The last message may lack its delimiter. */
   end(): void {
-    this.#streamEnded = true
+    if (this.#phase === Phase.open) this.#phase = Phase.ended
+    this.#takeLast()
+  }
+
+  /** The last message may lack its delimiter. */
+  #takeLast(): void {
     if (this.stalled || this.#waitingBytes === 0) return
     const { bytes, view } = this.#intake.line
     bytes.set(this.#waiting.subarray(0, this.#waitingBytes))
@@ -276,21 +312,29 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     if (this.#framing.end(view, 0, this.#waitingBytes, this)) {
       this.#waitingBytes = 0
       this.#onTaken()
-    } else this.stalled = true
+    } else this.#paused |= Paused.stalled
   }
 
   /** No more bytes come. */
   close(): void {
-    this.#closed = true
+    if (this.#phase === Phase.open) this.#phase = Phase.aborted
+    else if (this.#phase === Phase.ended) this.#phase = Phase.closed
     if (!this.stalled) this.#finish()
   }
 
-  /** Closed from this side: nothing of it is read any more, and nothing of it waits. */
-  #die(why: ClosedFor): void {
-    this.#dead = true
-    this.stalled = false
-    this.#forget()
-    this.#peer.close(why)
+  get #isDestroyed(): boolean {
+    return this.#phase === Phase.destroyed
+  }
+
+  get #isClosed(): boolean {
+    return this.#phase === Phase.closed || this.#phase === Phase.aborted
+  }
+
+  /** The client could not send while the socket was not read. */
+  #restartClocks(nowMs: number): void {
+    this.#lastByteMs = nowMs
+    this.#lastTakenMs = nowMs
+    if (this.#partialSinceMs > 0) this.#partialSinceMs = nowMs
   }
 
   #forget(): void {
@@ -307,12 +351,12 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
   }
 
   #readOn(): void {
-    if (!this.#isHeld && !this.#dead) this.#peer.resume()
+    if (this.#paused === Paused.no && !this.#isDestroyed) this.#peer.resume()
   }
 
-  #noteKnown(): void {
-    this.#book.noteKnown(this)
-    this.isStranger = false
+  #noteAuthenticated(): void {
+    this.#book.noteAuthenticated(this)
+    this.#sender = Sender.authenticated
   }
 
   /** Tells whose messages it has, so that the connections of each token are counted. */

@@ -178,11 +178,8 @@ function answer(response: HttpResponse, acceptance: Acceptance): void {
   switch (acceptance.kind) {
     case 'stored': {
       const { accepted, duplicates, rejected } = acceptance
-      response.send({
-        status: 200,
-        fields: ['content-type', 'application/json'],
-        body: JSON.stringify({ accepted, duplicates, rejected, coverage: coverageAnswer(acceptance) }),
-      })
+      const body = JSON.stringify({ accepted, duplicates, rejected, coverage: coverageAnswer(acceptance) })
+      response.send({ status: 200, fields: ['content-type', 'application/json'], body })
       return
     }
     case 'retry':

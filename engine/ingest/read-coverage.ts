@@ -8,7 +8,7 @@ import {
 import { TIME_MS_MAX, unpackValue } from '../event/event.ts'
 import { COVERAGE_BYTES_MAX } from '../limits.ts'
 
-/** Checks the form of engine/event/coverage-report.ts. In a file of its own so that the collector does not load zod for it. */
+/** The form of engine/event/coverage-report.ts. zod, because there is one report a minute and sensor. */
 const count = z.number().int().nonnegative().max(COVERAGE_COUNT_MAX)
 const time = z.iso
   .datetime()

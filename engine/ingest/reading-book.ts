@@ -4,8 +4,8 @@ import { SYSLOG_STRANGER_BYTES_MAX, SYSLOG_WAITING_BYTES_MAX } from '../limits.t
 export interface WaitingConnection {
   /** Bytes of it that wait in this lane. */
   readonly heldBytes: number
-  /** No message of it was authorised yet. */
-  readonly isStranger: boolean
+  /** One of its messages was authorized. */
+  readonly isAuthenticated: boolean
   /** Whose messages it has; '' where that is not known. */
   readonly organizationId: string
   readonly stalled: boolean
@@ -45,10 +45,10 @@ export class ReadingBook {
   /** Notes that a connection holds more or less; who holds too much may be closed before this returns. */
   add(connection: WaitingConnection, bytes: number): void {
     this.waitingBytes += bytes
-    if (connection.isStranger) this.strangerBytes += bytes
+    if (!connection.isAuthenticated) this.strangerBytes += bytes
     if (bytes <= 0) return
     if (
-      connection.isStranger &&
+      !connection.isAuthenticated &&
       connection.heldBytes > SYSLOG_STRANGER_BYTES_MAX &&
       this.strangerBytes > this.#bytesMax / STRANGERS_PART
     )
@@ -57,8 +57,8 @@ export class ReadingBook {
     if (this.waitingBytes > this.#bytesMax) this.#largest()?.destroy('limit')
   }
 
-  /** The connection is known from now on. */
-  noteKnown(connection: WaitingConnection): void {
+  /** The connection is authenticated from now on. */
+  noteAuthenticated(connection: WaitingConnection): void {
     this.strangerBytes -= connection.heldBytes
   }
 

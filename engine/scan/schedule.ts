@@ -51,6 +51,8 @@ export class ScanSchedule {
   readonly #executor: ScanExecutor
   /** Organizations that wait for a scan, each once. */
   #queue = new Map<string, ScanTrigger>()
+  /** Those whose scans run now. What is asked for is answered by them, or still asked for at the next look. */
+  #scanning: ReadonlySet<string> = new Set()
   #running: Promise<void> | undefined
   /** The last period of each organization that was looked at. One small entry an organization. */
   readonly #periodSeen = new Map<string, number>()
@@ -145,7 +147,8 @@ export class ScanSchedule {
   /** Has run what administrators asked for. */
   lookForRequests(): void {
     for (const organizationId of this.#store.environment.read(() => this.#store.scans.organizationsWaiting())) {
-      if (!this.#unstarted.has(organizationId)) this.#enqueue(organizationId, 'administrator')
+      if (this.#unstarted.has(organizationId) || this.#scanning.has(organizationId)) continue
+      this.#enqueue(organizationId, 'administrator')
     }
   }
 
@@ -177,12 +180,14 @@ export class ScanSchedule {
     while (this.#queue.size > 0) {
       const group = [...this.#queue].slice(0, SCANS_PER_TRANSACTION_MAX)
       for (const [organizationId] of group) this.#queue.delete(organizationId)
+      this.#scanning = new Set(group.map(([organizationId]) => organizationId))
       try {
         const requests = group.map(([organizationId, trigger]) => ({ organizationId, trigger }))
         for (const outcome of await this.#executor.run(requests)) this.#note(outcome)
       } catch (error) {
         this.#noteUnstarted(group, error)
       }
+      this.#scanning = new Set()
     }
     this.#running = undefined
   }

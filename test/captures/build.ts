@@ -3,6 +3,7 @@ import { madeCaptures } from './cases.ts'
 import { compressed, uncompressed } from './compressed.ts'
 import { golden } from './golden.ts'
 import { captureBytes, captureFile, expectationOf, type MadeCapture } from './made-capture.ts'
+import { captureCases, storeVerdict } from './verdicts.ts'
 
 /** Writes test/captures/<case>/ for every capture that is made: node dist/test/captures/build.js, in the project's folder. */
 for (const [name, capture] of Object.entries(madeCaptures())) {
@@ -14,6 +15,11 @@ for (const [name, capture] of Object.entries(madeCaptures())) {
   if (!existsSync(file) || !uncompressed(file).equals(bytes)) writeFileSync(file, compressed(file, bytes))
   writeFileSync(`${folder}/expect.json`, `${JSON.stringify(expectationOf(capture), undefined, 1)}\n`)
   writeFileSync(`${folder}/README.md`, readme(name, capture))
+}
+
+/** What tshark shows of all captures, made here or not. */
+for (const capture of captureCases()) {
+  if (capture.expected.tshark !== false) await storeVerdict(capture)
 }
 
 /** And what ships with the collector for its self-test. */

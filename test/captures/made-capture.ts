@@ -51,7 +51,7 @@ export interface MadeCapture {
   readonly namesAtEnd?: readonly Omit<ExpectedName, 'frame'>[]
   /** Why the case is there and how it was made, in markdown. */
   readonly about: string
-  /** Why tshark shows other names; without it test/captures/tshark.test.ts compares them. */
+  /** Why tshark shows other names; without it its names are stored in tshark.json and compared. */
   readonly tsharkDiffers?: string
   /** Bytes of the file that are kept, and what must be said of the rest; packets behind that count for nothing. */
   readonly cut?: { readonly bytes: number; readonly damage: string; readonly wholePackets: number }

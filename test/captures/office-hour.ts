@@ -219,5 +219,5 @@ platforms, some to other sites, two to names that only resemble a platform's. Ha
 key share and take two segments, with server_name in the first. Between them: answers, application data, ARP, ping, mDNS.
 Server addresses are from the documentation blocks (RFC 5737, RFC 3849), no packet was ever on a wire.
 
-tshark shows the same names (test/captures/tshark.test.ts), those of post-quantum hellos one frame later: it waits for the whole hello.
+tshark shows the same names (test/captures/tshark.full.test.ts), those of post-quantum hellos one frame later: it waits for the whole hello.
 `

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { type ObservedName, observe } from '../../collector/pipeline/observe.ts'
@@ -6,55 +6,15 @@ import { loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { madeCaptures } from '../captures/cases.ts'
 import { uncompressed } from '../captures/compressed.ts'
-import { captureBytes, captureFile, type Expectation, expectationOf } from '../captures/made-capture.ts'
+import { captureBytes, captureFile, expectationOf } from '../captures/made-capture.ts'
+import { testCaptures } from './captures.ts'
 
 const FOLDER = new URL('../../../test/captures/', import.meta.url)
 const { rules } = loadCatalog()
 const trie = compileTrie(rules)
-const cases = readdirSync(FOLDER, { withFileTypes: true }).filter((entry) => entry.isDirectory())
 
-for (const { name } of cases) {
-  const file = readdirSync(new URL(`${name}/`, FOLDER)).find((file) => file.startsWith('input.')) ?? ''
-  const path = fileURLToPath(new URL(`${name}/${file}`, FOLDER))
-  const expected = JSON.parse(readFileSync(new URL(`${name}/expect.json`, FOLDER), 'utf8')) as Expectation
-
-  for (const lanes of [1, 2]) {
-    t.test(`${name} with ${lanes} lanes: all names both ways, and the classes`, async (t) => {
-      const names: ObservedName[] = []
-      let framesDone = 0
-      const observation = await observe(
-        { kind: 'file', path },
-        {
-          trie,
-          lanes,
-          everyName: true,
-          onNames: (found, position) => {
-            names.push(...found)
-            framesDone = position.framesDone
-          },
-        },
-      )
-      const { damage } = await observation.done
-      const { counts } = observation
-      t.same(
-        names.map(({ timeMs: _time, rule: _rule, ...name }) => name),
-        expected.names.map(({ frame: _frame, timeMs: _time, ...name }) => name),
-        'names, in the order of the frames',
-      )
-      for (const [index, { timeMs }] of expected.names.entries()) {
-        if (timeMs !== undefined) t.equal(names[index]?.timeMs, timeMs, `time of name ${index}`)
-      }
-      if (expected.classes !== undefined) t.same(notEmpty(counts.classes), expected.classes, 'classes')
-      t.equal(damage?.message, expected.damage && `${path}: ${expected.damage}`)
-      t.equal(sum(Object.values(counts.classes)), counts.frames, 'every frame is in one class')
-      t.equal(framesDone, counts.frames)
-      t.equal(counts.names, names.length)
-      const hellos = names.filter(({ method }) => method !== 'dns').length
-      t.equal(counts.counters.helloName + counts.counters.helloEch, hellos, 'every name of a hello is in the account')
-      t.equal(counts.matched + counts.unmatched, counts.names)
-    })
-  }
-}
+// The capture thread decodes, with a small pool: a thread for each capture is what this costs.
+testCaptures({ lanes: 0, pool: { batches: 2, frameBytes: 1_000_000, rowBytes: 1_000_000 } })
 
 t.test('the files are what build.ts makes of the builders', async (t) => {
   for (const [name, capture] of Object.entries(madeCaptures())) {
@@ -85,11 +45,3 @@ t.test('the demo shows AI platforms among other names', async (t) => {
     'names that only resemble a platform do not match',
   )
 })
-
-function notEmpty(classes: Readonly<Record<string, number>>): Record<string, number> {
-  return Object.fromEntries(Object.entries(classes).filter(([, count]) => count > 0))
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0)
-}

@@ -1,5 +1,6 @@
 import { COVERAGE_COUNT_MAX } from '../../engine/event/coverage-report.ts'
-import { coverageFromMessage } from '../../engine/ingest/read-coverage.ts'
+import { packBatch, unpackBatch } from '../../engine/event/event.ts'
+import { coverageFromMessage, coverageFromPacked } from '../../engine/ingest/read-coverage.ts'
 import { coverageMessage, report } from '../support/coverage.ts'
 import { Random } from './random.ts'
 
@@ -90,6 +91,9 @@ function check(text: string): void {
     if (!Number.isSafeInteger(count) || count < 0 || count > COVERAGE_COUNT_MAX) throw new Error(`${name}: ${count}`)
   }
   if (found.madeMs < found.sinceMs) throw new Error('made before it began')
-  const again = coverageFromMessage(coverageMessage(found))
-  if (JSON.stringify(again) !== JSON.stringify(found)) throw new Error(`read again: ${JSON.stringify(again)}`)
+  const batch = unpackBatch(packBatch([], found), 0)
+  if (typeof batch === 'string' || batch.coverage === undefined) throw new Error('its batch cannot be unpacked')
+  for (const again of [coverageFromMessage(coverageMessage(found)), coverageFromPacked(batch.coverage)]) {
+    if (JSON.stringify(again) !== JSON.stringify(found)) throw new Error(`read again: ${JSON.stringify(again)}`)
+  }
 }

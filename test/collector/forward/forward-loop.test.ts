@@ -7,6 +7,8 @@ import { COVERAGE_LAST_MS } from '../../../collector/limits.ts'
 import { Outbox } from '../../../collector/outbox/outbox.ts'
 import type { CoverageReport } from '../../../engine/event/coverage-report.ts'
 import type { Event } from '../../../engine/event/event.ts'
+import { INTERNAL_ERROR } from '../../../engine/process/failure.ts'
+import { capturedLog } from '../../support/captured-log.ts'
 import { counters, INSTANCE } from '../../support/coverage.ts'
 import { quietLog } from '../../support/store.ts'
 
@@ -101,6 +103,24 @@ t.test('what fails for now is tried again, whole', async (t) => {
   const forwarder = new ToldForwarder((_, call) => (call < 3 ? { kind: 'retry', why: 'not now' } : ACCEPTED))
   const { counters } = await runToEnd(outbox, forwarder)
   t.match(counters, { acknowledged: 3, retries: 2 })
+})
+
+t.test('an internal error is logged with its stack, costs no event, and is tried again', async (t) => {
+  const outbox = outboxOf(t, 3)
+  const bug = new TypeError('x is not a function')
+  const forwarder = new ToldForwarder((_, call) => {
+    if (call === 1) throw bug
+    return ACCEPTED
+  })
+  const { log, entries } = capturedLog()
+  const loop = loopOn(outbox, forwarder, { log })
+  loop.finish()
+  t.same(await loop.run(), { kind: 'stopped' })
+  t.match(loop.counters, { acknowledged: 3, retries: 1 })
+  t.match(entries, [
+    { level: 50, err: { type: 'TypeError', message: bug.message, stack: bug.stack } },
+    { level: 40, why: INTERNAL_ERROR },
+  ])
 })
 
 t.test('a batch with one event that is refused does not hold up the others', async (t) => {
@@ -316,8 +336,8 @@ t.test('a report that is due goes alone where no events wait, and with them wher
   const forwarder = new ToldForwarder(() => ACCEPTED)
   const loop = loopOn(outbox, forwarder)
   const running = loop.run(reporter)
-  await until(() => forwarder.calls === 1)
-  t.match(loop.state, { connected: true })
+  await until(() => loop.state.connected)
+  t.equal(forwarder.calls, 1)
   outbox.write({
     added: [{ name: 'a.claude.ai', client: '10.0.0.1', method: 'dns', firstSeenMs: 1, lastSeenMs: 1, count: 1 }],
   })

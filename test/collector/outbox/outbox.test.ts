@@ -153,7 +153,7 @@ for (const where of ['disk', 'memory']) {
     t.match(outbox.lend(1, 1e9)?.events, [{ firstSeenMs: outbox.dropped.full }], 'the oldest that is left')
     if (where === 'memory') return
     const fileBytes = statSync(`${directory}/data.mdb`).size
-    // The file has up to 4 MB ahead (engine/lmdb/environment.ts).
+    // The file has up to 4 MB ahead (engine/lmdb/free-space.ts).
     t.ok(fileBytes < 2 * limits.bytesMax + 4 * 1024 * 1024, `${fileBytes} bytes on disk`)
   })
 

@@ -1,6 +1,5 @@
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { setImmediate as othersTurn } from 'node:timers/promises'
 import t from 'tap'
 import { OPERATOR } from '../../../engine/admin/administration.ts'
 import { backUp } from '../../../engine/admin/backup.ts'
@@ -12,69 +11,11 @@ import { SCANS } from '../../../engine/scan/scan-now.ts'
 import { SCHEMA_VERSION } from '../../../engine/store/migrate.ts'
 import { Store } from '../../../engine/store/store.ts'
 import fc from '../../support/property.ts'
-import {
-  findingsOf,
-  makeOrganization,
-  NOON,
-  openStore,
-  Sender,
-  type TestStore,
-  testClock,
-} from '../../support/store.ts'
+import { makeOrganization, NOON, openStore, testClock } from '../../support/store.ts'
 
 const never = new AbortController().signal
 const BACKUP = { force: false, onProgress: () => {}, givenUp: never }
 const RESTORE: RestoreOptions = { ...BACKUP, actor: OPERATOR, clock: testClock(NOON) }
-
-/** Two organizations get the same events in the same transaction: so in each snapshot they have as many. */
-function append({ store }: TestStore, ids: readonly string[], sender: Sender): void {
-  const events = Array.from({ length: 200 }, () => sender.event('claude.ai', NOON))
-  store.environment.write(() => {
-    for (const id of ids) store.buffer.append(id, events)
-  })
-}
-
-t.test('a backup under a full writing load is one snapshot, and comes back whole', async (t) => {
-  const opened = openStore(t)
-  const { store, directory } = opened
-  const ids = ['A', 'B'].map((name) => makeOrganization(opened, name).id)
-  const sender = new Sender()
-  let done = false
-  let written = 0
-  const writing = (async () => {
-    for (; !done; written++) {
-      append(opened, ids, sender)
-      // Also what frees pages, which a copy must not meet half done.
-      if (written % 7 === 6)
-        store.environment.write(() => ids.map((id) => store.buffer.removeThrough(id, written * 20)))
-      await othersTurn()
-    }
-  })()
-  while (written < 50) await othersTurn()
-  for (let round = 0; round < 5; round++) {
-    const before = written
-    const file = join(directory, `${round}.backup`)
-    const made = await backUp(store, file, BACKUP)
-    t.ok(written > before, 'writers went on')
-    t.equal(statSync(file).mode & 0o777, 0o600)
-    t.equal(statSync(file).size, made?.bytes)
-    const elsewhere = join(directory, `restored-${round}`)
-    t.match(await restore(file, elsewhere, RESTORE), { organizations: 2, records: made?.records, kept: '' })
-    const copy = new Store(elsewhere, { mustExist: true })
-    const [a, b] = ids.map((id) => [copy.buffer.next(id), copy.buffer.count(id)])
-    t.same(a, b, 'both organizations are of one instant')
-    t.ok((a?.[0] ?? 0) > before * 200)
-    t.same(findingsOf(copy), [])
-    t.match(
-      copy.auditLog.all().map(({ action, subject }) => `${action} ${subject}`),
-      [`store.restore ${round}.backup`, `store.restore ${round}.backup`],
-    )
-    await copy.close()
-  }
-  done = true
-  await writing
-  t.notOk(readdirSync(directory).some((name) => name.endsWith('.partial')))
-})
 
 t.test('what is in the way of a backup is one line, and leaves nothing', async (t) => {
   const opened = openStore(t)

@@ -175,3 +175,108 @@ t.test('a connection whose framing lost step reads nothing more', async (t) => {
   connection.close()
   t.equal(book.waitingBytes, 0)
 })
+
+interface Life {
+  readonly name: string
+  /** What happens, in order: bytes that are sent, or an event. */
+  readonly happens: readonly (`send ${string}` | 'end' | 'close' | 'full' | 'room' | 'destroy')[]
+  readonly taken: readonly string[]
+  readonly closed: ClosedFor | ''
+  /** Whether nothing of it is left. */
+  readonly isOver: boolean
+}
+
+const LIVES: readonly Life[] = [
+  { name: 'open', happens: ['send a1\na2'], taken: ['a1'], closed: '', isOver: false },
+  {
+    name: 'the last message lacks its delimiter',
+    happens: ['send a1\na2', 'end'],
+    taken: ['a1', 'a2'],
+    closed: '',
+    isOver: false,
+  },
+  { name: 'ended and closed', happens: ['send a1\na2', 'end', 'close'], taken: ['a1', 'a2'], closed: '', isOver: true },
+  { name: 'closed without an end', happens: ['send a1\na2', 'close'], taken: ['a1'], closed: '', isOver: true },
+  {
+    name: 'ended while there is no room',
+    happens: ['full', 'send a1\na2', 'end', 'close', 'room'],
+    taken: ['a1', 'a2'],
+    closed: '',
+    isOver: true,
+  },
+  {
+    name: 'ended, and still no room',
+    happens: ['full', 'send a1\na2', 'end', 'close'],
+    taken: [],
+    closed: '',
+    isOver: false,
+  },
+  {
+    name: 'no room for the last message only',
+    happens: ['send a1\na2', 'full', 'end', 'close', 'room'],
+    taken: ['a1', 'a2'],
+    closed: '',
+    isOver: true,
+  },
+  {
+    name: 'closed without an end while there is no room',
+    happens: ['full', 'send a1\na2', 'close', 'room'],
+    taken: ['a1'],
+    closed: '',
+    isOver: true,
+  },
+  {
+    name: 'destroyed while there is no room',
+    happens: ['full', 'send a1\n', 'destroy', 'room', 'send a2\n'],
+    taken: [],
+    closed: 'idle',
+    isOver: false,
+  },
+  {
+    name: 'destroyed, then closed',
+    happens: ['destroy', 'send a1\n', 'end', 'close'],
+    taken: [],
+    closed: 'idle',
+    isOver: true,
+  },
+  {
+    name: 'closed while there is no room, then destroyed',
+    happens: ['full', 'send a1\n', 'end', 'close', 'destroy'],
+    taken: [],
+    closed: 'idle',
+    isOver: true,
+  },
+  {
+    name: 'its framing breaks in what waited after the close',
+    happens: ['full', 'send 5 <a>b15 <a>b2x', 'end', 'close', 'room'],
+    taken: ['<a>b1', '<a>b2'],
+    closed: 'framing',
+    isOver: true,
+  },
+]
+
+for (const { name, happens, taken, closed, isOver } of LIVES) {
+  t.test(`the life of a connection: ${name}`, async (t) => {
+    const site = lane(t)
+    const { connection, state, send } = site.open()
+    let ended = false
+    void connection.ended.then(() => {
+      ended = true
+    })
+    for (const event of happens) {
+      if (event === 'end') connection.end()
+      else if (event === 'close') connection.close()
+      else if (event === 'destroy') connection.destroy('idle')
+      else if (event === 'full') for (const who of 'a<') site.full.add(who)
+      else if (event === 'room') {
+        site.full.clear()
+        site.resume()
+      } else send(event.slice('send '.length))
+    }
+    await Promise.resolve()
+    t.same(site.taken, taken)
+    t.equal(state.closed, closed)
+    t.equal(ended, isOver)
+    if (isOver) t.equal(site.book.waitingBytes, 0)
+  })
+}

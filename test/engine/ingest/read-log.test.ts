@@ -17,15 +17,11 @@ import { runScan } from '../../../engine/scan/fold.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
 import { compileTrie } from '../../../registry/compile-trie.ts'
 import { openIntake, type TestIntake } from '../../support/intake.ts'
-import { admin, run, start } from '../../support/programs.ts'
+import { manyLines, matching, NOW, other } from '../../support/many-lines.ts'
 import { matcher, quietLog } from '../../support/store.ts'
-import { organizationWithToken, squid, until } from '../../support/syslog-service.ts'
+import { squid } from '../../support/syslog-service.ts'
 
 const trie = compileTrie(loadCatalog().rules)
-const NOW = Date.parse('2026-11-20T12:00:00Z')
-
-const matching = (index: number): string => squid('claude.ai', `10.0.${(index >> 8) & 255}.${index & 255}`, NOW)
-const other = (index: number): string => squid('www.example.com', `10.0.0.${index & 255}`, NOW)
 
 interface Reading {
   readonly opened: TestIntake
@@ -84,18 +80,6 @@ function reading(t: Test): Reading {
       return store.buffer.read(opened.organization.id, 0, 1_000_000).reduce((sum, { event }) => sum + event.count, 0)
     },
   }
-}
-
-/** About so many megabytes, every other line matching. */
-function manyLines(megabytes: number): { text: string; lines: number; matching: number } {
-  const lines: string[] = []
-  for (let bytes = 0; bytes < megabytes * 1024 * 1024; ) {
-    const index = lines.length
-    const line = index % 2 === 0 ? matching(index) : other(index)
-    lines.push(line)
-    bytes += line.length + 1
-  }
-  return { text: `${lines.join('\n')}\n`, lines: lines.length, matching: Math.ceil(lines.length / 2) }
 }
 
 const rows: {
@@ -265,39 +249,6 @@ t.test('a packed file that breaks off: what comes before is stored, and told aga
   // The line at the break was read as far as it went.
   t.ok(Math.abs(duplicates - stored) <= 1, `${duplicates} of ${stored}`)
   t.ok(Math.abs(matched + stored - manyLines(3).matching) <= 1)
-})
-
-t.test('posture-admin ingest file, killed in the middle and begun again: each message once', async (t) => {
-  const directory = t.testdir()
-  const data = join(directory, 'data')
-  const { token, organizationId } = await organizationWithToken(data, 'Acme', 'devices')
-  const { text, matching: count } = manyLines(60)
-  const file = join(directory, 'log')
-  writeFileSync(file, text)
-  const words = ['ingest', 'file', file, '--data-dir', data]
-  const booked = async (): Promise<number> => {
-    const { Store } = await import('../../../engine/store/store.ts')
-    const store = new Store(data, { mustExist: true })
-    try {
-      return store.buffer.read(organizationId, 0, 1_000_000).reduce((sum, { event }) => sum + event.count, 0)
-    } finally {
-      await store.close()
-    }
-  }
-  const killed = start('admin', words, { SVC_TOKEN: token })
-  await until('some of it', async () => ((await booked()) > count / 10 ? true : undefined))
-  killed.child.kill('SIGKILL')
-  await killed.ended
-  const before = await booked()
-  t.ok(before < count, `killed at ${before} of ${count}`)
-  const { status, stdout, stderr } = await run('admin', words, { SVC_TOKEN: token })
-  t.equal(status, 0, stderr)
-  t.match(JSON.parse(stdout), { matched: count - before, duplicates: before })
-  t.equal(await booked(), count)
-  const again = await run('admin', words, { SVC_TOKEN: token })
-  t.match(JSON.parse(again.stdout), { matched: 0, duplicates: count })
-  const [sources] = await admin('ingest', 'sources', '--org', 'Acme', '--data-dir', data)
-  t.match(sources, { listener: 'file', address: 'log' })
 })
 
 t.test('an older copy, a shorter one, one of a hundred, and one with the same header: each message once', async (t) => {

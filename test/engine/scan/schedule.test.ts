@@ -1,5 +1,6 @@
 import t from 'tap'
 import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
+import { requestScan, type ScanRequest } from '../../../engine/scan/fold.ts'
 import { EVENTS_FOR_IMMEDIATE_SCAN, ScanSchedule } from '../../../engine/scan/schedule.ts'
 import {
   makeOrganization,
@@ -151,4 +152,27 @@ t.test('full buffers that follow each other within a second share a scan', async
   schedule.noteBuffered(id)
   await schedule.idle()
   t.equal(completed(opened, id), 3, 'and the next at once again')
+})
+
+t.test('a scan that was asked for runs once, however long it takes', async (t) => {
+  const opened = openStore(t)
+  const { store, clock } = opened
+  const organization = makeOrganization(opened, 'Acme')
+  store.environment.write(() => requestScan(store, organization, clock))
+  const { run } = scansHere(opened)
+  let proceed = (): void => {}
+  const gate = new Promise<void>((resolve) => {
+    proceed = resolve
+  })
+  const slow = { run: (requests: readonly ScanRequest[]) => gate.then(() => run(requests)), close: async () => {} }
+  const schedule = new ScanSchedule(store, matcher, clock, quietLog, slow)
+  schedule.lookForRequests()
+  schedule.lookForRequests()
+  proceed()
+  await schedule.idle()
+  t.equal(completed(opened, organization.id), 1)
+  store.environment.write(() => requestScan(store, organization, clock))
+  schedule.lookForRequests()
+  await schedule.idle()
+  t.equal(completed(opened, organization.id), 2, 'the next one, too')
 })

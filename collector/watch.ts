@@ -1,0 +1,215 @@
+import { STANDARD_INPUT } from '../engine/process/byte-source.ts'
+import type { Fault } from '../engine/process/error-codes.ts'
+import type { Logger } from '../engine/process/log.ts'
+import type { Catalog } from '../registry/catalog.ts'
+import { compileTrie } from '../registry/compile-trie.ts'
+import { latestTimeMs } from './capture/capture-file.ts'
+import { identityOf } from './capture/file-identity.ts'
+import { LinkWatch } from './capture/link-watch.ts'
+import type { LiveOptions } from './capture/live.ts'
+import { type CollectorSettings, lanesFor } from './config.ts'
+import { coverageOf } from './coverage.ts'
+import { CoverageReporter, coverageInstance } from './forward/coverage-reporter.ts'
+import { FoundPlatforms } from './found-platforms.ts'
+import { Aggregate } from './outbox/aggregate.ts'
+import { MatchWriter } from './outbox/match-writer.ts'
+import type { Outbox } from './outbox/outbox.ts'
+import { type Observation, observeRows } from './pipeline/observe.ts'
+import type { CollectorStatus } from './status.ts'
+import { Ticker } from './ticker.ts'
+
+interface InterfaceSource {
+  readonly kind: 'interface'
+  readonly live: LiveOptions
+  /** Called when the interface is open. */
+  readonly onOpen?: () => void
+}
+
+interface FileSource {
+  readonly kind: 'file'
+  readonly path: string
+  /** Times are moved so that the last packet was seen now. */
+  readonly shiftToNow: boolean
+  readonly onProgress?: (bytesRead: number, bytesTotal: number) => void
+}
+
+export type CollectorSource = InterfaceSource | FileSource
+
+export interface WatchOptions {
+  readonly settings: CollectorSettings
+  readonly catalog: Catalog
+  readonly outbox: Outbox
+  readonly log: Logger
+  /** Ends the wait for a source that does not open. */
+  readonly giveUp: Promise<void>
+  /** Events were written to the outbox. */
+  readonly onWritten: () => void
+  /** Events of the outbox may have expired: about once a second, except while a capture file is read. */
+  readonly onSecond: () => void
+}
+
+/** The part of the status that the watch knows. */
+export type WatchStatus = Pick<
+  CollectorStatus,
+  | 'observed'
+  | 'live'
+  | 'liveAgeMs'
+  | 'link'
+  | 'matches'
+  | 'matchesByMethod'
+  | 'platforms'
+  | 'lastMatchMs'
+  | 'outboxFull'
+>
+
+/** An open source and the way of its matches to the outbox: observation, aggregate, writer. */
+export class Watch {
+  readonly reporter: CoverageReporter
+  readonly #source: CollectorSource
+  readonly #parts: WatchParts
+  readonly #platforms: FoundPlatforms
+  #link: LinkWatch | undefined
+
+  private constructor(source: CollectorSource, parts: WatchParts, { catalog, log }: WatchOptions) {
+    this.#source = source
+    this.#parts = parts
+    this.#platforms = new FoundPlatforms(catalog)
+    const { observation, identity } = parts
+    this.reporter = new CoverageReporter({
+      instance: coverageInstance(identity),
+      counters: () => coverageOf({ observed: observation.counts, live: observation.live, link: this.#link?.state }),
+      log,
+    })
+  }
+
+  /** Resolves when the source is open, or after `giveUp`. @throws Faults of the source. */
+  static async open(source: CollectorSource, options: WatchOptions): Promise<Watch> {
+    const { settings, catalog, outbox, log } = options
+    const file = source.kind === 'file' ? await progressOf(source, outbox, log) : undefined
+    const aggregate = new Aggregate(settings.aggregateSeconds * 1000, file?.shiftMs)
+    const ticker = new Ticker({
+      tick: (nowMs) => writer.tick(nowMs),
+      second: (nowMs) => {
+        options.onSecond()
+        watch.#checkLink(nowMs)
+      },
+      isBusy: () => writer.busy,
+    })
+    const writer = new MatchWriter(aggregate, outbox, {
+      source: file?.identity,
+      rules: catalog.rules.length,
+      onFull: (reason) => log.error({ reason }, 'the outbox has no space, the source waits'),
+      onBusy: () => ticker.hurry(),
+      onWritten: options.onWritten,
+    })
+    const { decodeWorkers, dnsPorts, tlsPorts } = settings
+    const observation = await observeRows(
+      source.kind === 'file' ? { kind: 'file', path: source.path } : { kind: 'interface', ...source.live },
+      {
+        trie: compileTrie(catalog.rules),
+        lanes: lanesFor(source.kind, decodeWorkers),
+        dnsPorts,
+        tlsPorts,
+        deliveredFrames: file?.deliveredFrames ?? 0,
+        giveUp: options.giveUp,
+        ...(source.kind === 'file' && source.onProgress ? { onProgress: source.onProgress } : {}),
+      },
+      writer,
+    )
+    const watch = new Watch(source, { observation, aggregate, writer, ticker, identity: file?.identity }, options)
+    return watch
+  }
+
+  /**
+   * Runs until the source has ended or is stopped, and writes what is left.
+   *
+   * @returns the Fault that ended the source early, if one did.
+   */
+  async run(): Promise<Fault | undefined> {
+    const { observation, writer, ticker, identity } = this.#parts
+    try {
+      // A file can be read again, and is as fast as it is read; what else comes, comes once and when it happens.
+      if (identity !== undefined) return (await observation.done).damage
+      if (this.#source.kind === 'interface') {
+        this.#source.onOpen?.()
+        this.#link = new LinkWatch(this.#source.live.name, performance.now())
+      }
+      return (await Promise.race([observation.done, ticker.start()])).damage
+    } finally {
+      ticker.stop()
+      await observation.stop()
+      await writer.finish()
+    }
+  }
+
+  /** Ends the source; what it has delivered is still written. */
+  stop(): Promise<void> {
+    return this.#parts.observation.stop()
+  }
+
+  /** The same, and does not wait for space on a full disk. */
+  drain(): Promise<void> {
+    this.#parts.writer.stop()
+    return this.stop()
+  }
+
+  /** Matches by another registry from now on. */
+  async useCatalog(catalog: Catalog): Promise<void> {
+    const { observation, writer } = this.#parts
+    await observation.useTrie(compileTrie(catalog.rules))
+    this.#platforms.useCatalog(catalog, writer.takeMatchedRules(catalog.rules.length))
+  }
+
+  get status(): WatchStatus {
+    const { observation, aggregate, writer } = this.#parts
+    const { matches } = aggregate
+    return {
+      observed: observation.counts,
+      live: observation.live,
+      liveAgeMs: observation.liveAgeMs,
+      link: this.#link?.state,
+      matches,
+      matchesByMethod: writer.matchesByMethod,
+      platforms: this.#platforms.count(matches, () => writer.matchedRules),
+      lastMatchMs: writer.lastMatchMs,
+      outboxFull: writer.full,
+    }
+  }
+
+  /** Events that were made of the matches, and those that are not in the outbox yet. */
+  get events(): Pick<CollectorStatus['events'], 'made' | 'unwritten' | 'closedEarly'> {
+    const { events: made, unwritten, closedEarly } = this.#parts.aggregate
+    return { made, unwritten, closedEarly }
+  }
+
+  #checkLink(nowMs: number): void {
+    const { observation } = this.#parts
+    this.#link?.second(observation.live?.received ?? 0, namesAndHellos(observation), nowMs)
+  }
+}
+
+interface WatchParts {
+  readonly observation: Observation
+  readonly aggregate: Aggregate
+  readonly writer: MatchWriter
+  readonly ticker: Ticker
+  /** Of a capture file that can be read again. */
+  readonly identity: string | undefined
+}
+
+/** What a capture file needs to be continued, and to be shifted. */
+async function progressOf({ path, shiftToNow }: FileSource, outbox: Outbox, log: Logger) {
+  // What comes through a pipe comes once, so there is nothing to continue.
+  const identity = path === STANDARD_INPUT ? undefined : identityOf(path, outbox.sources)
+  const deliveredFrames = identity === undefined ? 0 : outbox.framesDone(identity)
+  if (deliveredFrames > 0)
+    log.info({ frames: deliveredFrames }, 'the capture file was read to this frame before, continuing')
+  const shiftMs = shiftToNow ? Date.now() - ((await latestTimeMs(path)) ?? 0) : 0
+  return { identity, deliveredFrames, shiftMs }
+}
+
+/** What a healthy link shows of: queries, and ClientHellos with a name or without. */
+function namesAndHellos({ counts }: Observation): number {
+  const { helloNoName, helloIncomplete, helloQuicUnknownVersion } = counts.counters
+  return counts.names + helloNoName + helloIncomplete + helloQuicUnknownVersion
+}

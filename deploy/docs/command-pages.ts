@@ -1,0 +1,21 @@
+/**
+ * What the commands of a page find: `clone` is a clone of the repository in which nothing runs; `service` is an
+ * installed service with the organization Acme and a completed scan.
+ */
+export type Site = 'clone' | 'service'
+
+/** The pages whose sample outputs are generated. */
+export const COMMAND_PAGES: Readonly<Record<string, Site>> = {
+  'README.md': 'clone',
+  'docs/get-started.md': 'clone',
+  'docs/guides/watch-a-link.md': 'service',
+  'docs/guides/use-existing-logs.md': 'service',
+  'docs/guides/use-proxy-logs.md': 'service',
+  'docs/guides/use-dns-logs.md': 'service',
+  'docs/guides/find-out-who-uses-a-platform.md': 'service',
+  'docs/guides/approve-and-block.md': 'service',
+  'docs/guides/send-alerts.md': 'service',
+  'docs/guides/connect.md': 'service',
+  'docs/guides/back-up-and-restore.md': 'service',
+  'docs/guides/troubleshoot.md': 'service',
+}

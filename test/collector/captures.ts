@@ -1,0 +1,63 @@
+import t from 'tap'
+import { type ObservedName, type ObserveOptions, observe } from '../../collector/pipeline/observe.ts'
+import { loadCatalog } from '../../registry/catalog.ts'
+import { compileTrie } from '../../registry/compile-trie.ts'
+import { captureCases, storedVerdict, verdictLine } from '../captures/verdicts.ts'
+
+const trie = compileTrie(loadCatalog().rules)
+
+/** What the collector finds in each capture: what its builder put in, and what tshark shows. */
+export function testCaptures(options: Pick<ObserveOptions, 'lanes' | 'pool'>): void {
+  for (const capture of captureCases()) {
+    const { name, file, expected } = capture
+    t.test(`${name} with ${options.lanes} lanes: all names both ways, and the classes`, async (t) => {
+      const names: ObservedName[] = []
+      let framesDone = 0
+      const observation = await observe(
+        { kind: 'file', path: file },
+        {
+          ...options,
+          trie,
+          everyName: true,
+          onNames: (found, position) => {
+            names.push(...found)
+            framesDone = position.framesDone
+          },
+        },
+      )
+      const { damage } = await observation.done
+      const { counts } = observation
+      t.same(
+        names.map(({ timeMs: _time, rule: _rule, ...name }) => name),
+        expected.names.map(({ frame: _frame, timeMs: _time, ...name }) => name),
+        'names, in the order of the frames',
+      )
+      for (const [index, { timeMs }] of expected.names.entries()) {
+        if (timeMs !== undefined) t.equal(names[index]?.timeMs, timeMs, `time of name ${index}`)
+      }
+      if (expected.tshark !== false) {
+        t.same(
+          names.map((row) => verdictLine(capture, row)).sort(),
+          storedVerdict(capture).names,
+          'tshark shows the same',
+        )
+      }
+      if (expected.classes !== undefined) t.same(notEmpty(counts.classes), expected.classes, 'classes')
+      t.equal(damage?.message, expected.damage && `${file}: ${expected.damage}`)
+      t.equal(sum(Object.values(counts.classes)), counts.frames, 'every frame is in one class')
+      t.equal(framesDone, counts.frames)
+      t.equal(counts.names, names.length)
+      const hellos = names.filter(({ method }) => method !== 'dns').length
+      t.equal(counts.counters.helloName + counts.counters.helloEch, hellos, 'every name of a hello is in the account')
+      t.equal(counts.matched + counts.unmatched, counts.names)
+    })
+  }
+}
+
+function notEmpty(classes: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(classes).filter(([, count]) => count > 0))
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}

@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { withOutputs } from '../../deploy/docs/page-commands.ts'
+import { terminalPicture } from '../../deploy/docs/terminal-picture.ts'
+import { REPOSITORY } from '../support/programs.ts'
+
+const page = (name: string): string => readFileSync(join(REPOSITORY, name), 'utf8')
+const README = page('README.md')
+const GET_STARTED = page('docs/get-started.md')
+
+/**
+ * Numbers and the order of rows depend on the time: events of the demo that are on both sides of midnight are evidence
+ * of two days. Names and columns do not.
+ */
+function shape(text: string): string[] {
+  const lines = text.split('\n').map((line) => line.replace(/\d+/g, '#').replace(/[ ─]+/g, ' '))
+  return lines.sort()
+}
+
+for (const [name, text] of Object.entries({ 'README.md': README, 'docs/get-started.md': GET_STARTED })) {
+  t.test(`${name} shows what its commands print; npm run docs updates it`, async (t) => {
+    t.same(shape(await withOutputs(text, 'clone')), shape(text))
+  })
+}
+
+t.test('every command of README.md is run by a test', async (t) => {
+  const blocks = [...README.matchAll(/^```sh\n([\s\S]*?)^```\n\n(<!-- printed)?/gm)]
+  const notRunAbove = blocks.filter(([, , marker]) => marker === undefined).map(([, commands = '']) => commands.trim())
+  // npm start is the first command of docs/get-started.md; npm test cannot run itself.
+  t.same(notRunAbove, ['npm start', 'npm test'])
+  t.match(GET_STARTED, '```sh\nnpm start\n```\n\n<!-- printed -->\n```text\n')
+  const { scripts } = JSON.parse(page('package.json')) as { scripts: Record<string, string> }
+  t.equal(scripts['start'], 'node dist/deploy/demo.js', 'what the test runs in place of npm start')
+  t.match(page('.ci/run'), /^npm test /m, 'continuous integration runs it')
+})
+
+t.test('the pictures in README.md show the output in docs/get-started.md', async (t) => {
+  for (const theme of ['light', 'dark'] as const) {
+    const file = `docs/images/npm-start-${theme}.svg`
+    t.equal(page(file), terminalPicture(GET_STARTED, theme), file)
+    t.match(README, file)
+  }
+})
+
+t.test('README.md has at most 150 lines', async (t) => {
+  t.ok(README.split('\n').length <= 150)
+})

@@ -1,0 +1,126 @@
+import { chmodSync, chownSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Environment, type EnvironmentOptions } from '../../../engine/lmdb/environment.ts'
+import { openAs, skipUnlessRoot } from '../../support/other-user.ts'
+
+const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
+
+t.test('a directory that cannot be used is one line that names the setting', async (t) => {
+  const directory = t.testdir({ file: 'text' })
+  const rows = [
+    { path: join(directory, 'file'), found: /--data-dir .*file: not a directory; name a directory/ },
+    { path: join(directory, 'file/below'), found: /not a directory/ },
+    { path: '/proc/posture', found: /it cannot be made here/ },
+  ]
+  for (const { path, found } of rows) {
+    t.throws(() => new Environment(path, OPTIONS), { code: 'STORE_UNWRITABLE', message: found }, path)
+  }
+  if (process.getuid?.() !== 0) {
+    chmodSync(directory, 0o500)
+    t.throws(() => new Environment(join(directory, 'below'), OPTIONS), {
+      code: 'STORE_UNWRITABLE',
+      message: /no permission/,
+    })
+    chmodSync(directory, 0o700)
+  }
+  t.throws(() => new Environment(directory, { ...OPTIONS, mustExist: true }), {
+    code: 'NOT_FOUND',
+    message: /there is no store in/,
+  })
+  for (const missing of [join(directory, 'nowhere'), join(directory, 'nowhere/below')]) {
+    t.throws(() => new Environment(missing, { ...OPTIONS, mustExist: true }), {
+      code: 'NOT_FOUND',
+      message: `--data-dir: there is no store in ${missing}; name the directory that the program was started with`,
+    })
+  }
+})
+
+t.test('bytes that are no LMDB file are refused', async (t) => {
+  const directory = t.testdir()
+  writeFileSync(join(directory, 'data.mdb'), Buffer.alloc(8192, 7))
+  t.throws(() => new Environment(directory, OPTIONS), { code: 'STORE_DAMAGED', message: /data.mdb: not an LMDB file/ })
+})
+
+t.test('what root opens stays whose it is', { skip: skipUnlessRoot }, async (t) => {
+  const withoutLock = async (path: string) => {
+    await new Environment(path, OPTIONS).close()
+    rmSync(join(path, 'lock.mdb'))
+    chownSync(join(path, 'data.mdb'), 1234, 1234)
+  }
+  const rows: readonly ({
+    name: string
+    make: (path: string) => unknown
+    uid: number
+  } & Partial<EnvironmentOptions>)[] = [
+    { name: 'without lock.mdb, which root makes anew', make: withoutLock, uid: 1234 },
+    { name: 'the same to be read only', make: withoutLock, readOnly: true, uid: 1234 },
+    { name: 'the same where the opener gives what is new', make: withoutLock, give: 'by the opener', uid: 1234 },
+    { name: 'an empty directory', make: (path) => chownSync(path, 1234, 1234), uid: 1234 },
+    {
+      name: 'one that is to be made',
+      make(path) {
+        rmSync(path, { recursive: true })
+        chownSync(join(path, '..'), 1234, 1234)
+      },
+      uid: 1234,
+    },
+    {
+      name: 'that the opener gives itself',
+      make: (path) => chownSync(path, 1234, 1234),
+      give: 'by the opener',
+      uid: 0,
+    },
+    { name: "root's own", make: () => {}, uid: 0 },
+  ]
+  for (const { name, make, uid, ...options } of rows) {
+    const path = join(t.testdir(), 'store')
+    mkdirSync(path)
+    await make(path)
+    const environment = new Environment(path, { ...OPTIONS, ...options })
+    for (const file of ['data.mdb', 'lock.mdb']) {
+      t.match(statSync(join(path, file)), { uid, gid: uid, mode: 0o100600 }, `${name}: ${file}`)
+    }
+    if (name === 'one that is to be made') t.match(statSync(path), { uid, gid: uid }, name)
+    await environment.close()
+  }
+})
+
+t.test(
+  'a file that this user may not open is a fault, where LMDB would end the process',
+  { skip: skipUnlessRoot },
+  async (t) => {
+    const path = join(t.testdir(), 'store')
+    await new Environment(path, OPTIONS).close()
+    const [data, lock] = [join(path, 'data.mdb'), join(path, 'lock.mdb')]
+    const rows = [
+      {
+        name: 'lock.mdb',
+        mine: [path, data],
+        found:
+          /: \S+lock\.mdb belongs to user root \(uid 0\), .*uid 1234\)? may not read and write it; .*chown --reference=\S+data\.mdb \S+lock\.mdb/,
+      },
+      {
+        name: 'data.mdb',
+        mine: [path, lock],
+        found:
+          /: \S+data\.mdb belongs to user root \(uid 0\), .*uid 1234\)? may not read (and write )?it; run this as user root/,
+      },
+      { name: 'none', mine: [path, data, lock], found: /^opened$/ },
+    ]
+    for (const { name, mine, found } of rows) {
+      for (const file of [path, data, lock]) chownSync(file, 0, 0)
+      for (const file of mine) chownSync(file, 1234, 1234)
+      for (const readOnly of [false, true]) {
+        const { status, stdout } = openAs(1234, path, { ...OPTIONS, readOnly })
+        t.equal(status, 0, 'not by a signal')
+        t.match(stdout, found, `${name}, ${readOnly ? 'to read' : 'to write'}`)
+      }
+    }
+    rmSync(lock)
+    for (const file of [path, data]) chownSync(file, 0, 0)
+    chmodSync(path, 0o755)
+    chmodSync(data, 0o644)
+    t.match(openAs(1234, path, { ...OPTIONS, readOnly: true }), { status: 0, stdout: /\/store belongs to user root/ })
+  },
+)

@@ -1,0 +1,118 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { Environment } from '../../../engine/lmdb/environment.ts'
+import { Fault } from '../../../engine/process/error-codes.ts'
+import { skipNamespaces as skip } from '../../support/namespace.ts'
+import { SmallDisk } from '../../support/small-disk.ts'
+
+const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
+
+t.test('without free space nothing is written, and what is there can be read', async (t) => {
+  const path = t.testdir()
+  const environment = new Environment(path, OPTIONS)
+  environment.write(() => environment.table('t').putSync(Buffer.from('k'), Buffer.from('v')))
+  await environment.close()
+  const full = new Environment(path, { ...OPTIONS, freeBytesMin: Number.MAX_SAFE_INTEGER })
+  t.equal(full.full, true)
+  t.throws(() => full.write(() => t.fail('ran')), {
+    code: 'STORE_FULL',
+    message: /--data-dir .* MB free, expected at least/,
+  })
+  t.equal(
+    full.read(() => full.table('t').get(Buffer.from('k'))?.toString()),
+    'v',
+  )
+  await full.close()
+})
+
+t.test('a disk that others fill is full before a page of LMDB finds no room', { skip }, async (t) => {
+  const disk = new SmallDisk(t, 24)
+  const environment = new Environment(join(disk.directory, 'store'), OPTIONS)
+  const data = join(environment.path, 'data.mdb')
+  const table = environment.table('t')
+  const put = (key: number) => environment.write(() => table.putSync(Buffer.from([key]), Buffer.alloc(1024 * 1024)))
+  put(0)
+  const size = statSync(data).size
+  t.ok(size >= 2 * 1024 * 1024, `${size} bytes: longer than what stands in it`)
+  disk.fillUpTo(0)
+  t.equal(disk.freeBytes, 0)
+  // Only what the file has ahead is there, and half of it is left for what takes away.
+  let written = 1
+  t.throws(
+    () => {
+      for (; written < 10; written++) put(written)
+    },
+    { code: 'STORE_FULL', message: /^--data-dir .*: no space left; free some space$/ },
+  )
+  t.ok(written > 1, `${written} of 1 MB were written on a full disk`)
+  t.equal(statSync(data).size, size, 'LMDB asked for no room')
+  environment.shrink(() => table.removeSync(Buffer.from([0])))
+  t.equal(environment.tableRecords('t'), written - 1)
+  const refused = (): unknown => {
+    for (let more = 0; more < 40; more++) {
+      try {
+        environment.shrink(() => table.putSync(Buffer.from([100 + more]), Buffer.alloc(256 * 1024)))
+      } catch (error) {
+        return error
+      }
+    }
+    return undefined
+  }
+  t.match(refused(), { code: 'STORE_FULL', cause: undefined }, 'not by LMDB, which would be the cause')
+  t.equal(environment.full, true, 'so says who looks before')
+  disk.free()
+  // It looks once a second.
+  while (environment.full) await later(50)
+  const records = environment.tableRecords('t')
+  put(written)
+  t.equal(environment.tableRecords('t'), records + 1)
+  await environment.close()
+})
+
+t.test('the file is made longer under the lock of LMDB', async (t) => {
+  const path = t.testdir()
+  const data = join(path, 'data.mdb')
+  const environment = new Environment(path, OPTIONS)
+  const table = environment.table('t')
+  // So that less than 2 MB are left of 4.
+  for (let key = 0; key < 2; key++) {
+    environment.write(() => table.putSync(Buffer.from([key]), Buffer.alloc(1.25 * 1024 * 1024)))
+  }
+  const size = statSync(data).size
+  const program = fileURLToPath(new URL('../../support/write-once.js', import.meta.url))
+  const waiting = async (how: string) => {
+    const file = join(path, how)
+    const child = fork(program, [how, path, file])
+    t.teardown(() => child.kill('SIGKILL'))
+    const ended = once(child, 'exit')
+    await once(child, 'message')
+    return { ended, goOn: () => writeFileSync(file, '') }
+  }
+  const writer = await waiting('ours')
+  const holder = await waiting('lmdb')
+  writer.goOn()
+  await later(500)
+  t.equal(statSync(data).size, size, 'it waits')
+  holder.goOn()
+  t.equal((await holder.ended)[0], 0)
+  t.equal((await writer.ended)[0], 0)
+  t.ok(statSync(data).size > size, 'then it has made the file longer')
+  await environment.close()
+})
+
+t.test('a fault of the work stays what it is, also on a full disk', async (t) => {
+  const environment = new Environment(t.testdir(), OPTIONS)
+  const path = environment.path
+  await environment.close()
+  const full = new Environment(path, { ...OPTIONS, freeBytesMin: Number.MAX_SAFE_INTEGER })
+  const notFound = (): void => {
+    throw new Fault('NOT_FOUND', 'made for the test')
+  }
+  t.throws(() => full.shrink(notFound), { code: 'NOT_FOUND' })
+  await full.close()
+})
