@@ -146,7 +146,7 @@ async function report(collector: Collector, log: Logger, run: () => ReturnType<C
       },
       'ended',
     )
-    if (!balanced(books)) log.error({ books }, 'the counters do not add up; please report this')
+    if (!balanced(books)) log.error({ books }, 'the counters do not balance; please report this')
     if (damage === undefined) return
     // An interrupted run ends as interrupted, and says what else there was.
     if (process.exitCode !== undefined) log.warn({ reason: damage.message }, damage.code)
