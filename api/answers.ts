@@ -36,21 +36,21 @@ const score = z
 
 const recommendation = z
   .strictObject({
-    id: uuid.describe('UUID of the recommendation; it stays the same when the framework is assessed again.'),
+    id: uuid.describe('UUID of the recommendation. It stays the same when the framework is assessed again.'),
     title: z.string().min(1).describe('What to do, in one line.'),
     priority: z.int().min(1).max(5).describe('1 is the highest priority, 5 the lowest.'),
     status: z
       .enum(RECOMMENDATION_STATUSES)
-      .describe('How far it is; a change is shown by the next request. Any status may follow any other.'),
+      .describe('Progress. The next request shows a change. Any status may follow any other.'),
     framework_id: frameworkId,
     category: z.string().min(1).describe('Name of the category within the framework.'),
   })
-  .describe('What an organization is asked to do, since an item of a completed assessment was not met in full.')
+  .describe('An action for the organization, because an item of a completed assessment was not fully met.')
 
 const summary = z
   .strictObject({
     platforms_discovered: count.describe('AI platforms that were detected.'),
-    shadow_ai_count: count.describe("Those of them that are not on the organization's approved list."),
+    shadow_ai_count: count.describe("Detected platforms that are not on the organization's approved list."),
     overall_risk_score: percent.describe('Risk of all detected platforms together, 0 to 100.'),
   })
   .describe('The figures of a scan.')
@@ -61,7 +61,7 @@ const scan = z
     organization_id: uuid.describe('UUID of the organization that the key belongs to.'),
     status: z.literal('completed').describe('Other scans are not shown.'),
     domain: z.string().min(1).describe('Domain of the organization that was scanned.'),
-    started_at: isoTime.describe('When the scan began, in UTC.'),
+    started_at: isoTime.describe('When the scan started, in UTC.'),
     completed_at: isoTime.describe('When the scan was completed, in UTC.'),
     summary,
   })
@@ -72,63 +72,56 @@ const risk = z
     score: percent.describe('Risk of the platform, 0 to 100.'),
     why: z.string().min(1).describe('The reason for this risk, in one line.'),
   })
-  .describe('What the registry says of the risk of the platform.')
+  .describe('Risk of the platform, from the registry.')
 
 const hidden = z
   .looseObject({
     ech: count.describe('ClientHellos with Encrypted Client Hello.'),
     encrypted_dns: count.describe('Connections of DNS over TLS, QUIC or HTTPS.'),
     no_name: count.describe('ClientHellos without a server name.'),
-    incomplete: count.describe('ClientHellos that did not come whole, or of a QUIC version that is not read.'),
-    undecodable: count.describe('Packets that were cut short or could not be read.'),
-    packets_lost: count.describe('Packets that were lost before they were looked at.'),
+    incomplete: count.describe('Incomplete ClientHellos, and QUIC connections of an unsupported version.'),
+    undecodable: count.describe('Packets that were truncated or could not be read.'),
+    packets_lost: count.describe('Packets that were lost before they were read.'),
   })
-  .describe('What was there and gave no name, or hid the names behind it.')
+  .describe('Traffic without a readable name.')
 
 const coverage = z
   .looseObject({
-    sensors: count.describe('Sensors that were heard in the evidence window; 0 where all evidence is of logs.'),
+    sensors: count.describe('Sensors that reported in the evidence window; 0 if all evidence is from logs.'),
     names_seen: count.describe('Names that the sensors could read.'),
     hidden,
     visible_share: share
       .nullable()
-      .describe('Share of the traffic whose names could be read, 0 to 1; null where no sensor has told of a packet.'),
+      .describe('Share of the traffic whose names could be read, 0 to 1; null if no sensor has reported a packet.'),
   })
-  .describe('How much of what passed the sensors could be seen. It is the same for all platforms of a scan.')
+  .describe('How much of the traffic at the sensors was readable. It is the same for all platforms of a scan.')
 
 const metadata = z
   .looseObject({
-    vendor: z.string().min(1).describe('Who offers the platform.'),
-    category: z.string().min(1).describe('What the platform is for, in words.'),
+    vendor: z.string().min(1).describe('Vendor of the platform.'),
+    category: z.string().min(1).describe('Purpose of the platform.'),
     approved: z.boolean().describe("Whether it is on the organization's approved list."),
     risk: risk,
-    matches: positive.describe('Queries, handshakes and log lines that named it.'),
-    blocked_matches: positive
-      .optional()
-      .describe('Those of them that the device that logged them has blocked; absent where there are none.'),
+    matches: positive.describe('Queries, handshakes and log lines that named the platform.'),
+    blocked_matches: positive.optional().describe('Matches that the logging device blocked; absent if none.'),
     methods: z
       .partialRecord(z.enum(METHODS), positive)
-      .describe('The matches by how the name was seen: dns, tls, quic or log.'),
+      .describe('Matches by source of the name: dns, tls, quic or log.'),
     roles: z
       .partialRecord(z.enum(ROLES), positive)
-      .describe('The matches by what the host is there for: web, api, cdn, auth, telemetry or docs.'),
+      .describe('Matches by role of the host: web, api, cdn, auth, telemetry or docs.'),
     clients: positive.describe('Distinct addresses of clients.'),
     clients_error: share.describe('Relative standard error of the number of clients, 0 to 1; 0 while it is exact.'),
-    days: positive.describe('Days (UTC) of the evidence window on which it was seen.'),
-    first_seen: isoTime.describe('When it was seen first within the evidence window, in UTC.'),
-    last_seen: isoTime.describe('When it was seen last, in UTC.'),
-    domains: z
-      .array(z.string().min(1))
-      .max(DOMAINS_SHOWN_MAX)
-      .describe('The names that were seen most, the first of them.'),
+    days: positive.describe('Days (UTC) of the evidence window on which the platform was seen.'),
+    first_seen: isoTime.describe('When the platform was first seen within the evidence window, in UTC.'),
+    last_seen: isoTime.describe('When the platform was last seen, in UTC.'),
+    domains: z.array(z.string().min(1)).max(DOMAINS_SHOWN_MAX).describe('The most frequent names.'),
     domains_total: positive.describe(
       'How many names are known: up to 64 of each day are kept, up to 512 are counted here.',
     ),
     coverage: coverage,
   })
-  .describe(
-    'What explains the finding. Fields may be added within v1: a client passes over those that it does not know.',
-  )
+  .describe('Explanation of the finding. Later releases of v1 may add fields: ignore fields that you do not know.')
 
 const platform = z
   .strictObject({
@@ -140,7 +133,7 @@ const platform = z
     url: z.url().describe('Address of the platform.'),
     confidence: share.describe('Strength of the evidence, 0 to 1, up to four decimals.'),
     metadata,
-    created_at: isoTime.describe('When the platform was detected first, in UTC.'),
+    created_at: isoTime.describe('When the platform was first detected, in UTC.'),
   })
   .describe('An AI platform that was detected.')
 
@@ -154,7 +147,7 @@ const categoryScore = z
       .describe('Weight of the category in the overall score, up to three decimals.'),
     score: percent
       .nullable()
-      .describe('Weighted average of the items, 0 to 100, rounded half up; null where no item applies.'),
+      .describe('Weighted average of the items, 0 to 100, rounded half up; null if no item applies.'),
   })
   .describe('The score of one category of an assessment.')
 
@@ -165,7 +158,7 @@ const assessment = z
     status: z.literal('completed').describe('Other assessments are not shown.'),
     overall_score: percent.describe('Weighted average of the categories, 0 to 100, rounded half up.'),
     grade,
-    started_at: isoTime.describe('When the assessment was begun, in UTC.'),
+    started_at: isoTime.describe('When the assessment was created, in UTC.'),
     completed_at: isoTime.describe('When the assessment was completed, in UTC.'),
     categories: z.array(categoryScore).min(1).describe('The categories, in the order of the framework.'),
   })
@@ -176,7 +169,7 @@ const scores = z
     scores: z
       .array(score)
       .max(FRAMEWORK_IDS.length)
-      .describe('One of each framework that has a completed assessment, in the order of the frameworks.'),
+      .describe('One for each framework with a completed assessment, in the order of the frameworks.'),
   })
   .describe('Answer of GET /api/v1/scores.')
 
@@ -191,7 +184,7 @@ const recommendations = z
 
 const discovery = z
   .strictObject({
-    scan: scan.nullable().describe('Whole on every page; null where no scan has completed.'),
+    scan: scan.nullable().describe('The same on every page; null if no scan has completed.'),
     platforms: z.array(platform).max(LIMIT_MAX).describe('A page of the list; the highest confidence first.'),
   })
   .describe('Answer of GET /api/v1/discovery.')
@@ -203,8 +196,8 @@ const assessments = z
   .describe('Answer of GET /api/v1/assessments.')
 
 const error = z
-  .strictObject({ error: z.string().min(1).describe('What is wrong and, where it helps, what is expected.') })
-  .describe('Answer of every request that is refused.')
+  .strictObject({ error: z.string().min(1).describe('What is wrong and, if useful, what is expected.') })
+  .describe('Answer to every rejected request.')
 
 /** By the names that they have in the OpenAPI document. */
 export const ANSWERS = {

@@ -4,7 +4,7 @@ import type { Json } from './openapi-responses.ts'
 export const EXAMPLES: Readonly<Record<string, Readonly<Record<string, { summary: string; value: Json }>>>> = {
   '/api/v1/scores': {
     scores: {
-      summary: 'Two frameworks were assessed',
+      summary: 'Two assessed frameworks',
       value: {
         scores: [
           { framework_id: 'ai-security', overall_score: 72, grade: 'C', completed_at: '2026-11-18T14:20:05Z' },
@@ -38,7 +38,10 @@ export const EXAMPLES: Readonly<Record<string, Readonly<Record<string, { summary
         ],
       },
     },
-    none: { summary: 'No assessment is completed, or the end of the list is behind', value: { recommendations: [] } },
+    none: {
+      summary: 'No assessment is completed, or the offset is after the end of the list',
+      value: { recommendations: [] },
+    },
   },
   '/api/v1/discovery': {
     scan: {

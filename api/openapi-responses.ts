@@ -22,7 +22,7 @@ export function refusals(salesEmail: string): readonly Refusal[] {
       status: 404,
       component: 'NotFound',
       example: 'path',
-      when: 'Unknown path. Paths are compared as they are sent, so one with a slash behind it is another',
+      when: 'Unknown path. Paths are compared as sent, so a path with a trailing slash is a different path',
       message: 'Not found',
     },
     {
@@ -57,14 +57,14 @@ export function refusals(salesEmail: string): readonly Refusal[] {
       status: 429,
       component: 'TooManyRequests',
       example: 'rate',
-      when: `More than ${REQUESTS_PER_WINDOW} requests of the key in ${WINDOW_MS / 1000} s; \`Retry-After\` says when one is free`,
+      when: `More than ${REQUESTS_PER_WINDOW} requests of the key in ${WINDOW_MS / 1000} s; \`Retry-After\` says when to try again`,
       message: 'Rate limit exceeded; try again in 30 s',
     },
     {
       status: 429,
       component: 'TooManyRequests',
       example: 'guesses',
-      when: `More than ${REQUESTS_PER_WINDOW} requests of one address (IPv6: /64) in ${WINDOW_MS / 1000} s whose key is not valid, or for the OpenAPI document; requests with a valid key go on`,
+      when: `More than ${REQUESTS_PER_WINDOW} requests from one address (IPv6: /64) in ${WINDOW_MS / 1000} s with an invalid key, or for the OpenAPI document; requests with a valid key still work`,
       message: 'Too many requests without a valid API key; try again in 30 s',
     },
     {
@@ -92,14 +92,14 @@ export function refusals(salesEmail: string): readonly Refusal[] {
       status: 412,
       component: 'PreconditionFailed',
       example: 'changed',
-      when: '`If-Match` names another state than the present one',
+      when: '`If-Match` names a state other than the current one',
       message: 'The data changed since the page that If-Match names; start again at offset 0',
     },
     {
       status: 500,
       component: 'InternalError',
       example: 'fault',
-      when: 'A fault of the service, at any point; it is in the log of the service',
+      when: 'An internal error of the service; its log has the details',
       message: 'Internal error',
     },
   ]
@@ -119,7 +119,7 @@ const seconds = (description: string, example: number): Json => ({
 
 /** The fields of answers, as components by their own names. */
 export const HEADERS: Readonly<Record<string, Json>> = {
-  'Cache-Control': fixed('private, no-cache', 'An answer is for the holder of the key, and is asked for anew.'),
+  'Cache-Control': fixed('private, no-cache', 'An answer is for the holder of the key, and is revalidated.'),
   Vary: {
     description: 'What the answer depends on.',
     required: true,
@@ -127,11 +127,11 @@ export const HEADERS: Readonly<Record<string, Json>> = {
     example: 'X-API-Key, Accept-Encoding',
   },
   'X-Content-Type-Options': fixed('nosniff', 'The body is JSON and nothing else.'),
-  'Content-Security-Policy': fixed("default-src 'none'", 'Nothing in the body is to be loaded or run.'),
+  'Content-Security-Policy': fixed("default-src 'none'", 'Nothing in the body may be loaded or run.'),
   'Strict-Transport-Security': fixed('max-age=31536000', 'The service is reached by HTTPS only.'),
   ETag: {
     description:
-      'Names the present state of the whole list: it is the same for all pages, and changes when the data do. Answers in gzip have `-gzip` behind the same digits; both name the same state.',
+      'Identifies the current state of the whole list: it is the same for all pages, and changes when the data changes. Answers with gzip have `-gzip` after the same digits; both identify the same state.',
     required: true,
     schema: { type: 'string', pattern: '^"[0-9a-f]{32}(-gzip)?"$' },
     example: '"5f1d7a9c0b3e4826a1c9d7e2f4b60835"',
@@ -142,14 +142,14 @@ export const HEADERS: Readonly<Record<string, Json>> = {
     schema: { type: 'integer', const: REQUESTS_PER_WINDOW },
   },
   'RateLimit-Remaining': {
-    description: 'Requests that the key may make now.',
+    description: 'Requests that the key may still make.',
     required: true,
     schema: { type: 'integer', minimum: 0, maximum: REQUESTS_PER_WINDOW },
     example: 42,
   },
-  'RateLimit-Reset': seconds('Seconds until one more request becomes free.', 17),
+  'RateLimit-Reset': seconds('Seconds until one more request is allowed.', 17),
   'Content-Encoding': {
-    description: 'Present where the body is packed.',
+    description: 'Present if the body is compressed.',
     required: false,
     schema: { type: 'string', const: 'gzip' },
   },

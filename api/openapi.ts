@@ -20,8 +20,8 @@ interface About {
   readonly description: string
 }
 
-const PAGING = `It comes in pages of \`limit\` from \`offset\` on; where fewer than \`limit\` come, the list is at its end. Every answer has an \`ETag\` that is \
-the same for all pages of one state: a client that sends the tag of the first page as \`If-Match\` with the following ones gets 412 when the data changed in \
+const PAGING = `It has pages of \`limit\` elements from \`offset\` on; a page with fewer than \`limit\` elements is the last. Every answer has an \`ETag\` that is \
+the same for all pages of one state. A client that sends the tag of the first page as \`If-Match\` with the following requests gets 412 when the data changed in \
 between, starts again at offset 0, and never mixes two states.`
 
 const ABOUT: Readonly<Record<string, About>> = {
@@ -41,7 +41,7 @@ ascending, and of equal priority the newest first. ${PAGING}`,
     name: 'Discovery',
     summary: 'The latest scan and its AI platforms',
     description: `The most recent completed scan, whole on every page, and the platforms that it detected. The order is fixed: \`confidence\` descending, and of \
-equal confidence by name. Earlier scans are not shown. Without a completed scan \`scan\` is null and \`platforms\` is empty. Only the list of platforms is paged. ${PAGING}`,
+equal confidence by name. Earlier scans are not available. Without a completed scan \`scan\` is null and \`platforms\` is empty. Only the list of platforms is paged. ${PAGING}`,
   },
   '/api/v1/assessments': {
     name: 'Assessments',
@@ -51,10 +51,10 @@ equal confidence by name. Earlier scans are not shown. Without a completed scan 
 }
 
 const TAGS = [
-  { name: 'Scores', description: 'How an organization stands against each framework.' },
-  { name: 'Recommendations', description: 'What it is asked to do.' },
-  { name: 'Discovery', description: 'Which AI platforms it uses.' },
-  { name: 'Assessments', description: 'What the scores rest on.' },
+  { name: 'Scores', description: 'Scores of an organization for each framework.' },
+  { name: 'Recommendations', description: 'Actions that improve the scores.' },
+  { name: 'Discovery', description: 'AI platforms that the organization uses.' },
+  { name: 'Assessments', description: 'The basis of the scores.' },
   { name: 'Document', description: 'This document.' },
 ] as const
 
@@ -62,7 +62,7 @@ const PARAMETERS = {
   Limit: {
     name: 'limit',
     in: 'query',
-    description: 'Most elements that the page has. A whole number in decimal digits, given once.',
+    description: 'Maximum number of elements on the page. A whole number in decimal digits, given once.',
     schema: { type: 'integer', minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT },
     example: 50,
   },
@@ -78,21 +78,21 @@ const PARAMETERS = {
     name: 'If-None-Match',
     in: 'header',
     description:
-      'Entity tags that the client has, parted by commas, or `*`: the answer is 304 while the data are the same.',
+      'Entity tags that the client has, comma-separated, or `*`: the answer is 304 while the data is unchanged.',
     schema: { type: 'string' },
     example: '"5f1d7a9c0b3e4826a1c9d7e2f4b60835"',
   },
   'If-Match': {
     name: 'If-Match',
     in: 'header',
-    description: 'Entity tags, parted by commas, or `*`: the answer is 412 where the data are in another state.',
+    description: 'Entity tags, comma-separated, or `*`: the answer is 412 if the data is in another state.',
     schema: { type: 'string' },
     example: '"5f1d7a9c0b3e4826a1c9d7e2f4b60835"',
   },
   'Accept-Encoding': {
     name: 'Accept-Encoding',
     in: 'header',
-    description: 'Bodies of 1 KiB and more are sent in gzip where it is named.',
+    description: 'Bodies of 1 KiB or more are compressed if this field names gzip.',
     schema: { type: 'string' },
     example: 'gzip',
   },
@@ -114,7 +114,7 @@ export function openApiDocument(endpoints: Endpoints, salesEmail: string): Json 
       summary: "Read-only access to an organization's security-assessment data.",
       description: `HTTPS only, server to server: there is no CORS. Bodies are JSON, times are UTC to the second. A key may make ${REQUESTS_PER_WINDOW} requests in \
 any 60 seconds, over all paths. Checks are made in this order: path (404), method (405), key (401), plan and scope (403), rate (429), parameters (400), \
-\`If-Match\` (412), \`If-None-Match\` (304). Parameters of other names have no effect. A request that is no legal HTTP is refused before all that, without a JSON body.`,
+\`If-Match\` (412), \`If-None-Match\` (304). Parameters of other names have no effect. A request that is not valid HTTP is rejected before these checks, without a JSON body.`,
       version: programVersion(),
       contact,
       license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
@@ -122,9 +122,9 @@ any 60 seconds, over all paths. Checks are made in this order: path (404), metho
     servers: [
       {
         url: 'https://{host}:{port}',
-        description: 'The service, where it was installed.',
+        description: 'The address of your installation.',
         variables: {
-          host: { default: 'posture.internal', description: 'Name of the host, as it stands in its certificate.' },
+          host: { default: 'posture.internal', description: 'Name of the host, as in its certificate.' },
           port: { default: '8443', description: 'Port of the REST API, as --api-port sets it.' },
         },
       },

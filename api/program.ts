@@ -33,7 +33,7 @@ export function serviceProgram(): Command {
       // For a parent that started us with an IPC channel and waits until we serve.
       process.send?.({ kind: 'listening', ...listening })
       const signal = await Promise.race([stop.received, parentGone(), service.failure])
-      log.info({ signal }, 'stops')
+      log.info({ signal }, 'stopping')
     } finally {
       await service.drain(DRAIN_MS)
       if (process.connected) process.disconnect()

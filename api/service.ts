@@ -133,7 +133,7 @@ export class Service {
       this.#local?.close(),
       ...this.#threads.map((thread) => drainThread(thread, deadlineMs)),
     ]
-    if (!(await within(deadlineMs + 1000, Promise.all(drained)))) this.#log.warn('some connections were cut')
+    if (!(await within(deadlineMs + 1000, Promise.all(drained)))) this.#log.warn('some connections were aborted')
     this.#metrics.close()
     this.#books.stop()
     this.#health.stop()

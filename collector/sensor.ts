@@ -35,7 +35,7 @@ export class Sensor {
     const user = userToBecome(settings.user)
     const onOpen = (): void => {
       if (user !== undefined && becomeUser(user, settings.outbox)) {
-        log.info({ user: user.name }, 'the interface is open, root is given up')
+        log.info({ user: user.name }, 'the interface is open, root privileges are dropped')
       }
       log.info({ interface: settings.interface, health: `http://127.0.0.1:${this.#health?.port}/health` }, 'watching')
       this.#timer = setInterval(() => this.#look(), SENSOR_LOOK_MS)

@@ -203,7 +203,7 @@ async function progressOf({ path, shiftToNow }: FileSource, outbox: Outbox, log:
   const identity = path === STANDARD_INPUT ? undefined : identityOf(path, outbox.sources)
   const deliveredFrames = identity === undefined ? 0 : outbox.framesDone(identity)
   if (deliveredFrames > 0)
-    log.info({ frames: deliveredFrames }, 'the capture file was read up to here before: it is read on')
+    log.info({ frames: deliveredFrames }, 'the capture file was read to this frame before, continuing')
   const shiftMs = shiftToNow ? Date.now() - ((await latestTimeMs(path)) ?? 0) : 0
   return { identity, deliveredFrames, shiftMs }
 }

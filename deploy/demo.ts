@@ -68,7 +68,7 @@ async function showDiscovery(demo: Demo): Promise<void> {
     say(`  npx posture-admin key create mine --org ${ORGANIZATION} --data-dir ${shortPath(demo.serviceData)}\n`)
   } else {
     const { key, token } = await demo.makeOrganization()
-    say(`organization ${ORGANIZATION} on the Enterprise plan; its secrets are shown this once:`)
+    say(`organization ${ORGANIZATION} on the Enterprise plan. Save these secrets now; they will not be shown again:`)
     say(`  API key           ${key}`)
     say(`  monitoring token  ${token}`)
     say(`the collector reads ${shortPath(CAPTURE)} and forwards what matches`)

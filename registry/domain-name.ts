@@ -34,7 +34,7 @@ export function patternFault(text: string): string | undefined {
 function nameFault(text: string, label: RegExp, allowed: string): string | undefined {
   if (text.length === 0) return 'an empty name'
   if (text.length > NAME_CHARS_MAX) return `a name of ${text.length} characters; at most ${NAME_CHARS_MAX}`
-  if (text !== text.toLowerCase()) return 'upper case; names stand in lower case'
+  if (text !== text.toLowerCase()) return 'upper case; names must be lower case'
   const labels = text.split('.')
   for (const part of labels) {
     if (part.length === 0) return 'an empty label'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { REPOSITORY } from './support/programs.ts'
 import { hasProperties, testFile, testFiles } from './support/test-files.ts'
@@ -228,22 +228,6 @@ t.test('no marker of unfinished work is left', async (t) => {
   const marked = SOURCES.filter((file) => markers.test(readFileSync(join(REPOSITORY, file), 'utf8')))
   t.same(marked, [])
   t.match('// TO' + 'DO later', markers)
-})
-
-t.test('links between documents lead somewhere', async (t) => {
-  const pages = [
-    ...readdirSync(REPOSITORY).filter((name) => name.endsWith('.md')),
-    ...filesBelow('docs', (name) => name.endsWith('.md')),
-    ...filesBelow('test/captures', (name) => name.endsWith('.md')),
-  ]
-  for (const page of pages) {
-    const text = readFileSync(join(REPOSITORY, page), 'utf8')
-    for (const [, link = ''] of text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
-      if (/^[a-z]+:/.test(link)) continue
-      const target = join(REPOSITORY, dirname(page), link)
-      t.ok(existsSync(target), `${page}: ${relative(REPOSITORY, target)}`)
-    }
-  }
 })
 
 t.test('the lock file names no registry', async (t) => {

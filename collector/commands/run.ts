@@ -89,7 +89,7 @@ async function watch(
   }
   if (asked) reloadNow()
   void stopped.then((signal) => {
-    log.info({ signal }, 'stops')
+    log.info({ signal }, 'stopping')
     return sensor.collector.drain(DRAIN_MS)
   })
   try {
@@ -110,7 +110,7 @@ async function readFile(
   const source = { kind: 'file', ...file, onProgress: progress.update } as const
   const collector = new Collector(settings, source, catalogInForce(settings.registry, log), log)
   void stopped.then((signal) => {
-    log.info({ signal }, 'stops')
+    log.info({ signal }, 'stopping')
     // Who interrupts the reading of a file ends it before it was done.
     process.exitCode = exitStatusOf(signal)
     return collector.drain(READ_DRAIN_MS)
@@ -146,7 +146,7 @@ async function report(collector: Collector, log: Logger, run: () => ReturnType<C
       },
       'ended',
     )
-    if (!balanced(books)) log.error({ books }, 'the books do not balance; please report this')
+    if (!balanced(books)) log.error({ books }, 'the counters do not balance; please report this')
     if (damage === undefined) return
     // An interrupted run ends as interrupted, and says what else there was.
     if (process.exitCode !== undefined) log.warn({ reason: damage.message }, damage.code)

@@ -3,20 +3,19 @@
  * The two programs share this list. docs/design/visibility.md has it as a table, which is made of this one.
  */
 export const COVERAGE_COUNTERS = {
-  packets: 'Packets that were looked at',
-  packets_lost: 'Packets that were lost before: the card, the ring or the batches had no room',
-  packets_truncated: 'Packets that were looked at and end before what their headers announce',
-  packets_undecodable:
-    'Packets that were looked at and could not be read: malformed, encrypted, or of an unknown link type',
+  packets: 'Packets that were read',
+  packets_lost: 'Packets that were lost because the card, the ring buffer or the batches were full',
+  packets_truncated: 'Packets that end before the length in their headers',
+  packets_undecodable: 'Packets that could not be decoded: malformed, encrypted, or of an unknown link type',
   names: 'Names in DNS questions and ClientHellos',
-  names_matched: 'Those of an AI platform',
-  hellos_named: 'ClientHellos whose name was read',
-  hellos_ech: 'ClientHellos with Encrypted Client Hello, or the GREASE of it: their name is the outer one',
-  hellos_unnamed: 'ClientHellos that came whole and have no name',
-  hellos_incomplete: 'ClientHellos whose rest did not come',
-  hellos_unknown_version: 'QUIC connections of a version that is not read',
+  names_matched: 'Names of AI platforms',
+  hellos_named: 'ClientHellos with a readable name',
+  hellos_ech: 'ClientHellos with Encrypted Client Hello, or its GREASE; the name is the outer one',
+  hellos_unnamed: 'Complete ClientHellos without a name',
+  hellos_incomplete: 'Incomplete ClientHellos',
+  hellos_unknown_version: 'QUIC connections of an unsupported version',
   dot_sessions: 'Connections of DNS over TLS or QUIC',
-  doh_sessions: 'ClientHellos to resolvers that are known for DNS over HTTPS',
+  doh_sessions: 'ClientHellos to known resolvers for DNS over HTTPS',
 } as const satisfies Readonly<Record<string, string>>
 export type CoverageCounter = keyof typeof COVERAGE_COUNTERS
 export type CoverageCounters = Readonly<Record<CoverageCounter, number>>

@@ -149,7 +149,7 @@ export async function whenIdle(requests: () => number, deadlineMs: number, log: 
   const deadline = performance.now() + deadlineMs
   while (requests() > 0) {
     if (performance.now() >= deadline) {
-      log.warn({ requests: requests(), deadlineMs }, 'answers under way are cut: the time to end them has passed')
+      log.warn({ requests: requests(), deadlineMs }, 'answers in progress are aborted: their time has passed')
       return
     }
     await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS))

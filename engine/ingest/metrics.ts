@@ -17,18 +17,18 @@ export function ingestRows(
   syslog: SyslogStatus | undefined,
 ): MetricRow[] {
   const rows: MetricRow[] = [
-    ['received_total', 'counter', 'Messages and events that came, by listener', received(sources, syslog), 'listener'],
+    ['received_total', 'counter', 'Received messages and events by listener', received(sources, syslog), 'listener'],
+    ['messages_total', 'counter', 'Messages and events by listener and outcome', byListener(sources, syslog)],
     [
-      'messages_total',
+      'token_messages_total',
       'counter',
-      'Messages and events by listener and what became of them',
-      byListener(sources, syslog),
+      'Messages and events by label of the monitoring token and outcome',
+      byToken(sources, syslog),
     ],
-    ['token_messages_total', 'counter', 'The same by label of the monitoring token', byToken(sources, syslog)],
     [
       'events_total',
       'counter',
-      'Events that came to the writer, by what became of them',
+      'Events at the writer by outcome',
       {
         accepted: accepted.accepted,
         duplicates: accepted.duplicates,
@@ -40,7 +40,7 @@ export function ingestRows(
     [
       'batches_total',
       'counter',
-      'HTTPS batches by what became of them',
+      'HTTPS batches by outcome',
       {
         taken: batches.batches,
         unauthorised: batches.unauthorised,
@@ -52,7 +52,7 @@ export function ingestRows(
     [
       'coverage_reports_total',
       'counter',
-      'Coverage reports of sensors by what became of them; malformed ones by HTTPS',
+      'Coverage reports of sensors by outcome; malformed ones by HTTPS',
       {
         accepted: coverage.accepted,
         repeated: coverage.repeated,
@@ -65,7 +65,7 @@ export function ingestRows(
     [
       'sources_unwritten_total',
       'counter',
-      'Counts of sources that were lost while the store could not be written',
+      'Counts by sender that were lost while the store could not be written',
       lost,
     ],
   ]
@@ -75,35 +75,35 @@ export function ingestRows(
 
 function syslogRows({ formats, connections, ...status }: SyslogStatus): MetricRow[] {
   return [
-    ['format_messages_total', 'counter', 'Syslog messages by recognised format and what they are', byFormat(formats)],
+    ['format_messages_total', 'counter', 'Syslog messages by detected format and verdict', byFormat(formats)],
     ['connections', 'gauge', 'Open syslog connections', connections.open],
     [
       'connections_total',
       'counter',
-      'Syslog connections that were accepted, by listener',
+      'Accepted syslog connections by listener',
       { ...connections.accepted },
       'listener',
     ],
     [
       'connections_closed_total',
       'counter',
-      'Syslog connections that the service ended, by listener and reason',
+      'Syslog connections closed by the service, by listener and reason',
       Object.entries(connections.closed).flatMap(([listener, closed]) => {
         return Object.entries(closed).map(([reason, value]) => ({ labels: { listener, reason }, value }))
       }),
     ],
-    ['oversized_total', 'counter', 'Syslog messages that were longer than allowed', connections.oversized],
+    ['oversized_total', 'counter', 'Syslog messages over the maximum length', connections.oversized],
     [
       'datagrams_dropped_total',
       'counter',
-      'Syslog datagrams that were lost, by place: unread in the kernel, or without room in the service',
+      'Lost syslog datagrams by place: in the kernel, or in the service when it was full',
       { kernel: status.kernelDropped, service: status.datagramsDropped },
       'place',
     ],
     [
       'sources_overflowed_total',
       'counter',
-      'Messages of sources beyond those that are told apart',
+      'Messages of senders beyond the maximum number of tracked senders',
       status.sourcesOverflowed,
     ],
   ]

@@ -154,10 +154,7 @@ export class SyslogIngest {
     const messages = all.reduce((sum, one) => sum + (one?.messages ?? 0), 0)
     const bytes = all.reduce((sum, one) => sum + (one?.bytes ?? 0), 0)
     if (messages + bytes > 0)
-      this.#log.warn(
-        { messages, bytes },
-        'syslog messages were lost: until the end there was no room for them in the store',
-      )
+      this.#log.warn({ messages, bytes }, 'syslog messages were lost: the store was full until the end')
     if (all.includes(undefined))
       this.#log.warn('a thread of syslog ingest did not end in time; what it had read is lost')
   }

@@ -19,87 +19,89 @@ export const FAULTS = {
     about: 'The command line or a setting is wrong; the line names the flag or variable',
   },
   CAPTURE_UNREADABLE: { exit: ExitStatus.unavailable, about: 'The capture file cannot be opened or read' },
-  CAPTURE_FORMAT: { exit: ExitStatus.unavailable, about: 'The file is not a capture file of a format we read' },
+  CAPTURE_FORMAT: { exit: ExitStatus.unavailable, about: 'The file is not a capture file of a supported format' },
   CAPTURE_DAMAGED: {
     exit: ExitStatus.damagedInput,
-    about: 'The capture file breaks off; what stands before the offset was used',
+    about: 'The capture file is truncated or corrupt; the part before the offset was used',
   },
   LOG_UNREADABLE: { exit: ExitStatus.unavailable, about: 'The log file cannot be opened or read' },
   LOG_DAMAGED: {
     exit: ExitStatus.damagedInput,
-    about: 'The compressed log file breaks off or is corrupt; what stands before was used',
+    about: 'The compressed log file is truncated or corrupt; the part before the error was used',
   },
   SELFTEST_MISSED: {
     exit: ExitStatus.internal,
-    about: 'The self-test did not see every name of its capture: the build or the machine is not right',
+    about: 'The self-test did not see every name in its capture: the build or the machine is faulty',
   },
   CAPTURE_DENIED: {
     exit: ExitStatus.unavailable,
     about: 'The interface cannot be opened: no such interface, or CAP_NET_RAW is missing',
   },
-  CAPTURE_LOST: { exit: ExitStatus.unavailable, about: 'The interface went away while it was being watched' },
-  COLLECTOR_UNREACHABLE: { exit: ExitStatus.unavailable, about: 'No running collector answers on its local endpoint' },
+  CAPTURE_LOST: { exit: ExitStatus.unavailable, about: 'The interface vanished during the capture' },
+  COLLECTOR_UNREACHABLE: { exit: ExitStatus.unavailable, about: 'No collector answers on its local endpoint' },
   BOOKS_UNBALANCED: {
     exit: ExitStatus.internal,
-    about: 'The collector lost something or counted it twice: a fault of ours',
+    about: 'The counters do not add up: an internal error',
   },
-  STORE_UNWRITABLE: { exit: ExitStatus.unavailable, about: 'The data directory is missing, read-only or not ours' },
+  STORE_UNWRITABLE: {
+    exit: ExitStatus.unavailable,
+    about: 'The data directory is missing, is read-only or belongs to another user',
+  },
   STORE_IN_USE: {
     exit: ExitStatus.unavailable,
-    about: 'Another process runs on the same outbox or store, or reads log files into the same store',
+    about: 'Another process uses the same outbox or store, or reads log files into the same store',
   },
   STORE_FULL: {
     exit: ExitStatus.unavailable,
-    about: 'The file system has too little free space for the store to go on writing',
+    about: 'The file system has too little free space for the store',
   },
   STORE_VERSION: { exit: ExitStatus.unavailable, about: 'The store was written by a newer release' },
   STORE_DAMAGED: { exit: ExitStatus.unavailable, about: 'A stored value fails its checksum or has an unknown version' },
   STORE_UNSOUND: {
     exit: ExitStatus.damagedInput,
-    about: 'A check of the whole store found damage; each finding says where. Restore a backup',
+    about: 'A check of the whole store found damage; each finding names the place. Restore a backup',
   },
   BACKUP_FILE: {
     exit: ExitStatus.unavailable,
-    about: 'The backup cannot be read or written there, or is damaged or no file of posture-admin backup',
+    about: 'The backup cannot be read or written, is damaged, or is not a file of posture-admin backup',
   },
   UNPACK_DENIED: {
     exit: ExitStatus.unavailable,
-    about: 'The single executable found no directory to put its addons into; POSTURE_UNPACK_DIR names one',
+    about: 'The single executable found no directory for its addons; set POSTURE_UNPACK_DIR',
   },
   PORT_TAKEN: { exit: ExitStatus.unavailable, about: 'Another program listens on the address and port' },
   PORT_DENIED: {
     exit: ExitStatus.unavailable,
-    about: 'The system does not let this user listen on the address and port',
+    about: 'This user may not listen on the address and port',
   },
   CERTIFICATE: {
     exit: ExitStatus.unavailable,
-    about:
-      'The certificate or its private key cannot be used, or the certificate that the service shows is not trusted',
+    about: "The certificate or its private key cannot be used, or the service's certificate is not trusted",
   },
   REGISTRY_FILE: {
     exit: ExitStatus.usage,
-    about: 'The registry file is not as docs/reference/registry-file.md describes it',
+    about: 'The registry file has an error; docs/reference/registry-file.md describes the format',
   },
   SCAN_FAILED: {
     exit: ExitStatus.unavailable,
-    about: 'The scan could not be completed; its events wait for the next one. posture-admin scan list shows why',
+    about: 'The scan failed; its events wait for the next scan. posture-admin scan list shows the reason',
   },
   ASSESSMENT_FILE: {
     exit: ExitStatus.usage,
     about:
-      'The file of an assessment cannot be read or written, or is not as docs/reference/assessments.md describes it',
+      'The file of an assessment cannot be read or written, or has an error; docs/reference/assessments.md describes the format',
   },
   NOT_FOUND: {
     exit: ExitStatus.refused,
-    about: 'No organization, key, token, scan, assessment or recommendation of that name',
+    about: 'No organization, key, token, scan, assessment or recommendation has that name',
   },
   CONFLICT: {
     exit: ExitStatus.refused,
-    about: 'The change contradicts what is there: the name is taken or a limit is reached',
+    about: 'The change conflicts with existing data: the name is taken or a limit is reached',
   },
   NOT_ALLOWED: {
     exit: ExitStatus.refused,
-    about: 'The member in whose name the change is made has not the role that it needs',
+    about: 'The member named by --as lacks the required role',
   },
   TOKEN_REFUSED: {
     exit: ExitStatus.refused,
@@ -107,7 +109,7 @@ export const FAULTS = {
   },
   NO_EVENTS: {
     exit: ExitStatus.unavailable,
-    about: 'No events arrived within the time that posture-admin verify waits; the line says what came instead',
+    about: 'No events arrived before the timeout of posture-admin verify; the line says what arrived instead',
   },
   SERVICE_UNREACHABLE: { exit: ExitStatus.unavailable, about: 'The service does not answer' },
 } as const satisfies Record<string, { exit: ExitStatus; about: string }>

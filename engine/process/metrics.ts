@@ -51,7 +51,7 @@ export class Metrics {
       [
         'nodejs_eventloop_lag_seconds',
         'gauge',
-        'How late timers of the main thread ran since the last scrape',
+        'Delay of timers in the main thread since the last scrape',
         { p50: seconds(delay.percentile(50)), p99: seconds(delay.percentile(99)), max: seconds(delay.max) },
         'quantile',
       ],

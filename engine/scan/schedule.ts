@@ -214,7 +214,7 @@ export class ScanSchedule {
     if ((scan.eventsDamaged ?? 0) > 0) {
       this.#log.error(
         { organization: organizationId, scan: scan.id, events: scan.eventsDamaged },
-        'buffered events were damaged on disk and are lost; posture-admin doctor looks for more',
+        'buffered events were damaged on disk and are lost; check the store with posture-admin doctor',
       )
     }
     if (left > 0) this.#enqueue(organizationId, trigger)

@@ -175,7 +175,7 @@ t.test('what is played is matched, kept, forwarded; the books balance; root is g
     waiting: 0,
     refused: 0,
   })
-  t.notOk(stderr.includes('books do not balance'), stderr)
+  t.notOk(stderr.includes('counters do not balance'), stderr)
   t.notOk(stderr.includes(site.token), 'no secret is logged')
 
   const [scan] = await admin('scan', 'run', '--org', 'Acme', '--data-dir', join(site.directory, 'service'))
@@ -254,7 +254,7 @@ t.test('while the ring is full /health answers within 100 ms, and every loss is 
   const ended = JSON.parse(line) as { frames: number; packetsDropped: Record<string, number> }
   const lost = Object.values(ended.packetsDropped).reduce((sum, count) => sum + count, 0)
   t.ok(lost > 0, `the ring was full: ${line}`)
-  t.notOk(stderr.includes('books do not balance'), stderr)
+  t.notOk(stderr.includes('counters do not balance'), stderr)
 })
 
 t.test('SIGHUP reads the registry and the log level again', { skip }, async (t) => {
@@ -331,7 +331,7 @@ t.test('in memory: root is given up, and nothing is written', { skip }, async (t
   const { status, stderr } = await collector.ended
   t.equal(status, 0, stderr)
   t.match(stderr, /--outbox memory: what is not forwarded when the collector ends or crashes is lost/)
-  t.match(stderr, /root is given up/)
+  t.match(stderr, /root privileges are dropped/)
   t.match(stderr, /"acknowledged":2,.*"waiting":0,.*"msg":"ended"/)
   t.notOk(existsSync(join(site.directory, 'outbox')))
 })
@@ -357,7 +357,7 @@ t.test('a root that may not become anybody, as in a container with CAP_NET_RAW a
   t.match(readFileSync(`/proc/${collector.child.pid}/status`, 'utf8'), /^CapEff:\t0000000000002000$/m)
   site.play(['claude.ai'])
   await site.until('a match', ({ events_matched }) => events_matched === 1)
-  t.notOk(collector.output.stderr.includes('root is given up'))
+  t.notOk(collector.output.stderr.includes('root privileges are dropped'))
   collector.child.kill('SIGTERM')
   t.equal((await collector.ended).status, 0)
 })

@@ -1,0 +1,118 @@
+import type { Command } from 'commander'
+import { CommanderError } from 'commander'
+import t from 'tap'
+import { commandsOf, programs } from '../../../deploy/docs/cli.ts'
+import { pageText } from '../../../deploy/docs/main.ts'
+import { pagePaths } from '../../../deploy/docs/readability.ts'
+
+/** Commands by their future names. To be emptied. */
+const PENDING: Readonly<Record<string, string>> = { counters: 'books' }
+
+/** The script of each program, by which pages that work in a clone call it. */
+const SCRIPTS: Readonly<Record<string, string>> = {
+  'dist/collector/main.js': 'posture-collector',
+  'dist/api/main.js': 'posture-service',
+  'dist/engine/admin/main.js': 'posture-admin',
+}
+
+/** The commands of our programs in a shell block, as lists of words. */
+function commandsIn(block: string): string[][] {
+  const joined = block.replace(/\\\n\s*/g, ' ')
+  return joined.split('\n').flatMap((line) => commandsOfLine(wordsOf(line)))
+}
+
+/** Words of a shell line. Operators are words of their own; a comment ends the line. */
+function wordsOf(line: string): string[] {
+  const words: string[] = []
+  for (const [, comment, operator, word] of line.matchAll(
+    /(#.*$)|(\|\||&&|[|;&<>()]+)|((?:"[^"]*"|'[^']*'|[^\s|;&<>()"'])+)/g,
+  )) {
+    if (comment !== undefined) break
+    words.push(operator ?? (word ?? '').replace(/"([^"]*)"|'([^']*)'/g, (_whole, double, single) => double ?? single))
+  }
+  return words
+}
+
+/** Commands that run another command, which follows their options. */
+const WRAPPERS = new Set(['sudo', 'npx', 'node', 'env', 'exec', 'time'])
+const CONTAINER_TOOLS = new Set(['docker', 'podman', 'kubectl'])
+
+/** The commands of our programs in a line, each from the name of the program to the next operator. */
+function commandsOfLine(words: readonly string[]): string[][] {
+  const pipeline: string[][] = [[]]
+  for (const word of words) {
+    if (/^[|;&<>()]+$/.test(word)) pipeline.push([])
+    else pipeline.at(-1)?.push(word)
+  }
+  return pipeline.flatMap((command) => ourCommand(command) ?? [])
+}
+
+/** `SVC_TOKEN=x sudo posture-admin ...` and `docker exec NAME posture-admin ...` run posture-admin. */
+function ourCommand(words: readonly string[]): string[][] | undefined {
+  const [word = '', ...rest] = words
+  if (word === '') return undefined
+  if (/^\w+=/.test(word)) return ourCommand(rest)
+  if (WRAPPERS.has(word)) return ourCommand(rest.slice(rest.findIndex((each) => !each.startsWith('-'))))
+  if (CONTAINER_TOOLS.has(word)) return ourCommand(insideContainer(rest))
+  const name = SCRIPTS[word] ?? word.replace(/^\.?\/.*\//, '')
+  return Object.values(SCRIPTS).includes(name) ? [[name, ...rest]] : undefined
+}
+
+/** Of `exec [OPTION...] CONTAINER COMMAND` or `exec CONTAINER -- COMMAND`, the command. */
+function insideContainer(words: readonly string[]): readonly string[] {
+  const separator = words.indexOf('--')
+  if (separator >= 0) return words.slice(separator + 1)
+  const exec = words.indexOf('exec')
+  if (exec < 0) return []
+  const container = words.findIndex((word, index) => index > exec && !word.startsWith('-'))
+  return words.slice(container + 1)
+}
+
+/** Why commander does not accept a command, or undefined. Nothing is run. */
+function parseError([name, ...words]: readonly string[]): string | undefined {
+  const program = programs().find((each) => each.name() === name)
+  if (program === undefined) return `no program ${name}`
+  const known = commandsOf(program)
+  for (const command of known) silence(command)
+  const pending = (word: string): string =>
+    known.some((command) => command.name() === word) ? word : (PENDING[word] ?? word)
+  try {
+    program.parse(words.map(pending), { from: 'user' })
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    return error.exitCode === 0 ? undefined : error.message
+  }
+  const [unknown] = program.commands.find((each) => each.name() === 'run')?.args ?? []
+  return unknown === undefined ? undefined : `no command ${unknown}`
+}
+
+function silence(command: Command): void {
+  command.action(() => {}).configureOutput({ writeOut: () => {}, writeErr: () => {} })
+}
+
+for (const page of pagePaths().filter((each) => !each.endsWith('reference/cli.md'))) {
+  const blocks = [...pageText(page).matchAll(/^( *)```sh\n([\s\S]*?)^\1```/gm)].map(([, , block = '']) => block)
+  const commands = blocks.flatMap(commandsIn)
+  if (commands.length === 0) continue
+  t.test(`${page}: ${commands.length} commands parse`, async (t) => {
+    for (const command of commands) t.equal(parseError(command), undefined, command.join(' '))
+  })
+}
+
+t.test('unknown commands, flags and missing arguments are found', async (t) => {
+  for (const line of [
+    'posture-admin organisation list',
+    'posture-admin key list --org Acme --sort',
+    'sudo posture-admin key create --org Acme',
+    'posture-collector reed file.pcap',
+    'posture-collector check --interfaces eth0 | head',
+    'node dist/api/main.js --api-prot 1',
+  ]) {
+    const [command = []] = commandsIn(line)
+    t.type(parseError(command), 'string', line)
+  }
+  t.same(commandsIn('A="b c" posture-admin key list --org "A B" | head; posture-service \\\n  --http uws # so'), [
+    ['posture-admin', 'key', 'list', '--org', 'A B'],
+    ['posture-service', '--http', 'uws'],
+  ])
+})

@@ -1,0 +1,70 @@
+import type { Command } from 'commander'
+import t from 'tap'
+import { commandName, commandsOf, programs } from '../../../deploy/docs/cli.ts'
+import { pageText } from '../../../deploy/docs/main.ts'
+import { pagePaths } from '../../../deploy/docs/readability.ts'
+import { logMessages } from '../../support/log-messages.ts'
+import { ALLOWED, AVOIDED, PENDING } from './glossary.ts'
+
+/** Pages whose words are names: platforms and vendors. */
+const NAMES_ONLY = 'docs/reference/registry.md'
+
+/** The avoided words in a text, with the standard term. `where` names the text. */
+function avoidedWords(where: string, text: string): string[] {
+  const checked = ALLOWED.reduce((rest, allowed) => rest.replaceAll(allowed, ''), text).replace(/\s+/g, ' ')
+  return AVOIDED.flatMap(({ pattern, use }) =>
+    [...checked.matchAll(new RegExp(pattern, 'gi'))]
+      .filter(([word]) => !PENDING.some((each) => each.where.test(where) && each.found.test(word)))
+      .map((found) => {
+        const context = checked.slice(Math.max(0, found.index - 30), found.index + found[0].length + 30)
+        return `${where}: "${found[0]}" in "${context}": write ${use}`
+      }),
+  )
+}
+
+t.test('the patterns find the wrong use of a word and no other', async (t) => {
+  const wrong = [
+    'It stands in the log',
+    'the rows behind it',
+    'ports, parted by commas',
+    'has told of a packet',
+    'both ways',
+  ]
+  for (const text of wrong) t.not(avoidedWords('', text).length, 0, text)
+  const right = [
+    'behind a load balancer',
+    'one way',
+    'look up a name',
+    'a certificate authority',
+    'case folding',
+    'a lookup',
+  ]
+  for (const text of right) t.same(avoidedWords('', text), [])
+})
+
+/** The texts of a command and its options, as --help shows them. */
+function helpTexts(command: Command): string[] {
+  return [command.description(), command.summary(), ...command.options.map(({ description }) => description)]
+}
+
+for (const page of pagePaths().filter((each) => each !== NAMES_ONLY)) {
+  t.test(`${page} uses standard terms`, async (t) => {
+    t.same(avoidedWords(page, pageText(page)), [])
+  })
+}
+
+t.test('help uses standard terms', async (t) => {
+  const wrong = programs()
+    .flatMap(commandsOf)
+    .flatMap((command) => helpTexts(command).flatMap((text) => avoidedWords(`help of ${commandName(command)}`, text)))
+  t.same(wrong, [])
+})
+
+t.test('log messages use standard terms', async (t) => {
+  const messages = logMessages()
+  t.ok(messages.length > 50, 'log calls are found')
+  t.same(
+    messages.flatMap(({ file, message }) => avoidedWords(`log of ${file}`, message)),
+    [],
+  )
+})

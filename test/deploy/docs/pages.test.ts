@@ -1,0 +1,136 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import t from 'tap'
+import { pageText } from '../../../deploy/docs/main.ts'
+import { pagePaths } from '../../../deploy/docs/readability.ts'
+import { REPOSITORY } from '../../support/programs.ts'
+
+const GUIDE_WORDS_MAX = 900
+const README_LINES_MAX = 150
+/** The languages of code blocks: `sh` is for commands, `text` for output, the others for files. */
+const LANGUAGES = new Set(['sh', 'text', 'json', 'yaml', 'csv', 'conf', 'nginx', 'ini', 'powershell', 'mermaid', 'sql'])
+
+const CAPTURE_PAGES = readdirSync(join(REPOSITORY, 'test/captures'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => join('test/captures', name))
+const PAGES = [...pagePaths(), 'SECURITY.md', ...CAPTURE_PAGES]
+
+/** The lines outside of code blocks, and the languages of the blocks. */
+function proseOf(text: string): { readonly lines: readonly string[]; readonly languages: readonly string[] } {
+  const lines: string[] = []
+  const languages: string[] = []
+  let fence = ''
+  for (const line of text.split('\n')) {
+    const [, marks = '', language = ''] = /^ *(```+)(\S*)/.exec(line) ?? []
+    if (fence !== '') fence = marks === fence ? '' : fence
+    else if (marks === '') lines.push(line)
+    else {
+      fence = marks
+      languages.push(language)
+    }
+  }
+  return { lines, languages }
+}
+
+/** The anchors of a page, as GitHub derives them from headings. */
+function anchorsOf(text: string): Set<string> {
+  const anchors = new Set<string>()
+  for (const line of proseOf(text).lines) {
+    const [, heading] = /^#{1,6} +(.*?) *$/.exec(line) ?? []
+    if (heading === undefined) continue
+    const plain = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replace(/[`*]/g, '')
+    const anchor = plain
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\p{M} _-]/gu, '')
+      .replaceAll(' ', '-')
+    for (let copy = 0; ; copy++) {
+      const unique = copy === 0 ? anchor : `${anchor}-${copy}`
+      if (anchors.has(unique)) continue
+      anchors.add(unique)
+      break
+    }
+  }
+  return anchors
+}
+
+/** What is wrong with the links of a page. */
+function brokenLinks(page: string, text: string): string[] {
+  const prose = proseOf(text)
+    .lines.join('\n')
+    .replace(/`[^`\n]*`/g, '')
+  const targets = [
+    ...[...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target),
+    ...[...prose.matchAll(/(?:src|srcset|href)="([^"]+)"/g)].map(([, target = '']) => target),
+  ]
+  return targets.flatMap((target) => {
+    if (/^[a-z]+:/.test(target)) return []
+    const [path = '', anchor] = target.split('#')
+    const file = path === '' ? page : normalize(join(dirname(page), path))
+    if (path !== '' && !existsSync(join(REPOSITORY, file))) return [`${target}: no such file`]
+    if (anchor === undefined) return []
+    const linked = path === '' ? text : readFileSync(join(REPOSITORY, file), 'utf8')
+    return anchorsOf(linked).has(anchor) ? [] : [`${target}: no such heading`]
+  })
+}
+
+for (const page of PAGES) {
+  const text = readFileSync(join(REPOSITORY, page), 'utf8')
+  t.test(`${page}: links and anchors resolve`, async (t) => {
+    t.same(brokenLinks(page, text), [])
+  })
+}
+
+for (const page of pagePaths().filter((each) => each.startsWith('docs/') || each === 'README.md')) {
+  t.test(`${page}: code blocks have a language, and commands have no prompt`, async (t) => {
+    const text = pageText(page)
+    t.same(
+      proseOf(text).languages.filter((language) => !LANGUAGES.has(language)),
+      [],
+    )
+    t.notMatch(text, /^ *```sh\n(?:(?! *```).*\n)*? *[$#] /m, 'no prompt or comment in place of a command')
+  })
+}
+
+t.test('broken links are found', async (t) => {
+  const text = '# A `b`, C\n[x](nowhere.md) [y](#a-b-c) [z](#d) [w](../SECURITY.md)\n```text\n[v](none.md)\n```\n'
+  t.same(brokenLinks('docs/page.md', text), ['nowhere.md: no such file', '#d: no such heading'])
+})
+
+t.test('guides are short', async (t) => {
+  const guides = pagePaths().filter((page) => page.startsWith('docs/guides/'))
+  t.ok(guides.length > 5)
+  for (const guide of guides) {
+    const words = pageText(guide)
+      .split(/\s+/)
+      .filter((word) => word !== '').length
+    t.ok(words <= GUIDE_WORDS_MAX, `${guide}: ${words} words, expected ${GUIDE_WORDS_MAX} at most`)
+  }
+  t.ok(pageText('README.md').split('\n').length - 1 <= README_LINES_MAX, 'README.md')
+})
+
+t.test('every page is in the folder of its readers', async (t) => {
+  const direct = readdirSync(join(REPOSITORY, 'docs'), { withFileTypes: true })
+  t.same(
+    direct.filter((entry) => entry.isFile()).map(({ name }) => name),
+    ['get-started.md'],
+  )
+})
+
+t.test('source files that the documentation names exist', async (t) => {
+  const folders = ['api', 'bench', 'collector', 'console', 'deploy', 'engine', 'registry', 'test']
+  const sources = folders
+    .filter((folder) => existsSync(join(REPOSITORY, folder)))
+    .flatMap((folder) =>
+      readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' }).map(
+        (name) => `/${join(folder, name)}`,
+      ),
+    )
+  for (const page of pagePaths().filter((each) => !/CHANGELOG|design\/testing/.test(each))) {
+    const named = [...pageText(page).matchAll(/`([\w./-]+\.ts)`/g)].map(([, file = '']) => file)
+    t.same(
+      named.filter((file) => !sources.some((source) => source.endsWith(`/${file}`))),
+      [],
+      page,
+    )
+  }
+})

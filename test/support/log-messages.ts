@@ -1,0 +1,37 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { REPOSITORY } from './programs.ts'
+
+/** The string literals of every call of a logger in the sources of the programs, by file. */
+export function logMessages(): { readonly file: string; readonly message: string }[] {
+  return ['api', 'collector', 'console', 'engine'].flatMap(sourcesBelow).flatMap((file) => {
+    const text = readFileSync(join(REPOSITORY, file), 'utf8')
+    return [...text.matchAll(/\b(?:log(?:ger)?\??\.(?:debug|info|warn|error|fatal)|logFailure)\(/gi)].flatMap((call) =>
+      literalsOf(text, call.index + call[0].length).map((message) => ({ file, message })),
+    )
+  })
+}
+
+function sourcesBelow(folder: string): string[] {
+  try {
+    const names = readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' })
+    return names.filter((name) => name.endsWith('.ts')).map((name) => join(folder, name))
+  } catch {
+    // console/ is upcoming.
+    return []
+  }
+}
+
+/** The literals up to the parenthesis that closes the one before `start`. */
+function literalsOf(text: string, start: number): string[] {
+  const literals: string[] = []
+  const token = /(['"`])((?:\\.|(?!\1)[^\\])*)\1|[()]/gs
+  token.lastIndex = start
+  let depth = 1
+  for (let found = token.exec(text); found !== null && depth > 0; found = token.exec(text)) {
+    const [whole, , literal] = found
+    if (literal !== undefined) literals.push(literal)
+    else depth += whole === '(' ? 1 : -1
+  }
+  return literals
+}
