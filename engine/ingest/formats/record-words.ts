@@ -18,13 +18,18 @@ const WORDS = [
   .join(' ')
   .split(' ')
 
-/** By the first byte of a word: its place in BUCKETS, or 0. */
-const BUCKET_OF = new Uint8Array(256)
+/** By the first two bytes of a word: its index in BUCKETS, or 0. Most words of a text have no bucket. */
+const BUCKET_OF = new Uint8Array(1 << 10)
 const BUCKETS: string[][] = [[]]
 for (const word of WORDS) {
-  const first = word.charCodeAt(0)
-  if (BUCKET_OF[first] === 0) BUCKET_OF[first] = BUCKETS.push([]) - 1
-  BUCKETS[BUCKET_OF[first] ?? 0]?.push(word)
+  const start = startOf(word.charCodeAt(0), word.charCodeAt(1))
+  if (BUCKET_OF[start] === 0) BUCKET_OF[start] = BUCKETS.push([]) - 1
+  BUCKETS[BUCKET_OF[start] ?? 0]?.push(word)
+}
+
+/** Five bits of each byte, which fold the case of a letter. */
+function startOf(first: number, second: number): number {
+  return ((first & 31) << 5) | (second & 31)
 }
 
 /** A longer text is searched up to here: the words are names of kinds, near the beginning. */
@@ -34,13 +39,14 @@ const STEM_BYTES_MIN = 4
 
 /** Whether the text in [start, end) has one of the words. */
 export function hasRecordWord(view: DataView, start: number, end: number): boolean {
-  const limit = Math.min(end, start + TEXT_BYTES_MAX)
+  // The last byte begins no word: the shortest has two.
+  const limit = Math.min(end, start + TEXT_BYTES_MAX) - 1
   let isWordStart = true
   let wasUpper = false
   for (let at = start; at < limit; at++) {
     const byte = view.getUint8(at)
     const upper = isUpper(byte)
-    const bucket = isWordStart || (upper && !wasUpper) ? (BUCKET_OF[byte | 0x20] ?? 0) : 0
+    const bucket = isWordStart || (upper && !wasUpper) ? (BUCKET_OF[startOf(byte, view.getUint8(at + 1))] ?? 0) : 0
     if (bucket !== 0 && isInBucket(view, at, end, BUCKETS[bucket] ?? [])) return true
     isWordStart = !isLetter(byte)
     wasUpper = upper
