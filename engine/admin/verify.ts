@@ -77,7 +77,7 @@ function arrivalOf(source: StoredSource, before: StoredSource | undefined): Arri
   })
   const count = (outcome: keyof typeof Outcome): number => since[Outcome[outcome]]?.[1] ?? 0
   const [format = ''] = Object.entries(source.formats).sort(([, a], [, b]) => b - a)[0] ?? []
-  const notUnderstood = count('rejected') + count('unknown') > 0
+  const notUnderstood = count('rejected') + count('unknown') + count('ambiguous') > 0
   return {
     timeMs: source.lastSeenMs,
     tokenId: source.tokenId,

@@ -99,7 +99,7 @@ export interface OutgoingBatch extends EventBatch {
 export class Intake {
   /** Messages of all listeners stand here while they are read. */
   readonly line: LogLine
-  /** Messages by format, in the order of FORMATS, and last those without one; five verdicts each. */
+  /** Messages by format, in the order of FORMATS, and last those without one; VERDICTS each. */
   readonly formatCounts = new Float64Array((FORMATS.length + 1) * VERDICTS)
   readonly sources = new SourceTable()
   /** Coverage reports that were not read because they came too often. */
@@ -175,8 +175,8 @@ export class Intake {
     if (format !== NO_FORMAT) source.formats[format] = (source.formats[format] ?? 0) + 1
     // What is stored counts when it is on disk.
     if (outcome !== Outcome.stored || origin.matched !== 'store') source.count(outcome, line.referenceMs)
-    const isTrouble = verdict === Verdict.reject || verdict === Verdict.unknown
-    if (isTrouble && origin.matched !== 'repeat') this.#keepSample(source, format, msgStart, end)
+    const isProblem = verdict === Verdict.reject || verdict === Verdict.unknown || verdict === Verdict.ambiguous
+    if (isProblem && origin.matched !== 'repeat') this.#keepSample(source, format, msgStart, end)
     return true
   }
 
@@ -418,8 +418,8 @@ export class Intake {
   }
 }
 
-/** Verdicts are 0 to 4. */
-export const VERDICTS = 5
+/** Verdicts are 0 to 5. */
+export const VERDICTS = 6
 /** An event that matches no platform is unmatched. */
 const OUTCOME_OF_VERDICT: readonly number[] = [
   Outcome.unknown,
@@ -427,6 +427,7 @@ const OUTCOME_OF_VERDICT: readonly number[] = [
   Outcome.noDomain,
   Outcome.skipped,
   Outcome.rejected,
+  Outcome.ambiguous,
 ]
 
 /** `count` places from `from` on. */

@@ -1,6 +1,6 @@
 /**
  * What became of a message that came with a token. Every message is in exactly one of them, or it is unauthorised: so
- * messages = stored + duplicate + unmatched + noDomain + skipped + rejected + unknown + unauthorised.
+ * messages = stored + duplicate + unmatched + noDomain + skipped + rejected + unknown + unauthorised + ambiguous.
  *
  *   stored      it names a platform, and is in the durable buffer
  *   duplicate   the same event was stored before
@@ -9,6 +9,7 @@
  *   skipped     well-formed, but no client's request: a device's own news, a collector's report of its coverage
  *   rejected    its format is known, and a field of it cannot be
  *   unknown     no format was recognised
+ *   ambiguous   names a host, but has no positive evidence that a client requested the host
  */
 export const OUTCOMES = [
   'stored',
@@ -19,6 +20,7 @@ export const OUTCOMES = [
   'rejected',
   'unknown',
   'unauthorised',
+  'ambiguous',
 ] as const
 export type OutcomeName = (typeof OUTCOMES)[number]
 
@@ -32,6 +34,7 @@ export const Outcome = {
   rejected: 5,
   unknown: 6,
   unauthorised: 7,
+  ambiguous: 8,
 } as const satisfies Record<OutcomeName, number>
 
 export function newCounts(): Float64Array {

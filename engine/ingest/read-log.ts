@@ -45,7 +45,7 @@ export interface LineTrouble {
   readonly reason: string
 }
 
-/** What was read of one file. messages = matched + duplicates + unmatched + noDomain + skipped + rejected + unknown. */
+/** What was read of one file. messages = matched + duplicates + unmatched + noDomain + skipped + rejected + unknown + ambiguous. */
 export interface FileReport {
   readonly file: string
   lines: number
@@ -57,6 +57,7 @@ export interface FileReport {
   skipped: number
   rejected: number
   unknown: number
+  ambiguous: number
   /** The last line is not whole yet: it was left for the next time. */
   unfinished: boolean
   /** Messages by recognised format. */
@@ -188,11 +189,13 @@ export class LogReader {
     else if (outcome === Outcome.noDomain) report.noDomain++
     else if (outcome === Outcome.skipped) report.skipped++
     else if (outcome === Outcome.rejected) report.rejected++
+    else if (outcome === Outcome.ambiguous) report.ambiguous++
     else if (outcome === Outcome.unauthorised) throw new Fault('NOT_FOUND', 'the token was revoked meanwhile')
     else report.unknown++
     const id = format === NO_FORMAT ? '' : (FORMATS[format]?.id ?? '')
     if (id !== '') report.formats[id] = (report.formats[id] ?? 0) + 1
-    if (isKnown || (verdict !== Verdict.reject && verdict !== Verdict.unknown)) return
+    const isProblem = verdict === Verdict.reject || verdict === Verdict.unknown || verdict === Verdict.ambiguous
+    if (isKnown || !isProblem) return
     const { reason } = this.#intake.line
     this.#options.onTrouble({ line, format: id, reason: reason === '' ? 'no format recognised' : reason })
   }
@@ -375,6 +378,7 @@ function newReport(file: string): FileReport {
     skipped: 0,
     rejected: 0,
     unknown: 0,
+    ambiguous: 0,
     unfinished: false,
     formats: {},
   }

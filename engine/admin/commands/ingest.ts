@@ -234,6 +234,7 @@ function print(
       ['Skipped', 'skipped'],
       ['Rejected', 'rejected'],
       ['Unknown', 'unknown'],
+      ['Ambiguous', 'ambiguous'],
     ],
     rows: reports.map(({ noDomain, formats, unfinished: _unfinished, ...report }) => ({
       ...report,

@@ -15,17 +15,18 @@ import {
   TAB,
 } from './bytes.ts'
 import { CsvFields } from './csv.ts'
-import { CellKind, cellKind } from './csv-cells.ts'
-import { CsvLearning, isPrivate, LEARNED_COLUMNS_MAX } from './csv-learning.ts'
+import { CellKind, cellKind, isOtherRow } from './csv-cells.ts'
+import { CsvLearning, LEARNED_COLUMNS_MAX } from './csv-learning.ts'
 import { CsvTable, tableOfHeader } from './csv-table.ts'
 import { takeHostOf } from './found-fields.ts'
+import { ambiguous } from './generic-request.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
 /*
- * A table of any vendor (RFC 4180 and its cousins), delimited by a comma, semicolon, TAB or bar. What its columns are is told by a header line, if
- * there was one; else by their content, over the first lines of a source (csv-learning.ts); else by the line alone, where it has exactly one time,
- * one or two addresses and one host. Asked last: it has no cue of its own.
+ * A table of any vendor (RFC 4180 and its variants), delimited by a comma, semicolon, TAB or bar. A header line
+ * names the columns; else their content does, over the first lines of a source (csv-learning.ts); else the line
+ * alone, if it has exactly one time, one address and one host. Tried last, because nothing identifies the format.
  */
 export const anyCsv: LogFormat = { id: 'any-csv', detect, parse, fallback: true }
 
@@ -115,8 +116,7 @@ function readByContent(line: LogLine, count: number, delimiter: number): Verdict
       times++
       time = column
     } else if (kind === CellKind.address) {
-      // Of two the private one is the client, or the first.
-      if (addresses === 0 || (isPrivateCell(view, column) && !isPrivateCell(view, client))) client = column
+      client = column
       addresses++
     } else if (kind === CellKind.path) hasPath = true
     else if (kind === CellKind.absent) absents++
@@ -137,9 +137,15 @@ function readByContent(line: LogLine, count: number, delimiter: number): Verdict
   learn(line, count, delimiter)
   // Behind the path of a web server's own log stands the referer; behind a column that is empty it may, if that is the one of the URL.
   const isReferer = hasPath || (isBehindAbsent && !isTwice)
-  if (times !== 1 || addresses > 2 || isReferer || cells.unclosed) return Verdict.unknown
+  if (times !== 1 || isReferer || cells.unclosed) return Verdict.unknown
   if (hosts !== 1 && !hasBareUrl) return Verdict.unknown
   if (takeTime(line, time) !== TimeFound.found) return Verdict.unknown
+  if (isOtherRow(view, cells)) return Verdict.noDomain
+  const { table } = line.memory
+  // Of two addresses, either may be the server's or the device's.
+  if (addresses > 1 || (table instanceof CsvLearning && table.hasManyAddresses)) {
+    return hasBareUrl ? Verdict.noDomain : ambiguous(line, 'client')
+  }
   line.takeClient(cells.start(client), cells.end(client))
   takeAction(line, count)
   // Of two URLs the first is what was asked for, though it names no domain.
@@ -149,10 +155,6 @@ function readByContent(line: LogLine, count: number, delimiter: number): Verdict
 
 function isAfterDate(column: number): boolean {
   return column > 0 && kinds[column - 1] === CellKind.date
-}
-
-function isPrivateCell(view: DataView, column: number): boolean {
-  return isPrivate(view, cells.start(column), cells.end(column))
 }
 
 function takeTime(line: LogLine, column: number): TimeFound {
@@ -195,7 +197,9 @@ function learn(line: LogLine, count: number, delimiter: number): void {
     learning = new CsvLearning(delimiter, count)
     memory.table = learning
   }
-  if (learning.add(view, cells, kinds)) memory.table = learning.decide()
+  if (!learning.add(view, cells, kinds)) return
+  if (learning.hasManyAddresses) learning.restart()
+  else memory.table = learning.decide()
 }
 
 function standsTwice(view: DataView, start: number, end: number, byte: number): boolean {

@@ -4,19 +4,24 @@ import {
   DOT,
   digitsEnd,
   HYPHEN,
+  hexDigit,
+  indexOfByte,
   isDigit,
   isLetter,
   isText,
+  NOT_FOUND,
   SLASH,
   skipBlanks,
   textAt,
   trimEnd,
 } from './bytes.ts'
+import type { CsvFields } from './csv.ts'
 import { takeHostOf } from './found-fields.ts'
 import { AddressKind, addressKind } from './ip-address.ts'
 import { KeyTable } from './key-table.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { hasRecordWord } from './record-words.ts'
 
 /** What a cell of a table without header looks like. A `path` is the target of a web server's own log, a `bareUrl` has a host that is no domain. */
 export const CellKind = {
@@ -136,4 +141,42 @@ function isDate(view: DataView, start: number, end: number): boolean {
   const second = digitsEnd(view, first + 1, end)
   if (second === first + 1 || second >= end || view.getUint8(second) !== separator) return false
   return second + 1 < end && digitsEnd(view, second + 1, end) === end
+}
+
+/** Longer cells are texts, which may have any word. */
+const WORD_CELL_BYTES_MAX = 32
+/** One mail address may be the user's; two are a sender and a recipient. */
+const MAIL_ADDRESSES_MIN = 2
+
+/**
+ * Whether a row without a header is evidently no client's request: a cell is a MAC address (a lease) or a
+ * short text with a word that other records have, or two cells are mail addresses.
+ */
+export function isOtherRow(view: DataView, cells: CsvFields): boolean {
+  let mailAddresses = 0
+  for (let column = 0; column < cells.count; column++) {
+    const start = skipBlanks(view, cells.start(column), cells.end(column))
+    const end = trimEnd(view, start, cells.end(column))
+    if (isMacAddress(view, start, end)) return true
+    if (indexOfByte(view, start, end, AT) !== NOT_FOUND) mailAddresses++
+    // A dot is part of a name: `auth.example.com` says nothing of the record.
+    if (end - start > WORD_CELL_BYTES_MAX || indexOfByte(view, start, end, DOT) !== NOT_FOUND) continue
+    if (hasRecordWord(view, start, end)) return true
+  }
+  return mailAddresses >= MAIL_ADDRESSES_MIN
+}
+
+/** `00:53:00:00:00:2a`, `00-53-00-00-00-2a` or `00530000002A`; a number without letters is no MAC address. */
+function isMacAddress(view: DataView, start: number, end: number): boolean {
+  const isJoined = end - start === 12
+  if (!isJoined && end - start !== 17) return false
+  let hasLetter = false
+  for (let at = start; at < end; at++) {
+    const byte = view.getUint8(at)
+    if (!isJoined && (at - start) % 3 === 2) {
+      if (byte !== COLON && byte !== HYPHEN) return false
+    } else if (hexDigit(byte) < 0) return false
+    hasLetter ||= isLetter(byte)
+  }
+  return hasLetter || !isJoined
 }

@@ -1,9 +1,8 @@
-import { foldedTextAt, textAt } from './bytes.ts'
 import type { CsvFields } from './csv.ts'
 import { CellKind } from './csv-cells.ts'
 import { CsvTable, NO_COLUMN } from './csv-table.ts'
 import { FieldKind } from './field-names.ts'
-import { isIpv4Text } from './ip-address.ts'
+import { Verdict } from './log-line.ts'
 
 /** After so many lines of one layout it is decided what its columns are. */
 export const LEARNED_LINES = 20
@@ -23,7 +22,8 @@ export class CsvLearning {
   #lines = 0
   /** For each kind of cell and each column how often. */
   readonly #counts = new Uint8Array(KINDS * LEARNED_COLUMNS_MAX)
-  readonly #privates = new Uint8Array(LEARNED_COLUMNS_MAX)
+  /** 1 for a column that has held an address in any line, and nothing else of interest. */
+  readonly #addresses = new Uint8Array(LEARNED_COLUMNS_MAX)
   readonly #firsts = new Int32Array(LEARNED_COLUMNS_MAX)
   readonly #differs = new Uint8Array(LEARNED_COLUMNS_MAX)
 
@@ -39,7 +39,7 @@ export class CsvLearning {
       const end = cells.end(column)
       const place = (kinds[column] ?? 0) * LEARNED_COLUMNS_MAX + column
       this.#counts[place] = (this.#counts[place] ?? 0) + 1
-      if (isPrivate(view, start, end)) this.#privates[column] = (this.#privates[column] ?? 0) + 1
+      if (kinds[column] === CellKind.address) this.#addresses[column] = 1
       const sum = sumOf(view, start, end)
       if (this.#lines === 0) this.#firsts[column] = sum
       else if (this.#firsts[column] !== sum) this.#differs[column] = 1
@@ -52,9 +52,9 @@ export class CsvLearning {
   decide(): CsvTable | undefined {
     const time = this.#timeColumn()
     const client = this.#clientColumn()
-    const host = this.#hostColumn(client)
+    const host = this.#hostColumn()
     if (time === NO_COLUMN || client === NO_COLUMN || host === NO_COLUMN) return undefined
-    const table = new CsvTable(this.delimiter, this.columns)
+    const table = new CsvTable(this.delimiter, this.columns, Verdict.event)
     table.add(FieldKind.time, time)
     if (this.#count(CellKind.time, time) < TIMES_MIN) table.addDate(time - 1)
     table.add(FieldKind.client, client)
@@ -78,67 +78,58 @@ export class CsvLearning {
     return NO_COLUMN
   }
 
-  /** The first column with addresses, private ones rather than others; one that never changes is the device, where there is another. */
-  #clientColumn(): number {
-    let best = NO_COLUMN
-    let bestScore = -1
+  /** Whether more than one column holds addresses: nothing says which of them is the client's. */
+  get hasManyAddresses(): boolean {
+    let columns = 0
     for (let column = 0; column < this.columns; column++) {
-      if (this.#count(CellKind.address, column) < ADDRESSES_MIN) continue
-      const isMostlyPrivate = (this.#privates[column] ?? 0) * 2 > LEARNED_LINES
-      const score = (this.#differs[column] === 1 ? 2 : 0) + (isMostlyPrivate ? 1 : 0)
-      if (score <= bestScore) continue
-      best = column
-      bestScore = score
+      // In a column of hosts, an address is the destination of a request without a name.
+      const hasNames = this.#count(CellKind.host, column) + this.#count(CellKind.url, column) > 0
+      if (this.#addresses[column] === 1 && !hasNames) columns++
     }
-    return best
+    return columns > 1
+  }
+
+  /** Starts to count again. Which columns hold addresses stays known. */
+  restart(): void {
+    this.#lines = 0
+    this.#counts.fill(0)
+    this.#differs.fill(0)
+  }
+
+  /** The only column with addresses. */
+  #clientColumn(): number {
+    if (this.hasManyAddresses) return NO_COLUMN
+    for (let column = 0; column < this.columns; column++) {
+      if (this.#count(CellKind.address, column) >= ADDRESSES_MIN) return column
+    }
+    return NO_COLUMN
   }
 
   /**
-   * The column with names, URLs rather than hosts, the first of them: a referer comes later. Behind the target of a web server's own log there is
-   * none, and behind a column that never held anything but `-` or URLs it may be that one's referer. Of two columns of plain hosts the one beside the address of the destination.
+   * The column with names: the first with URLs, else the only one with hosts. After the path of a web
+   * server's own log there is none. After a column that held only `-` or URLs, URLs may be referers.
    */
-  #hostColumn(client: number): number {
+  #hostColumn(): number {
     let best = NO_COLUMN
-    let bestScore = 0
     let isTied = false
     let mayBeReferer = false
     for (let column = 0; column < this.columns; column++) {
-      if (this.#count(CellKind.path, column) >= PATHS_MIN) break
+      if (this.#count(CellKind.path, column) >= PATHS_MIN) return NO_COLUMN
       const urls = this.#count(CellKind.url, column) + this.#count(CellKind.bareUrl, column)
       const names = urls + this.#count(CellKind.host, column)
       if (names < HOSTS_MIN || this.#differs[column] === 0) {
         mayBeReferer ||= names + this.#count(CellKind.absent, column) === LEARNED_LINES
         continue
       }
-      if (urls > 0 && mayBeReferer) continue
-      const score = urls > 0 ? 3 : this.#isBesideDestination(column, client) ? 2 : 1
-      if (score < 3 && score === bestScore) isTied = true
-      if (score <= bestScore) continue
-      best = column
-      bestScore = score
-      isTied = false
+      if (urls > 0) {
+        if (!mayBeReferer) return column
+        continue
+      }
+      isTied ||= best !== NO_COLUMN
+      if (best === NO_COLUMN) best = column
     }
     return isTied ? NO_COLUMN : best
   }
-
-  #isBesideDestination(column: number, client: number): boolean {
-    return this.#isDestination(column - 1, client) || this.#isDestination(column + 1, client)
-  }
-
-  #isDestination(column: number, client: number): boolean {
-    return column >= 0 && column !== client && this.#count(CellKind.address, column) >= ADDRESSES_MIN
-  }
-}
-
-/** RFC 1918 and 4193. */
-export function isPrivate(view: DataView, start: number, end: number): boolean {
-  if (!isIpv4Text(view, start, end)) {
-    return foldedTextAt(view, start, end, 'fd') && end - start > 3 && end - start <= 39
-  }
-  if (textAt(view, start, end, '10.') || textAt(view, start, end, '192.168.')) return true
-  if (!textAt(view, start, end, '172.')) return false
-  const second = (view.getUint8(start + 4) - 0x30) * 10 + view.getUint8(start + 5) - 0x30
-  return second >= 16 && second <= 31 && view.getUint8(start + 6) === 0x2e
 }
 
 /** A number by which two cells differ, if they do. */

@@ -1,21 +1,26 @@
 import { actionOf } from './action.ts'
-import { isDigit } from './bytes.ts'
+import { isDigit, SLASH } from './bytes.ts'
 import type { CsvFields } from './csv.ts'
-import { CellKind, cellKind, hasScheme, isPlausibleHost } from './csv-cells.ts'
+import { CellKind, cellKind, hasScheme, isOtherRow, isPlausibleHost } from './csv-cells.ts'
 import {
   DATE_FIELD,
+  DOMAIN_FIELD,
   FIELD_RANKS,
   FieldKind,
+  HOST_FIELD,
   NAME_FIELD,
   NameTable,
   NO_FIELD,
   SYNONYMS,
   URL_OR_FILE_FIELD,
+  WEBSITE_FIELD,
 } from './field-names.ts'
 import { takeHostOf } from './found-fields.ts'
+import { ambiguous } from './generic-request.ts'
 import { AddressKind, addressKind } from './ip-address.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { hasRecordWord } from './record-words.ts'
 
 export const NO_COLUMN = -1
 /** So many columns of a kind are tried, those with the better names first. */
@@ -28,6 +33,10 @@ const ROWS_REMEMBERED = 1000
 const TIMELESS_ROWS_MAX = 20
 
 const NAMES = new NameTable(SYNONYMS)
+
+/** Flags of a column with hosts: a name with no other meaning, a file's name, a name that may be a machine's own. */
+const HostColumn = { requested: 0, file: 1, own: 2, ownOrFile: 3, uncertain: 4 } as const
+type HostColumn = (typeof HostColumn)[keyof typeof HostColumn]
 
 /** Which columns of a source's table tell what. Kept with the source. */
 export class CsvTable {
@@ -42,30 +51,50 @@ export class CsvTable {
   #action = NO_COLUMN
   /** The day, where it is apart from the time of day. */
   #date = NO_COLUMN
-  /** 1 for a choice of hosts that is called `name` or `URL/Filename`, as columns with files are. */
-  readonly #mayBeFile = new Uint8Array(CHOICES)
+  /** For each choice of hosts one of HostColumn. */
+  readonly #hostColumns = new Uint8Array(CHOICES)
+  /** Columns with the kind of the record. */
+  readonly #kinds = new Int16Array(CHOICES).fill(NO_COLUMN)
+  /** Of a row that names a host. */
+  readonly #verdict: Verdict
   #rows = 0
   #failures = 0
 
   /** Rows in which a time was looked for, because no column is called one. */
   #timeless = 0
 
-  constructor(delimiter: number, width: number) {
+  /** @param verdict of a row that names a host: an event if the columns are evidence of a client's request */
+  constructor(delimiter: number, width: number, verdict: Verdict) {
     this.delimiter = delimiter
     this.width = width
+    this.#verdict = verdict
   }
 
   /** Columns are added in the order in which they shall be tried. */
-  add(kind: FieldKind, column: number, mayBeFile = false): void {
+  add(kind: FieldKind, column: number, hostColumn: HostColumn = HostColumn.requested): void {
     if (kind === FieldKind.action) {
       if (this.#action === NO_COLUMN) this.#action = column
       return
     }
-    const choices = kind === FieldKind.time ? this.#times : kind === FieldKind.client ? this.#clients : this.#hosts
+    const choices = this.#choicesOf(kind)
     const free = choices.indexOf(NO_COLUMN)
     if (free === NO_COLUMN) return
     choices[free] = column
-    if (mayBeFile && choices === this.#hosts) this.#mayBeFile[free] = 1
+    if (choices === this.#hosts) this.#hostColumns[free] = hostColumn
+  }
+
+  #choicesOf(kind: FieldKind): Int16Array {
+    switch (kind) {
+      case FieldKind.time:
+        return this.#times
+      case FieldKind.client:
+      case FieldKind.address:
+        return this.#clients
+      case FieldKind.kind:
+        return this.#kinds
+      default:
+        return this.#hosts
+    }
   }
 
   addDate(column: number): void {
@@ -149,20 +178,42 @@ export class CsvTable {
   }
 
   #takeHost(line: LogLine, cells: CsvFields): Verdict {
+    const { view } = line
     let verdict: Verdict = Verdict.noDomain
+    let hasPath = false
     for (let choice = 0; choice < CHOICES; choice++) {
       const column = this.#hosts[choice] ?? NO_COLUMN
       if (column === NO_COLUMN) break
       if (column >= cells.count) continue
       const start = cells.start(column)
       const end = cells.end(column)
-      if (this.#mayBeFile[choice] === 1 && isFileName(line.view, start, end)) continue
+      const kind = this.#hostColumns[choice] ?? HostColumn.requested
+      hasPath ||= start < end && view.getUint8(start) === SLASH
+      if ((kind & HostColumn.file) !== 0 && isFileName(view, start, end)) continue
       const found = takeHostOf(line, start, end)
-      if (found === Verdict.event) return this.isLearned && isForeign(line, start, end) ? this.#failed() : found
+      if (this.isLearned && found !== Verdict.skip && isForeign(line, start, end)) return this.#failed()
+      if (found === Verdict.event) return this.#verdictOf(line, cells, kind, hasPath)
       if (found === Verdict.skip) verdict = found
-      else if (this.isLearned && isForeign(line, start, end)) return this.#failed()
     }
     return verdict
+  }
+
+  #verdictOf(line: LogLine, cells: CsvFields, kind: number, hasPath: boolean): Verdict {
+    if (this.#verdict === Verdict.noDomain || this.#isOtherRecord(line.view, cells)) return Verdict.noDomain
+    if (this.#verdict !== Verdict.event) return ambiguous(line, 'client')
+    // Beside a path, a host is a web server's own.
+    const isUncertain = (kind & HostColumn.uncertain) !== 0 || ((kind & HostColumn.own) !== 0 && hasPath)
+    return isUncertain ? ambiguous(line, 'host') : Verdict.event
+  }
+
+  #isOtherRecord(view: DataView, cells: CsvFields): boolean {
+    if (this.isLearned) return isOtherRow(view, cells)
+    for (let choice = 0; choice < CHOICES; choice++) {
+      const column = this.#kinds[choice] ?? NO_COLUMN
+      if (column === NO_COLUMN) break
+      if (column < cells.count && hasRecordWord(view, cells.start(column), cells.end(column))) return true
+    }
+    return false
   }
 }
 
@@ -178,41 +229,65 @@ function isForeign(line: LogLine, start: number, end: number): boolean {
 }
 
 /**
- * The table that a header line announces, or undefined where the line is none: its cells hold names of fields, one of them of a host or URL, another
- * of a client or a time. None begins with a digit.
+ * The table that a header line announces, or undefined where the line is no header: its cells hold names of
+ * fields, at least one of a host or URL and one of a client or time. None begins with a digit.
  */
 export function tableOfHeader(view: DataView, cells: CsvFields, delimiter: number): CsvTable | undefined {
-  let hasHost = false
-  let hasOther = false
+  let kinds = 0
   for (let column = 0; column < cells.count; column++) {
     const start = cells.start(column)
     const end = cells.end(column)
     if (start < end && isDigit(view.getUint8(start))) return undefined
     if (addressKind(view, start, end) !== AddressKind.none) return undefined
     const id = NAMES.find(view, start, end)
-    if (id === NO_FIELD) continue
-    const kind = (id / FIELD_RANKS) | 0
-    hasHost ||= kind === FieldKind.host || kind === FieldKind.url
-    hasOther ||= kind === FieldKind.client || kind === FieldKind.time
+    if (id !== NO_FIELD) kinds |= 1 << ((id / FIELD_RANKS) | 0)
   }
-  if (!hasHost || !hasOther) return undefined
-  const table = new CsvTable(delimiter, cells.count)
-  addByRank(table, view, cells, FieldKind.time)
-  addByRank(table, view, cells, FieldKind.client)
+  if (!hasAny(kinds, FieldKind.host, FieldKind.url, FieldKind.own)) return undefined
+  if (!hasAny(kinds, FieldKind.client, FieldKind.address, FieldKind.time)) return undefined
+  const table = new CsvTable(delimiter, cells.count, verdictOfHeader(kinds))
+  addByRank(table, view, cells, FieldKind.time, kinds)
+  addByRank(table, view, cells, FieldKind.client, kinds)
+  addByRank(table, view, cells, FieldKind.address, kinds)
   // A URL says more than a host, which may be a machine's own.
-  addByRank(table, view, cells, FieldKind.url)
-  addByRank(table, view, cells, FieldKind.host)
-  addByRank(table, view, cells, FieldKind.action)
+  addByRank(table, view, cells, FieldKind.url, kinds)
+  addByRank(table, view, cells, FieldKind.host, kinds)
+  addByRank(table, view, cells, FieldKind.own, kinds)
+  addByRank(table, view, cells, FieldKind.action, kinds)
+  addByRank(table, view, cells, FieldKind.kind, kinds)
   return table
 }
 
-function addByRank(table: CsvTable, view: DataView, cells: CsvFields, kind: FieldKind): void {
+/** The verdict on rows that name a host: both roles must have a column. */
+function verdictOfHeader(kinds: number): Verdict {
+  if (hasAny(kinds, FieldKind.foreign)) return Verdict.noDomain
+  return hasAny(kinds, FieldKind.client, FieldKind.address) ? Verdict.event : Verdict.ambiguous
+}
+
+function hasAny(kinds: number, ...wanted: readonly FieldKind[]): boolean {
+  return wanted.some((kind) => (kinds & (1 << kind)) !== 0)
+}
+
+function addByRank(table: CsvTable, view: DataView, cells: CsvFields, kind: FieldKind, kinds: number): void {
   for (let rank = 0; rank < FIELD_RANKS; rank++) {
     for (let column = 0; column < cells.count; column++) {
       const id = NAMES.find(view, cells.start(column), cells.end(column))
       if (id !== kind * FIELD_RANKS + rank) continue
-      table.add(kind, column, id === NAME_FIELD || id === URL_OR_FILE_FIELD)
+      table.add(kind, column, hostColumnOf(id, kind, kinds))
       if (id === DATE_FIELD) table.addDate(column)
     }
   }
+}
+
+function hostColumnOf(id: number, kind: FieldKind, kinds: number): HostColumn {
+  if (id === URL_OR_FILE_FIELD) return HostColumn.file
+  if (kind !== FieldKind.own) return HostColumn.requested
+  if (hasAny(kinds, FieldKind.system)) return HostColumn.uncertain
+  const isOfConnection = hasAny(kinds, FieldKind.target, FieldKind.action)
+  if (id === DOMAIN_FIELD) {
+    return isOfConnection || !hasAny(kinds, FieldKind.account) ? HostColumn.own : HostColumn.uncertain
+  }
+  // `hostname`, `fqdn`, `site`: the client's own or the device's.
+  if (id !== HOST_FIELD && id !== WEBSITE_FIELD && id !== NAME_FIELD) return HostColumn.uncertain
+  if (hasAny(kinds, FieldKind.account, FieldKind.logger)) return HostColumn.uncertain
+  return id === NAME_FIELD ? HostColumn.ownOrFile : HostColumn.own
 }

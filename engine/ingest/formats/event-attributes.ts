@@ -5,8 +5,10 @@ import type { EventHeader } from './event-header.ts'
 import { ExtensionScanner } from './extension-scanner.ts'
 import { FIELD_RANKS, FieldKind, idsOf, NameTable, NO_FIELD, SYNONYMS } from './field-names.ts'
 import { applyZone, FoundFields } from './found-fields.ts'
+import { takeRequest } from './generic-request.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
+import { hasRecordWord } from './record-words.ts'
 
 /*
  * What CEF and LEEF have in common: the attributes of a security event under names of ArcSight's or QRadar's dictionary, vendors' own names among
@@ -14,11 +16,7 @@ import { TimeFound } from './log-time.ts'
  */
 const CONTROL = FieldKind.control * FIELD_RANKS
 const ZONE = CONTROL
-const MESSAGE = CONTROL + 1
-const CATEGORY = CONTROL + 2
-const SUBTYPE = CONTROL + 3
-const TYPE = CONTROL + 4
-const TIME_FORMAT = CONTROL + 5
+const TIME_FORMAT = CONTROL + 1
 const CUSTOM = CONTROL + 8
 const CUSTOM_LABEL = CONTROL + 16
 const CUSTOM_COUNT = 6
@@ -27,10 +25,18 @@ const URL = FieldKind.url * FIELD_RANKS
 const HOST = FieldKind.host * FIELD_RANKS
 const LAST = FIELD_RANKS - 1
 
-const { name: _mayBeAFile, ...NAMES } = SYNONYMS
+const MESSAGE = SYNONYMS['msg'] ?? NO_FIELD
+const CATEGORY = SYNONYMS['cat'] ?? NO_FIELD
+const SUBTYPE = SYNONYMS['subtype'] ?? NO_FIELD
+const TYPE = SYNONYMS['type'] ?? NO_FIELD
+
+/** Names that devices give to themselves are no targets in these dictionaries; QRadar's `domain` is the user's. */
+const NAMES = Object.fromEntries(
+  Object.entries(SYNONYMS).filter(([, id]) => Math.trunc(id / FIELD_RANKS) !== FieldKind.own),
+)
 const FIELDS = new NameTable({
   ...NAMES,
-  ...idsOf(FieldKind.control, 'dtz/tz/ftntfgttz/timezone msg cat subtype type devtimeformat'),
+  ...idsOf(FieldKind.control, 'dtz/tz/ftntfgttz/timezone devtimeformat'),
   ...customNames(),
   ftntfgteventtime: FieldKind.time * FIELD_RANKS,
   fortinetfortigateeventtime: FieldKind.time * FIELD_RANKS,
@@ -45,11 +51,9 @@ const FIELDS = new NameTable({
   fortinetfortigateqname: HOST,
   panosurldomain: HOST,
   question: HOST,
-  destinationdnsdomain: HOST + LAST - 2,
+  destinationdnsdomain: HOST + LAST - 1,
   // Mostly an address; some write the name that was asked for.
-  dst: HOST + LAST - 1,
-  // In QRadar's dictionary the domain of the user.
-  domain: HOST + LAST,
+  dst: HOST + LAST,
 })
 
 function customNames(): Record<string, number> {
@@ -105,9 +109,18 @@ function judgeAttributes(line: LogLine, header: EventHeader): Verdict {
   fields.takeAction(line)
   const verdict = vendorVerdict(view, header)
   if (verdict !== Verdict.event) return verdict
-  const found = isResponsePolicy(view, header) ? takeRewritten(line) : fields.takeHost(line)
-  if (found !== Verdict.noDomain) return found
-  return hasClient ? Verdict.noDomain : Verdict.skip
+  const found = takeEventHost(line, header)
+  return found === Verdict.noDomain && !hasClient ? Verdict.skip : found
+}
+
+function takeEventHost(line: LogLine, header: EventHeader): Verdict {
+  const { view } = line
+  if (isResponsePolicy(view, header)) return takeRewritten(line)
+  const isProduct = isOfProduct(view, header)
+  // The vendor and the product (FortiMail), and of an unknown product the kind of event, too.
+  if (hasRecordWord(view, header.vendorStart, isProduct ? header.idStart : header.extension)) return Verdict.noDomain
+  if (isProduct) return fields.takeHost(line)
+  return takeRequest(line, fields, true)
 }
 
 /** A custom string is what its label says (`cs1Label=URL`); some senders have the two the wrong way round. */
@@ -150,6 +163,16 @@ function vendorVerdict(view: DataView, header: EventHeader): Verdict {
       : Verdict.event
   }
   return Verdict.event
+}
+
+/** Products whose fields need no evidence, and whose client may be hidden. */
+const PRODUCTS = ['palo alto', 'fortinet', 'zscaler', 'watchguard', 'sonicwall'] as const
+
+function isOfProduct(view: DataView, { vendorStart, vendorEnd }: EventHeader): boolean {
+  for (let index = 0; index < PRODUCTS.length; index++) {
+    if (foldedTextAt(view, vendorStart, vendorEnd, PRODUCTS[index] ?? '')) return true
+  }
+  return false
 }
 
 /** PAN-OS: of a threat the field with the URL is a file's name, unless its subtype is url (threat id 9999). */

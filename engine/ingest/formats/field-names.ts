@@ -1,50 +1,129 @@
+import assert from 'node:assert'
 import { isDigit, isLetter } from './bytes.ts'
 
-/** What a field may tell. Its id is FIELD_RANKS * kind + rank: the smaller the rank, the rather it is believed. */
-export const FieldKind = { time: 0, client: 1, host: 2, url: 3, action: 4, control: 5 } as const
+/**
+ * The role of a field. The id of a field is FIELD_RANKS * role + rank: of two fields of one role, the
+ * one with the smaller rank is preferred.
+ *
+ *   time      when the request was made
+ *   client    the address that made a request, by a name with no other meaning (`srcip`)
+ *   address   an address that may be the client's, the device's or anything else's (`ip`)
+ *   host      the host that was requested, by a name with no other meaning (`qname`, `sni`)
+ *   url       the URL that was requested
+ *   own       a name that many devices give to themselves or to the client (`hostname`), or a domain of users
+ *   action    whether the request was allowed
+ *   target    the other end of a connection, or the method of a request
+ *   account   the user
+ *   kind      text that says which kind of record the message is
+ *   foreign   present only in records that are no client's request: mail, sign-ins, audits, leases,
+ *             processes, a web server's own requests
+ *   system    present only in the event log of an operating system, where `Domain` and `Hostname` are the machine's
+ *   logger    written by a program or forwarder about itself
+ *   control   depends on the format
+ */
+export const FieldKind = {
+  time: 0,
+  client: 1,
+  address: 2,
+  host: 3,
+  url: 4,
+  own: 5,
+  action: 6,
+  target: 7,
+  account: 8,
+  kind: 9,
+  foreign: 10,
+  system: 11,
+  logger: 12,
+  control: 13,
+} as const
 export type FieldKind = (typeof FieldKind)[keyof typeof FieldKind]
 
 export const FIELD_RANKS = 32
-export const FIELD_KINDS = 6
+export const FIELD_KINDS = 14
 export const NO_FIELD = -1
 
 /*
- * Under which names vendors tell what: lower case, letters and digits only. A word stands for a rank, words with a slash between share one.
- * The address inside comes before the one outside (Netskope writes both), a name that was asked for before a name that may be a machine's own. A
- * `source` or `destination` may be an address or a name: as the client only an address is taken, as the host only a name.
+ * Names of fields: lower case, letters and digits only. Each word is a rank; words with a slash between
+ * them share a rank. The internal address precedes the external address (Netskope writes both). A `source`
+ * or `destination` may be an address or a name: only an address is read as the client, only a name as the host.
  */
 const TIMES =
   'timegeneratedhighresolution/xcstimestamp eventtime epochtime timestamp timegenerated generatetime/generatedtime devtime datetime time receivetime receivedtime logtime eventdate starttime start rt date ts t'
 const CLIENTS =
-  'xcsuserip userip clientip srcip sourceip sourceaddress src cip csip/cltip/cltintip/cltsip clientaddress internalip srcipv6 sourceipaddress client clientipaddress remoteaddr initiator requester hostip ipaddress ip externalip clientpublicip/cltpubip source'
+  'xcsuserip userip clientip srcip sourceip sourceaddress src cip csip/cltip/cltintip/cltsip clientaddress internalip srcipv6 sourceipaddress client clientipaddress remoteaddr initiator requester clientpublicip/cltpubip source'
+const ADDRESSES = 'hostip ipaddress ip externalip'
 const HOSTS =
-  'qh/dnsquestionname/dnsrrname/tlssni/quicsni/httphostname domain/urldomain/destinationdomain/serverdomain dsthost desthost/destinationhost/targethost dstname destinationhostname/destinationfqdn dhost cshost/xcshost qname query queryname questionname requesteddomain fqdn sni/xcssni dnsrequest dnsreq/dnsquery rrname destination hostname servername host site website name'
-const URLS = 'url/urloriginal/urlfull urlfilename requesturl uri csuri/xcsurl request eurl fullurl link'
+  'qh/dnsquestionname/dnsrrname/tlssni/quicsni/httphostname urldomain/destinationdomain/serverdomain dsthost desthost/destinationhost/targethost dstname destinationhostname/destinationfqdn dhost cshost/xcshost qname query queryname questionname requesteddomain sni/xcssni dnsrequest dnsreq/dnsquery rrname destination'
+const URLS = 'url/urloriginal/urlfull urlfilename requesturl uri csuri/xcsurl request eurl fullurl'
+const OWN = 'domain host website fqdn hostname servername site name'
 const ACTIONS =
   'action/eventaction/reqaction/policyaction/alertaction act disp disposition verdict labelsrequeststatus decision result status'
+const TARGETS =
+  'dst dstip destip destinationip/destinationaddress dest serverip sip daddr dport/dpt dstport destport destinationport requestmethod method/httpmethod/csmethod'
+const ACCOUNTS =
+  'user username/userid/useridentity/useremail srcuser/sourceuser/sourceusername suser/duser dstuser/destinationuser/targetuser usrname/identity/userprincipalname/upn login/account/accountname csusername principal/actor email/mail'
+const KINDS =
+  'type logtype/logcategory subtype eventtype eventname event/eventclass/eventclassid eventcategory/categoryname category cat class/classname sourcetype servicetype service/servicename program/programname/appname/application process/daemon/ident protocol/proto app/applicationprotocol facility dataset/eventdataset module/eventmodule logname/logger msg/message description/desc reason details/detail/summary/title product/deviceproduct tag/tags activity/activitytype outcome'
+const FOREIGN = [
+  // Mail.
+  'mailfrom/envelopefrom/envfrom/headerfrom/fromdomain/fromaddress/frommailaddress',
+  'sender/senderdomain/senderaddress/senderemail/senderfromdomain/senderfromaddress/senderip',
+  'rcpt/rcptto/mailto/recipient/recipients/recipientaddress/recipientemailaddress/recipientdomain',
+  'spf/dkim/dmarc/spfresult/dkimresult/dmarcresult internetmessageid/networkmessageid/queueid/qid mailer relay',
+  // Sign-ins, sessions and audits.
+  'operation/operationname workload/recordtype/auditid/audittype/auditevent actorid/actoremail/actorip/actorlogin/actoruserid',
+  'authmethod/authtype/authresult/authstatus/authenticationmethod/authenticationprotocol/authprotocol logontype/logonid/logonprocess/logonprocessname',
+  'mfa/mfaresult/factor/conditionalaccessstatus vpn/vpnip/tunnelip/tunneltype/assignedip/vpnuser/vpngateway sessionuser/sessionevent loginstatus/loginresult/loginevent',
+  // Leases and neighbors.
+  'lease/leasetime/leaseduration/leaseexpires/dhcptype/dhcpmessage/dhcpaction offeredip/requestedip/assignedaddress',
+  // Processes and files.
+  'commandline/processcommandline/initiatingprocesscommandline/cmdline parentprocess/parentprocessname/parentimage/parentcommandline auid/ses',
+  // A web server or load balancer in front of it.
+  'upstream/upstreamaddr/upstreamhost/upstreamstatus/upstreamresponsetime backend/backendname/backendip/backendserver vhost/virtualhost/virtualserver/httpvhost',
+  'requesturi/requestpath/scriptname/documentroot webaclid/ruleset/targetgrouparn/distributionid/edgelocation/cfray/rayid ingressname/poolname/loadbalancer/elb',
+].join(' ')
+const SYSTEMS =
+  'channel/winlogchannel providername/winlogprovidername/provider/providerguid eventrecordid/recordnumber/recordid/winlogrecordid sourcemodulename/sourcemoduletype sourcename computer/computername/winlogcomputername targetdomainname/subjectdomainname/targetusername/subjectusername eventid/eventidentifier/winlogeventid'
+const LOGGERS =
+  'level/loglevel/severity/priority/pri syslogseverity/syslogfacility/facilitycode shortmessage pid/procid/processid logsource/dvc/dvchost/devicename/devname/observername agent/agentname/beatname thread/stacktrace'
 
 /** The id of each name that more than one vendor uses. */
 export const SYNONYMS: Readonly<Record<string, number>> = {
   ...idsOf(FieldKind.time, TIMES),
   ...idsOf(FieldKind.client, CLIENTS),
+  ...idsOf(FieldKind.address, ADDRESSES),
   ...idsOf(FieldKind.host, HOSTS),
   ...idsOf(FieldKind.url, URLS),
+  ...idsOf(FieldKind.own, OWN),
   ...idsOf(FieldKind.action, ACTIONS),
+  ...idsOf(FieldKind.target, TARGETS),
+  ...idsOf(FieldKind.account, ACCOUNTS),
+  ...idsOf(FieldKind.kind, KINDS),
+  ...idsOf(FieldKind.foreign, FOREIGN),
+  ...idsOf(FieldKind.system, SYSTEMS),
+  ...idsOf(FieldKind.logger, LOGGERS),
 }
 
 export const DATE_FIELD = SYNONYMS['date'] ?? NO_FIELD
 export const TIME_FIELD = SYNONYMS['time'] ?? NO_FIELD
-/** A forwarder's envelope has one for itself. */
+/** The envelope of a forwarder has a `host` and a `source` of its own. */
 export const HOST_FIELD = SYNONYMS['host'] ?? NO_FIELD
 export const SOURCE_FIELD = SYNONYMS['source'] ?? NO_FIELD
-/** May be a file's name as well as a domain's; so may PAN-OS's `URL/Filename`. */
+export const DOMAIN_FIELD = SYNONYMS['domain'] ?? NO_FIELD
+export const WEBSITE_FIELD = SYNONYMS['website'] ?? NO_FIELD
+export const METHOD_FIELD = SYNONYMS['method'] ?? NO_FIELD
+export const REQUEST_METHOD_FIELD = SYNONYMS['requestmethod'] ?? NO_FIELD
+/** A file name or a domain; PAN-OS's `URL/Filename` is the same. */
 export const NAME_FIELD = SYNONYMS['name'] ?? NO_FIELD
 export const URL_OR_FILE_FIELD = SYNONYMS['urlfilename'] ?? NO_FIELD
 
-/** The ids of words in the order of their ranks; a slash stands between words of one rank. */
+/** The ids of words in the order of their ranks; words of one rank have a slash between them. */
 export function idsOf(kind: FieldKind, words: string): Record<string, number> {
   const ids: Record<string, number> = {}
-  for (const [rank, alike] of words.split(' ').entries()) {
+  const ranks = words.split(' ')
+  assert(ranks.length <= FIELD_RANKS, words)
+  for (const [rank, alike] of ranks.entries()) {
     for (const word of alike.split('/')) ids[word] = kind * FIELD_RANKS + rank
   }
   return ids
@@ -57,8 +136,8 @@ export class NameTable {
   readonly #slots: Int32Array
   readonly #mask: number
   readonly #lengthMax: number
-  /** 1 for each pair of first and last letter that some word has: most names are told from all words by that (1.15 times as fast, measured). */
-  readonly #ends = new Uint8Array(1 << 14)
+  /** 1 for the first, second and last letter of each word: rejects most unknown names before they are hashed. */
+  readonly #letters = new Uint8Array(1 << 15)
 
   /** Words of lower-case letters and digits, each with its id. */
   constructor(idOfWord: Readonly<Record<string, number>>) {
@@ -71,7 +150,8 @@ export class NameTable {
     this.#mask = size - 1
     this.#slots = new Int32Array(size).fill(NO_FIELD)
     for (const [index, word] of this.#words.entries()) {
-      this.#ends[endsOf(word.charCodeAt(0), word.charCodeAt(word.length - 1))] = 1
+      const second = word.charCodeAt(Math.min(1, word.length - 1))
+      this.#letters[lettersOf(word.charCodeAt(0), second, word.charCodeAt(word.length - 1))] = 1
       let hash = SEED
       for (let at = 0; at < word.length; at++) hash = Math.imul(hash ^ word.charCodeAt(at), PRIME)
       let slot = (hash ^ (hash >>> 15)) & this.#mask
@@ -84,8 +164,11 @@ export class NameTable {
   find(view: DataView, start: number, end: number): number {
     if (end - start > this.#lengthMax || end <= start) return NO_FIELD
     const first = LETTER[view.getUint8(start)] ?? 0
+    const second = LETTER[view.getUint8(end - start > 1 ? start + 1 : start)] ?? 0
     const last = LETTER[view.getUint8(end - 1)] ?? 0
-    if (first !== 0 && last !== 0 && this.#ends[endsOf(first, last)] !== 1) return NO_FIELD
+    // With a separator among the three, the name's own letters are elsewhere.
+    if (first !== 0 && second !== 0 && last !== 0 && this.#letters[lettersOf(first, second, last)] !== 1)
+      return NO_FIELD
     let hash = SEED
     for (let at = start; at < end; at++) {
       const letter = LETTER[view.getUint8(at)] ?? 0
@@ -109,8 +192,9 @@ for (let byte = 0; byte < 256; byte++) LETTER[byte] = isLetter(byte) ? byte | 0x
 const SEED = 0x811c9dc5
 const PRIME = 0x01000193
 
-function endsOf(first: number, last: number): number {
-  return (first << 7) | last
+/** Five bits of each letter or digit. Two that share their bits only pass one name more to the hash. */
+function lettersOf(first: number, second: number, last: number): number {
+  return ((first & 31) << 10) | ((second & 31) << 5) | (last & 31)
 }
 
 function isWord(view: DataView, start: number, end: number, word: string): boolean {

@@ -17,6 +17,7 @@ import {
   wholeNumberAt,
 } from './bytes.ts'
 import { DATE_FIELD, FIELD_KINDS, FIELD_RANKS, FieldKind, TIME_FIELD } from './field-names.ts'
+import { endBeforePort } from './ip-address.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
@@ -63,6 +64,21 @@ export class FoundFields {
     return this.#ranks[kind] !== 0
   }
 
+  /** The id of the field of this role with the smallest rank, or NOT_FOUND. */
+  first(kind: FieldKind): number {
+    const ranks = this.#ranks[kind] ?? 0
+    return ranks === 0 ? NOT_FOUND : kind * FIELD_RANKS + 31 - Math.clz32(ranks & -ranks)
+  }
+
+  /** The id of the field of the same role with the next rank, or NOT_FOUND. */
+  next(id: number): number {
+    const kind = (id / FIELD_RANKS) | 0
+    // A shift by 32 is a shift by 0: the last rank has no next.
+    const rank = id % FIELD_RANKS
+    const ranks = rank === FIELD_RANKS - 1 ? 0 : (this.#ranks[kind] ?? 0) & (-1 << (rank + 1))
+    return ranks === 0 ? NOT_FOUND : kind * FIELD_RANKS + 31 - Math.clz32(ranks & -ranks)
+  }
+
   /** Where the field is; only if there is one. */
   start(id: number): number {
     return this.#starts[id] ?? 0
@@ -79,8 +95,7 @@ export class FoundFields {
 
   /** The first field that has a time; a day and a time of day in two fields count as one. */
   takeTime(line: LogLine): TimeFound {
-    for (let ranks = this.#ranks[FieldKind.time] ?? 0; ranks !== 0; ranks &= ranks - 1) {
-      const id = FieldKind.time * FIELD_RANKS + 31 - Math.clz32(ranks & -ranks)
+    for (let id = this.first(FieldKind.time); id !== NOT_FOUND; id = this.next(id)) {
       const found = line.takeTime(this.start(id), this.end(id))
       if (found !== TimeFound.none) return found
     }
@@ -93,35 +108,46 @@ export class FoundFields {
     )
   }
 
+  /** The first field of the client's role that has an address. */
   takeClient(line: LogLine): boolean {
-    for (let ranks = this.#ranks[FieldKind.client] ?? 0; ranks !== 0; ranks &= ranks - 1) {
-      const id = FieldKind.client * FIELD_RANKS + 31 - Math.clz32(ranks & -ranks)
-      if (line.takeClient(this.start(id), this.end(id))) return true
+    return this.#takeAddress(line, FieldKind.client)
+  }
+
+  /** The first field that has an address of unknown role. */
+  takeAddress(line: LogLine): boolean {
+    return this.#takeAddress(line, FieldKind.address)
+  }
+
+  #takeAddress(line: LogLine, kind: FieldKind): boolean {
+    const { view } = line
+    for (let id = this.first(kind); id !== NOT_FOUND; id = this.next(id)) {
+      if (line.takeClient(this.start(id), endBeforePort(view, this.start(id), this.end(id)))) return true
     }
     return false
   }
 
   takeAction(line: LogLine): void {
-    for (let ranks = this.#ranks[FieldKind.action] ?? 0; ranks !== 0; ranks &= ranks - 1) {
-      const id = FieldKind.action * FIELD_RANKS + 31 - Math.clz32(ranks & -ranks)
+    for (let id = this.first(FieldKind.action); id !== NOT_FOUND; id = this.next(id)) {
       line.action = actionOf(line.view, this.start(id), this.end(id))
       if (line.action !== Action.unknown) return
     }
   }
 
-  /** The host of a URL before a host that stands alone, which may be a machine's own. */
+  /** The host of a known product: of a URL, else of a field for hosts, else of a name that other devices give to themselves. */
   takeHost(line: LogLine): Verdict {
-    const ofUrl = this.#takeHostOf(line, FieldKind.url)
-    if (ofUrl === Verdict.event) return ofUrl
-    const ofHost = this.#takeHostOf(line, FieldKind.host)
-    if (ofHost === Verdict.event) return ofHost
-    return ofUrl === Verdict.skip || ofHost === Verdict.skip ? Verdict.skip : Verdict.noDomain
+    let verdict: Verdict = Verdict.noDomain
+    for (let index = 0; index < HOST_KINDS.length; index++) {
+      const found = this.takeNamed(line, HOST_KINDS[index] ?? FieldKind.host)
+      if (found === Verdict.event) return found
+      if (found === Verdict.skip) verdict = found
+    }
+    return verdict
   }
 
-  #takeHostOf(line: LogLine, kind: FieldKind): Verdict {
+  /** The host of the first field of this role that names one. */
+  takeNamed(line: LogLine, kind: FieldKind): Verdict {
     let verdict: Verdict = Verdict.noDomain
-    for (let ranks = this.#ranks[kind] ?? 0; ranks !== 0; ranks &= ranks - 1) {
-      const id = kind * FIELD_RANKS + 31 - Math.clz32(ranks & -ranks)
+    for (let id = this.first(kind); id !== NOT_FOUND; id = this.next(id)) {
       const found = takeHostOf(line, this.start(id), this.end(id))
       if (found === Verdict.event) return found
       if (found === Verdict.skip) verdict = found
@@ -129,6 +155,8 @@ export class FoundFields {
     return verdict
   }
 }
+
+const HOST_KINDS = [FieldKind.url, FieldKind.host, FieldKind.own] as const
 
 /** As line.takeHost, but no mail address, account (`corp\jdoe`) or file name is taken for a host, and JSON's `https:\/\/` is read. */
 export function takeHostOf(line: LogLine, start: number, end: number): Verdict {

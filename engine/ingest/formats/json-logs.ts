@@ -12,6 +12,7 @@ import {
   SYNONYMS,
 } from './field-names.ts'
 import { applyZone, FoundFields, takeHostOf } from './found-fields.ts'
+import { takeRequest } from './generic-request.ts'
 import { JSON_DEPTH_MAX, JsonKind, JsonScanner } from './json.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
@@ -24,26 +25,24 @@ import { TimeFound } from './log-time.ts'
 export const jsonLogs: LogFormat = { id: 'json-logs', detect, parse }
 
 const CONTROL = FieldKind.control * FIELD_RANKS
-const SOURCE_TYPE = CONTROL
-const LOG_TYPE = CONTROL + 1
-const SUBTYPE = CONTROL + 2
-const TYPE = CONTROL + 3
-const DEVICE = CONTROL + 4
-const URL_BASE64 = CONTROL + 5
-const IS_FILTERED = CONTROL + 6
-const ZONE = CONTROL + 7
-const DNS_TYPE = CONTROL + 8
-const SERVICE = CONTROL + 9
-const EVENT_TYPE = CONTROL + 10
-const FLOW_ID = CONTROL + 11
-const DIRECTION = CONTROL + 12
-const WORDS =
-  'sourcetype logtype subtype type logid/devid b64url/burl/eb64url resultisfiltered tz/timezone/dtz dnstype servicetype eventtype flowid direction'
+const DEVICE = CONTROL
+const URL_BASE64 = CONTROL + 1
+const IS_FILTERED = CONTROL + 2
+const ZONE = CONTROL + 3
+const DNS_TYPE = CONTROL + 4
+const FLOW_ID = CONTROL + 5
+const DIRECTION = CONTROL + 6
+const WORDS = 'logid/devid b64url/burl/eb64url resultisfiltered tz/timezone/dtz dnstype flowid direction'
 const { name: _mayBeAFile, ...NAMES } = SYNONYMS
 const FIELDS = new NameTable({ ...NAMES, ...idsOf(FieldKind.control, WORDS) })
-const CERTAIN_HOST = FieldKind.host * FIELD_RANKS
+const SOURCE_TYPE = SYNONYMS['sourcetype'] ?? NO_FIELD
+const LOG_TYPE = SYNONYMS['logtype'] ?? NO_FIELD
+const SUBTYPE = SYNONYMS['subtype'] ?? NO_FIELD
+const TYPE = SYNONYMS['type'] ?? NO_FIELD
+const EVENT_TYPE = SYNONYMS['eventtype'] ?? NO_FIELD
 const NETSKOPE_TIME = SYNONYMS['xcstimestamp'] ?? NO_FIELD
 const USER_IP = SYNONYMS['userip'] ?? NO_FIELD
+const ZSCALER = 'zscalernss-'
 
 /** Objects that are only there to hold the fields. */
 const WRAPPERS = new NameTable({ event: 0, source: 1, data: 2, fields: 3, json: 4, record: 5, log: 6 })
@@ -132,15 +131,17 @@ function judge(line: LogLine): Verdict {
   const { view } = line
   if (fields.takeTime(line) === TimeFound.impossible) return line.reject('time: expected a day and hour that exist')
   applyZone(line, fields.start(ZONE), fields.end(ZONE))
-  const hasClient = fields.takeClient(line)
   fields.takeAction(line)
   if (fields.has(IS_FILTERED)) line.action = Action.blocked
   const verdict = vendorVerdict(line)
-  if (verdict !== Verdict.event) return verdict
+  if (verdict !== Verdict.event) {
+    fields.takeClient(line)
+    return verdict
+  }
+  if (!isOfProduct(view)) return fields.hasKind(FieldKind.time) ? takeRequest(line, fields, true) : Verdict.noDomain
+  const hasClient = fields.takeClient(line)
   const found = takeHost(line)
-  if (found !== Verdict.event || isOfVendor(view)) return found
-  // Any program may write JSON with a host in it: who asked, and when, must be there, too.
-  return hasClient && fields.hasKind(FieldKind.time) ? found : Verdict.noDomain
+  return found === Verdict.event && !hasClient && !mayHideClient(view) ? Verdict.noDomain : found
 }
 
 function takeHost(line: LogLine): Verdict {
@@ -155,8 +156,8 @@ function vendorVerdict({ view }: LogLine): Verdict {
   if (fields.has(SOURCE_TYPE)) {
     const start = fields.start(SOURCE_TYPE)
     const end = fields.end(SOURCE_TYPE)
-    if (foldedTextAt(view, start, end, 'zscalernss-')) {
-      const feed = start + 'zscalernss-'.length
+    if (foldedTextAt(view, start, end, ZSCALER)) {
+      const feed = start + ZSCALER.length
       if (isFoldedText(view, feed, end, 'fw')) return Verdict.noDomain
       return isFoldedText(view, feed, end, 'web') || isFoldedText(view, feed, end, 'dns') ? Verdict.event : Verdict.skip
     }
@@ -191,16 +192,15 @@ function strataVerdict(view: DataView): Verdict {
   return fields.is(view, LOG_TYPE, 'dns') || fields.is(view, LOG_TYPE, 'dns_security') ? Verdict.event : Verdict.skip
 }
 
-/** Whether the message has what only one vendor's has, so that the client may be missing. */
-function isOfVendor(view: DataView): boolean {
-  return (
-    fields.has(SOURCE_TYPE) ||
-    fields.has(LOG_TYPE) ||
-    fields.has(DEVICE) ||
-    fields.has(NETSKOPE_TIME) ||
-    fields.has(CERTAIN_HOST) ||
-    fields.is(view, SERVICE, 'squid')
-  )
+/** Products whose fields need no evidence: Zscaler, FortiGate and Netskope's transactions. */
+function isOfProduct(view: DataView): boolean {
+  return mayHideClient(view) || (fields.has(DEVICE) && fields.has(TYPE) && fields.has(SUBTYPE))
+}
+
+/** Zscaler and Netskope can be configured to leave out the client. */
+function mayHideClient(view: DataView): boolean {
+  if (fields.has(NETSKOPE_TIME)) return true
+  return fields.has(SOURCE_TYPE) && foldedTextAt(view, fields.start(SOURCE_TYPE), fields.end(SOURCE_TYPE), ZSCALER)
 }
 
 /** Writes the beginning of what is in base64 (RFC 4648 §4 and §5) where names in another form go: a URL's host is there. Answers its end. */

@@ -1,11 +1,10 @@
-import { DOT, HYPHEN, isUpper, SPACE } from './bytes.ts'
+import { isUpper } from './bytes.ts'
 
 export const NO_KEY = -1
 
 /** A word's place in the table: five bits of its first byte, which fold the case of a letter, and five of its length. */
 const PLACES = 1 << 10
 const FIVE_BITS = 31
-const UNDERSCORE = 0x5f
 
 /**
  * Finds which of a few known words stands in a message, whatever its case: keys of key=value pairs, words of an action. First byte and length tell
@@ -46,24 +45,6 @@ export class KeyTable {
     return NO_KEY
   }
 
-  /** As find, without the blanks, `_`, `-` and `.` that stand in it: `Src-IP`, `src_ip` and `srcip` are one word. */
-  findLoose(view: DataView, start: number, end: number): number {
-    let length = 0
-    let first = 0
-    for (let at = start; at < end; at++) {
-      const byte = view.getUint8(at)
-      if (isJoiner(byte)) continue
-      if (length === 0) first = byte
-      length++
-    }
-    let index = this.#first[placeOf(first, length)] ?? NO_KEY
-    while (index !== NO_KEY) {
-      if (this.#isLooseWord(view, start, end, index)) return this.#ids[index] ?? NO_KEY
-      index = this.#next[index] ?? NO_KEY
-    }
-    return NO_KEY
-  }
-
   #isWord(view: DataView, start: number, end: number, index: number): boolean {
     const bytes = this.#bytes
     let at = this.#starts[index] ?? 0
@@ -74,24 +55,8 @@ export class KeyTable {
     }
     return true
   }
-
-  #isLooseWord(view: DataView, start: number, end: number, index: number): boolean {
-    const bytes = this.#bytes
-    let at = this.#starts[index] ?? 0
-    const wordEnd = this.#starts[index + 1] ?? 0
-    for (; start < end; start++) {
-      const byte = view.getUint8(start)
-      if (isJoiner(byte)) continue
-      if (at === wordEnd || (isUpper(byte) ? byte | 0x20 : byte) !== bytes[at++]) return false
-    }
-    return at === wordEnd
-  }
 }
 
 function placeOf(first: number, length: number): number {
   return ((first & FIVE_BITS) << 5) | (length & FIVE_BITS)
-}
-
-function isJoiner(byte: number): boolean {
-  return byte === SPACE || byte === UNDERSCORE || byte === HYPHEN || byte === DOT
 }

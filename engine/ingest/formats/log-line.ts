@@ -15,8 +15,9 @@ import { LogTime, TimeFound } from './log-time.ts'
  *   skip       well-formed, but no client's request: answers, headers, comments, the device's own news
  *   reject     the format was recognised by what only it has, and then something that it must have is missing or cannot be
  *   unknown    not of this format
+ *   ambiguous  names a host, but has no positive evidence that a client requested the host
  */
-export const Verdict = { unknown: 0, event: 1, noDomain: 2, skip: 3, reject: 4 } as const
+export const Verdict = { unknown: 0, event: 1, noDomain: 2, skip: 3, reject: 4, ambiguous: 5 } as const
 export type Verdict = (typeof Verdict)[keyof typeof Verdict]
 
 /** Signs without which some cues cannot be: a format whose sign is missing need not look for its cue. */

@@ -15,16 +15,14 @@ export class PairFields {
   readonly #scanner: PairScanner
   readonly #starts: Int32Array
   readonly #ends: Int32Array
-  readonly #isLoose: boolean
   #cutEnd = NOT_FOUND
 
-  /** Of `table`, with ids below `idsEnd`. Loose: keys are found as KeyTable.findLoose finds them. */
-  constructor(table: KeyTable, idsEnd: number, assign = EQUALS, isLoose = false) {
+  /** The ids of `table` are below `idsEnd`. */
+  constructor(table: KeyTable, idsEnd: number, assign = EQUALS) {
     this.#table = table
     this.#scanner = new PairScanner(assign)
     this.#starts = new Int32Array(idsEnd)
     this.#ends = new Int32Array(idsEnd)
-    this.#isLoose = isLoose
   }
 
   /** @param separator as separatorOf tells it, where that was asked before */
@@ -41,7 +39,7 @@ export class PairFields {
       count++
       if (scanner.valueEnd <= scanner.valueStart) continue
       const { keyStart, keyEnd } = scanner
-      const id = this.#isLoose ? table.findLoose(view, keyStart, keyEnd) : table.find(view, keyStart, keyEnd)
+      const id = table.find(view, keyStart, keyEnd)
       if (id < 0 || ends[id] !== 0) continue
       starts[id] = scanner.valueStart
       ends[id] = scanner.valueEnd

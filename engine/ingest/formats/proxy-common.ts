@@ -20,18 +20,18 @@ import {
   skipBlanks,
   tokenEnd,
 } from './bytes.ts'
-import { addressKind } from './ip-address.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
-import { isPath, takeTarget } from './request-target.ts'
+import { takeTarget } from './request-target.ts'
 
 /*
  * The common and the combined log of web servers, which proxies write as well:
  *
  *   [vhost[:port] ]client ident user [20/Nov/2026:09:15:02 +0100] "METHOD target HTTP/1.1" status bytes ["referer" "agent" [CODE:HIERARCHY]]
  *
- * The host stands in the target or is the virtual host. The referer is the page that somebody came from, and never the host. Skyhigh's log has
- * the time first, and then `"user" client status "METHOD target"`.
+ * The host is in the target: absolute form or CONNECT. With a path as the target (origin form), the log is a web
+ * server's own, and its virtual host names no destination. The referer is never the host. Skyhigh's log has the
+ * time first, and then `"user" client status "METHOD target"`.
  * https://httpd.apache.org/docs/2.4/logs.html, https://wiki.squid-cache.org/Features/LogFormat
  */
 export const proxyCommon: LogFormat = { id: 'proxy-common', detect, parse }
@@ -57,7 +57,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (line.takeTime(bracket + 1, close) === TimeFound.impossible) {
     return line.reject('time: expected a day of the calendar')
   }
-  const vhostEnd = takeHead(line, start, bracket)
+  takeHead(line, start, bracket)
   let at = skipBlanks(view, close + 1, end)
   let quoteEnd = NOT_FOUND
   for (let column = 0; column < COLUMNS_BEFORE_REQUEST_MAX && at < end; column++) {
@@ -76,7 +76,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   }
   if (quoteEnd < 0) return line.reject('request: expected one in quotes')
   line.action = actionAtEnd(view, quoteEnd, end)
-  return takeRequest(line, at + 1, quoteEnd, start, vhostEnd)
+  return takeRequest(line, at + 1, quoteEnd)
 }
 
 /** The bracket before `20/Nov/2026:` or `05/02/2025 `; or NOT_FOUND. */
@@ -110,31 +110,22 @@ function isRequestAhead(view: DataView, at: number, end: number): boolean {
   return at < end && view.getUint8(at) === QUOTE
 }
 
-/** Takes the client before the time. Answers where the virtual host ends that stands before it, or `start` where none does. */
-function takeHead(line: LogLine, start: number, end: number): number {
+/** Takes the client before the time: the first word, or the second after a virtual host or a hyphen. */
+function takeHead(line: LogLine, start: number, end: number): void {
   const { view } = line
   const firstEnd = Math.min(tokenEnd(view, start, end), end)
-  if (firstEnd === start || line.takeClient(start, firstEnd)) return start
+  if (firstEnd === start || line.takeClient(start, firstEnd)) return
   const second = skipBlanks(view, firstEnd, end)
-  const secondEnd = tokenEnd(view, second, end)
-  const colon = lastIndexOfByte(view, start, firstEnd, COLON)
-  const hasPort = colon > start && colon + 1 < firstEnd && digitsEnd(view, colon + 1, firstEnd) === firstEnd
-  // A tag of syslog, which may be the name of a file, has a colon and no port.
-  if (second < secondEnd && line.takeClient(second, secondEnd)) return colon < 0 || hasPort ? firstEnd : start
-  // A client by its name, behind a virtual host with a port: no client by its name has one.
-  const isDash = secondEnd - second === 1 && view.getUint8(second) === HYPHEN
-  return hasPort && second < secondEnd && !isDash && addressKind(view, start, firstEnd) === 0 ? firstEnd : start
+  line.takeClient(second, tokenEnd(view, second, end))
 }
 
-function takeRequest(line: LogLine, start: number, end: number, vhost: number, vhostEnd: number): Verdict {
+function takeRequest(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
   const method = methodEnd(view, start, end)
   // A request that was never made (`-`), or the first bytes of another protocol (`\x16\x03\x01`).
   if (method < 0) return Verdict.noDomain
   const target = skipBlanks(view, method, end)
-  const targetEnd = tokenEnd(view, target, end)
-  if (isPath(view, target, targetEnd)) return vhostEnd > vhost ? line.takeHost(vhost, vhostEnd) : Verdict.noDomain
-  return takeTarget(line, start, method, target, targetEnd)
+  return takeTarget(line, start, method, target, tokenEnd(view, target, end))
 }
 
 /** Where the word in capitals with a blank behind it ends, or NOT_FOUND. */

@@ -1,4 +1,4 @@
-import { COLON, HYPHEN, isDigit, isLetter, isText, SLASH, textAt } from './bytes.ts'
+import { COLON, HYPHEN, isDigit, isLetter, isText, textAt } from './bytes.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 
 const CONNECT = 'CONNECT'
@@ -20,11 +20,6 @@ export function takeTarget(line: LogLine, methodStart: number, methodEnd: number
   if (colon === start || !textAt(view, colon, end, '://')) return Verdict.noDomain
   if (isText(view, start, colon, 'internal') || isText(view, start, colon, 'cache_object')) return Verdict.noDomain
   return line.takeHost(start, end)
-}
-
-/** Whether the target is of the origin form: a path. */
-export function isPath(view: DataView, start: number, end: number): boolean {
-  return start < end && view.getUint8(start) === SLASH
 }
 
 /** Where the colon behind a scheme stands, or `start` where there is no scheme. */

@@ -1,5 +1,17 @@
 import { Action, actionOf } from './action.ts'
-import { COMMA, HASH, indexOfText, isText, QUOTE, SPACE, skipBlanks, TAB, textAt, tokenEnd } from './bytes.ts'
+import {
+  COMMA,
+  HASH,
+  indexOfText,
+  isText,
+  NOT_FOUND,
+  QUOTE,
+  SPACE,
+  skipBlanks,
+  TAB,
+  textAt,
+  tokenEnd,
+} from './bytes.ts'
 import { COLUMNS_MAX, CsvFields } from './csv.ts'
 import { KeyTable, NO_KEY } from './key-table.ts'
 import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
@@ -14,7 +26,16 @@ export const w3cExtended: LogFormat = { id: 'w3c-extended', detect, parse }
 
 const FIELDS = '#Fields:'
 const SOFTWARE = '#Software:'
-const OWN_SERVER = 'Internet Information Services'
+/** Software that logs requests to its own names. */
+const OWN_SERVERS = ['Internet Information Services', 'Microsoft Exchange'] as const
+/** Columns that only the log of a web server (IIS) or of a content delivery network for own names (CloudFront) has. */
+const OWN_SERVER_COLUMNS = new KeyTable(
+  Object.fromEntries(
+    's-sitename sc-substatus sc-win32-status x-edge-location x-edge-result-type x-host-header'
+      .split(' ')
+      .map((name) => [name, 0]),
+  ),
+)
 const DIRECTIVES = ['#Fields:', '#Software:', '#Version:', '#Date:', '#Start-Date:', '#End-Date:', '#Remark:'] as const
 
 /** Columns that are read, the hosts and the actions each in the order in which they are asked. */
@@ -115,7 +136,7 @@ function takeDirective(line: LogLine, start: number, end: number): void {
   const { view, memory } = line
   if (textAt(view, start, end, SOFTWARE)) {
     const columns = new W3cColumns()
-    columns.isOwnServer = indexOfText(view, start, Math.min(end, start + 256), OWN_SERVER) >= 0
+    columns.isOwnServer = isOwnServer(view, start, Math.min(end, start + 256))
     memory.columns = columns
     return
   }
@@ -127,6 +148,7 @@ function takeDirective(line: LogLine, start: number, end: number): void {
     at = behindDelimiters(view, at, end)
     if (at >= end) break
     const stop = nameEnd(view, at, end)
+    if (OWN_SERVER_COLUMNS.find(view, at, stop) >= 0) columns.isOwnServer = true
     const column = COLUMNS.find(view, at, stop)
     if (column >= 0 && columns.place(column) === NO_KEY) {
       columns.places[column] = index
@@ -136,6 +158,13 @@ function takeDirective(line: LogLine, start: number, end: number): void {
     at = stop
   }
   memory.columns = columns
+}
+
+function isOwnServer(view: DataView, start: number, end: number): boolean {
+  for (let index = 0; index < OWN_SERVERS.length; index++) {
+    if (indexOfText(view, start, end, OWN_SERVERS[index] ?? '') !== NOT_FOUND) return true
+  }
+  return false
 }
 
 /** Takes the time of a stamp, or of date and time. Where these are columns with others between, they are put together in the scratch. */

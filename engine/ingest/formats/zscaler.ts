@@ -48,12 +48,13 @@ const TAG = 'zscalernss'
 
 const CONTROL = FieldKind.control * FIELD_RANKS
 const ZONE = CONTROL
-const REASON = CONTROL + 1
+const EVENT_ID = CONTROL + 1
+const REASON = SYNONYMS['reason'] ?? NO_FIELD
 const EXTERNAL_CLIENT = FieldKind.client * FIELD_RANKS + FIELD_RANKS - 1
 const { name: _mayBeAFile, ...NAMES } = SYNONYMS
 const FIELDS = new NameTable({
   ...NAMES,
-  ...idsOf(FieldKind.control, 'tz/timezone reason'),
+  ...idsOf(FieldKind.control, 'tz/timezone eventid'),
   srcpostnat: EXTERNAL_CLIENT,
   cdfqdn: FieldKind.host * FIELD_RANKS + FIELD_RANKS - 1,
 })
@@ -93,11 +94,11 @@ function parse(line: LogLine, start: number, end: number): Verdict {
     at = skipBlanks(view, at, end)
     if (!isPair(view, at, end)) {
       if (pairsAfterTime(view, at, end) === NOT_FOUND) return Verdict.skip
-      return parseTimedPairs(line, at, end)
+      return parseTimedPairs(line, at, end, true)
     }
     return parsePairs(line, at, end, separatorSeen(view, at, end))
   }
-  return parseTimedPairs(line, start, end)
+  return parseTimedPairs(line, start, end, false)
 }
 
 /** A day of the week, a month and the time in full, quoted or not, and a comma behind it. */
@@ -149,20 +150,31 @@ function pairsAfterTime(view: DataView, start: number, end: number): number {
   return byte === HASH && textAt(view, at, end, '#011') && isPair(view, at + 4, end) ? at + 4 : NOT_FOUND
 }
 
-function parseTimedPairs(line: LogLine, start: number, end: number): Verdict {
+/** Without the tag, pairs after a time may be any vendor's: the template has the reason and the event's id. */
+function parseTimedPairs(line: LogLine, start: number, end: number, isTagged: boolean): Verdict {
+  notePairs(line.view, pairsAfterTime(line.view, start, end), end, Separator.tab)
+  if (!isTagged && !fields.has(REASON) && !fields.has(EVENT_ID)) return Verdict.unknown
   if (line.takeTime(start, start + ISO_BYTES) !== TimeFound.found) {
     return line.reject('time: expected a day and hour that exist')
   }
-  return parsePairs(line, pairsAfterTime(line.view, start, end), end, Separator.tab)
+  return judgePairs(line)
 }
 
 function parsePairs(line: LogLine, at: number, end: number, separator: number): Verdict {
-  const { view } = line
+  notePairs(line.view, at, end, separator)
+  return judgePairs(line)
+}
+
+function notePairs(view: DataView, at: number, end: number, separator: number): void {
   pairs.open(view, at, end, separator)
   while (pairs.next()) {
     const id = FIELDS.find(view, pairs.keyStart, pairs.keyEnd)
     if (id !== NO_FIELD) fields.note(id, pairs.start, pairs.end)
   }
+}
+
+function judgePairs(line: LogLine): Verdict {
+  const { view } = line
   if (fields.takeTime(line) === TimeFound.impossible) return line.reject('time: expected a day and hour that exist')
   applyZone(line, fields.start(ZONE), fields.end(ZONE))
   const hasClient = fields.takeClient(line)

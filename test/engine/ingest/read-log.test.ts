@@ -68,9 +68,9 @@ function reading(t: Test): Reading {
       })
       const { report, fault } = await reader.read(join(directory, name))
       if (fault !== undefined) throw fault
-      const { matched, duplicates, unmatched, noDomain, skipped, rejected, unknown } = report
+      const { matched, duplicates, unmatched, noDomain, skipped, rejected, unknown, ambiguous } = report
       t.equal(
-        matched + duplicates + unmatched + noDomain + skipped + rejected + unknown,
+        matched + duplicates + unmatched + noDomain + skipped + rejected + unknown + ambiguous,
         report.messages,
         'it balances',
       )

@@ -66,8 +66,15 @@ const rows: LogRow[] = [
     host: 'claude.ai',
   },
   {
-    name: 'a host of a connection',
+    name: 'a host beside a connection, which may be the device that reports the connection',
     line: 'ts=1795162502 src=192.0.2.45 dst=198.51.100.20 dpt=443 host=claude.ai',
+    verdict: 'ambiguous',
+    client: '192.0.2.45',
+    reason: /^host/,
+  },
+  {
+    name: 'a host of a proxy request',
+    line: 'ts=1795162502 src=192.0.2.45 dst=198.51.100.20 dpt=443 method=CONNECT host=claude.ai',
     verdict: 'event',
     host: 'claude.ai',
   },

@@ -1,0 +1,127 @@
+import { Action } from './action.ts'
+import { COLON, indexOfByte, isUpper, NOT_FOUND, SLASH, skipBlanks, tokenEnd } from './bytes.ts'
+import { isPlausibleHost } from './csv-cells.ts'
+import { DOMAIN_FIELD, FieldKind, METHOD_FIELD, REQUEST_METHOD_FIELD, WEBSITE_FIELD } from './field-names.ts'
+import { type FoundFields, takeHostOf } from './found-fields.ts'
+import { hasScheme } from './host.ts'
+import { type LogLine, Verdict } from './log-line.ts'
+import { hasRecordWord } from './record-words.ts'
+
+/**
+ * The verdict on a record of no known product, from the names of its fields. The record is an event
+ * only with positive evidence of a client's request:
+ *
+ *   client        requested name                          condition
+ *   client role   URL, or a name with no other meaning    none
+ *   client role   `domain`                                a connection, an action, or no account
+ *   client role   `host`, `website`                       the method CONNECT
+ *   any address   a name with no other meaning            none
+ *
+ * Everything else that names a host is ambiguous. A record that is evidently something else (mail, a sign-in,
+ * an audit, a lease, a web server's own request) is noDomain. Takes the client, unless its role was taken before.
+ *
+ * @param isWhole the format shows that the message was not truncated, so that a name in a URL field has its last label
+ */
+export function takeRequest(line: LogLine, fields: FoundFields, isWhole: boolean): Verdict {
+  const isClient = line.clientEnd > line.clientStart || fields.takeClient(line)
+  if (!isClient && !fields.takeAddress(line)) return Verdict.noDomain
+  if (isOtherRecord(line.view, fields)) return Verdict.noDomain
+  const isSystem = fields.hasKind(FieldKind.system)
+  let verdict = isSystem ? Verdict.noDomain : takeUrl(line, fields, isWhole)
+  if (verdict === Verdict.event) return isClient ? verdict : ambiguous(line, 'client')
+  const isReverse = verdict === Verdict.skip
+  verdict = fields.takeNamed(line, FieldKind.host)
+  if (verdict !== Verdict.noDomain) return verdict
+  verdict = takeOwnName(line, fields, isClient && !isSystem)
+  return verdict === Verdict.noDomain && isReverse ? Verdict.skip : verdict
+}
+
+/** The reason of a record that names a host, but no evident request for it. */
+export function ambiguous(line: LogLine, missing: 'client' | 'host'): Verdict {
+  line.reason =
+    missing === 'client'
+      ? 'client: expected a field that names the client'
+      : 'host: expected a field that names the requested host'
+  return Verdict.ambiguous
+}
+
+function isOtherRecord(view: DataView, fields: FoundFields): boolean {
+  if (fields.hasKind(FieldKind.foreign)) return true
+  return hasWordOf(view, fields, FieldKind.kind) || hasWordOf(view, fields, FieldKind.action)
+}
+
+function hasWordOf(view: DataView, fields: FoundFields, kind: FieldKind): boolean {
+  for (let id = fields.first(kind); id !== NOT_FOUND; id = fields.next(id)) {
+    if (hasRecordWord(view, fields.start(id), fields.end(id))) return true
+  }
+  return false
+}
+
+function takeOwnName(line: LogLine, fields: FoundFields, isClient: boolean): Verdict {
+  const { view } = line
+  let verdict: Verdict = Verdict.noDomain
+  for (let id = fields.first(FieldKind.own); id !== NOT_FOUND; id = fields.next(id)) {
+    if (id > WEBSITE_FIELD) break
+    verdict = takeHostOf(line, fields.start(id), fields.end(id))
+    if (verdict === Verdict.noDomain) continue
+    const isRequested = id === DOMAIN_FIELD ? isRequestedDomain(line, fields) : isRequestedName(view, fields)
+    if (isClient && isRequested) return verdict
+    return ambiguous(line, isClient ? 'host' : 'client')
+  }
+  return verdict
+}
+
+/** Beside an account and nothing else, the domain may be the account's. Beside a path, it is a web server's own. */
+function isRequestedDomain(line: LogLine, fields: FoundFields): boolean {
+  if (hasPath(line.view, fields)) return false
+  if (!fields.hasKind(FieldKind.account)) return true
+  return fields.hasKind(FieldKind.target) || line.action !== Action.unknown
+}
+
+/** `host` and `website` are the device's or the web server's own, unless the request is a proxy's. */
+function isRequestedName(view: DataView, fields: FoundFields): boolean {
+  return fields.is(view, METHOD_FIELD, 'connect') || fields.is(view, REQUEST_METHOD_FIELD, 'connect')
+}
+
+/** Whether a target is in the origin form, as in a web server's own log (RFC 9112 §3.2.1). */
+function hasPath(view: DataView, fields: FoundFields): boolean {
+  for (let id = fields.first(FieldKind.url); id !== NOT_FOUND; id = fields.next(id)) {
+    const start = afterMethod(view, fields.start(id), fields.end(id))
+    if (start < fields.end(id) && view.getUint8(start) === SLASH) return true
+  }
+  return false
+}
+
+/** A URL, `GET URL HTTP/1.1`, or a host with its port or path: `claude.ai:443`. */
+function takeUrl(line: LogLine, fields: FoundFields, isWhole: boolean): Verdict {
+  const { view } = line
+  let verdict: Verdict = Verdict.noDomain
+  for (let id = fields.first(FieldKind.url); id !== NOT_FOUND; id = fields.next(id)) {
+    const end = fields.end(id)
+    const start = afterMethod(view, fields.start(id), end)
+    if (!isHostAhead(view, start, end, isWhole)) continue
+    const found = takeHostOf(line, start, end)
+    if (found === Verdict.event) return found
+    if (found === Verdict.skip) verdict = found
+  }
+  return verdict
+}
+
+/** A name alone may be a file's. */
+function isHostAhead(view: DataView, start: number, end: number, isWhole: boolean): boolean {
+  if (hasScheme(view, start, end)) return true
+  const stop = tokenEnd(view, start, end)
+  if (indexOfByte(view, start, stop, COLON) !== NOT_FOUND || indexOfByte(view, start, stop, SLASH) !== NOT_FOUND) {
+    return true
+  }
+  return isWhole && isPlausibleHost(view, start, end)
+}
+
+/** Offset after an HTTP method and blanks, or `start` where no method precedes. */
+function afterMethod(view: DataView, start: number, end: number): number {
+  let at = start
+  while (at < end && isUpper(view.getUint8(at))) at++
+  if (at === start) return start
+  const next = skipBlanks(view, at, end)
+  return next > at ? next : start
+}
