@@ -16,8 +16,8 @@ import { hasProperties, type TestFile, testFiles } from './support/test-files.ts
 const USAGE = `npm test [-- [OPTION...] [PART...]]
   PART      run the files whose path contains PART, of both suites
   --full    run the full suite
-  --rest    run of the full suite what npm test does not: *.full.test.ts, and properties with another seed
-  --jobs N  run N files at a time (default: one for each CPU)
+  --rest    of the full suite, run what npm test does not: *.full.test.ts, and properties with another seed
+  --jobs N  run N files at a time (default: one more than there are CPUs)
   --table   write the measured times into docs/design/testing.md
 `
 /** Generous: only a file that hangs reaches it. */
@@ -35,8 +35,8 @@ interface Outcome {
 function chosenFiles(options: { full: boolean; rest: boolean }, parts: readonly string[]): TestFile[] {
   const all = testFiles()
   if (parts.length > 0) return all.filter(({ source }) => parts.some((part) => source.includes(sourceOf(part))))
-  if (options.full) return all
   if (options.rest) return all.filter((file) => file.suite === 'full' || hasProperties(file))
+  if (options.full) return all
   return all.filter(({ suite }) => suite === 'quick')
 }
 
@@ -144,7 +144,7 @@ const { values, positionals } = parseArgs({
     full: { type: 'boolean', default: false },
     rest: { type: 'boolean', default: false },
     table: { type: 'boolean', default: false },
-    jobs: { type: 'string', default: `${availableParallelism()}` },
+    jobs: { type: 'string', default: `${availableParallelism() + 1}` },
     help: { type: 'boolean', default: false },
   },
 })
