@@ -39,9 +39,9 @@ export const FAULTS = {
   },
   CAPTURE_LOST: { exit: ExitStatus.unavailable, about: 'The interface went away while it was being watched' },
   COLLECTOR_UNREACHABLE: { exit: ExitStatus.unavailable, about: 'No running collector answers on its local endpoint' },
-  BOOKS_UNBALANCED: {
+  COUNTERS_UNBALANCED: {
     exit: ExitStatus.internal,
-    about: 'The collector lost something or counted it twice: a fault of ours',
+    about: 'The collector lost something or counted it twice: an internal error',
   },
   STORE_UNWRITABLE: { exit: ExitStatus.unavailable, about: 'The data directory is missing, read-only or not ours' },
   STORE_IN_USE: {
