@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { HTTP_IMPLEMENTATIONS } from '../engine/http/listen.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { LOG_LEVELS } from '../engine/process/log.ts'
+import { registrySetting } from '../engine/process/registry-setting.ts'
 import {
   listenAddresses,
   oneOf,
@@ -23,118 +24,115 @@ export const serviceSettings = z.object({
   dataDir: setting(someText().default('/var/lib/posture-service'), {
     flag: '--data-dir <directory>',
     env: 'DATA_DIR',
-    about: 'Directory of the store and the self-signed certificate',
+    about: 'Store data and the self-signed certificate in this directory',
   }),
   apiAddress: setting(someText().default(ANY_IPV4_ADDRESS), {
     flag: '--api-address <address>',
     env: 'API_ADDRESS',
-    about: 'Address that the REST API listens on',
+    about: 'Serve the REST API on this address',
   }),
   apiPort: setting(portNumber({ orAny: true }).default(8443), {
     flag: '--api-port <port>',
     env: 'API_PORT',
-    about: 'Port of the REST API',
+    about: 'Serve the REST API on this port',
   }),
   apiThreads: setting(wholeNumber(1, 64).default(2), {
     flag: '--api-threads <count>',
     env: 'API_THREADS',
-    about: 'Threads that answer API requests',
+    about: 'Answer API requests in this many threads',
   }),
   ingestAddress: setting(someText().default(ANY_ADDRESS), {
     flag: '--ingest-address <address>',
     env: 'INGEST_ADDRESS',
-    about: 'Address that HTTPS ingest and syslog listen on, where their own setting names none; :: is IPv4, too',
+    about: 'Listen for HTTPS ingest and syslog on this address, unless a listener has its own; :: includes IPv4',
   }),
   ingestPort: setting(portOrOff().default(9443), {
     flag: '--ingest-port <port>',
     env: 'INGEST_PORT',
-    about: 'Port of HTTPS ingest, or off',
+    about: 'Listen for HTTPS ingest on this port; "off" turns it off',
   }),
   syslogTls: setting(listenAddresses().default([{ address: '', port: 6514 }]), {
     flag: '--syslog-tls <listeners>',
     env: 'SYSLOG_TLS',
-    about: 'Syslog over TLS: off, or ports with or without an address, parted by commas',
+    about:
+      'Listen for syslog over TLS on these ports, comma-separated, each with or without an address; "off" turns it off',
     defaultAbout: '6514',
   }),
   syslogTcp: setting(listenAddresses().default([{ address: '', port: 514 }]), {
     flag: '--syslog-tcp <listeners>',
     env: 'SYSLOG_TCP',
-    about: 'Syslog over TCP: the same',
+    about: 'Listen for syslog over TCP, in the same form',
     defaultAbout: '514',
   }),
   syslogUdp: setting(listenAddresses().default([{ address: '', port: 514 }]), {
     flag: '--syslog-udp <listeners>',
     env: 'SYSLOG_UDP',
-    about: 'Syslog over UDP: the same',
+    about: 'Listen for syslog over UDP, in the same form',
     defaultAbout: '514',
   }),
   syslogIdleSeconds: setting(wholeNumber(10, 604_800).default(3600), {
     flag: '--syslog-idle <seconds>',
     env: 'SYSLOG_IDLE',
-    about: 'Seconds after which a syslog connection without a byte is closed',
+    about: 'Close a syslog connection after this many seconds without data',
   }),
   tokenRate: setting(wholeNumber(0, 100_000_000).default(0), {
     flag: '--token-rate <messages>',
     env: 'TOKEN_RATE',
-    about: 'Syslog messages of one token that are taken in a second; its senders wait beyond it; 0 is any number',
+    about: 'Accept this many syslog messages per second and token; beyond them its senders wait; 0 is unlimited',
   }),
   ingestThreads: setting(wholeNumber(1, 64).default(Math.min(4, availableParallelism())), {
     flag: '--ingest-threads <count>',
     env: 'INGEST_THREADS',
-    about: 'Threads that read syslog messages; with 1 they are read where the sockets are',
-    defaultAbout: 'as many as there are processors, 4 at most',
+    about: 'Parse syslog messages in this many threads; 1 parses them in the thread of the sockets',
+    defaultAbout: 'one per processor, at most 4',
   }),
   proxyProtocol: setting(onOrOff().default(false), {
     flag: '--proxy-protocol',
     env: 'PROXY_PROTOCOL',
     about:
-      'Expect the PROXY protocol, version 2, on every syslog connection: for listeners behind a load balancer only',
+      'Expect the PROXY protocol, version 2, on every syslog connection; only for listeners behind a load balancer',
   }),
   metricsPort: setting(portOrOff().default(9091), {
     flag: '--metrics-port <port>',
     env: 'METRICS_PORT',
-    about: 'Port on loopback of /metrics and /healthz, or off',
+    about: 'Serve /metrics and /healthz on this loopback port; "off" turns them off',
   }),
   tlsKey: setting(z.string().default(''), {
     flag: '--tls-key <file>',
     env: 'TLS_KEY',
-    about: 'PEM file of the private key; without it a self-signed certificate is made',
+    about: 'Use the private key in this PEM file; without it the service creates a self-signed certificate',
   }),
   tlsCertificate: setting(z.string().default(''), {
     flag: '--tls-certificate <file>',
     env: 'TLS_CERTIFICATE',
-    about: 'PEM file of the certificate chain, the own certificate first',
+    about: "Use the certificate chain in this PEM file, with the service's certificate first",
   }),
   plainHttp: setting(onOrOff().default(false), {
     flag: '--plain-http',
     env: 'PLAIN_HTTP',
-    about: 'Serve plain HTTP, on loopback only, for tests and behind a local TLS proxy',
+    about: 'Serve plain HTTP on loopback only, for tests and local TLS proxies',
   }),
   http: setting(oneOf(HTTP_IMPLEMENTATIONS).default('auto'), {
     flag: '--http <implementation>',
     env: 'HTTP_IMPLEMENTATION',
-    about: 'HTTP implementation: auto, uws or node',
+    about: 'Use this HTTP implementation: auto, uws or node',
   }),
   accessLog: setting(wholeNumber(0, 1_000_000).default(0), {
     flag: '--access-log <lines>',
     env: 'ACCESS_LOG',
     about:
-      'Requests of the API that each of its threads logs in a second at most, by the visible digits of their key; 0 logs none',
+      'Log at most this many API requests per second and thread, with the visible digits of their key; 0 logs none',
   }),
   salesEmail: setting(someText().default('sales@example.com'), {
     flag: '--sales-email <address>',
     env: 'SALES_EMAIL',
-    about: 'Contact that the API names where the plan does not include it',
+    about: 'Name this contact in API errors about the plan',
   }),
-  registry: setting(z.string().default(''), {
-    flag: '--registry <file>',
-    env: 'REGISTRY_FILE',
-    about: 'YAML or JSON file that adds, overrides or disables platforms',
-  }),
+  registry: registrySetting,
   logLevel: setting(oneOf(LOG_LEVELS).default('INFO'), {
     flag: '--log-level <level>',
     env: 'LOG_LEVEL',
-    about: 'DEBUG, INFO, WARNING or ERROR',
+    about: 'Log messages of this level and above: DEBUG, INFO, WARNING or ERROR',
   }),
 })
 
@@ -149,7 +147,7 @@ const LOOPBACK = /^(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1|localhost)$/
  */
 export function checkTogether(settings: ServiceSettings): ServiceSettings {
   if ((settings.tlsKey === '') !== (settings.tlsCertificate === '')) {
-    throw new Fault('USAGE', '--tls-key and --tls-certificate belong together: set both or none')
+    throw new Fault('USAGE', '--tls-key and --tls-certificate: set both or neither')
   }
   if (!settings.plainHttp) return settings
   const loopback = {

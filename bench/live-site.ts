@@ -12,7 +12,7 @@ import { cpuSeconds, memoryBytes } from './machine.ts'
 export interface Heard {
   /** Packets that came to user space. */
   readonly seen: number
-  /** Of ours: names, matches, and what the books say of losses. */
+  /** Of ours: names, matches, and the losses that its counters report. */
   readonly names?: number
   readonly matched?: number
   readonly dropped?: string
@@ -132,8 +132,8 @@ export class LiveSite {
     await sleep(this.#quietMs)
     const cpu = cpuSeconds(collector.pid) - before
     const peakBytes = memoryBytes(collector.pid, 'VmHWM')
-    const { books } = JSON.parse(this.run('curl', '-s', 'http://127.0.0.1:19091/books')) as {
-      books: { book: string; total: number; places: Record<string, number>; difference: number }[]
+    const { counters } = JSON.parse(this.run('curl', '-s', 'http://127.0.0.1:19091/counters')) as {
+      counters: { counter: string; total: number; outcomes: Record<string, number>; difference: number }[]
     }
     collector.child.kill('SIGTERM')
     await collector.ended
@@ -144,7 +144,8 @@ export class LiveSite {
     const ended = JSON.parse(line) as { frames: number; names: number; matched: number; packetsDropped: object }
     const { frames, names, matched } = ended
     const dropped = JSON.stringify(ended.packetsDropped)
-    const balanced = books.every(({ difference }) => difference === 0) && !collector.output().includes('do not balance')
+    const balanced =
+      counters.every(({ difference }) => difference === 0) && !collector.output().includes('do not balance')
     return { seen: frames, names, matched, dropped, balanced, cpuSeconds: cpu, peakBytes, startPeakBytes, box }
   }
 

@@ -105,9 +105,9 @@ async function compareOn(
   const complete = ours.filter(({ seen }) => seen === passing)
   const wrong = complete.filter((heard) => heard.names !== names)
   if (wrong.length > 0) throw new Error(`${name}: found ${wrong[0]?.names} names, reading the file finds ${names}`)
-  if (ours.some(({ balanced }) => balanced === false)) throw new Error(`${name}: the books do not balance`)
+  if (ours.some(({ balanced }) => balanced === false)) throw new Error(`${name}: the counters do not balance`)
   print(
-    `  books balance; names equal to those that reading the file finds in ${complete.length} of ${ours.length} rounds without a loss: ${names}`,
+    `  counters balance; names equal to those that reading the file finds in ${complete.length} of ${ours.length} rounds without a loss: ${names}`,
   )
 }
 

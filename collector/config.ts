@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import { LOG_LEVELS } from '../engine/process/log.ts'
+import { registrySetting } from '../engine/process/registry-setting.ts'
 import { oneOf, onOrOff, portList, portNumber, setting, someText, wholeNumber } from '../engine/process/settings.ts'
 import type { LiveOptions } from './capture/live.ts'
 import { DNS_PORTS, TLS_PORTS } from './decode/ports.ts'
@@ -28,40 +29,36 @@ const DAY_MS = 86_400_000
 export const logLevelSetting = setting(oneOf(LOG_LEVELS).default('INFO'), {
   flag: '--log-level <level>',
   env: 'LOG_LEVEL',
-  about: 'DEBUG, INFO, WARNING or ERROR',
-})
-export const registrySetting = setting(z.string().default(''), {
-  flag: '--registry <file>',
-  env: 'REGISTRY_FILE',
-  about: 'YAML or JSON file that adds, overrides or disables platforms',
+  about: 'Log messages of this level and above: DEBUG, INFO, WARNING or ERROR',
 })
 export const lanesSetting = setting(wholeNumber(0, LANES_MAX).optional(), {
   flag: '--decode-workers <count>',
   env: 'DECODE_WORKERS',
-  about: 'Threads that decode packets; 0: the thread that captures decodes, too',
-  defaultAbout: 'for an interface cores - 2, from 0 to 4; for a file cores - 1, from 1 to 4',
+  about: 'Decode packets in this many threads; 0 decodes in the capture thread',
+  defaultAbout: 'interface: cores - 2, from 0 to 4; file: cores - 1, from 1 to 4',
 })
 
 export const dnsPortsSetting = setting(portList(DNS_PORTS), {
   flag: '--dns-ports <ports>',
   env: 'DNS_PORTS',
-  about: 'Ports of DNS servers, parted by commas',
+  about: 'Look for DNS on these server ports, comma-separated',
 })
 export const tlsPortsSetting = setting(portList(TLS_PORTS), {
   flag: '--tls-ports <ports>',
   env: 'TLS_PORTS',
-  about: 'Ports of servers that speak TLS or QUIC; a capture file is searched for ClientHellos on every port',
+  about: 'Look for TLS and QUIC on these server ports, comma-separated; capture files are searched on every port',
 })
 
 export const healthPortSetting = setting(portNumber({ orAny: true }).default(9090), {
   env: 'HEALTH_PORT',
-  about: 'Local health endpoint port; 0 lets the system choose one',
+  about: 'Serve /health, /metrics and /counters on this loopback port; 0 lets the system choose one',
 })
 
 export const outboxSetting = setting(someText().default('/var/lib/posture-collector'), {
   flag: '--outbox <directory>',
   env: 'OUTBOX',
-  about: 'Directory of the events that wait to be forwarded; they survive a crash there. memory: they do not',
+  about:
+    'Store events in this directory until they are forwarded; "memory" stores nothing on disk, and a crash loses them',
 })
 
 /** The settings of a collector that forwards. */
@@ -69,7 +66,8 @@ export const collectorSettings = z.object({
   token: setting(z.string().regex(/^svc_mt_[0-9a-f]{48}$/, 'expected svc_mt_ and 48 hex digits'), {
     flag: '--token <token>',
     env: 'SVC_TOKEN',
-    about: 'Organization monitoring token; prefer the variable, other users can read the command line',
+    about:
+      'Authenticate with this monitoring token; prefer the variable, because other users can read the command line',
     secret: true,
   }),
   endpoint: setting(
@@ -80,39 +78,39 @@ export const collectorSettings = z.object({
     {
       flag: '--endpoint <host>',
       env: 'SVC_ENDPOINT',
-      about: 'Ingest hostname',
+      about: 'Forward to the service on this host',
     },
   ),
   httpsPort: setting(portNumber().default(9443), {
     flag: '--https-port <port>',
     env: 'HTTPS_PORT',
-    about: 'HTTPS ingest port',
+    about: 'Connect to this HTTPS ingest port',
   }),
   httpsEnabled: setting(onOrOff().default(true), {
     flag: '--no-https',
     env: 'HTTPS_ENABLED',
-    about: 'HTTPS batch forwarding on/off',
+    about: 'Turn HTTPS forwarding on or off; the flag turns it off',
   }),
   syslogEnabled: setting(onOrOff().optional(), {
     flag: '--syslog',
     env: 'SYSLOG_ENABLED',
-    about: 'Syslog forwarding on/off, besides HTTPS or in its place',
-    defaultAbout: 'on where HTTPS is off',
+    about: 'Forward by syslog, in addition to HTTPS or instead of it',
+    defaultAbout: 'on if HTTPS is off',
   }),
   syslogPort: setting(portNumber().default(6514), {
     flag: '--syslog-port <port>',
     env: 'SYSLOG_PORT',
-    about: 'Syslog forwarding port',
+    about: 'Connect to this syslog port',
   }),
   syslogProtocol: setting(oneOf(['tls', 'tcp', 'udp']).default('tls'), {
     flag: '--syslog-protocol <protocol>',
     env: 'SYSLOG_PROTOCOL',
-    about: 'tls, tcp or udp',
+    about: 'Send syslog over this transport: tls, tcp or udp',
   }),
   ca: setting(z.string().default(''), {
     flag: '--ca <file>',
     env: 'SVC_CA',
-    about: "PEM file of the authority that signed the service's certificate, or of that certificate itself",
+    about: "Trust the CA certificate in this PEM file, or the service's own certificate",
   }),
   fingerprint: setting(
     z
@@ -123,62 +121,62 @@ export const collectorSettings = z.object({
     {
       flag: '--fingerprint <sha256>',
       env: 'SVC_FINGERPRINT',
-      about: "SHA-256 fingerprint of the service's certificate: trust this one and no other",
+      about: 'Trust only the certificate with this SHA-256 fingerprint',
     },
   ),
   interface: setting(someText().default('eth0'), {
     flag: '--interface <name>',
     env: 'INTERFACE',
-    about: 'Network interface to capture on',
+    about: 'Capture on this network interface',
   }),
   snaplenBytes: setting(wholeNumber(64, SNAPLEN_BYTES_MAX).default(LIVE_SNAPLEN_BYTES), {
     flag: '--snaplen <bytes>',
     env: 'SNAPLEN',
-    about: 'Bytes of each packet that are captured; a name that stands behind them is not seen',
+    about: 'Capture this many bytes of each packet; names after them are not seen',
   }),
   ringMegabytes: setting(wholeNumber(1, 1024).default(LIVE_RING_BYTES / MEGABYTE), {
     flag: '--ring-size <MB>',
     env: 'RING_SIZE',
-    about: 'Ring buffer between kernel and collector; a larger one rides out longer bursts',
+    about: 'Buffer this many megabytes between kernel and collector; a larger buffer absorbs longer bursts',
   }),
   promiscuous: setting(onOrOff().default(false), {
     flag: '--promiscuous',
     env: 'PROMISCUOUS',
-    about: 'Capture also what is not addressed to this host: for mirror ports and taps',
+    about: 'Capture packets that are addressed to other hosts also, for mirror ports and taps',
   }),
   tunnels: setting(onOrOff().default(false), {
     flag: '--tunnels',
     env: 'CAPTURE_TUNNELS',
-    about: 'Capture tunnels (VXLAN, GENEVE, GRE, GTP-U, IP in IP, MPLS, PPPoE) whole, to find the names in them',
+    about: 'Look for names inside tunnels (VXLAN, GENEVE, GRE, GTP-U, IP in IP, MPLS, PPPoE)',
   }),
   expression: setting(z.string().default(''), {
     flag: '--filter <expression>',
     env: 'CAPTURE_FILTER',
-    about: 'Watch only packets that pass this expression, too: "not net 10.9.0.0/16" (see man pcap-filter)',
+    about: 'Capture only packets that also match this expression, such as "not net 10.9.0.0/16" (see man pcap-filter)',
   }),
   outbox: outboxSetting,
   outboxMegabytes: setting(wholeNumber(1, 1_000_000).optional(), {
     flag: '--outbox-size <MB>',
     env: 'OUTBOX_SIZE',
-    about: 'What the events that wait may take; beyond it the oldest are dropped',
+    about: 'Limit the outbox to this many megabytes; beyond them the oldest events are dropped',
     defaultAbout: `${OUTBOX_BYTES / MEGABYTE}, in memory ${OUTBOX_MEMORY_BYTES / MEGABYTE}`,
   }),
   outboxDays: setting(wholeNumber(1, 3650).default(OUTBOX_AGE_MS / DAY_MS), {
     flag: '--outbox-age <days>',
     env: 'OUTBOX_AGE',
-    about: 'How long an event may wait before it is dropped',
+    about: 'Drop events that are older than this many days',
   }),
   aggregateSeconds: setting(wholeNumber(0, 3600).default(10), {
     flag: '--aggregate <seconds>',
     env: 'AGGREGATE_SECONDS',
-    about: 'Matches of one client, name and method within so long become one event with a count; 0: each is an event',
+    about: 'Combine matches of one client, name and method within this many seconds into one event; 0 turns this off',
   }),
   healthPort: healthPortSetting,
   user: setting(z.string().default(''), {
     flag: '--user <name>',
     env: 'RUN_AS',
-    about: 'Started as root: the user to become once the interface is open, by name or as uid:gid',
-    defaultAbout: 'posture-collector where there is one, else nobody',
+    about: 'Drop root privileges to this user once the interface is open, by name or as uid:gid',
+    defaultAbout: 'posture-collector if it exists, else nobody',
   }),
   decodeWorkers: lanesSetting,
   dnsPorts: dnsPortsSetting,

@@ -1,24 +1,25 @@
 import type { Command } from 'commander'
-import { createProgram } from '../engine/process/program.ts'
-import { addBooksCommand } from './commands/books.ts'
+import { createProgram, withHelpCommand } from '../engine/process/program.ts'
 import { addCheckCommand } from './commands/check.ts'
+import { addCountersCommand } from './commands/counters.ts'
 import { addOutboxCommand } from './commands/outbox.ts'
 import { addReadCommand } from './commands/read.ts'
 import { addRunCommand } from './commands/run.ts'
 import { addSelftestCommand } from './commands/selftest.ts'
 
-/** posture-collector with all its commands. The documentation is generated from it, too. */
+/** The command line of posture-collector. */
 export function collectorProgram(): Command {
-  const program = createProgram(
-    'posture-collector',
-    'Watches DNS queries and the server names of TLS and QUIC for AI platforms and forwards what matches.',
+  const program = withHelpCommand(
+    createProgram(
+      'posture-collector',
+      'Find AI platforms in DNS queries and in the server names of TLS and QUIC, and forward matches to posture-service',
+    ),
   )
   addRunCommand(program)
   addCheckCommand(program)
   addReadCommand(program)
   addSelftestCommand(program)
-  addBooksCommand(program)
+  addCountersCommand(program)
   addOutboxCommand(program)
-  program.addHelpText('after', '\n`run` need not be written; `posture-collector run --help` lists its options.')
-  return program
+  return program.addHelpText('after', '\nThe command run may be omitted.\nSee posture-collector run --help.')
 }

@@ -2,7 +2,7 @@ import { LocalServer } from '../engine/process/local-server.ts'
 import type { Logger } from '../engine/process/log.ts'
 import { Metrics } from '../engine/process/metrics.ts'
 import type { Catalog } from '../registry/catalog.ts'
-import { type Book, booksOf } from './books.ts'
+import { type Balance, balancesOf } from './accounting.ts'
 import { Collector } from './collector.ts'
 import { type CollectorSettings, liveOptions } from './config.ts'
 import { degradedReasons, healthRecord } from './health.ts'
@@ -10,11 +10,11 @@ import { CAPTURE_HANGING_LOOKS, SENSOR_LOOK_MS, SILENT_THREAD_MS } from './limit
 import { metricRows } from './metrics.ts'
 import { becomeUser, userToBecome } from './privileges.ts'
 
-/** What GET /books answers, and `posture-collector books` prints. */
-export interface BooksRecord {
+/** The answer of GET /counters, which `posture-collector counters` prints. */
+export interface CountersRecord {
   readonly interface: string
   readonly uptime_seconds: number
-  readonly books: readonly Book[]
+  readonly counters: readonly Balance[]
 }
 
 /** A collector that watches an interface: with its local endpoint, under the user that it becomes, and with a word in the log when its state changes. */
@@ -54,7 +54,7 @@ export class Sensor {
     const answers = {
       '/health': started(() => json(healthRecord(collector.status))),
       '/metrics': started(() => this.#metrics.render(metricRows(collector.status))),
-      '/books': started(() => json(booksRecord(collector))),
+      '/counters': started(() => json(countersRecord(collector))),
     }
     this.#health = await LocalServer.listen('HEALTH_PORT', this.#settings.healthPort, answers, this.#log)
     try {
@@ -85,6 +85,6 @@ export class Sensor {
   }
 }
 
-function booksRecord({ status }: Collector): BooksRecord {
-  return { interface: status.source, uptime_seconds: status.uptimeSeconds, books: booksOf(status) }
+function countersRecord({ status }: Collector): CountersRecord {
+  return { interface: status.source, uptime_seconds: status.uptimeSeconds, counters: balancesOf(status) }
 }

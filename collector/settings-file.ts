@@ -3,17 +3,20 @@ import { parseEnv } from 'node:util'
 import type { Command } from 'commander'
 import { Fault } from '../engine/process/error-codes.ts'
 
-/** What commander makes of the option. */
+/** The parsed option. */
 export interface SettingsFileOption {
   readonly settingsFile?: string
 }
 
 export function addSettingsFileOption(command: Command): Command {
-  return command.option('--settings-file <file>', 'lines NAME=value that stand over the environment')
+  return command.option(
+    '--settings-file <file>',
+    'Read NAME=value lines from this file, which override the environment',
+  )
 }
 
 /**
- * The environment with what the file says over it.
+ * The environment, overridden by the settings file.
  *
  * @throws Fault USAGE where the file cannot be read.
  */

@@ -6,7 +6,7 @@ import type { Way } from './forward/forwarder.ts'
 import type { WayStatus } from './forward/ways.ts'
 import type { ObserveCounts } from './pipeline/observe.ts'
 
-/** All that a running collector can tell of itself at one moment: books, health and metrics are made of it. */
+/** The state of a running collector at one moment, from which counters, health and metrics are made. */
 export interface CollectorStatus {
   /** Interface or file. */
   readonly source: string

@@ -4,12 +4,12 @@ import { readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Agent, request } from 'undici'
-import { type Discovery, PLATFORM_COLUMNS, platformRows } from '../engine/admin/platform-rows.ts'
+import { type Discovery, PLATFORM_COLUMNS } from '../engine/admin/platform-rows.ts'
 import { type AdminRow, adminRows } from '../engine/admin/program.ts'
 import { ExitStatus, Fault } from '../engine/process/error-codes.ts'
 import { createProgram, runProgram } from '../engine/process/program.ts'
 import { stopSignal } from '../engine/process/shutdown.ts'
-import { tableOf } from '../engine/process/table.ts'
+import { secretText, tableOf } from '../engine/process/table.ts'
 
 /*
  * npm start: the whole way from packets to the API on this machine, with the same programs that one deploys. The service
@@ -64,18 +64,18 @@ async function showDiscovery(demo: Demo): Promise<void> {
     say(`continuing on the data in ${shortPath(demo.dataDir)}`)
     printTable(await demo.admin('scan', 'show', '--org', ORGANIZATION))
     printCurl(demo, '<the API key>')
-    say('The API key was shown at the first start. A new one comes from')
+    say('The API key was shown at the first start. To create another:')
     say(`  npx posture-admin key create mine --org ${ORGANIZATION} --data-dir ${shortPath(demo.serviceData)}\n`)
   } else {
     const { key, token } = await demo.makeOrganization()
-    say(`organization ${ORGANIZATION} on the Enterprise plan. Save these secrets now; they will not be shown again:`)
-    say(`  API key           ${key}`)
-    say(`  monitoring token  ${token}`)
-    say(`the collector reads ${shortPath(CAPTURE)} and forwards what matches`)
+    say(`created the organization ${ORGANIZATION} on the Enterprise plan\n`)
+    say(secretText('API key', key))
+    say(secretText('Monitoring token', token))
+    say(`the collector reads ${shortPath(CAPTURE)} and forwards matches`)
     await demo.collect(token)
     await demo.admin('scan', 'run', '--org', ORGANIZATION)
     const found = await demo.discovery(key)
-    printTable(platformRows(found))
+    printTable(found.platforms)
     printSummary(found)
     printCurl(demo, key)
   }
@@ -114,7 +114,7 @@ class Demo {
       await this.admin('organization', 'create', ORGANIZATION, '--domain', 'demo.example')
     for (const kind of ['key', 'token']) {
       for (const old of await this.admin(kind, 'list', '--org', ORGANIZATION)) {
-        if (old['label'] !== LABEL || old['revoked_at'] !== '') continue
+        if (old['label'] !== LABEL || old['revoked_at'] !== null) continue
         await this.admin(kind, 'revoke', String(old['id']), '--org', ORGANIZATION)
       }
     }
@@ -186,13 +186,10 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
-const program = createProgram(
-  'npm start --',
-  'Runs service and collector over a capture that ships with the repository.',
-)
-  .option('--data-dir <directory>', 'where the data stay from start to start', join(ROOT, 'data'))
-  .option('--api-port <port>', 'port of the REST API', '8443')
-  .option('--ingest-port <port>', 'port of HTTPS ingest', '9443')
+const program = createProgram('npm start --', 'Run the service and the collector on a sample capture')
+  .option('--data-dir <directory>', 'Keep data in this directory between starts', join(ROOT, 'data'))
+  .option('--api-port <port>', 'Serve the REST API on this port', '8443')
+  .option('--ingest-port <port>', 'Listen for HTTPS ingest on this port', '9443')
 program.action(async (options: DemoOptions) => {
   const stop = stopSignal()
   const service = await startService(options)

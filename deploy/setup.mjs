@@ -28,8 +28,11 @@ const FULL_TEST_COMMANDS = {
   'aarch64-linux-gnu-g++': 'g++-aarch64-linux-gnu',
   bwrap: 'bubblewrap',
   curl: 'curl',
+  fish: 'fish',
+  groff: 'groff',
   loggen: 'syslog-ng-core',
   logger: 'bsdutils',
+  mandoc: 'mandoc',
   'qemu-aarch64-static': 'qemu-user-static',
   runc: 'runc',
   slowhttptest: 'slowhttptest',
@@ -38,6 +41,7 @@ const FULL_TEST_COMMANDS = {
   tcpreplay: 'tcpreplay',
   tshark: 'tshark',
   wrk: 'wrk',
+  zsh: 'zsh',
 }
 /** The same for commands that not every distribution has: a test that lacks one says so. */
 const OPTIONAL_TEST_COMMANDS = { gtlsclient: 'ngtcp2-client' }

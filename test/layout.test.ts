@@ -174,7 +174,7 @@ t.test('the collector ships with these packages and no others', async (t) => {
   t.same(packages.sort(), [
     ...['cli-progress', 'cli-table3', 'commander', 'fzstd', 'lmdb', 'msgpackr', 'pino', 'pino-pretty', 'piscina'],
     ...['prom-client'],
-    ...['proxy-from-env', 'yaml', 'zod'],
+    ...['proxy-from-env', 'string-width', 'yaml', 'zod'],
   ])
 })
 

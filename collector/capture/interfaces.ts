@@ -1,4 +1,5 @@
 import { networkInterfaces } from 'node:os'
+import { editDistance } from '../../engine/process/similar.ts'
 import { attributeOf, readCounters } from './kernel-interfaces.ts'
 
 /** The network interfaces of this machine, as Linux tells everybody: it needs no permission and no libpcap. */
@@ -82,18 +83,4 @@ export function noSuchInterface(wrong: string, names: readonly string[] = interf
   const said = [...names].sort((a, b) => editDistance(wrong, a) - editDistance(wrong, b)).slice(0, NAMES_SAID_MAX)
   const more = names.length > said.length ? `, and ${names.length - said.length} more` : ''
   return `${wrong}: no such interface; there are ${said.join(', ')}${more} (posture-collector --list-interfaces)`
-}
-
-/** Levenshtein's: how many characters must be put in, left out or replaced to make `b` of `a`. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_place, at) => at)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, replaced))
-    }
-    row = next
-  }
-  return row[b.length] ?? 0
 }

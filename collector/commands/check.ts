@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import { Fault } from '../../engine/process/error-codes.ts'
+import { jsonOption } from '../../engine/process/program.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
 import { exitStatusOf, stopSignal, within } from '../../engine/process/shutdown.ts'
-import { printable, printRows } from '../../engine/process/table.ts'
+import { printable, printRows, printsTable } from '../../engine/process/table.ts'
 import { checkSettings } from '../check/settings.ts'
 import { STEPS, type StepName, type StepOutcome, type Tried } from '../check/step.ts'
 import { startStep } from '../check/step-runner.ts'
@@ -19,16 +20,18 @@ interface CheckOptions extends SettingsFileOption {
   readonly json?: boolean
 }
 
-/** posture-collector check: tries one after the other what `run` needs with the same settings, and says what to do about each fault. */
+/** posture-collector check: tests in turn what `run` needs with the same settings, and prints a fix for each failure. */
 export function addCheckCommand(program: Command): void {
-  const check = addSettingsFileOption(
-    addSettingOptions(
-      program
-        .command('check')
-        .description('try what run needs, one after the other, and say what to do where it fails; forwards nothing'),
-      collectorSettings,
+  const check = jsonOption(
+    addSettingsFileOption(
+      addSettingOptions(
+        program
+          .command('check')
+          .description('Test what a run with the same options needs, with a fix for every failure; forward nothing'),
+        collectorSettings,
+      ),
     ),
-  ).option('--json', 'print JSON lines on a terminal, too')
+  )
   check.action(async (options: CheckOptions) => {
     const stop = stopSignal()
     const settings = readSettings(collectorSettings, { command: check, environment: environmentWith(options) })
@@ -101,13 +104,13 @@ function conclude(rows: readonly Row[]): void {
   throw new Fault(first.code, `${failed.length} of ${rows.length} checks failed: ${names}`)
 }
 
-/** In a pipe each row as soon as it is known; on a terminal one table, and below it, where they can be copied, the remedies. */
+/** In a pipe, prints each row as soon as it is known. On a terminal, prints one table, and the fixes below it for copying. */
 function printer(options: CheckOptions) {
-  const lines = options.json === true || !process.stdout.isTTY
+  const lines = !printsTable(options)
   const columns = [
     ['Check', 'check'],
     ['Result', 'result'],
-    ['Found', 'found'],
+    ['Found', 'found', { wrap: true }],
   ] as const
   const status = (text: string): void => {
     if (!lines && process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
@@ -120,7 +123,7 @@ function printer(options: CheckOptions) {
     end(rows: readonly Row[]) {
       status('')
       if (lines) return
-      printRows({ columns, rows, wrapLast: true }, options)
+      printRows({ columns, rows }, options)
       for (const row of rows) {
         if (row.result === 'failed' && row.remedy !== '')
           process.stdout.write(`${row.check}: ${printable(row.remedy)}\n`)

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import { type Event, eventToJson } from '../../engine/event/event.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
+import { jsonOption } from '../../engine/process/program.ts'
 import { addSettingOptions, readSettings, wholeNumber } from '../../engine/process/settings.ts'
 import { printRows } from '../../engine/process/table.ts'
 import { outboxSetting } from '../config.ts'
@@ -13,25 +14,27 @@ import { addSettingsFileOption, environmentWith, type SettingsFileOption } from 
 const settingsOfOutbox = z.object({ outbox: outboxSetting })
 const PEEK_EVENTS = 10
 const PEEK_EVENTS_MAX = 10_000
-/** Lines that are written to the pipe at once. */
+/** Lines in one write to the pipe. */
 const EXPORT_LINES = 1000
 
 interface Printing extends SettingsFileOption {
   readonly json?: boolean
 }
 
-/** posture-collector outbox: what waits to be forwarded, beside a collector that runs on it or none. Nothing is changed. */
+/** posture-collector outbox: shows events that wait to be forwarded, while a collector runs or not. Changes nothing. */
 export function addOutboxCommand(program: Command): void {
-  const outbox = program.command('outbox').description('look at the events that wait to be forwarded; changes nothing')
+  const outbox = program
+    .command('outbox')
+    .description('Inspect events that wait to be forwarded, without changing them')
   addStats(outbox)
   addPeek(outbox)
   addExport(outbox)
 }
 
 function addStats(outbox: Command): void {
-  const command = addOutboxOptions(outbox.command('stats').description('print how many wait, and since when'))
-  command.option('--json', 'one JSON object, as in a pipe').action((options: Printing) =>
-    looking(command, options, (reader) => {
+  const command = addOutboxOptions(outbox.command('stats').description('Show how many events wait, and since when'))
+  jsonOption(command).action((options: Printing) =>
+    withOutbox(command, options, (reader) => {
       const { waiting, footprintBytes, firstSequence, lastSequence, oldestWrittenMs } = reader.figures
       const row = {
         waiting,
@@ -42,9 +45,9 @@ function addStats(outbox: Command): void {
         last_sequence: lastSequence,
       }
       const columns = [
-        ['Events', 'waiting'],
+        ['Waiting events', 'waiting'],
         ['Bytes', 'bytes'],
-        ['Oldest written', 'oldest'],
+        ['Oldest event', 'oldest'],
         ['Instance', 'instance'],
         ['First sequence', 'first_sequence'],
         ['Last sequence', 'last_sequence'],
@@ -55,20 +58,23 @@ function addStats(outbox: Command): void {
 }
 
 function addPeek(outbox: Command): void {
-  const command = addOutboxOptions(outbox.command('peek').description('print the oldest events that wait'))
-    .option('-n, --count <events>', 'how many', String(PEEK_EVENTS))
-    .option('--json', 'one JSON object a line, as in a pipe')
+  const command = addOutboxOptions(outbox.command('peek').description('Show the oldest waiting events')).option(
+    '-n, --count <events>',
+    'Show this many',
+    String(PEEK_EVENTS),
+  )
+  jsonOption(command)
   command.action((options: Printing & { readonly count: string }) => {
     const count = wholeNumber(1, PEEK_EVENTS_MAX).safeParse(options.count)
     if (!count.success) throw new Fault('USAGE', `--count: expected a whole number from 1 to ${PEEK_EVENTS_MAX}`)
-    return looking(command, options, (reader) => {
+    return withOutbox(command, options, (reader) => {
       const columns = [
-        ['Last seen', 'last_seen'],
+        ['Last seen', 'last_seen', { hide: 2 }],
         ['Client', 'client'],
-        ['Kind', 'method'],
-        ['Name', 'name'],
+        ['Method', 'method', { hide: 1 }],
+        ['Name', 'name', { wrap: true }],
         ['Count', 'count'],
-        ['Id', 'id'],
+        ['Id', 'id', { hide: 3 }],
       ] as const
       printRows({ columns, rows: [...reader.events(count.data)].map(eventToJson) }, options)
     })
@@ -77,10 +83,10 @@ function addPeek(outbox: Command): void {
 
 function addExport(outbox: Command): void {
   const command = addOutboxOptions(
-    outbox.command('export').description('print all events that wait, one JSON object a line, oldest first'),
+    outbox.command('export').description('Print all waiting events, one JSON object per line, oldest first'),
   )
   command.action((options: SettingsFileOption) =>
-    looking(command, options, async (reader) => {
+    withOutbox(command, options, async (reader) => {
       let lines: string[] = []
       const write = async (): Promise<void> => {
         if (!process.stdout.write(lines.join(''))) await once(process.stdout, 'drain')
@@ -104,15 +110,15 @@ function lineOf(event: Event): string {
 }
 
 /** @throws Fault USAGE, NOT_FOUND, STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED. */
-async function looking(
+async function withOutbox(
   command: Command,
   options: SettingsFileOption,
   look: (reader: OutboxReader) => void | Promise<void>,
 ): Promise<void> {
   const { outbox } = readSettings(settingsOfOutbox, { command, environment: environmentWith(options) })
   if (outbox === OUTBOX_IN_MEMORY)
-    throw new Fault('USAGE', '--outbox memory: what waits in the memory of a collector cannot be seen; see /metrics')
-  // Only here: LMDB takes longer to load than all else.
+    throw new Fault('USAGE', '--outbox memory: events in the memory of a collector cannot be inspected; see /metrics')
+  // Loaded here, because LMDB takes longer to load than everything else.
   const { OutboxReader } = await import('../outbox/outbox-reader.ts')
   const reader = new OutboxReader(outbox)
   try {

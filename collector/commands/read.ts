@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { fileProgress } from '../../engine/process/file-progress.ts'
 import { createLogger } from '../../engine/process/log.ts'
+import { jsonOption } from '../../engine/process/program.ts'
 import { catalogInForce } from '../../engine/process/registry-setting.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
 import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
@@ -21,19 +22,21 @@ interface ReadOptions {
   readonly json?: boolean
 }
 
-/** posture-collector read: prints what the sensor sees in capture files, and forwards nothing. */
+/** posture-collector read: prints the names in capture files, and forwards nothing. */
 export function addReadCommand(program: Command): void {
   const read = addSettingOptions(
     program
-      .command('read <file...>')
-      .description(
-        'print what the sensor sees in capture files (pcap, pcapng, also gzip or zstd; - for standard input)',
+      .command('read')
+      .description('Print the names that the sensor finds in capture files, and forward nothing')
+      .argument(
+        '<file...>',
+        'Files in pcap or pcapng format, plain or compressed with gzip or zstd; - is standard input',
       ),
     readerSettings,
   )
-    .option('--names', 'print every name, matched or not')
-    .option('--stats', 'print the counters instead of the names')
-    .option('--json', 'print JSON lines on a terminal, too')
+    .option('--names', 'Print every name, not only matches')
+    .option('--stats', 'Print counters instead of names')
+  jsonOption(read)
   read.action(async (files: string[], options: ReadOptions) => {
     const stop = stopSignal()
     const settings = readSettings(readerSettings, { command: read, environment: process.env })
@@ -53,7 +56,7 @@ export function addReadCommand(program: Command): void {
   })
 }
 
-/** Without a file of the operator's there is nothing to say of it, and no logger to load. */
+/** Without an operator's file there is nothing to log, so no logger is loaded. */
 function catalogOf({ registry, logLevel }: z.output<typeof readerSettings>): Catalog {
   if (registry === '') return loadCatalog()
   return catalogInForce(registry, createLogger('posture-collector', logLevel === 'INFO' ? 'WARNING' : logLevel))
@@ -105,15 +108,15 @@ function printer(
   options: ReadOptions,
 ): (names: readonly ObservedName[], last?: boolean) => void {
   const columns = [
-    ['Time', 'time'],
+    ['Time', 'time', { hide: 1 }],
     ['Client', 'client'],
-    ['Kind', 'kind'],
-    ['Name', 'name'],
+    ['Method', 'method', { hide: 3 }],
+    ['Name', 'name', { wrap: true }],
     ...(options.names
-      ? ([['Server', 'server']] as const)
+      ? ([['Server', 'server', { hide: 2 }]] as const)
       : ([
-          ['Platform', 'platform'],
-          ['Type', 'type'],
+          ['Platform', 'platform_name'],
+          ['Type', 'platform_type', { hide: 2 }],
         ] as const)),
   ] as const
   let rows: Record<string, unknown>[] = []
@@ -129,7 +132,7 @@ function rowOf(name: ObservedName, rules: readonly Rule[], everyName: boolean): 
   const seen = {
     time: new Date(name.timeMs).toISOString(),
     client: name.client,
-    kind: name.method,
+    method: name.method,
     name: name.name,
     ...(name.ech === undefined ? {} : { ech: true }),
   }
@@ -137,8 +140,8 @@ function rowOf(name: ObservedName, rules: readonly Rule[], everyName: boolean): 
   const rule = rules[name.rule]
   return {
     ...seen,
-    platform: rule?.platform.name,
-    type: rule?.platform.platformType,
+    platform_name: rule?.platform.name,
+    platform_type: rule?.platform.platformType,
     role: rule?.role,
     rule: rule?.domain,
   }

@@ -5,6 +5,7 @@ import { createLogger, type Logger, setLogLevel } from '../../engine/process/log
 import { catalogInForce } from '../../engine/process/registry-setting.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
 import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
+import { nearestName } from '../../engine/process/similar.ts'
 import { printRows } from '../../engine/process/table.ts'
 import { loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
 import { listInterfaces } from '../capture/interfaces.ts'
@@ -29,18 +30,21 @@ export function addRunCommand(program: Command): void {
   const run = addSettingOptions(
     program
       .command('run', { isDefault: true })
-      .description('watch an interface and forward what matches (the default)'),
+      .description('Capture on an interface and forward matches (the default command)'),
     collectorSettings,
   )
-    .option('--read <file>', 'read a capture file instead, and end when its events are with the service')
-    .option('--shift-to-now', 'with --read: move its times so that its last packet was seen now')
-    .option('--settings-file <file>', 'lines NAME=value that stand over the environment; SIGHUP reads the file again')
-    .option('--list-interfaces', 'print the interfaces that can be captured on, and end')
-  // Being the default, it gets what is no command: commander would say that it takes no arguments.
+    .option('--read <file>', 'Read this capture file instead, and exit when the service has acknowledged its events')
+    .option('--shift-to-now', 'Shift times so that the last packet was seen now; requires --read')
+    .option(
+      '--settings-file <file>',
+      'Read NAME=value lines from this file, again on SIGHUP; they override the environment',
+    )
+    .option('--list-interfaces', 'Print the available interfaces, and exit')
+  // commander passes an unknown command to the default command, and would report too many arguments.
   run.allowExcessArguments(true)
   run.action(async (options: RunOptions) => {
     const [word] = run.args
-    if (word !== undefined) throw new Fault('USAGE', noSuchCommand(word, program))
+    if (word !== undefined) throw new Fault('USAGE', unknownCommand(word, program))
     if (options.listInterfaces) return printInterfaces()
     const stop = stopSignal()
     const settingsNow = (): CollectorSettings =>
@@ -59,9 +63,10 @@ export function addRunCommand(program: Command): void {
   })
 }
 
-function noSuchCommand(word: string, program: Command): string {
-  const names = program.commands.map((command) => command.name()).join(', ')
-  return `there is no command ${JSON.stringify(word)}; there are ${names} (${program.name()} --help)`
+function unknownCommand(word: string, program: Command): string {
+  const nearest = nearestName(word, [...program.commands.map((command) => command.name()), 'help'])
+  const suggestion = nearest === undefined ? '' : ` (Did you mean ${nearest}?)`
+  return `unknown command '${word}'${suggestion}; see ${program.name()} --help`
 }
 
 type StopSignal = Awaited<ReturnType<typeof stopSignal>['received']>
@@ -124,13 +129,13 @@ async function readFile(
 
 /** Runs to the end and says what it came to. */
 async function report(collector: Collector, log: Logger, run: () => ReturnType<Collector['run']>): Promise<void> {
-  const { balanced, booksOf } = await import('../books.ts')
+  const { allBalanced, balancesOf } = await import('../accounting.ts')
   try {
     const damage = await run()
     const { status } = collector
     const { observed, events, ways, deciding } = status
     const { acknowledged = 0, duplicates = 0, refused = 0 } = (deciding && ways[deciding]) || {}
-    const books = booksOf(status)
+    const counters = balancesOf(status)
     log.info(
       {
         frames: observed.frames,
@@ -146,7 +151,7 @@ async function report(collector: Collector, log: Logger, run: () => ReturnType<C
       },
       'ended',
     )
-    if (!balanced(books)) log.error({ books }, 'the counters do not balance; please report this')
+    if (!allBalanced(counters)) log.error({ counters }, 'the counters do not balance; please report this')
     if (damage === undefined) return
     // An interrupted run ends as interrupted, and says what else there was.
     if (process.exitCode !== undefined) log.warn({ reason: damage.message }, damage.code)
@@ -178,9 +183,9 @@ function printInterfaces(): void {
       columns: [
         ['Interface', 'name'],
         ['State', 'state'],
-        ['Kind', 'kind'],
-        ['Addresses', 'addresses'],
-        ['Received packets', 'received_packets'],
+        ['Kind', 'kind', { hide: 2 }],
+        ['Addresses', 'addresses', { wrap: true }],
+        ['Received packets', 'received_packets', { hide: 1 }],
       ],
       rows: listInterfaces().map(({ receivedPackets, ...row }) => ({ ...row, received_packets: receivedPackets })),
     },

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
 import { z } from 'zod'
 import { Fault } from '../../engine/process/error-codes.ts'
+import { jsonOption } from '../../engine/process/program.ts'
 import { printRows } from '../../engine/process/table.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { type ObservedName, observe } from '../pipeline/observe.ts'
@@ -28,32 +29,32 @@ export interface CaseResult {
   readonly result: 'seen' | 'missed' | 'twice' | 'invented'
 }
 
-/** posture-collector selftest: reads the golden capture on this machine, and says for each case whether its name was seen. */
+/** posture-collector selftest: reads the golden capture, and prints for each case whether its name was seen. */
 export function addSelftestCommand(program: Command): void {
-  program
-    .command('selftest')
-    .description('read a capture of all that the sensor should see, and print seen or missed for each case')
-    .option('--json', 'print JSON lines on a terminal, too')
-    .action(async (options: { json?: boolean }) => {
-      const results = await selftest(FOLDER)
-      printRows(
-        {
-          columns: [
-            ['Case', 'case'],
-            ['Kind', 'method'],
-            ['Name', 'name'],
-            ['Result', 'result'],
-          ],
-          rows: results.map((result) => ({ ...result })),
-        },
-        options,
-      )
-      const cases = results.filter(({ result }) => result !== 'invented').length
-      const seen = results.filter(({ result }) => result === 'seen').length
-      const summary = `${seen} of ${cases} seen`
-      if (seen < results.length) throw new Fault('SELFTEST_MISSED', summary)
-      process.stderr.write(`${summary}\n`)
-    })
+  jsonOption(
+    program
+      .command('selftest')
+      .description('Read a built-in capture with every supported case, and print whether its name was seen'),
+  ).action(async (options: { json?: boolean }) => {
+    const results = await selftest(FOLDER)
+    printRows(
+      {
+        columns: [
+          ['Case', 'case', { wrap: true }],
+          ['Method', 'method', { hide: 1 }],
+          ['Name', 'name', { wrap: true }],
+          ['Result', 'result'],
+        ],
+        rows: results.map((result) => ({ ...result })),
+      },
+      options,
+    )
+    const cases = results.filter(({ result }) => result !== 'invented').length
+    const seen = results.filter(({ result }) => result === 'seen').length
+    const summary = `${seen} of ${cases} seen`
+    if (seen < results.length) throw new Fault('SELFTEST_MISSED', summary)
+    process.stderr.write(`${summary}\n`)
+  })
 }
 
 /** Reads golden.pcap of the folder and compares with golden.json. Throws a Fault when they are not there. */

@@ -44,7 +44,7 @@ RUN set -eu; \
       dpkg-query --status "$package" > "/rootfs/var/lib/dpkg/status.d/$package"; \
     done < /build/packages
 
-# A user, names, and commands without a shell: `docker exec CONTAINER posture-collector books`.
+# A user, names, and commands without a shell: `docker exec CONTAINER posture-collector counters`.
 RUN set -eu; \
     cd /rootfs; \
     printf '%s\n' 'root:x:0:0::/:/sbin/nologin' \

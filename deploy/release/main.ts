@@ -12,6 +12,7 @@ import { moveFile, packFolder, type Release, releaseOfClone, workFolder, writeCh
 import { licencesText, packagesInside } from './packages-inside.ts'
 import { COLLECTOR, PROGRAMS, type Program } from './programs.ts'
 import { sbomText } from './sbom.ts'
+import { shellFiles } from './shell-files.ts'
 import { TARGETS, type Target } from './targets.ts'
 import { type Ingredients, writeTree } from './tree.ts'
 
@@ -24,15 +25,15 @@ import { type Ingredients, writeTree } from './tree.ts'
 process.umask(0o022)
 const program = createProgram(
   'npm run release --',
-  'Builds what is installed: executables, archives, their bills of material.',
+  'Build executables, archives, Debian packages and their bills of materials',
 )
   .addOption(
-    new Option('--machine <name...>', 'which machines')
+    new Option('--machine <name...>', 'Build for these machines')
       .choices(TARGETS.map(({ name }) => name))
       .default(TARGETS.map(({ name }) => name)),
   )
-  .option('--out <folder>', 'where the files go', 'release')
-  .option('--quiet', 'do not print the names of the files')
+  .option('--out <folder>', 'Write files to this folder', 'release')
+  .option('--quiet', 'Do not print file names')
 program.action(async ({ machine, out, quiet }: { machine: string[]; out: string; quiet?: boolean }) => {
   const release = await releaseOfClone()
   const folder = resolve(REPOSITORY, out)
@@ -78,7 +79,8 @@ async function build(
     ['THIRD-PARTY-LICENSES.txt', licencesText(packages)],
     ['sbom.cdx.json', sbomText(program, target, release, packages)],
   ])
-  const ingredients: Ingredients = { program, target, parts, addons, documents }
+  const shell = shellFiles(program.commands, release)
+  const ingredients: Ingredients = { program, target, parts, addons, documents, shell }
   await writeFile(join(folder, `${name}.cdx.json`), documents.get('sbom.cdx.json') ?? '')
   await writeFile(join(folder, `${name}.licenses.txt`), documents.get('THIRD-PARTY-LICENSES.txt') ?? '')
   const written = [await archive(ingredients, release, join(folder, `${name}.tar.gz`))]

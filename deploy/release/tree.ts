@@ -14,6 +14,7 @@ import type { Target } from './targets.ts'
  *   lib/PROGRAM/COMMAND.cjs, ...   the parts (embedded/parts.ts)
  *   lib/systemd/system/...         the unit of systemd, for a tree at /usr
  *   share/doc/PROGRAM/...          licences, SBOM, the documentation, an example of the settings
+ *   share/man/...                  manual pages; completion scripts are beside them (shell-files.ts)
  */
 
 /** What a program is made of on one machine. */
@@ -25,10 +26,12 @@ export interface Ingredients {
   readonly addons: ReadonlyMap<string, string>
   /** Names and texts of what belongs to its documentation. */
   readonly documents: ReadonlyMap<string, string>
+  /** Manual pages and completion scripts by their paths. */
+  readonly shell: ReadonlyMap<string, string | Buffer>
 }
 
 export async function writeTree(
-  { program, target, parts, addons, documents }: Ingredients,
+  { program, target, parts, addons, documents, shell }: Ingredients,
   folder: string,
 ): Promise<void> {
   await emptyFolder(folder)
@@ -36,7 +39,7 @@ export async function writeTree(
   const bin = join(folder, 'bin')
   const doc = join(folder, 'share/doc', program.name)
   const units = join(folder, 'lib/systemd/system')
-  for (const each of [lib, bin, units, join(doc, 'docs')]) await mkdir(each, { recursive: true })
+  for (const each of [lib, bin, units, doc]) await mkdir(each, { recursive: true })
   await strippedNode(target, join(lib, 'node'))
   for (const [name, bytes] of parts) await writeMode(join(lib, name), bytes, 0o644)
   for (const [name, file] of addons) {
@@ -45,6 +48,10 @@ export async function writeTree(
   }
   for (const { name } of program.commands) await writeMode(join(bin, name), starter(program, name), 0o755)
   for (const [name, text] of documents) await writeMode(join(doc, name), text, 0o644)
+  for (const [path, bytes] of shell) {
+    await mkdir(dirname(join(folder, path)), { recursive: true })
+    await writeMode(join(folder, path), bytes, 0o644)
+  }
   await copyPlain(program.unit, units)
   await copyPlain(program.settings, doc)
   await copyPlain('CHANGELOG.md', doc)

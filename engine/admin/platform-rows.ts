@@ -1,4 +1,6 @@
-/** GET /api/v1/discovery, as far as a table shows it. */
+import type { Column } from '../process/table.ts'
+
+/** The fields of GET /api/v1/discovery that a table shows. */
 export interface Discovery {
   readonly scan: {
     readonly summary: {
@@ -23,35 +25,21 @@ export interface Discovery {
   }[]
 }
 
-export const PLATFORM_COLUMNS = [
-  ['Platform', 'platform'],
-  ['Type', 'type'],
-  ['Confidence', 'confidence'],
-  ['Risk', 'risk'],
-  ['Approved', 'approved'],
-  ['Clients', 'clients'],
-  ['Matches', 'matches'],
-] as const
+/** The columns for detected platforms, as the API returns them. */
+export const PLATFORM_COLUMNS: readonly Column[] = [
+  ['Platform', 'platform_name'],
+  ['Type', 'platform_type', { hide: 1 }],
+  ['Confidence', 'confidence', { hide: 3, text: (value) => Number(value).toFixed(2) }],
+  ['Risk', 'metadata.risk.score'],
+  ['Approved', 'metadata.approved'],
+  ['Clients', 'metadata.clients', { hide: 2 }],
+  ['Matches', 'metadata.matches', { hide: 4 }],
+]
 
-/** The detected platforms for people: one row each, in the order of the API. */
-export function platformRows(discovery: Discovery): Record<string, unknown>[] {
-  return discovery.platforms.map((platform) => ({
-    platform: platform.platform_name,
-    type: platform.platform_type,
-    vendor: platform.metadata.vendor,
-    confidence: platform.confidence.toFixed(2),
-    risk: platform.metadata.risk.score,
-    approved: platform.metadata.approved ? 'yes' : 'no',
-    clients: platform.metadata.clients,
-    matches: platform.metadata.matches,
-    seen_as: platform.metadata.domains[0] ?? '',
-  }))
-}
-
-/** How much the sensors could see, in one line; undefined where none has told. */
+/** The share of traffic that the sensors could name, in one line; undefined where no sensor has reported. */
 export function coverageLine({ platforms }: Discovery): string | undefined {
   const coverage = platforms[0]?.metadata.coverage
   if (coverage === undefined || coverage.sensors === 0 || coverage.visible_share === null) return undefined
   const sensors = coverage.sensors === 1 ? 'one sensor' : `${coverage.sensors} sensors`
-  return `${sensors}: ${(coverage.visible_share * 100).toFixed(1)} % of what passed could be named (docs/reference/scoring.md, Coverage)`
+  return `${sensors}: ${(coverage.visible_share * 100).toFixed(1)} % of the traffic could be named (docs/reference/scoring.md, Coverage)`
 }

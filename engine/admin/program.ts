@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { createProgram } from '../process/program.ts'
+import { createProgram, withHelpCommand } from '../process/program.ts'
 import { addApprovalCommands } from './commands/approval.ts'
 import { addAssessmentCommands } from './commands/assessment.ts'
 import { addAuditCommands } from './commands/audit.ts'
@@ -19,13 +19,12 @@ import { addVerifyCommand } from './commands/verify.ts'
 /** A row that a command prints as a line of JSON. */
 export type AdminRow = Readonly<Record<string, unknown>>
 
-/** The commands of posture-admin. They print to standard output, or by `write`. */
+/** The command line of posture-admin. Commands print to standard output, or by `write`. */
 export function adminProgram(write?: (text: string) => void): Command {
-  const program = createProgram(
-    'posture-admin',
-    "Administers the service's organizations, API keys, monitoring tokens, scans and assessments, while it runs; reads log files; shows the registry; proves, backs up and restores the store.",
+  const program = withHelpCommand(
+    createProgram('posture-admin', "Administer the service's data directory, also while the service runs"),
   )
-  // Before the commands are added: they take over what is configured by then.
+  // Before the commands are added, because each command copies the configuration of that moment.
   if (write !== undefined) program.configureOutput({ writeOut: write })
   addOrganizationCommands(program)
   addMemberCommands(program)

@@ -39,7 +39,7 @@ export const FAULTS = {
   },
   CAPTURE_LOST: { exit: ExitStatus.unavailable, about: 'The interface vanished during the capture' },
   COLLECTOR_UNREACHABLE: { exit: ExitStatus.unavailable, about: 'No collector answers on its local endpoint' },
-  BOOKS_UNBALANCED: {
+  COUNTERS_UNBALANCED: {
     exit: ExitStatus.internal,
     about: 'The counters do not add up: an internal error',
   },

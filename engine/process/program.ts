@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, type Help } from 'commander'
 import { ExitStatus, Fault } from './error-codes.ts'
-import { printable } from './table.ts'
+import { printable, terminalWidth } from './table.ts'
 
-/** The version in package.json, found upwards from this file both in the source tree and in dist/. */
+/** The version in package.json, which is above this file in the source tree and in dist/. */
 export function programVersion(): string {
   for (const up of ['../../package.json', '../../../package.json']) {
     try {
@@ -13,35 +13,72 @@ export function programVersion(): string {
       }
       if (parsed.name === 'security-posture-service' && parsed.version !== undefined) return parsed.version
     } catch {
-      // Not here: look one folder higher.
+      // Not in this folder: try the one above.
     }
   }
   return 'unknown'
 }
 
-/** A command with the manners that the three programs share: one line on misuse, exit status 2, help on request. */
+/**
+ * A program whose commands share these rules: one line for a usage error, with the nearest name for a typo; exit status 2;
+ * help that fits the terminal.
+ *
+ * @param about imperative, capitalized, without a period: as every text of `--help`.
+ */
 export function createProgram(name: string, about: string): Command {
-  return withManners(
-    new Command(name).description(about).version(programVersion(), '-V, --version', 'print the version'),
-  )
-}
-
-/** Gives a command and all that are added to it later the same manners. */
-function withManners(command: Command): Command {
-  return command
+  const program = new Command(name).description(about).version(programVersion(), '-V, --version', 'Print the version')
+  return program
     .exitOverride()
-    .helpOption('-h, --help', 'print this help')
+    .helpOption('-h, --help', 'Print this help')
     .showSuggestionAfterError(true)
+    .configureHelp({ formatItem, styleUsage, minWidthToWrap: HELP_WIDTH_MIN })
     .configureOutput({
+      getOutHelpWidth: () => terminalWidth(process.stdout),
+      getErrHelpWidth: () => terminalWidth(process.stderr),
       outputError: () => {
-        // Said once, by runProgram.
+        // runProgram prints the error, once.
       },
     })
 }
 
+/** For programs with commands, before any is added. */
+export function withHelpCommand(program: Command): Command {
+  return program.helpCommand('help [command]', 'Print the help of a command')
+}
+
+/** `--json`, with the same words for every command. */
+export function jsonOption(command: Command): Command {
+  return command.option('--json', 'Print one JSON object per line, as in a pipe')
+}
+
+/** Descriptions in help have at least this many characters a line. */
+const HELP_WIDTH_MIN = 20
+const USAGE_INDENT = 'Usage: '.length
+const ITEM_INDENT = 2
+const BELOW_INDENT = 6
+
+/** commander's own leaves a description unbroken that has little room beside its term. Here it begins below the term. */
+function formatItem(this: Help, term: string, termWidth: number, description: string, helper: Help): string {
+  const helpWidth = this.helpWidth ?? terminalWidth()
+  const indented = (text: string, indent: number): string => {
+    return helper.boxWrap(text, helpWidth - indent).replaceAll('\n', `\n${' '.repeat(indent)}`)
+  }
+  const first = ' '.repeat(ITEM_INDENT) + term
+  if (description === '') return first
+  const column = ITEM_INDENT + termWidth + 2
+  // Half of the line for descriptions, or they turn into columns of single words.
+  if (column * 2 <= helpWidth) return first.padEnd(column) + indented(description, column)
+  return `${first}\n${' '.repeat(BELOW_INDENT)}${indented(description, BELOW_INDENT)}`
+}
+
+function styleUsage(this: Help, usage: string): string {
+  const width = (this.helpWidth ?? terminalWidth()) - USAGE_INDENT
+  return this.boxWrap(usage, width).replaceAll('\n', `\n${' '.repeat(USAGE_INDENT)}`)
+}
+
 /**
  * Runs a program to its end and sets the exit status; never throws.
- * A Fault and a misuse become one line on standard error; anything else is a fault of ours and keeps its stack.
+ * A Fault and a usage error become one line on standard error. Anything else is an internal error and keeps its stack.
  */
 export async function runProgram(program: Command, argv: readonly string[] = process.argv): Promise<void> {
   endQuietlyWhenPipeCloses(program.name())
@@ -71,12 +108,12 @@ export function failureOf(name: string, error: unknown): { readonly status: numb
   return { status: ExitStatus.internal, text }
 }
 
-/** What a user or a file said may be part of a line. */
+/** A line may quote what a user typed or a file holds. */
 function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n')
 }
 
-/** `posture-... | head` closes the pipe: that is the reader's choice and no fault. */
+/** `posture-... | head` closes the pipe, which is no error. */
 function endQuietlyWhenPipeCloses(name: string): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(ExitStatus.success)

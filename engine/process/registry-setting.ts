@@ -1,5 +1,14 @@
+import { z } from 'zod'
 import { type Catalog, loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
 import type { Logger } from './log.ts'
+import { setting } from './settings.ts'
+
+/** The operator's registry file; '' where there is none. */
+export const registrySetting = setting(z.string().default(''), {
+  flag: '--registry <file>',
+  env: 'REGISTRY_FILE',
+  about: 'Add, override or disable platforms with this YAML or JSON file',
+})
 
 /**
  * The catalog that the setting asks for: the built-in registry, changed by the operator's file where one is named. With a

@@ -8,9 +8,9 @@ export interface SettingNames {
   /** As commander writes it: `--syslog-port <port>`, or `--no-https` for a switch that turns something off. */
   readonly flag?: string
   readonly env?: string
-  /** One line for `--help` and docs/reference/configuration.md. */
+  /** One line for `--help` and the documentation: imperative, capitalized, without a period. */
   readonly about: string
-  /** The default in words, where it depends on the machine. */
+  /** The default for people, where it depends on the machine. */
   readonly defaultAbout?: string
   /** Never printed, not even when it is wrong. */
   readonly secret?: boolean
@@ -57,7 +57,7 @@ export function portOrOff() {
   return z.union([z.literal('off'), portNumber({ orAny: true })], { error: expected })
 }
 
-/** Ports, parted by commas. */
+/** Comma-separated ports. */
 export function portList(initial: readonly number[]) {
   const port = portNumber()
   return z
@@ -66,7 +66,7 @@ export function portList(initial: readonly number[]) {
     .transform((text, context) => {
       const ports = text.split(',').map((part) => port.safeParse(part.trim()))
       if (ports.every(({ success }) => success)) return ports.map(({ data }) => data as number)
-      context.addIssue({ code: 'custom', message: 'expected ports from 1 to 65535, parted by commas' })
+      context.addIssue({ code: 'custom', message: 'expected comma-separated ports from 1 to 65535' })
       return z.NEVER
     })
 }
@@ -79,9 +79,9 @@ export interface ListenAddress {
   readonly port: number
 }
 
-/** `off`, or ports, each with or without an address, parted by commas: `514`, `192.0.2.1:514,[2001:db8::1]:5514`. */
+/** `off`, or comma-separated ports, each with or without an address: `514`, `192.0.2.1:514,[2001:db8::1]:5514`. */
 export function listenAddresses() {
-  const expected = 'expected off, or ports such as 514, 192.0.2.1:514 or [2001:db8::1]:514, parted by commas'
+  const expected = 'expected off, or comma-separated ports such as 514, 192.0.2.1:514 or [2001:db8::1]:514'
   return z.string().transform((text, context): readonly ListenAddress[] => {
     if (text.trim().toLowerCase() === 'off') return []
     const addresses = text.split(',').map((part) => {
@@ -136,29 +136,49 @@ function defaultOf(schema: z.ZodType): unknown {
 
 export interface SettingRow extends SettingNames {
   readonly name: string
+  readonly schema: z.ZodType
   readonly default: unknown
 }
 
-/** The settings of a schema in their order, as `--help` and docs/reference/configuration.md show them. */
+/** The settings of a schema in their order, as `--help` and docs/configuration.md show them. */
 export function settingRows(schema: SettingsSchema): SettingRow[] {
   const rows: SettingRow[] = []
   for (const [name, field] of Object.entries(schema.shape)) {
-    const known = namesOf(field as z.ZodType)
-    if (known !== undefined) rows.push({ ...known, name, default: defaultOf(field as z.ZodType) })
+    const schema = field as z.ZodType
+    const known = namesOf(schema)
+    if (known !== undefined) rows.push({ ...known, name, schema, default: defaultOf(schema) })
   }
   return rows
+}
+
+/** The default as help shows it; undefined where there is none, or where it is a switch that is off. */
+export function shownDefault(row: SettingRow): string | undefined {
+  if (row.defaultAbout !== undefined) return row.defaultAbout
+  return row.default === undefined || row.default === '' || typeof row.default === 'boolean'
+    ? undefined
+    : `${row.default}`
+}
+
+/** The option of a setting. Its description ends with the variable and the default. */
+export class SettingOption extends Option {
+  readonly setting: SettingRow
+
+  constructor(flag: string, row: SettingRow) {
+    const byDefault = shownDefault(row)
+    const notes = [
+      ...(row.env === undefined ? [] : [`env: ${row.env}`]),
+      // Long lists break at their spaces.
+      ...(byDefault === undefined ? [] : [`default: ${byDefault.replaceAll(/,(?! )/g, ', ')}`]),
+    ]
+    super(flag, notes.length > 0 ? `${row.about} (${notes.join(', ')})` : row.about)
+    this.setting = row
+  }
 }
 
 /** Adds one option for each setting that has a flag. */
 export function addSettingOptions(command: Command, schema: SettingsSchema): Command {
   for (const row of settingRows(schema)) {
-    if (row.flag === undefined) continue
-    const notes = []
-    if (row.env !== undefined) notes.push(`env: ${row.env}`)
-    if (row.default !== undefined && row.default !== '' && typeof row.default !== 'boolean') {
-      notes.push(`default: ${row.defaultAbout ?? row.default}`)
-    }
-    command.addOption(new Option(row.flag, notes.length > 0 ? `${row.about} (${notes.join(', ')})` : row.about))
+    if (row.flag !== undefined) command.addOption(new SettingOption(row.flag, row))
   }
   return command
 }
@@ -204,8 +224,8 @@ function describeIssue(
   const row = settingRows(schema).find((each) => each.name === name)
   if (row === undefined) return issue?.message ?? 'the settings are wrong'
   if (!(name in given)) {
-    const ways = [row.flag?.split(/[ ,]/)[0], row.env].filter((way) => way !== undefined)
-    return `${ways.join(' or ')} is required: ${row.about.split(';')[0]}`
+    const names = [row.flag?.split(/[ ,]/)[0], row.env].filter((each) => each !== undefined)
+    return `${names.join(' or ')} is required: ${row.about.split(';')[0]}`
   }
   const found = row.secret ? '' : `, found ${JSON.stringify(given[name])}`
   return `${from[name]}: ${issue?.message}${found}`

@@ -76,7 +76,7 @@ t.test('keys, plan and tokens: what is changed holds for the next request', asyn
 
   const used = await until('when the key was used last', async () => {
     const [row] = await admin('key', 'list', ...org)
-    return row?.['last_used_at'] === '' ? undefined : String(row?.['last_used_at'])
+    return row?.['last_used_at'] === null ? undefined : String(row?.['last_used_at'])
   })
   t.ok(Math.abs(Date.parse(used) - Date.now()) < 60_000, used)
 })
@@ -90,10 +90,10 @@ t.test('a scan that is asked for, and approvals, are visible at once; the servic
   await send(token, 'claude.ai', 1)
   await send(token, 'chatgpt.com', 2)
   const [scan] = await admin('scan', 'run', ...org)
-  t.match(scan, { status: 'completed', trigger: 'administrator', events: 2, shadow_ai_count: 2 })
+  t.match(scan, { status: 'completed', trigger: 'administrator', events: 2, summary: { shadow_ai_count: 2 } })
   t.match(await discovery(), { scan: { id: scan?.['id'], summary: { shadow_ai_count: 2 } } })
   const [approved] = await admin('approval', 'add', 'Claude', ...org)
-  t.match(approved, { platform: 'Claude', id: 'claude' })
+  t.match(approved, { platform_name: 'Claude', id: 'claude' })
   t.match(await discovery(), { scan: { summary: { platforms_discovered: 2, shadow_ai_count: 1 } } })
   t.same(await admin('approval', 'remove', 'claude', ...org), [])
   t.match(await discovery(), { scan: { summary: { shadow_ai_count: 2 } } })
@@ -124,7 +124,7 @@ t.test('verify shows events of a token as they come', async (t) => {
 
   const never = await run('admin', ['verify', ...org, '--timeout', '1'])
   t.equal(never.status, 4)
-  t.match(never.stderr, /^posture-admin: NO_EVENTS no events of Acme within 1 s; nothing came: /)
+  t.match(never.stderr, /^posture-admin: NO_EVENTS no events of Acme within 1 s; no message arrived: /)
   const typo = await runAdmin(['verify', ...org, '--token', 'deadbeef'])
   t.match(typo, { status: 5, stderr: /NOT_FOUND no monitoring token/ })
   t.equal((await interrupted(() => start('admin', ['verify', ...org]))).status, 130)

@@ -51,7 +51,7 @@ t.test('a backup of a running service answers as the service does', async (t) =>
   t.match(await runAdmin(['doctor', ...data]), { status: 0, stderr: '' })
   service.child.kill('SIGTERM')
   await service.ended
-  t.match(await admin('restore', file, '--data-dir', again), [{ organizations: 1, kept: '' }])
+  t.match(await admin('restore', file, '--data-dir', again), [{ organizations: 1, kept: null }])
   const answers = await answersOf(t, there, String(key?.['key']))
   t.match(answers[0], /^200 \{"scan":\{"id".*"platform_name":"Claude"/)
   t.same(await answersOf(t, again, String(key?.['key'])), answers)

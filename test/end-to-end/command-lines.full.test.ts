@@ -50,14 +50,14 @@ const MISUSES: readonly Misuse[] = [
     program: 'collector',
     parameters: ['chek', '--interface', 'eth0'],
     status: 2,
-    line: /USAGE there is no command "chek"; there are run, check, read, selftest, books, outbox \(posture-collector --help\)$/,
+    line: /USAGE unknown command 'chek' \(Did you mean check\?\); see posture-collector --help$/,
   },
   {
     name: 'a word too many',
     program: 'collector',
     parameters: ['run', 'eth0'],
     status: 2,
-    line: /USAGE there is no command "eth0"; there are run, /,
+    line: /USAGE unknown command 'eth0'; see posture-collector --help$/,
   },
   {
     name: 'a token of the wrong form',
@@ -134,7 +134,7 @@ const MISUSES: readonly Misuse[] = [
   {
     name: 'an authority that is not there',
     program: 'collector',
-    parameters: ['--token', TOKEN, '--ca', '/nowhere.pem'],
+    parameters: ['--token', TOKEN, '--ca', '/nowhere.pem', '--outbox', 'memory'],
     status: 2,
     line: /USAGE --ca: /,
   },
@@ -143,7 +143,7 @@ const MISUSES: readonly Misuse[] = [
     program: 'service',
     parameters: ['--tls-key', 'x'],
     status: 2,
-    line: /--tls-key and --tls-certificate belong together/,
+    line: /--tls-key and --tls-certificate: set both or neither/,
   },
   {
     name: 'plain HTTP for all',
@@ -224,9 +224,9 @@ t.test('reading: several files, one of them missing and one cut short', async (t
   t.match(rows[0], {
     time: /^2026-/,
     client: String,
-    kind: 'dns',
+    method: 'dns',
     name: 'chatgpt.com',
-    platform: 'ChatGPT',
+    platform_name: 'ChatGPT',
     rule: 'chatgpt.com',
   })
 })

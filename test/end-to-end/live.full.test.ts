@@ -20,8 +20,13 @@ interface Health {
   readonly platforms_detected: number
   readonly https_connected: boolean
 }
-interface Books {
-  readonly books: readonly { book: string; total: number; places: Record<string, number>; difference: number }[]
+interface Counters {
+  readonly counters: readonly {
+    counter: string
+    total: number
+    outcomes: Record<string, number>
+    difference: number
+  }[]
 }
 
 class Site {
@@ -132,7 +137,7 @@ class Site {
   }
 }
 
-t.test('what is played is matched, kept, forwarded; the books balance; root is given up', { skip }, async (t) => {
+t.test('what is played is matched, kept, forwarded; the counters balance; root is given up', { skip }, async (t) => {
   const site = await Site.make(t)
   const collector = site.collector(t)
   await site.until('the service', ({ https_connected }) => https_connected)
@@ -200,10 +205,10 @@ t.test('the link goes down and up, and vanishes and returns: health says so', { 
   await site.until('back', ({ status }) => status === 'running')
   site.play(['claude.ai'])
   await site.until('a match', ({ events_matched }) => events_matched === 1)
-  const { books } = site.ask<Books>('/books')
+  const { counters } = site.ask<Counters>('/counters')
   t.same(
-    books.map(({ book, difference }) => [book, difference]),
-    ['packets', 'names', 'matches', 'events'].map((book) => [book, 0]),
+    counters.map(({ counter, difference }) => [counter, difference]),
+    ['packets', 'names', 'matches', 'events'].map((counter) => [counter, 0]),
   )
   // The log looks once a second.
   while (!collector.output.stderr.includes('"msg":"running again"')) await later(50)
@@ -227,7 +232,7 @@ const POLLER = `
   }
   console.log(JSON.stringify(took))`
 
-t.test('while the ring is full /health answers within 100 ms, and every loss is in the books', { skip }, async (t) => {
+t.test('while the ring is full /health answers within 100 ms, and every loss is counted', { skip }, async (t) => {
   const site = await Site.make(t)
   const collector = site.collector(t, ['--ring-size', '1', '--decode-workers', '0'])
   await site.until('the start', ({ status }) => status === 'running')

@@ -17,8 +17,8 @@ export interface Health {
   readonly https_connected: boolean
 }
 
-interface Books {
-  readonly books: readonly { readonly book: string; readonly places: Readonly<Record<string, number>> }[]
+interface Counters {
+  readonly counters: readonly { readonly counter: string; readonly outcomes: Readonly<Record<string, number>> }[]
 }
 
 /** The service's name in the container's /etc/hosts. */
@@ -107,10 +107,10 @@ export class ContainerSite {
     return this.#until(what, '/health', holds)
   }
 
-  /** Waits until so many events are in a place of the collector's books. */
-  async untilEvents(place: string, count: number): Promise<void> {
-    await this.#until<Books>(`${count} ${place}`, '/books', ({ books }) =>
-      books.some(({ book, places }) => book === 'events' && places[place] === count),
+  /** Waits until the collector counts so many events with an outcome. */
+  async untilEvents(outcome: string, count: number): Promise<void> {
+    await this.#until<Counters>(`${count} ${outcome}`, '/counters', ({ counters }) =>
+      counters.some(({ counter, outcomes }) => counter === 'events' && outcomes[outcome] === count),
     )
   }
 

@@ -63,6 +63,9 @@ export async function scannedMatches(organization: string, dataDirectory: string
   await admin('scan', 'run', ...data)
   const rows = await admin('scan', 'show', ...data)
   return Object.fromEntries(
-    rows.flatMap(({ platform, matches }) => (typeof platform === 'string' ? [[platform, matches]] : [])),
+    rows.flatMap(({ platform_name, metadata }) => {
+      const { matches } = metadata as { readonly matches: number }
+      return typeof platform_name === 'string' ? [[platform_name, matches]] : []
+    }),
   )
 }

@@ -9,22 +9,19 @@ import { waitForScan } from './scan.ts'
 
 interface Options {
   readonly org: string
-  readonly registry: string
 }
 
 /** posture-admin approval add | remove | list */
 export function addApprovalCommands(program: Command): void {
   const approval = program
     .command('approval')
-    .description('which platforms an organization approves; all others are shadow AI')
+    .description('Approve platforms for an organization; all others are shadow AI')
 
-  const add = registryOption(
-    ofOrganization(
-      changeOptions(
-        approval.command('add <platform...>').description('approve platforms, by id or name; a scan shows it at once'),
-      ),
-    ),
-  )
+  const add = approval
+    .command('add')
+    .description('Approve platforms and update the findings')
+    .argument('<platform...>', 'Ids or names of platforms')
+  registryOption(ofOrganization(changeOptions(add)))
   add.action((platforms: string[], options: Options) =>
     withStore(add, (context) =>
       change(add, context, options, (organization, catalog) =>
@@ -33,13 +30,11 @@ export function addApprovalCommands(program: Command): void {
     ),
   )
 
-  const remove = registryOption(
-    ofOrganization(
-      changeOptions(
-        approval.command('remove <platform...>').description('approve platforms no longer; a scan shows it at once'),
-      ),
-    ),
-  )
+  const remove = approval
+    .command('remove')
+    .description('Withdraw approvals and update the findings')
+    .argument('<platform...>', 'Ids or names of platforms')
+  registryOption(ofOrganization(changeOptions(remove)))
   remove.action((platforms: string[], options: Options) =>
     withStore(remove, (context) =>
       change(remove, context, options, (organization, catalog) =>
@@ -49,12 +44,10 @@ export function addApprovalCommands(program: Command): void {
   )
 
   const list = registryOption(
-    ofOrganization(sharedOptions(approval.command('list').description('show what is approved'))),
+    ofOrganization(sharedOptions(approval.command('list').description('List approved platforms'))),
   )
   list.action((options: Options) =>
-    withStore(list, ({ administration }) =>
-      print(list, administration.organization(options.org), catalogOf(options.registry)),
-    ),
+    withStore(list, ({ administration }) => print(list, administration.organization(options.org), catalogOf(list))),
   )
 }
 
@@ -64,7 +57,7 @@ async function change(
   options: Options,
   make: (organization: Organization, catalog: Catalog) => ApprovalChange,
 ): Promise<void> {
-  const catalog = catalogOf(options.registry)
+  const catalog = catalogOf(command)
   const { organization, scan } = make(context.administration.organization(options.org), catalog)
   await waitForScan(context, () => new NameMatcher(catalog), scan)
   print(command, organization, catalog)
@@ -74,20 +67,21 @@ function print(command: Command, { approvedPlatformIds }: Organization, { platfo
   const byId = new Map(platforms.map((platform) => [platform.id, platform]))
   show(command, {
     columns: [
-      ['Platform', 'platform'],
-      ['Vendor', 'vendor'],
-      ['Type', 'type'],
-      ['Risk', 'risk'],
+      ['Platform', 'platform_name', { text: (name) => (name === null ? '(not in the registry)' : String(name)) }],
+      ['Vendor', 'vendor', { hide: 2 }],
+      ['Type', 'platform_type', { hide: 1 }],
+      ['Risk', 'risk.score', { hide: 3 }],
       ['Id', 'id'],
     ],
+    // A platform that the registry does not have any more has an id alone.
     rows: approvedPlatformIds.map((id) => {
       const platform = byId.get(id)
       return {
         id,
-        platform: platform?.name ?? '(not in the registry)',
-        vendor: platform?.vendor ?? '',
-        type: platform?.platformType ?? '',
-        risk: platform?.risk.score ?? '',
+        platform_name: platform?.name ?? null,
+        platform_type: platform?.platformType ?? null,
+        vendor: platform?.vendor ?? null,
+        risk: platform?.risk ?? null,
       }
     }),
   })

@@ -15,6 +15,9 @@ import { FRAMEWORK_IDS, type FrameworkId } from '../../store/framework.ts'
 import { byIdPrefix } from '../id-prefix.ts'
 import { changeOptions, ofOrganization, printText, sharedOptions, withStore } from './context.ts'
 
+/** Help for an argument that `byIdPrefix` reads. */
+export const ASSESSMENT_ID = 'Id of the assessment, or at least its first 8 characters'
+
 interface ImportFlags {
   readonly org: string
   readonly framework?: FrameworkId
@@ -25,11 +28,14 @@ interface ImportFlags {
 export function addAssessmentExport(assessment: Command): void {
   const command = ofOrganization(
     sharedOptions(
-      assessment.command('export <id>').description('write an assessment as JSON, or as CSV for a spreadsheet'),
+      assessment
+        .command('export')
+        .description('Export an assessment as JSON, or as CSV for a spreadsheet')
+        .argument('<id>', ASSESSMENT_ID),
     ),
   )
-    .addOption(new Option('--format <format>', 'form of the file').choices(TRANSFER_FORMATS).default('json'))
-    .option('--output <file>', 'where to; by default standard output')
+    .addOption(new Option('--format <format>', 'Write this file format').choices(TRANSFER_FORMATS).default('json'))
+    .option('--output <file>', 'Write to this file instead of standard output')
   command.action((id: string, options: { org: string; format: TransferFormat; output?: string }) =>
     withStore(command, ({ store, administration }) => {
       const all = store.assessments.ofOrganization(administration.organization(options.org).id)
@@ -48,16 +54,17 @@ export function addAssessmentImport(
   const command = ofOrganization(
     changeOptions(
       assessment
-        .command('import <file>')
-        .description('make a new assessment of a file in JSON or CSV, as export writes it; - is standard input'),
+        .command('import')
+        .description('Create an assessment from a JSON or CSV file, as export writes it')
+        .argument('<file>', 'JSON or CSV file; - is standard input'),
     ),
   )
-    .addOption(new Option('--framework <framework>', 'what was assessed; JSON says it').choices(FRAMEWORK_IDS))
-    .option('--title <title>', 'what it is called in lists; by default as the file says')
-    .option('--complete', 'complete it at once, all or nothing')
+    .addOption(new Option('--framework <framework>', 'Set the framework; required for CSV').choices(FRAMEWORK_IDS))
+    .option('--title <title>', 'Set the title; by default the title in the file')
+    .option('--complete', 'Complete the assessment in the same transaction')
   command.action(async (path: string, { org, framework, title, complete = false }: ImportFlags) => {
     const bytes = await readAssessmentFile(path)
-    const content = readOrSay(command, path, () =>
+    const content = readOrReport(command, path, () =>
       readAssessment(bytes, {
         ...(framework === undefined ? {} : { frameworkId: framework }),
         ...(title === undefined ? {} : { title }),
@@ -70,8 +77,8 @@ export function addAssessmentImport(
   })
 }
 
-/** Says each fault of the file on a line of its own, and answers undefined then. */
-function readOrSay(command: Command, path: string, read: () => AssessmentContent): AssessmentContent | undefined {
+/** Prints each error of the file on its own line, and then returns undefined. */
+function readOrReport(command: Command, path: string, read: () => AssessmentContent): AssessmentContent | undefined {
   try {
     return read()
   } catch (error) {
@@ -88,6 +95,6 @@ function writeOutput(path: string, text: string): void {
     writeFileSync(path, text)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    throw new Fault('ASSESSMENT_FILE', `--output ${path}: cannot be written: ${code ?? message}`, { cause: error })
+    throw new Fault('ASSESSMENT_FILE', `--output ${path}: cannot write: ${code ?? message}`, { cause: error })
   }
 }

@@ -4,17 +4,17 @@ import { answer as answerRule, note as noteRule, readAnswer } from '../../assess
 import { scoreOf } from '../../assess/score.ts'
 import { itemsOf, unansweredOf } from '../../assess/states.ts'
 import { loadTemplates } from '../../assess/templates.ts'
+import { jsonOption } from '../../process/program.ts'
+import { printsTable } from '../../process/table.ts'
 import type { Answer, Assessment, AssessmentCategory } from '../../store/assessments.ts'
 import { FRAMEWORK_IDS, FRAMEWORKS, type FrameworkId } from '../../store/framework.ts'
 import { byIdPrefix } from '../id-prefix.ts'
-import { addAssessmentExport, addAssessmentImport } from './assessment-file.ts'
+import { ASSESSMENT_ID, addAssessmentExport, addAssessmentImport } from './assessment-file.ts'
 import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 
 /** posture-admin assessment create | list | show | answer | complete | remove | export | import | frameworks */
 export function addAssessmentCommands(program: Command): void {
-  const assessment = program
-    .command('assessment')
-    .description('assessments of an organization against a framework, from draft to score')
+  const assessment = program.command('assessment').description('Assess an organization against a framework')
   addCreate(assessment)
   addList(assessment)
   addShow(assessment)
@@ -28,12 +28,14 @@ export function addAssessmentCommands(program: Command): void {
 
 function addCreate(assessment: Command): void {
   const create = ofOrganization(
-    changeOptions(assessment.command('create').description("begin an assessment with a framework's own items")),
+    changeOptions(assessment.command('create').description("Create an assessment with a framework's items")),
   )
     .addOption(
-      new Option('--framework <framework>', 'what is assessed').choices(FRAMEWORK_IDS).makeOptionMandatory(true),
+      new Option('--framework <framework>', 'Assess against this framework')
+        .choices(FRAMEWORK_IDS)
+        .makeOptionMandatory(true),
     )
-    .option('--title <title>', "what it is called in lists; by default the framework's name")
+    .option('--title <title>', "Set the title; by default the framework's name")
   create.action((options: { org: string; framework: FrameworkId; title?: string }) =>
     withStore(create, ({ administration }) => {
       const organization = administration.organization(options.org)
@@ -43,9 +45,7 @@ function addCreate(assessment: Command): void {
 }
 
 function addList(assessment: Command): void {
-  const list = ofOrganization(
-    sharedOptions(assessment.command('list').description('show the assessments of an organization, newest first')),
-  )
+  const list = ofOrganization(sharedOptions(assessment.command('list').description('List assessments, newest first')))
   list.action((options: { org: string }) =>
     withStore(list, ({ store, administration }) => {
       const all = store.assessments.ofOrganization(administration.organization(options.org).id)
@@ -59,9 +59,12 @@ function addList(assessment: Command): void {
 function addShow(assessment: Command): void {
   const one = ofOrganization(
     sharedOptions(
-      assessment.command('show <id>').description('show how far an assessment is, by the beginning of its id'),
+      assessment
+        .command('show')
+        .description('Show the progress and score of an assessment')
+        .argument('<id>', ASSESSMENT_ID),
     ),
-  ).option('--items', 'show every item with its answer instead')
+  ).option('--items', 'Show every item with its answer instead')
   one.action((id: string, options: { org: string; items?: boolean }) =>
     withStore(one, ({ store, administration }) => {
       const all = store.assessments.ofOrganization(administration.organization(options.org).id)
@@ -71,20 +74,31 @@ function addShow(assessment: Command): void {
         printItems(one, categories)
         return
       }
-      printProgress(one, found, categories)
-      printCategories(one, categories)
+      const { json } = one.opts<{ json?: boolean }>()
+      if (printsTable({ ...(json === undefined ? {} : { json }) })) {
+        printProgress(one, found, categories)
+        printCategories(one, categories)
+      } else {
+        show(one, { columns: [], rows: [{ ...progressOf(found, categories), categories: categoryRows(categories) }] })
+      }
     }),
   )
 }
 
 function addAnswer(assessment: Command): void {
   const answer = ofOrganization(
-    changeOptions(assessment.command('answer <id> <item>').description('answer an item of an assessment')),
+    changeOptions(
+      assessment
+        .command('answer')
+        .description('Answer an item of an assessment')
+        .argument('<id>', ASSESSMENT_ID)
+        .argument('<item>', 'Id of the item'),
+    ),
   )
     .addArgument(
-      new Argument('<answer>', 'yes, partial, no, not_applicable, unanswered, or 0 to 100').argParser(answerOf),
+      new Argument('<answer>', 'One of yes, partial, no, not_applicable, unanswered, or 0 to 100').argParser(answerOf),
     )
-    .addOption(new Option('--note <text>', 'what the answer rests on').argParser(noteOf))
+    .addOption(new Option('--note <text>', 'Record the evidence for the answer').argParser(noteOf))
   answer.action((id: string, item: string, given: Answer, options: { org: string; note?: string }) =>
     withStore(answer, ({ store, administration }) => {
       const organization = administration.organization(options.org)
@@ -97,7 +111,10 @@ function addAnswer(assessment: Command): void {
 function addComplete(assessment: Command): void {
   const complete = ofOrganization(
     changeOptions(
-      assessment.command('complete <id>').description('end an assessment for ever; the API shows its score at once'),
+      assessment
+        .command('complete')
+        .description('Complete an assessment permanently and publish its score')
+        .argument('<id>', ASSESSMENT_ID),
     ),
   )
   complete.action((id: string, options: { org: string }) =>
@@ -110,7 +127,12 @@ function addComplete(assessment: Command): void {
 
 function addRemove(assessment: Command): void {
   const remove = ofOrganization(
-    changeOptions(assessment.command('remove <id>').description('remove an assessment that is not completed')),
+    changeOptions(
+      assessment
+        .command('remove')
+        .description('Remove an assessment that is not completed')
+        .argument('<id>', ASSESSMENT_ID),
+    ),
   )
   remove.action((id: string, options: { org: string }) =>
     withStore(remove, ({ administration }) => {
@@ -120,10 +142,7 @@ function addRemove(assessment: Command): void {
 }
 
 function addFrameworks(assessment: Command): void {
-  const frameworks = assessment
-    .command('frameworks')
-    .description('show the frameworks that can be assessed')
-    .option('--json', 'print JSON on a terminal, too')
+  const frameworks = jsonOption(assessment.command('frameworks').description('List the built-in frameworks'))
   frameworks.action(() => {
     const templates = loadTemplates()
     show(frameworks, {
@@ -159,88 +178,94 @@ function printAssessments(command: Command, assessments: readonly Assessment[]):
   show(command, {
     columns: [
       ['Id', 'id'],
-      ['Framework', 'framework_id'],
-      ['Title', 'title'],
+      ['Framework', 'framework_id', { hide: 3 }],
+      ['Title', 'title', { hide: 6, wrap: true }],
       ['Status', 'status'],
-      ['Score', 'overall_score'],
-      ['Grade', 'grade'],
-      ['Started', 'started_at'],
-      ['Completed', 'completed_at'],
+      ['Score', 'overall_score', { hide: 2 }],
+      ['Grade', 'grade', { hide: 1 }],
+      ['Started', 'started_at', { hide: 5 }],
+      ['Completed', 'completed_at', { hide: 4 }],
     ],
-    rows: assessments.map((each) => ({
-      id: each.id,
-      framework_id: each.frameworkId,
-      title: each.title,
-      status: each.status,
-      overall_score: each.result?.overallScore ?? null,
-      grade: each.result?.grade ?? null,
-      started_at: timeText(each.startedAtMs),
-      completed_at: timeText(each.completedAtMs),
-      updated_at: timeText(each.updatedAtMs),
-    })),
+    rows: assessments.map(rowOf),
   })
 }
 
-/** The score so far is that of what is answered; for a completed assessment it is the score. */
+function rowOf(assessment: Assessment): Record<string, unknown> {
+  return {
+    id: assessment.id,
+    framework_id: assessment.frameworkId,
+    title: assessment.title,
+    status: assessment.status,
+    overall_score: assessment.result?.overallScore ?? null,
+    grade: assessment.result?.grade ?? null,
+    started_at: timeText(assessment.startedAtMs),
+    completed_at: timeText(assessment.completedAtMs),
+    updated_at: timeText(assessment.updatedAtMs),
+  }
+}
+
+/** The score so far counts answered items alone; for a completed assessment it is final. */
 function printProgress(command: Command, assessment: Assessment, categories: readonly AssessmentCategory[]): void {
-  const { overallScore } = scoreOf(categories)
   show(command, {
     columns: [
       ['Id', 'id'],
       ['Framework', 'framework_id'],
-      ['Title', 'title'],
+      ['Title', 'title', { wrap: true }],
       ['Status', 'status'],
       ['Score so far', 'overall_score'],
       ['Grade', 'grade'],
       ['Items', 'items'],
       ['Unanswered', 'unanswered'],
     ],
-    rows: [
-      {
-        id: assessment.id,
-        framework_id: assessment.frameworkId,
-        title: assessment.title,
-        status: assessment.status,
-        overall_score: assessment.result?.overallScore ?? overallScore,
-        grade: assessment.result?.grade ?? (overallScore === null ? null : gradeOf(overallScore)),
-        items: itemsOf(categories).length,
-        unanswered: unansweredOf(categories).length,
-      },
-    ],
+    rows: [progressOf(assessment, categories)],
   })
 }
 
+function progressOf(assessment: Assessment, categories: readonly AssessmentCategory[]): Record<string, unknown> {
+  const { overallScore } = scoreOf(categories)
+  return {
+    ...rowOf(assessment),
+    overall_score: assessment.result?.overallScore ?? overallScore,
+    grade: assessment.result?.grade ?? (overallScore === null ? null : gradeOf(overallScore)),
+    items: itemsOf(categories).length,
+    unanswered: unansweredOf(categories).length,
+  }
+}
+
 function printCategories(command: Command, categories: readonly AssessmentCategory[]): void {
-  const { categories: scores } = scoreOf(categories)
   show(command, {
     columns: [
-      ['Category', 'category'],
-      ['Weight', 'weight'],
-      ['Items', 'items'],
-      ['Average', 'score'],
-      ['Unanswered', 'unanswered'],
+      ['Category', 'name', { wrap: true }],
+      ['Weight', 'weight', { hide: 2 }],
+      ['Items', 'items', { hide: 1 }],
+      ['Score', 'score'],
+      ['Unanswered', 'unanswered', { wrap: true }],
     ],
-    rows: categories.map((category, at) => ({
-      category: category.name,
-      weight: category.weight,
-      items: category.items.length,
-      score: scores[at]?.score ?? null,
-      unanswered: unansweredOf([category]).map(({ id }) => id),
-    })),
-    wrapLast: true,
+    rows: categoryRows(categories),
   })
+}
+
+function categoryRows(categories: readonly AssessmentCategory[]): Record<string, unknown>[] {
+  const { categories: scores } = scoreOf(categories)
+  return categories.map((category, at) => ({
+    name: category.name,
+    weight: category.weight,
+    score: scores[at]?.score ?? null,
+    items: category.items.length,
+    unanswered: unansweredOf([category]).map(({ id }) => id),
+  }))
 }
 
 function printItems(command: Command, categories: readonly AssessmentCategory[]): void {
   show(command, {
     columns: [
       ['Item', 'item_id'],
-      ['Category', 'category'],
-      ['Weight', 'weight'],
-      ['Priority', 'priority'],
+      ['Category', 'category', { hide: 1 }],
+      ['Weight', 'weight', { hide: 3 }],
+      ['Priority', 'priority', { hide: 2 }],
       ['Answer', 'answer'],
-      ['Note', 'note'],
-      ['Check', 'title'],
+      ['Note', 'note', { hide: 4, wrap: true }],
+      ['Check', 'title', { wrap: true }],
     ],
     rows: categories.flatMap((category) =>
       category.items.map((item) => ({
@@ -254,6 +279,5 @@ function printItems(command: Command, categories: readonly AssessmentCategory[])
         recommendation: item.recommendation,
       })),
     ),
-    wrapLast: true,
   })
 }

@@ -4,16 +4,18 @@ import type { AuditEntry } from '../../store/audit-log.ts'
 import type { Store } from '../../store/store.ts'
 import { countOption, sharedOptions, show, timeText, withStore } from './context.ts'
 
-/** Entries that are shown unless told otherwise. */
+/** Entries that are shown by default. */
 const SHOWN = 100
 
 /** posture-admin audit list */
 export function addAuditCommands(program: Command): void {
-  const audit = program.command('audit').description('who changed what, when')
+  const audit = program.command('audit').description('Show who changed what, and when')
 
-  const list = sharedOptions(audit.command('list').description('show the last changes, the newest at the end'))
-    .option('--org <name>', 'name or id of the organization; without it those of all')
-    .addOption(new Option('--last <count>', 'how many').default(SHOWN).argParser(countOption(1, AUDIT_ENTRIES_MAX)))
+  const list = sharedOptions(audit.command('list').description('List the last changes, oldest first'))
+    .option('--org <name>', 'Select one organization by name or id; by default all')
+    .addOption(
+      new Option('--last <count>', 'Show this many').default(SHOWN).argParser(countOption(1, AUDIT_ENTRIES_MAX)),
+    )
   list.action((options: { org?: string; last: number }) =>
     withStore(list, ({ store, administration }) => {
       const entries =
@@ -29,20 +31,20 @@ function print(command: Command, store: Store, entries: readonly AuditEntry[]): 
   show(command, {
     columns: [
       ['Time', 'time'],
-      ['Organization', 'organization'],
-      ['Who', 'actor'],
-      ['What', 'action'],
-      ['Of', 'subject'],
-      ['Details', 'details'],
+      ['Organization', 'organization', { hide: 2 }],
+      ['Actor', 'actor', { hide: 1, wrap: true }],
+      ['Action', 'action'],
+      ['Subject', 'subject', { wrap: true }],
+      ['Details', 'details', { hide: 3, wrap: true }],
     ],
     rows: entries.map(({ organizationId, timeMs, actor, action, subject, details }) => ({
       time: timeText(timeMs),
+      organization_id: organizationId,
       organization: store.organizations.get(organizationId)?.name ?? organizationId,
       actor,
       action,
       subject,
       details,
     })),
-    wrapLast: true,
   })
 }

@@ -9,22 +9,21 @@ import { longWork } from './long-work.ts'
 export function addBackupCommands(program: Command): void {
   const backup = sharedOptions(
     program
-      .command('backup <file>')
-      .description(
-        'copy the store into a file while the service runs; it holds what the store holds, so guard it as well',
-      ),
-  ).option('--force', 'replace the file where there is one')
+      .command('backup')
+      .description('Back up the store while the service runs; protect the file like the store')
+      .argument('<file>', 'File to write'),
+  ).option('--force', 'Replace an existing file')
   backup.action((file: string, { force = false }: { force?: boolean }) =>
     withStore(backup, async ({ store, clock }) => {
       const startedMs = clock.nowMs()
-      const made = await longWork('no backup was made', (onProgress, givenUp) =>
+      const made = await longWork('backup cancelled', (onProgress, givenUp) =>
         backUp(store, file, { force, onProgress, givenUp }),
       )
       if (made === undefined) return
       const seconds = (clock.nowMs() - startedMs) / 1000
       show(backup, {
         columns: [
-          ['File', 'file'],
+          ['File', 'file', { wrap: true }],
           ['Bytes', 'bytes'],
           ['Schema', 'schema'],
           ['Records', 'records'],
@@ -37,13 +36,14 @@ export function addBackupCommands(program: Command): void {
 
   const bring = sharedOptions(
     program
-      .command('restore <file>')
-      .description('make a backup the store of a data directory; the service must not run'),
-  ).option('--force', 'replace the store where there is one; it is kept beside the new one')
+      .command('restore')
+      .description('Restore the store from a backup; the service must be stopped')
+      .argument('<file>', 'Backup to read'),
+  ).option('--force', 'Replace an existing store, which is kept next to the new one')
   bring.action(async (file: string, { force = false }: { force?: boolean }) => {
     const dataDir = dataDirectoryOf(bring)
     const options = { force, actor: actorOf(bring), clock: systemClock }
-    const restored = await longWork('nothing was restored', (onProgress, givenUp) =>
+    const restored = await longWork('restore cancelled; nothing was changed', (onProgress, givenUp) =>
       restore(file, dataDir, { ...options, onProgress, givenUp }),
     )
     if (restored === undefined) return
@@ -52,7 +52,7 @@ export function addBackupCommands(program: Command): void {
         ['Organizations', 'organizations'],
         ['Records', 'records'],
         ['Schema', 'schema'],
-        ['The store before is in', 'kept'],
+        ['Old store kept in', 'kept', { wrap: true }],
       ],
       rows: [{ ...restored }],
     })

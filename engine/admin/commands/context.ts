@@ -2,8 +2,9 @@ import { userInfo } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'
 import { z } from 'zod'
 import { type Clock, isoSeconds, systemClock } from '../../process/clock.ts'
+import { jsonOption } from '../../process/program.ts'
 import { addSettingOptions, readSettings, setting, someText, wholeNumber } from '../../process/settings.ts'
-import { printRows, type Shown } from '../../process/table.ts'
+import { printRows, printsTable, type Shown, secretText } from '../../process/table.ts'
 import { Store } from '../../store/store.ts'
 import { Administration } from '../administration.ts'
 import type { Actor } from '../changes.ts'
@@ -12,7 +13,7 @@ const adminSettings = z.object({
   dataDir: setting(someText().default('/var/lib/posture-service'), {
     flag: '--data-dir <directory>',
     env: 'DATA_DIR',
-    about: "The service's data directory; the service may be running",
+    about: "Use the service's data directory; the service may be running",
   }),
 })
 
@@ -25,23 +26,23 @@ export interface AdminContext {
 
 /** Adds the options that all commands share: the data directory and the form of the output. */
 export function sharedOptions(command: Command): Command {
-  return addSettingOptions(command, adminSettings).option('--json', 'print JSON on a terminal, too')
+  return jsonOption(addSettingOptions(command, adminSettings))
 }
 
-/** The same for commands that change something: in whose name. */
+/** The same for commands that change something, and the member who makes the change. */
 export function changeOptions(command: Command): Command {
   return sharedOptions(command).option(
     '--as <member>',
-    'make the change in the name of a member of the organization, if its role allows; otherwise as the operator',
+    'Make the change as this member of the organization, with its role, instead of as the operator',
   )
 }
 
-/** Commands of one organization name it. */
+/** Adds the option that names the organization. */
 export function ofOrganization(command: Command): Command {
-  return command.requiredOption('--org <name>', 'name or id of the organization')
+  return command.requiredOption('--org <name>', 'Select the organization by name or id')
 }
 
-/** Runs `work` on the store that the command line names, and closes it whatever happens. Only `mayMake` makes a new one. */
+/** Runs `work` on the store that the command line names, and closes the store. Only `mayMake` creates a store. */
 export async function withStore(
   command: Command,
   work: (context: AdminContext) => void | Promise<void>,
@@ -71,7 +72,7 @@ export function countOption(min: number, max: number): (text: string) => number 
   }
 }
 
-/** Who runs a program by sudo is who answers for it. */
+/** Under sudo the actor is the user who called it. */
 export function actorOf(command: Command): Actor {
   const { as } = command.opts<{ as?: string }>()
   if (as !== undefined) return { kind: 'member', name: as }
@@ -96,7 +97,13 @@ export function printText(command: Command, text: string): void {
   command.configureOutput().writeOut?.(text)
 }
 
-/** A time for people and programs; empty where there is none. */
-export function timeText(timeMs: number): string {
-  return timeMs === 0 ? '' : isoSeconds(timeMs)
+/** Prints the record of a new secret, and for people the secret below it. In JSON the secret is a field of the record. */
+export function showSecret(command: Command, shown: Shown, name: string, secret: string): void {
+  show(command, shown)
+  if (printsTable(command.optsWithGlobals<{ json?: boolean }>())) printText(command, `\n${secretText(name, secret)}`)
+}
+
+/** A time as the API writes it; null where there is none. */
+export function timeText(timeMs: number): string | null {
+  return timeMs === 0 ? null : isoSeconds(timeMs)
 }

@@ -14,11 +14,11 @@ import { longWork } from './long-work.ts'
 /** posture-admin doctor */
 export function addDoctorCommand(program: Command): void {
   const doctor = sharedOptions(
-    program.command('doctor').description('prove the whole store, while the service runs, and show what is in it'),
+    program.command('doctor').description('Verify the whole store while the service runs, and show what is in it'),
   )
   doctor.action(() =>
     withStore(doctor, async ({ store }) => {
-      const check = await longWork('the check was given up', (onStep, givenUp) =>
+      const check = await longWork('check cancelled', (onStep, givenUp) =>
         checkInThread(dataDirectoryOf(doctor), (done, total) => onStep('check', done, total), givenUp),
       )
       if (check === undefined) return
@@ -33,21 +33,33 @@ export function addDoctorCommand(program: Command): void {
 function showAbout(command: Command, { environment }: Store): void {
   const { fileBytes, unusedBytes, diskFreeBytes, freeBytesMin } = environment.space()
   show(command, {
+    vertical: true,
     columns: [
-      ['About', 'about'],
-      ['', 'value'],
+      ['Program version', 'version'],
+      ['Schema version', 'schema_version'],
+      ['Node.js version', 'node_version'],
+      ['LMDB version', 'lmdb_version'],
+      ['Path', 'path'],
+      ['Store bytes', 'store_bytes'],
+      ['Unused bytes', 'unused_bytes'],
+      ['Free bytes on disk', 'disk_free_bytes'],
+      ['Minimum free bytes', 'disk_free_bytes_min'],
+      ['Disk full', 'disk_full'],
     ],
     rows: [
-      { about: 'program', value: programVersion() },
-      { about: 'schema', value: environment.schemaVersion, newest: SCHEMA_VERSION },
-      { about: 'node', value: process.versions.node },
-      { about: 'lmdb', value: LMDB_VERSION },
-      { about: 'path', value: environment.path },
-      { about: 'bytes on disk', value: fileBytes },
-      { about: 'bytes of them unused', value: unusedBytes },
-      { about: 'bytes free on the disk', value: diskFreeBytes },
-      { about: 'bytes below which writing stops', value: freeBytesMin },
-      { about: 'full', value: environment.full },
+      {
+        version: programVersion(),
+        schema_version: environment.schemaVersion,
+        schema_version_newest: SCHEMA_VERSION,
+        node_version: process.versions.node,
+        lmdb_version: LMDB_VERSION,
+        path: environment.path,
+        store_bytes: fileBytes,
+        unused_bytes: unusedBytes,
+        disk_free_bytes: diskFreeBytes,
+        disk_free_bytes_min: freeBytesMin,
+        disk_full: environment.full,
+      },
     ],
   })
 }
@@ -68,18 +80,20 @@ function showTables(command: Command, { environment }: Store, { records }: Store
 function showOrganizations(command: Command, store: Store): void {
   show(command, {
     columns: [
-      ['Organization', 'organization'],
-      ['Active keys', 'active_api_keys'],
-      ['Active tokens', 'active_tokens'],
-      ['Events waiting', 'buffered_events'],
-      ['Oldest since', 'oldest_event_at'],
-      ...SCAN_STATUSES.map((status) => [`Last ${status}`, `last_${status}_at`] as const),
+      ['Organization', 'organization', { wrap: true }],
+      ['Active keys', 'active_api_keys', { hide: 2 }],
+      ['Active tokens', 'active_tokens', { hide: 3 }],
+      ['Buffered events', 'buffered_events'],
+      ['Oldest event', 'oldest_event_at', { hide: 4 }],
+      ...SCAN_STATUSES.map(
+        (status) => [`Last ${status}`, `last_${status}_at`, { hide: status === 'completed' ? 1 : 5 }] as const,
+      ),
     ],
     rows: organizationsOf(store).map((organization) => rowOf(store, organization)),
   })
 }
 
-/** What cannot be read is among the findings. */
+/** Findings name the records that cannot be read. */
 function organizationsOf(store: Store): Organization[] {
   try {
     return store.environment.read(() => store.organizations.all())
@@ -113,22 +127,21 @@ function rowOf(store: Store, { id, name }: Organization): Record<string, unknown
 
 /** @throws Fault STORE_UNSOUND where there are any. */
 function showFindings(command: Command, { findings, findingsCount }: StoreCheck): void {
+  if (findingsCount === 0) {
+    if (process.stderr.isTTY) process.stderr.write('posture-admin: the store is sound\n')
+    return
+  }
   show(command, {
     columns: [
-      ['Damage in', 'damaged_table'],
-      ['Organization', 'organization_id'],
-      ['Found', 'found'],
-      ['Expected', 'expected'],
+      ['Damaged table', 'damaged_table'],
+      ['Organization', 'organization_id', { hide: 1 }],
+      ['Found', 'found', { wrap: true }],
+      ['Expected', 'expected', { wrap: true }],
     ],
     rows: findings.map(({ table, organizationId, found, expected }) => {
       return { damaged_table: table, organization_id: organizationId, found, expected }
     }),
-    wrapLast: true,
   })
-  if (findingsCount === 0) {
-    if (process.stderr.isTTY) process.stderr.write('posture-admin: the store is whole\n')
-    return
-  }
   const more = findingsCount > findings.length ? `, of which ${findings.length} are shown` : ''
   throw new Fault('STORE_UNSOUND', `the store has ${findingsCount} findings${more}; restore a backup`)
 }

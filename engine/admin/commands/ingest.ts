@@ -13,8 +13,7 @@ import { Fault } from '../../process/error-codes.ts'
 import { exclusively } from '../../process/exclusive.ts'
 import { fileProgress } from '../../process/file-progress.ts'
 import { createLogger } from '../../process/log.ts'
-import { catalogInForce } from '../../process/registry-setting.ts'
-import { readSettings, setting, someText } from '../../process/settings.ts'
+import { addSettingOptions, readSettings, setting, someText } from '../../process/settings.ts'
 import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
 import { printable } from '../../process/table.ts'
 import { requestScan } from '../../scan/fold.ts'
@@ -23,46 +22,39 @@ import { EVENTS_FOR_IMMEDIATE_SCAN } from '../../scan/schedule.ts'
 import type { Scan } from '../../store/scans.ts'
 import { NOBODY, type StoredSource } from '../../store/sources.ts'
 import type { Store } from '../../store/store.ts'
-import { type AdminContext, countOption, sharedOptions, show, timeText, withStore } from './context.ts'
+import { type AdminContext, countOption, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
+import { catalogOf, registryOption } from './registry-option.ts'
 
 const tokenSetting = z.object({
   token: setting(someText(), {
     flag: '--token <token>',
     env: 'SVC_TOKEN',
     about:
-      'Monitoring token of the organization whose logs these are; better by the environment than in a list of processes',
+      'Attribute the logs to this monitoring token; prefer the variable, because other users can read the command line',
     secret: true,
   }),
 })
 
-/** Lines that were not understood, of one file, that are shown unless told otherwise. */
+/** Lines of a file that were not understood and are shown by default. */
 const TROUBLES_SHOWN = 10
 
 interface FileOptions {
   readonly dryRun?: boolean
-  readonly registry: string
   readonly rejects: number
 }
 
-/** posture-admin ingest file | sources | rejects | books */
+/** posture-admin ingest file | sources | rejects | counters */
 export function addIngestCommands(program: Command): void {
-  const ingest = program.command('ingest').description('logs of other devices: read files, see who sends what')
+  const ingest = program.command('ingest').description('Ingest log files and show who sends logs')
 
-  const file = sharedOptions(
-    ingest
-      .command('file <file...>')
-      .description(
-        'read logs of firewalls, proxies and DNS servers, packed by gzip or zstd or not; - is standard input',
-      ),
-  )
-    .option(
-      '--token <token>',
-      'monitoring token of the organization (env: SVC_TOKEN, which does not show in a list of processes)',
-    )
-    .option('--dry-run', 'store nothing, tell what would be stored')
-    .option('--registry <file>', "the service's registry file", process.env['REGISTRY_FILE'] ?? '')
+  const file = ingest
+    .command('file')
+    .description('Read log files of firewalls, proxies and DNS servers, plain or compressed with gzip or zstd')
+    .argument('<file...>', 'Log files; - is standard input')
+  registryOption(addSettingOptions(sharedOptions(file), tokenSetting))
+    .option('--dry-run', 'Store nothing, and report what would be stored')
     .addOption(
-      new Option('--rejects <count>', 'lines that were not understood to show, of each file')
+      new Option('--rejects <count>', 'Show this many lines of each file that were not understood')
         .default(TROUBLES_SHOWN)
         .argParser(countOption(0, 1e9)),
     )
@@ -75,26 +67,28 @@ export function addIngestCommands(program: Command): void {
   )
 
   const sources = sharedOptions(
-    ingest.command('sources').description('show who sends logs, in which format, and how much of it was understood'),
-  ).option('--org <name>', 'name or id of the organization; without it all, and who sends without a known token')
+    ingest.command('sources').description('Show who sends logs, in which format, and how much was understood'),
+  ).option('--org <name>', 'Select one organization by name or id; by default all, and senders without a known token')
   sources.action((options: { org?: string }) =>
     withStore(sources, (context) => showSources(sources, options.org, context)),
   )
 
-  const rejects = sharedOptions(
-    ingest.command('rejects').description('show the last messages that were not understood, redacted'),
-  ).requiredOption('--org <name>', 'name or id of the organization')
+  const rejects = ofOrganization(
+    sharedOptions(
+      ingest.command('rejects').description('Show the last messages that were not understood, with secrets redacted'),
+    ),
+  )
   rejects.action((options: { org: string }) =>
     withStore(rejects, ({ store, administration }) => {
       const { id } = administration.organization(options.org)
       show(rejects, {
         columns: [
-          ['Time', 'time'],
-          ['Address', 'address'],
-          ['Host', 'host'],
-          ['Format', 'format'],
-          ['Reason', 'reason'],
-          ['Message, redacted', 'sample'],
+          ['Time', 'time', { hide: 1 }],
+          ['Address', 'address', { hide: 2 }],
+          ['Host', 'host', { hide: 4 }],
+          ['Format', 'format', { hide: 3 }],
+          ['Reason', 'reason', { wrap: true }],
+          ['Redacted message', 'sample', { wrap: true }],
         ],
         rows: store.sources.rejectsOf(id).map((reject) => ({
           time: timeText(reject.timeMs),
@@ -105,15 +99,14 @@ export function addIngestCommands(program: Command): void {
           reason: reject.reason,
           sample: reject.sample,
         })),
-        wrapLast: true,
       })
     }),
   )
 
-  const books = sharedOptions(
-    ingest.command('books').description('show what became of all messages, by listener; the sums must balance'),
+  const counters = sharedOptions(
+    ingest.command('counters').description('Show how many messages had each outcome, by listener'),
   )
-  books.action(() => withStore(books, ({ store }) => showBooks(books, store)))
+  counters.action(() => withStore(counters, ({ store }) => showCounters(counters, store)))
 }
 
 async function readFiles(
@@ -124,12 +117,12 @@ async function readFiles(
 ): Promise<void> {
   const { token: raw } = readSettings(tokenSetting, { command, environment: process.env })
   const log = createLogger('posture-admin', 'WARNING')
-  const catalog = catalogInForce(options.registry, log)
+  const catalog = catalogOf(command)
   const door = new TokenDoor(store, clock)
   const bytes = Buffer.from(raw)
   const token = door.find(bytes, 0, bytes.length)
   if (token === undefined)
-    throw new Fault('NOT_FOUND', '--token: unknown or revoked; posture-admin token generate makes one')
+    throw new Fault('NOT_FOUND', '--token: unknown or revoked; create one with posture-admin token generate')
   const matcher = new NameMatcher(catalog)
   const acceptor = new EventAcceptor(store, matcher, clock, log, () => {})
   const stop = stopSignal()
@@ -224,31 +217,28 @@ function print(
 ): void {
   show(command, {
     columns: [
-      ['File', 'file'],
+      ['File', 'file', { wrap: true }],
       ['Lines', 'lines'],
-      ['Formats', 'formats_text'],
+      ['Formats', 'formats', { hide: 3, wrap: true, text: formatsText }],
       [options.dryRun === true ? 'Would match' : 'Matched', 'matched'],
-      ['Read before', 'duplicates'],
-      ['No platform', 'unmatched'],
-      ['No host', 'no_domain'],
-      ['Skipped', 'skipped'],
-      ['Rejected', 'rejected'],
-      ['Unknown', 'unknown'],
-      ['Ambiguous', 'ambiguous'],
+      ['Duplicates', 'duplicates', { hide: 4 }],
+      ['No platform', 'unmatched', { hide: 6 }],
+      ['No host', 'no_domain', { hide: 7 }],
+      ['Skipped', 'skipped', { hide: 5 }],
+      ['Rejected', 'rejected', { hide: 1 }],
+      ['Unknown', 'unknown', { hide: 2 }],
+      ['Ambiguous', 'ambiguous', { hide: 3 }],
     ],
-    rows: reports.map(({ noDomain, formats, unfinished: _unfinished, ...report }) => ({
-      ...report,
-      no_domain: noDomain,
-      formats,
-      ...(process.stdout.isTTY ? { formats_text: formatsText(formats) } : {}),
-    })),
+    rows: reports.map(({ noDomain, unfinished: _unfinished, ...report }) => ({ ...report, no_domain: noDomain })),
   })
   for (const { file, unfinished } of reports) {
     if (unfinished) {
-      process.stderr.write(`${printable(file)}: the last line has no end yet and was left; read the file again later\n`)
+      process.stderr.write(
+        `${printable(file)}: the last line is incomplete and was skipped; read the file again later\n`,
+      )
     }
   }
-  // Beside the report, so that a program that reads the report is not disturbed.
+  // On standard error, so that a program that reads the report does not see these lines.
   for (const { file, line, format, reason } of troubles) {
     process.stderr.write(`${printable(file)} line ${line}: ${format === '' ? '' : `${format}: `}${reason}\n`)
   }
@@ -256,13 +246,13 @@ function print(
   const waiting = store.buffer.count(organizationId)
   if (options.dryRun !== true && waiting > 0 && process.stderr.isTTY) {
     process.stderr.write(
-      `${waiting} events wait for the next scan, which the running service makes, or: posture-admin scan run --org ${organizationId}\n`,
+      `${waiting} events wait for the next scan of the service; to scan now: posture-admin scan run --org ${organizationId}\n`,
     )
   }
 }
 
-function formatsText(formats: Readonly<Record<string, number>>): string {
-  return Object.entries(formats)
+function formatsText(formats: unknown): string {
+  return Object.entries(formats as Readonly<Record<string, number>>)
     .sort(([, a], [, b]) => b - a)
     .map(([id, count]) => `${id} ${count}`)
     .join(', ')
@@ -280,22 +270,21 @@ function showSources(command: Command, org: string | undefined, { store, adminis
   })
   show(command, {
     columns: [
-      ...(org === undefined ? ([['Organization', 'organization']] as const) : []),
+      ...(org === undefined ? ([['Organization', 'organization', { hide: 4 }]] as const) : []),
       ['Address', 'address'],
-      ['Host', 'host'],
-      ['By', 'listener'],
-      ['Token', 'token_label'],
-      ['Format', 'format'],
+      ['Host', 'host', { hide: 6 }],
+      ['Listener', 'listener', { hide: 9 }],
+      ['Token', 'token_label', { hide: 7 }],
+      ['Format', 'format', { hide: 1 }],
       ['Messages', 'messages'],
-      ['Understood', 'understood'],
-      ['Matched', 'matched'],
-      ['Not understood', 'unparsed'],
-      ['Last seen', 'last_seen'],
-      ['Remark', 'remark'],
-      ['Last not understood, redacted', 'sample'],
+      ['Understood', 'understood_share', { hide: 2, text: percentText }],
+      ['Matched', 'matched', { hide: 3 }],
+      ['Not understood', 'unparsed', { hide: 10 }],
+      ['Last seen', 'last_seen', { hide: 5 }],
+      ['Remark', 'remark', { wrap: true }],
+      ['Redacted sample', 'sample', { hide: 8, wrap: true }],
     ],
     rows,
-    wrapLast: true,
   })
 }
 
@@ -313,8 +302,7 @@ function sourceRow(source: StoredSource, organization: string, label: string): R
     format,
     formats: source.formats,
     messages,
-    understood:
-      messages === 0 ? '' : `${Math.floor(((messages - unparsed - count('unauthorised')) / messages) * 100)} %`,
+    understood_share: messages === 0 ? null : (messages - unparsed - count('unauthorised')) / messages,
     matched: count('stored') + count('duplicate'),
     unparsed,
     ...Object.fromEntries(OUTCOMES.map((outcome, index) => [snake(outcome), source.counts[index] ?? 0])),
@@ -325,18 +313,23 @@ function sourceRow(source: StoredSource, organization: string, label: string): R
   }
 }
 
+/** Rounded down: 100 % means that every message was understood. */
+function percentText(share: unknown): string {
+  return typeof share === 'number' ? `${Math.floor(share * 100)} %` : ''
+}
+
 function remarkOf({ zoneMinutes, timesUnread }: StoredSource, unauthorised: number): string {
   if (unauthorised > 0) return 'no known token'
-  const unread = timesUnread > 0 ? `${timesUnread} times not read` : ''
+  const unread = timesUnread > 0 ? `${timesUnread} times not understood` : ''
   if (zoneMinutes === 0) return unread
   const sign = zoneMinutes < 0 ? '-' : '+'
   const hours = String(Math.floor(Math.abs(zoneMinutes) / 60)).padStart(2, '0')
   const minutes = String(Math.abs(zoneMinutes) % 60).padStart(2, '0')
-  const clock = `clock ${sign}${hours}:${minutes}: see token set --zone`
+  const clock = `clock ${sign}${hours}:${minutes}; see token set --zone`
   return unread === '' ? clock : `${unread}; ${clock}`
 }
 
-function showBooks(command: Command, store: Store): void {
+function showCounters(command: Command, store: Store): void {
   const sums = new Map<string, number[]>()
   const received = new Map<string, number>()
   for (const { id } of [...store.organizations.all(), { id: NOBODY }]) {
@@ -351,14 +344,14 @@ function showBooks(command: Command, store: Store): void {
     columns: [
       ['Listener', 'listener'],
       ['Messages', 'messages'],
-      ...OUTCOMES.map((one) => [heading(one), snake(one)] as const),
-      ['On their way', 'unsettled'],
+      ...OUTCOMES.map((outcome, index) => [heading(outcome), snake(outcome), { hide: index + 1 }] as const),
+      ['In progress', 'in_progress', { hide: OUTCOMES.length + 1 }],
     ],
     rows: [...sums].map(([listener, counts]) => ({
       listener,
       messages: received.get(listener) ?? 0,
-      // To the disk; or lost on the way, if the service was killed meanwhile.
-      unsettled: (received.get(listener) ?? 0) - totalOf(counts),
+      // Not yet on the disk; or lost, if the service was killed.
+      in_progress: (received.get(listener) ?? 0) - totalOf(counts),
       ...Object.fromEntries(OUTCOMES.map((outcome, index) => [snake(outcome), counts[index] ?? 0])),
     })),
   })

@@ -1,14 +1,17 @@
 import { type Command, Option } from 'commander'
+import type { Shown } from '../../process/table.ts'
 import { type ApiKey, SCOPES, type Scope } from '../../store/api-keys.ts'
-import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
+import { changeOptions, ofOrganization, sharedOptions, show, showSecret, timeText, withStore } from './context.ts'
 
 /** posture-admin key create | list | revoke */
 export function addKeyCommands(program: Command): void {
-  const key = program.command('key').description('API keys, by which clients read the API')
+  const key = program.command('key').description('Manage API keys, which authenticate API clients')
 
   const create = ofOrganization(
-    changeOptions(key.command('create <label>').description('make an API key; it is shown once')),
-  ).addOption(new Option('--scope <scope...>', 'what the key may read').choices(SCOPES).default(SCOPES, 'all'))
+    changeOptions(
+      key.command('create').description('Create an API key and show it once').argument('<label>', 'Label for lists'),
+    ),
+  ).addOption(new Option('--scope <scope...>', 'Grant these scopes').choices(SCOPES).default(SCOPES, 'all'))
   create.action((label: string, options: { org: string; scope: Scope[] }) =>
     withStore(create, ({ administration }) => {
       const { record, raw } = administration.apiKeys.create(
@@ -20,7 +23,7 @@ export function addKeyCommands(program: Command): void {
     }),
   )
 
-  const list = ofOrganization(sharedOptions(key.command('list').description('show the keys of an organization')))
+  const list = ofOrganization(sharedOptions(key.command('list').description('List the API keys of an organization')))
   list.action((options: { org: string }) =>
     withStore(list, ({ store, administration }) => {
       const { id } = administration.organization(options.org)
@@ -29,7 +32,12 @@ export function addKeyCommands(program: Command): void {
   )
 
   const revoke = ofOrganization(
-    changeOptions(key.command('revoke <key>').description('end a key for ever, by its id or its 8 visible digits')),
+    changeOptions(
+      key
+        .command('revoke')
+        .description('Revoke an API key permanently')
+        .argument('<key>', 'Id of the API key, or its 8 visible digits'),
+    ),
   )
   revoke.action((idOrVisible: string, options: { org: string }) =>
     withStore(revoke, ({ store, administration }) => {
@@ -39,18 +47,17 @@ export function addKeyCommands(program: Command): void {
   )
 }
 
-/** With the raw key only where it was made just now. */
+/** @param raw the key itself, where it was just created. */
 function print(command: Command, keys: readonly ApiKey[], lastUseMs: (key: ApiKey) => number, raw?: string): void {
-  show(command, {
+  const shown: Shown = {
     columns: [
-      ...(raw === undefined ? [] : ([['Key (shown once)', 'key']] as const)),
       ['Label', 'label'],
-      ['Begins', 'visible'],
-      ['Scopes', 'scopes'],
-      ['Created', 'created_at'],
-      ['Last used', 'last_used_at'],
-      ['Revoked', 'revoked_at'],
-      ['Id', 'id'],
+      ['Visible digits', 'visible'],
+      ['Scopes', 'scopes', { hide: 3, wrap: true }],
+      ['Created', 'created_at', { hide: 4 }],
+      ['Last used', 'last_used_at', { hide: 2 }],
+      ['Revoked', 'revoked_at', { hide: 1 }],
+      ['Id', 'id', { hide: 5 }],
     ],
     rows: keys.map((key) => ({
       ...(raw === undefined ? {} : { key: raw }),
@@ -62,5 +69,7 @@ function print(command: Command, keys: readonly ApiKey[], lastUseMs: (key: ApiKe
       last_used_at: timeText(lastUseMs(key)),
       revoked_at: timeText(key.revokedAtMs),
     })),
-  })
+  }
+  if (raw === undefined) show(command, shown)
+  else showSecret(command, shown, 'API key', raw)
 }

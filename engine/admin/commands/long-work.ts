@@ -1,17 +1,18 @@
 import { type FileProgress, progressOf } from '../../process/file-progress.ts'
 import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
 
-/** Told how far work is with what it does now. */
+/** Called with the progress of a step. */
 export type OnStep = (what: string, done: number, total: number) => void
 
 /**
- * Runs work that may take minutes: a bar a step on a terminal, nothing in a pipe. Ctrl-C asks it to give up; then one line says so, and the exit status
- * is that of the signal.
+ * Runs work that may take minutes, with a progress bar for each step on a terminal. Ctrl-C cancels the work; then one line
+ * reports it, and the exit status is that of the signal.
  *
- * @returns undefined where it gave up.
+ * @param cancelled the line that reports a cancellation.
+ * @returns undefined where the work was cancelled.
  */
 export async function longWork<T>(
-  gaveUp: string,
+  cancelled: string,
   work: (onStep: OnStep, givenUp: AbortSignal) => Promise<T | undefined>,
 ): Promise<T | undefined> {
   const stop = stopSignal()
@@ -29,7 +30,7 @@ export async function longWork<T>(
     const result = await work(onStep, givenUp.signal)
     step?.bar.end()
     if (result === undefined) {
-      process.stderr.write(`posture-admin: ${gaveUp}\n`)
+      process.stderr.write(`posture-admin: ${cancelled}\n`)
       process.exitCode = exitStatusOf(await stop.received)
     }
     return result

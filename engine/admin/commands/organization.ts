@@ -13,11 +13,17 @@ interface Settings {
 
 /** posture-admin organization create | set | list */
 export function addOrganizationCommands(program: Command): void {
-  const organization = program.command('organization').description('organizations, whose data are kept apart')
+  const organization = program
+    .command('organization')
+    .description('Manage organizations, whose data is isolated from each other')
 
-  const create = sharedOptions(organization.command('create <name>').description('make an organization'))
-    .requiredOption('--domain <domain>', 'the domain that its scans are of')
-    .addOption(new Option('--plan <plan>', 'its plan; the API needs enterprise').choices(PLANS).default('enterprise'))
+  const create = sharedOptions(
+    organization.command('create').description('Create an organization').argument('<name>', 'Name of the organization'),
+  )
+    .requiredOption('--domain <domain>', 'Set the domain that scans report')
+    .addOption(
+      new Option('--plan <plan>', 'Set the plan; the API requires enterprise').choices(PLANS).default('enterprise'),
+    )
   create.action((name: string, options: { domain: string; plan: Plan }) =>
     withStore(
       create,
@@ -29,13 +35,16 @@ export function addOrganizationCommands(program: Command): void {
   )
 
   const set = changeOptions(
-    organization.command('set <name>').description('change plan, domain, scan frequency or evidence window'),
+    organization
+      .command('set')
+      .description('Change the plan, domain, scan frequency or evidence window')
+      .argument('<name>', 'Name or id of the organization'),
   )
-    .addOption(new Option('--plan <plan>', 'its plan, from the next request on').choices(PLANS))
-    .option('--domain <domain>', 'the domain that its scans are of')
-    .addOption(new Option('--scans <frequency>', 'how often it is scanned').choices(SCAN_FREQUENCIES))
+    .addOption(new Option('--plan <plan>', 'Set the plan, from the next API request on').choices(PLANS))
+    .option('--domain <domain>', 'Set the domain that scans report')
+    .addOption(new Option('--scans <frequency>', 'Set how often scans run').choices(SCAN_FREQUENCIES))
     .addOption(
-      new Option('--window <days>', 'days of evidence that count in a scan').argParser(
+      new Option('--window <days>', 'Count evidence of this many days in a scan').argParser(
         countOption(1, EVIDENCE_WINDOW_DAYS_MAX),
       ),
     )
@@ -55,20 +64,20 @@ export function addOrganizationCommands(program: Command): void {
     }),
   )
 
-  const list = sharedOptions(organization.command('list').description('show all organizations'))
+  const list = sharedOptions(organization.command('list').description('List all organizations'))
   list.action(() => withStore(list, ({ store }) => print(list, store.organizations.all())))
 }
 
 function print(command: Command, organizations: readonly Organization[]): void {
   show(command, {
     columns: [
-      ['Name', 'name'],
-      ['Domain', 'domain'],
-      ['Plan', 'plan'],
-      ['Scans', 'scan_frequency'],
-      ['Window (days)', 'evidence_window_days'],
-      ['Created', 'created_at'],
-      ['Id', 'id'],
+      ['Name', 'name', { wrap: true }],
+      ['Domain', 'domain', { hide: 2, wrap: true }],
+      ['Plan', 'plan', { hide: 1 }],
+      ['Scans', 'scan_frequency', { hide: 3 }],
+      ['Window (days)', 'evidence_window_days', { hide: 4 }],
+      ['Created', 'created_at', { hide: 6 }],
+      ['Id', 'id', { hide: 5 }],
     ],
     rows: organizations.map((organization) => ({
       id: organization.id,

@@ -14,13 +14,13 @@ interface Filter {
 export function addRecommendationCommands(program: Command): void {
   const recommendation = program
     .command('recommendation')
-    .description('what completed assessments ask for, and how far it is')
+    .description('Track the recommendations of completed assessments')
 
   const list = ofOrganization(
-    sharedOptions(recommendation.command('list').description('show recommendations in the order of the API')),
+    sharedOptions(recommendation.command('list').description('List recommendations in the order of the API')),
   )
-    .addOption(new Option('--status <status>', 'only those of this status').choices(RECOMMENDATION_STATUSES))
-    .addOption(new Option('--framework <framework>', 'only those of this framework').choices(FRAMEWORK_IDS))
+    .addOption(new Option('--status <status>', 'Show only this status').choices(RECOMMENDATION_STATUSES))
+    .addOption(new Option('--framework <framework>', 'Show only this framework').choices(FRAMEWORK_IDS))
   list.action(({ org, status, framework }: Filter) =>
     withStore(list, ({ store, administration }) => {
       const all = store.recommendations.ofOrganization(administration.organization(org).id)
@@ -36,10 +36,11 @@ export function addRecommendationCommands(program: Command): void {
   const set = ofOrganization(
     changeOptions(
       recommendation
-        .command('set <id>')
-        .description('give a recommendation another status, by the beginning of its id'),
+        .command('set')
+        .description('Change the status of a recommendation')
+        .argument('<id>', 'Id of the recommendation, or at least its first 8 characters'),
     ),
-  ).addArgument(new Argument('<status>', 'the new status').choices(RECOMMENDATION_STATUSES))
+  ).addArgument(new Argument('<status>', 'New status').choices(RECOMMENDATION_STATUSES))
   set.action((id: string, status: RecommendationStatus, options: { org: string }) =>
     withStore(set, ({ administration }) => {
       print(set, [administration.recommendations.setStatus(administration.organization(options.org), id, status)])
@@ -51,12 +52,12 @@ function print(command: Command, recommendations: readonly Recommendation[]): vo
   show(command, {
     columns: [
       ['Id', 'id'],
-      ['Priority', 'priority'],
-      ['Status', 'status'],
-      ['Framework', 'framework_id'],
-      ['Item', 'item_id'],
-      ['Category', 'category'],
-      ['Recommendation', 'title'],
+      ['Priority', 'priority', { hide: 2 }],
+      ['Status', 'status', { hide: 1 }],
+      ['Framework', 'framework_id', { hide: 3 }],
+      ['Item', 'item_id', { hide: 4 }],
+      ['Category', 'category', { hide: 5 }],
+      ['Recommendation', 'title', { wrap: true }],
     ],
     rows: recommendations.map((each) => ({
       id: each.id,
@@ -69,6 +70,5 @@ function print(command: Command, recommendations: readonly Recommendation[]): vo
       created_at: timeText(each.createdAtMs),
       status_changed_at: timeText(each.statusChangedAtMs),
     })),
-    wrapLast: true,
   })
 }

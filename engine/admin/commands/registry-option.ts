@@ -1,13 +1,22 @@
 import type { Command } from 'commander'
+import { z } from 'zod'
 import type { Catalog } from '../../../registry/catalog.ts'
 import { createLogger } from '../../process/log.ts'
-import { catalogInForce } from '../../process/registry-setting.ts'
+import { catalogInForce, registrySetting } from '../../process/registry-setting.ts'
+import { addSettingOptions, readSettings } from '../../process/settings.ts'
 
-/** Commands that know platforms must know those that the service knows. */
+const settings = z.object({ registry: registrySetting })
+
+/** Commands that look up platforms need the service's registry file. */
 export function registryOption(command: Command): Command {
-  return command.option('--registry <file>', "the service's registry file", process.env['REGISTRY_FILE'] ?? '')
+  return addSettingOptions(command, settings)
 }
 
-export function catalogOf(registryFile: string): Catalog {
-  return catalogInForce(registryFile, createLogger('posture-admin', 'WARNING'))
+/** The file that the command line or the environment names; '' where there is none. */
+export function registryFileOf(command: Command): string {
+  return readSettings(settings, { command, environment: process.env }).registry
+}
+
+export function catalogOf(command: Command): Catalog {
+  return catalogInForce(registryFileOf(command), createLogger('posture-admin', 'WARNING'))
 }

@@ -1,60 +1,63 @@
 import type { Command } from 'commander'
-import { z } from 'zod'
 import { type Catalog, loadCatalog } from '../../../registry/catalog.ts'
 import { catalogStats, Lookup } from '../../../registry/lookup.ts'
 import type { Platform } from '../../../registry/platform.ts'
 import { PLATFORM_TYPES } from '../../../registry/platform-type.ts'
 import { RegistryFileError } from '../../../registry/registry-file.ts'
 import { Fault } from '../../process/error-codes.ts'
-import { addSettingOptions, readSettings, setting } from '../../process/settings.ts'
+import { jsonOption } from '../../process/program.ts'
 import type { Shown } from '../../process/table.ts'
 import { show } from './context.ts'
-
-const registrySettings = z.object({
-  registry: setting(z.string().default(''), {
-    flag: '--registry <file>',
-    env: 'REGISTRY_FILE',
-    about: 'YAML or JSON file that adds, overrides or disables platforms',
-  }),
-})
+import { registryFileOf, registryOption } from './registry-option.ts'
 
 /** posture-admin registry list | search | show | check | stats */
 export function addRegistryCommands(program: Command): void {
-  const registry = program.command('registry').description('the AI platforms that are known, and their domains')
+  const registry = program.command('registry').description('Look up AI platforms and their domains')
 
-  const list = options(registry.command('list').description('show all platforms'))
+  const list = options(registry.command('list').description('List all platforms'))
   list.action(() => show(list, platformRows(catalogOf(list).platforms)))
 
   const search = options(
-    registry.command('search <text>').description('find platforms by name, vendor, type or domain'),
+    registry
+      .command('search')
+      .description('Search platforms by name, vendor, type or domain')
+      .argument('<text>', 'Part of a name, vendor, type or domain'),
   )
   search.action((text: string) => show(search, platformRows(new Lookup(catalogOf(search)).search(text))))
 
-  const one = options(registry.command('show <id>').description('show a platform with its domains and its risk'))
+  const one = options(
+    registry
+      .command('show')
+      .description('Show a platform with its domains and risk')
+      .argument('<id>', 'Id of the platform'),
+  )
   one.action((id: string) => {
     const platform = new Lookup(catalogOf(one)).show(id)
     if (platform === undefined) {
-      throw new Fault('NOT_FOUND', `no platform ${JSON.stringify(id)}; posture-admin registry search finds ids`)
+      throw new Fault('NOT_FOUND', `no platform ${JSON.stringify(id)}; find ids with posture-admin registry search`)
     }
     show(one, domainRows(platform))
   })
 
   const check = options(
-    registry.command('check <name...>').description('say which platform a name belongs to, and by which rule'),
+    registry
+      .command('check')
+      .description('Show which platform a host name belongs to, and by which rule')
+      .argument('<name...>', 'Host names'),
   )
   check.action((names: string[]) => show(check, checkRows(new Lookup(catalogOf(check)), names)))
 
-  const stats = options(registry.command('stats').description('count platforms and domains by type'))
+  const stats = options(registry.command('stats').description('Count platforms and domains by type'))
   stats.action(() => show(stats, statsRows(catalogOf(stats))))
 }
 
 function options(command: Command): Command {
-  return addSettingOptions(command, registrySettings).option('--json', 'print JSON on a terminal, too')
+  return jsonOption(registryOption(command))
 }
 
-/** The registry, changed by the operator's file; here a fault in that file ends the command, since the file is what is looked at. */
+/** The registry with the operator's file. An error in the file ends the command, because the command is used to test it. */
 function catalogOf(command: Command): Catalog {
-  const { registry } = readSettings(registrySettings, { command, environment: process.env })
+  const registry = registryFileOf(command)
   try {
     return loadCatalog(registry === '' ? {} : { file: registry })
   } catch (error) {
@@ -67,21 +70,21 @@ function platformRows(platforms: readonly Platform[]): Shown {
   return {
     columns: [
       ['Id', 'id'],
-      ['Platform', 'platform'],
-      ['Vendor', 'vendor'],
-      ['Type', 'type'],
-      ['Domains', 'domains'],
-      ['Risk', 'risk'],
+      ['Platform', 'platform_name'],
+      ['Vendor', 'vendor', { hide: 1 }],
+      ['Type', 'platform_type', { hide: 2 }],
+      ['Domains', 'domains_total', { hide: 4 }],
+      ['Risk', 'risk.score', { hide: 3 }],
     ],
     rows: platforms.map((platform) => ({
       id: platform.id,
-      platform: platform.name,
+      platform_name: platform.name,
+      platform_type: platform.platformType,
       vendor: platform.vendor,
-      type: platform.platformType,
       category: platform.category,
       url: platform.url,
-      domains: platform.domains.length,
-      risk: platform.risk.score,
+      domains_total: platform.domains.length,
+      risk: platform.risk,
     })),
   }
 }
@@ -89,48 +92,53 @@ function platformRows(platforms: readonly Platform[]): Shown {
 function domainRows(platform: Platform): Shown {
   return {
     columns: [
-      ['Platform', 'platform'],
+      ['Platform', 'platform_name', { hide: 2 }],
       ['Domain', 'domain'],
       ['Match', 'match'],
       ['Role', 'role'],
-      ['Specificity', 'specificity'],
-      ['Risk', 'risk'],
-      ['Why', 'why'],
+      ['Specificity', 'specificity', { hide: 1 }],
+      ['Risk', 'risk.score', { hide: 3 }],
+      ['Reason', 'risk.why', { hide: 4, wrap: true }],
     ],
     rows: platform.domains.map((domain) => ({
-      platform: platform.name,
+      platform_name: platform.name,
+      platform_type: platform.platformType,
       vendor: platform.vendor,
-      type: platform.platformType,
       domain: domain.domain,
       match: domain.match,
       role: domain.role,
       specificity: domain.specificity,
-      risk: platform.risk.score,
-      why: platform.risk.why,
+      risk: platform.risk,
     })),
   }
+}
+
+/** The fields of a name that no rule matches. */
+const NO_RULE = {
+  ...{ id: null, platform_name: null, platform_type: null },
+  ...{ rule: null, match: 'none', role: null, specificity: null },
 }
 
 function checkRows(lookup: Lookup, names: readonly string[]): Shown {
   return {
     columns: [
-      ['Name', 'name'],
-      ['Platform', 'platform'],
-      ['Type', 'type'],
-      ['Rule', 'rule'],
-      ['Match', 'match'],
-      ['Role', 'role'],
-      ['Specificity', 'specificity'],
+      ['Name', 'name', { wrap: true }],
+      ['Platform', 'platform_name'],
+      ['Type', 'platform_type', { hide: 3 }],
+      ['Rule', 'rule', { hide: 1 }],
+      ['Match', 'match', { hide: 2 }],
+      ['Role', 'role', { hide: 4 }],
+      ['Specificity', 'specificity', { hide: 5 }],
     ],
     rows: names.map((name) => {
       const rule = lookup.check(name)
-      if (rule === undefined) return { name, platform: null, match: 'none' }
+      if (rule === undefined) return { name, ...NO_RULE }
       const { domain, match, role, specificity, platform } = rule
       return {
         name,
         id: platform.id,
-        platform: platform.name,
-        type: platform.platformType,
+        platform_name: platform.name,
+        platform_type: platform.platformType,
         rule: domain,
         match,
         role,
@@ -143,17 +151,17 @@ function checkRows(lookup: Lookup, names: readonly string[]): Shown {
 function statsRows(catalog: Catalog): Shown {
   const { byType, platforms, domains } = catalogStats(catalog)
   const rows = Object.entries(byType).map(([type, counts]) => ({
-    type,
+    platform_type: type,
     category: PLATFORM_TYPES[type as keyof typeof PLATFORM_TYPES].category,
     ...counts,
   }))
   return {
     columns: [
-      ['Type', 'type'],
-      ['Category', 'category'],
+      ['Type', 'platform_type'],
+      ['Category', 'category', { hide: 1 }],
       ['Platforms', 'platforms'],
       ['Domains', 'domains'],
     ],
-    rows: [...rows, { type: 'all', category: '', platforms, domains }],
+    rows: [...rows, { platform_type: 'all', category: null, platforms, domains }],
   }
 }

@@ -14,19 +14,21 @@ interface Days {
 
 /** posture-admin retention show | set | apply */
 export function addRetentionCommands(program: Command): void {
-  const retention = program.command('retention').description('for how many days an organization keeps what')
+  const retention = program.command('retention').description('Set how long an organization keeps data')
 
-  const shown = ofOrganization(sharedOptions(retention.command('show').description('show for how many days')))
+  const shown = ofOrganization(sharedOptions(retention.command('show').description('Show the retention in days')))
   shown.action(({ org }: Days) =>
     withStore(shown, ({ administration }) => print(shown, administration.organization(org))),
   )
 
   const days = (flag: string, about: string, name: keyof Retention): Option =>
     new Option(`--${flag} <days>`, about).argParser(countOption(RETENTION_DAYS_MIN[name], RETENTION_DAYS_MAX))
-  const set = ofOrganization(changeOptions(retention.command('set').description('keep for another number of days')))
-    .addOption(days('scans', 'that scans which have ended stay in the list', 'scanDays'))
-    .addOption(days('audit', `that audit entries stay, ${RETENTION_DAYS_MIN.auditDays} at least`, 'auditDays'))
-    .addOption(days('sources', 'that senders which fell silent stay in the list', 'sourceDays'))
+  const set = ofOrganization(changeOptions(retention.command('set').description('Change the retention')))
+    .addOption(days('scans', 'Keep finished scans for this many days', 'scanDays'))
+    .addOption(
+      days('audit', `Keep audit entries for this many days, at least ${RETENTION_DAYS_MIN.auditDays}`, 'auditDays'),
+    )
+    .addOption(days('sources', 'Keep inactive senders for this many days', 'sourceDays'))
   set.action(({ org, scans, audit, sources }: Days) =>
     withStore(set, ({ administration }) => {
       const given = {
@@ -42,16 +44,16 @@ export function addRetentionCommands(program: Command): void {
   )
 
   const apply = ofOrganization(
-    changeOptions(retention.command('apply').description('let go now what the service lets go once a day')),
+    changeOptions(retention.command('apply').description('Delete expired data now, as the service does once a day')),
   )
   apply.action(({ org }: Days) =>
     withStore(apply, ({ administration }) => {
       const { scans, auditEntries, sources } = administration.retention.apply(administration.organization(org))
       show(apply, {
         columns: [
-          ['Scans that went', 'scans'],
-          ['Audit entries', 'audit_entries'],
-          ['Sources', 'sources'],
+          ['Deleted scans', 'scans'],
+          ['Deleted audit entries', 'audit_entries'],
+          ['Deleted senders', 'sources'],
         ],
         rows: [{ scans, audit_entries: auditEntries, sources }],
       })
@@ -63,11 +65,11 @@ function print(command: Command, organization: Organization): void {
   const { scanDays, auditDays, sourceDays } = retentionOf(organization)
   show(command, {
     columns: [
-      ['Organization', 'organization'],
+      ['Organization', 'organization', { wrap: true }],
       ['Scans (days)', 'scan_days'],
-      ['Audit entries', 'audit_days'],
-      ['Silent sources', 'source_days'],
-      ['Evidence (organization set --window)', 'evidence_window_days'],
+      ['Audit entries (days)', 'audit_days'],
+      ['Inactive senders (days)', 'source_days'],
+      ['Evidence window (days)', 'evidence_window_days'],
     ],
     rows: [
       {

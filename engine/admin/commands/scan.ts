@@ -5,7 +5,7 @@ import { scanNow } from '../../scan/scan-now.ts'
 import { PublishedList } from '../../store/published.ts'
 import type { Scan } from '../../store/scans.ts'
 import type { Store } from '../../store/store.ts'
-import { coverageLine, type Discovery, PLATFORM_COLUMNS, platformRows } from '../platform-rows.ts'
+import { coverageLine, type Discovery, PLATFORM_COLUMNS } from '../platform-rows.ts'
 import {
   type AdminContext,
   changeOptions,
@@ -19,26 +19,26 @@ import { catalogOf, registryOption } from './registry-option.ts'
 
 /** posture-admin scan run | list | show */
 export function addScanCommands(program: Command): void {
-  const scan = program.command('scan').description('discovery scans')
+  const scan = program.command('scan').description('Run discovery scans and show their findings')
 
   const run = registryOption(
     ofOrganization(
       changeOptions(
-        scan.command('run').description('scan now: fold what is buffered, and publish what the evidence says'),
+        scan.command('run').description('Scan now: add buffered events to the evidence and publish the findings'),
       ),
     ),
   )
-  run.action((options: { org: string; registry: string }) =>
+  run.action((options: { org: string }) =>
     withStore(run, async (context) => {
       const { administration } = context
       const pending = administration.scans.request(administration.organization(options.org))
-      const completed = await waitForScan(context, () => new NameMatcher(catalogOf(options.registry)), pending)
+      const completed = await waitForScan(context, () => new NameMatcher(catalogOf(run)), pending)
       if (completed !== undefined) print(run, [completed])
     }),
   )
 
   const list = ofOrganization(
-    sharedOptions(scan.command('list').description('show the scans of an organization, newest first')),
+    sharedOptions(scan.command('list').description('List the scans of an organization, newest first')),
   )
   list.action((options: { org: string }) =>
     withStore(list, ({ store, administration }) => {
@@ -47,34 +47,32 @@ export function addScanCommands(program: Command): void {
   )
 
   const last = ofOrganization(
-    sharedOptions(scan.command('show').description('show what the last completed scan found')),
+    sharedOptions(scan.command('show').description('Show the findings of the last completed scan')),
   )
   last.action((options: { org: string }) =>
     withStore(last, ({ store, administration }) => {
       const { id } = administration.organization(options.org)
       const found = JSON.parse(discoveryJson(store, id)) as Discovery
-      show(last, { columns: PLATFORM_COLUMNS, rows: platformRows(found) })
+      show(last, { columns: PLATFORM_COLUMNS, rows: found.platforms })
       const coverage = coverageLine(found)
       if (process.stderr.isTTY && coverage !== undefined) process.stderr.write(`${coverage}\n`)
     }),
   )
 }
 
-/** Waits until a scan that was asked for has ended. Ctrl-C leaves it pending: undefined then. @throws Fault SCAN_FAILED. */
+/** Waits for the end of a requested scan. Ctrl-C leaves the scan pending and returns undefined. @throws Fault SCAN_FAILED. */
 export async function waitForScan(
   { store, clock }: AdminContext,
   matcher: () => NameMatcher,
   pending: Scan,
 ): Promise<Scan | undefined> {
   const stop = stopSignal()
-  const givenUp = new AbortController()
-  void stop.received.then(() => givenUp.abort())
+  const cancel = new AbortController()
+  void stop.received.then(() => cancel.abort())
   try {
-    const scan = await scanNow(store, matcher, pending, clock, givenUp.signal)
+    const scan = await scanNow(store, matcher, pending, clock, cancel.signal)
     if (scan === undefined) {
-      process.stderr.write(
-        'posture-admin: the scan stays pending; posture-admin scan list shows when it is completed\n',
-      )
+      process.stderr.write('posture-admin: the scan is still pending; see posture-admin scan list\n')
       process.exitCode = exitStatusOf(await stop.received)
     }
     return scan
@@ -83,7 +81,7 @@ export async function waitForScan(
   }
 }
 
-/** Scan and platforms as the API answers them, all of one snapshot. */
+/** Scan and platforms as the API returns them, from one snapshot. */
 function discoveryJson(store: Store, organizationId: string): string {
   return store.environment.read(() => {
     const head = store.published.head(organizationId, PublishedList.discovery)
@@ -98,25 +96,29 @@ function print(command: Command, scans: readonly Scan[]): void {
     columns: [
       ['Requested', 'requested_at'],
       ['Status', 'status'],
-      ['Started by', 'trigger'],
-      ['Events', 'events'],
-      ['Platforms', 'platforms_discovered'],
-      ['Shadow AI', 'shadow_ai_count'],
-      ['Risk', 'overall_risk_score'],
-      ['Failure', 'failure'],
-      ['Id', 'id'],
+      ['Trigger', 'trigger', { hide: 5 }],
+      ['Events', 'events', { hide: 4 }],
+      ['Platforms', 'summary.platforms_discovered', { hide: 1 }],
+      ['Shadow AI', 'summary.shadow_ai_count', { hide: 2 }],
+      ['Risk', 'summary.overall_risk_score', { hide: 3 }],
+      ['Failure', 'failure', { wrap: true }],
+      ['Id', 'id', { hide: 6 }],
     ],
     rows: scans.map((scan) => ({
       id: scan.id,
+      organization_id: scan.organizationId,
       status: scan.status,
+      domain: scan.domain,
       trigger: scan.trigger,
       requested_at: timeText(scan.requestedAtMs),
       started_at: timeText(scan.startedAtMs),
       completed_at: timeText(scan.completedAtMs),
       events: scan.eventsFolded,
-      platforms_discovered: scan.summary.platformsDiscovered,
-      shadow_ai_count: scan.summary.shadowAiCount,
-      overall_risk_score: scan.summary.overallRiskScore,
+      summary: {
+        platforms_discovered: scan.summary.platformsDiscovered,
+        shadow_ai_count: scan.summary.shadowAiCount,
+        overall_risk_score: scan.summary.overallRiskScore,
+      },
       failure: scan.failure,
     })),
   })

@@ -1,17 +1,27 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { Fault } from '../../process/error-codes.ts'
 import { portNumber } from '../../process/settings.ts'
+import type { Shown } from '../../process/table.ts'
 import { DAY_ORDERS, type MonitoringToken } from '../../store/monitoring-tokens.ts'
 import type { TokenBinding } from '../../store/token-bindings.ts'
 import { describeBinding, type TokenChange } from '../tokens.ts'
-import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
+import { changeOptions, ofOrganization, sharedOptions, show, showSecret, timeText, withStore } from './context.ts'
+
+const TOKEN_ID = 'Id of the token, or its 8 visible digits'
 
 /** posture-admin token generate | list | revoke | set | bind | unbind */
 export function addTokenCommands(program: Command): void {
-  const token = program.command('token').description('monitoring tokens, by which collectors and log senders are known')
+  const token = program
+    .command('token')
+    .description('Manage monitoring tokens, which authenticate collectors and log senders')
 
   const generate = ofOrganization(
-    changeOptions(token.command('generate <label>').description('make a monitoring token; it is shown once')),
+    changeOptions(
+      token
+        .command('generate')
+        .description('Generate a monitoring token and show it once')
+        .argument('<label>', 'Label for lists and metrics'),
+    ),
   )
   generate.action((label: string, options: { org: string }) =>
     withStore(generate, ({ administration }) => {
@@ -20,7 +30,9 @@ export function addTokenCommands(program: Command): void {
     }),
   )
 
-  const list = ofOrganization(sharedOptions(token.command('list').description('show the tokens of an organization')))
+  const list = ofOrganization(
+    sharedOptions(token.command('list').description('List the monitoring tokens of an organization')),
+  )
   list.action((options: { org: string }) =>
     withStore(list, ({ store, administration }) => {
       const { id } = administration.organization(options.org)
@@ -32,7 +44,7 @@ export function addTokenCommands(program: Command): void {
 
   const revoke = ofOrganization(
     changeOptions(
-      token.command('revoke <token>').description('end a token for ever, by its id or its 8 visible digits'),
+      token.command('revoke').description('Revoke a monitoring token permanently').argument('<token>', TOKEN_ID),
     ),
   )
   revoke.action((idOrVisible: string, options: { org: string }) =>
@@ -42,14 +54,17 @@ export function addTokenCommands(program: Command): void {
   )
 
   const set = ofOrganization(
-    changeOptions(token.command('set <token>').description("change a token's label, or how its devices write times")),
+    changeOptions(
+      token
+        .command('set')
+        .description('Change the label of a token, or how the times of its devices are read')
+        .argument('<token>', TOKEN_ID),
+    ),
   )
-    .option('--label <label>', 'what the token is called in lists and metrics')
-    .option('--zone <zone>', "the zone of the devices' clocks, where their messages do not tell: +01:00, Europe/Berlin")
+    .option('--label <label>', 'Set the label for lists and metrics')
+    .option('--zone <zone>', 'Set the time zone of devices whose messages have none: +01:00 or Europe/Berlin')
     .addOption(
-      new Option('--day-order <order>', 'how its devices write 05/06/2026, where that does not show').choices(
-        DAY_ORDERS,
-      ),
+      new Option('--day-order <order>', 'Set how ambiguous dates such as 05/06/2026 are read').choices(DAY_ORDERS),
     )
   set.action((idOrVisible: string, { org, ...change }: TokenChange & { org: string }) =>
     withStore(set, ({ administration }) => {
@@ -66,14 +81,13 @@ export function addTokenCommands(program: Command): void {
   const bind = ofOrganization(
     changeOptions(
       token
-        .command('bind <token>')
-        .description(
-          'take syslog without a token from an address or to a port as that of a token: for devices that cannot send one',
-        ),
+        .command('bind')
+        .description('Attribute syslog without a token to this token, by sender address or by port')
+        .argument('<token>', TOKEN_ID),
     ),
   )
-    .option('--address <network>', 'the address of the device, or a network as 192.0.2.0/24')
-    .addOption(new Option('--port <port>', 'the port of the service that it sends to').argParser(portOption))
+    .option('--address <network>', 'Bind this sender address, or a network such as 192.0.2.0/24')
+    .addOption(new Option('--port <port>', 'Bind this port of the service').argParser(portOption))
   bind.action((idOrVisible: string, options: { org: string; address?: string; port?: number }) =>
     withStore(bind, ({ administration }) => {
       const to = { network: options.address ?? '', port: options.port ?? 0 }
@@ -82,7 +96,7 @@ export function addTokenCommands(program: Command): void {
   )
 
   const unbind = ofOrganization(
-    changeOptions(token.command('unbind <token>').description('end all bindings of a token')),
+    changeOptions(token.command('unbind').description('Remove all bindings of a token').argument('<token>', TOKEN_ID)),
   )
   unbind.action((idOrVisible: string, options: { org: string }) =>
     withStore(unbind, ({ administration }) => {
@@ -100,18 +114,22 @@ function portOption(text: string): number {
 function printBindings(command: Command, bindings: readonly TokenBinding[]): void {
   show(command, {
     columns: [
-      ['Address', 'address'],
-      ['Port', 'port'],
+      ['Address', 'address', { text: anyOr }],
+      ['Port', 'port', { text: anyOr }],
       ['Token', 'token_id'],
     ],
     rows: bindings.map(({ network, port, tokenId }) => {
-      return { address: network === '' ? 'any' : network, port: port === 0 ? 'any' : port, token_id: tokenId }
+      return { address: network === '' ? null : network, port: port === 0 ? null : port, token_id: tokenId }
     }),
   })
 }
 
+function anyOr(value: unknown): string {
+  return value === null ? 'any' : String(value)
+}
+
 interface PrintOptions {
-  /** Only where the token was made just now. */
+  /** The token itself, where it was just created. */
   readonly raw?: string
   readonly bindingsOf?: (token: MonitoringToken) => readonly TokenBinding[]
 }
@@ -121,17 +139,16 @@ function print(
   tokens: readonly MonitoringToken[],
   { raw, bindingsOf = () => [] }: PrintOptions = {},
 ): void {
-  show(command, {
+  const shown: Shown = {
     columns: [
-      ...(raw === undefined ? [] : ([['Token (shown once)', 'token']] as const)),
       ['Label', 'label'],
-      ['Begins', 'visible'],
-      ['Bound to', 'bound_to'],
-      ['Zone', 'zone'],
-      ['Days', 'day_order'],
-      ['Created', 'created_at'],
-      ['Revoked', 'revoked_at'],
-      ['Id', 'id'],
+      ['Visible digits', 'visible'],
+      ['Bound to', 'bound_to', { hide: 2, wrap: true }],
+      ['Zone', 'zone', { hide: 3 }],
+      ['Day order', 'day_order', { hide: 4 }],
+      ['Created', 'created_at', { hide: 5 }],
+      ['Revoked', 'revoked_at', { hide: 1 }],
+      ['Id', 'id', { hide: 6 }],
     ],
     rows: tokens.map((token) => ({
       ...(raw === undefined ? {} : { token: raw }),
@@ -140,9 +157,11 @@ function print(
       visible: token.visible,
       bound_to: bindingsOf(token).map(describeBinding),
       zone: token.zone ?? 'UTC',
-      day_order: token.dayOrder ?? '',
+      day_order: token.dayOrder ?? null,
       created_at: timeText(token.createdAtMs),
       revoked_at: timeText(token.revokedAtMs),
     })),
-  })
+  }
+  if (raw === undefined) show(command, shown)
+  else showSecret(command, shown, 'Monitoring token', raw)
 }

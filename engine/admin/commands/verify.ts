@@ -3,7 +3,7 @@ import { SECOND_MS } from '../../process/clock.ts'
 import { Fault } from '../../process/error-codes.ts'
 import { isHeld } from '../../process/exclusive.ts'
 import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
-import { printable } from '../../process/table.ts'
+import { jsonLine, printable } from '../../process/table.ts'
 import { SCANS } from '../../scan/scan-now.ts'
 import { chosen } from '../secrets.ts'
 import { type Arrival, VERIFY_MS, verify } from '../verify.ts'
@@ -22,12 +22,15 @@ export function addVerifyCommand(program: Command): void {
     sharedOptions(
       program
         .command('verify')
-        .description('wait until events of a collector or log sender arrive, and show them as they come'),
+        .description('Wait for events of a collector or log sender, and show them as they arrive'),
     ),
   )
-    .option('--token <token>', 'id or the 8 visible digits of the monitoring token; without it any of the organization')
+    .option(
+      '--token <token>',
+      'Wait for this monitoring token, by id or 8 visible digits; by default any of the organization',
+    )
     .addOption(
-      new Option('--timeout <seconds>', 'how long to wait')
+      new Option('--timeout <seconds>', 'Wait at most this long')
         .default(VERIFY_MS / SECOND_MS)
         .argParser(countOption(1, 24 * 3600)),
     )
@@ -41,20 +44,20 @@ async function waitForEvents({ store, administration }: AdminContext, options: O
   if (wanted === undefined && !tokens.some(({ revokedAtMs }) => revokedAtMs === 0)) {
     throw new Fault(
       'NOT_FOUND',
-      `${organization.name} has no active monitoring token; posture-admin token generate makes one`,
+      `${organization.name} has no active monitoring token; create one with posture-admin token generate`,
     )
   }
   await assertServiceRuns(store.environment.path)
 
   const whose = wanted === undefined ? organization.name : `${organization.name}, token ${wanted.label}`
   if (process.stderr.isTTY) {
-    process.stderr.write(`waiting up to ${options.timeout} s for events of ${whose}; Ctrl-C ends\n`)
+    process.stderr.write(`waiting up to ${options.timeout} s for events of ${whose}; press Ctrl-C to stop\n`)
   }
   const labels = new Map(tokens.map(({ id, label }) => [id, label]))
   const asJson = options.json === true || !process.stdout.isTTY
   const stop = stopSignal()
-  const givenUp = new AbortController()
-  void stop.received.then(() => givenUp.abort())
+  const cancel = new AbortController()
+  void stop.received.then(() => cancel.abort())
   const verdict = await verify(
     store,
     organization.id,
@@ -63,25 +66,25 @@ async function waitForEvents({ store, administration }: AdminContext, options: O
       const row = { ...arrival, token_label: labels.get(arrival.tokenId) ?? '' }
       process.stdout.write(`${asJson ? jsonOf(row) : lineOf(row)}\n`)
     },
-    { timeoutMs: options.timeout * SECOND_MS, givenUp: givenUp.signal },
+    { timeoutMs: options.timeout * SECOND_MS, givenUp: cancel.signal },
   ).finally(() => stop.forget())
 
   if (verdict.events > 0) {
-    if (process.stderr.isTTY) process.stderr.write(`verified: events of ${whose} arrive\n`)
+    if (process.stderr.isTTY) process.stderr.write(`verified: events of ${whose} are arriving\n`)
     return
   }
-  if (givenUp.signal.aborted) {
+  if (cancel.signal.aborted) {
     process.exitCode = exitStatusOf(await stop.received)
     return
   }
   const why =
     verdict.messages === 0
-      ? 'nothing came: check endpoint, port and token of the sender (posture-collector check does), and posture-admin ingest sources for senders without a known token'
-      : `${verdict.messages} messages came, and none names an AI platform yet`
+      ? 'no message arrived: check the endpoint, port and token of the sender with posture-collector check, and look for senders without a known token with posture-admin ingest sources'
+      : `${verdict.messages} messages arrived, and none names an AI platform yet`
   throw new Fault('NO_EVENTS', `no events of ${whose} within ${options.timeout} s; ${why}`)
 }
 
-/** Without the service nothing can come, and nobody need wait for it. */
+/** Without the service no event can arrive. */
 async function assertServiceRuns(path: string): Promise<void> {
   if (await isHeld(path, SCANS)) return
   throw new Fault('SERVICE_UNREACHABLE', `no posture-service runs on ${path}; start it first`)
@@ -90,7 +93,7 @@ async function assertServiceRuns(path: string): Promise<void> {
 type Row = Arrival & { readonly token_label: string }
 
 function jsonOf({ timeMs, tokenId, ...arrival }: Row): string {
-  return JSON.stringify({ time: timeText(timeMs), token_id: tokenId, ...arrival })
+  return jsonLine({ time: timeText(timeMs), token_id: tokenId, ...arrival })
 }
 
 function lineOf({

@@ -80,7 +80,7 @@ t.test('an outbox that no event has entered yet is empty', async (t) => {
 t.test('what cannot be shown is one line', async (t) => {
   const rows: readonly (readonly [words: readonly string[], status: number, says: RegExp])[] = [
     [['stats', '--outbox', '/nowhere'], 5, /^posture-collector: NOT_FOUND --outbox: there is no store in \/nowhere/],
-    [['stats', '--outbox', 'memory'], 2, /USAGE --outbox memory: what waits in the memory of a collector/],
+    [['stats', '--outbox', 'memory'], 2, /USAGE --outbox memory: events in the memory of a collector/],
     [['peek', '-n', '0', '--outbox', t.testdir()], 2, /USAGE --count: expected a whole number from 1 to 10000/],
     [['stat'], 2, /USAGE unknown command 'stat' \(Did you mean stats\?\)/],
   ]

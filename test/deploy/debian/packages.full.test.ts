@@ -74,10 +74,10 @@ t.test('installs, runs, is upgraded, removed and purged, under systemd', { skip,
   await machine.run('systemctl enable --now posture-collector')
 
   await t.test('live capture under the unit’s sandbox, to a scan', async (t) => {
-    await until(() => machine.try('posture-collector books | grep packets'), /packets/)
+    await until(() => machine.try('posture-collector counters | grep packets'), /packets/)
     execFileSync('ip', inside('tcpreplay', '--quiet', '-i', 'near', '--pps', '200', DEMO_CAPTURE), { stdio: 'ignore' })
     const wanted = Object.values(demoMatches()).reduce((sum, count) => sum + count, 0)
-    await until(() => machine.try('posture-collector books'), new RegExp(`"acknowledged","count":${wanted}\\b`))
+    await until(() => machine.try('posture-collector counters'), new RegExp(`"acknowledged","count":${wanted}\\b`))
     t.same(await scanned(machine), demoMatches())
     const status = await machine.run('cat /proc/$(systemctl show --value -p MainPID posture-collector)/status')
     for (const line of ['CapEff:\t0000000000002000', 'CapBnd:\t0000000000002000', 'NoNewPrivs:\t1', 'Seccomp:\t2']) {

@@ -5,8 +5,9 @@ import { Spec, Validation } from '@cyclonedx/cyclonedx-library'
 import t from 'tap'
 import { isNewer } from '../../../deploy/release/addons.ts'
 import { COLLECTOR, PROGRAMS } from '../../../deploy/release/programs.ts'
+import { shellFiles } from '../../../deploy/release/shell-files.ts'
 import { GLIBC_MAX, NODE_VERSION } from '../../../deploy/release/targets.ts'
-import { type Machine, released, unpackedTree } from '../../support/released.ts'
+import { debianPackage, type Machine, released, THIS_MACHINE, unpackedTree, VERSION } from '../../support/released.ts'
 
 const MACHINES: readonly Machine[] = ['x86_64', 'arm64']
 /** What GCC 8 has, the compiler of the systems with that C library: libstdc++'s list of ABI versions. */
@@ -59,6 +60,17 @@ for (const { name } of PROGRAMS) {
       }
     })
   }
+}
+
+for (const { name, commands } of PROGRAMS) {
+  t.test(`${name}: the package and the archive have manual pages and completion scripts`, async (t) => {
+    const folder = unpackedTree(t, name, THIS_MACHINE)
+    const listed = execFileSync('dpkg-deb', ['--contents', debianPackage(name, THIS_MACHINE)], { encoding: 'utf8' })
+    for (const path of shellFiles(commands, { version: VERSION, epochSeconds: 0 }).keys()) {
+      t.ok(statSync(join(folder, path)).size > 0, path)
+      t.match(listed, new RegExp(`^-rw-r--r-- .* \\./usr/${path}$`, 'm'))
+    }
+  })
 }
 
 t.test('the executable is small enough', async (t) => {

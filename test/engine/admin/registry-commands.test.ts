@@ -6,9 +6,9 @@ import { admin, runAdmin } from '../../support/programs.ts'
 t.test('list and search show platforms, show its domains, stats the counts', async (t) => {
   const all = await admin('registry', 'list')
   t.ok(all.length >= 600)
-  t.match(all[0], { id: String, platform: String, vendor: String, type: String, risk: Number })
+  t.match(all[0], { id: String, platform_name: String, vendor: String, platform_type: String, risk: { score: Number } })
   const found = await admin('registry', 'search', 'anthropic')
-  t.ok(found.some(({ platform }) => platform === 'Claude'))
+  t.ok(found.some((row) => row['platform_name'] === 'Claude'))
   t.same(await admin('registry', 'search', 'no such platform anywhere'), [])
   const domains = await admin('registry', 'show', 'chatgpt')
   t.ok(domains.some(({ domain, match, role }) => domain === 'chatgpt.com' && match === 'suffix' && role === 'web'))
@@ -21,10 +21,10 @@ t.test('check says which platform a name belongs to, and by which rule', async (
   const rows = await admin('registry', 'check', 'API.OpenAI.com.', 'x.claude.ai', 'example.com', '127.0.0.1', '')
   t.match(rows, [
     { name: 'API.OpenAI.com.', rule: 'api.openai.com', match: 'exact', role: 'api' },
-    { name: 'x.claude.ai', platform: 'Claude', rule: 'claude.ai', match: 'suffix' },
-    { name: 'example.com', platform: null, match: 'none' },
+    { name: 'x.claude.ai', platform_name: 'Claude', rule: 'claude.ai', match: 'suffix' },
+    { name: 'example.com', platform_name: null, match: 'none' },
     { name: '127.0.0.1', match: 'none' },
-    { name: '', match: 'none' },
+    { name: null, match: 'none' },
   ])
 })
 

@@ -252,7 +252,7 @@ async function keepSending(t: Test, service: SyslogService): Promise<void> {
 type Books = Record<'messages' | 'stored' | 'unsettled' | 'unauthorised', number>
 
 async function booksOf(service: SyslogService): Promise<Books[]> {
-  const rows = (await service.admin('ingest', 'books')) as unknown as (Books & Record<string, number>)[]
+  const rows = (await service.admin('ingest', 'counters')) as unknown as (Books & Record<string, number>)[]
   for (const row of rows) {
     const { listener: _listener, messages, unsettled, ...outcomes } = row
     const known = Object.values(outcomes).reduce((sum, count) => sum + count, 0)

@@ -21,7 +21,7 @@ async function checkBooks(t: Test, service: SyslogService, kind: Kind, expected:
   t.match(counts, expected, 'counters')
   // They are written once a second.
   const row = await until('books', async () => {
-    const rows = await service.admin('ingest', 'books')
+    const rows = await service.admin('ingest', 'counters')
     return rows.find((row) => row['listener'] === kind && row['messages'] === messages && row['unsettled'] === 0)
   })
   const { received: _received, noDomain, ...same } = counts

@@ -11,7 +11,6 @@ import {
   setting,
   settingRows,
 } from '../../../engine/process/settings.ts'
-import { tableOf } from '../../../engine/process/table.ts'
 
 const schema = z.object({
   port: setting(portNumber().default(9090), { flag: '--port <port>', env: 'PORT', about: 'A port' }),
@@ -115,33 +114,6 @@ t.test('help and documentation are made from the same rows', async (t) => {
   t.match(help, /--port <port>\s+A port \(env: PORT, default: 9090\)/)
 })
 
-t.test('times are ISO 8601 to the second, tables obey no control character', async (t) => {
+t.test('times are ISO 8601 to the second', async (t) => {
   t.equal(isoSeconds(Date.parse('2026-11-20T09:15:02.999Z')), '2026-11-20T09:15:02Z')
-  const table = tableOf({
-    columns: [
-      ['A', 'a'],
-      ['B', 'b'],
-    ],
-    rows: [{ a: 'x\u001b[31m\n', b: ['1', '2'] }, { a: null }],
-  })
-  t.notOk(table.includes('\u001b'))
-  t.match(table, /x.\[31m/)
-  t.match(table, /1, 2/)
-})
-
-t.test('a table no wider than the terminal, where its last column may be broken', async (t) => {
-  const shown = {
-    columns: [
-      ['Check', 'check'],
-      ['Found', 'found'],
-    ],
-    rows: [{ check: 'tls', found: `the fingerprint is ${'AB:'.repeat(31)}AB` }, { check: 'outbox' }],
-    wrapLast: true,
-  } as const
-  const lines = tableOf(shown, 60).split('\n')
-  t.same(new Set(lines.map((line) => line.length)), new Set([60]))
-  const broken = lines.map((line) => line.split('│')[2]?.trim() ?? '').join('')
-  t.ok(broken.includes('AB:'.repeat(31)), 'a long word is broken, and nothing is left out')
-  t.match(tableOf(shown), /│ the fingerprint is (AB:){31}AB │/)
-  t.equal(tableOf(shown, 1).split('\n')[0]?.length, '┌────────┬──┐'.length + 24, 'however narrow it is')
 })

@@ -1,13 +1,13 @@
 import t from 'tap'
-import { type Book, balanced, booksOf } from '../../collector/books.ts'
+import { allBalanced, type Balance, balancesOf } from '../../collector/accounting.ts'
 import { type StatusWords, statusOf } from '../support/collector-status.ts'
 
 const dropped = (kernel: number, pool: number, unread: number) => ({ kernel, pool, unread })
 
-const ROWS: readonly { title: string; status: StatusWords; wrong?: readonly [Book['book'], number] }[] = [
+const ROWS: readonly { title: string; status: StatusWords; wrong?: readonly [Balance['counter'], number] }[] = [
   { title: 'nothing yet', status: {} },
   {
-    title: 'each place of a packet',
+    title: 'each outcome of a packet',
     status: {
       classes: { dnsQuery: 70, tcpOther: 5 },
       live: { received: 100, taken: 75, handedOver: 2, passedOver: 3, waiting: 4, dropped: dropped(7, 8, 1) },
@@ -40,7 +40,7 @@ const ROWS: readonly { title: string; status: StatusWords; wrong?: readonly [Boo
   },
   { title: 'a match that was counted twice', status: { names: 9, matched: 4, matches: 5 }, wrong: ['matches', -1] },
   {
-    title: 'each place of an event',
+    title: 'each outcome of an event',
     status: {
       events: { found: 10, made: 90, unwritten: 5, waiting: 40, dropped: { full: 1, tooOld: 1, damaged: 1 } },
       https: { acknowledged: 50, refused: 2 },
@@ -64,19 +64,19 @@ const ROWS: readonly { title: string; status: StatusWords; wrong?: readonly [Boo
 
 for (const { title, status, wrong } of ROWS) {
   t.test(title, async (t) => {
-    const books = booksOf(statusOf(status))
-    t.equal(balanced(books), wrong === undefined)
+    const balances = balancesOf(statusOf(status))
+    t.equal(allBalanced(balances), wrong === undefined)
     t.same(
-      books.filter(({ difference }) => difference !== 0).map(({ book, difference }) => [book, difference]),
+      balances.filter(({ difference }) => difference !== 0).map(({ counter, difference }) => [counter, difference]),
       wrong === undefined ? [] : [wrong],
     )
-    for (const { total, places, difference } of books) {
-      t.equal(Object.values(places).reduce((sum, count) => sum + count, 0) + difference, total)
+    for (const { total, outcomes, difference } of balances) {
+      t.equal(Object.values(outcomes).reduce((sum, count) => sum + count, 0) + difference, total)
     }
   })
 }
 
 t.test('of a file the packets are those of its classes', async (t) => {
-  const [packets] = booksOf({ ...statusOf({ classes: { dnsQuery: 3, notIp: 1 } }), live: undefined })
-  t.same(packets, { book: 'packets', total: 4, places: { notIp: 1, dnsQuery: 3 }, difference: 0 })
+  const [packets] = balancesOf({ ...statusOf({ classes: { dnsQuery: 3, notIp: 1 } }), live: undefined })
+  t.same(packets, { counter: 'packets', total: 4, outcomes: { notIp: 1, dnsQuery: 3 }, difference: 0 })
 })

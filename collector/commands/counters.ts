@@ -1,0 +1,77 @@
+import type { Command } from 'commander'
+import { z } from 'zod'
+import { askLocal } from '../../engine/process/ask-local.ts'
+import { Fault } from '../../engine/process/error-codes.ts'
+import { jsonOption } from '../../engine/process/program.ts'
+import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
+import { printRows, printsTable } from '../../engine/process/table.ts'
+import { healthPortSetting } from '../config.ts'
+import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../settings-file.ts'
+
+const countersSettings = z.object({ healthPort: healthPortSetting })
+
+const record = z.object({
+  interface: z.string(),
+  uptime_seconds: z.number(),
+  counters: z.array(
+    z.object({
+      counter: z.string(),
+      total: z.number(),
+      outcomes: z.record(z.string(), z.number()),
+      difference: z.number(),
+    }),
+  ),
+})
+
+/** posture-collector counters: the counters of the running collector and their outcomes, which must add up. */
+export function addCountersCommand(program: Command): void {
+  const command = jsonOption(
+    addSettingsFileOption(
+      addSettingOptions(
+        program
+          .command('counters')
+          .description('Show how many packets, names and events of the running collector had each outcome'),
+        countersSettings,
+      ),
+    ),
+  )
+  command.action(async (options: SettingsFileOption & { json?: boolean }) => {
+    const { healthPort } = readSettings(countersSettings, { command, environment: environmentWith(options) })
+    const { counters, interface: name, uptime_seconds } = await fetchCounters(healthPort)
+    const rows = counters.flatMap(({ counter, total, outcomes, difference }) => [
+      ...Object.entries(outcomes).map(([outcome, count]) => ({ counter, outcome, count })),
+      { counter, outcome: difference === 0 ? 'total' : `total (${difference} missing)`, count: total },
+    ])
+    const columns = [
+      ['Counter', 'counter'],
+      ['Outcome', 'outcome', { wrap: true }],
+      ['Count', 'count'],
+    ] as const
+    if (printsTable(options)) process.stdout.write(`${name}, ${uptime_seconds} s\n`)
+    printRows({ columns, rows }, options)
+    const wrong = counters.filter(({ difference }) => difference !== 0).map(({ counter }) => counter)
+    if (wrong.length > 0) {
+      throw new Fault(
+        'COUNTERS_UNBALANCED',
+        `the outcomes of ${wrong.join(' and ')} do not add up to the total; please report this`,
+      )
+    }
+  })
+}
+
+/** @throws Fault COLLECTOR_UNREACHABLE */
+async function fetchCounters(port: number): Promise<z.output<typeof record>> {
+  const url = `http://127.0.0.1:${port}/counters`
+  try {
+    const { status, text } = await askLocal(port, '/counters')
+    if (status === 503) throw new Fault('COLLECTOR_UNREACHABLE', `the collector at ${url} is starting; try again`)
+    return record.parse(JSON.parse(text))
+  } catch (error) {
+    if (error instanceof Fault) throw error
+    throw new Fault(
+      'COLLECTOR_UNREACHABLE',
+      `no collector answers at ${url}; start one that captures on an interface, or set HEALTH_PORT to its port`,
+      { cause: error },
+    )
+  }
+}

@@ -1,0 +1,105 @@
+import type { Command, Option } from 'commander'
+import { z } from 'zod'
+import { SettingOption, shownDefault } from '../engine/process/settings.ts'
+
+/** What a value of an option or an argument names, as far as a shell can complete it. */
+export type ValueKind = 'file' | 'directory' | 'other'
+
+export interface ArgumentModel {
+  /** As usage writes it: `<file...>`. */
+  readonly term: string
+  readonly name: string
+  readonly about: string
+  readonly variadic: boolean
+  readonly kind: ValueKind
+  readonly choices: readonly string[]
+}
+
+export interface OptionModel {
+  /** `--scope`. */
+  readonly long: string
+  /** `-h`, or undefined. */
+  readonly short: string | undefined
+  /** `<scope...>`, or undefined for a switch. */
+  readonly value: string | undefined
+  readonly kind: ValueKind
+  readonly about: string
+  readonly required: boolean
+  readonly variadic: boolean
+  readonly choices: readonly string[]
+  readonly env: string | undefined
+  /** The default as people read it. */
+  readonly byDefault: string | undefined
+}
+
+/** A command of a program as data, from which manual pages, completion scripts and reference pages are generated. */
+export interface CommandModel {
+  /** `['posture-admin', 'key', 'create']`. */
+  readonly path: readonly string[]
+  readonly about: string
+  readonly arguments: readonly ArgumentModel[]
+  /** With `--help`, and for the program itself `--version`. */
+  readonly options: readonly OptionModel[]
+  readonly commands: readonly CommandModel[]
+}
+
+export function commandModel(command: Command, parents: readonly string[] = []): CommandModel {
+  const path = [...parents, command.name()]
+  const helper = command.createHelp()
+  return {
+    path,
+    about: command.description(),
+    arguments: command.registeredArguments.map((each) => ({
+      term: each.variadic ? `<${each.name()}...>` : `<${each.name()}>`,
+      name: each.name(),
+      about: each.description,
+      variadic: each.variadic,
+      kind: kindOf(each.name()),
+      choices: each.argChoices ?? [],
+    })),
+    options: helper.visibleOptions(command).map(optionModel),
+    commands: command.commands.map((each) => commandModel(each, path)),
+  }
+}
+
+/** The command and all commands below it, parents first. */
+export function everyCommand(model: CommandModel): readonly CommandModel[] {
+  return [model, ...model.commands.flatMap(everyCommand)]
+}
+
+/** `posture-admin key create [options] <label>`, without `[options]` where there are none but --help. */
+export function usageOf({ path, arguments: args, options, commands }: CommandModel): string {
+  const words = [...(options.length > 1 ? ['[options]'] : []), ...(commands.length > 0 ? ['<command>'] : [])]
+  return [...path, ...words, ...args.map(({ term }) => term)].join(' ')
+}
+
+function optionModel(option: Option): OptionModel {
+  const value = /<[^>]+>/.exec(option.flags)?.[0]
+  const row = option instanceof SettingOption ? option.setting : undefined
+  return {
+    long: option.long ?? '',
+    short: option.short,
+    value,
+    kind: kindOf(value?.slice(1, -1) ?? ''),
+    about: row?.about ?? option.description,
+    required: option.mandatory,
+    variadic: option.variadic,
+    choices: option.argChoices ?? (row === undefined ? [] : choicesOf(row.schema)),
+    env: row?.env,
+    byDefault: row === undefined ? defaultOf(option) : shownDefault(row),
+  }
+}
+
+/** The words that a setting takes, where it takes no others. */
+function choicesOf(schema: z.ZodType): readonly string[] {
+  const { enum: words = [] } = z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' })
+  return words.map(String)
+}
+
+function defaultOf({ defaultValue, defaultValueDescription }: Option): string | undefined {
+  return defaultValueDescription ?? (defaultValue === undefined ? undefined : String(defaultValue))
+}
+
+function kindOf(name: string): ValueKind {
+  return name.startsWith('file') ? 'file' : name.startsWith('directory') ? 'directory' : 'other'
+}

@@ -1,0 +1,97 @@
+import type { Command } from 'commander'
+import t from 'tap'
+import { serviceProgram } from '../../api/program.ts'
+import { collectorProgram } from '../../collector/program.ts'
+import { type CommandModel, commandModel, everyCommand, usageOf } from '../../deploy/command-model.ts'
+import { adminProgram } from '../../engine/admin/program.ts'
+
+const PROGRAMS = [collectorProgram, serviceProgram, adminProgram] as const
+const MODELS = PROGRAMS.map((program) => commandModel(program()))
+const COMMANDS: readonly CommandModel[] = MODELS.flatMap(everyCommand)
+
+/** The first words of the texts of commands and options. A new one is added after a look at whether it is a verb. */
+const VERBS = new Set(
+  `Accept Add Administer Answer Approve Assess Attribute Authenticate Back Bind Buffer Capture Change Close Combine Complete
+  Connect Count Create Decode Delete Drop Expect Export Find Forward Generate Grant Ingest Inspect Keep Limit List Listen Log
+  Look Make Manage Name Parse Print Read Receive Record Remove Replace Restore Revoke Run Scan Search Select Send Serve Set
+  Shift Show Store Test Track Trust Turn Use Verify Wait Withdraw Write`.split(/\s+/),
+)
+/** Figurative and outdated words, for which there is a standard term. */
+const FIGURATIVE =
+  /\b(books?|door|stranger|stands?|anew|besides|for ever|parted|told|tells?|lend|lent|roomless|packed|halves|mended|shall|trouble)\b/i
+
+t.test('texts of commands and options are imperative, capitalized, without a period', async (t) => {
+  t.ok(COMMANDS.length > 60)
+  for (const { path, about, options } of COMMANDS) {
+    const texts = [{ name: '', about }, ...options.map((option) => ({ name: option.long, about: option.about }))]
+    for (const { name, about: text } of texts) {
+      const where = `${path.join(' ')} ${name}: ${text}`
+      t.ok(VERBS.has(text.split(/[ ,]/)[0] ?? ''), `${where}: begins with a verb`)
+      t.notMatch(text, /[.;,:]$|\. /, `${where}: one sentence without a period`)
+      t.notMatch(text, FIGURATIVE, where)
+    }
+  }
+})
+
+t.test('every argument is described, as a noun', async (t) => {
+  for (const { path, arguments: args } of COMMANDS) {
+    for (const { name, about } of args) t.match(about, /^[A-Z0-9].*[^.]$/, `${path.join(' ')} ${name}`)
+  }
+})
+
+t.test('no public word is figurative', async (t) => {
+  for (const { path, options } of COMMANDS) {
+    for (const word of [...path, ...options.map(({ long }) => long)]) t.notMatch(word, FIGURATIVE, word)
+  }
+})
+
+t.test('the model has what help shows: usage, variable, default, choices, kinds of values', async (t) => {
+  const find = (words: string): CommandModel => {
+    const found = COMMANDS.find(({ path }) => path.join(' ') === words)
+    if (found === undefined) throw new Error(words)
+    return found
+  }
+  t.equal(usageOf(find('posture-admin')), 'posture-admin [options] <command>')
+  t.equal(usageOf(find('posture-admin key create')), 'posture-admin key create [options] <label>')
+  const option = (words: string, flag: string) => find(words).options.find(({ long }) => long === flag)
+  t.match(option('posture-admin key create', '--org'), { required: true, value: '<name>', kind: 'other' })
+  t.match(option('posture-admin key create', '--scope'), { variadic: true, byDefault: 'all', choices: ['scores:read'] })
+  t.match(option('posture-admin key create', '--data-dir'), {
+    env: 'DATA_DIR',
+    byDefault: '/var/lib/posture-service',
+    kind: 'directory',
+  })
+  t.match(option('posture-collector run', '--syslog-protocol'), { choices: ['tls', 'tcp', 'udp'], byDefault: 'tls' })
+  t.match(option('posture-collector run', '--registry'), {
+    kind: 'file',
+    about: /^Add, override/,
+    byDefault: undefined,
+  })
+  t.match(find('posture-admin ingest file').arguments, [{ term: '<file...>', kind: 'file', variadic: true }])
+  t.match(option('posture-service', '--help'), { short: '-h', value: undefined })
+})
+
+for (const width of [40, 80, 200]) {
+  t.test(`help fits ${width} columns`, async (t) => {
+    t.intercept(process, 'env', { value: { ...process.env, COLUMNS: String(width) } })
+    const check = (command: Command): void => {
+      for (const line of command.helpInformation().split('\n')) t.ok(line.length <= width, line)
+      for (const each of command.commands) check(each)
+    }
+    for (const program of PROGRAMS) check(program())
+  })
+}
+
+t.test('a typo of every command and subcommand is answered with its name', async (t) => {
+  /** One character is replaced. */
+  const typo = (word: string): string => `${word.slice(0, -1)}_`
+  for (const { path } of COMMANDS.filter(({ path }) => path.length > 1)) {
+    const program = PROGRAMS.map((make) => make()).find((each) => each.name() === path[0])
+    const words = [...path.slice(1, -1), typo(path.at(-1) ?? '')]
+    await t.rejects(
+      async () => program?.parseAsync(words, { from: 'user' }),
+      { message: new RegExp(`unknown command '${words.at(-1)}'\\s+\\(Did you mean (one of )?.*${path.at(-1)}`) },
+      words.join(' '),
+    )
+  }
+})
