@@ -5,9 +5,6 @@ import { commandsOf, programs } from '../../../deploy/docs/cli.ts'
 import { pageText } from '../../../deploy/docs/main.ts'
 import { pagePaths } from '../../../deploy/docs/readability.ts'
 
-/** Commands by their future names. To be emptied. */
-const PENDING: Readonly<Record<string, string>> = { counters: 'books' }
-
 /** The script of each program, by which pages that work in a clone call it. */
 const SCRIPTS: Readonly<Record<string, string>> = {
   'dist/collector/main.js': 'posture-collector',
@@ -74,10 +71,8 @@ function parseError([name, ...words]: readonly string[]): string | undefined {
   if (program === undefined) return `no program ${name}`
   const known = commandsOf(program)
   for (const command of known) silence(command)
-  const pending = (word: string): string =>
-    known.some((command) => command.name() === word) ? word : (PENDING[word] ?? word)
   try {
-    program.parse(words.map(pending), { from: 'user' })
+    program.parse([...words], { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     return error.exitCode === 0 ? undefined : error.message
