@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import stringWidth from 'string-width'
 import t from 'tap'
 import {
@@ -9,6 +8,7 @@ import {
   tableOf,
   terminalWidth,
 } from '../../../engine/process/table.ts'
+import fc from '../../support/property.ts'
 
 const NAMES: readonly Column[] = [
   ['Name', 'name', { wrap: true }],
