@@ -28,8 +28,10 @@ const ROWS: readonly { name: string; tls: boolean; says: string | Buffer; goesOn
 
 const handler: HttpHandler = (_, response) => response.send({ status: 200, body: LONG_BODY })
 
+// All of them only wait: side by side.
+t.jobs = IMPLEMENTATIONS.length + 1
 for (const implementation of IMPLEMENTATIONS) {
-  t.test(`over ${implementation}`, { timeout: 60_000 }, async (t) => {
+  t.test(`over ${implementation}`, async (t) => {
     const tls = await provideCertificate(t.testdir(), undefined)
     const listener = await listenHttp(implementation, { address: '127.0.0.1', port: 0, tls, handler, log: quietLog })
     t.teardown(() => listener.drain(100))
@@ -52,7 +54,7 @@ for (const implementation of IMPLEMENTATIONS) {
   })
 }
 
-t.test('over node: a handler that takes its time is waited for', { timeout: 60_000 }, async (t) => {
+t.test('over node: a handler that takes its time is waited for', async (t) => {
   const listener = await listenHttp('node', {
     address: '127.0.0.1',
     port: 0,
