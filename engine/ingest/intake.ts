@@ -314,7 +314,7 @@ export class Intake {
       return Verdict.skip
     }
     const report = coverageReportFromJson(line.text(line.coverageStart, line.coverageEnd))
-    if (typeof report === 'string') return line.reject('coverage: expected a report with all its members')
+    if (typeof report === 'string') return line.reject('coverage: expected a report with all members')
     noteCoverage(organizationId, report)
     return Verdict.skip
   }

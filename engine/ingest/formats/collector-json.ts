@@ -25,13 +25,16 @@ import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
 /*
- * An event of our own collector (collector/forward/syslog-message.ts, engine/event/event.ts):
+ * An event of the project's own collector (collector/forward/syslog-message.ts,
+ * engine/event/event.ts):
  *
- *   {"id":"<32 hex digits>","name":"claude.ai","client":"192.0.2.45","method":"tls","first_seen":"2026-11-20T09:15:02.123Z",
+ *   {"id":"<32 hex digits>","name":"claude.ai","client":"192.0.2.45","method":"tls",
+ *    "first_seen":"2026-11-20T09:15:02.123Z",
  *    "last_seen":"2026-11-20T09:15:09.001Z","count":3,"blocked":1}
  *
- * Checked as checkedEvent does it; last_seen, count and blocked may be missing. A relay may have put the members into another order. Where no
- * other way is on it sends its reports of coverage beside them (coverage-message.ts).
+ * Checked as in checkedEvent; last_seen, count and blocked are optional. A relay may have reordered
+ * the members. A collector without HTTPS sends its coverage reports among the events
+ * (coverage-message.ts).
  */
 export const collectorJson: LogFormat = { id: 'collector-json', detect, parse }
 
@@ -56,9 +59,11 @@ const KEYS = new KeyTable({
 })
 const NONE = 0
 const TIME_MS_MAX = 253_402_300_799_999
-/** An event is not longer than this, up to its last key. */
+/** The maximum length of an event up to its last key. */
 const EVENT_CUE_BYTES = 640
-/** 2^53 - 1 has 14 hex digits, so the sequence begins with two zeros, and the third is 0 or 1. */
+/**
+ * 2^53 - 1 has 14 hex digits, so the sequence begins with two zeros and a third digit of 0 or 1.
+ */
 const SEQUENCE_ZEROS = 2
 
 const scanner = new JsonScanner()
@@ -70,7 +75,9 @@ function detect(line: LogLine, start: number, end: number): boolean {
   return isCollectorEvent(line, start, end) || isCoverageMessage(line, start, end)
 }
 
-/** The first key is one of ours, and both `id` and a time that only our events have are there. */
+/**
+ * Whether the first key is an event's, and `id` and a time that only these events have are present.
+ */
 export function isCollectorEvent({ view }: LogLine, start: number, end: number): boolean {
   if (start >= end || view.getUint8(start) !== OPEN_BRACE) return false
   const quote = skipBlanks(view, start + 1, end)
@@ -90,12 +97,12 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   for (;;) {
     const kind = scanner.next()
     if (kind === JsonKind.end) break
-    if (kind === JsonKind.broken) return line.reject('JSON: expected one whole object')
+    if (kind === JsonKind.broken) return line.reject('JSON: expected one complete object')
     if (scanner.depth !== 1) continue
     const member = KEYS.find(view, scanner.keyStart, scanner.keyEnd)
-    // The first of two wins. What is null is as if it were not there.
+    // The first of two members with one key counts. A null member counts as missing.
     if (member < 0 || kinds[member] !== NONE || isNull(view, kind)) continue
-    // An escape has no place but in a name.
+    // Only a name may contain an escape.
     kinds[member] = scanner.escaped && member !== NAME ? JsonKind.broken : kind
     starts[member] = scanner.start
     ends[member] = scanner.end
@@ -109,7 +116,7 @@ function isNull(view: DataView, kind: JsonKind): boolean {
   return kind === JsonKind.word && isText(view, scanner.start, scanner.end, 'null')
 }
 
-/** Says what is wrong; the answer ends the chain in parse. */
+/** Sets the reason. Returns false, which ends the chain in parse. */
 function wrong(line: LogLine, reason: string): false {
   line.reason = reason
   return false
@@ -155,7 +162,7 @@ function takeName(line: LogLine): boolean {
   return true
 }
 
-/** The rare way by a string: names on the wire have bytes that JSON escapes once in a million. */
+/** Slow path through a string: JSON escapes about one in a million names on the wire. */
 function unescaped(json: string): Uint8Array {
   try {
     return Buffer.from(JSON.parse(json) as string)
@@ -235,7 +242,7 @@ function takeCounts(line: LogLine): boolean {
   return true
 }
 
-/** A whole number as JSON writes it, `3` or `3.0`; or less than 0. */
+/** A whole number in JSON's notation, `3` or `3.0`; negative if the value is no whole number. */
 function numberOf(view: DataView, member: number): number {
   const start = starts[member] ?? 0
   let end = ends[member] ?? 0

@@ -4,19 +4,21 @@ import { JsonKind, JsonScanner } from './json.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 
 /*
- * A collector's report of its coverage (engine/event/coverage-report.ts):
+ * A collector's coverage report (engine/event/coverage-report.ts):
  *
- *   {"coverage":{"instance":"5c28dc30ef9d3ca8","since":"2026-11-20T09:00:00.000Z",…,"counters":{"packets":120000,…}}}
+ *   {"coverage":{"instance":"5c28dc30ef9d3ca8","since":"2026-11-20T09:00:00.000Z",…,
+ *    "counters":{"packets":120000,…}}}
  *
- * It is nobody's request, so it is skipped among the messages; where it stands is told to whoever takes reports.
+ * The report is no request, so its verdict is skip. The line keeps the report's offsets for the
+ * intake.
  */
 const KEY = '"coverage"'
-/** Longer than a report is up to its counters. */
+/** The maximum length of a report before its counters. */
 const CUE_BYTES = 256
 
 const scanner = new JsonScanner()
 
-/** The first member is `coverage`, an object, and `instance` and `counters` are there. */
+/** Whether the first member is the object `coverage`, and `instance` and `counters` are present. */
 export function isCoverageMessage({ view }: LogLine, start: number, end: number): boolean {
   if (start >= end || view.getUint8(start) !== OPEN_BRACE) return false
   const key = skipBlanks(view, start + 1, end)
@@ -34,7 +36,7 @@ export function parseCoverageMessage(line: LogLine, start: number, end: number):
   scanner.open(line.view, start, end)
   let kind = scanner.next()
   while (kind > JsonKind.broken) kind = scanner.next()
-  if (kind === JsonKind.broken) return line.reject('JSON: expected one whole object')
+  if (kind === JsonKind.broken) return line.reject('JSON: expected one complete object')
   line.coverageStart = start
   line.coverageEnd = end
   return Verdict.skip

@@ -3,7 +3,10 @@ import { FormatDetector } from '../../../../engine/ingest/formats/detect.ts'
 import { LogLine, SCRATCH_BYTES, SourceMemory } from '../../../../engine/ingest/formats/log-line.ts'
 import { MessageReader } from '../../../support/log-rows.ts'
 
-/** One line of each format with the name `claude.ai`, and what it begins with: as far as a long line has to be read. */
+/**
+ * One line of each format with the name `claude.ai`, and what it begins with: as far as a long line
+ * has to be read.
+ */
 const LINES: Readonly<Record<string, readonly (readonly [before: string, after: string])[]>> = {
   'proxy-native': [
     ['1795162502.119    318 192.0.2.45 ', 'TCP_MISS/200 6120 GET http://claude.ai/ -'],
