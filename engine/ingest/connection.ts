@@ -234,8 +234,8 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     bytes.set(from === 0 && to === chunk.length ? chunk : chunk.subarray(from, to), waiting)
     const end = waiting + to - from
     const before = this.#framing.oversized
-    const wasLeavingOut = this.#framing.leavingOut
-    const rest = this.#framing.cut(bytes, view, 0, end, this)
+    const wasDiscarding = this.#framing.isDiscarding
+    const rest = this.#framing.split(bytes, view, 0, end, this)
     const oversized = this.#framing.oversized - before
     this.#book.oversized += oversized
     this.#waitingBytes = 0
@@ -252,9 +252,9 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     if (rest < end) this.#keep(bytes.subarray(rest, end))
     // Keeping the bytes may have taken more than the bound allows.
     if (this.#isDestroyed) return false
-    if (this.#framing.leavingOut) {
+    if (this.#framing.isDiscarding) {
       // Of a message that is left out nothing waits, and yet it is not whole.
-      if (this.#partialSinceMs === 0 || (wasLeavingOut && oversized > 0)) this.#partialSinceMs = this.#lastByteMs
+      if (this.#partialSinceMs === 0 || (wasDiscarding && oversized > 0)) this.#partialSinceMs = this.#lastByteMs
     } else if (rest === end) this.#partialSinceMs = 0
     else if (rest > 0 || this.#partialSinceMs === 0) this.#partialSinceMs = this.#lastByteMs
     if (!this.stalled) return true

@@ -315,7 +315,7 @@ export class Intake {
       return Verdict.skip
     }
     const report = coverageFromMessage(line.text(line.coverageStart, line.coverageEnd))
-    if (typeof report === 'string') return line.reject('coverage: expected a report with all its members')
+    if (typeof report === 'string') return line.reject('coverage: expected a report with all members')
     if (!this.#pendingOf(organizationId).collected.addReport(report)) this.coverageLeftOut++
     return Verdict.skip
   }

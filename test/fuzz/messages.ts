@@ -204,7 +204,7 @@ function cut(chunks: readonly Buffer[]): string {
     waiting = Buffer.concat([waiting, chunk])
     if (!mayComplete) continue
     bytes.set(waiting)
-    const rest = framing.cut(bytes, view, 0, waiting.length, sink)
+    const rest = framing.split(bytes, view, 0, waiting.length, sink)
     if (rest === BROKEN) return JSON.stringify([messages, 'broken'])
     if (rest < 0 || rest > waiting.length) throw new Error(`rest at ${rest} of ${waiting.length}`)
     waiting = Buffer.from(waiting.subarray(rest))
@@ -239,7 +239,7 @@ function checkIntake(random: Random, intake: Intake, stream: Buffer): void {
   intake.line.bytes.set(stream)
   const { bytes, view } = intake.line
   const sink = { frame: (start: number, end: number): boolean => intake.take(start, end, origin) }
-  const rest = framing.cut(bytes, view, 0, stream.length, sink)
+  const rest = framing.split(bytes, view, 0, stream.length, sink)
   if (framing.stalled) throw new Error('no room')
   if (rest !== BROKEN) framing.end(view, rest, stream.length, sink)
   for (const batch of intake.takeBatches(true)) {

@@ -1,7 +1,7 @@
 import { foldedTextAt, HYPHEN, isLetter } from './bytes.ts'
 import { KeyTable } from './key-table.ts'
 
-/** What the device did with the request that it logged. */
+/** Whether the device allowed the request that it logged. */
 export const Action = { unknown: 0, allowed: 1, blocked: 2 } as const
 export type Action = (typeof Action)[keyof typeof Action]
 
@@ -22,12 +22,16 @@ const SUBJECTS = new KeyTable(
 )
 const WORD_BYTES_MAX = 32
 
-/** The action that the word in [start, end) stands for, of any vendor, or the text there begins with. */
+/**
+ * The action of the word in [start, end), from any vendor, or of the word that the text begins
+ * with.
+ */
 export function actionOf(view: DataView, start: number, end: number): Action {
   const found = WORDS.find(view, start, end)
   if (found >= 0) return found as Action
   if (foldedTextAt(view, start, end, 'tcp_denied')) return Action.blocked
-  // `BLOCKED (policy)`, `Access Denied`, `REQ_BLOCK`: the first word, or the second where the first tells of what.
+  // `BLOCKED (policy)`, `Access Denied`, `REQ_BLOCK`: the first word, or the second word if the
+  // first is a subject.
   const first = wordEnd(view, start, end)
   if (first === end) return Action.unknown
   const isSubject = SUBJECTS.find(view, start, first) >= 0
@@ -36,7 +40,7 @@ export function actionOf(view: DataView, start: number, end: number): Action {
   return ofWord >= 0 ? (ofWord as Action) : Action.unknown
 }
 
-/** Where the word of letters and hyphens ends that begins at `at`. */
+/** The offset after the word of letters and hyphens that begins at `at`. */
 function wordEnd(view: DataView, at: number, end: number): number {
   const limit = Math.min(end, at + WORD_BYTES_MAX)
   while (at < limit && (isLetter(view.getUint8(at)) || view.getUint8(at) === HYPHEN)) at++

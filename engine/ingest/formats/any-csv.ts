@@ -24,22 +24,23 @@ import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
 /*
- * A table of any vendor (RFC 4180 and its variants), delimited by a comma, semicolon, TAB or bar. A header line
- * names the columns; else their content does, over the first lines of a source (csv-learning.ts); else the line
- * alone, if it has exactly one time, one address and one host. Tried last, because nothing identifies the format.
+ * A table of any vendor (RFC 4180 and its variants), delimited by a comma, semicolon, TAB or bar. A
+ * header line names the columns; else their content does, over the first lines of a source
+ * (csv-learning.ts); else the line alone, if it has exactly one time, one address and one host.
+ * Tried last, because nothing identifies the format.
  */
 export const anyCsv: LogFormat = { id: 'any-csv', detect, parse, fallback: true }
 
 const COLUMNS_MIN = 3
-/** What is longer is a text, which may begin as an action does. */
+/** A longer cell is a text, which may begin with the same word as an action. */
 const ACTION_BYTES_MAX = 32
-/** A report's own lines above and below its table. */
+/** Lines of a report before and after its table. */
 const FOOTERS = ['total', 'totals', 'rows', 'row count', 'records', 'end of report', 'end of file']
 
 const cells = new CsvFields()
 const kinds = new Uint8Array(LEARNED_COLUMNS_MAX)
 
-/** Not JSON, XML or a PRI that nobody has read. */
+/** Not JSON, XML or an unread PRI. */
 function detect({ view }: LogLine, start: number, end: number): boolean {
   if (start >= end) return false
   const first = view.getUint8(start)
@@ -58,14 +59,14 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   }
   for (let index = 0; index < DELIMITERS.length; index++) {
     const delimiter = DELIMITERS[index] ?? COMMA
-    if (!standsTwice(view, start, end, delimiter)) continue
+    if (!occursTwice(view, start, end, delimiter)) continue
     const verdict = readUnknown(line, start, end, delimiter)
     if (verdict !== Verdict.unknown) return verdict
   }
   return table instanceof CsvTable && isFooter(view, start, end) ? Verdict.skip : Verdict.unknown
 }
 
-/** What is seldom part of a value first. */
+/** First the bytes that are seldom part of a value. */
 const DELIMITERS = [TAB, SEMICOLON, PIPE, COMMA]
 
 function readRow(line: LogLine, table: CsvTable, start: number, end: number): Verdict {
@@ -73,7 +74,7 @@ function readRow(line: LogLine, table: CsvTable, start: number, end: number): Ve
   return table.read(line, cells)
 }
 
-/** A line of which no table is known, or that is no row of it. */
+/** A line without a known table, or a line that is no row of the known table. */
 function readUnknown(line: LogLine, start: number, end: number, delimiter: number): Verdict {
   const { view, memory } = line
   const first = view.getUint8(start) === HASH ? skipBlanks(view, start + 1, end) : start
@@ -84,14 +85,14 @@ function readUnknown(line: LogLine, start: number, end: number, delimiter: numbe
     memory.table = table
     return Verdict.skip
   }
-  // In what a header was for, a row that does not fit it is not guessed at.
+  // A row that does not fit a header's table is not guessed at.
   if (memory.table instanceof CsvTable && !memory.table.isLearned) return Verdict.unknown
   if (count > LEARNED_COLUMNS_MAX || first !== start) return Verdict.unknown
   line.reset()
   return readByContent(line, count, delimiter)
 }
 
-/** What the cells look like decides. */
+/** Reads a line by the contents of its cells. */
 function readByContent(line: LogLine, count: number, delimiter: number): Verdict {
   const { view } = line
   let times = 0
@@ -103,7 +104,7 @@ function readByContent(line: LogLine, count: number, delimiter: number): Verdict
   let isImpossible = false
   let hasPath = false
   let hasBareUrl = false
-  let isBehindAbsent = false
+  let isAfterAbsent = false
   let isTwice = false
   let absents = 0
   for (let column = 0; column < count; column++) {
@@ -122,21 +123,22 @@ function readByContent(line: LogLine, count: number, delimiter: number): Verdict
     else if (kind === CellKind.absent) absents++
     else if (kind === CellKind.bareUrl) hasBareUrl ||= hosts === 0
     else if (kind === CellKind.host || kind === CellKind.url) {
-      // The same host as name and in a URL is one.
+      // A host as a name and the same host in a URL are one host.
       if (hosts === 0 || !isSameHost(line, host, column)) hosts++
       else isTwice = true
       if (hosts === 1 && !isTwice) {
         host = column
-        isBehindAbsent = kind === CellKind.url && absents > 0
+        isAfterAbsent = kind === CellKind.url && absents > 0
       }
     }
   }
   line.reset()
-  if (isImpossible && addresses > 0 && hosts > 0) return line.reject('time: expected a day and hour that exist')
+  if (isImpossible && addresses > 0 && hosts > 0) return line.reject('time: expected a valid date and time')
   if (times === 0 || addresses === 0) return Verdict.unknown
   learn(line, count, delimiter)
-  // Behind the path of a web server's own log stands the referer; behind a column that is empty it may, if that is the one of the URL.
-  const isReferer = hasPath || (isBehindAbsent && !isTwice)
+  // After the path of a web server's own log comes the referer. After an absent cell, a URL may be
+  // a referer, if the absent cell is the URL's.
+  const isReferer = hasPath || (isAfterAbsent && !isTwice)
   if (times !== 1 || isReferer || cells.unclosed) return Verdict.unknown
   if (hosts !== 1 && !hasBareUrl) return Verdict.unknown
   if (takeTime(line, time) !== TimeFound.found) return Verdict.unknown
@@ -148,7 +150,7 @@ function readByContent(line: LogLine, count: number, delimiter: number): Verdict
   }
   line.takeClient(cells.start(client), cells.end(client))
   takeAction(line, count)
-  // Of two URLs the first is what was asked for, though it names no domain.
+  // The first URL is the requested one, even if it names no domain.
   if (hasBareUrl) return Verdict.noDomain
   return takeHostOf(line, cells.start(host), cells.end(host))
 }
@@ -173,13 +175,13 @@ function takeAction(line: LogLine, count: number): void {
   }
 }
 
-/** Whether two cells, whose hosts can be read, name one. */
+/** Whether two cells with readable hosts name the same host. */
 function isSameHost(line: LogLine, first: number, second: number): boolean {
   const { view } = line
   takeHostOf(line, cells.start(first), cells.end(first))
   const { hostStart, hostEnd } = line
   takeHostOf(line, cells.start(second), cells.end(second))
-  // Both were written into the same place.
+  // Both hosts were written to the same place in the scratch area.
   if (line.hostStart === hostStart) return false
   if (line.hostEnd - line.hostStart !== hostEnd - hostStart) return false
   for (let at = 0; at < hostEnd - hostStart; at++) {
@@ -190,7 +192,7 @@ function isSameHost(line: LogLine, first: number, second: number): boolean {
 
 function learn(line: LogLine, count: number, delimiter: number): void {
   const { memory, view } = line
-  // A header says more.
+  // A header is better evidence than content.
   if (memory.table !== undefined && !(memory.table instanceof CsvLearning)) return
   let learning = memory.table
   if (learning === undefined || learning.delimiter !== delimiter || learning.columns !== count) {
@@ -202,7 +204,7 @@ function learn(line: LogLine, count: number, delimiter: number): void {
   else memory.table = learning.decide()
 }
 
-function standsTwice(view: DataView, start: number, end: number, byte: number): boolean {
+function occursTwice(view: DataView, start: number, end: number, byte: number): boolean {
   const first = indexOfByte(view, start, end, byte)
   return first !== NOT_FOUND && indexOfByte(view, first + 1, end, byte) !== NOT_FOUND
 }

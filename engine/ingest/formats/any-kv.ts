@@ -8,8 +8,8 @@ import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
 /*
- * A message of `key=value` pairs from a vendor that no other format knows, read by the names of its keys
- * (field-names.ts). Only characters that are letters or digits count in a key.
+ * A message of `key=value` pairs from a vendor that no other format knows, read by the names of its
+ * keys (field-names.ts). Only characters that are letters or digits count in a key.
  */
 export const anyKv: LogFormat = { id: 'any-kv', detect, parse, fallback: true }
 
@@ -35,10 +35,11 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   let found = fields.takeTime(line)
   applyZone(line, fields.start(ZONE), fields.end(ZONE))
   if (found === TimeFound.none) found = line.takeTimeIfAny(start, end)
-  if (found === TimeFound.impossible) return line.reject('time: expected a day and hour that exist')
+  if (found === TimeFound.impossible) return line.reject('time: expected a valid date and time')
   fields.takeAction(line)
   const verdict = takeRequest(line, fields, false)
-  // Settings and texts have pairs, too: without a client and a time the message need not be a log record.
+  // Settings and texts have pairs, too: without a client and a time, the message need not be a log
+  // record.
   if (line.clientEnd === line.clientStart) return found === TimeFound.none ? Verdict.unknown : Verdict.skip
   if (isFromSender(view)) return Verdict.noDomain
   if (verdict !== Verdict.event || !scanner.unclosed || !line.hostIsOpen(end)) return verdict

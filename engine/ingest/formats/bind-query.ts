@@ -23,24 +23,26 @@ import { TimeFound } from './log-time.ts'
 import { TextPrefixes, TextSearch } from './text-search.ts'
 
 /*
- * The query log of BIND, of all versions, and of what is built on it (Infoblox, EfficientIP):
+ * The query log of all BIND versions and of products built on BIND (Infoblox, EfficientIP):
  *
- *   [time ][category: ][severity: ]client [@0xHEX ]ADDRESS#PORT[/key NAME][ (QNAME)]: [view NAME: ]query: NAME CLASS TYPE FLAGS[ (SERVER)]
- *   ... client ADDRESS#PORT[:] UDP: query: NAME CLASS TYPE response: RCODE FLAGS          (Infoblox)
+ *   [time ][category: ][severity: ]client [@0xHEX ]ADDRESS#PORT[/key NAME][ (QNAME)]:
+ *     [view NAME: ]query: NAME CLASS TYPE FLAGS[ (SERVER)]
+ *   ... client ADDRESS#PORT[:] UDP: query: NAME CLASS TYPE response: RCODE FLAGS    (Infoblox)
  *
- * The name is the one behind `query:`; that in parentheses differs after a rewrite, and may itself be `query:`, so the words are walked and not
- * searched. https://bind9.readthedocs.io/en/latest/reference.html#the-query-log-message
+ * The name is the one after `query:`. The name in parentheses differs after a rewrite and may
+ * itself be `query:`, so the parser walks the words instead of searching.
+ * https://bind9.readthedocs.io/en/latest/reference.html#the-query-log-message
  */
 export const bindQuery: LogFormat = { id: 'bind-query', detect, parse }
 
 const CLIENT = 'client '
-/** An address, a port and the mark of a key. */
+/** An address, a port and the number sign before a key. */
 const ADDRESS_TOKEN_BYTES_MAX = 128
-/** `@0x...`, a key, the name in parentheses, a view and a protocol: each with what belongs to it. */
+/** `@0x...`, a key, the name in parentheses, a view and a protocol, each with its value. */
 const WORDS_BEFORE_QUERY_MAX = 12
-/** Header, file's time, category and severity each end in a colon. */
+/** Header, the file's time, category and severity each end in a colon. */
 const PREFIXES_MAX = 6
-/** An ISO time is one word, the others are two. */
+/** An ISO time is one word; other times are two words. */
 const DATE_AND_TIME_BYTES_MIN = 16
 const TAG_BYTES_MAX = 96
 
@@ -56,7 +58,7 @@ const WORDS = new KeyTable({
   ':': Word.protocol,
 })
 
-/** Categories of BIND's log that tell of the server and its peers, as the first word of a message. */
+/** Categories about the server and its peers, as the first word of a message. */
 const CATEGORIES = new KeyTable(
   Object.fromEntries(
     'client: cname: config: database: default: delegation-only: dispatch: dnssec: dnstap: edns-disabled: general: infoblox-responses: lame-servers: network: notify: nsid: queries: query-errors: rate-limit: resolver: responses: rpz: rpz-passthru: security: serve-stale: sslkeylog: spill: trust-anchor-telemetry: unmatched: update: update-security: xfer-in: xfer-out: zoneload:'
@@ -66,8 +68,11 @@ const CATEGORIES = new KeyTable(
 )
 const SEVERITIES = new KeyTable({ 'info:': 0, 'notice:': 0, 'warning:': 0, 'error:': 0, 'critical:': 0, debug: 0 })
 
-/** How its other messages begin where category and tag are gone. Infoblox sends those of its DHCP server the same way. */
-const NEWS = new TextPrefixes([
+/**
+ * How other messages begin without category and tag. Infoblox sends the messages of its DHCP server
+ * the same way.
+ */
+const SYSTEM_EVENTS = new TextPrefixes([
   ...[
     'zone ',
     'updating zone ',
@@ -91,20 +96,20 @@ const NEWS = new TextPrefixes([
     'DHCPDECLINE ',
   ],
 ])
-/** The tag of its messages. */
+/** The tag of BIND's messages. */
 const TAG = new TextSearch('named[')
 const CLIENT_SEARCH = new TextSearch(CLIENT)
 
 function detect({ view, marks }: LogLine, start: number, end: number): boolean {
-  return ((marks & Mark.hash) !== 0 && clientAt(view, start, end) >= 0) || isNews(view, start, end)
+  return ((marks & Mark.hash) !== 0 && clientAt(view, start, end) >= 0) || isSystemEvent(view, start, end)
 }
 
 function parse(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
   const client = clientAt(view, start, end)
   if (client < 0) return Verdict.skip
-  if (!takeInnerTime(line, start, client)) return line.reject('time: expected a day of the calendar')
-  const addressAt = behindPointer(view, client + CLIENT.length, end)
+  if (!takeInnerTime(line, start, client)) return line.reject('time: expected a valid date and time')
+  const addressAt = afterPointer(view, client + CLIENT.length, end)
   const addressStop = tokenEnd(view, addressAt, end)
   line.takeClient(addressAt, portMark(view, addressAt, addressStop))
   let at = skipBlanks(view, addressStop, end)
@@ -114,7 +119,8 @@ function parse(line: LogLine, start: number, end: number): Verdict {
     if (view.getUint8(at) !== OPEN_PARENTHESIS) {
       const word = WORDS.find(view, at, stop)
       if (word === Word.query) return takeQuery(line, skipBlanks(view, stop, end), end)
-      // Answers, refusals, transfers, updates: `answer:`, `response:`, `query (cache) ... denied`, `query failed`, `rpz`, `signer`.
+      // Answers, refusals, transfers, updates: `answer:`, `response:`, `query (cache) ... denied`,
+      // `query failed`, `rpz`, `signer`.
       if (word < 0) return Verdict.skip
       at = stop
       if (word === Word.view || word === Word.key) at = tokenEnd(view, skipBlanks(view, at, end), end)
@@ -126,16 +132,16 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   return Verdict.skip
 }
 
-/** `NAME CLASS TYPE` and either flags or, where the answer is told as well, `response: RCODE`. */
+/** `NAME CLASS TYPE` and either flags or, in a line with the answer, `response: RCODE`. */
 function takeQuery(line: LogLine, name: number, end: number): Verdict {
   const { view } = line
   const nameEnd = tokenEnd(view, name, end)
-  if (nameEnd === name) return line.reject('name: expected one behind "query:"')
+  if (nameEnd === name) return line.reject('name: expected a name after "query:"')
   let at = skipBlanks(view, nameEnd, end)
   let stop = tokenEnd(view, at, end)
   if (!isFoldedText(view, at, stop, 'in')) {
     const isOther = isText(view, at, stop, 'CH') || isText(view, at, stop, 'HS') || isText(view, at, stop, 'ANY')
-    return isOther ? Verdict.skip : line.reject('class: expected IN behind the name')
+    return isOther ? Verdict.skip : line.reject('class: expected IN after the name')
   }
   at = skipBlanks(view, stop, end)
   stop = tokenEnd(view, at, end)
@@ -145,7 +151,7 @@ function takeQuery(line: LogLine, name: number, end: number): Verdict {
     at = skipBlanks(view, at + 9, end)
     line.action = actionOf(view, at, tokenEnd(view, at, end))
   } else if (at < end && isFlag(view.getUint8(at))) {
-    // Flags, and not only the absence of an answer: a message that was cut before its answer is no query line.
+    // Requires the flags: a message that was truncated before its answer is no query line.
     line.memory.bindQueryMs = line.referenceMs
   }
   return line.takeName(name, nameEnd)
@@ -156,7 +162,10 @@ function isFlag(byte: number): boolean {
   return byte === 0x2b || byte === HYPHEN
 }
 
-/** Takes the last time before `client`: relays put theirs before that of the file. False where it cannot be. */
+/**
+ * Takes the last time before `client`, because relays put their time before the file's. Returns
+ * false for an impossible time.
+ */
 function takeInnerTime(line: LogLine, start: number, client: number): boolean {
   let at = start
   for (let count = 0; count < PREFIXES_MAX && at < client; count++) {
@@ -169,46 +178,52 @@ function takeInnerTime(line: LogLine, start: number, client: number): boolean {
   return true
 }
 
-/** Where `client ADDRESS#PORT` begins, or NOT_FOUND. */
+/** The offset of `client ADDRESS#PORT`, or NOT_FOUND. */
 function clientAt(view: DataView, start: number, end: number): number {
   const limit = Math.min(end, start + CUE_BYTES)
   for (let at = start; ; at++) {
     at = CLIENT_SEARCH.find(view, at, limit)
     if (at < 0) return NOT_FOUND
     if (at > start && view.getUint8(at - 1) !== SPACE) continue
-    const address = behindPointer(view, at + CLIENT.length, limit)
+    const address = afterPointer(view, at + CLIENT.length, limit)
     const stop = tokenEnd(view, address, Math.min(end, address + ADDRESS_TOKEN_BYTES_MAX))
     const mark = portMark(view, address, stop)
     if (mark >= 0 && addressKind(view, address, mark) !== AddressKind.none) return at
   }
 }
 
-/** Since 9.11 the client's object stands before its address. */
-function behindPointer(view: DataView, at: number, end: number): number {
+/** Since BIND 9.11, the client object's pointer precedes the address. */
+function afterPointer(view: DataView, at: number, end: number): number {
   return textAt(view, at, end, '@0x') ? skipBlanks(view, tokenEnd(view, at, end), end) : at
 }
 
-/** The number sign with the port behind it: the last, because a zone may hold one. */
+/** The number sign before the port: the last one, because a zone may contain another. */
 function portMark(view: DataView, start: number, end: number): number {
   const slash = lastIndexOfByte(view, start, end, SLASH)
   const mark = lastIndexOfByte(view, start, slash > start ? slash : end, HASH)
   return mark >= 0 && mark + 1 < end && isDigit(view.getUint8(mark + 1)) ? mark : NOT_FOUND
 }
 
-/** The server's own news, with its tag, or a category and a severity, or beginning as they do. */
-function isNews(view: DataView, start: number, end: number): boolean {
+/**
+ * Whether the server writes about itself: with its tag, a category and a severity, or a known
+ * beginning.
+ */
+function isSystemEvent(view: DataView, start: number, end: number): boolean {
   if (end - start < 8) return false
   const tag = TAG.find(view, start, Math.min(end, start + TAG_BYTES_MAX))
   if (tag === start || (tag > start && view.getUint8(tag - 1) === SPACE)) return true
-  let at = behindDate(view, start, end)
-  const category = behindWord(view, at, end, CATEGORIES)
+  let at = afterDate(view, start, end)
+  const category = afterWord(view, at, end, CATEGORIES)
   at = Math.max(at, category)
-  const severity = behindWord(view, at, end, SEVERITIES)
-  return (category >= 0 && severity >= 0) || NEWS.standAt(view, Math.max(at, severity), end)
+  const severity = afterWord(view, at, end, SEVERITIES)
+  return (category >= 0 && severity >= 0) || SYSTEM_EVENTS.beginAt(view, Math.max(at, severity), end)
 }
 
-/** Behind `20-Nov-2026 09:15:02.123 `, `2026-11-20T09:15:02.123Z `; or `start` where there is no such time. */
-function behindDate(view: DataView, start: number, end: number): number {
+/**
+ * The offset after `20-Nov-2026 09:15:02.123 ` or `2026-11-20T09:15:02.123Z `, or `start` where
+ * there is no such time.
+ */
+function afterDate(view: DataView, start: number, end: number): number {
   if (!isDigit(view.getUint8(start))) return start
   const day = digitsEnd(view, start, end)
   if (day >= end || view.getUint8(day) !== HYPHEN) return start
@@ -218,8 +233,8 @@ function behindDate(view: DataView, start: number, end: number): number {
   return skipBlanks(view, at, limit)
 }
 
-/** Behind the word at `at` and its blank, if it is one of those; else NOT_FOUND. */
-function behindWord(view: DataView, at: number, end: number, words: KeyTable): number {
+/** The offset after the word at `at` and its blank if the word is in `words`, else NOT_FOUND. */
+function afterWord(view: DataView, at: number, end: number, words: KeyTable): number {
   const limit = Math.min(end, at + TAG_BYTES_MAX)
   const stop = tokenEnd(view, at, limit)
   return words.find(view, at, stop) >= 0 ? skipBlanks(view, stop, limit) : NOT_FOUND

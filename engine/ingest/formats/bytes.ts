@@ -1,5 +1,6 @@
 /*
- * What every format reads with: ASCII in place, in one DataView. Offsets in, offsets out, nothing allocated. NOT_FOUND is -1.
+ * Functions that read ASCII in place, in one DataView, for every format. Offsets in, offsets out,
+ * no allocation. NOT_FOUND is -1.
  */
 export const NOT_FOUND = -1
 
@@ -49,7 +50,7 @@ export function hexDigit(byte: number): number {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : NOT_FOUND
 }
 
-/** Whether the ASCII `text` stands at `at`, wholly before `end`. */
+/** Whether the ASCII `text` is at `at` and ends at or before `end`. */
 export function textAt(view: DataView, at: number, end: number, text: string): boolean {
   if (at < 0 || at + text.length > end) return false
   for (let index = 0; index < text.length; index++) {
@@ -58,7 +59,7 @@ export function textAt(view: DataView, at: number, end: number, text: string): b
   return true
 }
 
-/** As textAt, letters of any case; `text` is lower case. */
+/** As textAt, for letters in any case; `text` is lower case. */
 export function foldedTextAt(view: DataView, at: number, end: number, text: string): boolean {
   if (at < 0 || at + text.length > end) return false
   for (let index = 0; index < text.length; index++) {
@@ -78,10 +79,11 @@ export function isFoldedText(view: DataView, start: number, end: number, text: s
   return end - start === text.length && foldedTextAt(view, start, end, text)
 }
 
-/** Where `byte` first stands in [start, end), or NOT_FOUND. */
+/** The first offset of `byte` in [start, end), or NOT_FOUND. */
 export function indexOfByte(view: DataView, start: number, end: number, byte: number): number {
   let at = start
-  // Four bytes at once: a byte of the difference that is zero borrows from its highest bit (40 bytes take 19 ns, one by one 40).
+  // Four bytes at a time: a zero byte in the difference borrows from its highest bit (40 bytes take
+  // 19 ns; one at a time, 40 ns).
   const four = Math.imul(byte, 0x01010101)
   for (; at + 4 <= end; at += 4) {
     const difference = view.getInt32(at) ^ four
@@ -91,13 +93,16 @@ export function indexOfByte(view: DataView, start: number, end: number, byte: nu
   return NOT_FOUND
 }
 
-/** Where `byte` last stands in [start, end), or NOT_FOUND. */
+/** The last offset of `byte` in [start, end), or NOT_FOUND. */
 export function lastIndexOfByte(view: DataView, start: number, end: number, byte: number): number {
   for (let at = end - 1; at >= start; at--) if (view.getUint8(at) === byte) return at
   return NOT_FOUND
 }
 
-/** Where the ASCII `text` first stands in [start, end), or NOT_FOUND. For a search in a whole message, bound `end`. */
+/**
+ * The first offset of the ASCII `text` in [start, end), or NOT_FOUND. To search a whole message,
+ * bound `end`.
+ */
 export function indexOfText(view: DataView, start: number, end: number, text: string): number {
   const first = text.charCodeAt(0)
   const last = end - text.length
@@ -107,7 +112,7 @@ export function indexOfText(view: DataView, start: number, end: number, text: st
   return NOT_FOUND
 }
 
-/** The first place from `at` on that is no blank (space or TAB), or `end`. */
+/** The first offset from `at` that is not a blank (space or TAB), or `end`. */
 export function skipBlanks(view: DataView, at: number, end: number): number {
   while (at < end) {
     const byte = view.getUint8(at)
@@ -117,7 +122,7 @@ export function skipBlanks(view: DataView, at: number, end: number): number {
   return at
 }
 
-/** Where the run of bytes that are no blank ends, from `at` on. */
+/** The offset after the run of non-blank bytes at `at`. */
 export function tokenEnd(view: DataView, at: number, end: number): number {
   while (at < end) {
     const byte = view.getUint8(at)
@@ -137,13 +142,13 @@ export function trimEnd(view: DataView, start: number, end: number): number {
   return end
 }
 
-/** Where the run of digits from `at` on ends. */
+/** The offset after the run of digits at `at`. */
 export function digitsEnd(view: DataView, at: number, end: number): number {
   while (at < end && isDigit(view.getUint8(at))) at++
   return at
 }
 
-/** The number that the 1 to 15 digits [start, end) are, or NOT_FOUND where they are anything else. */
+/** The number of the 1 to 15 digits [start, end), or NOT_FOUND if there is any other byte. */
 export function wholeNumberAt(view: DataView, start: number, end: number): number {
   if (end <= start || end - start > 15) return NOT_FOUND
   let value = 0

@@ -5,8 +5,8 @@ export function daysIn(year: number, month: number): number {
 }
 
 /**
- * Days from 1970-01-01 to a day of the proleptic Gregorian calendar. March counts as the first month of the year,
- * so that the leap day is the last day.
+ * Days from 1970-01-01 to a day of the proleptic Gregorian calendar. March counts as the first
+ * month of the year, so that the leap day is the last day.
  */
 export function daysSince1970(year: number, month: number, day: number): number {
   const y = month <= 2 ? year - 1 : year

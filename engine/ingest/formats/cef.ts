@@ -9,8 +9,9 @@ import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-li
  *
  *   CEF:Version|Vendor|Product|Device Version|Event Class ID|Name|Severity|key=value key=value ...
  *
- * A bar or backslash in the header, an equals sign or backslash in a value has a backslash before it, and some senders forget that. Values are
- * not quoted and hold blanks. A relay that reads `CEF:` as a tag leaves `0|Vendor|...`.
+ * A backslash escapes a bar or backslash in the header, and an equals sign or backslash in a value;
+ * some senders omit it. Values are not quoted and contain blanks. A relay that parses `CEF:` as a
+ * tag leaves `0|Vendor|...`.
  */
 export const cef: LogFormat = { id: 'cef', detect, parse }
 
@@ -31,10 +32,13 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   return readExtension(line, header, header.extension, end, Separator.blank)
 }
 
-/** Where the version of the header stands, or NOT_FOUND. What a relay left before it may be there, too. */
+/**
+ * The offset of the header's version, or NOT_FOUND. Remnants of a relay's header may precede it.
+ */
 function versionAt(view: DataView, start: number, end: number): number {
   if (textAt(view, start, end, '0|') || textAt(view, start, end, '1|')) {
-    // Without its word any text with bars could look so: the first key decides. (`1.0|` is what LEEF leaves.)
+    // Without `CEF:`, any text with bars could match, so a key must follow. (`1.0|` is left from
+    // LEEF.)
     return header.read(view, start, end) && isKey(view, header.extension, end) ? start : NOT_FOUND
   }
   const limit = Math.min(end, start + CUE_BYTES) - 4

@@ -25,16 +25,19 @@ import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
 /*
- * A message of our own collector (collector/forward/syslog-message.ts): an event (engine/event/event.ts), or a coverage
- * report (engine/event/coverage-report.ts).
+ * A message of the project's own collector (collector/forward/syslog-message.ts): an event
+ * (engine/event/event.ts), or a coverage report (engine/event/coverage-report.ts).
  *
- *   {"id":"<32 hex digits>","name":"claude.ai","client":"192.0.2.45","method":"tls","first_seen":"2026-11-20T09:15:02.123Z",
+ *   {"id":"<32 hex digits>","name":"claude.ai","client":"192.0.2.45","method":"tls",
+ *    "first_seen":"2026-11-20T09:15:02.123Z",
  *    "last_seen":"2026-11-20T09:15:09.001Z","count":3,"blocked":1}
  *
- *   {"coverage":{"instance":"5c28dc30ef9d3ca8","since":"2026-11-20T09:00:00.000Z",…,"counters":{"packets":120000,…}}}
+ *   {"coverage":{"instance":"5c28dc30ef9d3ca8","since":"2026-11-20T09:00:00.000Z",…,
+ *    "counters":{"packets":120000,…}}}
  *
- * Events are checked as checkedEvent does it; last_seen, count and blocked may be missing. A relay may have put the members into
- * another order. A coverage report is no client's request, so it is skipped; the line says where it is, for the intake.
+ * Events are checked as in checkedEvent; last_seen, count and blocked are optional. A relay may have
+ * reordered the members. A coverage report is no client's request, so it is skipped; the line stores
+ * its offsets for the intake.
  */
 export const collectorJson: LogFormat = { id: 'collector-json', detect: isCollectorMessage, parse }
 
@@ -61,9 +64,9 @@ const KEYS = new KeyTable({
 })
 const NONE = 0
 const TIME_MS_MAX = 253_402_300_799_999
-/** An event is not longer than this up to its last key, nor a coverage report up to its counters. */
+/** The maximum length of an event up to its last key, and of a coverage report up to its counters. */
 const CUE_BYTES = 640
-/** 2^53 - 1 has 14 hex digits, so the sequence begins with two zeros, and the third is 0 or 1. */
+/** 2^53 - 1 has 14 hex digits, so the sequence begins with two zeros and a third digit of 0 or 1. */
 const SEQUENCE_ZEROS = 2
 
 const scanner = new JsonScanner()
@@ -71,7 +74,10 @@ const kinds = new Uint8Array(MEMBERS)
 const starts = new Int32Array(MEMBERS)
 const ends = new Int32Array(MEMBERS)
 
-/** The first key is one of ours; and an event has `id` and a time that only our events have, a report `instance` and `counters`. */
+/**
+ * Whether the first key is one of the collector's, and the message has members that only its events
+ * (`id` and a time) or its reports (`instance` and `counters`) have.
+ */
 export function isCollectorMessage({ view }: LogLine, start: number, end: number): boolean {
   if (start >= end || view.getUint8(start) !== OPEN_BRACE) return false
   const quote = skipBlanks(view, start + 1, end)
@@ -94,13 +100,13 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   for (;;) {
     const kind = scanner.next()
     if (kind === JsonKind.end) break
-    if (kind === JsonKind.broken) return line.reject('JSON: expected one whole object')
-    // Of an object, the depth is already that of its members.
+    if (kind === JsonKind.broken) return line.reject('JSON: expected one complete object')
+    // For an object, the depth is already that of its members.
     if (scanner.depth !== (kind === JsonKind.object ? 2 : 1)) continue
     const member = KEYS.find(view, scanner.keyStart, scanner.keyEnd)
-    // The first of two wins. What is null is as if it were not there.
+    // The first of two members with one key counts. A null member counts as missing.
     if (member < 0 || kinds[member] !== NONE || isNull(view, kind)) continue
-    // An escape has no place but in a name.
+    // Only a name may contain an escape.
     kinds[member] = scanner.escaped && member !== NAME ? JsonKind.broken : kind
     starts[member] = scanner.start
     ends[member] = scanner.end
@@ -115,7 +121,7 @@ function isNull(view: DataView, kind: JsonKind): boolean {
   return kind === JsonKind.word && isText(view, scanner.start, scanner.end, 'null')
 }
 
-/** Says what is wrong; the answer ends the chain in parse. */
+/** Sets the reason. Returns false, which ends the chain in parse. */
 function wrong(line: LogLine, reason: string): false {
   line.reason = reason
   return false
@@ -169,7 +175,7 @@ function takeName(line: LogLine): boolean {
   return true
 }
 
-/** The rare way by a string: names on the wire have bytes that JSON escapes once in a million. */
+/** Slow path through a string: JSON escapes about one in a million names on the wire. */
 function unescaped(json: string): Uint8Array {
   try {
     return Buffer.from(JSON.parse(json) as string)
@@ -249,7 +255,7 @@ function takeCounts(line: LogLine): boolean {
   return true
 }
 
-/** A whole number as JSON writes it, `3` or `3.0`; or less than 0. */
+/** A whole number in JSON's notation, `3` or `3.0`; negative if the value is no whole number. */
 function numberOf(view: DataView, member: number): number {
   const start = starts[member] ?? 0
   let end = ends[member] ?? 0

@@ -18,9 +18,9 @@ import { TimeFound } from './log-time.ts'
 import { TextSearch } from './text-search.ts'
 
 /*
- * The `log` plugin of CoreDNS in its common form, query and answer in one:
+ * The `log` plugin of CoreDNS in its common format, with query and answer in one line:
  *
- *   [INFO] 192.0.2.45:51234 - 4711 "A IN api.openai.com. udp 43 false 512" NOERROR qr,rd,ra 80 0.001s
+ *   [INFO] 192.0.2.45:51234 - 47 "A IN api.openai.com. udp 43 false 512" NOERROR qr,rd,ra 80 0.001s
  *
  * https://coredns.io/plugins/log/
  */
@@ -28,14 +28,14 @@ export const coreDns: LogFormat = { id: 'coredns', detect, parse }
 
 const INFO = '[INFO] '
 const INFO_SEARCH = new TextSearch(INFO)
-/** Containers' runtimes put a time and the name of a stream before it. */
+/** Container runtimes put a time and the name of a stream first. */
 const PREFIX_BYTES_MAX = 96
-/** What stands between the address and the question: the identifier, after a dash. */
+/** Between the address and the question: a dash, then the identifier. */
 const QUESTION_CUE = ' - '
 const LEVELS = ['[INFO] ', '[WARNING] ', '[ERROR] ', '[DEBUG] ', '[FATAL] '] as const
 
 function detect({ view }: LogLine, start: number, end: number): boolean {
-  return questionAt(view, start, end) >= 0 || isNews(view, start, end)
+  return questionAt(view, start, end) >= 0 || isSystemEvent(view, start, end)
 }
 
 function parse(line: LogLine, start: number, end: number): Verdict {
@@ -44,7 +44,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (type < 0) return Verdict.skip
   const info = INFO_SEARCH.find(view, start, end)
   if (info > start && line.takeTime(start, info) === TimeFound.impossible) {
-    return line.reject('time: expected a day of the calendar')
+    return line.reject('time: expected a valid date and time')
   }
   const client = info + INFO.length
   const colon = lastIndexOfByte(view, client, tokenEnd(view, client, end), COLON)
@@ -53,7 +53,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   const classEnd = tokenEnd(view, classAt, end)
   const name = skipBlanks(view, classEnd, end)
   const nameEnd = tokenEnd(view, name, end)
-  if (nameEnd === name || view.getUint8(nameEnd - 1) !== DOT) return line.reject('name: expected a dot at its end')
+  if (nameEnd === name || view.getUint8(nameEnd - 1) !== DOT) return line.reject('name: expected a trailing dot')
   if (!isText(view, classAt, classEnd, 'IN')) return Verdict.skip
   const quote = lastIndexOfByte(view, nameEnd, end, QUOTE)
   if (quote > 0) {
@@ -63,7 +63,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   return line.takeName(name, nameEnd)
 }
 
-/** Behind the quote of `[INFO] ADDRESS:PORT - ID "`, or NOT_FOUND. */
+/** The offset after the quote of `[INFO] ADDRESS:PORT - ID "`, or NOT_FOUND. */
 function questionAt(view: DataView, start: number, end: number): number {
   const limit = Math.min(end, start + PREFIX_BYTES_MAX)
   const info = INFO_SEARCH.find(view, start, limit)
@@ -76,7 +76,7 @@ function questionAt(view: DataView, start: number, end: number): number {
 }
 
 /** `[ERROR] plugin/errors: 2 api.openai.com. A: ...`, `[INFO] plugin/reload: ...` */
-function isNews(view: DataView, start: number, end: number): boolean {
+function isSystemEvent(view: DataView, start: number, end: number): boolean {
   if (end - start < 16 || view.getUint8(start) !== OPEN_BRACKET) return false
   for (let index = 0; index < LEVELS.length; index++) {
     const level = LEVELS[index] ?? ''

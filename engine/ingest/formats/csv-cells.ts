@@ -23,7 +23,10 @@ import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 import { hasRecordWord } from './record-words.ts'
 
-/** What a cell of a table without header looks like. A `path` is the target of a web server's own log, a `bareUrl` has a host that is no domain. */
+/**
+ * What the content of a cell without a header looks like. A `path` is the target of a web server's
+ * own log; a `bareUrl` has a host that is no domain.
+ */
 export const CellKind = {
   other: 0,
   absent: 1,
@@ -40,13 +43,19 @@ export const CellKind = {
 } as const
 export type CellKind = (typeof CellKind)[keyof typeof CellKind]
 
-/** A ten-digit number is a time only so near to when the message came; else it is somebody's id. */
+/**
+ * A ten-digit number is a time only if it is this near to the receipt; otherwise it is an
+ * identifier.
+ */
 const EPOCH_YEARS_MS = 10 * 365 * 86_400_000
-/** No cell with a name that stands alone is longer: a name, a port and a dot. */
+/** The maximum length of a cell with a single name: a name, a port and a dot. */
 const HOST_CELL_BYTES_MAX = 260
 const SCHEME_BYTES_MAX = 16
 
-/** What ends names of files, or of machines that nobody outside sees, and no domain that a country or registry gives away; but for zip and mov. */
+/**
+ * The last labels of file names and of internal machine names. No registry assigns these labels,
+ * except zip and mov.
+ */
 const NO_TOP_LEVEL = new KeyTable(
   Object.fromEntries(
     'exe zip pdf mov dll doc docx docm xls xlsx xlsm ppt pptx txt rtf log csv json xml yaml yml html htm php asp aspx jsp js css png jpg jpeg gif bmp svg ico tif tiff webp mp3 mp4 avi mkv wav wmv gz tgz tar rar bz xz iso img dmg msi apk jar war cab deb rpm bin dat db tmp bak old cfg conf ini inf sys lnk reg bat cmd vbs pcap pem crt cer der key pfx eml msg esp woff ttf swf torrent local lan internal intranet corp home localdomain localhost workgroup test invalid onion arpa'
@@ -55,7 +64,10 @@ const NO_TOP_LEVEL = new KeyTable(
   ),
 )
 
-/** What the cell in [start, end) looks like. Sets the line's time or host as a side effect; who reads the line takes them again. */
+/**
+ * The kind of the cell in [start, end). Sets the line's time or host as a side effect, so the
+ * caller must take both again.
+ */
 export function cellKind(line: LogLine, start: number, end: number): CellKind {
   const { view } = line
   start = skipBlanks(view, start, end)
@@ -76,7 +88,10 @@ export function cellKind(line: LogLine, start: number, end: number): CellKind {
     : CellKind.other
 }
 
-/** Whether the name in a cell ends as domains do, and not as files do. A port is evidence enough. */
+/**
+ * Whether the name in a cell ends as a domain does, not as a file does. A port is sufficient
+ * evidence.
+ */
 export function isPlausibleHost(view: DataView, start: number, end: number): boolean {
   let at = start
   let labelStart = start
@@ -84,7 +99,7 @@ export function isPlausibleHost(view: DataView, start: number, end: number): boo
   for (; at < limit; at++) {
     const byte = view.getUint8(at)
     if (byte === DOT) {
-      // A dot at the end belongs to the name.
+      // A trailing dot belongs to the name.
       if (at + 1 === end) break
       labelStart = at + 1
     } else if (byte === COLON) {
@@ -103,7 +118,7 @@ function hostKind(view: DataView, start: number, end: number): CellKind {
   return CellKind.host
 }
 
-/** Whether `://` stands behind letters. */
+/** Whether `://` follows letters at `start`. */
 export function hasScheme(view: DataView, start: number, end: number): boolean {
   const limit = Math.min(end, start + SCHEME_BYTES_MAX)
   let at = start
@@ -132,7 +147,7 @@ function timeKind(line: LogLine, start: number, end: number): CellKind {
   return isDate(view, start, end) ? CellKind.date : CellKind.other
 }
 
-/** Three numbers with the same mark between them: `2026-11-20`, `20.11.2026`, `11/20/26`. */
+/** Three numbers with the same separator: `2026-11-20`, `20.11.2026`, `11/20/26`. */
 function isDate(view: DataView, start: number, end: number): boolean {
   if (end - start < 6 || end - start > 10) return false
   const first = digitsEnd(view, start, end)
@@ -143,14 +158,14 @@ function isDate(view: DataView, start: number, end: number): boolean {
   return second + 1 < end && digitsEnd(view, second + 1, end) === end
 }
 
-/** Longer cells are texts, which may have any word. */
+/** A longer cell is a text, which may contain any word. */
 const WORD_CELL_BYTES_MAX = 32
 /** One mail address may be the user's; two are a sender and a recipient. */
 const MAIL_ADDRESSES_MIN = 2
 
 /**
- * Whether a row without a header is evidently no client's request: a cell is a MAC address (a lease) or a
- * short text with a word that other records have, or two cells are mail addresses.
+ * Whether a row without a header is evidently no client's request: a cell is a MAC address (a
+ * lease) or a short text with a word of other records, or two cells are mail addresses.
  */
 export function isOtherRow(view: DataView, cells: CsvFields): boolean {
   let mailAddresses = 0
@@ -159,14 +174,17 @@ export function isOtherRow(view: DataView, cells: CsvFields): boolean {
     const end = trimEnd(view, start, cells.end(column))
     if (isMacAddress(view, start, end)) return true
     if (indexOfByte(view, start, end, AT) !== NOT_FOUND) mailAddresses++
-    // A dot is part of a name: `auth.example.com` says nothing of the record.
+    // A cell with a dot is a name: `auth.example.com` is no evidence about the record.
     if (end - start > WORD_CELL_BYTES_MAX || indexOfByte(view, start, end, DOT) !== NOT_FOUND) continue
     if (hasRecordWord(view, start, end)) return true
   }
   return mailAddresses >= MAIL_ADDRESSES_MIN
 }
 
-/** `00:53:00:00:00:2a`, `00-53-00-00-00-2a` or `00530000002A`; a number without letters is no MAC address. */
+/**
+ * `00:53:00:00:00:2a`, `00-53-00-00-00-2a` or `00530000002A`; a number without letters is no MAC
+ * address.
+ */
 function isMacAddress(view: DataView, start: number, end: number): boolean {
   const isJoined = end - start === 12
   if (!isJoined && end - start !== 17) return false

@@ -4,25 +4,31 @@ import { CsvTable, NO_COLUMN } from './csv-table.ts'
 import { FieldKind } from './field-names.ts'
 import { Verdict } from './log-line.ts'
 
-/** After so many lines of one layout it is decided what its columns are. */
+/** The columns are decided after this many lines of one layout. */
 export const LEARNED_LINES = 20
-/** Wider tables without header are not learned. */
+/** Wider tables without a header are not learned. */
 export const LEARNED_COLUMNS_MAX = 64
-/** Of LEARNED_LINES: a cell may miss, for a device writes a note between its rows, or knows no address. */
+/**
+ * Minimum counts among LEARNED_LINES: a cell may be absent, or a device may write another line
+ * between its rows.
+ */
 const TIMES_MIN = 19
 const ADDRESSES_MIN = 16
 const HOSTS_MIN = 18
 const PATHS_MIN = 10
 const KINDS = Object.keys(CellKind).length
 
-/** What the columns of a source's table without header have held so far. Kept with the source, until it is decided. */
+/**
+ * The contents of the columns of a source's table without a header. Kept with the source until the
+ * columns are decided.
+ */
 export class CsvLearning {
   readonly delimiter: number
   readonly columns: number
   #lines = 0
-  /** For each kind of cell and each column how often. */
+  /** The number of cells, for each kind and column. */
   readonly #counts = new Uint8Array(KINDS * LEARNED_COLUMNS_MAX)
-  /** 1 for a column that has held an address in any line, and nothing else of interest. */
+  /** 1 for a column that had an address in at least one line. */
   readonly #addresses = new Uint8Array(LEARNED_COLUMNS_MAX)
   readonly #firsts = new Int32Array(LEARNED_COLUMNS_MAX)
   readonly #differs = new Uint8Array(LEARNED_COLUMNS_MAX)
@@ -32,7 +38,9 @@ export class CsvLearning {
     this.columns = columns
   }
 
-  /** Counts a line's cells; `kinds` is what each looks like. True if it is time to decide. */
+  /**
+   * Counts a line's cells, which have these kinds. Returns true when the columns can be decided.
+   */
   add(view: DataView, cells: CsvFields, kinds: Uint8Array): boolean {
     for (let column = 0; column < this.columns; column++) {
       const start = cells.start(column)
@@ -48,7 +56,7 @@ export class CsvLearning {
     return this.#lines === LEARNED_LINES
   }
 
-  /** The table that the lines were of, or undefined where that cannot be told. */
+  /** The table of the lines, or undefined if the columns are ambiguous. */
   decide(): CsvTable | undefined {
     const time = this.#timeColumn()
     const client = this.#clientColumn()
@@ -78,7 +86,9 @@ export class CsvLearning {
     return NO_COLUMN
   }
 
-  /** Whether more than one column holds addresses: nothing says which of them is the client's. */
+  /**
+   * Whether more than one column has addresses, so that no evidence shows which is the client's.
+   */
   get hasManyAddresses(): boolean {
     let columns = 0
     for (let column = 0; column < this.columns; column++) {
@@ -89,7 +99,7 @@ export class CsvLearning {
     return columns > 1
   }
 
-  /** Starts to count again. Which columns hold addresses stays known. */
+  /** Starts to count again. The columns with addresses stay known. */
   restart(): void {
     this.#lines = 0
     this.#counts.fill(0)
@@ -106,8 +116,9 @@ export class CsvLearning {
   }
 
   /**
-   * The column with names: the first with URLs, else the only one with hosts. After the path of a web
-   * server's own log there is none. After a column that held only `-` or URLs, URLs may be referers.
+   * The column with names: the first column with URLs, else the only column with hosts. A table
+   * with paths is a web server's own log and has no such column. After a column that held only `-`
+   * or URLs, URLs may be referers.
    */
   #hostColumn(): number {
     let best = NO_COLUMN
@@ -132,7 +143,7 @@ export class CsvLearning {
   }
 }
 
-/** A number by which two cells differ, if they do. */
+/** A hash: two cells with different hashes differ. */
 function sumOf(view: DataView, start: number, end: number): number {
   let sum = end - start
   for (let at = start; at < end; at++) sum = (Math.imul(sum, 31) + view.getUint8(at)) | 0

@@ -23,54 +23,62 @@ import { TimeFound } from './log-time.ts'
 import { hasRecordWord } from './record-words.ts'
 
 export const NO_COLUMN = -1
-/** So many columns of a kind are tried, those with the better names first. */
+/** This many columns of a role are tried, in the order of their names' ranks. */
 const CHOICES = 4
-/** A table whose rows fail more often than once in so many is given up. */
+/** A table with more than one failed row in this many rows is discarded. */
 const ROWS_PER_FAILURE = 20
-/** What was before so many rows counts half, so that a table that was good for long is given up as soon as a new one. */
+/**
+ * Counts are halved after this many rows, so that an old table is discarded as soon as a new one.
+ */
 const ROWS_REMEMBERED = 1000
-/** In so many rows a time is looked for that the header does not name. */
+/** If the header names no time, this many rows are searched for a time. */
 const TIMELESS_ROWS_MAX = 20
 
 const NAMES = new NameTable(SYNONYMS)
 
-/** Flags of a column with hosts: a name with no other meaning, a file's name, a name that may be a machine's own. */
+/**
+ * Flags of a host column: its name has no other meaning, may be a file's, or may be a machine's
+ * own.
+ */
 const HostColumn = { requested: 0, file: 1, own: 2, ownOrFile: 3, uncertain: 4 } as const
 type HostColumn = (typeof HostColumn)[keyof typeof HostColumn]
 
-/** Which columns of a source's table tell what. Kept with the source. */
+/** The roles of the columns of a source's table. Kept with the source. */
 export class CsvTable {
   readonly delimiter: number
-  /** How many columns the header has, or the lines had. */
+  /** The number of columns of the header, or of the learned lines. */
   readonly width: number
-  /** Its columns were told by their content, so each row is checked by it. */
+  /** The columns were learned from content, so each row must match them. */
   isLearned = false
   readonly #times = new Int16Array(CHOICES).fill(NO_COLUMN)
   readonly #clients = new Int16Array(CHOICES).fill(NO_COLUMN)
   readonly #hosts = new Int16Array(CHOICES).fill(NO_COLUMN)
   #action = NO_COLUMN
-  /** The day, where it is apart from the time of day. */
+  /** The column of the date, if the time of day has another column. */
   #date = NO_COLUMN
-  /** For each choice of hosts one of HostColumn. */
+  /** One of HostColumn for each host column. */
   readonly #hostColumns = new Uint8Array(CHOICES)
-  /** Columns with the kind of the record. */
+  /** Columns that say which kind of record a row is. */
   readonly #kinds = new Int16Array(CHOICES).fill(NO_COLUMN)
-  /** Of a row that names a host. */
+  /** The verdict on a row that names a host. */
   readonly #verdict: Verdict
   #rows = 0
   #failures = 0
 
-  /** Rows in which a time was looked for, because no column is called one. */
+  /** Rows that were searched for a time, because no column is named as one. */
   #timeless = 0
 
-  /** @param verdict of a row that names a host: an event if the columns are evidence of a client's request */
+  /**
+   * @param verdict of a row that names a host: an event if the columns are evidence of a client's
+   * request
+   */
   constructor(delimiter: number, width: number, verdict: Verdict) {
     this.delimiter = delimiter
     this.width = width
     this.#verdict = verdict
   }
 
-  /** Columns are added in the order in which they shall be tried. */
+  /** Columns are tried in the order in which they are added. */
   add(kind: FieldKind, column: number, hostColumn: HostColumn = HostColumn.requested): void {
     if (kind === FieldKind.action) {
       if (this.#action === NO_COLUMN) this.#action = column
@@ -101,7 +109,7 @@ export class CsvTable {
     this.#date = column
   }
 
-  /** Reads a row whose cells were split. Unknown where it is no row of this table. */
+  /** Reads a row from its cells. Unknown if the row does not match the table. */
   read(line: LogLine, cells: CsvFields): Verdict {
     if (++this.#rows === ROWS_REMEMBERED) {
       this.#rows /= 2
@@ -110,9 +118,9 @@ export class CsvTable {
     if (!this.#hasWidth(cells)) return this.#failed()
     if (this.#times[0] === NO_COLUMN && this.#timeless < TIMELESS_ROWS_MAX) this.#findTime(line, cells)
     const time = this.#takeTime(line, cells)
-    if (time === TimeFound.impossible) return line.reject('time: expected a day and hour that exist')
+    if (time === TimeFound.impossible) return line.reject('time: expected a valid date and time')
     const hasClient = this.#takeClient(line, cells)
-    // A header vouches for a row whose time is written in a way that nobody reads, if there is a client.
+    // With a header and a client, a row counts even if its time is unreadable.
     if (time === TimeFound.none && (this.isLearned || !hasClient)) return this.#failed()
     if (this.#action !== NO_COLUMN && this.#action < cells.count) {
       line.action = actionOf(line.view, cells.start(this.#action), cells.end(this.#action))
@@ -120,18 +128,21 @@ export class CsvTable {
     return this.#takeHost(line, cells)
   }
 
-  /** Whether so many rows failed that the source must have changed what it sends. */
+  /** Whether so many rows failed that the source must have changed its layout. */
   get isOutdated(): boolean {
     return this.#rows >= ROWS_PER_FAILURE && this.#failures * ROWS_PER_FAILURE > this.#rows
   }
 
-  /** A delimiter at the end of a row is no column. */
+  /** A delimiter at the end of a row adds no column. */
   #hasWidth(cells: CsvFields): boolean {
     const { width } = this
     return cells.count === width || (cells.count === width + 1 && cells.start(width) === cells.end(width))
   }
 
-  /** The time of a table in whose header nobody knows its name (`Zeit`): the first column that looks like one. */
+  /**
+   * Finds the time of a table whose header has an unknown name for it (`Zeit`): the first column
+   * that looks like a time.
+   */
   #findTime(line: LogLine, cells: CsvFields): void {
     this.#timeless++
     let before: CellKind = CellKind.other
@@ -191,7 +202,7 @@ export class CsvTable {
       hasPath ||= start < end && view.getUint8(start) === SLASH
       if ((kind & HostColumn.file) !== 0 && isFileName(view, start, end)) continue
       const found = takeHostOf(line, start, end)
-      if (this.isLearned && found !== Verdict.skip && isForeign(line, start, end)) return this.#failed()
+      if (this.isLearned && found !== Verdict.skip && isNoHost(line, start, end)) return this.#failed()
       if (found === Verdict.event) return this.#verdictOf(line, cells, kind, hasPath)
       if (found === Verdict.skip) verdict = found
     }
@@ -201,7 +212,7 @@ export class CsvTable {
   #verdictOf(line: LogLine, cells: CsvFields, kind: number, hasPath: boolean): Verdict {
     if (this.#verdict === Verdict.noDomain || this.#isOtherRecord(line.view, cells)) return Verdict.noDomain
     if (this.#verdict !== Verdict.event) return ambiguous(line, 'client')
-    // Beside a path, a host is a web server's own.
+    // In a row with a path, a host is a web server's own.
     const isUncertain = (kind & HostColumn.uncertain) !== 0 || ((kind & HostColumn.own) !== 0 && hasPath)
     return isUncertain ? ambiguous(line, 'host') : Verdict.event
   }
@@ -221,16 +232,17 @@ function isFileName(view: DataView, start: number, end: number): boolean {
   return !hasScheme(view, start, end) && !isPlausibleHost(view, start, end)
 }
 
-/** Whether a cell in the column of hosts has what no host, address or URL is. */
-function isForeign(line: LogLine, start: number, end: number): boolean {
+/** Whether a cell in a host column is no host, address or URL. */
+function isNoHost(line: LogLine, start: number, end: number): boolean {
   const kind = cellKind(line, start, end)
   if (kind === CellKind.bareUrl) return false
   return kind !== CellKind.host && kind !== CellKind.url && kind !== CellKind.address && kind !== CellKind.absent
 }
 
 /**
- * The table that a header line announces, or undefined where the line is no header: its cells hold names of
- * fields, at least one of a host or URL and one of a client or time. None begins with a digit.
+ * The table that a header line announces, or undefined if the line is no header. A header's cells
+ * are names of fields: at least one of a host or URL, and one of a client or time. No cell begins
+ * with a digit.
  */
 export function tableOfHeader(view: DataView, cells: CsvFields, delimiter: number): CsvTable | undefined {
   let kinds = 0
@@ -248,7 +260,7 @@ export function tableOfHeader(view: DataView, cells: CsvFields, delimiter: numbe
   addByRank(table, view, cells, FieldKind.time, kinds)
   addByRank(table, view, cells, FieldKind.client, kinds)
   addByRank(table, view, cells, FieldKind.address, kinds)
-  // A URL says more than a host, which may be a machine's own.
+  // A URL is better evidence than a host, which may be a machine's own.
   addByRank(table, view, cells, FieldKind.url, kinds)
   addByRank(table, view, cells, FieldKind.host, kinds)
   addByRank(table, view, cells, FieldKind.own, kinds)
@@ -286,7 +298,7 @@ function hostColumnOf(id: number, kind: FieldKind, kinds: number): HostColumn {
   if (id === DOMAIN_FIELD) {
     return isOfConnection || !hasAny(kinds, FieldKind.account) ? HostColumn.own : HostColumn.uncertain
   }
-  // `hostname`, `fqdn`, `site`: the client's own or the device's.
+  // `hostname`, `fqdn` and `site` name the client itself or the device.
   if (id !== HOST_FIELD && id !== WEBSITE_FIELD && id !== NAME_FIELD) return HostColumn.uncertain
   if (hasAny(kinds, FieldKind.account, FieldKind.logger)) return HostColumn.uncertain
   return id === NAME_FIELD ? HostColumn.ownOrFile : HostColumn.own

@@ -1,27 +1,32 @@
 import { NOT_FOUND, QUOTE, SPACE } from './bytes.ts'
 
-/** More columns than any format has; what stands behind them is not looked at. */
+/** More columns than any format has. Later columns are not read. */
 export const COLUMNS_MAX = 256
 
 /**
- * The fields of one CSV record (RFC 4180 with its usual cousins), as places in the message. One instance a format, used again for every line.
- * A quoted field's place is what is between its quotes; doubled quotes inside stay doubled.
+ * The fields of one CSV record (RFC 4180 and its variants), as offsets in the message. One instance
+ * per format, reused for every line. The offsets of a quoted field exclude its quotes; doubled
+ * quotes inside stay doubled.
  */
 export class CsvFields {
   count = 0
-  /** The record went on to its end inside a quoted field: it was cut. */
+  /** The record ended inside a quoted field, so it was truncated. */
   unclosed = false
   readonly starts = new Int32Array(COLUMNS_MAX)
   readonly ends = new Int32Array(COLUMNS_MAX)
 
-  /** Splits [start, end) at `delimiter`, into at most `countMax` fields. Answers how many there are. */
+  /**
+   * Splits [start, end) at `delimiter` into at most `countMax` fields. Returns the number of
+   * fields.
+   */
   split(view: DataView, start: number, end: number, delimiter: number, countMax = COLUMNS_MAX): number {
     const { starts, ends } = this
     let count = 0
     let at = start
     this.unclosed = false
     while (count < countMax) {
-      // Blanks between a delimiter and an opening quote belong to neither (Umbrella's exports have them).
+      // Blanks between a delimiter and an opening quote belong to neither (as in Umbrella's
+      // exports).
       let open = at
       let byte = open < end ? view.getUint8(open) : delimiter
       while (byte === SPACE && delimiter !== SPACE && open < end) byte = ++open < end ? view.getUint8(open) : delimiter
@@ -57,7 +62,9 @@ export class CsvFields {
   }
 }
 
-/** Where the quote stands that closes a field whose text begins at `at`. A doubled quote closes nothing. */
+/**
+ * The offset of the quote that closes a field whose text begins at `at`. A doubled quote is text.
+ */
 export function closingQuote(view: DataView, at: number, end: number): number {
   while (at < end) {
     if (view.getUint8(at) === QUOTE) {

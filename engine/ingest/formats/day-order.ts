@@ -1,35 +1,41 @@
 import { DAY_MS } from '../../process/clock.ts'
 import { daysSince1970 } from './calendar.ts'
 
-/** Which number of `05/06/2026` is the day. `unknown`: neither the source nor an administrator has settled it. */
+/**
+ * Which number of `05/06/2026` is the day. `unknown`: neither the source nor an administrator has
+ * settled it.
+ */
 export const DayOrder = { unknown: 0, monthFirst: 1, dayFirst: 2 } as const
 export type DayOrder = (typeof DayOrder)[keyof typeof DayOrder]
 
 /**
- * A reading of a date counts as near when it is at most NEAR_DAYS from the reference, and the other reading is more
- * than AHEAD_DAYS after the reference or more than DISTANT_DAYS before it.
+ * A reading of a date counts as near when it is at most NEAR_DAYS from the reference, and the other
+ * reading is more than AHEAD_DAYS after the reference or more than DISTANT_DAYS before it.
  */
 const NEAR_DAYS = 2
 const DISTANT_DAYS = 20
 const AHEAD_DAYS = 1
 /**
- * A reading of the last RECENT_DAYS is preferred to one of more than OLD_DAYS ago. The lines of a file are older than
- * its last write, but seldom by seasons.
+ * A reading of the last RECENT_DAYS is preferred to one of more than OLD_DAYS ago. The lines of a
+ * file are older than its last write, but seldom by seasons.
  */
 const RECENT_DAYS = 45
 const OLD_DAYS = 90
 /** A line has the date of the line before, or a date at most this many days later. */
 const STEP_DAYS = 2
 /**
- * An order that was near at this many different references is settled. All lines of a file have the same reference,
- * so a file never settles its order this way.
+ * An order that was near at this many different references is settled. All lines of a file have the
+ * same reference, so a file never settles its order this way.
  */
 const NEAR_TIMES = 3
 
 /** The order in which one source writes day and month, as far as its dates have shown it. */
 export class SourceDayOrder {
   settled: DayOrder = DayOrder.unknown
-  /** Both readings of the last ambiguous date, in days since 1970, and the order chosen. NaN: none yet. */
+  /**
+   * Both readings of the last ambiguous date, in days since 1970, and the order chosen. NaN: none
+   * yet.
+   */
   #lastMonthFirst = Number.NaN
   #lastDayFirst = Number.NaN
   #lastOrder: DayOrder = DayOrder.unknown
@@ -44,14 +50,18 @@ export class SourceDayOrder {
   }
 
   /**
-   * The order of a date that begins with `first` and `second`. A number above twelve settles the order. Without one
-   * there are only hints, strongest first. They are evaluated again for each date, because a source that shows a
-   * number above twelve later must not have been settled wrongly:
+   * The order of a date that begins with `first` and `second`. A number above twelve settles the
+   * order. Without one there are only hints, strongest first. They are evaluated again for each
+   * date, because a source that shows a number above twelve later must not have been settled
+   * wrongly:
    *
    *   1. one reading is after the reference, the other is not: take the other
-   *   2. a reading that was near at several references settles the order: the source writes lines as they happen
-   *   3. the date of the previous line is read as it was there; if one reading only is soon after it, take that one
-   *   4. one reading is near the reference and the other is far from it; once does not outweigh AM or PM
+   *   2. a reading that was near at several references settles the order: the source writes lines
+   *      as they happen
+   *   3. the date of the previous line keeps its reading; of other dates, take the only reading
+   *      shortly after it
+   *   4. one reading is near the reference and the other is far from it; once does not outweigh
+   *      AM or PM
    *   5. one reading is of the last weeks, the other of another season
    *   6. a twelve-hour clock suggests the United States, so month first; otherwise day first
    */

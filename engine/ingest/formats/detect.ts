@@ -5,11 +5,11 @@ import { ANY_MARKS, CUE_BYTES, type LogLine, Mark, Verdict } from './log-line.ts
 export const NO_FORMAT = -1
 
 /**
- * Recognises and reads messages of all formats. What a source sent before is tried first, but by its own cue: a source that changes its
- * format, or mixes several, is read as well as any other.
+ * Recognizes and reads messages of all formats. The last format of the source is tried first, but
+ * only with its own cue, so a source may change or mix formats.
  */
 export class FormatDetector {
-  /** The index in FORMATS of the message that was read last, or NO_FORMAT. */
+  /** The index in FORMATS of the last message's format, or NO_FORMAT. */
   format = NO_FORMAT
 
   read(line: LogLine, start: number, end: number): Verdict {
@@ -45,14 +45,14 @@ export class FormatDetector {
   }
 }
 
-/** Behind UTF-8's mark of byte order and blanks, which is where cues stand. */
+/** The offset after a UTF-8 byte order mark and blanks, where cues are searched. */
 function textStart(view: DataView, start: number, end: number): number {
   if (end - start >= 3 && view.getUint8(start) === 0xef && view.getUint16(start + 1) === 0xbbbf) start += 3
   while (start < end && view.getUint8(start) === SPACE) start++
   return start
 }
 
-/** Without the line ends and NULs that senders put behind a message, whatever their framing. */
+/** The end without the line ends and NULs that senders append, whatever their framing. */
 function textEnd(view: DataView, start: number, end: number): number {
   while (end > start) {
     const byte = view.getUint8(end - 1)
@@ -62,7 +62,7 @@ function textEnd(view: DataView, start: number, end: number): number {
   return end
 }
 
-/** By byte: its bit in Mark. */
+/** The bit in Mark of each byte. */
 const MARKS = new Uint8Array(256)
 MARKS[PIPE] = Mark.pipe
 MARKS[HASH] = Mark.hash
@@ -70,7 +70,7 @@ MARKS[OPEN_BRACKET] = Mark.bracket
 MARKS[QUOTE] = Mark.quote
 MARKS[EQUALS] = Mark.equals
 
-/** One look at each byte, where otherwise many formats would look for their own sign. */
+/** One pass over the bytes, so that formats whose mark is missing need no search of their own. */
 function marksOf(view: DataView, start: number, end: number): number {
   let marks = 0
   for (let at = start; at < end; at++) marks |= MARKS[view.getUint8(at)] ?? 0

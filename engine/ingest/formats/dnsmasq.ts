@@ -22,12 +22,14 @@ import { TimeFound } from './log-time.ts'
 import { TextPrefixes, TextSearch } from './text-search.ts'
 
 /*
- * The log of dnsmasq with log-queries, and of Pi-hole, which is built on it:
+ * The log of dnsmasq with log-queries, and of Pi-hole, which is built on dnsmasq:
  *
  *   Nov 20 09:15:02 dnsmasq[310]: query[A] api.openai.com from 192.0.2.45
- *   Nov 20 09:15:02 dnsmasq[310]: 17 192.0.2.45/51234 query[AAAA] api.openai.com from 192.0.2.45      (log-queries=extra)
+ *   Nov 20 09:15:02 dnsmasq[310]: 17 192.0.2.45/51234 query[AAAA] api.openai.com from 192.0.2.45
  *
- * All other lines follow from a query: what was forwarded, answered, blocked. https://thekelleys.org.uk/dnsmasq/docs/dnsmasq-man.html
+ * The second form has log-queries=extra. All other lines follow a query: forwarded, answered,
+ * blocked.
+ * https://thekelleys.org.uk/dnsmasq/docs/dnsmasq-man.html
  */
 export const dnsmasq: LogFormat = { id: 'dnsmasq', detect, parse }
 
@@ -36,9 +38,9 @@ const UNPRINTABLE = '<name unprintable>'
 const PREFIX_BYTES_MAX = 128
 const FTL_TIME_BYTES = '2026-11-20 09:15:02.109'.length
 
-/** First words that are followed by a name, and then by `is` or `to`. */
+/** First words that precede a name and then `is` or `to`. */
 const FOLLOWING = new KeyTable({ forwarded: 0, reply: 0, cached: 0, 'cached-stale': 0, config: 0, dhcp: 0 })
-const NEWS = new TextPrefixes([
+const SYSTEM_EVENTS = new TextPrefixes([
   ...['gravity blocked ', 'exactly denied ', 'regex denied ', 'exactly blacklisted ', 'regex blacklisted '],
   ...['special domain ', 'Rate-limiting ', 'dnssec-query[', 'dnssec-retry[', 'Apple iCloud Private Relay domain '],
   ...[
@@ -87,52 +89,52 @@ const PIHOLE_TAG = new TextSearch('pihole')
 function detect({ view }: LogLine, start: number, end: number): boolean {
   const body = bodyAt(view, start, end)
   if (body !== start) return true
-  const word = behindSerial(view, start, end)
-  return isQuery(view, word, end) || isFollowing(view, word, end) || isFtlNews(view, start, end)
+  const word = afterSerial(view, start, end)
+  return isQuery(view, word, end) || isFollowing(view, word, end) || isFtlMessage(view, start, end)
 }
 
 function parse(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
   const body = bodyAt(view, start, end)
-  const word = behindSerial(view, body, end)
+  const word = afterSerial(view, body, end)
   if (!isQuery(view, word, end)) return Verdict.skip
   if (body > start && line.takeTimeIfAny(start, body) === TimeFound.impossible) {
-    return line.reject('time: expected a day of the calendar')
+    return line.reject('time: expected a valid date and time')
   }
   const name = skipBlanks(view, tokenEnd(view, word, end), end)
   const isUnprintable = view.getUint8(name) === LESS && textAt(view, name, end, UNPRINTABLE)
   const nameEnd = isUnprintable ? name + UNPRINTABLE.length : tokenEnd(view, name, end)
   const from = skipBlanks(view, nameEnd, end)
   const fromEnd = tokenEnd(view, from, end)
-  if (!isText(view, from, fromEnd, 'from')) return line.reject('client: expected "from" and an address behind the name')
+  if (!isText(view, from, fromEnd, 'from')) return line.reject('client: expected "from" and an address after the name')
   const client = skipBlanks(view, fromEnd, end)
   if (!line.takeClient(client, tokenEnd(view, client, end))) {
-    return line.reject('client: expected "from" and an address behind the name')
+    return line.reject('client: expected "from" and an address after the name')
   }
   return line.takeName(name, nameEnd)
 }
 
-/** Behind the tag (`dnsmasq[310]: `, `pihole-FTL[310]: `), or `start` where there is none. */
+/** The offset after the tag (`dnsmasq[310]: `, `pihole-FTL[310]: `), or `start` without a tag. */
 function bodyAt(view: DataView, start: number, end: number): number {
   const limit = Math.min(end, start + PREFIX_BYTES_MAX)
-  const body = behindTag(view, TAG, start, limit)
-  return body >= 0 ? body : Math.max(start, behindTag(view, PIHOLE_TAG, start, limit))
+  const body = afterTag(view, TAG, start, limit)
+  return body >= 0 ? body : Math.max(start, afterTag(view, PIHOLE_TAG, start, limit))
 }
 
-function behindTag(view: DataView, tag: TextSearch, start: number, limit: number): number {
+function afterTag(view: DataView, tag: TextSearch, start: number, limit: number): number {
   for (let at = start; ; at++) {
     at = tag.find(view, at, limit)
     if (at < 0) return NOT_FOUND
     if (at > start && view.getUint8(at - 1) !== SPACE) continue
-    // A host may have the same name, but no process.
+    // A host may have the same name, but not the process number.
     const stop = tokenEnd(view, at, limit)
     const last = view.getUint8(stop - 1)
     if (last === COLON || last === CLOSE_BRACKET) return skipBlanks(view, stop, limit)
   }
 }
 
-/** Behind the number of the query and its client, which log-queries=extra puts first. */
-function behindSerial(view: DataView, at: number, end: number): number {
+/** The offset after the query's number and client, which log-queries=extra puts first. */
+function afterSerial(view: DataView, at: number, end: number): number {
   const digits = digitsEnd(view, at, end)
   if (digits === at || digits >= end || view.getUint8(digits) !== SPACE) return at
   const client = skipBlanks(view, digits, end)
@@ -142,7 +144,7 @@ function behindSerial(view: DataView, at: number, end: number): number {
   return skipBlanks(view, clientEnd, end)
 }
 
-/** `query[TYPE] `. Names cannot be confused with it: they come later. */
+/** `query[TYPE] `. A name cannot match, because names come later. */
 function isQuery(view: DataView, at: number, end: number): boolean {
   if (!textAt(view, at, end, QUERY)) return false
   const stop = tokenEnd(view, at, Math.min(end, at + 32))
@@ -159,11 +161,14 @@ function isFollowing(view: DataView, at: number, end: number): boolean {
     const verbEnd = tokenEnd(view, verb, limit)
     return isText(view, verb, verbEnd, 'is') || isText(view, verb, verbEnd, 'to')
   }
-  return NEWS.standAt(view, at, end)
+  return SYSTEM_EVENTS.beginAt(view, at, end)
 }
 
-/** `2026-11-20 09:15:02.109 CET [71/T80] INFO: ...` of Pi-hole's FTL: the process and its thread, `M` for the main one, `F` for a fork. */
-function isFtlNews(view: DataView, start: number, end: number): boolean {
+/**
+ * `2026-11-20 09:15:02.109 CET [71/T80] INFO: ...` of Pi-hole's FTL: the process and its thread,
+ * `M` for the main thread, `F` for a fork.
+ */
+function isFtlMessage(view: DataView, start: number, end: number): boolean {
   if (end - start < FTL_TIME_BYTES + 6) return false
   const isBracketed = view.getUint8(start) === OPEN_BRACKET
   const time = isBracketed ? start + 1 : start

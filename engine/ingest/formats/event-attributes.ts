@@ -11,8 +11,8 @@ import { TimeFound } from './log-time.ts'
 import { hasRecordWord } from './record-words.ts'
 
 /*
- * What CEF and LEEF have in common: the attributes of a security event under names of ArcSight's or QRadar's dictionary, vendors' own names among
- * them, and what the vendor's kind of event says of them.
+ * The common part of CEF and LEEF: the attributes of a security event under names from ArcSight's
+ * or QRadar's dictionary and vendors' own names, and the meaning of each vendor's kinds of events.
  */
 const CONTROL = FieldKind.control * FIELD_RANKS
 const ZONE = CONTROL
@@ -30,7 +30,7 @@ const CATEGORY = SYNONYMS['cat'] ?? NO_FIELD
 const SUBTYPE = SYNONYMS['subtype'] ?? NO_FIELD
 const TYPE = SYNONYMS['type'] ?? NO_FIELD
 
-/** Names that devices give to themselves are no targets in these dictionaries; QRadar's `domain` is the user's. */
+/** In these dictionaries, a machine's own name is no target, and `domain` is the user's. */
 const NAMES = Object.fromEntries(
   Object.entries(SYNONYMS).filter(([, id]) => Math.trunc(id / FIELD_RANKS) !== FieldKind.own),
 )
@@ -43,7 +43,7 @@ const FIELDS = new NameTable({
   end: FieldKind.time * FIELD_RANKS + LAST,
   c6a2: FieldKind.client * FIELD_RANKS + LAST - 1,
   identsrc: FieldKind.client * FIELD_RANKS + LAST,
-  // Palo Alto Networks: the URL, or the name of a file.
+  // Palo Alto Networks: the URL, or a file name.
   miscellaneous: URL + LAST,
   ftntfgthostname: HOST,
   ftntfgtqname: HOST,
@@ -52,7 +52,7 @@ const FIELDS = new NameTable({
   panosurldomain: HOST,
   question: HOST,
   destinationdnsdomain: HOST + LAST - 1,
-  // Mostly an address; some write the name that was asked for.
+  // Usually an address. Some senders write the requested name.
   dst: HOST + LAST,
 })
 
@@ -70,7 +70,7 @@ const fields = new FoundFields()
 const scanner = new ExtensionScanner()
 
 /**
- * Reads the extension in [start, end) of an event with this header, and says what the event is.
+ * Reads the extension in [start, end) of an event with this header and returns the verdict.
  *
  * @param separator one of Separator, or a byte
  */
@@ -98,12 +98,12 @@ function noteAttribute(view: DataView, keyStart: number, keyEnd: number, start: 
   fields.note(id, start, end)
 }
 
-/** What the event whose attributes were noted is. */
+/** The verdict on the event whose attributes were noted. */
 function judgeAttributes(line: LogLine, header: EventHeader): Verdict {
   const { view } = line
   noteLabelled(view)
   takeDayOrder(line)
-  if (fields.takeTime(line) === TimeFound.impossible) return line.reject('time: expected a day and hour that exist')
+  if (fields.takeTime(line) === TimeFound.impossible) return line.reject('time: expected a valid date and time')
   applyZone(line, fields.start(ZONE), fields.end(ZONE))
   const hasClient = fields.takeClient(line)
   fields.takeAction(line)
@@ -117,13 +117,17 @@ function takeEventHost(line: LogLine, header: EventHeader): Verdict {
   const { view } = line
   if (isResponsePolicy(view, header)) return takeRewritten(line)
   const isProduct = isOfProduct(view, header)
-  // The vendor and the product (FortiMail), and of an unknown product the kind of event, too.
+  // The words of vendor and product (FortiMail), and for an unknown product of the kind of event,
+  // too.
   if (hasRecordWord(view, header.vendorStart, isProduct ? header.idStart : header.extension)) return Verdict.noDomain
   if (isProduct) return fields.takeHost(line)
   return takeRequest(line, fields, true)
 }
 
-/** A custom string is what its label says (`cs1Label=URL`); some senders have the two the wrong way round. */
+/**
+ * The label of a custom string is the name of its field (`cs1Label=URL`). Some senders swap label
+ * and value.
+ */
 function noteLabelled(view: DataView): void {
   for (let index = 0; index < CUSTOM_COUNT; index++) {
     const value = CUSTOM + index
@@ -141,7 +145,10 @@ function namesHost(id: number): boolean {
   return id >= 0 && (kind === FieldKind.host || kind === FieldKind.url)
 }
 
-/** LEEF gives the format of its time as a Java pattern. Only the order of day and month is not evident from the time. */
+/**
+ * LEEF gives the format of its time as a Java pattern, of which only the order of day and month is
+ * needed.
+ */
 function takeDayOrder(line: LogLine): void {
   if (!fields.has(TIME_FORMAT)) return
   const start = fields.start(TIME_FORMAT)
@@ -153,7 +160,7 @@ function takeDayOrder(line: LogLine): void {
   }
 }
 
-/** Event where the vendor's kind of event may name a host; else what it is. */
+/** Event if the vendor's kind of event may name a host, else the verdict. */
 function vendorVerdict(view: DataView, header: EventHeader): Verdict {
   const { vendorStart, vendorEnd, nameStart, nameEnd } = header
   if (foldedTextAt(view, vendorStart, vendorEnd, 'palo alto')) return firewallVerdict(view, header)
@@ -165,7 +172,7 @@ function vendorVerdict(view: DataView, header: EventHeader): Verdict {
   return Verdict.event
 }
 
-/** Products whose fields need no evidence, and whose client may be hidden. */
+/** Products that need no evidence from their fields' names. Their client may be hidden. */
 const PRODUCTS = ['palo alto', 'fortinet', 'zscaler', 'watchguard', 'sonicwall'] as const
 
 function isOfProduct(view: DataView, { vendorStart, vendorEnd }: EventHeader): boolean {
@@ -175,7 +182,7 @@ function isOfProduct(view: DataView, { vendorStart, vendorEnd }: EventHeader): b
   return false
 }
 
-/** PAN-OS: of a threat the field with the URL is a file's name, unless its subtype is url (threat id 9999). */
+/** PAN-OS: the URL field of a threat is a file name, unless the subtype is url (threat id 9999). */
 function firewallVerdict(view: DataView, header: EventHeader): Verdict {
   if (isKind(view, header, 'traffic')) return Verdict.noDomain
   if (isKind(view, header, 'url') || fields.is(view, SUBTYPE, 'url')) return Verdict.event
@@ -193,7 +200,10 @@ function isKind(view: DataView, header: EventHeader, kind: string): boolean {
   )
 }
 
-/** Infoblox: `CEF:0|Infoblox|NIOS|8.5|RPZ-QNAME|NXDOMAIN|7|... msg="rpz QNAME NXDOMAIN rewrite NAME [A] via ..."`. */
+/**
+ * Infoblox: `CEF:0|Infoblox|NIOS|8.5|RPZ-QNAME|NXDOMAIN|7|... msg="rpz QNAME NXDOMAIN rewrite NAME
+ * [A] via ..."`.
+ */
 function isResponsePolicy(view: DataView, { vendorStart, vendorEnd, idStart, idEnd }: EventHeader): boolean {
   return (
     isFoldedText(view, vendorStart, vendorEnd, 'infoblox') &&

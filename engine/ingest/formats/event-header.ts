@@ -1,6 +1,6 @@
 import { BACKSLASH, PIPE } from './bytes.ts'
 
-/** No header of CEF or LEEF is longer. */
+/** The maximum length of a CEF or LEEF header. */
 const HEADER_BYTES_MAX = 1024
 /** Parts that both formats have at the same index; a part after these is CEF's name. */
 const VENDOR = 1
@@ -14,7 +14,7 @@ const NAME = 5
 export class EventHeader {
   vendorStart = 0
   vendorEnd = 0
-  /** CEF: the event class; LEEF: the event's id. */
+  /** CEF: the event class; LEEF: the event id. */
   idStart = 0
   idEnd = 0
   /** CEF only; start and end are equal in LEEF. */

@@ -1,13 +1,14 @@
 import { EQUALS, HASH, isDigit, isLetter, skipBlanks, TAB, textAt, tokenEnd, trimEnd } from './bytes.ts'
 
 /**
- * How key=value pairs are set apart: by one byte; by a TAB in either of the forms in which relays write control bytes (rsyslog's `#011`, or `\t`);
- * by two circumflexes; or by a blank, where values hold blanks themselves and end before the next ` key=` only.
+ * How key=value pairs are separated: by one byte; by a TAB in either form in which relays write
+ * control bytes (rsyslog's `#011`, or `\t`); by two circumflexes; or by a blank, if values contain
+ * blanks and end only before the next ` key=`.
  */
 export const Separator = { blank: -1, tab: -2, escapedTab: -3, circumflexes: -4 } as const
 const CIRCUMFLEX = 0x5e
 
-/** What stands in no remnant of a syslog header: the payload of another format has begun. */
+/** Bytes that no remnant of a syslog header has: the payload of another format has begun. */
 const PAYLOAD_BYTE = new Uint8Array(256)
 for (const mark of ',;|\t{\\') PAYLOAD_BYTE[mark.charCodeAt(0)] = 1
 
@@ -15,25 +16,28 @@ export function isPayloadByte(byte: number): boolean {
   return PAYLOAD_BYTE[byte] === 1
 }
 
-/** What a key consists of: letters, digits, `_`, `.`, `-`, and brackets (ArcSight's arrays). */
+/** The bytes of a key: letters, digits, `_`, `.`, `-`, and brackets (ArcSight's arrays). */
 const KEY_BYTE = new Uint8Array(256)
 for (let byte = 0; byte < 256; byte++) {
   if (isLetter(byte) || isDigit(byte) || '_.-[]'.includes(String.fromCharCode(byte))) KEY_BYTE[byte] = 1
 }
 
-/** What a separator of more than one form begins with; the scan of a value looks closer at these only. */
+/**
+ * The first bytes of separators with more than one form. The scan of a value checks only these
+ * further.
+ */
 const MARK_BYTE = new Uint8Array(256)
 for (const byte of [TAB, HASH, 0x5c, CIRCUMFLEX]) MARK_BYTE[byte] = 1
 
 /**
- * Walks the key=value pairs of a CEF, LEEF or Zscaler message in place: values are not quoted, and with
- * blanks as separators a value ends before the next ` key=`. (key-value.ts reads firewalls' quoted
+ * Walks the key=value pairs of a CEF, LEEF or Zscaler message in place. Values are not quoted; with
+ * blanks as separators, a value ends before the next ` key=`. (key-value.ts reads firewalls' quoted
  * pairs, a different grammar.)
  */
 export class ExtensionScanner {
   keyStart = 0
   keyEnd = 0
-  /** The value, blanks at its end not counted. */
+  /** The value, without trailing blanks. */
   start = 0
   end = 0
   #view: DataView = new DataView(new ArrayBuffer(0))
@@ -106,7 +110,10 @@ export class ExtensionScanner {
   }
 }
 
-/** Where the next word begins that is a key and has an equals sign behind it, or -1. A word begins behind a blank; at `at`, too, if so said. */
+/**
+ * The offset of the next word that is a key followed by an equals sign, or -1. A word begins after
+ * a blank, or at `at` with isWordStart.
+ */
 function nextKey(view: DataView, at: number, end: number, isWordStart: boolean): number {
   if (!isWordStart) at = tokenEnd(view, at, end)
   while (at < end) {
@@ -119,7 +126,7 @@ function nextKey(view: DataView, at: number, end: number, isWordStart: boolean):
   return -1
 }
 
-/** How long the separator at `at` is; 0 where there is none. */
+/** The length of the separator at `at`, or 0. */
 function separatorLength(view: DataView, at: number, end: number, separator: number): number {
   const byte = view.getUint8(at)
   if (separator >= 0) return byte === separator ? 1 : 0
@@ -131,7 +138,10 @@ function separatorLength(view: DataView, at: number, end: number, separator: num
   return separator === Separator.escapedTab && textAt(view, at, end, '\\t') ? 2 : 0
 }
 
-/** Whether letters and digits up to an equals sign stand at `start`: so a pair of CEF's and LEEF's extensions begins. */
+/**
+ * Whether a pair of a CEF or LEEF extension begins at `start`: letters and digits, then an equals
+ * sign.
+ */
 export function isKey(view: DataView, start: number, end: number): boolean {
   let at = start
   while (at < end && (isLetter(view.getUint8(at)) || isDigit(view.getUint8(at)))) at++

@@ -2,22 +2,22 @@ import assert from 'node:assert'
 import { isDigit, isLetter } from './bytes.ts'
 
 /**
- * The role of a field. The id of a field is FIELD_RANKS * role + rank: of two fields of one role, the
- * one with the smaller rank is preferred.
+ * The role of a field. The id of a field is FIELD_RANKS * role + rank. Of two fields of one role,
+ * the one with the smaller rank is preferred.
  *
  *   time      when the request was made
  *   client    the address that made a request, by a name with no other meaning (`srcip`)
- *   address   an address that may be the client's, the device's or anything else's (`ip`)
- *   host      the host that was requested, by a name with no other meaning (`qname`, `sni`)
- *   url       the URL that was requested
- *   own       a name that many devices give to themselves or to the client (`hostname`), or a domain of users
+ *   address   an address that may be the client's, the device's or any other (`ip`)
+ *   host      the requested host, by a name with no other meaning (`qname`, `sni`)
+ *   url       the requested URL
+ *   own       a name that devices give to themselves or the client (`hostname`), or a user's domain
  *   action    whether the request was allowed
  *   target    the other end of a connection, or the method of a request
  *   account   the user
  *   kind      text that says which kind of record the message is
- *   foreign   present only in records that are no client's request: mail, sign-ins, audits, leases,
+ *   foreign   only in records that are no client's request: mail, sign-ins, audits, leases,
  *             processes, a web server's own requests
- *   system    present only in the event log of an operating system, where `Domain` and `Hostname` are the machine's
+ *   system    only in the event log of an operating system, whose `Domain` is the machine's
  *   logger    written by a program or forwarder about itself
  *   control   depends on the format
  */
@@ -44,9 +44,10 @@ export const FIELD_KINDS = 14
 export const NO_FIELD = -1
 
 /*
- * Names of fields: lower case, letters and digits only. Each word is a rank; words with a slash between
- * them share a rank. The internal address precedes the external address (Netskope writes both). A `source`
- * or `destination` may be an address or a name: only an address is read as the client, only a name as the host.
+ * Names of fields: lower case, letters and digits only. Each word is a rank; words with a slash
+ * between them share a rank. The internal address precedes the external address (Netskope writes
+ * both). A `source` or `destination` may be an address or a name: only an address is read as the
+ * client, only a name as the host.
  */
 const TIMES =
   'timegeneratedhighresolution/xcstimestamp eventtime epochtime timestamp timegenerated generatetime/generatedtime devtime datetime time receivetime receivedtime logtime eventdate starttime start rt date ts t'
@@ -129,21 +130,26 @@ export function idsOf(kind: FieldKind, words: string): Record<string, number> {
   return ids
 }
 
-/** As KeyTable, but what is neither letter nor digit counts for nothing: `src_ip`, `Src IP` and `source.ip` are found by letters and digits. */
+/**
+ * As KeyTable, but compares only letters and digits, so `src_ip`, `Src IP` and `source.ip` match.
+ */
 export class NameTable {
   readonly #words: readonly string[]
   readonly #ids: Int32Array
   readonly #slots: Int32Array
   readonly #mask: number
   readonly #lengthMax: number
-  /** 1 for the first, second and last letter of each word: rejects most unknown names before they are hashed. */
+  /**
+   * 1 for the first, second and last letter of each word: rejects most unknown names before they
+   * are hashed.
+   */
   readonly #letters = new Uint8Array(1 << 15)
 
   /** Words of lower-case letters and digits, each with its id. */
   constructor(idOfWord: Readonly<Record<string, number>>) {
     this.#words = Object.keys(idOfWord)
     this.#ids = Int32Array.from(Object.values(idOfWord))
-    // With as many separators as letters.
+    // As many separators as letters.
     this.#lengthMax = Math.max(...this.#words.map((word) => word.length)) * 2
     let size = 16
     while (size < this.#words.length * 4) size *= 2
@@ -166,7 +172,7 @@ export class NameTable {
     const first = LETTER[view.getUint8(start)] ?? 0
     const second = LETTER[view.getUint8(end - start > 1 ? start + 1 : start)] ?? 0
     const last = LETTER[view.getUint8(end - 1)] ?? 0
-    // With a separator among the three, the name's own letters are elsewhere.
+    // With a separator among the three bytes, the name's letters are elsewhere.
     if (first !== 0 && second !== 0 && last !== 0 && this.#letters[lettersOf(first, second, last)] !== 1)
       return NO_FIELD
     let hash = SEED
@@ -184,7 +190,7 @@ export class NameTable {
   }
 }
 
-/** What each byte counts as: a letter in lower case, a digit, or nothing. */
+/** For each byte: a letter in lower case, a digit, or 0 for a separator. */
 const LETTER = new Uint8Array(256)
 for (let byte = 0; byte < 256; byte++) LETTER[byte] = isLetter(byte) ? byte | 0x20 : isDigit(byte) ? byte : 0
 
@@ -192,7 +198,7 @@ for (let byte = 0; byte < 256; byte++) LETTER[byte] = isLetter(byte) ? byte | 0x
 const SEED = 0x811c9dc5
 const PRIME = 0x01000193
 
-/** Five bits of each letter or digit. Two that share their bits only pass one name more to the hash. */
+/** Five bits of each letter or digit. A collision costs one more hash. */
 function lettersOf(first: number, second: number, last: number): number {
   return ((first & 31) << 10) | ((second & 31) << 5) | (last & 31)
 }

@@ -5,8 +5,9 @@ import { TimeFound } from './log-time.ts'
 import { PairFields } from './pair-fields.ts'
 
 /*
- * Broadcom's ProxySG and Edge SWG (once Blue Coat), where the log's format writes each field of W3C's extended log with its name:
- * `c-ip=192.0.2.45 cs-host=claude.ai cs-uri-scheme=https`. Dates are of UTC (https://www.w3.org/TR/WD-logfile).
+ * Broadcom's ProxySG and Edge SWG (formerly Blue Coat), in a log format that writes each W3C field
+ * with its name: `c-ip=192.0.2.45 cs-host=claude.ai cs-uri-scheme=https`. Times are in UTC
+ * (https://www.w3.org/TR/WD-logfile).
  */
 const Field = {
   date: 0,
@@ -30,7 +31,7 @@ const fields = new PairFields(TABLE, FIELDS_END)
 export function readBlueCoat(line: LogLine, start: number, end: number, separator: number): Verdict {
   fields.read(line.view, start, end, separator)
   const found = takeTime(line)
-  if (found === TimeFound.impossible) return line.reject('time: expected a day and hour that can be')
+  if (found === TimeFound.impossible) return line.reject('time: expected a valid date and time')
   line.timeIsLocal = false
   line.takeClient(fields.start(Field['c-ip']), fields.end(Field['c-ip']))
   line.action = action(line.view)
@@ -52,7 +53,7 @@ function takeTime(line: LogLine): TimeFound {
   return found === TimeFound.none ? line.takeTime(fields.start(Field.gmttime), fields.end(Field.gmttime)) : found
 }
 
-/** What the policy said, else what the proxy did. */
+/** The verdict of the policy, else the action of the proxy. */
 function action(view: DataView): Action {
   const found = actionOf(view, fields.start(Field['sc-filter-result']), fields.end(Field['sc-filter-result']))
   return found === Action.unknown

@@ -8,8 +8,9 @@ import { PairFields } from './pair-fields.ts'
 import { isInbound } from './private-address.ts'
 
 /*
- * Check Point's Log Exporter: `[action:"Accept"; flags:"411908"; ifname:"eth2"; ...]`, which stands where RFC 5424 has structured data, or
- * `time=...|loguid=...|product=...` for other collectors. https://support.checkpoint.com/results/sk/sk122323
+ * Check Point's Log Exporter: `[action:"Accept"; flags:"411908"; ifname:"eth2"; ...]` in place of
+ * RFC 5424 structured data, or `time=...|loguid=...|product=...` for other collectors.
+ * https://support.checkpoint.com/results/sk/sk122323
  */
 const Field = {
   time: 0,
@@ -25,7 +26,7 @@ const Field = {
 const FIELDS_END = 9
 const TABLE = new KeyTable(Field)
 
-/** The keys that a message begins with. */
+/** The keys that a message may begin with. */
 const FIRST_KEYS = new KeyTable(
   Object.fromEntries(
     'action flags ifdir ifname logid loguid origin originsicname sequencenum time version product'
@@ -41,7 +42,10 @@ const URLS = [Field.resource]
 const listFields = new PairFields(TABLE, FIELDS_END, COLON)
 const pairFields = new PairFields(TABLE, FIELDS_END, EQUALS)
 
-/** Whether the `key:"value"` with its colon at `colon` is one of Check Point's, with a semicolon or bracket behind it. */
+/**
+ * Whether the `key:"value"` with its colon at `colon` is Check Point's: a semicolon or bracket
+ * follows.
+ */
 export function isCheckPoint(view: DataView, start: number, colon: number, limit: number): boolean {
   let key = colon
   while (key > start && colon - key < KEY_BYTES_MAX && isKeyByte(view.getUint8(key - 1))) key--
@@ -64,12 +68,12 @@ function read(line: LogLine, fields: PairFields, start: number, end: number, sep
   const { view } = line
   fields.read(view, start, end, separator)
   if (line.takeTime(fields.start(Field.time), fields.end(Field.time)) === TimeFound.impossible) {
-    return line.reject('time: expected a day and hour that can be')
+    return line.reject('time: expected a valid date and time')
   }
-  // The gateway's and the management's own news.
+  // A message about the gateway or the management.
   if (!line.takeClient(fields.start(Field.src), fields.end(Field.src))) return Verdict.skip
   line.action = actionOf(view, fields.start(Field.action), fields.end(Field.action))
-  // Of mails and files the resource is an attachment's.
+  // In records of mail and files, the resource is an attachment.
   if (isFoldedText(view, fields.start(Field.product), fields.end(Field.product), 'threat emulation')) {
     return Verdict.noDomain
   }

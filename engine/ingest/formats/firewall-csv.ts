@@ -19,24 +19,29 @@ import { TimeFound } from './log-time.ts'
 import { isInbound } from './private-address.ts'
 
 /*
- * The syslog and the CSV exports of PAN-OS: columns by position, new versions append theirs. Exports have a line of headings above.
+ * The syslog and the CSV exports of PAN-OS. Columns have fixed positions, and new versions append
+ * columns. Exports begin with a header line.
  * https://docs.paloaltonetworks.com/pan-os/10-1/pan-os-admin/monitoring/use-syslog-for-monitoring/syslog-field-descriptions/url-filtering-log-fields
  *
- * The first column has no meaning, and some relays cut it off: so the word of the type, normally the fourth, is what all others are counted from.
+ * The first column has no meaning, and some relays remove it, so all columns are counted from the
+ * word of the type, normally the fourth column.
  */
 export const firewallCsv: LogFormat = { id: 'firewall-csv', detect, parse }
 
-/** Where columns stand when the type is the fourth, counted from 0. */
+/** The indexes of the columns when the type is the fourth column, from 0. */
 const TYPE = 3
 const SUBTYPE = 4
 const GENERATED_TIME = 6
 const SOURCE = 7
 const DESTINATION = 8
 const ACTION = 30
-/** THREAT and URL. Of other subtypes than `url` this is a file's name. */
+/** THREAT and URL. With subtypes other than `url`, a file name. */
 const URL = 31
 const THREAT_PRECISE_TIME = 107
-/** DECRYPTION: the name that the client asked for, unlike the certificate's (60) and the issuer's (61). */
+/**
+ * DECRYPTION: the name that the client requested, unlike the certificate's name (60) and the
+ * issuer's (61).
+ */
 const SERVER_NAME = 63
 const DECRYPTION_PRECISE_TIME = 72
 
@@ -44,7 +49,7 @@ const TYPE_INDEX_MIN = 2
 const TYPE_INDEX_MAX = 4
 /** The columns that a cue may be in. */
 const CUE_COLUMNS = TYPE_INDEX_MAX + 1
-/** With what a relay left of a header in it. */
+/** Includes remnants of a relay's header. */
 const FIRST_COLUMN_BYTES_MAX = 96
 const SERIAL_BYTES_MAX = 32
 
@@ -92,7 +97,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   }
   line.takeClient(fields.start(source), fields.end(source))
   if (!takeTime(line, kind !== Kind.traffic && count > last ? last + shift : 0, shift)) {
-    return line.reject('time: expected a day and hour that can be')
+    return line.reject('time: expected a valid date and time')
   }
   if (count > ACTION) line.action = actionOf(view, fields.start(ACTION + shift), fields.end(ACTION + shift))
   if (kind === Kind.traffic) return Verdict.noDomain
@@ -107,19 +112,22 @@ function parse(line: LogLine, start: number, end: number): Verdict {
     return Verdict.skip
   }
   const verdict = line.takeHost(fields.start(host + shift), fields.end(host + shift))
-  // Nothing behind the name tells that it was not cut.
+  // No byte after the name shows that the name is complete.
   if (verdict === Verdict.event && line.hostIsOpen(end)) {
-    return line.reject('host: expected all of it, the message was cut')
+    return line.reject('host: expected a complete host, but the message was truncated')
   }
   return verdict
 }
 
-/** The data plane's time with its offset, else in the firewall's zone. False where it cannot be. */
+/**
+ * Takes the data plane's time with its offset, else the time in the firewall's zone. Returns false
+ * for an impossible time.
+ */
 function takeTime(line: LogLine, preciseIndex: number, shift: number): boolean {
   if (preciseIndex > 0) {
     const start = fields.start(preciseIndex)
     const end = fields.end(preciseIndex)
-    // Where quotes were escaped by a backslash another column stands here.
+    // If quotes were escaped by a backslash, this column is another.
     if (end - start > 19 && isDigit(line.view.getUint8(start)) && line.view.getUint8(start + 4) === HYPHEN) {
       const found = line.takeTime(start, end)
       if (found === TimeFound.impossible) return false
@@ -130,7 +138,7 @@ function takeTime(line: LogLine, preciseIndex: number, shift: number): boolean {
   return line.takeTime(fields.start(index), fields.end(index)) !== TimeFound.impossible
 }
 
-/** The column of the type: a known word behind a serial number and a time. 0 where there is none. */
+/** The column of the type: a known word after a serial number and a time. 0 if there is none. */
 function typeIndex(view: DataView, count: number): number {
   if (isType(view, TYPE, count)) return TYPE
   if (isType(view, TYPE_INDEX_MIN, count)) return TYPE_INDEX_MIN
@@ -150,7 +158,7 @@ function isType(view: DataView, index: number, count: number): boolean {
   )
 }
 
-/** Letters, digits and hyphens; empty where a virtual firewall has none yet. */
+/** Letters, digits and hyphens; empty for a virtual firewall without a serial number. */
 function isSerial(view: DataView, start: number, end: number): boolean {
   if (end - start > SERIAL_BYTES_MAX) return false
   for (let at = start; at < end; at++) {
@@ -160,7 +168,10 @@ function isSerial(view: DataView, start: number, end: number): boolean {
   return true
 }
 
-/** `2026/11/20 09:15:02`, `11/20/26 9:15` as Excel leaves it, with the rest of a header before it where the first column was cut off. */
+/**
+ * `2026/11/20 09:15:02`, or `11/20/26 9:15` from Excel, with remnants of a header before it if the
+ * first column was removed.
+ */
 function endsWithTime(view: DataView, start: number, end: number): boolean {
   let at = end - 1
   let colons = 0
@@ -182,7 +193,7 @@ function endsWithTime(view: DataView, start: number, end: number): boolean {
   return slashes === 2
 }
 
-/** `Domain,Receive Time,Serial #,Type,...`, the first of them sometimes left out. */
+/** `Domain,Receive Time,Serial #,Type,...`, sometimes without the first column. */
 function isHeadings(view: DataView, count: number): boolean {
   for (let index = 0; index < 2 && index + 1 < count; index++) {
     if (

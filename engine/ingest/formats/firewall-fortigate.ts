@@ -7,8 +7,9 @@ import { PairFields } from './pair-fields.ts'
 import { isInbound, isPrivateAddress } from './private-address.ts'
 
 /*
- * FortiGate and FortiProxy, and FortiAnalyzer's CSV of them: `type` and `subtype` say what a message is; before FortiOS 5.0 the subtype of today
- * stood in `type`. https://docs.fortinet.com/document/fortigate/7.0.0/fortios-log-message-reference
+ * FortiGate and FortiProxy, and FortiAnalyzer's CSV of both. `type` and `subtype` name the kind of
+ * message; before FortiOS 5.0, `type` had the present subtype.
+ * https://docs.fortinet.com/document/fortigate/7.0.0/fortios-log-message-reference
  */
 const Field = {
   date: 0,
@@ -35,7 +36,7 @@ const Field = {
 const FIELDS_END = 20
 const TABLE = new KeyTable({ ...Field, src: Field.srcip, dst: Field.dstip })
 
-/** What a message is about, and so which fields name the host. */
+/** The kind of message, which determines the fields that name the host. */
 const Kind = { other: 0, event: 1, traffic: 2, web: 3, dns: 4, threat: 5 } as const
 const KINDS = new KeyTable({
   event: Kind.event,
@@ -54,10 +55,10 @@ const KINDS = new KeyTable({
   waf: Kind.threat,
   'file-filter': Kind.threat,
 })
-/** Its subtype tells the kind. */
+/** The subtype names the kind. */
 const UTM = 'utm'
 
-/** In this order. A certificate's name is the server's own word for itself, and the last resort. */
+/** In this order. A certificate's name is the server's own claim, so it comes last. */
 const WEB_NAMES = [Field.hostname, Field.sni]
 const CERTIFICATE_NAMES = [Field.scertcname]
 const DNS_NAMES = [Field.qname]
@@ -71,11 +72,11 @@ const fields = new PairFields(TABLE, FIELDS_END)
 export function readFortiGate(line: LogLine, start: number, end: number, separator: number): Verdict {
   const { view } = line
   fields.read(view, start, end, separator)
-  if (!fields.has(Field.type)) return line.reject('type: expected the kind of the message')
+  if (!fields.has(Field.type)) return line.reject('type: expected a kind of message')
   const kind = kindOf(view)
   // Its `hostname` is the client's own machine (DHCP).
   if (kind === Kind.event) return Verdict.skip
-  if (takeTime(line) === TimeFound.impossible) return line.reject('time: expected a day and hour that can be')
+  if (takeTime(line) === TimeFound.impossible) return line.reject('time: expected a valid date and time')
   if (!takeClient(line, kind)) return Verdict.skip
   if (fields.has(Field.action)) line.action = actionOf(view, fields.start(Field.action), fields.end(Field.action))
   switch (kind) {
@@ -90,7 +91,7 @@ export function readFortiGate(line: LogLine, start: number, end: number, separat
     case Kind.threat:
       return fields.takeHost(line, THREAT_NAMES, NONE)
     default:
-      // Mails, statistics, the device's other news.
+      // Mail, statistics, and other messages about the device.
       return fields.has(Field.srcip) ? Verdict.noDomain : Verdict.skip
   }
 }
@@ -104,7 +105,7 @@ function kindOf(view: DataView): number {
   return KINDS.find(view, start, end)
 }
 
-/** Takes an epoch, else date and time with their zone, else what FortiAnalyzer adds. */
+/** Takes an epoch, else date and time with their zone, else the time that FortiAnalyzer adds. */
 function takeTime(line: LogLine): TimeFound {
   let found: TimeFound = TimeFound.none
   if (fields.has(Field.eventtime)) found = line.takeTime(fields.start(Field.eventtime), fields.end(Field.eventtime))
@@ -124,8 +125,9 @@ function takeTime(line: LogLine): TimeFound {
 }
 
 /**
- * Takes who opened the connection. False where that was somebody outside. `direction` is that of the content: a virus that a client fetches is
- * incoming, so it tells only together with the addresses.
+ * Takes the address that opened the connection. Returns false if the address is outside the
+ * organization. `direction` is the direction of the content, and a virus that a client downloads is
+ * incoming, so it counts only together with the addresses.
  */
 function takeClient(line: LogLine, kind: number): boolean {
   const { view } = line
@@ -133,7 +135,7 @@ function takeClient(line: LogLine, kind: number): boolean {
   const end = fields.end(Field.srcip)
   const targetStart = fields.start(Field.dstip)
   const targetEnd = fields.end(Field.dstip)
-  // Some versions write the one that sent the harm as the source.
+  // Some versions write the sender of the malicious content as the source.
   const isReversed =
     kind === Kind.threat &&
     isFoldedText(view, fields.start(Field.direction), fields.end(Field.direction), 'incoming') &&
@@ -150,7 +152,10 @@ function takeClient(line: LogLine, kind: number): boolean {
   return !isInbound(view, start, end, targetStart, targetEnd)
 }
 
-/** The role that somebody gave an interface. Two of the side outside are seen where one of them has none. */
+/**
+ * The role that an administrator gave an interface. If one interface has no role, both may be
+ * outside.
+ */
 function isRole(view: DataView, id: number, role: string): boolean {
   return isFoldedText(view, fields.start(id), fields.end(id), role)
 }

@@ -11,8 +11,9 @@ import { PairScanner } from './key-value.ts'
 import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-line.ts'
 
 /*
- * The firewalls and gateways that write `key=value` pairs. One walk over the keys at the beginning of a message tells whose they are, since some
- * pairs are found with many vendors (`date=`, `src=`) and others with one only (`logid=`, `log_component=`, `msg_id=`).
+ * Firewalls and gateways that write `key=value` pairs. One pass over the first keys of a message
+ * identifies the vendor, because many vendors share some keys (`date=`, `src=`) and others belong
+ * to one vendor (`logid=`, `log_component=`, `msg_id=`).
  */
 export const firewallKv: LogFormat = { id: 'firewall-kv', detect, parse }
 
@@ -30,7 +31,9 @@ const Vendor = {
 } as const
 type Vendor = (typeof Vendor)[keyof typeof Vendor]
 
-/** Keys by what they tell: the vendor alone, together with another key, or with their value (vendorOf says which). */
+/**
+ * Keys by their evidence: of the vendor alone, with another key, or with a value (see vendorOf).
+ */
 const Cue = {
   time: 0,
   type: 1,
@@ -76,7 +79,7 @@ const CUES = new KeyTable({
 
 const cues = new PairScanner()
 
-/** Whose message it was that detect saw last; parse is called for the same one. */
+/** The vendor of the message that detect read last. Parse is called for the same message. */
 let vendor: Vendor = Vendor.none
 
 function detect({ view, marks }: LogLine, start: number, end: number): boolean {
@@ -151,11 +154,11 @@ function vendorOf(view: DataView, start: number, limit: number): Vendor {
     if (hasBoth(seen, Cue.serial, Cue.firewall)) return Vendor.sonicWall
     if (hasBoth(seen, Cue.blueCoatClient, Cue.blueCoat)) return Vendor.blueCoat
   }
-  // FortiMail and old FortiGates tell no more than this.
+  // FortiMail and old FortiGates have no more specific keys.
   return hasBoth(seen, Cue.time, Cue.type) ? Vendor.fortiGate : Vendor.none
 }
 
-/** Where the first `=` or `:"` is, or NOT_FOUND. */
+/** The offset of the first `=` or `:"`, or NOT_FOUND. */
 function firstAssign(view: DataView, start: number, limit: number): number {
   for (let at = start; at < limit; at++) {
     const byte = view.getUint8(at)
@@ -169,7 +172,7 @@ function hasBoth(seen: number, first: number, second: number): boolean {
   return (seen & (1 << first)) !== 0 && (seen & (1 << second)) !== 0
 }
 
-/** `1AFF-0024`: four hex digits that tell the kind, and four that tell the message. */
+/** `1AFF-0024`: four hex digits for the kind, and four for the message. */
 function isMessageId(view: DataView, start: number, end: number): boolean {
   if (end - start !== 9 || view.getUint8(start + 4) !== HYPHEN) return false
   for (let at = start; at < end; at++) {

@@ -6,13 +6,14 @@ import { type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
 /*
- * Cisco Meraki's appliances and access points: an epoch with nanoseconds, the device's name, a word for the kind, and then
+ * Cisco Meraki's appliances and access points: an epoch with nanoseconds, the device's name, a word
+ * for the kind, and then
  *
  *   urls src=address:port dst=address:port mac=... [agent='...'] request: METHOD URL
  *
  * https://documentation.meraki.com/General_Administration/Monitoring_and_Reporting/Syslog_Server_Overview_and_Configuration
  */
-const Kind = { urls: 1, flows: 2, news: 3 } as const
+const Kind = { urls: 1, flows: 2, systemEvent: 3 } as const
 const KINDS = new KeyTable({
   urls: Kind.urls,
   flows: Kind.flows,
@@ -22,10 +23,10 @@ const KINDS = new KeyTable({
   vpn_firewall: Kind.flows,
   cellular_firewall: Kind.flows,
   bridge_anyconnect_client_vpn_firewall: Kind.flows,
-  events: Kind.news,
-  'ids-alerts': Kind.news,
-  security_event: Kind.news,
-  airmarshal_events: Kind.news,
+  events: Kind.systemEvent,
+  'ids-alerts': Kind.systemEvent,
+  security_event: Kind.systemEvent,
+  airmarshal_events: Kind.systemEvent,
 })
 
 const SOURCE = 'src='
@@ -35,17 +36,17 @@ const REQUEST_BEHIND_AGENT = "' request: "
 /** `1795162502.342705328`: ten digits, a dot and at least this many. */
 const FRACTION_DIGITS_MIN = 6
 
-/** Where the word of the kind stands that `kindStart` found. */
+/** The end of the kind's word, which kindStart found. */
 let kindEnd = 0
 
-/** @param first where the first `=` is, or `limit` */
+/** @param first offset of the first `=`, or `limit` */
 export function isMeraki(view: DataView, start: number, first: number, limit: number): boolean {
   start = afterVersion(view, start, limit)
   const at = kindStart(view, start, first)
-  // Cut off by the `=`, the word is a key.
+  // The word ends at `=`, so it is a key.
   if (at === NOT_FOUND || (kindEnd === first && first < limit)) return false
   if (hasEpoch(view, start, limit)) return true
-  // Without the epoch only this tells them from a text that begins with the same word.
+  // Without the epoch, a text may begin with the same word.
   if (isText(view, at, kindEnd, 'ids-alerts') || isText(view, at, kindEnd, 'security_event')) return true
   const next = skipBlanks(view, kindEnd, limit)
   const afterVerdict = skipBlanks(view, tokenEnd(view, next, limit), limit)
@@ -58,13 +59,13 @@ export function readMeraki(line: LogLine, start: number, end: number): Verdict {
   const at = kindStart(view, start, end)
   if (at === NOT_FOUND) return Verdict.unknown
   const kind = KINDS.find(view, at, kindEnd)
-  if (kind === Kind.news) return Verdict.skip
+  if (kind === Kind.systemEvent) return Verdict.skip
   if (hasEpoch(view, start, end) && line.takeTime(start, end) === TimeFound.impossible) {
     return line.reject('time: expected seconds since 1970')
   }
   takeFlow(line, kindEnd, end)
   if (kind === Kind.flows) return Verdict.noDomain
-  // An agent may call itself a request, and cannot be told from one before the device's apostrophe behind it.
+  // An agent string may contain `request:`, and its own apostrophes look like the device's.
   const hasAgent = indexOfText(view, kindEnd, end, AGENT) !== NOT_FOUND
   const request = lastIndexOfText(view, kindEnd, end, hasAgent ? REQUEST_BEHIND_AGENT : REQUEST)
   if (request === NOT_FOUND) return line.reject('request: expected a method and a URL')
@@ -73,12 +74,12 @@ export function readMeraki(line: LogLine, start: number, end: number): Verdict {
   const urlEnd = tokenEnd(view, url, end)
   const verdict = line.takeHost(url, urlEnd)
   if (verdict === Verdict.event && line.hostIsOpen(end)) {
-    return line.reject('host: expected all of it, the message was cut')
+    return line.reject('host: expected a complete host, but the message was truncated')
   }
   return verdict
 }
 
-/** Takes the client, and what was done: a word before the addresses, or the pattern at the end. */
+/** Takes the client and the action: a word before the addresses, or the pattern at the end. */
 function takeFlow(line: LogLine, start: number, end: number): void {
   const { view } = line
   let at = start
@@ -114,12 +115,15 @@ function patternAction(view: DataView, start: number, end: number): Action {
   return actionOf(view, start, end)
 }
 
-/** Behind the `1 ` of RFC 5424, whose header it is not for the rest: an epoch is no time there, and so relays may leave it. */
+/**
+ * The offset after RFC 5424's version `1 `. The rest is no RFC 5424 header, because an epoch is no
+ * TIMESTAMP, so relays may leave the version.
+ */
 function afterVersion(view: DataView, start: number, end: number): number {
   return textAt(view, start, end, '1 ') ? start + 2 : start
 }
 
-/** Where the word of the kind begins, first or behind the epoch and the device's name; kindEnd is its end. */
+/** The offset of the kind's word: first, or after the epoch and the device's name. Sets kindEnd. */
 function kindStart(view: DataView, start: number, limit: number): number {
   let at = start
   for (let word = 0; word < 3; word++) {

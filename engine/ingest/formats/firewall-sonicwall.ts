@@ -8,14 +8,15 @@ import { PairFields } from './pair-fields.ts'
 import { isInbound } from './private-address.ts'
 
 /*
- * SonicWall, and others of the WebTrends format (WELF): `m` numbers the message, `src` and `dst` are `address:port:interface:name`, parts of which
- * may be missing. The name there comes from a reverse look-up and tells no host that was asked for; `dstname` does. (SonicOS Log Events Reference Guide)
+ * SonicWall and other devices with the WebTrends format (WELF): `m` numbers the message, `src` and
+ * `dst` are `address:port:interface:name` with optional parts. That name comes from a reverse
+ * lookup, so only `dstname` names the requested host. (SonicOS Log Events Reference Guide)
  */
 const Field = { time: 0, m: 1, src: 2, dst: 3, srcv6: 4, dstv6: 5, dstname: 6, fw_action: 7, action: 8 } as const
 const FIELDS_END = 9
 const TABLE = new KeyTable(Field)
 
-/** Messages whose number tells what was done. */
+/** Message numbers that imply an action. */
 const WEB_SITE_HIT = '97'
 const WEB_SITE_BLOCKED = '14'
 const WEB_SITE_ALLOWED = '16'
@@ -29,10 +30,10 @@ export function readSonicWall(line: LogLine, start: number, end: number, separat
   const { view } = line
   fields.read(view, start, end, separator)
   if (line.takeTime(fields.start(Field.time), fields.end(Field.time)) === TimeFound.impossible) {
-    return line.reject('time: expected a day and hour that can be')
+    return line.reject('time: expected a valid date and time')
   }
   const hasName = fields.has(Field.dstname)
-  // The box's own news.
+  // A message about the device.
   if (!hasName && (!fields.has(Field.src) || !fields.has(Field.dst))) return Verdict.skip
   const sourceEnd = endBeforePort(view, fields.start(Field.src), fields.end(Field.src))
   const targetEnd = endBeforePort(view, fields.start(Field.dst), fields.end(Field.dst))

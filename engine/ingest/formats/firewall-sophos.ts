@@ -7,8 +7,8 @@ import { PairFields } from './pair-fields.ts'
 import { isInbound } from './private-address.ts'
 
 /*
- * Sophos Firewall (SFOS), with date and time apart or as one `timestamp`, and the older UTM 9, whose time stands before the pairs.
- * https://docs.sophos.com/nsg/sophos-firewall/20.0/syslog/index.html
+ * Sophos Firewall (SFOS), with date and time apart or as one `timestamp`, and the older UTM 9,
+ * whose time precedes the pairs. https://docs.sophos.com/nsg/sophos-firewall/20.0/syslog/index.html
  */
 const Field = {
   date: 0,
@@ -29,7 +29,10 @@ const Field = {
 const FIELDS_END = 14
 const TABLE = new KeyTable({ ...Field, srcip: Field.src_ip, dstip: Field.dst_ip })
 
-/** What a `log_type` is: requests of clients, traffic whose host stands nowhere or in the name of a file, or news. */
+/**
+ * The kind of a `log_type`: clients' requests, traffic without a host or with a file name, or
+ * messages about the firewall.
+ */
 const Kind = { requests: 1, traffic: 2 } as const
 const KINDS = new KeyTable({
   'content filtering': Kind.requests,
@@ -50,16 +53,16 @@ const SERVER_NAMES = [Field.sni]
 const URLS = [Field.url]
 const NONE: readonly number[] = []
 
-const IMPOSSIBLE_TIME = 'time: expected a day and hour that can be'
+const IMPOSSIBLE_TIME = 'time: expected a valid date and time'
 
 const fields = new PairFields(TABLE, FIELDS_END)
 
 export function readSophos(line: LogLine, start: number, end: number, separator: number): Verdict {
   const { view } = line
   fields.read(view, start, end, separator)
-  if (!fields.has(Field.log_type)) return line.reject('log_type: expected the kind of the message')
+  if (!fields.has(Field.log_type)) return line.reject('log_type: expected a kind of message')
   const kind = KINDS.find(view, fields.start(Field.log_type), fields.end(Field.log_type))
-  // The firewall's own news, and what others asked of servers behind it.
+  // Messages about the firewall, and requests to servers of the organization.
   if (kind < 0) return Verdict.skip
   if (takeTime(line) === TimeFound.impossible) return line.reject(IMPOSSIBLE_TIME)
   line.takeClient(fields.start(Field.src_ip), fields.end(Field.src_ip))
@@ -72,7 +75,7 @@ export function readSophosUtm(line: LogLine, start: number, end: number, separat
   const { view } = line
   fields.read(view, start, end, separator)
   if (line.takeTime(start, end) === TimeFound.impossible) return line.reject(IMPOSSIBLE_TIME)
-  // The proxy's news of itself has no client.
+  // A message about the proxy itself has no client.
   if (!line.takeClient(fields.start(Field.src_ip), fields.end(Field.src_ip))) return Verdict.skip
   line.action = actionOf(view, fields.start(Field.action), fields.end(Field.action))
   const isWeb =

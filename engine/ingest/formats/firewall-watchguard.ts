@@ -7,19 +7,24 @@ import { TimeFound } from './log-time.ts'
 import { PairFields } from './pair-fields.ts'
 
 /*
- * WatchGuard Firebox: words by position, and pairs around them:
+ * WatchGuard Firebox: words at fixed positions among pairs:
  *
- *   serial (time) process[pid]: msg_id="1AFF-0024" disposition in-interface out-interface [length] protocol [header-length ttl]
- *   source destination source-port destination-port key="value" ... (policy)
+ *   serial (time) process[pid]: msg_id="1AFF-0024" disposition in-interface out-interface [length]
+ *     protocol [header-length ttl] source destination source-port destination-port
+ *     key="value" ... (policy)
  *
- * Names of interfaces may hold blanks, so the addresses are the first two words, one behind the other, that are some.
+ * Interface names may contain blanks, so the addresses are the first two consecutive words that are
+ * addresses.
  * https://www.watchguard.com/help/docs/help-center/en-US/Content/en-US/Fireware/logging/read_log-msg.html
  */
 const Field = { msg_id: 0, dstname: 1, host: 2, sni: 3, question: 4, cn: 5 } as const
 const FIELDS_END = 6
 const TABLE = new KeyTable(Field)
 
-/** The first half of msg_id: the proxies for HTTP, HTTPS and DNS name hosts; that for mail and those for files name other things. */
+/**
+ * The first four digits of msg_id: the proxies for HTTP, HTTPS and DNS name hosts; the proxies for
+ * mail and files name other things.
+ */
 const PROXY_KINDS = ['1aff', '2cff', '1dff'] as const
 
 const NAMES = [Field.dstname, Field.host, Field.sni, Field.question, Field.cn]
@@ -33,7 +38,7 @@ export function readWatchGuard(line: LogLine, start: number, end: number, separa
   const kindStart = fields.start(Field.msg_id)
   const kindEnd = fields.end(Field.msg_id)
   if (takeTime(line, start, kindStart) === TimeFound.impossible) {
-    return line.reject('time: expected a day and hour that can be')
+    return line.reject('time: expected a valid date and time')
   }
   if (!takeFlow(line, kindEnd, end)) return Verdict.skip
   for (let index = 0; index < PROXY_KINDS.length; index++) {
@@ -50,7 +55,10 @@ function takeTime(line: LogLine, start: number, end: number): TimeFound {
   return open === NOT_FOUND ? TimeFound.none : line.takeTime(open + 1, end)
 }
 
-/** Takes disposition and client from the words between msg_id and the next pair. False where there is no client: the device's own news. */
+/**
+ * Takes disposition and client from the words between msg_id and the next pair. Returns false for a
+ * message without a client, which is about the device.
+ */
 function takeFlow(line: LogLine, start: number, end: number): boolean {
   const { view } = line
   if (start >= end) return false

@@ -21,7 +21,7 @@ import { w3cExtended } from './w3c-extended.ts'
 import { windowsDns } from './windows-dns.ts'
 import { zscaler } from './zscaler.ts'
 
-/** All formats, in the order in which they are asked: what has the strongest cue first, what has none last. */
+/** All formats in the order of detection: the strongest cue first, formats without a cue last. */
 export const FORMATS: readonly LogFormat[] = [
   collectorJson,
   jsonLogs,
@@ -41,7 +41,7 @@ export const FORMATS: readonly LogFormat[] = [
   zscaler,
   umbrella,
   netskope,
-  // Without its own `#` it has only the number of its columns.
+  // Without a `#` directive, the only cue is the number of columns.
   w3cExtended,
   anyKv,
   anyCsv,

@@ -23,24 +23,25 @@ import { TimeFound } from './log-time.ts'
 
 const QUESTION = 0x3f
 const PLUS = 0x2b
-/** A host with its scheme and userinfo is not longer. */
+/** The maximum length of a host with scheme and userinfo. */
 const AUTHORITY_BYTES_MAX = 512
 
 /**
- * The places of the fields that a message was found to have, each under its id (field-names.ts), for formats whose fields come in any order.
- * Of each kind the field with the smallest rank wins that can be read. One instance a format, used again for every message.
+ * The offsets of the fields found in a message, by id (field-names.ts), for formats whose fields
+ * have any order. Of each role, the readable field with the smallest rank is used. One instance per
+ * format, reused for every message.
  */
 export class FoundFields {
   readonly #starts = new Int32Array(FIELD_KINDS * FIELD_RANKS)
   readonly #ends = new Int32Array(FIELD_KINDS * FIELD_RANKS)
-  /** For each kind the ranks that were found, one bit each. */
+  /** The ranks found for each role, one bit per rank. */
   readonly #ranks = new Int32Array(FIELD_KINDS)
 
   clear(): void {
     this.#ranks.fill(0)
   }
 
-  /** Of fields with one id the first that is not empty wins. */
+  /** Of fields with one id, the first non-empty field counts. */
   note(id: number, start: number, end: number): void {
     const kind = (id / FIELD_RANKS) | 0
     const bit = 1 << (id % FIELD_RANKS)
@@ -79,7 +80,7 @@ export class FoundFields {
     return ranks === 0 ? NOT_FOUND : kind * FIELD_RANKS + 31 - Math.clz32(ranks & -ranks)
   }
 
-  /** Where the field is; only if there is one. */
+  /** The offset of the field, which must be present. */
   start(id: number): number {
     return this.#starts[id] ?? 0
   }
@@ -88,12 +89,12 @@ export class FoundFields {
     return this.has(id) ? (this.#ends[id] ?? 0) : this.start(id)
   }
 
-  /** Whether there is the field, and it is `text` (lower case) in any case. */
+  /** Whether the field is present and is `text` (lower case) in any case. */
   is(view: DataView, id: number, text: string): boolean {
     return this.has(id) && isFoldedText(view, this.start(id), this.end(id), text)
   }
 
-  /** The first field that has a time; a day and a time of day in two fields count as one. */
+  /** The first field with a time. A date and a time of day in two fields count as one. */
   takeTime(line: LogLine): TimeFound {
     for (let id = this.first(FieldKind.time); id !== NOT_FOUND; id = this.next(id)) {
       const found = line.takeTime(this.start(id), this.end(id))
@@ -133,7 +134,10 @@ export class FoundFields {
     }
   }
 
-  /** The host of a known product: of a URL, else of a field for hosts, else of a name that other devices give to themselves. */
+  /**
+   * The host of a known product: from a URL, else from a host field, else from a name that other
+   * devices give to themselves.
+   */
   takeHost(line: LogLine): Verdict {
     let verdict: Verdict = Verdict.noDomain
     for (let index = 0; index < HOST_KINDS.length; index++) {
@@ -158,7 +162,10 @@ export class FoundFields {
 
 const HOST_KINDS = [FieldKind.url, FieldKind.host, FieldKind.own] as const
 
-/** As line.takeHost, but no mail address, account (`corp\jdoe`) or file name is taken for a host, and JSON's `https:\/\/` is read. */
+/**
+ * As line.takeHost, but rejects mail addresses, accounts (`corp\jdoe`) and file names, and reads
+ * JSON's `https:\/\/`.
+ */
 export function takeHostOf(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
   start = skipBlanks(view, start, end)
@@ -181,7 +188,7 @@ export function takeHostOf(line: LogLine, start: number, end: number): Verdict {
     const byte = view.getUint8(at)
     if (byte === SLASH || byte === QUESTION || byte === HASH || byte === SPACE) break
     if (byte === AT && !hasScheme) return Verdict.noDomain
-    // JSON may write a slash so; any other escape is no part of a name.
+    // JSON may escape a slash. No other escape is part of a name.
     if (byte === BACKSLASH) {
       if (at + 1 < limit && view.getUint8(at + 1) === SLASH) break
       return Verdict.noDomain
@@ -190,7 +197,10 @@ export function takeHostOf(line: LogLine, start: number, end: number): Verdict {
   return line.takeHost(start, end)
 }
 
-/** Where the message names the zone of its time in a field of its own: `+0100`, `+01:00`, `UTC`, `GMT`. Others are ambiguous. */
+/**
+ * Applies the zone that the message names in a field of its own: `+0100`, `+01:00`, `UTC`, `GMT`.
+ * Other names are ambiguous.
+ */
 export function applyZone(line: LogLine, start: number, end: number): void {
   if (!line.timeIsLocal || start === end) return
   const { view } = line

@@ -17,10 +17,12 @@ import { hasRecordWord } from './record-words.ts'
  *   client role   `host`, `website`                       the method CONNECT
  *   any address   a name with no other meaning            none
  *
- * Everything else that names a host is ambiguous. A record that is evidently something else (mail, a sign-in,
- * an audit, a lease, a web server's own request) is noDomain. Takes the client, unless its role was taken before.
+ * Any other record that names a host is ambiguous. A record that is evidently of another kind
+ * (mail, a sign-in, an audit, a lease, a web server's own request) is noDomain. Takes the client,
+ * unless its role was taken before.
  *
- * @param isWhole the format shows that the message was not truncated, so that a name in a URL field has its last label
+ * @param isWhole the format shows that the message was not truncated, so a bare name in a URL field
+ * is complete
  */
 export function takeRequest(line: LogLine, fields: FoundFields, isWhole: boolean): Verdict {
   const isClient = line.clientEnd > line.clientStart || fields.takeClient(line)
@@ -36,7 +38,7 @@ export function takeRequest(line: LogLine, fields: FoundFields, isWhole: boolean
   return verdict === Verdict.noDomain && isReverse ? Verdict.skip : verdict
 }
 
-/** The reason of a record that names a host, but no evident request for it. */
+/** Sets the reason of a record that names a host without evidence of a request. */
 export function ambiguous(line: LogLine, missing: 'client' | 'host'): Verdict {
   line.reason =
     missing === 'client'
@@ -71,14 +73,17 @@ function takeOwnName(line: LogLine, fields: FoundFields, isClient: boolean): Ver
   return verdict
 }
 
-/** Beside an account and nothing else, the domain may be the account's. Beside a path, it is a web server's own. */
+/**
+ * With an account and no connection, the domain may be the account's. With a path, the domain is a
+ * web server's own.
+ */
 function isRequestedDomain(line: LogLine, fields: FoundFields): boolean {
   if (hasPath(line.view, fields)) return false
   if (!fields.hasKind(FieldKind.account)) return true
   return fields.hasKind(FieldKind.target) || line.action !== Action.unknown
 }
 
-/** `host` and `website` are the device's or the web server's own, unless the request is a proxy's. */
+/** `host` and `website` name the device or the web server, unless a proxy logged the request. */
 function isRequestedName(view: DataView, fields: FoundFields): boolean {
   return fields.is(view, METHOD_FIELD, 'connect') || fields.is(view, REQUEST_METHOD_FIELD, 'connect')
 }
@@ -107,7 +112,7 @@ function takeUrl(line: LogLine, fields: FoundFields, isWhole: boolean): Verdict 
   return verdict
 }
 
-/** A name alone may be a file's. */
+/** A bare name may be a file's. */
 function isHostAhead(view: DataView, start: number, end: number, isWhole: boolean): boolean {
   if (hasScheme(view, start, end)) return true
   const stop = tokenEnd(view, start, end)

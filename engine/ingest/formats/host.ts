@@ -23,45 +23,50 @@ import {
 } from './bytes.ts'
 import { AddressKind, addressKind } from './ip-address.ts'
 
-/** What a field that may name a host names. A reverse look-up (`in-addr.arpa`) names an address and no host. */
+/** What a field names. A reverse lookup (`in-addr.arpa`) names an address, not a host. */
 export const HostKind = { none: 0, name: 1, address: 2, reverse: 3 } as const
 export type HostKind = (typeof HostKind)[keyof typeof HostKind]
 
-const UNUSUAL = -1
+const SLOW_PATH = -1
 const QUESTION = 0x3f
 const STAR = 0x2a
 /** The longest scheme that a log writes: `chrome-extension`. */
 const SCHEME_BYTES_MAX = 24
-/** Longer than this, bytes that are no ASCII cannot become a name (a U-label of RFC 5890 §4.2 has up to 252 bytes). */
+/**
+ * Longer non-ASCII text cannot become a name (a U-label of RFC 5890 §4.2 has at most 252 bytes).
+ */
 const ENCODED_BYTES_MAX = 1024
 
 /**
- * Finds the host in what a log has in its place: a name, `host:port`, `host:port/path`, a URL of any scheme, a DNS name with its dot at the
- * end, an address in brackets; with userinfo, in any case, in Unicode (UTS 46) or percent-encoded (once, RFC 3986 §3.2.2).
+ * Finds the host in a field: a name, `host:port`, `host:port/path`, a URL of any scheme, a DNS name
+ * with a trailing dot, an address in brackets; with userinfo, in any case, in Unicode (UTS 46) or
+ * percent-encoded (once, RFC 3986 §3.2.2).
  */
 export class HostFinder {
-  /** The host, in the bytes of the message or in the scratch: as it stands there, in any case, without a dot at the end. */
+  /** The host in the message or the scratch area, in its original case, without a trailing dot. */
   start = 0
   end = 0
   readonly #bytes: Uint8Array
   readonly #scratchStart: number
 
-  /** `bytes` from `scratchStart` on, NAME_CHARS_MAX of them, take names that stand in the message in another form. */
+  /**
+   * NAME_CHARS_MAX bytes of `bytes` from `scratchStart` take names that are encoded in the message.
+   */
   constructor(bytes: Uint8Array, scratchStart: number) {
     this.#bytes = bytes
     this.#scratchStart = scratchStart
   }
 
   find(view: DataView, fieldStart: number, fieldEnd: number): HostKind {
-    const usual = this.#usual(view, fieldStart, fieldEnd)
-    return usual === UNUSUAL ? this.#any(view, fieldStart, fieldEnd) : usual
+    const kind = this.#fastPath(view, fieldStart, fieldEnd)
+    return kind === SLOW_PATH ? this.#any(view, fieldStart, fieldEnd) : kind
   }
 
   /**
-   * A name alone, or with a port, path or scheme, in one pass over its bytes; UNUSUAL where there is anything else. (All that #any does, in as many
-   * passes, took a fifth of the time of a message, bench ingest.)
+   * Fast path in one pass: a name alone, or with a port, path or scheme; SLOW_PATH for everything
+   * else. (The passes of #any took a fifth of the time of a message, bench ingest.)
    */
-  #usual(view: DataView, fieldStart: number, end: number): HostKind | typeof UNUSUAL {
+  #fastPath(view: DataView, fieldStart: number, end: number): HostKind | typeof SLOW_PATH {
     let start = fieldStart
     let labelStart = start
     let dots = 0
@@ -70,33 +75,34 @@ export class HostFinder {
       const byte = view.getUint8(at)
       if ((LABEL_BYTE[byte] ?? 0) !== 0) continue
       if (byte === DOT) {
-        if (at === labelStart || at - labelStart > LABEL_BYTES_MAX) return UNUSUAL
+        if (at === labelStart || at - labelStart > LABEL_BYTES_MAX) return SLOW_PATH
         dots++
         labelStart = at + 1
         continue
       }
       if (byte === SLASH) break
-      if (byte !== COLON) return UNUSUAL
+      if (byte !== COLON) return SLOW_PATH
       if (at + 3 < end && view.getUint8(at + 1) === SLASH && view.getUint8(at + 2) === SLASH) {
         if (dots > 0 || start !== fieldStart || at - start > SCHEME_BYTES_MAX || !isLetter(view.getUint8(start))) {
-          return UNUSUAL
+          return SLOW_PATH
         }
         start = at + 3
         labelStart = start
         at += 2
         continue
       }
-      // A port, and then nothing or a path: no second colon, no `@` behind a password.
+      // A port, then the end or a path: no second colon, no `@` after a password.
       let port = at + 1
       while (port < end && isDigit(view.getUint8(port))) port++
-      if (port === at + 1 || (port < end && view.getUint8(port) !== SLASH)) return UNUSUAL
+      if (port === at + 1 || (port < end && view.getUint8(port) !== SLASH)) return SLOW_PATH
       break
     }
     const length = at - labelStart
-    // A trailing dot, an address, a number, a single word: all have their own rules.
-    if (dots === 0 || length < 2 || length > LABEL_BYTES_MAX || at - start > NAME_CHARS_MAX) return UNUSUAL
-    for (let letter = labelStart; letter < at; letter++) if (!isLetter(view.getUint8(letter))) return UNUSUAL
-    if (view.getUint8(start) === HYPHEN || (length === 4 && foldedTextAt(view, labelStart, at, 'arpa'))) return UNUSUAL
+    // A trailing dot, an address, a number and a single word have their own rules.
+    if (dots === 0 || length < 2 || length > LABEL_BYTES_MAX || at - start > NAME_CHARS_MAX) return SLOW_PATH
+    for (let letter = labelStart; letter < at; letter++) if (!isLetter(view.getUint8(letter))) return SLOW_PATH
+    if (view.getUint8(start) === HYPHEN || (length === 4 && foldedTextAt(view, labelStart, at, 'arpa')))
+      return SLOW_PATH
     this.start = start
     this.end = at
     return HostKind.name
@@ -124,7 +130,7 @@ export class HostFinder {
       end = withoutPort(view, start, end)
     }
     if (end - start > 1 && view.getUint8(end - 1) === DOT) end--
-    // A certificate's wildcard: the names below it are told by the name above.
+    // A certificate's wildcard: the parent name replaces the wildcard.
     if (end - start > 2 && view.getUint8(start) === STAR && view.getUint8(start + 1) === DOT) start += 2
     return this.#classify(view, start, end)
   }
@@ -149,7 +155,7 @@ export class HostFinder {
     if (dots === 0 || labelStart === end || end - labelStart > LABEL_BYTES_MAX || end - start > NAME_CHARS_MAX) {
       return HostKind.none
     }
-    // A top-level domain has letters only, or is an A-label.
+    // A top-level domain has only letters, or is an A-label.
     const last = view.getUint8(labelStart)
     if (isDigit(last)) return this.#addressOrNone(view, start, end)
     if (!isTopLevel(view, labelStart, end)) return HostKind.none
@@ -161,7 +167,7 @@ export class HostFinder {
     return addressKind(view, start, end) === AddressKind.none ? HostKind.none : HostKind.address
   }
 
-  /** The rare way by a string, for names in Unicode and percent-encoded ones. */
+  /** Slow path through a string, for Unicode and percent-encoded names. */
   #encoded(start: number, end: number): HostKind {
     if (end - start > ENCODED_BYTES_MAX) return HostKind.none
     let text = Buffer.from(this.#bytes.buffer, this.#bytes.byteOffset + start, end - start).toString('utf8')
@@ -181,7 +187,7 @@ export class HostFinder {
     const scratch = this.#bytes.subarray(this.#scratchStart, this.#scratchStart + ascii.length)
     for (let at = 0; at < ascii.length; at++) {
       const code = ascii.charCodeAt(at)
-      // What is left of an encoding would begin this anew.
+      // A remaining encoding would start the decoding again.
       if ((LABEL_BYTE[code] ?? 0) === 0 && code !== DOT) return HostKind.none
       scratch[at] = code
     }
@@ -191,12 +197,12 @@ export class HostFinder {
   }
 }
 
-/** Whether a URL with its scheme begins at `start`. */
+/** Whether a URL with a scheme begins at `start`. */
 export function hasScheme(view: DataView, start: number, end: number): boolean {
   return afterScheme(view, start, end) !== start
 }
 
-/** Behind `scheme://`, or `start` where there is none. */
+/** The offset after `scheme://`, or `start` without a scheme. */
 function afterScheme(view: DataView, start: number, end: number): number {
   if (start >= end || !isLetter(view.getUint8(start))) return start
   const limit = Math.min(end - 2, start + SCHEME_BYTES_MAX)
@@ -227,7 +233,7 @@ function authorityEnd(view: DataView, start: number, end: number): number {
   return end
 }
 
-/** Without `:port`. More than one colon is a bare IPv6 address, which has no port. */
+/** The end without `:port`. More than one colon is a bare IPv6 address, which has no port. */
 function withoutPort(view: DataView, start: number, end: number): number {
   let colon = -1
   for (let at = start; at < end; at++) {

@@ -4,17 +4,20 @@ const PERCENT = 0x25
 const DIGIT_0 = 0x30
 
 const IPV4_PARTS = 4
-/** Groups of 16 bits; two colons stand for one at least. */
+/** Groups of 16 bits. Two colons replace at least one group. */
 const IPV6_GROUPS = 8
 
-/** For each byte, what it may be: HEX in a group of an IPv6 address, ZONE behind its percent sign. */
+/** For each byte: HEX in a group of an IPv6 address, ZONE after the percent sign. */
 const HEX = 1
 const ZONE = 2
 const KIND = new Uint8Array(256)
 for (const char of '0123456789abcdefABCDEF') KIND[char.charCodeAt(0)] = HEX | ZONE
 for (const char of 'ghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ-.:') KIND[char.charCodeAt(0)] = ZONE
 
-/** Whether bytes [start, end) are the text of an IP address: what isIP of node:net says of Node 20, without a string and regular expressions. */
+/**
+ * Whether bytes [start, end) are the text of an IP address. Agrees with isIP of node:net (Node 20),
+ * without a string or regular expression.
+ */
 export function isIpText(view: DataView, start: number, end: number): boolean {
   return isIpv4Text(view, start, end) || isIpv6Text(view, start, end)
 }
@@ -48,7 +51,7 @@ export function isIpv6Text(view: DataView, start: number, end: number): boolean 
     shortened = true
     at += 2
   }
-  // Behind a colon a group must follow, but for the two colons that shorten.
+  // A group must follow a colon, except after the two colons of a shortened address.
   let mayEnd = shortened
   while (at < end && groups < IPV6_GROUPS && view.getUint8(at) !== PERCENT) {
     const groupStart = at
@@ -86,13 +89,13 @@ function isZone(view: DataView, start: number, end: number): boolean {
   return true
 }
 
-/** What the bytes of a field are, as addresses go. */
+/** The kind of address that a field has. */
 export const AddressKind = { none: 0, ipv4: 4, ipv6: 6 } as const
 export type AddressKind = (typeof AddressKind)[keyof typeof AddressKind]
 
 /**
- * Whether [start, end) is the text of an address (RFC 4291 §2.2 for IPv6, with or without a zone behind `%`). An IPv4 part with a leading
- * zero is none: some read it as octal.
+ * Whether [start, end) is the text of an address (RFC 4291 §2.2 for IPv6, with or without a zone
+ * after `%`). An IPv4 octet with a leading zero is rejected, because some parsers read it as octal.
  */
 export function addressKind(view: DataView, start: number, end: number): AddressKind {
   const length = end - start
@@ -104,8 +107,8 @@ export function addressKind(view: DataView, start: number, end: number): Address
 }
 
 /**
- * Where the address ends that `port`, or `port:interface:name`, may follow. An address with several colons and no dot is IPv6 and has no port
- * behind it, since nothing could tell.
+ * The end of an address that `port` or `port:interface:name` may follow. An address with several
+ * colons and no dot is IPv6 without a port, because a port would be ambiguous.
  */
 export function endBeforePort(view: DataView, start: number, end: number): number {
   for (let at = start; at < end; at++) {

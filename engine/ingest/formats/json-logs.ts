@@ -18,9 +18,12 @@ import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
 /*
- * One JSON object a message, as Zscaler NSS, Netskope, Palo Alto Networks Strata Logging, FortiGate, AdGuard Home, Suricata and the Elastic
- * Common Schema (OPNsense's Squid) write it. Fields are found by their names; those of nested objects by their path (`source.ip`), as ECS
- * writes them flat, too. What the envelope of a forwarder says is not the message's: https://docs.splunk.com/Documentation/Splunk/latest/Data/FormateventsforHTTPEventCollector
+ * One JSON object per message, from Zscaler NSS, Netskope, Palo Alto Networks Strata Logging,
+ * FortiGate, AdGuard Home, Suricata and the Elastic Common Schema (OPNsense's Squid), or of any
+ * other product with evidence of a client's request (generic-request.ts). Fields are found by name;
+ * fields of nested objects by path (`source.ip`), as in flat ECS. The fields of a forwarder's
+ * envelope do not belong to the message:
+ * https://docs.splunk.com/Documentation/Splunk/latest/Data/FormateventsforHTTPEventCollector
  */
 export const jsonLogs: LogFormat = { id: 'json-logs', detect, parse }
 
@@ -44,17 +47,17 @@ const NETSKOPE_TIME = SYNONYMS['xcstimestamp'] ?? NO_FIELD
 const USER_IP = SYNONYMS['userip'] ?? NO_FIELD
 const ZSCALER = 'zscalernss-'
 
-/** Objects that are only there to hold the fields. */
+/** Objects that only contain the fields. */
 const WRAPPERS = new NameTable({ event: 0, source: 1, data: 2, fields: 3, json: 4, record: 5, log: 6 })
 const SOURCE = 1
-/** The members of this object are of no interest. */
+/** The members of this object are not read. */
 const IGNORED = -1
 const PATH_BYTES_MAX = 128
 
 const scanner = new JsonScanner()
 const fields = new FoundFields()
 const path = new DataView(new ArrayBuffer(PATH_BYTES_MAX))
-/** For each depth how much of `path` stands before its keys. */
+/** For each depth, the length of `path` before the keys. */
 const pathLengths = new Int32Array(JSON_DEPTH_MAX + 2)
 
 function detect(line: LogLine, start: number, end: number): boolean {
@@ -62,7 +65,7 @@ function detect(line: LogLine, start: number, end: number): boolean {
 }
 
 function parse(line: LogLine, start: number, end: number): Verdict {
-  if (!scan(line.view, start, end)) return line.reject('JSON: expected one whole object')
+  if (!scan(line.view, start, end)) return line.reject('JSON: expected one complete object')
   return judge(line)
 }
 
@@ -78,7 +81,8 @@ function scan(view: DataView, start: number, end: number): boolean {
     if (kind === JsonKind.object) {
       const depth = scanner.depth
       pathLengths[depth] = pathOf(view, pathLengths[depth - 1] ?? 0, keyStart, keyEnd)
-      // What a forwarder's envelope calls host is the machine that it is on, and source where it has read.
+      // In a forwarder's envelope, host is the forwarder's machine, and source is the file that it
+      // read.
       if (depth === 2 && isEnvelopeFor(view, keyStart, keyEnd)) {
         isWrapped = true
         fields.forget(HOST_FIELD)
@@ -101,25 +105,25 @@ function isEnvelopeFor(view: DataView, start: number, end: number): boolean {
   return isFoldedText(view, start, end, 'event') || isFoldedText(view, start, end, '_source')
 }
 
-/** In ECS `host.*` is the machine that wrote the log. */
+/** In ECS, `host.*` is the machine that wrote the log. */
 function nameAt(view: DataView, start: number, end: number): number {
   return foldedTextAt(view, start, end, 'host.') ? NO_FIELD : FIELDS.find(view, start, end)
 }
 
-/** The key behind the path of the objects that it stands in. */
+/** The key after the path of the objects that contain it. */
 function nameBelow(view: DataView, length: number, start: number, end: number): number {
   if (end - start > PATH_BYTES_MAX - length) return NO_FIELD
   for (let at = start; at < end; at++) path.setUint8(length + at - start, view.getUint8(at))
   return FIELDS.find(path, 0, length + end - start)
 }
 
-/** How long the path is for the members of the object with this key; or IGNORED. */
+/** The length of the path for the members of the object with this key, or IGNORED. */
 function pathOf(view: DataView, length: number, start: number, end: number): number {
   if (length === IGNORED) return IGNORED
   if (length === 0) {
     if (isFoldedText(view, start, end, 'host')) return IGNORED
     const wrapper = WRAPPERS.find(view, start, end)
-    // `source` says something of its members, `_source` of a search engine does not.
+    // `source` is part of its members' meaning; `_source` of a search engine is not.
     if (wrapper >= 0 && (wrapper !== SOURCE || !isLetter(view.getUint8(start)))) return 0
   }
   if (end - start > PATH_BYTES_MAX - length) return IGNORED
@@ -129,7 +133,7 @@ function pathOf(view: DataView, length: number, start: number, end: number): num
 
 function judge(line: LogLine): Verdict {
   const { view } = line
-  if (fields.takeTime(line) === TimeFound.impossible) return line.reject('time: expected a day and hour that exist')
+  if (fields.takeTime(line) === TimeFound.impossible) return line.reject('time: expected a valid date and time')
   applyZone(line, fields.start(ZONE), fields.end(ZONE))
   fields.takeAction(line)
   if (fields.has(IS_FILTERED)) line.action = Action.blocked
@@ -151,7 +155,7 @@ function takeHost(line: LogLine): Verdict {
   return takeHostOf(line, line.scratchStart, end)
 }
 
-/** Event where the vendor's kind of message may name a host; else what it is. */
+/** Event if the vendor's kind of message may name a host, else the verdict. */
 function vendorVerdict({ view }: LogLine): Verdict {
   if (fields.has(SOURCE_TYPE)) {
     const start = fields.start(SOURCE_TYPE)
@@ -166,14 +170,17 @@ function vendorVerdict({ view }: LogLine): Verdict {
   if (fields.has(DEVICE) && fields.is(view, TYPE, 'event')) return Verdict.skip
   if (fields.has(USER_IP) && (fields.is(view, TYPE, 'audit') || fields.is(view, TYPE, 'infrastructure')))
     return Verdict.skip
-  // Somebody's mail to or from a domain is no use of it.
+  // Mail to or from a domain is no request to the domain.
   if (fields.is(view, TYPE, 'email')) return Verdict.noDomain
   if (fields.has(EVENT_TYPE) && fields.has(FLOW_ID) && !isSuricataRequest(view)) return Verdict.noDomain
-  // A look-up and its answer are two events of one flow (Suricata).
+  // Suricata writes a lookup and its answer as two events of one flow.
   return fields.is(view, DNS_TYPE, 'answer') || fields.is(view, DNS_TYPE, 'response') ? Verdict.skip : Verdict.event
 }
 
-/** Only of these events the source is always the client; an alert may be of either direction, and tells which in newer versions. */
+/**
+ * In these events, the source is always the client. An alert may have either direction, which newer
+ * versions name.
+ */
 function isSuricataRequest(view: DataView): boolean {
   if (fields.is(view, EVENT_TYPE, 'alert')) return fields.is(view, DIRECTION, 'to_server')
   return (
@@ -184,7 +191,7 @@ function isSuricataRequest(view: DataView): boolean {
   )
 }
 
-/** Of a threat the field with the URL is a file's name, unless its subtype is url. */
+/** The URL field of a threat is a file name, unless the subtype is url. */
 function strataVerdict(view: DataView): Verdict {
   if (fields.is(view, LOG_TYPE, 'traffic')) return Verdict.noDomain
   if (fields.is(view, LOG_TYPE, 'url') || fields.is(view, LOG_TYPE, 'decryption')) return Verdict.event
@@ -203,7 +210,10 @@ function mayHideClient(view: DataView): boolean {
   return fields.has(SOURCE_TYPE) && foldedTextAt(view, fields.start(SOURCE_TYPE), fields.end(SOURCE_TYPE), ZSCALER)
 }
 
-/** Writes the beginning of what is in base64 (RFC 4648 §4 and §5) where names in another form go: a URL's host is there. Answers its end. */
+/**
+ * Decodes the beginning of a base64 value (RFC 4648 §4 and §5) into the scratch area: the URL's
+ * host is there. Returns the end.
+ */
 function decodeHead(line: LogLine, start: number, end: number): number {
   let out = line.scratchStart
   let bits = 0

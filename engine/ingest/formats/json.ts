@@ -13,36 +13,39 @@ import {
   SPACE,
 } from './bytes.ts'
 
-/** What a member of an object is; or that the text has come to its end, or is none (RFC 8259). */
+/** The kind of a member, or `end` of the text, or `broken` for text that is no JSON (RFC 8259). */
 export const JsonKind = { end: 0, broken: 1, string: 2, number: 3, word: 4, object: 5, array: 6 } as const
 export type JsonKind = (typeof JsonKind)[keyof typeof JsonKind]
 
-/** Deeper than any log nests. Bounded by the bits of JsonScanner's stack of brackets in an array. */
+/** Deeper than any log's nesting. Bounded by the bits of JsonScanner's stack of brackets. */
 export const JSON_DEPTH_MAX = 24
 
 /**
- * Walks the members of one JSON object in place, those of nested objects too, in the order in which they stand. Arrays are passed over, their
- * brackets checked. One instance a format.
+ * Walks the members of one JSON object in place and in order, including members of nested objects.
+ * Arrays are skipped, but their brackets are checked. One instance per format.
  *
  *   scanner.open(view, start, end)
  *   while ((kind = scanner.next()) > JsonKind.broken) ...
  */
 export class JsonScanner {
-  /** The member's key, without quotes and as it stands there. */
+  /** The member's key, without quotes, with its escapes. */
   keyStart = 0
   keyEnd = 0
-  /** Its value; a string without quotes, its escapes as they stand there. Of an object only where it begins: its members come next. */
+  /**
+   * The value: a string without quotes, with its escapes. For an object only the start, because its
+   * members come next.
+   */
   start = 0
   end = 0
   /** The string has escapes. */
   escaped = false
-  /** How many objects the member stands in, from 1. */
+  /** The number of objects around the member, from 1. */
   depth = 0
 
   #view: DataView = new DataView(new ArrayBuffer(0))
   #at = 0
   #stop = 0
-  /** No member came yet in this object. */
+  /** The current object has had no member yet. */
   #isFirst = true
 
   open(view: DataView, start: number, end: number): void {
@@ -108,17 +111,17 @@ export class JsonScanner {
     }
     let end = at
     while (end < stop && isScalarByte(view.getUint8(end))) end++
-    // A number or word that goes on to the end was cut: an object closes behind it.
+    // A number or word at the end of the text was truncated, because the object must be closed.
     if (end === at || end === stop) return JsonKind.broken
     this.end = end
     this.#at = end
     return isLetter(first) ? JsonKind.word : JsonKind.number
   }
 
-  /** Where the quote stands that closes the string whose text begins at `at`. */
+  /** The offset of the quote that closes the string whose text begins at `at`. */
   #stringEnd(view: DataView, at: number, stop: number): number {
     while (at < stop) {
-      // Four bytes at a time while none of them is a quote or a backslash (1.15 times as fast, measured).
+      // Four bytes at a time while none is a quote or a backslash (1.15 times as fast, measured).
       if (at + 4 <= stop) {
         const four = view.getInt32(at)
         const quotes = four ^ 0x22222222
@@ -139,9 +142,9 @@ export class JsonScanner {
     return NOT_FOUND
   }
 
-  /** Behind the bracket that closes the array at `at`. */
+  /** The offset after the bracket that closes the array at `at`. */
   #arrayEnd(view: DataView, at: number, stop: number): number {
-    // One bit a level: 1 for a brace, 0 for a bracket.
+    // One bit per level: 1 for a brace, 0 for a bracket.
     let stack = 0
     let depth = 0
     while (at < stop) {
@@ -173,12 +176,12 @@ function skipWhite(view: DataView, at: number, end: number): number {
   return at
 }
 
-/** Digits, letters, and what else numbers have. */
+/** Digits, letters, and the other bytes of numbers. */
 function isScalarByte(byte: number): boolean {
   return isDigit(byte) || isLetter(byte) || byte === 0x2d || byte === 0x2b || byte === 0x2e
 }
 
-/** Line ends, a NUL, and what stands behind an element in a file that is one array. */
+/** Line ends, a NUL, and the bytes after an element of a file that is one array. */
 function onlyTrailer(view: DataView, at: number, end: number): boolean {
   for (; at < end; at++) {
     const byte = view.getUint8(at)

@@ -2,20 +2,24 @@ import { isUpper } from './bytes.ts'
 
 export const NO_KEY = -1
 
-/** A word's place in the table: five bits of its first byte, which fold the case of a letter, and five of its length. */
+/**
+ * The index of a word: five bits of its first byte, which fold the case of a letter, and five bits
+ * of its length.
+ */
 const PLACES = 1 << 10
 const FIVE_BITS = 31
 
 /**
- * Finds which of a few known words stands in a message, whatever its case: keys of key=value pairs, words of an action. First byte and length tell
- * most words apart, known or not; what is left is compared byte by byte. No string is made for the many keys that nobody asked for.
+ * Finds which of a few known words is in a message, in any case: keys of key=value pairs, words of
+ * an action. First byte and length reject most words; the rest is compared byte by byte. Unknown
+ * keys create no string.
  */
 export class KeyTable {
   readonly #ids: Int32Array
-  /** The words' bytes, one word behind the other; where each begins; and where the last ends. */
+  /** The bytes of all words in sequence, the start of each word, and the end of the last. */
   readonly #bytes: Uint8Array
   readonly #starts: Int32Array
-  /** The first word of a place, and the word behind each at the same place. */
+  /** The first word with an index, and for each word the next word with the same index. */
   readonly #first = new Int32Array(PLACES).fill(NO_KEY)
   readonly #next: Int32Array
 

@@ -20,41 +20,46 @@ import { CUE_BYTES } from './log-line.ts'
 const APOSTROPHE = 0x27
 const CARET = 0x5e
 
-/** What a byte may do in a key: stand in it, or begin it, too. */
-const STANDS = 1
+/** Whether a byte may occur in a key, or also begin a key. */
+const CONTINUES = 1
 const BEGINS = 2
 const KEY_BYTE = new Uint8Array(256)
 for (let byte = 0; byte < 128; byte++) {
   if (isLetter(byte)) KEY_BYTE[byte] = BEGINS
-  else if (isDigit(byte)) KEY_BYTE[byte] = STANDS
+  else if (isDigit(byte)) KEY_BYTE[byte] = CONTINUES
 }
-for (const char of '.-') KEY_BYTE[char.charCodeAt(0)] = STANDS
+for (const char of '.-') KEY_BYTE[char.charCodeAt(0)] = CONTINUES
 for (const char of '_@') KEY_BYTE[char.charCodeAt(0)] = BEGINS
 
 /**
  * Walks the `key=value` pairs of a message, as firewalls write them:
  *
- *   key=value            up to the separator; words behind it that are no pair belong to it: `ether_type=IPv4 (0x0800)`
+ *   key=value            up to the separator; words after it that are no pair belong to the value:
+ *                        `ether_type=IPv4 (0x0800)`
  *   key="a \"b\" c"      with `\` before a quote or a `\`; the next pair may follow without a blank
- *   key='a b'            where the second apostrophe stands before a separator
+ *   key='a b'            if a separator follows the second apostrophe
  *   "key=a, ""b"""       a CSV cell that is a pair (FortiAnalyzer)
- *   key:"value";         Check Point's, with COLON as what stands between the two
+ *   key:"value";         Check Point's, with COLON as the byte between key and value
  *
- * Every byte is looked at twice at most. What stands between the pairs is passed over, quoted text as a whole, so that no pair in it is read.
+ * Every byte is read at most twice. Bytes between the pairs are skipped, quoted text as a whole, so
+ * that no pair in quoted text is read.
  */
 export class PairScanner {
   keyStart = 0
   keyEnd = 0
   valueStart = 0
   valueEnd = 0
-  /** The last value began with a quote or apostrophe that nothing closes: the message was cut. */
+  /**
+   * The last value began with a quote or apostrophe that is never closed, so the message was
+   * truncated.
+   */
   unclosed = false
   readonly #assign: number
   #view: DataView = new DataView(new ArrayBuffer(0))
   #at = 0
   #end = 0
   #separator = SPACE
-  /** The key of the next pair, where the value before it was ended by it. */
+  /** The key of the next pair, if the next pair ended the previous value. */
   #nextKey = 0
   #nextAssign = NOT_FOUND
   #nextInCell = false
@@ -72,12 +77,12 @@ export class PairScanner {
     this.unclosed = false
   }
 
-  /** What separates the pairs of this message. */
+  /** The byte that separates the pairs of this message. */
   get separator(): number {
     return this.#separator
   }
 
-  /** Goes to the next pair: false where there is none. */
+  /** Advances to the next pair. Returns false at the end. */
   next(): boolean {
     const view = this.#view
     const end = this.#end
@@ -105,14 +110,14 @@ export class PairScanner {
         continue
       }
       if (this.#keyAt(at, byte)) return true
-      // No pair: over it, with all that is quoted in it.
+      // No pair: skip the token, with all quoted text in it.
       at = this.#tokenEnd(at)
     }
     this.#at = end
     return false
   }
 
-  /** Whether a pair begins at `at`, or with its quote there. */
+  /** Whether a pair, or the quote before a pair, begins at `at`. */
   #keyAt(at: number, byte: number): boolean {
     const isCell = byte === QUOTE && this.#separator === COMMA
     const key = isCell ? at + 1 : at
@@ -133,11 +138,11 @@ export class PairScanner {
       if (byte === separator || byte === SPACE || byte === TAB) return at
       if (byte === QUOTE) {
         const close = quoteEnd(view, at + 1, end)
-        // What opens it need not be the first quote of two: what follows is a token of its own.
+        // The quote has no second quote, so the bytes after it are a token of their own.
         if (close === NOT_FOUND) return end
         return close + 1
       }
-      // Brackets open Check Point's list of pairs.
+      // A bracket opens Check Point's list of pairs.
       if (byte === OPENS_LIST && at + 1 < end) return at + 1
       at++
     }
@@ -209,18 +214,21 @@ export class PairScanner {
 
 const OPENS_LIST = 0x5b
 
-/** Where what stands between key and value is, if a key begins at `at`; or NOT_FOUND. */
+/** The offset of the byte between key and value if a key begins at `at`, or NOT_FOUND. */
 export function assignAfterKey(view: DataView, at: number, end: number, assign: number): number {
   if (at >= end || KEY_BYTE[view.getUint8(at)] !== BEGINS) return NOT_FOUND
   at++
   while (at < end && KEY_BYTE[view.getUint8(at)] !== 0) at++
   if (at >= end || view.getUint8(at) !== assign) return NOT_FOUND
-  // Colons stand in times, addresses and URLs, too: only before a quote do they end a key.
+  // Times, addresses and URLs contain colons, too: a colon ends a key only before a quote.
   if (assign === COLON && (at + 1 >= end || view.getUint8(at + 1) !== QUOTE)) return NOT_FOUND
   return at
 }
 
-/** What separates the pairs: the byte behind the first value that the next pair stands behind. SPACE stands for blanks of any kind. */
+/**
+ * The separator of the pairs: the byte between the first value and the next pair. SPACE means
+ * blanks of any kind.
+ */
 export function separatorOf(view: DataView, start: number, end: number, assign: number): number {
   const limit = Math.min(end, start + CUE_BYTES)
   let at = start
@@ -230,7 +238,7 @@ export function separatorOf(view: DataView, start: number, end: number, assign: 
   } while (at - 1 === start || KEY_BYTE[view.getUint8(at - 2)] === 0)
   if (at < limit && view.getUint8(at) === QUOTE) {
     at = quoteEnd(view, at + 1, limit) + 1
-    // Behind a quote it stands at once.
+    // A separator directly follows a quote.
     if (at === 0 || at >= limit || !isSeparator(view.getUint8(at)) || view.getUint8(at) === SPACE) return SPACE
   }
   while (at < limit) {
@@ -248,7 +256,10 @@ function isSeparator(byte: number): boolean {
   return byte === SPACE || byte === TAB || byte === COMMA || byte === PIPE || byte === SEMICOLON || byte === CARET
 }
 
-/** Where the quote stands that closes the text from `at` on: the first without a `\` before it that has none itself. */
+/**
+ * The offset of the quote that closes the text from `at`: the first quote without an unescaped `\`
+ * before it.
+ */
 export function quoteEnd(view: DataView, start: number, end: number): number {
   let at = indexOfByte(view, start, end, QUOTE)
   while (at !== NOT_FOUND) {

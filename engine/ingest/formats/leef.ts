@@ -10,8 +10,9 @@ import { CUE_BYTES, type LogFormat, type LogLine, Mark, Verdict } from './log-li
  *   LEEF:1.0|Vendor|Product|Version|EventID|key=value<TAB>key=value ...
  *   LEEF:2.0|Vendor|Product|Version|EventID|Delimiter|key=value^key=value ...
  *
- * The delimiter is a byte, or its code (`0x5E`, `x5E`); empty it is TAB, and some leave it out. Relays write a TAB as `#011`, `\t` or a blank, and
- * some senders of 1.0 a bar. A relay that reads `LEEF:` as a tag leaves `1.0|Vendor|...`.
+ * The delimiter is a byte or its code (`0x5E`, `x5E`). An empty delimiter means TAB, and some
+ * senders omit the delimiter. Relays write a TAB as `#011`, `\t` or a blank, and some senders of
+ * 1.0 write a bar. A relay that parses `LEEF:` as a tag leaves `1.0|Vendor|...`.
  */
 export const leef: LogFormat = { id: 'leef', detect, parse }
 
@@ -32,7 +33,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (version === NOT_FOUND) return Verdict.unknown
   if (!header.read(view, version, end)) return line.reject('header: expected five bars')
   let at = header.extension
-  let separator = NOT_SAID
+  let separator = UNSPECIFIED
   if (view.getUint8(version) === 0x32) {
     const delimiterEnd = delimiterEndAt(view, at, end)
     if (delimiterEnd !== NOT_FOUND) {
@@ -40,16 +41,18 @@ function parse(line: LogLine, start: number, end: number): Verdict {
       at = delimiterEnd + 1
     }
   }
-  if (separator === NOT_SAID) separator = separatorSeen(view, at, end)
+  if (separator === UNSPECIFIED) separator = detectSeparator(view, at, end)
   return readExtension(line, header, at, end, separator)
 }
 
-const NOT_SAID = -9
+const UNSPECIFIED = -9
 
-/** Where the version of the header stands, or NOT_FOUND. What a relay left before it may be there, too. */
+/**
+ * The offset of the header's version, or NOT_FOUND. Remnants of a relay's header may precede it.
+ */
 function versionAt(view: DataView, start: number, end: number): number {
   if (isVersion(view, start, end)) {
-    // Without its word any text with bars could look so: the first key decides.
+    // Without `LEEF:`, any text with bars could match, so a key must follow.
     if (!header.read(view, start, end)) return NOT_FOUND
     const first = header.extension
     const delimiterEnd = delimiterEndAt(view, first, end)
@@ -69,7 +72,10 @@ function isVersion(view: DataView, at: number, end: number): boolean {
   return textAt(view, at, end, '1.0|') || textAt(view, at, end, '2.0|')
 }
 
-/** Where the bar behind the delimiter of a 2.0 header stands, or NOT_FOUND where attributes begin at once. */
+/**
+ * The offset of the bar after the delimiter of a 2.0 header, or NOT_FOUND if attributes follow
+ * directly.
+ */
 function delimiterEndAt(view: DataView, start: number, end: number): number {
   const limit = Math.min(end, start + DELIMITER_BYTES_MAX)
   for (let at = start; at < limit; at++) {
@@ -81,30 +87,30 @@ function delimiterEndAt(view: DataView, start: number, end: number): number {
 }
 
 function delimiterOf(view: DataView, start: number, end: number): number {
-  if (end === start) return NOT_SAID
+  if (end === start) return UNSPECIFIED
   if (end - start === 1) return view.getUint8(start) === TAB ? Separator.tab : view.getUint8(start)
   const digits = textAt(view, start, end, '0x') ? start + 2 : start + 1
-  if (end - digits < 1 || end - digits > 2) return NOT_SAID
+  if (end - digits < 1 || end - digits > 2) return UNSPECIFIED
   let value = 0
   for (let at = digits; at < end; at++) {
     const digit = hexDigit(view.getUint8(at))
-    if (digit < 0) return NOT_SAID
+    if (digit < 0) return UNSPECIFIED
     value = value * 16 + digit
   }
   return value === TAB ? Separator.tab : value
 }
 
-/** What stands behind the first pair. */
-function separatorSeen(view: DataView, start: number, end: number): number {
+/** The separator after the first pair. */
+function detectSeparator(view: DataView, start: number, end: number): number {
   for (let at = start; at < end; at++) {
     const byte = view.getUint8(at)
     if (byte === TAB || (byte === HASH && textAt(view, at, end, '#011'))) return Separator.tab
     if (byte === PIPE && isKey(view, at + 1, end)) return PIPE
     if (byte === 0x5c && textAt(view, at, end, '\\t') && isKey(view, at + 2, end)) return Separator.escapedTab
-    // A blank: the pair behind it decides, for values hold blanks.
+    // Values contain blanks, so a blank is the separator only if no other is found.
     if (at - start > SEPARATOR_CUE_BYTES) break
   }
   return Separator.blank
 }
-/** A first pair is not longer. */
+/** The maximum length of the first pair. */
 const SEPARATOR_CUE_BYTES = 512

@@ -8,73 +8,80 @@ import { AddressKind, addressKind } from './ip-address.ts'
 import { LogTime, TimeFound } from './log-time.ts'
 
 /**
- * What a message is.
+ * The verdict on a message.
  *
- *   event      somebody asked for a host: its name stands in `host`
+ *   event      a client requested a host, whose name is in `host`
  *   noDomain   well-formed traffic that names no host
- *   skip       well-formed, but no client's request: answers, headers, comments, the device's own news
- *   reject     the format was recognised by what only it has, and then something that it must have is missing or cannot be
+ *   skip       well-formed, but no client's request: answers, headers, comments, device events
+ *   reject     the format was recognized by its cue, but a mandatory field is missing or impossible
  *   unknown    not of this format
  *   ambiguous  names a host, but has no positive evidence that a client requested the host
  */
 export const Verdict = { unknown: 0, event: 1, noDomain: 2, skip: 3, reject: 4, ambiguous: 5 } as const
 export type Verdict = (typeof Verdict)[keyof typeof Verdict]
 
-/** Signs without which some cues cannot be: a format whose sign is missing need not look for its cue. */
+/** Bytes that some cues require: a format whose mark is missing need not search for its cue. */
 export const Mark = { pipe: 1, hash: 2, bracket: 4, quote: 8, equals: 16 } as const
 export const ANY_MARKS = -1
 
-/** Behind the messages' bytes there is room for a name in another form. */
+/** Room after the messages' bytes for a name in another encoding. */
 export const SCRATCH_BYTES = NAME_CHARS_MAX + 3
-/** Longer than this is no date, time of day or zone. */
+/** No date, time of day or zone is longer. */
 const TIME_PART_BYTES_MAX = 64
 
 export const NO_EVENT_ID = -1
-/** What is read in the logs of other devices. */
+/** The method of events that are read from other devices' logs. */
 const METHOD_LOG = METHODS.indexOf('log')
 
 /**
- * A message in a buffer and what a format has read in it: places in the bytes, no strings. There is one for each thread; it is filled anew for
- * each message. A format sets what it finds and answers a Verdict.
+ * A message in a buffer and the fields that a format has read: offsets, no strings. One instance
+ * per thread, filled again for each message. A format sets the fields and returns a Verdict.
  */
 export class LogLine {
-  /** The messages' bytes, SCRATCH_BYTES of room behind them. */
+  /** The messages' bytes and SCRATCH_BYTES of room after them. */
   readonly bytes: Uint8Array
   readonly view: DataView
-  /** Names that stand in the message in another form (Windows DNS) are written from here on. */
+  /** Names with another encoding in the message (Windows DNS) are written from this offset. */
   readonly scratchStart: number
-  /** When the message came, or the file was last written; milliseconds since 1970 in UTC. */
+  /**
+   * When the message was received, or its file was last written: milliseconds since 1970 in UTC.
+   */
   referenceMs = 0
-  /** Which of the signs in Mark stand in its first CUE_BYTES; all bits are set where nobody has looked. */
+  /** The bits of Mark found in the first CUE_BYTES. All bits are set if there was no search. */
   marks = ANY_MARKS
-  /** What the source of the message has shown before. */
+  /** State from previous messages of the same source. */
   memory: SourceMemory = new SourceMemory()
 
   hostStart = 0
   hostEnd = 0
-  /** Equal where no client is known. */
+  /** Equal if no client is known. */
   clientStart = 0
   clientEnd = 0
-  /** NaN where the message has no time. */
+  /** NaN if the message has no time. */
   timeMs = Number.NaN
-  /** The time is of a zone that the message does not name. */
+  /** The time is in a zone that the message does not name. */
   timeIsLocal = false
-  /** A field with a time was there and could not be read, so that the message has no time. */
+  /** A field with a time was present but unreadable, so the message has no time. */
   timeIsUnread = false
   action: Action = Action.unknown
-  /** What only the collector's own events tell. Where the 32 hex digits of the event's id stand, or -1. */
+  /** Only in a collector's own events: the offset of the 32 hex digits of the event id, or -1. */
   eventIdStart = NO_EVENT_ID
   /** Index in METHODS. */
   method = METHOD_LOG
-  /** How many matches the message stands for, and how many of them were blocked where the sender counts those. */
+  /**
+   * The number of matches of the message, and the number of blocked ones if the sender counts them.
+   */
   count = 1
   blockedCount = 0
-  /** NaN where it is timeMs, which then is when the name was seen last. */
+  /** NaN if equal to timeMs. Otherwise timeMs is when the name was last seen. */
   firstSeenMs = Number.NaN
   /** Where a message with a coverage report begins and ends; equal for other messages. */
   coverageStart = 0
   coverageEnd = 0
-  /** Why a message was rejected: which field, and what it should be. Constant texts only, so that counting by reason is bounded. */
+  /**
+   * Why a message was rejected or is ambiguous: the field and its expected value. Constant texts
+   * only, so that counting by reason is bounded.
+   */
   reason = ''
 
   readonly #host: HostFinder
@@ -88,7 +95,7 @@ export class LogLine {
     this.#host = new HostFinder(bytes, this.scratchStart)
   }
 
-  /** Forgets the message before. */
+  /** Clears the fields of the previous message. */
   reset(): void {
     this.hostStart = 0
     this.hostEnd = 0
@@ -108,7 +115,9 @@ export class LogLine {
     this.reason = ''
   }
 
-  /** Takes the host out of a field with a host, host and port, or URL. Answers the verdict that follows from it, if all else is well. */
+  /**
+   * Takes the host from a field with a host, host and port, or URL. Returns the resulting verdict.
+   */
   takeHost(start: number, end: number): Verdict {
     const kind = this.#host.find(this.view, start, end)
     this.hostStart = this.#host.start
@@ -118,7 +127,7 @@ export class LogLine {
   }
 
   /**
-   * Takes a name that was asked for in DNS. It is no URL: a name with a slash or an escape in it is no host, and not the part before them either.
+   * Takes a name from a DNS query. A name with a slash or an escape is neither a URL nor a host.
    */
   takeName(start: number, end: number): Verdict {
     for (let at = start; at < end; at++) {
@@ -128,12 +137,18 @@ export class LogLine {
     return this.takeHost(start, end)
   }
 
-  /** Whether the host that was taken goes to `end` of a message that was cut there, so that it may have gone on: `openai.co` for `openai.com`. */
+  /**
+   * Whether the host that was taken ends at `end` of a truncated message, so that it may be
+   * incomplete: `openai.co` of `openai.com`.
+   */
   hostIsOpen(end: number): boolean {
     return this.hostEnd === end || (this.hostEnd + 1 === end && this.view.getUint8(this.hostEnd) === DOT)
   }
 
-  /** Takes the client's address: true if there is one. Brackets and a zone go. A field that is none leaves what was taken before. */
+  /**
+   * Takes the client's address without brackets and zone. Returns false and keeps the previous
+   * client if the field has no address.
+   */
   takeClient(start: number, end: number): boolean {
     start = skipBlanks(this.view, start, end)
     end = trimEnd(this.view, start, end)
@@ -154,7 +169,7 @@ export class LogLine {
     return true
   }
 
-  /** `0.0.0.0` and `::` stand where no address is known. */
+  /** Senders write `0.0.0.0` and `::` for an unknown address. */
   #isUnspecified(start: number, end: number): boolean {
     for (let at = start; at < end; at++) {
       const byte = this.view.getUint8(at)
@@ -163,14 +178,20 @@ export class LogLine {
     return true
   }
 
-  /** Takes the time at the beginning of a field. `impossible` is to be rejected; `none` leaves what was taken before. */
+  /**
+   * Takes the time at the beginning of a field. A message with an `impossible` time must be
+   * rejected; `none` keeps the previous time.
+   */
   takeTime(start: number, end: number): TimeFound {
     const found = this.takeTimeIfAny(start, end)
     if (found === TimeFound.none && Number.isNaN(this.timeMs)) this.timeIsUnread ||= this.#hasDigit(start, end)
     return found
   }
 
-  /** As takeTime, where a time may stand or something else, which then is no time that could not be read. */
+  /**
+   * As takeTime, for a field that may have a time. A field without a time does not count as
+   * unreadable.
+   */
   takeTimeIfAny(start: number, end: number): TimeFound {
     const time = this.#time
     time.dayOrder = this.memory.dayOrder
@@ -183,7 +204,7 @@ export class LogLine {
     return found
   }
 
-  /** What has no digit soon is no time, but a word for its absence. */
+  /** Text without a digit near its beginning is a word for an absent time. */
   #hasDigit(start: number, end: number): boolean {
     const limit = Math.min(end, start + TIME_PART_BYTES_MAX)
     for (let at = start; at < limit; at++) if (isDigit(this.view.getUint8(at))) return true
@@ -191,8 +212,8 @@ export class LogLine {
   }
 
   /**
-   * As takeTime, for a day, a time of day and perhaps a zone that stand apart. They are put together where names in another form go, so a host is to be
-   * taken behind this.
+   * As takeTime, for a date, a time of day and an optional zone in separate fields. Joins them in
+   * the scratch area, so take the host after the time.
    */
   takeDateAndTime(
     dateStart: number,
@@ -214,7 +235,7 @@ export class LogLine {
     return this.takeTime(scratchStart, at)
   }
 
-  /** Where the time that was read last ends. */
+  /** The offset after the last time. */
   get timeEnd(): number {
     return this.#time.end
   }
@@ -224,47 +245,53 @@ export class LogLine {
     return Verdict.reject
   }
 
-  /** The bytes [start, end) as text, for what is rare. */
+  /** The bytes [start, end) as text, for slow paths. */
   text(start: number, end: number): string {
     return Buffer.from(this.bytes.buffer, this.bytes.byteOffset + start, end - start).toString('utf8')
   }
 }
 
-/** What is remembered of a source, so that its next message is read faster and better. Small and of fixed size. */
+/**
+ * State kept for each source, so that its next message is read faster and better. Small and of
+ * fixed size.
+ */
 export class SourceMemory {
-  /** The format that its last message had: the first to be tried. -1: none yet. */
+  /** The format of the source's last message, which is tried first. -1: none yet. */
   format = -1
   readonly dayOrder = new SourceDayOrder()
-  /** The table that a header line announced (any-csv), or that its content has shown. */
+  /** The table of a header line (any-csv), or a table learned from content. */
   table: unknown = undefined
-  /** The columns that a directive announced (W3C): a relay's source may have both. */
+  /** The columns of a directive (W3C). The source of a relay may have both. */
   columns: unknown = undefined
-  /** When the last plain query line came, whole; while that is not long ago, answers that repeat queries are not counted. Each server has its own. */
+  /**
+   * When the last complete query line arrived. For a while after it, answers that repeat queries
+   * are not counted. One time per kind of server.
+   */
   bindQueryMs = Number.NaN
   unboundQueryMs = Number.NaN
 }
 
-/** One way in which devices write. */
+/** A log format. */
 export interface LogFormat {
-  /** As it is shown and counted: `bind-query`. */
+  /** The id in metrics and listings: `bind-query`. */
   readonly id: string
   /**
-   * Whether the message in [start, end) shows what only this format has: prefix tests and searches in its first CUE_BYTES. A format of the
-   * `fallback` kind has no such thing, and is asked when no other answers.
+   * Whether the message in [start, end) has the cue of this format: prefix tests and searches in
+   * its first CUE_BYTES. A `fallback` format has no cue and is tried last.
    */
   readonly detect: (line: LogLine, start: number, end: number) => boolean
-  /** Reads it. May answer unknown, and then the next format is asked. */
+  /** Reads the message. If it returns unknown, the next format is tried. */
   readonly parse: (line: LogLine, start: number, end: number) => Verdict
   readonly fallback?: boolean
 }
 
-/** After so long without a plain query line a server logs its answers only. */
+/** After this time without a query line, a server is assumed to log only answers. */
 const QUERIES_MS = 3_600_000
 
-/** Whether a server whose last plain query line came at `lastMs` still writes such lines. */
+/** Whether a server whose last query line arrived at `lastMs` still writes query lines. */
 export function writesQueries(lastMs: number, nowMs: number): boolean {
   return Math.abs(nowMs - lastMs) <= QUERIES_MS
 }
 
-/** How far into a message a cue is searched for. */
+/** The number of bytes that are searched for a cue. */
 export const CUE_BYTES = 256

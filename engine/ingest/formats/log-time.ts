@@ -31,12 +31,15 @@ const PLUS = 0x2b
 const STAR = 0x2a
 const LETTER_T = 0x54
 /**
- * Parses the times of all formats: epochs (10, 13, 16, 19 digits, or seconds with a fraction), year first with `-`,
- * `/`, `:` or `.`, day first with the month's name, RFC 3164 without a year, asctime, and numeric dates whose order
- * of day and month depends on the source (day-order.ts).
+ * Parses the times of all formats: epochs (10, 13, 16, 19 digits, or seconds with a fraction), year
+ * first with `-`, `/`, `:` or `.`, day first with the month's name, RFC 3164 without a year,
+ * asctime, and numeric dates whose order of day and month depends on the source (day-order.ts).
  */
 export class LogTime {
-  /** Milliseconds since 1970 in UTC. With `isLocal`, the wall clock of a zone that the message does not name. */
+  /**
+   * Milliseconds since 1970 in UTC. With `isLocal`, the wall clock of a zone that the message does
+   * not name.
+   */
   ms = 0
   isLocal = false
   /** The offset after the last byte of the time. */
@@ -45,8 +48,8 @@ export class LogTime {
   dayOrder = new SourceDayOrder()
 
   /**
-   * Reads the time at the beginning of [start, end), after any blanks. `referenceMs` is when the message was received,
-   * or when its file was last written.
+   * Reads the time at the beginning of [start, end), after any blanks. `referenceMs` is when the
+   * message was received, or when its file was last written.
    */
   read(view: DataView, start: number, end: number, referenceMs: number): TimeFound {
     let at = skipBlanks(view, start, end)
@@ -68,7 +71,10 @@ export class LogTime {
     return this.#numbers(view, at, digits, separator, end, referenceMs)
   }
 
-  /** RFC 3339 with the deviations seen in logs: other separators, fewer digits, local names of AM and PM. */
+  /**
+   * RFC 3339 with the deviations seen in logs: other separators, fewer digits, local names of AM
+   * and PM.
+   */
   #yearFirst(view: DataView, at: number, digits: number, separator: number, end: number): TimeFound {
     if (separator !== HYPHEN && separator !== SLASH && separator !== COLON && separator !== DOT) return TimeFound.none
     const year = wholeNumberAt(view, at, digits)
@@ -86,7 +92,10 @@ export class LogTime {
     return this.#withTime(view, dayEnd, end, year, month, day)
   }
 
-  /** `20-Nov-2026 09:15:02.123`, `20/Nov/2026:09:15:02 +0100`, `20 Nov 2026 09:15:02`, `20-Nov-26 9:15:02 AM`. */
+  /**
+   * `20-Nov-2026 09:15:02.123`, `20/Nov/2026:09:15:02 +0100`, `20 Nov 2026 09:15:02`, `20-Nov-26
+   * 9:15:02 AM`.
+   */
   #dayAndName(view: DataView, at: number, digits: number, month: number, end: number): TimeFound {
     const yearAt = digits + 5
     const yearEnd = digitsEnd(view, yearAt, end)
@@ -100,8 +109,9 @@ export class LogTime {
   }
 
   /**
-   * `Nov 20 09:15:02`, `Nov  5 2026 09:15:02`, `Nov 20 09:15:02.123 2026`, `Fri Nov 20 09:15:02 2026`, `Fri, 20 Nov 2026 09:15:02`,
-   * `Fri Nov 20 09:15:02 CET 2026`, `Nov 20, 2026 9:15:02 PM`, `Nov 20, 2026 @ 09:15:02.123`.
+   * `Nov 20 09:15:02`, `Nov  5 2026 09:15:02`, `Nov 20 09:15:02.123 2026`, `Fri Nov 20 09:15:02
+   * 2026`, `Fri, 20 Nov 2026 09:15:02`, `Fri Nov 20 09:15:02 CET 2026`, `Nov 20, 2026 9:15:02 PM`,
+   * `Nov 20, 2026 @ 09:15:02.123`.
    */
   #monthFirst(view: DataView, at: number, end: number, referenceMs: number): TimeFound {
     let month = monthAt(view, at, end)
@@ -162,7 +172,10 @@ export class LogTime {
     return this.#nearestYear(month, day, msOfDay, referenceMs)
   }
 
-  /** `11/20/2026 9:15:02 AM`, `20.11.2026 09:15:02`, `20. 11. 26 09:15`, `20.11.2026, 21:15:02`, `20.11.2026 г. 9:15:02`, `20.11.2026 9.15.02`. */
+  /**
+   * `11/20/2026 9:15:02 AM`, `20.11.2026 09:15:02`, `20. 11. 26 09:15`, `20.11.2026, 21:15:02`,
+   * `20.11.2026 г. 9:15:02`, `20.11.2026 9.15.02`.
+   */
   #numbers(view: DataView, at: number, digits: number, separator: number, end: number, referenceMs: number): TimeFound {
     if (separator !== SLASH && separator !== DOT && separator !== HYPHEN) return TimeFound.none
     const secondAt = separator === DOT ? skipBlanks(view, digits + 1, end) : digits + 1
@@ -195,7 +208,10 @@ export class LogTime {
     return this.#set(year, monthFirst ? first : second, monthFirst ? second : first, msOfDay)
   }
 
-  /** 10 digits are seconds, 13 milliseconds, 16 microseconds, 19 nanoseconds; a double would lose digits of the last. */
+  /**
+   * 10 digits are seconds, 13 milliseconds, 16 microseconds, 19 nanoseconds; a double would lose
+   * digits of the last.
+   */
   #epoch(view: DataView, at: number, digits: number, end: number): TimeFound {
     const length = digits - at
     if (length !== 10 && length !== 13 && length !== 16 && length !== 19) return TimeFound.none
@@ -229,8 +245,8 @@ export class LogTime {
   #hasMeridiem = false
 
   /**
-   * `9:15`, `09:15:02`, `09:15:02,123`, each with or without AM or PM, and `9.15.02` with `mayBeDotted`. Returns
-   * milliseconds of the day, NO_TIME or IMPOSSIBLE, and sets `end`.
+   * `9:15`, `09:15:02`, `09:15:02,123`, each with or without AM or PM, and `9.15.02` with
+   * `mayBeDotted`. Returns milliseconds of the day, NO_TIME or IMPOSSIBLE, and sets `end`.
    */
   #timeOfDay(view: DataView, at: number, end: number, mayBeDotted = false): number {
     this.#hasMeridiem = false
@@ -255,7 +271,8 @@ export class LogTime {
       this.end = secondEnd
       if (secondEnd + 1 < end && isDigit(view.getUint8(secondEnd + 1))) {
         const next = view.getUint8(secondEnd)
-        // A comma may begin a fraction or the next column. A fraction after a comma has exactly three digits.
+        // A comma may begin a fraction or the next column. A fraction after a comma has exactly
+        // three digits.
         const fractionEnd = digitsEnd(view, secondEnd + 1, end)
         if (next === DOT || (next === COMMA && fractionEnd - secondEnd === 4 && !isColumn(view, fractionEnd, end))) {
           fractionMs = this.#fraction(view, secondEnd + 1, end)
@@ -298,7 +315,10 @@ export class LogTime {
 
   #offsetMs = 0
 
-  /** `Z`, `UTC`, `GMT`, `+01:00`, `+0100`, `+01`, after at most one blank. Other zone names are ambiguous and not read. */
+  /**
+   * `Z`, `UTC`, `GMT`, `+01:00`, `+0100`, `+01`, after at most one blank. Other zone names are
+   * ambiguous and not read.
+   */
   #zone(view: DataView, end: number): void {
     this.#offsetMs = 0
     let at = this.end
@@ -346,7 +366,10 @@ export class LogTime {
     return TimeFound.found
   }
 
-  /** RFC 3164 has no year: the latest year in which the time is at most AHEAD_MS_MAX after the reference. */
+  /**
+   * RFC 3164 has no year: the latest year in which the time is at most AHEAD_MS_MAX after the
+   * reference.
+   */
   #nearestYear(month: number, day: number, msOfDay: number, referenceMs: number): TimeFound {
     if (month < 1 || month > 12 || day < 1 || day > daysIn(2000, month)) return TimeFound.impossible
     // Computed once for many messages: the year of the reference seldom changes.

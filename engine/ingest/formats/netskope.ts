@@ -6,9 +6,10 @@ import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
 /*
- * Netskope's web transactions (https://docs.netskope.com/en/transaction-event-fields) whose `#Fields:` line was lost on the way, in the default
- * order: 0 date, 1 time, 2 time-taken, 3 cs-bytes, 4 sc-bytes, 5 bytes, 6 c-ip, 7 s-ip, ... 16 cs-dns, 17 cs-host, 18 cs-uri, ... 41 x-cs-timestamp,
- * 43 x-cs-userip. Commas, blanks or TABs between them, strings quoted. Times are in UTC.
+ * Netskope's web transactions (https://docs.netskope.com/en/transaction-event-fields) that lost
+ * their `#Fields:` line in transit, in the default order: 0 date, 1 time, 2 time-taken, 3 cs-bytes,
+ * 4 sc-bytes, 5 bytes, 6 c-ip, 7 s-ip, ... 16 cs-dns, 17 cs-host, 18 cs-uri, ... 41 x-cs-timestamp,
+ * 43 x-cs-userip. Separated by commas, blanks or TABs, strings quoted. Times are in UTC.
  */
 export const netskope: LogFormat = { id: 'netskope', detect, parse }
 
@@ -47,12 +48,12 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
   const count = columns.split(view, start, end, view.getUint8(start + 10), USER_ADDRESS + 1)
   const found = line.takeDateAndTime(columns.start(0), columns.end(0), columns.start(1), columns.end(1))
-  if (found !== TimeFound.found) return line.reject('time: expected a day and hour that exist')
+  if (found !== TimeFound.found) return line.reject('time: expected a valid date and time')
   if (count <= HOST) return line.reject('cs-host: expected column 18')
   if (count > TIMESTAMP) takeEpoch(line, columns.start(TIMESTAMP), columns.end(TIMESTAMP))
   line.timeIsLocal = false
   line.takeClient(columns.start(CLIENT), columns.end(CLIENT))
-  // The client's own address, where c-ip is the one that it has outside.
+  // The client's internal address, if c-ip is the external one.
   if (count > USER_ADDRESS) line.takeClient(columns.start(USER_ADDRESS), columns.end(USER_ADDRESS))
   const host = takeHostOf(line, columns.start(HOST), columns.end(HOST))
   if (host !== Verdict.noDomain || !isText(view, columns.start(HOST), columns.end(HOST), '-')) return host

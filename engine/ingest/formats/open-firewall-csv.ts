@@ -17,14 +17,16 @@ import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
 /*
- * What pfSense and OPNsense write as CSV without headings: pf's filterlog, and the logs of pfBlockerNG.
+ * The CSV of pfSense and OPNsense without a header: pf's filterlog, and the logs of pfBlockerNG.
  *
- *   rule,subrule,anchor,tracker,interface,reason,action,direction,ip-version,...    https://docs.netgate.com/pfsense/en/latest/monitoring/logs/raw-filter-format.html
- *   DNSBL-...,time,domain,client,agent,mode,group,evaluated,feed,duplicate           pfBlockerNG dnsbl.log
- *   DNS-reply,time,type,record,final-record,ttl,domain,client,answer,place           pfBlockerNG dns_reply.log
- *   Block|Permit|Match,time,rule,interface,...                                       pfBlockerNG unified.log: rows of addresses
+ *   rule,subrule,anchor,tracker,interface,reason,action,direction,ip-version,...      filterlog
+ *   DNSBL-...,time,domain,client,agent,mode,group,evaluated,feed,duplicate            dnsbl.log
+ *   DNS-reply,time,type,record,final-record,ttl,domain,client,answer,place            dns_reply.log
+ *   Block|Permit|Match,time,rule,interface,...                    unified.log: rows of addresses
  *
- * Interfaces (`igb0.40`) and feeds look like hosts, so each kind is known by more than its commas.
+ * https://docs.netgate.com/pfsense/en/latest/monitoring/logs/raw-filter-format.html
+ * Interfaces (`igb0.40`) and feeds look like hosts, so each kind is recognized by more than its
+ * commas.
  */
 export const openFirewallCsv: LogFormat = { id: 'open-firewall-csv', detect, parse }
 
@@ -55,7 +57,9 @@ const BLOCKED_DOMAIN = 2
 const BLOCKED_CLIENT = 3
 const REPLY_DOMAIN = 6
 const REPLY_CLIENT = 7
-/** Rows of addresses have more columns than this; that many tell them from a text. */
+/**
+ * Rows of addresses have more columns than this. That many columns distinguish a row from a text.
+ */
 const ADDRESS_ROW_COLUMNS_MIN = 8
 
 const Kind = { none: 0, filter: 1, blocked: 2, reply: 3, addresses: 4 } as const
@@ -73,7 +77,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (kind === Kind.filter) return readFilter(line, afterTag(view, start, end), end)
   fields.split(view, start, end, COMMA, REPLY_CLIENT + 2)
   if (line.takeTime(fields.start(TIME), fields.end(TIME)) === TimeFound.impossible) {
-    return line.reject('time: expected a day and hour that can be')
+    return line.reject('time: expected a valid date and time')
   }
   switch (kind) {
     case Kind.blocked:
@@ -88,7 +92,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   }
 }
 
-/** There is no host in it. What is missing or garbled at its end (pf cuts what it copies) changes nothing about that. */
+/** A filter line has no host, even if its end is missing or damaged (pf truncates copied lines). */
 function readFilter(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
   const count = fields.split(view, start, end, COMMA, FILTER_SOURCE_IPV4 + 1)
@@ -102,7 +106,7 @@ function readFilter(line: LogLine, start: number, end: number): Verdict {
 }
 
 function takeRow(line: LogLine, domain: number, client: number): Verdict {
-  // The column behind the client's tells that its address was not cut.
+  // Another column after the client's shows that the address is complete.
   if (fields.count <= client + 1) return line.reject('fields: expected a domain and a client')
   if (!line.takeClient(fields.start(client), fields.end(client))) return line.reject('client: expected an address')
   return line.takeHost(fields.start(domain), fields.end(domain))
@@ -110,7 +114,7 @@ function takeRow(line: LogLine, domain: number, client: number): Verdict {
 
 function kindOf(view: DataView, start: number, end: number): Kind {
   if (start >= end) return Kind.none
-  // D, B, P and M begin the words of pfBlockerNG, f the filter's tag, digits its rules.
+  // D, B, P and M begin pfBlockerNG's words, f the filter's tag, digits the filter's rules.
   const first = view.getUint8(start)
   switch (first) {
     case 0x44:
@@ -143,7 +147,7 @@ function isAddressRow(view: DataView, start: number, end: number): boolean {
   return count === ADDRESS_ROW_COLUMNS_MIN && isTime(view, fields.start(TIME), end)
 }
 
-/** Whether the column at `start` is of the length of a time and has its colons. */
+/** Whether the column at `start` has a time's length and colons. */
 function isTime(view: DataView, start: number, end: number): boolean {
   let colons = 0
   for (let at = start; at < end && at - start <= 32; at++) {
@@ -154,20 +158,20 @@ function isTime(view: DataView, start: number, end: number): boolean {
   return false
 }
 
-/** Behind `filterlog[40112]: ` in all its spellings, or `start` where the tag is none. */
+/** The offset after `filterlog[40112]: ` in all spellings, or `start` without a tag. */
 function afterTag(view: DataView, start: number, end: number): number {
   if (!textAt(view, start, end, FILTER_TAG)) return start
   let at = start + FILTER_TAG.length
   if (at < end && view.getUint8(at) === OPEN_BRACKET) {
     at = digitsEnd(view, at + 1, end)
-    // The bracket that closes it.
+    // The closing bracket.
     if (at < end) at++
   }
   if (at < end && view.getUint8(at) === COLON) at++
   return skipBlanks(view, at, end)
 }
 
-/** Columns 6, 7 and 8: an action, a direction, a version of IP. */
+/** Columns 6, 7 and 8: an action, a direction, an IP version. */
 function isFilter(view: DataView, start: number, end: number): boolean {
   const count = fields.split(view, start, Math.min(end, start + CUE_BYTES), COMMA, FILTER_VERSION + 1)
   if (count <= FILTER_VERSION || fields.end(FILTER_REASON) <= fields.start(FILTER_REASON)) return false

@@ -5,17 +5,17 @@ import { PairScanner } from './key-value.ts'
 import { type LogLine, Verdict } from './log-line.ts'
 
 /**
- * The values of the keys that a vendor's format needs, as places in the message. One instance a format, used again for every line. Of a key
- * that stands twice the first value that is not empty counts.
+ * The values of the keys that a vendor's format needs, as offsets. One instance per format, reused
+ * for every line. Of repeated keys, the first non-empty value counts.
  */
 export class PairFields {
-  /** How many pairs the message has, known and unknown. */
+  /** The number of pairs, known and unknown. */
   count = 0
   readonly #table: KeyTable
   readonly #scanner: PairScanner
   readonly #starts: Int32Array
   readonly #ends: Int32Array
-  #cutEnd = NOT_FOUND
+  #truncatedEnd = NOT_FOUND
 
   /** The ids of `table` are below `idsEnd`. */
   constructor(table: KeyTable, idsEnd: number, assign = EQUALS) {
@@ -25,7 +25,7 @@ export class PairFields {
     this.#ends = new Int32Array(idsEnd)
   }
 
-  /** @param separator as separatorOf tells it, where that was asked before */
+  /** @param separator the result of separatorOf, if it is already known */
   read(view: DataView, start: number, end: number, separator?: number): void {
     const scanner = this.#scanner
     const table = this.#table
@@ -45,7 +45,7 @@ export class PairFields {
       ends[id] = scanner.valueEnd
     }
     this.count = count
-    this.#cutEnd = scanner.unclosed ? end : NOT_FOUND
+    this.#truncatedEnd = scanner.unclosed ? end : NOT_FOUND
   }
 
   has(id: number): boolean {
@@ -60,7 +60,10 @@ export class PairFields {
     return this.#ends[id] ?? 0
   }
 
-  /** The host of the first of these keys that names one; then of these that have a URL with its scheme, since a path alone names none. */
+  /**
+   * The host of the first of these names that has one, then of these URLs. A URL needs a scheme,
+   * because a path alone names no host.
+   */
   takeHost(line: LogLine, names: readonly number[], urls: readonly number[]): Verdict {
     let isReverse = false
     for (let index = 0; index < names.length; index++) {
@@ -78,17 +81,21 @@ export class PairFields {
     return isReverse ? Verdict.skip : Verdict.noDomain
   }
 
-  /** Whether the last value's quotes are closed by nothing, so that the message was cut. */
-  get isCut(): boolean {
-    return this.#cutEnd !== NOT_FOUND
+  /** Whether the last value's quotes are never closed, so that the message was truncated. */
+  get isTruncated(): boolean {
+    return this.#truncatedEnd !== NOT_FOUND
   }
 
-  /** Whether the host that was taken stands in quotes that nothing closes, and so may go on: `openai.co` for `openai.com`. */
-  hostIsCut(line: LogLine): boolean {
-    return this.isCut && line.hostIsOpen(this.#cutEnd)
+  /**
+   * Whether the host is in unclosed quotes and so may be incomplete: `openai.co` of `openai.com`.
+   */
+  hostIsTruncated(line: LogLine): boolean {
+    return this.isTruncated && line.hostIsOpen(this.#truncatedEnd)
   }
 
   #whole(line: LogLine): Verdict {
-    return this.hostIsCut(line) ? line.reject('host: expected all of it, the message was cut') : Verdict.event
+    return this.hostIsTruncated(line)
+      ? line.reject('host: expected a complete host, but the message was truncated')
+      : Verdict.event
   }
 }

@@ -1,7 +1,10 @@
 import { DOT, digitsEnd, textAt, wholeNumberAt } from './bytes.ts'
 import { AddressKind, addressKind, isIpv4Text, isIpv6Text } from './ip-address.ts'
 
-/** Whether the address in [start, end) is one of an organization's own net: RFC 1918, RFC 6598, RFC 4193, link-local. */
+/**
+ * Whether the address in [start, end) is in a private network: RFC 1918, RFC 6598, RFC 4193,
+ * link-local.
+ */
 export function isPrivateAddress(view: DataView, start: number, end: number): boolean {
   if (end - start < 4) return false
   const first = view.getUint8(start)
@@ -37,7 +40,7 @@ function partAt(view: DataView, start: number, end: number): number {
   return wholeNumberAt(view, start, digitsEnd(view, start, end))
 }
 
-/** Whether somebody outside asked one of the organization's own servers, which is no use of anything outside. */
+/** Whether an external client sent a request to one of the organization's own servers. */
 export function isInbound(
   view: DataView,
   sourceStart: number,

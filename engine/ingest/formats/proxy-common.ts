@@ -25,21 +25,22 @@ import { TimeFound } from './log-time.ts'
 import { takeTarget } from './request-target.ts'
 
 /*
- * The common and the combined log of web servers, which proxies write as well:
+ * The common and combined log formats of web servers, which proxies also write:
  *
- *   [vhost[:port] ]client ident user [20/Nov/2026:09:15:02 +0100] "METHOD target HTTP/1.1" status bytes ["referer" "agent" [CODE:HIERARCHY]]
+ *   [vhost[:port] ]client ident user [20/Nov/2026:09:15:02 +0100] "METHOD target HTTP/1.1" status
+ *     bytes ["referer" "agent" [CODE:HIERARCHY]]
  *
- * The host is in the target: absolute form or CONNECT. With a path as the target (origin form), the log is a web
- * server's own, and its virtual host names no destination. The referer is never the host. Skyhigh's log has the
- * time first, and then `"user" client status "METHOD target"`.
+ * The host is in the target: absolute form or CONNECT. With a path as the target (origin form), the
+ * log is a web server's own, and its virtual host names no destination. The referer is never the
+ * host. Skyhigh's log begins with the time, followed by `"user" client status "METHOD target"`.
  * https://httpd.apache.org/docs/2.4/logs.html, https://wiki.squid-cache.org/Features/LogFormat
  */
 export const proxyCommon: LogFormat = { id: 'proxy-common', detect, parse }
 
-/** A user is shorter, and so is what stands between the time and a request. */
+/** A user has fewer words, and so do the columns between the time and a request. */
 const COLUMNS_BEFORE_REQUEST_MAX = 4
 
-/** A day in brackets, and a quote soon behind. */
+/** A date in brackets, followed by a quote. */
 function detect({ view, marks }: LogLine, start: number, end: number): boolean {
   if ((marks & Mark.bracket) === 0) return false
   if (!isFirstWord(view, start, end)) return false
@@ -55,7 +56,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   const bracket = timeBracket(view, start, end)
   const close = indexOfByte(view, bracket, end, CLOSE_BRACKET)
   if (line.takeTime(bracket + 1, close) === TimeFound.impossible) {
-    return line.reject('time: expected a day of the calendar')
+    return line.reject('time: expected a valid date and time')
   }
   takeHead(line, start, bracket)
   let at = skipBlanks(view, close + 1, end)
@@ -63,7 +64,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   for (let column = 0; column < COLUMNS_BEFORE_REQUEST_MAX && at < end; column++) {
     if (view.getUint8(at) === QUOTE) {
       quoteEnd = closingQuote(view, at + 1, end)
-      // Only where the time stands first a user in quotes comes before the request.
+      // A quoted user precedes the request only in logs that begin with the time.
       if (bracket > start || methodEnd(view, at + 1, quoteEnd) > 0) break
       at = quoteEnd + 1
     } else {
@@ -74,12 +75,12 @@ function parse(line: LogLine, start: number, end: number): Verdict {
     at = skipBlanks(view, at, end)
     quoteEnd = NOT_FOUND
   }
-  if (quoteEnd < 0) return line.reject('request: expected one in quotes')
+  if (quoteEnd < 0) return line.reject('request: expected a request in quotes')
   line.action = actionAtEnd(view, quoteEnd, end)
   return takeRequest(line, at + 1, quoteEnd)
 }
 
-/** The bracket before `20/Nov/2026:` or `05/02/2025 `; or NOT_FOUND. */
+/** The offset of the bracket before `20/Nov/2026:` or `05/02/2025 `, or NOT_FOUND. */
 function timeBracket(view: DataView, start: number, end: number): number {
   const limit = Math.min(end, start + CUE_BYTES) - 12
   for (let at = start; at < limit; at++) {
@@ -93,7 +94,10 @@ function timeBracket(view: DataView, start: number, end: number): number {
   return NOT_FOUND
 }
 
-/** Whether the message begins as an address, a name or a time in brackets does: what is separated by commas or has keys goes quickly. */
+/**
+ * Whether the message begins with an address, a name or a time in brackets: rejects comma-separated
+ * lines and pairs early.
+ */
 function isFirstWord(view: DataView, start: number, end: number): boolean {
   const limit = Math.min(end, start + CUE_BYTES)
   for (let at = start; at < limit; at++) {
@@ -104,13 +108,15 @@ function isFirstWord(view: DataView, start: number, end: number): boolean {
   return false
 }
 
-/** Whether a quote comes at once behind the time. */
+/** Whether a quote directly follows the time. */
 function isRequestAhead(view: DataView, at: number, end: number): boolean {
   at = skipBlanks(view, at, end)
   return at < end && view.getUint8(at) === QUOTE
 }
 
-/** Takes the client before the time: the first word, or the second after a virtual host or a hyphen. */
+/**
+ * Takes the client before the time: the first word, or the second after a virtual host or a hyphen.
+ */
 function takeHead(line: LogLine, start: number, end: number): void {
   const { view } = line
   const firstEnd = Math.min(tokenEnd(view, start, end), end)
@@ -128,7 +134,7 @@ function takeRequest(line: LogLine, start: number, end: number): Verdict {
   return takeTarget(line, start, method, target, tokenEnd(view, target, end))
 }
 
-/** Where the word in capitals with a blank behind it ends, or NOT_FOUND. */
+/** The offset after a word in capitals that a blank follows, or NOT_FOUND. */
 function methodEnd(view: DataView, start: number, end: number): number {
   let at = start
   while (at < end && (isUpper(view.getUint8(at)) || view.getUint8(at) === HYPHEN)) at++
@@ -136,7 +142,7 @@ function methodEnd(view: DataView, start: number, end: number): number {
   return at < end && view.getUint8(at) === SPACE ? at : NOT_FOUND
 }
 
-/** Where the quote stands that closes the text from `at` on, or `end`; `\"` closes nothing. */
+/** The offset of the quote that closes the text from `at`, or `end`; `\"` is text. */
 function closingQuote(view: DataView, at: number, end: number): number {
   while (at < end) {
     const byte = view.getUint8(at)
@@ -146,7 +152,7 @@ function closingQuote(view: DataView, at: number, end: number): number {
   return end
 }
 
-/** Of `TCP_DENIED:HIER_NONE` as the last word, behind everything in quotes. */
+/** The action of `TCP_DENIED:HIER_NONE`, the last word after all quoted text. */
 function actionAtEnd(view: DataView, requestEnd: number, end: number): ReturnType<typeof actionOf> {
   const quote = lastIndexOfByte(view, requestEnd, end, QUOTE)
   let last = end

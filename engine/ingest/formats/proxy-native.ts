@@ -21,12 +21,13 @@ import { TimeFound } from './log-time.ts'
 import { takeTarget } from './request-target.ts'
 
 /*
- * The access log of Squid and of the proxies that write like it (Cisco WSA):
+ * The access log of Squid and of proxies with the same format (Cisco WSA):
  *
  *   time elapsed client code/status bytes method URL user hierarchy/peer type [more]
  *
- * Sites insert columns, so the anchor is the token `CODE/status`: the client is the first address between the time and it, the method the first
- * word in capitals behind it, the URL what follows. The peer may be a name, too, and is never the host.
+ * Sites insert columns, so `CODE/status` is the anchor: the client is the first address between the
+ * time and the anchor, the method is the first word in capitals after the anchor, and the URL
+ * follows the method. The peer may be a name and is never the host.
  * https://wiki.squid-cache.org/Features/LogFormat
  */
 export const proxyNative: LogFormat = { id: 'proxy-native', detect, parse }
@@ -34,14 +35,17 @@ export const proxyNative: LogFormat = { id: 'proxy-native', detect, parse }
 const UNDERSCORE = 0x5f
 const EPOCH_BYTES = '1795162502.119'.length
 const CACHE_LOG_TIME_BYTES = '2026/11/20 09:15:02'.length
-/** A tag (`(squid-1)[7711]: `) and what relays put before it. */
+/** A tag (`(squid-1)[7711]: `) and remnants of relays' headers. */
 const TAG_BYTES_MAX = 80
-/** What stands in the place of an entry that Squid could not make. */
+/** Squid writes this for an entry that it could not make. */
 const UNMATCHED = 'Unmatched'
 
-/** Epoch seconds, a dot, three digits and a blank, maybe behind a tag; or cache.log, which goes the same way. */
+/**
+ * Epoch seconds, a dot, three digits and a blank, optionally after a tag; or cache.log, which has
+ * the same tag.
+ */
 function detect({ view }: LogLine, start: number, end: number): boolean {
-  return epochAt(view, start, end) >= 0 || isOwnNews(view, start, end)
+  return epochAt(view, start, end) >= 0 || isCacheLog(view, start, end)
 }
 
 function parse(line: LogLine, start: number, end: number): Verdict {
@@ -52,7 +56,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
     return line.reject('time: expected seconds since 1970')
   }
   let at = skipBlanks(view, epoch + EPOCH_BYTES, end)
-  // Meraki begins with such a time as well, but no elapsed milliseconds follow.
+  // Meraki begins with such a time, too, but no elapsed milliseconds follow.
   const elapsedEnd = tokenEnd(view, at, end)
   if (!isText(view, at, elapsedEnd, '-') && wholeNumberAt(view, withoutSign(view, at), elapsedEnd) < 0) {
     return Verdict.unknown
@@ -72,14 +76,14 @@ function parse(line: LogLine, start: number, end: number): Verdict {
     at = stop
   }
   const method = methodAt(view, at, end)
-  if (method < 0) return line.reject('method: expected a word in capitals behind the result')
+  if (method < 0) return line.reject('method: expected a word in capitals after the result')
   const methodEnd = tokenEnd(view, method, end)
   at = skipBlanks(view, methodEnd, end)
-  if (at >= end) return line.reject('URL: expected one behind the method')
+  if (at >= end) return line.reject('URL: expected a URL after the method')
   return takeTarget(line, method, methodEnd, at, tokenEnd(view, at, end))
 }
 
-/** Where the epoch stands: at the start, or behind the tag of a syslog message. Or NOT_FOUND. */
+/** The offset of the epoch: at the start, or after the tag of a syslog message. Or NOT_FOUND. */
 function epochAt(view: DataView, start: number, end: number): number {
   if (isEpoch(view, start, end)) return start
   if (end - start < EPOCH_BYTES || isDigit(view.getUint8(start))) return NOT_FOUND
@@ -102,7 +106,7 @@ function isEpoch(view: DataView, at: number, end: number): boolean {
 }
 
 /** `2026/11/20 09:15:02 kid1| ...`, `2026/11/20 09:15:02| ...` of cache.log. */
-function isOwnNews(view: DataView, start: number, end: number): boolean {
+function isCacheLog(view: DataView, start: number, end: number): boolean {
   if (textAt(view, start, end, UNMATCHED)) return true
   const at = start + CACHE_LOG_TIME_BYTES
   if (at >= end || view.getUint8(start + 4) !== SLASH || view.getUint8(start + 7) !== SLASH) return false
@@ -112,13 +116,16 @@ function isOwnNews(view: DataView, start: number, end: number): boolean {
   return pipe < end && view.getUint8(pipe) === PIPE
 }
 
-/** Where the slash of `TCP_MISS/200` stands, or 0 where the token is none such. */
+/** The offset of the slash of `TCP_MISS/200`, or 0 for any other token. */
 function codeEnd(view: DataView, start: number, end: number): number {
   if (end - start < 6 || !isUpper(view.getUint8(start)) || view.getUint8(end - 4) !== SLASH) return 0
   return digitsEnd(view, end - 3, end) === end ? end - 4 : 0
 }
 
-/** The first word in capitals. Where no method could be read `-` stands, but in a column that a site inserted it may stand as well. */
+/**
+ * The first word in capitals. `-` replaces an unreadable method, but may also be in a column that a
+ * site inserted.
+ */
 function methodAt(view: DataView, at: number, end: number): number {
   let dash = NOT_FOUND
   for (;;) {

@@ -1,9 +1,9 @@
 import { foldedTextAt, isLetter, isUpper } from './bytes.ts'
 
 /*
- * Words that say that a record is no client's request: a sign-in, mail, an audit, a lease, a process, a
- * device's own news. A word is found at the beginning of a word of the text: `SigninLogs`,
- * `UserLoggedIn` and `AUDIT_SUCCESS` have one, `release` and `webmailer` have none.
+ * Words of records that are no client's request: sign-ins, mail, audits, leases, processes,
+ * messages about a device. A match begins at the start of a word or at a capital: `SigninLogs`,
+ * `UserLoggedIn` and `AUDIT_SUCCESS` match, `release` does not.
  */
 const WORDS = [
   'auth logon login logoff logout logged signin sign-in sign_in signon sso mfa saml radius kerberos ldap password credential account',
@@ -18,7 +18,10 @@ const WORDS = [
   .join(' ')
   .split(' ')
 
-/** By the first two bytes of a word: its index in BUCKETS, or 0. Most words of a text have no bucket. */
+/**
+ * For the first two bytes of a word: its index in BUCKETS, or 0. Most words of a text have no
+ * bucket.
+ */
 const BUCKET_OF = new Uint8Array(1 << 10)
 const BUCKETS: string[][] = [[]]
 for (const word of WORDS) {
@@ -32,14 +35,14 @@ function startOf(first: number, second: number): number {
   return ((first & 31) << 5) | (second & 31)
 }
 
-/** A longer text is searched up to here: the words are names of kinds, near the beginning. */
+/** A longer text is searched up to this length, because names of kinds are near the beginning. */
 const TEXT_BYTES_MAX = 128
-/** A shorter word is found only as a whole word: `su`, `edr`, but not `support`. */
+/** A shorter word must be a whole word: `su` and `edr` match, `support` does not. */
 const STEM_BYTES_MIN = 4
 
 /** Whether the text in [start, end) has one of the words. */
 export function hasRecordWord(view: DataView, start: number, end: number): boolean {
-  // The last byte begins no word: the shortest has two.
+  // No word begins at the last byte: the shortest has two bytes.
   const limit = Math.min(end, start + TEXT_BYTES_MAX) - 1
   let isWordStart = true
   let wasUpper = false

@@ -7,12 +7,13 @@ const PLUS = 0x2b
 const SCHEME_BYTES_MAX = 24
 
 /**
- * Takes the host out of the target of a request (RFC 9112 §3.2): the authority of CONNECT, or the absolute form. The origin form, as web servers
- * log it, names no host, and neither does what a proxy writes of itself: `error:invalid-request`, `cache_object://`, `internal://`, `urn:`.
+ * Takes the host from the target of a request (RFC 9112 §3.2): the authority of CONNECT, or the
+ * absolute form. The origin form of web servers' logs names no host, and neither do the pseudo-URLs
+ * of proxies: `error:invalid-request`, `cache_object://`, `internal://`, `urn:`.
  */
 export function takeTarget(line: LogLine, methodStart: number, methodEnd: number, start: number, end: number): Verdict {
   const { view } = line
-  // Cisco WSA has the method TCP_CONNECT for what it intercepts.
+  // Cisco WSA has the method TCP_CONNECT for intercepted connections.
   if (textAt(view, methodEnd - CONNECT.length, methodEnd, CONNECT) && methodEnd - CONNECT.length >= methodStart) {
     return line.takeHost(start, end)
   }
@@ -22,7 +23,7 @@ export function takeTarget(line: LogLine, methodStart: number, methodEnd: number
   return line.takeHost(start, end)
 }
 
-/** Where the colon behind a scheme stands, or `start` where there is no scheme. */
+/** The offset of the colon after a scheme, or `start` without a scheme. */
 function schemeEnd(view: DataView, start: number, end: number): number {
   const limit = Math.min(end, start + SCHEME_BYTES_MAX)
   for (let at = start; at < limit; at++) {

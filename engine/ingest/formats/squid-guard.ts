@@ -18,7 +18,7 @@ import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
 /*
- * The log of squidGuard, a redirector for Squid: what it turned away.
+ * The log of squidGuard, a redirector for Squid, with the requests that it redirected:
  *
  *   2026-11-20 09:15:02 [31] Request(source/category/-) url client/name user method REDIRECT
  *
@@ -28,15 +28,24 @@ export const squidGuard: LogFormat = { id: 'squid-guard', detect, parse }
 
 const TIME_BYTES = '2026-11-20 09:15:02'.length
 const REQUEST = 'Request('
-/** What it writes of itself. */
-const NEWS = ['squidGuard', 'init ', 'loading ', 'New setting', 'Added User', 'Going into', 'Warning:', 'syntax error']
+/** Beginnings of messages about squidGuard itself. */
+const SYSTEM_EVENTS = [
+  'squidGuard',
+  'init ',
+  'loading ',
+  'New setting',
+  'Added User',
+  'Going into',
+  'Warning:',
+  'syntax error',
+]
 
 function detect({ view }: LogLine, start: number, end: number): boolean {
   const body = bodyAt(view, start, end)
   if (body < 0) return false
   if (textAt(view, body, end, REQUEST)) return true
-  for (let index = 0; index < NEWS.length; index++) {
-    if (textAt(view, body, end, NEWS[index] ?? '')) return true
+  for (let index = 0; index < SYSTEM_EVENTS.length; index++) {
+    if (textAt(view, body, end, SYSTEM_EVENTS[index] ?? '')) return true
   }
   return false
 }
@@ -46,20 +55,20 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   const body = bodyAt(view, start, end)
   if (!textAt(view, body, end, REQUEST)) return Verdict.skip
   if (line.takeTime(start, start + TIME_BYTES) === TimeFound.impossible) {
-    return line.reject('time: expected a day of the calendar')
+    return line.reject('time: expected a valid date and time')
   }
   const url = skipBlanks(view, tokenEnd(view, body, end), end)
   const urlEnd = tokenEnd(view, url, end)
   const client = skipBlanks(view, urlEnd, end)
   const clientEnd = indexOfByte(view, client, tokenEnd(view, client, end), SLASH)
-  if (clientEnd < 0) return line.reject('client: expected an address and a name with a slash between')
+  if (clientEnd < 0) return line.reject('client: expected an address, a slash and a name')
   line.takeClient(client, clientEnd)
   const last = trimEnd(view, clientEnd, end)
   line.action = isText(view, last - 4, last, 'PASS') ? Action.allowed : Action.blocked
   return view.getUint8(url) === SLASH ? Verdict.noDomain : line.takeHost(url, urlEnd)
 }
 
-/** Behind the time and the number of the process in brackets, or NOT_FOUND. */
+/** The offset after the time and the process number in brackets, or NOT_FOUND. */
 function bodyAt(view: DataView, start: number, end: number): number {
   const bracket = start + TIME_BYTES + 1
   if (bracket + 4 > end || !isDigit(view.getUint8(start)) || view.getUint8(bracket) !== OPEN_BRACKET) return NOT_FOUND

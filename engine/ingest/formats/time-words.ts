@@ -17,7 +17,10 @@ function nameKey(first: number, second: number, third: number): number {
   return ((first & 31) << 10) | ((second & 31) << 5) | (third & 31)
 }
 
-/** The month whose English name begins with the three letters at `at`, from 1; WEEKDAY for a weekday; else 0. */
+/**
+ * The month whose English name begins with the three letters at `at`, from 1; WEEKDAY for a
+ * weekday; else 0.
+ */
 export function monthAt(view: DataView, at: number, end: number): number {
   if (at + 3 > end) return 0
   const first = view.getUint8(at)
@@ -28,8 +31,8 @@ export function monthAt(view: DataView, at: number, end: number): number {
 }
 
 /**
- * The words for AM and PM, in bytes and alternating. In Spanish they have dots and blanks; in East Asia they are
- * written before the time.
+ * The words for AM and PM, in bytes and alternating. In Spanish they have dots and blanks; in East
+ * Asia they are written before the time.
  */
 const MERIDIEM_WORDS: readonly Uint8Array[] = [
   ...['a.m.', 'p.m.', 'a. m.', 'p. m.', 'a.\u00a0m.', 'p.\u00a0m.', 'a.\u202fm.', 'p.\u202fm.'],

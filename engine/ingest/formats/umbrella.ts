@@ -21,11 +21,14 @@ import { CUE_BYTES, type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
 /*
- * Cisco Umbrella's DNS and proxy logs (https://docs.umbrella.com/deployment-umbrella/docs/log-formats-and-versioning): every field quoted, times in
- * UTC. New versions append columns.
+ * Cisco Umbrella's DNS and proxy logs
+ * (https://docs.umbrella.com/deployment-umbrella/docs/log-formats-and-versioning): every field
+ * quoted, times in UTC. New versions append columns.
  *
- *   DNS    0 time, 1 identity, 2 identities, 3 internal address, 4 external address, 5 action, 6 type `1 (A)`, 7 answer, 8 domain
- *   proxy  0 time, 1 identity, 2 internal address, 3 external address, 4 destination, 5 content type, 6 verdict, 7 URL
+ *   DNS    0 time, 1 identity, 2 identities, 3 internal address, 4 external address, 5 action,
+ *          6 type `1 (A)`, 7 answer, 8 domain
+ *   proxy  0 time, 1 identity, 2 internal address, 3 external address, 4 destination,
+ *          5 content type, 6 verdict, 7 URL
  */
 export const umbrella: LogFormat = { id: 'umbrella', detect, parse }
 
@@ -59,7 +62,7 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (isDns && count > DNS_TYPE && !isQueryType(view, DNS_TYPE)) return Verdict.unknown
   const domain = isProxy ? PROXY_URL : DNS_DOMAIN
   if (line.takeTime(columns.start(0), columns.end(0)) !== TimeFound.found) {
-    return line.reject('time: expected a day and hour that exist')
+    return line.reject('time: expected a valid date and time')
   }
   line.timeIsLocal = false
   if (count <= domain) return line.reject(isProxy ? 'URL: expected column 8' : 'domain: expected column 9')
@@ -84,7 +87,7 @@ function isTimed(view: DataView, start: number, end: number): boolean {
   )
 }
 
-/** The header row that exports have since version 10, of whichever log. */
+/** The header row of exports since version 10, for all kinds of logs. */
 function isHeader(view: DataView, start: number, end: number): boolean {
   const at = start < end && view.getUint8(start) === QUOTE ? start + 1 : start
   if (!foldedTextAt(view, at, end, 'timestamp')) return false
@@ -95,7 +98,7 @@ function isHeader(view: DataView, start: number, end: number): boolean {
   )
 }
 
-/** One of the two columns from `internal` on has an address. */
+/** Whether one of the two columns from `internal` has an address. */
 function hasClient(view: DataView, internal: number): boolean {
   return isAddress(view, internal) || isAddress(view, internal + 1)
 }
@@ -114,7 +117,7 @@ function actionAt(view: DataView, index: number): Action {
   return actionOf(view, columns.start(index), columns.end(index))
 }
 
-/** `1 (A)`, `65 (HTTPS)`, `Other`, or what of it was not cut. */
+/** `1 (A)`, `65 (HTTPS)`, `Other`, or a truncated prefix. */
 function isQueryType(view: DataView, index: number): boolean {
   const start = columns.start(index)
   const end = columns.end(index)

@@ -25,29 +25,31 @@ import { TextSearch } from './text-search.ts'
 /*
  * The log of unbound, with log-queries, log-replies, log-tag-queryreply and log-local-actions:
  *
- *   [time ]unbound[pid:tid] info: CLIENT NAME. TYPE CLASS                              a query (also `query:`)
- *   ...                     info: CLIENT NAME. TYPE CLASS RCODE SECONDS CACHED SIZE     a reply (also `reply:`)
- *   ...                     info: [ZONE. ]ACTION CLIENT@PORT NAME. TYPE CLASS           an action of a local zone
+ *   [time ]unbound[pid:tid] info: CLIENT NAME. TYPE CLASS                         a query
+ *   ...            info: CLIENT NAME. TYPE CLASS RCODE SECONDS CACHED SIZE        a reply
+ *   ...            info: [ZONE. ]ACTION CLIENT@PORT NAME. TYPE CLASS              an action
  *
- * Times of files are seconds since 1970 in brackets, or local without a year. By syslog the tag has a pid of its own, `unbound[pid]: [pid:tid] `.
+ * The level of a query may be `query:`, of a reply `reply:`. The action is a local zone's.
+ * Times in files are seconds since 1970 in brackets, or local without a year. In syslog, the tag
+ * has a pid of its own: `unbound[pid]: [pid:tid] `.
  * https://nlnetlabs.nl/documentation/unbound/unbound.conf/
  */
 export const unbound: LogFormat = { id: 'unbound', detect, parse }
 
-const Level = { info: 0, query: 1, reply: 2, news: 3 } as const
+const Level = { info: 0, query: 1, reply: 2, systemEvent: 3 } as const
 const LEVELS = new KeyTable({
   'info:': Level.info,
   'query:': Level.query,
   'reply:': Level.reply,
-  'error:': Level.news,
-  'notice:': Level.news,
-  'warning:': Level.news,
-  'debug:': Level.news,
-  fatal: Level.news,
+  'error:': Level.systemEvent,
+  'notice:': Level.systemEvent,
+  'warning:': Level.systemEvent,
+  'debug:': Level.systemEvent,
+  fatal: Level.systemEvent,
 })
 const LEVEL_BYTES_MAX = 8
 const TAG = new TextSearch('unbound')
-/** The tag, and what relays put before it. */
+/** The tag and remnants of relays' headers. */
 const PREFIX_BYTES_MAX = 160
 
 function detect({ view }: LogLine, start: number, end: number): boolean {
@@ -60,26 +62,26 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (at < 0) return Verdict.skip
   const stop = tokenEnd(view, at, end)
   const level = LEVELS.find(view, at, stop)
-  if (level === Level.news) return Verdict.skip
+  if (level === Level.systemEvent) return Verdict.skip
   const timeAt = view.getUint8(start) === OPEN_BRACKET ? start + 1 : start
   if (line.takeTimeIfAny(timeAt, at) === TimeFound.impossible)
-    return line.reject('time: expected a day of the calendar')
+    return line.reject('time: expected a valid date and time')
   const client = skipBlanks(view, stop, end)
   const clientEnd = tokenEnd(view, client, end)
   if (line.takeClient(client, clientEnd)) return takeQuestion(line, level, skipBlanks(view, clientEnd, end), end)
   return level === Level.info ? takeLocalAction(line, client, end) : line.reject('client: expected an address')
 }
 
-/** `NAME. TYPE CLASS`, in a reply with the code of the answer behind. */
+/** `NAME. TYPE CLASS`; in a reply, the answer's code follows. */
 function takeQuestion(line: LogLine, level: number, name: number, end: number): Verdict {
   const { view } = line
   const nameEnd = tokenEnd(view, name, end)
-  if (nameEnd === name || view.getUint8(nameEnd - 1) !== DOT) return line.reject('name: expected a dot at its end')
+  if (nameEnd === name || view.getUint8(nameEnd - 1) !== DOT) return line.reject('name: expected a trailing dot')
   const type = skipBlanks(view, nameEnd, end)
   const classAt = skipBlanks(view, tokenEnd(view, type, end), end)
   const classEnd = tokenEnd(view, classAt, end)
   if (!isText(view, classAt, classEnd, 'IN')) {
-    return classEnd === classAt ? line.reject('class: expected IN behind the type') : Verdict.skip
+    return classEnd === classAt ? line.reject('class: expected IN after the type') : Verdict.skip
   }
   const code = skipBlanks(view, classEnd, end)
   const isReply = level === Level.reply || (level === Level.info && code < end)
@@ -87,16 +89,19 @@ function takeQuestion(line: LogLine, level: number, name: number, end: number): 
     if (writesQueries(line.memory.unboundQueryMs, line.referenceMs)) return Verdict.skip
     line.action = actionOf(view, code, tokenEnd(view, code, end))
   } else if (classEnd === end) {
-    // With a blank behind it, it is a reply that was cut.
+    // With a trailing blank, the line is a truncated reply.
     line.memory.unboundQueryMs = line.referenceMs
   }
   return line.takeName(name, nameEnd)
 }
 
-/** What a local zone did tells again of a query; alone, and where it refused, it is all that is told of it. */
+/**
+ * A local zone's action repeats a query. Without query lines, a refusal is the only record of the
+ * query.
+ */
 function takeLocalAction(line: LogLine, at: number, end: number): Verdict {
   const { view } = line
-  // The zone may be missing: the client is the second word, or the third.
+  // The zone is optional: the client is the second or third word.
   for (let word = 0; word < 2; word++) {
     const stop = tokenEnd(view, at, end)
     const client = skipBlanks(view, stop, end)
@@ -109,7 +114,7 @@ function takeLocalAction(line: LogLine, at: number, end: number): Verdict {
       line.action = Action.blocked
       const name = skipBlanks(view, clientEnd, end)
       const nameEnd = tokenEnd(view, name, end)
-      if (nameEnd === name || view.getUint8(nameEnd - 1) !== DOT) return line.reject('name: expected a dot at its end')
+      if (nameEnd === name || view.getUint8(nameEnd - 1) !== DOT) return line.reject('name: expected a trailing dot')
       return line.takeName(name, nameEnd)
     }
     at = client
@@ -117,15 +122,19 @@ function takeLocalAction(line: LogLine, at: number, end: number): Verdict {
   return Verdict.skip
 }
 
-/** Where the level stands: behind `[pid:tid] `, or at the start where relays ate that and an address follows. Or NOT_FOUND. */
+/**
+ * The offset of the level: after `[pid:tid] `, or at the start if a relay removed the prefix and an
+ * address follows. Or NOT_FOUND.
+ */
 function levelAt(view: DataView, start: number, end: number): number {
   const limit = Math.min(end, start + PREFIX_BYTES_MAX)
-  // Without its tag the message begins with the process, and a file's line with the time, both in brackets.
+  // Without its tag, the message begins with the process; a line of a file begins with the time.
+  // Both are in brackets.
   const isBracketed = start < end && view.getUint8(start) === OPEN_BRACKET
   const tag = TAG.find(view, start, limit)
   for (let at = isBracketed ? start : tag; at >= 0 && at < limit; at++) {
     if (view.getUint8(at) !== OPEN_BRACKET) continue
-    const level = behindThread(view, at, end)
+    const level = afterThread(view, at, end)
     if (level >= 0 && isLevel(view, level, end)) return level
   }
   if (!isLevel(view, start, end)) return NOT_FOUND
@@ -136,8 +145,8 @@ function levelAt(view: DataView, start: number, end: number): number {
   return view.getUint8(nameEnd - 1) === DOT ? start : NOT_FOUND
 }
 
-/** Behind `[pid:tid] `, the thread in hex; or NOT_FOUND. */
-function behindThread(view: DataView, bracket: number, end: number): number {
+/** The offset after `[pid:tid] `, with the thread in hex, or NOT_FOUND. */
+function afterThread(view: DataView, bracket: number, end: number): number {
   let at = digitsEnd(view, bracket + 1, end)
   if (at === bracket + 1 || at >= end || view.getUint8(at) !== COLON) return NOT_FOUND
   at++
@@ -152,7 +161,7 @@ function isLevel(view: DataView, at: number, end: number): boolean {
   return stop > at && !isDigit(view.getUint8(at)) && LEVELS.find(view, at, stop) >= 0
 }
 
-/** `unbound[4242]: ` before something else. */
+/** `unbound[4242]: ` before any other text. */
 function isTagged(view: DataView, start: number, end: number): boolean {
   const at = TAG.find(view, start, Math.min(end, start + PREFIX_BYTES_MAX))
   return at >= 0 && textAt(view, at, end, 'unbound[') && (at === start || view.getUint8(at - 1) === SPACE)

@@ -18,9 +18,10 @@ import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
 /*
- * The extended log of the W3C, which Blue Coat, ISA and TMG, IIS and Netskope's web transactions write: the line `#Fields:` names the columns of
- * the rows behind it. They stay with the source until it names others; what does not have just these columns, with a
- * time and an address where they belong, is no row. Times are in UTC. https://www.w3.org/TR/WD-logfile.html
+ * The W3C extended log of Blue Coat, ISA and TMG, IIS and Netskope's web transactions. The
+ * directive `#Fields:` names the columns of the rows after it, and the columns stay with the source
+ * until the next directive. A row must have exactly these columns, with a time and an address in
+ * their columns. Times are in UTC. https://www.w3.org/TR/WD-logfile.html
  */
 export const w3cExtended: LogFormat = { id: 'w3c-extended', detect, parse }
 
@@ -28,7 +29,9 @@ const FIELDS = '#Fields:'
 const SOFTWARE = '#Software:'
 /** Software that logs requests to its own names. */
 const OWN_SERVERS = ['Internet Information Services', 'Microsoft Exchange'] as const
-/** Columns that only the log of a web server (IIS) or of a content delivery network for own names (CloudFront) has. */
+/**
+ * Columns of logs that only a web server (IIS) or a content delivery network (CloudFront) writes.
+ */
 const OWN_SERVER_COLUMNS = new KeyTable(
   Object.fromEntries(
     's-sitename sc-substatus sc-win32-status x-edge-location x-edge-result-type x-host-header'
@@ -38,7 +41,7 @@ const OWN_SERVER_COLUMNS = new KeyTable(
 )
 const DIRECTIVES = ['#Fields:', '#Software:', '#Version:', '#Date:', '#Start-Date:', '#End-Date:', '#Remark:'] as const
 
-/** Columns that are read, the hosts and the actions each in the order in which they are asked. */
+/** The columns that are read. Hosts and actions are tried in this order. */
 const Column = {
   date: 0,
   time: 1,
@@ -62,7 +65,7 @@ const COLUMNS = new KeyTable({
   'x-cs-timestamp': Column.timestamp,
   gmttime: Column.timestamp,
   timestamp: Column.timestamp,
-  // The client behind a tunnel comes before the tunnel's own address.
+  // The client behind a tunnel has priority over the tunnel's own address.
   'x-cs-userip': Column.client,
   'c-ip': Column.lastClient,
   'cs-host': Column.firstHost,
@@ -80,15 +83,15 @@ const COLUMNS = new KeyTable({
   's-action': Column.lastAction,
 })
 
-/** The columns that a source has announced. */
+/** The columns that a source announced. */
 export class W3cColumns {
-  /** Where each Column stands in a row, or NO_KEY. */
+  /** The index in a row of each Column, or NO_KEY. */
   readonly places = new Int16Array(Column.count).fill(NO_KEY)
-  /** How many there are, known or not. */
+  /** The number of columns, known or unknown. */
   count = 0
-  /** Whether any is known. */
+  /** Whether any column is known. */
   isKnown = false
-  /** The log of a web server's own pages: its hosts are its own names. */
+  /** The log of a web server's own pages, whose hosts are the server's own names. */
   isOwnServer = false
 
   get hasTime(): boolean {
@@ -124,10 +127,11 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (fields.split(view, start, end, delimiter, columns.count + 1) !== columns.count) return Verdict.unknown
   const found = takeRowTime(line, columns)
   const hasClient = takeFirst(columns, Column.client, Column.lastClient, line)
-  // A source may send other messages as well: what has no time in its columns, or a word in that of the client, is no row.
+  // A source may send other messages, too: a line without a time in its column, or with a word in
+  // the client's column, is no row.
   if (columns.hasTime ? found === TimeFound.none : !hasClient) return Verdict.unknown
   if (!hasClient && isNoAddress(view, columns.place(Column.lastClient))) return Verdict.unknown
-  if (found === TimeFound.impossible) return line.reject('time: expected a day of the calendar')
+  if (found === TimeFound.impossible) return line.reject('time: expected a valid date and time')
   line.action = actionIn(view, columns)
   return columns.isOwnServer ? Verdict.noDomain : takeRowHost(line, columns)
 }
@@ -145,7 +149,7 @@ function takeDirective(line: LogLine, start: number, end: number): void {
   if (memory.columns instanceof W3cColumns) columns.isOwnServer = memory.columns.isOwnServer
   let at = start + FIELDS.length
   for (let index = 0; index < COLUMNS_MAX; index++) {
-    at = behindDelimiters(view, at, end)
+    at = afterDelimiters(view, at, end)
     if (at >= end) break
     const stop = nameEnd(view, at, end)
     if (OWN_SERVER_COLUMNS.find(view, at, stop) >= 0) columns.isOwnServer = true
@@ -167,7 +171,10 @@ function isOwnServer(view: DataView, start: number, end: number): boolean {
   return false
 }
 
-/** Takes the time of a stamp, or of date and time. Where these are columns with others between, they are put together in the scratch. */
+/**
+ * Takes the time of a timestamp, or of date and time. Date and time in columns that are not
+ * adjacent are joined in the scratch area.
+ */
 function takeRowTime(line: LogLine, columns: W3cColumns): TimeFound {
   const date = columns.place(Column.date)
   const time = columns.place(Column.time)
@@ -176,7 +183,7 @@ function takeRowTime(line: LogLine, columns: W3cColumns): TimeFound {
   if (date >= 0 && time >= 0 && date < fields.count && time < fields.count) {
     if (fields.starts[time] === fields.end(date) + 1) {
       found = line.takeTimeIfAny(fields.start(date), fields.end(time))
-      // An epoch in the first column is somebody else's line.
+      // An epoch in the first column is another format's line.
       if (found === TimeFound.found && line.timeEnd !== fields.end(time)) found = TimeFound.none
     } else {
       found = takeApart(line, date, time)
@@ -210,13 +217,16 @@ function takeFirst(columns: W3cColumns, first: number, last: number, line: LogLi
   return false
 }
 
-/** Whether something stands in the column that is neither an address (it was not taken) nor absent. */
+/** Whether the column has a value that is neither absent nor an address. */
 function isNoAddress(view: DataView, place: number): boolean {
   if (place < 0 || place >= fields.count) return false
   return fields.end(place) > fields.start(place) && !isText(view, fields.start(place), fields.end(place), '-')
 }
 
-/** Names before URLs, which need a scheme, or they are the path of a page; what the proxy looked up comes last. */
+/**
+ * Names precede URLs. A URL needs a scheme, or it is the path of a page. A name that the proxy
+ * resolved comes last.
+ */
 function takeRowHost(line: LogLine, columns: W3cColumns): Verdict {
   for (let column: number = Column.firstHost; column <= Column.lastHost; column++) {
     const place = columns.place(column)
@@ -226,7 +236,7 @@ function takeRowHost(line: LogLine, columns: W3cColumns): Verdict {
     if (start === end || isText(line.view, start, end, '-')) continue
     if (column >= Column.firstUrl && column <= Column.lastUrl && !hasScheme(line.view, start, end)) continue
     const verdict = line.takeHost(start, end)
-    // An address in the place of the name may have its name further on.
+    // The name may be in a later column if this column has an address.
     if (verdict !== Verdict.noDomain) return verdict
   }
   return Verdict.noDomain
@@ -257,7 +267,7 @@ function delimiterOf(view: DataView, start: number, end: number): number {
   return SPACE
 }
 
-function behindDelimiters(view: DataView, at: number, end: number): number {
+function afterDelimiters(view: DataView, at: number, end: number): number {
   at = skipBlanks(view, at, end)
   while (at < end && (view.getUint8(at) === COMMA || view.getUint8(at) === QUOTE)) at = skipBlanks(view, at + 1, end)
   return at

@@ -26,28 +26,31 @@ import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
 /*
- * The debug log of the DNS server of Windows, as a file or by an agent, which may put the name of the computer first:
+ * The debug log of the Windows DNS server, as a file or from an agent, which may put the computer's
+ * name first:
  *
- *   DATE TIME [AM|PM] THREAD CONTEXT PACKETID PROTO DIR REMOTEIP XID [R] OPCODE [FLAGSHEX FLAGS RCODE] QTYPE QNAME
+ *   DATE TIME [AM|PM] THREAD CONTEXT PACKETID PROTO DIR REMOTEIP XID [R] OPCODE
+ *     [FLAGSHEX FLAGS RCODE] QTYPE QNAME
  *
- * A client's query is what is received, is no response and has the operation Q: what is sent without `R` goes to a forwarder, and what is sent
- * with it repeats the query. The columns are told apart by blanks, because copies have runs of them squeezed.
+ * A client's query is a received packet without `R` and with the operation Q. A sent packet without
+ * `R` goes to a forwarder, and a sent packet with `R` repeats the query. Columns are separated at
+ * blanks, because copies collapse runs of blanks.
  * https://learn.microsoft.com/en-us/previous-versions/windows/it-pro/windows-server-2008-R2-and-2008/cc776361(v=ws.10)
  */
 export const windowsDns: LogFormat = { id: 'windows-dns', detect, parse }
 
-/** The name of a computer is shorter, with what relays put before it. */
+/** The computer's name and remnants of relays' headers are shorter. */
 const PREFIX_BYTES_MAX = 128
 const TIME_BYTES_MAX = 40
 const CONTEXT_BYTES_MAX = 64
 const COMPUTER_WORDS_MAX = 3
 const PACKET = ' PACKET '
 const CREATED = 'DNS Server log file creation at '
-/** Shorter than a packet's identifier, longer than an address's transaction. */
+/** Not longer than a packet's identifier, longer than a transaction id. */
 const PACKET_ID_BYTES_MIN = 8
 const BLOCK_LINE_BYTES_MAX = 200
 
-/** First words of the lines that tell of a packet's parts, when the server is asked for details. */
+/** First words of the lines about a packet's parts, which the server writes with details on. */
 const DETAILS = new KeyTable(
   Object.fromEntries(
     'socket remote time buf msg message: xid flags qr opcode aa tc rd ra z ad cd rcode qcount acount nscount arcount question answer authority additional offset name qtype qclass type class ttl dlen data empty'
@@ -55,7 +58,7 @@ const DETAILS = new KeyTable(
       .map((word) => [word, 0]),
   ),
 )
-/** The lines of the block at the head of the file that number its columns. */
+/** The lines of the file header that number the columns. */
 const COLUMNS = new KeyTable(
   Object.fromEntries(
     'date time thread context internal udp/tcp send/receive remote xid query/response opcode [ flags response ] question'
@@ -72,13 +75,13 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
   const context = contextAt(view, start, end)
   if (context < 0) {
-    // The day on which the file was begun may tell which number of a date is the month.
+    // The creation date of the file may show which number of a date is the month.
     if (textAt(view, start, end, CREATED)) line.takeTime(start + CREATED.length, end)
     return Verdict.skip
   }
   if (!textAt(view, context - 1, end, PACKET)) return Verdict.skip
   if (!takeTimeBefore(line, start, threadAt(view, start, context - 1))) {
-    return line.reject('time: expected a day of the calendar')
+    return line.reject('time: expected a valid date and time')
   }
   let at = skipBlanks(view, context + PACKET.length - 1, end)
   let stop = tokenEnd(view, at, end)
@@ -95,25 +98,25 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (!isSent && !isText(view, at, stop, 'Rcv')) return line.reject('direction: expected Rcv or Snd')
   at = skipBlanks(view, stop, end)
   stop = tokenEnd(view, at, end)
-  if (!line.takeClient(at, stop)) return line.reject('address: expected one behind the direction')
+  if (!line.takeClient(at, stop)) return line.reject('address: expected an address after the direction')
   if (isSent) return Verdict.skip
   at = skipBlanks(view, stop, end)
   stop = tokenEnd(view, at, end)
-  if (stop === at || !isHex(view, at, stop)) return line.reject('transaction: expected a number in hex')
+  if (stop === at || !isHex(view, at, stop)) return line.reject('transaction: expected a hexadecimal number')
   return takeQuestion(line, skipBlanks(view, stop, end), end)
 }
 
-/** What a client asked: `[R] Q [0001   D   NOERROR] A      (3)api(6)openai(3)com(0)`. */
+/** A client's question: `[R] Q [0001   D   NOERROR] A      (3)api(6)openai(3)com(0)`. */
 function takeQuestion(line: LogLine, at: number, end: number): Verdict {
   const { view } = line
   let stop = tokenEnd(view, at, end)
-  // An answer, a notify, an update, or an operation that has no letter.
+  // An answer, a notify, an update, or an operation without a letter.
   if (isText(view, at, stop, 'R') || isText(view, at, stop, 'N') || isText(view, at, stop, 'U')) return Verdict.skip
   if (isText(view, at, stop, '?')) return Verdict.skip
   if (!isText(view, at, stop, 'Q')) return line.reject('operation: expected Q, N, U or ?')
   at = skipBlanks(view, stop, end)
   const close = at < end && view.getUint8(at) === OPEN_BRACKET ? indexOfByte(view, at, end, CLOSE_BRACKET) : NOT_FOUND
-  if (close < 0) return line.reject('flags: expected them in brackets')
+  if (close < 0) return line.reject('flags: expected flags in brackets')
   at = skipBlanks(view, close + 1, end)
   stop = tokenEnd(view, at, end)
   const name = skipBlanks(view, stop, end)
@@ -123,7 +126,10 @@ function takeQuestion(line: LogLine, at: number, end: number): Verdict {
   return takeLabels(line, name, end)
 }
 
-/** Writes the name into the scratch: by the lengths, in which a label may hold anything, or, where an editor made them wrong, by the marks. */
+/**
+ * Writes the name into the scratch area: by the lengths, because a label may contain any byte, or
+ * by the marks, if an editor changed the lengths.
+ */
 function takeLabels(line: LogLine, name: number, end: number): Verdict {
   const { view, bytes, scratchStart } = line
   const byLength = labelsFit(view, name, end)
@@ -131,8 +137,8 @@ function takeLabels(line: LogLine, name: number, end: number): Verdict {
   let to = scratchStart
   let at = name
   for (;;) {
-    const labelAt = behindMark(view, at, end)
-    if (labelAt < 0) return line.reject('name: expected labels with their lengths, and (0) at the end')
+    const labelAt = afterMark(view, at, end)
+    if (labelAt < 0) return line.reject('name: expected labels with their lengths and a final (0)')
     const length = wholeNumberAt(view, at + 1, labelAt - 1)
     if (length === 0) break
     const labelEnd = byLength ? labelAt + length : nextMark(view, labelAt, end)
@@ -148,10 +154,10 @@ function takeLabels(line: LogLine, name: number, end: number): Verdict {
   return to === scratchStart ? Verdict.noDomain : line.takeHost(scratchStart, to - 1)
 }
 
-/** Whether each length leads to the next one, up to (0). */
+/** Whether each length leads to the next length, up to (0). */
 function labelsFit(view: DataView, at: number, end: number): boolean {
   for (;;) {
-    const labelAt = behindMark(view, at, end)
+    const labelAt = afterMark(view, at, end)
     if (labelAt < 0) return false
     const length = wholeNumberAt(view, at + 1, labelAt - 1)
     if (length === 0) return true
@@ -159,8 +165,8 @@ function labelsFit(view: DataView, at: number, end: number): boolean {
   }
 }
 
-/** Behind `(digits)`, or NOT_FOUND where that does not stand at `at`. */
-function behindMark(view: DataView, at: number, end: number): number {
+/** The offset after `(digits)` at `at`, or NOT_FOUND. */
+function afterMark(view: DataView, at: number, end: number): number {
   if (at >= end || view.getUint8(at) !== OPEN_PARENTHESIS) return NOT_FOUND
   const digits = digitsEnd(view, at + 1, Math.min(end, at + 5))
   if (digits === at + 1 || digits >= end || view.getUint8(digits) !== CLOSE_PARENTHESIS) return NOT_FOUND
@@ -168,11 +174,14 @@ function behindMark(view: DataView, at: number, end: number): number {
 }
 
 function nextMark(view: DataView, at: number, end: number): number {
-  while (at < end && (view.getUint8(at) !== OPEN_PARENTHESIS || behindMark(view, at, end) < 0)) at++
+  while (at < end && (view.getUint8(at) !== OPEN_PARENTHESIS || afterMark(view, at, end) < 0)) at++
   return at
 }
 
-/** Takes the time before the thread, behind the name of a computer, if there is one. False where it cannot be. */
+/**
+ * Takes the time before the thread, after an optional computer name. Returns false for an
+ * impossible time.
+ */
 function takeTimeBefore(line: LogLine, start: number, thread: number): boolean {
   const { view } = line
   let at = start
@@ -186,7 +195,10 @@ function takeTimeBefore(line: LogLine, start: number, thread: number): boolean {
   return true
 }
 
-/** Where a date begins: a number and a mark, at the start or behind the name of a computer. Or NOT_FOUND. */
+/**
+ * The offset of a date (a number and a separator) at the start or after a computer name, or
+ * NOT_FOUND.
+ */
 function dateAt(view: DataView, start: number, end: number): number {
   const limit = Math.min(end, start + PREFIX_BYTES_MAX)
   let at = start
@@ -202,7 +214,7 @@ function dateAt(view: DataView, start: number, end: number): number {
   return NOT_FOUND
 }
 
-/** Where PACKET, EVENT or Note: stands, behind a time and a thread; or NOT_FOUND. */
+/** The offset of PACKET, EVENT or Note: after a time and a thread, or NOT_FOUND. */
 function contextAt(view: DataView, start: number, end: number): number {
   const date = dateAt(view, start, end)
   if (date < 0) return NOT_FOUND
@@ -218,7 +230,10 @@ function contextAt(view: DataView, start: number, end: number): number {
   return NOT_FOUND
 }
 
-/** Where the thread stands that ends at `at`: three to eight hex digits, soon behind a time. Or NOT_FOUND. */
+/**
+ * The offset of the thread that ends at `at`: three to eight hex digits, shortly after a time. Or
+ * NOT_FOUND.
+ */
 function threadAt(view: DataView, start: number, at: number): number {
   let stop = at
   while (stop > start && view.getUint8(stop - 1) === SPACE) stop--
@@ -235,7 +250,7 @@ function threadAt(view: DataView, start: number, at: number): number {
   return NOT_FOUND
 }
 
-/** Whether `9.15.02 ` ends here (Finnish, Italian). */
+/** Whether `9.15.02 ` ends at the thread (Finnish, Italian). */
 function isDottedTimeBefore(view: DataView, start: number, thread: number): boolean {
   let stop = thread
   while (stop > start && view.getUint8(stop - 1) === SPACE) stop--
@@ -246,7 +261,7 @@ function isDottedTimeBefore(view: DataView, start: number, thread: number): bool
   )
 }
 
-/** A line of the block at the head of the file, or of a packet's details. */
+/** A line of the file header or of a packet's details. */
 function isBlock(view: DataView, start: number, end: number): boolean {
   const at = skipBlanks(view, start, Math.min(end, start + PREFIX_BYTES_MAX))
   if (at >= end || end - at > BLOCK_LINE_BYTES_MAX) return false
@@ -284,7 +299,10 @@ function isDashes(view: DataView, start: number, end: number): boolean {
   return end - start >= 7
 }
 
-/** `Socket = 512`, `Remote addr 192.0.2.45, port 50001`, `Buf length = 0x0fa0 (4000)`, `XID       0x71aa`, `QUESTION SECTION:`, `Message:`, `empty`. */
+/**
+ * `Socket = 512`, `Remote addr 192.0.2.45, port 50001`, `Buf length = 0x0fa0 (4000)`, `XID
+ * 0x71aa`, `QUESTION SECTION:`, `Message:`, `empty`.
+ */
 function isDetail(view: DataView, start: number, stop: number, end: number): boolean {
   if (stop >= end) return isText(view, start, stop, 'Message:') || isText(view, start, stop, 'empty')
   if (textAt(view, stop, end, '  ')) return true

@@ -26,14 +26,15 @@ import { type LogFormat, type LogLine, Verdict } from './log-line.ts'
 import { TimeFound } from './log-time.ts'
 
 /*
- * Zscaler's Nanolog Streaming Service, web and DNS feeds, in the two templates that are neither JSON nor CEF
- * (https://help.zscaler.com/zia/nss-feed-output-format-web-logs):
+ * Zscaler's Nanolog Streaming Service, web and DNS feeds, in the two templates other than JSON and
+ * CEF (https://help.zscaler.com/zia/nss-feed-output-format-web-logs):
  *
- *   "Fri Nov 20 08:15:02 2026","jdoe@example.com","HTTPS","chatgpt.com/","Allowed",...   34 columns, no header
+ *   "Fri Nov 20 08:15:02 2026","jdoe@example.com","HTTPS","chatgpt.com/","Allowed",...   34 columns
  *   2026-11-20 09:15:02<TAB>reason=Allowed<TAB>...<TAB>ClientIP=192.0.2.45<TAB>url=chatgpt.com:443...
  *   ZSCALERNSS: time=Fri Nov 20 09:15:02 2026^^timezone=GMT^^action=Allowed^^...
  *
- * Times are of the feed's zone, which is seldom said. URLs have no scheme. Feeds that hide their users have numbers for logins and addresses.
+ * Times are in the feed's zone, which few feeds name. URLs have no scheme. Feeds that hide users
+ * have numbers for logins and addresses.
  */
 export const zscaler: LogFormat = { id: 'zscaler', detect, parse }
 
@@ -72,14 +73,14 @@ function detect({ view }: LogLine, start: number, end: number): boolean {
   )
 }
 
-/** The form with circumflexes, whose tag was that of the syslog header. */
+/** The template with circumflexes, without the tag that was read as the syslog header's. */
 function isUntagged(view: DataView, start: number, end: number): boolean {
   const value = start + 'time='.length
   if (!textAt(view, start, end, 'time=')) return false
   const mark = indexOfText(view, value, Math.min(end, start + UNTAGGED_CUE_BYTES), '^^')
   return mark >= 0 && indexOfByte(view, value, mark, EQUALS) < 0 && isPair(view, mark + 2, end)
 }
-/** The first pair, with its time, is not longer. */
+/** The maximum length of the first pair with its time. */
 const UNTAGGED_CUE_BYTES = 64
 
 function parse(line: LogLine, start: number, end: number): Verdict {
@@ -89,19 +90,20 @@ function parse(line: LogLine, start: number, end: number): Verdict {
   if (isUntagged(view, start, end)) return parsePairs(line, start, end, Separator.circumflexes)
   if (foldedTextAt(view, start, end, TAG)) {
     let at = start + TAG.length
-    // `ZscalerNSS: The NSS free memory is low`: of itself. `ZSCALERNSS[pid]: time=`: of clients.
+    // `ZscalerNSS: The NSS free memory is low` is about the service, `ZSCALERNSS[pid]: time=` about
+    // clients.
     while (at < end && view.getUint8(at) !== SPACE && view.getUint8(at) !== TAB) at++
     at = skipBlanks(view, at, end)
     if (!isPair(view, at, end)) {
       if (pairsAfterTime(view, at, end) === NOT_FOUND) return Verdict.skip
       return parseTimedPairs(line, at, end, true)
     }
-    return parsePairs(line, at, end, separatorSeen(view, at, end))
+    return parsePairs(line, at, end, detectSeparator(view, at, end))
   }
   return parseTimedPairs(line, start, end, false)
 }
 
-/** A day of the week, a month and the time in full, quoted or not, and a comma behind it. */
+/** A weekday, a month and the full time, quoted or not, followed by a comma. */
 function isRecord(view: DataView, start: number, end: number): boolean {
   if (end - start < ASCTIME_BYTES + 2) return false
   const at = view.getUint8(start) === QUOTE ? start + 1 : start
@@ -116,7 +118,7 @@ function parseRecord(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
   const count = columns.split(view, start, end, COMMA, CLIENT_COLUMN + 1)
   if (line.takeTime(columns.start(0), columns.end(0)) !== TimeFound.found) {
-    return line.reject('time: expected a day and hour that exist')
+    return line.reject('time: expected a valid date and time')
   }
   if (count <= CLIENT_COLUMN || columns.unclosed) return line.reject('client: expected an address in column 22')
   const clientStart = columns.start(CLIENT_COLUMN)
@@ -128,7 +130,7 @@ function parseRecord(line: LogLine, start: number, end: number): Verdict {
   return takeHostOf(line, columns.start(URL_COLUMN), columns.end(URL_COLUMN))
 }
 
-/** What stands where the feed hides its users, or knows no address. */
+/** Values for a hidden or unknown client. */
 function isHidden(view: DataView, start: number, end: number): boolean {
   return (
     digitsEnd(view, start, end) === end ||
@@ -140,7 +142,7 @@ function isHidden(view: DataView, start: number, end: number): boolean {
   )
 }
 
-/** Behind the time and the TAB of the template with pairs, or NOT_FOUND. */
+/** The offset after the time and the TAB of the template with pairs, or NOT_FOUND. */
 function pairsAfterTime(view: DataView, start: number, end: number): number {
   const at = start + ISO_BYTES
   if (end - start < ISO_BYTES + 3 || !isDigit(view.getUint8(start))) return NOT_FOUND
@@ -150,12 +152,15 @@ function pairsAfterTime(view: DataView, start: number, end: number): number {
   return byte === HASH && textAt(view, at, end, '#011') && isPair(view, at + 4, end) ? at + 4 : NOT_FOUND
 }
 
-/** Without the tag, pairs after a time may be any vendor's: the template has the reason and the event's id. */
+/**
+ * Without the tag, pairs after a time may be any vendor's. The template has the reason and the
+ * event id.
+ */
 function parseTimedPairs(line: LogLine, start: number, end: number, isTagged: boolean): Verdict {
   notePairs(line.view, pairsAfterTime(line.view, start, end), end, Separator.tab)
   if (!isTagged && !fields.has(REASON) && !fields.has(EVENT_ID)) return Verdict.unknown
   if (line.takeTime(start, start + ISO_BYTES) !== TimeFound.found) {
-    return line.reject('time: expected a day and hour that exist')
+    return line.reject('time: expected a valid date and time')
   }
   return judgePairs(line)
 }
@@ -175,7 +180,7 @@ function notePairs(view: DataView, at: number, end: number, separator: number): 
 
 function judgePairs(line: LogLine): Verdict {
   const { view } = line
-  if (fields.takeTime(line) === TimeFound.impossible) return line.reject('time: expected a day and hour that exist')
+  if (fields.takeTime(line) === TimeFound.impossible) return line.reject('time: expected a valid date and time')
   applyZone(line, fields.start(ZONE), fields.end(ZONE))
   const hasClient = fields.takeClient(line)
   fields.takeAction(line)
@@ -185,13 +190,13 @@ function judgePairs(line: LogLine): Verdict {
   return hasClient ? Verdict.noDomain : Verdict.skip
 }
 
-function separatorSeen(view: DataView, start: number, end: number): number {
+function detectSeparator(view: DataView, start: number, end: number): number {
   const limit = Math.min(end, start + SEPARATOR_CUE_BYTES)
   if (indexOfText(view, start, limit, '^^') !== NOT_FOUND) return Separator.circumflexes
   if (indexOfText(view, start, limit, '\t') !== NOT_FOUND) return Separator.tab
   return indexOfText(view, start, limit, '#011') !== NOT_FOUND ? Separator.tab : Separator.blank
 }
-/** A first pair is not longer. */
+/** The maximum length of the first pair. */
 const SEPARATOR_CUE_BYTES = 256
 
 function isPair(view: DataView, start: number, end: number): boolean {

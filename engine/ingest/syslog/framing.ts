@@ -1,43 +1,54 @@
 import { CR, isDigit, LESS, LF, SPACE } from '../formats/bytes.ts'
 
 /*
- * How messages stand in a stream (RFC 6587, RFC 5425 §4.3.1). The first bytes of a connection tell which way its sender has:
+ * How messages are framed in a stream (RFC 6587, RFC 5425 §4.3.1). The first bytes of a connection
+ * show the sender's framing:
  *
- *   octet counting   MSGLEN SP MSG MSGLEN SP MSG ...    MSGLEN counts the bytes of MSG, without leading zero; MSG begins with `<`
- *   LF               MSG LF MSG LF ...                  with or without CR, and stray NULs, before each LF
- *   NUL              MSG NUL MSG NUL ...                LF stands inside messages
+ *   octet counting   MSGLEN SP MSG MSGLEN SP MSG ...   MSGLEN counts the bytes of MSG, without
+ *                                                      leading zero; MSG begins with `<`
+ *   LF               MSG LF MSG LF ...                 CR and stray NULs may precede each LF
+ *   NUL              MSG NUL MSG NUL ...               messages may contain LF
  */
 export const FramingKind = { undecided: 0, octetCounting: 1, lf: 2, nul: 3, delimited: 4 } as const
 export type FramingKind = (typeof FramingKind)[keyof typeof FramingKind]
 
-/** Octet counting lost step: what stands where a length must be is none. Only a new connection can mend that. */
+/**
+ * Octet counting is out of sync: the bytes where a length must be are no length. Only a new
+ * connection can fix this.
+ */
 export const BROKEN = -1
 
 const NUL = 0
-/** Longer lengths are none: the longest message that is skipped has 999,999 bytes. */
+/** A longer number is no length: the longest message that is skipped has 999,999 bytes. */
 const LENGTH_DIGITS_MAX = 6
 
-/** Who takes the messages. */
+/** Receives the messages. */
 export interface FrameSink {
-  /** Answers false if there is no room for the message now: it is delivered again. */
+  /** Returns false if there is no room for the message now. The message is delivered again. */
   frame(start: number, end: number): boolean
 }
 
-/** Cuts the bytes of one connection into messages. */
+/** Splits the bytes of one connection into messages. */
 export class Framing {
   kind: FramingKind = FramingKind.undecided
-  /** Messages that were longer than allowed: cut at the limit, or, with octet counting, left out whole. */
+  /** Messages longer than allowed: truncated at the limit, or skipped whole with octet counting. */
   oversized = 0
-  /** The last cut ended because the sink had no room. */
+  /** The last split ended because the sink had no room. */
   stalled = false
   readonly #bytesMax: number
-  /** Bytes that are to be left out: of a message whose length is known. */
+  /** The number of bytes to skip, of a message with a known length. */
   #skip = 0
-  /** What follows until the next delimiter is the rest of a message that was cut. */
+  /** The bytes up to the next delimiter are the rest of a truncated message. */
   #discarding = false
-  /** The first message ended with a NUL, and nothing has come since that tells whether a LF belongs to it. */
+  /**
+   * The first message ended with a NUL, and no byte has shown yet whether a LF belongs to the
+   * delimiter.
+   */
   #afterNul = false
-  /** So many bytes from the start of the rest on hold no delimiter, or are fewer than the message that they begin. */
+  /**
+   * This many bytes from the start of the rest have no delimiter, or are fewer than their message's
+   * length.
+   */
   #incomplete = 0
 
   /** @param bytesMax the longest message; longer ones are oversized */
@@ -45,14 +56,14 @@ export class Framing {
     this.#bytesMax = bytesMax
   }
 
-  /** What comes next belongs to a message that was too long, and of which nothing waits. */
-  get leavingOut(): boolean {
+  /** The next bytes belong to an oversized message that has no bytes waiting. */
+  get isDiscarding(): boolean {
     return this.#skip > 0 || this.#discarding
   }
 
   /**
-   * Whether the `waiting` bytes that are left of what came before may end a message together with `chunk`. Where not, it is enough to keep
-   * them, and a sender of single bytes costs no more than any other.
+   * Whether the `waiting` bytes from earlier chunks may end a message together with `chunk`. If
+   * not, the caller only keeps the bytes, so a sender of single bytes costs no more than any other.
    */
   mayComplete(waiting: number, chunk: Uint8Array): boolean {
     if (this.kind === FramingKind.octetCounting) return waiting + chunk.length >= this.#incomplete
@@ -62,10 +73,10 @@ export class Framing {
   }
 
   /**
-   * Delivers the messages in [start, end) of `bytes`, in which one more byte at `end` may be written. Answers where what is left begins, which
-   * is to be put before what comes next; or BROKEN.
+   * Delivers the messages in [start, end) of `bytes`, where one more byte at `end` may be written.
+   * Returns the offset of the rest, which the caller puts before the next chunk, or BROKEN.
    */
-  cut(bytes: Uint8Array, view: DataView, start: number, end: number, sink: FrameSink): number {
+  split(bytes: Uint8Array, view: DataView, start: number, end: number, sink: FrameSink): number {
     this.stalled = false
     this.#incomplete = 0
     let at = start
@@ -75,17 +86,17 @@ export class Framing {
       this.kind = decide(view, at, end)
       if (this.kind === FramingKind.undecided) return at
     }
-    if (this.kind === FramingKind.octetCounting) return this.#cutCounted(view, at, end, sink)
-    return this.#cutDelimited(bytes, view, at, end, sink)
+    if (this.kind === FramingKind.octetCounting) return this.#splitCounted(view, at, end, sink)
+    return this.#splitDelimited(bytes, view, at, end, sink)
   }
 
-  /** At the end of the stream: what is left is the last message, whose delimiter its sender saved. */
+  /** At the end of the stream, the rest is the last message, without a delimiter. */
   end(view: DataView, start: number, end: number, sink: FrameSink): boolean {
     if (this.kind === FramingKind.octetCounting || this.#discarding || start === end) return true
     return this.#deliver(view, start, end, sink)
   }
 
-  #cutCounted(view: DataView, start: number, end: number, sink: FrameSink): number {
+  #splitCounted(view: DataView, start: number, end: number, sink: FrameSink): number {
     let at = start
     for (;;) {
       if (this.#skip > 0) {
@@ -112,7 +123,7 @@ export class Framing {
       if (view.getUint8(message) !== SPACE) return BROKEN
       message++
       if (message === end) {
-        // Its first byte shows whether it is a message.
+        // The first byte shows whether the bytes are a message.
         this.#incomplete = message + 1 - at
         return at
       }
@@ -132,7 +143,7 @@ export class Framing {
     }
   }
 
-  #cutDelimited(bytes: Uint8Array, view: DataView, start: number, end: number, sink: FrameSink): number {
+  #splitDelimited(bytes: Uint8Array, view: DataView, start: number, end: number, sink: FrameSink): number {
     let at = start
     if (this.#afterNul && at < end) {
       this.#afterNul = false
@@ -152,8 +163,9 @@ export class Framing {
       this.kind = isNul ? FramingKind.nul : FramingKind.lf
     }
     const delimiter = this.kind === FramingKind.nul ? NUL : LF
-    // A delimiter behind the last byte ends the search there: indexOf is native, and knows no end.
-    const behind = bytes[end] ?? 0
+    // A delimiter after the last byte ends the search there, because indexOf is native and takes no
+    // end.
+    const saved = bytes[end] ?? 0
     bytes[end] = delimiter
     try {
       while (at < end) {
@@ -165,11 +177,14 @@ export class Framing {
       }
       return at
     } finally {
-      bytes[end] = behind
+      bytes[end] = saved
     }
   }
 
-  /** [at, end) has no delimiter. Where that is more than a message may have, its beginning is delivered and the rest of it left out. */
+  /**
+   * [at, end) has no delimiter. If it is longer than a message may be, delivers the beginning and
+   * skips the rest.
+   */
   #tooLong(view: DataView, at: number, end: number, sink: FrameSink): number {
     if (this.#discarding) return end
     if (end - at <= this.#bytesMax) return at
@@ -179,14 +194,14 @@ export class Framing {
     return end
   }
 
-  /** Without the CR, LF and NUL at its end. Answers false where the sink has no room. */
+  /** Delivers a message without trailing CR, LF and NUL. Returns false if the sink has no room. */
   #deliver(view: DataView, start: number, end: number, sink: FrameSink): boolean {
     let stop = Math.min(end, start + this.#bytesMax)
-    const isCut = stop < end
+    const isTruncated = stop < end
     while (stop > start && isStray(view.getUint8(stop - 1))) stop--
     if (stop === start || sink.frame(start, stop)) {
-      // Not before it is taken: it may be delivered again.
-      if (isCut) this.oversized++
+      // Counted only after delivery, because the message may be delivered again.
+      if (isTruncated) this.oversized++
       return true
     }
     this.stalled = true
@@ -203,7 +218,10 @@ function isStray(byte: number): boolean {
   return byte === LF || byte === CR || byte === NUL
 }
 
-/** Digits, one blank and `<` is octet counting; all else has delimiters, also a line that begins with a number. */
+/**
+ * Digits, one blank and `<` is octet counting. Everything else has delimiters, including a line
+ * that begins with a number.
+ */
 function decide(view: DataView, start: number, end: number): FramingKind {
   let at = start
   while (at < end && at - start <= LENGTH_DIGITS_MAX && isDigit(view.getUint8(at))) at++

@@ -1,4 +1,7 @@
-/** The SD-ID of the service's STRUCTURED-DATA element, and the names of its parameters (specification, "Ingest"). */
+/**
+ * The SD-ID of the service's STRUCTURED-DATA element, and the names of its parameters
+ * (specification, "Ingest").
+ */
 export const SD_ID = 'svc@00000'
 export const TOKEN_PARAM = 'key'
 
@@ -8,8 +11,8 @@ export const PRI_DEFAULT = 13
 const NO_TOKEN = new DataView(new ArrayBuffer(0))
 
 /**
- * Where the parts of a syslog message stand, of either RFC. There is one for each thread, filled anew for each message. A part that is missing
- * has equal start and end.
+ * The offsets of the parts of a syslog message of either RFC. One instance per thread, filled again
+ * for each message. A missing part has equal start and end.
  */
 export class SyslogMessage {
   pri = PRI_DEFAULT
@@ -23,11 +26,14 @@ export class SyslogMessage {
   /** The value of the token's parameter. */
   tokenStart = 0
   tokenEnd = 0
-  /** The token that the sender's last message had, or none: an element that is just that token is read at a glance. */
+  /**
+   * The token of the sender's last message, or none: an element with exactly this token takes the
+   * fast path.
+   */
   expectedToken: DataView = NO_TOKEN
   /** The token is the expected one. */
   isExpectedToken = false
-  /** MSG, without byte order mark, and without the blanks before it. */
+  /** MSG, without byte order mark and leading blanks. */
   msgStart = 0
   msgEnd = 0
 

@@ -4,7 +4,10 @@ import { PRI_DEFAULT } from './message.ts'
 /** facility x 8 + severity, of facilities 0 to 23 (RFC 5424 §6.2.1). */
 const PRI_MAX = 191
 
-/** Behind `<PRI>` at `start`, or NOT_FOUND. Blanks and leading zeros inside, which the RFC forbids, are seen and taken. */
+/**
+ * The offset after `<PRI>` at `start`, or NOT_FOUND. Accepts blanks and leading zeros inside, which
+ * the RFC forbids but devices send.
+ */
 export function priEnd(view: DataView, start: number, end: number): number {
   if (start >= end || view.getUint8(start) !== LESS) return NOT_FOUND
   let at = start + 1
@@ -15,7 +18,7 @@ export function priEnd(view: DataView, start: number, end: number): number {
   return at + 1
 }
 
-/** The value of a PRI that ends before `end`; one that cannot be counts as the default. */
+/** The value of a PRI that ends before `end`. An invalid value counts as the default. */
 export function priValue(view: DataView, start: number, end: number): number {
   let value = 0
   for (let at = start + 1; at < end - 1; at++) {

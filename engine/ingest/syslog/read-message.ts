@@ -3,7 +3,10 @@ import type { SyslogMessage } from './message.ts'
 import { mayBeHeader, readRfc3164 } from './rfc3164.ts'
 import { readRfc5424 } from './rfc5424.ts'
 
-/** Finds the parts of a syslog message of any kind in [start, end), which is not empty. Nothing is refused: what is no header is message. */
+/**
+ * Finds the parts of a syslog message of any kind in [start, end), which is not empty. Never
+ * rejects: bytes that are no header are the message.
+ */
 export function readSyslog(
   view: DataView,
   start: number,
@@ -15,7 +18,7 @@ export function readSyslog(
   const first = view.getUint8(start)
   if ((first === LESS || isDigit(first)) && readRfc5424(view, start, end, message)) {
     const at = message.msgStart
-    // A relay may have wrapped the message of a sender, with its header.
+    // A relay may have wrapped a sender's message with its header.
     if (at < end && mayBeHeader(view, at, end, referenceMs)) {
       const { tokenStart, tokenEnd, isExpectedToken, pri } = message
       readRfc3164(view, at, end, message, referenceMs)
@@ -33,7 +36,7 @@ export function readSyslog(
   message.msgStart = withoutMark(view, message.msgStart, end)
 }
 
-/** Without the byte order mark that says UTF-8 (RFC 5424 §6.4), and without blanks before it. */
+/** The offset after a UTF-8 byte order mark (RFC 5424 §6.4) and blanks before it. */
 function withoutMark(view: DataView, at: number, end: number): number {
   let start = at
   while (start < end && view.getUint8(start) === SPACE) start++

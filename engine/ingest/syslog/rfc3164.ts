@@ -29,18 +29,21 @@ import { SD_ID, type SyslogMessage } from './message.ts'
 import { priEnd, priValue } from './pri.ts'
 import { readStructuredData } from './structured-data.ts'
 
-/** A relay puts its own header before that of the sender; more than two are nobody's. */
+/**
+ * A relay puts its own header before the sender's. No message has more than two relays' headers.
+ */
 const HEADERS_MAX = 3
-/** RFC 3164 §4.1.3 allows 32 characters; devices know longer names. */
+/** RFC 3164 §4.1.3 allows 32 characters; devices send longer names. */
 const TAG_BYTES_MAX = 64
 const STAR = 0x2a
 
 const time = new LogTime()
 
 /**
- * Strips what stands of `<PRI>Mmm dd hh:mm:ss HOST TAG[pid]: MSG` (RFC 3164 §4.1) before the message, whichever parts are there, in any of the
- * ways in which devices and relays write them; and the header of the sender behind that of a relay. What a format begins with is left: a
- * time that is not a header's, `CEF:0|`, `date=...`. `referenceMs` is when the message came.
+ * Strips the parts of `<PRI>Mmm dd hh:mm:ss HOST TAG[pid]: MSG` (RFC 3164 §4.1) that precede the
+ * message, in all variants of devices and relays, and the sender's header after a relay's. Keeps
+ * the beginning of a format: a time that is no header's, `CEF:0|`, `date=...`. `referenceMs` is
+ * when the message was received.
  */
 export function readRfc3164(
   view: DataView,
@@ -51,29 +54,32 @@ export function readRfc3164(
 ): void {
   let at = start
   for (let headers = 0; headers < HEADERS_MAX; headers++) {
-    const behindPri = priEnd(view, at, end)
-    if (behindPri !== NOT_FOUND) {
-      if (headers === 0) message.pri = priValue(view, at, behindPri)
-      at = behindPri
+    const afterPri = priEnd(view, at, end)
+    if (afterPri !== NOT_FOUND) {
+      if (headers === 0) message.pri = priValue(view, at, afterPri)
+      at = afterPri
     } else if (headers > 0 && !beginsWithHeaderTime(view, at, end, referenceMs)) break
     const before = at
     at = readHeader(view, at, end, message, referenceMs)
-    if (at === before && behindPri === NOT_FOUND) break
+    if (at === before && afterPri === NOT_FOUND) break
   }
   message.msgStart = at
-  // Relays that write a template of their own put the element before the message.
+  // Relays with a template of their own put the element before the message.
   if (textAt(view, at + 1, end, SD_ID) && view.getUint8(at) === OPEN_BRACKET) {
-    const behind = readStructuredData(view, at, end, message)
-    if (behind !== NOT_FOUND) message.msgStart = skipBlanks(view, behind, end)
+    const after = readStructuredData(view, at, end, message)
+    if (after !== NOT_FOUND) message.msgStart = skipBlanks(view, after, end)
   }
 }
 
-/** Whether a header may stand at `at`: a cheap look, for the message of an RFC 5424 that a relay has wrapped. */
+/**
+ * Whether a header may be at `at`: a cheap check, for a message that a relay has wrapped in RFC
+ * 5424.
+ */
 export function mayBeHeader(view: DataView, at: number, end: number, referenceMs: number): boolean {
   return at < end && (view.getUint8(at) === LESS || beginsWithHeaderTime(view, at, end, referenceMs))
 }
 
-/** From behind the PRI to where the message begins. */
+/** Reads from the end of the PRI to the start of the message. */
 function readHeader(view: DataView, start: number, end: number, message: SyslogMessage, referenceMs: number): number {
   let at = skipBlanks(view, start, end)
   const timeEnd = headerTimeEnd(view, at, end, referenceMs)
@@ -92,7 +98,7 @@ function readHeader(view: DataView, start: number, end: number, message: SyslogM
     message.hostStart = at
     message.hostEnd = hostEnd
     at = skipBlanks(view, hostEnd, end)
-    // A relay's host, and then the address that it had the message from.
+    // A relay's host, followed by the address that the relay received the message from.
     const second = tokenEnd(view, at, end)
     const isLast = skipBlanks(view, second, end) >= end
     if (!isLast && addressKind(view, at, second) !== AddressKind.none && !isLogStart(view, second, end)) {
@@ -106,7 +112,10 @@ function readHeader(view: DataView, start: number, end: number, message: SyslogM
   return skipBlanks(view, tagEnd, end)
 }
 
-/** What follows an address in a common log (` - user [`), which begins with the client's address and has no header. */
+/**
+ * The bytes after an address in a common log (` - user [`), which begins with the client's address
+ * and has no header.
+ */
 function isLogStart(view: DataView, at: number, end: number): boolean {
   return textAt(view, at, end, ' - ') || textAt(view, at, end, ' -\t')
 }
@@ -116,8 +125,8 @@ function beginsWithHeaderTime(view: DataView, at: number, end: number, reference
 }
 
 /**
- * Behind a time as headers have it: `Mmm dd hh:mm:ss` in all its variants, or RFC 3339 with its `T`; a blank, or a colon and a blank, must
- * follow. Other times belong to the message.
+ * The offset after a header's time: `Mmm dd hh:mm:ss` in all variants, or RFC 3339 with its `T`. A
+ * blank, or a colon and a blank, must follow. Other times belong to the message.
  */
 function headerTimeEnd(view: DataView, at: number, end: number, referenceMs: number): number {
   if (at + 15 > end) return NOT_FOUND
@@ -125,16 +134,16 @@ function headerTimeEnd(view: DataView, at: number, end: number, referenceMs: num
   if (isDigit(first)) {
     if (view.getUint8(at + 4) !== HYPHEN || (view.getUint8(at + 10) | 0x20) !== 0x74) return NOT_FOUND
   } else if (isLetter(first)) {
-    // Three letters and a blank; a day of the week is no header's.
+    // Three letters and a blank: a header's time does not begin with a weekday.
     if (view.getUint8(at + 3) !== SPACE || !isDigit(view.getUint8(skipBlanks(view, at + 3, end)))) return NOT_FOUND
   } else if (first !== STAR && first !== DOT) return NOT_FOUND
   if (time.read(view, at, end, referenceMs) !== TimeFound.found) return NOT_FOUND
-  let behind = time.end
-  if (behind < end && view.getUint8(behind) === COLON) behind++
-  return behind === end || view.getUint8(behind) === SPACE ? behind : NOT_FOUND
+  let after = time.end
+  if (after < end && view.getUint8(after) === COLON) after++
+  return after === end || view.getUint8(after) === SPACE ? after : NOT_FOUND
 }
 
-/** A word that can be a host behind a time: none of the signs that messages begin with, and no tag. */
+/** Whether a word can be a host after a time: no byte that messages begin with, and no tag. */
 function isHost(view: DataView, start: number, end: number): boolean {
   if (end === start || end - start > 255) return false
   const first = view.getUint8(start)
@@ -149,7 +158,10 @@ function isHost(view: DataView, start: number, end: number): boolean {
   return digitsEnd(view, start, end) !== end
 }
 
-/** Without a time, a word is a host only if a tag follows it, or it is an address and key=value pairs follow. */
+/**
+ * Without a time, a word is a host only if a tag follows, or if the word is an address and
+ * key=value pairs follow.
+ */
 function isHostBeforeTag(view: DataView, start: number, end: number, messageEnd: number): boolean {
   if (end >= messageEnd || !isHost(view, start, end)) return false
   const next = skipBlanks(view, end, messageEnd)
@@ -162,8 +174,9 @@ function isHostBeforeTag(view: DataView, start: number, end: number, messageEnd:
 }
 
 /**
- * Behind the tag at `at`: `name:`, `name[pid]:`, `(name)[pid]:`, or `name[pid]` with a blank; a blank or nothing must follow. NOT_FOUND where
- * there is none: `CEF:0|` has no blank behind its colon, `date=` no colon, `query[A]` no number in its brackets.
+ * The offset after the tag at `at`: `name:`, `name[pid]:`, `(name)[pid]:`, or `name[pid]` with a
+ * blank; a blank or the end must follow. NOT_FOUND without a tag: `CEF:0|` has no blank after its
+ * colon, `date=` no colon, `query[A]` no number in its brackets.
  */
 function endOfTag(view: DataView, start: number, end: number): number {
   const limit = Math.min(end, start + TAG_BYTES_MAX)
@@ -171,8 +184,8 @@ function endOfTag(view: DataView, start: number, end: number): number {
   for (; at < limit; at++) {
     const byte = view.getUint8(at)
     if (byte === COLON) {
-      const behind = at + 1
-      return at > start && (behind === end || view.getUint8(behind) === SPACE) ? behind : NOT_FOUND
+      const after = at + 1
+      return at > start && (after === end || view.getUint8(after) === SPACE) ? after : NOT_FOUND
     }
     if (byte === OPEN_BRACKET) break
     const isTagByte =
@@ -182,9 +195,9 @@ function endOfTag(view: DataView, start: number, end: number): number {
   if (at === start || at >= limit) return NOT_FOUND
   const close = indexOfByte(view, at, Math.min(end, at + 24), CLOSE_BRACKET)
   if (close === NOT_FOUND || digitsEnd(view, at + 1, close) !== close) return NOT_FOUND
-  let behind = close + 1
-  if (behind < end && view.getUint8(behind) === COLON) behind++
-  return behind === end || view.getUint8(behind) === SPACE ? behind : NOT_FOUND
+  let after = close + 1
+  if (after < end && view.getUint8(after) === COLON) after++
+  return after === end || view.getUint8(after) === SPACE ? after : NOT_FOUND
 }
 
 function tagNameEnd(view: DataView, start: number, tagEnd: number): number {

@@ -4,8 +4,9 @@ import { priEnd, priValue } from './pri.ts'
 import { readStructuredData } from './structured-data.ts'
 
 /**
- * Reads `<PRI>VERSION SP TIMESTAMP SP HOSTNAME SP APP-NAME SP PROCID SP MSGID SP STRUCTURED-DATA [SP MSG]` (RFC 5424 §6) in [start, end). Answers
- * false where the message is of another kind. Tolerated: no PRI (some relays strip it), no STRUCTURED-DATA, longer fields than allowed.
+ * Reads `<PRI>VERSION SP TIMESTAMP SP HOSTNAME SP APP-NAME SP PROCID SP MSGID SP STRUCTURED-DATA
+ * [SP MSG]` (RFC 5424 §6) in [start, end). Returns false for a message of another kind. Tolerates a
+ * missing PRI (some relays strip it), missing STRUCTURED-DATA, and fields longer than allowed.
  */
 export function readRfc5424(view: DataView, start: number, end: number, message: SyslogMessage): boolean {
   let at = start
@@ -14,7 +15,7 @@ export function readRfc5424(view: DataView, start: number, end: number, message:
     if (at === NOT_FOUND) return false
     message.pri = priValue(view, start, at)
   }
-  // VERSION is a digit that is not zero and up to two more; a timestamp or NILVALUE follows.
+  // VERSION is a non-zero digit and up to two more digits; a timestamp or NILVALUE follows.
   const versionStart = at
   while (at < end && at - versionStart < 3 && isDigit(view.getUint8(at))) at++
   if (at === versionStart || at + 2 >= end || view.getUint8(versionStart) === 0x30) return false
@@ -24,7 +25,7 @@ export function readRfc5424(view: DataView, start: number, end: number, message:
   const isNil = view.getUint8(at) === HYPHEN && view.getUint8(at + 1) === SPACE
   if (!isNil && !isYear(view, at, end)) return false
   at = fieldEnd(view, at, end)
-  // A blank instead of the `T` is seen.
+  // Some senders write a blank in place of the `T`.
   if (!isNil && at - timeStart === 10) at = fieldEnd(view, at + 1, end)
   message.timeStart = timeStart
   message.timeEnd = isNil ? timeStart : at
@@ -56,9 +57,9 @@ export function readRfc5424(view: DataView, start: number, end: number, message:
   if (first === HYPHEN && (at + 1 === end || view.getUint8(at + 1) === SPACE)) {
     message.msgStart = Math.min(at + 2, end)
   } else if (first === OPEN_BRACKET) {
-    const behind = readStructuredData(view, at, end, message)
+    const after = readStructuredData(view, at, end, message)
     // Brackets of another kind (Check Point) belong to the message.
-    if (behind !== NOT_FOUND) message.msgStart = behind < end && view.getUint8(behind) === SPACE ? behind + 1 : behind
+    if (after !== NOT_FOUND) message.msgStart = after < end && view.getUint8(after) === SPACE ? after + 1 : after
   }
   return true
 }
@@ -69,7 +70,7 @@ function isYear(view: DataView, at: number, end: number): boolean {
   return true
 }
 
-/** Where the next blank stands, or `end`. */
+/** The offset of the next blank, or `end`. */
 function fieldEnd(view: DataView, at: number, end: number): number {
   while (at < end && view.getUint8(at) !== SPACE) at++
   return at

@@ -12,13 +12,14 @@ import {
 import { SD_ID, type SyslogMessage, TOKEN_PARAM } from './message.ts'
 
 /**
- * RFC 5424 §6.3: one or more `[SD-ID NAME="VALUE" ...]` from `at` on, without blanks between them. Answers where they end, and the place of the
- * token in `message`; NOT_FOUND where what stands there is no STRUCTURED-DATA. In a VALUE `"`, `\` and `]` are escaped by `\`. The
- * first element with the SD-ID counts, and the first parameter of the name in it.
+ * RFC 5424 §6.3: one or more `[SD-ID NAME="VALUE" ...]` from `at`, without blanks between them.
+ * Returns the end and sets the token's offsets in `message`; NOT_FOUND if the bytes are no
+ * STRUCTURED-DATA. In a VALUE, `\` escapes `"`, `\` and `]`. The first element with the SD-ID
+ * counts, and the first parameter with the name in it.
  */
 export function readStructuredData(view: DataView, at: number, end: number, message: SyslogMessage): number {
-  const usual = behindExpectedToken(view, at, end, message)
-  if (usual !== NOT_FOUND) return usual
+  const fastEnd = afterExpectedToken(view, at, end, message)
+  if (fastEnd !== NOT_FOUND) return fastEnd
   let next = at
   while (next < end && view.getUint8(next) === OPEN_BRACKET) {
     next = readElement(view, next + 1, end, message)
@@ -29,8 +30,11 @@ export function readStructuredData(view: DataView, at: number, end: number, mess
 
 const USUAL_START = `[${SD_ID} ${TOKEN_PARAM}="`
 
-/** Behind an element that holds the expected token and nothing else, and is the only one; else NOT_FOUND. (0.2 us a message, bench ingest.) */
-function behindExpectedToken(view: DataView, at: number, end: number, message: SyslogMessage): number {
+/**
+ * The offset after an element that has only the expected token and is the only element, else
+ * NOT_FOUND. (0.2 us per message, bench ingest.)
+ */
+function afterExpectedToken(view: DataView, at: number, end: number, message: SyslogMessage): number {
   const { expectedToken } = message
   const tokenStart = at + USUAL_START.length
   const tokenEnd = tokenStart + expectedToken.byteLength
@@ -54,7 +58,7 @@ function sameBytes(view: DataView, at: number, expected: DataView): boolean {
   return true
 }
 
-/** From behind the opening bracket to behind the closing one. */
+/** Reads from after the opening bracket to after the closing bracket. */
 function readElement(view: DataView, start: number, end: number, message: SyslogMessage): number {
   let at = nameEnd(view, start, end)
   if (at === start) return NOT_FOUND
@@ -82,7 +86,7 @@ function readElement(view: DataView, start: number, end: number, message: Syslog
   }
 }
 
-/** SD-NAME: printable ASCII but `=`, blank, `]` and `"`. */
+/** SD-NAME: printable ASCII except `=`, blank, `]` and `"`. */
 function nameEnd(view: DataView, at: number, end: number): number {
   while (at < end) {
     const byte = view.getUint8(at)
@@ -92,7 +96,7 @@ function nameEnd(view: DataView, at: number, end: number): number {
   return at
 }
 
-/** Where the quote stands that closes a value. */
+/** The offset of the quote that closes a value. */
 function closing(view: DataView, at: number, end: number): number {
   while (at < end) {
     const byte = view.getUint8(at)

@@ -170,7 +170,7 @@ t.test('a message split at every byte of the stream', async (t) => {
         waiting = Buffer.concat([waiting, chunk])
         intake.line.bytes.set(waiting)
         waiting = Buffer.from(
-          waiting.subarray(framing.cut(intake.line.bytes, intake.line.view, 0, waiting.length, sink)),
+          waiting.subarray(framing.split(intake.line.bytes, intake.line.view, 0, waiting.length, sink)),
         )
       }
       if (taken !== 2) t.fail(`split at ${at}: ${taken}`)

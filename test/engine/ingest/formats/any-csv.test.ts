@@ -123,7 +123,7 @@ const rows: readonly LogRow[] = [
   },
   { name: 'ten digits that are no time of now', line: '4123456789,192.0.2.45,claude.ai', verdict: 'unknown' },
   {
-    name: 'a referer behind the path of a web server',
+    name: 'a referer after the path of a web server',
     line: '2026-11-20T08:15:02Z,192.0.2.45,GET,/index.html,200,https://chatgpt.com/',
     verdict: 'unknown',
   },
@@ -187,7 +187,7 @@ t.test('a header is remembered, and what follows it is read by it', async (t) =>
   t.equal(reader.read('1,2026/11/31 09:15:03,192.0.2.45,198.51.100.20,,allow,claude.ai/,').verdict, 'reject')
   t.equal(reader.read(header).verdict, 'skip', 'again')
   t.equal(reader.read('Total,2').verdict, 'skip')
-  t.equal(reader.read('1,2026/11/20 09:15:03,192.0.2.45,198.51.100.20').verdict, 'unknown', 'cut')
+  t.equal(reader.read('1,2026/11/20 09:15:03,192.0.2.45,198.51.100.20').verdict, 'unknown', 'truncated')
   t.equal(
     reader.read('2026-11-20T08:15:02Z,192.0.2.45,pc-7.example.org,x,y,z').verdict,
     'unknown',
@@ -258,7 +258,7 @@ t.test('what a line alone does not tell, twenty do', async (t) => {
     'not the machine, whose name never changes',
   )
   const two = (index: number): string => `${time(index)},192.0.2.1,${name(index)},${name(index + 1)},x`
-  t.match(learned(two), { verdict: 'unknown' }, 'two columns of hosts, and nothing that tells which')
+  t.match(learned(two), { verdict: 'unknown' }, 'two columns of hosts, and no evidence which')
   const server = (index: number): string => `${time(index)},192.0.2.${index + 1},/x${index},200,https://${name(index)}/`
   t.match(learned(server), { verdict: 'unknown' }, "a web server's own log with referers")
 })
@@ -326,7 +326,7 @@ t.test('a line of many commas, quotes or blanks takes linear time', async (t) =>
   t.ok(process.hrtime.bigint() - began < 2_000_000_000n)
 })
 
-t.test('a page that somebody came from is not taken for the one that was asked for', async (t) => {
+t.test('a referer is not read as the requested host', async (t) => {
   const referer = 'https://chatgpt.com/'
   for (const [line, verdict] of [
     [`2026-11-20 09:15:02,10.0.0.5,http://192.0.2.80/index.html,${referer}`, 'noDomain'],
@@ -342,15 +342,19 @@ t.test('a page that somebody came from is not taken for the one that was asked f
   }
   const after = (first: string) => (index: number) =>
     `${time(index)},10.0.0.${index},${first},https://ref${index}.example.org/`
-  t.equal(learned(after('-'), 24).verdict, 'unknown', 'nor does repetition vouch for it')
+  t.equal(learned(after('-'), 24).verdict, 'unknown', 'and repetition is no evidence')
   t.equal(learned(after('http://intranet/x'), 24).verdict, 'noDomain')
   t.equal(learned(after('http://192.0.2.80/x'), 24).verdict, 'noDomain')
   const user = (index: number): string =>
     `${time(index)},10.0.0.${index},${index % 3 === 0 ? '-' : `user${index}`},https://${name(index)}/`
-  t.match(learned(user), { verdict: 'event', host: 'api.openai.com' }, 'behind a user that is not always known')
+  t.match(learned(user), { verdict: 'event', host: 'api.openai.com' }, 'after a user column with absent cells')
   const reader = new MessageReader()
   reader.read('time,client,user,url')
-  t.equal(reader.read(`2026-11-20 09:15:02,10.0.0.5,-,${referer}`).host, 'chatgpt.com', 'a header vouches for it')
+  t.equal(
+    reader.read(`2026-11-20 09:15:02,10.0.0.5,-,${referer}`).host,
+    'chatgpt.com',
+    'with a header, the column is evidence',
+  )
 })
 
 t.test('a header that gives both roles no name of their own', async (t) => {
@@ -392,7 +396,7 @@ t.test('what is no header, and no row of a table', async (t) => {
   }
   const reader = new MessageReader()
   reader.read('Time,Client,Domain')
-  t.equal(reader.read('2026-11-20 09:15:02,10.0.0.5,claude.ai,').verdict, 'event', 'a comma behind the row')
+  t.equal(reader.read('2026-11-20 09:15:02,10.0.0.5,claude.ai,').verdict, 'event', 'a comma after the row')
 })
 
 t.test('headers whose names are not all known, or that name the own machine as well', async (t) => {

@@ -47,13 +47,13 @@ const rows: LogRow[] = [
     action: 'blocked',
   },
   {
-    name: 'a query is believed before a name that may be the machine itself',
+    name: "a query has priority over a name that may be the machine's own",
     line: 'ts=1795162502 hostname=ns1.example.com client=192.0.2.45 qname=claude.ai qtype=A',
     verdict: 'event',
     host: 'claude.ai',
   },
   {
-    name: 'a URL is believed before a name that may be the machine itself',
+    name: "a URL has priority over a name that may be the machine's own",
     line: 'ts=1795162502 host=fw.example.com src=192.0.2.45 url="https://user:pw@claude.ai:8443/x"',
     verdict: 'event',
     host: 'claude.ai',
@@ -127,19 +127,19 @@ const rows: LogRow[] = [
   },
   { name: 'a single label', line: 'ts=1795162502 src=192.0.2.45 domain=intranet', verdict: 'noDomain' },
   {
-    name: 'a reverse look-up',
+    name: 'a reverse lookup',
     line: 'ts=1795162502 src=192.0.2.45 query=45.2.0.192.in-addr.arpa',
     verdict: 'skip',
     host: '45.2.0.192.in-addr.arpa',
   },
   {
-    name: 'news without a client',
+    name: 'a system event without a client',
     line: 'ts=1795162502 level=info msg="checked update.example.com" domain=update.example.com',
     verdict: 'skip',
   },
   { name: 'an hour that no day has', line: LINE.replace('T08', 'T28'), verdict: 'reject', reason: /^time/ },
   {
-    name: 'a host that the message is cut in',
+    name: 'a message that is truncated inside the host',
     line: 'ts=1795162502 src=192.0.2.45 url="https://chatgpt.co',
     verdict: 'reject',
     reason: /^host/,

@@ -25,7 +25,7 @@ const rows: LogRow[] = [
     time: '',
   },
   {
-    name: 'the same behind a header and a tag that nobody took off',
+    name: 'the same after a header and a tag that no relay removed',
     line: '<30>Nov 20 09:15:02 ns1 named[901]: client 2001:db8:10::45#41212 (claude.ai): view internal: query: claude.ai IN AAAA +ED (2001:db8::53)',
     verdict: 'event',
     host: 'claude.ai',
@@ -117,7 +117,7 @@ const rows: LogRow[] = [
     }),
   ),
   ...[
-    ['a reverse look-up', 'query: 45.2.0.192.in-addr.arpa IN PTR + (192.0.2.53)'],
+    ['a reverse lookup', 'query: 45.2.0.192.in-addr.arpa IN PTR + (192.0.2.53)'],
     ['the version', 'query: version.bind CH TXT + (192.0.2.53)'],
     ['an answer of EfficientIP', ': answer: claude.ai IN A +EDC (192.0.2.53) -> NOERROR 198.51.100.9'],
     ['an answer of BIND 9.20', 'response: claude.ai IN A NOERROR + (192.0.2.53)'],
@@ -149,7 +149,7 @@ const rows: LogRow[] = [
     'validating claude.ai/A: no valid signature found',
     'zone claude.ai/IN: sending notifies (serial 7)',
     'DHCPACK on 192.0.2.45 to 00:00:5e:00:53:01 (claude.ai) via eth0',
-  ].map((line): LogRow => ({ name: `news of the server: ${line}`, line, verdict: 'skip' })),
+  ].map((line): LogRow => ({ name: `a system event of the server: ${line}`, line, verdict: 'skip' })),
   {
     name: 'a name without class',
     line: 'client 192.0.2.45#2048: query: claude.ai',
@@ -180,7 +180,7 @@ checkMutations(
 t.test('answers count as queries until the source has shown that it logs these, too', async (t) => {
   const reader = new MessageReader()
   t.equal(reader.read(ANSWERED).verdict, 'event')
-  t.equal(reader.read(ANSWERED.slice(0, ANSWERED.indexOf(' response'))).verdict, 'event', 'cut before its answer')
+  t.equal(reader.read(ANSWERED.slice(0, ANSWERED.indexOf(' response'))).verdict, 'event', 'truncated before its answer')
   t.equal(reader.read(ANSWERED).verdict, 'event', 'which has shown nothing')
   t.equal(reader.read(PLAIN).verdict, 'event')
   t.equal(reader.read(ANSWERED).verdict, 'skip')

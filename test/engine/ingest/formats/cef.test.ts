@@ -27,7 +27,7 @@ const rows: readonly LogRow[] = [
     client: '192.0.2.45',
   },
   {
-    name: 'behind a header that was not recognised',
+    name: 'after a header that was not recognized',
     line: `Nov 20 09:15:02 fw.example.org ${FORTIGATE}\r\n`,
     verdict: 'event',
     host: 'chatgpt.com',
@@ -159,7 +159,7 @@ const rows: readonly LogRow[] = [
     verdict: 'noDomain',
   },
   {
-    name: 'a header that was cut',
+    name: 'a truncated header',
     line: 'CEF:0|Fortinet|Fortigate|v7.4.1|13312',
     verdict: 'reject',
     reason: /^header/,
@@ -193,7 +193,7 @@ const rows: readonly LogRow[] = [
     verdict: 'noDomain',
   },
   {
-    name: 'a reverse look-up',
+    name: 'a reverse lookup',
     line: 'CEF:0|Acme|Proxy|1|1|access|1|rt=1795162502000 src=192.0.2.45 destinationDnsDomain=45.2.0.192.in-addr.arpa',
     verdict: 'skip',
     host: '45.2.0.192.in-addr.arpa',

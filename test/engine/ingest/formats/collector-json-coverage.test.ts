@@ -15,9 +15,9 @@ checkRows(t, 'collector-json', [
   { name: 'a report as the collector writes it', line: good, verdict: 'skip' },
   { name: 'with blanks and a line end', line: `${spaced}\r\n`, verdict: 'skip' },
   { name: 'with members of a later release', line: good.replace('"ended"', '"hosts":["a"],"ended"'), verdict: 'skip' },
-  { name: 'cut at its end', line: good.slice(0, -1), verdict: 'reject', reason: /^JSON: / },
-  { name: 'cut in its counters', line: good.slice(0, -40), verdict: 'reject', reason: /^JSON: / },
-  { name: 'with more behind', line: `${good} x`, verdict: 'reject', reason: /^JSON: / },
+  { name: 'truncated at the end', line: good.slice(0, -1), verdict: 'reject', reason: /^JSON: / },
+  { name: 'truncated in the counters', line: good.slice(0, -40), verdict: 'reject', reason: /^JSON: / },
+  { name: 'with text after the report', line: `${good} x`, verdict: 'reject', reason: /^JSON: / },
   {
     name: 'longer than any report',
     line: `${good.slice(0, -1)}${' '.repeat(COVERAGE_BYTES_MAX)}}`,
@@ -33,7 +33,7 @@ checkRows(t, 'collector-json', [
   { name: 'no colon', line: '{"coverage" {"instance":"x","counters":{}}}', verdict: 'reject', reason: /^JSON: / },
 ])
 
-/** Where the report stands in a message that has other bytes around it; '' where there is none. */
+/** The report in a message with other bytes around it, or ''. */
 function standing(message: string): string {
   const line = new LogLine(new Uint8Array(64 * 1024 + SCRATCH_BYTES))
   const bytes = Buffer.from(message)
@@ -42,7 +42,7 @@ function standing(message: string): string {
   return line.text(line.coverageStart, line.coverageEnd)
 }
 
-t.test('where it stands is told, and it is read as it was made', async (t) => {
+t.test("the report's offsets are set, and the report is read unchanged", async (t) => {
   t.same(coverageFromMessage(standing(`${good}\n`)), REPORT)
   t.same(coverageFromMessage(standing(spaced)), REPORT)
   const full = report({ counters: Object.fromEntries(Object.keys(counters()).map((name) => [name, 2 ** 50])) })

@@ -111,7 +111,7 @@ checkRows(t, 'collector-json', [
   { name: 'too many', line: changed({ count: EVENT_COUNT_MAX + 1 }), verdict: 'reject', reason: /^count/ },
   { name: 'less than nothing blocked', line: changed({ blocked: -1 }), verdict: 'reject', reason: /^blocked/ },
   { name: 'more blocked than counted', line: changed({ blocked: 4 }), verdict: 'reject', reason: /^blocked/ },
-  { name: 'text behind the object', line: `${good} and more`, verdict: 'reject', host: 'claude.ai', reason: /^JSON/ },
+  { name: 'text after the object', line: `${good} and more`, verdict: 'reject', host: 'claude.ai', reason: /^JSON/ },
   { name: 'a comma that nothing follows', line: `${good.slice(0, -1)},}`, verdict: 'reject', reason: /^JSON/ },
 ])
 

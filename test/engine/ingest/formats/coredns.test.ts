@@ -21,7 +21,7 @@ const rows: LogRow[] = [
     action: 'blocked',
   },
   {
-    name: "behind the time of a container's runtime",
+    name: 'after the time of a container runtime',
     line: '2026-11-20T08:15:02.119Z stdout F [INFO] 192.0.2.45:51234 - 4711 "HTTPS IN claude.ai. udp 43 false 512" NXDOMAIN qr,rd,ra 80 0.001s',
     verdict: 'event',
     host: 'claude.ai',
@@ -35,7 +35,7 @@ const rows: LogRow[] = [
     client: '192.0.2.45',
   },
   {
-    name: 'a reverse look-up',
+    name: 'a reverse lookup',
     line: '[INFO] 192.0.2.45:51234 - 4711 "PTR IN 45.2.0.192.in-addr.arpa. udp 43 false 512" NOERROR qr 80 0.001s',
     verdict: 'skip',
   },
@@ -49,7 +49,11 @@ const rows: LogRow[] = [
     line: '[ERROR] plugin/errors: 2 claude.ai. A: read udp 192.0.2.53:40000->198.51.100.9:53: i/o timeout',
     verdict: 'skip',
   },
-  { name: 'news of a plugin', line: '[INFO] plugin/reload: Running configuration SHA512 = 7', verdict: 'skip' },
+  {
+    name: 'a system event of a plugin',
+    line: '[INFO] plugin/reload: Running configuration SHA512 = 7',
+    verdict: 'skip',
+  },
   { name: 'no name', line: '[INFO] 192.0.2.45:51234 - 4711 "A IN', verdict: 'reject', reason: /^name/ },
   {
     name: 'a client by its name',

@@ -22,7 +22,10 @@ t.test('a day above twelve settles the order for what follows', async (t) => {
   t.equal(new Date(time.ms).toISOString(), '2026-05-06T09:15:02.000Z')
 })
 
-/** The dates that the lines of one source are read as. A line is its text, or its text and when it was received. */
+/**
+ * The dates that the lines of one source are read as. A line is its text, or its text and when it
+ * was received.
+ */
 function days(received: string, lines: readonly (string | readonly [string, string])[]): string[] {
   const time = new LogTime()
   return lines.map((line) => {

@@ -35,7 +35,7 @@ const rows: LogRow[] = [
     client: '2001:db8:10::45',
   },
   {
-    name: 'the tag of Pi-hole, behind a header and a host',
+    name: 'the tag of Pi-hole, after a header and a host',
     line: '<30>Nov 20 09:15:02 pi pihole-FTL[310]: query[SVCB] claude.ai from 192.0.2.45',
     verdict: 'event',
     host: 'claude.ai',
@@ -74,7 +74,7 @@ const rows: LogRow[] = [
   { name: 'a name that cannot be printed', line: 'query[A] <name unprintable> from 192.0.2.45', verdict: 'noDomain' },
   { name: 'a single label', line: 'query[A] wpad from 192.0.2.45', verdict: 'noDomain', client: '192.0.2.45' },
   { name: 'a slash in a name', line: 'query[A] claude.ai/x.com from 192.0.2.45', verdict: 'noDomain' },
-  { name: 'a reverse look-up', line: 'query[PTR] 45.2.0.192.in-addr.arpa from 192.0.2.45', verdict: 'skip' },
+  { name: 'a reverse lookup', line: 'query[PTR] 45.2.0.192.in-addr.arpa from 192.0.2.45', verdict: 'skip' },
   ...[
     'forwarded api.openai.com to 9.9.9.9',
     'reply api.openai.com is 198.51.100.9',
@@ -103,13 +103,13 @@ const rows: LogRow[] = [
   },
   ...['CET [71/T80]', 'CET [71M]', '[71/F80]', 'UTC [71F]'].map(
     (thread): LogRow => ({
-      name: `news of Pi-hole: ${thread}`,
+      name: `a system event of Pi-hole: ${thread}`,
       line: `2026-11-20 09:15:02.109 ${thread} INFO: Blocked claude.ai for 192.0.2.45`,
       verdict: 'skip',
     }),
   ),
   {
-    name: 'news of an older Pi-hole',
+    name: 'a system event of an older Pi-hole',
     line: '[2026-11-20 09:15:02.109 71M] Blocked claude.ai for 192.0.2.45',
     verdict: 'skip',
   },

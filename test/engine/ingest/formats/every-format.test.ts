@@ -4,7 +4,10 @@ import { LogLine, SCRATCH_BYTES, SourceMemory } from '../../../../engine/ingest/
 import { MessageReader } from '../../../support/log-rows.ts'
 import { cpuMsOf } from '../../../support/wait.ts'
 
-/** One line of each format with the name `claude.ai`, and what it begins with: as far as a long line has to be read. */
+/**
+ * One line of each format with the name `claude.ai`, and what it begins with: as far as a long line
+ * has to be read.
+ */
 const LINES: Readonly<Record<string, readonly (readonly [before: string, after: string])[]>> = {
   'proxy-native': [
     ['1795162502.119    318 192.0.2.45 ', 'TCP_MISS/200 6120 GET http://claude.ai/ -'],

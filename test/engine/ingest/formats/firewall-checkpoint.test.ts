@@ -59,11 +59,15 @@ const rows: LogRow[] = [
     verdict: 'noDomain',
   },
   {
-    name: 'news of the management',
+    name: 'a system event of the management',
     line: '[action:"Log In"; ifname:"daemon"; origin:"192.0.2.1"; time:"1795162502"; product:"SmartConsole"; administrator:"admin"; machine:"pc-7.example.com"]',
     verdict: 'skip',
   },
-  { name: 'somebody outside asks an own server', line: LIST.replace('198.51.100.20', '10.0.0.9'), verdict: 'skip' },
+  {
+    name: 'an external client sends a request to an own server',
+    line: LIST.replace('198.51.100.20', '10.0.0.9'),
+    verdict: 'skip',
+  },
   {
     name: 'a day that no month has',
     line: LIST.replace('1795162502', '2026-11-31T08:15:02Z'),
@@ -71,7 +75,7 @@ const rows: LogRow[] = [
     reason: /^time/,
   },
   {
-    name: 'a host that the message is cut in',
+    name: 'a message that is truncated inside the host',
     line: LIST.slice(0, LIST.indexOf('chatgpt.com') + 'chatgpt.co'.length),
     verdict: 'reject',
     reason: /^host/,

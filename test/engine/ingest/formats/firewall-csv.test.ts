@@ -140,12 +140,12 @@ const rows: LogRow[] = [
   { name: 'a sinkholed name of spyware', line: threat('"evil.example.com"', 'spyware', 'sinkhole'), verdict: 'skip' },
   { name: 'a file of a vulnerability', line: threat('login.esp', 'vulnerability'), verdict: 'skip' },
   {
-    name: 'somebody outside asks an own server',
+    name: 'an external client sends a request to an own server',
     line: threat('www.example.com/').replace(',198.51.100.20,203.0', ',10.1.2.3,203.0'),
     verdict: 'skip',
   },
   {
-    name: 'the news of the system',
+    name: 'a system event',
     line: `${HEAD},SYSTEM,general,2817,2026/11/20 09:15:02,,general,,0,0,general,informational,"Connection to update.example.com failed"`,
     verdict: 'skip',
   },
@@ -199,7 +199,7 @@ const rows: LogRow[] = [
     reason: /^time/,
   },
   {
-    name: 'a host that the message is cut in',
+    name: 'a message that is truncated inside the host',
     line: `${HEAD},THREAT,url,${FLOW},alert,"api.openai.co`,
     verdict: 'reject',
     reason: /^host/,
@@ -213,7 +213,7 @@ const rows: LogRow[] = [
 
 checkRows(t, 'firewall-csv', rows)
 
-t.test('what is behind the message changes nothing', async (t) => {
+t.test('bytes after the message change nothing', async (t) => {
   const reader = new MessageReader()
   for (const end of ['\r\n', '\0', '\n']) t.equal(reader.read(`${TRAFFIC}${end}`).verdict, 'noDomain')
 })

@@ -215,7 +215,7 @@ const rows: LogRow[] = [
     verdict: 'noDomain',
   },
   { name: 'a query without a name', line: DNS_CSV.replace('qname="api.mistral.ai",', ''), verdict: 'noDomain' },
-  { name: 'a reverse look-up', line: DNS_CSV.replace('api.mistral.ai', '45.2.0.192.in-addr.arpa'), verdict: 'skip' },
+  { name: 'a reverse lookup', line: DNS_CSV.replace('api.mistral.ai', '45.2.0.192.in-addr.arpa'), verdict: 'skip' },
   {
     name: 'a mail has no host',
     line: utm('emailfilter', 'from="a@mail.example" to="b@example.com" hostname="mail.example.com"'),
@@ -236,7 +236,11 @@ const rows: LogRow[] = [
     line: 'date=2026-11-20 time=09:15:02 device_id=FE100C log_id=0200025843 type=statistics pri=information session_id="x" client_name="mail.example.com" dst_ip="192.0.2.9" from="a@example.com"',
     verdict: 'skip',
   },
-  { name: 'somebody outside asks an own server', line: WEB.replace('198.51.100.20', '192.168.1.9'), verdict: 'skip' },
+  {
+    name: 'an external client sends a request to an own server',
+    line: WEB.replace('198.51.100.20', '192.168.1.9'),
+    verdict: 'skip',
+  },
   {
     name: 'the source is on the side of the net outside',
     line: WEB.replace('srcport', 'srcintfrole="wan" dstintfrole="dmz" srcport'),
@@ -250,7 +254,7 @@ const rows: LogRow[] = [
     reason: /^time/,
   },
   {
-    name: 'a host that the message is cut in',
+    name: 'a message that is truncated inside the host',
     line: WEB.slice(0, WEB.indexOf('hostname="') + 'hostname="chat.openai.co'.length),
     verdict: 'reject',
     reason: /^host/,

@@ -92,7 +92,7 @@ const rows: LogRow[] = [
   },
   { name: 'no request', line: URLS.slice(0, URLS.indexOf(' request')), verdict: 'reject', reason: /^request/ },
   {
-    name: 'a host that the message is cut in',
+    name: 'a message that is truncated inside the host',
     line: URLS.slice(0, URLS.indexOf('chatgpt.com') + 'chatgpt.co'.length),
     verdict: 'reject',
     reason: /^host/,

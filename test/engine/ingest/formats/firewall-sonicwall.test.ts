@@ -80,7 +80,7 @@ const rows: LogRow[] = [
     client: '192.0.2.45',
   },
   {
-    name: 'a name of a reverse look-up is not what was asked for',
+    name: 'a name of a reverse lookup is not what was asked for',
     line: 'id=firewall sn=0017C5000001 time="2026-11-20 08:15:02" fw=203.0.113.1 pri=6 m=537 msg="Connection Closed" src=192.0.2.45:50222:X0 dst=198.51.100.20:443:X1:server.example.com fw_action="forward"',
     verdict: 'noDomain',
     action: 'allowed',
@@ -96,7 +96,7 @@ const rows: LogRow[] = [
     verdict: 'noDomain',
   },
   {
-    name: 'somebody outside asks an own server',
+    name: 'an external client sends a request to an own server',
     line: HIT.replace('dst=198.51.100.20', 'dst=10.0.0.9'),
     verdict: 'skip',
   },

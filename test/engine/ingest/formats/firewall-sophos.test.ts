@@ -93,12 +93,12 @@ const rows: LogRow[] = [
   },
   { name: 'what others asked of own servers', line: WEB.replace('"Content Filtering"', '"WAF"'), verdict: 'skip' },
   {
-    name: "the proxy's news of itself",
+    name: 'a system event of the proxy',
     line: '2026:11:20-09:15:02 utm-1 httpproxy[5150]: id="0003" severity="info" sys="SecureWeb" sub="http" request="0x1" function="confd_config_reload_func" file="confd-client.c" line="525" message="reloading config"',
     verdict: 'skip',
   },
   {
-    name: 'somebody outside asks an own server',
+    name: 'an external client sends a request to an own server',
     line: WEB.replace('198.51.100.20', '172.16.0.9'),
     verdict: 'skip',
     host: 'claude.ai',

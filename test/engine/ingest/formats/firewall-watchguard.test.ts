@@ -66,13 +66,13 @@ const rows: LogRow[] = [
     verdict: 'skip',
   },
   {
-    name: 'news without addresses',
+    name: 'a system event without addresses',
     line: 'SERIAL (2026-11-20T08:15:02) loggerd[1]: msg_id="3D04-0001" Archived log file host="log.example.com"',
     verdict: 'skip',
   },
   { name: 'an hour that no day has', line: HTTP.replace('T08:15', 'T31:15'), verdict: 'reject', reason: /^time/ },
   {
-    name: 'a host that the message is cut in',
+    name: 'a message that is truncated inside the host',
     line: HTTP.slice(0, HTTP.indexOf('lexity.ai') + 'lexity'.length),
     verdict: 'reject',
     reason: /^host/,

@@ -121,7 +121,7 @@ t.test('a host is in the field, or its A-label form, whatever the bytes', async 
   )
 })
 
-t.test('a host is the same by the short way as by the long one, which a blank before it takes', async () => {
+t.test('the fast path and the slow path, which a leading blank selects, find the same host', async () => {
   const piece = fc.constantFrom(
     'a',
     'claude',

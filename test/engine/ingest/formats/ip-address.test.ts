@@ -3,7 +3,7 @@ import t from 'tap'
 import { isIpText } from '../../../../engine/ingest/formats/ip-address.ts'
 import fc from '../../../support/property.ts'
 
-/** Bytes stand around the text, so that a look beyond its ends shows. */
+/** The text has other bytes around it, so that a read past either end is detected. */
 function says(text: string): boolean {
   const bytes = Buffer.from(`1:${text}:1`)
   return isIpText(new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 2, bytes.length - 2)

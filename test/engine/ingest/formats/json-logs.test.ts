@@ -282,7 +282,7 @@ const rows: readonly LogRow[] = [
     action: 'blocked',
   },
   {
-    name: 'AdGuard Home, reverse look-up',
+    name: 'AdGuard Home, reverse lookup',
     line: json({ ...ADGUARD, QH: '45.2.0.192.in-addr.arpa' }),
     verdict: 'skip',
   },
@@ -369,7 +369,7 @@ const rows: readonly LogRow[] = [
 ]
 checkRows(t, 'json-logs', rows)
 
-t.test('what is behind the object, and before it', async (t) => {
+t.test('bytes after the object and before the object', async (t) => {
   for (const end of ['\n', '\r\n', '\0', ',', ' ]']) {
     t.equal(new MessageReader().read(json(NETSKOPE) + end).host, 'claude.ai', JSON.stringify(end))
   }

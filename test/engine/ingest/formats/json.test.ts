@@ -2,7 +2,10 @@ import t from 'tap'
 import { JSON_DEPTH_MAX, JsonKind, JsonScanner } from '../../../../engine/ingest/formats/json.ts'
 import fc from '../../../support/property.ts'
 
-/** The members of the outermost object as the scanner finds them, or undefined where the text is no object. */
+/**
+ * The members of the outermost object as the scanner finds them, or undefined where the text is no
+ * object.
+ */
 function members(text: string): Record<string, unknown> | undefined {
   const bytes = Buffer.from(text)
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -42,7 +45,7 @@ t.test('it finds what JSON.parse finds, however the text is indented', async (t)
   )
 })
 
-t.test('a text that is cut anywhere is no object', async (t) => {
+t.test('a truncated text is no object', async (t) => {
   fc.assert(
     fc.property(object, (value) => {
       const text = JSON.stringify(value)

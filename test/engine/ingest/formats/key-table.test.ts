@@ -5,7 +5,7 @@ const LONG = 'x'.repeat(40)
 const TABLE = new KeyTable({ src: 0, srcip: 1, 'src-ip': 2, dst: 3, sni: 4, [LONG]: 5, host: 0 })
 
 function find(text: string): number {
-  // Bytes of others stand around it.
+  // Other bytes precede and follow the text.
   const bytes = Buffer.from(`i${text}p`, 'latin1')
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   return TABLE.find(view, 1, bytes.length - 1)

@@ -45,7 +45,7 @@ const rows: readonly LogRow[] = [
     client: '192.0.2.45',
   },
   {
-    name: 'behind a header that was not recognised',
+    name: 'after a header that was not recognized',
     line: `Nov 20 09:15:02 fw.example.org ${WATCHGUARD}\n`,
     verdict: 'event',
     host: 'copilot.microsoft.com',
@@ -121,7 +121,7 @@ const rows: readonly LogRow[] = [
     host: 'claude.ai',
   },
   {
-    name: '2.0 that a relay cut',
+    name: '2.0 without the word that a relay removed',
     line: '2.0|Acme|Proxy|5.0|1|^|src=192.0.2.45^url=https://claude.ai/',
     verdict: 'event',
     host: 'claude.ai',
@@ -140,7 +140,7 @@ const rows: readonly LogRow[] = [
     verdict: 'noDomain',
   },
   { name: 'no client', line: 'LEEF:1.0|Acme|Proxy|5.0|start|msg=started at proxy.example.org', verdict: 'skip' },
-  { name: 'a header that was cut', line: 'LEEF:1.0|WatchGuard|XTM|12.10.1', verdict: 'reject', reason: /^header/ },
+  { name: 'a truncated header', line: 'LEEF:1.0|WatchGuard|XTM|12.10.1', verdict: 'reject', reason: /^header/ },
   {
     name: '31 April',
     line: 'LEEF:1.0|Acme|Proxy|5.0|1|devTime=2026-04-31 09:15:02\tsrc=192.0.2.45\turl=claude.ai',
@@ -170,7 +170,7 @@ const rows: readonly LogRow[] = [
     verdict: 'noDomain',
   },
   {
-    name: 'a reverse look-up',
+    name: 'a reverse lookup',
     line: 'LEEF:1.0|Acme|Proxy|5.0|1|src=192.0.2.45\tquestion=45.2.0.192.in-addr.arpa',
     verdict: 'skip',
     host: '45.2.0.192.in-addr.arpa',

@@ -80,7 +80,7 @@ const rows: readonly LogRow[] = [
   },
   { name: 'no host: the referer is none', line: csv({ 16: '-', 17: '-', 18: '-' }), verdict: 'noDomain' },
   { name: 'an address as host', line: csv({ 17: '198.51.100.20', 16: 'x.example.com' }), verdict: 'noDomain' },
-  { name: 'cut before the host', line: columns().slice(0, 17).join(','), verdict: 'reject', reason: /^cs-host/ },
+  { name: 'truncated before the host', line: columns().slice(0, 17).join(','), verdict: 'reject', reason: /^cs-host/ },
   { name: '30 February', line: csv({ 0: '2026-02-30' }), verdict: 'reject', reason: /^time/ },
   { name: 'a word in the place of a number', line: csv({ 3: 'many' }).slice(0, 60), verdict: 'unknown' },
   { name: 'a host in the place of the client', line: blanks({ 6: 'claude.ai' }), verdict: 'unknown' },

@@ -3,9 +3,10 @@ import { MessageReader } from '../../../support/log-rows.ts'
 import fc from '../../../support/property.ts'
 
 /*
- * Records of devices and services that are no client's request to another host. Each has names where a reader
- * could mistake them for the requested host, names of AI platforms among them, and most have an address where a
- * reader could mistake it for the client. None may become an event: an event accuses a client.
+ * Records of devices and services that are no client's request to another host. Each has names
+ * where a reader could mistake them for the requested host, names of AI platforms among them, and
+ * most have an address where a reader could mistake it for the client. None may become an event: an
+ * event accuses a client.
  */
 
 const json = (value: object): string => JSON.stringify(value)

@@ -80,7 +80,7 @@ const rows: LogRow[] = [
   },
   { name: 'a single label', line: REPLY.replace('gemini.google.com', 'printer'), verdict: 'noDomain' },
   { name: 'the root', line: REPLY.replace('gemini.google.com', '.'), verdict: 'noDomain' },
-  { name: 'a reverse look-up', line: REPLY.replace('gemini.google.com', '45.2.0.192.in-addr.arpa'), verdict: 'skip' },
+  { name: 'a reverse lookup', line: REPLY.replace('gemini.google.com', '45.2.0.192.in-addr.arpa'), verdict: 'skip' },
   {
     name: 'a client that is a name',
     line: BLOCKED.replace('192.0.2.45', 'pc-7.example.com'),

@@ -119,7 +119,7 @@ const rows: LogRow[] = [
     host: 'claude.ai',
   },
   {
-    name: 'the page that somebody came from is no host',
+    name: 'the referer is no host',
     line: `${HEAD} "GET /index.html HTTP/1.1" 200 2326 "https://chatgpt.com/" "Mozilla/5.0"`,
     verdict: 'noDomain',
     client: '192.0.2.45',

@@ -31,7 +31,7 @@ const rows: LogRow[] = [
     action: 'blocked',
   },
   {
-    name: 'behind the tag of syslog',
+    name: 'after the tag of syslog',
     line: '(squid-1)[7711]: 1795162502.119    318 192.0.2.45 TCP_MISS/200 9 GET http://claude.ai/ - HIER_DIRECT/198.51.100.20 -',
     verdict: 'event',
     host: 'claude.ai',
@@ -39,7 +39,7 @@ const rows: LogRow[] = [
     time: TIME,
   },
   {
-    name: 'behind a whole header that nobody took off',
+    name: 'after a complete header that no relay removed',
     line: '<166>Nov 20 09:15:02 proxy (squid-1)[7711]: 1795162502.119      0 2001:db8:10::45 TCP_DENIED/403 4001 GET http://chat.mistral.ai/chat - HIER_NONE/- text/html',
     verdict: 'event',
     host: 'chat.mistral.ai',
@@ -97,7 +97,7 @@ const rows: LogRow[] = [
     client: '',
   },
   {
-    name: 'the resolved address behind the hierarchy is no host',
+    name: 'the resolved address after the hierarchy is no host',
     line: '1795162502.119    318 192.0.2.45 TCP_TUNNEL/200 6120 CONNECT 198.51.100.20:443 - HIER_DIRECT/api.openai.com -',
     verdict: 'noDomain',
     client: '192.0.2.45',

@@ -53,7 +53,7 @@ const rows: readonly LogRow[] = [
     client: '2001:db8::45',
   },
   {
-    name: 'DNS, reverse look-up',
+    name: 'DNS, reverse lookup',
     line: DNS.replace('api.openai.com.', '45.2.0.192.in-addr.arpa.'),
     verdict: 'skip',
     host: '45.2.0.192.in-addr.arpa',
@@ -64,7 +64,12 @@ const rows: readonly LogRow[] = [
     verdict: 'noDomain',
     client: '192.0.2.45',
   },
-  { name: 'DNS cut before the domain', line: DNS.slice(0, DNS.indexOf(',"api')), verdict: 'reject', reason: /^domain/ },
+  {
+    name: 'DNS truncated before the domain',
+    line: DNS.slice(0, DNS.indexOf(',"api')),
+    verdict: 'reject',
+    reason: /^domain/,
+  },
   { name: 'DNS of 31 November', line: DNS.replace('11-20', '11-31'), verdict: 'reject', reason: /^time/ },
   {
     name: 'proxy: the URL, not the referer',
@@ -96,7 +101,7 @@ const rows: readonly LogRow[] = [
     verdict: 'noDomain',
   },
   {
-    name: 'proxy cut before the URL',
+    name: 'proxy truncated before the URL',
     line: PROXY.slice(0, PROXY.indexOf(',"https://claude')),
     verdict: 'reject',
     reason: /^URL/,

@@ -7,7 +7,7 @@ const REPLY = '[3123:1] reply: 192.0.2.45 api.cohere.com. A IN NOERROR 0.023100 
 
 const rows: LogRow[] = [
   {
-    name: 'a query behind a header with an ISO time',
+    name: 'a query after a header with an ISO time',
     line: '2026-11-20T09:15:02+01:00 fw unbound[3121]: [3121:1] query: 192.0.2.45 api.cohere.com. A IN',
     verdict: 'event',
     host: 'api.cohere.com',
@@ -47,7 +47,7 @@ const rows: LogRow[] = [
     action: 'allowed',
   },
   {
-    name: 'a reply behind a whole header',
+    name: 'a reply after a complete header',
     line: '<30>Nov 20 09:15:03 fw unbound[3123]: [3123:1] reply: 192.0.2.45 api.cohere.com. A IN REFUSED 0.023100 0 66',
     verdict: 'event',
     host: 'api.cohere.com',
@@ -103,7 +103,7 @@ const rows: LogRow[] = [
   },
   { name: 'the root', line: '[3123:1] query: 192.0.2.45 . NS IN', verdict: 'noDomain', client: '192.0.2.45' },
   { name: 'a slash in a name', line: '[3123:1] query: 192.0.2.45 claude.ai/x.example.com. A IN', verdict: 'noDomain' },
-  { name: 'a reverse look-up', line: '[3123:1] query: 192.0.2.45 45.2.0.192.in-addr.arpa. PTR IN', verdict: 'skip' },
+  { name: 'a reverse lookup', line: '[3123:1] query: 192.0.2.45 45.2.0.192.in-addr.arpa. PTR IN', verdict: 'skip' },
   { name: 'the version', line: '[3123:1] query: 192.0.2.45 version.bind. TXT CH', verdict: 'skip' },
   ...[
     'info: generate keytag query _ta-4f66. NULL IN',
@@ -113,7 +113,9 @@ const rows: LogRow[] = [
     'notice: init module 0: validator',
     'error: SERVFAIL <claude.ai. A IN>: all servers for this domain failed, at zone openai.com. from 198.51.100.9',
     'debug: answer from the cache failed',
-  ].map((text): LogRow => ({ name: `news of the server: ${text}`, line: `[3123:1] ${text}`, verdict: 'skip' })),
+  ].map(
+    (text): LogRow => ({ name: `a system event of the server: ${text}`, line: `[3123:1] ${text}`, verdict: 'skip' }),
+  ),
   { name: 'something else behind the tag', line: 'unbound[3123]: claude.ai 192.0.2.45', verdict: 'skip' },
   {
     name: 'a name without its dot',
@@ -151,10 +153,10 @@ t.test('replies and refusals count until the source has shown that it logs queri
   t.equal(reader.read(QUERY).verdict, 'event')
 })
 
-t.test('a reply that was cut, and the queries of another server, hide no replies', async (t) => {
+t.test('a truncated reply and the queries of another server hide no replies', async (t) => {
   const reader = new MessageReader()
   reader.read('[3123:1] info: 192.0.2.45 api.cohere.com. A IN ')
-  t.equal(reader.read(REPLY).verdict, 'event', 'cut')
+  t.equal(reader.read(REPLY).verdict, 'event', 'truncated')
   reader.read('client 192.0.2.45#2048: query: claude.ai IN A +')
   t.equal(reader.read(REPLY).verdict, 'event', 'of BIND')
   reader.read(QUERY)

@@ -8,7 +8,7 @@ const NETSKOPE =
   '#Fields: date time time-taken cs-bytes sc-bytes bytes c-ip s-ip cs-username cs-method cs-uri-scheme cs-uri-query cs-user-agent cs-content-type sc-status sc-content-type cs-dns cs-host cs-uri cs-uri-port cs-referer x-cs-session-id x-cs-userip x-cs-sni x-policy-action'
 const IIS = '#Fields: date time s-ip cs-method cs-uri-stem c-ip cs(User-Agent) cs-host sc-status'
 
-/** A row behind the lines that announce its columns. */
+/** A row after the lines that announce its columns. */
 interface TableRow extends Omit<LogRow, 'format' | 'reason'> {
   readonly head: readonly string[]
 }
@@ -101,7 +101,7 @@ const rows: TableRow[] = [
     client: '192.0.2.45',
   },
   {
-    name: 'the page that somebody came from is no host, nor is a path',
+    name: 'neither the referer nor a path is a host',
     head: ['#Fields: date time c-ip cs-uri cs(Referer) cs(User-Agent)'],
     line: '2026-11-20 08:15:02 192.0.2.45 setup.zip https://chatgpt.com/ claude.ai',
     verdict: 'noDomain',
@@ -114,7 +114,7 @@ const rows: TableRow[] = [
     verdict: 'noDomain',
   },
   {
-    name: 'a row that was cut',
+    name: 'a truncated row',
     head: [BLUE_COAT],
     line: '2026-11-20 08:15:02 131 192.0.2.45 jdoe TCP_TUNN',
     verdict: 'unknown',

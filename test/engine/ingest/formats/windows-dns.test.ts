@@ -89,7 +89,7 @@ const rows: LogRow[] = [
   { name: 'a slash inside of a label', line: asked('(12)claude.ai/xx(7)example(3)com(0)'), verdict: 'noDomain' },
   { name: 'the root', line: asked('(0)'), verdict: 'noDomain', client: '192.0.2.45' },
   { name: 'a label longer than any', line: asked(`(300)${'a'.repeat(300)}(2)ai(0)`), verdict: 'noDomain' },
-  { name: 'a reverse look-up', line: asked('(2)45(1)2(1)0(3)192(7)in-addr(4)arpa(0)'), verdict: 'skip' },
+  { name: 'a reverse lookup', line: asked('(2)45(1)2(1)0(3)192(7)in-addr(4)arpa(0)'), verdict: 'skip' },
   {
     name: 'what the server asks its forwarder',
     line: `${HEAD} Snd 198.51.100.53   0c11   Q ${FLAGS} A      (3)api(6)openai(3)com(0)`,
@@ -218,13 +218,13 @@ checkRows(t, 'windows-dns', rows)
 checkMutations(
   t,
   rows.map(({ line }) => line),
-  // Labels stand apart, with their lengths between.
+  // Labels are separated by their lengths.
   (host, line) => host.split('.').every((label) => line.includes(label)),
 )
 
-t.test('a date above twelve, of a packet or of the head of the file, tells the order of those below', async (t) => {
+t.test('a number above twelve in a packet or the file header decides the order of later dates', async (t) => {
   const unclear = `05/06/2026 09:15:02 0A14 PACKET  00000000041C20D0 UDP Rcv 192.0.2.45 71aa Q ${FLAGS} A (6)claude(2)ai(0)`
-  t.equal(new MessageReader().read(unclear).time, '2026-06-05T09:15:02.000', 'day first, where nothing tells')
+  t.equal(new MessageReader().read(unclear).time, '2026-06-05T09:15:02.000', 'day first without evidence')
   for (const before of [unclear.replace('05/06', '05/23'), 'DNS Server log file creation at 05/23/2026 09:00:00']) {
     const reader = new MessageReader()
     reader.read(before)

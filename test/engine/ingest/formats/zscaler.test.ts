@@ -64,10 +64,10 @@ const rows: readonly LogRow[] = [
     verdict: 'reject',
     reason: /^client/,
   },
-  { name: 'cut before the client', line: RECORD.slice(0, 200), verdict: 'reject', reason: /^client/ },
+  { name: 'truncated before the client', line: RECORD.slice(0, 200), verdict: 'reject', reason: /^client/ },
   { name: '31 April', line: RECORD.replace('Nov 20', 'Apr 31'), verdict: 'reject', reason: /^time/ },
   {
-    name: 'pairs behind TABs; referer, agent and file are no hosts',
+    name: 'pairs after TABs; referer, agent and file are no hosts',
     line: TABS,
     verdict: 'event',
     host: 'chatgpt.com',
@@ -112,7 +112,7 @@ const rows: readonly LogRow[] = [
     action: 'allowed',
   },
   {
-    name: 'the tag with pairs behind TABs',
+    name: 'the tag with pairs after TABs',
     line: `ZscalerNSS: ${TABS}`,
     verdict: 'event',
     host: 'chatgpt.com',

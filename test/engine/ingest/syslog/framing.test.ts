@@ -11,7 +11,10 @@ interface Cut {
   readonly oversized: number
 }
 
-/** Feeds chunks as a connection does: what is left is put before what comes next. `room` false: the sink takes each message at the second try. */
+/**
+ * Feeds chunks as a connection does: what is left is put before what comes next. `room` false: the
+ * sink takes each message at the second try.
+ */
 function feed(chunks: readonly Uint8Array[], options: { end?: boolean; room?: boolean; bytesMax?: number } = {}): Cut {
   const framing = new Framing(options.bytesMax ?? BYTES_MAX)
   const work = new Uint8Array(4096)
@@ -36,7 +39,7 @@ function feed(chunks: readonly Uint8Array[], options: { end?: boolean; room?: bo
     if (!mayComplete) continue
     do {
       work.set(waiting)
-      const at = framing.cut(work, view, 0, waiting.length, sink)
+      const at = framing.split(work, view, 0, waiting.length, sink)
       if (at === BROKEN) return { messages, kind: kind(), broken: true, oversized: framing.oversized }
       waiting = Buffer.from(waiting.subarray(at))
     } while (framing.stalled)
@@ -160,12 +163,12 @@ t.test('a sender of single bytes costs time linear in their number', async (t) =
     }
     waiting++
     looked += waiting
-    waiting -= framing.cut(work, view, 0, waiting, sink)
+    waiting -= framing.split(work, view, 0, waiting, sink)
   }
-  t.ok(looked < 10 * 120_000, `${looked} bytes looked at`)
+  t.ok(looked < 10 * 120_000, `${looked} bytes read`)
 })
 
-t.test('a message that is cut and found no room at first is counted once', async (t) => {
+t.test('a truncated message without room at first is counted once', async (t) => {
   const long = 'x'.repeat(BYTES_MAX + 5)
   for (const [name, text] of [
     ['with its delimiter', `${long}\n`],
