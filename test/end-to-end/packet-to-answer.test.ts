@@ -139,7 +139,7 @@ t.test('npm start: finds, shows and serves; stops by Ctrl-C; continues on the sa
   }
   const first = await serving()
   t.equal(first.status, 0, first.stdout)
-  t.match(first.stdout, /API key\s+svc_pk_[0-9a-f]{64}\n/)
+  t.match(first.stdout, /API key:\n\nsvc_pk_[0-9a-f]{64}\n/)
   t.match(first.stdout, /│ ChatGPT\s+│ llm_chat/)
   t.match(first.stdout, new RegExp(`${expected().byPlatform.size} AI platforms, `))
   t.match(

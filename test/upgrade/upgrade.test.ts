@@ -81,7 +81,7 @@ for (const sample of samples) {
     const admin = (...words: string[]) => adminThen(then, [...words, '--data-dir', data])
 
     const found = await admin('doctor')
-    t.match(found, `{"about":"schema","value":${SCHEMA_VERSION},"newest":${SCHEMA_VERSION}}`)
+    t.match(found, `"schema_version":${SCHEMA_VERSION},"schema_version_newest":${SCHEMA_VERSION},`)
     for (const [table, records] of Object.entries(was.tables)) {
       const now = Number(new RegExp(`"table":"${table}","records":(\\d+)`).exec(found)?.[1] ?? 0)
       t.ok(now >= records, `${table}: ${now} of ${records} records`)
