@@ -249,14 +249,14 @@ async function keepSending(t: Test, service: SyslogService): Promise<void> {
   })
 }
 
-type Books = Record<'messages' | 'stored' | 'unsettled' | 'unauthorised', number>
+type Books = Record<'messages' | 'stored' | 'in_progress' | 'unauthorised', number>
 
 async function booksOf(service: SyslogService): Promise<Books[]> {
   const rows = (await service.admin('ingest', 'counters')) as unknown as (Books & Record<string, number>)[]
   for (const row of rows) {
-    const { listener: _listener, messages, unsettled, ...outcomes } = row
+    const { listener: _listener, messages, in_progress, ...outcomes } = row
     const known = Object.values(outcomes).reduce((sum, count) => sum + count, 0)
-    if (known + Number(unsettled) !== messages) throw new Error(`it does not balance: ${JSON.stringify(row)}`)
+    if (known + Number(in_progress) !== messages) throw new Error(`it does not balance: ${JSON.stringify(row)}`)
   }
   return rows
 }
@@ -277,7 +277,7 @@ t.test('SIGTERM while senders send: what was told to be stored is there, and the
   const found = await foundIn(service)
   t.ok(found >= stored, `${found} are there, ${stored} were told`)
   const rows = await booksOf(service)
-  t.equal(sum(rows.map((row) => row.unsettled)), 0, 'nothing was on its way')
+  t.equal(sum(rows.map((row) => row.in_progress)), 0, 'nothing was on its way')
   t.equal(sum(rows.map((row) => row.stored)), found, 'what is there is what is in the books')
 })
 
@@ -297,7 +297,7 @@ t.test('kill -9 while senders send: what was told to be stored is there, and the
   const rows = await booksOf(service)
   const found = await foundIn(service)
   t.ok(found >= stored, `${found} are there, ${stored} were told`)
-  t.ok(rows.every(({ unsettled }) => unsettled >= 0))
+  t.ok(rows.every(({ in_progress }) => in_progress >= 0))
   t.ok(sum(rows.map((row) => row.stored)) <= found, 'no message is in the books that is not there')
 })
 

@@ -22,7 +22,7 @@ async function checkBooks(t: Test, service: SyslogService, kind: Kind, expected:
   // They are written once a second.
   const row = await until('books', async () => {
     const rows = await service.admin('ingest', 'counters')
-    return rows.find((row) => row['listener'] === kind && row['messages'] === messages && row['unsettled'] === 0)
+    return rows.find((row) => row['listener'] === kind && row['messages'] === messages && row['in_progress'] === 0)
   })
   const { received: _received, noDomain, ...same } = counts
   t.match(row, { ...same, no_domain: noDomain }, 'books')
