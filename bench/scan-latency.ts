@@ -36,8 +36,7 @@ export async function measureLatency({ toy }: { toy: boolean }): Promise<void> {
     for (let round = 0; round < sizes.rounds; round++) {
       idle.push(await latencies(directory, keys, sizes.seconds))
       work.fill(store, ids, round * sizes.eventsEach, (round + 1) * sizes.eventsEach)
-      busy.push(await latencies(directory, keys, sizes.seconds))
-      await folded(store, ids)
+      busy.push(await latencies(directory, keys, sizes.seconds, () => folded(store, ids)))
     }
     await store.close()
     const of = (part: number, rounds: readonly number[][]) => median(rounds.map((times) => percentile(times, part)))
@@ -85,8 +84,13 @@ function prepare(directory: string, organizations: number, seconds: number): { i
   return { ids, keys }
 }
 
-/** Milliseconds of each request to a service that was just started. */
-async function latencies(directory: string, keys: readonly string[], seconds: number): Promise<number[]> {
+/** Milliseconds of each request to a service that was just started. The service runs until `done` resolves. */
+async function latencies(
+  directory: string,
+  keys: readonly string[],
+  seconds: number,
+  done: () => Promise<void> = async () => {},
+): Promise<number[]> {
   const loopback = ['--api-address', '127.0.0.1', '--api-port', '0', '--plain-http', '--api-threads', '1']
   const off = ['ingest-port', 'syslog-tls', 'syslog-tcp', 'syslog-udp', 'metrics-port'].flatMap((name) => [
     `--${name}`,
@@ -110,6 +114,7 @@ async function latencies(directory: string, keys: readonly string[], seconds: nu
       }),
     )
     agent.destroy()
+    await done()
     return times
   } finally {
     service.kill('SIGTERM')
