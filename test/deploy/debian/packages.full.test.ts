@@ -205,7 +205,9 @@ async function scanned(machine: Machine): Promise<Record<string, unknown>> {
   const rows = (await machine.run(`posture-admin scan show --org Acme ${STORE} 2>/dev/null`)).trim().split('\n')
   return Object.fromEntries(
     rows
-      .map((row) => JSON.parse(row) as { platform?: string; matches?: number })
-      .flatMap(({ platform, matches }) => (platform === undefined ? [] : [[platform, matches]])),
+      .map((row) => JSON.parse(row) as { platform_name?: string; metadata?: { matches: number } })
+      .flatMap(({ platform_name, metadata }) =>
+        platform_name === undefined || metadata === undefined ? [] : [[platform_name, metadata.matches]],
+      ),
   )
 }
