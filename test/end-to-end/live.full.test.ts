@@ -10,6 +10,7 @@ import { ethernet, ipv4, udp } from '../support/packets.ts'
 import { dnsQuery } from '../support/packets-dns.ts'
 import { framesAt, pcapFile } from '../support/packets-pcap.ts'
 import { admin, type Running, type RunningService, start, startService } from '../support/programs.ts'
+import { until } from '../support/wait.ts'
 
 /** A collector and a service in a network namespace of their own, with a veth pair on which tcpreplay plays what the collector hears. */
 
@@ -184,7 +185,7 @@ t.test('what is played is matched, kept, forwarded; the counters balance; root i
   t.notOk(stderr.includes(site.token), 'no secret is logged')
 
   const [scan] = await admin('scan', 'run', '--org', 'Acme', '--data-dir', join(site.directory, 'service'))
-  t.match(scan, { status: 'completed', events: 301, platforms_discovered: 2 })
+  t.match(scan, { status: 'completed', events: 301, summary: { platforms_discovered: 2 } })
 })
 
 t.test('the link goes down and up, and vanishes and returns: health says so', { skip }, async (t) => {
@@ -295,16 +296,14 @@ platforms:
   writeFileSync(registry, platform('second.acme.example'))
   writeFileSync(environmentFile, 'LOG_LEVEL=INFO\n')
   collector.child.kill('SIGHUP')
-  for (let tries = 0; tries < 100 && !collector.output.stderr.includes('"msg":"reloaded"'); tries++) {
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
+  await until('the settings', () => collector.output.stderr.includes('"msg":"reloaded"'))
   t.match(collector.output.stderr, /"logLevel":"INFO","msg":"reloaded"/)
   site.play(['first.acme.example', 'second.acme.example'])
   const health = await site.until('the second match', ({ events_matched }) => events_matched === 2)
   t.equal(health.platforms_detected, 1)
   writeFileSync(registry, 'platforms: [')
   collector.child.kill('SIGHUP')
-  await new Promise((resolve) => setTimeout(resolve, 500))
+  await until('the refusal', () => collector.output.stderr.includes('"msg":"not reloaded'))
   t.match(collector.output.stderr, /"reason":"[^"]*registry\.yaml[^"]*","msg":"not reloaded, all stays as it was"/)
   site.play(['second.acme.example'])
   await site.until('a match by the registry before', ({ events_matched }) => events_matched === 3)
@@ -323,7 +322,7 @@ t.test('SIGHUP while it starts ends nothing, and what it asks for is there in th
   clearInterval(hangUps)
   site.play(['claude.ai'])
   await site.until('a match', ({ events_matched }) => events_matched === 1)
-  t.match(collector.output.stderr, /"msg":"reloaded"/)
+  await until('the settings', () => collector.output.stderr.includes('"msg":"reloaded"'))
 })
 
 t.test('in memory: root is given up, and nothing is written', { skip }, async (t) => {
