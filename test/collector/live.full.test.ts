@@ -99,7 +99,7 @@ function observer(source: object) {
     }
   })
   const until = async (what: string, holds: () => boolean) => {
-    for (let tries = 0; tries < 1000; tries++) {
+    for (const endMs = performance.now() + 120_000; performance.now() < endMs; ) {
       if (holds()) return
       await new Promise((resolve) => setTimeout(resolve, 10))
     }

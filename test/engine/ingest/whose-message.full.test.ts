@@ -45,7 +45,7 @@ t.test('messages without a token that is known are counted, named in the log, an
     const rows = await service.admin('ingest', 'sources')
     return rows.length === 3 ? rows : undefined
   })
-  for (const source of sources) t.match(source, { remark: 'no known token', organization: '', matched: 0 })
+  for (const source of sources) t.match(source, { remark: 'no known token', organization: null, matched: 0 })
 })
 
 t.test('a token that is revoked between two messages of a connection', async (t) => {
