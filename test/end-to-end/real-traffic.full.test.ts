@@ -46,8 +46,8 @@ for (const lanes of ['1', '2']) {
     const { status, stdout } = await run('collector', ['read', '--names', '--decode-workers', lanes, capture])
     t.equal(status, 0)
     const rows = stdout.split('\n').filter((line) => line !== '')
-    const seen = rows.map((line) => JSON.parse(line) as { kind: string; name: string })
-    t.same(seen.map(({ kind, name }) => `${kind} ${name}`).sort(), said())
+    const seen = rows.map((line) => JSON.parse(line) as { method: string; name: string })
+    t.same(seen.map(({ method, name }) => `${method} ${name}`).sort(), said())
   })
 }
 
