@@ -251,9 +251,8 @@ t.test('while the ring is full /health answers within 100 ms, and every loss is 
   site.play(names, '--preload-pcap', '--loop', '150')
   await polling
   const took = (JSON.parse(polled) as number[]).toSorted((a, b) => a - b)
-  // A capture that blocked the endpoint would block it for as long as the ring is full. Other load delays some answers.
-  t.ok(took.length > 5)
-  t.ok((took[Math.floor(took.length / 2)] ?? 1e9) < 100, `half of them within 100 ms: ${took.map(Math.round)}`)
+  t.ok(took.length > 20)
+  t.ok((took[Math.floor(took.length * 0.9)] ?? 1e9) < 100, `nine of ten within 100 ms: ${took.map(Math.round)}`)
   collector.child.kill('SIGTERM')
   const { status, stderr } = await collector.ended
   t.equal(status, 0, stderr)
