@@ -35,8 +35,8 @@ export function countersOf(
   }
 }
 
-/** Of all threads, for Prometheus. `withoutRoom` are requests that the tables of the rate limit refused since they were full, by table. */
-export function apiRows(memory: SharedArrayBuffer, withoutRoom: Readonly<Record<string, number>>): MetricRow[] {
+/** Of all threads, for Prometheus. `tableFull` are requests that the tables of the rate limit refused since they were full, by table. */
+export function apiRows(memory: SharedArrayBuffer, tableFull: Readonly<Record<string, number>>): MetricRow[] {
   const counts = new Float64Array(memory)
   const sum = (column: number): number => {
     let total = 0
@@ -58,7 +58,7 @@ export function apiRows(memory: SharedArrayBuffer, withoutRoom: Readonly<Record<
       'posture_api_rate_table_full_total',
       'counter',
       'Requests rejected because the rate limit table was full',
-      withoutRoom,
+      tableFull,
       'table',
     ],
   ]

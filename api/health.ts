@@ -21,8 +21,8 @@ export class Health {
   }
 
   start(): void {
-    this.look()
-    this.#timer = setInterval(() => this.look(), SECOND_MS)
+    this.poll()
+    this.#timer = setInterval(() => this.poll(), SECOND_MS)
   }
 
   stop(): void {
@@ -30,7 +30,7 @@ export class Health {
   }
 
   /** Each change is logged once. */
-  look(): void {
+  poll(): void {
     const failure = this.#whyNotWritten()
     if (failure === undefined && !this.#writes) this.#log.info('the store is written again')
     if (failure !== undefined && this.#writes) {

@@ -44,7 +44,7 @@ export function makeRateTable(): SharedArrayBuffer {
 }
 
 /** Requests that a table has refused since there was no room for their key. */
-export function withoutRoom(table: SharedArrayBuffer): number {
+export function tableFull(table: SharedArrayBuffer): number {
   return new Uint32Array(table)[REFUSED_WORD] ?? 0
 }
 
@@ -76,7 +76,7 @@ export class RateLimit {
     const row = this.#takeIn(first, high, low)
     if (row !== undefined) return row
     const second = keyHash.readUInt32LE(12) % BUCKETS
-    return this.#takeAnew(first, second, high, low)
+    return this.#insert(first, second, high, low)
   }
 
   /** The verdict where the key has a row in this bucket. */
@@ -91,7 +91,7 @@ export class RateLimit {
   }
 
   /** The verdict where the key has none in its first bucket: it has one in the second, or gets one in either. */
-  #takeAnew(first: number, second: number, high: number, low: number): RateVerdict {
+  #insert(first: number, second: number, high: number, low: number): RateVerdict {
     // In one order, so that no two threads wait for each other.
     this.#lock(Math.min(first, second))
     if (first !== second) this.#lock(Math.max(first, second))

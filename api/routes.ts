@@ -64,9 +64,9 @@ export interface ApiParts {
 }
 
 /** The REST API, as a listener takes it. The order of the checks is the design's: path, method, key, plan, scope, rate, parameters. */
-export function apiServer(parts: ApiParts): Required<Pick<HttpListenOptions, 'handler' | 'usualPaths'>> {
+export function apiServer(parts: ApiParts): Required<Pick<HttpListenOptions, 'handler' | 'fastPaths'>> {
   const api = new Api(parts)
-  return { usualPaths: Object.keys(ROUTES), handler: (request, response) => api.answer(request, response) }
+  return { fastPaths: Object.keys(ROUTES), handler: (request, response) => api.answer(request, response) }
 }
 
 export function isKnownPath(path: string): boolean {
@@ -132,7 +132,7 @@ class Api {
   /** In one snapshot of the store: who asks, what he may, and all that he is shown are of the same instant. */
   #answerRoute(route: Route, request: HttpRequest, response: HttpResponse, head: boolean): void {
     const caller = this.#callers.find(request.header('x-api-key'))
-    if (caller === undefined) return this.#refuseStranger(request, response, head)
+    if (caller === undefined) return this.#refuseUnauthenticated(request, response, head)
     this.#parts.accessLog?.noteCaller(request, caller)
     const { organization } = caller
     this.#parts.keyUses.note(caller, Date.now())
@@ -160,7 +160,7 @@ class Api {
   }
 
   /** Whoever shows keys that there are not is answered the same 401, but only so many times a minute: guessing is slow. */
-  #refuseStranger(request: HttpRequest, response: HttpResponse, head: boolean): void {
+  #refuseUnauthenticated(request: HttpRequest, response: HttpResponse, head: boolean): void {
     if (this.#mayAskWithoutKey(request, response, head)) respondError(response, 401, 'Invalid API key', head)
   }
 

@@ -7,7 +7,7 @@ import type { HttpHandler, HttpListener } from '../engine/http/port.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
 import { BodyMemory } from '../engine/ingest/body-memory.ts'
 import { type BatchCounters, eventsHandler } from '../engine/ingest/https-batches.ts'
-import { IngestBooks } from '../engine/ingest/ingest-books.ts'
+import { IngestAccounting } from '../engine/ingest/ingest-accounting.ts'
 import { ingestRows } from '../engine/ingest/metrics.ts'
 import { SyslogIngest, type SyslogOptions } from '../engine/ingest/syslog-ingest.ts'
 import type { SyslogEndpoint } from '../engine/ingest/thread-protocol.ts'
@@ -35,7 +35,7 @@ import { apiRows, makeCounters } from './counters.ts'
 import { Health } from './health.ts'
 import { KeyUseWriter } from './key-uses.ts'
 import { openApiAnswer } from './openapi.ts'
-import { makeRateTable, withoutRoom } from './rate-limit.ts'
+import { makeRateTable, tableFull } from './rate-limit.ts'
 import { ROUTES } from './routes.ts'
 import type { ApiThreadData, FromApiThread, ToApiThread } from './thread.ts'
 
@@ -44,7 +44,7 @@ const YOUNG_GENERATION_MB = 16
 
 /** Milliseconds that a service waits for a scan that a command runs, and between two looks. */
 const OTHER_SCAN_MS = 10_000
-const LOOK_EVERY_MS = 100
+const POLL_EVERY_MS = 100
 
 /** The service's stages wired together: ingest, scans, and the API threads, over one store. */
 export class Service {
@@ -53,8 +53,8 @@ export class Service {
   readonly #store: Store
   readonly #schedule: ScanSchedule
   readonly #acceptor: EventAcceptor
-  readonly #batches: BatchCounters = { batches: 0, unauthorised: 0, malformed: 0, turnedAway: 0 }
-  readonly #books: IngestBooks
+  readonly #batches: BatchCounters = { batches: 0, unauthorized: 0, malformed: 0, overloaded: 0 }
+  readonly #accounting: IngestAccounting
   readonly #keyUses: KeyUseWriter
   readonly #catalog: Catalog
   readonly #health: Health
@@ -79,7 +79,7 @@ export class Service {
     this.#log = log
     this.#store = new Store(settings.dataDir)
     this.#catalog = catalog
-    this.#books = new IngestBooks(this.#store, log)
+    this.#accounting = new IngestAccounting(this.#store, log)
     this.#keyUses = new KeyUseWriter(this.#store, log)
     const matcher = new NameMatcher(catalog)
     const scans = new ScanThread({ dataDirectory: settings.dataDir, catalog }, (error) =>
@@ -110,7 +110,7 @@ export class Service {
     const api = await this.#startApi(apiPort, httpTls)
     // Last, since who is answered there may take the service to be there.
     const metricsPort = await this.#startLocal()
-    this.#books.start()
+    this.#accounting.start()
     this.#schedule.start()
     this.#health.start()
     this.#retention.start()
@@ -135,7 +135,7 @@ export class Service {
     ]
     if (!(await within(deadlineMs + 1000, Promise.all(drained)))) this.#log.warn('some connections were aborted')
     this.#metrics.close()
-    this.#books.stop()
+    this.#accounting.stop()
     this.#health.stop()
     this.#log.info({ ...this.#acceptor.counters, ...this.#batches }, 'stopped')
     await this.#store.close()
@@ -145,11 +145,11 @@ export class Service {
   /** A command that scans is soon done; another service is not. */
   async #holdScans(): Promise<Release> {
     const { path } = this.#store.environment
-    for (let waitedMs = 0; waitedMs < OTHER_SCAN_MS; waitedMs += LOOK_EVERY_MS) {
+    for (let waitedMs = 0; waitedMs < OTHER_SCAN_MS; waitedMs += POLL_EVERY_MS) {
       const release = await tryHold(path, SCANS)
       if (release !== undefined) return release
       if (waitedMs === 0) this.#log.info({ path }, 'waits for a scan of another process')
-      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+      await new Promise((resolve) => setTimeout(resolve, POLL_EVERY_MS))
     }
     throw new Fault('STORE_IN_USE', `--data-dir ${this.#settings.dataDir}: another service, or a long scan, runs on it`)
   }
@@ -172,7 +172,7 @@ export class Service {
   }
 
   #ingestHandler(): HttpHandler {
-    return eventsHandler(this.#store, this.#acceptor, this.#batches, new BodyMemory(), this.#books.sources)
+    return eventsHandler(this.#store, this.#acceptor, this.#batches, new BodyMemory(), this.#accounting.sources)
   }
 
   async #startSyslog(tls: TlsFiles | undefined): Promise<readonly SyslogEndpoint[]> {
@@ -190,7 +190,7 @@ export class Service {
       trie: compileTrie(this.#catalog.rules),
       logLevel,
     }
-    this.#syslog = await SyslogIngest.start(options, this.#acceptor, this.#books, this.#log, this.#failure.reject)
+    this.#syslog = await SyslogIngest.start(options, this.#acceptor, this.#accounting, this.#log, this.#failure.reject)
     return this.#syslog.endpoints
   }
 
@@ -226,13 +226,13 @@ export class Service {
   async #metricRows(): Promise<MetricRow[]> {
     // While the service ends its threads may be gone; what the others have counted is shown all the same.
     const syslog = await this.#syslog?.status().catch(() => undefined)
-    const ingest = ingestRows(this.#acceptor, this.#batches, this.#books, syslog)
+    const ingest = ingestRows(this.#acceptor, this.#batches, this.#accounting, syslog)
     return [...ingest, ...scanRows(this.#schedule.counters), ...this.#apiRows()]
   }
 
   #apiRows(): MetricRow[] {
     const { keys, addresses } = this.#rateTables
-    return apiRows(this.#apiCounters, { keys: withoutRoom(keys), addresses: withoutRoom(addresses) })
+    return apiRows(this.#apiCounters, { keys: tableFull(keys), addresses: tableFull(addresses) })
   }
 
   #needsCertificate(): boolean {

@@ -13,7 +13,7 @@ import { RateLimit } from './rate-limit.ts'
 import { apiServer, isKnownPath } from './routes.ts'
 
 /** The main thread, which writes, hears of used keys so often. */
-const TELL_USES_EVERY_MS = 10_000
+const REPORT_USES_EVERY_MS = 10_000
 
 /** What the service gives each API thread. */
 export interface ApiThreadData {
@@ -43,15 +43,15 @@ export type FromApiThread =
   | { readonly kind: 'failed'; readonly code: FaultCode | undefined; readonly message: string }
   | { readonly kind: 'keysUsed'; readonly uses: readonly KeyUse[] }
 
-const tell = (message: FromApiThread): void => parentPort?.postMessage(message)
+const notify = (message: FromApiThread): void => parentPort?.postMessage(message)
 
 /** One API thread: its own handle of the store, its own listener on the shared port. */
 async function main(data: ApiThreadData, log: Logger): Promise<void> {
   const store = new Store(data.dataDirectory)
   const keyUses = new RecentKeyUses()
-  const tellUses = (): void => {
+  const reportUses = (): void => {
     const uses = keyUses.take()
-    if (uses.length > 0) tell({ kind: 'keysUsed', uses })
+    if (uses.length > 0) notify({ kind: 'keysUsed', uses })
   }
   const { onAnswer: countAnswer, onCut } = countersOf(data.counters, data.number)
   const accessLog = data.accessLog === 0 ? undefined : new AccessLog(log, data.accessLog, isKnownPath)
@@ -83,7 +83,7 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
     await store.close()
     throw error
   })
-  const timer = setInterval(tellUses, TELL_USES_EVERY_MS)
+  const timer = setInterval(reportUses, REPORT_USES_EVERY_MS)
   const reload = async (): Promise<void> => {
     try {
       await listener.reload()
@@ -94,15 +94,15 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
   const drain = async (deadlineMs: number): Promise<void> => {
     await listener.drain(deadlineMs)
     clearInterval(timer)
-    tellUses()
+    reportUses()
     await store.close()
-    tell({ kind: 'drained' })
+    notify({ kind: 'drained' })
     parentPort?.close()
   }
   parentPort?.on('message', (message: ToApiThread) =>
     message.kind === 'reload' ? reload() : drain(message.deadlineMs),
   )
-  tell({ kind: 'listening', implementation: listener.implementation, sharesPort: sharesPorts(listener) })
+  notify({ kind: 'listening', implementation: listener.implementation, sharesPort: sharesPorts(listener) })
 }
 
 /*
@@ -113,7 +113,7 @@ const data = workerData as ApiThreadData
 const log = createLogger('posture-service', data.logLevel)
 process.on('uncaughtException', (error: unknown) => {
   log.error({ err: error }, 'an API thread failed')
-  tell({ kind: 'failed', code: undefined, message: error instanceof Error ? error.message : String(error) })
+  notify({ kind: 'failed', code: undefined, message: error instanceof Error ? error.message : String(error) })
 })
 await start()
 
@@ -123,7 +123,7 @@ async function start(): Promise<void> {
   } catch (error) {
     const code = error instanceof Fault ? error.code : undefined
     if (code === undefined) log.error({ err: error }, 'an API thread could not start')
-    tell({ kind: 'failed', code, message: (error as Error).message })
+    notify({ kind: 'failed', code, message: (error as Error).message })
     parentPort?.close()
   }
 }

@@ -54,28 +54,28 @@ async function measure(
   const { httpsPort, httpPort, certificateFile, tokens } = await answerOf<ServiceUnderLoad>(service)
   const events = CONNECTIONS * batchesEach * eventsEach
   const batch = { tokens, batchesEach, eventsEach }
-  const ways = [
+  const transports = [
     { name: 'HTTPS', sending: { ...batch, port: httpsPort, certificateFile } satisfies Sending },
     { name: 'plain HTTP', sending: { ...batch, port: httpPort } satisfies Sending },
   ]
   const stores = [lmdbChunks(join(directory, 'raw')), await sqliteTable(join(directory, 'sqlite'), toy)].filter(
     (store) => store !== undefined,
   )
-  const wayRates = ways.map(() => [] as number[])
+  const transportRates = transports.map(() => [] as number[])
   const storeRates = stores.map(() => [] as number[])
-  const cpuOfWays = ways.map(() => [] as number[])
+  const cpuOfTransports = transports.map(() => [] as number[])
   let cpuSeconds = 0
   let residentMegabytes = 0
   for (let round = 0; round < rounds; round++) {
-    for (const [index, { sending }] of ways.entries()) {
+    for (const [index, { sending }] of transports.entries()) {
       sender.send(sending)
       const { seconds, accepted } = await answerOf<Sent>(sender)
       service.send('empty')
       const emptied = await answerOf<Emptied>(service)
       if (accepted !== events || emptied.buffered !== events)
         throw new Error(`${events} events were sent, ${accepted} accepted, ${emptied.buffered} in the buffers`)
-      wayRates[index]?.push(events / seconds)
-      cpuOfWays[index]?.push((emptied.cpuSeconds - cpuSeconds) / (events / 1e6))
+      transportRates[index]?.push(events / seconds)
+      cpuOfTransports[index]?.push((emptied.cpuSeconds - cpuSeconds) / (events / 1e6))
       cpuSeconds = emptied.cpuSeconds
       residentMegabytes = Math.max(residentMegabytes, emptied.residentMegabytes)
     }
@@ -90,9 +90,9 @@ async function measure(
   print(
     `HTTPS ingest: ${events} events a round, ${eventsEach} a batch in msgpack, ${CONNECTIONS} kept connections, each batch answered when it is on disk; medians of ${rounds} rounds; the service's peak ${residentMegabytes} MB`,
   )
-  for (const [index, { name }] of ways.entries()) {
-    const ours = median(wayRates[index] ?? [])
-    const cpu = median(cpuOfWays[index] ?? [])
+  for (const [index, { name }] of transports.entries()) {
+    const ours = median(transportRates[index] ?? [])
+    const cpu = median(cpuOfTransports[index] ?? [])
     const aim = name === 'HTTPS' ? `; aim ${shown(IN_AIM)} ${ours >= IN_AIM ? 'reached' : 'not reached'}` : ''
     print(`${name}  ${shown(ours)} events/s, ${cpu.toFixed(2)} us CPU of the service an event${aim}`)
     for (const [at, store] of stores.entries()) {

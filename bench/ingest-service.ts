@@ -42,7 +42,7 @@ const tokens = Array.from({ length: Number(organizations) }, (_, index) => {
   return administration.tokens.generate(organization, 'bench').raw
 })
 const { keyFile, certificateFile } = await provideCertificate(`${directory}/tls`, undefined)
-const handler = eventsHandler(store, acceptor, { batches: 0, unauthorised: 0, malformed: 0, turnedAway: 0 })
+const handler = eventsHandler(store, acceptor, { batches: 0, unauthorized: 0, malformed: 0, overloaded: 0 })
 const listen = (tls?: { keyFile: string; certificateFile: string }): Promise<HttpListener> =>
   listenUws({ address: '127.0.0.1', port: 0, ...(tls ? { tls } : {}), handler, log })
 const https = await listen({ keyFile, certificateFile })

@@ -140,15 +140,15 @@ async function inBox(site: LiveSite, path: string, toy: boolean): Promise<void> 
 
 function countPassing(path: string): number {
   const words = ['--count', '-r', path, FILTER]
-  const told = execFileSync('tcpdump', words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
-  return Number(/^(\d+) packet/m.exec(told)?.[1])
+  const reported = execFileSync('tcpdump', words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+  return Number(/^(\d+) packet/m.exec(reported)?.[1])
 }
 
 /** Names that the program finds in the file itself. */
 function namesIn(path: string): number {
   const collector = new URL('../collector/main.js', import.meta.url).pathname
-  const told = execFileSync(process.execPath, [collector, 'read', '--stats', path], { encoding: 'utf8' })
-  return Number(/"counter":"names","count":(\d+)/.exec(told)?.[1])
+  const reported = execFileSync(process.execPath, [collector, 'read', '--stats', path], { encoding: 'utf8' })
+  return Number(/"counter":"names","count":(\d+)/.exec(reported)?.[1])
 }
 
 const cpuOf = ({ cpuSeconds }: Heard) => cpuSeconds

@@ -126,12 +126,12 @@ function outbox(directory: string): Contender {
       store.write({ added: eventsFrom(from, count) })
     },
     take(countMax) {
-      const lent = store.lend(countMax, Number.POSITIVE_INFINITY)
-      if (lent === undefined) return { count: 0, checksum: 0 }
+      const peeked = store.peek(countMax, Number.POSITIVE_INFINITY)
+      if (peeked === undefined) return { count: 0, checksum: 0 }
       let checksum = 0
-      for (const event of lent.events) checksum += event.firstSeenMs - BASE_MS
-      store.acknowledge(lent.lastSequence)
-      return { count: lent.events.length, checksum }
+      for (const event of peeked.events) checksum += event.firstSeenMs - BASE_MS
+      store.acknowledge(peeked.lastSequence)
+      return { count: peeked.events.length, checksum }
     },
     close: () => store.close(),
   }

@@ -32,8 +32,8 @@ function packetBalance({ observed, live, ended }: CollectorStatus): Balance {
     'dropped: ring full': kernel,
     'dropped: no free batch': pool,
     'dropped: left in a ring': unread,
-    'seen by two captures': live.handedOver,
-    'sent on loopback': live.passedOver,
+    'seen by two captures': live.seenByBoth,
+    'sent on loopback': live.skipped,
     'in the ring': live.waiting,
     'in batches': ended ? 0 : taken - observed.frames,
   })
@@ -55,8 +55,8 @@ function matchBalance({ observed, matches, ended }: CollectorStatus): Balance {
 }
 
 /** Events = acknowledged + refused + dropped by policy + waiting. */
-function eventBalance({ events, ways, deciding }: CollectorStatus): Balance {
-  const { acknowledged, refused } = (deciding && ways[deciding]) ?? { acknowledged: 0, refused: 0 }
+function eventBalance({ events, transports, deciding }: CollectorStatus): Balance {
+  const { acknowledged, refused } = (deciding && transports[deciding]) ?? { acknowledged: 0, refused: 0 }
   return balance('events', events.found + events.made, {
     [deciding === 'syslog' ? 'sent by syslog' : 'acknowledged']: acknowledged,
     refused,

@@ -5,7 +5,7 @@ import { within } from '../engine/process/shutdown.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { type CollectorSettings, outboxLimits } from './config.ts'
 import type { ForwardEnd } from './forward/forward-loop.ts'
-import { Ways } from './forward/ways.ts'
+import { Transports } from './forward/transports.ts'
 import { DropLog } from './outbox/drop-log.ts'
 import { Outbox } from './outbox/outbox.ts'
 import { OUTBOX_IN_MEMORY } from './outbox/outbox-limits.ts'
@@ -20,7 +20,7 @@ export class Collector {
   readonly #source: CollectorSource
   readonly #catalog: Catalog
   readonly #outbox: Outbox
-  readonly #ways: Ways
+  readonly #transports: Transports
   readonly #drops: DropLog
   /** Events that waited when the run began. */
   readonly #found: number
@@ -46,7 +46,7 @@ export class Collector {
     }
     this.#found = this.#outbox.waiting
     this.#drops = new DropLog(log)
-    this.#ways = new Ways(settings, this.#outbox, log, { probes: source.kind === 'interface' })
+    this.#transports = new Transports(settings, this.#outbox, log, { probes: source.kind === 'interface' })
   }
 
   /**
@@ -58,19 +58,19 @@ export class Collector {
   async run(): Promise<Fault | undefined> {
     this.#lock = await OutboxLock.take(this.#settings.outbox)
     // Not before the source is open: an interface that does not exist is not reported together with a service that does not answer.
-    const forwarding = this.#opened.promise.then(() => this.#ways.run(this.#watch?.reporter))
+    const forwarding = this.#opened.promise.then(() => this.#transports.run(this.#watch?.reporter))
     try {
       const damage = await this.#runWatch(forwarding)
-      this.#ways.finish()
+      this.#transports.finish()
       const ended = await forwarding
-      if (ended.kind === 'unauthorised') throw tokenRefused(ended.why, this.#outbox.waiting)
+      if (ended.kind === 'unauthorized') throw tokenRefused(ended.why, this.#outbox.waiting)
       return damage
     } finally {
-      this.#ways.stop()
+      this.#transports.stop()
       this.#opened.resolve()
       await forwarding
       this.#ended = true
-      await within(1000, this.#ways.close())
+      await within(1000, this.#transports.close())
     }
   }
 
@@ -84,8 +84,8 @@ export class Collector {
   async drain(deadlineMs: number): Promise<void> {
     this.#stopRequested.resolve()
     setTimeout(() => {
-      this.#ways.stop()
-      void this.#ways.close()
+      this.#transports.stop()
+      void this.#transports.close()
     }, deadlineMs).unref()
     await this.#watch?.drain()
   }
@@ -118,13 +118,13 @@ export class Collector {
         oldestMs: this.#outbox.oldestWrittenMs,
         outboxBytes: this.#outbox.footprintBytes,
       },
-      ways: this.#ways.status,
+      transports: this.#transports.status,
       coverageReports: watch.reporter.counts,
-      deciding: this.#ways.deciding,
+      deciding: this.#transports.deciding,
     }
   }
 
-  async #runWatch(forwarding: ReturnType<Ways['run']>): Promise<Fault | undefined> {
+  async #runWatch(forwarding: ReturnType<Transports['run']>): Promise<Fault | undefined> {
     const watch = await Watch.open(this.#source, {
       settings: this.#settings,
       catalog: this.#catalog,
@@ -132,7 +132,7 @@ export class Collector {
       log: this.#log,
       giveUp: this.#stopRequested.promise,
       onWritten: () => {
-        this.#ways.look()
+        this.#transports.poll()
         this.#drops.note(this.#outbox.dropped)
       },
       onSecond: () => {
@@ -144,9 +144,9 @@ export class Collector {
     this.#opened.resolve()
     void this.#stopRequested.promise.then(() => watch.drain())
     // Without a valid token there is no point in watching on: the run ends, and reports why.
-    const stopUnauthorised = ({ kind }: ForwardEnd) => (kind === 'unauthorised' ? watch.stop() : undefined)
+    const stopUnauthorized = ({ kind }: ForwardEnd) => (kind === 'unauthorized' ? watch.stop() : undefined)
     // An error of forwarding ends the run, too; it is thrown where the run awaits forwarding.
-    forwarding.then(stopUnauthorised, () => watch.stop())
+    forwarding.then(stopUnauthorized, () => watch.stop())
     const damage = await watch.run()
     watch.reporter.finish()
     return damage

@@ -29,21 +29,21 @@ export function healthRecord(status: CollectorStatus): HealthRecord {
     events_captured: status.observed.names,
     events_matched: status.observed.matched,
     platforms_detected: status.platforms,
-    syslog_connected: status.ways.syslog?.connected ?? false,
-    https_connected: status.ways.https?.connected ?? false,
+    syslog_connected: status.transports.syslog?.connected ?? false,
+    https_connected: status.transports.https?.connected ?? false,
     last_event_at: status.lastMatchMs === 0 ? null : withOffset(status.lastMatchMs),
   }
 }
 
 /** Why the collector does not do all that it should; empty when it does. */
 export function degradedReasons(status: CollectorStatus): string[] {
-  const { live, link, ways, events } = status
+  const { live, link, transports, events } = status
   const reasons: string[] = []
   if (live !== undefined && status.liveAgeMs >= SILENT_THREAD_MS && !status.outboxFull) {
     reasons.push('the capture thread does not answer')
   }
   if (live !== undefined && live.lost !== '') reasons.push(live.lost)
-  else if (link !== undefined && link.trouble !== '') reasons.push(link.trouble)
+  else if (link !== undefined && link.problem !== '') reasons.push(link.problem)
   else if (link !== undefined && link.silence !== '') reasons.push(link.silence)
   if (live?.filter === 'narrow') {
     reasons.push('the link is faster than this collector: only first ClientHello segments and DNS queries are captured')
@@ -52,13 +52,15 @@ export function degradedReasons(status: CollectorStatus): string[] {
   }
   if (status.outboxFull) reasons.push('the disk has no space for the outbox')
   const nowMs = performance.now()
-  const stalled = Object.values(ways).every(({ connected, sinceMs }) => !connected && nowMs - sinceMs >= STALLED_MS)
+  const stalled = Object.values(transports).every(
+    ({ connected, sinceMs }) => !connected && nowMs - sinceMs >= STALLED_MS,
+  )
   if (stalled) reasons.push(`${events.waiting} events wait: ${problemOf(status)}`)
   return reasons
 }
 
-function problemOf({ ways }: CollectorStatus): string {
-  const problems = Object.values(ways).map(({ problem }) => problem || 'the service was not reached yet')
+function problemOf({ transports }: CollectorStatus): string {
+  const problems = Object.values(transports).map(({ problem }) => problem || 'the service was not reached yet')
   return problems.length === 0 ? 'forwarding is turned off' : problems.join(', ')
 }
 

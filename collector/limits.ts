@@ -36,7 +36,7 @@ export const OVERDUE_MS = 5_000
 export const STALLED_MS = 30_000
 
 /** How often it is looked whether the state has changed, for the log, in milliseconds. */
-export const SENSOR_LOOK_MS = 1000
+export const SENSOR_POLL_MS = 1000
 
 /** How often a live collector looks at its clocks, in milliseconds: while there are open events, and while there are none. */
 export const COLLECTOR_TICK_MS = 250
@@ -54,7 +54,7 @@ export const SILENCES_MAX = 3
  * at this many looks, a second apart, the thread hangs, and the collector ends to be started anew.
  */
 export const SILENT_THREAD_MS = 10_000
-export const CAPTURE_HANGING_LOOKS = 50
+export const CAPTURE_HANGING_CHECKS = 50
 
 /**
  * How often an interface that vanished is opened again. Each time a ring stays behind, since libpcap's packet socket of an interface that is
@@ -239,7 +239,7 @@ export const FORWARD_TIMEOUT_MS = 30_000
 export const FORWARD_WHOLE_TIMEOUT_MS = 120_000
 
 /** How long a connection to a syslog receiver must last before something is sent on it, in milliseconds. */
-export const CONNECTION_STANDS_MS = 500
+export const CONNECTION_SETTLED_MS = 500
 
 /** How long a connection to a syslog receiver may take, and how long one may take nothing, in milliseconds. */
 export const SYSLOG_TIMEOUT_MS = 10_000

@@ -1,11 +1,11 @@
 import type { MetricRow } from '../engine/process/metrics.ts'
-import type { WayStatus } from './forward/ways.ts'
+import type { TransportStatus } from './forward/transports.ts'
 import { degradedReasons } from './health.ts'
 import type { CollectorStatus } from './status.ts'
 
 /** GET /metrics: what a status says, as Prometheus is told it. */
 export function metricRows(status: CollectorStatus): MetricRow[] {
-  const { observed, live, link, events, ways } = status
+  const { observed, live, link, events, transports } = status
   const { counters } = observed
   const {
     helloName: name,
@@ -16,8 +16,8 @@ export function metricRows(status: CollectorStatus): MetricRow[] {
   } = counters
   const hellos = name + ech + no_name
   const on = (flag: boolean): number => (flag ? 1 : 0)
-  const each = (value: (way: WayStatus) => number): Record<string, number> =>
-    Object.fromEntries(Object.entries(ways).map(([name, way]) => [name, value(way)]))
+  const each = (value: (transport: TransportStatus) => number): Record<string, number> =>
+    Object.fromEntries(Object.entries(transports).map(([name, transport]) => [name, value(transport)]))
   const rows: MetricRow[] = [
     ['uptime_seconds', 'gauge', 'Seconds since the start', status.uptimeSeconds],
     ['degraded', 'gauge', '1 while /health says degraded', on(degradedReasons(status).length > 0)],
@@ -100,44 +100,50 @@ export function metricRows(status: CollectorStatus): MetricRow[] {
       { full: events.dropped.full, too_old: events.dropped.tooOld, damaged: events.dropped.damaged },
       'cause',
     ],
-    ['forwarded_total', 'counter', 'Forwarded events by transport', each((way) => way.acknowledged), 'way'],
+    [
+      'forwarded_total',
+      'counter',
+      'Forwarded events by transport',
+      each((transport) => transport.acknowledged),
+      'transport',
+    ],
     [
       'forward_duplicates_total',
       'counter',
       'Forwarded events that the service already had',
-      each((way) => way.duplicates),
-      'way',
+      each((transport) => transport.duplicates),
+      'transport',
     ],
     [
       'forward_refused_total',
       'counter',
       'Events permanently rejected by the service',
-      each((way) => way.refused),
-      'way',
+      each((transport) => transport.refused),
+      'transport',
     ],
     [
       'forward_missed_total',
       'counter',
       'Events that left the outbox before this transport had sent them',
-      each((way) => way.missed),
-      'way',
+      each((transport) => transport.missed),
+      'transport',
     ],
-    ['forward_batches_total', 'counter', 'Accepted batches', each((way) => way.batches), 'way'],
-    ['forward_retries_total', 'counter', 'Batches sent again', each((way) => way.retries), 'way'],
+    ['forward_batches_total', 'counter', 'Accepted batches', each((transport) => transport.batches), 'transport'],
+    ['forward_retries_total', 'counter', 'Batches sent again', each((transport) => transport.retries), 'transport'],
     [
       'forward_seconds_total',
       'counter',
       'Time from sending a batch to its answer, or until the operating system accepted it',
-      each((way) => way.answerMs / 1000),
-      'way',
+      each((transport) => transport.answerMs / 1000),
+      'transport',
     ],
     ['coverage_reports_total', 'counter', 'Coverage reports to the service', { ...status.coverageReports }, 'outcome'],
     [
       'forward_connected',
       'gauge',
       '1 while the transport reaches the service',
-      each((way) => on(way.connected)),
-      'way',
+      each((transport) => on(transport.connected)),
+      'transport',
     ],
   ]
   if (live !== undefined) {
@@ -154,7 +160,7 @@ export function metricRows(status: CollectorStatus): MetricRow[] {
         'packets_passed_over_total',
         'counter',
         'Packets seen twice',
-        { filter_change: live.handedOver, loopback: live.passedOver },
+        { filter_change: live.seenByBoth, loopback: live.skipped },
         'cause',
       ],
       ['filter_narrow', 'gauge', '1 while the filter is narrow', on(live.filter === 'narrow')],
@@ -162,6 +168,6 @@ export function metricRows(status: CollectorStatus): MetricRow[] {
     )
   }
   if (link !== undefined)
-    rows.push(['link_up', 'gauge', '1 while the interface is up and has a carrier', on(link.trouble === '')])
+    rows.push(['link_up', 'gauge', '1 while the interface is up and has a carrier', on(link.problem === '')])
   return rows.map(([row, ...rest]) => [`posture_collector_${row}`, ...rest] as const)
 }

@@ -6,7 +6,7 @@ import { type Balance, balancesOf } from './accounting.ts'
 import { Collector } from './collector.ts'
 import { type CollectorSettings, liveOptions } from './config.ts'
 import { degradedReasons, healthRecord } from './health.ts'
-import { CAPTURE_HANGING_LOOKS, SENSOR_LOOK_MS, SILENT_THREAD_MS } from './limits.ts'
+import { CAPTURE_HANGING_CHECKS, SENSOR_POLL_MS, SILENT_THREAD_MS } from './limits.ts'
 import { metricRows } from './metrics.ts'
 import { becomeUser, userToBecome } from './privileges.ts'
 
@@ -26,7 +26,7 @@ export class Sensor {
   #health: LocalServer | undefined
   #timer: NodeJS.Timeout | undefined
   #reasons = ''
-  #hangingLooks = 0
+  #hangingChecks = 0
 
   /** @throws Fault of the settings and of the outbox. */
   constructor(settings: CollectorSettings, catalog: Catalog, log: Logger) {
@@ -38,7 +38,7 @@ export class Sensor {
         log.info({ user: user.name }, 'the interface is open, root privileges are dropped')
       }
       log.info({ interface: settings.interface, health: `http://127.0.0.1:${this.#health?.port}/health` }, 'watching')
-      this.#timer = setInterval(() => this.#look(), SENSOR_LOOK_MS)
+      this.#timer = setInterval(() => this.#poll(), SENSOR_POLL_MS)
     }
     this.collector = new Collector(settings, { kind: 'interface', live: liveOptions(settings), onOpen }, catalog, log)
   }
@@ -67,11 +67,11 @@ export class Sensor {
   }
 
   /** Says when the state changes, and why. */
-  #look(): void {
+  #poll(): void {
     const { status } = this.collector
     // Counted by looks: a process that was stopped for an hour has not hung.
-    this.#hangingLooks = status.liveAgeMs >= SILENT_THREAD_MS && !status.outboxFull ? this.#hangingLooks + 1 : 0
-    if (this.#hangingLooks >= CAPTURE_HANGING_LOOKS) {
+    this.#hangingChecks = status.liveAgeMs >= SILENT_THREAD_MS && !status.outboxFull ? this.#hangingChecks + 1 : 0
+    if (this.#hangingChecks >= CAPTURE_HANGING_CHECKS) {
       // A thread that hangs in a driver can be ended no other way; all that was matched is on the disk.
       this.#log.fatal({ seconds: Math.round(status.liveAgeMs / 1000) }, 'the capture thread hangs: the collector ends')
       process.kill(process.pid, 'SIGKILL')

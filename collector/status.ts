@@ -2,8 +2,8 @@ import type { LinkState } from './capture/link-state.ts'
 import type { LiveState } from './capture/live.ts'
 import type { MethodName } from './decode/name-rows.ts'
 import type { CoverageCounts } from './forward/coverage-reporter.ts'
-import type { Way } from './forward/forwarder.ts'
-import type { WayStatus } from './forward/ways.ts'
+import type { Transport } from './forward/forwarder.ts'
+import type { TransportStatus } from './forward/transports.ts'
 import type { ObserveCounts } from './pipeline/observe.ts'
 
 /** The state of a running collector at one moment, from which counters, health and metrics are made. */
@@ -29,11 +29,11 @@ export interface CollectorStatus {
   readonly lastMatchMs: number
   readonly events: EventFigures
   /** Of the ways that are on. */
-  readonly ways: Readonly<Partial<Record<Way, WayStatus>>>
+  readonly transports: Readonly<Partial<Record<Transport, TransportStatus>>>
   /** Reports of coverage to the service. */
   readonly coverageReports: CoverageCounts
   /** What this one takes leaves the outbox; undefined when nothing is forwarded. */
-  readonly deciding: Way | undefined
+  readonly deciding: Transport | undefined
   /** Whether the disk has no space for the outbox. */
   readonly outboxFull: boolean
 }

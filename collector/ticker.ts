@@ -16,7 +16,7 @@ export class Ticker {
   readonly #failure = deferredFailure()
   #timer: NodeJS.Timeout | undefined
   #state: 'waiting' | 'running' | 'stopped' = 'waiting'
-  #second = 0
+  #second = -1
 
   constructor(work: TickerWork) {
     this.#work = work

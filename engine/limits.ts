@@ -12,7 +12,7 @@ export const BATCH_UNPACKED_BYTES_MAX = 32 * 1024 * 1024
 export const BATCH_EVENTS_MAX = 10_000
 /**
  * Bytes of HTTPS bodies, over all senders, that are held until they are answered: as announced while they arrive, then as they are, decompressed. Beyond it
- * senders get 503 before their body is read, or when it was decompressed; counted as `turnedAway`. Room for 200 batches of 10,000 events.
+ * senders get 503 before their body is read, or when it was decompressed; counted as `overloaded`. Room for 200 batches of 10,000 events.
  */
 export const BODIES_BYTES_MAX = 128 * 1024 * 1024
 /** Of these, bytes announced by bodies of one organization that are on their way. Beyond it its senders get 503. */
@@ -58,7 +58,7 @@ export const SYSLOG_MESSAGE_MS = 30_000
  */
 export const SYSLOG_WAITING_BYTES_MAX = 256 * 1024 * 1024
 /** Of these, held by one connection without an authorised message, when all such hold more than a quarter. Whoever needs more is closed. */
-export const SYSLOG_STRANGER_BYTES_MAX = 4 * 1024
+export const SYSLOG_UNAUTHENTICATED_BYTES_MAX = 4 * 1024
 /** Bytes that the kernel is asked to hold of datagrams that were not read yet. */
 export const UDP_RECEIVE_BYTES = 16 * 1024 * 1024
 /** Bytes that wait for room in the ring of a lane. Beyond it no socket of the lane is read. */
@@ -80,9 +80,9 @@ export const SOURCES_PER_ORGANIZATION_MAX = 5_000
 /** Sources of one organization in the store. Beyond it those that were silent the longest share a row. */
 export const STORED_SOURCES_MAX = 10_000
 /** Senders without a known token that a lane tells the writer's thread of, in a second; each once a minute. All are counted. */
-export const STRANGERS_TOLD_PER_SECOND_MAX = 20
+export const UNAUTHENTICATED_NOTICES_PER_SECOND_MAX = 20
 /** Of these, named in the log in a minute; of others there is one line. */
-export const STRANGERS_LOGGED_PER_MINUTE_MAX = 100
+export const UNAUTHENTICATED_LOGGED_PER_MINUTE_MAX = 100
 /** Messages that were not understood, of one organization, that an operator can read. The oldest go. */
 export const STORED_REJECTS_MAX = 500
 /** Such messages of one organization that a thread hands over in a second; the others are counted only. */
@@ -107,7 +107,7 @@ export const STORED_SCANS_MAX = 1000
 /** Platforms that an organization can approve: they stand in its record, which every request of the API reads. */
 export const APPROVALS_MAX = 1000
 /** Milliseconds between two looks of posture-admin verify: about as often as the service writes down who sent what. */
-export const LOOK_FOR_EVENTS_EVERY_MS = 500
+export const POLL_EVENTS_EVERY_MS = 500
 /**
  * Bytes of a coverage report in msgpack, and of a syslog message with one; the collector's have 700. A longer
  * report is rejected before it is unpacked: in the answer to its batch, or as a rejected message. A report in
@@ -160,7 +160,7 @@ export const FINDINGS_NAMED_MAX = 1000
 
 assert(LOG_BATCH_EVENTS_MAX <= BATCH_EVENTS_MAX)
 /** Bytes of an event with a long name and an IPv6 address. */
-const USUAL_EVENT_BYTES_MAX = 400
+const COMMON_EVENT_BYTES_MAX = 400
 
 assert(PENDING_EVENTS_MAX >= BATCH_EVENTS_MAX)
 // What was exported can be imported: each item repeats its category, and every character may be written as two.
@@ -175,10 +175,10 @@ assert(ARRIVING_BYTES_PER_ORGANIZATION_MAX >= BATCH_BYTES_MAX)
 // The largest body is taken when no other is there: both its forms are held for a moment.
 assert(BODIES_BYTES_MAX >= BATCH_BYTES_MAX + BATCH_UNPACKED_BYTES_MAX)
 // And no sender alone fills it with batches as they usually are, so that the bound of events is what a busy service meets first.
-assert(BODIES_BYTES_MAX >= PENDING_EVENTS_MAX * USUAL_EVENT_BYTES_MAX)
+assert(BODIES_BYTES_MAX >= PENDING_EVENTS_MAX * COMMON_EVENT_BYTES_MAX)
 assert(BODIES_BYTES_MAX + DECOMPRESSING_MAX * BATCH_UNPACKED_BYTES_MAX <= 256 * 1024 * 1024)
 // All connections that are let in can be strangers in the middle of a message, and half of the bound is left to others.
 assert(
-  SYSLOG_CONNECTIONS_MAX * SYSLOG_STRANGER_BYTES_MAX + SYSLOG_WAITING_BYTES_MAX / 4 <=
+  SYSLOG_CONNECTIONS_MAX * SYSLOG_UNAUTHENTICATED_BYTES_MAX + SYSLOG_WAITING_BYTES_MAX / 4 <=
     SYSLOG_WAITING_BYTES_MAX * (3 / 4),
 )

@@ -182,7 +182,7 @@ function readerOf(head: Uint8Array): RecordReader {
 }
 
 /** What files that are no capture begin with (in hexadecimal), what they are, and the way to one. */
-const OTHER_FORMATS: readonly (readonly [magic: string, format: string, way: string])[] = [
+const OTHER_FORMATS: readonly (readonly [magic: string, format: string, transport: string])[] = [
   ['736e6f6f', 'snoop', 'convert it with: editcap -F pcap IN OUT'],
   ['fd377a58', 'xz', 'unpack it first'],
   ['425a68', 'bzip2', 'unpack it first'],
@@ -193,8 +193,8 @@ const OTHER_FORMATS: readonly (readonly [magic: string, format: string, way: str
 function whatIsIt(start: Uint8Array): string {
   if (start.length === 0) return 'the file is empty, expected a pcap or pcapng capture file'
   const hex = Buffer.from(start.subarray(0, 4)).toString('hex')
-  for (const [magic, format, way] of OTHER_FORMATS) {
-    if (hex.startsWith(magic)) return `byte 0: found what looks like ${format}, expected a capture file; ${way}`
+  for (const [magic, format, transport] of OTHER_FORMATS) {
+    if (hex.startsWith(magic)) return `byte 0: found what looks like ${format}, expected a capture file; ${transport}`
   }
   return `byte 0: found ${hex}, expected the magic number of a pcap or pcapng capture file`
 }

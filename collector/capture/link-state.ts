@@ -4,7 +4,7 @@ import { attributeOf, type InterfaceCounters, readCounters, sysIsOurs } from './
 /** How an interface stands by the kernel's own counters, which no filter and no ring is in front of. */
 export interface LinkState {
   /** Why nothing can come; empty when something can. */
-  readonly trouble: string
+  readonly problem: string
   /** Packets received and sent since it was made. */
   readonly packets: number
   /** Packets that the interface itself had no room for: rx_missed_errors and rx_fifo_errors, as libpcap counts them. */
@@ -19,7 +19,7 @@ export function readLinkState(name: string): LinkState {
   const counters = readCounters()
   const inSys = sysIsOurs(counters)
   if (name !== ANY_INTERFACE) return stateOf(name, counters.get(name), inSys)
-  const sum = { trouble: '', packets: 0, missed: 0 }
+  const sum = { problem: '', packets: 0, missed: 0 }
   for (const [each, counted] of counters) {
     const { packets, missed } = stateOf(each, counted, inSys)
     sum.packets += packets
@@ -29,11 +29,11 @@ export function readLinkState(name: string): LinkState {
 }
 
 function stateOf(name: string, counters: InterfaceCounters | undefined, inSys: boolean): LinkState {
-  if (counters === undefined) return { trouble: `${name} is gone`, packets: 0, missed: 0 }
+  if (counters === undefined) return { problem: `${name} is gone`, packets: 0, missed: 0 }
   const packets = counters.received + counters.sent
-  if (!inSys) return { trouble: '', packets, missed: counters.fifo }
-  let trouble = ''
-  if ((Number(attributeOf(name, 'flags') ?? IFF_UP) & IFF_UP) === 0) trouble = `${name} is down`
-  else if (attributeOf(name, 'carrier') === '0') trouble = `${name} has no carrier`
-  return { trouble, packets, missed: counters.fifo + Number(attributeOf(name, 'statistics/rx_missed_errors') ?? 0) }
+  if (!inSys) return { problem: '', packets, missed: counters.fifo }
+  let problem = ''
+  if ((Number(attributeOf(name, 'flags') ?? IFF_UP) & IFF_UP) === 0) problem = `${name} is down`
+  else if (attributeOf(name, 'carrier') === '0') problem = `${name} has no carrier`
+  return { problem, packets, missed: counters.fifo + Number(attributeOf(name, 'statistics/rx_missed_errors') ?? 0) }
 }

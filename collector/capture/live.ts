@@ -41,16 +41,16 @@ export interface LiveOptions {
   readonly widenAfterSeconds?: number
 }
 
-/** How a live capture stands. Packets: received = taken + handedOver + passedOver + waiting + kernel + pool + unread. */
+/** How a live capture stands. Packets: received = taken + seenByBoth + skipped + waiting + kernel + pool + unread. */
 export interface LiveState {
   /** Packets that passed the filter, by the kernel's count. */
   readonly received: number
   /** Packets that went on to be decoded. */
   readonly taken: number
   /** Packets that two captures saw while the filter changed. */
-  readonly handedOver: number
+  readonly seenByBoth: number
   /** Loopback's packets as sent, which libpcap passes over, since they come again as received. With them what waits in the ring. */
-  readonly passedOver: number
+  readonly skipped: number
   /** Packets in the ring. */
   readonly waiting: number
   readonly dropped: {
@@ -84,14 +84,14 @@ class Capture {
   closeByMs = Number.POSITIVE_INFINITY
   taken = 0
   droppedByPool = 0
-  handedOver = 0
+  seenByBoth = 0
 
   constructor(session: PcapSession) {
     this.session = session
   }
 
   get arrived(): number {
-    return this.taken + this.droppedByPool + this.handedOver
+    return this.taken + this.droppedByPool + this.seenByBoth
   }
   /** Packets that the kernel counted and that have neither arrived nor were dropped. */
   get waiting(): number {
@@ -128,7 +128,7 @@ export class LiveCapture {
   readonly #options: LiveOptions
   readonly #pool: BatchPool
   readonly #filler: RoundFiller
-  readonly #tell: (state: LiveState) => void
+  readonly #notify: (state: LiveState) => void
   readonly #pressure: Pressure
   readonly #watchdog = new Watchdog()
   readonly #loopback: boolean
@@ -145,26 +145,26 @@ export class LiveCapture {
   #silences = 0
   #roundStartMs = 0
   #secondMs = Number.NEGATIVE_INFINITY
-  #lookedMs = 0
+  #checkedMs = 0
   #packetMs = 0
   #lostPackets = 0
   /** Why no other capture can be opened: the permission of the first opening is gone. */
   #refused = ''
   /** Of the captures that are closed. */
-  readonly #past = { received: 0, taken: 0, handedOver: 0, passedOver: 0, kernel: 0, pool: 0, unread: 0 }
+  readonly #past = { received: 0, taken: 0, seenByBoth: 0, skipped: 0, kernel: 0, pool: 0, unread: 0 }
 
   /** Opens the interface. Throws a Fault that says what to do. `tell` hears once a second how the capture stands. */
   constructor(
     options: LiveOptions,
     ports: Ports,
-    out: { readonly pool: BatchPool; readonly filler: RoundFiller; readonly tell: (state: LiveState) => void },
+    out: { readonly pool: BatchPool; readonly filler: RoundFiller; readonly notify: (state: LiveState) => void },
   ) {
     this.#name = options.name
     this.#options = options
     this.#ports = ports
     this.#pool = out.pool
     this.#filler = out.filler
-    this.#tell = out.tell
+    this.#notify = out.notify
     this.#loopback = showsLoopback(options.name)
     this.#pressure = new Pressure(options.widenAfterSeconds)
     this.#capture = this.#open('wide')
@@ -173,19 +173,19 @@ export class LiveCapture {
   /** Captures until the pool is stopped. The Fault that ended it before, if one did. */
   run(): Fault | undefined {
     while (!this.#pool.stopped && this.#fault === undefined) {
-      this.#look()
+      this.#poll()
       const nowMs = Date.now()
       if (this.#filler.frames > 0 && elapsed(this.#roundStartMs, nowMs) >= LIVE_FLUSH_MS) this.#filler.flush(0)
       this.#secondWhenDue(nowMs)
       this.#pool.pause(elapsed(this.#packetMs, nowMs) < SECOND_MS ? LIVE_IDLE_MS : LIVE_QUIET_MS)
     }
     this.#takeTheRest()
-    this.#tell(this.#state())
+    this.#notify(this.#state())
     return this.#fault
   }
 
   /** Takes what the rings hold. Packets of a capture that leaves come before those of its successor. */
-  #look(): void {
+  #poll(): void {
     const leaving = this.#leaving
     if (leaving !== undefined) {
       if (leaving.session.dispatch() !== 'empty') this.#forget(leaving)
@@ -219,7 +219,7 @@ export class LiveCapture {
       return
     }
     if (nowMs < capture.fromMs) {
-      capture.handedOver++
+      capture.seenByBoth++
       return
     }
     const filler = this.#filler
@@ -232,13 +232,13 @@ export class LiveCapture {
     } else {
       capture.droppedByPool++
     }
-    if (elapsed(this.#lookedMs, nowMs) < LIVE_IDLE_MS) return
-    this.#lookedMs = nowMs
+    if (elapsed(this.#checkedMs, nowMs) < LIVE_IDLE_MS) return
+    this.#checkedMs = nowMs
     if (capture !== this.#capture) {
       if (performance.now() >= capture.closeByMs) session.close()
       return
     }
-    if (this.#pool.stopped) this.#leaveForGood(capture)
+    if (this.#pool.stopped) this.#retire(capture)
     else this.#secondWhenDue(nowMs)
   }
 
@@ -256,7 +256,7 @@ export class LiveCapture {
     capture?.session.readStats()
     this.#leaving?.session.readStats()
     const state = this.#state()
-    this.#tell(state)
+    this.#notify(state)
     const lostPackets = state.dropped.kernel + state.dropped.pool
     const width = this.#pressure.second(lostPackets - this.#lostPackets)
     this.#lostPackets = lostPackets
@@ -324,14 +324,14 @@ export class LiveCapture {
   }
 
   /** The capture shall end. One that is still leaving is not waited for. */
-  #leaveForGood(capture: Capture): void {
+  #retire(capture: Capture): void {
     if (this.#leaving !== undefined) this.#forget(this.#leaving)
     this.#leave(capture)
   }
 
   /** What was captured before the stop is not lost. */
   #takeTheRest(): void {
-    if (this.#capture !== undefined) this.#leaveForGood(this.#capture)
+    if (this.#capture !== undefined) this.#retire(this.#capture)
     const leaving = this.#leaving
     if (leaving === undefined) return
     while (leaving.session.dispatch() === 'empty' && performance.now() < leaving.closeByMs) sleep(LIVE_IDLE_MS)
@@ -346,10 +346,10 @@ export class LiveCapture {
     past.kernel += capture.session.dropped
     past.taken += capture.taken
     past.pool += capture.droppedByPool
-    past.handedOver += capture.handedOver
+    past.seenByBoth += capture.seenByBoth
     // What stands in the ring of a capture that was replaced came behind the change, and the next one has it.
-    if (this.#loopback) past.passedOver += capture.waiting
-    else if (capture === this.#leaving && this.#capture !== undefined) past.handedOver += capture.waiting
+    if (this.#loopback) past.skipped += capture.waiting
+    else if (capture === this.#leaving && this.#capture !== undefined) past.seenByBoth += capture.waiting
     else past.unread += capture.waiting
     if (capture === this.#leaving) this.#leaving = undefined
     if (capture === this.#capture) this.#capture = undefined
@@ -362,8 +362,8 @@ export class LiveCapture {
       if (capture === undefined) continue
       sum.received += capture.session.received
       sum.taken += capture.taken
-      sum.handedOver += capture.handedOver
-      if (this.#loopback) sum.passedOver += capture.waiting
+      sum.seenByBoth += capture.seenByBoth
+      if (this.#loopback) sum.skipped += capture.waiting
       else sum.waiting += capture.waiting
       sum.kernel += capture.session.dropped
       sum.pool += capture.droppedByPool
@@ -371,8 +371,8 @@ export class LiveCapture {
     return {
       received: sum.received,
       taken: sum.taken,
-      handedOver: sum.handedOver,
-      passedOver: sum.passedOver,
+      seenByBoth: sum.seenByBoth,
+      skipped: sum.skipped,
       waiting: sum.waiting,
       dropped: { kernel: sum.kernel, pool: sum.pool, unread },
       filter: this.#width,

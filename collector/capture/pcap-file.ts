@@ -80,7 +80,7 @@ export class PcapReader implements RecordReader {
     this.linkType = view.getUint32(at + 20, littleEndian) & 0xffff
     this.at = at + PCAP_HEADER_BYTES
     const lengths = magic === MAGIC_MODIFIED ? MODIFIED_RECORD_HEADERS : RECORD_HEADERS
-    this.#recordHeaderBytes = lengths.find((bytes) => this.#looksRight(view, this.at, end, bytes)) ?? lengths[0]
+    this.#recordHeaderBytes = lengths.find((bytes) => this.#isPlausible(view, this.at, end, bytes)) ?? lengths[0]
   }
 
   next(view: DataView, end: number): boolean {
@@ -120,7 +120,7 @@ export class PcapReader implements RecordReader {
   }
 
   /** Whether the first records have lengths that fit each other when their headers are `headerBytes` long. */
-  #looksRight(view: DataView, first: number, end: number, headerBytes: number): boolean {
+  #isPlausible(view: DataView, first: number, end: number, headerBytes: number): boolean {
     let at = first
     for (let record = 0; record < RECORDS_TRIED && at + headerBytes <= end; record++) {
       const captured = this.#capturedAt(view, at)

@@ -4,7 +4,7 @@ import { Fault } from '../../engine/process/error-codes.ts'
 import { notReadable } from '../../engine/process/ownership.ts'
 import { loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
 import type { CollectorSettings } from '../config.ts'
-import { readAuthority } from '../forward/authority.ts'
+import { readCaCertificate } from '../forward/ca-certificate.ts'
 import { userToBecome } from '../privileges.ts'
 import type { StepOutcome } from './step.ts'
 
@@ -46,7 +46,7 @@ function readingDenied(file: string): ReturnType<typeof notReadable> {
 
 /** Node takes any file for an authority, and trusts nobody then. */
 function assertCertificate(file: string): void {
-  const bytes = readAuthority(file)
+  const bytes = readCaCertificate(file)
   try {
     new X509Certificate(bytes)
     if (bytes.includes('-----BEGIN ')) return

@@ -10,7 +10,7 @@ export async function checkToken(settings: CollectorSettings): Promise<StepOutco
   switch (outcome.kind) {
     case 'accepted':
       return { result: 'ok', found: 'the service takes events with it' }
-    case 'unauthorised': {
+    case 'unauthorized': {
       const make = '"posture-admin token generate LABEL --org ORGANIZATION" makes one on the service\'s host'
       return {
         result: 'failed',

@@ -113,7 +113,7 @@ function lineOf(event: Event): string {
 async function withOutbox(
   command: Command,
   options: SettingsFileOption,
-  look: (reader: OutboxReader) => void | Promise<void>,
+  poll: (reader: OutboxReader) => void | Promise<void>,
 ): Promise<void> {
   const { outbox } = readSettings(settingsOfOutbox, { command, environment: environmentWith(options) })
   if (outbox === OUTBOX_IN_MEMORY)
@@ -122,7 +122,7 @@ async function withOutbox(
   const { OutboxReader } = await import('../outbox/outbox-reader.ts')
   const reader = new OutboxReader(outbox)
   try {
-    await look(reader)
+    await poll(reader)
   } finally {
     await reader.close()
   }

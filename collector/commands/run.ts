@@ -133,8 +133,8 @@ async function report(collector: Collector, log: Logger, run: () => ReturnType<C
   try {
     const damage = await run()
     const { status } = collector
-    const { observed, events, ways, deciding } = status
-    const { acknowledged = 0, duplicates = 0, refused = 0 } = (deciding && ways[deciding]) || {}
+    const { observed, events, transports, deciding } = status
+    const { acknowledged = 0, duplicates = 0, refused = 0 } = (deciding && transports[deciding]) || {}
     const counters = balancesOf(status)
     log.info(
       {

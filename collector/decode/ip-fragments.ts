@@ -38,8 +38,8 @@ export class IpFragments {
   /** Of IPv6, the protocol is what the first fragment says (RFC 8200 §4.5). */
   readonly #protocol = new Int32Array(DATAGRAMS_MAX)
   /** Buffers that stand for the packet that is being decoded, until the next. */
-  readonly #lent = new Int32Array(TUNNELS_MAX)
-  #lentCount = 0
+  readonly #heldWindows = new Int32Array(TUNNELS_MAX)
+  #heldWindowCount = 0
 
   constructor(counters: Uint32Array, seed: number) {
     this.#counters = counters
@@ -56,7 +56,7 @@ export class IpFragments {
 
   /** Takes back what was lent for the last packet. */
   reclaim(): void {
-    while (this.#lentCount > 0) this.#windows.release(this.#lent[--this.#lentCount] ?? 0)
+    while (this.#heldWindowCount > 0) this.#windows.release(this.#heldWindows[--this.#heldWindowCount] ?? 0)
   }
 
   /** Gives up datagrams that were not completed in time. */
@@ -99,7 +99,7 @@ export class IpFragments {
     this.end = this.start + length
     if (ip.version === 6) ip.protocol = this.#protocol[slot] ?? 0
     table.remove(slot)
-    this.#lent[this.#lentCount++] = buffer
+    this.#heldWindows[this.#heldWindowCount++] = buffer
     countUp(this.#counters, Counter.datagramsReassembled)
     return true
   }

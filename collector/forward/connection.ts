@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import { hostAndPort, withoutBrackets } from '../host.ts'
 import { FORWARD_TIMEOUT_MS } from '../limits.ts'
-import { readAuthority } from './authority.ts'
+import { readCaCertificate } from './ca-certificate.ts'
 import { PROXY_REFUSED, proxyFor, tunnel } from './proxy.ts'
 
 /** Connections to the service: where it is, who is trusted, by which proxy, and why there is none. */
@@ -64,7 +64,7 @@ export interface ConnectionOptions {
 export class TlsConnector {
   readonly #peer: Peer
   readonly #proxy: URL | undefined
-  readonly #authority: Buffer | undefined
+  readonly #caCertificate: Buffer | undefined
   /** Ends what is on the way to be a connection. */
   #cancel: (() => void) | undefined
 
@@ -72,7 +72,7 @@ export class TlsConnector {
   constructor(peer: Peer) {
     this.#peer = peer
     this.#proxy = proxyOf(peer)
-    this.#authority = peer.ca === '' ? undefined : readAuthority(peer.ca)
+    this.#caCertificate = peer.ca === '' ? undefined : readCaCertificate(peer.ca)
   }
 
   /**
@@ -97,7 +97,7 @@ export class TlsConnector {
       port,
       ...(through === undefined ? {} : { socket: through }),
       ...(isIP(host) === 0 ? { servername: host } : {}),
-      ...(this.#authority === undefined ? {} : { ca: this.#authority }),
+      ...(this.#caCertificate === undefined ? {} : { ca: this.#caCertificate }),
       minVersion: 'TLSv1.2',
       rejectUnauthorized: !anyCertificate && pin === '',
     })

@@ -73,7 +73,7 @@ interface Pause {
   readonly end: () => void
 }
 
-export type ForwardEnd = { readonly kind: 'stopped' } | { readonly kind: 'unauthorised'; readonly why: string }
+export type ForwardEnd = { readonly kind: 'stopped' } | { readonly kind: 'unauthorized'; readonly why: string }
 
 /**
  * Moves events from the outbox to the service by one way, oldest first, one batch at a time, until it is stopped. A coverage report
@@ -122,7 +122,7 @@ export class ForwardLoop {
   /**
    * Runs until stopped, or until nothing waits after `finish` was called; then the last coverage report of `reporter` is sent.
    *
-   * @returns why it ended; with `unauthorised` the events stay in the outbox.
+   * @returns why it ended; with `unauthorized` the events stay in the outbox.
    */
   async run(reporter?: CoverageReporter): Promise<ForwardEnd> {
     const { supply, batch, log } = this.#options
@@ -133,7 +133,7 @@ export class ForwardLoop {
       if (!this.#due()) {
         if (this.#goal === Goal.empty && supply.waiting === 0) return this.#sendLastReport()
         const outcome = await this.#sendEmpty()
-        if (outcome?.kind === 'unauthorised') return outcome
+        if (outcome?.kind === 'unauthorized') return outcome
         const nextMs = Math.min(this.#waitingSinceMs + batch.lingerMs, this.#emptyAtMs())
         await this.#pauseFor('idle', Math.max(FORWARD_PAUSE_MS, Math.min(FORWARD_IDLE_MS, nextMs - performance.now())))
         continue
@@ -199,7 +199,7 @@ export class ForwardLoop {
           attempt++
           await this.#pauseFor('retry', backoffMs(attempt))
           break
-        case 'unauthorised':
+        case 'unauthorized':
           return outcome
         default:
           outcome satisfies never
@@ -209,7 +209,7 @@ export class ForwardLoop {
   }
 
   /** Something was written to the outbox: looks at once, unless it waits for a service that does not answer. */
-  look(): void {
+  poll(): void {
     if (this.#pause?.kind === 'idle') this.#pause.end()
   }
 
@@ -306,7 +306,7 @@ export class ForwardLoop {
         const report = this.#reporter?.takeLast()
         if (report === undefined) return
         const outcome = await this.#send([], report)
-        if (outcome.kind === 'unauthorised') end = outcome
+        if (outcome.kind === 'unauthorized') end = outcome
         if (outcome.kind !== 'retry') return
         await this.#pauseFor('retry', Math.max(outcome.afterMs ?? 0, backoffMs(attempt)))
       }

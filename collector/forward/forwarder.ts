@@ -2,7 +2,7 @@ import type { CoverageReport } from '../../engine/event/coverage-report.ts'
 import type { Event } from '../../engine/event/event.ts'
 
 /** The two ways to the service. */
-export type Way = 'https' | 'syslog'
+export type Transport = 'https' | 'syslog'
 
 /** What became of a batch, and so who may try again. */
 export type Outcome =
@@ -23,7 +23,7 @@ export type Outcome =
   /** Somebody on the way to the service does not pass the batch on. A smaller one may pass; nothing is given up. */
   | { readonly kind: 'notPassed'; readonly why: string }
   /** The token is not known. Nothing will be taken until it is replaced. */
-  | { readonly kind: 'unauthorised'; readonly why: string }
+  | { readonly kind: 'unauthorized'; readonly why: string }
 
 /** Sends batches of events to the service. */
 export interface Forwarder {

@@ -51,18 +51,18 @@ export class HttpsForwarder implements Forwarder {
     const { url } = this.#client
     const said = messageOf(text)
     // A gateway or a captive portal answers, too; what it says is not the service's word on the events or the token.
-    const stranger = `${url} answered ${status}, but not as the service does`
+    const unexpected = `${url} answered ${status}, but not as the service does`
     const answered = `${url} answered ${status} ${said}`.trimEnd()
     switch (status) {
       case 200:
         return this.#accepted(text, events, coverage)
       case 401:
-        if (said === '') return { kind: 'retry', why: stranger }
-        return { kind: 'unauthorised', why: `${url} does not know the monitoring token (401)` }
+        if (said === '') return { kind: 'retry', why: unexpected }
+        return { kind: 'unauthorized', why: `${url} does not know the monitoring token (401)` }
       case 400:
       case 413:
       case 415:
-        if (said === '' || status === 415) return { kind: 'notPassed', why: said === '' ? stranger : answered }
+        if (said === '' || status === 415) return { kind: 'notPassed', why: said === '' ? unexpected : answered }
         return { kind: 'refused', why: answered }
       default: {
         const field = headers['retry-after']

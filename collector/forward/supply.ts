@@ -34,7 +34,7 @@ export class DecidingSupply implements Supply {
 
   take(countMax: number, bytesMax: number): WaitingEvents | undefined {
     const { available } = this
-    return available === 0 ? undefined : this.#outbox.lend(Math.min(countMax, available), bytesMax)
+    return available === 0 ? undefined : this.#outbox.peek(Math.min(countMax, available), bytesMax)
   }
 
   done(lastSequence: number): void {
@@ -53,15 +53,15 @@ export class DecidingSupply implements Supply {
 /** Of a way that sends the same besides: it reads along, and remembers through crashes how far it is. */
 export class FollowingSupply implements Supply {
   readonly #outbox: Outbox
-  readonly #way: string
+  readonly #transport: string
   #sentThrough: number
   #missed = 0
 
-  constructor(outbox: Outbox, way: string) {
+  constructor(outbox: Outbox, transport: string) {
     this.#outbox = outbox
-    this.#way = way
+    this.#transport = transport
     // What is gone by now was missed in another run, or sent when this way decided.
-    this.#sentThrough = Math.max(outbox.sentThrough(way), outbox.firstSequence - 1)
+    this.#sentThrough = Math.max(outbox.sentThrough(transport), outbox.firstSequence - 1)
   }
 
   /** Left the outbox before this way had sent them. */
@@ -94,7 +94,7 @@ export class FollowingSupply implements Supply {
   }
 
   done(lastSequence: number): void {
-    this.#outbox.noteSent(this.#way, lastSequence)
+    this.#outbox.noteSent(this.#transport, lastSequence)
     this.#sentThrough = lastSequence
   }
 

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { type Deferred, deferred } from '../../engine/process/deferred.ts'
-import { CONNECTION_STANDS_MS, SYSLOG_TIMEOUT_MS } from '../limits.ts'
+import { CONNECTION_SETTLED_MS, SYSLOG_TIMEOUT_MS } from '../limits.ts'
 import { type Peer, stopped, TlsConnector, tooLate } from './connection.ts'
 import type { SyslogLink } from './syslog-link.ts'
 
@@ -38,7 +38,7 @@ export class StreamLink implements SyslogLink {
     const settled = deferred()
     this.#settled = settled
     socket.once('close', () => settled.resolve())
-    setTimeout(settled.resolve, CONNECTION_STANDS_MS).unref()
+    setTimeout(settled.resolve, CONNECTION_SETTLED_MS).unref()
     socket.once('end', () => socket.destroy()).resume()
     await settled.promise
     if (this.#closed) socket.destroy()

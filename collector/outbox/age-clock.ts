@@ -28,7 +28,7 @@ export class AgeClock {
   }
 
   /** Looks whether the clock was set since the last look; true when it was, and `record` has changed. */
-  look(firstSequence: number, nextSequence: number): boolean {
+  poll(firstSequence: number, nextSequence: number): boolean {
     const offsetMs = Date.now() - performance.now()
     const ms = Math.round(offsetMs - this.#offsetMs)
     this.#offsetMs = offsetMs

@@ -38,7 +38,7 @@ export class Aggregate {
   /** Numbers of events; an event's place in the columns is its number modulo #eventsMax. */
   #first = 0
   #open = 0
-  #handedOut = 0
+  #inFlight = 0
   #next = 0
   readonly #keys: Uint32Array
   #keyEnd = 0
@@ -97,7 +97,7 @@ export class Aggregate {
 
   /** Events that were opened or changed since they were last written. */
   get unwritten(): number {
-    return this.#next - this.#handedOut + this.#alone.length
+    return this.#next - this.#inFlight + this.#alone.length
   }
 
   /** Counts the match in the row at `at` of the memory of `view`. */
@@ -147,8 +147,7 @@ export class Aggregate {
 
   /** Closes those that left the outbox, this sequence being the last of them: what matches now is counted in new ones. */
   closeThrough(sequence: number): void {
-    while (this.#open < this.#handedOut && (this.#sequence[this.#open % this.#eventsMax] ?? 0) <= sequence)
-      this.#close()
+    while (this.#open < this.#inFlight && (this.#sequence[this.#open % this.#eventsMax] ?? 0) <= sequence) this.#close()
   }
 
   closeAll(): void {
@@ -161,7 +160,7 @@ export class Aggregate {
    */
   pending(openToo: boolean): { readonly added: NewEvent[]; readonly changed: ChangedEvent[] } {
     const changed: ChangedEvent[] = []
-    const changedUntil = openToo ? this.#handedOut : Math.min(this.#open, this.#handedOut)
+    const changedUntil = openToo ? this.#inFlight : Math.min(this.#open, this.#inFlight)
     for (let number = this.#first; number < changedUntil; number++) {
       const slot = number % this.#eventsMax
       if (this.#changed[slot] === 1) {
@@ -169,8 +168,7 @@ export class Aggregate {
       }
     }
     const added: NewEvent[] = []
-    for (let number = this.#handedOut; number < this.#next; number++)
-      added.push(this.#eventAt(number % this.#eventsMax))
+    for (let number = this.#inFlight; number < this.#next; number++) added.push(this.#eventAt(number % this.#eventsMax))
     added.push(...this.#alone)
     return { added, changed }
   }
@@ -180,17 +178,17 @@ export class Aggregate {
     if (openToo) {
       for (let number = this.#first; number < this.#next; number++) this.#changed[number % this.#eventsMax] = 0
     }
-    for (let number = this.#handedOut; number < this.#next; number++) {
-      this.#sequence[number % this.#eventsMax] = firstSequence + number - this.#handedOut
+    for (let number = this.#inFlight; number < this.#next; number++) {
+      this.#sequence[number % this.#eventsMax] = firstSequence + number - this.#inFlight
     }
-    this.#handedOut = this.#next
+    this.#inFlight = this.#next
     this.#first = this.#open
     this.#alone = []
   }
 
   /** The sequence of the oldest event that is open and in the outbox; Infinity when there is none. Events before it do not change any more. */
   get openSequence(): number {
-    return this.#open < this.#handedOut ? (this.#sequence[this.#open % this.#eventsMax] ?? 0) : Number.POSITIVE_INFINITY
+    return this.#open < this.#inFlight ? (this.#sequence[this.#open % this.#eventsMax] ?? 0) : Number.POSITIVE_INFINITY
   }
 
   #find(hash: number, words: number): number {

@@ -68,9 +68,9 @@ export class Outbox {
   readonly #clock: AgeClock
   #heldFrom = Number.POSITIVE_INFINITY
   /** Handed out through this one; what becomes of them is not known yet. */
-  #lentThrough = 0
+  #inFlightThrough = 0
   /** Of those that are handed out, those that left by the limits meanwhile. */
-  readonly #leftLent = { full: 0, tooOld: 0 }
+  readonly #droppedInFlight = { full: 0, tooOld: 0 }
   /** Events that left at the front by the limits, and were with nobody then. */
   readonly dropped = { full: 0, tooOld: 0, damaged: 0 }
 
@@ -87,7 +87,7 @@ export class Outbox {
 
   /** Events that wait. */
   get waiting(): number {
-    return this.#waiting + this.#leftLent.full + this.#leftLent.tooOld
+    return this.#waiting + this.#droppedInFlight.full + this.#droppedInFlight.tooOld
   }
 
   /** What they take, in bytes. */
@@ -105,7 +105,7 @@ export class Outbox {
     let first = 0
     let left = NOTHING_LEFT
     if (!this.#started) this.#start()
-    this.#lookAtClock()
+    this.#pollClock()
     this.#store.write(() => {
       first = this.#queue.append(packWaiting(added))
       this.#queue.replace(
@@ -122,7 +122,7 @@ export class Outbox {
 
   /** Lets go what is too old; later where the disk has not even space for that. */
   dropExpired(): void {
-    this.#lookAtClock()
+    this.#pollClock()
     const { oldestChunk } = this.#queue
     if (oldestChunk === undefined || !this.#expired(oldestChunk)) return
     whereThereIsSpace(() => this.#note(this.#store.shrink(() => this.#dropOldest())))
@@ -136,10 +136,10 @@ export class Outbox {
   /**
    * The oldest events that wait and do not change any more, or undefined where there is none. They are lent until acknowledge() or giveBack().
    */
-  lend(countMax: number, bytesMax: number): WaitingEvents | undefined {
+  peek(countMax: number, bytesMax: number): WaitingEvents | undefined {
     this.giveBack()
     const waiting = this.read(0, countMax, bytesMax)
-    if (waiting !== undefined) this.#lentThrough = waiting.lastSequence
+    if (waiting !== undefined) this.#inFlightThrough = waiting.lastSequence
     return waiting
   }
 
@@ -190,29 +190,29 @@ export class Outbox {
     this.#store.shrink(() => this.#queue.removeThrough(lastSequence))
     this.#waiting = this.#queue.length
     // They left by the limits and arrived all the same.
-    this.#leftLent.full = 0
-    this.#leftLent.tooOld = 0
-    this.#lentThrough = 0
+    this.#droppedInFlight.full = 0
+    this.#droppedInFlight.tooOld = 0
+    this.#inFlightThrough = 0
   }
 
   /** What was lent stays. */
   giveBack(): void {
-    this.#lentThrough = 0
-    this.dropped.full += this.#leftLent.full
-    this.dropped.tooOld += this.#leftLent.tooOld
-    this.#leftLent.full = 0
-    this.#leftLent.tooOld = 0
+    this.#inFlightThrough = 0
+    this.dropped.full += this.#droppedInFlight.full
+    this.dropped.tooOld += this.#droppedInFlight.tooOld
+    this.#droppedInFlight.full = 0
+    this.#droppedInFlight.tooOld = 0
   }
 
   /** Through which sequence a way that only reads has sent. */
-  sentThrough(way: string): number {
-    const stored = this.#state.get(Buffer.from(SENT_PREFIX + way))
+  sentThrough(transport: string): number {
+    const stored = this.#state.get(Buffer.from(SENT_PREFIX + transport))
     return stored === undefined ? 0 : Number(stored.readBigUInt64BE())
   }
 
   /** @throws Fault STORE_FULL. */
-  noteSent(way: string, lastSequence: number): void {
-    this.#store.shrink(() => this.#state.putSync(Buffer.from(SENT_PREFIX + way), u64(lastSequence)))
+  noteSent(transport: string, lastSequence: number): void {
+    this.#store.shrink(() => this.#state.putSync(Buffer.from(SENT_PREFIX + transport), u64(lastSequence)))
   }
 
   /** The capture files of which it is known how far they were read. */
@@ -272,32 +272,32 @@ export class Outbox {
   }
 
   /** A clock that was set makes nothing older than it is. */
-  #lookAtClock(): void {
-    if (!this.#clock.look(this.#queue.firstSequence, this.#queue.nextSequence)) return
+  #pollClock(): void {
+    if (!this.#clock.poll(this.#queue.firstSequence, this.#queue.nextSequence)) return
     whereThereIsSpace(() => this.#store.shrink(() => this.#state.putSync(CLOCK_KEY, this.#clock.record)))
   }
 
   /** What leaves by the limits, inside a transaction. */
   #dropOldest(): Left {
-    const left = { full: 0, tooOld: 0, lentFull: 0, lentTooOld: 0 }
+    const left = { full: 0, tooOld: 0, inFlightFull: 0, inFlightTooOld: 0 }
     for (;;) {
       const full = this.#queue.footprintBytes > this.#limits.bytesMax
       const chunk = this.#queue.oldestChunk
       if (chunk === undefined || !(full || this.#expired(chunk))) return left
       const first = this.#queue.firstSequence
-      const lent = Math.max(0, Math.min(chunk.lastSequence, this.#lentThrough) - first + 1)
+      const lent = Math.max(0, Math.min(chunk.lastSequence, this.#inFlightThrough) - first + 1)
       const gone = this.#queue.removeThrough(chunk.lastSequence)
       left[full ? 'full' : 'tooOld'] += gone - lent
-      left[full ? 'lentFull' : 'lentTooOld'] += lent
+      left[full ? 'inFlightFull' : 'inFlightTooOld'] += lent
     }
   }
 
   /** After the transaction: one that fails has let nothing go. */
-  #note({ full, tooOld, lentFull, lentTooOld }: Left): void {
+  #note({ full, tooOld, inFlightFull, inFlightTooOld }: Left): void {
     this.dropped.full += full
     this.dropped.tooOld += tooOld
-    this.#leftLent.full += lentFull
-    this.#leftLent.tooOld += lentTooOld
+    this.#droppedInFlight.full += inFlightFull
+    this.#droppedInFlight.tooOld += inFlightTooOld
     this.#waiting = this.#queue.length
   }
 }
@@ -314,11 +314,11 @@ function whereThereIsSpace(work: () => void): void {
 interface Left {
   readonly full: number
   readonly tooOld: number
-  readonly lentFull: number
-  readonly lentTooOld: number
+  readonly inFlightFull: number
+  readonly inFlightTooOld: number
 }
 
-const NOTHING_LEFT: Left = { full: 0, tooOld: 0, lentFull: 0, lentTooOld: 0 }
+const NOTHING_LEFT: Left = { full: 0, tooOld: 0, inFlightFull: 0, inFlightTooOld: 0 }
 
 function environmentIn(directory: string): Environment {
   return new Environment(directory, {

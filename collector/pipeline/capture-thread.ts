@@ -72,8 +72,8 @@ async function captureFile(path: string, pool: BatchPool, send: SendRound): Prom
 
 function captureInterface(options: LiveOptions, decode: DecodeOptions, pool: BatchPool, send: SendRound): void {
   const filler = new RoundFiller(pool, { whenExhausted: 'drop', holdBack: false }, send)
-  const tell = (state: LiveState) => say({ kind: 'live', state })
-  const live = new LiveCapture(options, decode, { pool, filler, tell })
+  const notify = (state: LiveState) => say({ kind: 'live', state })
+  const live = new LiveCapture(options, decode, { pool, filler, notify })
   say({ kind: 'opened', bytesTotal: 0 })
   takePrecedence()
   warmUp(decode)

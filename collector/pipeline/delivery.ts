@@ -196,15 +196,15 @@ export class LaneRows {
     this.#next = done ? NO_FRAME : this.section.nextIndex
     this.rowAt = this.section.rowsStart
     this.#rowsEnd = this.rowAt + this.section.run.rowBytes
-    this.#lookAtRow()
+    this.#checkRow()
   }
 
   nextRow(): void {
     this.rowAt += rowBytes(this.#batch.view, this.rowAt)
-    this.#lookAtRow()
+    this.#checkRow()
   }
 
-  #lookAtRow(): void {
+  #checkRow(): void {
     this.rowFrame = this.empty ? NO_FRAME : rowFrame(this.#batch.view, this.rowAt)
   }
 }

@@ -16,7 +16,7 @@ const EMBEDDED = join(DIST, 'deploy/release/embedded')
 const PISCINA_WORKER = 'node_modules/piscina/dist/worker.js'
 
 /** Modules of Node that look for files, and what stands for them. */
-const STAND_INS: Readonly<Record<string, URL>> = {
+const REPLACEMENTS: Readonly<Record<string, URL>> = {
   'node:fs': new URL('./embedded/fs.js', import.meta.url),
   'node:worker_threads': new URL('./embedded/worker-threads.js', import.meta.url),
   'node:child_process': new URL('./embedded/child-process.js', import.meta.url),
@@ -58,7 +58,7 @@ export async function bundle(program: Program): Promise<Bundle> {
       logLevel: 'error',
       // Native parts that their users do without: of msgpackr, and of piscina for priorities that we do not set.
       external: ['msgpackr-extract', '@napi-rs/nice'],
-      plugins: [standIns, addons, ownPlace],
+      plugins: [replacements, addons, ownPlace],
       outfile: name,
     })
     const [output] = outputFiles
@@ -104,13 +104,13 @@ function filesOf(metafile: Metafile): string[] {
   return Object.keys(metafile.inputs).filter((name) => !name.includes(':') && name.includes('/'))
 }
 
-const standIns: Plugin = {
+const replacements: Plugin = {
   name: 'stand-ins',
   setup(build) {
     build.onResolve({ filter: /^node:(fs|worker_threads|child_process)$/ }, ({ path, importer }) => {
       const ours = importer.startsWith(DIST) && !importer.startsWith(EMBEDDED)
       const pool = path === 'node:worker_threads' && importer.includes('/node_modules/piscina/')
-      const file = STAND_INS[path]
+      const file = REPLACEMENTS[path]
       return (ours || pool) && file !== undefined ? { path: fileURLToPath(file) } : undefined
     })
   },

@@ -35,7 +35,7 @@ export const ACTIONS = {
 export type Action = keyof typeof ACTIONS
 
 /** What takes something away, from people or from the disk, or only writes down what was done: it must go also when the disk is full. */
-export const TAKES_AWAY: ReadonlySet<Action> = new Set<Action>([
+export const REMOVALS: ReadonlySet<Action> = new Set<Action>([
   'api-key.revoke',
   'token.revoke',
   'token.unbind',

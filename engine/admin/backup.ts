@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts'
 import { seal } from './backup-file.ts'
 import { fileFault, syncDirectory } from './file-faults.ts'
 
-const LOOK_EVERY_MS = 100
+const POLL_EVERY_MS = 100
 
 export interface BackupOptions {
   readonly force: boolean
@@ -75,15 +75,15 @@ async function makeIn(
   if (bavail * bsize < fileBytes - unusedBytes) {
     throw new Fault('STORE_FULL', `${file}: needs ${fileBytes - unusedBytes} bytes, ${bavail * bsize} are free`)
   }
-  const look = setInterval(() => {
+  const poll = setInterval(() => {
     const bytes = statSync(copy, { throwIfNoEntry: false })?.size ?? 0
     onProgress('copy', Math.min(bytes, fileBytes), Math.max(1, fileBytes - unusedBytes))
-  }, LOOK_EVERY_MS)
+  }, POLL_EVERY_MS)
   try {
     // Nothing can stop it, so whoever gives up waits for its end.
     await store.environment.copyInto(join(partial, 'store'))
   } finally {
-    clearInterval(look)
+    clearInterval(poll)
   }
   faultPoint('backup:copied')
   if (givenUp.aborted) return undefined

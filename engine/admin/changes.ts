@@ -4,7 +4,7 @@ import type { AuditDetails } from '../store/audit-log.ts'
 import { type Member, ROLES } from '../store/members.ts'
 import { NAME_BYTES_MAX } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
-import { ACTIONS, type Action, TAKES_AWAY } from './actions.ts'
+import { ACTIONS, type Action, REMOVALS } from './actions.ts'
 
 /** Who makes a change: whoever can write the data directory, by the name of the system's user; or a member of the organization. */
 export interface Actor {
@@ -53,7 +53,7 @@ export class Changes {
       })
       return changed.result
     }
-    return TAKES_AWAY.has(action) ? environment.shrink(transaction) : environment.write(transaction)
+    return REMOVALS.has(action) ? environment.shrink(transaction) : environment.write(transaction)
   }
 
   /** Who makes the change, as the audit log names him. @throws Fault NOT_ALLOWED. */

@@ -1,12 +1,12 @@
 import { OUTCOMES, Outcome } from '../ingest/outcome.ts'
-import { LOOK_FOR_EVENTS_EVERY_MS } from '../limits.ts'
+import { POLL_EVENTS_EVERY_MS } from '../limits.ts'
 import type { StoredSource } from '../store/sources.ts'
 import type { Store } from '../store/store.ts'
 
 /** The specification: after so many milliseconds there is nothing to wait for. */
 export const VERIFY_MS = 5 * 60 * 1000
 /** What comes so soon behind the first events is shown with them, in milliseconds: it shows that they go on, and who else sends. */
-const LOOK_ON_MS = 3000
+const KEEP_POLLING_MS = 3000
 
 /** What came from one source since the last look. */
 export interface Arrival {
@@ -56,12 +56,12 @@ export async function verify(
   let endMs = performance.now() + timeoutMs
   const verdict = { messages: 0, events: 0 }
   while (!givenUp.aborted && performance.now() < endMs) {
-    await pause(Math.min(LOOK_FOR_EVENTS_EVERY_MS, endMs - performance.now()), givenUp)
+    await pause(Math.min(POLL_EVENTS_EVERY_MS, endMs - performance.now()), givenUp)
     const now = read()
     for (const [key, source] of now) {
       const arrival = arrivalOf(source, before.get(key))
       if (arrival.messages === 0 && arrival.events === 0) continue
-      if (arrival.events > 0 && verdict.events === 0) endMs = Math.min(endMs, performance.now() + LOOK_ON_MS)
+      if (arrival.events > 0 && verdict.events === 0) endMs = Math.min(endMs, performance.now() + KEEP_POLLING_MS)
       verdict.messages += arrival.messages
       verdict.events += arrival.events
       onArrival(arrival)

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { FRAMEWORK_IDS, type TemplateCategory, type Templates } from '../store/framework.ts'
-import { categories, type Trouble, templateItem, troublesAcross, troublesOf } from './rules.ts'
+import { categories, type Problem, problemsAcross, problemsOf, templateItem } from './rules.ts'
 import { TEMPLATES_FILE } from './templates.ts'
 
 /**
@@ -18,9 +18,9 @@ const templateFile = z.strictObject({ categories: categories(templateItem) })
 export function readTemplate(name: string, text: string): readonly TemplateCategory[] {
   const document: unknown = parse(text)
   const parsed = templateFile.safeParse(document)
-  if (!parsed.success) throw faultOf(name, troublesOf(parsed.error, document))
-  const troubles = troublesAcross(parsed.data.categories)
-  if (troubles.length > 0) throw faultOf(name, troubles)
+  if (!parsed.success) throw faultOf(name, problemsOf(parsed.error, document))
+  const problems = problemsAcross(parsed.data.categories)
+  if (problems.length > 0) throw faultOf(name, problems)
   return parsed.data.categories
 }
 
@@ -36,7 +36,7 @@ export function readTemplates(): Templates {
   return Object.fromEntries(templates) as Templates
 }
 
-function faultOf(name: string, [first, ...others]: readonly Trouble[]): Error {
+function faultOf(name: string, [first, ...others]: readonly Problem[]): Error {
   const more = others.length > 0 ? ` (and ${others.length} more)` : ''
   return new Error(`${name}: ${first?.place}: ${first?.problem}${more}`)
 }

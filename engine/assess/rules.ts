@@ -83,19 +83,19 @@ export const categories = <T extends z.ZodType>(item: T) =>
     .max(ASSESSMENT_CATEGORIES_MAX, `expected at most ${ASSESSMENT_CATEGORIES_MAX} categories`)
 
 /** What is wrong at a place: `categories[0].items[3].id`. */
-export interface Trouble {
+export interface Problem {
   readonly place: string
   readonly problem: string
 }
 
 /** What no field shows by itself: names and ids that stand twice, and too many items in all. */
-export function troublesAcross(given: readonly TemplateCategory[] | readonly AssessmentCategory[]): Trouble[] {
-  const troubles: Trouble[] = []
+export function problemsAcross(given: readonly TemplateCategory[] | readonly AssessmentCategory[]): Problem[] {
+  const problems: Problem[] = []
   const homes = new Map<string, string>()
   const claim = (key: string, shown: string, place: string): void => {
     const home = homes.get(key)
     if (home === undefined) homes.set(key, place)
-    else troubles.push({ place, problem: `found ${JSON.stringify(shown)}, which stands at ${home} already` })
+    else problems.push({ place, problem: `found ${JSON.stringify(shown)}, which stands at ${home} already` })
   }
   let count = 0
   for (const [at, category] of given.entries()) {
@@ -106,9 +106,9 @@ export function troublesAcross(given: readonly TemplateCategory[] | readonly Ass
     count += category.items.length
   }
   if (count > ASSESSMENT_ITEMS_MAX) {
-    troubles.push({ place: 'categories', problem: `found ${count} items, expected at most ${ASSESSMENT_ITEMS_MAX}` })
+    problems.push({ place: 'categories', problem: `found ${count} items, expected at most ${ASSESSMENT_ITEMS_MAX}` })
   }
-  return troubles
+  return problems
 }
 
 /** Ids are the same whatever their case. */
@@ -117,7 +117,7 @@ export function itemKey(id: string): string {
 }
 
 /** What zod found wrong, with what stands there. */
-export function troublesOf(error: z.ZodError, document: unknown): Trouble[] {
+export function problemsOf(error: z.ZodError, document: unknown): Problem[] {
   return error.issues.flatMap((issue) => {
     if (issue.code === 'unrecognized_keys') {
       const named = issue.keys.slice(0, ASSESSMENT_FAULTS_NAMED_MAX)

@@ -99,10 +99,10 @@ export function readAssessmentCsv(text: string): AssessmentCategory[] {
   if (records.length > ASSESSMENT_ITEMS_MAX) {
     throw new AssessmentFileFault([`found more than ${ASSESSMENT_ITEMS_MAX} rows, expected at most as many items`])
   }
-  const troubles: string[] = []
-  const rows = records.map((record) => rowOf(record, columns, troubles))
-  const categories = categoriesOf(rows, records, troubles)
-  if (troubles.length > 0) throw new AssessmentFileFault(troubles)
+  const problems: string[] = []
+  const rows = records.map((record) => rowOf(record, columns, problems))
+  const categories = categoriesOf(rows, records, problems)
+  if (problems.length > 0) throw new AssessmentFileFault(problems)
   return categories
 }
 
@@ -152,42 +152,42 @@ function separatorOf(text: string): string {
 /** For each column where its cell stands in a row; undefined where it is missing and may be. */
 function columnsOf({ line, cells }: Cells): ReadonlyMap<ColumnName, number> {
   const columns = new Map<ColumnName, number>()
-  const troubles: string[] = []
+  const problems: string[] = []
   for (const [at, cell] of cells.entries()) {
     const known = COLUMNS.find(({ name }) => name === cell.toLowerCase())
     if (cell === '') continue
-    if (known === undefined) troubles.push(`line ${line}: there is no column ${shown(cell)}`)
-    else if (columns.has(known.name)) troubles.push(`line ${line}: the column ${known.name} stands there twice`)
+    if (known === undefined) problems.push(`line ${line}: there is no column ${shown(cell)}`)
+    else if (columns.has(known.name)) problems.push(`line ${line}: the column ${known.name} stands there twice`)
     else columns.set(known.name, at)
   }
   const missing = COLUMNS.map(({ name }) => name).filter((name) => name !== OPTIONAL && !columns.has(name))
-  if (missing.length > 0) troubles.push(`line ${line}: found no column ${missing.join(', ')}`)
-  if (troubles.length > 0) throw new AssessmentFileFault(troubles)
+  if (missing.length > 0) problems.push(`line ${line}: found no column ${missing.join(', ')}`)
+  if (problems.length > 0) throw new AssessmentFileFault(problems)
   return columns
 }
 
 /** undefined where a cell is wrong, which `troubles` then says. */
-function rowOf({ line, cells }: Cells, columns: ReadonlyMap<ColumnName, number>, troubles: string[]): Row | undefined {
-  const before = troubles.length
+function rowOf({ line, cells }: Cells, columns: ReadonlyMap<ColumnName, number>, problems: string[]): Row | undefined {
+  const before = problems.length
   const row: Partial<Record<ColumnName, unknown>> = {}
   for (const { name, rule, read } of COLUMNS) {
     const cell = cells[columns.get(name) ?? -1] ?? ''
     const value = read(NEUTRALISED.test(cell) ? cell.slice(1) : cell)
     const checked = rule.safeParse(value)
     if (checked.success) row[name] = checked.data
-    else troubles.push(`line ${line}, ${name}: found ${shown(value)}, ${checked.error.issues[0]?.message}`)
+    else problems.push(`line ${line}, ${name}: found ${shown(value)}, ${checked.error.issues[0]?.message}`)
   }
   const places = new Set(columns.values())
   const stray = cells.findIndex((cell, at) => cell !== '' && !places.has(at))
-  if (stray >= 0) troubles.push(`line ${line}: found ${shown(cells[stray])} in cell ${stray + 1}, which has no column`)
-  return troubles.length === before ? (row as unknown as Row) : undefined
+  if (stray >= 0) problems.push(`line ${line}: found ${shown(cells[stray])} in cell ${stray + 1}, which has no column`)
+  return problems.length === before ? (row as unknown as Row) : undefined
 }
 
 /** Categories in the order in which they come first. Rows of one need not stand together. */
 function categoriesOf(
   rows: readonly (Row | undefined)[],
   records: readonly Cells[],
-  troubles: string[],
+  problems: string[],
 ): AssessmentCategory[] {
   const categories = new Map<string, { weight: number; line: number; items: AssessmentItem[] }>()
   const lineOfItem = new Map<string, number>()
@@ -198,11 +198,11 @@ function categoriesOf(
     categories.set(row.category, category)
     if (category.weight !== row.category_weight) {
       const expected = `expected ${category.weight} as in line ${category.line}`
-      troubles.push(`line ${line}, category_weight: found ${row.category_weight}, ${expected}`)
+      problems.push(`line ${line}, category_weight: found ${row.category_weight}, ${expected}`)
     }
     const home = lineOfItem.get(itemKey(row.item_id))
     if (home !== undefined) {
-      troubles.push(`line ${line}, item_id: found ${shown(row.item_id)}, which stands in line ${home} already`)
+      problems.push(`line ${line}, item_id: found ${shown(row.item_id)}, which stands in line ${home} already`)
     } else lineOfItem.set(itemKey(row.item_id), line)
     category.items.push({
       id: row.item_id,
@@ -215,7 +215,7 @@ function categoriesOf(
     })
   }
   if (categories.size > ASSESSMENT_CATEGORIES_MAX) {
-    troubles.push(`found ${categories.size} categories, expected at most ${ASSESSMENT_CATEGORIES_MAX}`)
+    problems.push(`found ${categories.size} categories, expected at most ${ASSESSMENT_CATEGORIES_MAX}`)
   }
   return Array.from(categories, ([name, { weight, items }]) => ({ name, weight, items }))
 }

@@ -4,7 +4,7 @@ import { printable } from '../process/table.ts'
 import type { AssessmentCategory } from '../store/assessments.ts'
 import { FRAMEWORK_IDS, type FrameworkId } from '../store/framework.ts'
 import { AssessmentFileFault } from './file-fault.ts'
-import { answer, categories, line, note, templateItem, troublesAcross, troublesOf } from './rules.ts'
+import { answer, categories, line, note, problemsAcross, problemsOf, templateItem } from './rules.ts'
 
 /** An assessment without its place in an organization: what a file holds. */
 export interface AssessmentContent {
@@ -34,10 +34,10 @@ export function readAssessmentJson(text: string): AssessmentContent {
   const given = parseJson(text)
   assertCount(given)
   const parsed = document.safeParse(given)
-  const troubles = parsed.success ? troublesAcross(parsed.data.categories) : troublesOf(parsed.error, given)
-  if (!parsed.success || troubles.length > 0) {
+  const problems = parsed.success ? problemsAcross(parsed.data.categories) : problemsOf(parsed.error, given)
+  if (!parsed.success || problems.length > 0) {
     throw new AssessmentFileFault(
-      troubles.map(({ place, problem }) => (place === '' ? problem : `${place}: ${problem}`)),
+      problems.map(({ place, problem }) => (place === '' ? problem : `${place}: ${problem}`)),
     )
   }
   const { framework_id: frameworkId, title, categories } = parsed.data

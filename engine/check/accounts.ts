@@ -55,7 +55,7 @@ function checkKeyUses(walk: StoreWalk): void {
 function checkVersions(walk: StoreWalk): void {
   walk.table(
     'api-versions',
-    { keyBytes: UUID_BYTES, mayBeNobodys: true, open: OPEN_BYTES },
+    { keyBytes: UUID_BYTES, mayBeUnattributed: true, open: OPEN_BYTES },
     ({ value, organizationId }) => {
       const found = value.length === 8 ? value.readDoubleLE(0) : Number.NaN
       if (Number.isSafeInteger(found) && found > 0) return

@@ -9,7 +9,7 @@ class Stopped extends Error {}
 const { dataDirectory, stop } = workerData as CheckWorkerData
 const asked = new Int32Array(stop)
 
-function tell(message: FromCheckWorker): void {
+function notify(message: FromCheckWorker): void {
   parentPort?.postMessage(message)
 }
 
@@ -18,19 +18,19 @@ async function check(): Promise<void> {
   try {
     const found = checkStore(store, (records, recordsTotal) => {
       if (Atomics.load(asked, 0) !== 0) throw new Stopped()
-      tell({ kind: 'progress', records, recordsTotal })
+      notify({ kind: 'progress', records, recordsTotal })
     })
-    tell({ kind: 'checked', check: found })
+    notify({ kind: 'checked', check: found })
   } finally {
     await store.close()
   }
 }
 
-function tellWhyNot(error: unknown): void {
-  if (error instanceof Stopped) return tell({ kind: 'stopped' })
+function reportFailure(error: unknown): void {
+  if (error instanceof Stopped) return notify({ kind: 'stopped' })
   const { message, stack } = error as Error
   const isFault = error instanceof Fault
-  tell({ kind: 'failed', code: isFault ? error.code : undefined, message: isFault ? message : (stack ?? message) })
+  notify({ kind: 'failed', code: isFault ? error.code : undefined, message: isFault ? message : (stack ?? message) })
 }
 
-await check().catch(tellWhyNot)
+await check().catch(reportFailure)

@@ -97,7 +97,7 @@ function checkScans(walk: StoreWalk): void {
       value.requestedAtMs === Number(key.readBigUInt64BE(UUID_BYTES)) &&
       value.id === uuidText(key.subarray(UUID_BYTES + TIME_BYTES))
     if (!isAtItsKey) wrong(`the scan ${value.id} asked for at ${value.requestedAtMs}`, 'the one of its key')
-    const lie = lieOf(value)
+    const lie = contradictionOf(value)
     if (lie !== undefined) wrong(`the ${value.status} scan ${value.id} ${lie.found}`, lie.expected)
     if (value.status !== 'pending') return
     walk.unlessUnreadable(() => {
@@ -109,7 +109,7 @@ function checkScans(walk: StoreWalk): void {
 }
 
 /** What a scan says that its status contradicts. */
-function lieOf(scan: Scan): { readonly found: string; readonly expected: string } | undefined {
+function contradictionOf(scan: Scan): { readonly found: string; readonly expected: string } | undefined {
   const { status, startedAtMs, completedAtMs, failure } = scan
   const times = `started at ${startedAtMs} and ended at ${completedAtMs}`
   switch (status) {

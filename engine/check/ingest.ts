@@ -21,7 +21,7 @@ export function checkIngest(walk: StoreWalk): void {
   checkSources(walk)
   walk.table(
     'rejects',
-    { keyBytes: UUID_BYTES + SEQUENCE_BYTES, mayBeNobodys: true, open: packed<Reject>('rejected message') },
+    { keyBytes: UUID_BYTES + SEQUENCE_BYTES, mayBeUnattributed: true, open: packed<Reject>('rejected message') },
     ({ value, organizationId }) => {
       if (value.organizationId === organizationId) return
       walk.wrong('rejects', organizationId, `a message of ${value.organizationId}`, 'one of the key')
@@ -121,7 +121,7 @@ interface Messages {
 function checkSources(walk: StoreWalk): void {
   const form = {
     keyBytes: 2 * UUID_BYTES + SENDER_HASH_BYTES,
-    mayBeNobodys: true,
+    mayBeUnattributed: true,
     open: packed<StoredSource>('source'),
   }
   let token = { organizationId: '', tokenId: '', listeners: new Map<string, Messages>() }
@@ -136,7 +136,7 @@ function checkSources(walk: StoreWalk): void {
       wrong(`${numbers} messages of ${listener} ${address}`, 'whole numbers')
     }
     if (token.organizationId !== organizationId || token.tokenId !== tokenId) {
-      checkBooks(walk, token)
+      checkCounters(walk, token)
       token = { organizationId, tokenId, listeners: new Map() }
     }
     const messages = token.listeners.get(listener) ?? { received: 0, counted: 0 }
@@ -144,14 +144,14 @@ function checkSources(walk: StoreWalk): void {
     messages.counted += counts.reduce((sum, count) => sum + count, 0)
     token.listeners.set(listener, messages)
   })
-  checkBooks(walk, token)
+  checkCounters(walk, token)
 }
 
 /**
  * Not row by row, since a message may be received in a sender's row and be counted in the one that it shares later. Those that were on their way to the
  * disk when the service was killed were received, and are never counted.
  */
-function checkBooks(
+function checkCounters(
   walk: StoreWalk,
   { organizationId, listeners }: { organizationId: string; listeners: ReadonlyMap<string, Messages> },
 ): void {

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import { Fault } from '../process/error-codes.ts'
 import { openPacked } from '../store/family.ts'
 import { ORGANIZATION_KEY_BYTES, uuidText } from '../store/keys.ts'
-import { NOBODY } from '../store/sources.ts'
+import { NO_ORGANIZATION } from '../store/sources.ts'
 import type { Store } from '../store/store.ts'
 import { type Finding, Findings } from './findings.ts'
 
@@ -20,7 +20,7 @@ export interface TableForm<T> {
   /** The key does not begin with an organization. */
   readonly isIndex?: boolean
   /** Records may be of the organization that is none. */
-  readonly mayBeNobodys?: boolean
+  readonly mayBeUnattributed?: boolean
   readonly open: (bytes: Buffer) => T
 }
 
@@ -118,7 +118,8 @@ export class StoreWalk {
     }
     if (form.isIndex) return ''
     const organizationId = uuidText(key)
-    if (this.hasOrganization(organizationId) || (form.mayBeNobodys && organizationId === NOBODY)) return organizationId
+    if (this.hasOrganization(organizationId) || (form.mayBeUnattributed && organizationId === NO_ORGANIZATION))
+      return organizationId
     this.wrong(table, organizationId, `a record at ${shortKey(key)}`, 'an organization of that id')
     return undefined
   }

@@ -5,7 +5,7 @@ import type { Logger } from '../process/log.ts'
 import { type Certificate, checkedFingerprint, type TlsFiles, usingTlsFiles } from './certificate.ts'
 
 /** How often the files are looked at, in milliseconds. They are replaced, renamed and linked in ways that no notice of the system covers. */
-const LOOK_MS = 5000
+const POLL_MS = 5000
 
 /** Notices that a certificate was renewed. One that cannot be used, or does not belong to its key yet, changes nothing. */
 export class CertificateWatch {
@@ -19,17 +19,17 @@ export class CertificateWatch {
   /** The state of the files that was complained about. */
   #refused = ''
 
-  constructor(files: Certificate, log: Logger, onChange: () => void, lookMs = LOOK_MS) {
+  constructor(files: Certificate, log: Logger, onChange: () => void, pollMs = POLL_MS) {
     this.#files = files
     this.#log = log
     this.#onChange = onChange
     this.#content = contentOf(files)
     this.#seen = stateOf(files)
-    this.#timer = setInterval(() => this.look(), lookMs)
+    this.#timer = setInterval(() => this.poll(), pollMs)
     this.#timer.unref()
   }
 
-  look(): void {
+  poll(): void {
     let state = ''
     try {
       state = stateOf(this.#files)

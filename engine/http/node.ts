@@ -25,7 +25,7 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
   const traffic = new Traffic()
   const onRequest: RequestListener = (message, raw) => {
     traffic.begin(message.socket, raw)
-    letGoUnreadBody(message, raw)
+    closeUnreadBody(message, raw)
     const request = new NodeRequest(message)
     const response = new NodeResponse(raw, request, options.onAnswer)
     const refusal = refusalOf(message)
@@ -143,7 +143,7 @@ function lineOf({ remoteAddress, remotePort }: Socket): string {
 }
 
 /** An answer may come before its request's end; who then goes on sending, and never ends, is let go. */
-function letGoUnreadBody(message: IncomingMessage, raw: ServerResponse): void {
+function closeUnreadBody(message: IncomingMessage, raw: ServerResponse): void {
   raw.once('finish', () => {
     if (message.complete) return
     const timer = setTimeout(() => {

@@ -55,7 +55,7 @@ export interface HttpListenOptions {
   readonly tls?: { readonly keyFile: string; readonly certificateFile: string }
   readonly handler: HttpHandler
   /** Paths that most requests have: those of GET are told apart before the handler is called. */
-  readonly usualPaths?: readonly string[]
+  readonly fastPaths?: readonly string[]
   /** Called once for each answered request. */
   readonly onAnswer?: OnAnswer
   /** Told of each answer that was cut since too much waited for clients (ANSWERS_WAITING_BYTES_MAX). */
@@ -123,7 +123,7 @@ export function sentBytes({ status, body, bodyOmitted = false }: HttpAnswer): nu
   return typeof body === 'string' ? Buffer.byteLength(body) : body.length
 }
 
-const PACE_LOOK_MS = 1000
+const PACE_CHECK_MS = 1000
 
 /** Calls `onSlow` once if a body falls behind its pace. Answers how to stop watching. */
 export function watchPace(pace: BodyPace | undefined, bytes: () => number, onSlow: () => void): () => void {
@@ -136,7 +136,7 @@ export function watchPace(pace: BodyPace | undefined, bytes: () => number, onSlo
       clearInterval(timer)
       onSlow()
     },
-    Math.min(PACE_LOOK_MS, Math.max(1, pace.graceMs)),
+    Math.min(PACE_CHECK_MS, Math.max(1, pace.graceMs)),
   )
   timer.unref()
   return () => clearInterval(timer)

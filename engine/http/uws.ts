@@ -99,7 +99,7 @@ interface OpenApp {
 
 async function open(uws: typeof Uws, options: HttpListenOptions, traffic: Traffic): Promise<OpenApp> {
   const app = options.tls ? secureApp(uws, options.tls) : uws.App()
-  for (const path of options.usualPaths ?? []) {
+  for (const path of options.fastPaths ?? []) {
     app.get(path, (raw, request) => answer(raw, request, 'GET', path, options, traffic))
   }
   app.any('/*', (raw, request) => {
@@ -300,7 +300,7 @@ class UwsResponse implements HttpResponse {
   #watched = false
   /** Of the answer, when the system had taken its first part. */
   #waitingBytes = 0
-  #tellAborted: (() => void) | undefined
+  #notifyAborted: (() => void) | undefined
   readonly #raw: Uws.HttpResponse
   readonly #traffic: Traffic
   readonly #options: HttpListenOptions
@@ -317,8 +317,8 @@ class UwsResponse implements HttpResponse {
     if (!this.#answered) this.#watch()
   }
 
-  onAborted(tell: () => void): void {
-    this.#tellAborted = tell
+  onAborted(notify: () => void): void {
+    this.#notifyAborted = notify
     this.#watch()
   }
 
@@ -384,7 +384,7 @@ class UwsResponse implements HttpResponse {
     this.#watched = true
     this.#raw.onAborted(() => {
       this.aborted = true
-      this.#tellAborted?.()
+      this.#notifyAborted?.()
       this.#end()
     })
   }

@@ -68,10 +68,10 @@ export class BatchReader {
   /** A batch in msgpack; or one line that says why it is none. The events it answers lie in `bytes`, which then must not change. */
   read(bytes: Uint8Array, eventsMax: number, nowMs: number): ReadBatch | string {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    const listed = usualHeader(view)
+    const listed = commonHeader(view)
     return (
-      (listed && listed.count <= eventsMax && this.#readUsual(bytes, view, listed, nowMs)) ||
-      this.#readUnusual(bytes, eventsMax, nowMs)
+      (listed && listed.count <= eventsMax && this.#readFastPath(bytes, view, listed, nowMs)) ||
+      this.#readSlowPath(bytes, eventsMax, nowMs)
     )
   }
 
@@ -86,31 +86,31 @@ export class BatchReader {
     return gathered.whole(coverage)
   }
 
-  #readUnusual(bytes: Uint8Array, eventsMax: number, nowMs: number): ReadBatch | string {
+  #readSlowPath(bytes: Uint8Array, eventsMax: number, nowMs: number): ReadBatch | string {
     const batch = unpackBatch(bytes, eventsMax)
     if (typeof batch === 'string') return batch
     return this.#pack(batch.events, batch.coverage && coverageFromPacked(batch.coverage), nowMs)
   }
 
   /** undefined where something stands there of which only the whole batch can tell what it means. */
-  #readUsual(bytes: Uint8Array, view: DataView, listed: ListedEvents, nowMs: number): ReadBatch | undefined {
+  #readFastPath(bytes: Uint8Array, view: DataView, listed: ListedEvents, nowMs: number): ReadBatch | undefined {
     const { count } = listed
     const gathered = new Gathered(bytes, count)
     const lastSeenMsMax = nowMs + FUTURE_MS_MAX
     const end = view.byteLength
     let at = listed.at
     for (let index = 0; index < count; index++) {
-      const next = this.#endOfUsualEvent(view, at, end, lastSeenMsMax)
+      const next = this.#endOfCommonEvent(view, at, end, lastSeenMsMax)
       if (next > 0) {
         const id = at + ID_OFFSET
         gathered.addInPlace(at, next, view.getUint32(id), view.getUint32(id + 4), sequenceAt(view, id + 8))
         at = next
         continue
       }
-      const unusualEnd = endOfPlainEvent(view, at, end)
-      if (unusualEnd < 0) return undefined
-      this.#take(gathered, unpackEvent(bytes.subarray(at, unusualEnd)), nowMs)
-      at = unusualEnd
+      const slowPathEnd = endOfPlainEvent(view, at, end)
+      if (slowPathEnd < 0) return undefined
+      this.#take(gathered, unpackEvent(bytes.subarray(at, slowPathEnd)), nowMs)
+      at = slowPathEnd
     }
     if (!listed.hasCoverage) return at === end ? gathered.whole(undefined) : undefined
     const coverage = bytes.subarray(at)
@@ -118,7 +118,7 @@ export class BatchReader {
   }
 
   /** The offset behind the event at `at`, if it is good, in the usual form, of a known platform, and not ahead; else -1. */
-  #endOfUsualEvent(view: DataView, start: number, end: number, lastSeenMsMax: number): number {
+  #endOfCommonEvent(view: DataView, start: number, end: number, lastSeenMsMax: number): number {
     if (start + EVENT_BYTES_MIN > end) return -1
     const columns = view.getUint8(start)
     if (columns !== EVENT_ARRAY && columns !== EVENT_ARRAY_BLOCKED) return -1
@@ -179,7 +179,7 @@ interface ListedEvents {
 }
 
 /** What the header of a batch says of its events, if it is written as packBatch does. */
-function usualHeader(view: DataView): ListedEvents | undefined {
+function commonHeader(view: DataView): ListedEvents | undefined {
   if (view.byteLength < 3 || view.getUint8(1) !== BATCH_VERSION) return undefined
   const hasCoverage = view.getUint8(0) === BATCH_ARRAY_COVERAGE
   if (!hasCoverage && view.getUint8(0) !== BATCH_ARRAY) return undefined

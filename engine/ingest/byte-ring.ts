@@ -74,12 +74,12 @@ export class ByteRing {
   }
 
   /** Says that the writer waits for room. */
-  wantRoom(): void {
+  requestSpace(): void {
     Atomics.store(this.#state, WANTED, 1)
   }
 
   /** Whether the writer waits for room; it is told so once. */
-  takeWanted(): boolean {
+  takeSpaceRequest(): boolean {
     return Atomics.exchange(this.#state, WANTED, 0) === 1
   }
 

@@ -3,7 +3,7 @@ import { deferred } from '../process/deferred.ts'
 import { SCRATCH_BYTES } from './formats/log-line.ts'
 import type { Intake, Origin } from './intake.ts'
 import { Outcome } from './outcome.ts'
-import type { ReadingBook, WaitingConnection } from './reading-book.ts'
+import type { ReadBudget, WaitingConnection } from './read-budget.ts'
 import { BROKEN, type FrameSink, Framing } from './syslog/framing.ts'
 
 /** Why connections ended that their clients had not closed, or were never begun. */
@@ -12,7 +12,7 @@ export const CLOSED_FOR = [
   'idle',
   'slow',
   'silent',
-  'unauthorised',
+  'unauthorized',
   'framing',
   'tls',
   'proxy',
@@ -79,7 +79,7 @@ const Paused = {
   no: 0,
   /** The last message found no room. */
   stalled: 1,
-  /** The organization has no room, and too much waits (reading-book.ts). */
+  /** The organization has no room, and too much waits (read-budget.ts). */
   held: 2,
 } as const
 
@@ -91,7 +91,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
   readonly #peer: Peer
   readonly #origin: Origin
   readonly #intake: Intake
-  readonly #book: ReadingBook
+  readonly #budget: ReadBudget
   readonly #onTaken: () => void
   readonly #framing = new Framing(MESSAGE_BYTES_MAX)
   /** What is left of the bytes that came, in [0, #waitingBytes). */
@@ -111,11 +111,11 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
   #sender: Sender = Sender.silent
   #paused: number = Paused.no
 
-  constructor(peer: Peer, origin: Origin, intake: Intake, book: ReadingBook, onTaken: () => void) {
+  constructor(peer: Peer, origin: Origin, intake: Intake, budget: ReadBudget, onTaken: () => void) {
     this.#peer = peer
     this.#origin = origin
     this.#intake = intake
-    this.#book = book
+    this.#budget = budget
     this.#onTaken = onTaken
   }
 
@@ -135,7 +135,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
   frame(start: number, end: number): boolean {
     if (this.#phase === Phase.destroyed) return true
     if (!this.#intake.take(start, end, this.#origin)) return false
-    if (this.#intake.outcome === Outcome.unauthorised) {
+    if (this.#intake.outcome === Outcome.unauthorized) {
       if (this.#sender === Sender.silent) this.#sender = Sender.unauthenticated
     } else {
       this.#lastTakenMs = this.#lastByteMs
@@ -167,7 +167,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     this.#paused |= Paused.held
   }
 
-  letGo(): void {
+  releaseHold(): void {
     if ((this.#paused & Paused.held) === 0) return
     this.#paused &= ~Paused.held
     this.#restartClocks(Date.now())
@@ -190,7 +190,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     if (this.#paused !== Paused.no || this.#isDestroyed) return undefined
     if (this.#partialSinceMs > 0 && nowMs - this.#partialSinceMs >= messageMs) return 'slow'
     if (this.#sender !== Sender.authenticated && nowMs - this.#beganMs >= helloMs)
-      return this.#sender === Sender.silent ? 'silent' : 'unauthorised'
+      return this.#sender === Sender.silent ? 'silent' : 'unauthorized'
     return nowMs - this.#lastTakenMs >= idleMs ? 'idle' : undefined
   }
 
@@ -237,7 +237,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     const wasDiscarding = this.#framing.isDiscarding
     const rest = this.#framing.split(bytes, view, 0, end, this)
     const oversized = this.#framing.oversized - before
-    this.#book.oversized += oversized
+    this.#budget.oversized += oversized
     this.#waitingBytes = 0
     if (rest === BROKEN) {
       this.destroy('framing')
@@ -270,7 +270,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
       this.#waiting.copy(room, 0, 0, this.#waitingBytes)
       const more = room.length - this.#waiting.length
       this.#waiting = room
-      this.#book.add(this, more)
+      this.#budget.add(this, more)
       if (this.#isDestroyed) return
     }
     this.#waiting.set(bytes, this.#waitingBytes)
@@ -280,7 +280,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
   #release(): void {
     const bytes = this.#waiting.length
     this.#waiting = NOTHING
-    if (bytes > 0) this.#book.add(this, -bytes)
+    if (bytes > 0) this.#budget.add(this, -bytes)
   }
 
   #pushUnread(chunk: Uint8Array, first = false): void {
@@ -288,13 +288,13 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     if (first) this.#unread.unshift(kept)
     else this.#unread.push(kept)
     this.#unreadBytes += kept.length + CHUNK_BYTES
-    this.#book.add(this, kept.length + CHUNK_BYTES)
+    this.#budget.add(this, kept.length + CHUNK_BYTES)
   }
 
   #shiftUnread(): Buffer {
     const chunk = this.#unread.shift() ?? NOTHING
     this.#unreadBytes -= chunk.length + CHUNK_BYTES
-    this.#book.add(this, -chunk.length - CHUNK_BYTES)
+    this.#budget.add(this, -chunk.length - CHUNK_BYTES)
     return chunk
   }
 
@@ -340,7 +340,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
   #forget(): void {
     this.#release()
     this.#waitingBytes = 0
-    if (this.#unreadBytes > 0) this.#book.add(this, -this.#unreadBytes)
+    if (this.#unreadBytes > 0) this.#budget.add(this, -this.#unreadBytes)
     this.#unread = []
     this.#unreadBytes = 0
   }
@@ -355,7 +355,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
   }
 
   #noteAuthenticated(): void {
-    this.#book.noteAuthenticated(this)
+    this.#budget.noteAuthenticated(this)
     this.#sender = Sender.authenticated
   }
 
@@ -366,6 +366,6 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     this.#tokenId = owner.tokenId
     this.organizationId = owner.organizationId
     this.#peer.noteToken(owner.tokenId)
-    if (this.#book.isHeld(owner.organizationId)) this.hold()
+    if (this.#budget.isHeld(owner.organizationId)) this.hold()
   }
 }

@@ -17,7 +17,7 @@ import { BodyMemory } from './body-memory.ts'
 import { canonicalAddress } from './network.ts'
 import { Outcome } from './outcome.ts'
 import { redact } from './redact.ts'
-import { NOBODYS, type Source, type SourceOwner, SourceTable } from './sources.ts'
+import { type Source, type SourceOwner, SourceTable, UNATTRIBUTED } from './sources.ts'
 
 export const EVENTS_PATH = '/ingest/v1/events'
 
@@ -51,10 +51,10 @@ const ACCEPT: Readonly<Record<string, Accept | undefined>> = {
 /** What the HTTPS listener has counted since it started. */
 export interface BatchCounters {
   batches: number
-  unauthorised: number
+  unauthorized: number
   malformed: number
   /** Answered by 503 because too many bytes of bodies were held; their events are in no counter. */
-  turnedAway: number
+  overloaded: number
 }
 
 /** What every request of a listener shares. */
@@ -84,10 +84,10 @@ export function eventsHandler(
     if (request.method !== 'POST') return sendError(response, 405, 'Events are sent by POST', ['allow', 'POST'])
     const token = admit(store, bearerToken(request))
     if (token === undefined) {
-      counters.unauthorised++
-      const stranger = sourceOf(sources, NOBODYS, request)
-      stranger.receive(Date.now())
-      stranger.count(Outcome.unauthorised, Date.now())
+      counters.unauthorized++
+      const unauthenticated = sourceOf(sources, UNATTRIBUTED, request)
+      unauthenticated.receive(Date.now())
+      unauthenticated.count(Outcome.unauthorized, Date.now())
       return sendError(response, 401, 'Invalid monitoring token', ['www-authenticate', 'Bearer'])
     }
     const contentType = request.header('content-type').split(';', 1)[0]?.trim().toLowerCase() ?? ''
@@ -106,7 +106,7 @@ export function eventsHandler(
     }
     const need = BodyMemory.needOf(request.header('content-length'))
     const { organizationId, id: tokenId, label } = token
-    if (!memory.takeArriving(organizationId, need)) return turnAway(response, counters)
+    if (!memory.takeArriving(organizationId, need)) return refuseOverload(response, counters)
     const source = sourceOf(sources, { organizationId, tokenId, label }, request)
     const body = request.body(BATCH_BYTES_MAX, pace).finally(() => memory.arrived(organizationId, need))
     return takeBatch(source, body, response, accept, decompress, shared).finally(() => memory.give(need))
@@ -139,7 +139,7 @@ async function takeBatch(
     return sendError(response, 400, 'Malformed batch: the compressed body is damaged')
   }
   const unpackedBytes = decompress === undefined ? 0 : bytes.length
-  if (!memory.take(unpackedBytes)) return turnAway(response, counters)
+  if (!memory.take(unpackedBytes)) return refuseOverload(response, counters)
   try {
     const outcome = await accept(acceptor, source.owner.organizationId, bytes)
     if (outcome.kind === 'malformed') {
@@ -169,8 +169,8 @@ function countStored(
   if (first !== undefined) source.sample = redact(first.error)
 }
 
-function turnAway(response: HttpResponse, counters: BatchCounters): void {
-  counters.turnedAway++
+function refuseOverload(response: HttpResponse, counters: BatchCounters): void {
+  counters.overloaded++
   sendError(response, 503, 'Try again later: the service is busy', ['retry-after', String(RETRY_AFTER_SECONDS)])
 }
 

@@ -23,10 +23,10 @@ import { Outcome } from './outcome.ts'
 import { type EventBatch, EventIds, PendingEvents } from './pending-events.ts'
 import { coverageFromMessage } from './read-coverage.ts'
 import { redact, SAMPLE_CHARS_MAX } from './redact.ts'
-import { type Listener, NOBODYS, type Source, SourceTable } from './sources.ts'
+import { type Listener, type Source, SourceTable, UNATTRIBUTED } from './sources.ts'
 import { SyslogMessage } from './syslog/message.ts'
 import { readSyslog } from './syslog/read-message.ts'
-import type { KnownToken, TokenDoor } from './token-door.ts'
+import type { KnownToken, TokenAuthenticator } from './token-authenticator.ts'
 import type { TokenRate } from './token-rate.ts'
 
 /** No client is known, or it is not known by address: the unspecified address stands for it (RFC 4291 §2.5.2). */
@@ -64,7 +64,7 @@ export interface IntakeOptions {
   /** How many messages of one token are taken in a second; undefined: any number. What comes beyond it finds no room. */
   readonly tokenRate: TokenRate | undefined
   /** Told of each message that was not taken. */
-  readonly noteUnauthorised: (origin: Origin, hasToken: boolean) => void
+  readonly noteUnauthorized: (origin: Origin, hasToken: boolean) => void
   /** Whether coverage reports are stored; they are skipped otherwise, and by default. */
   readonly takesCoverage?: boolean
 }
@@ -109,7 +109,7 @@ export class Intake {
   format = NO_FORMAT
   /** What becomes of it: `stored` where it is on its way there. */
   outcome: number = Outcome.unknown
-  readonly #door: TokenDoor
+  readonly #authenticator: TokenAuthenticator
   readonly #trie: DomainTrie
   readonly #message = new SyslogMessage()
   readonly #detector = new FormatDetector()
@@ -124,10 +124,10 @@ export class Intake {
   readonly #coverageRate = new OrganizationRate(COVERAGE_PER_SECOND_MAX, COVERAGE_ORGANIZATIONS_MAX)
 
   /** @param bytes with SCRATCH_BYTES of room at the end */
-  constructor(bytes: Uint8Array, trie: SharedArrayBuffer, door: TokenDoor, options: IntakeOptions) {
+  constructor(bytes: Uint8Array, trie: SharedArrayBuffer, authenticator: TokenAuthenticator, options: IntakeOptions) {
     this.line = new LogLine(bytes)
     this.#trie = new DomainTrie(trie)
-    this.#door = door
+    this.#authenticator = authenticator
     this.#options = options
   }
 
@@ -143,7 +143,7 @@ export class Intake {
     const token = this.#tokenOf(message, origin)
     if (token === undefined) {
       this.#refuse(message, origin)
-      this.outcome = Outcome.unauthorised
+      this.outcome = Outcome.unauthorized
       return true
     }
     const source = this.#sourceOf(message, token, origin)
@@ -254,25 +254,25 @@ export class Intake {
 
   #tokenOf(message: SyslogMessage, origin: Origin): KnownToken | undefined {
     if (origin.givenToken !== undefined) {
-      origin.token = this.#door.stillActive(origin.token ?? origin.givenToken)
+      origin.token = this.#authenticator.stillActive(origin.token ?? origin.givenToken)
       return origin.token
     }
     const { tokenStart, tokenEnd } = message
-    if (tokenStart === tokenEnd) return this.#door.boundOf(origin)
+    if (tokenStart === tokenEnd) return this.#authenticator.boundOf(origin)
     if (message.isExpectedToken && origin.token !== undefined) {
-      origin.token = this.#door.stillActive(origin.token)
+      origin.token = this.#authenticator.stillActive(origin.token)
       return origin.token
     }
-    const token = this.#door.find(this.line.bytes, tokenStart, tokenEnd)
+    const token = this.#authenticator.find(this.line.bytes, tokenStart, tokenEnd)
     origin.token = token
     return token
   }
 
   #refuse(message: SyslogMessage, origin: Origin): void {
-    const source = this.sources.get(NOBODYS, origin.listener, origin.address, '')
+    const source = this.sources.get(UNATTRIBUTED, origin.listener, origin.address, '')
     source.receive(this.line.referenceMs)
-    source.count(Outcome.unauthorised, this.line.referenceMs)
-    this.#options.noteUnauthorised(origin, message.tokenStart !== message.tokenEnd)
+    source.count(Outcome.unauthorized, this.line.referenceMs)
+    this.#options.noteUnauthorized(origin, message.tokenStart !== message.tokenEnd)
   }
 
   #sourceOf(message: SyslogMessage, token: KnownToken, origin: Origin): Source {

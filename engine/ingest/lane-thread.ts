@@ -33,7 +33,7 @@ class LaneThread {
       tokenRate: data.tokenRateMax === 0 ? undefined : new TokenRate(data.tokenRateTable, data.tokenRateMax),
       idleMs: data.idleMs,
       waitingBytesMax: data.waitingBytesMax,
-      tell,
+      notify,
     })
     data.sockets.on('message', (_bytes: FromSocketsToLane) => this.#wake())
     this.#sweepTimer = setInterval(() => this.#lane.sweep(Date.now()), SECOND_MS)
@@ -45,7 +45,7 @@ class LaneThread {
       case 'settled':
         return this.#lane.settled(message.id, message.duplicates, message.rejected)
       case 'status':
-        return tell({ kind: 'status', id: message.id, status: this.#lane.status() }, [])
+        return notify({ kind: 'status', id: message.id, status: this.#lane.status() }, [])
       case 'drain':
         void this.#drain(message.deadlineMs)
         return
@@ -62,7 +62,7 @@ class LaneThread {
 
   #read(): void {
     const more = this.#ring.read(BYTES_PER_TURN, this.#take)
-    if (this.#ring.takeWanted()) this.#tellSockets({ kind: 'room' })
+    if (this.#ring.takeSpaceRequest()) this.#notifySockets({ kind: 'room' })
     if (more || !this.#ring.sleep()) {
       setImmediate(() => this.#read())
       return
@@ -92,10 +92,10 @@ class LaneThread {
 
   #peerOf(connection: number): Peer {
     return {
-      pause: () => this.#tellSockets({ kind: 'pause', connection }),
-      resume: () => this.#tellSockets({ kind: 'resume', connection }),
-      close: (why) => this.#tellSockets({ kind: 'close', connection, why }),
-      noteToken: (tokenId) => this.#tellSockets({ kind: 'token', connection, tokenId }),
+      pause: () => this.#notifySockets({ kind: 'pause', connection }),
+      resume: () => this.#notifySockets({ kind: 'resume', connection }),
+      close: (why) => this.#notifySockets({ kind: 'close', connection, why }),
+      noteToken: (tokenId) => this.#notifySockets({ kind: 'token', connection, tokenId }),
     }
   }
 
@@ -106,17 +106,17 @@ class LaneThread {
     const unsettled = await this.#lane.drain(deadlineMs)
     clearInterval(this.#sweepTimer)
     await this.#store.close()
-    tell({ kind: 'drained', ...unsettled }, [])
+    notify({ kind: 'drained', ...unsettled }, [])
     this.#data.sockets.close()
     parentPort?.close()
   }
 
-  #tellSockets(message: FromLaneToSockets): void {
+  #notifySockets(message: FromLaneToSockets): void {
     this.#data.sockets.postMessage(message)
   }
 }
 
-function tell(message: FromLane, transfer: readonly ArrayBuffer[]): void {
+function notify(message: FromLane, transfer: readonly ArrayBuffer[]): void {
   parentPort?.postMessage(message, transfer)
 }
 

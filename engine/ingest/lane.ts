@@ -1,9 +1,9 @@
 import {
   LOG_BATCH_MS,
   MESSAGE_BYTES_MAX,
-  STRANGERS_TOLD_PER_SECOND_MAX,
   SYSLOG_HELLO_MS,
   SYSLOG_MESSAGE_MS,
+  UNAUTHENTICATED_NOTICES_PER_SECOND_MAX,
 } from '../limits.ts'
 import { HOUR_MS, SECOND_MS, systemClock } from '../process/clock.ts'
 import { type Deferred, deferred } from '../process/deferred.ts'
@@ -12,11 +12,11 @@ import { Connection, type ConnectionReader, type Peer, WORK_BYTES } from './conn
 import { CR, digitsEnd, isDigit, LESS, LF, SPACE } from './formats/bytes.ts'
 import { FORMATS } from './formats/formats.ts'
 import { Intake, Origin, type OutgoingBatch, VERDICTS } from './intake.ts'
-import { ReadingBook } from './reading-book.ts'
+import { NoticeLimiter } from './notice-limiter.ts'
+import { ReadBudget } from './read-budget.ts'
 import { LISTENERS, type Listener } from './sources.ts'
-import { StrangerNotes } from './stranger-notes.ts'
 import type { FromLane, LaneStatus } from './thread-protocol.ts'
-import { TokenDoor } from './token-door.ts'
+import { TokenAuthenticator } from './token-authenticator.ts'
 import type { TokenRate } from './token-rate.ts'
 
 /** A source that was silent for so long is forgotten; what was counted of it is in the store. */
@@ -47,7 +47,7 @@ export interface LaneOptions {
   readonly helloMs?: number
   readonly messageMs?: number
   /** To the writer's thread. */
-  readonly tell: (message: FromLane, transfer: readonly ArrayBuffer[]) => void
+  readonly notify: (message: FromLane, transfer: readonly ArrayBuffer[]) => void
 }
 
 /** What a lane could not hand over when it had to end. */
@@ -59,11 +59,11 @@ export interface Unsettled {
 /** Reads connections and datagrams, and hands what matches to the writer in batches. One belongs to one thread. */
 export class Lane implements ConnectionLane {
   readonly intake: Intake
-  readonly book: ReadingBook
+  readonly budget: ReadBudget
   /** Datagrams that were let go because their organization had no room: UDP has no way to say so. */
   datagramsDropped = 0
   readonly #options: LaneOptions
-  readonly #strangers = new StrangerNotes(STRANGERS_TOLD_PER_SECOND_MAX, SECOND_MS)
+  readonly #unauthenticated = new NoticeLimiter(UNAUTHENTICATED_NOTICES_PER_SECOND_MAX, SECOND_MS)
   readonly #connections = new Set<Connection>()
   /** Batches that are with the writer. */
   readonly #inFlight = new Map<number, OutgoingBatch>()
@@ -75,14 +75,14 @@ export class Lane implements ConnectionLane {
 
   constructor(options: LaneOptions) {
     this.#options = options
-    this.book = new ReadingBook(this.#connections, options.waitingBytesMax)
-    const door = new TokenDoor(options.store, systemClock)
-    this.intake = new Intake(new Uint8Array(WORK_BYTES), options.trie, door, {
+    this.budget = new ReadBudget(this.#connections, options.waitingBytesMax)
+    const authenticator = new TokenAuthenticator(options.store, systemClock)
+    this.intake = new Intake(new Uint8Array(WORK_BYTES), options.trie, authenticator, {
       tokenRate: options.tokenRate,
-      noteUnauthorised: ({ listener, address, port }, hasToken) => {
+      noteUnauthorized: ({ listener, address, port }, hasToken) => {
         // Before anything is made of it: what strangers send must cost the writer's thread nothing.
-        if (!this.#strangers.admit(address, this.intake.line.referenceMs)) return
-        options.tell({ kind: 'unauthorised', listener, address, port, hasToken }, [])
+        if (!this.#unauthenticated.admit(address, this.intake.line.referenceMs)) return
+        options.notify({ kind: 'unauthorized', listener, address, port, hasToken }, [])
       },
       takesCoverage: true,
     })
@@ -95,7 +95,7 @@ export class Lane implements ConnectionLane {
   open(listener: Listener, address: string, port: number, peer: Peer): ConnectionReader {
     const origin = new Origin(listener, address, port)
     if (listener === 'udp') return new DatagramReader(this, origin)
-    const connection = new Connection(peer, origin, this.intake, this.book, this.#onTaken)
+    const connection = new Connection(peer, origin, this.intake, this.budget, this.#onTaken)
     this.#connections.add(connection)
     connection.ended.then(() => this.#connections.delete(connection))
     return connection
@@ -117,7 +117,7 @@ export class Lane implements ConnectionLane {
   /** Gives those another chance whose messages found no room. */
   resumeStalled(): void {
     for (const connection of this.#connections) if (connection.stalled) connection.resume()
-    this.book.letGo()
+    this.budget.releaseHold()
     this.#checkDrained()
   }
 
@@ -129,13 +129,13 @@ export class Lane implements ConnectionLane {
       if (why !== undefined) connection.destroy(why)
     }
     this.resumeStalled()
-    this.tellBooks(nowMs)
+    this.postCounters(nowMs)
   }
 
-  tellBooks(nowMs: number): void {
+  postCounters(nowMs: number): void {
     const sources = this.intake.sources.takeDeltas(nowMs - SOURCE_SILENT_MS)
     const rejects = this.intake.takeRejects()
-    if (sources.length > 0 || rejects.length > 0) this.#options.tell({ kind: 'books', sources, rejects }, [])
+    if (sources.length > 0 || rejects.length > 0) this.#options.notify({ kind: 'counters', sources, rejects }, [])
   }
 
   /** The writer has stored a batch. */
@@ -162,7 +162,7 @@ export class Lane implements ConnectionLane {
     clearTimeout(late)
     clearTimeout(this.#flushTimer)
     this.#drained = undefined
-    this.tellBooks(Date.now())
+    this.postCounters(Date.now())
     const messages = this.intake.unsettled
     let bytes = 0
     for (const { stalled, heldBytes } of this.#connections) if (stalled) bytes += heldBytes
@@ -184,7 +184,7 @@ export class Lane implements ConnectionLane {
       tokens: Array.from(sources.tokens.values(), ({ organizationId, tokenId, label, counts }) => {
         return { organizationId, tokenId, label, counts: Array.from(counts) }
       }),
-      oversized: this.book.oversized,
+      oversized: this.budget.oversized,
       datagramsDropped: this.datagramsDropped,
       sourcesOverflowed: sources.overflowed,
       coverageLeftOut,
@@ -209,7 +209,7 @@ export class Lane implements ConnectionLane {
       const id = ++this.#batchId
       this.#inFlight.set(id, batch)
       const { organizationId, deduplicate, bytes, reports } = batch
-      this.#options.tell({ kind: 'batch', id, organizationId, deduplicate, bytes, reports }, [bytes.buffer])
+      this.#options.notify({ kind: 'batch', id, organizationId, deduplicate, bytes, reports }, [bytes.buffer])
     }
   }
 

@@ -2,7 +2,7 @@ import type { LabelledValue, MetricRow } from '../process/metrics.ts'
 import type { EventAcceptor } from './accept.ts'
 import { Verdict } from './formats/log-line.ts'
 import type { BatchCounters } from './https-batches.ts'
-import type { IngestBooks } from './ingest-books.ts'
+import type { IngestAccounting } from './ingest-accounting.ts'
 import { OUTCOMES } from './outcome.ts'
 import { LISTENERS, type SourceTable } from './sources.ts'
 import type { SyslogStatus } from './thread-protocol.ts'
@@ -13,7 +13,7 @@ const PREFIX = 'posture_ingest_'
 export function ingestRows(
   { counters: accepted, coverage }: Pick<EventAcceptor, 'counters' | 'coverage'>,
   batches: BatchCounters,
-  { sources, lost }: IngestBooks,
+  { sources, lost }: IngestAccounting,
   syslog: SyslogStatus | undefined,
 ): MetricRow[] {
   const rows: MetricRow[] = [
@@ -43,9 +43,9 @@ export function ingestRows(
       'HTTPS batches by outcome',
       {
         taken: batches.batches,
-        unauthorised: batches.unauthorised,
+        unauthorized: batches.unauthorized,
         malformed: batches.malformed,
-        turned_away: batches.turnedAway,
+        overloaded: batches.overloaded,
       },
       'outcome',
     ],

@@ -1,6 +1,6 @@
 /**
- * What became of a message that came with a token. Every message is in exactly one of them, or it is unauthorised: so
- * messages = stored + duplicate + unmatched + noDomain + skipped + rejected + unknown + unauthorised + ambiguous.
+ * What became of a message that came with a token. Every message is in exactly one of them, or it is unauthorized: so
+ * messages = stored + duplicate + unmatched + noDomain + skipped + rejected + unknown + unauthorized + ambiguous.
  *
  *   stored      it names a platform, and is in the durable buffer
  *   duplicate   the same event was stored before
@@ -19,7 +19,7 @@ export const OUTCOMES = [
   'skipped',
   'rejected',
   'unknown',
-  'unauthorised',
+  'unauthorized',
   'ambiguous',
 ] as const
 export type OutcomeName = (typeof OUTCOMES)[number]
@@ -33,7 +33,7 @@ export const Outcome = {
   skipped: 4,
   rejected: 5,
   unknown: 6,
-  unauthorised: 7,
+  unauthorized: 7,
   ambiguous: 8,
 } as const satisfies Record<OutcomeName, number>
 

@@ -16,7 +16,7 @@ import { SCRATCH_BYTES, Verdict } from './formats/log-line.ts'
 import { type Intake, Origin } from './intake.ts'
 import { LogRecords } from './log-records.ts'
 import { Outcome } from './outcome.ts'
-import type { KnownToken } from './token-door.ts'
+import type { KnownToken } from './token-authenticator.ts'
 
 export const LOG_FILE: FileKind = { what: 'log file', unreadable: 'LOG_UNREADABLE', damaged: 'LOG_DAMAGED' }
 
@@ -37,7 +37,7 @@ const STILL_WRITTEN_MS = 10_000
 const NO_KEY = Buffer.alloc(BLOCK_KEY_BYTES)
 
 /** A line that was not understood. */
-export interface LineTrouble {
+export interface LineProblem {
   /** From 1. */
   readonly line: number
   /** '' where none was recognised. */
@@ -67,7 +67,7 @@ export interface FileReport {
 export interface ReadLogOptions {
   /** Stores nothing. */
   readonly dryRun: boolean
-  readonly onTrouble: (trouble: LineTrouble) => void
+  readonly onProblem: (problem: LineProblem) => void
   readonly onProgress: (bytesRead: number, bytesTotal: number) => void
   /** Asked now and then whether to end early; what was read until then is stored. */
   readonly stopped: () => boolean
@@ -190,14 +190,14 @@ export class LogReader {
     else if (outcome === Outcome.skipped) report.skipped++
     else if (outcome === Outcome.rejected) report.rejected++
     else if (outcome === Outcome.ambiguous) report.ambiguous++
-    else if (outcome === Outcome.unauthorised) throw new Fault('NOT_FOUND', 'the token was revoked meanwhile')
+    else if (outcome === Outcome.unauthorized) throw new Fault('NOT_FOUND', 'the token was revoked meanwhile')
     else report.unknown++
     const id = format === NO_FORMAT ? '' : (FORMATS[format]?.id ?? '')
     if (id !== '') report.formats[id] = (report.formats[id] ?? 0) + 1
     const isProblem = verdict === Verdict.reject || verdict === Verdict.unknown || verdict === Verdict.ambiguous
     if (isKnown || !isProblem) return
     const { reason } = this.#intake.line
-    this.#options.onTrouble({ line, format: id, reason: reason === '' ? 'no format recognised' : reason })
+    this.#options.onProblem({ line, format: id, reason: reason === '' ? 'no format recognised' : reason })
   }
 
   /** Stores what waits, and that the first `count` messages of the block were read: both or neither. */

@@ -7,7 +7,7 @@ import { createLogger, type Logger } from '../process/log.ts'
 import { Store } from '../store/store.ts'
 import { DatagramListener, kernelDrops } from './datagram-listener.ts'
 import { type ConnectionLane, Lane } from './lane.ts'
-import { ConnectionBook, StreamListener } from './stream-listener.ts'
+import { ConnectionAccounting, StreamListener } from './stream-listener.ts'
 import { ThreadLane } from './thread-lane.ts'
 import type { FromSockets, SocketStatus, SocketThreadData, SyslogEndpoint, ToSockets } from './thread-protocol.ts'
 import { TokenRate } from './token-rate.ts'
@@ -19,7 +19,7 @@ const LAST_BYTES_MS = 100
 class SocketThread {
   readonly #data: SocketThreadData
   readonly #log: Logger
-  readonly #book = new ConnectionBook()
+  readonly #accounting = new ConnectionAccounting()
   readonly #streams: StreamListener[] = []
   readonly #datagrams: DatagramListener[] = []
   /** The lane of this thread, where there are no others. */
@@ -36,7 +36,7 @@ class SocketThread {
       const store = new Store(data.dataDirectory)
       const { trie, idleMs, waitingBytesMax, tokenRateMax, tokenRateTable } = data
       const tokenRate = tokenRateMax === 0 ? undefined : new TokenRate(tokenRateTable, tokenRateMax)
-      this.#own = { store, lane: new Lane({ store, trie, idleMs, waitingBytesMax, tokenRate, tell }) }
+      this.#own = { store, lane: new Lane({ store, trie, idleMs, waitingBytesMax, tokenRate, notify }) }
     }
     this.#lanes = this.#own === undefined ? this.#threads : [this.#own.lane]
   }
@@ -54,7 +54,7 @@ class SocketThread {
       } else {
         const files = kind === 'tls' ? tls : undefined
         const options = { kind, setting, address, port, proxyProtocol, tls: files, lane }
-        const listener = await StreamListener.listen(options, this.#book)
+        const listener = await StreamListener.listen(options, this.#accounting)
         this.#streams.push(listener)
         bound.push({ ...endpoint, port: listener.port })
       }
@@ -69,8 +69,8 @@ class SocketThread {
       case 'settled':
         return lane?.settled(message.id, message.duplicates, message.rejected)
       case 'status':
-        if (lane !== undefined) tell({ kind: 'status', id: message.id, status: lane.status() }, [])
-        return tell({ kind: 'socketStatus', id: message.id, status: this.#status() }, [])
+        if (lane !== undefined) notify({ kind: 'status', id: message.id, status: lane.status() }, [])
+        return notify({ kind: 'socketStatus', id: message.id, status: this.#status() }, [])
       case 'reload':
         return this.#reload(message.tls)
       case 'drain':
@@ -124,11 +124,11 @@ class SocketThread {
     const unsettled = (await this.#own?.lane.drain(Math.max(0, lateMs - Date.now()))) ?? { messages: 0, bytes: 0 }
     clearInterval(this.#sweepTimer)
     await this.#own?.store.close()
-    tell({ kind: 'drained', ...unsettled }, [])
+    notify({ kind: 'drained', ...unsettled }, [])
   }
 
   #status(): SocketStatus {
-    const { open, accepted, closed } = this.#book
+    const { open, accepted, closed } = this.#accounting
     return {
       connections: { open, accepted: { ...accepted }, closed: { tcp: { ...closed.tcp }, tls: { ...closed.tls } } },
       datagramsDropped: this.#threads.reduce((sum, { datagramsDropped }) => sum + datagramsDropped, 0),
@@ -137,16 +137,16 @@ class SocketThread {
   }
 }
 
-function tell(message: FromSockets, transfer: readonly ArrayBuffer[]): void {
+function notify(message: FromSockets, transfer: readonly ArrayBuffer[]): void {
   parentPort?.postMessage(message, transfer)
 }
 
 async function listen(thread: SocketThread): Promise<void> {
   try {
-    tell({ kind: 'listening', endpoints: await thread.start() }, [])
+    notify({ kind: 'listening', endpoints: await thread.start() }, [])
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    tell({ kind: 'failed', code: error.code, message: error.message }, [])
+    notify({ kind: 'failed', code: error.code, message: error.message }, [])
   }
 }
 

@@ -1,5 +1,5 @@
 import { SOURCES_MAX, SOURCES_PER_ORGANIZATION_MAX } from '../limits.ts'
-import { NOBODY, type SourceDelta } from '../store/sources.ts'
+import { NO_ORGANIZATION, type SourceDelta } from '../store/sources.ts'
 import { FORMATS } from './formats/formats.ts'
 import { SourceMemory } from './formats/log-line.ts'
 import { newCounts } from './outcome.ts'
@@ -16,7 +16,7 @@ export interface SourceOwner {
   readonly label: string
 }
 
-export const NOBODYS: SourceOwner = { organizationId: NOBODY, tokenId: NOBODY, label: '' }
+export const UNATTRIBUTED: SourceOwner = { organizationId: NO_ORGANIZATION, tokenId: NO_ORGANIZATION, label: '' }
 
 /** Messages of one token by outcome, since the start. */
 export class TokenCounts implements SourceOwner {
@@ -121,13 +121,13 @@ export class SourceTable {
    * and their places are beside the others'.
    */
   readonly #perOrganizationMax: number
-  readonly #strangersMax: number
+  readonly #unauthenticatedMax: number
   readonly #ofOrganization = new Map<string, number>()
 
   constructor(sourcesMax = SOURCES_MAX, perOrganizationMax = SOURCES_PER_ORGANIZATION_MAX) {
     this.#sourcesMax = sourcesMax
     this.#perOrganizationMax = perOrganizationMax
-    this.#strangersMax = Math.floor(sourcesMax / 4)
+    this.#unauthenticatedMax = Math.floor(sourcesMax / 4)
   }
 
   get(owner: SourceOwner, listener: Listener, address: string, host: string): Source {
@@ -137,10 +137,12 @@ export class SourceTable {
       before.owner.label = owner.label
       return before
     }
-    const isStranger = owner.tokenId === NOBODY
+    const isUnauthenticated = owner.tokenId === NO_ORGANIZATION
     const own = this.#ofOrganization.get(owner.organizationId) ?? 0
-    const known = this.#sources.size - (this.#ofOrganization.get(NOBODY) ?? 0)
-    const isFull = isStranger ? own >= this.#strangersMax : known >= this.#sourcesMax || own >= this.#perOrganizationMax
+    const known = this.#sources.size - (this.#ofOrganization.get(NO_ORGANIZATION) ?? 0)
+    const isFull = isUnauthenticated
+      ? own >= this.#unauthenticatedMax
+      : known >= this.#sourcesMax || own >= this.#perOrganizationMax
     if (isFull && address !== OTHER) {
       this.overflowed++
       return this.get(owner, listener, OTHER, '')

@@ -31,7 +31,7 @@ export interface StreamListenerOptions {
 }
 
 /** What the connections of all listeners of the thread share: their number by address and token, and why they ended. */
-export class ConnectionBook {
+export class ConnectionAccounting {
   open = 0
   /** By listener. */
   readonly accepted: Record<StreamKind, number> = { tcp: 0, tls: 0 }
@@ -43,7 +43,7 @@ export class ConnectionBook {
 /** Listens for syslog over TCP or TLS. */
 export class StreamListener {
   readonly #options: StreamListenerOptions
-  readonly #book: ConnectionBook
+  readonly #accounting: ConnectionAccounting
   /** In the book, of this kind of listener. */
   readonly #closed: Record<ClosedFor, number>
   readonly #server: Server
@@ -55,10 +55,10 @@ export class StreamListener {
   port = 0
   #secure: SecureContext | undefined
 
-  private constructor(options: StreamListenerOptions, book: ConnectionBook) {
+  private constructor(options: StreamListenerOptions, accounting: ConnectionAccounting) {
     this.#options = options
-    this.#book = book
-    this.#closed = book.closed[options.kind]
+    this.#accounting = accounting
+    this.#closed = accounting.closed[options.kind]
     this.#helloMs = options.helloMs ?? SYSLOG_HELLO_MS
     this.#server = createServer({ keepAlive: true, keepAliveInitialDelay: 60_000, noDelay: true }, (socket) =>
       this.#onSocket(socket),
@@ -67,8 +67,8 @@ export class StreamListener {
   }
 
   /** @throws Fault PORT_TAKEN, PORT_DENIED, CERTIFICATE. */
-  static async listen(options: StreamListenerOptions, book: ConnectionBook): Promise<StreamListener> {
-    const listener = new StreamListener(options, book)
+  static async listen(options: StreamListenerOptions, accounting: ConnectionAccounting): Promise<StreamListener> {
+    const listener = new StreamListener(options, accounting)
     const server = listener.#server
     await new Promise<void>((resolve, reject) => {
       server.once('error', (error: NodeJS.ErrnoException) =>
@@ -124,19 +124,19 @@ export class StreamListener {
   }
 
   async #onSocket(socket: Socket): Promise<void> {
-    const book = this.#book
+    const accounting = this.#accounting
     // Without a listener for it, an error ends the process.
     socket.on('error', () => {})
     let address = canonicalAddress(socket.remoteAddress ?? '')
-    book.accepted[this.#options.kind]++
-    if (book.open >= SYSLOG_CONNECTIONS_MAX) {
+    accounting.accepted[this.#options.kind]++
+    if (accounting.open >= SYSLOG_CONNECTIONS_MAX) {
       this.#closed.limit++
       socket.destroy()
       return
     }
-    book.open++
+    accounting.open++
     socket.once('close', () => {
-      book.open--
+      accounting.open--
       this.#greeting.delete(socket)
     })
     this.#greeting.set(socket, Date.now())
@@ -149,14 +149,14 @@ export class StreamListener {
       }
       address = canonicalAddress(client)
     }
-    const before = book.byAddress.get(address) ?? 0
+    const before = accounting.byAddress.get(address) ?? 0
     if (before >= SYSLOG_CONNECTIONS_PER_ADDRESS_MAX) {
       this.#closed.limit++
       socket.destroy()
       return
     }
-    book.byAddress.set(address, before + 1)
-    socket.once('close', () => less(book.byAddress, address))
+    accounting.byAddress.set(address, before + 1)
+    socket.once('close', () => less(accounting.byAddress, address))
     if (this.#secure === undefined) this.#begin(socket, socket, address)
     else this.#handshake(socket, address, this.#secure)
   }
@@ -178,7 +178,7 @@ export class StreamListener {
   #begin(socket: Socket, stream: Socket, address: string): void {
     this.#greeting.delete(socket)
     if (stream.destroyed) return
-    const book = this.#book
+    const accounting = this.#accounting
     let tokenId = ''
     const peer: Peer = {
       pause: () => stream.pause(),
@@ -190,10 +190,10 @@ export class StreamListener {
       },
       noteToken: (id) => {
         if (stream.destroyed) return
-        if (tokenId !== '') less(book.byToken, tokenId)
+        if (tokenId !== '') less(accounting.byToken, tokenId)
         tokenId = id
-        const count = (book.byToken.get(id) ?? 0) + 1
-        book.byToken.set(id, count)
+        const count = (accounting.byToken.get(id) ?? 0) + 1
+        accounting.byToken.set(id, count)
         if (count > SYSLOG_CONNECTIONS_PER_TOKEN_MAX) peer.close('limit')
       },
     }
@@ -203,7 +203,7 @@ export class StreamListener {
     stream.once('end', () => reader.end())
     stream.once('close', () => {
       this.#connections.delete(stream)
-      if (tokenId !== '') less(book.byToken, tokenId)
+      if (tokenId !== '') less(accounting.byToken, tokenId)
       reader.close()
     })
     // It was stopped behind the PROXY header, and a listener alone does not start it again.

@@ -5,11 +5,10 @@ import type { Logger } from '../process/log.ts'
 import { within } from '../process/shutdown.ts'
 import type { EventAcceptor } from './accept.ts'
 import { makeByteRing } from './byte-ring.ts'
-import type { IngestBooks } from './ingest-books.ts'
+import type { IngestAccounting } from './ingest-accounting.ts'
 import type { Unsettled } from './lane.ts'
 import { OUTCOMES } from './outcome.ts'
 import { LISTENERS, type Listener } from './sources.ts'
-import { StrangerLog } from './stranger-log.ts'
 import type {
   FromLane,
   FromSockets,
@@ -24,6 +23,7 @@ import type {
   ToSockets,
 } from './thread-protocol.ts'
 import { makeTokenRateTable } from './token-rate.ts'
+import { UnauthenticatedLog } from './unauthenticated-log.ts'
 
 /** How long a thread that is told to end may take beyond what its connections are given. */
 const CLOSE_MS = 2000
@@ -44,9 +44,9 @@ export class SyslogIngest {
   /** The threads with a lane: those of the lanes, or that of the sockets. */
   readonly #lanes: readonly Thread[]
   readonly #acceptor: EventAcceptor
-  readonly #books: IngestBooks
+  readonly #accounting: IngestAccounting
   readonly #log: Logger
-  readonly #strangers: StrangerLog
+  readonly #unauthenticated: UnauthenticatedLog
   /** Batches that wait to be tried again. */
   readonly #retries = new Map<NodeJS.Timeout, () => void>()
   #isDraining = false
@@ -57,16 +57,16 @@ export class SyslogIngest {
     lanes: readonly Thread[],
     endpoints: readonly SyslogEndpoint[],
     acceptor: EventAcceptor,
-    books: IngestBooks,
+    accounting: IngestAccounting,
     log: Logger,
   ) {
     this.#sockets = sockets
     this.#lanes = lanes
     this.endpoints = endpoints
     this.#acceptor = acceptor
-    this.#books = books
+    this.#accounting = accounting
     this.#log = log
-    this.#strangers = new StrangerLog(log)
+    this.#unauthenticated = new UnauthenticatedLog(log)
     for (const lane of lanes) lane.worker.on('message', (message: FromSockets) => this.#onMessage(lane, message))
   }
 
@@ -74,7 +74,7 @@ export class SyslogIngest {
   static async start(
     { laneThreads, ...options }: SyslogOptions,
     acceptor: EventAcceptor,
-    books: IngestBooks,
+    accounting: IngestAccounting,
     log: Logger,
     onFailure: (error: Error) => void,
   ): Promise<SyslogIngest> {
@@ -84,7 +84,7 @@ export class SyslogIngest {
       waitingBytesMax: Math.floor(SYSLOG_WAITING_BYTES_MAX / Math.max(1, laneThreads)),
     }
     const lanes: Thread[] = []
-    const ways: SocketThreadData['lanes'][number][] = []
+    const transports: SocketThreadData['lanes'][number][] = []
     for (let lane = 0; lane < laneThreads && laneThreads > 1; lane++) {
       const ring = makeByteRing(LANE_RING_BYTES)
       const { port1, port2 } = new MessageChannel()
@@ -92,10 +92,10 @@ export class SyslogIngest {
       lanes.push(
         new Thread(new Worker(new URL('./lane-thread.js', import.meta.url), { workerData, transferList: [port1] })),
       )
-      ways.push({ ring, port: port2 })
+      transports.push({ ring, port: port2 })
     }
-    const workerData: SocketThreadData = { ...options, ...laneData, lanes: ways }
-    const transferList = ways.map(({ port }) => port)
+    const workerData: SocketThreadData = { ...options, ...laneData, lanes: transports }
+    const transferList = transports.map(({ port }) => port)
     const sockets = new Thread(new Worker(new URL('./socket-thread.js', import.meta.url), { workerData, transferList }))
     const first = await sockets.firstMessage()
     if (first.kind === 'failed') {
@@ -105,7 +105,14 @@ export class SyslogIngest {
     }
     const endpoints = first.kind === 'listening' ? first.endpoints : []
     for (const { kind, address, port } of endpoints) log.info({ kind, address, port }, 'syslog listens')
-    const ingest = new SyslogIngest(sockets, lanes.length === 0 ? [sockets] : lanes, endpoints, acceptor, books, log)
+    const ingest = new SyslogIngest(
+      sockets,
+      lanes.length === 0 ? [sockets] : lanes,
+      endpoints,
+      acceptor,
+      accounting,
+      log,
+    )
     const failed = (error: Error): void => {
       if (!ingest.#isDraining) onFailure(error)
     }
@@ -129,7 +136,7 @@ export class SyslogIngest {
 
   /** New TLS connections get the certificate in these files. */
   reload(tls: { keyFile: string; certificateFile: string }): void {
-    this.#sockets.tell({ kind: 'reload', tls })
+    this.#sockets.notify({ kind: 'reload', tls })
   }
 
   /** Ends the listeners, and waits until what they took is stored. */
@@ -145,12 +152,12 @@ export class SyslogIngest {
     this.#isDrained = true
     for (const retry of this.#retries.keys()) clearTimeout(retry)
     this.#retries.clear()
-    this.#tellLost(unsettled)
+    this.#reportLost(unsettled)
     await Promise.all([this.#sockets, ...this.#lanes].map(({ worker }) => worker.terminate()))
   }
 
   /** What is lost stays in the books as unsettled, as far as it was taken. */
-  #tellLost(all: readonly (Unsettled | undefined)[]): void {
+  #reportLost(all: readonly (Unsettled | undefined)[]): void {
     const messages = all.reduce((sum, one) => sum + (one?.messages ?? 0), 0)
     const bytes = all.reduce((sum, one) => sum + (one?.bytes ?? 0), 0)
     if (messages + bytes > 0)
@@ -161,8 +168,8 @@ export class SyslogIngest {
 
   #onMessage(lane: Thread, message: FromSockets): void {
     if (message.kind === 'batch') void this.#store(lane, message)
-    else if (message.kind === 'books') this.#books.add(message.sources, message.rejects)
-    else if (message.kind === 'unauthorised') this.#strangers.note(message, Date.now())
+    else if (message.kind === 'counters') this.#accounting.add(message.sources, message.rejects)
+    else if (message.kind === 'unauthorized') this.#unauthenticated.note(message, Date.now())
   }
 
   /** Until it is on disk: meanwhile the lane reads no more of that organization than its bounds allow. */
@@ -171,7 +178,7 @@ export class SyslogIngest {
     const outcome = await this.#acceptor.acceptPacked(organizationId, bytes, { deduplicate, reports })
     switch (outcome.kind) {
       case 'stored':
-        lane.tell({
+        lane.notify({
           kind: 'settled',
           id,
           duplicates: outcome.repeated,
@@ -253,7 +260,7 @@ class Thread {
     })
   }
 
-  tell(message: ToSockets | ToLane): void {
+  notify(message: ToSockets | ToLane): void {
     this.worker.postMessage(message)
   }
 
@@ -273,7 +280,7 @@ class Thread {
         resolve(answer)
       }
       this.worker.on('message', onMessage)
-      this.tell({ kind: 'status', id })
+      this.notify({ kind: 'status', id })
     })
   }
 
@@ -296,7 +303,7 @@ class Thread {
       })
       this.#onEnd(resolve)
     })
-    this.tell({ kind: 'drain', deadlineMs })
+    this.notify({ kind: 'drain', deadlineMs })
     await within(deadlineMs + CLOSE_MS, drained)
     return unsettled
   }

@@ -31,7 +31,7 @@ export class ThreadLane implements ConnectionLane {
   readonly #waiting = new Set<RemoteReader>()
   #waitingBytes = 0
   /** Too much waits for room: no socket of the lane is read until all of it is in the ring. */
-  #isCrowded = false
+  #isBackpressured = false
   #lastNumber = 0
   #streams = 0
 
@@ -63,34 +63,34 @@ export class ThreadLane implements ConnectionLane {
     this.#peers.set(reader.number, peer)
     const opened: OpenedConnection = { listener, address, port }
     reader.add(RecordKind.open, Buffer.from(JSON.stringify(opened)))
-    if (this.#isCrowded) peer.pause()
+    if (this.#isBackpressured) peer.pause()
     return reader
   }
 
   /** Answers false where there is no room. */
   write(kind: RecordKind, connection: number, chunk: Uint8Array): boolean {
     if (!this.#ring.write(kind, connection, chunk)) return false
-    if (this.#ring.takeAsleep()) this.#tell({ kind: 'bytes' })
+    if (this.#ring.takeAsleep()) this.#notify({ kind: 'bytes' })
     return true
   }
 
-  get isCrowded(): boolean {
-    return this.#isCrowded
+  get isBackpressured(): boolean {
+    return this.#isBackpressured
   }
 
   /** Bytes that wait for room: more, or less. */
   countWaiting(bytes: number): void {
     this.#waitingBytes += bytes
-    if (this.#isCrowded || this.#waitingBytes <= this.#waitingBytesMax) return
-    this.#isCrowded = true
+    if (this.#isBackpressured || this.#waitingBytes <= this.#waitingBytesMax) return
+    this.#isBackpressured = true
     for (const peer of this.#peers.values()) peer.pause()
   }
 
   wait(reader: RemoteReader): void {
     this.#waiting.add(reader)
-    this.#ring.wantRoom()
+    this.#ring.requestSpace()
     // Room may have come between the look and the word.
-    this.#tell({ kind: 'bytes' })
+    this.#notify({ kind: 'bytes' })
   }
 
   forget(number: number, isStream: boolean): void {
@@ -105,8 +105,8 @@ export class ThreadLane implements ConnectionLane {
         const waiting = [...this.#waiting]
         this.#waiting.clear()
         for (const reader of waiting) reader.writeWaiting()
-        if (!this.#isCrowded || this.#waiting.size > 0) return
-        this.#isCrowded = false
+        if (!this.#isBackpressured || this.#waiting.size > 0) return
+        this.#isBackpressured = false
         for (const reader of this.#readers.values()) reader.readOn()
         return
       }
@@ -123,7 +123,7 @@ export class ThreadLane implements ConnectionLane {
     }
   }
 
-  #tell(message: FromSocketsToLane): void {
+  #notify(message: FromSocketsToLane): void {
     this.#port.postMessage(message)
   }
 }
@@ -190,7 +190,7 @@ class RemoteReader implements ConnectionReader {
 
   /** Its socket is read again, if nothing is against it. */
   readOn(): void {
-    if (!this.#isPausedByLane && this.#waiting.length === 0 && !this.#lane.isCrowded) this.#peer.resume()
+    if (!this.#isPausedByLane && this.#waiting.length === 0 && !this.#lane.isBackpressured) this.#peer.resume()
   }
 
   pausedByLane(isPaused: boolean): void {

@@ -59,9 +59,9 @@ export type FromLane =
       readonly bytes: Uint8Array<ArrayBuffer>
       readonly reports: readonly CoverageReport[]
     }
-  | { readonly kind: 'books'; readonly sources: readonly SourceDelta[]; readonly rejects: readonly Reject[] }
+  | { readonly kind: 'counters'; readonly sources: readonly SourceDelta[]; readonly rejects: readonly Reject[] }
   | {
-      readonly kind: 'unauthorised'
+      readonly kind: 'unauthorized'
       readonly listener: Listener
       readonly address: string
       readonly port: number

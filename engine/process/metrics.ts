@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
 
 /** Times between two looks at the event loop, in milliseconds: each is a wake-up of an idle process. */
-const EVENT_LOOP_LOOK_MS = 1000
+const EVENT_LOOP_CHECK_MS = 1000
 const NANOSECONDS = 1e9
 
 /** A value with its labels. */
@@ -17,7 +17,7 @@ export type MetricRow = readonly [name: string, type: 'counter' | 'gauge', help:
 
 /** Writes Prometheus' text format. The library is loaded when it is asked for first: who does not scrape does not pay the 8 MB. */
 export class Metrics {
-  readonly #eventLoopDelay: IntervalHistogram = monitorEventLoopDelay({ resolution: EVENT_LOOP_LOOK_MS })
+  readonly #eventLoopDelay: IntervalHistogram = monitorEventLoopDelay({ resolution: EVENT_LOOP_CHECK_MS })
 
   constructor() {
     this.#eventLoopDelay.enable()
@@ -46,7 +46,7 @@ export class Metrics {
     const { user, system } = process.cpuUsage()
     // Node counts the time from one look to the next, the wanted pause included.
     const seconds = (nanoseconds: number): number =>
-      delay.count === 0 ? 0 : Math.max(0, nanoseconds / NANOSECONDS - EVENT_LOOP_LOOK_MS / 1000)
+      delay.count === 0 ? 0 : Math.max(0, nanoseconds / NANOSECONDS - EVENT_LOOP_CHECK_MS / 1000)
     const rows: MetricRow[] = [
       [
         'nodejs_eventloop_lag_seconds',

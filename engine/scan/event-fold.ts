@@ -18,7 +18,7 @@ import { DAY_MS } from '../process/clock.ts'
 import { domainStrength } from './confidence.ts'
 import { DistinctClients, hashClient } from './distinct-clients.ts'
 import { type Evidence, increase } from './evidence.ts'
-import { NAMES_MAX, NameTable, NO_ROOM } from './name-table.ts'
+import { NAMES_MAX, NameTable, TABLE_FULL } from './name-table.ts'
 
 /*
  * Sums buffered events up, where they lie: an event is read from its packed bytes into columns, and neither it nor its name becomes an object.
@@ -68,7 +68,7 @@ export class EventFold {
   readonly #byMethod = new Float64Array(FOLD_CELLS_MAX * METHOD_COUNT)
   readonly #clients: DistinctClients[] = []
   /** By cell and rule: matches of names that found no room. */
-  readonly #roomless = new Map<number, Map<Rule, number>>()
+  readonly #overflow = new Map<number, Map<Rule, number>>()
 
   /** Events that were taken in, and those among them whose name belongs to no platform of the registry any more. */
   folded = 0
@@ -96,7 +96,7 @@ export class EventFold {
     this.#cellOf.clear()
     this.#cells = 0
     this.#clients.length = 0
-    this.#roomless.clear()
+    this.#overflow.clear()
     this.folded = 0
     this.unmatched = 0
     this.damaged = 0
@@ -135,11 +135,11 @@ export class EventFold {
     // A header may have two bytes.
     if (nameHeader + 1 >= end) return this.#countDamaged()
     const columns = view.getUint8(start)
-    const isUsual =
+    const isCommon =
       (columns === EVENT_ARRAY || columns === EVENT_ARRAY_BLOCKED) &&
       view.getUint8(start + 1) === BIN_8 &&
       view.getUint8(start + 2) === ID_BYTES
-    if (!isUsual) return this.#countDamaged()
+    if (!isCommon) return this.#countDamaged()
     const nameAt = stringStart(view, nameHeader)
     const nameEnd = nameAt + stringBytes(view, nameHeader)
     if (nameAt < 0 || nameEnd + 1 >= end) return this.#countDamaged()
@@ -166,21 +166,21 @@ export class EventFold {
     }
     const name = this.#names.numberOf(view, nameAt, nameEnd)
     let cell: number
-    if (name === NO_ROOM) {
+    if (name === TABLE_FULL) {
       const rule = this.#matcher.matchBytes(view, nameAt, nameEnd)
-      if (rule === undefined) return this.#passOver()
+      if (rule === undefined) return this.#skip()
       cell = this.#cell(this.#platformNumber(rule), day)
       if (cell === NONE) return false
-      this.#countRoomless(cell, rule, count)
+      this.#countOverflow(cell, rule, count)
     } else {
       if (name === this.#rules.length) this.#meet(name, view, nameAt, nameEnd)
       const rule = this.#rules[name]
-      if (rule === undefined) return this.#passOver()
+      if (rule === undefined) return this.#skip()
       const row = this.#dayOfName[name] === day ? (this.#rowOfName[name] ?? NONE) : this.#row(name, day)
       if (row === NONE) {
         cell = this.#cell(this.#platformOfName[name] ?? 0, day)
         if (cell === NONE) return false
-        this.#countRoomless(cell, rule, count)
+        this.#countOverflow(cell, rule, count)
       } else {
         cell = this.#cellOfRow[row] ?? 0
         this.#matchesOfRow[row] = (this.#matchesOfRow[row] ?? 0) + count
@@ -203,7 +203,7 @@ export class EventFold {
   }
 
   /** The registry matched the name when the event was admitted; a later one may no longer list it. */
-  #passOver(): boolean {
+  #skip(): boolean {
     this.folded++
     this.unmatched++
     return true
@@ -261,11 +261,11 @@ export class EventFold {
     return cell
   }
 
-  #countRoomless(cell: number, rule: Rule, count: number): void {
-    let rules = this.#roomless.get(cell)
+  #countOverflow(cell: number, rule: Rule, count: number): void {
+    let rules = this.#overflow.get(cell)
     if (rules === undefined) {
       rules = new Map()
-      this.#roomless.set(cell, rules)
+      this.#overflow.set(cell, rules)
     }
     increase(rules, rule, count)
   }
@@ -290,7 +290,7 @@ export class EventFold {
       addRule(rule, count)
       evidence.addName(this.#names.nameOf(name), count)
     }
-    for (const [rule, count] of this.#roomless.get(cell) ?? []) {
+    for (const [rule, count] of this.#overflow.get(cell) ?? []) {
       addRule(rule, count)
       evidence.otherNames += count
     }

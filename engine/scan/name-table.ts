@@ -13,7 +13,7 @@ export const NAMES_MAX = SLOTS / 2
 const TEXT_BYTES_MAX = NAMES_MAX * 64
 
 /** The number of a name that found no room. */
-export const NO_ROOM = -1
+export const TABLE_FULL = -1
 
 export class NameTable {
   readonly #slots = new Int32Array(SLOTS)
@@ -32,7 +32,7 @@ export class NameTable {
     this.#count = 0
   }
 
-  /** The number of the name in bytes [start, end); it is taken in where it is new. NO_ROOM where it is new and the table is full. */
+  /** The number of the name in bytes [start, end); it is taken in where it is new. TABLE_FULL where it is new and the table is full. */
   numberOf(view: DataView, start: number, end: number): number {
     const hash = hashBytes(view, start, end)
     let slot = hash & (SLOTS - 1)
@@ -42,7 +42,7 @@ export class NameTable {
       slot = (slot + 1) & (SLOTS - 1)
     }
     const begin = this.#starts[this.#count] ?? 0
-    if (this.#count === NAMES_MAX || begin + end - start > TEXT_BYTES_MAX) return NO_ROOM
+    if (this.#count === NAMES_MAX || begin + end - start > TEXT_BYTES_MAX) return TABLE_FULL
     this.#makeRoom(begin + end - start)
     for (let at = start; at < end; at++) this.#text[begin + at - start] = view.getUint8(at)
     const number = this.#count++

@@ -9,7 +9,7 @@ import { INTERRUPTED, requestScan, runScan } from './fold.ts'
 /** What one process at a time does on a store (process/exclusive.ts): the service as long as it runs, or a command that scans. */
 export const SCANS = 'scans'
 
-const LOOK_EVERY_MS = 100
+const POLL_EVERY_MS = 100
 
 /**
  * Waits until a scan that was asked for has ended: the running service has it run, and where there is none, we do. Where its runner was killed in the
@@ -33,7 +33,7 @@ export async function scanNow(
     if (scan === undefined || scan.status === 'failed') wanted = askAgain(store, wanted.organizationId, clock)
     const release = await tryHold(store.environment.path, SCANS)
     if (release === undefined) {
-      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))
+      await new Promise((resolve) => setTimeout(resolve, POLL_EVERY_MS))
       continue
     }
     try {

@@ -20,7 +20,7 @@ const IMMEDIATE_SCAN_GAP_MS = 1000
 
 const PERIOD_MS: Readonly<Record<ScanFrequency, number>> = { hourly: HOUR_MS, daily: DAY_MS, weekly: 7 * DAY_MS }
 const CHECK_EVERY_MS = MINUTE_MS
-const LOOK_FOR_REQUESTS_EVERY_MS = SECOND_MS
+const POLL_REQUESTS_EVERY_MS = SECOND_MS
 
 /** What the schedule has counted since it started. */
 export interface ScanCounters {
@@ -52,7 +52,7 @@ export class ScanSchedule {
   /** Organizations that wait for a scan, each once. */
   #queue = new Map<string, ScanTrigger>()
   /** Organizations whose scans the executor runs now. A request that comes meanwhile is found at a later check. */
-  #underWay = new Set<string>()
+  #inProgress = new Set<string>()
   #running: Promise<void> | undefined
   /** The last period of each organization that was looked at. One small entry an organization. */
   readonly #periodSeen = new Map<string, number>()
@@ -81,7 +81,7 @@ export class ScanSchedule {
     this.check()
     this.#timers.push(
       setInterval(() => this.check(), CHECK_EVERY_MS),
-      setInterval(() => this.lookForRequests(), LOOK_FOR_REQUESTS_EVERY_MS),
+      setInterval(() => this.pollRequests(), POLL_REQUESTS_EVERY_MS),
     )
   }
 
@@ -123,7 +123,7 @@ export class ScanSchedule {
     const nowMs = this.#clock.nowMs()
     for (const id of this.#store.environment.read(() => this.#store.organizations.ids())) {
       try {
-        this.#look(id, nowMs)
+        this.#poll(id, nowMs)
       } catch (error) {
         // A damaged record of one organization does not keep the others from being scanned.
         logFailure(this.#log, error, 'organization cannot be checked, its events wait', {
@@ -131,10 +131,10 @@ export class ScanSchedule {
         })
       }
     }
-    this.lookForRequests()
+    this.pollRequests()
   }
 
-  #look(organizationId: string, nowMs: number): void {
+  #poll(organizationId: string, nowMs: number): void {
     const organization = this.#store.organizations.get(organizationId)
     if (organization === undefined) return
     const period = periodOf(organization, nowMs)
@@ -145,10 +145,10 @@ export class ScanSchedule {
   }
 
   /** Has run what administrators asked for. */
-  lookForRequests(): void {
+  pollRequests(): void {
     for (const organizationId of this.#store.environment.read(() => this.#store.scans.organizationsWaiting())) {
       // The request of a scan stays pending until the thread has started it, which may take seconds.
-      if (this.#unstarted.has(organizationId) || this.#underWay.has(organizationId)) continue
+      if (this.#unstarted.has(organizationId) || this.#inProgress.has(organizationId)) continue
       this.#enqueue(organizationId, 'administrator')
     }
   }
@@ -181,14 +181,14 @@ export class ScanSchedule {
     while (this.#queue.size > 0) {
       const group = [...this.#queue].slice(0, SCANS_PER_TRANSACTION_MAX)
       for (const [organizationId] of group) this.#queue.delete(organizationId)
-      this.#underWay = new Set(group.map(([organizationId]) => organizationId))
+      this.#inProgress = new Set(group.map(([organizationId]) => organizationId))
       try {
         const requests = group.map(([organizationId, trigger]) => ({ organizationId, trigger }))
         for (const outcome of await this.#executor.run(requests)) this.#note(outcome)
       } catch (error) {
         this.#noteUnstarted(group, error)
       }
-      this.#underWay.clear()
+      this.#inProgress.clear()
     }
     this.#running = undefined
   }

@@ -1,6 +1,6 @@
 import type { Environment, Table } from '../lmdb/environment.ts'
 import { uuidBytes } from './keys.ts'
-import { NOBODY } from './sources.ts'
+import { NO_ORGANIZATION } from './sources.ts'
 
 /*
  * One number for each organization that changes with everything that the API reads of it: its plan, its API keys, what is published. A thread of the
@@ -12,7 +12,7 @@ import { NOBODY } from './sources.ts'
  * It is no sealed record: whatever stands there, all that matters is whether it is still the same.
  */
 const VERSION_BYTES = 8
-const ALL = uuidBytes(NOBODY)
+const ALL = uuidBytes(NO_ORGANIZATION)
 
 export class ApiVersions {
   readonly #table: Table

@@ -58,7 +58,7 @@ export class CoverageStore {
   }
 
   /** What add() would answer. */
-  look(organizationId: string, report: CoverageReport, nowMs: number): CoverageAddition {
+  poll(organizationId: string, report: CoverageReport, nowMs: number): CoverageAddition {
     return fateOf(report, this.#sensors.get(sensorKey(organizationId, report.instance)), nowMs)
   }
 

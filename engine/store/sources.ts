@@ -5,7 +5,7 @@ import { Family } from './family.ts'
 import { u64Bytes, uuidBytes } from './keys.ts'
 
 /** The organization of messages without a token that is known: none. */
-export const NOBODY = '00000000-0000-0000-0000-000000000000'
+export const NO_ORGANIZATION = '00000000-0000-0000-0000-000000000000'
 
 /** What was counted of one source since the last time. */
 export interface SourceDelta {
@@ -65,7 +65,7 @@ export class Sources {
     this.#rejectsMax = rejectsMax
   }
 
-  /** Those of an organization; of NOBODY: who sent without a token that is known. */
+  /** Those of an organization; of NO_ORGANIZATION: who sent without a token that is known. */
   ofOrganization(organizationId: string): StoredSource[] {
     return Array.from(this.#sources.range(uuidBytes(organizationId)), ({ value }) => value)
   }
@@ -97,7 +97,7 @@ export class Sources {
     }
     all.sort((a, b) => a.value.lastSeenMs - b.value.lastSeenMs)
     const leaving = all.slice(0, excess + Math.floor(this.#sourcesMax / 10))
-    this.#letGo(organizationId, leaving)
+    this.#forget(organizationId, leaving)
   }
 
   /**
@@ -110,11 +110,11 @@ export class Sources {
       if (leaving.length >= countMax) break
       if (source.value.lastSeenMs < beforeMs && !isShared(source.value)) leaving.push(source)
     }
-    if (leaving.length > 0) this.#letGo(organizationId, leaving)
+    if (leaving.length > 0) this.#forget(organizationId, leaving)
     return leaving.length
   }
 
-  #letGo(organizationId: string, leaving: readonly { readonly key: Buffer; readonly value: StoredSource }[]): void {
+  #forget(organizationId: string, leaving: readonly { readonly key: Buffer; readonly value: StoredSource }[]): void {
     for (const { key } of leaving) this.#sources.remove(key)
     // What they counted stays in the books, in one row for each token and listener.
     for (const { value } of leaving) {

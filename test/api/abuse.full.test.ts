@@ -157,8 +157,8 @@ for (const implementation of IMPLEMENTATIONS) {
     })
 
     t.test('slowhttptest in three ways, while others are served', async (t) => {
-      for (const way of ['-H', '-X', '-B']) {
-        const words = [way, '-c', '200', '-r', '100', '-l', '6', '-i', '1', '-p', '2', '-u', site.url]
+      for (const transport of ['-H', '-X', '-B']) {
+        const words = [transport, '-c', '200', '-r', '100', '-l', '6', '-i', '1', '-p', '2', '-u', site.url]
         const { spawn } = await import('node:child_process')
         const attack = spawn('slowhttptest', words, { stdio: ['ignore', 'pipe', 'pipe'] })
         let output = ''
@@ -167,11 +167,11 @@ for (const implementation of IMPLEMENTATIONS) {
         })
         const ended = new Promise((resolve) => attack.on('close', resolve))
         for (let second = 0; second < 5; second++) {
-          await serves(t, site, `slowhttptest ${way}`)
+          await serves(t, site, `slowhttptest ${transport}`)
           await new Promise((resolve) => setTimeout(resolve, 1000))
         }
         await ended
-        t.notMatch(output, /service available:\s*NO/, way)
+        t.notMatch(output, /service available:\s*NO/, transport)
       }
     })
 

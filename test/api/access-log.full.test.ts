@@ -62,7 +62,7 @@ for (const implementation of IMPLEMENTATIONS) {
       const { text } = await exchange(service.apiPort, bytes)
       t.same(statusesOf(text), [line['status']])
       // The answer may be here before the line has come through the pipe.
-      for (let looks = 0; looks < 100 && lines().length <= at; looks++)
+      for (let polls = 0; polls < 100 && lines().length <= at; polls++)
         await new Promise((done) => setTimeout(done, 20))
       const all = lines()
       t.equal(all.length, at + 1, 'one line')
@@ -92,13 +92,13 @@ for (const implementation of IMPLEMENTATIONS) {
     t.ok(lines().length <= 5 * threads * seconds, 'fewer than there were requests')
     // In a later second each thread has a line again, which says how many it has left out.
     await new Promise((resolve) => setTimeout(resolve, 1100))
-    const told = (): number => lines().reduce((sum, line) => sum + 1 + Number(line['left_out'] ?? 0), 0)
+    const reported = (): number => lines().reduce((sum, line) => sum + 1 + Number(line['left_out'] ?? 0), 0)
     let asked = 60
-    for (; told() < asked && asked < 300; asked++) {
+    for (; reported() < asked && asked < 300; asked++) {
       await exchange(service.apiPort, request('/nothing'))
       if (asked % 4 === 0) await new Promise((resolve) => setTimeout(resolve, 300))
     }
-    t.equal(told(), asked, 'every request is a line or left out')
+    t.equal(reported(), asked, 'every request is a line or left out')
     t.equal(new Set(lines().map((line) => line['thread'])).size, threads)
   })
 }

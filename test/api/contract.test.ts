@@ -202,9 +202,9 @@ for (const implementation of IMPLEMENTATIONS) {
 
     t.test('every status that the document tells of was seen', async (t) => {
       // A fault of the service is made in the test below; other paths and methods are told with those that there are.
-      const told = documented().filter((each) => !/ (404|405|500)$/.test(each))
+      const reported = documented().filter((each) => !/ (404|405|500)$/.test(each))
       t.same(
-        told.filter((each) => !seen.has(each)),
+        reported.filter((each) => !seen.has(each)),
         [],
       )
     })

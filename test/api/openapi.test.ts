@@ -103,12 +103,12 @@ t.test('what is no answer is refused by both schemas', async (t) => {
 })
 
 t.test('a contact that is no address is a name', async (t) => {
-  for (const [contact, told] of [
+  for (const [contact, reported] of [
     ['sales@vendor.example', { name: 'Sales', email: 'sales@vendor.example' }],
     ['https://vendor.example/sales', { name: 'https://vendor.example/sales' }],
   ] as const) {
     const document = openApiDocument(ROUTES, contact)
-    t.same((document['info'] as { contact: unknown }).contact, told)
+    t.same((document['info'] as { contact: unknown }).contact, reported)
     t.same(await lint(document), [])
   }
 })

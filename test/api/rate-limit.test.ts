@@ -7,8 +7,8 @@ import {
   RateLimit,
   REQUESTS_PER_WINDOW,
   ROWS,
+  tableFull,
   WINDOW_MS,
-  withoutRoom,
 } from '../../api/rate-limit.ts'
 import fc from '../support/property.ts'
 
@@ -54,16 +54,16 @@ t.test(
     const limit = new RateLimit(table, () => nowMs)
     const refused = { allowed: false, remaining: 0, resetSeconds: 60 }
     for (let count = 0; count < 2 * ROWS; count++) t.equal(limit.take(keyOf(0, 1)).allowed, true, `key ${count}`)
-    t.equal(withoutRoom(table), 0)
+    t.equal(tableFull(table), 0)
     const late = keyOf(0, 1)
     t.same(limit.take(late), refused)
     t.same(limit.take(keyOf(1, 0)), refused, 'the same two')
     t.same(limit.take(keyOf(1, 1)), refused, 'two that are one')
-    t.equal(withoutRoom(table), 3)
+    t.equal(tableFull(table), 3)
     t.equal(limit.take(keyOf(1, 2)).allowed, true, 'another second one')
     nowMs += WINDOW_MS
     t.same(limit.take(late), { allowed: true, remaining: 59, resetSeconds: 60 })
-    t.equal(withoutRoom(table), 3)
+    t.equal(tableFull(table), 3)
   },
 )
 
@@ -99,7 +99,7 @@ t.test('100,000 keys in use find room', async (t) => {
   for (const key of hashes(100_000)) {
     if (!limit.take(key).allowed) break
   }
-  t.equal(withoutRoom(table), 0)
+  t.equal(tableFull(table), 0)
 })
 
 t.test('keys that are in use at once lie side by side, and those of a later window take their place', async (t) => {

@@ -3,7 +3,17 @@ import { dnsOverTcp, dnsQuery, dnsResponse } from '../support/packets-dns.ts'
 import { ipv4Fragment, ipv4Fragments, ipv6Fragment, ipv6Fragments } from '../support/packets-fragments.ts'
 import { TcpTalk } from '../support/packets-tcp-stream.ts'
 import type { MadeCapture } from './made-capture.ts'
-import { asked, CLIENT, CLIENT6, everyMillisecond, frames, query, RESOLVER, told, type Unplaced } from './parties.ts'
+import {
+  asked,
+  CLIENT,
+  CLIENT6,
+  everyMillisecond,
+  frames,
+  query,
+  RESOLVER,
+  reported,
+  type Unplaced,
+} from './parties.ts'
 
 const RESOLVER6 = '2001:db8:53::1'
 /** Bytes of payload in a fragment; the queries below take three. */
@@ -179,18 +189,21 @@ function overTcp(): MadeCapture {
 is in the middle of a segment, one that is sent twice.`,
     [
       ...frames(single.open()),
-      ...frames([single.say()], [told('dns', single, 'single.example.org')]),
+      ...frames([single.say()], [reported('dns', single, 'single.example.org')]),
       ...frames([single.answer(0, undefined, single.said), ...single.close()]),
       ...frames(pipelined.open()),
-      ...frames([pipelined.say(0, first.length)], [told('dns', pipelined, 'pipelined-1.example.org')]),
-      ...frames([pipelined.say(first.length)], [told('dns', pipelined, 'pipelined-2.example.org')]),
+      ...frames([pipelined.say(0, first.length)], [reported('dns', pipelined, 'pipelined-1.example.org')]),
+      ...frames([pipelined.say(first.length)], [reported('dns', pipelined, 'pipelined-2.example.org')]),
       ...frames(glued.open()),
-      ...frames([glued.say()], [told('dns', glued, 'glued-1.example.org'), told('dns', glued, 'glued-2.example.org')]),
+      ...frames(
+        [glued.say()],
+        [reported('dns', glued, 'glued-1.example.org'), reported('dns', glued, 'glued-2.example.org')],
+      ),
       ...frames(cut.open()),
-      ...frames([cut.say(0, border + 9)], [told('dns', cut, 'cut-1.example.org')]),
-      ...frames([cut.say(border + 9)], [told('dns', cut, 'cut-2.example.org')]),
+      ...frames([cut.say(0, border + 9)], [reported('dns', cut, 'cut-1.example.org')]),
+      ...frames([cut.say(border + 9)], [reported('dns', cut, 'cut-2.example.org')]),
       ...frames(again.open()),
-      ...frames([again.say(), again.say()], [told('dns', again, 'again.example.org')], 0),
+      ...frames([again.say(), again.say()], [reported('dns', again, 'again.example.org')], 0),
     ],
   )
 }
@@ -203,8 +216,8 @@ function oneByteSegments(): MadeCapture {
   )
   return capture('Two queries over TCP in segments of one byte.', [
     ...frames(talk.open()),
-    ...frames(talk.sayInPieces(1, 0, first.length), [told('dns', talk, 'bytes-1.example.org')]),
-    ...frames(talk.sayInPieces(1, first.length), [told('dns', talk, 'bytes-2.example.org')]),
+    ...frames(talk.sayInPieces(1, 0, first.length), [reported('dns', talk, 'bytes-1.example.org')]),
+    ...frames(talk.sayInPieces(1, first.length), [reported('dns', talk, 'bytes-2.example.org')]),
   ])
 }
 
@@ -217,11 +230,11 @@ function reversedTcp(): MadeCapture {
   )
   return capture('Queries over TCP whose segments come in reverse order, on connections whose SYN was seen.', [
     ...frames(one.open()),
-    ...frames(one.sayCut([1, 10, 20], [3, 2, 1, 0]), [told('dns', one, 'one.example.org')]),
+    ...frames(one.sayCut([1, 10, 20], [3, 2, 1, 0]), [reported('dns', one, 'one.example.org')]),
     ...frames(two.open()),
     ...frames(two.sayCut([first.length], [1, 0]), [
-      told('dns', two, 'two-1.example.org'),
-      told('dns', two, 'two-2.example.org'),
+      reported('dns', two, 'two-1.example.org'),
+      reported('dns', two, 'two-2.example.org'),
     ]),
   ])
 }
@@ -230,7 +243,7 @@ function withoutSyn(): MadeCapture {
   const one = new TcpTalk(tcpFields(50_001), dnsOverTcp(dnsQuery(['one.example.org'])))
   const two = new TcpTalk(tcpFields(50_002), dnsOverTcp(dnsQuery(['two.example.org'])))
   return capture('Queries over TCP on connections that began before the capture: whole, and in two segments.', [
-    ...frames([one.say()], [told('dns', one, 'one.example.org')]),
-    ...frames(two.sayCut([16]), [told('dns', two, 'two.example.org')]),
+    ...frames([one.say()], [reported('dns', one, 'one.example.org')]),
+    ...frames(two.sayCut([16]), [reported('dns', two, 'two.example.org')]),
   ])
 }

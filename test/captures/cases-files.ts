@@ -38,11 +38,11 @@ export function fileCases(): Record<string, MadeCapture> {
 /** A query and a hello with their times; the capture left the last four bytes of each frame out. */
 function messages(label: string, clientPort = 50_001): MadePacket[] {
   return [queryFor(`query.${label}.example.org`), helloFor(`hello.${label}.example.net`, clientPort)].map(
-    ({ packet, told }, index) => {
+    ({ packet, reported }, index) => {
       const bytes = frameOf(packet)
       // A quarter of a second can be written in every resolution but 10^0 and 10^-1.
       const timeMs = START_MS + 1000 * index + 250
-      return { bytes, originalBytes: bytes.length + 4, timeMs, names: [{ ...told, timeMs }] }
+      return { bytes, originalBytes: bytes.length + 4, timeMs, names: [{ ...reported, timeMs }] }
     },
   )
 }
@@ -56,10 +56,10 @@ function pcapngInterfaces(): MadeCapture {
   const packets = everyMillisecond([
     {
       bytes: frameOf(queryFor('query.ethernet.example.org').packet),
-      names: [queryFor('query.ethernet.example.org').told],
+      names: [queryFor('query.ethernet.example.org').reported],
     },
-    { bytes: linuxCooked(query.packet).bytes, names: [query.told] },
-    { bytes: query.packet.bytes, names: [query.told] },
+    { bytes: linuxCooked(query.packet).bytes, names: [query.reported] },
+    { bytes: query.packet.bytes, names: [query.reported] },
     // A link type that nobody reads: LINKTYPE_USER0.
     { bytes: query.packet.bytes },
   ])
@@ -155,9 +155,9 @@ function pcapngInterfaceTimes(about: string, interfaces: readonly PcapngInterfac
   return {
     about: `${about}\n`,
     packets: interfaces.map((_, index) => {
-      const { packet, told } = queryFor(`interface-${index}.example.org`)
+      const { packet, reported } = queryFor(`interface-${index}.example.org`)
       const timeMs = START_MS + 1000 * index + 250
-      return { bytes: frameOf(packet), timeMs, names: [{ ...told, timeMs }] }
+      return { bytes: frameOf(packet), timeMs, names: [{ ...reported, timeMs }] }
     }),
     file: 'input.pcapng',
     write: (packets) => {
@@ -170,7 +170,7 @@ function pcapngInterfaceTimes(about: string, interfaces: readonly PcapngInterfac
 }
 
 function pcapngSimplePackets(): MadeCapture {
-  const { packet, told } = queryFor('simple.example.org')
+  const { packet, reported } = queryFor('simple.example.org')
   // Padding behind the query, which the snaplen cuts off.
   const bytes = Buffer.concat([frameOf(packet), Buffer.alloc(40)])
   const snaplen = bytes.length - 21
@@ -178,8 +178,8 @@ function pcapngSimplePackets(): MadeCapture {
     about:
       'Simple packet blocks: no time, no interface, and as many bytes as the snaplen of the first interface allows.\n',
     packets: everyMillisecond([
-      { bytes, names: [told] },
-      { bytes: frameOf(packet), names: [told] },
+      { bytes, names: [reported] },
+      { bytes: frameOf(packet), names: [reported] },
     ]),
     file: 'input.pcapng',
     write: (packets) => {

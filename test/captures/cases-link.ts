@@ -32,7 +32,7 @@ function throughLinks(about: string, links: Links, unread: Links = {}, more: rea
     for (const message of [queryFor(`${label}.example.org`), helloFor(`${label}.example.net`, clientPort++)]) {
       const frame = link(message.packet)
       linkType = frame.linkType
-      packets.push({ bytes: frame.bytes, names: [message.told] })
+      packets.push({ bytes: frame.bytes, names: [message.reported] })
     }
   }
   for (const [label, link] of Object.entries(unread))
@@ -161,7 +161,7 @@ function rawNumbers(): MadeCapture {
   return {
     about:
       'IP without a link header, under each number that this has: 12, 14, 101, 228 (IPv4 only), 229 (IPv6 only).\n',
-    packets: everyMillisecond(messages.map(({ packet, told }) => ({ bytes: packet.bytes, names: [told] }))),
+    packets: everyMillisecond(messages.map(({ packet, reported }) => ({ bytes: packet.bytes, names: [reported] }))),
     file: 'input.pcapng',
     write: (packets) => {
       const file = new PcapngWriter().section()

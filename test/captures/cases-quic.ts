@@ -39,14 +39,14 @@ class Connection {
 
   up(datagram: Buffer, name?: string, more: Partial<ExpectedName> = {}): Unplaced {
     const bytes = this.#frame(datagram, true)
-    return name === undefined ? { bytes } : { bytes, names: [{ ...this.told(name), ...more }] }
+    return name === undefined ? { bytes } : { bytes, names: [{ ...this.reported(name), ...more }] }
   }
 
   down(datagram: Buffer): Unplaced {
     return { bytes: this.#frame(datagram, false) }
   }
 
-  told(name: string): Omit<ExpectedName, 'frame'> {
+  reported(name: string): Omit<ExpectedName, 'frame'> {
     const [client, server] = this.#v6 ? [CLIENT6, SERVER6] : [CLIENT, SERVER]
     return { method: 'quic', client, clientPort: this.#clientPort, server, serverPort: this.#serverPort, name }
   }
@@ -266,6 +266,9 @@ function neverComplete(): MadeCapture {
   return capture(
     'Of two hellos the second datagram never comes: one had its server_name in the first, which comes out at the end.',
     [named.up(one), nameless.up(first)],
-    { namesAtEnd: [named.told('part.example.org')], tsharkDiffers: 'It shows a ClientHello only when it is whole.' },
+    {
+      namesAtEnd: [named.reported('part.example.org')],
+      tsharkDiffers: 'It shows a ClientHello only when it is whole.',
+    },
   )
 }

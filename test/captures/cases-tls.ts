@@ -2,7 +2,7 @@ import { TcpFlags } from '../support/packets.ts'
 import { TcpTalk } from '../support/packets-tcp-stream.ts'
 import { clientHello, encryptedClientHello, fill, sslv2Hello, tlsRecords } from '../support/packets-tls.ts'
 import type { MadeCapture } from './made-capture.ts'
-import { everyMillisecond, frames, told, type Unplaced } from './parties.ts'
+import { everyMillisecond, frames, reported, type Unplaced } from './parties.ts'
 
 const MSS = 1460
 
@@ -55,7 +55,11 @@ function twoSegments(): MadeCapture {
     'Post-quantum ClientHellos in two segments: server_name in the first, in the second, cut in the middle of the name, of its extension and of the record header.',
     rows.flatMap(({ hello, name, at }, index) => {
       const talk = new TcpTalk({ clientPort: 50_001 + index }, hello)
-      return [...frames(talk.open()), ...frames(talk.sayCut([at]), [told('tls', talk, name)]), ...frames(talk.close())]
+      return [
+        ...frames(talk.open()),
+        ...frames(talk.sayCut([at]), [reported('tls', talk, name)]),
+        ...frames(talk.close()),
+      ]
     }),
   )
 }
@@ -72,7 +76,7 @@ function reversed(): MadeCapture {
     'ClientHellos whose segments come out of order, on connections whose SYN was seen.',
     rows.flatMap(({ name, cuts, order, last }, index) => {
       const talk = new TcpTalk({ clientPort: 50_001 + index }, long(name, last))
-      return [...frames(talk.open()), ...frames(talk.sayCut(cuts, order), [told('tls', talk, name)])]
+      return [...frames(talk.open()), ...frames(talk.sayCut(cuts, order), [reported('tls', talk, name)])]
     }),
   )
 }
@@ -86,7 +90,7 @@ function reversedWithoutSyn(): MadeCapture {
     'The same when the capture began behind the SYN: the segment that begins the ClientHello says where the stream starts.',
     rows.flatMap(({ name, cuts, order, last }, index) => {
       const talk = new TcpTalk({ clientPort: 50_001 + index }, long(name, last))
-      return frames(talk.sayCut(cuts, order), [told('tls', talk, name)])
+      return frames(talk.sayCut(cuts, order), [reported('tls', talk, name)])
     }),
     { tsharkDiffers: 'The first segment that it sees is the beginning of the stream for it.' },
   )
@@ -102,7 +106,7 @@ function retransmitted(): MadeCapture {
     complete: number,
   ) => {
     const talk = new TcpTalk({ clientPort: clientPort++ }, hello)
-    packets.push(...frames(talk.open()), ...frames(segments(talk), [told('tls', talk, name)], complete))
+    packets.push(...frames(talk.open()), ...frames(segments(talk), [reported('tls', talk, name)], complete))
   }
   connection('whole-twice.example.org', short('whole-twice.example.org'), (talk) => [talk.say(), talk.say()], 0)
   const name = 'parts.example.org'
@@ -129,7 +133,7 @@ function oneByteSegments(): MadeCapture {
   const talk = new TcpTalk({}, short(name))
   return capture('A ClientHello in segments of one byte.', [
     ...frames(talk.open()),
-    ...frames(talk.sayInPieces(1), [told('tls', talk, name)]),
+    ...frames(talk.sayInPieces(1), [reported('tls', talk, name)]),
   ])
 }
 
@@ -144,7 +148,7 @@ function recordsAndSegments(): MadeCapture {
     rows.flatMap(({ name, record, segment }, index) => {
       const hello = clientHello({ serverName: name, grease: true, postQuantum: record > 1 })
       const talk = new TcpTalk({ clientPort: 50_001 + index }, tlsRecords(hello, record))
-      return [...frames(talk.open()), ...frames(talk.sayInPieces(segment), [told('tls', talk, name)])]
+      return [...frames(talk.open()), ...frames(talk.sayInPieces(segment), [reported('tls', talk, name)])]
     }),
   )
 }
@@ -158,7 +162,7 @@ function sequenceWraps(): MadeCapture {
     'Sequence numbers pass 2^32 within the ClientHello, in order and reversed.',
     rows.flatMap(({ name, order }, index) => {
       const talk = new TcpTalk({ clientPort: 50_001 + index, clientSequence: 2 ** 32 - 700 }, long(name))
-      return [...frames(talk.open()), ...frames(talk.sayCut([600, 1200], order), [told('tls', talk, name)])]
+      return [...frames(talk.open()), ...frames(talk.sayCut([600, 1200], order), [reported('tls', talk, name)])]
     }),
   )
 }
@@ -172,7 +176,7 @@ function portUsedAgain(): MadeCapture {
     'Three connections, one after another, with the same addresses and ports: behind FIN, and behind a reset.',
     talks.flatMap(({ name, talk }, index) => [
       ...frames(talk.open()),
-      ...frames([talk.say()], [told('tls', talk, name)]),
+      ...frames([talk.say()], [reported('tls', talk, name)]),
       ...frames(index === 1 ? [talk.reset()] : talk.close()),
     ]),
   )
@@ -182,7 +186,7 @@ function helloInSyn(): MadeCapture {
   const name = 'fast-open.example.org'
   const talk = new TcpTalk({}, short(name))
   return capture('TCP Fast Open (RFC 7413): the SYN carries the ClientHello.', [
-    ...frames([talk.up(TcpFlags.syn, -1, talk.said)], [told('tls', talk, name)]),
+    ...frames([talk.up(TcpFlags.syn, -1, talk.said)], [reported('tls', talk, name)]),
     ...frames([talk.down(TcpFlags.syn | TcpFlags.ack, -1, 0, talk.said)]),
   ])
 }
@@ -216,7 +220,7 @@ function behindConnect(): MadeCapture {
     [
       ...frames(talk.open()),
       ...frames([talk.say(0, request), talk.answer(0, undefined, request)]),
-      ...frames(talk.sayCut([request + MSS], undefined, request, ESTABLISHED.length), [told('tls', talk, name)]),
+      ...frames(talk.sayCut([request + MSS], undefined, request, ESTABLISHED.length), [reported('tls', talk, name)]),
     ],
   )
 }
@@ -227,7 +231,7 @@ function behindConnectReversed(): MadeCapture {
   return capture('The same with the two segments of the hello out of order.', [
     ...frames(talk.open()),
     ...frames([talk.say(0, request), talk.answer(0, undefined, request)]),
-    ...frames(talk.sayCut([request + MSS], [1, 0], request, ESTABLISHED.length), [told('tls', talk, name)]),
+    ...frames(talk.sayCut([request + MSS], [1, 0], request, ESTABLISHED.length), [reported('tls', talk, name)]),
   ])
 }
 
@@ -287,7 +291,7 @@ function behindStarttls(): MadeCapture {
         answeredBytes += text.length
       }
     }
-    packets.push(...frames([talk.say(saidBytes, undefined, answeredBytes)], [told('tls', talk, name)]))
+    packets.push(...frames([talk.say(saidBytes, undefined, answeredBytes)], [reported('tls', talk, name)]))
   }
   return capture(
     'A ClientHello behind some words in plain text: SMTP and IMAP with STARTTLS, PostgreSQL with SSLRequest.',
@@ -301,7 +305,7 @@ function encrypted(): MadeCapture {
   const talk = new TcpTalk({}, hello)
   return capture(
     'Encrypted Client Hello (RFC 9849): the outer server_name is what the wire tells, the public name of the client-facing server.',
-    [...frames(talk.open()), ...frames([talk.say()], [{ ...told('tls', talk, name), ech: true }])],
+    [...frames(talk.open()), ...frames([talk.say()], [{ ...reported('tls', talk, name), ech: true }])],
   )
 }
 
@@ -324,7 +328,7 @@ function interleaved(): MadeCapture {
       // Every third connection sends its middle part last.
       frames(
         [talk.sayCut([600, 1200], index % 3 === 2 ? [0, 2, 1] : [0, 1, 2])[part] as Buffer],
-        part === 2 ? [told('tls', talk, name)] : [],
+        part === 2 ? [reported('tls', talk, name)] : [],
       ),
     ),
   )
@@ -350,7 +354,7 @@ is what was lost. And a connection of random bytes.`,
       ...frames([...noise.open(), noise.say()]),
     ],
     {
-      namesAtEnd: [told('tls', first, name)],
+      namesAtEnd: [reported('tls', first, name)],
       tsharkDiffers: 'It shows a ClientHello only when it is whole.',
     },
   )

@@ -58,7 +58,8 @@ function throughTunnels(about: string, tunnels: Tunnels, versions: readonly (4 |
     const messages = versions.map((version) =>
       version === 4 ? queryFor(`${label}.example.org`) : helloFor(`${label}.example.net`, clientPort++),
     )
-    for (const { packet, told } of messages) packets.push({ bytes: ethernet({}, tunnel(packet)), names: [told] })
+    for (const { packet, reported } of messages)
+      packets.push({ bytes: ethernet({}, tunnel(packet)), names: [reported] })
   }
   return { about: `${about}\n`, packets: everyMillisecond(packets) }
 }
@@ -186,7 +187,7 @@ function tunnelInFragments(): MadeCapture {
     const outer = { source: NEAR, destination: FAR, identification: 100 + index }
     const carried = toPort(TunnelPort.vxlan, vxlan(1, frameOf(hello.packet)))
     const pieces = ipv4Fragments(outer, carried, 240, order)
-    packets.push(...frames(pieces.map(frameOf), [hello.told]))
+    packets.push(...frames(pieces.map(frameOf), [hello.reported]))
 
     const name = `inner-${label}.example.org`
     const inner = { source: CLIENT, destination: RESOLVER, identification: 200 + index }

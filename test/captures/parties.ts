@@ -35,12 +35,12 @@ export function greeted(name: string, client = CLIENT, server = SERVER): Unframe
 /** A packet with what it tells. */
 export interface Message {
   readonly packet: NetworkPacket
-  readonly told: Unframed
+  readonly reported: Unframed
 }
 
 /** A DNS query over IPv4. */
 export function queryFor(name: string): Message {
-  return { packet: toResolver(query(dnsQuery([name]))), told: asked(name) }
+  return { packet: toResolver(query(dnsQuery([name]))), reported: asked(name) }
 }
 
 /** A ClientHello over IPv6. `clientPort` tells the connections of a capture apart. */
@@ -50,7 +50,7 @@ export function helloFor(name: string, clientPort: number): Message {
     { source: CLIENT6, destination: SERVER6 },
     tcp({ sourcePort: clientPort, destinationPort: 443 }, hello),
   )
-  return { packet, told: { ...greeted(name, CLIENT6, SERVER6), clientPort } }
+  return { packet, reported: { ...greeted(name, CLIENT6, SERVER6), clientPort } }
 }
 
 /** An ARP request: what stands beside IP on a link. */
@@ -65,7 +65,7 @@ export function frames(bytes: readonly Buffer[], names: readonly Unframed[] = []
 }
 
 /** A name that a connection tells. */
-export function told(method: 'dns' | 'tls', talk: TcpTalk, name: string): Unframed {
+export function reported(method: 'dns' | 'tls', talk: TcpTalk, name: string): Unframed {
   const { client, clientPort, server, serverPort } = talk
   return { method, client, clientPort, server, serverPort, name }
 }

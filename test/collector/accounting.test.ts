@@ -10,7 +10,7 @@ const ROWS: readonly { title: string; status: StatusWords; wrong?: readonly [Bal
     title: 'each outcome of a packet',
     status: {
       classes: { dnsQuery: 70, tcpOther: 5 },
-      live: { received: 100, taken: 75, handedOver: 2, passedOver: 3, waiting: 4, dropped: dropped(7, 8, 1) },
+      live: { received: 100, taken: 75, seenByBoth: 2, skipped: 3, waiting: 4, dropped: dropped(7, 8, 1) },
     },
   },
   {

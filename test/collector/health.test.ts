@@ -27,7 +27,7 @@ t.test('the record is the one of the specification', async (t) => {
 const longAgoMs = -60_000
 const DEGRADED: readonly (readonly [title: string, status: StatusWords, reason: RegExp])[] = [
   ['the interface vanished', { live: { lost: 'eth7: the interface is gone' } }, /^eth7: the interface is gone$/],
-  ['it is down', { link: { trouble: 'eth7 is down' } }, /^eth7 is down$/],
+  ['it is down', { link: { problem: 'eth7 is down' } }, /^eth7 is down$/],
   ['nothing of its traffic is seen', { link: { silence: '5000 packets passed eth7' } }, /^5000 packets passed/],
   ['the filter is narrow', { live: { filter: 'narrow' } }, /^the link is faster than this collector/],
   [
@@ -44,7 +44,7 @@ const DEGRADED: readonly (readonly [title: string, status: StatusWords, reason: 
   ],
   [
     'two at once',
-    { link: { trouble: 'eth7 has no carrier' }, outboxFull: true },
+    { link: { problem: 'eth7 has no carrier' }, outboxFull: true },
     /^eth7 has no carrier; the disk has no space/,
   ],
 ]
@@ -60,7 +60,7 @@ t.test('one way that gets through is enough, and each is told as it is', async (
   t.match(record, { status: 'running', https_connected: false, syslog_connected: true })
   const both = healthRecord(statusOf({ https, syslog: { ...https, problem: 'refused' } }))
   t.match(both, { status: 'degraded', reason: /nothing listens, refused$/, syslog_connected: false })
-  t.match(healthRecord({ ...statusOf({}), ways: {}, deciding: undefined }), {
+  t.match(healthRecord({ ...statusOf({}), transports: {}, deciding: undefined }), {
     status: 'degraded',
     reason: /forwarding is turned off$/,
   })
@@ -98,7 +98,7 @@ t.test('metrics are in the text format of Prometheus, each series once', async (
     'posture_collector_packets_dropped_total{place="kernel"} 1',
     'posture_collector_packets_dropped_total{place="interface"} 5',
     'posture_collector_ech_share 0.25',
-    'posture_collector_forward_connected{way="https"} 1',
+    'posture_collector_forward_connected{transport="https"} 1',
   ]) {
     t.ok(series.includes(line), line)
   }

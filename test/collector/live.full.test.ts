@@ -184,7 +184,7 @@ t.test('names on the wire arrive within a flush, and the filter keeps the rest i
   ])
   const { counts, live } = watching.lines().at(-1) ?? {}
   t.equal(counts?.frames, 7, 'what a server sends, an ACK, QUIC behind its handshake and mDNS stay in the kernel')
-  t.match(live, { received: 7, taken: 7, handedOver: 0, dropped: { kernel: 0, pool: 0, unread: 0 }, filter: 'wide' })
+  t.match(live, { received: 7, taken: 7, seenByBoth: 0, dropped: { kernel: 0, pool: 0, unread: 0 }, filter: 'wide' })
 })
 
 t.test('a burst of queries arrives whole and in order', { skip }, async (t) => {
@@ -224,10 +224,10 @@ function queriesFile(t: Test, names: readonly string[]): string {
   return `${t.testdir({ 'queries.pcap': pcapFile(framesAt(0, frames)) })}/queries.pcap`
 }
 
-const BOOKS_BALANCE = (live: LiveState | undefined, frames: number | undefined) => {
+const COUNTERS_BALANCE = (live: LiveState | undefined, frames: number | undefined) => {
   if (live === undefined) return 'no figures'
-  const { received, taken, handedOver, passedOver, dropped } = live
-  const places = taken + handedOver + passedOver + dropped.kernel + dropped.pool + dropped.unread
+  const { received, taken, seenByBoth, skipped, dropped } = live
+  const places = taken + seenByBoth + skipped + dropped.kernel + dropped.pool + dropped.unread
   return received === places && taken === frames ? 'balanced' : JSON.stringify({ live, frames })
 }
 
@@ -264,7 +264,7 @@ t.test('the interface vanishes and comes back: capture resumes by itself', { ski
   await watching.until('a name', () => watching.names().length > 0)
   watching.stop()
   t.equal(await watching.exited, 0)
-  t.equal(BOOKS_BALANCE(watching.live(), watching.lines().at(-1)?.counts?.frames), 'balanced')
+  t.equal(COUNTERS_BALANCE(watching.live(), watching.lines().at(-1)?.counts?.frames), 'balanced')
 })
 
 t.test('under pressure the filter narrows, and widens again when it is over', { skip }, async (t) => {
@@ -295,7 +295,7 @@ t.test('under pressure the filter narrows, and widens again when it is over', { 
   t.equal(await watching.exited, 0)
   const { counts, live } = watching.lines().at(-1) ?? {}
   t.equal(counts?.classes['tcpOther'], 1, 'of three uploads only that behind the pressure came to user space')
-  t.equal(BOOKS_BALANCE(live, counts?.frames), 'balanced')
+  t.equal(COUNTERS_BALANCE(live, counts?.frames), 'balanced')
   t.ok((live?.dropped.pool ?? 0) > 0)
 })
 
@@ -315,7 +315,7 @@ t.test('any and lo are interfaces, too, and show each packet once', { skip }, as
     watching.stop()
     t.equal(await watching.exited, 0)
     t.same(watching.names(), ['claude.ai'])
-    t.equal(BOOKS_BALANCE(watching.live(), watching.lines().at(-1)?.counts?.frames), 'balanced')
+    t.equal(COUNTERS_BALANCE(watching.live(), watching.lines().at(-1)?.counts?.frames), 'balanced')
   }
 })
 

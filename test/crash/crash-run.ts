@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import { Random } from '../fuzz/random.ts'
 import { type Ended, type Running, start, startService } from '../support/programs.ts'
+import { FaultProxy, PROBLEMS } from './fault-proxy.ts'
 import { LyingServer } from './lying-server.ts'
 import { Oracle } from './oracle.ts'
 import { Organization } from './organization.ts'
-import { TROUBLES, TroubleProxy } from './trouble-proxy.ts'
 
 /*
  * Collector and service on real files, with a network in trouble between them, killed and started again until enough: is every match that was
@@ -50,7 +50,7 @@ export interface CrashReport {
   readonly matches: number
   readonly events: number
   readonly scans: number
-  readonly troubles: number
+  readonly problems: number
   readonly lies: number
   /** What is not as it has to be, one line each. */
   readonly differences: readonly string[]
@@ -122,7 +122,7 @@ class CrashRun {
       matches: this.#oracle.matches,
       events,
       scans,
-      troubles: TROUBLES.reduce((sum, trouble) => sum + (trouble === 'none' ? 0 : proxy.begun[trouble]), 0),
+      problems: PROBLEMS.reduce((sum, problem) => sum + (problem === 'none' ? 0 : proxy.begun[problem]), 0),
       lies: liar.answers,
       differences: this.#differences,
     }
@@ -263,14 +263,14 @@ const lastLines = (stderr: string): string => stderr.trim().split('\n').slice(-5
 /** What stays the same however often the programs are started: directories, addresses, the organization. */
 class Site {
   readonly madeMs = Date.now()
-  readonly proxy: TroubleProxy
+  readonly proxy: FaultProxy
   readonly liar: LyingServer
   readonly organization: Organization
   readonly #serviceParameters: readonly string[]
   readonly #collectorParameters: readonly string[]
 
   private constructor(
-    network: { readonly proxy: TroubleProxy; readonly liar: LyingServer },
+    network: { readonly proxy: FaultProxy; readonly liar: LyingServer },
     organization: Organization,
     parameters: { readonly service: readonly string[]; readonly collector: readonly string[] },
   ) {
@@ -296,7 +296,7 @@ class Site {
       service: { host: address, port: first.ingestPort },
       liar: { host: '127.0.0.1', port: liar.port },
     }
-    const proxy = new TroubleProxy(upstreams, randomOf(seed, 6))
+    const proxy = new FaultProxy(upstreams, randomOf(seed, 6))
     const authority = join(directory, 'authority.pem')
     const own = readFileSync(join(directories.data, 'tls/certificate.pem'), 'utf8')
     writeFileSync(authority, `${own}\n${liar.certificate}`)

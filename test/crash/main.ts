@@ -30,7 +30,7 @@ const { collector, service, scan } = report.kills
 const what = [
   `seed ${SEED}`,
   `${collector + service + scan} kills (collector ${collector}, service ${service}, scan ${scan}; ${report.atFaultPoints} at fault points)`,
-  `${report.troubles} troubles of the network, ${report.lies} lies`,
+  `${report.problems} troubles of the network, ${report.lies} lies`,
   `${report.captures} captures of ${report.queries} queries`,
   `${report.matches} matches in ${report.events} events in ${report.scans} scans`,
   `${Math.round((performance.now() - startMs) / 1000)} s`,

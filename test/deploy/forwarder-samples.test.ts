@@ -9,7 +9,7 @@ import { matcher } from '../support/store.ts'
 const HEADER = '<134>1 2026-11-20T09:15:03+01:00 relay - - - [svc@00000 key="svc_mt_x"] '
 
 /** How a line comes to the service. */
-const WAYS: readonly { readonly name: string; readonly wrap: (line: string) => string }[] = [
+const TRANSPORTS: readonly { readonly name: string; readonly wrap: (line: string) => string }[] = [
   { name: 'from the device or a file', wrap: (line) => line },
   { name: 'by syslog-ng, with the PRI of the device', wrap: (line) => `${HEADER}${line}` },
   { name: 'by rsyslog, without', wrap: (line) => `${HEADER}${line.replace(/^<\d+>/, '')}` },
@@ -25,7 +25,7 @@ function readMessage(reader: MessageReader, text: string): Read {
 
 for (const { device, lines, format, host, client } of SAMPLES) {
   t.test(`the sample of ${device} is read as docs/reference/forwarders.md says`, async (t) => {
-    for (const { name, wrap } of WAYS) {
+    for (const { name, wrap } of TRANSPORTS) {
       const reader = new MessageReader()
       const reads = lines.map((line) => readMessage(reader, wrap(line)))
       t.match(reads.pop(), { verdict: 'event', format, host, client }, name)

@@ -71,7 +71,7 @@ for (const forwarder of FORWARDERS) {
       await relay.sendUdp(copies(...BY_UDP))
       const messages = SENT.length * COPIES + 1
       const counts = await service.settled(kind, messages)
-      t.match(counts, { stored: messages - 1, unmatched: 1, unauthorised: 0 })
+      t.match(counts, { stored: messages - 1, unmatched: 1, unauthorized: 0 })
 
       t.same(
         Object.fromEntries(service.buffered()),

@@ -73,7 +73,7 @@ t.test('nginx, told what the page tells, passes requests on', async (t) => {
     })
     const ended = once(child, 'close')
     try {
-      for (let looks = 0; looks < 100; looks++) {
+      for (let polls = 0; polls < 100; polls++) {
         const answer = await fetch(`http://127.0.0.1:${port}/api/v1/openapi.json`).catch(() => undefined)
         if (answer !== undefined) return answer.status
         await new Promise((resolve) => setTimeout(resolve, 50))

@@ -61,8 +61,8 @@ t.test('what a sensor did not see is told to its service, by each way, once', as
     return path
   }
   const of = (organizationId: string) => service.withStore((store) => store.coverage.sumSince(organizationId, 0))
-  const reading = (path: string, token: string, ...way: string[]) =>
-    run('collector', ['--read', path, '--outbox', `${path}.outbox`, '--endpoint', 'localhost', ...way], {
+  const reading = (path: string, token: string, ...transport: string[]) =>
+    run('collector', ['--read', path, '--outbox', `${path}.outbox`, '--endpoint', 'localhost', ...transport], {
       SVC_TOKEN: token,
       SVC_CA: service.certificateFile,
     })
@@ -89,9 +89,9 @@ t.test('what a sensor did not see is told to its service, by each way, once', as
 
   for (const [index, protocol] of (['tls', 'tcp', 'udp'] as const).entries()) {
     const { token, organizationId } = await organizationWithToken(service.data, `By-${protocol}`, 'sensor')
-    const way = ['--no-https', '--syslog-protocol', protocol, '--syslog-port', String(service.port(protocol))]
+    const transport = ['--no-https', '--syslog-protocol', protocol, '--syslog-port', String(service.port(protocol))]
     const path = file(`${protocol}.pcap`, 52_000 + index * 1000)
-    const { status, stderr } = await reading(path, token, ...way)
+    const { status, stderr } = await reading(path, token, ...transport)
     t.equal(status, 0, stderr)
     // One event and one report: both are in the books.
     t.match(await service.settled(protocol, 2), { received: 2, stored: 1, skipped: 1, rejected: 0, unknown: 0 })

@@ -465,7 +465,7 @@ t.test(
   { skip },
   async (t) => {
     const site = await Site.make(t)
-    const told = () => {
+    const reported = () => {
       const store = new Store(join(site.directory, 'service'), { mustExist: true })
       const [acme] = store.organizations.all()
       const { sensors, counters } = store.coverage.sumSince(acme?.id ?? '', 0)
@@ -477,19 +477,19 @@ t.test(
     site.play(['claude.ai', 'www.example.org', 'www.example.net'])
     while (!/^posture_collector_coverage_reports_total\{outcome="sent"\} 1$/m.test(site.text('/metrics')))
       await later(100)
-    t.same(told(), { sensors: 1, packets: 3, names: 3 })
+    t.same(reported(), { sensors: 1, packets: 3, names: 3 })
     // Less than ten seconds before the last report.
     site.play(['claude.ai', 'www.example.org'])
     await site.until('the others', ({ events_matched }) => events_matched === 2)
     first.child.kill('SIGTERM')
     t.equal((await first.ended).status, 0)
-    t.same(told(), { sensors: 1, packets: 5, names: 5 })
+    t.same(reported(), { sensors: 1, packets: 5, names: 5 })
     const second = site.collector(t)
     await site.until('the service', ({ https_connected }) => https_connected)
     site.play(['claude.ai'])
     await site.until('one more', ({ events_matched }) => events_matched === 1)
     second.child.kill('SIGTERM')
     t.equal((await second.ended).status, 0)
-    t.same(told(), { sensors: 2, packets: 6, names: 6 })
+    t.same(reported(), { sensors: 2, packets: 6, names: 6 })
   },
 )

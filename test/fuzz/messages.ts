@@ -12,7 +12,7 @@ import { LISTENERS } from '../../engine/ingest/sources.ts'
 import { BROKEN, Framing } from '../../engine/ingest/syslog/framing.ts'
 import { SyslogMessage } from '../../engine/ingest/syslog/message.ts'
 import { readSyslog } from '../../engine/ingest/syslog/read-message.ts'
-import { TokenDoor } from '../../engine/ingest/token-door.ts'
+import { TokenAuthenticator } from '../../engine/ingest/token-authenticator.ts'
 import { systemClock } from '../../engine/process/clock.ts'
 import { Store } from '../../engine/store/store.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
@@ -86,10 +86,10 @@ function fuzz(random: Random, seed: number, mutations: number, store: Store): vo
   const intake = new Intake(
     new Uint8Array(WORK_BYTES),
     compileTrie(loadCatalog().rules),
-    new TokenDoor(store, systemClock),
+    new TokenAuthenticator(store, systemClock),
     {
       tokenRate: undefined,
-      noteUnauthorised: () => {},
+      noteUnauthorized: () => {},
       takesCoverage: true,
     },
   )
@@ -157,10 +157,10 @@ function mutated(random: Random, original: Buffer): Buffer {
 
 function framed(random: Random, message: Buffer): Buffer {
   const length = message.length + (random.below(8) === 0 ? random.below(5) - 2 : 0)
-  const way = random.of(['counted', 'counted', '\n', '\n', '\r\n', '\0', ''])
-  return way === 'counted'
+  const transport = random.of(['counted', 'counted', '\n', '\n', '\r\n', '\0', ''])
+  return transport === 'counted'
     ? Buffer.concat([Buffer.from(`${length} `), message])
-    : Buffer.concat([message, Buffer.from(way)])
+    : Buffer.concat([message, Buffer.from(transport)])
 }
 
 function checkHeader(message: Buffer): void {

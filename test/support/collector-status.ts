@@ -1,8 +1,8 @@
 import { COUNTER_NAMES, type CounterName } from '../../collector/batch/counters.ts'
 import { PACKET_CLASS_NAMES, type PacketClassName } from '../../collector/batch/packet-class.ts'
 import type { LiveState } from '../../collector/capture/live.ts'
-import type { Way } from '../../collector/forward/forwarder.ts'
-import type { WayStatus } from '../../collector/forward/ways.ts'
+import type { Transport } from '../../collector/forward/forwarder.ts'
+import type { TransportStatus } from '../../collector/forward/transports.ts'
 import type { CollectorStatus } from '../../collector/status.ts'
 
 const zeros = <Name extends string>(names: readonly Name[]) =>
@@ -19,9 +19,9 @@ export interface StatusWords {
   readonly matches?: number
   readonly link?: Partial<NonNullable<CollectorStatus['link']>>
   readonly events?: Partial<CollectorStatus['events']>
-  readonly https?: Partial<WayStatus>
-  readonly syslog?: Partial<WayStatus>
-  readonly deciding?: Way
+  readonly https?: Partial<TransportStatus>
+  readonly syslog?: Partial<TransportStatus>
+  readonly deciding?: Transport
   readonly lastMatchMs?: number
   readonly liveAgeMs?: number
   readonly outboxFull?: boolean
@@ -49,8 +49,8 @@ export function statusOf(words: StatusWords): CollectorStatus {
     live: {
       received: frames,
       taken: frames,
-      handedOver: 0,
-      passedOver: 0,
+      seenByBoth: 0,
+      skipped: 0,
       waiting: 0,
       dropped: { kernel: 0, pool: 0, unread: 0 },
       filter: 'wide',
@@ -60,7 +60,7 @@ export function statusOf(words: StatusWords): CollectorStatus {
       ...words.live,
     },
     liveAgeMs: words.liveAgeMs ?? 0,
-    link: { trouble: '', packets: 1000, missed: 0, silence: '', ...words.link },
+    link: { problem: '', packets: 1000, missed: 0, silence: '', ...words.link },
     matches: words.matches ?? matched,
     matchesByMethod: { dns: matched, tls: 0, quic: 0 },
     platforms: matched > 0 ? 1 : 0,
@@ -71,16 +71,16 @@ export function statusOf(words: StatusWords): CollectorStatus {
       ...words.events,
     },
     coverageReports: { sent: 0, failed: 0 },
-    ways: {
-      https: wayOf(words.https),
-      ...(words.syslog === undefined ? {} : { syslog: wayOf(words.syslog) }),
+    transports: {
+      https: transportOf(words.https),
+      ...(words.syslog === undefined ? {} : { syslog: transportOf(words.syslog) }),
     },
     deciding: words.deciding ?? 'https',
     outboxFull: words.outboxFull ?? false,
   }
 }
 
-function wayOf(words: Partial<WayStatus> = {}): WayStatus {
+function transportOf(words: Partial<TransportStatus> = {}): TransportStatus {
   return {
     ...{ acknowledged: 0, duplicates: 0, refused: 0, batches: 0, retries: 0, answerMs: 0, missed: 0 },
     ...{ connected: true, problem: '', sinceMs: performance.now() },

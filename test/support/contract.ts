@@ -58,12 +58,12 @@ function assertHeaders(
   answer: Answer,
   place: string,
 ): void {
-  const told = new Set(TRANSPORT_FIELDS)
+  const reported = new Set(TRANSPORT_FIELDS)
   for (const [name, reference] of Object.entries(documented)) {
     const header = resolved(document, reference)
     const schema = header['schema'] as Json
     const text = answer.headers[name.toLowerCase()]
-    told.add(name.toLowerCase())
+    reported.add(name.toLowerCase())
     if (text === undefined) {
       assert.notEqual(header['required'], true, `${place}: ${name} is missing`)
       continue
@@ -71,7 +71,7 @@ function assertHeaders(
     const value = schema['type'] === 'integer' ? Number(text) : text
     assert.deepEqual(checkOf(document).asNow(schema, value), [], `${place}: ${name}: ${text}`)
   }
-  const others = Object.keys(answer.headers).filter((name) => !told.has(name))
+  const others = Object.keys(answer.headers).filter((name) => !reported.has(name))
   assert.deepEqual(others, [], `${place}: fields that the document does not tell of`)
 }
 

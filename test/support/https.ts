@@ -25,7 +25,7 @@ export interface Ask {
 }
 
 /** What `apiServer` makes. */
-type ServedPaths = Required<Pick<HttpListenOptions, 'handler' | 'usualPaths'>>
+type ServedPaths = Required<Pick<HttpListenOptions, 'handler' | 'fastPaths'>>
 
 export interface TestServer {
   readonly listener: HttpListener

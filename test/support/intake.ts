@@ -3,7 +3,7 @@ import { Intake, type IntakeOptions, type Origin } from '../../engine/ingest/int
 import { OUTCOMES, totalOf } from '../../engine/ingest/outcome.ts'
 import { READ_WORK_BYTES } from '../../engine/ingest/read-log.ts'
 import { LISTENERS } from '../../engine/ingest/sources.ts'
-import { TokenDoor } from '../../engine/ingest/token-door.ts'
+import { TokenAuthenticator } from '../../engine/ingest/token-authenticator.ts'
 import type { Clock } from '../../engine/process/clock.ts'
 import type { MonitoringToken } from '../../engine/store/monitoring-tokens.ts'
 import type { Organization } from '../../engine/store/organizations.ts'
@@ -16,13 +16,13 @@ export const trie = compileTrie(loadCatalog().rules)
 /** An intake over a real store, and who may send to it. */
 export interface TestIntake extends TestStore {
   readonly intake: Intake
-  readonly door: TokenDoor
+  readonly authenticator: TokenAuthenticator
   readonly administration: Administration
   readonly organization: Organization
   /** Of the organization. */
   readonly token: { readonly raw: string; readonly record: MonitoringToken }
   /** Origins whose messages were not taken. */
-  readonly unauthorised: Origin[]
+  readonly unauthorized: Origin[]
   /** Takes a message, and answers what became of it; undefined where there was no room. */
   take(message: string | Uint8Array, origin: Origin): string | undefined
 }
@@ -37,22 +37,22 @@ export function openIntake(
   const administration = new Administration(store, clock)
   const organization = makeOrganization(opened, 'Acme')
   const token = administration.tokens.generate(organization, 'devices')
-  const door = new TokenDoor(store, clock)
-  const unauthorised: Origin[] = []
-  const intake = new Intake(new Uint8Array(READ_WORK_BYTES), trie, door, {
+  const authenticator = new TokenAuthenticator(store, clock)
+  const unauthorized: Origin[] = []
+  const intake = new Intake(new Uint8Array(READ_WORK_BYTES), trie, authenticator, {
     tokenRate: options.tokenRate,
-    noteUnauthorised: (origin) => unauthorised.push(origin),
+    noteUnauthorized: (origin) => unauthorized.push(origin),
     takesCoverage: options.takesCoverage ?? false,
   })
   intake.line.referenceMs = clock.nowMs()
   return {
     ...opened,
     intake,
-    door,
+    authenticator,
     administration,
     organization,
     token,
-    unauthorised,
+    unauthorized,
     take(message, origin) {
       const bytes = Buffer.from(message)
       intake.line.bytes.set(bytes)

@@ -54,7 +54,7 @@ export class PcapngWriter {
   section(fields: { bigEndian?: boolean; lengthBytes?: number; comment?: string } = {}): this {
     this.#bigEndian = fields.bigEndian === true
     this.#interfaces = []
-    const length = fields.lengthBytes === undefined ? [0xffff_ffff, 0xffff_ffff] : this.#halves(fields.lengthBytes)
+    const length = fields.lengthBytes === undefined ? [0xffff_ffff, 0xffff_ffff] : this.#words32(fields.lengthBytes)
     return this.block(
       SECTION_HEADER,
       this.#u32(BYTE_ORDER_MAGIC),
@@ -205,7 +205,7 @@ export class PcapngWriter {
   }
 
   /** The section's length is one number of 64 bits, so its halves go in the order of the bytes. */
-  #halves(value: number): [number, number] {
+  #words32(value: number): [number, number] {
     return this.#bigEndian ? [0, value] : [value, 0]
   }
 }

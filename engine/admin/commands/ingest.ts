@@ -5,8 +5,8 @@ import { NameMatcher } from '../../../registry/match.ts'
 import { EventAcceptor } from '../../ingest/accept.ts'
 import { Intake } from '../../ingest/intake.ts'
 import { OUTCOMES, Outcome, totalOf } from '../../ingest/outcome.ts'
-import { type FileReport, type LineTrouble, LogReader, READ_WORK_BYTES } from '../../ingest/read-log.ts'
-import { type KnownToken, TokenDoor } from '../../ingest/token-door.ts'
+import { type FileReport, type LineProblem, LogReader, READ_WORK_BYTES } from '../../ingest/read-log.ts'
+import { type KnownToken, TokenAuthenticator } from '../../ingest/token-authenticator.ts'
 import { STANDARD_INPUT } from '../../process/byte-source.ts'
 import type { Clock } from '../../process/clock.ts'
 import { Fault } from '../../process/error-codes.ts'
@@ -20,7 +20,7 @@ import { requestScan } from '../../scan/fold.ts'
 import { scanNow } from '../../scan/scan-now.ts'
 import { EVENTS_FOR_IMMEDIATE_SCAN } from '../../scan/schedule.ts'
 import type { Scan } from '../../store/scans.ts'
-import { NOBODY, type StoredSource } from '../../store/sources.ts'
+import { NO_ORGANIZATION, type StoredSource } from '../../store/sources.ts'
 import type { Store } from '../../store/store.ts'
 import { type AdminContext, countOption, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 import { catalogOf, registryOption } from './registry-option.ts'
@@ -36,7 +36,7 @@ const tokenSetting = z.object({
 })
 
 /** Lines of a file that were not understood and are shown by default. */
-const TROUBLES_SHOWN = 10
+const PROBLEMS_SHOWN = 10
 
 interface FileOptions {
   readonly dryRun?: boolean
@@ -55,7 +55,7 @@ export function addIngestCommands(program: Command): void {
     .option('--dry-run', 'Store nothing, and report what would be stored')
     .addOption(
       new Option('--rejects <count>', 'Show this many lines of each file that were not understood')
-        .default(TROUBLES_SHOWN)
+        .default(PROBLEMS_SHOWN)
         .argParser(countOption(0, 1e9)),
     )
   file.action((paths: string[], options: FileOptions) =>
@@ -118,9 +118,9 @@ async function readFiles(
   const { token: raw } = readSettings(tokenSetting, { command, environment: process.env })
   const log = createLogger('posture-admin', 'WARNING')
   const catalog = catalogOf(command)
-  const door = new TokenDoor(store, clock)
+  const authenticator = new TokenAuthenticator(store, clock)
   const bytes = Buffer.from(raw)
-  const token = door.find(bytes, 0, bytes.length)
+  const token = authenticator.find(bytes, 0, bytes.length)
   if (token === undefined)
     throw new Fault('NOT_FOUND', '--token: unknown or revoked; create one with posture-admin token generate')
   const matcher = new NameMatcher(catalog)
@@ -132,19 +132,19 @@ async function readFiles(
   })
   const reports: FileReport[] = []
   const faults: Fault[] = []
-  const troubles: (LineTrouble & { readonly file: string })[] = []
+  const problems: (LineProblem & { readonly file: string })[] = []
   for (const path of paths) {
     if (signal !== undefined) break
-    const intake = new Intake(new Uint8Array(READ_WORK_BYTES), compileTrie(catalog.rules), door, {
+    const intake = new Intake(new Uint8Array(READ_WORK_BYTES), compileTrie(catalog.rules), authenticator, {
       tokenRate: undefined,
-      noteUnauthorised: () => {},
+      noteUnauthorized: () => {},
     })
     const progress = fileProgress(path === STANDARD_INPUT ? undefined : path)
     let shown = 0
     const reader = new LogReader(store, acceptor, intake, token, {
       dryRun: options.dryRun === true,
-      onTrouble: (trouble) => {
-        if (shown++ < options.rejects) troubles.push({ file: path, ...trouble })
+      onProblem: (problem) => {
+        if (shown++ < options.rejects) problems.push({ file: path, ...problem })
       },
       onProgress: progress.update,
       stopped: () => signal !== undefined,
@@ -179,7 +179,7 @@ async function readFiles(
   if (store.buffer.count(token.organizationId) >= EVENTS_FOR_IMMEDIATE_SCAN)
     askForScan(store, token.organizationId, clock)
   stop.forget()
-  print(command, reports, troubles, token, options, store)
+  print(command, reports, problems, token, options, store)
   if (signal !== undefined) process.exitCode = exitStatusOf(signal)
   for (const fault of faults.slice(1))
     process.stderr.write(`posture-admin: ${fault.code} ${printable(fault.message)}\n`)
@@ -210,7 +210,7 @@ function writeSources(store: Store, intake: Intake): void {
 function print(
   command: Command,
   reports: readonly FileReport[],
-  troubles: readonly (LineTrouble & { readonly file: string })[],
+  problems: readonly (LineProblem & { readonly file: string })[],
   token: KnownToken,
   options: FileOptions,
   store: Store,
@@ -239,7 +239,7 @@ function print(
     }
   }
   // On standard error, so that a program that reads the report does not see these lines.
-  for (const { file, line, format, reason } of troubles) {
+  for (const { file, line, format, reason } of problems) {
     process.stderr.write(`${printable(file)} line ${line}: ${format === '' ? '' : `${format}: `}${reason}\n`)
   }
   const { organizationId } = token
@@ -260,7 +260,9 @@ function formatsText(formats: unknown): string {
 
 function showSources(command: Command, org: string | undefined, { store, administration }: AdminContext): void {
   const organizations =
-    org === undefined ? [...store.organizations.all(), { id: NOBODY, name: '' }] : [administration.organization(org)]
+    org === undefined
+      ? [...store.organizations.all(), { id: NO_ORGANIZATION, name: '' }]
+      : [administration.organization(org)]
   const rows = organizations.flatMap(({ id, name }) => {
     const labels = new Map(store.monitoringTokens.ofOrganization(id).map((token) => [token.id, token.label]))
     return store.sources
@@ -302,13 +304,13 @@ function sourceRow(source: StoredSource, organization: string, label: string): R
     format,
     formats: source.formats,
     messages,
-    understood_share: messages === 0 ? null : (messages - unparsed - count('unauthorised')) / messages,
+    understood_share: messages === 0 ? null : (messages - unparsed - count('unauthorized')) / messages,
     matched: count('stored') + count('duplicate'),
     unparsed,
     ...Object.fromEntries(OUTCOMES.map((outcome, index) => [snake(outcome), source.counts[index] ?? 0])),
     first_seen: timeText(source.firstSeenMs),
     last_seen: timeText(source.lastSeenMs),
-    remark: remarkOf(source, count('unauthorised')),
+    remark: remarkOf(source, count('unauthorized')),
     sample: source.sample,
   }
 }
@@ -318,8 +320,8 @@ function percentText(share: unknown): string {
   return typeof share === 'number' ? `${Math.floor(share * 100)} %` : ''
 }
 
-function remarkOf({ zoneMinutes, timesUnread }: StoredSource, unauthorised: number): string {
-  if (unauthorised > 0) return 'no known token'
+function remarkOf({ zoneMinutes, timesUnread }: StoredSource, unauthorized: number): string {
+  if (unauthorized > 0) return 'no known token'
   const unread = timesUnread > 0 ? `${timesUnread} times not understood` : ''
   if (zoneMinutes === 0) return unread
   const sign = zoneMinutes < 0 ? '-' : '+'
@@ -332,7 +334,7 @@ function remarkOf({ zoneMinutes, timesUnread }: StoredSource, unauthorised: numb
 function showCounters(command: Command, store: Store): void {
   const sums = new Map<string, number[]>()
   const received = new Map<string, number>()
-  for (const { id } of [...store.organizations.all(), { id: NOBODY }]) {
+  for (const { id } of [...store.organizations.all(), { id: NO_ORGANIZATION }]) {
     for (const { listener, counts, ...source } of store.sources.ofOrganization(id)) {
       const sum = sums.get(listener) ?? OUTCOMES.map(() => 0)
       for (const [index, count] of counts.entries()) sum[index] = (sum[index] ?? 0) + count

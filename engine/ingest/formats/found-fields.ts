@@ -24,7 +24,7 @@ import { TimeFound } from './log-time.ts'
 const QUESTION = 0x3f
 const PLUS = 0x2b
 /** The maximum length of a host with scheme and userinfo. */
-const AUTHORITY_BYTES_MAX = 512
+const CA_CERTIFICATE_BYTES_MAX = 512
 
 /**
  * The offsets of the fields found in a message, by id (field-names.ts), for formats whose fields
@@ -170,7 +170,7 @@ export function takeHostOf(line: LogLine, start: number, end: number): Verdict {
   const { view } = line
   start = skipBlanks(view, start, end)
   if (start < end && view.getUint8(start) === QUOTE) start++
-  const limit = Math.min(end, start + AUTHORITY_BYTES_MAX)
+  const limit = Math.min(end, start + CA_CERTIFICATE_BYTES_MAX)
   let at = start
   while (at < limit && isLetter(view.getUint8(at))) at++
   let hasScheme = false

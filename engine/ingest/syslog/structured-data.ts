@@ -28,7 +28,7 @@ export function readStructuredData(view: DataView, at: number, end: number, mess
   return next === at ? NOT_FOUND : next
 }
 
-const USUAL_START = `[${SD_ID} ${TOKEN_PARAM}="`
+const COMMON_START = `[${SD_ID} ${TOKEN_PARAM}="`
 
 /**
  * The offset after an element that has only the expected token and is the only element, else
@@ -36,12 +36,12 @@ const USUAL_START = `[${SD_ID} ${TOKEN_PARAM}="`
  */
 function afterExpectedToken(view: DataView, at: number, end: number, message: SyslogMessage): number {
   const { expectedToken } = message
-  const tokenStart = at + USUAL_START.length
+  const tokenStart = at + COMMON_START.length
   const tokenEnd = tokenStart + expectedToken.byteLength
   if (tokenStart === tokenEnd || tokenEnd + 2 > end) return NOT_FOUND
   if (view.getUint8(tokenEnd) !== QUOTE || view.getUint8(tokenEnd + 1) !== CLOSE_BRACKET) return NOT_FOUND
   if (tokenEnd + 2 < end && view.getUint8(tokenEnd + 2) === OPEN_BRACKET) return NOT_FOUND
-  if (!textAt(view, at, end, USUAL_START) || !sameBytes(view, tokenStart, expectedToken)) return NOT_FOUND
+  if (!textAt(view, at, end, COMMON_START) || !sameBytes(view, tokenStart, expectedToken)) return NOT_FOUND
   message.tokenStart = tokenStart
   message.tokenEnd = tokenEnd
   message.isExpectedToken = true

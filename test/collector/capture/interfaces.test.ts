@@ -4,7 +4,7 @@ import { noSuchInterface } from '../../../collector/capture/interfaces.ts'
 import { ip, namespace, skipNamespaces } from '../../support/namespace.ts'
 import { PROGRAMS, run } from '../../support/programs.ts'
 
-const NOBODY = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups']
+const NO_ORGANIZATION = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups']
 
 t.test('the interfaces and their states, told to anybody', { skip: skipNamespaces }, async (t) => {
   const inside = namespace(t, `spsifs${process.pid}`)
@@ -17,7 +17,10 @@ t.test('the interfaces and their states, told to anybody', { skip: skipNamespace
   ip(...inside('ip', 'address', 'add', '192.0.2.7/24', 'dev', 'wired'))
   link('add', 'bridge7', 'type', 'bridge')
   const listing = [process.execPath, PROGRAMS.collector, '--list-interfaces']
-  const { status, stdout, stderr } = spawnSync('ip', inside(...NOBODY, ...listing), { encoding: 'utf8', env: {} })
+  const { status, stdout, stderr } = spawnSync('ip', inside(...NO_ORGANIZATION, ...listing), {
+    encoding: 'utf8',
+    env: {},
+  })
   t.equal(status, 0, stderr)
   t.equal(stderr, '')
   const rows = stdout

@@ -64,7 +64,7 @@ for (const { title, seconds, barks } of WATCHDOG) {
 }
 
 t.test('link: traffic without a name is strange after a minute, and an idle link is not', async (t) => {
-  let state: LinkState = { trouble: '', packets: 1000, missed: 7 }
+  let state: LinkState = { problem: '', packets: 1000, missed: 7 }
   const watch = new LinkWatch('eth7', 0, () => state)
   const second = (at: number, captured: number, packets: number, named = captured) => {
     state = { ...state, packets }
@@ -88,12 +88,12 @@ t.test('link: traffic without a name is strange after a minute, and an idle link
 })
 
 t.test('link: what the interface missed counts from the start', async (t) => {
-  let state: LinkState = { trouble: '', packets: 0, missed: 7 }
+  let state: LinkState = { problem: '', packets: 0, missed: 7 }
   const watch = new LinkWatch('eth7', 0, () => state)
-  state = { trouble: 'eth7 is down', packets: 0, missed: 9 }
+  state = { problem: 'eth7 is down', packets: 0, missed: 9 }
   watch.second(0, 0, 1000)
-  t.match(watch.state, { trouble: 'eth7 is down', missed: 2 })
-  state = { trouble: '', packets: 0, missed: 1 }
+  t.match(watch.state, { problem: 'eth7 is down', missed: 2 })
+  state = { problem: '', packets: 0, missed: 1 }
   watch.second(0, 0, 2000)
-  t.match(watch.state, { trouble: '', missed: 1 }, 'it came back')
+  t.match(watch.state, { problem: '', missed: 1 }, 'it came back')
 })

@@ -117,7 +117,7 @@ for (const { name, days, for: host, trust, found, remedy } of REFUSALS) {
   })
 }
 
-const STRANGERS: readonly { name: string; server: () => Server; found: RegExp; remedy: RegExp }[] = [
+const UNAUTHENTICATED: readonly { name: string; server: () => Server; found: RegExp; remedy: RegExp }[] = [
   {
     name: 'greets in plain text',
     server: () => createTcpServer((socket) => socket.on('error', () => {}).end('SSH-2.0-OpenSSH_9.2\r\n')),
@@ -138,7 +138,7 @@ const STRANGERS: readonly { name: string; server: () => Server; found: RegExp; r
     remedy: /^a firewall may drop the packets, or what listens there speaks no TLS/,
   },
 ]
-for (const { name, server: make, found, remedy } of STRANGERS) {
+for (const { name, server: make, found, remedy } of UNAUTHENTICATED) {
   t.test(`what listens there ${name}`, async (t) => {
     const port = await listen(t, make())
     t.match(await check(port), { result: 'failed', code: 'SERVICE_UNREACHABLE', found, remedy })

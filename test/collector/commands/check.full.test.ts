@@ -65,7 +65,7 @@ t.test('all is well; nothing is stored, and nothing is left behind', { skip: ski
   t.notOk(existsSync(join(directory, 'outbox')))
   t.notOk((ended.stdout + ended.stderr).includes(token))
   running.child.kill('SIGTERM')
-  t.match((await running.ended).stderr, /"messages":0,.*"batches":1,"unauthorised":0,.*"stopped"/)
+  t.match((await running.ended).stderr, /"messages":0,.*"batches":1,"unauthorized":0,.*"stopped"/)
 })
 
 t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }, async (t) => {
@@ -230,8 +230,8 @@ t.test('root looks as the user that it becomes', { skip: skipNamespaces }, async
     chownSync(file, 0, 1235)
     chmodSync(file, 0o640)
   }
-  const mended = await check(...user, '--registry', registry)
-  t.match(mended, { status: 0, stderr: 'all ok\n' }, 'and what the remedy says is one')
+  const fixed = await check(...user, '--registry', registry)
+  t.match(fixed, { status: 0, stderr: 'all ok\n' }, 'and what the remedy says is one')
 })
 
 t.test('without CAP_NET_RAW the ways to it are said', { skip: skipNamespaces }, async (t) => {

@@ -72,8 +72,8 @@ t.test('an outbox that no event has entered yet is empty', async (t) => {
     const where = ['--outbox', join(directory, name)]
     const rows = [{ waiting: 0, oldest: null, instance: null, first_sequence: 0, last_sequence: 0 }]
     t.match(await outbox('stats', ...where), { status: 0, stderr: '', rows }, name)
-    for (const look of ['peek', 'export'])
-      t.match(await outbox(look, ...where), { status: 0, stderr: '', stdout: '' }, name)
+    for (const poll of ['peek', 'export'])
+      t.match(await outbox(poll, ...where), { status: 0, stderr: '', stdout: '' }, name)
   }
 })
 

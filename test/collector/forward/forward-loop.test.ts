@@ -32,7 +32,7 @@ function outboxOf(t: Test, count: number): Outbox {
 type Answer = (events: readonly Event[], call: number, coverage: CoverageReport | undefined) => Outcome
 
 /** Answers as it is told; what it accepts is remembered. */
-class ToldForwarder implements Forwarder {
+class RecordingForwarder implements Forwarder {
   alive = true
   readonly accepted: string[] = []
   /** What came: how many events, and the packets of the report. */
@@ -82,7 +82,7 @@ function finished(reporter: CoverageReporter): CoverageReporter {
 
 t.test('all go in their order, and leave the outbox only then', async (t) => {
   const outbox = outboxOf(t, 5000)
-  const forwarder = new ToldForwarder(() => {
+  const forwarder = new RecordingForwarder(() => {
     t.ok(outbox.waiting > 0)
     return ACCEPTED
   })
@@ -97,7 +97,7 @@ t.test('all go in their order, and leave the outbox only then', async (t) => {
 
 t.test('what fails for now is tried again, whole', async (t) => {
   const outbox = outboxOf(t, 3)
-  const forwarder = new ToldForwarder((_, call) => (call < 3 ? { kind: 'retry', why: 'not now' } : ACCEPTED))
+  const forwarder = new RecordingForwarder((_, call) => (call < 3 ? { kind: 'retry', why: 'not now' } : ACCEPTED))
   const { counters } = await runToEnd(outbox, forwarder)
   t.match(counters, { acknowledged: 3, retries: 2 })
 })
@@ -105,7 +105,7 @@ t.test('what fails for now is tried again, whole', async (t) => {
 t.test('an internal error is logged with its stack, costs no event, and is tried again', async (t) => {
   const outbox = outboxOf(t, 3)
   const bug = new TypeError('x is not a function')
-  const forwarder = new ToldForwarder((_, call) => {
+  const forwarder = new RecordingForwarder((_, call) => {
     if (call === 1) throw bug
     return ACCEPTED
   })
@@ -122,7 +122,7 @@ t.test('an internal error is logged with its stack, costs no event, and is tried
 
 t.test('a batch with one event that is refused does not hold up the others', async (t) => {
   const outbox = outboxOf(t, 100)
-  const forwarder = new ToldForwarder((events) =>
+  const forwarder = new RecordingForwarder((events) =>
     events.some(({ name }) => name === 'h42.claude.ai') ? { kind: 'refused', why: '400' } : ACCEPTED,
   )
   const { counters } = await runToEnd(outbox, forwarder)
@@ -133,19 +133,21 @@ t.test('a batch with one event that is refused does not hold up the others', asy
 
 t.test('a gateway that takes only small batches gets small ones, and one that takes none loses nothing', async (t) => {
   const outbox = outboxOf(t, 100)
-  const small = new ToldForwarder((events) =>
+  const small = new RecordingForwarder((events) =>
     events.length > 10 ? { kind: 'notPassed', why: '413 of a gateway' } : ACCEPTED,
   )
   t.match((await runToEnd(outbox, small)).counters, { acknowledged: 100, refused: 0 })
 
   const kept = outboxOf(t, 3)
-  const none = new ToldForwarder((_, call) => (call < 6 ? { kind: 'notPassed', why: '400 of a gateway' } : ACCEPTED))
+  const none = new RecordingForwarder((_, call) =>
+    call < 6 ? { kind: 'notPassed', why: '400 of a gateway' } : ACCEPTED,
+  )
   t.match((await runToEnd(kept, none)).counters, { acknowledged: 3, refused: 0 })
 })
 
 t.test('who refuses everything gets everything again', async (t) => {
   const outbox = outboxOf(t, 4)
-  const refusing = new ToldForwarder((_, call) => (call < 9 ? { kind: 'refused', why: '400' } : ACCEPTED))
+  const refusing = new RecordingForwarder((_, call) => (call < 9 ? { kind: 'refused', why: '400' } : ACCEPTED))
   t.match((await runToEnd(outbox, refusing)).counters, { acknowledged: 4, refused: 0 })
 })
 
@@ -178,21 +180,21 @@ t.test('events that the service rejects count as refused, not as acknowledged', 
   const outbox = outboxOf(t, 10)
   const { counters } = await runToEnd(
     outbox,
-    new ToldForwarder(() => ({ kind: 'accepted', duplicates: 2, rejected: ['a', 'b', 'c'] })),
+    new RecordingForwarder(() => ({ kind: 'accepted', duplicates: 2, rejected: ['a', 'b', 'c'] })),
   )
   t.match(counters, { acknowledged: 7, duplicates: 2, refused: 3 })
 })
 
 t.test('without a valid token it ends, and the events stay', async (t) => {
   const outbox = outboxOf(t, 10)
-  const loop = loopOn(outbox, new ToldForwarder(() => ({ kind: 'unauthorised', why: '401' })))
-  t.same(await loop.run(), { kind: 'unauthorised', why: '401' })
+  const loop = loopOn(outbox, new RecordingForwarder(() => ({ kind: 'unauthorized', why: '401' })))
+  t.same(await loop.run(), { kind: 'unauthorized', why: '401' })
   t.equal(outbox.waiting, 10)
 })
 
 t.test('stopped while it waits to try again, it ends at once', async (t) => {
   const outbox = outboxOf(t, 10)
-  const loop = loopOn(outbox, new ToldForwarder(() => ({ kind: 'retry', why: 'x', afterMs: 60_000 })))
+  const loop = loopOn(outbox, new RecordingForwarder(() => ({ kind: 'retry', why: 'x', afterMs: 60_000 })))
   const running = loop.run()
   await until('its first try', () => loop.state.problem === 'x')
   const before = performance.now()
@@ -224,7 +226,7 @@ t.test('what is not answered is no connection, long before it has failed', async
   outbox.write({
     added: [{ name: 'a.claude.ai', client: '10.0.0.1', method: 'dns', firstSeenMs: 1, lastSeenMs: 1, count: 1 }],
   })
-  loop.look()
+  loop.poll()
   await until('the second send', () => calls === 2)
   t.equal(loop.state.connected, true)
   await until('it counts as none', () => !loop.state.connected)
@@ -249,7 +251,7 @@ t.test('an event that is refused, and leaves by the limit meanwhile, is counted 
     outbox.write({ added })
   }
   write(1)
-  const forwarder = new ToldForwarder((events) => {
+  const forwarder = new RecordingForwarder((events) => {
     if (events.length > 0)
       return events.some(({ name }) => name === 'h0.claude.ai') ? { kind: 'refused', why: '400' } : ACCEPTED
     // While it is asked whether the others would be taken, many come.
@@ -318,7 +320,7 @@ const REPORTS: readonly { name: string; events: number; answer: Answer; batches:
 for (const { name, events, answer, batches } of REPORTS) {
   t.test(`the last report ${name}`, async (t) => {
     const outbox = outboxOf(t, events)
-    const forwarder = new ToldForwarder(answer)
+    const forwarder = new RecordingForwarder(answer)
     const loop = await runToEnd(outbox, forwarder, finished(reporterOf()))
     t.same(forwarder.batches, batches)
     t.match(loop.counters, { acknowledged: events, refused: 0 })
@@ -331,7 +333,7 @@ t.test('a report that is due goes alone where no events wait, and with them wher
   let packets = 1
   const count = () => counters({ packets })
   const reporter = new CoverageReporter({ instance: INSTANCE, counters: count, log: quietLog, firstMs: 0, everyMs: 1 })
-  const forwarder = new ToldForwarder(() => ACCEPTED)
+  const forwarder = new RecordingForwarder(() => ACCEPTED)
   const loop = loopOn(outbox, forwarder)
   const running = loop.run(reporter)
   await until('the connection', () => loop.state.connected)
@@ -340,7 +342,7 @@ t.test('a report that is due goes alone where no events wait, and with them wher
     added: [{ name: 'a.claude.ai', client: '10.0.0.1', method: 'dns', firstSeenMs: 1, lastSeenMs: 1, count: 1 }],
   })
   packets = 2
-  loop.look()
+  loop.poll()
   await until('an empty outbox', () => outbox.waiting === 0)
   t.same(forwarder.batches, [
     [0, 1],
@@ -352,11 +354,11 @@ t.test('a report that is due goes alone where no events wait, and with them wher
 })
 
 t.test('an unknown token ends the run, though only a report was sent', async (t) => {
-  const refusing = () => new ToldForwarder(() => ({ kind: 'unauthorised', why: '401' }))
-  t.same(await loopOn(outboxOf(t, 0), refusing()).run(reporterOf()), { kind: 'unauthorised', why: '401' })
+  const refusing = () => new RecordingForwarder(() => ({ kind: 'unauthorized', why: '401' }))
+  t.same(await loopOn(outboxOf(t, 0), refusing()).run(reporterOf()), { kind: 'unauthorized', why: '401' })
   const ending = loopOn(outboxOf(t, 0), refusing())
   ending.finish()
-  t.same(await ending.run(finished(reporterOf())), { kind: 'unauthorised', why: '401' })
+  t.same(await ending.run(finished(reporterOf())), { kind: 'unauthorized', why: '401' })
 })
 
 t.test('the end waits for a service that hangs only so long, and not at all when it is stopped', async (t) => {

@@ -81,7 +81,7 @@ const ANSWERS = [
   {
     name: '401',
     answer: answering(401, '{"error":"Invalid monitoring token"}'),
-    outcome: { kind: 'unauthorised', why: /does not know the monitoring token/ },
+    outcome: { kind: 'unauthorized', why: /does not know the monitoring token/ },
   },
   {
     name: '400',

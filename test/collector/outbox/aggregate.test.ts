@@ -9,7 +9,7 @@ const keyOf = ({ method, client, name }: { method: string; client: string; name:
   `${method} ${client} ${name}`
 
 /** What an outbox that is told pending() and written() holds: events by sequence. */
-class ToldOutbox {
+class RecordingOutbox {
   readonly events = new Map<number, NewEvent>()
   #next = 1
 
@@ -44,7 +44,7 @@ t.test('every match is counted in exactly one event, whatever is written when', 
       fc.constantFrom({ events: 4, keyBytes: 1024 }, { events: 8, keyBytes: 320 }, { events: 1024, keyBytes: 1 << 16 }),
       (steps, windowMs, sizes) => {
         const aggregate = new Aggregate(windowMs, 0, sizes)
-        const outbox = new ToldOutbox()
+        const outbox = new RecordingOutbox()
         const taken = new Map<string, number>()
         const frozen = new Map<number, NewEvent>()
         let nowMs = 1_700_000_000_000
@@ -123,7 +123,7 @@ t.test('client, name and method part events; times out of order do not', async (
 
 t.test('what was written is written again when it counts more, or not before it closes', async (t) => {
   const aggregate = new Aggregate(10_000)
-  const outbox = new ToldOutbox()
+  const outbox = new RecordingOutbox()
   aggregate.take(rowOf(match()), 0)
   outbox.write(aggregate, true)
   t.equal(aggregate.openSequence, 1)
@@ -140,7 +140,7 @@ t.test('what was written is written again when it counts more, or not before it 
 
 t.test('at the bound the oldest make room, and nothing is lost', async (t) => {
   const aggregate = new Aggregate(10_000, 0, { events: 8, keyBytes: 4096 })
-  const outbox = new ToldOutbox()
+  const outbox = new RecordingOutbox()
   for (let index = 0; index < 100; index++) {
     aggregate.take(rowOf(match({ name: `n${index}.claude.ai` })), 0)
     if (index % 5 === 0) outbox.write(aggregate, false)

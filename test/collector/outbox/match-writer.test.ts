@@ -48,7 +48,7 @@ t.test('of a file events and position are on disk together, whatever is still op
   t.teardown(() => second.close())
   t.equal(second.framesDone('file'), 9)
   t.same(
-    second.lend(10, 1e6)?.events.map(({ name, count }) => [name, count]),
+    second.peek(10, 1e6)?.events.map(({ name, count }) => [name, count]),
     [
       ['claude.ai', 3],
       ['chatgpt.com', 1],
@@ -64,20 +64,20 @@ t.test('an event that is open is not handed out; when its window closes it is, w
   const opened = performance.now()
   await writer.delivered({ framesDone: 1 })
   t.equal(outbox.waiting, 1, 'on disk')
-  t.equal(outbox.lend(10, 1e6), undefined, 'and held')
+  t.equal(outbox.peek(10, 1e6), undefined, 'and held')
   match('claude.ai', 5000, 3)
   await later(250)
   await writer.tick(opened + 9_900)
-  t.equal(outbox.lend(10, 1e6), undefined)
+  t.equal(outbox.peek(10, 1e6), undefined)
   await later(250)
   await writer.tick(performance.now() + 10_000)
-  t.match(outbox.lend(10, 1e6)?.events, [{ name: 'claude.ai', count: 2, lastSeenMs: START_MS + 5000 }])
+  t.match(outbox.peek(10, 1e6)?.events, [{ name: 'claude.ai', count: 2, lastSeenMs: START_MS + 5000 }])
   t.equal(said.at(-1), 'written')
   t.same(writer.matchedRules, [2, 3])
   t.same(writer.matchesByMethod, { dns: 2, tls: 0, quic: 0 })
   match('chatgpt.com', 20_000)
   await writer.finish()
-  t.equal(outbox.lend(10, 1e6)?.events.length, 2)
+  t.equal(outbox.peek(10, 1e6)?.events.length, 2)
 })
 
 /** A file system of 40 MB, of which so many are taken. */
@@ -147,7 +147,7 @@ t.test(
     t.equal(aggregate.events, 10_001)
     await writer.finish()
     const events = []
-    for (let waiting = outbox.lend(1000, 1e9); waiting !== undefined; waiting = outbox.lend(1000, 1e9)) {
+    for (let waiting = outbox.peek(1000, 1e9); waiting !== undefined; waiting = outbox.peek(1000, 1e9)) {
       events.push(...waiting.events)
       outbox.acknowledge(waiting.lastSequence)
     }
@@ -167,7 +167,7 @@ t.test('a clock that goes back holds up nothing', async (t) => {
   await later(250)
   await writer.tick(performance.now() + 11_000)
   t.equal(
-    outbox.lend(100, 1e9)?.events.reduce((sum, { count }) => sum + count, 0),
+    outbox.peek(100, 1e9)?.events.reduce((sum, { count }) => sum + count, 0),
     51,
   )
 })

@@ -51,11 +51,11 @@ t.test(
             outbox.write({ added: events, position: { source: 'file', framesDone: made } })
             model.push(...events)
           } else if (kind === 'acknowledge') {
-            const waiting = outbox.lend(count, 1e9)
+            const waiting = outbox.peek(count, 1e9)
             if (waiting !== undefined) outbox.acknowledge(waiting.lastSequence)
             model.splice(0, count)
           } else if (kind === 'give back') {
-            outbox.lend(count, 1e9)
+            outbox.peek(count, 1e9)
             outbox.giveBack()
           } else {
             await outbox.close()
@@ -63,7 +63,7 @@ t.test(
           }
           t.equal(outbox.waiting, model.length)
           t.equal(outbox.framesDone('file'), all.some((step) => step.kind === 'append') ? made : 0)
-          const events = outbox.lend(1000, 1e9)?.events ?? []
+          const events = outbox.peek(1000, 1e9)?.events ?? []
           t.same(
             events.map(({ id, ...event }) => {
               t.equal(given.get(id) ?? event.name, event.name, 'an id is of one event')
@@ -85,7 +85,7 @@ t.test(
   async (t) => {
     const directory = t.testdir()
     const [original, copy] = [`${directory}/original`, `${directory}/copy`]
-    const idsOf = (outbox: Outbox): string[] => outbox.lend(99, 1e9)?.events.map(({ id }) => id) ?? []
+    const idsOf = (outbox: Outbox): string[] => outbox.peek(99, 1e9)?.events.map(({ id }) => id) ?? []
     const first = new Outbox(original)
     first.write({ added: many(1, 2) })
     const [id1, id2] = idsOf(first)
@@ -125,10 +125,10 @@ t.test('killed behind a transaction: events and the position of their file are t
 t.test('a batch is bounded in events and bytes', async (t) => {
   const outbox = new Outbox(t.testdir())
   outbox.write({ added: Array.from({ length: 10 }, (_, index) => eventNumber(index)) })
-  t.equal(outbox.lend(4, 1e9)?.events.length, 4)
-  t.equal(outbox.lend(10, 1)?.events.length, 1, 'one at least')
+  t.equal(outbox.peek(4, 1e9)?.events.length, 4)
+  t.equal(outbox.peek(10, 1)?.events.length, 1, 'one at least')
   outbox.acknowledge(10)
-  t.equal(outbox.lend(10, 1e9), undefined)
+  t.equal(outbox.peek(10, 1e9), undefined)
   await outbox.close()
 })
 
@@ -150,7 +150,7 @@ for (const where of ['disk', 'memory']) {
     t.ok(outbox.footprintBytes > limits.bytesMax * 0.8, 'and not many more than need be')
     t.equal(outbox.waiting + outbox.dropped.full, 40_000)
     t.equal(outbox.dropped.tooOld, 0)
-    t.match(outbox.lend(1, 1e9)?.events, [{ firstSeenMs: outbox.dropped.full }], 'the oldest that is left')
+    t.match(outbox.peek(1, 1e9)?.events, [{ firstSeenMs: outbox.dropped.full }], 'the oldest that is left')
     if (where === 'memory') return
     const fileBytes = statSync(`${directory}/data.mdb`).size
     // The file has up to 4 MB ahead (engine/lmdb/free-space.ts).
@@ -164,7 +164,7 @@ for (const where of ['disk', 'memory']) {
         ageMsMax: NO_AGE,
       })
       outbox.write({ added: many(0, 600) })
-      const lent = outbox.lend(300, 1e9)
+      const lent = outbox.peek(300, 1e9)
       t.equal(lent?.events.length, 300)
       outbox.write({ added: many(600, 1200) })
       t.ok(outbox.footprintBytes <= 64 * 1024)
@@ -215,7 +215,7 @@ t.test('an outbox can be looked into beside the one who runs on it', async (t) =
   const reader = new OutboxReader(directory)
   t.teardown(() => reader.close())
   t.match(reader.figures, { waiting: 9000, firstSequence: 1, lastSequence: 9000 })
-  t.same([...reader.events()], outbox.lend(9000, 1e9)?.events)
+  t.same([...reader.events()], outbox.peek(9000, 1e9)?.events)
   t.equal([...reader.events(7)].length, 7)
   const reading = reader.events()
   reading.next()
@@ -255,7 +255,7 @@ t.test('a chunk that the disk gives back damaged is counted, and the rest goes o
   const again = new Outbox(directory)
   t.teardown(() => again.close())
   const names: number[] = []
-  for (let waiting = again.lend(500, 1e9); waiting !== undefined; waiting = again.lend(500, 1e9)) {
+  for (let waiting = again.peek(500, 1e9); waiting !== undefined; waiting = again.peek(500, 1e9)) {
     names.push(...waiting.events.map(({ firstSeenMs }) => firstSeenMs))
     again.acknowledge(waiting.lastSequence)
   }
@@ -263,7 +263,7 @@ t.test('a chunk that the disk gives back damaged is counted, and the rest goes o
   t.ok(again.dropped.damaged > 0)
   t.equal(new Set(names).size, names.length)
   again.write({ added: many(0, 1) })
-  t.equal(again.lend(9, 1e9)?.events.length, 1)
+  t.equal(again.peek(9, 1e9)?.events.length, 1)
 })
 
 t.test('files of which it is known how far they were read are bounded', async (t) => {

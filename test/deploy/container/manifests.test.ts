@@ -96,21 +96,21 @@ function daemonSet(): Document {
 function unknownFields(document: Document): string[] {
   const kind = KINDS[document['kind'] as keyof typeof KINDS]
   if (kind === undefined) throw new Error(`no schema for ${document['kind']}`)
-  const looked = new Set<string>()
+  const examined = new Set<string>()
   const Kind = kind as unknown as new (data: unknown) => { validate(): void }
   const checked = new Kind(structuredClone(document))
-  Kind.prototype.validate.call(watched(checked, '', looked))
-  return pathsOf(document, '').filter((path) => !looked.has(path))
+  Kind.prototype.validate.call(watched(checked, '', examined))
+  return pathsOf(document, '').filter((path) => !examined.has(path))
 }
 
 /** The same object, which remembers the paths that are read. */
-function watched<T extends object>(object: T, path: string, looked: Set<string>): T {
+function watched<T extends object>(object: T, path: string, examined: Set<string>): T {
   return new Proxy(object, {
     get(target, key) {
       const value: unknown = Reflect.get(target, key)
       if (typeof key !== 'string') return value
-      looked.add(`${path}/${key}`)
-      return typeof value === 'object' && value !== null ? watched(value, `${path}/${key}`, looked) : value
+      examined.add(`${path}/${key}`)
+      return typeof value === 'object' && value !== null ? watched(value, `${path}/${key}`, examined) : value
     },
   })
 }

@@ -191,9 +191,9 @@ async function untilOther(machine: Machine, program: string, first: string): Pro
   return pid(machine, program)
 }
 
-async function until(look: () => Promise<string>, wanted: RegExp): Promise<void> {
+async function until(poll: () => Promise<string>, wanted: RegExp): Promise<void> {
   for (let tries = 0; ; tries++) {
-    const found = await look()
+    const found = await poll()
     if (wanted.test(found)) return
     if (tries === 300) throw new Error(`no ${wanted} in: ${found}`)
     await later(100)

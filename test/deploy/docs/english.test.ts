@@ -4,7 +4,7 @@ import { commandName, commandsOf, programs } from '../../../deploy/docs/cli.ts'
 import { pageText } from '../../../deploy/docs/main.ts'
 import { pagePaths } from '../../../deploy/docs/readability.ts'
 import { logMessages } from '../../support/log-messages.ts'
-import { ALLOWED, AVOIDED, PENDING } from './glossary.ts'
+import { ALLOWED, AVOIDED } from './glossary.ts'
 
 /** Pages whose words are names: platforms and vendors. */
 const NAMES_ONLY = 'docs/reference/registry.md'
@@ -13,12 +13,10 @@ const NAMES_ONLY = 'docs/reference/registry.md'
 function avoidedWords(where: string, text: string): string[] {
   const checked = ALLOWED.reduce((rest, allowed) => rest.replaceAll(allowed, ''), text).replace(/\s+/g, ' ')
   return AVOIDED.flatMap(({ pattern, use }) =>
-    [...checked.matchAll(new RegExp(pattern, 'gi'))]
-      .filter(([word]) => !PENDING.some((each) => each.where.test(where) && each.found.test(word)))
-      .map((found) => {
-        const context = checked.slice(Math.max(0, found.index - 30), found.index + found[0].length + 30)
-        return `${where}: "${found[0]}" in "${context}": write ${use}`
-      }),
+    [...checked.matchAll(new RegExp(pattern, 'gi'))].map((found) => {
+      const context = checked.slice(Math.max(0, found.index - 30), found.index + found[0].length + 30)
+      return `${where}: "${found[0]}" in "${context}": write ${use}`
+    }),
   )
 }
 

@@ -91,10 +91,3 @@ export const ALLOWED: readonly RegExp[] = [
   // Names of files in the repository.
   /[\w./-]+\.(?:ts|js|md|yaml)\b/g,
 ]
-
-/** Avoided words that the programs still use, by the text that is checked. To be emptied. */
-export const PENDING: readonly { readonly where: RegExp; readonly found: RegExp }[] = [
-  // Names of commands, counters and labels that are still to be renamed.
-  { where: /\.md$/, found: /^(?:books?|unauthorised|turned_away)$/i },
-  { where: /reference\/metrics\.md$/, found: /^way$/ },
-]

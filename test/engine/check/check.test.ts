@@ -5,7 +5,7 @@ import { sealRecord } from '../../../engine/lmdb/record.ts'
 import { requestScan, runScan } from '../../../engine/scan/fold.ts'
 import { Family } from '../../../engine/store/family.ts'
 import { u64Bytes, uuidBytes } from '../../../engine/store/keys.ts'
-import { NOBODY, Sources } from '../../../engine/store/sources.ts'
+import { NO_ORGANIZATION, Sources } from '../../../engine/store/sources.ts'
 import { report } from '../../support/coverage.ts'
 import { findingsOf, makeOrganization, matcher, NOON, openStore, Sender, type TestStore } from '../../support/store.ts'
 
@@ -75,7 +75,7 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
   }
   const reject = { ...source, timeMs: NOON, format: '', reason: 'unknown', sample: 'x' }
   store.environment.write(() => {
-    store.sources.add([source, { ...source, organizationId: NOBODY, tokenId: NOBODY }])
+    store.sources.add([source, { ...source, organizationId: NO_ORGANIZATION, tokenId: NO_ORGANIZATION }])
     store.sources.addRejects([reject])
     store.readLines.put(id, Buffer.alloc(16, 1), Buffer.alloc(16, 2), Uint32Array.of(1, 2, 3), NOON)
     requestScan(store, organization, clock)
@@ -276,7 +276,7 @@ const ROWS: readonly Row[] = [
   {
     name: 'a rejected message of somebody else',
     table: 'rejects',
-    damage: changed(() => ({ organizationId: NOBODY })),
+    damage: changed(() => ({ organizationId: NO_ORGANIZATION })),
     finds: /^rejects of \S+: found a message of 0000/,
   },
   {

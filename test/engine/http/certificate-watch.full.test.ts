@@ -21,34 +21,34 @@ t.test('a change is told once, and only of a certificate that can be used', asyn
   mkdirSync(before)
   copyFileSync(files.certificateFile, join(before, 'certificate.pem'))
   copyFileSync(files.keyFile, join(before, 'key.pem'))
-  let told = 0
-  const watch = new CertificateWatch(files, quietLog, () => told++, 3_600_000)
+  let reported = 0
+  const watch = new CertificateWatch(files, quietLog, () => reported++, 3_600_000)
   t.teardown(() => watch.stop())
-  const rows: { name: string; change: () => void; told: number }[] = [
-    { name: 'nothing', change: () => {}, told: 0 },
+  const rows: { name: string; change: () => void; reported: number }[] = [
+    { name: 'nothing', change: () => {}, reported: 0 },
     {
       name: 'the same bytes, written again',
       change: () => copyFileSync(join(before, 'certificate.pem'), files.certificateFile),
-      told: 0,
+      reported: 0,
     },
-    { name: 'only the key so far', change: () => copyFileSync(after.keyFile, files.keyFile), told: 0 },
-    { name: 'its certificate', change: () => copyFileSync(after.certificateFile, files.certificateFile), told: 1 },
+    { name: 'only the key so far', change: () => copyFileSync(after.keyFile, files.keyFile), reported: 0 },
+    { name: 'its certificate', change: () => copyFileSync(after.certificateFile, files.certificateFile), reported: 1 },
     {
       name: 'another certificate behind it',
       change: () =>
         appendFileSync(files.certificateFile, `\n${readFileSync(join(before, 'certificate.pem'), 'latin1')}`),
-      told: 2,
+      reported: 2,
     },
-    { name: 'no certificate', change: () => writeFileSync(files.certificateFile, 'none'), told: 2 },
-    { name: 'an empty file', change: () => writeFileSync(files.certificateFile, ''), told: 2 },
-    { name: 'no file', change: () => rmSync(files.certificateFile), told: 2 },
+    { name: 'no certificate', change: () => writeFileSync(files.certificateFile, 'none'), reported: 2 },
+    { name: 'an empty file', change: () => writeFileSync(files.certificateFile, ''), reported: 2 },
+    { name: 'no file', change: () => rmSync(files.certificateFile), reported: 2 },
     {
       name: 'a file where the directory was',
       change: () => {
         renameSync(join(directory, 'own'), join(directory, 'elsewhere'))
         writeFileSync(join(directory, 'own'), '')
       },
-      told: 2,
+      reported: 2,
     },
     {
       name: 'the directory again, with the first certificate',
@@ -58,14 +58,14 @@ t.test('a change is told once, and only of a certificate that can be used', asyn
         copyFileSync(join(before, 'certificate.pem'), files.certificateFile)
         copyFileSync(join(before, 'key.pem'), files.keyFile)
       },
-      told: 3,
+      reported: 3,
     },
   ]
   for (const row of rows) {
     row.change()
-    watch.look()
-    watch.look()
-    t.equal(told, row.told, row.name)
+    watch.poll()
+    watch.poll()
+    t.equal(reported, row.reported, row.name)
   }
 })
 
@@ -73,7 +73,7 @@ t.test('it looks by itself', async (t) => {
   const directory = t.testdir()
   const files = await provideCertificate(join(directory, 'own'), undefined)
   const after = await provideCertificate(join(directory, 'after'), undefined)
-  const told = new Promise<void>((resolve) => {
+  const reported = new Promise<void>((resolve) => {
     const watch = new CertificateWatch(files, quietLog, resolve, 20)
     t.teardown(() => watch.stop())
   })
@@ -81,7 +81,7 @@ t.test('it looks by itself', async (t) => {
   copyFileSync(after.certificateFile, files.certificateFile)
   // Its timer keeps no process alive.
   const alive = setInterval(() => {}, 1000)
-  await told
+  await reported
   clearInterval(alive)
 })
 

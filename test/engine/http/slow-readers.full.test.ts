@@ -148,7 +148,7 @@ for (const { implementation, tls } of OVER) {
         { deadlineMs: 300, readsAfterMs: 1500, isWhole: false },
       ]) {
         let answered: () => void = () => {}
-        const underWay = new Promise<void>((resolve) => {
+        const inProgress = new Promise<void>((resolve) => {
           answered = resolve
         })
         const { listener, warnings } = await site(t, implementation, tls, (_, response) => {
@@ -159,7 +159,7 @@ for (const { implementation, tls } of OVER) {
         await once(idle.socket, tls ? 'secureConnect' : 'connect')
         const client = rawClient(listener.port, { tls, paused: true })
         client.socket.write(request())
-        await underWay
+        await inProgress
         await pause(300)
         const began = performance.now()
         const drained = listener.drain(deadlineMs).then(() => performance.now() - began)

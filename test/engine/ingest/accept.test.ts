@@ -19,8 +19,8 @@ function balanced({ messages, accepted, duplicates, rejected, deferred }: Accept
 t.test('each event once: within a batch, over batches of one turn, and after reopening', async (t) => {
   const opened = openStore(t)
   const { id } = makeOrganization(opened, 'Acme')
-  const told: string[] = []
-  const acceptor = acceptorOf(opened, (organizationId) => told.push(organizationId))
+  const reported: string[] = []
+  const acceptor = acceptorOf(opened, (organizationId) => reported.push(organizationId))
   const sender = new Sender()
   const [a, b] = [sender.event('claude.ai', NOON), sender.event('chatgpt.com', NOON)]
   const both = await Promise.all([acceptor.accept(id, [a, a, b]), acceptor.accept(id, [b])])
@@ -28,7 +28,7 @@ t.test('each event once: within a batch, over batches of one turn, and after reo
     { kind: 'stored', accepted: 2, duplicates: 1, rejected: [], repeated: [1], coverage: [] },
     { kind: 'stored', accepted: 0, duplicates: 1, rejected: [], repeated: [0], coverage: [] },
   ])
-  t.same(told, [id], 'told once a transaction')
+  t.same(reported, [id], 'told once a transaction')
   t.same(await acceptorOf(opened).accept(id, [a, b]), {
     kind: 'stored',
     accepted: 0,

@@ -7,7 +7,7 @@ import { EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { BodyMemory } from '../../../engine/ingest/body-memory.ts'
 import { kernelDrops } from '../../../engine/ingest/datagram-listener.ts'
 import { eventsHandler } from '../../../engine/ingest/https-batches.ts'
-import { IngestBooks } from '../../../engine/ingest/ingest-books.ts'
+import { IngestAccounting } from '../../../engine/ingest/ingest-accounting.ts'
 import { Outcome, totalOf } from '../../../engine/ingest/outcome.ts'
 import { SyslogIngest } from '../../../engine/ingest/syslog-ingest.ts'
 import type { SyslogStatus } from '../../../engine/ingest/thread-protocol.ts'
@@ -38,7 +38,7 @@ async function ingest(t: Test, bufferedEventsMax: number, laneThreads: number, l
   const { store } = opened
   const administration = new Administration(store, systemClock)
   const acceptor = new EventAcceptor(store, matcher, systemClock, quietLog, () => {}, bufferedEventsMax)
-  const books = new IngestBooks(store, quietLog)
+  const accounting = new IngestAccounting(store, quietLog)
   const endpoint = { address: '127.0.0.1', port: 0 }
   const syslog = await SyslogIngest.start(
     {
@@ -56,13 +56,13 @@ async function ingest(t: Test, bufferedEventsMax: number, laneThreads: number, l
       logLevel: 'ERROR',
     },
     acceptor,
-    books,
+    accounting,
     log,
     (error) => t.fail(error.message),
   )
-  books.start()
-  const counters = { batches: 0, unauthorised: 0, malformed: 0, turnedAway: 0 }
-  const handler = eventsHandler(store, acceptor, counters, new BodyMemory(), books.sources)
+  accounting.start()
+  const counters = { batches: 0, unauthorized: 0, malformed: 0, overloaded: 0 }
+  const handler = eventsHandler(store, acceptor, counters, new BodyMemory(), accounting.sources)
   const https = await serve(t, 'uws', join(opened.directory, 'https'), handler)
   const organizations = ['Acme', 'Other'].map((name) => {
     const organization = makeOrganization({ ...opened, clock: { ...opened.clock, nowMs: Date.now } }, name)
@@ -73,9 +73,9 @@ async function ingest(t: Test, bufferedEventsMax: number, laneThreads: number, l
   const port = (kind: string): number => syslog.endpoints.find((one) => one.kind === kind)?.port ?? 0
   t.teardown(async () => {
     await syslog.drain(1000)
-    books.stop()
+    accounting.stop()
   })
-  return { store, syslog, https, acme, other, port, books }
+  return { store, syslog, https, acme, other, port, accounting }
 }
 
 function storedOf({ messages }: SyslogStatus, kind: 'tcp' | 'udp'): number {
@@ -195,7 +195,7 @@ t.test('the disk is full', { skip: skipMount }, async (t) => {
   const stored = COUNT + UDP_COUNT - dropped
   t.equal(await foundIn(service), stored, 'none is lost, none is there twice')
   await until('the books, too', async () => {
-    const rows = await booksOf(service)
+    const rows = await accountingOf(service)
     return sum(rows.map((row) => row.messages)) === stored || undefined
   })
   t.equal(service.service.child.exitCode, null, 'the service lives')
@@ -249,10 +249,10 @@ async function keepSending(t: Test, service: SyslogService): Promise<void> {
   })
 }
 
-type Books = Record<'messages' | 'stored' | 'in_progress' | 'unauthorised', number>
+type Counters = Record<'messages' | 'stored' | 'in_progress' | 'unauthorized', number>
 
-async function booksOf(service: SyslogService): Promise<Books[]> {
-  const rows = (await service.admin('ingest', 'counters')) as unknown as (Books & Record<string, number>)[]
+async function accountingOf(service: SyslogService): Promise<Counters[]> {
+  const rows = (await service.admin('ingest', 'counters')) as unknown as (Counters & Record<string, number>)[]
   for (const row of rows) {
     const { listener: _listener, messages, in_progress, ...outcomes } = row
     const known = Object.values(outcomes).reduce((sum, count) => sum + count, 0)
@@ -276,7 +276,7 @@ t.test('SIGTERM while senders send: what was told to be stored is there, and the
   t.equal(status, 0)
   const found = await foundIn(service)
   t.ok(found >= stored, `${found} are there, ${stored} were told`)
-  const rows = await booksOf(service)
+  const rows = await accountingOf(service)
   t.equal(sum(rows.map((row) => row.in_progress)), 0, 'nothing was on its way')
   t.equal(sum(rows.map((row) => row.stored)), found, 'what is there is what is in the books')
 })
@@ -290,11 +290,11 @@ t.test('kill -9 while senders send: what was told to be stored is there, and the
     return stored > 20_000 || undefined
   })
   await until('books, which are written once a second', async () => {
-    return (await booksOf(service)).some((row) => row.stored > 0) || undefined
+    return (await accountingOf(service)).some((row) => row.stored > 0) || undefined
   })
   service.service.child.kill('SIGKILL')
   await service.service.ended
-  const rows = await booksOf(service)
+  const rows = await accountingOf(service)
   const found = await foundIn(service)
   t.ok(found >= stored, `${found} are there, ${stored} were told`)
   t.ok(rows.every(({ in_progress }) => in_progress >= 0))

@@ -136,28 +136,28 @@ t.test('cut at each byte, and behind another batch in the same memory', async ()
 
 /** An event's columns as msgpack can write them otherwise: as good, and stored in the usual form. */
 const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
-const usual = new Sender().event('claude.ai', 1000, { lastSeenMs: 1300, count: 3, client: '10.0.0.1' })
+const common = new Sender().event('claude.ai', 1000, { lastSeenMs: 1300, count: 3, client: '10.0.0.1' })
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex')
-const id = Buffer.concat([hex('c4 10'), hex(usual.id)])
+const id = Buffer.concat([hex('c4 10'), hex(common.id)])
 const text = (value: string): Buffer => packr.pack(value)
 const COLUMNS: readonly Buffer[] = [
   id,
-  text(usual.name),
-  text(usual.client),
+  text(common.name),
+  text(common.client),
   hex('00'),
   hex('cd 03e8'),
   hex('cd 012c'),
   hex('03'),
 ]
 
-const UNUSUAL: readonly { name: string; column: number; bytes: Buffer; good: boolean }[] = [
+const UNCOMMON: readonly { name: string; column: number; bytes: Buffer; good: boolean }[] = [
   {
     name: 'an id with a length of 16 bits',
     column: 0,
-    bytes: Buffer.concat([hex('c5 0010'), hex(usual.id)]),
+    bytes: Buffer.concat([hex('c5 0010'), hex(common.id)]),
     good: true,
   },
-  { name: 'an id as text', column: 0, bytes: text(usual.id), good: true },
+  { name: 'an id as text', column: 0, bytes: text(common.id), good: true },
   { name: 'an id that is too short', column: 0, bytes: hex('c4 01 00'), good: false },
   { name: 'a sequence of 0', column: 0, bytes: Buffer.concat([hex('c4 10'), Buffer.alloc(16)]), good: false },
   { name: 'a sequence of 2^53', column: 0, bytes: hex(`c4 10 0000000000000000 0020000000000000`), good: false },
@@ -208,12 +208,12 @@ const UNUSUAL: readonly { name: string; column: number; bytes: Buffer; good: boo
   { name: 'a map', column: 7, bytes: hex('81 a1 61 01'), good: false },
 ]
 
-for (const { name, column, bytes, good } of UNUSUAL) {
+for (const { name, column, bytes, good } of UNCOMMON) {
   t.test(`${good ? 'taken' : 'rejected'}: ${name}`, async (t) => {
     const columns = [...COLUMNS]
     columns[column] = bytes
     const event = Buffer.concat([Buffer.from([0x90 + columns.length]), ...columns])
-    const beside = packEvent(usual)
+    const beside = packEvent(common)
     const batch = Buffer.concat([hex('92 01 93'), beside, event, beside])
     agrees(batch)
     const read = reader.read(batch, EVENTS_MAX, NOON)
@@ -225,13 +225,13 @@ t.test('msgpackr has extensions of its own, which reach over the events of a bat
   // A record's definition in one event, which the next one uses.
   const definition = hex('92 01 92 98 c0 c0 c0 c0 c0 c0 c0 d4 72 40 91 a1 61 01 40 02')
   agrees(definition)
-  agrees(Buffer.concat([hex('92 01 92'), packEvent(usual), hex('98'), ...COLUMNS, hex('d4 01 00')]))
-  agrees(Buffer.concat([hex('92 01 92'), packEvent(usual), hex('d4 72 40 91 a1 61 01')]))
+  agrees(Buffer.concat([hex('92 01 92'), packEvent(common), hex('98'), ...COLUMNS, hex('d4 01 00')]))
+  agrees(Buffer.concat([hex('92 01 92'), packEvent(common), hex('d4 72 40 91 a1 61 01')]))
 })
 
 t.test('too many events, and headers that are written otherwise', async () => {
-  agrees(packBatch(Array.from({ length: EVENTS_MAX + 1 }, () => usual)))
-  const event = packEvent(usual)
+  agrees(packBatch(Array.from({ length: EVENTS_MAX + 1 }, () => common)))
+  const event = packEvent(common)
   for (const header of [
     '92 01 91',
     '92 01 dc 0001',
@@ -252,7 +252,7 @@ const COVERAGE: readonly { name: string; bytes: Buffer; found: RegExp | Coverage
   { name: 'a report', bytes: RAW_REPORT, found: report() },
   { name: 'nil', bytes: hex('c0'), found: undefined },
   { name: 'a number', bytes: hex('07'), found: /^coverage: / },
-  { name: 'an event', bytes: packEvent(usual), found: /^coverage/ },
+  { name: 'an event', bytes: packEvent(common), found: /^coverage/ },
   {
     name: 'a negative counter',
     bytes: packr.pack({ ...coverageReportToJson(report()), counters: { ...report().counters, names: -1 } }),
@@ -267,7 +267,7 @@ const COVERAGE: readonly { name: string; bytes: Buffer; found: RegExp | Coverage
 ]
 for (const { name, bytes, found } of COVERAGE) {
   t.test(`as coverage ${name}, which costs no event`, async (t) => {
-    const event = packEvent(usual)
+    const event = packEvent(common)
     // The header as packBatch writes it, and one that is read by unpacking.
     for (const header of ['93 01 91', '93 01 dd 00000001']) {
       const batch = Buffer.concat([hex(header), event, bytes])
@@ -281,7 +281,7 @@ for (const { name, bytes, found } of COVERAGE) {
 
 t.test('after the coverage nothing may follow', async (t) => {
   for (const header of ['93 01 91', '94 01 91', '93 01 dd 00000001']) {
-    const batch = Buffer.concat([hex(header), packEvent(usual), RAW_REPORT, hex('c0')])
+    const batch = Buffer.concat([hex(header), packEvent(common), RAW_REPORT, hex('c0')])
     agrees(batch)
     t.type(reader.read(batch, EVENTS_MAX, NOON), 'string', header)
   }

@@ -56,9 +56,9 @@ t.test('a writer that wants room is told once', async (t) => {
   const memory = makeByteRing(RING_BYTES)
   const writer = new ByteRing(memory)
   const reader = new ByteRing(memory)
-  t.equal(reader.takeWanted(), false)
+  t.equal(reader.takeSpaceRequest(), false)
   while (writer.write(RecordKind.data, 1, Buffer.alloc(1000))) {}
-  writer.wantRoom()
-  t.equal(reader.takeWanted(), true)
-  t.equal(reader.takeWanted(), false)
+  writer.requestSpace()
+  t.equal(reader.takeSpaceRequest(), true)
+  t.equal(reader.takeSpaceRequest(), false)
 })

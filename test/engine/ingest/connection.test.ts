@@ -2,8 +2,8 @@ import t, { type Test } from 'tap'
 import { type ClosedFor, Connection, type Peer, WORK_BYTES } from '../../../engine/ingest/connection.ts'
 import { Intake, Origin } from '../../../engine/ingest/intake.ts'
 import { Outcome } from '../../../engine/ingest/outcome.ts'
-import { ReadingBook } from '../../../engine/ingest/reading-book.ts'
-import { MESSAGE_BYTES_MAX, SYSLOG_STRANGER_BYTES_MAX } from '../../../engine/limits.ts'
+import { ReadBudget } from '../../../engine/ingest/read-budget.ts'
+import { MESSAGE_BYTES_MAX, SYSLOG_UNAUTHENTICATED_BYTES_MAX } from '../../../engine/limits.ts'
 import { openIntake, trie } from '../../support/intake.ts'
 
 const BYTES_MAX = 1024 * 1024
@@ -13,15 +13,15 @@ function lane(t: Test, bytesMax = BYTES_MAX) {
   const opened = openIntake(t)
   const full = new Set<string>()
   const taken: string[] = []
-  const intake = new Intake(new Uint8Array(WORK_BYTES), trie, opened.door, {
+  const intake = new Intake(new Uint8Array(WORK_BYTES), trie, opened.authenticator, {
     tokenRate: undefined,
-    noteUnauthorised: () => {},
+    noteUnauthorized: () => {},
   })
   // The first letter of a message is its organization; `?` has none.
   intake.take = (start, end, origin) => {
     const text = intake.line.text(start, end)
     const who = text.charAt(0)
-    intake.outcome = who === '?' ? Outcome.unauthorised : Outcome.unmatched
+    intake.outcome = who === '?' ? Outcome.unauthorized : Outcome.unmatched
     if (who !== '?') {
       const owner = { organizationId: who, tokenId: who, label: who }
       origin.source = intake.sources.get(owner, 'tcp', origin.address, '')
@@ -31,7 +31,7 @@ function lane(t: Test, bytesMax = BYTES_MAX) {
     return true
   }
   const connections = new Set<Connection>()
-  const book = new ReadingBook(connections, bytesMax)
+  const budget = new ReadBudget(connections, bytesMax)
   const open = () => {
     const state: { reads: boolean; closed: ClosedFor | '' } = { reads: true, closed: '' }
     const peer: Peer = {
@@ -46,7 +46,7 @@ function lane(t: Test, bytesMax = BYTES_MAX) {
       },
       noteToken: () => {},
     }
-    const connection = new Connection(peer, new Origin('tcp', '192.0.2.1', 514), intake, book, () => {})
+    const connection = new Connection(peer, new Origin('tcp', '192.0.2.1', 514), intake, budget, () => {})
     connections.add(connection)
     connection.ended.then(() => connections.delete(connection))
     const send = (text: string): void => connection.data(Buffer.from(text))
@@ -54,38 +54,38 @@ function lane(t: Test, bytesMax = BYTES_MAX) {
   }
   const resume = (): void => {
     for (const connection of connections) if (connection.stalled) connection.resume()
-    book.letGo()
+    budget.releaseHold()
   }
-  return { open, book, full, taken, resume, opened }
+  return { open, budget, full, taken, resume, opened }
 }
 
 t.test('a long message leaves no room behind', async (t) => {
-  const { open, book, taken } = lane(t)
+  const { open, budget, taken } = lane(t)
   const { connection, send } = open()
   for (let round = 0; round < 3; round++) {
     send(`a${'x'.repeat(60_000)}`)
-    t.ok(book.waitingBytes >= 60_000)
+    t.ok(budget.waitingBytes >= 60_000)
     send('y\na')
-    t.ok(book.waitingBytes <= 4096, `${book.waitingBytes} bytes are kept`)
+    t.ok(budget.waitingBytes <= 4096, `${budget.waitingBytes} bytes are kept`)
     send('\n')
   }
   t.equal(taken.length, 6)
   connection.close()
-  t.equal(book.waitingBytes, 0)
-  t.equal(book.strangerBytes, 0)
+  t.equal(budget.waitingBytes, 0)
+  t.equal(budget.unauthenticatedBytes, 0)
 })
 
 t.test('strangers in the middle of a message do not close those that are known', async (t) => {
-  const { open, book, taken } = lane(t)
+  const { open, budget, taken } = lane(t)
   const good = open()
   good.send('a\na')
-  const strangers = Array.from({ length: 100 }, () => open())
-  for (const stranger of strangers) stranger.send(`?\n?${'x'.repeat(60_000)}`)
-  const left = strangers.filter(({ state }) => state.closed === '')
+  const unauthenticated = Array.from({ length: 100 }, () => open())
+  for (const sender of unauthenticated) sender.send(`?\n?${'x'.repeat(60_000)}`)
+  const left = unauthenticated.filter(({ state }) => state.closed === '')
   t.ok(left.length < 10, `${left.length} of them are left`)
-  t.ok(book.waitingBytes <= BYTES_MAX / 2)
+  t.ok(budget.waitingBytes <= BYTES_MAX / 2)
   const small = open()
-  small.send(`a${'x'.repeat(SYSLOG_STRANGER_BYTES_MAX - 100)}`)
+  small.send(`a${'x'.repeat(SYSLOG_UNAUTHENTICATED_BYTES_MAX - 100)}`)
   t.equal(small.state.closed, '', 'one that begins with little is let in meanwhile')
   small.send('\n')
   small.send(`a${'x'.repeat(60_000)}\n`)
@@ -95,7 +95,7 @@ t.test('strangers in the middle of a message do not close those that are known',
 })
 
 t.test('while an organization has no room its connections wait in bounded memory, and none is closed', async (t) => {
-  const { open, book, full, taken, resume } = lane(t)
+  const { open, budget, full, taken, resume } = lane(t)
   const others = [open(), open()]
   for (const { send } of others) send('b\n')
   const senders = Array.from({ length: 100 }, () => open())
@@ -109,7 +109,7 @@ t.test('while an organization has no room its connections wait in bounded memory
       if (!state.reads) continue
       send(CHUNK)
       sent += 2
-      most = Math.max(most, book.waitingBytes)
+      most = Math.max(most, budget.waitingBytes)
     }
   }
   t.ok(most <= BYTES_MAX, `${most} bytes wait`)
@@ -129,40 +129,40 @@ t.test('while an organization has no room its connections wait in bounded memory
   t.ok(senders.every(({ state }) => state.reads && state.closed === ''))
   t.equal(taken.filter((text) => text.length > 1).length, sent, 'none is lost')
   for (const { connection } of senders) connection.close()
-  t.ok(book.waitingBytes <= 4096)
+  t.ok(budget.waitingBytes <= 4096)
 })
 
 t.test('what came behind a message without room is read in its order, in whatever pieces', async (t) => {
-  const { open, book, full, taken, resume } = lane(t)
+  const { open, budget, full, taken, resume } = lane(t)
   const { connection, send } = open()
   full.add('a')
   const messages = Array.from({ length: 200 }, (_, index) => `a${index}${'x'.repeat((index * 37) % 2000)}`)
   const bytes = `${messages.join('\n')}\n`
   for (let at = 0; at < bytes.length; at += 777) send(bytes.slice(at, at + 777))
   t.same(taken, [])
-  t.ok(book.waitingBytes >= bytes.length, 'all of it is counted')
+  t.ok(budget.waitingBytes >= bytes.length, 'all of it is counted')
   resume()
   t.same(taken, [])
   full.clear()
   resume()
   t.same(taken, messages)
   connection.close()
-  t.equal(book.waitingBytes, 0)
+  t.equal(budget.waitingBytes, 0)
 })
 
 t.test('when all is full the connection goes that holds the most', async (t) => {
-  const { open, book } = lane(t)
+  const { open, budget } = lane(t)
   const small = open()
   small.send(`a\na${'x'.repeat(1000)}`)
   const large = Array.from({ length: 30 }, () => open())
   for (const { send } of large) send(`a\na${'x'.repeat(MESSAGE_BYTES_MAX - 100)}`)
-  t.ok(book.waitingBytes <= BYTES_MAX)
+  t.ok(budget.waitingBytes <= BYTES_MAX)
   t.equal(small.state.closed, '')
   t.ok(large.filter(({ state }) => state.closed === 'limit').length >= 14)
 })
 
 t.test('a connection whose framing lost step reads nothing more', async (t) => {
-  const { open, book, taken } = lane(t)
+  const { open, budget, taken } = lane(t)
   const { connection, state, send } = open()
   send('4 <a>b3 <c')
   send('>x')
@@ -173,7 +173,7 @@ t.test('a connection whose framing lost step reads nothing more', async (t) => {
   connection.end()
   t.equal(taken.length, before)
   connection.close()
-  t.equal(book.waitingBytes, 0)
+  t.equal(budget.waitingBytes, 0)
 })
 
 interface Life {
@@ -277,6 +277,6 @@ for (const { name, happens, taken, closed, isOver } of LIVES) {
     t.same(site.taken, taken)
     t.equal(state.closed, closed)
     t.equal(ended, isOver)
-    if (isOver) t.equal(site.book.waitingBytes, 0)
+    if (isOver) t.equal(site.budget.waitingBytes, 0)
   })
 }

@@ -23,7 +23,7 @@ async function startIngest(
   const opened = openStore(t)
   const organization = makeOrganization(opened, 'Acme')
   const { raw, record } = new Administration(opened.store, opened.clock).tokens.generate(organization, 'test')
-  const counters: BatchCounters = { batches: 0, unauthorised: 0, malformed: 0, turnedAway: 0 }
+  const counters: BatchCounters = { batches: 0, unauthorized: 0, malformed: 0, overloaded: 0 }
   const acceptor = new EventAcceptor(opened.store, matcher, opened.clock, quietLog, () => {})
   const server = await serve(
     t,
@@ -198,7 +198,7 @@ for (const implementation of IMPLEMENTATIONS) {
         t.match(answer, { status, body: { error } }, name)
       }
       t.equal(opened.store.buffer.count(organization.id), 0)
-      t.match(counters, { unauthorised: 4, malformed: 4 })
+      t.match(counters, { unauthorized: 4, malformed: 4 })
       t.equal((await ask(EVENTS_PATH, { method: 'POST', headers: good, body })).status, 200, 'it serves on')
     })
 
@@ -231,7 +231,7 @@ for (const implementation of IMPLEMENTATIONS) {
       const other = packBatch(Array.from({ length: 9000 }, () => sender.event('claude.ai', NOON)))
       const refused = await ask(EVENTS_PATH, { method: 'POST', headers, body: other })
       t.match(refused, { status: 503, headers: { 'retry-after': '5' }, body: { error: /^Try again later: / } })
-      t.match(counters, { turnedAway: 1, batches: 0 })
+      t.match(counters, { overloaded: 1, batches: 0 })
       t.equal(opened.store.buffer.count(organization.id), 0)
       const answered = new Promise((resolve) => socket.once('data', resolve))
       socket.write(big)
@@ -253,7 +253,7 @@ for (const implementation of IMPLEMENTATIONS) {
       const body = gzipSync(packBatch(events))
       t.ok(body.length < 100_000)
       t.match(await ask(EVENTS_PATH, { method: 'POST', headers, body }), { status: 503 })
-      t.equal(counters.turnedAway, 1)
+      t.equal(counters.overloaded, 1)
       const fewer = gzipSync(packBatch(events.slice(0, 1000)))
       t.match(await ask(EVENTS_PATH, { method: 'POST', headers, body: fewer }), { status: 200 })
       const socket = connect({ host: '127.0.0.1', port: listener.port, rejectUnauthorized: false })
@@ -295,7 +295,7 @@ for (const implementation of IMPLEMENTATIONS) {
         )
         const taken = answers.filter((status) => status === 200).length
         t.equal(taken + answers.filter((status) => status === 503).length, bodies.length)
-        t.ok(taken > 0 && counters.turnedAway > 0, `${taken} taken, ${counters.turnedAway} turned away`)
+        t.ok(taken > 0 && counters.overloaded > 0, `${taken} taken, ${counters.overloaded} refused by overload`)
         t.equal(opened.store.buffer.count(organization.id), taken * 10_000)
         t.ok(most <= bytesMax && most > bytesMax / 2, `${most} bytes at most`)
         t.equal(memory.held, 0)

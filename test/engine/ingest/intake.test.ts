@@ -80,13 +80,13 @@ const rows: { name: string; message: (token: string) => string; outcome: string;
     message: (token) => rfc5424(token, '1795162502.119    318 192.0.2.45 nothing else'),
     outcome: 'rejected',
   },
-  { name: 'no token', message: () => squid('claude.ai'), outcome: 'unauthorised' },
+  { name: 'no token', message: () => squid('claude.ai'), outcome: 'unauthorized' },
   {
     name: 'an unknown token',
     message: () => rfc5424(`svc_mt_${'0'.repeat(48)}`, squid('claude.ai')),
-    outcome: 'unauthorised',
+    outcome: 'unauthorized',
   },
-  { name: 'one byte', message: () => '<', outcome: 'unauthorised' },
+  { name: 'one byte', message: () => '<', outcome: 'unauthorized' },
 ]
 
 for (const { name, message, outcome, event } of rows) {
@@ -104,7 +104,7 @@ for (const { name, message, outcome, event } of rows) {
     )
     for (const batch of batches) intake.settled(batch, 0, 0)
     t.match(sumsOf(intake), { received: 1, known: 1 })
-    t.equal(opened.unauthorised.length, outcome === 'unauthorised' ? 1 : 0)
+    t.equal(opened.unauthorized.length, outcome === 'unauthorized' ? 1 : 0)
     t.equal(intake.takeRejects().length, outcome === 'unknown' || outcome === 'rejected' ? 1 : 0)
     t.ok(intake.idle)
   })
@@ -113,16 +113,16 @@ for (const { name, message, outcome, event } of rows) {
 t.test('times that are there and cannot be read are counted, with their source', async (t) => {
   const opened = openIntake(t)
   const take = (message: string) => opened.take(rfc5424(opened.token.raw, message), tcp())
-  const told = () => opened.intake.sources.takeDeltas(0).map(({ timesUnread }) => timesUnread)
+  const reported = () => opened.intake.sources.takeDeltas(0).map(({ timesUnread }) => timesUnread)
   const pairs = 'src=192.0.2.45 domain=claude.ai x=y'
   for (const time of ['time="2026, week 47"', 'time="20 de noviembre, 9:15"'])
     t.equal(take(`${time} ${pairs}`), 'stored')
-  t.same(told(), [2])
+  t.same(reported(), [2])
   for (const time of ['time=-', 'time="2026-11-20 09:15:02"', 'date=2026-11-20 time=09:15:02', 'a=b']) {
     t.equal(take(`${time} ${pairs}`), 'stored', time)
   }
   t.equal(take(`time="2026, week 47" ${pairs.replace('claude.ai', 'www.example.com')}`), 'unmatched')
-  t.same(told(), [0], 'absent, read, read from two, not there, and not matched')
+  t.same(reported(), [0], 'absent, read, read from two, not there, and not matched')
 })
 
 t.test('tokens and formats of two organizations on one connection', async (t) => {
@@ -275,7 +275,7 @@ t.test('so many messages of a token a second: the others wait, also those that m
   t.equal(taken(), 5)
   intake.line.referenceMs += 1000
   t.equal(taken(), 5)
-  t.equal(opened.take('no token', origin), 'unauthorised', 'who has none does not wait')
+  t.equal(opened.take('no token', origin), 'unauthorized', 'who has none does not wait')
   t.equal(sumsOf(intake).received, 11)
 })
 
@@ -415,7 +415,7 @@ t.test(
     t.equal(take(rfc5424(token.raw, message), origin), 'skipped', 'after a line of another format')
     t.equal(take(rfc5424(token.raw, squid('claude.ai')), origin), 'stored')
     t.equal(take(rfc5424(others, message), tcp()), 'skipped')
-    t.equal(take(rfc5424(`svc_mt_${'0'.repeat(48)}`, message), tcp()), 'unauthorised')
+    t.equal(take(rfc5424(`svc_mt_${'0'.repeat(48)}`, message), tcp()), 'unauthorized')
     t.equal(take(rfc5424(token.raw, message.replace('"packets":7', '"packets":-7')), origin), 'rejected')
     t.equal(intake.intake.idle, false)
     const batches = intake.intake.takeBatches(true)

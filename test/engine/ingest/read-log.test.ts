@@ -7,7 +7,7 @@ import { Intake } from '../../../engine/ingest/intake.ts'
 import {
   BLOCK_BYTES,
   type FileReport,
-  type LineTrouble,
+  type LineProblem,
   LogReader,
   READ_WORK_BYTES,
 } from '../../../engine/ingest/read-log.ts'
@@ -26,7 +26,7 @@ const trie = compileTrie(loadCatalog().rules)
 interface Reading {
   readonly opened: TestIntake
   readonly directory: string
-  readonly troubles: LineTrouble[]
+  readonly problems: LineProblem[]
   read(name: string, more?: { dryRun?: boolean; stopAfter?: number }): Promise<FileReport>
   write(name: string, content: string | Uint8Array): string
   /** Messages in the buffer. */
@@ -35,16 +35,16 @@ interface Reading {
 
 function reading(t: Test): Reading {
   const opened = openIntake(t, { clock: systemClock })
-  const { store, door, directory } = opened
+  const { store, authenticator, directory } = opened
   const acceptor = new EventAcceptor(store, matcher, systemClock, quietLog, () => {})
   const bytes = Buffer.from(opened.token.raw)
-  const token = door.find(bytes, 0, bytes.length)
+  const token = authenticator.find(bytes, 0, bytes.length)
   if (token === undefined) throw new Error('unknown token')
-  const troubles: LineTrouble[] = []
+  const problems: LineProblem[] = []
   return {
     opened,
     directory,
-    troubles,
+    problems,
     write(name, content) {
       const path = join(directory, name)
       writeFileSync(path, content)
@@ -53,14 +53,14 @@ function reading(t: Test): Reading {
       return path
     },
     async read(name, { dryRun = false, stopAfter = Number.POSITIVE_INFINITY } = {}) {
-      const intake = new Intake(new Uint8Array(READ_WORK_BYTES), trie, door, {
+      const intake = new Intake(new Uint8Array(READ_WORK_BYTES), trie, authenticator, {
         tokenRate: undefined,
-        noteUnauthorised: () => {},
+        noteUnauthorized: () => {},
       })
       let asked = 0
       const reader = new LogReader(store, acceptor, intake, token, {
         dryRun,
-        onTrouble: (trouble) => troubles.push(trouble),
+        onProblem: (problem) => problems.push(problem),
         onProgress: () => {},
         stopped: () => ++asked > stopAfter,
         stop: new Promise(() => {}),
@@ -86,7 +86,7 @@ const rows: {
   name: string
   content: string | Buffer
   report: Partial<FileReport>
-  troubles?: Partial<LineTrouble>[]
+  problems?: Partial<LineProblem>[]
 }[] = [
   { name: 'an empty file', content: '', report: { lines: 0, messages: 0 } },
   { name: 'line feeds only', content: '\n\n\r\n', report: { lines: 3, messages: 0 } },
@@ -100,7 +100,7 @@ const rows: {
     name: 'lines that are not understood are named by their number',
     content: `${matching(1)}\n\nlink is up\n${other(2)}\n${NOW / 1000}.119    318 192.0.2.45 nothing else\n`,
     report: { lines: 5, matched: 1, unmatched: 1, unknown: 1, rejected: 1, formats: { 'proxy-native': 3 } },
-    troubles: [
+    problems: [
       { line: 3, format: '', reason: 'no format recognised' },
       { line: 5, format: 'proxy-native' },
     ],
@@ -121,7 +121,7 @@ const rows: {
     name: 'a quoted field with line feeds is one message',
     content: `a,"b\nc\nd",e\n${matching(1)}\n`,
     report: { lines: 4, messages: 2, matched: 1, unknown: 1 },
-    troubles: [{ line: 1 }],
+    problems: [{ line: 1 }],
   },
   {
     name: 'a quote that is never closed is a line of its own',
@@ -132,7 +132,7 @@ const rows: {
     name: 'JSON that is printed for people is one message an object',
     content: `[\n{\n  "a": "}{",\n  "b": {"c": "\\""}\n},\n{\n  "a": 1\n}\n]\n${matching(1)}\n`,
     report: { lines: 10, messages: 3, matched: 1, noDomain: 2 },
-    troubles: [],
+    problems: [],
   },
   {
     name: 'a brace that is never closed is a line of its own',
@@ -148,17 +148,17 @@ const rows: {
     name: 'a line longer than a block, and lines behind it',
     content: `${matching(1)} ${'x'.repeat(BLOCK_BYTES * 3)}\n${matching(2)}\nwhat\n`,
     report: { lines: 3, messages: 3, matched: 2, unknown: 1 },
-    troubles: [{ line: 3 }],
+    problems: [{ line: 3 }],
   },
 ]
 
-for (const { name, content, report, troubles } of rows) {
+for (const { name, content, report, problems } of rows) {
   t.test(name, async (t) => {
     const reader = reading(t)
     reader.write('log', content)
     const found = await reader.read('log')
     t.match(found, report)
-    if (troubles !== undefined) t.match(reader.troubles, troubles)
+    if (problems !== undefined) t.match(reader.problems, problems)
     t.equal(reader.stored(), found.matched)
   })
 }

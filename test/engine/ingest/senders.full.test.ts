@@ -15,17 +15,17 @@ const LINE_OTHER = 'www.example.com'
 type Kind = 'tls' | 'tcp' | 'udp'
 
 /** The sums of the service's counters and of its books, of one listener. */
-async function checkBooks(t: Test, service: SyslogService, kind: Kind, expected: Partial<Counts>): Promise<void> {
+async function checkCounters(t: Test, service: SyslogService, kind: Kind, expected: Partial<Counts>): Promise<void> {
   const messages = expected.received ?? 0
   const counts = await service.settled(kind, messages)
   t.match(counts, expected, 'counters')
   // They are written once a second.
-  const row = await until('books', async () => {
+  const row = await until('counters', async () => {
     const rows = await service.admin('ingest', 'counters')
     return rows.find((row) => row['listener'] === kind && row['messages'] === messages && row['in_progress'] === 0)
   })
   const { received: _received, noDomain, ...same } = counts
-  t.match(row, { ...same, no_domain: noDomain }, 'books')
+  t.match(row, { ...same, no_domain: noDomain }, 'counters')
 }
 
 function lines(count: number): string[] {
@@ -83,7 +83,7 @@ t.test('logger', async (t) => {
       await logger(service, ['--port', String(service.port(kind)), ...words(service.token)], lines(20))
       sent[kind] += 20
       const half = sent[kind] / 2
-      await checkBooks(t, service, kind, { received: sent[kind], stored: half, unmatched: half })
+      await checkCounters(t, service, kind, { received: sent[kind], stored: half, unmatched: half })
     })
   }
   const sources = await service.admin('ingest', 'sources', '--org', 'Acme')
@@ -139,7 +139,7 @@ t.test('loggen', async (t) => {
       count: 500,
       outcome: 'unknown',
     },
-    { name: 'without a token', kind: 'tcp', words: ['--inet', '--stream'], count: 300, outcome: 'unauthorised' },
+    { name: 'without a token', kind: 'tcp', words: ['--inet', '--stream'], count: 300, outcome: 'unauthorized' },
   ]
   // It never reads. With TLS 1.3 the server's tickets for later sessions then lie unread when it closes, its system resets the connection, and
   // what is on the way is lost: TLS 1.2 sends them within the handshake.
@@ -160,7 +160,7 @@ t.test('loggen', async (t) => {
       await run('loggen', [...words, ...target, String(service.port(kind))], options)
       const connections = words.includes('--active-connections') ? 10 : 1
       const received = add(kind, count * connections)
-      await checkBooks(t, service, kind, { received, [outcome]: add(`${kind} ${outcome}`, count * connections) })
+      await checkCounters(t, service, kind, { received, [outcome]: add(`${kind} ${outcome}`, count * connections) })
     })
   }
 
@@ -172,15 +172,15 @@ t.test('loggen', async (t) => {
         .map((line) => rfc5424(service.token, line))
         .join('\n')}\n`,
     )
-    for (const [kind, way] of [
+    for (const [kind, transport] of [
       ['tcp', ['--inet', '--stream']],
       ['udp', ['--inet', '--dgram']],
       ['tls', ['--use-ssl']],
     ] as const) {
-      const words = [...way, '--read-file', file, '--dont-parse', '--number', '500', '--rate', '20000']
+      const words = [...transport, '--read-file', file, '--dont-parse', '--number', '500', '--rate', '20000']
       const target = ['--interval', '30', '--quiet', '127.0.0.1', String(service.port(kind))]
       await run('loggen', [...words, ...target], options)
-      await checkBooks(t, service, kind, { received: add(kind, 500), stored: 250, unmatched: 250 })
+      await checkCounters(t, service, kind, { received: add(kind, 500), stored: 250, unmatched: 250 })
     }
     t.equal(service.buffered().get(LINE_MATCHING), 750)
   })
@@ -194,7 +194,7 @@ t.test('openssl s_client: lines over TLS', async (t) => {
   })
   t.teardown(() => client.kill('SIGKILL'))
   for (const line of lines(100)) client.stdin.write(`${rfc5424(service.token, line)}\n`)
-  await checkBooks(t, service, 'tls', { received: 100, stored: 50, unmatched: 50 })
+  await checkCounters(t, service, 'tls', { received: 100, stored: 50, unmatched: 50 })
   client.stdin.end()
   await once(client, 'exit')
 })
@@ -243,7 +243,7 @@ log { source(device); rewrite(token); destination(service); };
         await ended
       })
       try {
-        await checkBooks(t, service, kind, { received: 400, stored: 200, unmatched: 200 })
+        await checkCounters(t, service, kind, { received: 400, stored: 200, unmatched: 200 })
       } catch (error) {
         throw new Error(`${(error as Error).message}\n${said}`)
       }
@@ -261,7 +261,7 @@ t.test('rsyslog reads a file and forwards it with the token', async (t) => {
       writeFileSync(input, `${lines(400).join('\n')}\n`)
       const tls =
         'StreamDriver="gtls" StreamDriverMode="1" StreamDriverAuthMode="x509/name" StreamDriverPermittedPeers="localhost"'
-      const way = {
+      const transport = {
         tls: `protocol="tcp" TCP_Framing="octet-counted" ${tls}`,
         tcp: 'protocol="tcp" TCP_Framing="octet-counted"',
         udp: 'protocol="udp"',
@@ -272,11 +272,11 @@ t.test('rsyslog reads a file and forwards it with the token', async (t) => {
         configuration: `module(load="imfile")
 template(name="service" type="string" string="${template}")
 input(type="imfile" file="${input}" tag="squid:" facility="local0" severity="info")
-action(type="omfwd" target="127.0.0.1" port="${service.port(kind)}" template="service" ${way})
+action(type="omfwd" target="127.0.0.1" port="${service.port(kind)}" template="service" ${transport})
 `,
       })
       try {
-        await checkBooks(t, service, kind, { received: 400, stored: 200, unmatched: 200 })
+        await checkCounters(t, service, kind, { received: 400, stored: 200, unmatched: 200 })
       } catch (error) {
         throw new Error(`${(error as Error).message}\n${output.text}`)
       }
@@ -294,8 +294,8 @@ t.test('our own collector, by syslog and by HTTPS at once: each event counts onc
     await t.test(`over ${kind}`, async (t) => {
       const outbox = join(t.testdir(), 'outbox')
       const target = ['--endpoint', 'localhost', '--ca', service.certificateFile]
-      const ways = ['--https-port', String(service.service.ingestPort), '--syslog', '--syslog-protocol', kind]
-      const words = ['--read', capture, '--outbox', outbox, ...target, ...ways]
+      const transports = ['--https-port', String(service.service.ingestPort), '--syslog', '--syslog-protocol', kind]
+      const words = ['--read', capture, '--outbox', outbox, ...target, ...transports]
       const { status, stderr } = await runProgram(
         'collector',
         [...words, '--syslog-port', String(service.port(kind))],

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Outcome, totalOf } from '../../../engine/ingest/outcome.ts'
-import { LISTENERS, NOBODYS, OTHER, type SourceOwner, SourceTable } from '../../../engine/ingest/sources.ts'
-import { NOBODY, type SourceDelta, Sources, type StoredSource } from '../../../engine/store/sources.ts'
+import { LISTENERS, OTHER, type SourceOwner, SourceTable, UNATTRIBUTED } from '../../../engine/ingest/sources.ts'
+import { NO_ORGANIZATION, type SourceDelta, Sources, type StoredSource } from '../../../engine/store/sources.ts'
 import fc from '../../support/property.ts'
 import { openStore } from '../../support/store.ts'
 
@@ -28,7 +28,7 @@ t.test('a source is one listener, address, host and token', async (t) => {
     table.get(owner(1), 'udp', '192.0.2.1', 'a'),
     table.get(owner(1), 'tcp', '192.0.2.2', 'a'),
     table.get(owner(1), 'tcp', '192.0.2.1', ''),
-    table.get(NOBODYS, 'tcp', '192.0.2.1', 'a'),
+    table.get(UNATTRIBUTED, 'tcp', '192.0.2.1', 'a'),
   ]
   t.equal(new Set([one, ...others]).size, 6)
 })
@@ -51,13 +51,13 @@ t.test('beyond the limit new sources of a token share a row, and none is lost fr
 
 t.test('strangers do not take the places of those that are known', async (t) => {
   const table = new SourceTable(40)
-  for (let index = 0; index < 100; index++) table.get(NOBODYS, 'udp', `192.0.2.${index}`, '').receive(NOW)
+  for (let index = 0; index < 100; index++) table.get(UNATTRIBUTED, 'udp', `192.0.2.${index}`, '').receive(NOW)
   for (let index = 0; index < 25; index++) table.get(owner(1), 'udp', `198.51.100.${index}`, '').receive(NOW)
-  const known = table.takeDeltas(NEVER).filter(({ tokenId }) => tokenId !== NOBODY)
+  const known = table.takeDeltas(NEVER).filter(({ tokenId }) => tokenId !== NO_ORGANIZATION)
   t.equal(known.length, 25)
   t.ok(known.every(({ address }) => address !== OTHER))
   table.takeDeltas(NOW + 1)
-  table.get(NOBODYS, 'udp', '192.0.2.200', '').receive(NOW)
+  table.get(UNATTRIBUTED, 'udp', '192.0.2.200', '').receive(NOW)
   t.match(table.takeDeltas(NEVER), [{ address: '192.0.2.200' }], 'there is room again when they were forgotten')
 })
 
@@ -120,7 +120,7 @@ t.test('whatever is counted, and whenever it is told and forgotten: the deltas a
     address: fc.nat(6),
     outcome: fc.nat(7),
     times: fc.integer({ min: 1, max: 5 }),
-    tell: fc.boolean(),
+    notify: fc.boolean(),
     forget: fc.boolean(),
     held: fc.boolean(),
   })
@@ -129,11 +129,11 @@ t.test('whatever is counted, and whenever it is told and forgotten: the deltas a
       const table = new SourceTable(5)
       const held = new Map<string, ReturnType<SourceTable['get']>>()
       let expected = 0
-      const told = { received: 0, known: 0 }
-      const tell = (silentSinceMs: number): void => {
+      const reported = { received: 0, known: 0 }
+      const notify = (silentSinceMs: number): void => {
         const { received, known } = deltaSums(table.takeDeltas(silentSinceMs))
-        told.received += received
-        told.known += known
+        reported.received += received
+        reported.known += known
       }
       for (const [index, { token, listener, address, outcome, times, ...what }] of steps.entries()) {
         const key = `${token} ${listener} ${address}`
@@ -143,10 +143,10 @@ t.test('whatever is counted, and whenever it is told and forgotten: the deltas a
         source.receive(NOW + index, times)
         source.count(outcome, NOW + index, times)
         expected += times
-        if (what.tell) tell(what.forget ? NOW + index + 1 : NEVER)
+        if (what.notify) notify(what.forget ? NOW + index + 1 : NEVER)
       }
-      tell(NEVER)
-      return told.received === expected && told.known === expected
+      notify(NEVER)
+      return reported.received === expected && reported.known === expected
     }),
   )
 })
@@ -207,16 +207,16 @@ t.test('stored sources add up, are bounded, and what goes stays in the sums', as
     rows.some(({ address }) => address === 'other'),
     'and a row for those that went',
   )
-  t.same(sources.ofOrganization(NOBODY), [])
+  t.same(sources.ofOrganization(NO_ORGANIZATION), [])
 })
 
 t.test('rows are bounded however many come in one transaction, also those of strangers', async (t) => {
   const { store } = openStore(t, { madeUp: true })
   const LIMIT = 2000
   const PER_TRANSACTION = LIMIT / 10
-  for (const organizationId of [ORGANIZATION, NOBODY]) {
+  for (const organizationId of [ORGANIZATION, NO_ORGANIZATION]) {
     const sources = new Sources(store.environment, LIMIT)
-    const tokenId = organizationId === NOBODY ? NOBODY : owner(1).tokenId
+    const tokenId = organizationId === NO_ORGANIZATION ? NO_ORGANIZATION : owner(1).tokenId
     for (let step = 0; step < 30; step++) {
       const deltas = Array.from({ length: PER_TRANSACTION }, (_, index) => {
         return delta(1, {

@@ -3,10 +3,14 @@ import t, { type Test } from 'tap'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
 import type { ClosedFor } from '../../../engine/ingest/connection.ts'
 import { Lane, type LaneOptions } from '../../../engine/ingest/lane.ts'
-import { ConnectionBook, StreamListener, type StreamListenerOptions } from '../../../engine/ingest/stream-listener.ts'
+import {
+  ConnectionAccounting,
+  StreamListener,
+  type StreamListenerOptions,
+} from '../../../engine/ingest/stream-listener.ts'
 import { MESSAGE_BYTES_MAX } from '../../../engine/limits.ts'
 import { systemClock } from '../../../engine/process/clock.ts'
-import { NOBODY } from '../../../engine/store/sources.ts'
+import { NO_ORGANIZATION } from '../../../engine/store/sources.ts'
 import { openIntake, sumsOf, type TestIntake, trie } from '../../support/intake.ts'
 import { sendTcp, sendTls } from '../../support/syslog-sender.ts'
 import { rfc5424, squid, until } from '../../support/syslog-service.ts'
@@ -24,7 +28,7 @@ async function listen(
   opened: TestIntake
   listener: StreamListener
   lane: Lane
-  book: ConnectionBook
+  accounting: ConnectionAccounting
   known: () => number
   closed: Record<ClosedFor, number>
   withToken: () => number
@@ -32,15 +36,15 @@ async function listen(
   const opened = openIntake(t, { clock: systemClock })
   const { store } = opened
   let received = 0
-  const tell: LaneOptions['tell'] = (message) => {
-    if (message.kind !== 'books') return
-    for (const delta of message.sources) if (delta.tokenId !== NOBODY) received += delta.received
+  const notify: LaneOptions['notify'] = (message) => {
+    if (message.kind !== 'counters') return
+    for (const delta of message.sources) if (delta.tokenId !== NO_ORGANIZATION) received += delta.received
   }
-  const lane = new Lane({ store, trie, tokenRate: undefined, idleMs, helloMs, messageMs, tell })
-  const book = new ConnectionBook()
+  const lane = new Lane({ store, trie, tokenRate: undefined, idleMs, helloMs, messageMs, notify })
+  const accounting = new ConnectionAccounting()
   const common = { kind: 'tcp', setting: '--syslog-tcp', address: '127.0.0.1', port: 0, tls: undefined } as const
   const options = { ...common, proxyProtocol: false, helloMs, lane: () => lane, ...more }
-  const listener = await StreamListener.listen(options, book)
+  const listener = await StreamListener.listen(options, accounting)
   const timer = setInterval(() => {
     listener.sweep(Date.now())
     lane.sweep(Date.now())
@@ -50,12 +54,12 @@ async function listen(
     listener.close()
     return lane.drain(0)
   })
-  const closed = book.closed[listener.kind]
+  const closed = accounting.closed[listener.kind]
   const withToken = (): number => {
-    lane.tellBooks(Date.now())
+    lane.postCounters(Date.now())
     return received
   }
-  return { opened, listener, lane, book, closed, known: () => sumsOf(lane.intake).received, withToken }
+  return { opened, listener, lane, accounting, closed, known: () => sumsOf(lane.intake).received, withToken }
 }
 
 t.test('connections whose time is up are closed, others go on', async (t) => {
@@ -92,7 +96,7 @@ t.test('connections whose time is up are closed, others go on', async (t) => {
     {
       name: 'messages without a token only',
       limits: { helloMs: MOMENT_MS },
-      why: 'unauthorised',
+      why: 'unauthorized',
       again: MATCHING_LINE,
     },
     {
@@ -114,7 +118,7 @@ t.test('connections whose time is up are closed, others go on', async (t) => {
   t.jobs = rows.length
   for (const { name, limits, why, first, again } of rows) {
     void t.test(name, async (t) => {
-      const { opened, listener, lane, book, closed, known, withToken } = await listen(t, limits)
+      const { opened, listener, lane, accounting, closed, known, withToken } = await listen(t, limits)
       const authorised = rfc5424(opened.token.raw, MATCHING)
       const good = await sendTcp(t, listener.port)
       const bad = await sendTcp(t, listener.port)
@@ -134,12 +138,12 @@ t.test('connections whose time is up are closed, others go on', async (t) => {
       clearInterval(timer)
       good.socket.end()
       await good.closed
-      await until('the number of open ones', () => book.open === 0 || undefined)
+      await until('the number of open ones', () => accounting.open === 0 || undefined)
       // Of what the other sends nothing is counted exactly where it goes on until it is closed.
       if (again !== MATCHING_LINE) t.equal(withToken(), sent + (first?.includes('TOKEN') ? 1 : 0), 'none lost')
-      t.equal(book.byAddress.size, 0)
-      t.equal(book.byToken.size, 0)
-      t.equal(lane.book.waitingBytes, 0)
+      t.equal(accounting.byAddress.size, 0)
+      t.equal(accounting.byToken.size, 0)
+      t.equal(lane.budget.waitingBytes, 0)
       t.equal(
         Object.values(closed).reduce((sum, count) => sum + count),
         1,
@@ -153,21 +157,21 @@ t.test('connections whose time is up are closed, others go on', async (t) => {
   ] as const) {
     await t.test(name, async (t) => {
       const tls = { keyFile: caFile.replace('certificate.pem', 'key.pem'), certificateFile: caFile }
-      const { listener, book, closed } = await listen(t, { kind: 'tls', tls, helloMs: MOMENT_MS })
+      const { listener, accounting, closed } = await listen(t, { kind: 'tls', tls, helloMs: MOMENT_MS })
       const sender = await sendTcp(t, listener.port)
       if (sent !== '') sender.send(Buffer.from(sent, 'latin1'))
       await sender.closed
-      await until('the number of open ones', () => book.open === 0 || undefined)
+      await until('the number of open ones', () => accounting.open === 0 || undefined)
       t.match(closed, { tls: 1 })
     })
   }
   await t.test('plain text to a TLS listener', async (t) => {
     const tls = { keyFile: caFile.replace('certificate.pem', 'key.pem'), certificateFile: caFile }
-    const { listener, book, closed, known } = await listen(t, { kind: 'tls', tls })
+    const { listener, accounting, closed, known } = await listen(t, { kind: 'tls', tls })
     const sender = await sendTcp(t, listener.port)
     sender.send(`${MATCHING}\n`)
     await sender.closed
-    await until('the number of open ones', () => book.open === 0 || undefined)
+    await until('the number of open ones', () => accounting.open === 0 || undefined)
     t.match(closed, { tls: 1 })
     t.equal(known(), 0)
   })
@@ -186,12 +190,12 @@ t.test('framing that lost step ends the connection, and what is too long is coun
   const long = `${message}${'x'.repeat(MESSAGE_BYTES_MAX)}`
   counted.send(`${long.length} ${long}${message.length} ${message}`)
   await until('the one behind it', () => known() === 3 || undefined)
-  t.equal(lane.book.oversized, 1, 'left out')
+  t.equal(lane.budget.oversized, 1, 'left out')
 
   const lines = await sendTcp(t, listener.port)
   lines.send(`${long}\n${message}\n`)
   await until('both', () => known() === 5 || undefined)
-  t.equal(lane.book.oversized, 2, 'cut')
+  t.equal(lane.budget.oversized, 2, 'cut')
   t.notOk(counted.socket.destroyed || lines.socket.destroyed, 'they go on')
 })
 
@@ -209,7 +213,7 @@ t.test(
     ]
     for (const { name, kind, framed } of rows) {
       await t.test(name, async (t) => {
-        const { lane, listener, book, closed } = await listen(t, { kind, tls: kind === 'tls' ? tls : undefined })
+        const { lane, listener, accounting, closed } = await listen(t, { kind, tls: kind === 'tls' ? tls : undefined })
         const { intake } = lane
         const taken: string[] = []
         let refusals = 0
@@ -231,13 +235,13 @@ t.test(
           .map((size, index) => `<13>${index} ${'x'.repeat(size)}`)
         sender.socket.end(messages.map(framed).join(''))
         await until('all', () => taken.length >= messages.length || undefined)
-        await until('the end of the connection', () => book.open === 0 || undefined)
+        await until('the end of the connection', () => accounting.open === 0 || undefined)
         t.same(
           taken.map((text) => Number(text.slice(4, text.indexOf(' ')))),
           messages.map((_message, index) => index),
         )
         t.ok(taken.every((text, index) => text === messages[index]))
-        t.equal(lane.book.waitingBytes, 0)
+        t.equal(lane.budget.waitingBytes, 0)
         t.same(
           Object.values(closed).filter((count) => count > 0),
           [],
@@ -257,11 +261,11 @@ t.test('a connection that waited for long has its time again when it goes on', a
   sender.send(`${message}\n${message.slice(0, 50)}`)
   // Longer than both limits.
   await new Promise((resolve) => setTimeout(resolve, 1200))
-  t.same(closed, { ...new ConnectionBook().closed.tcp }, 'it is not its fault')
+  t.same(closed, { ...new ConnectionAccounting().closed.tcp }, 'it is not its fault')
   intake.take = take
   lane.resumeStalled()
   lane.sweep(Date.now())
-  t.same(closed, { ...new ConnectionBook().closed.tcp })
+  t.same(closed, { ...new ConnectionAccounting().closed.tcp })
   sender.send(`${message.slice(50)}\n`)
   await until('both', () => sumsOf(intake).received === 2 || undefined)
 })
@@ -274,7 +278,7 @@ t.test('the end waits for connections whose messages found no room, and tells wh
   const sender = await sendTcp(t, listener.port)
   const message = rfc5424(opened.token.raw, 'link is up')
   sender.send(`${message}\n`.repeat(10))
-  await until('it waits', () => lane.book.waitingBytes > 0 || undefined)
+  await until('it waits', () => lane.budget.waitingBytes > 0 || undefined)
   const late = await lane.drain(50)
   t.match(late, { messages: 0 })
   t.ok(late.bytes >= message.length * 10, `${late.bytes} bytes are left`)

@@ -30,8 +30,8 @@ t.test('messages without a token that is known are counted, named in the log, an
     sender.send(`${message}\n`)
     await sendUdp(service.port('udp'), [message])
     const received = index + 1
-    t.match(await service.settled('tcp', received), { unauthorised: received }, `${name}, over TCP`)
-    t.match(await service.settled('udp', received), { unauthorised: received }, `${name}, over UDP`)
+    t.match(await service.settled('tcp', received), { unauthorized: received }, `${name}, over TCP`)
+    t.match(await service.settled('udp', received), { unauthorized: received }, `${name}, over UDP`)
   }
   const other = await sendTcp(t, service.port('tcp'), { localAddress: '127.0.0.9' })
   other.send(`${MATCHING}\n${MATCHING}\n`)
@@ -65,7 +65,7 @@ t.test('a token that is revoked between two messages of a connection', async (t)
   await service.admin('token', 'revoke', String(token?.['id']), '--org', 'Acme')
   await sendAll()
   for (const kind of ['tls', 'tcp', 'udp'] as const) {
-    t.match(await service.settled(kind, 2), { stored: 1, unauthorised: 1 }, kind)
+    t.match(await service.settled(kind, 2), { stored: 1, unauthorized: 1 }, kind)
   }
   t.notOk(tls.socket.destroyed || tcp.socket.destroyed, 'the connections go on')
 })
@@ -97,7 +97,7 @@ t.test('devices that cannot send a token are known by port, address or network',
   await sendUdp(service.port('udp'), [withoutToken(MATCHING)], '127.0.0.1', '127.0.0.6')
   t.match(await service.settled('udp', 1), { stored: 1 }, 'an address, to any port')
   await sendUdp(service.port('udp'), [withoutToken(MATCHING)], '127.0.0.1', '127.0.0.5')
-  t.match(await service.settled('udp', 2), { stored: 1, unauthorised: 1 }, 'a network with another port')
+  t.match(await service.settled('udp', 2), { stored: 1, unauthorized: 1 }, 'a network with another port')
   const own = await sendTcp(t, service.port('tcp'), { localAddress: '127.0.0.5' })
   own.send(`${rfc5424(service.token, MATCHING)}\n`)
   t.match(await service.settled('tcp', 4), { stored: 4 }, 'a token of its own is before every binding')
@@ -106,5 +106,5 @@ t.test('devices that cannot send a token are known by port, address or network',
   await later(BINDINGS_SEEN_MS)
   const sender = await sendTcp(t, service.port('tcp'), { localAddress: '127.0.0.9' })
   sender.send(`${withoutToken(MATCHING)}\n`)
-  t.match(await service.settled('tcp', 5), { stored: 4, unauthorised: 1 }, 'unbound')
+  t.match(await service.settled('tcp', 5), { stored: 4, unauthorized: 1 }, 'unbound')
 })

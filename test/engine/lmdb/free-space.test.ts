@@ -91,14 +91,14 @@ t.test('the file is made longer under the lock of LMDB', async (t) => {
     t.teardown(() => child.kill('SIGKILL'))
     const ended = once(child, 'exit')
     await once(child, 'message')
-    return { ended, goOn: () => writeFileSync(file, '') }
+    return { ended, resumeRelay: () => writeFileSync(file, '') }
   }
   const writer = await waiting('ours')
   const holder = await waiting('lmdb')
-  writer.goOn()
+  writer.resumeRelay()
   await later(500)
   t.equal(statSync(data).size, size, 'it waits')
-  holder.goOn()
+  holder.resumeRelay()
   t.equal((await holder.ended)[0], 0)
   t.equal((await writer.ended)[0], 0)
   t.ok(statSync(data).size > size, 'then it has made the file longer')

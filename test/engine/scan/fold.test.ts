@@ -237,7 +237,7 @@ for (const { name, failure, entry } of [
     const { log, entries } = capturedLog()
     const run = () => Promise.reject(failure)
     const schedule = new ScanSchedule(store, matcher, clock, log, { run, close: async () => {} })
-    schedule.lookForRequests()
+    schedule.pollRequests()
     await schedule.idle()
     t.match(entries, [{ ...entry, msg: 'scans could not be started, events wait', organizations: 1 }])
     t.equal('err' in (entries[0] ?? {}), failure === bug)

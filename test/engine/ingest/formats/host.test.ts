@@ -70,7 +70,7 @@ const rows: readonly (readonly [string, string])[] = [
   ['urn:isbn:1.example', 'none'],
   ['\u0141.%00.com', 'none'],
 ]
-const usual: readonly (readonly [string, string])[] = [
+const common: readonly (readonly [string, string])[] = [
   ['a.b.example.com:443', 'name a.b.example.com'],
   ['a.b.example.com:', 'name a.b.example.com'],
   ['a.b.example.com:443/', 'name a.b.example.com'],
@@ -86,7 +86,7 @@ const usual: readonly (readonly [string, string])[] = [
   ['https:///claude.ai', 'none'],
   ['https://-claude.ai', 'none'],
 ]
-for (const [text, is] of [...rows, ...usual]) t.equal(find(text), is, JSON.stringify(text.slice(0, 60)))
+for (const [text, is] of [...rows, ...common]) t.equal(find(text), is, JSON.stringify(text.slice(0, 60)))
 
 t.test('addresses are those that Node takes, but for parts with a leading zero', async (t) => {
   const part = fc.oneof(fc.integer({ min: 0, max: 300 }).map(String), fc.constantFrom('', '01', '0', 'f', '::', ':'))

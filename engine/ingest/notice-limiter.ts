@@ -4,9 +4,9 @@ import { MINUTE_MS, type SECOND_MS } from '../process/clock.ts'
  * Which senders without a known token are to be named: each once a minute, and of all only so many in a span. Anybody can make up addresses and
  * send as fast as the line allows, so nothing here grows with what comes: an address is remembered when it was named, for two minutes at most.
  */
-export class StrangerNotes {
+export class NoticeLimiter {
   /** Notes that were not admitted because too many others were, since the start. */
-  passedOver = 0
+  skipped = 0
   readonly #notesMax: number
   readonly #spanMs: number
   #named = new Map<string, number>()
@@ -38,7 +38,7 @@ export class StrangerNotes {
       this.#notes = 0
     }
     if (this.#notes >= this.#notesMax) {
-      this.passedOver++
+      this.skipped++
       return false
     }
     this.#notes++

@@ -1,11 +1,11 @@
 import t, { type Test } from 'tap'
-import type { KnownToken } from '../../../engine/ingest/token-door.ts'
+import type { KnownToken } from '../../../engine/ingest/token-authenticator.ts'
 import { openIntake, type TestIntake } from '../../support/intake.ts'
 import { makeOrganization } from '../../support/store.ts'
 
-function find({ door }: TestIntake, text: string): KnownToken | undefined {
+function find({ authenticator }: TestIntake, text: string): KnownToken | undefined {
   const bytes = Buffer.from(text)
-  return door.find(bytes, 0, bytes.length)
+  return authenticator.find(bytes, 0, bytes.length)
 }
 
 /** The next turn of the event loop, in which a token is looked at again. */
@@ -39,7 +39,7 @@ t.test('a token that was revoked is refused from the next turn on', async (t) =>
   if (token === undefined) throw new Error('unknown')
   opened.administration.tokens.revoke(opened.organization, opened.token.record.id)
   await turn()
-  t.equal(opened.door.stillActive(token), undefined)
+  t.equal(opened.authenticator.stillActive(token), undefined)
   t.equal(find(opened, opened.token.raw), undefined)
 })
 
@@ -139,7 +139,7 @@ function withBindings(t: Test, bindings: readonly Binding[]) {
     const organization = token === 'first' ? opened.organization : other
     opened.administration.tokens.bind(organization, tokens[token].id, { network, port })
   }
-  return { opened, tokens, other, bound: () => opened.door.bound(ADDRESS, 514)?.tokenId }
+  return { opened, tokens, other, bound: () => opened.authenticator.bound(ADDRESS, 514)?.tokenId }
 }
 
 for (const { name, bindings, whose } of ranks) {
@@ -172,14 +172,14 @@ t.test('what has no address is bound by port only', async (t) => {
     { token: 'first', network: '0.0.0.0/0' },
     { token: 'second', port: 514 },
   ])
-  t.equal(opened.door.bound('', 514)?.tokenId, tokens.second.id)
+  t.equal(opened.authenticator.bound('', 514)?.tokenId, tokens.second.id)
 })
 
 t.test('the bytes of a hash are no token, also when its token is known by a binding', async (t) => {
   const { opened, tokens, bound } = withBindings(t, [{ token: 'first', network: ADDRESS }])
   t.equal(bound(), tokens.first.id)
   const hash = Buffer.from(tokens.first.hash, 'hex')
-  t.equal(opened.door.find(hash, 0, hash.length), undefined)
+  t.equal(opened.authenticator.find(hash, 0, hash.length), undefined)
   t.match(find(opened, opened.token.raw), { tokenId: tokens.first.id }, 'its text is')
   t.equal(bound(), tokens.first.id)
 })
@@ -187,11 +187,11 @@ t.test('the bytes of a hash are no token, also when its token is known by a bind
 t.test('what a place is bound to is remembered by it, and found anew when bindings are read again', async (t) => {
   const { opened, tokens, other } = withBindings(t, [{ token: 'first', network: ADDRESS }])
   const place = { address: ADDRESS, port: 514, boundToken: undefined, bindingsRead: 0 }
-  const bound = (): string | undefined => opened.door.boundOf(place)?.tokenId
+  const bound = (): string | undefined => opened.authenticator.boundOf(place)?.tokenId
   t.equal(bound(), tokens.first.id)
   let searches = 0
-  const search = opened.door.bound.bind(opened.door)
-  opened.door.bound = (...where) => {
+  const search = opened.authenticator.bound.bind(opened.authenticator)
+  opened.authenticator.bound = (...where) => {
     searches++
     return search(...where)
   }

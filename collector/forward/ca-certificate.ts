@@ -3,7 +3,7 @@ import { Fault } from '../../engine/process/error-codes.ts'
 import { notReadable } from '../../engine/process/ownership.ts'
 
 /** The PEM file that --ca names. @throws Fault USAGE where it cannot be read. */
-export function readAuthority(file: string): Buffer {
+export function readCaCertificate(file: string): Buffer {
   try {
     return readFileSync(file)
   } catch (error) {

@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { type CollectorSettings, collectorSettings } from '../../../collector/config.ts'
 import { CoverageReporter } from '../../../collector/forward/coverage-reporter.ts'
 import { SequenceAges } from '../../../collector/forward/sequence-ages.ts'
-import { Ways } from '../../../collector/forward/ways.ts'
+import { Transports } from '../../../collector/forward/transports.ts'
 import { Outbox } from '../../../collector/outbox/outbox.ts'
 import { unpackBatch } from '../../../engine/event/event.ts'
 import { counters, INSTANCE } from '../../support/coverage.ts'
@@ -41,14 +41,14 @@ async function service(t: Test, { certificate }: SyslogNg) {
   return state
 }
 
-function waysOn(t: Test, outbox: Outbox, settings: Partial<CollectorSettings>): Ways {
+function transportsOn(t: Test, outbox: Outbox, settings: Partial<CollectorSettings>): Transports {
   const parsed = collectorSettings.parse({ token: TOKEN, endpoint: 'localhost', ...settings })
-  const ways = new Ways(parsed, outbox, quietLog, { probes: true })
+  const transports = new Transports(parsed, outbox, quietLog, { probes: true })
   t.teardown(() => {
-    ways.stop()
-    return ways.close()
+    transports.stop()
+    return transports.close()
   })
-  return ways
+  return transports
 }
 
 let made = 0
@@ -71,14 +71,14 @@ t.test('both: each gets every event once, and what HTTPS has acknowledged leaves
   t.teardown(() => outbox.close())
   const settings = { httpsPort, ca: receiver.certificate.certificateFile, syslogEnabled: true }
   write(outbox, 3000)
-  const ways = waysOn(t, outbox, { ...settings, syslogPort: receiver.ports.tls })
-  const running = ways.run()
+  const transports = transportsOn(t, outbox, { ...settings, syslogPort: receiver.ports.tls })
+  const running = transports.run()
   await until(() => outbox.waiting === 0)
   write(outbox, 100)
-  ways.look()
+  transports.poll()
   await until(() => outbox.waiting === 0)
-  t.match(ways.status, { https: { connected: true }, syslog: { connected: true, missed: 0 } })
-  ways.finish()
+  t.match(transports.status, { https: { connected: true }, syslog: { connected: true, missed: 0 } })
+  transports.finish()
   t.same(await running, { kind: 'stopped' })
   const messages = await receiver.receivedAtLeast(3100)
   t.equal(new Set(ids).size, 3100)
@@ -87,7 +87,7 @@ t.test('both: each gets every event once, and what HTTPS has acknowledged leaves
     ids,
     'the same events in the same order',
   )
-  t.match(ways.status, { https: { acknowledged: 3100 }, syslog: { acknowledged: 3100 } })
+  t.match(transports.status, { https: { acknowledged: 3100 }, syslog: { acknowledged: 3100 } })
 })
 
 t.test(
@@ -98,24 +98,24 @@ t.test(
     const outbox = new Outbox(`${receiver.directory}/outbox`)
     t.teardown(() => outbox.close())
     const settings = { httpsPort, ca: receiver.certificate.certificateFile, syslogEnabled: true }
-    const ways = waysOn(t, outbox, { ...settings, syslogPort: receiver.ports.tls })
-    const running = ways.run()
+    const transports = transportsOn(t, outbox, { ...settings, syslogPort: receiver.ports.tls })
+    const running = transports.run()
     write(outbox, 10)
     await until(() => outbox.waiting === 0)
     await receiver.receivedAtLeast(10)
     await receiver.kill()
-    await until(() => ways.status.syslog?.connected === false)
+    await until(() => transports.status.syslog?.connected === false)
     write(outbox, 20)
     await until(() => outbox.waiting === 0)
     t.equal(ids.length, 30)
     await receiver.start()
-    await until(() => ways.status.syslog?.connected === true)
+    await until(() => transports.status.syslog?.connected === true)
     write(outbox, 5)
     const messages = await receiver.receivedAtLeast(15)
     await until(() => outbox.waiting === 0)
     t.equal(new Set(messages.map(({ id }) => id)).size, 15, 'none twice')
-    t.match(ways.status, { syslog: { missed: 20, acknowledged: 15 }, https: { acknowledged: 35 } })
-    ways.finish()
+    t.match(transports.status, { syslog: { missed: 20, acknowledged: 15 }, https: { acknowledged: 35 } })
+    transports.finish()
     await running
   },
 )
@@ -127,21 +127,21 @@ t.test('both, and the service is busy: syslog goes on, and after a restart not f
   const directory = `${receiver.directory}/outbox`
   const outbox = new Outbox(directory)
   const settings = { httpsPort: state.httpsPort, ca: receiver.certificate.certificateFile, syslogEnabled: true }
-  const ways = waysOn(t, outbox, { ...settings, syslogPort: receiver.ports.tls })
-  const running = ways.run()
+  const transports = transportsOn(t, outbox, { ...settings, syslogPort: receiver.ports.tls })
+  const running = transports.run()
   write(outbox, 50)
   await receiver.receivedAtLeast(50)
   await until(() => outbox.sentThrough('syslog') === 50)
   t.equal(outbox.waiting, 50)
-  ways.stop()
+  transports.stop()
   await running
-  await ways.close()
+  await transports.close()
   await outbox.close()
 
   state.busy = false
   const reopened = new Outbox(directory)
   t.teardown(() => reopened.close())
-  const again = waysOn(t, reopened, { ...settings, syslogPort: receiver.ports.tls })
+  const again = transportsOn(t, reopened, { ...settings, syslogPort: receiver.ports.tls })
   again.finish()
   await again.run()
   t.equal(state.ids.length, 50)
@@ -153,14 +153,14 @@ t.test('syslog alone decides; nothing at all keeps what waits', async (t) => {
   const outbox = new Outbox(`${receiver.directory}/outbox`)
   t.teardown(() => outbox.close())
   write(outbox, 700)
-  const off = waysOn(t, outbox, { httpsEnabled: false, syslogEnabled: false })
+  const off = transportsOn(t, outbox, { httpsEnabled: false, syslogEnabled: false })
   t.equal(off.deciding, undefined)
   t.same(off.status, {})
   off.finish()
   t.same(await off.run(), { kind: 'stopped' })
   t.equal(outbox.waiting, 700)
   const syslogPort = receiver.ports.tcp
-  const alone = waysOn(t, outbox, { httpsEnabled: false, syslogPort, syslogProtocol: 'tcp' })
+  const alone = transportsOn(t, outbox, { httpsEnabled: false, syslogPort, syslogProtocol: 'tcp' })
   t.equal(alone.deciding, 'syslog')
   alone.finish()
   t.same(await alone.run(), { kind: 'stopped' })
@@ -182,14 +182,14 @@ t.test(
     const settings = { httpsPort, ca: receiver.certificate.certificateFile, syslogEnabled: true, syslogPort }
     // More than the buffers of a connection hold.
     for (let round = 0; round < 40; round++) write(outbox, 1000)
-    const ways = waysOn(t, outbox, { ...settings, syslogProtocol: 'tcp' })
-    const running = ways.run()
+    const transports = transportsOn(t, outbox, { ...settings, syslogProtocol: 'tcp' })
+    const running = transports.run()
     const start = performance.now()
     await until(() => outbox.waiting === 0)
     t.ok(performance.now() - start < 9000, 'before the connection is given up')
     t.equal(ids.length, 40_000)
-    ways.stop()
-    await ways.close()
+    transports.stop()
+    await transports.close()
     await running
   },
 )
@@ -200,20 +200,20 @@ t.test('both, and syslog was never there: what it missed is counted, and the end
   const outbox = new Outbox('memory')
   t.teardown(() => outbox.close())
   const settings = { httpsPort, ca: receiver.certificate.certificateFile, syslogEnabled: true, syslogPort: 1 }
-  const ways = waysOn(t, outbox, settings)
-  const running = ways.run()
+  const transports = transportsOn(t, outbox, settings)
+  const running = transports.run()
   write(outbox, 300)
   await until(() => outbox.waiting === 0)
-  t.match(ways.status, { syslog: { missed: 300, acknowledged: 0, connected: false }, https: { missed: 0 } })
+  t.match(transports.status, { syslog: { missed: 300, acknowledged: 0, connected: false }, https: { missed: 0 } })
   // By now it waits for many seconds before it tries again.
   await new Promise((resolve) => setTimeout(resolve, 6000))
   const before = performance.now()
-  ways.finish()
+  transports.finish()
   await running
   t.ok(performance.now() - before < 500)
 
   // Another run: what was missed before is not missed again.
-  const again = waysOn(t, outbox, settings)
+  const again = transportsOn(t, outbox, settings)
   t.equal(again.status.syslog?.missed, 0)
 })
 
@@ -233,16 +233,16 @@ t.test('coverage reports go by the way that decides, and by no other', async (t)
     t.teardown(() => outbox.close())
     write(outbox, 3)
     const before = receiver.received().length
-    const ways = waysOn(t, outbox, settings)
+    const transports = transportsOn(t, outbox, settings)
     const reporter = new CoverageReporter({ instance: INSTANCE, counters: () => counters(), log: quietLog })
     reporter.finish()
-    const running = ways.run(reporter)
-    const isOn = ways.deciding !== undefined
+    const running = transports.run(reporter)
+    const isOn = transports.deciding !== undefined
     if (isOn) await until(() => outbox.waiting === 0)
-    if (ways.status.syslog !== undefined) await until(() => (ways.status.syslog?.acknowledged ?? 0) === 3)
-    ways.finish()
+    if (transports.status.syslog !== undefined) await until(() => (transports.status.syslog?.acknowledged ?? 0) === 3)
+    transports.finish()
     t.same(await running, { kind: 'stopped' })
-    if (ways.status.syslog !== undefined) await receiver.receivedAtLeast(before + 3 + bySyslog)
+    if (transports.status.syslog !== undefined) await receiver.receivedAtLeast(before + 3 + bySyslog)
     t.same([state.reports, inReceiver()], [byHttps, bySyslog])
     t.same(reporter.counts, { sent: isOn ? 1 : 0, failed: 0 })
   }

@@ -61,7 +61,7 @@ export interface BoundPlace {
  * Whose a message is. A token is looked up when it is first seen, and whether it is still active once in every turn of the event loop in which
  * it comes: so a revoked one is refused from the next turn on, and a busy sender does not pay a look-up for each message.
  */
-export class TokenDoor {
+export class TokenAuthenticator {
   readonly #store: Store
   readonly #clock: Clock
   /** Those whose text was seen. */

@@ -11,26 +11,26 @@ import type { Random } from '../fuzz/random.ts'
  *   garbage   the next bytes are others
  *   lies      connections lead to a server that is not the service (lying-server.ts)
  */
-export const TROUBLES = ['none', 'cut', 'silence', 'garbage', 'lies'] as const
-export type Trouble = (typeof TROUBLES)[number]
+export const PROBLEMS = ['none', 'cut', 'silence', 'garbage', 'lies'] as const
+export type Problem = (typeof PROBLEMS)[number]
 
 export interface Upstream {
   readonly host: string
   readonly port: number
 }
 
-const TROUBLE_MS = { least: 50, most: 700 } as const
+const FAULT_MS = { least: 50, most: 700 } as const
 const GARBAGE_BYTES_MAX = 200
 
 /** A TCP proxy between collector and service that makes trouble by chance. It does not look into TLS. */
-export class TroubleProxy {
+export class FaultProxy {
   /** How often each trouble began. */
-  readonly begun: Record<Trouble, number> = { none: 0, cut: 0, silence: 0, garbage: 0, lies: 0 }
+  readonly begun: Record<Problem, number> = { none: 0, cut: 0, silence: 0, garbage: 0, lies: 0 }
   readonly #upstreams: { readonly service: Upstream; readonly liar: Upstream }
   readonly #random: Random
   readonly #server: Server
   readonly #connections = new Set<Connection>()
-  #trouble: Trouble = 'none'
+  #problem: Problem = 'none'
   #timer: NodeJS.Timeout | undefined
 
   constructor(upstreams: { readonly service: Upstream; readonly liar: Upstream }, random: Random) {
@@ -46,8 +46,8 @@ export class TroubleProxy {
 
   /** Trouble of all kinds from now on, about half of the time. */
   begin(): void {
-    this.#set(this.#random.below(2) === 0 ? 'none' : this.#random.of(TROUBLES))
-    const ms = TROUBLE_MS.least + this.#random.below(TROUBLE_MS.most - TROUBLE_MS.least)
+    this.#set(this.#random.below(2) === 0 ? 'none' : this.#random.of(PROBLEMS))
+    const ms = FAULT_MS.least + this.#random.below(FAULT_MS.most - FAULT_MS.least)
     this.#timer = setTimeout(() => this.begin(), ms)
   }
 
@@ -63,30 +63,30 @@ export class TroubleProxy {
     this.#server.close()
   }
 
-  #set(trouble: Trouble): void {
-    const before = this.#trouble
-    if (trouble === before) return
-    this.#trouble = trouble
-    this.begun[trouble]++
+  #set(problem: Problem): void {
+    const before = this.#problem
+    if (problem === before) return
+    this.#problem = problem
+    this.begun[problem]++
     for (const connection of this.#connections) {
       // Elsewhere is another server.
-      if (trouble === 'lies' || before === 'lies') connection.end()
-      else if (trouble === 'silence') connection.hold()
+      if (problem === 'lies' || before === 'lies') connection.end()
+      else if (problem === 'silence') connection.hold()
       else if (before === 'silence' && this.#random.below(2) === 0) connection.end()
-      else connection.goOn()
+      else connection.resumeRelay()
     }
   }
 
   #take(client: Socket): void {
-    const upstream = this.#trouble === 'lies' ? this.#upstreams.liar : this.#upstreams.service
+    const upstream = this.#problem === 'lies' ? this.#upstreams.liar : this.#upstreams.service
     const connection = new Connection(client, upstream, (bytes, pass) => this.#pass(connection, bytes, pass))
     this.#connections.add(connection)
     client.once('close', () => this.#connections.delete(connection))
-    if (this.#trouble !== 'silence') connection.goOn()
+    if (this.#problem !== 'silence') connection.resumeRelay()
   }
 
   #pass(connection: Connection, bytes: Buffer, pass: (bytes: Buffer) => void): void {
-    switch (this.#trouble) {
+    switch (this.#problem) {
       case 'cut':
         pass(bytes.subarray(0, this.#random.below(bytes.length + 1)))
         return connection.end()
@@ -119,7 +119,7 @@ class Connection {
     this.#upstream?.pause()
   }
 
-  goOn(): void {
+  resumeRelay(): void {
     if (this.#client.destroyed) return
     this.#upstream ??= this.#connect()
     this.#client.resume()

@@ -1,23 +1,26 @@
-import { STRANGERS_LOGGED_PER_MINUTE_MAX } from '../limits.ts'
+import { UNAUTHENTICATED_LOGGED_PER_MINUTE_MAX } from '../limits.ts'
 import { MINUTE_MS } from '../process/clock.ts'
 import type { Logger } from '../process/log.ts'
-import { StrangerNotes } from './stranger-notes.ts'
+import { NoticeLimiter } from './notice-limiter.ts'
 import type { FromLane } from './thread-protocol.ts'
 
-type Stranger = Pick<Extract<FromLane, { kind: 'unauthorised' }>, 'listener' | 'address' | 'port' | 'hasToken'>
+type UnauthenticatedMessage = Pick<
+  Extract<FromLane, { kind: 'unauthorized' }>,
+  'listener' | 'address' | 'port' | 'hasToken'
+>
 
 /** Names senders without a known token in the log. Whoever makes up addresses gets a hundred lines a minute, and one that says that there are more. */
-export class StrangerLog {
+export class UnauthenticatedLog {
   readonly #log: Logger
-  readonly #notes = new StrangerNotes(STRANGERS_LOGGED_PER_MINUTE_MAX, MINUTE_MS)
+  readonly #notes = new NoticeLimiter(UNAUTHENTICATED_LOGGED_PER_MINUTE_MAX, MINUTE_MS)
   #saidMoreInMinute = 0
 
   constructor(log: Logger) {
     this.#log = log
   }
 
-  note({ listener, address, port, hasToken }: Stranger, nowMs: number): void {
-    const before = this.#notes.passedOver
+  note({ listener, address, port, hasToken }: UnauthenticatedMessage, nowMs: number): void {
+    const before = this.#notes.skipped
     if (this.#notes.admit(address, nowMs)) {
       this.#log.warn(
         { listener, address, port },
@@ -28,10 +31,10 @@ export class StrangerLog {
       return
     }
     const minute = Math.floor(nowMs / MINUTE_MS)
-    if (this.#notes.passedOver === before || minute === this.#saidMoreInMinute) return
+    if (this.#notes.skipped === before || minute === this.#saidMoreInMinute) return
     this.#saidMoreInMinute = minute
     this.#log.warn(
-      { named: STRANGERS_LOGGED_PER_MINUTE_MAX, unnamedSinceStart: this.#notes.passedOver },
+      { named: UNAUTHENTICATED_LOGGED_PER_MINUTE_MAX, unnamedSinceStart: this.#notes.skipped },
       'and more senders without a known token, which are not named in this minute; their messages are counted',
     )
   }

@@ -13,13 +13,13 @@ import type { Outbox } from '../outbox/outbox.ts'
 import { httpsPeer, syslogPeer, urlOf } from './connection.ts'
 import type { CoverageReporter } from './coverage-reporter.ts'
 import { type ForwardCounters, type ForwardEnd, ForwardLoop, type ForwardState } from './forward-loop.ts'
-import type { Forwarder, Way } from './forwarder.ts'
+import type { Forwarder, Transport } from './forwarder.ts'
 import { HttpsForwarder } from './https.ts'
 import { SequenceAges } from './sequence-ages.ts'
 import { DecidingSupply, FollowingSupply } from './supply.ts'
 import { SyslogForwarder } from './syslog.ts'
 
-export interface WayStatus extends ForwardCounters, ForwardState {
+export interface TransportStatus extends ForwardCounters, ForwardState {
   /** Left the outbox by the other way before this one had sent them. */
   readonly missed: number
 }
@@ -28,10 +28,10 @@ export interface WayStatus extends ForwardCounters, ForwardState {
  * The ways that are on. HTTPS decides what leaves the outbox, or syslog where it is alone. Where both are on syslog goes ahead while its
  * connection stands, so that it misses nothing; HTTPS waits neither for one that does not stand nor for a receiver that is too slow.
  */
-export class Ways {
+export class Transports {
   /** What this way takes leaves the outbox; undefined when nothing is forwarded. */
-  readonly deciding: Way | undefined
-  readonly #loops = new Map<Way, ForwardLoop>()
+  readonly deciding: Transport | undefined
+  readonly #loops = new Map<Transport, ForwardLoop>()
   readonly #forwarders: Forwarder[] = []
   readonly #following: FollowingSupply | undefined
   readonly #ages = new SequenceAges()
@@ -54,9 +54,9 @@ export class Ways {
       const loop = new ForwardLoop({
         supply: this.#following ?? new DecidingSupply(outbox),
         forwarder,
-        log: log.child({ way: urlOf(syslogPeer(settings)) }),
+        log: log.child({ transport: urlOf(syslogPeer(settings)) }),
         batch: { events: SYSLOG_EVENTS_MAX, bytes: FORWARD_BYTES_MAX, lingerMs: SYSLOG_LINGER_MS },
-        onSent: () => this.#loops.get('https')?.look(),
+        onSent: () => this.#loops.get('https')?.poll(),
         ...options,
       })
       this.#loops.set('syslog', loop)
@@ -67,7 +67,7 @@ export class Ways {
       const loop = new ForwardLoop({
         supply: new DecidingSupply(outbox, () => this.#syslogGoesAheadTo(outbox)),
         forwarder,
-        log: log.child({ way: urlOf(httpsPeer(settings)) }),
+        log: log.child({ transport: urlOf(httpsPeer(settings)) }),
         batch: { events: FORWARD_EVENTS_MAX, bytes: FORWARD_BYTES_MAX, lingerMs: FORWARD_LINGER_MS },
         ...options,
       })
@@ -99,12 +99,12 @@ export class Ways {
       return { kind: 'stopped' }
     }
     const ends = await Promise.all(
-      [...this.#loops].map(async ([way, loop]) => {
+      [...this.#loops].map(async ([transport, loop]) => {
         try {
-          const end = await loop.run(way === this.deciding ? reporter : undefined)
-          if (end.kind === 'unauthorised') this.stop()
+          const end = await loop.run(transport === this.deciding ? reporter : undefined)
+          if (end.kind === 'unauthorized') this.stop()
           // What it has taken away nobody else can send.
-          else if (way === this.deciding) for (const other of this.#loops.values()) other.stop()
+          else if (transport === this.deciding) for (const other of this.#loops.values()) other.stop()
           return end
         } catch (error) {
           this.stop()
@@ -112,11 +112,11 @@ export class Ways {
         }
       }),
     )
-    return ends.find(({ kind }) => kind === 'unauthorised') ?? { kind: 'stopped' }
+    return ends.find(({ kind }) => kind === 'unauthorized') ?? { kind: 'stopped' }
   }
 
-  look(): void {
-    for (const loop of this.#loops.values()) loop.look()
+  poll(): void {
+    for (const loop of this.#loops.values()) loop.poll()
   }
 
   finish(): void {
@@ -135,10 +135,10 @@ export class Ways {
     await Promise.all(this.#forwarders.map((forwarder) => forwarder.close()))
   }
 
-  get status(): Readonly<Partial<Record<Way, WayStatus>>> {
-    const status: Partial<Record<Way, WayStatus>> = {}
-    for (const [way, { counters, state }] of this.#loops) {
-      status[way] = { ...counters, ...state, missed: way === 'syslog' ? (this.#following?.missed ?? 0) : 0 }
+  get status(): Readonly<Partial<Record<Transport, TransportStatus>>> {
+    const status: Partial<Record<Transport, TransportStatus>> = {}
+    for (const [transport, { counters, state }] of this.#loops) {
+      status[transport] = { ...counters, ...state, missed: transport === 'syslog' ? (this.#following?.missed ?? 0) : 0 }
     }
     return status
   }

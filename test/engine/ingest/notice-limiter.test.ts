@@ -1,22 +1,25 @@
 import t from 'tap'
 import { Origin } from '../../../engine/ingest/intake.ts'
 import { Lane } from '../../../engine/ingest/lane.ts'
-import { StrangerLog } from '../../../engine/ingest/stranger-log.ts'
-import { StrangerNotes } from '../../../engine/ingest/stranger-notes.ts'
+import { NoticeLimiter } from '../../../engine/ingest/notice-limiter.ts'
 import type { FromLane } from '../../../engine/ingest/thread-protocol.ts'
-import { STRANGERS_LOGGED_PER_MINUTE_MAX, STRANGERS_TOLD_PER_SECOND_MAX } from '../../../engine/limits.ts'
+import { UnauthenticatedLog } from '../../../engine/ingest/unauthenticated-log.ts'
+import {
+  UNAUTHENTICATED_LOGGED_PER_MINUTE_MAX,
+  UNAUTHENTICATED_NOTICES_PER_SECOND_MAX,
+} from '../../../engine/limits.ts'
 import { MINUTE_MS, SECOND_MS } from '../../../engine/process/clock.ts'
 import type { Logger } from '../../../engine/process/log.ts'
 import { openIntake, sumsOf, trie } from '../../support/intake.ts'
 import { NOON } from '../../support/store.ts'
 
 t.test('each sender once a minute, and of all only so many in a second', async (t) => {
-  const notes = new StrangerNotes(2, SECOND_MS)
+  const notes = new NoticeLimiter(2, SECOND_MS)
   t.equal(notes.admit('a', NOON), true)
   t.equal(notes.admit('a', NOON), false)
   t.equal(notes.admit('b', NOON + 1), true)
   t.equal(notes.admit('c', NOON + 2), false, 'the third of this second')
-  t.equal(notes.passedOver, 1)
+  t.equal(notes.skipped, 1)
   t.equal(notes.admit('c', NOON + SECOND_MS), true)
   t.equal(notes.admit('a', NOON + MINUTE_MS - 1), false, 'not a minute')
   t.equal(notes.admit('a', NOON + MINUTE_MS), true)
@@ -27,42 +30,42 @@ t.test('each sender once a minute, and of all only so many in a second', async (
 
 t.test('whatever strangers send, the thread of the writer hears of a few', async (t) => {
   const opened = openIntake(t)
-  const told: FromLane[] = []
+  const reported: FromLane[] = []
   const lane = new Lane({
     store: opened.store,
     trie,
     tokenRate: undefined,
     idleMs: 60_000,
-    tell: (message) => told.push(message),
+    notify: (message) => reported.push(message),
   })
   t.teardown(() => lane.drain(0))
   const datagram = Buffer.from('<13>x')
   const beganMs = Date.now()
   const one = new Origin('udp', '192.0.2.1', 514)
   for (let index = 0; index < 10_000; index++) lane.takeDatagram(datagram, one)
-  t.equal(told.length, 1, 'of the same')
+  t.equal(reported.length, 1, 'of the same')
   for (let index = 0; index < 10_000; index++) {
     lane.takeDatagram(datagram, new Origin('udp', `10.0.${index >> 8}.${index & 255}`, 514))
   }
   const seconds = Math.ceil((Date.now() - beganMs) / SECOND_MS) + 1
-  t.ok(told.length <= seconds * STRANGERS_TOLD_PER_SECOND_MAX, `${told.length} are told`)
+  t.ok(reported.length <= seconds * UNAUTHENTICATED_NOTICES_PER_SECOND_MAX, `${reported.length} are told`)
   t.match(sumsOf(lane.intake), { received: 20_000, known: 20_000 }, 'all are counted')
 })
 
 t.test('the log names a hundred in a minute, and then says once that there are more', async (t) => {
   const lines: string[] = []
-  const log = new StrangerLog({ warn: (_what: object, text: string) => lines.push(text) } as unknown as Logger)
-  const stranger = { listener: 'udp', port: 514, hasToken: false } as const
+  const log = new UnauthenticatedLog({ warn: (_what: object, text: string) => lines.push(text) } as unknown as Logger)
+  const unauthenticated = { listener: 'udp', port: 514, hasToken: false } as const
   const send = (nowMs: number): void => {
     for (let index = 0; index < 10_000; index++) {
-      log.note({ ...stranger, address: `10.${nowMs % 251}.${index >> 8}.${index & 255}` }, nowMs)
+      log.note({ ...unauthenticated, address: `10.${nowMs % 251}.${index >> 8}.${index & 255}` }, nowMs)
     }
   }
   send(NOON)
-  t.equal(lines.length, STRANGERS_LOGGED_PER_MINUTE_MAX + 1)
+  t.equal(lines.length, UNAUTHENTICATED_LOGGED_PER_MINUTE_MAX + 1)
   t.match(lines.at(-1), /^and more senders/)
   send(NOON + 30 * SECOND_MS)
-  t.equal(lines.length, STRANGERS_LOGGED_PER_MINUTE_MAX + 1)
+  t.equal(lines.length, UNAUTHENTICATED_LOGGED_PER_MINUTE_MAX + 1)
   send(NOON + MINUTE_MS)
-  t.equal(lines.length, 2 * (STRANGERS_LOGGED_PER_MINUTE_MAX + 1))
+  t.equal(lines.length, 2 * (UNAUTHENTICATED_LOGGED_PER_MINUTE_MAX + 1))
 })

@@ -12,7 +12,7 @@ const WAITING_MAX = 100_000
 const SOURCE_SILENT_MS = 3600 * SECOND_MS
 
 /** Writes down who sent what, about once a second: the sources of this thread's own listener, and those that other threads tell. */
-export class IngestBooks {
+export class IngestAccounting {
   /** Of the listeners in this thread. */
   readonly sources = new SourceTable()
   /** Rows that found no room while the store could not be written. */
