@@ -13,7 +13,7 @@ import type { RecentKeyUses } from './key-uses.ts'
 import type { ListState } from './list-state.ts'
 import { type Page, pageOf } from './page.ts'
 import type { RateLimit } from './rate-limit.ts'
-import { rateFields, respondError, respondJson, respondNotModified } from './respond.ts'
+import { rateFields, respondError, respondJson, respondNotModified, respondRefusal } from './respond.ts'
 
 /** An endpoint: the scope that it needs, and the list that it shows. */
 interface Route {
@@ -97,9 +97,9 @@ class Api {
 
   #answer(request: HttpRequest, response: HttpResponse, head: boolean): void {
     const route = Object.hasOwn(ROUTES, request.path) ? ROUTES[request.path] : undefined
-    if (route === undefined && request.path !== OPENAPI_PATH) return respondError(response, 404, 'Not found', head)
+    if (route === undefined && request.path !== OPENAPI_PATH) return respondRefusal(response, 404, 'Not found', head)
     if (!head && request.method !== 'GET') {
-      return respondError(response, 405, `Method not allowed; expected ${ALLOWED_METHODS}`, head, [
+      return respondRefusal(response, 405, `Method not allowed; expected ${ALLOWED_METHODS}`, head, [
         'allow',
         ALLOWED_METHODS,
       ])
@@ -161,7 +161,7 @@ class Api {
 
   /** Whoever shows keys that there are not is answered the same 401, but only so many times a minute: guessing is slow. */
   #refuseUnauthenticated(request: HttpRequest, response: HttpResponse, head: boolean): void {
-    if (this.#mayAskWithoutKey(request, response, head)) respondError(response, 401, 'Invalid API key', head)
+    if (this.#mayAskWithoutKey(request, response, head)) respondRefusal(response, 401, 'Invalid API key', head)
   }
 
   /** Counts the request against its address, and refuses it where that is too much. */
@@ -169,7 +169,7 @@ class Api {
     const verdict = this.#parts.guessLimit.take(addressHash(request.remoteAddress()))
     if (verdict.allowed) return true
     const message = `Too many requests without a valid API key; try again in ${verdict.resetSeconds} s`
-    respondError(response, 429, message, head, rateFields(verdict), true)
+    respondRefusal(response, 429, message, head, [...rateFields(verdict), 'connection', 'close'], true)
     return false
   }
 

@@ -2,6 +2,12 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
+import {
+  type ConnectionLimits,
+  connectionCountersOf,
+  connectionRows,
+  makeConnectionCounters,
+} from '../engine/http/connections.ts'
 import { claimPort, everyAddress, listenHttp } from '../engine/http/listen.ts'
 import type { HttpHandler, HttpListener } from '../engine/http/port.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
@@ -11,8 +17,10 @@ import { IngestAccounting } from '../engine/ingest/ingest-accounting.ts'
 import { ingestRows } from '../engine/ingest/metrics.ts'
 import { SyslogIngest, type SyslogOptions } from '../engine/ingest/syslog-ingest.ts'
 import type { SyslogEndpoint } from '../engine/ingest/thread-protocol.ts'
+import { SYSLOG_CONNECTIONS_MAX } from '../engine/limits.ts'
 import { SECOND_MS, systemClock } from '../engine/process/clock.ts'
 import { deferredFailure } from '../engine/process/deferred.ts'
+import { connectionsWithin } from '../engine/process/descriptors.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { type Release, tryHold } from '../engine/process/exclusive.ts'
 import { logFailure } from '../engine/process/failure.ts'
@@ -42,6 +50,11 @@ import type { ApiThreadData, FromApiThread, ToApiThread } from './thread.ts'
 /** Of the heap of an API thread, for what is new in it. */
 const YOUNG_GENERATION_MB = 16
 
+/** Of the file descriptors, for the connections of each kind of listener. The store, logs and local connections have the rest. */
+const API_DESCRIPTORS_SHARE = 0.4
+const INGEST_DESCRIPTORS_SHARE = 0.2
+const SYSLOG_DESCRIPTORS_SHARE = 0.3
+
 /** Milliseconds that a service waits for a scan that a command runs, and between two looks. */
 const OTHER_SCAN_MS = 10_000
 const POLL_EVERY_MS = 100
@@ -66,6 +79,7 @@ export class Service {
   #certificateWatch: CertificateWatch | undefined
   readonly #threads: Worker[] = []
   readonly #apiCounters: SharedArrayBuffer
+  readonly #connections: { readonly api: SharedArrayBuffer; readonly ingest: SharedArrayBuffer }
   readonly #rateTables = { keys: makeRateTable(), addresses: makeRateTable() }
   #releaseScans: Release | undefined
   readonly #failure = deferredFailure()
@@ -76,6 +90,7 @@ export class Service {
   constructor(settings: ServiceSettings, catalog: Catalog, log: Logger) {
     this.#settings = settings
     this.#apiCounters = makeCounters(settings.apiThreads)
+    this.#connections = { api: makeConnectionCounters(settings.apiThreads), ingest: makeConnectionCounters(1) }
     this.#log = log
     this.#store = new Store(settings.dataDir)
     this.#catalog = catalog
@@ -163,12 +178,19 @@ export class Service {
       address,
       port,
       ...(tls ? { tls } : {}),
+      limits: this.#connectionLimits(INGEST_DESCRIPTORS_SHARE),
+      connectionCounters: connectionCountersOf(this.#connections.ingest),
       handler: this.#ingestHandler(),
       log: this.#log,
     })
     const { implementation } = this.#ingest
     this.#log.info({ url: `${schemeOf(tls)}://${hostText(address)}:${port}`, implementation }, 'ingest listens')
     return port
+  }
+
+  /** @param share of the file descriptors. */
+  #connectionLimits(share: number): ConnectionLimits {
+    return { connectionsMax: connectionsWithin(share), perClientMax: this.#settings.connectionsPerAddress }
   }
 
   #ingestHandler(): HttpHandler {
@@ -186,6 +208,8 @@ export class Service {
       proxyProtocol,
       idleMs: syslogIdleSeconds * SECOND_MS,
       tokenRateMax: tokenRate,
+      connectionsMax: Math.min(SYSLOG_CONNECTIONS_MAX, connectionsWithin(SYSLOG_DESCRIPTORS_SHARE)),
+      connectionsPerAddressMax: this.#settings.connectionsPerAddress,
       laneThreads: this.#settings.ingestThreads,
       trie: compileTrie(this.#catalog.rules),
       logLevel,
@@ -232,7 +256,8 @@ export class Service {
 
   #apiRows(): MetricRow[] {
     const { keys, addresses } = this.#rateTables
-    return apiRows(this.#apiCounters, { keys: tableFull(keys), addresses: tableFull(addresses) })
+    const rows = apiRows(this.#apiCounters, { keys: tableFull(keys), addresses: tableFull(addresses) })
+    return [...rows, ...connectionRows(this.#connections)]
   }
 
   #needsCertificate(): boolean {
@@ -263,7 +288,8 @@ export class Service {
   async #startApi(port: number, tls: ApiThreadData['tls']): Promise<{ threads: number; implementation: string }> {
     const { apiAddress: address, salesEmail, logLevel, accessLog, dataDir: dataDirectory, http } = this.#settings
     const { keys: rateTable, addresses: guessTable } = this.#rateTables
-    const shared = { counters: this.#apiCounters, rateTable, guessTable }
+    const limits = this.#connectionLimits(API_DESCRIPTORS_SHARE / this.#settings.apiThreads)
+    const shared = { counters: this.#apiCounters, connections: this.#connections.api, limits, rateTable, guessTable }
     const document = openApiAnswer(ROUTES, salesEmail)
     const own = { dataDirectory, address, port, tls, http, salesEmail, logLevel, accessLog, document }
     const start = async (number: number): Promise<Extract<FromApiThread, { kind: 'listening' }>> => {

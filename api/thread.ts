@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { type ConnectionLimits, connectionCountersOf } from '../engine/http/connections.ts'
 import { type HttpImplementation, listenHttp, sharesPorts } from '../engine/http/listen.ts'
 import { Fault, type FaultCode } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
@@ -25,6 +26,8 @@ export interface ApiThreadData {
   /** Which of the threads it is, from 0; and where they count. */
   readonly number: number
   readonly counters: SharedArrayBuffer
+  readonly connections: SharedArrayBuffer
+  readonly limits: ConnectionLimits
   /** See rate-limit.ts: of keys, and of addresses that show unknown ones. */
   readonly rateTable: SharedArrayBuffer
   readonly guessTable: SharedArrayBuffer
@@ -59,6 +62,8 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
     address: data.address,
     port: data.port,
     ...(data.tls ? { tls: data.tls } : {}),
+    limits: data.limits,
+    connectionCounters: connectionCountersOf(data.connections, data.number),
     onCut,
     onAnswer:
       accessLog === undefined

@@ -26,6 +26,23 @@ export const BODY_BYTES_PER_SECOND_MIN = 64 * 1024
  * page over a slow line is a broken answer; counted as `posture_api_answers_cut_total`.
  */
 export const ANSWERS_WAITING_BYTES_MAX = 64 * 1024 * 1024
+/** Of these, for one client (an IPv4 address, or the /64 of an IPv6 address). Beyond it the client's connection that has waited longest is closed; counted alike. */
+export const ANSWERS_WAITING_PER_CLIENT_BYTES_MAX = 32 * 1024 * 1024
+/**
+ * HTTP requests that one thread answers in one turn of the event loop. Beyond it each connection gets one more answer, and a connection that
+ * has pipelined another request is closed.
+ */
+export const REQUESTS_PER_TURN_MAX = 128
+/** Refused HTTP requests of one client in a minute and thread. Beyond it the client is disconnected; counted as `refusals`. */
+export const REFUSALS_PER_MINUTE_MAX = 600
+/** What a connection counts for that was closed because it had pipelined more than its share: with the third one the client is disconnected. */
+export const PIPELINED_REFUSALS = REFUSALS_PER_MINUTE_MAX / 2
+/** Milliseconds for which new connections of such a client are closed. */
+export const DISCONNECTED_MS = 60_000
+/** Clients whose refused requests a thread counts. Beyond it the ones that were first refused the longest ago are forgotten. */
+export const REFUSED_CLIENTS_MAX = 10_000
+/** Connections of one client to one HTTP port or to all syslog listeners, unless --connections-per-address says otherwise. More are closed when accepted; counted as `address`. */
+export const CONNECTIONS_PER_CLIENT_DEFAULT = 1000
 /** Answers without a body, to HEAD and by 304, of one connection on average, 115 KB. Then it is closed, and its client makes another one. */
 export const BODILESS_ANSWERS_MEAN = 256
 /** Bodies that are decompressed at once: as many as the threads that do it. The others wait for their turn, held as they were sent. */
@@ -44,8 +61,6 @@ export const FUTURE_MS_MAX = 24 * 60 * 60 * 1000
 export const MESSAGE_BYTES_MAX = 64 * 1024
 /** Connections of the syslog listeners, over all of them. More are closed at once. */
 export const SYSLOG_CONNECTIONS_MAX = 20_000
-/** Of these, from one address, which may be a relay or a translated network. */
-export const SYSLOG_CONNECTIONS_PER_ADDRESS_MAX = 10_000
 /** Of these, that sent messages of one token. */
 export const SYSLOG_CONNECTIONS_PER_TOKEN_MAX = 10_000
 /** Milliseconds that a client has for its TLS handshake or PROXY header, and for its first message. */
@@ -162,6 +177,7 @@ assert(LOG_BATCH_EVENTS_MAX <= BATCH_EVENTS_MAX)
 /** Bytes of an event with a long name and an IPv6 address. */
 const COMMON_EVENT_BYTES_MAX = 400
 
+assert(ANSWERS_WAITING_PER_CLIENT_BYTES_MAX <= ANSWERS_WAITING_BYTES_MAX / 2)
 assert(PENDING_EVENTS_MAX >= BATCH_EVENTS_MAX)
 // What was exported can be imported: each item repeats its category, and every character may be written as two.
 assert(

@@ -4,7 +4,10 @@ import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Fault } from '../process/error-codes.ts'
+import { clientOf } from '../process/network.ts'
 import { usingTlsFiles } from './certificate.ts'
+import { ExactCounts } from './client-counts.ts'
+import { Connections, UNLIMITED } from './connections.ts'
 import {
   type BodyPace,
   type HttpAnswer,
@@ -12,22 +15,23 @@ import {
   type HttpListenOptions,
   type HttpRequest,
   type HttpResponse,
-  type OnAnswer,
   REASON_PHRASE,
   sendError,
   sentBytes,
   watchPace,
   whenIdle,
 } from './port.ts'
+import { TurnBudget } from './turn-budget.ts'
+import { type WaitingAnswer, WaitingAnswers } from './waiting-answers.ts'
 
 /** The same port over node:http and node:https, for Node versions and C libraries without a uWebSockets.js binary. */
 export async function listenNode(options: HttpListenOptions): Promise<HttpListener> {
-  const traffic = new Traffic()
+  const traffic = new Traffic(options)
   const onRequest: RequestListener = (message, raw) => {
-    traffic.begin(message.socket, raw)
+    if (!traffic.begin(message.socket, raw)) return stopReading(message.socket)
     closeUnreadBody(message, raw)
     const request = new NodeRequest(message)
-    const response = new NodeResponse(raw, request, options.onAnswer)
+    const response = new NodeResponse(raw, message.socket, request, traffic, options)
     const refusal = refusalOf(message)
     if (refusal !== undefined) return refuse(response, refusal, message.method === 'HEAD')
     const failed = (error: unknown): void => {
@@ -35,7 +39,7 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
       sendError(response, 500, 'Internal error', [], request.method === 'HEAD')
     }
     Promise.resolve()
-      .then(() => options.handler(request, response))
+      .then(() => (response.aborted ? undefined : options.handler(request, response)))
       .catch(failed)
   }
   const { tls } = options
@@ -45,7 +49,9 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
   server.maxHeadersCount = 0
   server.headersTimeout = HEADERS_MS
   server.timeout = SILENCE_MS
-  server.on('connection', (socket) => traffic.open(socket))
+  server.on('connection', (socket) => {
+    if (!traffic.open(socket)) socket.destroy()
+  })
   server.on('timeout', (socket) => traffic.onSilence(socket))
   server.on('clientError', refuseMalformed)
   // Expectations other than 100-continue have no meaning here (RFC 9110 §10.1.1).
@@ -95,14 +101,30 @@ class Traffic {
   readonly #sockets = new Set<Socket>()
   /** The answers under way of each connection that has any, in their order. */
   readonly #answers = new Map<Socket, Set<ServerResponse>>()
+  readonly connections: Connections
+  readonly waiting: WaitingAnswers
+  readonly #turn = new TurnBudget()
 
-  /** A connection, before any handshake. */
-  open(socket: Socket): void {
-    this.#sockets.add(socket)
-    socket.once('close', () => this.#sockets.delete(socket))
+  constructor({ limits = UNLIMITED, connectionCounters, log }: HttpListenOptions) {
+    this.connections = new Connections(limits, new ExactCounts(), connectionCounters, log)
+    this.waiting = new WaitingAnswers(limits.perClientMax > 0)
   }
 
-  begin(socket: Socket, answer: ServerResponse): void {
+  /** A connection, before any handshake. Returns whether it may stay. */
+  open(socket: Socket): boolean {
+    const client = clientOf(socket.remoteAddress ?? '')
+    const mayStay = this.connections.open(client)
+    this.#sockets.add(socket)
+    socket.once('close', () => {
+      this.#sockets.delete(socket)
+      this.connections.close(mayStay ? client : undefined)
+    })
+    return mayStay
+  }
+
+  /** An answer begins. Returns false where the connection has pipelined a request that is one too many in this turn of the event loop. */
+  begin(socket: Socket, answer: ServerResponse): boolean {
+    const isOver = this.#turn.take()
     let answers = this.#answers.get(socket)
     if (answers === undefined) {
       answers = new Set()
@@ -113,11 +135,17 @@ class Traffic {
         this.#answers.delete(socket)
       })
     }
+    if (socket.destroyed) return false
+    if (isOver && answers.size > 0) {
+      this.connections.notePipelined(clientOf(socket.remoteAddress ?? ''))
+      return false
+    }
     this.requests++
     answers.add(answer)
     answer.once('close', () => {
       if (this.#answers.get(socket)?.delete(answer)) this.requests--
     })
+    return true
   }
 
   /** A handler may take its time; a client may not. */
@@ -135,6 +163,20 @@ class Traffic {
   closeAll(): void {
     for (const socket of this.#sockets) socket.destroy()
   }
+}
+
+/** What the parser is told for a request after which the bytes are no HTTP (node:_http_server, parserOnIncoming). */
+const SKIP_REST = 2
+
+/**
+ * Closes a connection. One read brings up to 64 KB of pipelined requests, and Node parses them all,
+ * also for a socket that is destroyed: 15 ms. Its parser stops where a handler of requests says
+ * that another protocol follows. A version of Node without this handler parses them all.
+ */
+function stopReading(socket: Socket): void {
+  const { parser } = socket as { parser?: { onIncoming?: () => number } | null }
+  if (parser?.onIncoming !== undefined) parser.onIncoming = () => SKIP_REST
+  socket.destroy()
 }
 
 /** A TLS connection is another object than the one that it goes over; their ports are the same. */
@@ -247,24 +289,30 @@ class NodeRequest implements HttpRequest {
   }
 }
 
-class NodeResponse implements HttpResponse {
+class NodeResponse implements HttpResponse, WaitingAnswer {
   readonly #raw: ServerResponse
+  /** Of the request: an answer whose turn has not come has none. */
+  readonly #socket: Socket
   readonly #request: NodeRequest
-  readonly #onAnswer: OnAnswer | undefined
+  readonly #traffic: Traffic
+  readonly #options: HttpListenOptions
 
-  constructor(raw: ServerResponse, request: NodeRequest, onAnswer: OnAnswer | undefined) {
+  constructor(raw: ServerResponse, socket: Socket, request: NodeRequest, traffic: Traffic, options: HttpListenOptions) {
     this.#raw = raw
+    this.#socket = socket
     this.#request = request
-    this.#onAnswer = onAnswer
+    this.#traffic = traffic
+    this.#options = options
   }
 
   get aborted(): boolean {
-    return this.#raw.destroyed
+    return this.#raw.destroyed || this.#socket.destroyed
   }
 
   send(answer: HttpAnswer): void {
     if (this.aborted || this.#raw.headersSent) return
     const { status, body, fields = [], block, bodyOmitted = false } = answer
+    if (answer.isRefusal && this.#traffic.connections.isPastRefusals(this.#client())) return void this.#socket.destroy()
     const headers: Record<string, string | number> = {}
     const all = block === undefined ? fields : [...block.fields, ...fields]
     for (let at = 0; at + 1 < all.length; at += 2) headers[all[at] ?? ''] = all[at + 1] ?? ''
@@ -272,6 +320,23 @@ class NodeResponse implements HttpResponse {
     this.#raw.writeHead(status, REASON_PHRASE[status] ?? '', headers)
     // The caller's bytes may be a view of the store's, and the socket may take them later.
     this.#raw.end(bodyOmitted || status === 304 ? undefined : typeof body === 'string' ? body : Buffer.from(body))
-    this.#onAnswer?.(this.#request, status, sentBytes(answer))
+    if (this.#raw.writableLength > 0) this.#wait(sentBytes(answer))
+    this.#options.onAnswer?.(this.#request, status, sentBytes(answer))
+  }
+
+  /** The system has not taken all of the answer, or an answer before it. */
+  #wait(bytes: number): void {
+    const { waiting } = this.#traffic
+    waiting.add(this, this.#client(), bytes)
+    this.#raw.once('close', () => waiting.remove(this))
+  }
+
+  cut(): void {
+    this.#options.onCut?.()
+    this.#socket.destroy()
+  }
+
+  #client(): string {
+    return clientOf(this.#request.remoteAddress())
   }
 }

@@ -1,4 +1,5 @@
 import type { Logger } from '../process/log.ts'
+import type { ConnectionLimits } from './connections.ts'
 import type { FieldBlock } from './fields.ts'
 
 /** A request, as far as handlers need it. It may be asked only until the handler first awaits or returns. */
@@ -43,6 +44,8 @@ export interface HttpAnswer {
   readonly block?: FieldBlock
   /** Only the length of the body is sent, as for HEAD. */
   readonly bodyOmitted?: boolean
+  /** The client has shown no valid key or token. A client with too many refusals is disconnected, and gets no answer. */
+  readonly isRefusal?: boolean
 }
 
 /** Answers every request, at once or later. What it throws is logged and answered by 500. */
@@ -56,6 +59,10 @@ export interface HttpListenOptions {
   readonly handler: HttpHandler
   /** Paths that most requests have: those of GET are told apart before the handler is called. */
   readonly fastPaths?: readonly string[]
+  /** Which connections may stay; without it all may. */
+  readonly limits?: ConnectionLimits
+  /** The row of a thread's counters that the listener writes (connections.ts). */
+  readonly connectionCounters?: Float64Array
   /** Called once for each answered request. */
   readonly onAnswer?: OnAnswer
   /** Told of each answer that was cut since too much waited for clients (ANSWERS_WAITING_BYTES_MAX). */
@@ -115,6 +122,12 @@ export function sendError(
     body: JSON.stringify({ error: message }),
     bodyOmitted,
   })
+}
+
+/** Answers a client without a valid key or token as `sendError` does, and counts the refusal. */
+export function refuse(response: HttpResponse, status: number, message: string, fields: readonly string[] = []): void {
+  const body = JSON.stringify({ error: message })
+  response.send({ status, fields: ['content-type', 'application/json', ...fields], body, isRefusal: true })
 }
 
 /** Bytes of a body as it is sent. */

@@ -44,6 +44,9 @@ export interface SocketThreadData extends LaneData {
   readonly endpoints: readonly SyslogEndpoint[]
   readonly tls: TlsFiles | undefined
   readonly proxyProtocol: boolean
+  /** See StreamListenerOptions. */
+  readonly connectionsMax: number
+  readonly connectionsPerAddressMax: number
   readonly logLevel: LogLevel
   /** The lanes in other threads; without any, the thread of the sockets reads by itself. */
   readonly lanes: readonly { readonly ring: SharedArrayBuffer; readonly port: MessagePort }[]

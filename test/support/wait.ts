@@ -9,8 +9,8 @@ const WAIT_MS = 300_000
 const POLL_MS = 10
 
 /** Polls until it holds. Throws with what was waited for where it does not. */
-export async function until(what: string, holds: () => boolean): Promise<void> {
-  for (const endMs = performance.now() + WAIT_MS; !holds(); ) {
+export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (const endMs = performance.now() + WAIT_MS; !(await holds()); ) {
     if (performance.now() > endMs) throw new Error(`not within ${WAIT_MS / 1000} s: ${what}`)
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }

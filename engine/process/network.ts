@@ -10,6 +10,7 @@ export interface Network {
 const ADDRESS_BITS = 128
 const IPV4_BITS = 32
 const ADDRESS_BYTES = ADDRESS_BITS / 8
+const IPV4_BYTES = IPV4_BITS / 8
 
 /** `192.0.2.1`, `192.0.2.0/24`, `2001:db8::/32`; or undefined where the text is none of these. */
 export function networkOf(text: string): Network | undefined {
@@ -63,6 +64,24 @@ export function canonicalAddress(text: string): string {
   if (isIpv4InIpv6(bytes)) return bytes.subarray(12).join('.')
   // The URL standard writes IPv6 as RFC 5952 §4 does.
   return new URL(`http://[${text.split('%', 1)[0]}]/`).hostname.slice(1, -1)
+}
+
+/** Bytes of an IPv6 address that name a site: its hosts choose the rest freely. */
+const SITE_BYTES = 8
+
+/** What an address counts under where clients are limited: itself, or the /64 of an IPv6 address. Anything else stays what it is. */
+export function clientOf(text: string): string {
+  const bytes = addressBytes(text)
+  return bytes === undefined ? text : clientOfBytes(bytes)
+}
+
+/** The same of the 4 or 16 bytes of an address; '' of none. */
+export function clientOfBytes(bytes: Uint8Array): string {
+  if (bytes.length === ADDRESS_BYTES && !isIpv4InIpv6(bytes)) {
+    const groups = Buffer.from(bytes.subarray(0, SITE_BYTES)).toString('hex').replace(/.{4}/g, '$&:')
+    return `${canonicalAddress(`${groups}:`)}/64`
+  }
+  return bytes.subarray(-IPV4_BYTES).join('.')
 }
 
 function isIpv4InIpv6(bytes: Uint8Array): boolean {
