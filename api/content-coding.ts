@@ -1,11 +1,15 @@
 import { constants, gzipSync } from 'node:zlib'
 
-/** Shorter bodies gain less than the time that packing and unpacking takes. */
+/** For shorter bodies, compression and decompression take more time than they save. */
 const PACKED_BYTES_MIN = 1024
-/** Bytes of packed bodies that a thread remembers. Beyond it those go that came first, and are packed again when they are asked for. */
+/**
+ * Maximum size of the compressed bodies that a thread caches. Beyond it, the oldest are evicted.
+ */
 const REMEMBERED_BYTES_MAX = 8 * 1024 * 1024
 
-/** Whether a client takes gzip (RFC 9110 §12.5.3): named, or by `*`, and not with a weight of 0. */
+/**
+ * Whether a client accepts gzip (RFC 9110 §12.5.3): by name or by `*`, and not with a weight of 0.
+ */
 export function takesGzip(acceptEncoding: string): boolean {
   if (acceptEncoding === '') return false
   let byStar = false
@@ -20,12 +24,15 @@ export function takesGzip(acceptEncoding: string): boolean {
   return byStar
 }
 
-/** Bodies in gzip, remembered by what they are the body of. */
+/** Caches bodies in gzip by name. */
 export class GzipBodies {
   readonly #bodies = new Map<string, Buffer>()
   #bytes = 0
 
-  /** The body packed, or undefined where that does not pay. `name` tells one body from all others, for ever: it contains the entity tag. */
+  /**
+   * Returns the compressed body, or undefined if compression does not pay. `name` must identify the
+   * body permanently, so it contains the entity tag.
+   */
   packed(name: string, body: Uint8Array): Buffer | undefined {
     if (body.length < PACKED_BYTES_MIN) return undefined
     const known = this.#bodies.get(name)

@@ -6,7 +6,7 @@ import type { Answer } from '../engine/process/local-server.ts'
 import type { Logger } from '../engine/process/log.ts'
 import type { ScanSchedule } from '../engine/scan/schedule.ts'
 
-/** Says whether the service does all that it is for, and writes into the log when writing stops and when it goes on. */
+/** Reports whether the service works, and logs when writing to the store fails and recovers. */
 export class Health {
   readonly #environment: Environment
   readonly #schedule: ScanSchedule
@@ -29,7 +29,7 @@ export class Health {
     clearInterval(this.#timer)
   }
 
-  /** Each change is logged once. */
+  /** Logs each change once. */
   poll(): void {
     const failure = this.#whyNotWritten()
     if (failure === undefined && !this.#writes) this.#log.info('the store is written again')
@@ -39,7 +39,7 @@ export class Health {
     this.#writes = failure === undefined
   }
 
-  /** What is not as it should be, a line each; none: all is. */
+  /** Returns the problems, one line each; empty if there is none. */
   reasons(): string[] {
     const notWritten = this.#whyNotWritten()
     const failing = this.#schedule.failing
@@ -49,7 +49,7 @@ export class Health {
     ]
   }
 
-  /** 503 makes it a matter of status alone for what looks at it. */
+  /** Answers 503 while degraded, so that a probe needs only the status. */
   answer(): Answer {
     const reasons = this.reasons()
     const type = 'application/json'
