@@ -6,12 +6,15 @@ import { PLATFORM_TYPES } from './platform-type.ts'
 import { RegistryFileError, readPlatformFile } from './registry-file.ts'
 
 /**
- * registry/platforms/*.yaml -> catalog.json beside the compiled files, so that a start reads JSON (4 ms) and not YAML (500 ms).
- * Run by `npm run build` as `node dist/registry/build.js`, from wherever: paths are taken from this file's own place.
+ * registry/platforms/*.yaml -> catalog.json next to the compiled files, so that a start reads JSON
+ * (4 ms) instead of YAML (500 ms). `npm run build` runs it as `node dist/registry/build.js`. Paths
+ * are relative to this file.
  */
 export const PLATFORMS_DIR = new URL('../../registry/platforms/', import.meta.url)
 
-/** All built-in platforms: types in the order of PLATFORM_TYPES, ids in the order of the alphabet. */
+/**
+ * Reads all built-in platforms: types in the order of PLATFORM_TYPES, IDs in alphabetical order.
+ */
 export function readPlatforms(): Platform[] {
   const files = new Set(readdirSync(PLATFORMS_DIR))
   const platforms: Platform[] = []
@@ -31,7 +34,7 @@ export function readPlatforms(): Platform[] {
   return platforms
 }
 
-/** Ids have no dot and domains have one, so one map holds both. */
+/** IDs have no dot and domains have one, so one map holds both. */
 function claim(homes: Map<string, string>, key: string, file: string, entry: string, field: string): void {
   const home = homes.get(key)
   if (home !== undefined) throw new RegistryFileError(file, entry, field, `${key} stands under ${home} already`)

@@ -1,7 +1,7 @@
 import { hostNameFault, patternFault } from './domain-name.ts'
 import type { Platform } from './platform.ts'
 
-/** One thing that good data would not have: at which platform and domain, and what. */
+/** A defect of the data: platform, domain and description. */
 export interface QualityFinding {
   readonly platform: string
   readonly domain: string
@@ -9,8 +9,9 @@ export interface QualityFinding {
 }
 
 /**
- * Names under which everybody has hosts, or which pages load whatever they do: a suffix rule for one of them is a false alarm. Single
- * hosts and names below them may be rules. Lists made for proxy routing contain them, which is how they get into registries.
+ * Names below which anyone may have hosts, or which most pages load: a suffix rule for such a name
+ * causes false alarms. Single hosts and names below them may be rules. Lists for proxy routing
+ * contain such names, which is how they get into registries.
  */
 export const SHARED_HOSTS: ReadonlySet<string> = new Set([
   ...[
@@ -116,7 +117,7 @@ export const SHARED_HOSTS: ReadonlySet<string> = new Set([
   ],
 ])
 
-/** Hosts that browsers and phones ask in the background, with no one using AI. */
+/** Hosts that browsers and phones query in the background, while nobody uses AI. */
 export const BACKGROUND_HOSTS: ReadonlySet<string> = new Set([
   'geller-pa.googleapis.com',
   'proactivebackend-pa.googleapis.com',
@@ -125,20 +126,26 @@ export const BACKGROUND_HOSTS: ReadonlySet<string> = new Set([
   'api.cloudflare.com',
 ])
 
-/** Public suffixes of one platform alone, made so by its vendor to part its customers' files: all below is this platform. */
+/**
+ * Public suffixes that belong to one platform, which separates its customers' files by them.
+ * Everything below is this platform.
+ */
 export const OWN_SUFFIXES: ReadonlySet<string> = new Set([
   'oaiusercontent.com',
   'files.oaiusercontent.com',
   'claudeusercontent.com',
 ])
 
-/** Embedded AI cannot be seen in the name, so such an entry may not look like AI use: see docs/reference/registry.md. */
+/**
+ * The name does not reveal embedded AI, so such an entry must not count as AI use: see
+ * docs/reference/registry.md.
+ */
 export const EMBEDDED_SPECIFICITY_MAX = 0.5
 const AI_ONLY_NAMES: ReadonlySet<string> = new Set(['notion.ai'])
 
 /**
- * What is wrong with the data, or nothing. `isPublicSuffix` comes from the caller, so that the list of public suffixes, which only
- * tests need, is not shipped.
+ * Returns the defects of the data. The caller passes `isPublicSuffix`, so that the list of public
+ * suffixes, which only tests need, is not shipped.
  */
 export function qualityReport(
   platforms: readonly Platform[],
@@ -178,7 +185,10 @@ export function qualityReport(
   return findings
 }
 
-/** `*.com` or `*.amazonaws.com`: stars alone, above nothing that names the platform. */
+/**
+ * Whether a pattern like `*.com` or `*.amazonaws.com` has only stars above a name that identifies
+ * no platform.
+ */
 function openPattern(pattern: string): boolean {
   const given = pattern.split('.').filter((label) => !/^\*+$/.test(label))
   return given.length < 2 || (given.length < pattern.split('.').length && SHARED_HOSTS.has(given.join('.')))
