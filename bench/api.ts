@@ -12,9 +12,11 @@ import { peerFolder } from './peers/package.ts'
 import { type ApiData, makeApiData } from './workload/api-data.ts'
 
 /**
- * How near the API comes to the socket: posture-service with one API thread, asked by wrk with keys that are spread so widely that no limit answers for us, beside a bare
- * uWebSockets.js route with a constant body of the same size, the same route with as many bodies as there are organizations, fastify over better-sqlite3 doing the same
- * work, and nginx with the same bytes in a file. All get the same requests of the same wrk, in turns, each on a core of its own where there are two.
+ * Compares the API with the speed of a socket: posture-service with one API thread, bare
+ * uWebSockets.js routes with a constant body of the same size and with as many bodies as there are
+ * organizations, fastify over better-sqlite3 with the same work, and nginx with the same bytes in a
+ * file. wrk sends all of them the same requests in turn, with so many keys that no rate limit
+ * applies, each on a core of its own if there are two.
  */
 const RESIDENT_AIM_MB = 150
 const CONNECTIONS = 64
@@ -26,7 +28,10 @@ interface Contender {
   stop(): Promise<void>
 }
 
-/** Which part of a contender's requests a second ours are to be at least, and how many times its p99 ours at most. */
+/**
+ * Aims relative to a contender: minimum share of its requests per second, and maximum multiple of
+ * its p99.
+ */
 interface Aims {
   readonly times?: number
   readonly p99?: number
@@ -183,7 +188,7 @@ function fastifyFolders(): readonly string[] | undefined {
   return folders.every((folder) => folder !== undefined) ? folders : undefined
 }
 
-/** Requests with one key after the other, made before the clock runs. */
+/** wrk script that cycles through the keys. Requests are created before the clock runs. */
 function luaOf(keys: readonly string[]): string {
   const list = keys.map((key) => `"${key}"`).join(',')
   return `local keys = {${list}}
@@ -218,7 +223,10 @@ async function wrk(url: string, script: string, seconds: number): Promise<Measur
   return { perSecond: Number(perSecond), p50Us: Number(p50Us), p99Us: Number(p99Us) }
 }
 
-/** Server and client on a core each: they take turns otherwise, and the figure is of the scheduler. */
+/**
+ * Puts server and client on separate cores. On one core they alternate, and the result measures the
+ * scheduler.
+ */
 function pinned(who: 'server' | 'client'): readonly string[] {
   return availableParallelism() < 2 || !isInstalled('taskset') ? [] : ['taskset', '-c', who === 'server' ? '0' : '1']
 }

@@ -9,8 +9,9 @@ import { decodeMix, writeMix } from './workload/decode-mix.ts'
 import { writeDnsQueries } from './workload/dns-queries.ts'
 
 /**
- * A live capture on a veth pair that tcpreplay fills: the collector as a whole process, with outbox and a real service behind it, beside tcpdump
- * and tshark with the same filter and tcpdump with a ring of the same size. The sender runs on the same cores.
+ * A live capture on a veth pair that tcpreplay fills: the whole collector, with outbox and a real
+ * service, compared with tcpdump and tshark with the same filter, and tcpdump with a ring of the
+ * same size. The sender runs on the same cores.
  */
 const ROUNDS = 3
 const FILTER = captureFilter({ dnsPorts: DNS_PORTS, tlsPorts: TLS_PORTS, tunnels: false, expression: '' }, true, 'wide')
@@ -72,7 +73,7 @@ async function measure(site: LiveSite, toy: boolean): Promise<void> {
   for (const path of [file('some'), file('all')]) await inBox(site, path, toy)
 }
 
-/** In turns, so that a slow minute of the machine hits both. */
+/** Runs in turn, so that a slow minute of the machine affects both. */
 async function compareOn(
   site: LiveSite,
   { name, path, passing }: Workload,
@@ -144,7 +145,7 @@ function countPassing(path: string): number {
   return Number(/^(\d+) packet/m.exec(reported)?.[1])
 }
 
-/** Names that the program finds in the file itself. */
+/** Number of names that the program finds in the file itself. */
 function namesIn(path: string): number {
   const collector = new URL('../collector/main.js', import.meta.url).pathname
   const reported = execFileSync(process.execPath, [collector, 'read', '--stats', path], { encoding: 'utf8' })

@@ -3,7 +3,7 @@ import { createProgram, runProgram } from '../engine/process/program.ts'
 import { print } from './compare.ts'
 import { machineLine } from './machine.ts'
 
-/** The benchmarks by name, each in a file of its own, in the order of the data flow. */
+/** The benchmarks by name, each in its own file, in the order of the data flow. */
 const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(options: { toy: boolean }): Promise<void> }>>> = {
   registry: () => import('./registry.ts'),
   decode: () => import('./decode.ts'),

@@ -14,8 +14,9 @@ import { sleep } from './live-site.ts'
 import { megabytes, memoryBytes } from './machine.ts'
 
 /*
- * What people install: the size of each file of the release; how long the sensor takes from its start to the first packet that it has, beside
- * tcpdump and tshark; what is resident when it hears nothing. A query a millisecond is on the link; the time of a first packet is the kernel's.
+ * The released product: the size of each file; the time from the sensor's start to its first
+ * captured packet, compared with tcpdump and tshark; and resident memory on a silent link. The link
+ * carries a query per millisecond. The kernel sets the time of the first packet.
  */
 
 const RELEASE = join(REPOSITORY, 'release')
@@ -83,7 +84,7 @@ async function starts(folder: string, contenders: readonly Contender[], rounds: 
   try {
     const times = new Map<string, number[]>()
     for (let round = 0; round < rounds; round++) {
-      // In turn, so that what else the machine does meets all of them.
+      // Runs in turn, so that other load of the machine affects all.
       for (const [name, command] of contenders) note(times, name, await ourStart(folder, command))
       note(times, 'tcpdump', await peerStart(['tcpdump', '-i', 'far', '-n', '-tt', '-c', '1', 'udp dst port 53']))
       note(
@@ -134,7 +135,7 @@ async function ourStart(folder: string, command: readonly string[]): Promise<num
   return Date.parse(first_seen) - started
 }
 
-/** The same of a program that prints the time of a packet, in seconds since 1970, and ends. */
+/** The same for a program that prints the time of a packet, in seconds since 1970, and exits. */
 async function peerStart(command: readonly string[]): Promise<number> {
   const started = Date.now()
   const peer = spawn('ip', words(...command), { stdio: ['ignore', 'pipe', 'ignore'] })
@@ -178,7 +179,8 @@ function startCollector(
   more: readonly string[],
 ): ChildProcess {
   const settings = ['--interface', 'far', '--outbox', outbox, '--endpoint', '127.0.0.1', '--user', 'root', ...more]
-  // ip becomes what it starts, so that the process is the collector's; a starter script becomes Node.
+  // ip executes the command in its own process, and a starter script executes Node, so the process
+  // is the collector.
   return spawn('ip', words(...command, 'run', ...settings), {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: environment(folder),
