@@ -1,7 +1,7 @@
 import { NAMELESS_MS, NAMELESS_PACKETS, SILENCE_LINK_PACKETS, SILENCE_MS } from '../limits.ts'
 import { type LinkState, readLinkState } from './link-state.ts'
 
-/** The interface as the kernel sees it, beside what the capture got of it. */
+/** Compares the kernel's counters of the interface with what was captured. */
 export class LinkWatch {
   readonly #name: string
   readonly #read: (name: string) => LinkState
@@ -10,7 +10,7 @@ export class LinkWatch {
   #captured = 0
   #packetsThen: number
   #thenMs: number
-  /** The same of names. */
+  /** The same for names. */
   #named = 0
   #capturedAtName = 0
   #nameMs: number
@@ -25,15 +25,21 @@ export class LinkWatch {
     this.#nameMs = nowMs
   }
 
-  /** As of the last second(). `missed` of the time since the watch began; `silence`: why it is strange that nothing was captured. */
+  /**
+   * State as of the last second(). `missed` counts from the start of the watch. `silence` says why
+   * it is suspicious that nothing was captured.
+   */
   get state(): LinkState & { readonly silence: string } {
     return { ...this.#state, missed: Math.max(0, this.#state.missed - this.#missedBefore) }
   }
 
-  /** Told once a second how many packets passed the filter and how many queries and ClientHellos were among them so far, and a monotonic time. */
+  /**
+   * Called once a second. `captured` is the total of packets that passed the filter, `named` the
+   * total of queries and ClientHellos among them, `nowMs` a monotonic time.
+   */
   second(captured: number, named: number, nowMs: number): void {
     const state = this.#read(this.#name)
-    // An interface that came back counts from 0.
+    // An interface that was created again counts from 0.
     if (state.packets < this.#packetsThen) this.#packetsThen = state.packets
     if (state.missed < this.#missedBefore) this.#missedBefore = 0
     if (captured !== this.#captured) {

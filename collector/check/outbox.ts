@@ -10,8 +10,9 @@ import { canBeGiven, unreachable, userToBecome } from '../privileges.ts'
 import type { StepOutcome } from './step.ts'
 
 /**
- * Opens the outbox that is there, beside a collector that may be running on it, and only reads; or finds out whether one
- * can be made. Leaves nothing behind: who checks is often another user than the one that will run the collector.
+ * Opens the existing outbox read-only, possibly while a collector runs on it, or checks whether one
+ * can be created. Leaves no files behind, because the check often runs as another user than the
+ * collector.
  *
  * @throws Fault STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED.
  */
@@ -39,7 +40,7 @@ async function waitingIn(directory: string): Promise<string> {
   return `${waiting} events wait`
 }
 
-/** Makes what is missing, writes into it, and removes what was made. */
+/** Creates the missing directories, writes to the innermost, and removes everything created. */
 function triedOut(directory: string): string {
   const missing: string[] = []
   for (let above = directory; !existsSync(above); above = dirname(above)) missing.push(above)
@@ -52,7 +53,8 @@ function triedOut(directory: string): string {
       cause: error,
     })
   } finally {
-    // From the innermost outwards, as far as they were made and a collector has not begun in them.
+    // From the innermost outward, as far as they were created and no collector has started to use
+    // them.
     for (const made of missing) removeIfEmpty(made)
   }
   return missing.length > 0 ? 'can be made' : 'can be written, and is empty'
@@ -62,7 +64,7 @@ function removeIfEmpty(directory: string): void {
   try {
     rmdirSync(directory)
   } catch {
-    // Not made, or in use.
+    // Not created, or in use.
   }
 }
 

@@ -6,25 +6,26 @@ import { CHECK_STEP_MS } from '../limits.ts'
 import type { StepOrder, StepOutcome, Tried } from './step.ts'
 
 export interface RunningStep {
-  /** Fulfilled within CHECK_STEP_MS; rejected where the step's process broke. */
+  /** Resolves within CHECK_STEP_MS. Rejects if the step's process failed. */
   readonly outcome: Promise<StepOutcome>
-  /** Ends the step at once, if it has not ended. */
+  /** Kills the step at once if it has not ended. */
   stop(): void
 }
 
 /**
- * Starts a step in a process of its own. So what cannot be interrupted - a name server, a network file system, a driver that
- * does not answer - costs the time of one step and never keeps the program from ending.
+ * Starts a step in a process of its own. A call that cannot be interrupted (to a name server, a
+ * network file system, a driver that does not answer) then costs the time of one step and never
+ * prevents the program from exiting.
  */
 export function startStep(step: Tried, settings: CollectorSettings, timeoutMs = CHECK_STEP_MS): RunningStep {
   const child = fork(fileURLToPath(new URL('./step-process.js', import.meta.url)), [], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    // It is compiled: loaders and flags of this process only slow its start.
+    // The program is compiled. Loaders and flags of this process would only slow its start.
     execArgv: [],
   })
   const stop = (): void => {
     child.kill('SIGKILL')
-    // One that the kernel holds is not waited for.
+    // Does not wait for a process that is blocked in the kernel.
     child.unref()
     if (child.connected) child.disconnect()
   }
@@ -41,7 +42,7 @@ export function startStep(step: Tried, settings: CollectorSettings, timeoutMs = 
     clearTimeout(timer)
     stop()
   })
-  // Who stops it does not look at it any more.
+  // After stop(), the caller ignores the outcome.
   outcome.catch(() => {})
   return { outcome, stop }
 }

@@ -14,28 +14,29 @@ import {
 import { CHECK_CONNECT_MS } from '../limits.ts'
 import type { StepOutcome } from './step.ts'
 
-/** What the other side showed. */
+/** Result of a handshake with the peer. */
 interface Handshake {
   /** `TLSv1.3` */
   readonly protocol: string
   readonly certificate: X509Certificate
 }
 
-/** @throws Fault USAGE for a proxy that is no URL. */
+/** @throws Fault USAGE if the proxy is not a URL. */
 export function checkTls(settings: CollectorSettings): Promise<StepOutcome> {
   return tryTls(httpsPeer(settings), { portSetting: '--https-port', listener: '--ingest-port' })
 }
 
-/** How the port is called here, and at the service. */
+/** The port's setting here and at the service. */
 interface PortNames {
   readonly portSetting: string
   readonly listener: string
 }
 
 /**
- * Connects as the forwarder does; a certificate that is refused is looked at over a second connection. Nothing is sent.
+ * Connects as the forwarder does. Inspects a rejected certificate over a second connection. Sends
+ * nothing.
  *
- * @throws Fault USAGE for a proxy that is no URL.
+ * @throws Fault USAGE if the proxy is not a URL.
  */
 export async function tryTls(peer: Peer, names: PortNames): Promise<StepOutcome> {
   const connector = new TlsConnector(peer)

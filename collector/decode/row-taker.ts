@@ -1,16 +1,19 @@
-/** How far the delivery came. */
+/** Progress of delivery. */
 export interface Position {
   /**
-   * Frames of the source, from its first, whose names have all been delivered; no name of a later frame has. A file can be observed
-   * again from here on (deliveredFrames) without losing or repeating a name.
+   * Frames from the start of the source whose names are all delivered. No name of a later frame is.
+   * A file can be read again from here (deliveredFrames) without losing or repeating a name.
    */
   readonly framesDone: number
 }
 
-/** Takes the rows of names, one by one in the order of their frames, and hears how far that is. */
+/** Receives the rows of names one by one, in the order of their frames, and the progress. */
 export interface RowTaker {
-  /** The row at `at` of the memory that `view` and `bytes` show; it is gone when this returns. name-rows.ts draws it. */
+  /**
+   * Receives the row at `at` in `view` and `bytes`, the same memory, valid only during the call.
+   * name-rows.ts shows the layout.
+   */
   row(view: DataView, bytes: Buffer, at: number): void
-  /** Every name up to here was given, and no other. A promise holds back the source. */
+  /** Exactly the names up to this position were delivered. A returned promise pauses the source. */
   delivered(position: Position): void | Promise<void>
 }

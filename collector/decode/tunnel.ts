@@ -2,11 +2,14 @@ import { PacketClass } from '../batch/packet-class.ts'
 import { EtherType } from './link.ts'
 
 /**
- * Tunnels: GRE with ERSPAN, and those over UDP -> what they carry, as an EtherType and the offset where it begins.
- * Not read: GRE with source routes, VXLAN with group policy bits that are not understood, L2TP, ESP, WireGuard.
+ * Tunnels: GRE with ERSPAN, and tunnels over UDP -> EtherType and offset of the inner packet. Not
+ * read: GRE with source routes, VXLAN with unknown group policy bits, L2TP, ESP, WireGuard.
  */
 
-/** UDP ports. RFC 7348 §5 (8472 is what Linux took before), RFC 8926 §3.3, 3GPP TS 29.281 §4.4.2, RFC 4380 §2.7. */
+/**
+ * UDP ports: RFC 7348 §5 (8472 is Linux's earlier default), RFC 8926 §3.3, 3GPP TS 29.281 §4.4.2,
+ * RFC 4380 §2.7.
+ */
 const PORT_VXLAN = 4789
 const PORT_VXLAN_LINUX = 8472
 const PORT_VXLAN_GPE = 4790
@@ -14,7 +17,9 @@ const PORT_GENEVE = 6081
 const PORT_GTP_U = 2152
 const PORT_TEREDO = 3544
 
-/** Where the inside of a tunnel begins, and what announces it. One for each worker, overwritten by each tunnel. */
+/**
+ * EtherType and offset of the packet inside a tunnel. One per worker, overwritten by each tunnel.
+ */
 export class Inside {
   etherType = 0
   offset = 0
@@ -25,7 +30,10 @@ export class Inside {
   }
 }
 
-/** RFC 2784 §2.1, RFC 2890 §2: which fields follow the four bytes of flags and protocol; RFC 2637 §4.1: version 1 carries PPP. */
+/**
+ * RFC 2784 §2.1, RFC 2890 §2: the fields that follow the four bytes of flags and protocol. RFC 2637
+ * §4.1: version 1 carries PPP.
+ */
 const GRE_CHECKSUM = 0x8000
 const GRE_ROUTING = 0x4000
 const GRE_KEY = 0x2000
@@ -38,10 +46,16 @@ const ERSPAN2_HEADER_BYTES = 8
 const ERSPAN3_HEADER_BYTES = 12
 /** draft-foschiano-erspan §4.3: the O bit announces a subheader of 8 bytes. */
 const ERSPAN3_SUBHEADER_BYTES = 8
-/** draft-wilson-wrec-wccp-v2 §5.1: a redirect header of 4 bytes stands before the IP packet, but for version 1. */
+/**
+ * draft-wilson-wrec-wccp-v2 §5.1: except in version 1, a redirect header of 4 bytes precedes the IP
+ * packet.
+ */
 const GRE_WCCP = 0x883e
 
-/** Finds the inside of the GRE packet in bytes [at, end): 0, or the complement of a class. */
+/**
+ * Finds the inner packet of the GRE packet in bytes [at, end). Returns 0 or the complement of a
+ * class.
+ */
 export function greInside(view: DataView, at: number, end: number, inside: Inside): number {
   if (at + 4 > end) return ~PacketClass.truncated
   const flags = view.getUint16(at)
@@ -74,8 +88,8 @@ export function greInside(view: DataView, at: number, end: number, inside: Insid
 }
 
 /**
- * The tunnel's port of a datagram between these ports, or 0. The sender of VXLAN and GENEVE takes any source port; those of GTP-U and
- * Teredo may answer from theirs.
+ * Returns the tunnel port of a datagram between these ports, or 0. VXLAN and GENEVE senders use any
+ * source port. GTP-U and Teredo peers may answer from the tunnel port.
  */
 export function tunnelPort(source: number, destination: number): number {
   switch (destination) {
@@ -92,8 +106,8 @@ export function tunnelPort(source: number, destination: number): number {
 }
 
 /**
- * Finds the inside of the datagram's payload in bytes [at, end) when it is a tunnel of the kind that `port` is of. False when it is none:
- * anybody may use a port.
+ * Finds the inner packet in the datagram's payload, bytes [at, end), for the tunnel type of `port`.
+ * Returns false if the payload is not such a tunnel: other traffic may use the port.
  */
 export function udpInside(view: DataView, port: number, at: number, end: number, inside: Inside): boolean {
   switch (port) {
@@ -120,7 +134,7 @@ function vxlanInside(view: DataView, at: number, end: number, inside: Inside): b
   return true
 }
 
-/** draft-ietf-nvo3-vxlan-gpe §3: the P bit says that the fourth byte names the next protocol. */
+/** draft-ietf-nvo3-vxlan-gpe §3: the P bit says that the fourth byte is the next protocol. */
 function vxlanGpeInside(view: DataView, at: number, end: number, inside: Inside): boolean {
   if (at + 8 > end || (view.getUint8(at) & 0x0c) !== 0x0c) return false
   const next = view.getUint8(at + 3)
@@ -130,7 +144,10 @@ function vxlanGpeInside(view: DataView, at: number, end: number, inside: Inside)
   return true
 }
 
-/** RFC 8926 §3.4: version 0 and length of the options in units of 4 bytes, flags, protocol, VNI, options. */
+/**
+ * RFC 8926 §3.4: version 0 and length of the options in units of 4 bytes, flags, protocol, VNI,
+ * options.
+ */
 function geneveInside(view: DataView, at: number, end: number, inside: Inside): boolean {
   if (at + 8 > end || view.getUint8(at) >> 6 !== 0) return false
   const offset = at + 8 + (view.getUint8(at) & 0x3f) * 4
@@ -139,7 +156,10 @@ function geneveInside(view: DataView, at: number, end: number, inside: Inside): 
   return true
 }
 
-/** 3GPP TS 29.281 §5.1: version 1 and GTP, message type 255 (G-PDU), length, TEID; any of E, S and PN brings 4 bytes more. */
+/**
+ * 3GPP TS 29.281 §5.1: version 1 and GTP, message type 255 (G-PDU), length, TEID. Any of E, S and
+ * PN adds 4 bytes.
+ */
 function gtpInside(view: DataView, at: number, end: number, inside: Inside): boolean {
   if (at + 8 > end) return false
   const flags = view.getUint8(at)
@@ -149,7 +169,8 @@ function gtpInside(view: DataView, at: number, end: number, inside: Inside): boo
     if (offset + 4 > end) return false
     let next = (flags & 0x04) === 0 ? 0 : view.getUint8(offset + 3)
     offset += 4
-    // §5.2: each extension header counts itself in units of 4 bytes and ends with the type of the next.
+    // §5.2: each extension header starts with its length in units of 4 bytes and ends with the type
+    // of the next.
     while (next !== 0) {
       if (offset >= end) return false
       const bytes = view.getUint8(offset) * 4
@@ -165,11 +186,12 @@ function gtpInside(view: DataView, at: number, end: number, inside: Inside): boo
   return true
 }
 
-/** RFC 4380 §5.1.1: an authentication and an origin indication may stand before the IPv6 packet. */
+/** RFC 4380 §5.1.1: an authentication and an origin indication may precede the IPv6 packet. */
 function teredoInside(view: DataView, at: number, end: number, inside: Inside): boolean {
   let offset = at
   if (offset + 4 <= end && view.getUint16(offset) === 0x0001) {
-    // Lengths of client identification and authentication value; a nonce of 8 bytes and a confirmation byte follow them.
+    // Lengths of client identification and authentication value. A nonce of 8 bytes and a
+    // confirmation byte follow them.
     offset += 4 + view.getUint8(offset + 2) + view.getUint8(offset + 3) + 9
   }
   if (offset + 8 <= end && view.getUint16(offset) === 0x0000) offset += 8

@@ -26,7 +26,7 @@ export class HttpsForwarder implements Forwarder {
   readonly alive = true
   readonly #client: HttpsClient
 
-  /** @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL. */
+  /** @throws Fault USAGE if the CA certificate cannot be read or the proxy is not a URL. */
   constructor(settings: HttpsSettings) {
     this.#client = new HttpsClient(settings)
   }
@@ -50,7 +50,8 @@ export class HttpsForwarder implements Forwarder {
   #outcome({ status, headers, text }: Answer, events: readonly Event[], coverage?: CoverageReport): Outcome {
     const { url } = this.#client
     const said = messageOf(text)
-    // A gateway or a captive portal answers, too; what it says is not the service's word on the events or the token.
+    // The answer may come from a gateway or a captive portal, which cannot decide about the events
+    // or the token.
     const unexpected = `${url} answered ${status}, but not as the service does`
     const answered = `${url} answered ${status} ${said}`.trimEnd()
     switch (status) {
@@ -72,7 +73,10 @@ export class HttpsForwarder implements Forwarder {
     }
   }
 
-  /** Only an answer that is whole and accounts for every event counts: a captive portal answers 200, too. */
+  /**
+   * Accepts only a complete answer that accounts for every event: a captive portal also answers
+   * 200.
+   */
   #accepted(text: string, events: readonly Event[], coverage?: CoverageReport): Outcome {
     const { url } = this.#client
     const parsed = acceptance.safeParse(jsonOf(text))

@@ -6,15 +6,15 @@ import { Fault } from '../../engine/process/error-codes.ts'
 import { hostAndPort, withoutBrackets } from '../host.ts'
 
 /**
- * The proxy that the environment names for a URL (HTTPS_PROXY, ALL_PROXY, and not what NO_PROXY excepts), if any: one for HTTP CONNECT (RFC 9110
- * §9.3.6), reached by HTTP or HTTPS.
+ * Returns the proxy that the environment sets for a URL (HTTPS_PROXY, ALL_PROXY, except hosts in
+ * NO_PROXY), if any: a proxy for HTTP CONNECT (RFC 9110 §9.3.6), reached by HTTP or HTTPS.
  *
- * @throws Fault USAGE. The variable is not repeated: it may hold a password.
+ * @throws Fault USAGE. The message omits the variable's value, which may contain a password.
  */
 export function proxyFor(url: string): URL | undefined {
   const named = getProxyForUrl(url)
   if (named === '') return undefined
-  // The library puts the scheme of the URL before one without: then it was no URL.
+  // The library prepends the URL's scheme to a value without one. Such a value was not a URL.
   const raw =
     process.env['https_proxy'] ||
     process.env['HTTPS_PROXY'] ||
@@ -25,7 +25,7 @@ export function proxyFor(url: string): URL | undefined {
   throw new Fault('USAGE', 'HTTPS_PROXY: found no URL of a proxy; expected one such as http://proxy.example:3128')
 }
 
-/** RFC 3986 §2.1: a percent sign in a password is written %25. */
+/** RFC 3986 §2.1: a percent sign in a password must be written %25. */
 function canDecode(url: string): boolean {
   const { username, password } = new URL(url)
   try {
@@ -38,7 +38,7 @@ function canDecode(url: string): boolean {
 
 export const PROXY_REFUSED = 'PROXY_REFUSED'
 
-/** A connection to host and port by way of the proxy. */
+/** Opens a connection to host and port through the proxy. */
 export function tunnel(
   proxy: URL,
   host: string,

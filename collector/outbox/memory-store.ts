@@ -1,7 +1,10 @@
 import type { QueueTable } from '../../engine/lmdb/queue.ts'
 import type { OutboxStore } from './outbox-store.ts'
 
-/** `--outbox memory`: what the outbox stands in where no disk may be written. It ends with the process. */
+/**
+ * `--outbox memory`: keeps the outbox in memory if no disk is writable. The events are lost when
+ * the process ends.
+ */
 export class MemoryStore implements OutboxStore {
   readonly #tables = new Map<string, MemoryTable>()
 
@@ -27,11 +30,11 @@ export class MemoryStore implements OutboxStore {
   }
 }
 
-/** Keys in order, in an array: a queue adds at its end and removes at its front. */
+/** Sorted keys in an array: a queue adds at the end and removes at the front. */
 export class MemoryTable implements QueueTable {
   #keys: Buffer[] = []
   #values: Buffer[] = []
-  /** Places before it are empty. */
+  /** Entries before this index are empty. */
   #front = 0
 
   get(key: Buffer): Buffer | undefined {
@@ -85,7 +88,7 @@ export class MemoryTable implements QueueTable {
     }
   }
 
-  /** Of the first key that is not before this one. */
+  /** Returns the index of the first key that is not less than this key. */
   #place(key: Buffer): number {
     let from = this.#front
     let to = this.#keys.length
@@ -100,10 +103,10 @@ export class MemoryTable implements QueueTable {
 
 const EMPTY = Buffer.alloc(0)
 
-/** Two buffers, each with an ArrayBuffer of its own, as measured on 64-bit Node. */
+/** Two buffers, each with its own ArrayBuffer, as measured on 64-bit Node. */
 const RECORD_OVERHEAD_BYTES = 512
 
-/** A small buffer is a part of a slab of Node's pool, and would keep all of it. */
+/** A small buffer is a slice of Node's pool and would keep the whole slab in memory. */
 function alone(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length)
   bytes.copy(copy)

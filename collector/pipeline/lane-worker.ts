@@ -9,8 +9,9 @@ const decoder = new BatchDecoder(data.lane, data)
 let sequence = 0
 
 /**
- * The piscina task: decodes one batch, or takes another registry. Several may be on the way to a worker; when one of them does not come to its end, those behind
- * it are handed back untouched, so that a lane's frames are always decoded in their order.
+ * The piscina task: decodes one batch, or switches to another registry. Several batches may be
+ * queued for a worker. If one of them is incomplete, the worker returns the later ones unread, so
+ * that a lane's frames are always decoded in order.
  */
 export default function decodeBatch(task: DecodeTask): DecodeAnswer {
   if (typeof task !== 'number') {
