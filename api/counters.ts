@@ -22,7 +22,7 @@ export function makeCounters(threads: number): SharedArrayBuffer {
 export function countersOf(
   memory: SharedArrayBuffer,
   thread: number,
-): Required<Pick<HttpListenOptions, 'onAnswer' | 'onCut'>> {
+): Required<Pick<HttpListenOptions, 'onAnswer' | 'onAnswerAborted'>> {
   const row = new Float64Array(memory, thread * COLUMNS * Float64Array.BYTES_PER_ELEMENT, COLUMNS)
   return {
     onAnswer(_request, status, bytes) {
@@ -30,7 +30,7 @@ export function countersOf(
       row[column] = (row[column] ?? 0) + 1
       row[0] = (row[0] ?? 0) + bytes
     },
-    onCut() {
+    onAnswerAborted() {
       row[CUT] = (row[CUT] ?? 0) + 1
     },
   }

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
-import { claimPort, everyAddress, listenHttp } from '../engine/http/listen.ts'
+import { claimPort, listenHttp, wildcardAddress } from '../engine/http/listen.ts'
 import type { HttpHandler, HttpListener } from '../engine/http/port.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
 import { BodyMemory } from '../engine/ingest/body-memory.ts'
@@ -160,7 +160,7 @@ export class Service {
   async #startIngest(tls: TlsFiles | undefined): Promise<number | undefined> {
     const { ingestAddress, ingestPort, http } = this.#settings
     if (ingestPort === 'off') return undefined
-    const address = everyAddress(ingestAddress)
+    const address = wildcardAddress(ingestAddress)
     const port = await claimPort('--ingest-port', address, ingestPort)
     this.#ingest = await listenHttp(http, {
       address,
@@ -205,7 +205,7 @@ export class Service {
       addresses: readonly ListenAddress[],
     ): SyslogEndpoint[] =>
       addresses.map(({ address, port }) => {
-        return { kind, setting, port, address: everyAddress(address === '' ? ingestAddress : address) }
+        return { kind, setting, port, address: wildcardAddress(address === '' ? ingestAddress : address) }
       })
     return [
       ...endpoints('tls', '--syslog-tls', syslogTls),

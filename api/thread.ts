@@ -53,13 +53,13 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
     const uses = keyUses.take()
     if (uses.length > 0) notify({ kind: 'keysUsed', uses })
   }
-  const { onAnswer: countAnswer, onCut } = countersOf(data.counters, data.number)
+  const { onAnswer: countAnswer, onAnswerAborted } = countersOf(data.counters, data.number)
   const accessLog = data.accessLog === 0 ? undefined : new AccessLog(log, data.accessLog, isKnownPath)
   const listening = listenHttp(data.http, {
     address: data.address,
     port: data.port,
     ...(data.tls ? { tls: data.tls } : {}),
-    onCut,
+    onAnswerAborted,
     onAnswer:
       accessLog === undefined
         ? countAnswer

@@ -22,7 +22,7 @@ interface Api extends TestServer {
 }
 
 async function startApi(t: Test, implementation: (typeof IMPLEMENTATIONS)[number]): Promise<Api> {
-  const opened = openStore(t, { madeUp: true })
+  const opened = openStore(t, { unchecked: true })
   const now = { ms: 1 }
   const rateLimit = new RateLimit(makeRateTable(), () => now.ms)
   const keyUses = new RecentKeyUses()

@@ -20,7 +20,7 @@ const unlimited = {
 
 for (const implementation of IMPLEMENTATIONS) {
   t.test(`over ${implementation}: no answer is torn`, async (t) => {
-    const opened = openStore(t, { madeUp: true })
+    const opened = openStore(t, { unchecked: true })
     const { id } = makeOrganization(opened, 'Acme')
     const administration = new Administration(opened.store, opened.clock)
     const headers = { 'x-api-key': administration.apiKeys.create(administration.organization('Acme'), 'k', SCOPES).raw }

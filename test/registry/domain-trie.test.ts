@@ -2,7 +2,7 @@ import t from 'tap'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie, type TrieRule } from '../../registry/compile-trie.ts'
 import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
-import { dottedName, wireName } from '../support/made-names.ts'
+import { dottedName, wireName } from '../support/random-names.ts'
 
 const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 const matchWire = (trie: DomainTrie, bytes: Uint8Array) => trie.matchWire(viewOf(bytes), 0, bytes.byteLength)

@@ -136,8 +136,8 @@ const COVERAGE: readonly { name: string; body: object; coverageError: RegExp | u
   { name: 'is accepted', body: { ...DONE, coverage: { accepted: true } }, coverageError: undefined },
   {
     name: 'is rejected',
-    body: { ...DONE, coverage: { accepted: false, error: 'coverage: reports come too often' } },
-    coverageError: /^coverage: reports come too often$/,
+    body: { ...DONE, coverage: { accepted: false, error: 'coverage: reports are sent too often' } },
+    coverageError: /^coverage: reports are sent too often$/,
   },
   { name: 'is not mentioned', body: DONE, coverageError: /^https:\/\/.* did not accept the coverage report$/ },
 ]
