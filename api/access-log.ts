@@ -19,7 +19,7 @@ export class AccessLog {
   readonly #callers = new WeakMap<HttpRequest, Caller>()
   #second = 0
   #lines = 0
-  #leftOut = 0
+  #skipped = 0
 
   constructor(log: Logger, linesPerSecondMax: number, isKnownPath: (path: string) => boolean) {
     this.#log = log
@@ -44,7 +44,7 @@ export class AccessLog {
       this.#lines = 0
     }
     if (this.#lines++ >= this.#linesPerSecondMax) {
-      this.#leftOut++
+      this.#skipped++
       return
     }
     const caller = this.#callers.get(request)
@@ -56,10 +56,10 @@ export class AccessLog {
         status,
         bytes,
         ...(caller === undefined ? {} : { organization: caller.organization.id, key_visible: caller.visible }),
-        ...(this.#leftOut > 0 ? { left_out: this.#leftOut } : {}),
+        ...(this.#skipped > 0 ? { left_out: this.#skipped } : {}),
       },
       'request',
     )
-    this.#leftOut = 0
+    this.#skipped = 0
   }
 }

@@ -16,7 +16,7 @@ const BODY_BYTES_MAX = BLOCK_BYTES / 8
  * Every body is cached while the total is below seven eighths of all blocks except the one being
  * refilled.
  */
-const KEPT_FREELY_BYTES = ((BLOCKS_MAX - 1) * BLOCK_BYTES * 7) / 8
+const ALWAYS_CACHED_BYTES = ((BLOCKS_MAX - 1) * BLOCK_BYTES * 7) / 8
 /**
  * Above that, only one of this many uncached bodies replaces older ones, so that most of the cache
  * survives if more bodies are requested than fit.
@@ -44,7 +44,7 @@ export class BodyCache {
    */
   keep(state: ListState, body: Uint8Array): Uint8Array {
     if (body.length > BODY_BYTES_MAX) return body
-    if (this.#keptBytes + body.length > KEPT_FREELY_BYTES && ++this.#missed % REPLACE_ONE_OF !== 0) return body
+    if (this.#keptBytes + body.length > ALWAYS_CACHED_BYTES && ++this.#missed % REPLACE_ONE_OF !== 0) return body
     this.drop(state)
     const block = this.#blockFor(body.length)
     block.bytes.set(body, block.usedBytes)

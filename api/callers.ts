@@ -11,7 +11,7 @@ import type { ListState } from './list-state.ts'
  * Maximum number of keys, and of organizations, that a thread caches, about 0.5 KB each. Beyond it,
  * the oldest entries are evicted and read again on use.
  */
-const REMEMBERED_MAX = 50_000
+const CACHED_MAX = 50_000
 
 /** An organization as read at this version (store/api-versions.ts). */
 export interface CallersOrganization {
@@ -121,7 +121,7 @@ export class Callers {
       organization: this.#organization(key.organizationId),
       usedMs: 0,
     }
-    remember(this.#callers, digest, caller)
+    addToCache(this.#callers, digest, caller)
     return caller
   }
 
@@ -134,7 +134,7 @@ export class Callers {
     const isEnterprise = this.#store.organizations.get(id)?.plan === 'enterprise'
     // Not checked yet: the next request does.
     const organization = { id, key, version, versionOfAll: -1, isEnterprise, lists: noLists() }
-    remember(this.#organizations, id, organization)
+    addToCache(this.#organizations, id, organization)
     return organization
   }
 }
@@ -148,11 +148,11 @@ export function scopeBit(scope: Scope): number {
   return 1 << SCOPES.indexOf(scope)
 }
 
-function remember<T>(known: Map<string, T>, key: string, value: T): void {
+function addToCache<T>(known: Map<string, T>, key: string, value: T): void {
   // Reinsertion moves the key to the end.
   known.delete(key)
   known.set(key, value)
-  if (known.size <= REMEMBERED_MAX) return
+  if (known.size <= CACHED_MAX) return
   const [first] = known.keys()
   if (first !== undefined) known.delete(first)
 }

@@ -31,7 +31,7 @@ export class Health {
 
   /** Logs each change once. */
   poll(): void {
-    const failure = this.#whyNotWritten()
+    const failure = this.#writeFailure()
     if (failure === undefined && !this.#writes) this.#log.info('the store is written again')
     if (failure !== undefined && this.#writes) {
       logFailure(this.#log, failure, 'the store is not written, senders are asked to wait; the API answers')
@@ -41,7 +41,7 @@ export class Health {
 
   /** Returns the problems, one line each; empty if there is none. */
   reasons(): string[] {
-    const notWritten = this.#whyNotWritten()
+    const notWritten = this.#writeFailure()
     const failing = this.#schedule.failing
     return [
       ...(notWritten === undefined ? [] : [failureText(notWritten)]),
@@ -57,7 +57,7 @@ export class Health {
     return { type, status: 503, body: JSON.stringify({ status: 'degraded', reasons }) }
   }
 
-  #whyNotWritten(): unknown {
+  #writeFailure(): unknown {
     try {
       return this.#environment.full ? new Fault('STORE_FULL', 'the disk is full') : undefined
     } catch (error) {

@@ -35,7 +35,7 @@ export const ROWS = 16
  * A bucket with at most this many idle rows leaves new keys to the other one, if that has more.
  * This lets the table become nearly full.
  */
-const ROOM_KEPT = 8
+const IDLE_ROWS_KEPT = 8
 const ROW_WORDS = 4
 const NEXT_WORD = 2
 const RING_WORD = 3
@@ -114,8 +114,8 @@ export class RateLimit {
         const row = this.#rowOf(bucket, high, low)
         if (row >= 0) return this.#takeFrom(bucket, row, nowMs)
       }
-      const room = this.#idleRows(first, nowMs)
-      const bucket = room > ROOM_KEPT || room >= this.#idleRows(second, nowMs) ? first : second
+      const idle = this.#idleRows(first, nowMs)
+      const bucket = idle > IDLE_ROWS_KEPT || idle >= this.#idleRows(second, nowMs) ? first : second
       const row = this.#claimRow(bucket, high, low, nowMs)
       if (row >= 0) return this.#takeFrom(bucket, row, nowMs)
       Atomics.add(this.#words, REFUSED_WORD, 1)

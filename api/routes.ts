@@ -6,7 +6,7 @@ import type { AccessLog } from './access-log.ts'
 import { addressHash } from './address.ts'
 import { BodyCache } from './body-cache.ts'
 import { type Caller, Callers, scopeBit } from './callers.ts'
-import { GzipBodies, takesGzip } from './content-coding.ts'
+import { acceptsGzip, GzipBodies } from './content-coding.ts'
 import { OPENAPI_PATH, type OpenApiAnswer } from './document.ts'
 import { ANY_TAG, namedTag } from './entity-tags.ts'
 import type { RecentKeyUses } from './key-uses.ts'
@@ -55,7 +55,7 @@ export interface ApiParts {
   /** Counts requests by key. */
   readonly rateLimit: RateLimit
   /** Counts requests without a valid key by address. */
-  readonly guessLimit: RateLimit
+  readonly addressLimit: RateLimit
   readonly salesEmail: string
   /** Created by the main thread, because creating it takes 8 MB. */
   readonly document: OpenApiAnswer
@@ -116,7 +116,7 @@ class Api {
    * address is that for invalid keys. It is not a list, so `If-Match` has no use.
    */
   #showDocument(request: HttpRequest, response: HttpResponse, head: boolean): void {
-    if (!this.#mayAskWithoutKey(request, response, head)) return
+    if (!this.#admitWithoutKey(request, response, head)) return
     if (hasBody(request)) {
       return respondError(response, 400, 'Invalid request: expected no body', head, ['connection', 'close'])
     }
@@ -125,11 +125,11 @@ class Api {
     const ifNoneMatch = request.header('if-none-match')
     const named = ifNoneMatch === '' ? undefined : namedTag(ifNoneMatch, tags, true)
     if (named !== undefined && named !== ANY_TAG) return respondNotModified(response, ['etag', named], false)
-    const packed = takesGzip(request.header('accept-encoding')) ? this.#gzip.packed(tag, body) : undefined
-    const fields = packed === undefined ? ['etag', tag] : ['etag', tags.gzipEtag]
+    const compressed = acceptsGzip(request.header('accept-encoding')) ? this.#gzip.compressed(tag, body) : undefined
+    const fields = compressed === undefined ? ['etag', tag] : ['etag', tags.gzipEtag]
     if (named === ANY_TAG) return respondNotModified(response, fields, false)
-    if (packed !== undefined) fields.push('content-encoding', 'gzip')
-    respondJson(response, packed ?? body, head, fields, false)
+    if (compressed !== undefined) fields.push('content-encoding', 'gzip')
+    respondJson(response, compressed ?? body, head, fields, false)
   }
 
   /**
@@ -170,12 +170,12 @@ class Api {
    * guessing.
    */
   #refuseUnauthenticated(request: HttpRequest, response: HttpResponse, head: boolean): void {
-    if (this.#mayAskWithoutKey(request, response, head)) respondError(response, 401, 'Invalid API key', head)
+    if (this.#admitWithoutKey(request, response, head)) respondError(response, 401, 'Invalid API key', head)
   }
 
   /** Counts the request against its address. Rejects it and returns false above the limit. */
-  #mayAskWithoutKey(request: HttpRequest, response: HttpResponse, head: boolean): boolean {
-    const verdict = this.#parts.guessLimit.take(addressHash(request.remoteAddress()))
+  #admitWithoutKey(request: HttpRequest, response: HttpResponse, head: boolean): boolean {
+    const verdict = this.#parts.addressLimit.take(addressHash(request.remoteAddress()))
     if (verdict.allowed) return true
     const message = `Too many requests without a valid API key; try again in ${verdict.resetSeconds} s`
     respondError(response, 429, message, head, rateFields(verdict), true)
@@ -206,13 +206,13 @@ class Api {
       return respondNotModified(response, fields)
     }
     const body = this.#body(list, caller, page, state)
-    const gzip = takesGzip(request.header('accept-encoding'))
-    const packed = gzip ? this.#gzip.packed(nameOf(list, caller, page, state), body) : undefined
-    fields.push('etag', packed === undefined ? state.etag : state.gzipEtag)
+    const gzip = acceptsGzip(request.header('accept-encoding'))
+    const compressed = gzip ? this.#gzip.compressed(nameOf(list, caller, page, state), body) : undefined
+    fields.push('etag', compressed === undefined ? state.etag : state.gzipEtag)
     // A 304 has the same tag as the 200 (RFC 9110 §15.4.5).
     if (named === ANY_TAG) return respondNotModified(response, fields)
-    if (packed !== undefined) fields.push('content-encoding', 'gzip')
-    respondJson(response, packed ?? body, head, fields)
+    if (compressed !== undefined) fields.push('content-encoding', 'gzip')
+    respondJson(response, compressed ?? body, head, fields)
   }
 
   /** Returns a body that is valid until the next read from the store. */

@@ -103,7 +103,7 @@ export class Service {
    */
   async start(): Promise<Listening> {
     const settings = this.#settings
-    this.#releaseScans = await this.#holdScans()
+    this.#releaseScans = await this.#lockScans()
     const apiPort = await claimPort('--api-port', settings.apiAddress, settings.apiPort)
     const certificate = this.#needsCertificate() ? await this.#certificate() : undefined
     const tls = certificate && { keyFile: certificate.keyFile, certificateFile: certificate.certificateFile }
@@ -146,7 +146,7 @@ export class Service {
   }
 
   /** Waits for another process's scan: a command ends soon, another service does not. */
-  async #holdScans(): Promise<Release> {
+  async #lockScans(): Promise<Release> {
     const { path } = this.#store.environment
     for (let waitedMs = 0; waitedMs < OTHER_SCAN_MS; waitedMs += POLL_EVERY_MS) {
       const release = await tryHold(path, SCANS)
@@ -268,8 +268,8 @@ export class Service {
    */
   async #startApi(port: number, tls: ApiThreadData['tls']): Promise<{ threads: number; implementation: string }> {
     const { apiAddress: address, salesEmail, logLevel, accessLog, dataDir: dataDirectory, http } = this.#settings
-    const { keys: rateTable, addresses: guessTable } = this.#rateTables
-    const shared = { counters: this.#apiCounters, rateTable, guessTable }
+    const { keys: rateTable, addresses: addressTable } = this.#rateTables
+    const shared = { counters: this.#apiCounters, rateTable, addressTable }
     const document = openApiAnswer(ROUTES, salesEmail)
     const own = { dataDirectory, address, port, tls, http, salesEmail, logLevel, accessLog, document }
     const start = async (number: number): Promise<Extract<FromApiThread, { kind: 'listening' }>> => {

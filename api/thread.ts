@@ -27,7 +27,7 @@ export interface ApiThreadData {
   readonly counters: SharedArrayBuffer
   /** See rate-limit.ts: by key, and by address for requests without a valid key. */
   readonly rateTable: SharedArrayBuffer
-  readonly guessTable: SharedArrayBuffer
+  readonly addressTable: SharedArrayBuffer
   /** Maximum number of lines per second; 0 disables the log. */
   readonly accessLog: number
   readonly salesEmail: string
@@ -70,7 +70,7 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
     ...apiServer({
       store,
       rateLimit: new RateLimit(data.rateTable),
-      guessLimit: new RateLimit(data.guessTable),
+      addressLimit: new RateLimit(data.addressTable),
       salesEmail: data.salesEmail,
       document: data.document,
       keyUses,

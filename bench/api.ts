@@ -5,7 +5,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { provideCertificate } from '../engine/http/certificate.ts'
-import { median, print, ratio, said, shown } from './compare.ts'
+import { aimText, median, print, ratio, shown } from './compare.ts'
 import { megabytes, memoryBytes } from './machine.ts'
 import { NGINX_NAME, startNginx } from './peers/nginx.ts'
 import { peerFolder } from './peers/package.ts'
@@ -117,15 +117,15 @@ function report(
     `${tls ? 'TLS' : 'plain HTTP'}, ${shown(data.organizations)} organizations, ${shown(data.platforms)} platforms, ${shown(data.keys.length)} keys, body ${shown(data.body.length)} bytes, ${CONNECTIONS} connections; medians of ${rounds} rounds`,
   )
   print(
-    `  ours ${shown(perSecond)} requests/s, p50 ${shown(of(0, 'p50Us'))} us, p99 ${shown(of(0, 'p99Us'))} us; ${resident} MB resident, ${anonymous} MB of it no file's, aim ${RESIDENT_AIM_MB} ${said(resident <= RESIDENT_AIM_MB)}`,
+    `  ours ${shown(perSecond)} requests/s, p50 ${shown(of(0, 'p50Us'))} us, p99 ${shown(of(0, 'p99Us'))} us; ${resident} MB resident, ${anonymous} MB of it no file's, aim ${RESIDENT_AIM_MB} ${aimText(resident <= RESIDENT_AIM_MB)}`,
   )
   contenders.slice(1).forEach(({ name, pid }, at) => {
     const index = at + 1
     const times = perSecond / of(index, 'perSecond')
     const slower = of(0, 'p99Us') / of(index, 'p99Us')
     const { times: timesAim, p99: p99Aim } = AIMS[name] ?? {}
-    const aim = timesAim === undefined ? '' : `, aim ${timesAim} ${said(times >= timesAim)}`
-    const p99 = p99Aim === undefined ? '' : `; p99 ${ratio(slower)}, aim ${p99Aim} ${said(slower <= p99Aim)}`
+    const aim = timesAim === undefined ? '' : `, aim ${timesAim} ${aimText(times >= timesAim)}`
+    const p99 = p99Aim === undefined ? '' : `; p99 ${ratio(slower)}, aim ${p99Aim} ${aimText(slower <= p99Aim)}`
     print(
       `  ${ratio(times)} ${name}  (${shown(of(index, 'perSecond'))} requests/s, p50 ${shown(of(index, 'p50Us'))} us, p99 ${shown(of(index, 'p99Us'))} us, ${megabytes(memoryBytes(pid, 'VmRSS'))} MB)${aim}${p99}`,
     )

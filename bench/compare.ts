@@ -89,5 +89,5 @@ export function median(values: readonly number[]): number {
 
 /** A whole number with thousands separators. */
 export const shown = (value: number): string => Math.round(value).toLocaleString('en')
-export const said = (reached: boolean): string => (reached ? 'reached' : 'not reached')
+export const aimText = (reached: boolean): string => (reached ? 'reached' : 'not reached')
 export const ratio = (value: number): string => `${value.toFixed(2)}x`

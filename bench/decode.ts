@@ -137,8 +137,8 @@ function versionOf(program: string, parameters: readonly string[] = ['--version'
   return /\d+\.\d+(?:\.\d+)?/.exec(asked.stdout + asked.stderr)?.[0] ?? 'version unknown'
 }
 
-function same(whose: string, found: number, expected: number): void {
-  if (found !== expected) throw new Error(`${whose}: found ${found}, expected ${expected}`)
+function same(label: string, found: number, expected: number): void {
+  if (found !== expected) throw new Error(`${label}: found ${found}, expected ${expected}`)
 }
 
 /** A decoder, and batches of a mix prepared in memory. */
@@ -160,7 +160,7 @@ class Loop {
     let batch: FrameBatch | undefined
     let offset = 0
     for (const frame of mix.frames) {
-      if (batch === undefined || offset + frame.length > batch.framesEnd || batch.room === 0) {
+      if (batch === undefined || offset + frame.length > batch.framesEnd || batch.freeEntries === 0) {
         const sizes = { frameBytes: BATCH_FRAME_BYTES, rowBytes: BATCH_ROW_BYTES, listFrames: BATCH_LIST_FRAMES }
         batch = new FrameBatch(allocateBatch(1, sizes), this.#batches.length)
         batch.tryTake()

@@ -63,11 +63,11 @@ export async function syslogMessages({ toy }: { toy: boolean }): Promise<void> {
           file,
           times,
         }
-        const taken = await contender.ready()
+        const accepted = await contender.ready()
         const cpuBefore = cpuSeconds(contender.pid)
         const start = performance.now()
         sender.send(sending)
-        await Promise.all([once(sender, 'message') as Promise<[SyslogSent]>, taken(messages)])
+        await Promise.all([once(sender, 'message') as Promise<[SyslogSent]>, accepted(messages)])
         rates[index]?.push(messages / ((performance.now() - start) / 1000))
         cpus[index]?.push((cpuSeconds(contender.pid) - cpuBefore) / (messages / 1e6))
       }
@@ -116,7 +116,7 @@ export async function memoryOverMessages({ toy }: { toy: boolean }): Promise<voi
     const file = join(directory, 'messages')
     contenders.push(...(await startAll(directory, file, block)))
     const send = async (contender: Contender): Promise<string> => {
-      const taken = await contender.ready()
+      const accepted = await contender.ready()
       sender.send({
         port: contender.port,
         tls: contender.tls,
@@ -124,7 +124,7 @@ export async function memoryOverMessages({ toy }: { toy: boolean }): Promise<voi
         file,
         times,
       } satisfies SyslogSending)
-      await Promise.all([once(sender, 'message'), taken(messages)])
+      await Promise.all([once(sender, 'message'), accepted(messages)])
       return `${megabytes(memoryBytes(contender.pid, 'VmRSS'))} (${megabytes(memoryBytes(contender.pid, 'RssAnon'))})`
     }
     const [ours, , peer] = contenders
@@ -157,10 +157,10 @@ async function startAll(directory: string, file: string, block: number): Promise
   const peers: Contender[] = []
   for (const tls of [false, true]) {
     for (const parse of [false, true]) {
-      const place = join(directory, `syslog-ng-${tls}-${parse}`)
-      mkdirSync(place)
+      const folder = join(directory, `syslog-ng-${tls}-${parse}`)
+      mkdirSync(folder)
       const port = 20_000 + (process.pid % 20_000) + peers.length
-      const peer = await startSyslogNg({ directory: place, port, tls: tls ? service.certificate : undefined, parse })
+      const peer = await startSyslogNg({ directory: folder, port, tls: tls ? service.certificate : undefined, parse })
       peers.push({
         name: parse ? 'syslog-ng that parses by csv-parser into a file' : 'syslog-ng into a plain file',
         version: peer.version,

@@ -12,7 +12,7 @@ import { cpuSeconds, memoryBytes } from './machine.ts'
  * capture at the pair's far end.
  */
 
-export interface Heard {
+export interface CaptureResult {
   /** Packets that reached user space. */
   readonly seen: number
   /** Only ours: names, matches, and losses reported by its counters. */
@@ -108,7 +108,10 @@ export class LiveSite {
   }
 
   /** Runs the collector as a user would start it. `box` limits it to one CPU and 256 MB. */
-  async ours(work: () => Promise<unknown>, options: { words?: readonly string[]; box?: boolean } = {}): Promise<Heard> {
+  async ours(
+    work: () => Promise<unknown>,
+    options: { words?: readonly string[]; box?: boolean } = {},
+  ): Promise<CaptureResult> {
     const service = this.#service as RunningService
     const words = ['--interface', 'far', '--outbox', mkdtempSync(join(this.folder, 'outbox-')), '--user', 'root']
     const reach = [
@@ -124,7 +127,7 @@ export class LiveSite {
       [process.execPath, ...flags, PROGRAMS.collector, 'run', ...words, ...reach, ...(options.words ?? [])],
       { SVC_TOKEN: this.#token, HEALTH_PORT: '19091' },
     )
-    await collector.says('"msg":"watching"')
+    await collector.waitForOutput('"msg":"watching"')
     const box = options.box === true ? this.#putIntoBox(collector.pid) : ''
     await sleep(this.#quietMs)
     const startPeakBytes = memoryBytes(collector.pid, 'VmHWM')
@@ -152,12 +155,12 @@ export class LiveSite {
     return { seen: frames, names, matched, dropped, balanced, cpuSeconds: cpu, peakBytes, startPeakBytes, box }
   }
 
-  async tcpdump(filter: string, ringBytes: number, work: () => Promise<unknown>): Promise<Heard> {
+  async tcpdump(filter: string, ringBytes: number, work: () => Promise<unknown>): Promise<CaptureResult> {
     const words = ['-i', 'far', '-n', '-w', '/dev/null', '-B', String(ringBytes / 1024), filter]
     return this.#peer(['tcpdump', ...words], 'listening on', work)
   }
 
-  async tshark(filter: string, work: () => Promise<unknown>): Promise<Heard> {
+  async tshark(filter: string, work: () => Promise<unknown>): Promise<CaptureResult> {
     const fields = ['-T', 'fields', '-e', 'dns.qry.name', '-e', 'tls.handshake.extensions_server_name']
     return this.#peer(['tshark', '-i', 'far', '-l', '-n', ...fields, '-f', filter], 'Capturing on', work)
   }
@@ -179,9 +182,9 @@ export class LiveSite {
     return { ...measured, startPeakBytes }
   }
 
-  async #peer(command: readonly string[], ready: string, work: () => Promise<unknown>): Promise<Heard> {
+  async #peer(command: readonly string[], ready: string, work: () => Promise<unknown>): Promise<CaptureResult> {
     const peer = this.#start(command)
-    await peer.says(ready)
+    await peer.waitForOutput(ready)
     await sleep(this.#quietMs)
     await work()
     await sleep(this.#quietMs)
@@ -238,7 +241,7 @@ export class LiveSite {
       pid,
       output: () => text,
       ended: once(child, 'close'),
-      says: async (what: string) => {
+      waitForOutput: async (what: string) => {
         for (let tries = 0; tries < 200; tries++) {
           if (text.includes(what)) return
           if (child.exitCode !== null) break

@@ -9,7 +9,7 @@ import { Outbox } from '../collector/outbox/outbox.ts'
 import { type NewEvent, packWaiting } from '../collector/outbox/waiting-event.ts'
 import { Environment, type Table } from '../engine/lmdb/environment.ts'
 import { CHUNK_ENTRIES_MAX } from '../engine/lmdb/queue-chunk.ts'
-import { median, print, ratio, said, shown } from './compare.ts'
+import { aimText, median, print, ratio, shown } from './compare.ts'
 import { megabytes, memoryBytes } from './machine.ts'
 import { sqliteQueue } from './peers/outbox-sqlite.ts'
 
@@ -84,12 +84,12 @@ async function compareStores(directory: string, events: number, rounds: number, 
     `${events} events of ${entryBytes} bytes, ${AGGREGATE_WRITE_EVENTS} a transaction in, ${FORWARD_EVENTS_MAX} out, each flushed; medians of ${rounds} rounds`,
   )
   print(
-    `ours  in ${shown(ours.in)}, out ${shown(ours.out)} events/s; aim ${shown(IN_AIM)} ${said(Math.min(ours.in, ours.out) >= IN_AIM)}`,
+    `ours  in ${shown(ours.in)}, out ${shown(ours.out)} events/s; aim ${shown(IN_AIM)} ${aimText(Math.min(ours.in, ours.out) >= IN_AIM)}`,
   )
   peers.forEach((peer, index) => {
     const inRatio = ours.in / peer.in
     const outRatio = ours.out / peer.out
-    const aim = index === 0 ? `, aim ${OF_RAW_AIM} ${said(Math.min(inRatio, outRatio) >= OF_RAW_AIM)}` : ''
+    const aim = index === 0 ? `, aim ${OF_RAW_AIM} ${aimText(Math.min(inRatio, outRatio) >= OF_RAW_AIM)}` : ''
     print(
       `  ${ratio(inRatio)} in, ${ratio(outRatio)} out of ${contenders[index + 1]?.name}  (${shown(peer.in)}, ${shown(peer.out)} events/s)${aim}`,
     )
@@ -117,7 +117,7 @@ async function fill(directory: string, events: number): Promise<void> {
   const [first = 0] = anonymous
   const last = anonymous.at(-1) ?? 0
   print(
-    `${events} waiting: ${shown(events / seconds)} events/s in, anonymous memory ${first} MB with a tenth of them, ${last} MB with all, aim the same ${said(last <= first * 1.1 + 5)}; ${Math.round(outbox.footprintBytes / 1e6)} MB on disk, ${Math.round(outbox.footprintBytes / events)} bytes an event`,
+    `${events} waiting: ${shown(events / seconds)} events/s in, anonymous memory ${first} MB with a tenth of them, ${last} MB with all, aim the same ${aimText(last <= first * 1.1 + 5)}; ${Math.round(outbox.footprintBytes / 1e6)} MB on disk, ${Math.round(outbox.footprintBytes / events)} bytes an event`,
   )
   await outbox.close()
 }

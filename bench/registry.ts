@@ -19,7 +19,7 @@ export async function run(options: { toy: boolean }): Promise<void> {
   const { rules } = loadCatalog()
   await measure('real', rules, names, rounds)
   for (const domains of options.toy ? [1000] : [100_000, 1_000_000]) {
-    await measure(domains.toLocaleString('en'), madeRules(new Random(7), domains), names, rounds)
+    await measure(domains.toLocaleString('en'), randomRules(new Random(7), domains), names, rounds)
   }
 }
 
@@ -171,7 +171,7 @@ const HOSTS = ['www', 'api', 'cdn', 'app', 'mail', 'static', 'img', 'docs', 'aut
  * A realistic domain: 5 to 14 letters of alternating vowels and consonants, sometimes a digit or a
  * hyphen.
  */
-function madeDomain(random: Random, mark: string): string {
+function randomDomain(random: Random, mark: string): string {
   let label = mark
   const length = 5 + random.below(10)
   while (label.length < length) {
@@ -184,12 +184,12 @@ function madeDomain(random: Random, mark: string): string {
 }
 
 /** 70 % suffixes, 30 % exact hosts below their own domain or that of the rule before. */
-function madeRules(random: Random, count: number): TrieRule[] {
+function randomRules(random: Random, count: number): TrieRule[] {
   const domains = new Map<string, TrieRule>()
   let last = 'example.com'
   while (domains.size < count) {
     const exact = random.below(10) < 3
-    if (!exact || random.below(2) === 0) last = madeDomain(random, '')
+    if (!exact || random.below(2) === 0) last = randomDomain(random, '')
     const domain = exact ? `${random.of(HOSTS)}.${last}` : last
     domains.set(domain, { domain, match: exact ? 'exact' : 'suffix' })
   }
@@ -204,13 +204,10 @@ function hits(random: Random, rules: readonly TrieRule[], count: number): string
   })
 }
 
-/**
- * Domains of the same kind, with a first letter that no rule has, two of three with a host in
- * front.
- */
+/** Domains of the same kind with a prefix that no rule has, two of three with a host in front. */
 function misses(random: Random, count: number): string[] {
   return Array.from({ length: count }, () => {
-    const domain = madeDomain(random, 'qz')
+    const domain = randomDomain(random, 'qz')
     return random.below(3) > 0 ? `${random.of(HOSTS)}.${domain}` : domain
   })
 }

@@ -122,7 +122,7 @@ async function ourStart(folder: string, command: readonly string[]): Promise<num
   const outbox = mkdtempSync(join(folder, 'outbox-'))
   const started = Date.now()
   const collector = startCollector(folder, command, outbox, ['--aggregate', '0'])
-  await says(collector, '"msg":"watching"')
+  await waitForOutput(collector, '"msg":"watching"')
   await sleep(300)
   collector.kill('SIGTERM')
   await once(collector, 'close')
@@ -151,7 +151,7 @@ async function idle(folder: string, name: string, command: readonly string[], af
   for (const ring of ['32', '4']) {
     const outbox = mkdtempSync(join(folder, 'outbox-'))
     const collector = startCollector(folder, command, outbox, ['--ring-size', ring])
-    await says(collector, '"msg":"watching"')
+    await waitForOutput(collector, '"msg":"watching"')
     await sleep(afterMs)
     const resident = memoryBytes(collector.pid ?? 0, 'VmRSS')
     const anonymous = memoryBytes(collector.pid ?? 0, 'RssAnon')
@@ -191,7 +191,7 @@ function environment(folder: string): NodeJS.ProcessEnv {
   return { PATH: process.env['PATH'], HOME: folder, SVC_TOKEN: TOKEN, HEALTH_PORT: '19092' }
 }
 
-async function says(child: ChildProcess, what: string): Promise<void> {
+async function waitForOutput(child: ChildProcess, what: string): Promise<void> {
   let text = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (piece: string) => {

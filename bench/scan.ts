@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { median, print, ratio, said, shown } from './compare.ts'
+import { aimText, median, print, ratio, shown } from './compare.ts'
 import { duckdbPeer, type ScanPeer, sqlitePeer } from './peers/scan-sql.ts'
 import type { ScanBenchAnswer } from './scan-answer.ts'
 import { measureLatency } from './scan-latency.ts'
@@ -59,9 +59,9 @@ async function compareFolds(organizations: number, events: number, toy: boolean)
     print(
       `${shown(events)} events of ${shown(organizations)} organizations, ${shown(ours.platforms)} platforms published; medians of ${rounds} rounds on evidence that grows`,
     )
-    const aim = organizations === 1 ? `, aim ${shown(EVENTS_AIM)} ${said(rate >= EVENTS_AIM)}` : ''
+    const aim = organizations === 1 ? `, aim ${shown(EVENTS_AIM)} ${aimText(rate >= EVENTS_AIM)}` : ''
     print(
-      `  ours ${shown(rate)} events/s${aim}; fold alone ${shown(median(ours.foldRates))}; anonymous memory ${ours.anonymousMegabytes} MB, aim ${MEMORY_AIM_MB} ${said(ours.anonymousMegabytes <= MEMORY_AIM_MB)}`,
+      `  ours ${shown(rate)} events/s${aim}; fold alone ${shown(median(ours.foldRates))}; anonymous memory ${ours.anonymousMegabytes} MB, aim ${MEMORY_AIM_MB} ${aimText(ours.anonymousMegabytes <= MEMORY_AIM_MB)}`,
     )
     peers.forEach(({ name }, index) => {
       const peer = median(rates[index] ?? [])

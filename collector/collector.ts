@@ -138,7 +138,7 @@ export class Collector {
       catalog: this.#catalog,
       outbox: this.#outbox,
       log: this.#log,
-      giveUp: this.#stopRequested.promise,
+      cancel: this.#stopRequested.promise,
       onWritten: () => {
         this.#transports.poll()
         this.#drops.note(this.#outbox.dropped)

@@ -52,15 +52,15 @@ export function userToBecome(wanted: string, passwd = '/etc/passwd'): User | und
  */
 export function becomeUser(user: User, outbox: string): boolean {
   const inMemory = outbox === OUTBOX_IN_MEMORY
-  const isUser = giveUpRoot(user, () => {
-    if (!inMemory) giveOutbox(realpathSync(outbox), user)
+  const isUser = dropRoot(user, () => {
+    if (!inMemory) chownOutbox(realpathSync(outbox), user)
   })
   if (isUser && !inMemory) assertReaches(user, outbox)
   return isUser
 }
 
 /** The same without an outbox. `lastAsRoot` runs after the groups were changed. */
-export function giveUpRoot({ uid, gid }: User, lastAsRoot = (): void => {}): boolean {
+export function dropRoot({ uid, gid }: User, lastAsRoot = (): void => {}): boolean {
   try {
     process.setgroups?.([gid])
     process.setgid?.(gid)
@@ -75,17 +75,17 @@ export function giveUpRoot({ uid, gid }: User, lastAsRoot = (): void => {}): boo
 
 const OUTBOX_FILES: readonly string[] = ['data.mdb', 'lock.mdb']
 
-function giveOutbox(directory: string, { uid, gid }: User): void {
-  for (const name of readdirSync(directory).filter(isOurs)) giveFile(join(directory, name), uid, gid)
-  if (isRootsAlone(directory)) lchownSync(directory, uid, gid)
+function chownOutbox(directory: string, { uid, gid }: User): void {
+  for (const name of readdirSync(directory).filter(isOutboxFile)) chownFile(join(directory, name), uid, gid)
+  if (belongsToRoot(directory)) lchownSync(directory, uid, gid)
 }
 
 /** A directory shared with other files keeps its owner. */
-function isRootsAlone(directory: string): boolean {
-  return lstatSync(directory).uid === 0 && readdirSync(directory).every(isOurs)
+function belongsToRoot(directory: string): boolean {
+  return lstatSync(directory).uid === 0 && readdirSync(directory).every(isOutboxFile)
 }
 
-function isOurs(name: string): boolean {
+function isOutboxFile(name: string): boolean {
   return OUTBOX_FILES.includes(name) || name.startsWith(LOCK_PREFIX)
 }
 
@@ -93,16 +93,16 @@ function isOurs(name: string): boolean {
  * Whether becomeUser() will give the user access to this directory, as far as root can tell without
  * changing anything.
  */
-export function canBeGiven(outbox: string, { uid, gid }: User): boolean {
+export function canAccess(outbox: string, { uid, gid }: User): boolean {
   const directory = realpathSync(outbox)
   const status = statSync(directory)
-  if (isRootsAlone(directory) || status.uid === uid) return true
+  if (belongsToRoot(directory) || status.uid === uid) return true
   const all = status.gid === gid ? 0o070 : 0o007
   return (status.mode & all) === all
 }
 
 /** Does not follow a link, which the directory's previous owner may have created. */
-function giveFile(path: string, uid: number, gid: number): void {
+function chownFile(path: string, uid: number, gid: number): void {
   const status = lstatSync(path)
   if (status.uid === 0 && (status.isFile() || status.isSocket()) && status.nlink === 1) lchownSync(path, uid, gid)
 }

@@ -38,7 +38,7 @@ export class Ticker {
   /**
    * Call when there is work after there was none. Has no effect before start() and after stop().
    */
-  hurry(): void {
+  wake(): void {
     this.#tickIn(COLLECTOR_TICK_MS)
   }
 

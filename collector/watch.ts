@@ -41,7 +41,7 @@ export interface WatchOptions {
   readonly outbox: Outbox
   readonly log: Logger
   /** Stops waiting for a source that does not open. */
-  readonly giveUp: Promise<void>
+  readonly cancel: Promise<void>
   /** Called when events were written to the outbox. */
   readonly onWritten: () => void
   /** Called about once a second to drop expired events, except while a capture file is read. */
@@ -82,7 +82,7 @@ export class Watch {
     })
   }
 
-  /** Resolves when the source is open, or after `giveUp`. @throws Faults of the source. */
+  /** Resolves when the source is open, or after `cancel`. @throws Faults of the source. */
   static async open(source: CollectorSource, options: WatchOptions): Promise<Watch> {
     const { settings, catalog, outbox, log } = options
     const file = source.kind === 'file' ? await progressOf(source, outbox, log) : undefined
@@ -99,7 +99,7 @@ export class Watch {
       source: file?.identity,
       rules: catalog.rules.length,
       onFull: (reason) => log.error({ reason }, 'the outbox has no space, the source waits'),
-      onBusy: () => ticker.hurry(),
+      onBusy: () => ticker.wake(),
       onWritten: options.onWritten,
     })
     const { decodeWorkers, dnsPorts, tlsPorts } = settings
@@ -111,7 +111,7 @@ export class Watch {
         dnsPorts,
         tlsPorts,
         deliveredFrames: file?.deliveredFrames ?? 0,
-        giveUp: options.giveUp,
+        cancel: options.cancel,
         ...(source.kind === 'file' && source.onProgress ? { onProgress: source.onProgress } : {}),
       },
       writer,

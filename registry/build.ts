@@ -18,15 +18,15 @@ export const PLATFORMS_DIR = new URL('../../registry/platforms/', import.meta.ur
 export function readPlatforms(): Platform[] {
   const files = new Set(readdirSync(PLATFORMS_DIR))
   const platforms: Platform[] = []
-  const homes = new Map<string, string>()
+  const owners = new Map<string, string>()
   for (const type of Object.keys(PLATFORM_TYPES)) {
     const name = `${type}.yaml`
     if (!files.delete(name)) throw new RegistryFileError(name, '', '', 'the platform type has no file')
     const entries = readPlatformFile(fileURLToPath(new URL(name, PLATFORMS_DIR)))
     for (const entry of entries) {
       if (entry.platform_type !== type) throw new RegistryFileError(name, entry.id, 'platform_type', `expected ${type}`)
-      claim(homes, entry.id, name, entry.id, 'id')
-      for (const { domain } of entry.domains) claim(homes, domain, name, entry.id, 'domains')
+      claim(owners, entry.id, name, entry.id, 'id')
+      for (const { domain } of entry.domains) claim(owners, domain, name, entry.id, 'domains')
     }
     platforms.push(...entries.map(platformOf).sort((a, b) => (a.id < b.id ? -1 : 1)))
   }
@@ -35,10 +35,10 @@ export function readPlatforms(): Platform[] {
 }
 
 /** IDs have no dot and domains have one, so one map holds both. */
-function claim(homes: Map<string, string>, key: string, file: string, entry: string, field: string): void {
-  const home = homes.get(key)
-  if (home !== undefined) throw new RegistryFileError(file, entry, field, `${key} stands under ${home} already`)
-  homes.set(key, entry)
+function claim(owners: Map<string, string>, key: string, file: string, entry: string, field: string): void {
+  const owner = owners.get(key)
+  if (owner !== undefined) throw new RegistryFileError(file, entry, field, `${key} stands under ${owner} already`)
+  owners.set(key, entry)
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -3,10 +3,10 @@ import { type MatchKind, type Platform, platformOf, type Role } from './platform
 import { PLATFORM_TYPES } from './platform-type.ts'
 import {
   type ChangedEntry,
+  completeEntry,
   type RegistryFile,
   RegistryFileError,
   readRegistryFile,
-  wholeEntry,
 } from './registry-file.ts'
 
 export interface Rule {
@@ -95,7 +95,7 @@ function applyFile(builtIn: readonly Platform[], file: string, { platforms, disa
       owners.set(domain, entry.id)
     })
     const known = merged.get(entry.id)
-    merged.set(entry.id, known === undefined ? platformOf(wholeEntry(file, entry)) : changed(known, entry))
+    merged.set(entry.id, known === undefined ? platformOf(completeEntry(file, entry)) : changed(known, entry))
   }
   return [...merged.values()].map((platform) => {
     const domains = platform.domains.filter(({ domain }) => (owners.get(domain) ?? platform.id) === platform.id)

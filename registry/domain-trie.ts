@@ -150,9 +150,9 @@ export class DomainTrie {
       else if ((flags & IS_EXACT) !== 0 && label === 0) exact = nodes[word + 2] ?? NO_MATCH
     }
     if (exact !== NO_MATCH) return exact
-    if (rank !== NO_RANK) return this.#legal(view, count) ? (this.#patterns[rank] ?? NO_MATCH) : NO_MATCH
+    if (rank !== NO_RANK) return this.#isValidName(view, count) ? (this.#patterns[rank] ?? NO_MATCH) : NO_MATCH
     // The labels right of `label` are equal to a rule's labels, so they are valid.
-    return suffix !== NO_MATCH && this.#legal(view, label + 1) ? suffix : NO_MATCH
+    return suffix !== NO_MATCH && this.#isValidName(view, label + 1) ? suffix : NO_MATCH
   }
 
   /**
@@ -223,7 +223,7 @@ export class DomainTrie {
     }
     let rank = best
     for (let at = low * GLOB_WORDS; at < globs.length && globs[at] === parent; at += GLOB_WORDS) {
-      if (this.#fitsGlob(view, index, globs[at + 2] ?? 0)) {
+      if (this.#matchesGlob(view, index, globs[at + 2] ?? 0)) {
         const node = globs[at + 1] ?? 0
         rank = this.#underPattern(view, node, globState(node), index - 1, rank)
       }
@@ -252,7 +252,7 @@ export class DomainTrie {
    * Whether label `index` of the name matches a label with `*`. A star first takes one character,
    * then one more each time the rest fails to match.
    */
-  #fitsGlob(view: DataView, index: number, stored: number): boolean {
+  #matchesGlob(view: DataView, index: number, stored: number): boolean {
     const labels = this.#labels
     const start = this.#starts[index] ?? 0
     const length = this.#lengths[index] ?? 0
@@ -280,7 +280,7 @@ export class DomainTrie {
    * Whether every byte is valid in a label and no label begins or ends with a hyphen
    * (domain-name.ts).
    */
-  #legal(view: DataView, count: number): boolean {
+  #isValidName(view: DataView, count: number): boolean {
     for (let label = 0; label < count; label++) {
       const start = this.#starts[label] ?? 0
       const end = start + (this.#lengths[label] ?? 0)

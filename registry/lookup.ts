@@ -41,9 +41,9 @@ export class Lookup {
     const wanted = text.trim().toLowerCase()
     if (wanted === '') return []
     const found = this.#catalog.platforms
-      .map((platform) => ({ platform, place: placeOf(platform, wanted) }))
-      .filter(({ place }) => place < NOWHERE)
-    return found.sort((a, b) => a.place - b.place).map(({ platform }) => platform)
+      .map((platform) => ({ platform, rank: matchRank(platform, wanted) }))
+      .filter(({ rank }) => rank < NOWHERE)
+    return found.sort((a, b) => a.rank - b.rank).map(({ platform }) => platform)
   }
 }
 
@@ -79,7 +79,7 @@ const NOWHERE = 3
  * Returns 0 if the ID or name begins with the text, 1 if they or the vendor contain it, 2 if type,
  * category or a domain does.
  */
-function placeOf(platform: Platform, wanted: string): number {
+function matchRank(platform: Platform, wanted: string): number {
   const { id, name, vendor, platformType, category, domains } = platform
   const names = [id, name.toLowerCase()]
   if (names.some((text) => text.startsWith(wanted))) return 0

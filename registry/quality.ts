@@ -174,7 +174,7 @@ export function qualityReport(
       const shared = match === 'suffix' && !OWN_SUFFIXES.has(domain)
       if (shared && isPublicSuffix(domain)) report(domain, 'is a public suffix: what stands below belongs to others')
       if (match === 'suffix' && SHARED_HOSTS.has(domain)) report(domain, 'a suffix rule for a shared host')
-      if (match === 'pattern' && openPattern(domain))
+      if (match === 'pattern' && isTooBroad(domain))
         report(domain, 'the pattern takes in a whole top-level domain or shared host')
       if (BACKGROUND_HOSTS.has(domain)) report(domain, 'asked by browsers in the background')
       const embedded = platform.platformType === 'embedded_ai' && !AI_ONLY_NAMES.has(domain)
@@ -189,7 +189,7 @@ export function qualityReport(
  * Whether a pattern like `*.com` or `*.amazonaws.com` has only stars above a name that identifies
  * no platform.
  */
-function openPattern(pattern: string): boolean {
-  const given = pattern.split('.').filter((label) => !/^\*+$/.test(label))
-  return given.length < 2 || (given.length < pattern.split('.').length && SHARED_HOSTS.has(given.join('.')))
+function isTooBroad(pattern: string): boolean {
+  const literals = pattern.split('.').filter((label) => !/^\*+$/.test(label))
+  return literals.length < 2 || (literals.length < pattern.split('.').length && SHARED_HOSTS.has(literals.join('.')))
 }

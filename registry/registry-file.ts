@@ -57,7 +57,7 @@ export function readPlatformFile(file: string): PlatformEntry[] {
 }
 
 /** Checks that a new platform has every field. The error names the missing one. */
-export function wholeEntry(file: string, entry: ChangedEntry): PlatformEntry {
+export function completeEntry(file: string, entry: ChangedEntry): PlatformEntry {
   return checkEntry(file, entry, 0, platformEntry)
 }
 

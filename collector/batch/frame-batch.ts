@@ -184,7 +184,7 @@ export class FrameBatch {
   }
 
   /** Number of frames that can still be listed, in whatever lane. */
-  get room(): number {
+  get freeEntries(): number {
     return this.#word(LIST_FRAMES) - this.#word(FRAMES)
   }
 

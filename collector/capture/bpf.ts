@@ -166,7 +166,7 @@ export function carriesVlan(interfaceName: string): boolean {
  * Whether the capture includes loopback. The kernel shows each loopback packet twice, as sent and
  * as received; libpcap skips the sent copy.
  */
-export function showsLoopback(interfaceName: string): boolean {
+export function capturesLoopback(interfaceName: string): boolean {
   return interfaceName === 'any' || interfaceName === 'lo' || hardwareType(interfaceName) === ARPHRD_LOOPBACK
 }
 

@@ -76,10 +76,10 @@ export class CaptureFile {
   async fill(bytes: Uint8Array, at: number, end: number): Promise<number> {
     let filled = at
     if (this.#head.length > 0) {
-      const given = Math.min(this.#head.length, end - filled)
-      bytes.set(this.#head.subarray(0, given), filled)
-      this.#head = this.#head.subarray(given)
-      filled += given
+      const copied = Math.min(this.#head.length, end - filled)
+      bytes.set(this.#head.subarray(0, copied), filled)
+      this.#head = this.#head.subarray(copied)
+      filled += copied
       if (this.source.live && this.#head.length === 0) return filled
     }
     while (filled < end && !this.ended) {
@@ -186,7 +186,7 @@ function readerOf(head: Uint8Array): RecordReader {
       return new PcapReader(view, 0, head.length, littleEndian)
     }
   }
-  throw new Fault('CAPTURE_FORMAT', whatIsIt(head))
+  throw new Fault('CAPTURE_FORMAT', describeFormat(head))
 }
 
 /** Other formats: magic number in hexadecimal, name, and how to get a capture file from it. */
@@ -198,7 +198,7 @@ const OTHER_FORMATS: readonly (readonly [magic: string, format: string, transpor
   ['504b0304', 'zip', 'unpack it first'],
 ]
 
-function whatIsIt(start: Uint8Array): string {
+function describeFormat(start: Uint8Array): string {
   if (start.length === 0) return 'the file is empty, expected a pcap or pcapng capture file'
   const hex = Buffer.from(start.subarray(0, 4)).toString('hex')
   for (const [magic, format, transport] of OTHER_FORMATS) {

@@ -40,7 +40,7 @@ export async function feedFile(file: CaptureFile, pool: BatchPool, filler: Round
  * records.
  */
 function listRecords({ reader }: CaptureFile, batch: FrameBatch, end: number, filler: RoundFiller): boolean {
-  for (let room = batch.room; room > 0; room--) {
+  for (let freeEntries = batch.freeEntries; freeEntries > 0; freeEntries--) {
     if (!reader.next(batch.view, end)) return false
     filler.list(batch, reader.offset, reader.captured, reader.seconds, reader.nanoseconds, reader.linkType)
   }

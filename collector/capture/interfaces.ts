@@ -79,11 +79,11 @@ function kindOf(name: string): string {
 }
 
 /** A machine with containers has hundreds of interfaces. This many names fit on a line. */
-const NAMES_SAID_MAX = 8
+const NAMES_LISTED_MAX = 8
 
 /** One line for an unknown interface name, with the most similar names. */
 export function noSuchInterface(wrong: string, names: readonly string[] = interfaceNames()): string {
-  const said = [...names].sort((a, b) => editDistance(wrong, a) - editDistance(wrong, b)).slice(0, NAMES_SAID_MAX)
-  const more = names.length > said.length ? `, and ${names.length - said.length} more` : ''
-  return `${wrong}: no such interface; there are ${said.join(', ')}${more} (posture-collector --list-interfaces)`
+  const listed = [...names].sort((a, b) => editDistance(wrong, a) - editDistance(wrong, b)).slice(0, NAMES_LISTED_MAX)
+  const more = names.length > listed.length ? `, and ${names.length - listed.length} more` : ''
+  return `${wrong}: no such interface; there are ${listed.join(', ')}${more} (posture-collector --list-interfaces)`
 }

@@ -30,7 +30,7 @@ export function readCounters(): Map<string, InterfaceCounters> {
 }
 
 /** Whether /sys lists the same interfaces as /proc. */
-export function sysIsOurs(counters: ReadonlyMap<string, InterfaceCounters>): boolean {
+export function sysMatches(counters: ReadonlyMap<string, InterfaceCounters>): boolean {
   const names = namesInSys().filter((name) => name !== BONDING_FILE)
   return names.length === counters.size && names.every((name) => counters.has(name))
 }

@@ -1,5 +1,5 @@
 import { ANY_INTERFACE } from './interfaces.ts'
-import { attributeOf, type InterfaceCounters, readCounters, sysIsOurs } from './kernel-interfaces.ts'
+import { attributeOf, type InterfaceCounters, readCounters, sysMatches } from './kernel-interfaces.ts'
 
 /**
  * The state of an interface by the kernel's own counters, which count before any filter or ring.
@@ -22,7 +22,7 @@ const IFF_UP = 0x1
 /** Reads the state of the interface, or the sum of all interfaces for `any`. */
 export function readLinkState(name: string): LinkState {
   const counters = readCounters()
-  const inSys = sysIsOurs(counters)
+  const inSys = sysMatches(counters)
   if (name !== ANY_INTERFACE) return stateOf(name, counters.get(name), inSys)
   const sum = { problem: '', packets: 0, missed: 0 }
   for (const [each, counted] of counters) {

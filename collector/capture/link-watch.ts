@@ -8,8 +8,8 @@ export class LinkWatch {
   #state: LinkState & { silence: string }
   #missedBefore: number
   #captured = 0
-  #packetsThen: number
-  #thenMs: number
+  #packetsAtCapture: number
+  #capturedMs: number
   /** The same for names. */
   #named = 0
   #capturedAtName = 0
@@ -20,8 +20,8 @@ export class LinkWatch {
     this.#read = read
     this.#state = { ...read(name), silence: '' }
     this.#missedBefore = this.#state.missed
-    this.#packetsThen = this.#state.packets
-    this.#thenMs = nowMs
+    this.#packetsAtCapture = this.#state.packets
+    this.#capturedMs = nowMs
     this.#nameMs = nowMs
   }
 
@@ -40,25 +40,25 @@ export class LinkWatch {
   second(captured: number, named: number, nowMs: number): void {
     const state = this.#read(this.#name)
     // An interface that was created again counts from 0.
-    if (state.packets < this.#packetsThen) this.#packetsThen = state.packets
+    if (state.packets < this.#packetsAtCapture) this.#packetsAtCapture = state.packets
     if (state.missed < this.#missedBefore) this.#missedBefore = 0
     if (captured !== this.#captured) {
       this.#captured = captured
-      this.#packetsThen = state.packets
-      this.#thenMs = nowMs
+      this.#packetsAtCapture = state.packets
+      this.#capturedMs = nowMs
     }
     if (named !== this.#named) {
       this.#named = named
       this.#capturedAtName = captured
       this.#nameMs = nowMs
     }
-    const packets = state.packets - this.#packetsThen
-    const silentMs = nowMs - this.#thenMs
-    const strange = silentMs >= SILENCE_MS && packets >= SILENCE_LINK_PACKETS
+    const packets = state.packets - this.#packetsAtCapture
+    const silentMs = nowMs - this.#capturedMs
+    const isSilent = silentMs >= SILENCE_MS && packets >= SILENCE_LINK_PACKETS
     const nameless = captured - this.#capturedAtName
     const namelessMs = nowMs - this.#nameMs
     let silence = ''
-    if (strange) silence = sentence(packets, this.#name, silentMs)
+    if (isSilent) silence = sentence(packets, this.#name, silentMs)
     else if (namelessMs >= NAMELESS_MS && nameless >= NAMELESS_PACKETS)
       silence = sentence(nameless, 'the filter', namelessMs)
     this.#state = { ...state, silence }

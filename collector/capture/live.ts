@@ -10,7 +10,7 @@ import {
   SILENCES_MAX,
   SNAPLEN_BYTES_MAX,
 } from '../limits.ts'
-import { captureFilter, carriesVlan, type FilterOptions, type FilterWidth, showsLoopback } from './bpf.ts'
+import { captureFilter, capturesLoopback, carriesVlan, type FilterOptions, type FilterWidth } from './bpf.ts'
 import { InterfaceAbsent, PcapSession } from './pcap-session.ts'
 import { Pressure } from './pressure.ts'
 import type { RoundFiller } from './round.ts'
@@ -148,8 +148,8 @@ export class LiveCapture {
   #width: FilterWidth = 'wide'
   /** The capture whose packets are taken. Undefined while the interface is gone. */
   #capture: Capture | undefined
-  /** The replaced capture, until it is closed. */
-  #leaving: Capture | undefined
+  /** The previous capture, until it is drained and closed. */
+  #draining: Capture | undefined
   #lost = ''
   #fault: Fault | undefined
   #reopened = 0
@@ -181,7 +181,7 @@ export class LiveCapture {
     this.#pool = out.pool
     this.#filler = out.filler
     this.#notify = out.notify
-    this.#loopback = showsLoopback(options.name)
+    this.#loopback = capturesLoopback(options.name)
     this.#pressure = new Pressure(options.widenAfterSeconds)
     this.#capture = this.#open('wide')
   }
@@ -197,24 +197,24 @@ export class LiveCapture {
       this.#secondWhenDue(nowMs)
       this.#pool.pause(elapsed(this.#packetMs, nowMs) < SECOND_MS ? LIVE_IDLE_MS : LIVE_QUIET_MS)
     }
-    this.#takeTheRest()
+    this.#drain()
     this.#notify(this.#state())
     return this.#fault
   }
 
   /** Empties the rings. Packets of a replaced capture come before those of its successor. */
   #poll(): void {
-    const leaving = this.#leaving
-    if (leaving !== undefined) {
-      if (leaving.session.dispatch() !== 'empty') this.#forget(leaving)
-      else if (performance.now() < leaving.closeByMs) return
-      else leaving.session.close()
+    const draining = this.#draining
+    if (draining !== undefined) {
+      if (draining.session.dispatch() !== 'empty') this.#forget(draining)
+      else if (performance.now() < draining.closeByMs) return
+      else draining.session.close()
     }
     const capture = this.#capture
     if (capture === undefined) return
     // No packet from before the change can still arrive, so all packets are taken from here on.
     // This also keeps packets whose time is earlier because the clock was set back.
-    if (this.#leaving === undefined || performance.now() >= this.#leaving.closeByMs) capture.fromMs = 0
+    if (this.#draining === undefined || performance.now() >= this.#draining.closeByMs) capture.fromMs = 0
     switch (capture.session.dispatch()) {
       case 'empty':
         return
@@ -273,7 +273,7 @@ export class LiveCapture {
   #second(nowMs: number): void {
     const capture = this.#capture
     capture?.session.readStats()
-    this.#leaving?.session.readStats()
+    this.#draining?.session.readStats()
     const state = this.#state()
     this.#notify(state)
     const lostPackets = state.dropped.kernel + state.dropped.pool
@@ -304,11 +304,11 @@ export class LiveCapture {
    * cannot be opened.
    */
   #replace(capture: Capture, width: FilterWidth): boolean {
-    if (this.#leaving !== undefined || this.#refused !== '') return false
+    if (this.#draining !== undefined || this.#refused !== '') return false
     try {
       const next = this.#open(width)
       next.fromMs = Date.now()
-      this.#leave(capture)
+      this.#startDraining(capture)
       capture.untilMs = next.fromMs
       this.#capture = next
       return true
@@ -338,27 +338,27 @@ export class LiveCapture {
   }
 
   /** Takes this capture's earlier packets, but none from now on. */
-  #leave(capture: Capture): void {
+  #startDraining(capture: Capture): void {
     capture.untilMs = Date.now()
     capture.closeByMs = performance.now() + DRAINED_MS
-    this.#leaving = capture
+    this.#draining = capture
     this.#capture = undefined
   }
 
   /** Ends the capture. A replaced capture that is still open is abandoned. */
   #retire(capture: Capture): void {
-    if (this.#leaving !== undefined) this.#forget(this.#leaving)
-    this.#leave(capture)
+    if (this.#draining !== undefined) this.#forget(this.#draining)
+    this.#startDraining(capture)
   }
 
   /** Takes the packets that were captured before the stop. */
-  #takeTheRest(): void {
+  #drain(): void {
     if (this.#capture !== undefined) this.#retire(this.#capture)
-    const leaving = this.#leaving
-    if (leaving === undefined) return
-    while (leaving.session.dispatch() === 'empty' && performance.now() < leaving.closeByMs) sleep(LIVE_IDLE_MS)
-    leaving.session.readStats()
-    this.#forget(leaving)
+    const draining = this.#draining
+    if (draining === undefined) return
+    while (draining.session.dispatch() === 'empty' && performance.now() < draining.closeByMs) sleep(LIVE_IDLE_MS)
+    draining.session.readStats()
+    this.#forget(draining)
   }
 
   /** Adds the figures of a closed or abandoned capture to the totals. */
@@ -372,16 +372,16 @@ export class LiveCapture {
     // Packets in the ring of a replaced capture arrived after the change, and its successor has
     // them.
     if (this.#loopback) past.skipped += capture.waiting
-    else if (capture === this.#leaving && this.#capture !== undefined) past.seenByBoth += capture.waiting
+    else if (capture === this.#draining && this.#capture !== undefined) past.seenByBoth += capture.waiting
     else past.unread += capture.waiting
-    if (capture === this.#leaving) this.#leaving = undefined
+    if (capture === this.#draining) this.#draining = undefined
     if (capture === this.#capture) this.#capture = undefined
   }
 
   #state(): LiveState {
     const { unread } = this.#past
     const sum = { ...this.#past, waiting: 0 }
-    for (const capture of [this.#leaving, this.#capture]) {
+    for (const capture of [this.#draining, this.#capture]) {
       if (capture === undefined) continue
       sum.received += capture.session.received
       sum.taken += capture.taken

@@ -85,7 +85,7 @@ export class PcapSession {
    */
   constructor(options: PcapSessionOptions, onPacket: () => void) {
     // Without permission, libpcap does not report a missing interface.
-    if (!isThere(options.device)) throw new InterfaceAbsent('CAPTURE_DENIED', noSuchInterface(options.device))
+    if (!exists(options.device)) throw new InterfaceAbsent('CAPTURE_DENIED', noSuchInterface(options.device))
     const packet = new ArrayBuffer((options.snaplenBytes + 3) & ~3)
     this.bytes = Buffer.from(packet, 0, options.snaplenBytes)
     this.words = new Uint32Array(packet)
@@ -160,7 +160,7 @@ export class PcapSession {
   }
 }
 
-function isThere(device: string): boolean {
+function exists(device: string): boolean {
   const names = interfaceNames()
   return device === ANY_INTERFACE || names.length === 0 || names.includes(device)
 }

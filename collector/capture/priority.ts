@@ -7,7 +7,7 @@ import { CAPTURE_NICE } from '../limits.ts'
  * ms of a busy link, and a capture thread that is scheduled later loses packets. Linux keeps a nice
  * value per thread (sched(7)).
  */
-export function takePrecedence(): void {
+export function raisePriority(): void {
   try {
     // The link's target is PID/task/TID of the reading thread.
     const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))

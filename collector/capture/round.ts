@@ -66,7 +66,7 @@ export class RoundFiller {
    */
   begin(): FrameBatch | undefined {
     if (this.#batch !== undefined) return this.#batch
-    const batch = this.#options.whenExhausted === 'wait' ? this.#pool.take() : this.#takeSoon()
+    const batch = this.#options.whenExhausted === 'wait' ? this.#pool.take() : this.#takeLive()
     if (batch === undefined) return undefined
     batch.beginFilling(this.#sequence)
     this.#sequence = (this.#sequence + 1) >>> 0
@@ -79,7 +79,7 @@ export class RoundFiller {
    * Waits once, and again only after a batch was free. While batches are exhausted for long,
    * packets must be counted as dropped without further delay.
    */
-  #takeSoon(): FrameBatch | undefined {
+  #takeLive(): FrameBatch | undefined {
     const batch = this.#exhausted ? this.#pool.tryTake() : this.#pool.takeWithin(LIVE_POOL_WAIT_MS)
     this.#exhausted = batch === undefined
     return batch
@@ -119,7 +119,7 @@ export class RoundFiller {
       const batch = this.begin()
       if (batch === undefined) return false
       const offset = batch.framesStart + this.#used
-      if (offset + captured <= batch.framesEnd && batch.room > 0) {
+      if (offset + captured <= batch.framesEnd && batch.freeEntries > 0) {
         batch.copyIn(offset, bytes, words, captured)
         this.list(batch, offset, captured, seconds, nanoseconds, linkType)
         // The next frame also starts at a word boundary.
@@ -149,7 +149,7 @@ export class RoundFiller {
     const held = this.#held
     if (this.frames === 0 && held !== undefined) {
       held.batch.markLast()
-      this.#hand(held.batch, { ...held.round, last: true })
+      this.#passOn(held.batch, { ...held.round, last: true })
       this.#held = undefined
       return
     }
@@ -160,7 +160,7 @@ export class RoundFiller {
   abandon(): void {
     const held = this.#held
     this.#held = undefined
-    if (held !== undefined) this.#hand(held.batch, held.round)
+    if (held !== undefined) this.#passOn(held.batch, held.round)
     this.flush(held?.round.bytesRead ?? 0)
   }
 
@@ -172,13 +172,13 @@ export class RoundFiller {
     this.#firstFrame += batch.frames
     const held = this.#held
     this.#held = undefined
-    if (held !== undefined) this.#hand(held.batch, held.round)
+    if (held !== undefined) this.#passOn(held.batch, held.round)
     if (last) batch.markLast()
     if (this.#options.holdBack && !last && !this.#pool.stopped) this.#held = { batch, round }
-    else this.#hand(batch, round)
+    else this.#passOn(batch, round)
   }
 
-  #hand(batch: FrameBatch, round: Round): void {
+  #passOn(batch: FrameBatch, round: Round): void {
     batch.pass(BatchState.filling, BatchState.ready)
     this.#send(round)
   }

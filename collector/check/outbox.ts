@@ -6,7 +6,7 @@ import type { CollectorSettings } from '../config.ts'
 import { OUTBOX_FREE_BYTES_MIN } from '../limits.ts'
 import { OUTBOX_IN_MEMORY } from '../outbox/outbox-limits.ts'
 import { OutboxReader } from '../outbox/outbox-reader.ts'
-import { canBeGiven, unreachable, userToBecome } from '../privileges.ts'
+import { canAccess, unreachable, userToBecome } from '../privileges.ts'
 import type { StepOutcome } from './step.ts'
 
 /**
@@ -20,9 +20,9 @@ export async function checkOutbox(settings: CollectorSettings): Promise<StepOutc
   const directory = settings.outbox
   if (directory === OUTBOX_IN_MEMORY) return { result: 'ok', found: 'in memory: what waits ends with the collector' }
   const there = environmentExists(directory)
-  const state = there ? await waitingIn(directory) : triedOut(resolve(directory))
+  const state = there ? await waitingIn(directory) : testWrite(resolve(directory))
   const user = userToBecome(settings.user)
-  if (user !== undefined && existsSync(directory) && !canBeGiven(directory, user)) {
+  if (user !== undefined && existsSync(directory) && !canAccess(directory, user)) {
     throw unreachable(directory, user.name)
   }
   const { bavail, bsize } = statfsSync(nearestAbove(resolve(directory)))
@@ -41,7 +41,7 @@ async function waitingIn(directory: string): Promise<string> {
 }
 
 /** Creates the missing directories, writes to the innermost, and removes everything created. */
-function triedOut(directory: string): string {
+function testWrite(directory: string): string {
   const missing: string[] = []
   for (let above = directory; !existsSync(above); above = dirname(above)) missing.push(above)
   try {

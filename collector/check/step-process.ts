@@ -1,6 +1,6 @@
 import { Fault } from '../../engine/process/error-codes.ts'
-import { giveUpRoot, userToBecome } from '../privileges.ts'
-import { failedBy, type Step, type StepOrder, type StepOutcome, type Tried } from './step.ts'
+import { dropRoot, userToBecome } from '../privileges.ts'
+import { type CheckName, failedBy, type Step, type StepOrder, type StepOutcome } from './step.ts'
 
 /**
  * The process of one step: receives an order, replies with the outcome, and is killed by its
@@ -11,7 +11,7 @@ import { failedBy, type Step, type StepOrder, type StepOutcome, type Tried } fro
  * Imported on demand: loading the store, the HTTP client and libpcap's addon takes longer than
  * their steps.
  */
-const LOAD: Readonly<Record<Tried, () => Promise<Step>>> = {
+const LOAD: Readonly<Record<CheckName, () => Promise<Step>>> = {
   settings: async () => (await import('./settings.ts')).checkRegistry,
   interface: async () => (await import('./interface.ts')).checkInterface,
   health: async () => (await import('./health.ts')).checkHealth,
@@ -23,14 +23,14 @@ const LOAD: Readonly<Record<Tried, () => Promise<Step>>> = {
 }
 
 /** Steps that read files which `run` reads after dropping root. */
-const AS_USER: ReadonlySet<Tried> = new Set<Tried>(['settings', 'tls', 'token', 'syslog'])
+const AS_USER: ReadonlySet<CheckName> = new Set<CheckName>(['settings', 'tls', 'token', 'syslog'])
 
 async function outcomeOf({ step, settings }: StepOrder): Promise<StepOutcome> {
   try {
     const run = await LOAD[step]()
     // After loading, as in `run`: the user may lack access to the program's files.
     const user = AS_USER.has(step) ? userToBecome(settings.user) : undefined
-    if (user !== undefined) giveUpRoot(user)
+    if (user !== undefined) dropRoot(user)
     return await run(settings)
   } catch (error) {
     if (error instanceof Fault) return failedBy(error)

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { FaultCode } from '../../engine/process/error-codes.ts'
 import type { CollectorSettings } from '../config.ts'
 import { CHECK_STEP_MS } from '../limits.ts'
-import type { StepOrder, StepOutcome, Tried } from './step.ts'
+import type { CheckName, StepOrder, StepOutcome } from './step.ts'
 
 export interface RunningStep {
   /** Resolves within CHECK_STEP_MS. Rejects if the step's process failed. */
@@ -17,7 +17,7 @@ export interface RunningStep {
  * network file system, a driver that does not answer) then costs the time of one step and never
  * prevents the program from exiting.
  */
-export function startStep(step: Tried, settings: CollectorSettings, timeoutMs = CHECK_STEP_MS): RunningStep {
+export function startStep(step: CheckName, settings: CollectorSettings, timeoutMs = CHECK_STEP_MS): RunningStep {
   const child = fork(fileURLToPath(new URL('./step-process.js', import.meta.url)), [], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     // The program is compiled. Loaders and flags of this process would only slow its start.
@@ -31,7 +31,7 @@ export function startStep(step: Tried, settings: CollectorSettings, timeoutMs = 
   }
   let timer: NodeJS.Timeout | undefined
   const outcome = new Promise<StepOutcome>((resolve, reject) => {
-    timer = setTimeout(() => resolve(tooLate(step, settings, timeoutMs)), timeoutMs)
+    timer = setTimeout(() => resolve(timedOut(step, settings, timeoutMs)), timeoutMs)
     child.once('message', (message) => resolve(message as StepOutcome))
     child.on('error', reject)
     child.once('exit', (status, signal) =>
@@ -47,7 +47,7 @@ export function startStep(step: Tried, settings: CollectorSettings, timeoutMs = 
   return { outcome, stop }
 }
 
-const TOO_LATE: Readonly<Record<Tried, readonly [code: FaultCode, remedy: string]>> = {
+const TIMED_OUT: Readonly<Record<CheckName, readonly [code: FaultCode, remedy: string]>> = {
   settings: ['REGISTRY_FILE', 'the file system hangs, as one of a network does: name a file on a local disk'],
   interface: ['CAPTURE_DENIED', "the interface's driver hangs: see the kernel's log"],
   health: ['PORT_DENIED', 'set another HEALTH_PORT'],
@@ -58,9 +58,9 @@ const TOO_LATE: Readonly<Record<Tried, readonly [code: FaultCode, remedy: string
   syslog: ['SERVICE_UNREACHABLE', 'a firewall on the way lets the connection hang'],
 }
 
-function tooLate(step: Tried, settings: CollectorSettings, timeoutMs: number): StepOutcome {
+function timedOut(step: CheckName, settings: CollectorSettings, timeoutMs: number): StepOutcome {
   const { interface: name, outbox, registry } = settings
   const what = { interface: name, outbox, settings: registry }[step as string] ?? settings.endpoint
-  const [code, remedy] = TOO_LATE[step]
+  const [code, remedy] = TIMED_OUT[step]
   return { result: 'failed', code, found: `${what}: no answer within ${timeoutMs / 1000} s`, remedy }
 }

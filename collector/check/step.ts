@@ -12,7 +12,7 @@ export type StepName = (typeof STEPS)[number]
  * Checks that run in a process: the steps, and the settings again if root must check them as
  * another user.
  */
-export type Tried = StepName | 'settings'
+export type CheckName = StepName | 'settings'
 
 /**
  * The outcome of a step. The texts contain neither the step's name nor a secret. `remedy` is empty
@@ -27,7 +27,7 @@ export type Step = (settings: CollectorSettings) => StepOutcome | Promise<StepOu
 
 /** The order to a step's process, sent over IPC, so that the token is on no command line. */
 export interface StepOrder {
-  readonly step: Tried
+  readonly step: CheckName
   readonly settings: CollectorSettings
 }
 

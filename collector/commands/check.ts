@@ -5,7 +5,7 @@ import { addSettingOptions, readSettings } from '../../engine/process/settings.t
 import { exitStatusOf, stopSignal, within } from '../../engine/process/shutdown.ts'
 import { printable, printRows, printsTable } from '../../engine/process/table.ts'
 import { checkSettings } from '../check/settings.ts'
-import { STEPS, type StepName, type StepOutcome, type Tried } from '../check/step.ts'
+import { type CheckName, STEPS, type StepName, type StepOutcome } from '../check/step.ts'
 import { startStep } from '../check/step-runner.ts'
 import { type CollectorSettings, collectorSettings, syslogIsOn } from '../config.ts'
 import { userToBecome } from '../privileges.ts'
@@ -58,7 +58,7 @@ export function addCheckCommand(program: Command): void {
 }
 
 async function outcomeOrSignal<S>(
-  step: Tried,
+  step: CheckName,
   settings: CollectorSettings,
   signal: Promise<S>,
 ): Promise<StepOutcome | S> {
@@ -76,7 +76,7 @@ async function outcomeOrSignal<S>(
  * Handles what needs no process: skipped steps, and the settings unless root must check a file as
  * another user. @throws Fault USAGE
  */
-function outcomeHere(step: Tried, rows: readonly Row[], settings: CollectorSettings): StepOutcome | undefined {
+function outcomeHere(step: CheckName, rows: readonly Row[], settings: CollectorSettings): StepOutcome | undefined {
   if (step !== 'settings') return skipped(step, rows, settings)
   const outcome = checkSettings(settings)
   const isAnothers = settings.registry !== '' && userToBecome(settings.user) !== undefined
@@ -129,7 +129,7 @@ function printer(options: CheckOptions) {
     if (!lines && process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
   }
   return {
-    busy: (step: Tried) => status(`${step}…`),
+    busy: (step: CheckName) => status(`${step}…`),
     row(rows: readonly Row[]) {
       if (lines) printRows({ columns, rows: rows.slice(-1) }, options)
     },

@@ -88,7 +88,7 @@ async function readFile(
       everyName: options.names === true,
       onNames: (names) => print(names),
       onProgress: progress.update,
-      giveUp: stopped,
+      cancel: stopped,
     },
   )
   stopped.then((signal) => {

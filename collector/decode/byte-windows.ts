@@ -109,19 +109,19 @@ export class ByteWindows {
     }
     const marks = start + this.capacity(buffer)
     const bytes = this.bytes
-    let fresh = 0
+    let added = 0
     for (let at = Math.max(offset, contiguous); at < end; at++) {
       if (bytes[marks + at] === 1) continue
       bytes[marks + at] = 1
       bytes[start + at] = source.getUint8(from + at - offset)
-      fresh++
+      added++
     }
     const newFarthest = Math.max(farthest, end)
     let reached = contiguous
     while (reached < newFarthest && bytes[marks + reached] === 1) bytes[marks + reached++] = 0
     this.#contiguous[buffer] = reached
     this.#farthest[buffer] = newFarthest
-    return fresh
+    return added
   }
 
   /** Drops the first `count` bytes, which must be present, and moves the rest to the start. */

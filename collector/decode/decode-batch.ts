@@ -94,7 +94,7 @@ export class BatchDecoder {
       frame++
     }
     let done = frame === frames
-    if (done && batch.last) done = this.#giveOut(Math.max(batch.frames - 1, 0))
+    if (done && batch.last) done = this.#flushStreams(Math.max(batch.frames - 1, 0))
     this.#endRun(section, frame, done, { first, captured })
     return done
   }
@@ -115,7 +115,7 @@ export class BatchDecoder {
    * The source has ended: emits the names of incomplete streams. Returns false if the rows area is
    * full.
    */
-  #giveOut(index: number): boolean {
+  #flushStreams(index: number): boolean {
     while (this.#sink.beginFrame(index, 0, 0)) {
       if (!this.#streams.expireOne()) return true
     }

@@ -57,9 +57,9 @@ export function queryClass(questions: number): PacketClass {
  * question.
  */
 export function readQuestion(view: DataView, message: number, offset: number, end: number, name: FoundName): number {
-  const behindName = readQname(view, message, offset, end, name)
-  if (behindName < 0) return behindName
-  return behindName + QTYPE_QCLASS_BYTES <= end ? behindName + QTYPE_QCLASS_BYTES : ~PacketClass.truncated
+  const afterName = readQname(view, message, offset, end, name)
+  if (afterName < 0) return afterName
+  return afterName + QTYPE_QCLASS_BYTES <= end ? afterName + QTYPE_QCLASS_BYTES : ~PacketClass.truncated
 }
 
 /** A QNAME without a pointer, the common case, is read in place. */
@@ -86,7 +86,7 @@ function readQname(view: DataView, message: number, offset: number, end: number,
 function gatherQname(view: DataView, message: number, offset: number, end: number, name: FoundName): number {
   let at = offset
   let labels = offset
-  let behind = 0
+  let after = 0
   let pointers = 0
   let used = 0
   while (at < end) {
@@ -99,14 +99,14 @@ function gatherQname(view: DataView, message: number, offset: number, end: numbe
       at += 1 + length
       if (length === 0) {
         name.set(scratch, 0, used, NameForm.wire)
-        return behind
+        return after
       }
     } else if (length >= POINTER) {
       if (at + 2 > end) return ~PacketClass.truncated
       const target = message + (view.getUint16(at) & POINTER_OFFSET)
       if (target >= labels || target < message + DNS_HEADER_BYTES) return ~PacketClass.dnsMalformed
       if (++pointers > NAME_POINTERS_MAX) return ~PacketClass.dnsMalformed
-      if (behind === 0) behind = at + 2
+      if (after === 0) after = at + 2
       labels = target
       at = target
     } else {

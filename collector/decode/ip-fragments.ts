@@ -80,7 +80,7 @@ export class IpFragments {
     const end = ip.fragmentOffset + bytes
     // A truncated fragment leaves a gap that is never filled. RFC 8200 §4.5: the length of every
     // fragment except the last is a multiple of 8 bytes.
-    if (bytes <= 0 || ip.cut === 1 || end > DATAGRAM_BYTES_MAX) return false
+    if (bytes <= 0 || ip.truncated === 1 || end > DATAGRAM_BYTES_MAX) return false
     if (ip.moreFragments === 1 && (bytes & 7) !== 0) return false
     const table = this.#table
     table.prepare(view, ip.source, ip.addressBytes, ip.identification, ip.version === 4 ? ip.protocol : 0)
@@ -90,10 +90,10 @@ export class IpFragments {
       if (slot === NO_SLOT) return false
     }
     if (this.#discarded[slot] === 1) return false
-    if (!this.#makeRoom(slot, end)) return false
+    if (!this.#ensureCapacity(slot, end)) return false
     const buffer = this.#buffer[slot] ?? 0
-    const fresh = this.#windows.put(buffer, ip.fragmentOffset, view, from, ip.end)
-    if (ip.version === 6 && fresh !== 0 && fresh !== bytes) return this.#discard(slot)
+    const added = this.#windows.put(buffer, ip.fragmentOffset, view, from, ip.end)
+    if (ip.version === 6 && added !== 0 && added !== bytes) return this.#discard(slot)
     if (ip.fragmentOffset === 0) this.#protocol[slot] = ip.protocol
     if (ip.moreFragments === 0 && this.#length[slot] === UNKNOWN) this.#length[slot] = end
     const length = this.#length[slot] ?? 0
@@ -130,7 +130,7 @@ export class IpFragments {
   }
 
   /** Moves the bytes to a long buffer if the short one is too small. */
-  #makeRoom(slot: number, bytes: number): boolean {
+  #ensureCapacity(slot: number, bytes: number): boolean {
     const windows = this.#windows
     const buffer = this.#buffer[slot] ?? 0
     if (bytes <= windows.capacity(buffer)) return true

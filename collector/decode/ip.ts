@@ -61,7 +61,7 @@ export class IpHeader {
   /** End of the payload: the end by the header or the end of the frame, whichever comes first. */
   end = 0
   /** 1 if the frame ends before the packet: the payload is incomplete. */
-  cut = 0
+  truncated = 0
   /**
    * For a fragment: identification, offset of its bytes in the whole payload, and 1 if more
    * fragments follow.
@@ -97,7 +97,7 @@ function ipv4Payload(view: DataView, offset: number, end: number, ip: IpHeader):
   ip.addressBytes = 4
   ip.protocol = view.getUint8(offset + IPV4_PROTOCOL)
   ip.end = totalBytes === 0 ? end : Math.min(end, offset + totalBytes)
-  ip.cut = offset + totalBytes > end ? 1 : 0
+  ip.truncated = offset + totalBytes > end ? 1 : 0
   const payload = offset + headerBytes
   const fragment = view.getUint16(offset + IPV4_FRAGMENT)
   if ((fragment & (IPV4_MORE_FRAGMENTS | IPV4_FRAGMENT_OFFSET)) === 0) {
@@ -134,7 +134,7 @@ function ipv6Payload(view: DataView, offset: number, end: number, ip: IpHeader):
   ip.source = offset + IPV6_SOURCE
   ip.addressBytes = 16
   ip.end = payloadBytes === 0 ? end : Math.min(end, at + payloadBytes)
-  ip.cut = at + payloadBytes > end ? 1 : 0
+  ip.truncated = at + payloadBytes > end ? 1 : 0
   return ipv6Extensions(view, view.getUint8(offset + IPV6_NEXT_HEADER), at, ip)
 }
 

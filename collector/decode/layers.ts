@@ -3,7 +3,7 @@ import { TUNNELS_MAX } from '../limits.ts'
 import { fragmentPayload, IpHeader, IpProtocol, ipPayload, ipv6Extensions } from './ip.ts'
 import type { IpFragments } from './ip-fragments.ts'
 import { EtherType, linkPayload, networkLayer } from './link.ts'
-import { greInside, Inside, tunnelPort, udpInside } from './tunnel.ts'
+import { greInner, InnerPacket, tunnelPort, udpInner } from './tunnel.ts'
 import { UDP_DESTINATION_PORT, UDP_SOURCE_PORT, udpEnd, udpPayload } from './udp.ts'
 
 /** The innermost UDP or TCP of a packet. One per worker, overwritten by each packet. */
@@ -19,7 +19,7 @@ export class Transport {
   payload = 0
   payloadEnd = 0
   /** 1 if the frame ends before the packet: the payload is incomplete. */
-  cut = 0
+  truncated = 0
   /**
    * The innermost IP header's addresses: the source at `source`, then the destination. For a
    * fragment, the memory differs from that of the payload.
@@ -42,7 +42,7 @@ export class Transport {
  */
 export class Layers {
   readonly #ip = new IpHeader()
-  readonly #inside = new Inside()
+  readonly #inner = new InnerPacket()
   readonly #fragments: IpFragments | undefined
 
   /** Without `fragments`, the walk ends at a fragment. */
@@ -88,7 +88,7 @@ export class Layers {
         if (payload < 0) return payload
       }
       inEnd = ip.end
-      const inside = this.#inside
+      const inner = this.#inner
       switch (ip.protocol) {
         case IpProtocol.udp: {
           const data = udpPayload(inView, payload, inEnd)
@@ -97,13 +97,13 @@ export class Layers {
           const destination = inView.getUint16(payload + UDP_DESTINATION_PORT)
           const port = tunnelPort(source, destination)
           const dataEnd = udpEnd(inView, payload, inEnd)
-          if (port === 0 || !udpInside(inView, port, data, dataEnd, inside)) {
+          if (port === 0 || !udpInner(inView, port, data, dataEnd, inner)) {
             transport.payload = data
             transport.payloadEnd = dataEnd
             return this.#found(transport, inView, inBytes, payload, inEnd)
           }
           inEnd = dataEnd
-          header = networkLayer(inView, inside.etherType, inside.offset, inEnd)
+          header = networkLayer(inView, inner.etherType, inner.offset, inEnd)
           break
         }
         case IpProtocol.tcp:
@@ -115,9 +115,9 @@ export class Layers {
           header = networkLayer(inView, EtherType.ipv6, payload, inEnd)
           break
         case IpProtocol.gre: {
-          const refused = greInside(inView, payload, inEnd, inside)
+          const refused = greInner(inView, payload, inEnd, inner)
           if (refused < 0) return refused
-          header = networkLayer(inView, inside.etherType, inside.offset, inEnd)
+          header = networkLayer(inView, inner.etherType, inner.offset, inEnd)
           break
         }
         case IpProtocol.etherIp:
@@ -141,7 +141,7 @@ export class Layers {
     transport.start = start
     transport.end = end
     transport.protocol = ip.protocol
-    transport.cut = ip.cut
+    transport.truncated = ip.truncated
     transport.version = ip.version
     return 0
   }

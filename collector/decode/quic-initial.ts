@@ -255,12 +255,12 @@ export function nextCryptoFrame(view: DataView, at: number, end: number, frame: 
         break
       case ACK:
       case ACK_ECN:
-        next = behindAck(view, next, end, type)
+        next = afterAck(view, next, end, type)
         break
       case CRYPTO:
         return readCryptoFrame(view, next, end, frame)
       case CONNECTION_CLOSE:
-        next = behindConnectionClose(view, next, end)
+        next = afterConnectionClose(view, next, end)
         break
       default:
         return FRAMES_MALFORMED
@@ -288,7 +288,7 @@ function readCryptoFrame(view: DataView, at: number, end: number, frame: CryptoF
  * ACK Range Length for each range, and three counts in an ACK_ECN. Each range takes bytes, so the
  * end of the packet bounds a forged count.
  */
-function behindAck(view: DataView, start: number, end: number, type: number): number {
+function afterAck(view: DataView, start: number, end: number, type: number): number {
   const count = varintEnd(view, varintEnd(view, start, end), end)
   let at = varintEnd(view, count, end)
   if (at < 0) return at
@@ -298,7 +298,7 @@ function behindAck(view: DataView, start: number, end: number, type: number): nu
 }
 
 /** RFC 9000 §19.19: Error Code, Frame Type, Reason Phrase Length, Reason Phrase. */
-function behindConnectionClose(view: DataView, start: number, end: number): number {
+function afterConnectionClose(view: DataView, start: number, end: number): number {
   const length = varintEnd(view, varintEnd(view, start, end), end)
   const reason = varintEnd(view, length, end)
   if (reason < 0) return reason

@@ -92,7 +92,7 @@ export class QuicStreams {
       if (fault === QuicFault.notLongHeader) break
       if (fault < 0) {
         if (packets > 0) break
-        return transport.cut === 1 ? PacketClass.truncated : PacketClass.quicUndecodable
+        return transport.truncated === 1 ? PacketClass.truncated : PacketClass.quicUndecodable
       }
       if (header.packetType === QuicPacket.initial) {
         const packetClass = this.#initial(transport, source, destination, at)
@@ -124,7 +124,7 @@ export class QuicStreams {
     const connections = this.#connections
     if (slot !== NO_SLOT && connections[slot * CONNECTION_BYTES + ID_LENGTH] !== 0) {
       const sameId = this.#isId(transport, slot)
-      if (sameId && streams.state[slot] === StreamState.greeted) {
+      if (sameId && streams.state[slot] === StreamState.helloRead) {
         streams.touch(slot, seconds)
         return PacketClass.quicOther
       }
@@ -195,14 +195,14 @@ export class QuicStreams {
         offset = 0
       }
       if (from >= frame.end) continue
-      if (streams.state[slot] === StreamState.greeted) streams.state[slot] = StreamState.hello
+      if (streams.state[slot] === StreamState.helloRead) streams.state[slot] = StreamState.hello
       if (offset === 0 && this.#wholeHello(plain, from, frame.end)) {
-        outcome = this.#greeted(slot, plain, from)
+        outcome = this.#readHello(slot, plain, from)
         continue
       }
       if (!streams.keep(slot, offset, plain, from, frame.end, seconds, nanoseconds)) {
         this.unfinished(slot)
-        streams.settle(slot, StreamState.greeted, (streams.base[slot] ?? 0) + offset, seconds)
+        streams.settle(slot, StreamState.helloRead, (streams.base[slot] ?? 0) + offset, seconds)
         return PacketClass.quicOther
       }
       const buffer = streams.buffer[slot] ?? 0
@@ -210,10 +210,10 @@ export class QuicStreams {
       const view = streams.windows.view
       if (outcome === PacketClass.quicOther) outcome = PacketClass.clientHelloPart
       if (this.#wholeHello(view, start, start + streams.windows.contiguous(buffer))) {
-        outcome = this.#greeted(slot, view, start)
+        outcome = this.#readHello(slot, view, start)
       }
     }
-    if (streams.state[slot] === StreamState.greeted) streams.touch(slot, seconds)
+    if (streams.state[slot] === StreamState.helloRead) streams.touch(slot, seconds)
     return outcome
   }
 
@@ -229,7 +229,7 @@ export class QuicStreams {
    * Reads the hello at `start`, for which wholeHello() must be true, and records that the stream's
    * hello was read.
    */
-  #greeted(slot: number, view: DataView, start: number): PacketClass {
+  #readHello(slot: number, view: DataView, start: number): PacketClass {
     const streams = this.#streams
     const { seconds } = this.#sink.row
     const bytes = HANDSHAKE_HEADER_BYTES + (view.getUint32(start) & 0xff_ffff)
@@ -246,7 +246,7 @@ export class QuicStreams {
         streams.random[slot] = random
       }
     }
-    streams.settle(slot, StreamState.greeted, (streams.base[slot] ?? 0) + bytes, seconds)
+    streams.settle(slot, StreamState.helloRead, (streams.base[slot] ?? 0) + bytes, seconds)
     return packetClass
   }
 

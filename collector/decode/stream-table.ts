@@ -20,13 +20,13 @@ import type { HelloProgress } from './tls-record.ts'
 /** State of a followed stream, which is one direction of a connection. */
 export const StreamState = {
   /** TCP: a SYN was seen, but no payload. */
-  synchronised: 0,
+  synchronized: 0,
   /** The rest of a ClientHello is expected, from `base` on. */
   hello: 1,
   /** TCP: the start of the stream was not seen. A hello may precede the kept bytes. */
   orphan: 2,
   /** A hello was read. It ended at `base`. */
-  greeted: 3,
+  helloRead: 3,
   /** TCP: the stream carries something else. */
   other: 4,
   /** TCP: DNS messages. The next one begins at `base`. */
@@ -106,7 +106,7 @@ export class StreamTable {
     this.base[slot] = base
     this.buffer[slot] = NO_BUFFER
     this.random[slot] = 0
-    this.forget(slot)
+    this.resetProgress(slot)
     this.count(Counter.streamsFollowed)
     if (destinationPort === DOT_PORT) this.count(Counter.dotSessions)
     return slot
@@ -133,7 +133,7 @@ export class StreamTable {
     nanoseconds: number,
   ): boolean {
     const end = offset + to - from
-    if (end > LONG_BUFFER_BYTES || !this.#makeRoom(slot, end, 0)) {
+    if (end > LONG_BUFFER_BYTES || !this.#ensureCapacity(slot, end, 0)) {
       this.count(Counter.streamsOverLimit)
       return false
     }
@@ -146,7 +146,7 @@ export class StreamTable {
   /** Moves the stream's base `shift` bytes back. Returns false if that is not possible. */
   beginBefore(slot: number, shift: number): boolean {
     const kept = this.windows.farthest(this.buffer[slot] ?? 0)
-    if (shift + kept > LONG_BUFFER_BYTES || !this.#makeRoom(slot, shift + kept, shift)) return false
+    if (shift + kept > LONG_BUFFER_BYTES || !this.#ensureCapacity(slot, shift + kept, shift)) return false
     this.base[slot] = (this.base[slot] ?? 0) - shift
     return true
   }
@@ -155,7 +155,7 @@ export class StreamTable {
    * Ensures a buffer for `bytes` from the stream's base on. The kept bytes move with it, `shift`
    * bytes later.
    */
-  #makeRoom(slot: number, bytes: number, shift: number): boolean {
+  #ensureCapacity(slot: number, bytes: number, shift: number): boolean {
     const windows = this.windows
     const kept = this.buffer[slot] ?? 0
     if (kept !== NO_BUFFER && shift === 0 && bytes <= windows.capacity(kept)) return true
@@ -180,7 +180,7 @@ export class StreamTable {
     this.#releaseBuffer(slot)
     this.state[slot] = state
     this.base[slot] = base
-    this.forget(slot)
+    this.resetProgress(slot)
     this.#table.touch(slot, SlotList.idle, seconds)
   }
 
@@ -205,7 +205,7 @@ export class StreamTable {
     this.#wanted[slot] = progress.wanted
   }
 
-  forget(slot: number): void {
+  resetProgress(slot: number): void {
     this.#recordAt[slot] = 0
     this.#gathered[slot] = 0
     this.#wanted[slot] = 0

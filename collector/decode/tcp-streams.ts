@@ -55,8 +55,8 @@ export class TcpStreams {
     const payload = tcpPayload(view, start, end)
     if (payload < 0) return ~payload as PacketClass
     const flags = view.getUint8(start + TCP_FLAGS)
-    const synchronises = (flags & (TcpFlag.syn | TcpFlag.ack)) === TcpFlag.syn
-    if (payload >= end && !synchronises) return transport.cut === 1 ? PacketClass.truncated : PacketClass.tcpNoPayload
+    const isSyn = (flags & (TcpFlag.syn | TcpFlag.ack)) === TcpFlag.syn
+    if (payload >= end && !isSyn) return transport.truncated === 1 ? PacketClass.truncated : PacketClass.tcpNoPayload
     const ports = view.getUint32(start)
     const source = ports >>> 16
     const destination = ports & 0xffff
@@ -64,7 +64,7 @@ export class TcpStreams {
     if (!isDns && this.#ports.dns[source] === 1)
       return payload < end ? PacketClass.dnsResponse : PacketClass.tcpNoPayload
     // Data from servers is the bulk of all traffic. It is searched for a hello but not followed.
-    if (this.#ports.tls[source] === 1 && this.#ports.tls[destination] === 0 && !synchronises) {
+    if (this.#ports.tls[source] === 1 && this.#ports.tls[destination] === 0 && !isSyn) {
       if (findClientHello(view, payload, end, this.#hello) === ~PacketClass.tcpOther) return PacketClass.tcpOther
     }
 
@@ -72,9 +72,9 @@ export class TcpStreams {
     const seconds = this.#sink.row.seconds
     let sequence = view.getUint32(start + TCP_SEQUENCE)
     let slot = streams.find(transport, ports)
-    if (synchronises) {
+    if (isSyn) {
       sequence = (sequence + 1) >>> 0
-      slot = this.#synchronise(slot, sequence, isDns, destination, seconds)
+      slot = this.#onSyn(slot, sequence, isDns, destination, seconds)
       if (payload >= end) return PacketClass.tcpNoPayload
     }
     this.#sink.fromPacket(transport, source, destination)
@@ -82,23 +82,23 @@ export class TcpStreams {
       if (slot === NO_SLOT) slot = streams.follow(StreamState.dns, sequence, destination, seconds)
       return this.#dnsSegment(transport, slot, sequence, payload)
     }
-    if (slot === NO_SLOT) return this.#unknown(transport, sequence, payload, destination)
+    if (slot === NO_SLOT) return this.#untracked(transport, sequence, payload, destination)
     switch (streams.state[slot] as StreamState) {
-      case StreamState.synchronised:
-        return this.#first(transport, slot, sequence, payload)
+      case StreamState.synchronized:
+        return this.#firstSegment(transport, slot, sequence, payload)
       case StreamState.hello:
-        return this.#onward(transport, slot, sequence, payload)
+        return this.#continueHello(transport, slot, sequence, payload)
       case StreamState.orphan:
-        return this.#orphan(transport, slot, sequence, payload)
+        return this.#orphanSegment(transport, slot, sequence, payload)
       default:
-        return this.#behind(transport, slot, sequence, payload)
+        return this.#laterSegment(transport, slot, sequence, payload)
     }
   }
 
   /** A SYN: the stream begins at `sequence`. Returns the stream's slot. */
-  #synchronise(slot: number, sequence: number, isDns: boolean, destination: number, seconds: number): number {
+  #onSyn(slot: number, sequence: number, isDns: boolean, destination: number, seconds: number): number {
     const streams = this.#streams
-    const state = isDns ? StreamState.dns : StreamState.synchronised
+    const state = isDns ? StreamState.dns : StreamState.synchronized
     if (slot === NO_SLOT) return streams.follow(state, sequence, destination, seconds)
     // A repeated SYN, or a SYN that arrives after the data that follows it.
     const ahead = ((streams.base[slot] ?? 0) - sequence) | 0
@@ -116,20 +116,20 @@ export class TcpStreams {
   }
 
   /** Payload of a stream that is not followed. */
-  #unknown(transport: Transport, sequence: number, payload: number, destination: number): PacketClass {
+  #untracked(transport: Transport, sequence: number, payload: number, destination: number): PacketClass {
     const { view, end } = transport
     const seconds = this.#sink.row.seconds
     const found = findClientHello(view, payload, end, this.#hello)
     if (found !== ~PacketClass.tcpOther) {
       const slot = this.#streams.follow(StreamState.other, sequence, destination, seconds)
-      return this.#begun(transport, slot, sequence, payload, found)
+      return this.#beginHello(transport, slot, sequence, payload, found)
     }
     if (isSsl2Hello(view, payload, end)) {
-      this.#streams.follow(StreamState.greeted, (sequence + end - payload) >>> 0, destination, seconds)
+      this.#streams.follow(StreamState.helloRead, (sequence + end - payload) >>> 0, destination, seconds)
       this.#streams.count(Counter.helloNoName)
       return PacketClass.clientHelloNoName
     }
-    if (this.#ports.tls[destination] === 0 || transport.cut === 1) return PacketClass.tcpOther
+    if (this.#ports.tls[destination] === 0 || transport.truncated === 1) return PacketClass.tcpOther
     const begins = mayBeginHello(view, payload, end)
     const state = begins ? StreamState.hello : StreamState.orphan
     const slot = this.#streams.follow(state, sequence, destination, seconds)
@@ -137,50 +137,50 @@ export class TcpStreams {
   }
 
   /** The first payload after a SYN, or a later one that overtook it. */
-  #first(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
+  #firstSegment(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
     const streams = this.#streams
     const { view, end } = transport
     const offset = (sequence - (streams.base[slot] ?? 0)) | 0
     if (offset !== 0) {
       // Bytes before the start are from a keep-alive or an earlier connection. Later bytes have
       // overtaken others.
-      if (offset < 0 || offset > SHORT_BUFFER_BYTES) return this.#behind(transport, slot, sequence, payload)
+      if (offset < 0 || offset > SHORT_BUFFER_BYTES) return this.#laterSegment(transport, slot, sequence, payload)
       streams.state[slot] = StreamState.hello
-      return this.#onward(transport, slot, sequence, payload)
+      return this.#continueHello(transport, slot, sequence, payload)
     }
     const found = findClientHello(view, payload, end, this.#hello)
-    if (found !== ~PacketClass.tcpOther) return this.#begun(transport, slot, sequence, payload, found)
+    if (found !== ~PacketClass.tcpOther) return this.#beginHello(transport, slot, sequence, payload, found)
     const seconds = this.#sink.row.seconds
-    const behind = (sequence + end - payload) >>> 0
+    const nextSequence = (sequence + end - payload) >>> 0
     if (mayBeginHello(view, payload, end)) {
       streams.state[slot] = StreamState.hello
       return this.#keep(slot, 0, view, payload, end) ? PacketClass.clientHelloPart : PacketClass.tcpOther
     }
     if (isSsl2Hello(view, payload, end)) {
-      streams.settle(slot, StreamState.greeted, behind, seconds)
+      streams.settle(slot, StreamState.helloRead, nextSequence, seconds)
       streams.count(Counter.helloNoName)
       return PacketClass.clientHelloNoName
     }
     // After a request to a proxy, a new stream begins.
-    const state = isConnect(view, payload, end) ? StreamState.synchronised : StreamState.other
-    streams.settle(slot, state, behind, seconds)
+    const state = isConnect(view, payload, end) ? StreamState.synchronized : StreamState.other
+    streams.settle(slot, state, nextSequence, seconds)
     return PacketClass.tcpOther
   }
 
   /** A segment that begins with a ClientHello. `found` is the result of findClientHello(). */
-  #begun(transport: Transport, slot: number, sequence: number, payload: number, found: number): PacketClass {
+  #beginHello(transport: Transport, slot: number, sequence: number, payload: number, found: number): PacketClass {
     const { view, end } = transport
     const streams = this.#streams
     const seconds = this.#sink.row.seconds
-    const behind = (sequence + end - payload) >>> 0
+    const nextSequence = (sequence + end - payload) >>> 0
     if (found === ~PacketClass.clientHelloMalformed) {
-      streams.settle(slot, StreamState.other, behind, seconds)
+      streams.settle(slot, StreamState.other, nextSequence, seconds)
       return PacketClass.clientHelloMalformed
     }
     const whole = found === 0 && this.#hello.incomplete === 0
     // The bytes missing from a truncated frame do not arrive in a later segment.
-    if (whole || transport.cut === 1) {
-      streams.settle(slot, StreamState.greeted, behind, seconds)
+    if (whole || transport.truncated === 1) {
+      streams.settle(slot, StreamState.helloRead, nextSequence, seconds)
       if (found < 0) this.#hello.set(view, payload, payload, 1)
       const packetClass = this.#sink.hello(this.#hello, Method.tls)
       return packetClass === PacketClass.clientHelloPart ? PacketClass.truncated : packetClass
@@ -189,17 +189,17 @@ export class TcpStreams {
     const ahead = orphaned ? ((streams.base[slot] ?? 0) - sequence) | 0 : -1
     if (ahead <= 0 || !streams.beginBefore(slot, ahead)) streams.settle(slot, StreamState.hello, sequence, seconds)
     streams.state[slot] = StreamState.hello
-    return this.#onward(transport, slot, sequence, payload)
+    return this.#continueHello(transport, slot, sequence, payload)
   }
 
   /** A segment of a stream whose hello is incomplete. */
-  #onward(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
+  #continueHello(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
     const streams = this.#streams
     const { view, end } = transport
     let from = payload
     let offset = (sequence - (streams.base[slot] ?? 0)) | 0
     if (offset < 0) {
-      if (offset < -REPETITION_BYTES_MAX) return this.#anew(transport, slot, sequence, payload)
+      if (offset < -REPETITION_BYTES_MAX) return this.#restart(transport, slot, sequence, payload)
       from -= offset
       offset = 0
       if (from >= end) return PacketClass.tcpRetransmission
@@ -207,7 +207,7 @@ export class TcpStreams {
     const before = streams.buffer[slot] ?? 0
     const contiguous = before === NO_BUFFER ? 0 : streams.windows.contiguous(before)
     if (offset + end - from <= contiguous) return PacketClass.tcpRetransmission
-    if (offset > REPETITION_BYTES_MAX) return this.#anew(transport, slot, sequence, payload)
+    if (offset > REPETITION_BYTES_MAX) return this.#restart(transport, slot, sequence, payload)
     if (!this.#keep(slot, offset, view, from, end)) return PacketClass.tcpOther
 
     const windows = streams.windows
@@ -219,14 +219,14 @@ export class TcpStreams {
     streams.setProgress(slot, progress)
     if (outcome === 0) return PacketClass.clientHelloPart
     const seconds = this.#sink.row.seconds
-    const behind = ((streams.base[slot] ?? 0) + windows.contiguous(buffer)) >>> 0
+    const nextSequence = ((streams.base[slot] ?? 0) + windows.contiguous(buffer)) >>> 0
     if (outcome < 0) {
-      streams.settle(slot, StreamState.other, behind, seconds)
+      streams.settle(slot, StreamState.other, nextSequence, seconds)
       return ~outcome as PacketClass
     }
     const found = findClientHello(windows.view, start, reached, this.#hello)
     const packetClass = found < 0 ? (~found as PacketClass) : this.#sink.hello(this.#hello, Method.tls)
-    streams.settle(slot, StreamState.greeted, behind, seconds)
+    streams.settle(slot, StreamState.helloRead, nextSequence, seconds)
     return packetClass
   }
 
@@ -234,31 +234,31 @@ export class TcpStreams {
    * A segment too far from the followed bytes: the ports now belong to a connection whose start was
    * not seen.
    */
-  #anew(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
+  #restart(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
     this.unfinished(slot)
     this.#streams.settle(slot, StreamState.other, sequence, this.#sink.row.seconds)
-    return this.#behind(transport, slot, sequence, payload)
+    return this.#laterSegment(transport, slot, sequence, payload)
   }
 
   /**
    * A segment of a stream that carries something else or whose hello was read: another hello may
    * begin here.
    */
-  #behind(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
+  #laterSegment(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
     const streams = this.#streams
     const { view, end } = transport
     const seconds = this.#sink.row.seconds
-    if (streams.state[slot] === StreamState.greeted) {
+    if (streams.state[slot] === StreamState.helloRead) {
       const offset = (sequence - (streams.base[slot] ?? 0)) | 0
       if (offset < 0 && offset >= -REPETITION_BYTES_MAX) return PacketClass.tcpRetransmission
     }
     const skipped = isChangeCipherSpec(view, payload, end) ? CHANGE_CIPHER_SPEC_BYTES : 0
     const found = findClientHello(view, payload + skipped, end, this.#hello)
     if (found !== ~PacketClass.tcpOther) {
-      return this.#begun(transport, slot, (sequence + skipped) >>> 0, payload + skipped, found)
+      return this.#beginHello(transport, slot, (sequence + skipped) >>> 0, payload + skipped, found)
     }
     if (isConnect(view, payload, end)) {
-      streams.settle(slot, StreamState.synchronised, (sequence + end - payload) >>> 0, seconds)
+      streams.settle(slot, StreamState.synchronized, (sequence + end - payload) >>> 0, seconds)
     }
     streams.touch(slot, seconds)
     return PacketClass.tcpOther
@@ -267,11 +267,11 @@ export class TcpStreams {
   /**
    * A segment of a stream on a TLS port whose start was not seen and of which a few bytes are kept.
    */
-  #orphan(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
+  #orphanSegment(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
     const streams = this.#streams
     const { view, end } = transport
     const found = findClientHello(view, payload, end, this.#hello)
-    if (found !== ~PacketClass.tcpOther) return this.#begun(transport, slot, sequence, payload, found)
+    if (found !== ~PacketClass.tcpOther) return this.#beginHello(transport, slot, sequence, payload, found)
     const offset = (sequence - (streams.base[slot] ?? 0)) | 0
     const farthest = streams.windows.farthest(streams.buffer[slot] ?? 0)
     // A stream with more bytes than fit a short buffer began long before.
@@ -285,7 +285,7 @@ export class TcpStreams {
     }
     if (offset >= 0 || !mayBeginHello(view, payload, end)) return PacketClass.tcpOther
     streams.state[slot] = StreamState.hello
-    return this.#onward(transport, slot, sequence, payload)
+    return this.#continueHello(transport, slot, sequence, payload)
   }
 
   #keep(slot: number, offset: number, view: DataView, from: number, to: number): boolean {
@@ -400,8 +400,8 @@ export class TcpStreams {
   #keepMessage(slot: number, offset: number, view: DataView, from: number, to: number): boolean {
     const { seconds, nanoseconds } = this.#sink.row
     if (this.#streams.keep(slot, offset, view, from, to, seconds, nanoseconds)) return true
-    const behind = ((this.#streams.base[slot] ?? 0) + offset + to - from) >>> 0
-    this.#streams.settle(slot, StreamState.dns, behind, seconds)
+    const nextSequence = ((this.#streams.base[slot] ?? 0) + offset + to - from) >>> 0
+    this.#streams.settle(slot, StreamState.dns, nextSequence, seconds)
     return false
   }
 }

@@ -20,7 +20,7 @@ const PORT_TEREDO = 3544
 /**
  * EtherType and offset of the packet inside a tunnel. One per worker, overwritten by each tunnel.
  */
-export class Inside {
+export class InnerPacket {
   etherType = 0
   offset = 0
 
@@ -56,7 +56,7 @@ const GRE_WCCP = 0x883e
  * Finds the inner packet of the GRE packet in bytes [at, end). Returns 0 or the complement of a
  * class.
  */
-export function greInside(view: DataView, at: number, end: number, inside: Inside): number {
+export function greInner(view: DataView, at: number, end: number, inner: InnerPacket): number {
   if (at + 4 > end) return ~PacketClass.truncated
   const flags = view.getUint16(at)
   const protocol = view.getUint16(at + 2)
@@ -70,19 +70,19 @@ export function greInside(view: DataView, at: number, end: number, inside: Insid
   switch (protocol) {
     case GRE_ERSPAN:
       // Type I has no sequence number and no header of its own.
-      inside.set(EtherType.transparentEthernet, (flags & GRE_SEQUENCE) === 0 ? offset : offset + ERSPAN2_HEADER_BYTES)
+      inner.set(EtherType.transparentEthernet, (flags & GRE_SEQUENCE) === 0 ? offset : offset + ERSPAN2_HEADER_BYTES)
       return 0
     case GRE_ERSPAN3: {
       if (offset + ERSPAN3_HEADER_BYTES > end) return ~PacketClass.truncated
       const subheader = (view.getUint8(offset + ERSPAN3_HEADER_BYTES - 1) & 1) === 1 ? ERSPAN3_SUBHEADER_BYTES : 0
-      inside.set(EtherType.transparentEthernet, offset + ERSPAN3_HEADER_BYTES + subheader)
+      inner.set(EtherType.transparentEthernet, offset + ERSPAN3_HEADER_BYTES + subheader)
       return 0
     }
     case GRE_WCCP:
-      inside.set(EtherType.ipv4, view.getUint8(offset) >> 4 === 4 ? offset : offset + 4)
+      inner.set(EtherType.ipv4, view.getUint8(offset) >> 4 === 4 ? offset : offset + 4)
       return 0
     default:
-      inside.set(protocol, offset)
+      inner.set(protocol, offset)
       return 0
   }
 }
@@ -109,38 +109,38 @@ export function tunnelPort(source: number, destination: number): number {
  * Finds the inner packet in the datagram's payload, bytes [at, end), for the tunnel type of `port`.
  * Returns false if the payload is not such a tunnel: other traffic may use the port.
  */
-export function udpInside(view: DataView, port: number, at: number, end: number, inside: Inside): boolean {
+export function udpInner(view: DataView, port: number, at: number, end: number, inner: InnerPacket): boolean {
   switch (port) {
     case PORT_VXLAN:
     case PORT_VXLAN_LINUX:
-      return vxlanInside(view, at, end, inside)
+      return vxlanInner(view, at, end, inner)
     case PORT_VXLAN_GPE:
-      return vxlanGpeInside(view, at, end, inside)
+      return vxlanGpeInner(view, at, end, inner)
     case PORT_GENEVE:
-      return geneveInside(view, at, end, inside)
+      return geneveInner(view, at, end, inner)
     case PORT_GTP_U:
-      return gtpInside(view, at, end, inside)
+      return gtpInner(view, at, end, inner)
     case PORT_TEREDO:
-      return teredoInside(view, at, end, inside)
+      return teredoInner(view, at, end, inner)
     default:
       return false
   }
 }
 
 /** RFC 7348 §5: flags with the I bit, reserved, 24 bits of VNI, reserved. */
-function vxlanInside(view: DataView, at: number, end: number, inside: Inside): boolean {
+function vxlanInner(view: DataView, at: number, end: number, inner: InnerPacket): boolean {
   if (at + 8 > end || (view.getUint8(at) & 0x08) === 0) return false
-  inside.set(EtherType.transparentEthernet, at + 8)
+  inner.set(EtherType.transparentEthernet, at + 8)
   return true
 }
 
 /** draft-ietf-nvo3-vxlan-gpe §3: the P bit says that the fourth byte is the next protocol. */
-function vxlanGpeInside(view: DataView, at: number, end: number, inside: Inside): boolean {
+function vxlanGpeInner(view: DataView, at: number, end: number, inner: InnerPacket): boolean {
   if (at + 8 > end || (view.getUint8(at) & 0x0c) !== 0x0c) return false
   const next = view.getUint8(at + 3)
   if (next < 1 || next > 3) return false
   const etherTypes = [EtherType.ipv4, EtherType.ipv6, EtherType.transparentEthernet]
-  inside.set(etherTypes[next - 1] ?? 0, at + 8)
+  inner.set(etherTypes[next - 1] ?? 0, at + 8)
   return true
 }
 
@@ -148,11 +148,11 @@ function vxlanGpeInside(view: DataView, at: number, end: number, inside: Inside)
  * RFC 8926 §3.4: version 0 and length of the options in units of 4 bytes, flags, protocol, VNI,
  * options.
  */
-function geneveInside(view: DataView, at: number, end: number, inside: Inside): boolean {
+function geneveInner(view: DataView, at: number, end: number, inner: InnerPacket): boolean {
   if (at + 8 > end || view.getUint8(at) >> 6 !== 0) return false
   const offset = at + 8 + (view.getUint8(at) & 0x3f) * 4
   if (offset >= end) return false
-  inside.set(view.getUint16(at + 2), offset)
+  inner.set(view.getUint16(at + 2), offset)
   return true
 }
 
@@ -160,7 +160,7 @@ function geneveInside(view: DataView, at: number, end: number, inside: Inside): 
  * 3GPP TS 29.281 §5.1: version 1 and GTP, message type 255 (G-PDU), length, TEID. Any of E, S and
  * PN adds 4 bytes.
  */
-function gtpInside(view: DataView, at: number, end: number, inside: Inside): boolean {
+function gtpInner(view: DataView, at: number, end: number, inner: InnerPacket): boolean {
   if (at + 8 > end) return false
   const flags = view.getUint8(at)
   if ((flags & 0xf0) !== 0x30 || view.getUint8(at + 1) !== 0xff) return false
@@ -182,12 +182,12 @@ function gtpInside(view: DataView, at: number, end: number, inside: Inside): boo
   if (offset >= end) return false
   const nibble = view.getUint8(offset) >> 4
   if (nibble !== 4 && nibble !== 6) return false
-  inside.set(nibble === 4 ? EtherType.ipv4 : EtherType.ipv6, offset)
+  inner.set(nibble === 4 ? EtherType.ipv4 : EtherType.ipv6, offset)
   return true
 }
 
 /** RFC 4380 §5.1.1: an authentication and an origin indication may precede the IPv6 packet. */
-function teredoInside(view: DataView, at: number, end: number, inside: Inside): boolean {
+function teredoInner(view: DataView, at: number, end: number, inner: InnerPacket): boolean {
   let offset = at
   if (offset + 4 <= end && view.getUint16(offset) === 0x0001) {
     // Lengths of client identification and authentication value. A nonce of 8 bytes and a
@@ -196,6 +196,6 @@ function teredoInside(view: DataView, at: number, end: number, inside: Inside): 
   }
   if (offset + 8 <= end && view.getUint16(offset) === 0x0000) offset += 8
   if (offset + 40 > end || view.getUint8(offset) >> 4 !== 6) return false
-  inside.set(EtherType.ipv6, offset)
+  inner.set(EtherType.ipv6, offset)
   return true
 }

@@ -100,14 +100,15 @@ export class TlsConnector {
     const { host, port } = this.#peer
     const pin = anyCertificate ? '' : this.#peer.fingerprint
     const untilMs = performance.now() + timeoutMs
-    const onAsk = (cancel: () => void): void => {
+    const registerCancel = (cancel: () => void): void => {
       this.#cancel = cancel
     }
-    const through = this.#proxy === undefined ? undefined : await tunnel(this.#proxy, host, port, timeoutMs, onAsk)
+    const proxied =
+      this.#proxy === undefined ? undefined : await tunnel(this.#proxy, host, port, timeoutMs, registerCancel)
     const socket = connect({
       host,
       port,
-      ...(through === undefined ? {} : { socket: through }),
+      ...(proxied === undefined ? {} : { socket: proxied }),
       ...(isIP(host) === 0 ? { servername: host } : {}),
       ...(this.#caCertificate === undefined ? {} : { ca: this.#caCertificate }),
       minVersion: 'TLSv1.2',
@@ -140,7 +141,7 @@ const TIMEOUT = 'NO_CONNECTION_IN_TIME'
 const OTHER_CERTIFICATE = 'OTHER_CERTIFICATE'
 
 /** Returns the error for a connection that took too long. */
-export function tooLate(timeoutMs: number): Error {
+export function timeoutError(timeoutMs: number): Error {
   return Object.assign(new Error(`timeout, no connection within ${Math.round(timeoutMs / 1000)} s`), { code: TIMEOUT })
 }
 
@@ -148,7 +149,7 @@ async function secured(socket: TLSSocket, timeoutMs: number): Promise<void> {
   // Ignores errors outside the wait below. The caller that gets the connection adds its own
   // listener.
   socket.on('error', () => {})
-  const timer = setTimeout(() => socket.destroy(tooLate(timeoutMs)), timeoutMs)
+  const timer = setTimeout(() => socket.destroy(timeoutError(timeoutMs)), timeoutMs)
   try {
     await once(socket, 'secureConnect')
   } finally {

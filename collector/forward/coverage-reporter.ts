@@ -55,7 +55,7 @@ export class CoverageReporter {
   #dueMs: number
   /** When counting ended. Makes the last report identical however often it is sent. */
   #endMs: number | undefined
-  #complaint = ''
+  #loggedError = ''
 
   constructor(options: CoverageReporterOptions) {
     this.#options = options
@@ -110,8 +110,8 @@ export class CoverageReporter {
     }
     this.#failed++
     const isRejected = outcome.kind === 'accepted' || outcome.kind === 'refused'
-    if (!isRejected || error === this.#complaint) return
-    this.#complaint = error
+    if (!isRejected || error === this.#loggedError) return
+    this.#loggedError = error
     this.#options.log.warn({ why: error }, 'the service did not accept a coverage report')
   }
 

@@ -19,7 +19,7 @@ import { backoffMs } from './retry.ts'
 import type { Supply } from './supply.ts'
 
 /** A problem is logged when it begins, and again after this time. */
-const COMPLAIN_EVERY_MS = 60_000
+const LOG_PROBLEM_EVERY_MS = 60_000
 
 /** matched events = acknowledged + refused + waiting in the outbox + dropped from the outbox. */
 export interface ForwardCounters {
@@ -111,10 +111,10 @@ export class ForwardLoop {
   /** When a batch or probe was last sent, and how long after that the next probe is due. */
   #sentMs = 0
   /** When the request in progress was sent; 0 if there is none. */
-  #askedMs = 0
+  #sendingSinceMs = 0
   #probeAfterMs = 0
   #failures = 0
-  #complained = { why: '', atMs: 0 }
+  #loggedProblem = { why: '', atMs: 0 }
 
   constructor(options: ForwardOptions) {
     this.#options = options
@@ -122,7 +122,7 @@ export class ForwardLoop {
 
   get state(): ForwardState {
     const state = this.#state
-    const waitedMs = this.#askedMs === 0 ? 0 : performance.now() - this.#askedMs
+    const waitedMs = this.#sendingSinceMs === 0 ? 0 : performance.now() - this.#sendingSinceMs
     if (waitedMs >= OVERDUE_MS) {
       const problem = `no answer for ${Math.round(waitedMs / 1000)} s`
       return { ...state, connected: false, problem: state.connected ? problem : state.problem || problem }
@@ -162,7 +162,7 @@ export class ForwardLoop {
       const outcome = await this.#send(events, report)
       // A single refused event stays in flight until its outcome is known.
       const undecided = outcome.kind === 'refused' && events.length === 1 && report === undefined
-      if (outcome.kind !== 'accepted' && !undecided) supply.back()
+      if (outcome.kind !== 'accepted' && !undecided) supply.putBack()
       switch (outcome.kind) {
         case 'accepted':
           if (!(await this.#done(lastSequence))) break
@@ -177,7 +177,7 @@ export class ForwardLoop {
         case 'retry':
           attempt++
           this.counters.retries++
-          this.#complain(outcome.why)
+          this.#logProblem(outcome.why)
           await this.#pauseFor('retry', Math.max(outcome.afterMs ?? 0, backoffMs(attempt)))
           break
         case 'refused':
@@ -191,10 +191,10 @@ export class ForwardLoop {
           // Drop no event for a peer that refuses everything, such as another release or a gateway
           // that answers like the service.
           if ((await this.#send([])).kind !== 'accepted') {
-            supply.back()
+            supply.putBack()
             attempt++
             this.counters.retries++
-            this.#complain(outcome.why)
+            this.#logProblem(outcome.why)
             await this.#pauseFor('retry', backoffMs(attempt))
             break
           }
@@ -204,7 +204,7 @@ export class ForwardLoop {
           break
         case 'notPassed':
           this.counters.retries++
-          this.#complain(outcome.why)
+          this.#logProblem(outcome.why)
           if (report !== undefined) break
           if (events.length > 1) {
             eventsMax = Math.ceil(events.length / 2)
@@ -231,12 +231,12 @@ export class ForwardLoop {
 
   /** Ends the run once no event waits. */
   finish(): void {
-    this.#aim(Goal.empty)
+    this.#raiseGoal(Goal.empty)
   }
 
   /** Ends the run after the batch in progress. Waiting events stay in the outbox. */
   stop(): void {
-    this.#aim(Goal.stop)
+    this.#raiseGoal(Goal.stop)
   }
 
   /** Whether a batch is due: enough events, or one that has waited long enough. */
@@ -254,9 +254,9 @@ export class ForwardLoop {
 
   async #send(events: readonly Event[], report?: CoverageReport): Promise<Outcome> {
     const startMs = performance.now()
-    this.#askedMs = startMs
+    this.#sendingSinceMs = startMs
     const outcome = await this.#outcomeOf(events, report)
-    this.#askedMs = 0
+    this.#sendingSinceMs = 0
     if (report !== undefined) this.#reporter?.settle(report, outcome)
     const nowMs = performance.now()
     const connected = outcome.kind === 'accepted' || outcome.kind === 'refused'
@@ -294,9 +294,9 @@ export class ForwardLoop {
         return true
       } catch (error) {
         if (!isFault(error, 'STORE_FULL')) throw error
-        this.#complain(error.message)
+        this.#logProblem(error.message)
         if (this.#goal === Goal.stop) {
-          supply.back()
+          supply.putBack()
           return false
         }
         await this.#pauseFor('retry', FULL_DISK_RETRY_MS)
@@ -313,7 +313,7 @@ export class ForwardLoop {
     const report = this.#reporter?.take()
     if (report === undefined && performance.now() < this.#probeAtMs()) return undefined
     const outcome = await this.#send([], report)
-    if (outcome.kind === 'retry' || outcome.kind === 'notPassed') this.#complain(outcome.why)
+    if (outcome.kind === 'retry' || outcome.kind === 'notPassed') this.#logProblem(outcome.why)
     return outcome
   }
 
@@ -352,15 +352,15 @@ export class ForwardLoop {
     this.#options.log.warn({ refused: count, why }, 'the service refused events')
   }
 
-  #complain(why: string): void {
+  #logProblem(why: string): void {
     const nowMs = Date.now()
-    if (why === this.#complained.why && nowMs - this.#complained.atMs < COMPLAIN_EVERY_MS) return
-    this.#complained = { why, atMs: nowMs }
+    if (why === this.#loggedProblem.why && nowMs - this.#loggedProblem.atMs < LOG_PROBLEM_EVERY_MS) return
+    this.#loggedProblem = { why, atMs: nowMs }
     const { log, supply } = this.#options
     log.warn({ why, waiting: supply.waiting }, 'cannot forward, the events wait in the outbox')
   }
 
-  #aim(goal: Goal): void {
+  #raiseGoal(goal: Goal): void {
     if (goal > this.#goal) this.#goal = goal
     this.#pause?.end()
   }

@@ -64,25 +64,25 @@ export class HttpsClient {
     let timer: NodeJS.Timeout | undefined
     try {
       return await new Promise((resolve, reject) => {
-        const asked = request(`${this.url}${path}`, {
+        const outgoing = request(`${this.url}${path}`, {
           method: 'POST',
           agent: this.#agent,
           timeout: FORWARD_TIMEOUT_MS,
           headers: { authorization: `Bearer ${this.#token}`, ...fields, 'content-length': body.length },
         })
-        const late = (ms: number) => () => asked.destroy(new Error(`no answer within ${ms / 1000} s`))
+        const late = (ms: number) => () => outgoing.destroy(new Error(`no answer within ${ms / 1000} s`))
         timer = setTimeout(late(FORWARD_WHOLE_TIMEOUT_MS), FORWARD_WHOLE_TIMEOUT_MS)
         this.#abort = () => {
-          asked.destroy()
+          outgoing.destroy()
           reject(stopped())
         }
         if (this.#closed) this.#abort()
-        asked
+        outgoing
           .once('response', (answer) => textOf(answer).then((text) => resolve(answerOf(answer, text)), reject))
           .once('timeout', late(FORWARD_TIMEOUT_MS))
           // There may be more than one error. The first one decides.
           .on('error', (error: NodeJS.ErrnoException) =>
-            reject(asked.reusedSocket && error.code === 'ECONNRESET' ? new StaleConnection() : error),
+            reject(outgoing.reusedSocket && error.code === 'ECONNRESET' ? new StaleConnection() : error),
           )
           .end(body)
       })

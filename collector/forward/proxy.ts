@@ -44,14 +44,14 @@ export function tunnel(
   host: string,
   port: number,
   timeoutMs: number,
-  onAsk: (cancel: () => void) => void,
+  registerCancel: (cancel: () => void) => void,
 ): Promise<Socket> {
   const target = hostAndPort(host, port)
   const proxyPort = proxy.port || (proxy.protocol === 'https:' ? '443' : '80')
   const at = `${proxy.hostname} port ${proxyPort}`
   const password = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`
   return new Promise((resolve, reject) => {
-    const asked = (proxy.protocol === 'https:' ? httpsRequest : httpRequest)({
+    const outgoing = (proxy.protocol === 'https:' ? httpsRequest : httpRequest)({
       host: withoutBrackets(proxy.hostname),
       port: proxyPort,
       method: 'CONNECT',
@@ -65,13 +65,13 @@ export function tunnel(
           : { 'proxy-authorization': `Basic ${Buffer.from(password).toString('base64')}` }),
       },
     })
-    onAsk(() => asked.destroy(new Error('the collector stops')))
+    registerCancel(() => outgoing.destroy(new Error('the collector stops')))
     const refused = ({ statusCode, statusMessage }: IncomingMessage): void => {
       const why = `the proxy ${at} answered ${statusCode} ${statusMessage ?? ''}`.trimEnd()
-      asked.destroy()
+      outgoing.destroy()
       reject(Object.assign(new Error(why), { code: PROXY_REFUSED }))
     }
-    asked
+    outgoing
       .once('connect', (answer, socket) => (answer.statusCode === 200 ? resolve(socket) : refused(answer)))
       .once('response', refused)
       .on('error', (error: NodeJS.ErrnoException) => {

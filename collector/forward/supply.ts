@@ -13,7 +13,7 @@ export interface Supply {
    */
   done(lastSequence: number): void
   /** The events were not accepted and will be taken again. */
-  back(): void
+  putBack(): void
 }
 
 /** For the deciding transport: events that it has sent leave the outbox. */
@@ -44,8 +44,8 @@ export class DecidingSupply implements Supply {
     this.#outbox.acknowledge(lastSequence)
   }
 
-  back(): void {
-    this.#outbox.giveBack()
+  putBack(): void {
+    this.#outbox.returnInFlight()
   }
 
   #until(sequence: number): number {
@@ -73,11 +73,11 @@ export class FollowingSupply implements Supply {
 
   /** Events that left the outbox before this transport had sent them. */
   get missed(): number {
-    return this.#missed + this.#gone
+    return this.#missed + this.#newlyMissed
   }
 
   /** Missed events that are not yet in #missed. */
-  get #gone(): number {
+  get #newlyMissed(): number {
     return Math.max(0, this.#outbox.firstSequence - 1 - this.#sentThrough)
   }
 
@@ -94,16 +94,16 @@ export class FollowingSupply implements Supply {
   }
 
   take(countMax: number, bytesMax: number): WaitingEvents | undefined {
-    const gone = this.#gone
-    this.#missed += gone
-    this.#sentThrough += gone
+    const newlyMissed = this.#newlyMissed
+    this.#missed += newlyMissed
+    this.#sentThrough += newlyMissed
     return this.#outbox.read(this.#sentThrough + 1, countMax, bytesMax)
   }
 
   done(lastSequence: number): void {
-    this.#outbox.noteSent(this.#transport, lastSequence)
+    this.#outbox.recordSent(this.#transport, lastSequence)
     this.#sentThrough = lastSequence
   }
 
-  back(): void {}
+  putBack(): void {}
 }

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { type Deferred, deferred } from '../../engine/process/deferred.ts'
 import { CONNECTION_SETTLED_MS, SYSLOG_TIMEOUT_MS } from '../limits.ts'
-import { type Peer, stopped, TlsConnector, tooLate } from './connection.ts'
+import { type Peer, stopped, TlsConnector, timeoutError } from './connection.ts'
 import type { SyslogLink } from './syslog-link.ts'
 
 /**
@@ -50,12 +50,12 @@ export class StreamLink implements SyslogLink {
     await settled.promise
     if (this.#closed) socket.destroy()
     if (socket.destroyed) throw this.#closed ? stopped() : new Error('the receiver closes the connection at once')
-    const gone = (): void => {
+    const onClosed = (): void => {
       socket.destroy()
       if (this.#socket === socket) this.#socket = undefined
     }
     // A receiver that closes reads no more. Messages sent after that would be lost silently.
-    socket.once('end', gone).once('close', gone).on('error', gone)
+    socket.once('end', onClosed).once('close', onClosed).on('error', onClosed)
     socket.setKeepAlive(true, KEEP_ALIVE_MS)
     this.#socket = socket
   }
@@ -108,7 +108,7 @@ export class StreamLink implements SyslogLink {
     return new Promise((resolve, reject) => {
       const socket = connect({ host, port, noDelay: true })
       this.#connecting = socket
-      const timer = setTimeout(() => socket.destroy(tooLate(this.#timeoutMs)), this.#timeoutMs)
+      const timer = setTimeout(() => socket.destroy(timeoutError(this.#timeoutMs)), this.#timeoutMs)
       socket
         .once('connect', () => resolve(socket))
         .on('error', reject)

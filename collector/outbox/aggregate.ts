@@ -59,7 +59,7 @@ export class Aggregate {
   /** Length of the bucket that was last searched to its end. */
   #bucketLength = 0
   /** Events of matches for which the rings were full. */
-  #alone: NewEvent[] = []
+  #unaggregated: NewEvent[] = []
 
   /**
    * @param windowMs 0: each match is an event of its own.
@@ -99,7 +99,7 @@ export class Aggregate {
 
   /** Events opened since the last write. */
   get unwritten(): number {
-    return this.#next - this.#inFlight + this.#alone.length
+    return this.#next - this.#inFlight + this.#unaggregated.length
   }
 
   /** Counts the match in the row at `at` of `view`. */
@@ -124,9 +124,9 @@ export class Aggregate {
       }
     }
     this.events++
-    const keyAt = this.#roomForKey(words)
+    const keyAt = this.#allocateKey(words)
     if (keyAt === NONE) {
-      this.#alone.push(this.#event(scratch, 0, timeMs, timeMs, 1))
+      this.#unaggregated.push(this.#event(scratch, 0, timeMs, timeMs, 1))
       return
     }
     this.#add(keyAt, words, hash, timeMs)
@@ -176,7 +176,7 @@ export class Aggregate {
     }
     const added: NewEvent[] = []
     for (let number = this.#inFlight; number < this.#next; number++) added.push(this.#eventAt(number % this.#eventsMax))
-    added.push(...this.#alone)
+    added.push(...this.#unaggregated)
     return { added, changed }
   }
 
@@ -193,7 +193,7 @@ export class Aggregate {
     }
     this.#inFlight = this.#next
     this.#first = this.#open
-    this.#alone = []
+    this.#unaggregated = []
   }
 
   /**
@@ -256,7 +256,7 @@ export class Aggregate {
    * Finds space for `words` words in the ring of keys. Returns its index, or NONE if either ring is
    * full.
    */
-  #roomForKey(words: number): number {
+  #allocateKey(words: number): number {
     if (this.#first === this.#next) return 0
     const firstKey = this.#keyAt[this.#first % this.#eventsMax] ?? 0
     const end = this.#keyEnd

@@ -1,6 +1,6 @@
 import { isFault } from '../../engine/process/error-codes.ts'
 import { METHOD_NAMES, type MethodName, rowMethod, rowRule, rowTimeMs } from '../decode/name-rows.ts'
-import type { Position, RowTaker } from '../decode/row-taker.ts'
+import type { Position, RowConsumer } from '../decode/row-consumer.ts'
 import { AGGREGATE_REWRITE_MS, AGGREGATE_WRITE_EVENTS, AGGREGATE_WRITE_MS, FULL_DISK_RETRY_MS } from '../limits.ts'
 import type { Aggregate } from './aggregate.ts'
 import type { Outbox } from './outbox.ts'
@@ -26,7 +26,7 @@ export interface MatchWriterOptions {
  * most AGGREGATE_WRITE_MS later, events and position in one transaction. While the disk is full no
  * rows are taken, so a source that can wait does.
  */
-export class MatchWriter implements RowTaker {
+export class MatchWriter implements RowConsumer {
   readonly #aggregate: Aggregate
   readonly #outbox: Outbox
   readonly #options: MatchWriterOptions

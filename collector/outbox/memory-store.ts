@@ -38,18 +38,18 @@ export class MemoryTable implements QueueTable {
   #front = 0
 
   get(key: Buffer): Buffer | undefined {
-    const at = this.#place(key)
+    const at = this.#indexOf(key)
     return this.#keys[at]?.equals(key) ? this.#values[at] : undefined
   }
 
   putSync(key: Buffer, value: Buffer): void {
-    const at = this.#place(key)
+    const at = this.#indexOf(key)
     if (this.#keys[at]?.equals(key)) {
-      this.#values[at] = alone(value)
+      this.#values[at] = detached(value)
       return
     }
-    this.#keys.splice(at, 0, alone(key))
-    this.#values.splice(at, 0, alone(value))
+    this.#keys.splice(at, 0, detached(key))
+    this.#values.splice(at, 0, detached(value))
   }
 
   footprintOf(key: Buffer, value: Buffer): number {
@@ -57,7 +57,7 @@ export class MemoryTable implements QueueTable {
   }
 
   removeSync(key: Buffer): void {
-    const at = this.#place(key)
+    const at = this.#indexOf(key)
     if (!this.#keys[at]?.equals(key)) return
     if (at > this.#front) {
       this.#keys.splice(at, 1)
@@ -79,7 +79,7 @@ export class MemoryTable implements QueueTable {
     reverse = false,
   }: Parameters<QueueTable['getRange']>[0]): Iterable<{ key: Buffer; value: Buffer }> {
     const step = reverse ? -1 : 1
-    let at = this.#place(start)
+    let at = this.#indexOf(start)
     if (reverse && !this.#keys[at]?.equals(start)) at--
     for (let left = limit; left > 0 && at >= this.#front && at < this.#keys.length; left--, at += step) {
       const key = this.#keys[at] as Buffer
@@ -89,7 +89,7 @@ export class MemoryTable implements QueueTable {
   }
 
   /** Returns the index of the first key that is not less than this key. */
-  #place(key: Buffer): number {
+  #indexOf(key: Buffer): number {
     let from = this.#front
     let to = this.#keys.length
     while (from < to) {
@@ -107,7 +107,7 @@ const EMPTY = Buffer.alloc(0)
 const RECORD_OVERHEAD_BYTES = 512
 
 /** A small buffer is a slice of Node's pool and would keep the whole slab in memory. */
-function alone(bytes: Buffer): Buffer {
+function detached(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length)
   bytes.copy(copy)
   return copy

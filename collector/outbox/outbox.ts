@@ -106,7 +106,7 @@ export class Outbox {
    */
   write({ added, changed = [], position }: OutboxChanges): number {
     let first = 0
-    let left = NOTHING_LEFT
+    let dropped = NOTHING_DROPPED
     if (!this.#started) this.#start()
     this.#pollClock()
     this.#store.write(() => {
@@ -116,9 +116,9 @@ export class Outbox {
         packWaiting(changed.map(({ event }) => event)),
       )
       if (position !== undefined) this.#putPosition(position)
-      left = this.#dropOldest()
+      dropped = this.#dropOldest()
     })
-    this.#note(left)
+    this.#note(dropped)
     faultPoint('outbox:appended')
     return first
   }
@@ -128,7 +128,7 @@ export class Outbox {
     this.#pollClock()
     const { oldestChunk } = this.#queue
     if (oldestChunk === undefined || !this.#expired(oldestChunk)) return
-    whereThereIsSpace(() => this.#note(this.#store.shrink(() => this.#dropOldest())))
+    ifDiskHasSpace(() => this.#note(this.#store.shrink(() => this.#dropOldest())))
   }
 
   /** Events from this sequence on may still change and are not sent. */
@@ -138,10 +138,10 @@ export class Outbox {
 
   /**
    * Returns the oldest waiting events that no longer change, or undefined if there are none. The
-   * events are in flight until acknowledge() or giveBack().
+   * events are in flight until acknowledge() or returnInFlight().
    */
   peek(countMax: number, bytesMax: number): WaitingEvents | undefined {
-    this.giveBack()
+    this.returnInFlight()
     const waiting = this.read(0, countMax, bytesMax)
     if (waiting !== undefined) this.#inFlightThrough = waiting.lastSequence
     return waiting
@@ -149,7 +149,7 @@ export class Outbox {
 
   /** Like peek(), from a sequence on, without putting the events in flight. */
   read(sequence: number, countMax: number, bytesMax: number): WaitingEvents | undefined {
-    const entries = this.#readWhole(sequence, countMax, bytesMax)
+    const entries = this.#readUndamaged(sequence, countMax, bytesMax)
     const last = entries.at(-1)
     if (last === undefined) return undefined
     const events = entries.map((entry) =>
@@ -159,16 +159,16 @@ export class Outbox {
   }
 
   /** Reads events. Removes damaged chunks, which would otherwise block all later events. */
-  #readWhole(sequence: number, countMax: number, bytesMax: number): QueueEntry[] {
+  #readUndamaged(sequence: number, countMax: number, bytesMax: number): QueueEntry[] {
     for (;;) {
       try {
         return this.#queue.read(sequence, countMax, bytesMax, this.#heldFrom)
       } catch (error) {
         if (!(error instanceof DamagedChunk)) throw error
-        const gone = this.#store.shrink(() => this.#queue.removeDamaged())
+        const removed = this.#store.shrink(() => this.#queue.removeDamaged())
         // The damaged chunk is not the oldest. It is reached later.
-        if (gone === 0) return []
-        this.dropped.damaged += gone
+        if (removed === 0) return []
+        this.dropped.damaged += removed
         this.#waiting = this.#queue.length
       }
     }
@@ -206,7 +206,7 @@ export class Outbox {
   }
 
   /** Keeps the events that were in flight. */
-  giveBack(): void {
+  returnInFlight(): void {
     this.#inFlightThrough = 0
     this.dropped.full += this.#droppedInFlight.full
     this.dropped.tooOld += this.#droppedInFlight.tooOld
@@ -221,7 +221,7 @@ export class Outbox {
   }
 
   /** @throws Fault STORE_FULL. */
-  noteSent(transport: string, lastSequence: number): void {
+  recordSent(transport: string, lastSequence: number): void {
     this.#store.shrink(() => this.#state.putSync(Buffer.from(SENT_PREFIX + transport), u64(lastSequence)))
   }
 
@@ -287,26 +287,26 @@ export class Outbox {
   /** Setting the clock must not change the age of any event. */
   #pollClock(): void {
     if (!this.#clock.poll(this.#queue.firstSequence, this.#queue.nextSequence)) return
-    whereThereIsSpace(() => this.#store.shrink(() => this.#state.putSync(CLOCK_KEY, this.#clock.record)))
+    ifDiskHasSpace(() => this.#store.shrink(() => this.#state.putSync(CLOCK_KEY, this.#clock.record)))
   }
 
   /** Drops events at the limits, within a transaction. */
-  #dropOldest(): Left {
-    const left = { full: 0, tooOld: 0, inFlightFull: 0, inFlightTooOld: 0 }
+  #dropOldest(): DroppedEvents {
+    const dropped = { full: 0, tooOld: 0, inFlightFull: 0, inFlightTooOld: 0 }
     for (;;) {
       const full = this.#queue.footprintBytes > this.#limits.bytesMax
       const chunk = this.#queue.oldestChunk
-      if (chunk === undefined || !(full || this.#expired(chunk))) return left
+      if (chunk === undefined || !(full || this.#expired(chunk))) return dropped
       const first = this.#queue.firstSequence
-      const lent = Math.max(0, Math.min(chunk.lastSequence, this.#inFlightThrough) - first + 1)
-      const gone = this.#queue.removeThrough(chunk.lastSequence)
-      left[full ? 'full' : 'tooOld'] += gone - lent
-      left[full ? 'inFlightFull' : 'inFlightTooOld'] += lent
+      const inFlight = Math.max(0, Math.min(chunk.lastSequence, this.#inFlightThrough) - first + 1)
+      const removed = this.#queue.removeThrough(chunk.lastSequence)
+      dropped[full ? 'full' : 'tooOld'] += removed - inFlight
+      dropped[full ? 'inFlightFull' : 'inFlightTooOld'] += inFlight
     }
   }
 
   /** Called after the transaction, because a failed transaction drops nothing. */
-  #note({ full, tooOld, inFlightFull, inFlightTooOld }: Left): void {
+  #note({ full, tooOld, inFlightFull, inFlightTooOld }: DroppedEvents): void {
     this.dropped.full += full
     this.dropped.tooOld += tooOld
     this.#droppedInFlight.full += inFlightFull
@@ -316,7 +316,7 @@ export class Outbox {
 }
 
 /** Does work that can be postponed if the disk has no free space at all. */
-function whereThereIsSpace(work: () => void): void {
+function ifDiskHasSpace(work: () => void): void {
   try {
     work()
   } catch (error) {
@@ -324,14 +324,14 @@ function whereThereIsSpace(work: () => void): void {
   }
 }
 
-interface Left {
+interface DroppedEvents {
   readonly full: number
   readonly tooOld: number
   readonly inFlightFull: number
   readonly inFlightTooOld: number
 }
 
-const NOTHING_LEFT: Left = { full: 0, tooOld: 0, inFlightFull: 0, inFlightTooOld: 0 }
+const NOTHING_DROPPED: DroppedEvents = { full: 0, tooOld: 0, inFlightFull: 0, inFlightTooOld: 0 }
 
 function environmentIn(directory: string): Environment {
   return new Environment(directory, {

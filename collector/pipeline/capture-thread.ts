@@ -4,7 +4,7 @@ import { BatchPool, type SharedPool } from '../batch/batch-pool.ts'
 import { CaptureFile } from '../capture/capture-file.ts'
 import { feedFile } from '../capture/feed-file.ts'
 import { LiveCapture, type LiveOptions, type LiveState } from '../capture/live.ts'
-import { takePrecedence } from '../capture/priority.ts'
+import { raisePriority } from '../capture/priority.ts'
 import { type Round, RoundFiller } from '../capture/round.ts'
 import { BatchDecoder, type DecodeOptions } from '../decode/decode-batch.ts'
 import { STOP_CHECK_MS } from '../limits.ts'
@@ -45,13 +45,13 @@ export type CaptureMessage =
 async function capture(data: CaptureThreadData): Promise<void> {
   const { source } = data
   const pool = new BatchPool(data.pool)
-  const send = data.decodeHere ? decodeHere(data.decode, pool) : sayRound
+  const send = data.decodeHere ? decodeHere(data.decode, pool) : postRound
   try {
     if (source.kind === 'file') await captureFile(source.path, pool, send)
     else captureInterface(source, data.decode, pool, send)
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    say({ kind: 'failed', fault: plainFault(error) })
+    post({ kind: 'failed', fault: plainFault(error) })
   }
 }
 
@@ -63,7 +63,7 @@ async function captureFile(path: string, pool: BatchPool, send: SendRound): Prom
   const watch = setInterval(() => pool.stopped && process.exit(), STOP_CHECK_MS)
   const file = await CaptureFile.open(path).finally(() => clearInterval(watch))
   const { source } = file
-  say({ kind: 'opened', bytesTotal: source.bytesTotal })
+  post({ kind: 'opened', bytesTotal: source.bytesTotal })
   // Only a regular file has positions to resume at. Names from a pipe are needed at once.
   const filler = new RoundFiller(pool, { whenExhausted: 'wait', holdBack: !source.live }, send)
   try {
@@ -72,19 +72,19 @@ async function captureFile(path: string, pool: BatchPool, send: SendRound): Prom
     file.close()
   }
   const damage = file.damage && plainFault(new Fault('CAPTURE_DAMAGED', `${path}: ${file.damage}`))
-  say({ kind: 'ended', bytesRead: source.bytesRead, damage: damage || undefined })
+  post({ kind: 'ended', bytesRead: source.bytesRead, damage: damage || undefined })
 }
 
 function captureInterface(options: LiveOptions, decode: DecodeOptions, pool: BatchPool, send: SendRound): void {
   const filler = new RoundFiller(pool, { whenExhausted: 'drop', holdBack: false }, send)
-  const notify = (state: LiveState) => say({ kind: 'live', state })
+  const notify = (state: LiveState) => post({ kind: 'live', state })
   const live = new LiveCapture(options, decode, { pool, filler, notify })
-  say({ kind: 'opened', bytesTotal: 0 })
-  takePrecedence()
+  post({ kind: 'opened', bytesTotal: 0 })
+  raisePriority()
   warmUp(decode)
   const fault = live.run()
   filler.finish(0)
-  say({ kind: 'ended', bytesRead: 0, damage: fault && plainFault(fault) })
+  post({ kind: 'ended', bytesRead: 0, damage: fault && plainFault(fault) })
 }
 
 /**
@@ -97,23 +97,23 @@ function decodeHere(options: DecodeOptions, pool: BatchPool): SendRound {
     const order = parentPort ? (receiveMessageOnPort(parentPort)?.message as InlineOrder | undefined) : undefined
     if (order !== undefined) {
       decoder.useTrie(order.trie)
-      say({ kind: 'trieTaken' })
+      post({ kind: 'trieTaken' })
     }
     const batch = pool.batch(round.batch)
     let done = decoder.decode(batch)
-    say({ kind: 'round', round, done })
+    post({ kind: 'round', round, done })
     while (!done && pool.awaitRunAgain()) {
       done = decoder.decode(batch)
-      say({ kind: 'decoded', done })
+      post({ kind: 'decoded', done })
     }
   }
 }
 
-function sayRound(round: Round): void {
-  say({ kind: 'round', round })
+function postRound(round: Round): void {
+  post({ kind: 'round', round })
 }
 
-function say(message: CaptureMessage): void {
+function post(message: CaptureMessage): void {
   parentPort?.postMessage(message)
 }
 

@@ -4,20 +4,20 @@ import { type FrameBatch, type LaneSection, NO_FRAME } from '../batch/frame-batc
 import { PACKET_CLASS_NAMES } from '../batch/packet-class.ts'
 import type { Round } from '../capture/round.ts'
 import { type ObservedName, readRow, rowBytes, rowFrame } from '../decode/name-rows.ts'
-import type { Position, RowTaker } from '../decode/row-taker.ts'
+import type { Position, RowConsumer } from '../decode/row-consumer.ts'
 
 /**
  * Called in the order of the frames, never concurrently. `names` is empty if only the position
  * moved.
  */
-export type TakeNames = (names: readonly ObservedName[], position: Position) => void | Promise<void>
+export type OnNames = (names: readonly ObservedName[], position: Position) => void | Promise<void>
 
 /** Creates an object for each row, for callers that read single names. */
-export class NameList implements RowTaker {
-  readonly #take: TakeNames
+export class NameList implements RowConsumer {
+  readonly #take: OnNames
   #names: ObservedName[] = []
 
-  constructor(take: TakeNames) {
+  constructor(take: OnNames) {
     this.#take = take
   }
 
@@ -84,17 +84,17 @@ export class Delivery {
   readonly #pool: BatchPool
   readonly #lanes: readonly DecodeLane[]
   readonly #deliveredFrames: number
-  readonly #taker: RowTaker
+  readonly #consumer: RowConsumer
 
   /**
    * Names of the source's first `deliveredFrames` frames were delivered before and are not
    * delivered again.
    */
-  constructor(pool: BatchPool, lanes: readonly DecodeLane[], deliveredFrames: number, taker: RowTaker) {
+  constructor(pool: BatchPool, lanes: readonly DecodeLane[], deliveredFrames: number, consumer: RowConsumer) {
     this.#pool = pool
     this.#lanes = lanes
     this.#deliveredFrames = deliveredFrames
-    this.#taker = taker
+    this.#consumer = consumer
   }
 
   /** Sends the round's batch to all lanes at once. */
@@ -106,18 +106,18 @@ export class Delivery {
   /** Delivers the round that decode() sent. Resolves when all its names were taken. */
   async deliver(round: Round, lanes: readonly LaneRows[]): Promise<void> {
     for (const lane of lanes) await this.#finishRun(lane)
-    let given = 0
+    let deliveredRows = 0
     for (;;) {
       const before = Math.min(round.frames, ...lanes.map((lane) => lane.nextFrame))
       const done = lanes.every((lane) => lane.state === 'done')
-      given += this.#give(round, lanes, done ? NO_FRAME : before)
+      deliveredRows += this.#deliverRows(round, lanes, done ? NO_FRAME : before)
       // Names emitted at the end of the source belong to its last frame, so the names of the last
       // round are delivered together.
       if (done || !round.last) {
         const framesDone = round.firstFrame + (done ? round.frames : before)
         // Frames that were delivered before must not move the position, especially not backward.
-        if (framesDone > this.#deliveredFrames || given > 0) await this.#taker.delivered({ framesDone })
-        given = 0
+        if (framesDone > this.#deliveredFrames || deliveredRows > 0) await this.#consumer.delivered({ framesDone })
+        deliveredRows = 0
       }
       if (done) break
       // The lane that is furthest behind has no rows left, so this loop always makes progress.
@@ -132,11 +132,11 @@ export class Delivery {
    * Delivers the rows of the round's frames before `before`, in the order of the frames. Returns
    * their number.
    */
-  #give(round: Round, lanes: readonly LaneRows[], before: number): number {
+  #deliverRows(round: Round, lanes: readonly LaneRows[], before: number): number {
     const { view, bytes } = this.#pool.batch(round.batch)
-    const taker = this.#taker
+    const consumer = this.#consumer
     const skipped = this.#deliveredFrames - round.firstFrame
-    let given = 0
+    let deliveredRows = 0
     for (;;) {
       let next: LaneRows | undefined
       let frame = before
@@ -146,12 +146,12 @@ export class Delivery {
           frame = lane.rowFrame
         }
       }
-      if (next === undefined) return given
+      if (next === undefined) return deliveredRows
       if (frame < skipped) {
         this.counts.repeated++
       } else {
-        taker.row(view, bytes, next.rowAt)
-        given++
+        consumer.row(view, bytes, next.rowAt)
+        deliveredRows++
       }
       next.nextRow()
     }

@@ -16,7 +16,7 @@ export class InlineLane implements DecodeLane {
   readonly #post: (order: InlineOrder) => void
   readonly #answers: boolean[] = []
   readonly #tries: Deferred<void>[] = []
-  #taker: Deferred<boolean> | undefined
+  #waiter: Deferred<boolean> | undefined
 
   /** `post` sends a message to the thread. */
   constructor(pool: BatchPool, post: (order: InlineOrder) => void) {
@@ -26,10 +26,10 @@ export class InlineLane implements DecodeLane {
 
   /** The thread has decoded the batch, or as much as fits the rows area. */
   decoded(done: boolean): void {
-    const taker = this.#taker
-    this.#taker = undefined
-    if (taker === undefined) this.#answers.push(done)
-    else taker.resolve(done)
+    const waiter = this.#waiter
+    this.#waiter = undefined
+    if (waiter === undefined) this.#answers.push(done)
+    else waiter.resolve(done)
   }
 
   decode(): Promise<boolean> {
@@ -38,8 +38,8 @@ export class InlineLane implements DecodeLane {
     // After each result of false, the thread waits for this call, so at most one call is in
     // progress.
     this.#pool.runAgain()
-    this.#taker = deferred()
-    return this.#taker.promise
+    this.#waiter = deferred()
+    return this.#waiter.promise
   }
 
   /** The thread switches at its next batch. A live capture has at least one batch a second. */

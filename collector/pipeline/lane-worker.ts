@@ -4,7 +4,7 @@ import { BatchDecoder } from '../decode/decode-batch.ts'
 import { type DecodeAnswer, type DecodeTask, type DecodeWorkerData, NO_BATCH } from './worker-data.ts'
 
 const data = Piscina.workerData as DecodeWorkerData
-const held = data.batches.map((memory, number) => new FrameBatch(memory, number))
+const batches = data.batches.map((memory, number) => new FrameBatch(memory, number))
 const decoder = new BatchDecoder(data.lane, data)
 let sequence = 0
 
@@ -20,7 +20,7 @@ export default function decodeBatch(task: DecodeTask): DecodeAnswer {
   }
   const number = task
   if (number === NO_BATCH) return 'done'
-  const batch = held[number]
+  const batch = batches[number]
   if (batch === undefined) throw new RangeError(`no batch ${number}`)
   if (batch.sequence !== sequence) return 'notYet'
   if (!decoder.decode(batch)) return 'rowsFull'

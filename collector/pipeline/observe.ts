@@ -10,7 +10,7 @@ import type { PacketClassName } from '../batch/packet-class.ts'
 import type { LiveState } from '../capture/live.ts'
 import type { DecodeOptions } from '../decode/decode-batch.ts'
 import { DNS_PORTS, TLS_PORTS } from '../decode/ports.ts'
-import type { RowTaker } from '../decode/row-taker.ts'
+import type { RowConsumer } from '../decode/row-consumer.ts'
 import {
   BATCH_FRAME_BYTES,
   BATCH_LIST_FRAMES,
@@ -24,7 +24,7 @@ import {
 } from '../limits.ts'
 import { RESOLVERS } from '../visibility.ts'
 import type { CaptureMessage, CaptureSource, CaptureThreadData } from './capture-thread.ts'
-import { type DecodeLane, Delivery, NameList, type TakeNames } from './delivery.ts'
+import { type DecodeLane, Delivery, NameList, type OnNames } from './delivery.ts'
 import { InlineLane } from './inline-lane.ts'
 import type { DecodeWorkerData } from './worker-data.ts'
 
@@ -71,7 +71,7 @@ export interface ObserveOptions {
    * Stops waiting for a source that does not open, such as a pipe without a writer. The observation
    * is then empty and `done` resolves.
    */
-  readonly giveUp?: Promise<unknown>
+  readonly cancel?: Promise<unknown>
   /** Limits of the pool, for tests. limits.ts has the defaults. */
   readonly pool?: { readonly batches?: number; readonly frameBytes?: number; readonly rowBytes?: number }
 }
@@ -113,19 +113,19 @@ const LIVE_POOL = {
  */
 export function observe(
   source: CaptureSource,
-  options: ObserveOptions & { readonly onNames: TakeNames },
+  options: ObserveOptions & { readonly onNames: OnNames },
 ): Promise<Observation> {
   return observeRows(source, options, new NameList(options.onNames))
 }
 
 /**
  * Observes the names in a capture file or on an interface: capture thread -> batches -> decode
- * workers -> rows -> taker. Rejects with a Fault if the source cannot be opened.
+ * workers -> rows -> consumer. Rejects with a Fault if the source cannot be opened.
  */
 export async function observeRows(
   source: CaptureSource,
   options: ObserveOptions,
-  taker: RowTaker,
+  consumer: RowConsumer,
 ): Promise<Observation> {
   const { lanes } = options
   assert(
@@ -160,9 +160,9 @@ export async function observeRows(
   const inline = new InlineLane(pool, (order) => thread.postMessage(order))
   const decoders =
     lanes === 0 ? [inline] : await startLanes(lanes, { ...decode, batches: shared.batches }, failure.reject)
-  const delivery = new Delivery(pool, decoders, options.deliveredFrames ?? 0, taker)
+  const delivery = new Delivery(pool, decoders, options.deliveredFrames ?? 0, consumer)
   const { counts } = delivery
-  const opened = await Promise.race([inbox.first(), ...(options.giveUp ? [options.giveUp.then(() => undefined)] : [])])
+  const opened = await Promise.race([inbox.first(), ...(options.cancel ? [options.cancel.then(() => undefined)] : [])])
   if (opened === undefined) {
     // The thread ends by itself. Terminating a thread that is loading its modules aborts the
     // process (Node 20).

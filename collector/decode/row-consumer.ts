@@ -8,7 +8,7 @@ export interface Position {
 }
 
 /** Receives the rows of names one by one, in the order of their frames, and the progress. */
-export interface RowTaker {
+export interface RowConsumer {
   /**
    * Receives the row at `at` in `view` and `bytes`, the same memory, valid only during the call.
    * name-rows.ts shows the layout.
