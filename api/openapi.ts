@@ -153,7 +153,7 @@ export function openApiAnswer(endpoints: Endpoints, salesEmail: string): OpenApi
 
 function pathItem(path: string, { scope, paged }: Endpoints[string]): Json {
   const about = ABOUT[path]
-  assert(about !== undefined, `${path}: api/openapi.ts does not tell what it is`)
+  assert(about !== undefined, `${path}: api/openapi.ts has no description`)
   const { name, summary, description } = about
   const common = {
     tags: [name],

@@ -47,7 +47,7 @@ const TIMES_BYTES = BUCKETS * ROWS * REQUESTS_PER_WINDOW * 8
 const FREE = 0
 const HELD = 1
 
-assert(WORDS_BYTES % 8 === 0, 'the times behind the words must be aligned')
+assert(WORDS_BYTES % 8 === 0, 'the times after the words must be aligned')
 
 export function makeRateTable(): SharedArrayBuffer {
   return new SharedArrayBuffer(WORDS_BYTES + TIMES_BYTES)

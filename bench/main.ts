@@ -16,7 +16,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(options: { toy: bo
   'ingest-memory': () => import('./ingest-memory.ts'),
 }
 
-const program = createProgram('npm run bench --', 'Measures each stage beside a peer in the same run.')
+const program = createProgram('npm run bench --', 'Measures each stage and a peer in the same run.')
   .argument('[name...]', `which ones: ${Object.keys(BENCHMARKS).join(', ')}; all where none is named`)
   .option('--toy', 'sizes so small that the figures mean nothing: shows that the benchmarks work')
 program.action(async (names: string[], options: { toy?: boolean }) => {

@@ -76,7 +76,7 @@ export class Sensor {
     this.#hangingChecks = status.liveAgeMs >= SILENT_THREAD_MS && !status.outboxFull ? this.#hangingChecks + 1 : 0
     if (this.#hangingChecks >= CAPTURE_HANGING_CHECKS) {
       // A thread that hangs in a driver cannot be ended in another way. All matches are on disk.
-      this.#log.fatal({ seconds: Math.round(status.liveAgeMs / 1000) }, 'the capture thread hangs: the collector ends')
+      this.#log.fatal({ seconds: Math.round(status.liveAgeMs / 1000) }, 'the capture thread hangs, exiting')
       process.kill(process.pid, 'SIGKILL')
     }
     const reasons = degradedReasons(status).join('; ')

@@ -37,7 +37,7 @@ export function readPlatforms(): Platform[] {
 /** IDs have no dot and domains have one, so one map holds both. */
 function claim(owners: Map<string, string>, key: string, file: string, entry: string, field: string): void {
   const owner = owners.get(key)
-  if (owner !== undefined) throw new RegistryFileError(file, entry, field, `${key} stands under ${owner} already`)
+  if (owner !== undefined) throw new RegistryFileError(file, entry, field, `${key} is already listed under ${owner}`)
   owners.set(key, entry)
 }
 

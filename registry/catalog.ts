@@ -79,7 +79,7 @@ function applyFile(builtIn: readonly Platform[], file: string, { platforms, disa
   const owners = new Map<string, string>()
   const seen = new Set<string>()
   for (const entry of platforms) {
-    if (seen.has(entry.id)) throw new RegistryFileError(file, entry.id, 'id', 'stands twice in the file')
+    if (seen.has(entry.id)) throw new RegistryFileError(file, entry.id, 'id', 'is in the file twice')
     if (disable.includes(entry.id)) throw new RegistryFileError(file, entry.id, 'id', 'is disabled by the same file')
     seen.add(entry.id)
     entry.domains?.forEach(({ domain }, index) => {
@@ -89,7 +89,7 @@ function applyFile(builtIn: readonly Platform[], file: string, { platforms, disa
           file,
           entry.id,
           `domains[${index}].domain`,
-          `${domain} stands under ${owner} already`,
+          `${domain} is already listed under ${owner}`,
         )
       }
       owners.set(domain, entry.id)

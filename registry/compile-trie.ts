@@ -176,7 +176,7 @@ function draftOf(rules: readonly TrieRule[]): Draft {
   rules.forEach(({ domain, match }, index) => {
     if (!domain.includes('.')) throw new RangeError(`${domain} has one label only`)
     const node = nodeFor(domain)
-    if (ends[node] !== -1) throw new RangeError(`${domain} stands twice in the registry`)
+    if (ends[node] !== -1) throw new RangeError(`${domain} is in the registry twice`)
     ends[node] = rankOf.get(index) ?? index
     const flag = match === 'suffix' ? IS_SUFFIX : match === 'exact' ? IS_EXACT : IS_PATTERN
     flags[node] = (flags[node] ?? 0) | flag

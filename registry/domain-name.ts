@@ -49,7 +49,7 @@ function nameFault(text: string, label: RegExp, allowed: string): string | undef
   for (const part of labels) {
     if (part.length === 0) return 'an empty label'
     if (part.length > LABEL_BYTES_MAX) return `a label of ${part.length} characters; at most ${LABEL_BYTES_MAX}`
-    if (!label.test(part)) return `the label "${part}"; a label has ${allowed} (Unicode names stand as A-labels, xn--)`
+    if (!label.test(part)) return `the label "${part}"; a label has ${allowed} (write Unicode names as A-labels, xn--)`
     if (part.slice(2, 4) === '--' && !A_LABEL.test(part))
       return `the label "${part}"; hyphens in 3rd and 4th place mark A-labels`
   }

@@ -136,7 +136,7 @@ function checked(expression: string): string {
   if (word !== undefined) {
     throw new Fault(
       'USAGE',
-      `--filter: ${JSON.stringify(expression)}: "${word}" cannot stand here: it would change what the rest of the filter means; expected hosts, nets, ports and protocols (packets in VLANs are looked at without being asked for)`,
+      `--filter: ${JSON.stringify(expression)}: "${word}" is not supported: it would change the meaning of the rest of the filter; expected hosts, nets, ports and protocols (packets in VLANs are always captured)`,
     )
   }
   let depth = 0

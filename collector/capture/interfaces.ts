@@ -85,5 +85,5 @@ const NAMES_LISTED_MAX = 8
 export function noSuchInterface(wrong: string, names: readonly string[] = interfaceNames()): string {
   const listed = [...names].sort((a, b) => editDistance(wrong, a) - editDistance(wrong, b)).slice(0, NAMES_LISTED_MAX)
   const more = names.length > listed.length ? `, and ${names.length - listed.length} more` : ''
-  return `${wrong}: no such interface; there are ${listed.join(', ')}${more} (posture-collector --list-interfaces)`
+  return `${wrong}: no such interface; available: ${listed.join(', ')}${more} (posture-collector --list-interfaces)`
 }

@@ -285,7 +285,11 @@ export class LiveCapture {
       this.#reopen()
     } else if (this.#watchdog.second(capture.session.received, capture.session.dropped, capture.arrived)) {
       if (++this.#silences <= SILENCES_MAX && this.#replace(capture, this.#width)) this.#reopened++
-      else this.#fault = new Fault('CAPTURE_LOST', `${this.#name}: packets come, but the capture has fallen silent`)
+      else
+        this.#fault = new Fault(
+          'CAPTURE_LOST',
+          `${this.#name}: packets arrive at the interface, but the capture has fallen silent`,
+        )
     } else if (width !== this.#width) {
       this.#replace(capture, width)
     }

@@ -117,7 +117,7 @@ export class PcapReader implements RecordReader {
   endDamage(left: number): string {
     const headerBytes = this.#recordHeaderBytes
     if (left < headerBytes) return `found ${left} bytes, expected a record header of ${headerBytes}`
-    return `found ${left - headerBytes} bytes behind the record header, expected a packet of ${this.#wanted}`
+    return `found ${left - headerBytes} bytes after the record header, expected a packet of ${this.#wanted}`
   }
 
   #capturedAt(view: DataView, header: number): number {

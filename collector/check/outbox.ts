@@ -57,7 +57,7 @@ function testWrite(directory: string): string {
     // them.
     for (const made of missing) removeIfEmpty(made)
   }
-  return missing.length > 0 ? 'can be made' : 'can be written, and is empty'
+  return missing.length > 0 ? 'can be created' : 'can be written, and is empty'
 }
 
 function removeIfEmpty(directory: string): void {

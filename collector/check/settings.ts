@@ -31,7 +31,7 @@ export function checkRegistry({ registry, endpoint, httpsPort, interface: name }
   }
   const { catalog, fault } = loadCatalogOrBuiltIn(registry === '' ? {} : { file: registry })
   if (fault !== undefined) {
-    const remedy = 'correct the file; until then the built-in registry is in force'
+    const remedy = 'correct the file; until then the built-in registry is used'
     return { result: 'failed', code: 'REGISTRY_FILE', found: fault.message, remedy }
   }
   const known = `${catalog.platforms.length} platforms, ${catalog.rules.length} domains`

@@ -48,14 +48,20 @@ export function startStep(step: CheckName, settings: CollectorSettings, timeoutM
 }
 
 const TIMED_OUT: Readonly<Record<CheckName, readonly [code: FaultCode, remedy: string]>> = {
-  settings: ['REGISTRY_FILE', 'the file system hangs, as one of a network does: name a file on a local disk'],
-  interface: ['CAPTURE_DENIED', "the interface's driver hangs: see the kernel's log"],
+  settings: [
+    'REGISTRY_FILE',
+    'the file system does not respond, such as a network file system: name a file on a local disk',
+  ],
+  interface: ['CAPTURE_DENIED', "the interface's driver does not respond: see the kernel's log"],
   health: ['PORT_DENIED', 'set another HEALTH_PORT'],
-  outbox: ['STORE_UNWRITABLE', 'the file system hangs, as one of a network does: name a directory on a local disk'],
+  outbox: [
+    'STORE_UNWRITABLE',
+    'the file system does not respond, such as a network file system: name a directory on a local disk',
+  ],
   resolution: ['SERVICE_UNREACHABLE', 'see which name servers /etc/resolv.conf names, or give --endpoint an address'],
-  tls: ['SERVICE_UNREACHABLE', 'a firewall or proxy on the way lets the connection hang'],
-  token: ['SERVICE_UNREACHABLE', "see the service's log: it takes connections and does not answer"],
-  syslog: ['SERVICE_UNREACHABLE', 'a firewall on the way lets the connection hang'],
+  tls: ['SERVICE_UNREACHABLE', 'a firewall or proxy on the path drops the packets'],
+  token: ['SERVICE_UNREACHABLE', "see the service's log: it accepts connections but does not answer"],
+  syslog: ['SERVICE_UNREACHABLE', 'a firewall on the path drops the packets'],
 }
 
 function timedOut(step: CheckName, settings: CollectorSettings, timeoutMs: number): StepOutcome {

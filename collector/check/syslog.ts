@@ -17,7 +17,7 @@ export async function checkSyslog(settings: CollectorSettings): Promise<StepOutc
   const link = new StreamLink(peer)
   try {
     await link.open()
-    return { result: 'ok', found: `${urlOf(peer)} takes connections, in plain text` }
+    return { result: 'ok', found: `${urlOf(peer)} accepts connections, in plain text` }
   } catch (error) {
     const { problem, why } = connectionProblem(error, peer)
     return { result: 'failed', code: 'SERVICE_UNREACHABLE', found: why, remedy: connectionRemedy(problem, peer, NAMES) }

@@ -97,8 +97,8 @@ export function connectionRemedy(problem: ConnectionProblem, peer: Peer, { portS
       return `a firewall may drop the packets, or what listens there speaks no TLS: ${port}`
     default:
       if (proxyOf(peer) !== undefined)
-        return 'see whether the proxy that HTTPS_PROXY names is right, and lets through to posture-service'
-      return `see whether posture-service runs there, and correct --endpoint or ${portSetting}`
+        return 'check that HTTPS_PROXY is right, and that the proxy allows connections to posture-service'
+      return `check that posture-service runs there, or correct --endpoint or ${portSetting}`
   }
 }
 
@@ -113,12 +113,12 @@ function certificateAdvice(
     case 'expired':
       return {
         found: `${origin}: the certificate is ${described(certificate)}`,
-        remedy: `renew it on the service's host, or set the clock here, which says ${new Date().toISOString()}`,
+        remedy: `renew it on the service's host, or set this clock, which shows ${new Date().toISOString()}`,
       }
     case 'notYetValid':
       return {
         found: `${origin}: the certificate is ${described(certificate)}`,
-        remedy: `set the clock here, which says ${new Date().toISOString()}`,
+        remedy: `set this clock, which shows ${new Date().toISOString()}`,
       }
     case 'otherName':
       return {
@@ -132,9 +132,9 @@ function certificateAdvice(
       }
     default: {
       const issuer =
-        certificate.issuer === certificate.subject ? 'self-signed' : 'of an authority that is not trusted here'
+        certificate.issuer === certificate.subject ? 'self-signed' : 'signed by a CA that is not trusted here'
       const found = `${origin}: the certificate is ${issuer}, ${described(certificate)}`
-      const ca = 'name its authority, or a copy of the certificate, by --ca'
+      const ca = 'pass its CA certificate, or a copy of the certificate, with --ca'
       return { found, remedy: `if the service logs this fingerprint when it starts, pin it: ${pin}, or ${ca}` }
     }
   }

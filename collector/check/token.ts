@@ -9,7 +9,7 @@ export async function checkToken(settings: CollectorSettings): Promise<StepOutco
   await forwarder.close()
   switch (outcome.kind) {
     case 'accepted':
-      return { result: 'ok', found: 'the service takes events with it' }
+      return { result: 'ok', found: 'the service accepts the token' }
     case 'unauthorized': {
       const make = '"posture-admin token generate LABEL --org ORGANIZATION" makes one on the service\'s host'
       return {

@@ -180,7 +180,7 @@ async function reload(sensor: Sensor, log: Logger, settingsNow: () => CollectorS
     log.info({ logLevel }, 'reloaded')
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    log.error({ reason: error.message }, 'not reloaded, all stays as it was')
+    log.error({ reason: error.message }, 'not reloaded; the previous settings and registry stay active')
   }
 }
 

@@ -134,7 +134,7 @@ export class TlsConnector {
 }
 
 export function stopped(): Error {
-  return new Error('the collector stops')
+  return new Error('the collector is stopping')
 }
 
 const TIMEOUT = 'NO_CONNECTION_IN_TIME'
@@ -212,7 +212,7 @@ export function connectionProblem(
     case 'notTls':
       return { problem, why: `${url} does not speak TLS` }
     case 'notTrusted': {
-      const what = 'the certificate is not trusted; name its authority by --ca or pin it by --fingerprint'
+      const what = 'the certificate is not trusted; pass its CA certificate with --ca, or pin it with --fingerprint'
       return { problem, why: `${url}: ${what}` }
     }
     default:

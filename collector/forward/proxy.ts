@@ -22,7 +22,7 @@ export function proxyFor(url: string): URL | undefined {
     process.env['ALL_PROXY'] ||
     ''
   if (URL.canParse(raw) && /^https?:$/.test(new URL(raw).protocol) && canDecode(raw)) return new URL(raw)
-  throw new Fault('USAGE', 'HTTPS_PROXY: found no URL of a proxy; expected one such as http://proxy.example:3128')
+  throw new Fault('USAGE', 'HTTPS_PROXY: not the URL of a proxy; expected one such as http://proxy.example:3128')
 }
 
 /** RFC 3986 §2.1: a percent sign in a password must be written %25. */
@@ -65,7 +65,7 @@ export function tunnel(
           : { 'proxy-authorization': `Basic ${Buffer.from(password).toString('base64')}` }),
       },
     })
-    registerCancel(() => outgoing.destroy(new Error('the collector stops')))
+    registerCancel(() => outgoing.destroy(new Error('the collector is stopping')))
     const refused = ({ statusCode, statusMessage }: IncomingMessage): void => {
       const why = `the proxy ${at} answered ${statusCode} ${statusMessage ?? ''}`.trimEnd()
       outgoing.destroy()

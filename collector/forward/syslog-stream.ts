@@ -49,7 +49,7 @@ export class StreamLink implements SyslogLink {
     socket.once('end', () => socket.destroy()).resume()
     await settled.promise
     if (this.#closed) socket.destroy()
-    if (socket.destroyed) throw this.#closed ? stopped() : new Error('the receiver closes the connection at once')
+    if (socket.destroyed) throw this.#closed ? stopped() : new Error('the receiver closed the connection at once')
     const onClosed = (): void => {
       socket.destroy()
       if (this.#socket === socket) this.#socket = undefined
@@ -63,14 +63,14 @@ export class StreamLink implements SyslogLink {
   async send(messages: readonly string[]): Promise<void> {
     const socket = this.#socket
     if (messages.length === 0) return
-    if (socket === undefined) throw new Error('no connection stands')
+    if (socket === undefined) throw new Error('not connected')
     // ASCII: one octet per character.
     const frames = Buffer.from(messages.map((message) => `${message.length} ${message}`).join(''), 'latin1')
     let timer: NodeJS.Timeout | undefined
     try {
       await new Promise<void>((resolve, reject) => {
         timer = setTimeout(
-          () => reject(new Error(`the receiver takes nothing for ${this.#timeoutMs / 1000} s`)),
+          () => reject(new Error(`the receiver has read nothing for ${this.#timeoutMs / 1000} s`)),
           this.#timeoutMs,
         )
         // Node reports success for a write if the socket was destroyed meanwhile.

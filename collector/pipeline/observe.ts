@@ -266,7 +266,7 @@ async function deliverAll(
     })
   })
   await rounds
-  if (ended === undefined) throw new Error('the capture thread ended without a word')
+  if (ended === undefined) throw new Error('the capture thread ended without a result')
   listener.progress(ended.bytesRead)
   return ended.damage === undefined ? {} : { damage: new Fault(ended.damage.code, ended.damage.message) }
 }

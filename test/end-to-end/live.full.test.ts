@@ -331,7 +331,10 @@ platforms:
   writeFileSync(registry, 'platforms: [')
   collector.child.kill('SIGHUP')
   await until('the refusal', () => collector.output.stderr.includes('"msg":"not reloaded'))
-  t.match(collector.output.stderr, /"reason":"[^"]*registry\.yaml[^"]*","msg":"not reloaded, all stays as it was"/)
+  t.match(
+    collector.output.stderr,
+    /"reason":"[^"]*registry\.yaml[^"]*","msg":"not reloaded; the previous settings and registry stay active"/,
+  )
   site.play(['second.acme.example'])
   await site.until('a match by the registry before', ({ events_matched }) => events_matched === 3)
 })
@@ -432,7 +435,7 @@ t.test('what hinders a start is one line', { skip }, async (t) => {
       words: ['--filter', 'not vlan'],
       environment: { HEALTH_PORT: '0' },
       status: 2,
-      says: /^posture-collector: USAGE --filter: "not vlan": "vlan" cannot stand here/,
+      says: /^posture-collector: USAGE --filter: "not vlan": "vlan" is not supported/,
     },
     {
       words: ['--tls-ports', Array.from({ length: 90 }, (_, index) => 2 * index + 1).join(',')],
@@ -450,7 +453,7 @@ t.test('what hinders a start is one line', { skip }, async (t) => {
       words: ['--interface', 'fra'],
       environment: { HEALTH_PORT: '0' },
       status: 4,
-      says: /^posture-collector: CAPTURE_DENIED fra: no such interface; there are far/,
+      says: /^posture-collector: CAPTURE_DENIED fra: no such interface; available: far/,
     },
     {
       words: ['--user', 'nobody-at-all'],
