@@ -167,5 +167,5 @@ t.test('through a proxy: the same', async (t) => {
     remedy: /^check that HTTPS_PROXY is right/,
   })
   process.env['HTTPS_PROXY'] = 'proxy.invalid:3128'
-  await t.rejects(check(port, { ca }), { code: 'USAGE', message: /^HTTPS_PROXY: found no URL/ })
+  await t.rejects(check(port, { ca }), { code: 'USAGE', message: /^HTTPS_PROXY: not the URL/ })
 })
