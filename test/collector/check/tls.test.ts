@@ -88,7 +88,7 @@ const REFUSALS: readonly {
     days: [10, 100],
     trust: 'ca',
     found: /the certificate is valid from \d{4}-\S+ on,/,
-    remedy: () => 'set the clock here, which says 2',
+    remedy: () => 'set this clock, which shows 2',
   },
   {
     name: 'for another name',
