@@ -4,8 +4,8 @@ import { basename } from 'node:path'
 import { TextDecoder } from 'node:util'
 import { MESSAGE_BYTES_MAX } from '../limits.ts'
 import { type ByteSource, type FileKind, STANDARD_INPUT, withPathOf } from '../process/byte-source.ts'
+import { openDecompressed } from '../process/decompressed-bytes.ts'
 import { Fault } from '../process/error-codes.ts'
-import { openUnpacked } from '../process/unpacked-bytes.ts'
 import { BLOCK_KEY_BYTES, type LineHashes } from '../store/read-lines.ts'
 import type { Store } from '../store/store.ts'
 import type { EventAcceptor } from './accept.ts'
@@ -116,7 +116,7 @@ export class LogReader {
    */
   async read(path: string): Promise<{ report: FileReport; fault: Fault | undefined }> {
     const report = newReport(path)
-    const source = await openUnpacked(path, LOG_FILE).catch((error: unknown) => {
+    const source = await openDecompressed(path, LOG_FILE).catch((error: unknown) => {
       throw withPathOf(LOG_FILE, path, error)
     })
     const lastWritten = lastWrittenMs(path)
