@@ -86,7 +86,7 @@ export interface ReadLogOptions {
   /** Resolves when the reading should end. Needed for an idle pipe. */
   readonly stop: Promise<unknown>
   /** Frees space in a full buffer. */
-  readonly fold: () => Promise<unknown>
+  readonly freeSpace: () => Promise<unknown>
 }
 
 /**
@@ -246,7 +246,7 @@ export class LogReader {
           for (const messages of batch.messages.values()) report.matched -= messages
           throw new Fault('STORE_FULL', `${outcome.why}; everything read before is stored. Run the command again later`)
         }
-        await this.#options.fold()
+        await this.#options.freeSpace()
       }
     }
   }

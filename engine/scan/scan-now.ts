@@ -18,7 +18,7 @@ const POLL_EVERY_MS = 100
  * Waits until a requested scan has ended. The running service runs it; without a service, this
  * process does. If the process that ran the scan was killed, requests another scan.
  *
- * @returns undefined if `cancelled` is aborted first; the scan stays pending
+ * @returns undefined if `signal` is aborted first; the scan stays pending
  * @throws Fault SCAN_FAILED with the reason
  */
 export async function scanNow(
@@ -26,10 +26,10 @@ export async function scanNow(
   matcher: () => NameMatcher,
   requested: Scan,
   clock: Clock,
-  cancelled: AbortSignal,
+  signal: AbortSignal,
 ): Promise<Scan | undefined> {
   let wanted = requested
-  while (!cancelled.aborted) {
+  while (!signal.aborted) {
     const scan = store.environment.read(() => store.scans.current(wanted))
     if (scan?.status === 'completed') return scan
     if (scan?.status === 'failed' && scan.failure !== INTERRUPTED) throw new Fault('SCAN_FAILED', scan.failure)

@@ -276,7 +276,7 @@ const REFUSED_CSV: readonly { name: string; text: string | Uint8Array; lines: re
   {
     name: 'text behind a quoted cell',
     text: `${HEADER}\n"A"x${ROW}`,
-    lines: [/^line 2: found text behind a quoted cell/],
+    lines: [/^line 2: found text after a quoted cell/],
   },
   {
     name: 'Latin-1',
@@ -372,7 +372,7 @@ const REFUSED_JSON: readonly {
   {
     name: 'an item twice',
     change: (file) => ({ ...file, categories: [category('C', 1, [item('A', 1)]), category('D', 1, [item('a', 1)])] }),
-    lines: [/^categories\[1\]\.items\[0\]\.id: found "a", which stands at categories\[0\]/],
+    lines: [/^categories\[1\]\.items\[0\]\.id: found "a", which is already at categories\[0\]/],
   },
   {
     name: 'too many items in all',
