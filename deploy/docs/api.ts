@@ -49,7 +49,7 @@ export function fieldTables(): string {
       const rows = Object.entries(properties).map(([field, schema]) => [
         code(field),
         typeOf(schema) + (required.includes(field) ? '' : ', may be absent'),
-        schema.description ?? descriptionBehind(schema),
+        schema.description ?? descriptionAfter(schema),
       ])
       return `### ${name}\n\n${description}\n\n${markdownTable(['Field', 'Type', 'Meaning'], rows)}`
     })
@@ -90,7 +90,7 @@ function nameOf({ $ref = '' }: Schema): string {
   return $ref.replace('#/components/schemas/', '')
 }
 
-function descriptionBehind(schema: Schema): string {
+function descriptionAfter(schema: Schema): string {
   return SCHEMAS[nameOf(schema)]?.description ?? ''
 }
 

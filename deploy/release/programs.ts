@@ -21,7 +21,7 @@ export interface Program {
   readonly settings: string
   /** The setting that is required to start; empty if none. */
   readonly requiredSetting: string
-  /** Dependencies of its Debian package, besides the C library. */
+  /** Dependencies of its Debian package, in addition to the C library. */
   readonly debianDepends: readonly string[]
 }
 

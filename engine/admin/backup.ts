@@ -89,7 +89,7 @@ async function makeIn(
   if (signal.aborted) return undefined
   const check = await checkInThread(partial, (done, total) => onProgress('check', done, total), signal)
   if (check === undefined) return undefined
-  assertWhole(check, 'the store is damaged', 'run posture-admin doctor for details')
+  assertIntact(check, 'the store is damaged', 'run posture-admin doctor for details')
   const bytes = await seal(copy, (done, total) => onProgress('seal', done, total), signal)
   if (bytes === undefined) return undefined
   faultPoint('backup:sealed')
@@ -105,7 +105,7 @@ export function recordsOf({ records }: StoreCheck): number {
 }
 
 /** @throws Fault STORE_UNSOUND */
-export function assertWhole({ findings, findingsCount }: StoreCheck, what: string, todo: string): void {
+export function assertIntact({ findings, findingsCount }: StoreCheck, what: string, todo: string): void {
   const [first] = findings
   if (first === undefined) return
   throw new Fault('STORE_UNSOUND', `${what}: ${findingsCount} findings, the first: ${findingLine(first)}; ${todo}`)

@@ -8,7 +8,7 @@ import { type Release, tryHold } from '../process/exclusive.ts'
 import { SCANS } from '../scan/scan-now.ts'
 import { Store } from '../store/store.ts'
 import type { Action } from './actions.ts'
-import { assertWhole, recordsOf } from './backup.ts'
+import { assertIntact, recordsOf } from './backup.ts'
 import { unseal } from './backup-file.ts'
 import type { Actor } from './changes.ts'
 import { fileFault, syncDirectory } from './file-faults.ts'
@@ -98,7 +98,7 @@ async function prepare(
   try {
     const check = await checkInThread(beside, (done, total) => onProgress('check', done, total), signal)
     if (check === undefined) return undefined
-    assertWhole(check, `${file}: the backup contains a damaged store`, 'name another backup')
+    assertIntact(check, `${file}: the backup contains a damaged store`, 'name another backup')
     const organizations = store.organizations.all()
     store.environment.write(() => {
       for (const { id: organizationId } of organizations) {

@@ -205,9 +205,9 @@ function categoriesOf(
       const expected = `expected ${category.weight} as in line ${category.line}`
       problems.push(`line ${line}, category_weight: found ${row.category_weight}, ${expected}`)
     }
-    const home = lineOfItem.get(itemKey(row.item_id))
-    if (home !== undefined) {
-      problems.push(`line ${line}, item_id: found ${shown(row.item_id)}, which stands in line ${home} already`)
+    const firstRow = lineOfItem.get(itemKey(row.item_id))
+    if (firstRow !== undefined) {
+      problems.push(`line ${line}, item_id: found ${shown(row.item_id)}, which is already in line ${firstRow}`)
     } else lineOfItem.set(itemKey(row.item_id), line)
     category.items.push({
       id: row.item_id,

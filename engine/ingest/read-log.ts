@@ -37,7 +37,7 @@ export const READ_WORK_BYTES = BLOCK_BYTES + MESSAGE_BYTES_MAX * 2 + DECODED_BYT
 /** Messages read before other work of the process gets its turn (progress bar, Ctrl-C). */
 const MESSAGES_PER_TURN = 20_000
 /** Maximum milliseconds until data from a pipe is stored. */
-const LIVE_COMMIT_MS = 1000
+const PIPE_COMMIT_MS = 1000
 /**
  * If a file was modified within this time (milliseconds), a last line without line feed may be
  * incomplete.
@@ -151,7 +151,7 @@ export class LogReader {
       if (file.source.live) this.#intake.line.referenceMs = Date.now()
       await this.#takeAll(file)
       const nowMs = Date.now()
-      if (file.source.live && nowMs - committedMs >= LIVE_COMMIT_MS) {
+      if (file.source.live && nowMs - committedMs >= PIPE_COMMIT_MS) {
         await this.#commit(file)
         committedMs = nowMs
       }

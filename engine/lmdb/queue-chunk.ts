@@ -151,7 +151,7 @@ export class ChunkReader implements Slices {
   }
 
   /** Reads a record. Returns false if it is damaged. @throws Fault STORE_VERSION. */
-  openIfWhole(record: Buffer): boolean {
+  openIfIntact(record: Buffer): boolean {
     try {
       this.open(record)
       return true

@@ -143,7 +143,7 @@ export class DurableQueue {
     if (first === next) return undefined
     const key = this.#chunkKey(first)
     const chunk = new ChunkReader()
-    const writtenMs = chunk.openIfWhole(this.#get(key)) ? chunk.writtenMs : 0
+    const writtenMs = chunk.openIfIntact(this.#get(key)) ? chunk.writtenMs : 0
     return { writtenMs, lastSequence: this.#endOf(key, next) - 1 }
   }
 
@@ -181,7 +181,7 @@ export class DurableQueue {
     const key = this.#chunkKey(next - 1)
     const before = this.#get(key)
     const chunk = new ChunkReader()
-    if (before.length > JOIN_BYTES_MAX || !chunk.openIfWhole(before)) return undefined
+    if (before.length > JOIN_BYTES_MAX || !chunk.openIfIntact(before)) return undefined
     const isRecent = nowMs >= chunk.writtenMs && nowMs - chunk.writtenMs < JOIN_MS
     const fits =
       chunk.count + entries.count <= CHUNK_ENTRIES_MAX &&
@@ -210,7 +210,7 @@ export class DurableQueue {
       }
       const key = this.#chunkKey(sequence)
       const before = this.#get(key)
-      if (!chunk.openIfWhole(before)) {
+      if (!chunk.openIfIntact(before)) {
         at++
         continue
       }
@@ -247,7 +247,7 @@ export class DurableQueue {
     let bytes = 0
     for (const { key, value } of this.#table.getRange({ start: this.#chunkKey(from), end: this.#keyOf(end) })) {
       const begin = this.#sequenceOf(key)
-      if (!chunk.openIfWhole(value)) {
+      if (!chunk.openIfIntact(value)) {
         if (read.length > 0) return read
         throw new DamagedChunk(`queue: the chunk at sequence ${begin} is damaged`)
       }
@@ -276,7 +276,7 @@ export class DurableQueue {
       view.sequence = Math.max(begin, first)
       view.from = view.sequence - begin
       view.end = end
-      view.damaged = !reader.openIfWhole(value) || reader.count !== end - begin
+      view.damaged = !reader.openIfIntact(value) || reader.count !== end - begin
       return view
     }
     // The end of a damaged chunk is known only from the next chunk.
@@ -325,7 +325,7 @@ export class DurableQueue {
     const { next, first } = this.#state()
     if (first === next) return 0
     const key = this.#chunkKey(first)
-    if (new ChunkReader().openIfWhole(this.#get(key))) return 0
+    if (new ChunkReader().openIfIntact(this.#get(key))) return 0
     return this.removeThrough(this.#endOf(key, next) - 1)
   }
 

@@ -143,9 +143,9 @@ export class CoverageStore {
     if (count > this.#instancesMax) {
       const all = this.#all(organizationId).sort((a, b) => a.heardMs - b.heardMs)
       // Remove a tenth at once, so that not every new instance causes a scan of all records.
-      const leaving = all.slice(0, Math.max(0, all.length - Math.floor(this.#instancesMax * 0.9)))
-      for (const { key } of leaving) this.#sensors.remove(key)
-      count = all.length - leaving.length
+      const expired = all.slice(0, Math.max(0, all.length - Math.floor(this.#instancesMax * 0.9)))
+      for (const { key } of expired) this.#sensors.remove(key)
+      count = all.length - expired.length
     }
     this.#counts.set(organizationId, count)
   }

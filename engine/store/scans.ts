@@ -127,13 +127,13 @@ export class Scans {
   removeOldest(organizationId: string, countMax: number, beforeMs = Number.POSITIVE_INFINITY): number {
     if (countMax <= 0) return 0
     const shown = this.last(organizationId, ({ status }) => status === 'completed')?.id
-    const leaving: Buffer[] = []
+    const expired: Buffer[] = []
     for (const { key, value } of this.#records.range(uuidBytes(organizationId))) {
-      if (leaving.length >= countMax || value.requestedAtMs >= beforeMs) break
-      if (value.id !== shown && (value.status === 'completed' || value.status === 'failed')) leaving.push(key)
+      if (expired.length >= countMax || value.requestedAtMs >= beforeMs) break
+      if (value.id !== shown && (value.status === 'completed' || value.status === 'failed')) expired.push(key)
     }
-    for (const key of leaving) this.#records.remove(key)
-    return leaving.length
+    for (const key of expired) this.#records.remove(key)
+    return expired.length
   }
 }
 

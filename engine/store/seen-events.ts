@@ -82,9 +82,9 @@ export class SeenEvents {
       const all = this.#all(organizationId).sort((a, b) => a.usedMs - b.usedMs)
       // Remove a tenth at once, so that not every start of a collector causes a scan of all
       // records.
-      const leaving = all.slice(0, all.length - Math.floor(this.#instancesMax * 0.9))
-      for (const { key } of leaving) this.#instances.remove(key)
-      count = all.length - leaving.length
+      const expired = all.slice(0, all.length - Math.floor(this.#instancesMax * 0.9))
+      for (const { key } of expired) this.#instances.remove(key)
+      count = all.length - expired.length
     }
     this.#counts.set(organizationId, count)
   }

@@ -105,8 +105,8 @@ export class Sources {
       return
     }
     all.sort((a, b) => a.value.lastSeenMs - b.value.lastSeenMs)
-    const leaving = all.slice(0, excess + Math.floor(this.#sourcesMax / 10))
-    this.#forget(organizationId, leaving)
+    const expired = all.slice(0, excess + Math.floor(this.#sourcesMax / 10))
+    this.#forget(organizationId, expired)
   }
 
   /**
@@ -114,19 +114,19 @@ export class Sources {
    * rows. Returns how many were removed. Requires a write transaction.
    */
   removeSilent(organizationId: string, beforeMs: number, countMax: number): number {
-    const leaving: { readonly key: Buffer; readonly value: StoredSource }[] = []
+    const expired: { readonly key: Buffer; readonly value: StoredSource }[] = []
     for (const source of this.#sources.range(uuidBytes(organizationId))) {
-      if (leaving.length >= countMax) break
-      if (source.value.lastSeenMs < beforeMs && !isShared(source.value)) leaving.push(source)
+      if (expired.length >= countMax) break
+      if (source.value.lastSeenMs < beforeMs && !isShared(source.value)) expired.push(source)
     }
-    if (leaving.length > 0) this.#forget(organizationId, leaving)
-    return leaving.length
+    if (expired.length > 0) this.#forget(organizationId, expired)
+    return expired.length
   }
 
-  #forget(organizationId: string, leaving: readonly { readonly key: Buffer; readonly value: StoredSource }[]): void {
-    for (const { key } of leaving) this.#sources.remove(key)
+  #forget(organizationId: string, expired: readonly { readonly key: Buffer; readonly value: StoredSource }[]): void {
+    for (const { key } of expired) this.#sources.remove(key)
     // Keep the counts, in one shared row per token and listener.
-    for (const { value } of leaving) {
+    for (const { value } of expired) {
       const one = { ...value, ...SHARED }
       const key = keyOf(one)
       const stored = this.#sources.get(key)

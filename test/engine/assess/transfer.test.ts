@@ -251,7 +251,7 @@ const REFUSED_CSV: readonly { name: string; text: string | Uint8Array; lines: re
   {
     name: 'an item twice',
     text: `${HEADER}\n${ROW}\n${rowWith('item_id', 'a.1')}`,
-    lines: ['line 3, item_id: found "a.1", which stands in line 2 already'],
+    lines: ['line 3, item_id: found "a.1", which is already in line 2'],
   },
   {
     name: 'a category of two weights',
