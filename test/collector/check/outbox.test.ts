@@ -51,7 +51,7 @@ const REFUSED: readonly { name: string; make: (directory: string) => string; cod
     name: 'where nothing can be made',
     make: () => '/proc/outbox',
     code: 'STORE_UNWRITABLE',
-    message: /: it cannot be made here; /,
+    message: /: it cannot be created here; /,
   },
   {
     name: 'what is no LMDB file',

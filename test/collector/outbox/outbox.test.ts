@@ -368,7 +368,7 @@ t.test('a directory that is removed while it is used is said', async (t) => {
   await new Promise((resolve) => setTimeout(resolve, 1100))
   t.throws(() => outbox.write({ added: many(1, 1) }), {
     code: 'STORE_UNWRITABLE',
-    message: /^--outbox \S+: the directory is gone$/,
+    message: /^--outbox \S+: the directory was removed$/,
   })
   await outbox.close()
 })

@@ -101,13 +101,13 @@ const FAULTY: readonly { name: string; from: string | RegExp; to: string; found:
     name: 'an id that stands twice',
     from: '164.308(a)(2)',
     to: '164.308(A)(1)',
-    found: /items\[1\]\.id: found "164.308\(A\)\(1\)", which stands at categories\[0\]\.items\[0\]\.id already/,
+    found: /items\[1\]\.id: found "164.308\(A\)\(1\)", which is already at categories\[0\]\.items\[0\]\.id/,
   },
   {
     name: 'a category that stands twice',
     from: 'name: Physical safeguards',
     to: 'name: Administrative safeguards',
-    found: /categories\[1\]\.name: found .*, which stands at/,
+    found: /categories\[1\]\.name: found .*, which is already at/,
   },
   {
     name: 'a field that is none',

@@ -5,7 +5,7 @@ import { category, item } from '../../support/assessments.ts'
 
 type Outcome = AssessmentStatus | 'gone' | RegExp
 
-const FINAL = /completed, which is final/
+const FINAL = /the assessment is completed: /
 
 /** What each action makes of each state, with the answers that the assessment has when it is done. */
 const ROWS: readonly {

@@ -159,7 +159,7 @@ const ROWS: readonly Row[] = [
     table,
     damage: record(flipped),
     finds:
-      /^\S+ of \S+: found .*the checksum does not match; restore a backup, expected a whole record at [0-9a-f.]+$|^\S+ of \S+: found fields of another form at .*the checksum does not match/,
+      /^\S+ of \S+: found .*the checksum does not match; restore a backup, expected a valid record at [0-9a-f.]+$|^\S+ of \S+: found unexpected fields at .*the checksum does not match/,
   })),
   ...SEALED.filter((table) => table !== 'organizations').map((table) => ({
     name: `a record in ${table} is of an organization that is none`,
@@ -186,7 +186,7 @@ const ROWS: readonly Row[] = [
     name: `a record in ${table} stands at another key`,
     table,
     damage: movedTo(otherLast),
-    finds: /that of its key$|the one of its key$/,
+    finds: /the one in its key$|the one in its key$/,
   })),
   {
     name: 'a record of a later release',
@@ -198,7 +198,7 @@ const ROWS: readonly Row[] = [
     name: 'a record of another form with a right checksum',
     table: 'scans',
     damage: record(() => sealRecord(1, Buffer.of(0xc0))),
-    finds: /found fields of another form at \S+ \(Cannot read .*\), expected ours$/,
+    finds: /found unexpected fields at \S+ \(Cannot read .*\), expected the current format$/,
   },
   {
     name: 'a name is missing',
@@ -223,7 +223,7 @@ const ROWS: readonly Row[] = [
     name: 'an audit entry is missing',
     table: 'audit-log',
     damage: record(gone, 2),
-    finds: /^audit-log of \S+: found the entry 4 behind 2, expected 3$/,
+    finds: /^audit-log of \S+: found entry 4 after 2, expected 3$/,
   },
   {
     name: 'the hash of an active key is missing',
@@ -319,7 +319,7 @@ const ROWS: readonly Row[] = [
     name: 'events wait that have left',
     table: 'buffer',
     damage: record(() => stateBytes(7, 7, 0), -1),
-    finds: /1 chunks, expected none, since no event waits$/,
+    finds: /1 chunks, expected none, since the buffer is empty$/,
   },
   {
     name: 'older events are missing',
@@ -343,7 +343,7 @@ const ROWS: readonly Row[] = [
     name: 'ranges overlap',
     table: 'seen',
     damage: changed(() => ({ ranges: [1, 5, 4, 9] })),
-    finds: /the bound 4 behind 5 of instance [0-9a-f]{16}, expected ranges that ascend/,
+    finds: /the bound 4 after 5 of instance [0-9a-f]{16}, expected ranges that ascend/,
   },
   { name: 'half a range', table: 'seen', damage: changed(() => ({ ranges: [1] })), finds: /1 bounds of instance/ },
   {
@@ -374,7 +374,7 @@ const ROWS: readonly Row[] = [
     name: 'evidence ends before it begins',
     table: 'evidence',
     damage: changed(() => ({ firstSeenMs: NOON + 1 })),
-    finds: /expected the first not behind the last$/,
+    finds: /expected the first not after the last$/,
   },
   {
     name: 'evidence of another day',
@@ -398,7 +398,7 @@ const ROWS: readonly Row[] = [
     name: 'a scan is missing',
     table: 'scans',
     damage: record(gone),
-    finds: /^scans of \S+: found 1 scans, expected 2, as scan-states says$/,
+    finds: /^scans of \S+: found 1 scans, expected 2, as in scan-states$/,
   },
   {
     name: 'all scans are missing',
@@ -449,7 +449,7 @@ const ROWS: readonly Row[] = [
     name: 'a wrong number of scans',
     table: 'scan-states',
     damage: changed(() => ({ stored: 9 })),
-    finds: /2 scans, expected 9, as scan-states says$/,
+    finds: /2 scans, expected 9, as in scan-states$/,
   },
   {
     name: 'the scan that is shown is gone',
@@ -480,7 +480,7 @@ const ROWS: readonly Row[] = [
     name: 'a score that the API does not show',
     table: 'assessments',
     damage: changed<{ result: object }>(({ result }) => ({ result: { ...result, overallScore: 99 } })),
-    finds: /^published of \S+: found another list of 1 of scores, expected the 1 that the records say$/,
+    finds: /^published of \S+: found another list of 1 of scores, expected the 1 in the records$/,
   },
   {
     name: 'a recommendation that the API shows otherwise',
@@ -504,7 +504,7 @@ const ROWS: readonly Row[] = [
     name: 'a part is gone',
     table: 'published',
     damage: record(gone, 1),
-    finds: /^published of \S+: found 0 elements of discovery, expected 2, as its head says$/,
+    finds: /^published of \S+: found 0 elements of discovery, expected 2, as in its head$/,
   },
   {
     name: 'a head with another tag',
@@ -516,7 +516,7 @@ const ROWS: readonly Row[] = [
     name: 'a head that counts more',
     table: 'published',
     damage: record((bytes) => resealed(bytes, 19)),
-    finds: /platforms in the head of discovery, expected \d+, as there are elements$/,
+    finds: /platforms in the head of discovery, expected \d+, the number of elements$/,
   },
   {
     name: 'an element that is no JSON',
@@ -543,10 +543,10 @@ const ROWS: readonly Row[] = [
     finds: /\{"names":1.5\}/,
   },
   {
-    name: 'a use of a key that there is not',
+    name: 'a use of an existing key not',
     table: 'key-uses',
     damage: movedTo(otherLast),
-    finds: /^key-uses of \S+: found a use at [0-9a-f]+, expected of a key that there is$/,
+    finds: /^key-uses of \S+: found a use at [0-9a-f]+, expected of an existing key$/,
   },
   {
     name: 'a version of no form',

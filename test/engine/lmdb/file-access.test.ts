@@ -11,7 +11,7 @@ t.test('a directory that cannot be used is one line that names the setting', asy
   const rows = [
     { path: join(directory, 'file'), found: /--data-dir .*file: not a directory; name a directory/ },
     { path: join(directory, 'file/below'), found: /not a directory/ },
-    { path: '/proc/posture', found: /it cannot be made here/ },
+    { path: '/proc/posture', found: /it cannot be created here/ },
   ]
   for (const { path, found } of rows) {
     t.throws(() => new Environment(path, OPTIONS), { code: 'STORE_UNWRITABLE', message: found }, path)
@@ -55,7 +55,12 @@ t.test('what root opens stays whose it is', { skip: skipUnlessRoot }, async (t) 
   } & Partial<EnvironmentOptions>)[] = [
     { name: 'without lock.mdb, which root makes anew', make: withoutLock, uid: 1234 },
     { name: 'the same to be read only', make: withoutLock, readOnly: true, uid: 1234 },
-    { name: 'the same where the opener gives what is new', make: withoutLock, give: 'by the opener', uid: 1234 },
+    {
+      name: 'the same where the caller sets the owner of new files',
+      make: withoutLock,
+      chown: 'by the caller',
+      uid: 1234,
+    },
     { name: 'an empty directory', make: (path) => chownSync(path, 1234, 1234), uid: 1234 },
     {
       name: 'one that is to be made',
@@ -66,9 +71,9 @@ t.test('what root opens stays whose it is', { skip: skipUnlessRoot }, async (t) 
       uid: 1234,
     },
     {
-      name: 'that the opener gives itself',
+      name: 'whose owner the caller sets',
       make: (path) => chownSync(path, 1234, 1234),
-      give: 'by the opener',
+      chown: 'by the caller',
       uid: 0,
     },
     { name: "root's own", make: () => {}, uid: 0 },
