@@ -6,7 +6,7 @@ import { REPOSITORY } from './support/programs.ts'
 import { hasProperties, testFile, testFiles } from './support/test-files.ts'
 
 /** The rules of the house (docs/design/architecture.md), so that they stay true. */
-const ROOMS = ['api', 'bench', 'collector', 'deploy', 'engine', 'registry', 'test'] as const
+const TOP_FOLDERS = ['api', 'bench', 'collector', 'deploy', 'engine', 'registry', 'test'] as const
 
 /** For each source file the files and packages that it imports. */
 type Imports = ReadonlyMap<string, readonly string[]>
@@ -17,7 +17,7 @@ function filesBelow(folder: string, wanted: (name: string) => boolean): string[]
     .filter((name) => wanted(name) && statSync(join(REPOSITORY, name)).isFile())
 }
 
-const SOURCES = ROOMS.flatMap((room) => filesBelow(room, (name) => name.endsWith('.ts')))
+const SOURCES = TOP_FOLDERS.flatMap((topFolder) => filesBelow(topFolder, (name) => name.endsWith('.ts')))
 
 /** Imports, re-exports, dynamic imports and worker files, relative ones as paths from the root. */
 function importsOf(file: string): string[] {
@@ -71,7 +71,7 @@ function inOrder(row: number, to: string): boolean {
 function forbidden(imports: Imports): string[] {
   return [...imports].flatMap(([from, all]) =>
     all
-      .filter((to) => ROOMS.some((room) => to.startsWith(`${room}/`)) && !mayImport(from, to))
+      .filter((to) => TOP_FOLDERS.some((topFolder) => to.startsWith(`${topFolder}/`)) && !mayImport(from, to))
       .map((to) => `${from} -> ${to}`),
   )
 }
@@ -180,8 +180,8 @@ t.test('the collector ships with these packages and no others', async (t) => {
 
 t.test('one file touches uWebSockets.js', async (t) => {
   // The peer of the benchmark is the library itself.
-  const touching = [...IMPORTS].filter(([, all]) => all.includes('uWebSockets.js')).map(([file]) => file)
-  t.same(touching, ['bench/peers/bare-uws.ts', 'engine/http/uws.ts'])
+  const importers = [...IMPORTS].filter(([, all]) => all.includes('uWebSockets.js')).map(([file]) => file)
+  t.same(importers, ['bench/peers/bare-uws.ts', 'engine/http/uws.ts'])
 })
 
 t.test('every file is reached from a program, a worker, a build step, a benchmark or a test', async (t) => {

@@ -77,7 +77,7 @@ t.test('a program that a file leaves running ends with the file', async (t) => {
   t.match(await runFile(file, options), { passed: 1, failed: 0 })
   const status = `/proc/${readFileSync(pidFile, 'utf8')}/status`
   // A zombie waits for init to take note of it.
-  const isGone = (): boolean => !existsSync(status) || /^State:\s+[ZX]/m.test(readFileSync(status, 'utf8'))
-  await until('it has ended', isGone)
-  t.ok(isGone())
+  const hasEnded = (): boolean => !existsSync(status) || /^State:\s+[ZX]/m.test(readFileSync(status, 'utf8'))
+  await until('it has ended', hasEnded)
+  t.ok(hasEnded())
 })

@@ -84,7 +84,7 @@ async function runAll(files: readonly TestFile[], jobs: number, environment: Nod
     const names = [...running].map(({ source }) => shortName(source)).join(', ')
     const text = `${outcomes.length} of ${files.length} files, ${failed} failed; running ${names}`
     if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${text.slice(0, process.stdout.columns - 1)}`)
-    else say(text)
+    else print(text)
   }
   const timer = setInterval(showProgress, PROGRESS_MS)
   const work = async (): Promise<void> => {
@@ -95,7 +95,7 @@ async function runAll(files: readonly TestFile[], jobs: number, environment: Nod
       const result = await runFile(file.compiled, { timeoutSeconds: TIMEOUT_SECONDS, logFile, environment })
       running.delete(file)
       outcomes.push({ file, result })
-      if (result.failed > 0) sayFailure(file, result, logFile)
+      if (result.failed > 0) printFailure(file, result, logFile)
     }
   }
   await Promise.all(Array.from({ length: jobs }, work))
@@ -104,37 +104,37 @@ async function runAll(files: readonly TestFile[], jobs: number, environment: Nod
   return outcomes
 }
 
-function sayFailure(file: TestFile, { failures }: FileResult, logFile: string): void {
+function printFailure(file: TestFile, { failures }: FileResult, logFile: string): void {
   if (process.stdout.isTTY) process.stdout.write('\r\x1b[K')
-  say(`\nFAILED ${file.source} (${relative(REPOSITORY, logFile)})`)
+  print(`\nFAILED ${file.source} (${relative(REPOSITORY, logFile)})`)
   for (const failure of failures) {
     const lines = failure.split('\n')
-    for (const line of lines.slice(0, FAILURE_LINES)) say(`  ${line}`)
-    if (lines.length > FAILURE_LINES) say(`  and ${lines.length - FAILURE_LINES} more lines in the log`)
+    for (const line of lines.slice(0, FAILURE_LINES)) print(`  ${line}`)
+    if (lines.length > FAILURE_LINES) print(`  and ${lines.length - FAILURE_LINES} more lines in the log`)
   }
-  say('')
+  print('')
 }
 
-function saySummary(outcomes: readonly Outcome[], seconds: number): void {
+function printSummary(outcomes: readonly Outcome[], seconds: number): void {
   const sum = (of: (result: FileResult) => number): number =>
     outcomes.reduce((total, { result }) => total + of(result), 0)
   const skipped = outcomes.flatMap(({ file, result }) => result.skipped.map((name) => `${file.source}: ${name}`))
-  if (skipped.length > 0) say(`Skipped:\n${skipped.map((name) => `  ${name}`).join('\n')}`)
+  if (skipped.length > 0) print(`Skipped:\n${skipped.map((name) => `  ${name}`).join('\n')}`)
   const failed = outcomes.filter(({ result }) => result.failed > 0)
   if (failed.length > 0) {
-    say(`Failed:\n${failed.map(({ file }) => `  ${file.source}`).join('\n')}`)
-    say(`Run them again: npm test -- ${failed.map(({ file }) => file.source).join(' ')}`)
+    print(`Failed:\n${failed.map(({ file }) => `  ${file.source}`).join('\n')}`)
+    print(`Run them again: npm test -- ${failed.map(({ file }) => file.source).join(' ')}`)
   }
   const cpu = Math.round(sum(({ cpuSeconds }) => cpuSeconds))
-  say(`${outcomes.length} files in ${Math.round(seconds)} s, ${cpu} s of CPU, ${skipped.length} tests skipped`)
-  say(`${sum(({ passed }) => passed)} passed, ${sum(({ failed }) => failed)} failed`)
+  print(`${outcomes.length} files in ${Math.round(seconds)} s, ${cpu} s of CPU, ${skipped.length} tests skipped`)
+  print(`${sum(({ passed }) => passed)} passed, ${sum(({ failed }) => failed)} failed`)
 }
 
 function shortName(source: string): string {
   return source.replace(/^test\//, '').replace(/\.test\.ts$/, '')
 }
 
-function say(text: string): void {
+function print(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
@@ -166,10 +166,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 const environment: NodeJS.ProcessEnv = {}
 if ((values.full || values.rest) && process.env['PROPERTY_SEED'] === undefined) {
   environment['PROPERTY_SEED'] = `${randomInt(2 ** 31)}`
-  say(`property tests run with PROPERTY_SEED=${environment['PROPERTY_SEED']}`)
+  print(`property tests run with PROPERTY_SEED=${environment['PROPERTY_SEED']}`)
 }
 const startMs = performance.now()
 const outcomes = await runAll(longestFirst(files), Number(values.jobs), environment)
 if (values.table) writeTable(outcomes)
-saySummary(outcomes, (performance.now() - startMs) / 1000)
+printSummary(outcomes, (performance.now() - startMs) / 1000)
 process.exitCode = outcomes.some(({ result }) => result.failed > 0) ? 1 : 0

@@ -87,11 +87,11 @@ function fill({ opened, administration }: Service, acme: Organization): void {
     ),
   )
   // More clients than are counted exactly, and more names than are shown.
-  const crowd = Array.from({ length: EXACT_CLIENTS_MAX + 50 }, (_, at) =>
+  const manyClients = Array.from({ length: EXACT_CLIENTS_MAX + 50 }, (_, at) =>
     sender.event(`host-${at % 30}.claude.ai`, NOON, { client: `10.1.${at >> 8}.${at & 255}` }),
   )
   store.environment.write(() => {
-    store.buffer.append(acme.id, [...events, ...crowd])
+    store.buffer.append(acme.id, [...events, ...manyClients])
     store.coverage.add(acme.id, report({ counters: { packets: 1000, names: 90, hellos_ech: 7 } }), NOON)
   })
   administration.approvals.add(acme, loadCatalog(), ['claude'])
@@ -152,13 +152,13 @@ for (const implementation of IMPLEMENTATIONS) {
         if (paged) await expected(400, headers, '?limit=0')
         if (paged) await expected(400, headers, '?offset=-1')
         await expected(404, headers, '/')
-        const crowd = service.key(acme)
+        const manyClients = service.key(acme)
         for (let request = 0; request < 60; request++) {
-          await ask(path, { method, headers: crowd })
+          await ask(path, { method, headers: manyClients })
           service.now.ms -= 1001
         }
-        await expected(429, crowd)
-        service.administration.apiKeys.revoke(acme, crowd['x-api-key']?.slice(7, 15) ?? '')
+        await expected(429, manyClients)
+        service.administration.apiKeys.revoke(acme, manyClients['x-api-key']?.slice(7, 15) ?? '')
         service.administration.apiKeys.revoke(acme, raw.slice(7, 15))
         service.now.ms += 61_000
       }
@@ -224,12 +224,12 @@ for (const implementation of IMPLEMENTATIONS) {
       plan: () => ask('/api/v1/scores', { headers: service.key(free) }),
       scope: () => ask('/api/v1/scores', { headers: { 'x-api-key': raw } }),
       rate: async () => {
-        const crowd = service.key(acme)
+        const manyClients = service.key(acme)
         for (let request = 0; request < 60; request++) {
-          await ask('/api/v1/scores', { headers: crowd })
+          await ask('/api/v1/scores', { headers: manyClients })
           service.now.ms -= 1001 - 500
         }
-        return ask('/api/v1/scores', { headers: crowd })
+        return ask('/api/v1/scores', { headers: manyClients })
       },
       guesses: async () => {
         for (let request = 0; request < 60; request++) {

@@ -85,8 +85,8 @@ for (const implementation of IMPLEMENTATIONS) {
         t.equal(signal, null, stderr)
         t.equal(status, 1)
         t.same(statusesOf(client.text()), [404], 'a connection was open')
-        const said = stderr.split('\n').filter((line) => line.startsWith('posture-service: '))
-        t.same(said, ['posture-service: INTERNAL an API thread failed: made for the test'])
+        const errorLines = stderr.split('\n').filter((line) => line.startsWith('posture-service: '))
+        t.same(errorLines, ['posture-service: INTERNAL an API thread failed: made for the test'])
         t.match(stderr, /"level":50.*"stack":"Error: made for the test.*an API thread failed/)
         t.match(stderr, /"msg":"stopped"/, 'the store was closed')
       },

@@ -57,10 +57,10 @@ for (const implementation of IMPLEMENTATIONS) {
       const { scan, platforms } = answer.body as { scan: { number: number }; platforms: { number: number }[] }
       const offset = Number(new URLSearchParams(query).get('offset') ?? 0)
       const limit = Number(new URLSearchParams(query).get('limit') ?? 100)
-      const torn = platforms.filter(({ number }) => number !== scan.number)
+      const mixed = platforms.filter(({ number }) => number !== scan.number)
       const expected = Math.max(0, Math.min(limit, 101 + (scan.number % 50) - offset))
       const name = `${query} ${answer.headers['etag']}`
-      if (torn.length > 0) t.fail(`a list of ${scan.number} with an element of ${torn[0]?.number}`)
+      if (mixed.length > 0) t.fail(`a list of ${scan.number} with an element of ${mixed[0]?.number}`)
       if (platforms.length !== expected) t.fail(`${platforms.length} elements of ${scan.number}, not ${expected}`)
       if ((bodies.get(name) ?? answer.text) !== answer.text) t.fail(`${name} stands for two answers`)
       if (scan.number < last) t.fail(`${scan.number} behind ${last}`)

@@ -26,10 +26,10 @@ for (const { name, unit, settings } of PROGRAMS) {
   })
 
   t.test(`${name}: the documentation has the exposure that systemd computes`, async (t) => {
-    const said = execFileSync('systemd-analyze', ['security', '--offline=yes', join(REPOSITORY, unit)], {
+    const logged = execFileSync('systemd-analyze', ['security', '--offline=yes', join(REPOSITORY, unit)], {
       encoding: 'utf8',
     })
-    const [, exposure = ''] = /Overall exposure level for \S+: ([\d.]+)/.exec(said) ?? []
+    const [, exposure = ''] = /Overall exposure level for \S+: ([\d.]+)/.exec(logged) ?? []
     t.ok(Number(exposure) < 2, exposure)
     t.match(PAGE, `Overall exposure level for ${name}.service: ${exposure} `)
   })

@@ -202,11 +202,11 @@ t.test('a secret that is given where its name belongs is found by it, and in no 
       t.notOk(`${ended.stdout}${ended.stderr}`.includes(text.slice(20)), ended.stderr)
     }
   }
-  for (const words of [
+  for (const args of [
     ['token', 'bind', raw.token, '--port', '5514'],
     ['verify', '--token', raw.token],
   ]) {
-    const { stderr } = await runAdmin([...words, ...org])
+    const { stderr } = await runAdmin([...args, ...org])
     t.notOk(stderr.includes(raw.token.slice(20)), stderr)
   }
 })

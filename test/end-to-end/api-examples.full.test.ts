@@ -23,8 +23,8 @@ t.test('each command of docs/reference/api.md does what the page says, against a
   })
   const variables = { SVC_API_KEY: String(made?.['key']), ETAG: `"${'0'.repeat(32)}"` }
   const shell = async (command: string): Promise<string> => {
-    const words = command.replace('localhost:8443', `localhost:${service.apiPort}`).replace('curl ', 'curl -sS --fail ')
-    const child = spawn('sh', ['-c', words], { cwd: directory, env: { PATH: process.env['PATH'], ...variables } })
+    const args = command.replace('localhost:8443', `localhost:${service.apiPort}`).replace('curl ', 'curl -sS --fail ')
+    const child = spawn('sh', ['-c', args], { cwd: directory, env: { PATH: process.env['PATH'], ...variables } })
     let output = ''
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (chunk: string) => {

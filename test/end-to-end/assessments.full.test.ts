@@ -197,58 +197,58 @@ t.test('of two processes that complete an assessment at once, one does and the o
   }
 })
 
-const MISUSES: readonly { name: string; words: readonly string[]; status: number; line: RegExp }[] = [
+const MISUSES: readonly { name: string; args: readonly string[]; status: number; line: RegExp }[] = [
   {
     name: 'no framework',
-    words: ['assessment', 'create'],
+    args: ['assessment', 'create'],
     status: 2,
     line: /USAGE required option '--framework <framework>' not specified/,
   },
   {
     name: 'a framework that is none',
-    words: ['assessment', 'create', '--framework', 'cis'],
+    args: ['assessment', 'create', '--framework', 'cis'],
     status: 2,
     line: /Allowed choices are ai-security, /,
   },
   {
     name: 'an answer that is none',
-    words: ['assessment', 'answer', '00000000', 'A', '101'],
+    args: ['assessment', 'answer', '00000000', 'A', '101'],
     status: 2,
     line: /expected yes, partial, no, .* from 0 to 100/,
   },
   {
     name: 'a note with a control character',
-    words: ['assessment', 'answer', '00000000', 'A', 'no', '--note', 'a\u0007'],
+    args: ['assessment', 'answer', '00000000', 'A', 'no', '--note', 'a\u0007'],
     status: 2,
     line: /expected text of up to 2000 bytes/,
   },
   {
     name: 'an assessment that is not there',
-    words: ['assessment', 'show', '00000000'],
+    args: ['assessment', 'show', '00000000'],
     status: 5,
     line: /NOT_FOUND no assessment "00000000"$/,
   },
   {
     name: 'a short id',
-    words: ['assessment', 'export', '0000'],
+    args: ['assessment', 'export', '0000'],
     status: 2,
     line: /USAGE assessment "0000": expected its id, /,
   },
   {
     name: 'a form that is none',
-    words: ['assessment', 'export', '00000000', '--format', 'xlsx'],
+    args: ['assessment', 'export', '00000000', '--format', 'xlsx'],
     status: 2,
     line: /Allowed choices are json, csv/,
   },
   {
     name: 'a file that is not there',
-    words: ['assessment', 'import', '/nowhere.csv'],
+    args: ['assessment', 'import', '/nowhere.csv'],
     status: 2,
     line: /ASSESSMENT_FILE \/nowhere\.csv: no such file$/,
   },
   {
     name: 'a status that is none',
-    words: ['recommendation', 'set', '00000000', 'done'],
+    args: ['recommendation', 'set', '00000000', 'done'],
     status: 2,
     line: /Allowed choices are open, in_progress, completed, dismissed/,
   },
@@ -256,8 +256,8 @@ const MISUSES: readonly { name: string; words: readonly string[]; status: number
 t.test('each misuse is one clear line', async (t) => {
   const data = ['--data-dir', t.testdir()]
   await admin('organization', 'create', 'Acme', '--domain', 'x.example', ...data)
-  for (const { name, words, status, line } of MISUSES) {
-    const ended = await runAdmin([...words, '--org', 'Acme', ...data])
+  for (const { name, args, status, line } of MISUSES) {
+    const ended = await runAdmin([...args, '--org', 'Acme', ...data])
     t.equal(ended.status, status, `${name}: ${ended.stderr}`)
     t.match(ended.stderr.trimEnd(), line, name)
     t.equal(ended.stderr.trimEnd().split('\n').length, 1, name)

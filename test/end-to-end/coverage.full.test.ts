@@ -13,7 +13,7 @@ import { type Running, run, start } from '../support/programs.ts'
 import { organizationWithToken, SYSLOG_ON_LOOPBACK, SyslogService, until } from '../support/syslog-service.ts'
 
 /** What the capture holds, by its maker. */
-const HELD = counters({
+const COLLECTED = counters({
   ...{ packets: 19, packets_truncated: 1, names: 5, names_matched: 1 },
   ...{ hellos_named: 2, hellos_ech: 1, hellos_unnamed: 1, dot_sessions: 1, doh_sessions: 1 },
 })
@@ -30,15 +30,15 @@ function capture(clientPort: number): Buffer {
     )
   const hellos = [
     {
-      said: clientHello({ serverName: 'public.example.org', moreExtensions: [encryptedClientHello()] }),
+      hello: clientHello({ serverName: 'public.example.org', moreExtensions: [encryptedClientHello()] }),
       serverPort: 443,
     },
-    { said: clientHello({}), serverPort: 443 },
-    { said: clientHello({ serverName: 'resolver.example.org' }), serverPort: 853 },
-    { said: clientHello({ serverName: 'dns.google' }), serverPort: 443 },
+    { hello: clientHello({}), serverPort: 443 },
+    { hello: clientHello({ serverName: 'resolver.example.org' }), serverPort: 853 },
+    { hello: clientHello({ serverName: 'dns.google' }), serverPort: 443 },
   ]
-  const streams = hellos.map(({ said, serverPort }, index) => {
-    return new TcpStream({ clientPort: clientPort + 1 + index, serverPort }, tlsRecords(said))
+  const streams = hellos.map(({ hello, serverPort }, index) => {
+    return new TcpStream({ clientPort: clientPort + 1 + index, serverPort }, tlsRecords(hello))
   })
   const packets = [
     question('claude.ai'),
@@ -73,7 +73,7 @@ t.test('what a sensor did not see is told to its service, by each way, once', as
     const { status, stderr } = await reading(first, service.token, ...https)
     t.equal(status, 0, stderr)
     t.notMatch(stderr, /do not balance/)
-    t.same(of(service.organizationId), { sensors: 1, days: 1, counters: HELD }, times)
+    t.same(of(service.organizationId), { sensors: 1, days: 1, counters: COLLECTED }, times)
   }
   const second = await reading(file('second.pcap', 51_000), service.token, ...https)
   t.equal(second.status, 0, second.stderr)
@@ -96,7 +96,7 @@ t.test('what a sensor did not see is told to its service, by each way, once', as
     // One event and one report: both are in the books.
     t.match(await service.settled(protocol, 2), { received: 2, stored: 1, skipped: 1, rejected: 0, unknown: 0 })
     await until('stored', () => of(organizationId).sensors === 1 || undefined)
-    t.same(of(organizationId), { sensors: 1, days: 1, counters: HELD }, protocol)
+    t.same(of(organizationId), { sensors: 1, days: 1, counters: COLLECTED }, protocol)
   }
   t.match(of(service.organizationId), { sensors: 2 }, 'each organization has its own')
 

@@ -79,7 +79,7 @@ class Site {
     through: readonly string[] = [],
   ): Running {
     const service = this.#service
-    const words = ['--interface', 'far', '--outbox', join(this.directory, 'outbox'), '--aggregate', '1']
+    const args = ['--interface', 'far', '--outbox', join(this.directory, 'outbox'), '--aggregate', '1']
     const reach = [
       '--endpoint',
       '127.0.0.1',
@@ -89,7 +89,7 @@ class Site {
       service.fingerprint,
     ]
     const variables = { SVC_TOKEN: this.token, HEALTH_PORT: String(this.#healthPort), ...environment }
-    const running = start('collector', [...words, ...reach, ...parameters], variables, [
+    const running = start('collector', [...args, ...reach, ...parameters], variables, [
       'ip',
       ...this.inside(...through),
     ])
@@ -343,11 +343,11 @@ t.test('in memory: root is given up, and nothing is written', { skip }, async (t
 t.test('entered by nsenter, where /sys is of another namespace', { skip }, async (t) => {
   const site = await Site.make(t)
   const { service, healthPort } = site.reach
-  const words = ['--interface', 'far', '--outbox', 'memory', '--https-port', String(service.ingestPort)]
+  const args = ['--interface', 'far', '--outbox', 'memory', '--https-port', String(service.ingestPort)]
   const enter = ['nsenter', `--net=/run/netns/${site.name}`, 'env', '-u', 'NODE_OPTIONS']
   const trust = ['--endpoint', '127.0.0.1', '--fingerprint', service.fingerprint]
   const variables = { SVC_TOKEN: site.token, HEALTH_PORT: String(healthPort) }
-  const collector = start('collector', [...words, ...trust], variables, enter)
+  const collector = start('collector', [...args, ...trust], variables, enter)
   t.teardown(() => collector.child.kill('SIGKILL'))
   await site.until('the start', ({ status }) => status === 'running')
   site.play(['claude.ai'])
@@ -387,66 +387,72 @@ t.test('what hinders a start is one line', { skip }, async (t) => {
   mkdirSync(sharedDirectory)
   writeFileSync(join(sharedDirectory, 'of another program'), '')
   await site.until('the start', ({ status }) => status === 'running')
-  const rows: readonly { words: readonly string[]; environment?: NodeJS.ProcessEnv; status: number; says: RegExp }[] = [
-    { words: [], status: 4, says: /^posture-collector: PORT_TAKEN HEALTH_PORT: 127\.0\.0\.1:19090 is taken/ },
+  const rows: readonly {
+    args: readonly string[]
+    environment?: NodeJS.ProcessEnv
+    status: number
+    expected: RegExp
+  }[] = [
+    { args: [], status: 4, expected: /^posture-collector: PORT_TAKEN HEALTH_PORT: 127\.0\.0\.1:19090 is taken/ },
     {
-      words: ['--interface', 'fra', '--outbox', join(site.directory, 'outbox')],
+      args: ['--interface', 'fra', '--outbox', join(site.directory, 'outbox')],
       environment: { HEALTH_PORT: '0' },
       status: 4,
-      says: /^posture-collector: STORE_IN_USE --outbox \S+outbox: another collector runs on it; stop that one/,
+      expected: /^posture-collector: STORE_IN_USE --outbox \S+outbox: another collector runs on it; stop that one/,
     },
     {
-      words: ['--outbox', sharedDirectory],
+      args: ['--outbox', sharedDirectory],
       environment: { HEALTH_PORT: '0' },
       status: 4,
-      says: /^posture-collector: STORE_UNWRITABLE --outbox \S+: user nobody cannot write there; name a directory of its own/,
+      expected:
+        /^posture-collector: STORE_UNWRITABLE --outbox \S+: user nobody cannot write there; name a directory of its own/,
     },
     {
-      words: ['--filter', 'not vlan'],
+      args: ['--filter', 'not vlan'],
       environment: { HEALTH_PORT: '0' },
       status: 2,
-      says: /^posture-collector: USAGE --filter: "not vlan": "vlan" cannot stand here/,
+      expected: /^posture-collector: USAGE --filter: "not vlan": "vlan" cannot stand here/,
     },
     {
-      words: ['--tls-ports', Array.from({ length: 90 }, (_, index) => 2 * index + 1).join(',')],
+      args: ['--tls-ports', Array.from({ length: 90 }, (_, index) => 2 * index + 1).join(',')],
       environment: { HEALTH_PORT: '0' },
       status: 2,
-      says: /^posture-collector: USAGE the filter does not fit the kernel: 9\d ports or ranges/,
+      expected: /^posture-collector: USAGE the filter does not fit the kernel: 9\d ports or ranges/,
     },
     {
-      words: ['--filter', 'ip and ip6'],
+      args: ['--filter', 'ip and ip6'],
       environment: { HEALTH_PORT: '0' },
       status: 2,
-      says: /^posture-collector: USAGE --filter: "ip and ip6": .*rejects all packets/,
+      expected: /^posture-collector: USAGE --filter: "ip and ip6": .*rejects all packets/,
     },
     {
-      words: ['--interface', 'fra'],
+      args: ['--interface', 'fra'],
       environment: { HEALTH_PORT: '0' },
       status: 4,
-      says: /^posture-collector: CAPTURE_DENIED fra: no such interface; there are far/,
+      expected: /^posture-collector: CAPTURE_DENIED fra: no such interface; there are far/,
     },
     {
-      words: ['--user', 'nobody-at-all'],
+      args: ['--user', 'nobody-at-all'],
       environment: { HEALTH_PORT: '0' },
       status: 2,
-      says: /^posture-collector: USAGE --user: no user "nobody-at-all"/,
+      expected: /^posture-collector: USAGE --user: no user "nobody-at-all"/,
     },
     {
-      words: ['--snaplen', '20'],
+      args: ['--snaplen', '20'],
       status: 2,
-      says: /^posture-collector: USAGE --snaplen: expected a whole number from 64 to 262144, found "20"/,
+      expected: /^posture-collector: USAGE --snaplen: expected a whole number from 64 to 262144, found "20"/,
     },
     {
-      words: ['--settings-file', '/none'],
+      args: ['--settings-file', '/none'],
       status: 2,
-      says: /^posture-collector: USAGE --settings-file \/none: ENOENT/,
+      expected: /^posture-collector: USAGE --settings-file \/none: ENOENT/,
     },
   ]
-  for (const [index, { words, environment, status, says }] of rows.entries()) {
-    const refused = site.collector(t, ['--outbox', join(site.directory, `other${index}`), ...words], environment)
+  for (const [index, { args, environment, status, expected }] of rows.entries()) {
+    const refused = site.collector(t, ['--outbox', join(site.directory, `other${index}`), ...args], environment)
     const ended = await refused.ended
     const [line = ''] = ended.stderr.split('\n').filter((each) => each.startsWith('posture-collector:'))
-    t.match(line, says)
+    t.match(line, expected)
     t.equal(ended.status, status)
   }
   const wrong = site.collector(t, ['--outbox', join(site.directory, 'wrong')], {

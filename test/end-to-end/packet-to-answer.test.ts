@@ -9,7 +9,7 @@ import { admin, REPOSITORY, type RunningService, run, start, startService } from
 const CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')
 
 /** What must be found: the names that the capture's builder put in, against the registry. */
-function expected(): { events: number; byPlatform: Map<string, number> } {
+function expectedEvents(): { events: number; byPlatform: Map<string, number> } {
   const { names } = JSON.parse(readFileSync(join(REPOSITORY, 'test/captures/demo/expect.json'), 'utf8')) as {
     names: { name: string }[]
   }
@@ -51,8 +51,8 @@ t.test('packets of a capture become platforms of the API, through crashes of bot
   const dataDirectory = join(directory, 'service')
   const outbox = join(directory, 'collector')
   const certificate = join(dataDirectory, 'tls/certificate.pem')
-  const want = expected()
-  t.ok(want.events > 50, 'the capture holds AI names')
+  const expected = expectedEvents()
+  t.ok(expected.events > 50, 'the capture holds AI names')
 
   let service = await startService(dataDirectory)
   const data = ['--data-dir', dataDirectory]
@@ -95,10 +95,10 @@ t.test('packets of a capture become platforms of the API, through crashes of bot
   const found = body as Discovery
   t.equal(status, 200)
   t.equal(found.scan?.id, scan?.['id'])
-  t.equal(found.scan?.summary['platforms_discovered'], want.byPlatform.size)
+  t.equal(found.scan?.summary['platforms_discovered'], expected.byPlatform.size)
   t.same(
     new Map(found.platforms.map((platform) => [platform.platform_name, platform.metadata.matches])),
-    want.byPlatform,
+    expected.byPlatform,
     'each platform with the names that the capture holds: every match is in the scan, and none twice',
   )
 
@@ -141,7 +141,7 @@ t.test('npm start: finds, shows and serves; stops by Ctrl-C; continues on the sa
   t.equal(first.status, 0, first.stdout)
   t.match(first.stdout, /API key:\n\nsvc_pk_[0-9a-f]{64}\n/)
   t.match(first.stdout, /│ ChatGPT\s+│ llm_chat/)
-  t.match(first.stdout, new RegExp(`${expected().byPlatform.size} AI platforms, `))
+  t.match(first.stdout, new RegExp(`${expectedEvents().byPlatform.size} AI platforms, `))
   t.match(
     first.stdout,
     /curl --cacert \S+ -H 'X-API-Key: svc_pk_[0-9a-f]{64}' https:\/\/localhost:\d+\/api\/v1\/discovery\n/,

@@ -14,14 +14,14 @@ const NAMES_A_SEED = 1000
 t.setTimeout(30_000 + NAMES / 10)
 
 /** Guard bytes around the name, so that a read outside [offset, end) would change an answer. */
-const room = new Uint8Array(4096)
-const view = new DataView(room.buffer)
+const buffer = new Uint8Array(4096)
+const view = new DataView(buffer.buffer)
 
 function place(bytes: Uint8Array, random: SeededRandom): { offset: number; end: number } {
   const offset = 1 + random.below(16)
   const guard = random.of([0, 1, 3, 0x2e, 0x61, 0xff])
-  room.fill(guard, offset - 1, offset + bytes.length + 8)
-  room.set(bytes, offset)
+  buffer.fill(guard, offset - 1, offset + bytes.length + 8)
+  buffer.set(bytes, offset)
   return { offset, end: offset + bytes.length }
 }
 

@@ -91,7 +91,7 @@ for (const sample of samples) {
     }
     const before = await discovery(service, was.key)
     t.same(before.scan, was.discovery.scan, 'the scan that was published')
-    t.same(before.platforms.map(lasting), was.discovery.platforms.map(lasting), 'and its platforms')
+    t.same(before.platforms.map(stableFields), was.discovery.platforms.map(stableFields), 'and its platforms')
 
     // A capture without packets: the collector only forwards what waits.
     const nothing = join(folder, 'nothing.pcap')
@@ -119,7 +119,7 @@ for (const sample of samples) {
 }
 
 /** The fields that an upgrade must not change. metadata may gain fields. */
-function lasting({ id, platform_name, platform_type, url, confidence, metadata }: Platform): unknown {
+function stableFields({ id, platform_name, platform_type, url, confidence, metadata }: Platform): unknown {
   const { matches, clients, first_seen } = metadata
   return { id, platform_name, platform_type, url, confidence, matches, clients, first_seen }
 }

@@ -19,7 +19,7 @@ function forwarder(t: Test, settings: Partial<SyslogSettings>): SyslogForwarder 
   return made
 }
 
-t.test('syslog-ng takes all of it apart: over TLS, TCP and UDP', async (t) => {
+t.test('syslog-ng parses all messages over TLS, TCP and UDP', async (t) => {
   const receiver = await syslogNg(t)
   const { certificate } = receiver
   const trust = { ca: certificate.certificateFile }
@@ -43,7 +43,7 @@ t.test('syslog-ng takes all of it apart: over TLS, TCP and UDP', async (t) => {
     t.ok(messages.every(({ key }) => key === TOKEN))
     t.ok(messages.every(({ id, message }) => message.includes(id)))
     t.match(messages[0], { pri: '134', program: 'posture-collector', msgid: 'event' })
-    // On the connection of the events, after them.
+    // The report uses the events' connection, after the events.
     const [last] = batches.at(-1) ?? []
     if (last === undefined) throw new Error('an event')
     t.same(await sending.send([last], report()), { kind: 'accepted', duplicates: 0, rejected: [] })
@@ -53,7 +53,7 @@ t.test('syslog-ng takes all of it apart: over TLS, TCP and UDP', async (t) => {
   }
 })
 
-t.test('TLS: who is trusted, and to whom nothing is sent', async (t) => {
+t.test('TLS sends nothing to a receiver that is not trusted', async (t) => {
   const receiver = await syslogNg(t)
   const { certificate } = receiver
   const events = [sender.event('claude.ai', SEEN_MS)]
@@ -73,7 +73,7 @@ t.test('TLS: who is trusted, and to whom nothing is sent', async (t) => {
   t.match(await forwarder(t, { syslogPort: receiver.ports.tcp }).send(events), { kind: 'retry' }, 'no TLS there')
 })
 
-t.test('a receiver that goes, and comes back', async (t) => {
+t.test('forwarding continues when a receiver returns', async (t) => {
   const receiver = await syslogNg(t)
   const { certificate } = receiver
   const sending = forwarder(t, { ca: certificate.certificateFile, syslogPort: receiver.ports.tls })

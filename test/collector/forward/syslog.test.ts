@@ -28,7 +28,7 @@ function forwarder(t: Test, settings: Partial<SyslogSettings>): SyslogForwarder 
   return made
 }
 
-t.test('a message is what RFC 5424 says, and ASCII', async (t) => {
+t.test('a message conforms to RFC 5424 and is ASCII', async (t) => {
   const event = sender.event('claude.ai', SEEN_MS, { client: '2001:db8::1', count: 3 })
   t.equal(
     new SyslogMessages(TOKEN, 'edge-7').of(event),
@@ -44,7 +44,7 @@ t.test('a message is what RFC 5424 says, and ASCII', async (t) => {
   t.same(eventFromJson(JSON.parse(message.slice(message.indexOf('{')))), odd, 'the event can be read of it')
 })
 
-t.test('a message that must fit a datagram goes without its host, or not at all', async (t) => {
+t.test('a message that exceeds a datagram is sent without its host, or not at all', async (t) => {
   const messages = new SyslogMessages(TOKEN, 'h'.repeat(255))
   const event = sender.event('claude.ai', SEEN_MS)
   const whole = messages.of(event)?.length ?? 0
@@ -55,7 +55,7 @@ t.test('a message that must fit a datagram goes without its host, or not at all'
   t.ok(whole < SYSLOG_DATAGRAM_BYTES_MAX, 'an ordinary event fits with the longest of hosts')
 })
 
-t.test('a coverage report is a message of its own kind, and fits a datagram whatever it counts', async (t) => {
+t.test('a coverage report is a separate message type and fits a datagram with any counts', async (t) => {
   const messages = new SyslogMessages(TOKEN, 'edge-7')
   t.equal(
     messages.ofCoverage(report({ counters: { packets: 7 } })),
@@ -68,7 +68,7 @@ t.test('a coverage report is a message of its own kind, and fits a datagram what
   t.ok(message !== undefined && message.length <= SYSLOG_DATAGRAM_BYTES_MAX, `${message?.length}`)
 })
 
-t.test('a receiver that does not read: no more is given to it than it takes', async (t) => {
+t.test('a receiver that does not read gets no more than it takes', async (t) => {
   const server = createServer((socket) => socket.on('error', () => {}).pause()).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
@@ -78,14 +78,14 @@ t.test('a receiver that does not read: no more is given to it than it takes', as
   const messages = Array.from({ length: 1000 }, () => 'x'.repeat(1000))
   await link.open()
   const sendAll = async (): Promise<void> => {
-    // The kernel's buffers take some of it.
+    // The kernel's buffers take some of the messages.
     for (let batch = 0; batch < 100; batch++) await link.send(messages)
   }
   await t.rejects(sendAll(), { message: 'the receiver takes nothing for 3 s' })
   t.equal(link.alive, false)
 })
 
-t.test('UDP: where nobody listens the kernel says so, and what is too long is refused alone', async (t) => {
+t.test('UDP: an ICMP error is detected, and only the message that is too long is refused', async (t) => {
   const sending = forwarder(t, { syslogProtocol: 'udp', endpoint: '127.0.0.1', syslogPort: await freePort() })
   const long = sender.event(`${'\\001'.repeat(250)}.claude.ai`, SEEN_MS)
   const events = [sender.event('claude.ai', SEEN_MS), long]
@@ -102,14 +102,14 @@ t.test('UDP: where nobody listens the kernel says so, and what is too long is re
   t.match(await sending.send([]), { kind: 'retry' }, 'a probe tells what is known')
 })
 
-t.test('a name that does not resolve', async (t) => {
+t.test('a host name that does not resolve is reported', async (t) => {
   for (const syslogProtocol of ['tls', 'tcp', 'udp'] as const) {
     const outcome = await forwarder(t, { syslogProtocol, endpoint: 'nobody.invalid' }).send([])
     t.match(outcome, { kind: 'retry', why: 'the name nobody.invalid does not resolve' })
   }
 })
 
-t.test('a receiver that closes each connection gets nothing, and is none', async (t) => {
+t.test('a receiver that closes each connection is not connected and gets nothing', async (t) => {
   const server = createServer((socket) => socket.on('error', () => {}).end()).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
@@ -120,7 +120,7 @@ t.test('a receiver that closes each connection gets nothing, and is none', async
   t.equal(sending.alive, false)
 })
 
-t.test('closed while it connects, a send is over at once', async (t) => {
+t.test('a send that is closed while connecting ends at once', async (t) => {
   const silent = createServer((socket) => t.teardown(() => socket.destroy())).listen(0, '127.0.0.1')
   await once(silent, 'listening')
   t.teardown(() => silent.close())
@@ -139,8 +139,8 @@ t.test('closed while it connects, a send is over at once', async (t) => {
   }
 })
 
-t.test('UDP: what cannot be connected keeps no socket', async (t) => {
-  // Without SO_BROADCAST the kernel refuses.
+t.test('UDP: a failed connect keeps no socket', async (t) => {
+  // The kernel refuses a broadcast without SO_BROADCAST.
   const sending = forwarder(t, { syslogProtocol: 'udp', endpoint: '255.255.255.255', syslogPort: 514 })
   const open = (): number => readdirSync('/proc/self/fd').length
   await sending.send([])

@@ -179,10 +179,10 @@ t.test('what the image says of itself', { skip }, async (t) => {
   })
   t.comment(`${sized.split('\t')[0]} MB`)
   t.ok(Number(sized.split('\t')[0]) < 130, 'small')
-  const strange = execFileSync('find', [image.root, '-perm', '/6000', '-o', '-type', 'f', '-perm', '/022'], {
+  const unsafe = execFileSync('find', [image.root, '-perm', '/6000', '-o', '-type', 'f', '-perm', '/022'], {
     encoding: 'utf8',
   })
-  t.equal(strange, '', 'no file is set-user-ID, or written by others')
+  t.equal(unsafe, '', 'no file is set-user-ID, or written by others')
 })
 
 /** Tries to make and to run a file in every directory that there is. */

@@ -56,7 +56,7 @@ for (const [index, { name, container, volume }] of MANIFESTS.entries()) {
     t.equal(first.status('Uid').split('\t')[0], '10001')
     t.equal(first.status('NoNewPrivs'), '1')
     t.equal(first.status('Seccomp'), '2')
-    const admin = (...words: string[]) => first.exec('posture-admin', ...words)
+    const admin = (...args: string[]) => first.exec('posture-admin', ...args)
     t.match(await admin('organization', 'create', 'Acme', '--domain', 'acme.example'), {
       status: 0,
     })

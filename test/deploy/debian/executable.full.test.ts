@@ -12,7 +12,7 @@ const TOKEN = `svc_mt_${'0'.repeat(48)}`
 t.test('one file on a small Debian', { skip }, async (t) => {
   const tree = new DebianTree(t)
   copyFileSync(released('posture-collector', THIS_MACHINE), join(tree.root, 'usr/local/bin/posture-collector'))
-  const run = (words: string) => tree.run(`posture-collector ${words}; echo status $?`)
+  const run = (args: string) => tree.run(`posture-collector ${args}; echo status $?`)
 
   t.match(run('selftest | tail -1'), /^(\d+) of \1 seen$/m, 'reads captures without libpcap')
   t.match(run('--list-interfaces'), /"name":"lo"/)

@@ -43,12 +43,12 @@ t.test('installs, runs, is upgraded, removed and purged, under systemd', { skip,
   const [collector = '', service = ''] = bring(tree)
   tree.run('apt-get update')
   const before = files(tree)
-  const said = tree.run(
+  const logged = tree.run(
     `apt-get install -y --no-install-recommends ${SYSTEMD} && apt-get install -y ${collector} ${service}`,
   )
-  t.match(said, /Setting up libpcap0\.8/, 'what it needs comes by itself')
+  t.match(logged, /Setting up libpcap0\.8/, 'what it needs comes by itself')
   t.match(
-    said,
+    logged,
     /^posture-collector: write SVC_TOKEN into .*collector\.env, then: systemctl enable --now posture-collector$/m,
   )
   t.match(tree.run('cd / && md5sum --quiet -c /var/lib/dpkg/info/posture-*.md5sums && echo sound'), 'sound')
@@ -97,8 +97,8 @@ t.test('installs, runs, is upgraded, removed and purged, under systemd', { skip,
   await t.test('an upgrade starts the new one, and keeps data and settings', async (t) => {
     const first = await pid(machine, 'posture-service')
     await machine.run('systemctl stop posture-collector')
-    const said = await machine.run(`dpkg -i ${versions.join(' ')}`)
-    t.notMatch(said, /conffile|prompt/i, 'no question')
+    const logged = await machine.run(`dpkg -i ${versions.join(' ')}`)
+    t.notMatch(logged, /conffile|prompt/i, 'no question')
     t.not(await untilOther(machine, 'posture-service', first), first)
     t.match(await machine.run('dpkg-query --show posture-service'), '0.99.0')
     t.equal(await pid(machine, 'posture-collector'), '0', 'what was stopped stays so')
@@ -139,10 +139,10 @@ t.test('the packages of the other machine', { skip }, async (t) => {
   // Its scripts are for every machine; what it needs of its own kind is not there.
   tree.run(`dpkg --force-architecture --force-depends -i ${bring(tree, other).join(' ')}`)
   const lib = join(tree.root, 'usr/lib/posture-collector')
-  const [emulator = '', ...words] = EMULATED[other]
+  const [emulator = '', ...args] = EMULATED[other]
   const seen = execFileSync(
     emulator,
-    [...words, join(lib, 'node'), join(lib, 'posture-collector.cjs'), 'selftest', '--json'],
+    [...args, join(lib, 'node'), join(lib, 'posture-collector.cjs'), 'selftest', '--json'],
     {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'pipe'],

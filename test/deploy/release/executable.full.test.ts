@@ -21,11 +21,11 @@ const MACHINES: readonly Machine[] = ['x86_64', 'arm64']
 function collector(
   t: { testdirName: string },
   machine: Machine,
-  words: readonly string[],
+  args: readonly string[],
   environment: NodeJS.ProcessEnv = {},
 ): Promise<Ended> {
   const through = machine === THIS_MACHINE ? [] : EMULATED[machine]
-  return startCommand([...through, released('posture-collector', machine), ...words], {
+  return startCommand([...through, released('posture-collector', machine), ...args], {
     XDG_CACHE_HOME: join(t.testdirName, 'cache'),
     ...environment,
   }).ended
@@ -53,8 +53,8 @@ for (const machine of MACHINES) {
     await admin('organization', 'create', 'Acme', '--domain', 'acme.example', '--data-dir', data)
     const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', '--data-dir', data)
     const outbox = join(t.testdirName, 'outbox')
-    const words = ['--read', DEMO_CAPTURE, '--shift-to-now', '--aggregate', '0', '--outbox', outbox]
-    const { status, stderr } = await collector(t, machine, [...words, ...forwardArgs(service)], {
+    const args = ['--read', DEMO_CAPTURE, '--shift-to-now', '--aggregate', '0', '--outbox', outbox]
+    const { status, stderr } = await collector(t, machine, [...args, ...forwardArgs(service)], {
       SVC_TOKEN: String(token?.['token']),
     })
     t.equal(status, 0, stderr)

@@ -195,8 +195,8 @@ t.test('weights twice as high, and a better answer, never make a score lower', a
   fc.assert(
     fc.property(anyCategories, (categories) => {
       const score = scoreOf(categories).overallScore
-      const heavier = categories.map((each) => ({ ...each, weight: each.weight * 2 }))
-      t.equal(scoreOf(heavier).overallScore, score, 'only the relation of weights counts')
+      const withHigherWeight = categories.map((each) => ({ ...each, weight: each.weight * 2 }))
+      t.equal(scoreOf(withHigherWeight).overallScore, score, 'only the relation of weights counts')
       const better = categories.map((each) => ({
         ...each,
         items: each.items.map((one) =>

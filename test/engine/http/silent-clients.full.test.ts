@@ -13,18 +13,23 @@ const HELLO = Buffer.from('16030100fa010000f60303', 'hex')
 const POST = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n'
 
 /** What a client says, and what it goes on saying each second. */
-const ROWS: readonly { name: string; tls: boolean; says: string | Buffer; goesOn?: string; stopsReading?: boolean }[] =
-  [
-    { name: 'says nothing', tls: false, says: '' },
-    { name: 'says half a ClientHello', tls: false, says: HELLO },
-    { name: 'says a ClientHello byte by byte', tls: false, says: HELLO, goesOn: '\0' },
-    { name: 'says what is no ClientHello', tls: false, says: 'GET / HTTP/1.1\r\nHost: x\r\n\r\n' },
-    { name: 'shakes hands and says nothing', tls: true, says: '' },
-    { name: 'says its fields byte by byte', tls: true, says: 'GET / HTTP/1.1\r\nHost: x\r\nX-A: ', goesOn: 'a' },
-    { name: 'says a body that nobody reads byte by byte', tls: true, says: POST, goesOn: 'a' },
-    { name: 'says half a body that nobody reads', tls: true, says: POST },
-    { name: 'does not read its answer', tls: true, says: 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', stopsReading: true },
-  ]
+const ROWS: readonly {
+  name: string
+  tls: boolean
+  sends: string | Buffer
+  nextBytes?: string
+  stopsReading?: boolean
+}[] = [
+  { name: 'says nothing', tls: false, sends: '' },
+  { name: 'says half a ClientHello', tls: false, sends: HELLO },
+  { name: 'says a ClientHello byte by byte', tls: false, sends: HELLO, nextBytes: '\0' },
+  { name: 'says what is no ClientHello', tls: false, sends: 'GET / HTTP/1.1\r\nHost: x\r\n\r\n' },
+  { name: 'shakes hands and says nothing', tls: true, sends: '' },
+  { name: 'says its fields byte by byte', tls: true, sends: 'GET / HTTP/1.1\r\nHost: x\r\nX-A: ', nextBytes: 'a' },
+  { name: 'says a body that nobody reads byte by byte', tls: true, sends: POST, nextBytes: 'a' },
+  { name: 'says half a body that nobody reads', tls: true, sends: POST },
+  { name: 'does not read its answer', tls: true, sends: 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', stopsReading: true },
+]
 
 const handler: HttpHandler = (_, response) => response.send({ status: 200, body: LONG_BODY })
 
@@ -36,17 +41,17 @@ for (const implementation of IMPLEMENTATIONS) {
     const listener = await listenHttp(implementation, { address: '127.0.0.1', port: 0, tls, handler, log: quietLog })
     t.teardown(() => listener.drain(100))
     await Promise.all(
-      ROWS.map(async ({ name, tls, says, goesOn, stopsReading }) => {
+      ROWS.map(async ({ name, tls, sends, nextBytes, stopsReading }) => {
         const { socket, closed } = rawClient(listener.port, { tls, paused: stopsReading ?? false })
         const began = performance.now()
-        if (says.length > 0) socket.write(says)
-        const talks = setInterval(() => goesOn && socket.writable && socket.write(goesOn), 1000)
-        const gone = setTimeout(() => socket.destroy(), WITHIN_MS)
+        if (sends.length > 0) socket.write(sends)
+        const sendTimer = setInterval(() => nextBytes && socket.writable && socket.write(nextBytes), 1000)
+        const giveUp = setTimeout(() => socket.destroy(), WITHIN_MS)
         // A client that does not read does not hear that it was let go, until it does.
         if (stopsReading) setTimeout(() => socket.resume(), WITHIN_MS - 3000)
         await closed
-        clearInterval(talks)
-        clearTimeout(gone)
+        clearInterval(sendTimer)
+        clearTimeout(giveUp)
         t.ok(performance.now() - began < WITHIN_MS - 100, `who ${name} is let go`)
         if (stopsReading) t.ok(socket.bytesRead < LONG_BODY.length, `${socket.bytesRead} bytes had been sent`)
       }),

@@ -280,7 +280,7 @@ t.test('who claims many instances is held to a rate, and others are not', async 
   const flood = async (from: number): Promise<number> => {
     const reports = Array.from({ length: COVERAGE_PER_SECOND_MAX + 50 }, (_, index) => reportOf(from + index, 1))
     const outcome = await acceptor.acceptPacked(acme, packBatch([]), { ...DEDUPLICATE, reports })
-    return outcome.kind === 'stored' ? outcome.coverage.filter((fate) => fate === 'added').length : 0
+    return outcome.kind === 'stored' ? outcome.coverage.filter((each) => each === 'added').length : 0
   }
   t.equal(await flood(0), COVERAGE_PER_SECOND_MAX)
   t.match(await acceptor.acceptPacked(other, packBatch([], reportOf(1, 1)), DEDUPLICATE), { coverage: ['added'] })

@@ -83,7 +83,7 @@ function verdictOf(read: ReadBatch | string): Verdict {
   return { events: all, ahead, coverage }
 }
 
-function agrees(bytes: Uint8Array): boolean {
+function sameAsReference(bytes: Uint8Array): boolean {
   assert.deepEqual(verdictOf(reader.read(bytes, EVENTS_MAX, NOON)), expected(bytes))
   return true
 }
@@ -91,7 +91,7 @@ function agrees(bytes: Uint8Array): boolean {
 t.test('it reads what unpacking reads', async () => {
   fc.assert(
     fc.property(fc.array(anyEvent, { maxLength: 20 }), anyReport, (events, coverage) =>
-      agrees(packBatch(events, coverage)),
+      sameAsReference(packBatch(events, coverage)),
     ),
     { numRuns: 500 },
   )
@@ -107,7 +107,7 @@ t.test('good events are not touched: what is stored are the bytes that came', as
 })
 
 t.test('of bytes that were changed anywhere it says what unpacking says', async () => {
-  const change = fc.record({ at: fc.nat(2000), gone: fc.nat(3), put: fc.uint8Array({ maxLength: 3 }) })
+  const change = fc.record({ at: fc.nat(2000), removed: fc.nat(3), inserted: fc.uint8Array({ maxLength: 3 }) })
   fc.assert(
     fc.property(
       fc.array(anyEvent, { minLength: 1, maxLength: 4 }),
@@ -115,11 +115,11 @@ t.test('of bytes that were changed anywhere it says what unpacking says', async 
       anyReport,
       (events, changes, coverage) => {
         let bytes = packBatch(events, coverage)
-        for (const { at, gone, put } of changes) {
+        for (const { at, removed, inserted } of changes) {
           const from = at % (bytes.length + 1)
-          bytes = Buffer.concat([bytes.subarray(0, from), put, bytes.subarray(from + gone)])
+          bytes = Buffer.concat([bytes.subarray(0, from), inserted, bytes.subarray(from + removed)])
         }
-        return agrees(bytes)
+        return sameAsReference(bytes)
       },
     ),
     { numRuns: 10_000 },
@@ -130,8 +130,9 @@ t.test('cut at each byte, and behind another batch in the same memory', async ()
   const sender = new Sender()
   const events = [sender.event('claude.ai', NOON), sender.event('claude.ai', NOON, { blocked: 1 })]
   const whole = packBatch(events, report())
-  for (let at = 0; at <= whole.length; at++) agrees(Buffer.concat([whole, whole]).subarray(0, at))
-  for (let at = 0; at <= whole.length; at++) agrees(Buffer.concat([whole, whole]).subarray(at, at + whole.length))
+  for (let at = 0; at <= whole.length; at++) sameAsReference(Buffer.concat([whole, whole]).subarray(0, at))
+  for (let at = 0; at <= whole.length; at++)
+    sameAsReference(Buffer.concat([whole, whole]).subarray(at, at + whole.length))
 })
 
 /** An event's columns as msgpack can write them otherwise: as good, and stored in the usual form. */
@@ -213,9 +214,9 @@ for (const { name, column, bytes, good } of UNCOMMON) {
     const columns = [...COLUMNS]
     columns[column] = bytes
     const event = Buffer.concat([Buffer.from([0x90 + columns.length]), ...columns])
-    const beside = packEvent(common)
-    const batch = Buffer.concat([hex('92 01 93'), beside, event, beside])
-    agrees(batch)
+    const neighbor = packEvent(common)
+    const batch = Buffer.concat([hex('92 01 93'), neighbor, event, neighbor])
+    sameAsReference(batch)
     const read = reader.read(batch, EVENTS_MAX, NOON)
     t.match(read, good ? { rejected: [], events: { count: 3 } } : { rejected: [{ index: 1 }], events: { count: 2 } })
   })
@@ -224,13 +225,13 @@ for (const { name, column, bytes, good } of UNCOMMON) {
 t.test('msgpackr has extensions of its own, which reach over the events of a batch', async () => {
   // A record's definition in one event, which the next one uses.
   const definition = hex('92 01 92 98 c0 c0 c0 c0 c0 c0 c0 d4 72 40 91 a1 61 01 40 02')
-  agrees(definition)
-  agrees(Buffer.concat([hex('92 01 92'), packEvent(common), hex('98'), ...COLUMNS, hex('d4 01 00')]))
-  agrees(Buffer.concat([hex('92 01 92'), packEvent(common), hex('d4 72 40 91 a1 61 01')]))
+  sameAsReference(definition)
+  sameAsReference(Buffer.concat([hex('92 01 92'), packEvent(common), hex('98'), ...COLUMNS, hex('d4 01 00')]))
+  sameAsReference(Buffer.concat([hex('92 01 92'), packEvent(common), hex('d4 72 40 91 a1 61 01')]))
 })
 
 t.test('too many events, and headers that are written otherwise', async () => {
-  agrees(packBatch(Array.from({ length: EVENTS_MAX + 1 }, () => common)))
+  sameAsReference(packBatch(Array.from({ length: EVENTS_MAX + 1 }, () => common)))
   const event = packEvent(common)
   for (const header of [
     '92 01 91',
@@ -241,10 +242,10 @@ t.test('too many events, and headers that are written otherwise', async () => {
     '92 02 91',
     '93 01 91',
   ]) {
-    agrees(Buffer.concat([hex(header), event]))
+    sameAsReference(Buffer.concat([hex(header), event]))
   }
   for (const header of ['92 01 dd ffffffff', '92 01 dc ffff', '92 01 92', '92 01 90'])
-    agrees(Buffer.concat([hex(header), event]))
+    sameAsReference(Buffer.concat([hex(header), event]))
 })
 
 const RAW_REPORT = packr.pack({ ...coverageReportToJson(report()) })
@@ -271,7 +272,7 @@ for (const { name, bytes, found } of COVERAGE) {
     // The header as packBatch writes it, and one that is read by unpacking.
     for (const header of ['93 01 91', '93 01 dd 00000001']) {
       const batch = Buffer.concat([hex(header), event, bytes])
-      agrees(batch)
+      sameAsReference(batch)
       const read = reader.read(batch, EVENTS_MAX, NOON)
       t.match(read, { events: { count: 1 }, rejected: [] })
       t.match(typeof read === 'string' ? read : read.coverage, found, header)
@@ -282,7 +283,7 @@ for (const { name, bytes, found } of COVERAGE) {
 t.test('after the coverage nothing may follow', async (t) => {
   for (const header of ['93 01 91', '94 01 91', '93 01 dd 00000001']) {
     const batch = Buffer.concat([hex(header), packEvent(common), RAW_REPORT, hex('c0')])
-    agrees(batch)
+    sameAsReference(batch)
     t.type(reader.read(batch, EVENTS_MAX, NOON), 'string', header)
   }
 })

@@ -176,7 +176,7 @@ t.test('a connection whose framing lost step reads nothing more', async (t) => {
   t.equal(budget.waitingBytes, 0)
 })
 
-interface Life {
+interface LifecycleCase {
   readonly name: string
   /** What happens, in order: bytes that are sent, or an event. */
   readonly happens: readonly (`send ${string}` | 'end' | 'close' | 'full' | 'room' | 'destroy')[]
@@ -186,7 +186,7 @@ interface Life {
   readonly isOver: boolean
 }
 
-const LIVES: readonly Life[] = [
+const LIFECYCLES: readonly LifecycleCase[] = [
   { name: 'open', happens: ['send a1\na2'], taken: ['a1'], closed: '', isOver: false },
   {
     name: 'the last message lacks its delimiter',
@@ -255,7 +255,7 @@ const LIVES: readonly Life[] = [
   },
 ]
 
-for (const { name, happens, taken, closed, isOver } of LIVES) {
+for (const { name, happens, taken, closed, isOver } of LIFECYCLES) {
   t.test(`the life of a connection: ${name}`, async (t) => {
     const site = lane(t)
     const { connection, state, send } = site.open()

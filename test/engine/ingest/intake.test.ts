@@ -27,7 +27,7 @@ function eventsOf(batches: readonly OutgoingBatch[]) {
   })
 }
 
-function turn(): Promise<void> {
+function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 }
 
@@ -233,7 +233,7 @@ t.test('a zone that is set while a connection is open, and one that nobody set',
   t.equal(opened.take(message, origin), 'stored')
   opened.administration.tokens.set(opened.organization, opened.token.record.id, { zone: '+02:00' })
   opened.clock.add(2000)
-  await turn()
+  await nextTurn()
   for (let times = 0; times < 3; times++) t.equal(opened.take(message, origin), 'stored')
   t.equal(origin.token?.zone, '+02:00', 'the connection has it')
   const before = origin.token

@@ -166,7 +166,7 @@ t.test('a port that cannot be had: one line that names the setting', async (t) =
   const datagrams = createSocket('udp4')
   await new Promise<void>((resolve) => datagrams.bind(0, '127.0.0.1', resolve))
   t.teardown(() => datagrams.close())
-  const nobody = [
+  const unprivileged = [
     // tap's hooks write files as the user that started the tests.
     ...['env', '-u', 'NODE_OPTIONS'],
     'setpriv',
@@ -176,30 +176,26 @@ t.test('a port that cannot be had: one line that names the setting', async (t) =
     '--bounding-set=-all',
     '--inh-caps=-all',
   ]
-  const rows: { name: string; words: string[]; code: string; through?: string[] }[] = [
-    { name: 'taken, TCP', words: ['--syslog-tcp', `127.0.0.1:${port}`], code: 'PORT_TAKEN' },
-    { name: 'taken, TLS', words: ['--syslog-tls', `127.0.0.1:${port}`], code: 'PORT_TAKEN' },
-    { name: 'taken, UDP', words: ['--syslog-udp', `127.0.0.1:${datagrams.address().port}`], code: 'PORT_TAKEN' },
-    { name: 'not permitted, TCP', words: ['--syslog-tcp', '127.0.0.1:514'], code: 'PORT_DENIED', through: nobody },
-    { name: 'not permitted, TLS', words: ['--syslog-tls', '127.0.0.1:514'], code: 'PORT_DENIED', through: nobody },
-    { name: 'not permitted, UDP', words: ['--syslog-udp', '127.0.0.1:514'], code: 'PORT_DENIED', through: nobody },
-    { name: 'no such address', words: ['--syslog-udp', '203.0.113.1:0'], code: 'PORT_DENIED' },
+  const rows: { name: string; args: string[]; code: string; through?: string[] }[] = [
+    { name: 'taken, TCP', args: ['--syslog-tcp', `127.0.0.1:${port}`], code: 'PORT_TAKEN' },
+    { name: 'taken, TLS', args: ['--syslog-tls', `127.0.0.1:${port}`], code: 'PORT_TAKEN' },
+    { name: 'taken, UDP', args: ['--syslog-udp', `127.0.0.1:${datagrams.address().port}`], code: 'PORT_TAKEN' },
+    { name: 'not permitted, TCP', args: ['--syslog-tcp', '127.0.0.1:514'], code: 'PORT_DENIED', through: unprivileged },
+    { name: 'not permitted, TLS', args: ['--syslog-tls', '127.0.0.1:514'], code: 'PORT_DENIED', through: unprivileged },
+    { name: 'not permitted, UDP', args: ['--syslog-udp', '127.0.0.1:514'], code: 'PORT_DENIED', through: unprivileged },
+    { name: 'no such address', args: ['--syslog-udp', '203.0.113.1:0'], code: 'PORT_DENIED' },
   ]
-  for (const [index, { name, words, code, through }] of rows.entries()) {
+  for (const [index, { name, args, code, through }] of rows.entries()) {
     const data = join(t.testdir(), String(index))
     mkdirSync(data)
     chmodSync(data, 0o777)
     const ports = ['--api-port', '0', '--ingest-port', '0', '--metrics-port', '0', ...SYSLOG_OFF]
     const loopback = ['--api-address', '127.0.0.1', '--ingest-address', '127.0.0.1']
-    const { status, stderr } = await start(
-      'service',
-      ['--data-dir', data, ...loopback, ...ports, ...words],
-      {},
-      through,
-    ).ended
+    const { status, stderr } = await start('service', ['--data-dir', data, ...loopback, ...ports, ...args], {}, through)
+      .ended
     const last = stderr.trim().split('\n').at(-1) ?? ''
     t.not(status, 0, name)
-    t.match(last, new RegExp(`^posture-service: ${code} ${words[0]} `), `${name}: ${stderr}`)
+    t.match(last, new RegExp(`^posture-service: ${code} ${args[0]} `), `${name}: ${stderr}`)
   }
 })
 

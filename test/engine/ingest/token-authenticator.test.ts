@@ -9,7 +9,7 @@ function find({ authenticator }: TestIntake, text: string): KnownToken | undefin
 }
 
 /** The next turn of the event loop, in which a token is looked at again. */
-function turn(): Promise<void> {
+function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 }
 
@@ -38,7 +38,7 @@ t.test('a token that was revoked is refused from the next turn on', async (t) =>
   const token = find(opened, opened.token.raw)
   if (token === undefined) throw new Error('unknown')
   opened.administration.tokens.revoke(opened.organization, opened.token.record.id)
-  await turn()
+  await nextTurn()
   t.equal(opened.authenticator.stillActive(token), undefined)
   t.equal(find(opened, opened.token.raw), undefined)
 })
@@ -47,18 +47,18 @@ t.test('a change of its settings is seen within a second, and costs one look', a
   const opened = openIntake(t)
   const before = find(opened, opened.token.raw)
   opened.administration.tokens.set(opened.organization, opened.token.record.id, { zone: '+02:00', label: 'new' })
-  await turn()
+  await nextTurn()
   t.equal(find(opened, opened.token.raw)?.zone, 'UTC', 'not at once')
   opened.clock.add(1000)
-  await turn()
+  await nextTurn()
   const after = find(opened, opened.token.raw)
   t.match(after, { zone: '+02:00', label: 'new' })
   t.not(after, before)
   opened.clock.add(1000)
-  await turn()
+  await nextTurn()
   t.equal(find(opened, opened.token.raw), after, 'nothing changed since')
   opened.clock.add(-5000)
-  await turn()
+  await nextTurn()
   t.equal(find(opened, opened.token.raw), after, 'a clock that was set back')
 })
 
@@ -69,23 +69,23 @@ interface Binding {
 }
 
 const ADDRESS = '192.0.2.9'
-const ranks: { name: string; bindings: Binding[]; whose: 'first' | 'second' | undefined }[] = [
-  { name: 'none', bindings: [], whose: undefined },
-  { name: 'another port', bindings: [{ token: 'first', port: 515 }], whose: undefined },
-  { name: 'another address', bindings: [{ token: 'first', network: '192.0.2.8' }], whose: undefined },
+const ranks: { name: string; bindings: Binding[]; winner: 'first' | 'second' | undefined }[] = [
+  { name: 'none', bindings: [], winner: undefined },
+  { name: 'another port', bindings: [{ token: 'first', port: 515 }], winner: undefined },
+  { name: 'another address', bindings: [{ token: 'first', network: '192.0.2.8' }], winner: undefined },
   {
     name: 'the right address with another port',
     bindings: [{ token: 'first', network: ADDRESS, port: 515 }],
-    whose: undefined,
+    winner: undefined,
   },
-  { name: 'a port alone', bindings: [{ token: 'first', port: 514 }], whose: 'first' },
+  { name: 'a port alone', bindings: [{ token: 'first', port: 514 }], winner: 'first' },
   {
     name: 'a network before a port',
     bindings: [
       { token: 'first', port: 514 },
       { token: 'second', network: '192.0.0.0/16' },
     ],
-    whose: 'second',
+    winner: 'second',
   },
   {
     name: 'the wide network of all before a port',
@@ -93,7 +93,7 @@ const ranks: { name: string; bindings: Binding[]; whose: 'first' | 'second' | un
       { token: 'first', port: 514 },
       { token: 'second', network: '0.0.0.0/0' },
     ],
-    whose: 'second',
+    winner: 'second',
   },
   {
     name: 'a narrow network before a wide one',
@@ -101,7 +101,7 @@ const ranks: { name: string; bindings: Binding[]; whose: 'first' | 'second' | un
       { token: 'first', network: '192.0.2.0/24' },
       { token: 'second', network: '192.0.0.0/16' },
     ],
-    whose: 'first',
+    winner: 'first',
   },
   {
     name: 'an address before a network',
@@ -109,7 +109,7 @@ const ranks: { name: string; bindings: Binding[]; whose: 'first' | 'second' | un
       { token: 'first', network: '192.0.2.8/31' },
       { token: 'second', network: ADDRESS },
     ],
-    whose: 'second',
+    winner: 'second',
   },
   {
     name: 'the same network with a port first',
@@ -117,7 +117,7 @@ const ranks: { name: string; bindings: Binding[]; whose: 'first' | 'second' | un
       { token: 'first', network: '192.0.2.0/24' },
       { token: 'second', network: '192.0.2.0/24', port: 514 },
     ],
-    whose: 'second',
+    winner: 'second',
   },
   {
     name: 'a narrow network before a wide one with a port',
@@ -125,9 +125,9 @@ const ranks: { name: string; bindings: Binding[]; whose: 'first' | 'second' | un
       { token: 'first', network: '192.0.2.0/24' },
       { token: 'second', network: '192.0.0.0/16', port: 514 },
     ],
-    whose: 'first',
+    winner: 'first',
   },
-  { name: 'a network of IPv6', bindings: [{ token: 'first', network: '2001:db8::/32' }], whose: undefined },
+  { name: 'a network of IPv6', bindings: [{ token: 'first', network: '2001:db8::/32' }], winner: undefined },
 ]
 
 function withBindings(t: Test, bindings: readonly Binding[]) {
@@ -142,11 +142,11 @@ function withBindings(t: Test, bindings: readonly Binding[]) {
   return { opened, tokens, other, bound: () => opened.authenticator.bound(ADDRESS, 514)?.tokenId }
 }
 
-for (const { name, bindings, whose } of ranks) {
+for (const { name, bindings, winner } of ranks) {
   for (const order of [bindings, [...bindings].reverse()]) {
     t.test(`bindings: ${name}${order === bindings ? '' : ', made in the other order'}`, async (t) => {
       const { tokens, bound } = withBindings(t, order)
-      t.equal(bound(), whose && tokens[whose].id)
+      t.equal(bound(), winner && tokens[winner].id)
     })
   }
 }
@@ -160,10 +160,10 @@ t.test('a binding ends with its token, or when it is removed', async (t) => {
   opened.administration.tokens.unbind(opened.organization, tokens.first.id)
   t.equal(bound(), tokens.first.id, 'not at once')
   opened.clock.add(1000)
-  await turn()
+  await nextTurn()
   t.equal(bound(), tokens.second.id)
   opened.administration.tokens.revoke(other, tokens.second.id)
-  await turn()
+  await nextTurn()
   t.equal(bound(), undefined, 'a revoked one at once')
 })
 
@@ -199,9 +199,9 @@ t.test('what a place is bound to is remembered by it, and found anew when bindin
   t.equal(searches, 0)
   opened.administration.tokens.bind(other, tokens.second.id, { network: '0.0.0.0/0', port: 0 })
   opened.administration.tokens.revoke(opened.organization, tokens.first.id)
-  await turn()
+  await nextTurn()
   t.equal(bound(), undefined, 'a revoked one at once')
   opened.clock.add(1000)
-  await turn()
+  await nextTurn()
   t.equal(bound(), tokens.second.id, 'whose binding no longer stands before others')
 })

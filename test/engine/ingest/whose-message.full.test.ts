@@ -37,9 +37,9 @@ t.test('messages without a token that is known are counted, named in the log, an
   other.send(`${MATCHING}\n${MATCHING}\n`)
   await service.settled('tcp', rows.length + 2)
   t.equal(service.buffered().size, 0, 'nothing is stored')
-  const said = service.service.output.stderr.split('\n').filter((line) => line.includes('is dropped'))
-  t.equal(said.length, 2, `each address once a minute: ${said.join('\n')}`)
-  t.ok(said.some((line) => line.includes('127.0.0.9')))
+  const dropLines = service.service.output.stderr.split('\n').filter((line) => line.includes('is dropped'))
+  t.equal(dropLines.length, 2, `each address once a minute: ${dropLines.join('\n')}`)
+  t.ok(dropLines.some((line) => line.includes('127.0.0.9')))
   t.notOk(service.service.output.stderr.includes(service.token.slice(0, 20)), 'no token in the log')
   const sources = await until('sources', async () => {
     const rows = await service.admin('ingest', 'sources')

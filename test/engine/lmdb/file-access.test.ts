@@ -96,21 +96,21 @@ t.test(
     const rows = [
       {
         name: 'lock.mdb',
-        mine: [path, data],
+        foreign: [path, data],
         found:
           /: \S+lock\.mdb belongs to user root \(uid 0\), .*uid 1234\)? may not read and write it; .*chown --reference=\S+data\.mdb \S+lock\.mdb/,
       },
       {
         name: 'data.mdb',
-        mine: [path, lock],
+        foreign: [path, lock],
         found:
           /: \S+data\.mdb belongs to user root \(uid 0\), .*uid 1234\)? may not read (and write )?it; run this as user root/,
       },
-      { name: 'none', mine: [path, data, lock], found: /^opened$/ },
+      { name: 'none', foreign: [path, data, lock], found: /^opened$/ },
     ]
-    for (const { name, mine, found } of rows) {
+    for (const { name, foreign, found } of rows) {
       for (const file of [path, data, lock]) chownSync(file, 0, 0)
-      for (const file of mine) chownSync(file, 1234, 1234)
+      for (const file of foreign) chownSync(file, 1234, 1234)
       for (const readOnly of [false, true]) {
         const { status, stdout } = openAs(1234, path, { ...OPTIONS, readOnly })
         t.equal(status, 0, 'not by a signal')

@@ -63,9 +63,9 @@ t.test('a queue does what a plain array does, through aborted transactions and r
           for (const text of texts) model.push({ sequence: next++, text })
         } else if (kind === 'remove') {
           const through = (model[0]?.sequence ?? next) + count - 1
-          const gone = environment.write(() => queue.removeThrough(through))
+          const removed = environment.write(() => queue.removeThrough(through))
           const expected = model.filter(({ sequence }) => sequence <= through).length
-          t.equal(gone, expected)
+          t.equal(removed, expected)
           model.splice(0, expected)
         } else if (kind === 'replace') {
           // Every so many, and some that have left or are not there yet.

@@ -137,11 +137,11 @@ for (const { name, happens, states } of ROWS) {
 t.test('a scan that another process overtook is prepared again, and counts nothing twice', async (t) => {
   const site = made(t)
   buffer(site, 10)
-  let overtakes = 2
-  const overtaken = new Proxy(matcher, {
+  let interferences = 2
+  const interferingMatcher = new Proxy(matcher, {
     get(target, property) {
       // The last thing that a scan reads before it writes.
-      if (property === 'fingerprint' && overtakes-- > 0) {
+      if (property === 'fingerprint' && interferences-- > 0) {
         const other = site.store.scans.last(site.organization.id, ({ status }) => status === 'running')
         buffer(site, 1)
         run(site, 'buffer')
@@ -151,7 +151,7 @@ t.test('a scan that another process overtook is prepared again, and counts nothi
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
-  const [outcome] = new ScanRunner(site.store, overtaken, site.clock).run([
+  const [outcome] = new ScanRunner(site.store, interferingMatcher, site.clock).run([
     { organizationId: site.organization.id, trigger: 'schedule' },
   ])
   t.match(outcome?.scan, { status: 'completed', eventsFolded: 0 })
@@ -208,8 +208,8 @@ t.test('scans of many organizations share transactions, and one that fails does 
   const [poor] = sites
   if (poor === undefined) throw new Error('150 of them')
   // An organization that vanishes has no scan, and is no fault.
-  const gone = '00000000-0000-4000-8000-000000000000'
-  const requests = [...sites.map(({ organization }) => organization.id), gone].map((organizationId) => ({
+  const deletedOrganization = '00000000-0000-4000-8000-000000000000'
+  const requests = [...sites.map(({ organization }) => organization.id), deletedOrganization].map((organizationId) => ({
     organizationId,
     trigger: 'schedule' as const,
   }))
@@ -420,11 +420,11 @@ t.test('who asks for a scan waits for the process that runs scans, or runs it', 
 
 t.test('a scheduled scan that failed is due again at the next check', async (t) => {
   const site = made(t)
-  let luck = false
+  let succeeds = false
   const { run: scan } = inlineScans(site)
   const executor = {
     run: async (requests: Parameters<typeof scan>[0]) => {
-      if (!luck) throw new Error('out of luck')
+      if (!succeeds) throw new Error('out of luck')
       return scan(requests)
     },
     close: async () => {},
@@ -438,7 +438,7 @@ t.test('a scheduled scan that failed is due again at the next check', async (t) 
     [1, ['completed']],
   ] as const) {
     site.clock.add(minutes * 60_000)
-    luck = states.length > 0
+    succeeds = states.length > 0
     schedule.check()
     await schedule.idle()
     t.same(

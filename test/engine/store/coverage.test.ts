@@ -172,8 +172,8 @@ t.test('sums are never above the truth, and it when the last of each instance ha
           if (COVERAGE_COUNTER_NAMES.some((name) => found[name] > truth[name])) return false
         }
         for (const [sensor, reports] of made.entries()) arrive(sensor, reports.length - 1)
-        const { sensors: heard, counters: found } = store.sumSince(ACME, 0)
-        return heard === made.length && COVERAGE_COUNTER_NAMES.every((name) => found[name] === truth[name])
+        const { sensors: sensorCount, counters: found } = store.sumSince(ACME, 0)
+        return sensorCount === made.length && COVERAGE_COUNTER_NAMES.every((name) => found[name] === truth[name])
       } finally {
         void environment.close()
       }
