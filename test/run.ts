@@ -9,9 +9,10 @@ import { type FileResult, killRunning, runFile } from './support/run-file.ts'
 import { hasProperties, type TestFile, testFiles } from './support/test-files.ts'
 
 /*
- * npm test and npm run test:full: runs test files side by side, each in a process of its own, and sums up what they report. The
- * tests use tap as their library. tap's own runner is not used: it loads a TypeScript compiler, mocks and process hooks into every
- * process, also into those that tests start (docs/design/testing.md).
+ * npm test and npm run test:full: runs test files in parallel, each in its own process, and sums up
+ * their reports. The tests use tap as a library. tap's own runner is not used, because it loads a
+ * TypeScript compiler, mocks and process hooks into every process, including those that tests start
+ * (docs/design/testing.md).
  */
 const USAGE = `npm test [-- [OPTION...] [PART...]]
   PART      run the files whose path contains PART, of both suites
@@ -20,7 +21,7 @@ const USAGE = `npm test [-- [OPTION...] [PART...]]
   --jobs N  run N files at a time (default: one more than there are CPUs)
   --table   write the measured times into docs/design/testing.md
 `
-/** Generous: only a file that hangs reaches it. */
+/** Only a file that hangs takes this long. */
 const TIMEOUT_SECONDS = 900
 const PROGRESS_MS = 30_000
 const FAILURE_LINES = 60
@@ -40,14 +41,14 @@ function chosenFiles(options: { full: boolean; rest: boolean }, parts: readonly 
   return all.filter(({ suite }) => suite === 'quick')
 }
 
-/** A path as people paste it: that of the source, or that of the compiled file. */
+/** Accepts the path of the source or of the compiled file. */
 function sourceOf(part: string): string {
   return relative(REPOSITORY, join(REPOSITORY, part))
     .replace(/^dist\//, '')
     .replace(/\.js$/, '.ts')
 }
 
-/** A row of docs/design/testing.md. */
+/** A row of the table in docs/design/testing.md. */
 const ROW = /^\| `([^`]+)` \| ([\d.]+) \| ([\d.]+) \|$/gm
 
 /** CPU and wall seconds of each file, as docs/design/testing.md lists them. */

@@ -3,8 +3,8 @@ import t from 'tap'
 import { Agent, request } from 'undici'
 import { admin, startService } from '../support/programs.ts'
 
-/** What the threads of a service share: one key, asked for over many connections, is one key. */
-t.test('sixty requests of a key and sixty of strangers, over all threads together', async (t) => {
+/** State shared by a service's threads: the limit of a key holds over many connections. */
+t.test('all threads together accept sixty requests of a key, and sixty without a valid one', async (t) => {
   const directory = join(t.testdir(), 'service')
   const data = ['--data-dir', directory]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)

@@ -1,6 +1,6 @@
 /** A word or phrase that the documentation, the help and the log do not use. */
 export interface Avoided {
-  /** Matched without regard to case. */
+  /** Case-insensitive. */
   readonly pattern: RegExp
   /** The standard term. */
   readonly use: string
@@ -86,8 +86,8 @@ export const AVOIDED: readonly Avoided[] = [
   },
 ]
 
-/** Text in which an avoided word is right. */
+/** Text in which an avoided word is correct. */
 export const ALLOWED: readonly RegExp[] = [
-  // Names of files in the repository.
+  // File names in the repository.
   /[\w./-]+\.(?:ts|js|md|yaml)\b/g,
 ]

@@ -17,7 +17,7 @@ import {
 
 const MACHINES: readonly Machine[] = ['x86_64', 'arm64']
 
-/** The collector as one file, with a home that holds nothing. */
+/** Runs the single-file collector with an empty home directory. */
 function collector(
   t: { testdirName: string },
   machine: Machine,
@@ -32,7 +32,7 @@ function collector(
 }
 
 for (const machine of MACHINES) {
-  t.test(`${machine}: the file has its checksum beside it`, async (t) => {
+  t.test(`${machine}: the checksum file matches`, async (t) => {
     const file = released('posture-collector', machine)
     const [sum, name] = readFileSync(`${file}.sha256`, 'utf8').trim().split('  ')
     t.equal(name, basename(file))
@@ -40,13 +40,13 @@ for (const machine of MACHINES) {
     execFileSync('sha256sum', ['--check', '--status', basename(`${file}.sha256`)], { cwd: dirname(file) })
   })
 
-  t.test(`${machine}: sees all that its self-test holds`, async (t) => {
+  t.test(`${machine}: the self-test passes`, async (t) => {
     const { status, stderr } = await collector(t, machine, ['selftest'])
     t.equal(status, 0, stderr)
     t.match(stderr, /^(\d+) of \1 seen$/m)
   })
 
-  t.test(`${machine}: reads a capture, matches, and forwards to a service`, async (t) => {
+  t.test(`${machine}: the executable reads a capture, matches, and forwards to a service`, async (t) => {
     const data = join(t.testdir(), 'service')
     const service = await startService(data)
     t.teardown(() => service.child.kill('SIGKILL'))
@@ -65,7 +65,7 @@ for (const machine of MACHINES) {
   })
 }
 
-t.test('opens an interface, with libpcap of the host', async (t) => {
+t.test("the executable opens an interface with the host's libpcap", async (t) => {
   const check = await collector(t, THIS_MACHINE, [
     ...['check', '--json', '--interface', 'lo', '--endpoint', 'localhost', '--outbox', join(t.testdir(), 'outbox')],
     ...['--token', `svc_mt_${'0'.repeat(48)}`],
@@ -83,7 +83,7 @@ t.test('opens an interface, with libpcap of the host', async (t) => {
   t.equal(steps.get('outbox')?.result, 'ok', 'each step is a process of the same file')
 })
 
-t.test('where nothing may be executed: one line that says what to do', async (t) => {
+t.test('a file system that allows no execution is one error line with a fix', async (t) => {
   const { status, stdout, stderr } = await collector(t, THIS_MACHINE, ['selftest'], {
     POSTURE_UNPACK_DIR: '/proc/none',
   })
@@ -95,7 +95,7 @@ t.test('where nothing may be executed: one line that says what to do', async (t)
   )
 })
 
-t.test('works from any folder, under any name, started by a link', async (t) => {
+t.test('the executable works from any folder, under any name, and through a link', async (t) => {
   const folder = join(t.testdir(), 'a folder')
   mkdirSync(folder)
   const file = join(folder, 'sensor')
