@@ -176,6 +176,27 @@ t.test(`no source file has more than ${SOURCE_LINES_MAX} lines`, async (t) => {
   t.same(long, [])
 })
 
+const COMMENT_COLUMNS_MAX = 100
+const COMMENT = /^\s*(?:\/\/|\/?\*)|\s\/\/ /
+/** Their comments are still too long. */
+const LONG_COMMENTS_PENDING = ['collector/', 'deploy/', 'engine/'] as const
+
+function longComments(text: string): number[] {
+  return text
+    .split('\n')
+    .flatMap((line, index) => (line.length > COMMENT_COLUMNS_MAX && COMMENT.test(line) ? [index + 1] : []))
+}
+
+t.test(`no comment line has more than ${COMMENT_COLUMNS_MAX} columns`, async (t) => {
+  const long = SOURCES.filter((file) => !LONG_COMMENTS_PENDING.some((folder) => file.startsWith(folder))).flatMap(
+    (file) => longComments(readFileSync(join(REPOSITORY, file), 'utf8')).map((line) => `${file}:${line}`),
+  )
+  t.same(long, [])
+  const words = 'x '.repeat(50)
+  const texts = [`// ${words}`, `code() // ${words}`, `/** ${words} */`, ` * ${words}`, `const text = '${words}'`]
+  t.same(longComments(texts.join('\n')), [1, 2, 3, 4])
+})
+
 t.test('the collector ships with these packages and no others', async (t) => {
   const closure = [...reachable(IMPORTS, ['collector/main.ts'])]
   const packages = closure.filter((name) => !/\.(ts|json|pcap)$|^node:|\/$/.test(name))

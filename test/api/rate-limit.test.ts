@@ -102,7 +102,7 @@ t.test('100,000 keys in use fit', async (t) => {
   t.equal(tableFull(table), 0)
 })
 
-t.test('keys in use at once share a bucket, and keys of a later window replace them', async (t) => {
+t.test('the rows of keys in use at once are contiguous, and keys of a later window reuse them', async (t) => {
   const table = makeRateTable()
   let nowMs = 1
   const limit = new RateLimit(table, () => nowMs)

@@ -1,9 +1,8 @@
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { HttpsForwarder } from '../../../collector/forward/https.ts'
-import { SyslogForwarder, type SyslogSettings } from '../../../collector/forward/syslog.ts'
 import { SyslogMessages } from '../../../collector/forward/syslog-message.ts'
 import { StreamLink } from '../../../collector/forward/syslog-stream.ts'
 import { SYSLOG_DATAGRAM_BYTES_MAX } from '../../../collector/limits.ts'
@@ -11,22 +10,12 @@ import { COVERAGE_COUNT_MAX, COVERAGE_COUNTER_NAMES } from '../../../engine/even
 import { eventFromJson, TIME_MS_MAX } from '../../../engine/event/event.ts'
 import { coverageMessage, report } from '../../support/coverage.ts'
 import { Sender } from '../../support/store.ts'
+import { syslogForwarder, TOKEN } from '../../support/syslog-forwarder.ts'
 import { freePort } from '../../support/syslog-ng.ts'
 import { PROMPT_MS } from '../../support/wait.ts'
 
-const TOKEN = `svc_mt_${'7'.repeat(48)}`
 const SEEN_MS = Date.parse('2026-11-20T09:15:02.007Z')
 const sender = new Sender()
-
-function forwarder(t: Test, settings: Partial<SyslogSettings>): SyslogForwarder {
-  const made = new SyslogForwarder({
-    ...{ token: TOKEN, endpoint: 'localhost', httpsPort: 9443, syslogPort: 6514, syslogProtocol: 'tls' },
-    ...{ ca: '', fingerprint: '' },
-    ...settings,
-  })
-  t.teardown(() => made.close())
-  return made
-}
 
 t.test('a message conforms to RFC 5424 and is ASCII', async (t) => {
   const event = sender.event('claude.ai', SEEN_MS, { client: '2001:db8::1', count: 3 })
@@ -86,7 +75,7 @@ t.test('a receiver that does not read gets no more than it takes', async (t) => 
 })
 
 t.test('UDP: an ICMP error is detected, and only the message that is too long is refused', async (t) => {
-  const sending = forwarder(t, { syslogProtocol: 'udp', endpoint: '127.0.0.1', syslogPort: await freePort() })
+  const sending = syslogForwarder(t, { syslogProtocol: 'udp', endpoint: '127.0.0.1', syslogPort: await freePort() })
   const long = sender.event(`${'\\001'.repeat(250)}.claude.ai`, SEEN_MS)
   const events = [sender.event('claude.ai', SEEN_MS), long]
   const outcomes = []
@@ -104,7 +93,7 @@ t.test('UDP: an ICMP error is detected, and only the message that is too long is
 
 t.test('a host name that does not resolve is reported', async (t) => {
   for (const syslogProtocol of ['tls', 'tcp', 'udp'] as const) {
-    const outcome = await forwarder(t, { syslogProtocol, endpoint: 'nobody.invalid' }).send([])
+    const outcome = await syslogForwarder(t, { syslogProtocol, endpoint: 'nobody.invalid' }).send([])
     t.match(outcome, { kind: 'retry', why: 'the name nobody.invalid does not resolve' })
   }
 })
@@ -114,7 +103,7 @@ t.test('a receiver that closes each connection is not connected and gets nothing
   await once(server, 'listening')
   t.teardown(() => server.close())
   const { port: syslogPort } = server.address() as AddressInfo
-  const sending = forwarder(t, { syslogProtocol: 'tcp', syslogPort })
+  const sending = syslogForwarder(t, { syslogProtocol: 'tcp', syslogPort })
   const outcome = await sending.send([sender.event('claude.ai', SEEN_MS)])
   t.match(outcome, { kind: 'retry', why: /the receiver closes the connection at once$/ })
   t.equal(sending.alive, false)
@@ -128,8 +117,8 @@ t.test('a send that is closed while connecting ends at once', async (t) => {
   const https = new HttpsForwarder({ token: TOKEN, endpoint: '127.0.0.1', httpsPort: port, ca: '', fingerprint: '' })
   for (const sending of [
     https,
-    forwarder(t, { syslogPort: port }),
-    forwarder(t, { syslogPort: port, syslogProtocol: 'tcp' }),
+    syslogForwarder(t, { syslogPort: port }),
+    syslogForwarder(t, { syslogPort: port, syslogProtocol: 'tcp' }),
   ]) {
     const sent = sending.send([sender.event('claude.ai', SEEN_MS)])
     const before = performance.now()
@@ -141,7 +130,7 @@ t.test('a send that is closed while connecting ends at once', async (t) => {
 
 t.test('UDP: a failed connect keeps no socket', async (t) => {
   // The kernel refuses a broadcast without SO_BROADCAST.
-  const sending = forwarder(t, { syslogProtocol: 'udp', endpoint: '255.255.255.255', syslogPort: 514 })
+  const sending = syslogForwarder(t, { syslogProtocol: 'udp', endpoint: '255.255.255.255', syslogPort: 514 })
   const open = (): number => readdirSync('/proc/self/fd').length
   await sending.send([])
   const before = open()

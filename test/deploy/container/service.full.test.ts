@@ -42,8 +42,8 @@ for (const [index, { name, container, volume }] of MANIFESTS.entries()) {
       const network = `spsctr${process.pid}y${index}`
       const inside = namespace(t, network)
       ip(...inside('ip', 'link', 'set', 'lo', 'up'))
-      // Ports below 1024 require root in this network. Some engines lift that restriction; the image
-      // must not rely on it.
+      // Ports below 1024 require root in this network. Some engines lift that restriction; the
+      // image must not rely on it.
       t.match(
         execFileSync('ip', inside('sysctl', '-n', 'net.ipv4.ip_unprivileged_port_start'), { encoding: 'utf8' }),
         '1024',

@@ -47,7 +47,9 @@ function commandsOfLine(words: readonly string[]): string[][] {
   return pipeline.flatMap((command) => ourCommand(command) ?? [])
 }
 
-/** `SVC_TOKEN=x sudo posture-admin ...` and `docker exec NAME posture-admin ...` run posture-admin. */
+/**
+ * `SVC_TOKEN=x sudo posture-admin ...` and `docker exec NAME posture-admin ...` run posture-admin.
+ */
 function ourCommand(words: readonly string[]): string[][] | undefined {
   const [word = '', ...rest] = words
   if (word === '') return undefined

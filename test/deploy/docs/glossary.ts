@@ -7,8 +7,9 @@ export interface Avoided {
 }
 
 /**
- * Words that are not the field's standard term, and what to write instead. A pattern matches only the wrong use: `behind a
- * proxy`, `lookup`, `one way` and `certificate authority` are correct English.
+ * Words that are not the field's standard term, and what to write instead. A pattern matches only
+ * the wrong use: `behind a proxy`, `lookup`, `one way` and `certificate authority` are correct
+ * English.
  */
 export const AVOIDED: readonly Avoided[] = [
   {

@@ -5,13 +5,13 @@ import { capturedLog } from '../../support/captured-log.ts'
 import { IMPLEMENTATIONS } from '../../support/https.ts'
 import { exchange, statusesOf } from '../../support/raw-client.ts'
 
-/** What the hook was called with, a line each. */
+/** The calls of the hook, one line each. */
 type Reported = readonly string[]
 
 interface Case {
   readonly name: string
   readonly handler: HttpHandler
-  /** Of each request after the first line; `Connection: close` is added to the last. */
+  /** The header fields of each request. `Connection: close` is added to the last. */
   readonly requests?: readonly string[]
   readonly reported: Reported
 }
@@ -24,9 +24,9 @@ const throws: HttpHandler = () => {
 }
 
 const CASES: readonly Case[] = [
-  { name: 'an answer at once', handler: answers, reported: ['GET /a 200 4'] },
+  { name: 'an immediate answer', handler: answers, reported: ['GET /a 200 4'] },
   {
-    name: 'an answer later',
+    name: 'a later answer',
     async handler(request, response) {
       await new Promise((resolve) => setImmediate(resolve))
       answers(request, response)
@@ -47,7 +47,7 @@ const CASES: readonly Case[] = [
     reported: ['GET /a 200 4', 'POST /b 200 4'],
   },
   {
-    name: 'an answer that is sent twice',
+    name: 'an answer sent twice',
     handler(request, response) {
       answers(request, response)
       answers(request, response)
@@ -72,7 +72,7 @@ const CASES: readonly Case[] = [
 
 for (const implementation of IMPLEMENTATIONS) {
   for (const { name, handler, requests = [GET], reported } of CASES) {
-    t.test(`over ${implementation}, the hook is called once for each answered request: ${name}`, async (t) => {
+    t.test(`over ${implementation}, the hook is called once per answered request: ${name}`, async (t) => {
       const found: string[] = []
       const listener = await listenHttp(implementation, {
         address: '127.0.0.1',
@@ -94,7 +94,7 @@ for (const implementation of IMPLEMENTATIONS) {
     })
   }
 
-  t.test(`over ${implementation}, a hook that throws does not stop the answer`, async (t) => {
+  t.test(`over ${implementation}, an exception in the hook does not stop the answer`, async (t) => {
     const { log, entries } = capturedLog()
     const onAnswer = throws as () => void
     const listener = await listenHttp(implementation, {

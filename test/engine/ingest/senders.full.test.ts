@@ -14,12 +14,12 @@ const LINE_OTHER = 'www.example.com'
 
 type Kind = 'tls' | 'tcp' | 'udp'
 
-/** The sums of the service's counters and of its books, of one listener. */
+/** Checks the service's counters and accounting of one listener. */
 async function checkCounters(t: Test, service: SyslogService, kind: Kind, expected: Partial<Counts>): Promise<void> {
   const messages = expected.received ?? 0
   const counts = await service.settled(kind, messages)
   t.match(counts, expected, 'counters')
-  // They are written once a second.
+  // The rows are written once a second.
   const row = await until('counters', async () => {
     const rows = await service.admin('ingest', 'counters')
     return rows.find((row) => row['listener'] === kind && row['messages'] === messages && row['in_progress'] === 0)
@@ -32,7 +32,7 @@ function lines(count: number): string[] {
   return Array.from({ length: count }, (_, index) => squid(index % 2 === 0 ? LINE_MATCHING : LINE_OTHER))
 }
 
-/** Runs `logger` once; it sends the lines of a file, each as a message. */
+/** Runs `logger` once, which sends each line of a file as a message. */
 async function logger(service: SyslogService, args: readonly string[], texts: readonly string[]): Promise<void> {
   const file = join(service.directory, 'logger-lines')
   writeFileSync(file, `${texts.join('\n')}\n`)
@@ -41,12 +41,12 @@ async function logger(service: SyslogService, args: readonly string[], texts: re
 
 const sd = (token: string): string[] => ['--sd-id', 'svc@00000', '--sd-param', `key="${token}"`]
 
-t.test('logger', async (t) => {
+t.test('messages of logger arrive', async (t) => {
   const rows: { name: string; kind: Kind; args: (token: string) => string[]; bound?: true }[] = [
     { name: 'RFC 5424 over UDP', kind: 'udp', args: (token) => ['--udp', '--rfc5424', ...sd(token)] },
     { name: 'RFC 5424 over TCP, lines', kind: 'tcp', args: (token) => ['--tcp', '--rfc5424', ...sd(token)] },
     {
-      name: 'RFC 5424 over TCP, octets counted',
+      name: 'RFC 5424 over TCP, octet counting',
       kind: 'tcp',
       args: (token) => ['--tcp', '--rfc5424', '--octet-count', ...sd(token)],
     },
@@ -63,7 +63,7 @@ t.test('logger', async (t) => {
       bound: true,
     },
     {
-      name: 'RFC 3164 over TCP, octets counted',
+      name: 'RFC 3164 over TCP, octet counting',
       kind: 'tcp',
       args: () => ['--tcp', '--rfc3164', '--octet-count'],
       bound: true,
@@ -77,7 +77,7 @@ t.test('logger', async (t) => {
       if (bound === true) {
         const to = kind === 'udp' ? ['--address', '127.0.0.1'] : ['--port', String(service.port('tcp'))]
         await service.admin('token', 'bind', String(token?.['id']), '--org', 'Acme', ...to)
-        // What is known of bindings may be a second old.
+        // The service's view of bindings may be a second old.
         await new Promise((resolve) => setTimeout(resolve, 1100))
       }
       await logger(service, ['--port', String(service.port(kind)), ...args(service.token)], lines(20))
@@ -100,12 +100,12 @@ t.test('logger', async (t) => {
   t.same([...service.buffered().keys()], [LINE_MATCHING])
 })
 
-t.test('loggen', async (t) => {
+t.test('messages of loggen arrive', async (t) => {
   const service = await SyslogService.start(t)
   const sdata = `[svc@00000 key="${service.token}"]`
   const rows: { name: string; kind: Kind; args: string[]; count: number; outcome: keyof Counts }[] = [
     {
-      name: 'its own text over TCP, octets counted',
+      name: 'its own text over TCP, octet counting',
       kind: 'tcp',
       args: ['--inet', '--stream', '--syslog-proto', '--sdata', sdata],
       count: 2000,
@@ -119,7 +119,7 @@ t.test('loggen', async (t) => {
       outcome: 'unknown',
     },
     {
-      name: 'over TLS, octets counted',
+      name: 'over TLS, octet counting',
       kind: 'tls',
       args: ['--use-ssl', '--syslog-proto', '--sdata', sdata],
       count: 2000,
@@ -133,7 +133,7 @@ t.test('loggen', async (t) => {
       outcome: 'unknown',
     },
     {
-      name: 'over UDP, with a length before each datagram, which no RFC knows',
+      name: 'over UDP, with a length before each datagram, which no RFC defines',
       kind: 'udp',
       args: ['--inet', '--dgram', '--syslog-proto', '--sdata', sdata],
       count: 500,
@@ -141,8 +141,9 @@ t.test('loggen', async (t) => {
     },
     { name: 'without a token', kind: 'tcp', args: ['--inet', '--stream'], count: 300, outcome: 'unauthorized' },
   ]
-  // It never reads. With TLS 1.3 the server's tickets for later sessions then lie unread when it closes, its system resets the connection, and
-  // what is on the way is lost: TLS 1.2 sends them within the handshake.
+  // openssl never reads. With TLS 1.3, the server's session tickets are then unread when openssl
+  // closes. The kernel resets the connection, and data in flight is lost. TLS 1.2 sends the tickets
+  // in the handshake.
   const settings = join(service.directory, 'openssl.conf')
   writeFileSync(
     settings,
@@ -164,7 +165,7 @@ t.test('loggen', async (t) => {
     })
   }
 
-  await t.test('lines of a file, over each transport', async (t) => {
+  await t.test('lines of a file arrive over each transport', async (t) => {
     const file = join(service.directory, 'loggen-lines')
     writeFileSync(
       file,
@@ -186,7 +187,7 @@ t.test('loggen', async (t) => {
   })
 })
 
-t.test('openssl s_client: lines over TLS', async (t) => {
+t.test('lines of openssl s_client arrive over TLS', async (t) => {
   const service = await SyslogService.start(t)
   const args = ['s_client', '-quiet', '-no_ign_eof', '-verify_return_error', '-CAfile', service.certificateFile]
   const client = spawn('openssl', [...args, '-connect', `127.0.0.1:${service.port('tls')}`], {
@@ -199,7 +200,7 @@ t.test('openssl s_client: lines over TLS', async (t) => {
   await once(client, 'exit')
 })
 
-/** Lines as a device writes them to its relay: RFC 3164, no token. */
+/** Lines as a device sends them to its relay: RFC 3164, without a token. */
 function deviceLines(file: string, count: number): void {
   writeFileSync(
     file,
@@ -285,7 +286,7 @@ action(type="omfwd" target="127.0.0.1" port="${service.port(kind)}" template="se
   t.same(service.buffered(), new Map([[LINE_MATCHING, 600]]))
 })
 
-t.test('our own collector, by syslog and by HTTPS at once: each event counts once', async (t) => {
+t.test('each event of our collector counts once, over syslog and HTTPS at the same time', async (t) => {
   const service = await SyslogService.start(t)
   const capture = join(REPOSITORY, 'test/captures/demo/input.pcap')
   let before = 0

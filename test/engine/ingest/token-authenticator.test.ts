@@ -8,12 +8,12 @@ function find({ authenticator }: TestIntake, text: string): KnownToken | undefin
   return authenticator.find(bytes, 0, bytes.length)
 }
 
-/** The next turn of the event loop, in which a token is looked at again. */
+/** The next turn of the event loop, in which the authenticator checks a token again. */
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 }
 
-t.test('a token is known by its text, and nothing else is one', async (t) => {
+t.test('only the exact token is accepted', async (t) => {
   const opened = openIntake(t)
   const { raw, record } = opened.token
   t.match(find(opened, raw), { tokenId: record.id, organizationId: opened.organization.id, label: 'devices' })
@@ -33,7 +33,7 @@ t.test('a token is known by its text, and nothing else is one', async (t) => {
   for (const [name, text] of rows) t.equal(find(opened, text), undefined, name)
 })
 
-t.test('a token that was revoked is refused from the next turn on', async (t) => {
+t.test('a revoked token is rejected from the next turn on', async (t) => {
   const opened = openIntake(t)
   const token = find(opened, opened.token.raw)
   if (token === undefined) throw new Error('unknown')
@@ -43,7 +43,7 @@ t.test('a token that was revoked is refused from the next turn on', async (t) =>
   t.equal(find(opened, opened.token.raw), undefined)
 })
 
-t.test('a change of its settings is seen within a second, and costs one look', async (t) => {
+t.test('a changed setting takes effect within a second, at the cost of one lookup', async (t) => {
   const opened = openIntake(t)
   const before = find(opened, opened.token.raw)
   opened.administration.tokens.set(opened.organization, opened.token.record.id, { zone: '+02:00', label: 'new' })
@@ -78,9 +78,9 @@ const ranks: { name: string; bindings: Binding[]; winner: 'first' | 'second' | u
     bindings: [{ token: 'first', network: ADDRESS, port: 515 }],
     winner: undefined,
   },
-  { name: 'a port alone', bindings: [{ token: 'first', port: 514 }], winner: 'first' },
+  { name: 'a port only', bindings: [{ token: 'first', port: 514 }], winner: 'first' },
   {
-    name: 'a network before a port',
+    name: 'a network takes precedence over a port',
     bindings: [
       { token: 'first', port: 514 },
       { token: 'second', network: '192.0.0.0/16' },
@@ -88,7 +88,7 @@ const ranks: { name: string; bindings: Binding[]; winner: 'first' | 'second' | u
     winner: 'second',
   },
   {
-    name: 'the wide network of all before a port',
+    name: 'the network of all addresses takes precedence over a port',
     bindings: [
       { token: 'first', port: 514 },
       { token: 'second', network: '0.0.0.0/0' },
@@ -96,7 +96,7 @@ const ranks: { name: string; bindings: Binding[]; winner: 'first' | 'second' | u
     winner: 'second',
   },
   {
-    name: 'a narrow network before a wide one',
+    name: 'a narrow network takes precedence over a wide one',
     bindings: [
       { token: 'first', network: '192.0.2.0/24' },
       { token: 'second', network: '192.0.0.0/16' },
@@ -104,7 +104,7 @@ const ranks: { name: string; bindings: Binding[]; winner: 'first' | 'second' | u
     winner: 'first',
   },
   {
-    name: 'an address before a network',
+    name: 'an address takes precedence over a network',
     bindings: [
       { token: 'first', network: '192.0.2.8/31' },
       { token: 'second', network: ADDRESS },
@@ -112,7 +112,7 @@ const ranks: { name: string; bindings: Binding[]; winner: 'first' | 'second' | u
     winner: 'second',
   },
   {
-    name: 'the same network with a port first',
+    name: 'the same network with a port takes precedence',
     bindings: [
       { token: 'first', network: '192.0.2.0/24' },
       { token: 'second', network: '192.0.2.0/24', port: 514 },
@@ -120,14 +120,14 @@ const ranks: { name: string; bindings: Binding[]; winner: 'first' | 'second' | u
     winner: 'second',
   },
   {
-    name: 'a narrow network before a wide one with a port',
+    name: 'a narrow network takes precedence over a wide one with a port',
     bindings: [
       { token: 'first', network: '192.0.2.0/24' },
       { token: 'second', network: '192.0.0.0/16', port: 514 },
     ],
     winner: 'first',
   },
-  { name: 'a network of IPv6', bindings: [{ token: 'first', network: '2001:db8::/32' }], winner: undefined },
+  { name: 'an IPv6 network', bindings: [{ token: 'first', network: '2001:db8::/32' }], winner: undefined },
 ]
 
 function withBindings(t: Test, bindings: readonly Binding[]) {
@@ -144,7 +144,7 @@ function withBindings(t: Test, bindings: readonly Binding[]) {
 
 for (const { name, bindings, winner } of ranks) {
   for (const order of [bindings, [...bindings].reverse()]) {
-    t.test(`bindings: ${name}${order === bindings ? '' : ', made in the other order'}`, async (t) => {
+    t.test(`bindings: ${name}${order === bindings ? '' : ', created in reverse order'}`, async (t) => {
       const { tokens, bound } = withBindings(t, order)
       t.equal(bound(), winner && tokens[winner].id)
     })
@@ -167,7 +167,7 @@ t.test('a binding ends with its token, or when it is removed', async (t) => {
   t.equal(bound(), undefined, 'a revoked one at once')
 })
 
-t.test('what has no address is bound by port only', async (t) => {
+t.test('a sender without an address is bound by port only', async (t) => {
   const { opened, tokens } = withBindings(t, [
     { token: 'first', network: '0.0.0.0/0' },
     { token: 'second', port: 514 },
@@ -175,7 +175,7 @@ t.test('what has no address is bound by port only', async (t) => {
   t.equal(opened.authenticator.bound('', 514)?.tokenId, tokens.second.id)
 })
 
-t.test('the bytes of a hash are no token, also when its token is known by a binding', async (t) => {
+t.test('a hash is not a token, even if a binding knows its token', async (t) => {
   const { opened, tokens, bound } = withBindings(t, [{ token: 'first', network: ADDRESS }])
   t.equal(bound(), tokens.first.id)
   const hash = Buffer.from(tokens.first.hash, 'hex')
@@ -184,7 +184,7 @@ t.test('the bytes of a hash are no token, also when its token is known by a bind
   t.equal(bound(), tokens.first.id)
 })
 
-t.test('what a place is bound to is remembered by it, and found anew when bindings are read again', async (t) => {
+t.test('the binding of an endpoint is cached, and looked up again after bindings change', async (t) => {
   const { opened, tokens, other } = withBindings(t, [{ token: 'first', network: ADDRESS }])
   const place = { address: ADDRESS, port: 514, boundToken: undefined, bindingsRead: 0 }
   const bound = (): string | undefined => opened.authenticator.boundOf(place)?.tokenId

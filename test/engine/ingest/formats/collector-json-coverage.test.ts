@@ -33,7 +33,7 @@ checkRows(t, 'collector-json', [
   { name: 'no colon', line: '{"coverage" {"instance":"x","counters":{}}}', verdict: 'reject', reason: /^JSON: / },
 ])
 
-/** The report in a message with other bytes around it, or ''. */
+/** The text of the report in a message with other bytes around it, or ''. */
 function messageText(message: string): string {
   const line = new LogLine(new Uint8Array(64 * 1024 + SCRATCH_BYTES))
   const bytes = Buffer.from(message)
@@ -63,7 +63,7 @@ for (const [name, message] of OTHERS) {
   })
 }
 
-t.test('an event behind a report has none', async (t) => {
+t.test('an event after a report has no report', async (t) => {
   const line = new LogLine(new Uint8Array(64 * 1024 + SCRATCH_BYTES))
   const detector = new FormatDetector()
   const event = `{"id":"${'0'.repeat(31)}1","name":"claude.ai","client":"::1","method":"dns","first_seen":"2026-11-20T09:15:02Z"}`

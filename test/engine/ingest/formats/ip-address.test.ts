@@ -49,11 +49,11 @@ const ROWS = [
   ],
 ]
 
-t.test('it says what node:net says, row by row', async (t) => {
+t.test('the check agrees with node:net on every row', async (t) => {
   for (const text of ROWS) t.equal(isAddress(text), isIP(text) !== 0, JSON.stringify(text))
 })
 
-t.test('and of addresses, of what is nearly one, and of any text of their characters', async () => {
+t.test('the check agrees with node:net on addresses, near misses, and any text of their characters', async () => {
   const pieces = fc.constantFrom(
     '0',
     '1',
