@@ -26,11 +26,11 @@ async function startApi(t: Test, implementation: (typeof IMPLEMENTATIONS)[number
   const now = { ms: 1 }
   const rateLimit = new RateLimit(makeRateTable(), () => now.ms)
   const keyUses = new RecentKeyUses()
-  const guessLimit = new RateLimit(makeRateTable(), () => now.ms)
+  const addressLimit = new RateLimit(makeRateTable(), () => now.ms)
   const served = apiServer({
     store: opened.store,
     rateLimit,
-    guessLimit,
+    addressLimit,
     salesEmail: 'sales@vendor.example',
     document: NO_DOCUMENT,
     keyUses,

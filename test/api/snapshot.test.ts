@@ -34,7 +34,7 @@ for (const implementation of IMPLEMENTATIONS) {
       apiServer({
         store: opened.store,
         rateLimit: unlimited,
-        guessLimit: unlimited,
+        addressLimit: unlimited,
         salesEmail: 'sales@vendor.example',
         document: { body: Buffer.from('{}'), tag: '"0"' },
         keyUses: new RecentKeyUses(),

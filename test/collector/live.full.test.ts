@@ -326,7 +326,7 @@ t.test('an interface that cannot be captured is one error line', { skip }, async
     {
       source: { kind: 'interface', name: 'none0' },
       code: 'CAPTURE_DENIED',
-      expected: /^none0: no such interface; there are .*far.*\(posture-collector --list-interfaces\)$/,
+      expected: /^none0: no such interface; available: .*far.*\(posture-collector --list-interfaces\)$/,
     },
     {
       source: { kind: 'interface', name: 'far', expression: 'udp prt 53' },

@@ -158,7 +158,7 @@ t.test('every built-in rule wins for its own name', async (t) => {
 
 t.test('compileTrie and DomainTrie reject invalid input', async (t) => {
   const suffix = (domain: string): TrieRule => ({ domain, match: 'suffix' })
-  t.throws(() => compileTrie([suffix('a.com'), suffix('a.com')]), /a.com stands twice/)
+  t.throws(() => compileTrie([suffix('a.com'), suffix('a.com')]), /a.com is in the registry twice/)
   t.throws(() => compileTrie([suffix('com')]), /one label only/)
   t.throws(() => compileTrie([suffix('a..com')]), /no legal label/)
   t.throws(() => compileTrie([suffix(`${'a'.repeat(64)}.com`)]), /no legal label/)

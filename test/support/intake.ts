@@ -42,7 +42,7 @@ export function openIntake(
   const intake = new Intake(new Uint8Array(READ_WORK_BYTES), trie, authenticator, {
     tokenRate: options.tokenRate,
     noteUnauthorized: (origin) => unauthorized.push(origin),
-    takesCoverage: options.takesCoverage ?? false,
+    storesCoverage: options.storesCoverage ?? false,
   })
   intake.line.referenceMs = clock.nowMs()
   return {

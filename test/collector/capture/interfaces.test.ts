@@ -52,19 +52,19 @@ const MISTYPED: readonly { name: string; wrong: string; names: readonly string[]
     name: 'two letters exchanged',
     wrong: 'esn3',
     names: ['eth0', 'lo', 'ens3'],
-    expected: /^esn3: no such interface; there are ens3, eth0, lo \(posture-collector --list-interfaces\)$/,
+    expected: /^esn3: no such interface; available: ens3, eth0, lo \(posture-collector --list-interfaces\)$/,
   },
   {
     name: 'no similar name: all have the same distance',
     wrong: 'eth0',
     names: ['ens3', 'lo'],
-    expected: /there are ens3, lo \(/,
+    expected: /available: ens3, lo \(/,
   },
   {
     name: 'a container host with many interfaces',
     wrong: 'eth',
     names: [...MANY, 'eth0'],
-    expected: /there are eth0, (veth\d{3}, ){6}veth\d{3}, and 293 more \(/,
+    expected: /available: eth0, (veth\d{3}, ){6}veth\d{3}, and 293 more \(/,
   },
 ]
 for (const { name, wrong, names, expected } of MISTYPED) {

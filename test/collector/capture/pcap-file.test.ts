@@ -74,7 +74,7 @@ t.test('a damage report names the offset, the found and the expected value', asy
   )
   t.equal(
     (await readCapture(whole.subarray(0, 24 + 16 + 59))).damage,
-    'byte 24: found 59 bytes behind the record header, expected a packet of 60',
+    'byte 24: found 59 bytes after the record header, expected a packet of 60',
   )
   const corrupt = Buffer.from(whole)
   corrupt.writeUInt32LE(0xdead_beef, 24 + 8)

@@ -70,7 +70,7 @@ t.test('a receiver that does not read gets no more than it takes', async (t) => 
     // The kernel's buffers take some of the messages.
     for (let batch = 0; batch < 100; batch++) await link.send(messages)
   }
-  await t.rejects(sendAll(), { message: 'the receiver takes nothing for 3 s' })
+  await t.rejects(sendAll(), { message: 'the receiver has read nothing for 3 s' })
   t.equal(link.alive, false)
 })
 
@@ -105,7 +105,7 @@ t.test('a receiver that closes each connection is not connected and gets nothing
   const { port: syslogPort } = server.address() as AddressInfo
   const sending = syslogForwarder(t, { syslogProtocol: 'tcp', syslogPort })
   const outcome = await sending.send([sender.event('claude.ai', SEEN_MS)])
-  t.match(outcome, { kind: 'retry', why: /the receiver closes the connection at once$/ })
+  t.match(outcome, { kind: 'retry', why: /the receiver closed the connection at once$/ })
   t.equal(sending.alive, false)
 })
 
@@ -123,7 +123,7 @@ t.test('a send that is closed while connecting ends at once', async (t) => {
     const sent = sending.send([sender.event('claude.ai', SEEN_MS)])
     const before = performance.now()
     await sending.close()
-    t.match(await sent, { kind: 'retry', why: /the collector stops/ })
+    t.match(await sent, { kind: 'retry', why: /the collector is stopping/ })
     t.ok(performance.now() - before < PROMPT_MS)
   }
 })

@@ -133,10 +133,10 @@ t.test(
   async () => {
     const sender = new Sender()
     const events = [sender.event('claude.ai', NOON), sender.event('claude.ai', NOON, { blocked: 1 })]
-    const whole = packBatch(events, report())
-    for (let at = 0; at <= whole.length; at++) sameAsReference(Buffer.concat([whole, whole]).subarray(0, at))
-    for (let at = 0; at <= whole.length; at++)
-      sameAsReference(Buffer.concat([whole, whole]).subarray(at, at + whole.length))
+    const build = packBatch(events, report())
+    for (let at = 0; at <= build.length; at++) sameAsReference(Buffer.concat([build, build]).subarray(0, at))
+    for (let at = 0; at <= build.length; at++)
+      sameAsReference(Buffer.concat([build, build]).subarray(at, at + build.length))
   },
 )
 

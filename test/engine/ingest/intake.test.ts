@@ -402,7 +402,7 @@ t.test('each collector in a batch has its own duplicates and rejected events', a
 })
 
 t.test("a coverage report joins the batch of its token's organization, and is counted as skipped", async (t) => {
-  const intake = openIntake(t, { takesCoverage: true })
+  const intake = openIntake(t, { storesCoverage: true })
   const { take, token, organization } = intake
   const other = makeOrganization(intake, 'Other')
   const { raw: others } = intake.administration.tokens.generate(other, 'sensor')
@@ -424,7 +424,7 @@ t.test("a coverage report joins the batch of its token's organization, and is co
       [other.id, first],
     ],
   )
-  t.equal(eventsOf(batches).length, 1, 'and the events are there, too')
+  t.equal(eventsOf(batches).length, 1, 'the events are in the batches as well')
   t.match(intake.intake.takeRejects(), [{ format: 'collector-json', reason: /^coverage: / }])
   for (const batch of batches) intake.intake.settled(batch, 0, 0)
   t.equal(intake.intake.idle, true)
@@ -432,15 +432,15 @@ t.test("a coverage report joins the batch of its token's organization, and is co
 })
 
 t.test('an organization that sends only reports is limited per second and in waiting reports', async (t) => {
-  const { take, token, intake, clock } = openIntake(t, { takesCoverage: true })
+  const { take, token, intake, clock } = openIntake(t, { storesCoverage: true })
   const message = rfc5424(token.raw, coverageMessage(report()))
   const origin = tcp()
   const reports = () => intake.takeBatches(true).flatMap((batch) => batch.reports).length
   for (let sent = 0; sent < COVERAGE_PER_SECOND_MAX + 30; sent++) t.equal(take(message, origin), 'skipped')
-  t.equal(intake.coverageLeftOut, 30, 'by the rate')
+  t.equal(intake.coverageSkipped, 30, 'by the rate')
   intake.line.referenceMs = clock.nowMs() + 1000
   take(message, origin)
-  t.equal(intake.coverageLeftOut, 31, 'because so many wait')
+  t.equal(intake.coverageSkipped, 31, 'because so many wait')
   t.equal(reports(), COVERAGE_PER_SECOND_MAX)
   take(message, origin)
   t.equal(reports(), 1)

@@ -241,7 +241,7 @@ t.test('the last messages of unknown format are kept for each organization', asy
   const reject = (index: number) => {
     const { organizationId, tokenId } = owner(1)
     const where = { organizationId, tokenId, listener: 'tcp', address: '192.0.2.1', host: '' }
-    return { ...where, timeMs: NOW, format: '', reason: 'no format recognised', sample: `message ${index}` }
+    return { ...where, timeMs: NOW, format: '', reason: 'no format recognized', sample: `message ${index}` }
   }
   store.environment.write(() => sources.addRejects([1, 2, 3].map(reject)))
   store.environment.write(() => sources.addRejects([4, 5, 6, 7].map(reject)))

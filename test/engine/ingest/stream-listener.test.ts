@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
-import type { ClosedFor } from '../../../engine/ingest/connection.ts'
+import type { CloseReason } from '../../../engine/ingest/connection.ts'
 import { Lane, type LaneOptions } from '../../../engine/ingest/lane.ts'
 import {
   ConnectionAccounting,
@@ -33,7 +33,7 @@ async function listen(
   lane: Lane
   accounting: ConnectionAccounting
   known: () => number
-  closed: Record<ClosedFor, number>
+  closed: Record<CloseReason, number>
   withToken: () => number
 }> {
   const opened = openIntake(t, { clock: systemClock })
@@ -72,7 +72,7 @@ t.test('connections that exceed a time limit are closed, and others continue', a
   const rows: {
     name: string
     limits: Limits
-    why: ClosedFor
+    why: CloseReason
     /** The bytes sent first, and those sent every tenth of MOMENT_MS. */
     first?: string
     again?: string
