@@ -177,9 +177,9 @@ t.test(`no source file has more than ${SOURCE_LINES_MAX} lines`, async (t) => {
 })
 
 const COMMENT_COLUMNS_MAX = 100
-const COMMENT = /^\s*(?:\/\/|\/?\*)|\s\/\/ /
-/** Their comments are still too long. */
-const LONG_COMMENTS_PENDING = ['collector/', 'deploy/', 'engine/'] as const
+const COMMENT = /^\s*(?:\/\/|\/?\*)|^[^'"`]*\s\/\/ /
+/** Folders with longer comment lines. Remove an entry when its folder passes. */
+const LONG_COMMENTS_PENDING = ['deploy/', 'engine/'] as const
 
 function longComments(text: string): number[] {
   return text

@@ -57,7 +57,7 @@ function readTable(): Map<string, readonly [cpu: number, wall: number]> {
   return new Map([...rows].map(([, source = '', cpu, wall]) => [source, [Number(cpu), Number(wall)]]))
 }
 
-/** Writes what was measured into docs/design/testing.md, beside the rows of files that did not run. */
+/** Updates the measured times in docs/design/testing.md. Rows of files that did not run stay. */
 function writeTable(outcomes: readonly Outcome[]): void {
   const sources = new Set(testFiles().map(({ source }) => source))
   const rows = new Map([...readTable()].filter(([source]) => sources.has(source)))
@@ -69,7 +69,10 @@ function writeTable(outcomes: readonly Outcome[]): void {
   writeFileSync(TABLE, `${page}\n${lines.join('')}`)
 }
 
-/** Files that need long go first, so that none runs alone at the end. What docs/design/testing.md does not list yet goes before all. */
+/**
+ * Sorts slow files first, so that none runs alone at the end. Files that docs/design/testing.md
+ * does not list yet come before all others.
+ */
 function longestFirst(files: readonly TestFile[]): TestFile[] {
   const table = readTable()
   const secondsOf = ({ source }: TestFile): number => table.get(source)?.[1] ?? Number.MAX_VALUE

@@ -59,7 +59,7 @@ const SENDER = `
   const session = new PcapSession()
   session.open_live(process.argv[1], '', 1 << 20, 65535, '', () => {}, false, 100, () => {}, false)
   const bytes = readFileSync(process.argv[2])
-  // Little-endian records behind a header of 24 bytes, as pcapFile() writes them.
+  // Little-endian records after a header of 24 bytes, as pcapFile() writes them.
   for (let at = 24; at < bytes.length; ) {
     const captured = bytes.readUInt32LE(at + 8)
     session.inject(Buffer.from(bytes.subarray(at + 16, at + 16 + captured)))

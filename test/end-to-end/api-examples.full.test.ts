@@ -45,7 +45,7 @@ t.test('each command of docs/reference/api.md works as documented against a real
   for (const sample of samples) t.type(JSON.parse(await shell(sample)), 'object', sample)
 })
 
-/** Unpacked by the set-up of `npm run test:full`. */
+/** The set-up of `npm run test:full` unpacks nginx here. */
 const NGINX = join(REPOSITORY, 'node_modules/.cache/nginx/usr/sbin/nginx')
 
 t.test('nginx passes requests on with the documented configuration', async (t) => {

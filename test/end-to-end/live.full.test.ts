@@ -227,9 +227,7 @@ t.test('health reports when the link goes down and up, and when it disappears an
   t.match(stderr, /"msg":"running again"/)
 })
 
-/**
- * The port of an HTTP server that does nothing else, in the same network namespace as the collector.
- */
+/** Port of an HTTP server that does nothing else, in the collector's network namespace. */
 const IDLE_PORT = 19_091
 const IDLE_SERVER = `
   import { createServer } from 'node:http'
