@@ -6,7 +6,7 @@ export interface ClientCounts {
   of(client: string): number
   /** The client has one more. */
   add(client: string): void
-  /** The client has one less. Implementations that learn of closed connections in another way ignore it. */
+  /** The client has one less. An estimate ignores it. */
   remove(client: string): void
   /** A client seems to be at its limit. */
   onLimit(): void
@@ -40,13 +40,14 @@ const POLL_EVERY_MS = 1000
 const CLIENTS_MAX = 10_000
 
 /**
- * For uWebSockets.js, which does not report whose connection has closed. Counts what connects, so that it is at most too high, and asks the
- * kernel when a client seems to be at its limit, at most once a second.
+ * For uWebSockets.js, which does not report the address of a connection that has closed. Counts
+ * accepted connections only, so it is never too low. When a client seems to be at its limit, the
+ * kernel is asked for the exact number, at most once per second.
  */
 export class EstimatedCounts implements ClientCounts {
   readonly #port: () => number
   readonly #log: Logger
-  /** As the kernel had it, and the connections that came since: while it was asked, and after. */
+  /** The kernel's numbers, and the connections since: while the kernel was asked, and after. */
   #counted: ReadonlyMap<string, number> = new Map()
   #meanwhile: ReadonlyMap<string, number> = new Map()
   #since = new Map<string, number>()

@@ -4,11 +4,14 @@ import type { MetricRow } from '../process/metrics.ts'
 import type { ClientCounts } from './client-counts.ts'
 import { RefusalLimit } from './refusal-limit.ts'
 
-/** Why a connection was closed when it was accepted: by the limit of all, that of its client, or because its client is disconnected. */
+/**
+ * Why a connection was closed when it was accepted: the limit of the listener, the limit of the
+ * client, or the client is disconnected.
+ */
 const REFUSED_FOR = ['total', 'address', 'refusals'] as const
 type RefusedFor = (typeof REFUSED_FOR)[number]
 
-/** A row of counters: open connections, accepted ones, those refused by reason. */
+/** Columns of a row of counters: open connections, all connections, refused ones by reason. */
 const OPEN = 0
 const ACCEPTED = 1
 const REFUSED = 2
@@ -28,15 +31,15 @@ export interface ConnectionLimits {
   /** Connections of the listener. More are closed when accepted. */
   readonly connectionsMax: number
   /**
-   * Of these, of one client: an IPv4 address, or the /64 of an IPv6 address. 0 if addresses do not tell clients apart, as behind a proxy:
-   * then nothing is limited by address, and no client is disconnected.
+   * Of these, from one client: an IPv4 address or an IPv6 /64. 0 if all clients share an address,
+   * as behind a proxy: then nothing is limited by address, and no client is disconnected.
    */
   readonly perClientMax: number
 }
 
 export const UNLIMITED: ConnectionLimits = { connectionsMax: Number.MAX_SAFE_INTEGER, perClientMax: 0 }
 
-/** Decides which connections of a listener may stay. */
+/** Decides which connections of a listener to accept. */
 export class Connections {
   readonly #limits: ConnectionLimits
   readonly #counts: ClientCounts
@@ -52,7 +55,7 @@ export class Connections {
     this.#log = log
   }
 
-  /** Counts a new connection, which `close` ends. Returns whether it may stay. */
+  /** Counts a new connection, until `close`. Returns whether to accept it. */
   open(client: string): boolean {
     const { perClientMax, connectionsMax } = this.#limits
     this.#add(ACCEPTED, 1)
@@ -68,7 +71,7 @@ export class Connections {
     return true
   }
 
-  /** A connection has closed. @param client if it may stay, and is known. */
+  /** A connection has closed. @param client of an accepted connection, if known */
   close(client?: string): void {
     this.#add(OPEN, -1)
     if (client !== undefined && this.#limits.perClientMax > 0) this.#counts.remove(client)
@@ -79,7 +82,7 @@ export class Connections {
     return this.#note(client, 1)
   }
 
-  /** A connection was closed because the client pipelined more than its share. It counts as many refusals. */
+  /** Counts a connection that was closed because the client pipelined too many requests. */
   notePipelined(client: string): void {
     this.#note(client, PIPELINED_REFUSALS)
   }

@@ -3,14 +3,15 @@ import { clientOfBytes } from '../process/network.ts'
 
 /** proc_pid_net(5), of IPv4 and IPv6. */
 const TABLES = ['/proc/self/net/tcp', '/proc/self/net/tcp6']
-/** Columns of a line, and the states of a connection that a process holds: TCP_ESTABLISHED and TCP_CLOSE_WAIT (linux/tcp_states.h). */
+/** Columns of a line. */
 const LOCAL = 1
 const REMOTE = 2
 const STATE = 3
 const INODE = 9
+/** TCP_ESTABLISHED and TCP_CLOSE_WAIT (net/tcp_states.h): only these have a descriptor. */
 const HELD = new Set(['01', '08'])
 
-/** How many connections to a TCP port the processes of this machine hold, by client, as the kernel lists them. */
+/** Counts the connections to a local TCP port by client, as listed by the kernel. */
 export async function connectionsByClient(port: number): Promise<Map<string, number>> {
   const texts = await Promise.all(TABLES.map((file) => readFile(file, 'latin1').catch(absentTable)))
   const counts = new Map<string, number>()
@@ -24,7 +25,7 @@ export function countLines(text: string, port: number, counts: Map<string, numbe
   for (const line of text.split('\n')) {
     if (!line.includes(localPort)) continue
     const words = line.trim().split(/\s+/)
-    // A connection without an inode is in no process: it is not accepted yet, or no more.
+    // A connection without an inode has no descriptor: it is not accepted yet, or is closed.
     if (!words[LOCAL]?.endsWith(localPort) || !HELD.has(words[STATE] ?? '') || words[INODE] === '0') continue
     const client = clientOfBytes(addressOf(words[REMOTE]?.split(':', 1)[0] ?? ''))
     counts.set(client, (counts.get(client) ?? 0) + 1)

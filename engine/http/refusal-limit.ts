@@ -5,11 +5,11 @@ const WINDOW_MS = 60_000
 interface RefusedClient {
   readonly sinceMs: number
   refusals: number
-  /** Until then the client is disconnected; 0 if it is not. */
+  /** When the client may connect again; 0 if it is not disconnected. */
   untilMs: number
 }
 
-/** Counts the refused requests of each client, and disconnects a client that goes on after REFUSALS_PER_MINUTE_MAX of them. */
+/** Counts refused requests by client. Beyond REFUSALS_PER_MINUTE_MAX a client is disconnected. */
 export class RefusalLimit {
   readonly #clients = new Map<string, RefusedClient>()
   readonly #nowMs: () => number
@@ -18,7 +18,7 @@ export class RefusalLimit {
     this.#nowMs = nowMs
   }
 
-  /** Counts a refused request, or something as bad as several. `now` if the client is disconnected by it, `already` if it was before. */
+  /** Returns `now` if these refusals disconnect the client, `already` if it was disconnected. */
   note(client: string, refusals = 1): 'no' | 'now' | 'already' {
     const nowMs = this.#nowMs()
     const known = this.#current(client, nowMs) ?? this.#begin(client, nowMs)
@@ -34,7 +34,7 @@ export class RefusalLimit {
     return (this.#current(client, this.#nowMs())?.untilMs ?? 0) > 0
   }
 
-  /** Undefined if the client's minute, or the time for which it was disconnected, is over. */
+  /** Undefined after the client's minute, or after the time of its disconnection. */
   #current(client: string, nowMs: number): RefusedClient | undefined {
     const known = this.#clients.get(client)
     if (known === undefined) return undefined

@@ -1,14 +1,14 @@
 import { type BodyPace, type HttpRequest, watchPace } from './port.ts'
 import type { UwsResponse } from './uws-response.ts'
 
-/** What is used of the library's request. */
+/** The parts of the library's request that are used. */
 export interface RawRequest {
   getHeader(name: string): string
   getQuery(): string | undefined
   forEach(each: (name: string, value: string) => void): void
 }
 
-/** What is used of the library's response to read the request. */
+/** The parts of the library's response that a request uses. */
 export interface RawSource {
   getRemoteAddressAsText(): ArrayBuffer
   onData(take: (chunk: ArrayBuffer, isLast: boolean) => void): unknown
@@ -48,7 +48,10 @@ export class UwsRequest implements HttpRequest {
     return first !== '' && (name === 'if-match' || name === 'if-none-match') ? this.#joined(name) : first
   }
 
-  /** A list may come in several lines, which are one (RFC 9110 §5.3). The library tells the first; only who asks under a condition waits for the others. */
+  /**
+   * Joins the lines of a list field (RFC 9110 §5.3), of which the library returns only the first.
+   * Needed for conditional requests only, so only they pay for it.
+   */
   #joined(wanted: string): string {
     let joined = ''
     this.#request.forEach((name, value) => {
@@ -65,7 +68,8 @@ export class UwsRequest implements HttpRequest {
     const field = this.#length
     const announced = Number(field || 0)
     if (announced > bytesMax) return Promise.resolve('too large')
-    // uWebSockets.js ends a body where its announced length ends, so it is copied once, to where it stays.
+    // uWebSockets.js ends a body at its announced length, so the body is copied once, into its
+    // final buffer.
     const whole = field === '' || !(announced >= 0) ? undefined : Buffer.allocUnsafe(announced)
     const most = whole?.length ?? bytesMax
     return new Promise((settle) => {
@@ -92,7 +96,7 @@ export class UwsRequest implements HttpRequest {
           resolve('too large')
           return
         }
-        // uWebSockets.js takes the chunk back when this returns.
+        // uWebSockets.js invalidates the chunk when this callback returns.
         if (whole === undefined) chunks.push(Buffer.from(Buffer.from(chunk)))
         else whole.set(new Uint8Array(chunk), at)
         if (isLast) resolve(whole?.subarray(0, bytes) ?? Buffer.concat(chunks, bytes))

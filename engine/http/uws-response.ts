@@ -11,14 +11,14 @@ import {
 import type { Traffic } from './uws-traffic.ts'
 import type { WaitingAnswer } from './waiting-answers.ts'
 
-/** What is used of the library's response. */
+/** The parts of the library's response that are used. */
 export interface RawResponse {
   getRemoteAddress(): ArrayBuffer
   writeStatus(status: string): unknown
   writeHeader(name: string, value: string): unknown
   end(body: Uint8Array | string, closes: boolean): unknown
   endWithoutBody(): unknown
-  tryEnd(body: Uint8Array | string, bytes: number): [wasTaken: boolean, isWhole: boolean]
+  tryEnd(body: Uint8Array | string, bytes: number): [wasTaken: boolean, isComplete: boolean]
   getWriteOffset(): number
   cork(write: () => void): unknown
   close(): unknown
@@ -28,32 +28,35 @@ export interface RawResponse {
 
 export class UwsResponse implements HttpResponse, WaitingAnswer {
   aborted = false
-  /** For onAnswer. */
+  /** The argument of onAnswer. */
   request: HttpRequest | undefined
   #answered = false
-  /** The system has taken the answer, or will never. */
-  #over = false
-  /** The library has put writes together for as long as the handler runs; later we must ask for that. */
+  /** The kernel has accepted the response, or the connection is closed. */
+  #isDone = false
+  /** The library corks writes while the handler runs. Later writes must be corked explicitly. */
   #corked = true
   #watched = false
-  /** Who was refused by the answer. */
+  /** The client that the response refuses. */
   #refusedClient: string | undefined
   #notifyAborted: (() => void) | undefined
   readonly #raw: RawResponse
   readonly #traffic: Traffic
   readonly #options: HttpListenOptions
 
-  /** Written in the next turn of the event loop, during which the library closes the connection if another request follows. */
-  readonly #waitsForTurn: boolean
+  /**
+   * Whether the response is sent one turn of the event loop later. If another pipelined request
+   * follows meanwhile, the library closes the connection.
+   */
+  readonly #isDeferred: boolean
 
   constructor(raw: RawResponse, traffic: Traffic, options: HttpListenOptions) {
     this.#raw = raw
-    this.#waitsForTurn = traffic.turn.take()
+    this.#isDeferred = traffic.turn.take()
     this.#traffic = traffic
     this.#options = options
   }
 
-  /** The handler has returned. Who has not answered will be told when the peer goes. */
+  /** The handler has returned. A later response needs the abort callback. */
   returned(): void {
     this.#corked = false
     if (!this.#answered) this.#watch()
@@ -68,7 +71,7 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
     if (this.aborted || this.#answered) return
     const { status, body, fields = [], block, bodyOmitted = false } = answer
     const closes = fields.includes('connection')
-    // Before anything is written: where a field cannot be, another answer can.
+    // Before anything is written, so that an invalid field can still be answered with an error.
     const lines = linesOf(closes ? withoutConnection(fields) : fields, block)
     this.#answered = true
     const isBodiless = bodyOmitted || status === 304
@@ -77,7 +80,7 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
       if (this.#traffic.connections.isPastRefusals(this.#refusedClient)) return this.#disconnect()
     }
     try {
-      // Before the answer is written, since the library knows no address after it.
+      // Before the response is written: the library does not know the address afterward.
       if (this.request !== undefined) this.#options.onAnswer?.(this.request, status, sentBytes(answer))
     } finally {
       this.#sendNow(status, lines, body, isBodiless, closes)
@@ -86,14 +89,14 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
 
   #sendNow(status: number, lines: FieldLines, body: Uint8Array | string, isBodiless: boolean, closes: boolean): void {
     if (closes || (isBodiless && this.#traffic.closesBodiless())) this.#sendLast(status, lines, body, isBodiless)
-    else if (this.#corked && this.#waitsForTurn) this.#sendNextTurn(status, lines, body, isBodiless)
+    else if (this.#corked && this.#isDeferred) this.#sendDeferred(status, lines, body, isBodiless)
     else if (this.#corked) this.#write(status, lines, body, isBodiless)
     else this.#raw.cork(() => this.#write(status, lines, body, isBodiless))
   }
 
-  /** What waits of the answer takes room that others need. */
-  cut(): void {
-    this.#options.onCut?.()
+  /** Aborts the response, whose waiting bytes exceed the limit. */
+  abort(): void {
+    this.#options.onAnswerAborted?.()
     this.#raw.close()
   }
 
@@ -102,28 +105,32 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
     this.#raw.close()
   }
 
-  #sendNextTurn(status: number, lines: FieldLines, body: Uint8Array | string, isBodiless: boolean): void {
+  #sendDeferred(status: number, lines: FieldLines, body: Uint8Array | string, isBodiless: boolean): void {
     this.#watch()
-    const taken = typeof body === 'string' ? body : Buffer.from(body)
+    const copy = typeof body === 'string' ? body : Buffer.from(body)
     setImmediate(() => {
       if (this.aborted) this.#notePipelined()
-      else this.#raw.cork(() => this.#write(status, lines, taken, isBodiless))
+      else this.#raw.cork(() => this.#write(status, lines, copy, isBodiless))
     })
   }
 
-  /** The connection has closed before the answer was written: in one turn of the event loop, so most likely by a request that followed. */
+  /**
+   * The connection was closed before a deferred response was sent. That is within one turn of the
+   * event loop, so most likely because the client had pipelined another request.
+   */
   #notePipelined(): void {
     if (this.#refusedClient !== undefined) this.#traffic.connections.notePipelined(this.#refusedClient)
   }
 
-  /** What the peer counts under. To be asked while the library still has the request. */
+  /** The client, for limits. Valid only until the response is sent. */
   #client(): string {
     return clientOfBytes(new Uint8Array(this.#raw.getRemoteAddress()))
   }
 
   /**
-   * Closes the connection behind the answer, with the field that says so. While the handler runs the library would go on with what came behind the request,
-   * and forget to close; one turn later it lets a client go that has sent more.
+   * Closes the connection after the response, with `connection: close`. While the handler runs, the
+   * library would process the next pipelined request and not close. One turn later it disconnects a
+   * client that has sent more.
    */
   #sendLast(status: number, lines: FieldLines, body: Uint8Array | string, isBodiless: boolean): void {
     this.#watch()
@@ -142,7 +149,10 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
     })
   }
 
-  /** The library closes behind a body only. Here it is told nothing of the end of the fields, which is an empty line, and is closed. */
+  /**
+   * The library closes only after a body. So this writes the header section, including its empty
+   * last line, as fields, and the caller closes the connection.
+   */
   #writeLastBodiless(status: number, lines: FieldLines, bytes: number): void {
     this.#writeHead(status, lines)
     if (status !== 304) this.#raw.writeHeader('content-length', String(bytes))
@@ -161,8 +171,8 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
   }
 
   #end(): void {
-    if (this.#over) return
-    this.#over = true
+    if (this.#isDone) return
+    this.#isDone = true
     this.#traffic.requests--
     this.#traffic.waiting.remove(this)
   }
@@ -170,10 +180,12 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
   #write(status: number, lines: FieldLines, body: Uint8Array | string, isBodiless: boolean): void {
     this.#writeHead(status, lines)
     if (!isBodiless) return this.#writeBody(body)
-    // A 304 has no body and no length (RFC 9110 §15.4.5). The length of a body that is omitted is a field like others: told of it in another way the library
-    // waits for that body, and drops the connection at its next request.
+    // A 304 has neither body nor length (RFC 9110 §15.4.5). For an omitted body, the length is
+    // written as an ordinary field: otherwise the library waits for the body and drops the
+    // connection at its next request.
     if (status !== 304) this.#raw.writeHeader('content-length', String(Buffer.byteLength(body)))
-    // The library does not take an answer without a body for one, and ends the process where nobody watches.
+    // The library does not count a response without a body as a response: without an abort callback
+    // it would end the process.
     this.#watch()
     this.#raw.endWithoutBody()
     this.#end()
@@ -190,15 +202,18 @@ export class UwsResponse implements HttpResponse, WaitingAnswer {
     else this.#writeRest(body, bytes)
   }
 
-  /** The system has taken a part only: the rest is kept until the client has read so much. The library lets a client go that reads nothing for 10 s. */
+  /**
+   * The kernel accepted only a part. The rest is kept until the client reads it. The library
+   * disconnects a client that reads nothing for 10 s.
+   */
   #writeRest(body: Uint8Array | string, bytes: number): void {
     this.#watch()
     const from = this.#raw.getWriteOffset()
     const rest = typeof body === 'string' ? Buffer.from(body).subarray(from) : Buffer.from(body.subarray(from))
     this.#raw.onWritable((at) => {
       if (this.aborted) return true
-      const [wasTaken, isWhole] = this.#raw.tryEnd(rest.subarray(at - from), bytes)
-      if (isWhole) this.#end()
+      const [wasTaken, isComplete] = this.#raw.tryEnd(rest.subarray(at - from), bytes)
+      if (isComplete) this.#end()
       return wasTaken
     })
     this.#traffic.waiting.add(this, this.#client(), rest.length)

@@ -5,9 +5,9 @@ import type { HttpListenOptions } from './port.ts'
 import { TurnBudget } from './turn-budget.ts'
 import { WaitingAnswers } from './waiting-answers.ts'
 
-/** What the connections and answers of a listener over uWebSockets.js share. */
+/** State shared by the connections and responses of a listener over uWebSockets.js. */
 export class Traffic {
-  /** Whose answers the system has not taken whole. */
+  /** Requests whose response the kernel has not accepted completely. */
   requests = 0
   /** The port that the listener is bound to. */
   port = 0
@@ -22,8 +22,10 @@ export class Traffic {
   }
 
   /**
-   * Whether an answer without a body is to be the last of its connection. The library does not tell what it keeps of these for a client that does not read,
-   * nor which connection a request came by: so one of many closes, by chance, and none has many more. The first ones of a listener never do.
+   * Whether to close the connection after a response without a body. The library buffers these for
+   * clients that do not read, and reveals neither the buffered size nor the connection. So
+   * connections are closed at random, which bounds the expected number per connection. The first
+   * responses of a listener are exempt.
    */
   closesBodiless(): boolean {
     return ++this.#bodiless > BODILESS_ANSWERS_MEAN && Math.random() * BODILESS_ANSWERS_MEAN < 1

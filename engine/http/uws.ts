@@ -8,20 +8,25 @@ import { UwsResponse } from './uws-response.ts'
 import { Traffic } from './uws-traffic.ts'
 
 /*
- * The only file that touches uWebSockets.js. Two rules of that library end the process when broken, without a JavaScript
- * exception: a handler must answer or set onAborted before it returns, and an aborted response must not be touched.
- * So onAborted is set for who has not answered when the handler returns or waits for a body, and every write asks `aborted`.
+ * The only file that uses uWebSockets.js. Breaking one of two rules of that library ends the
+ * process without a JavaScript exception: a handler must respond or set onAborted before it
+ * returns, and an aborted response must not be used. Therefore onAborted is set for each handler
+ * that returns without a response or waits for a body, and every write checks `aborted`.
  *
- * A call into the library costs 0.15 us, however little it does: fields are written by one call, as the lines that they are.
+ * A call into the library costs 0.15 us, whatever it does, so all fields are written by one call.
  *
- * `end` keeps whatever the client does not take, without a bound, so a body goes by `tryEnd`: what the system does not take at once waits here, once, and a
- * client that asks for more meanwhile is let go, by the library.
+ * `end` buffers whatever the client does not read, without a limit. Bodies are therefore sent by
+ * `tryEnd`: bytes that the kernel does not accept are kept here, once. The library disconnects a
+ * client that sends further requests in the meantime.
  */
 
 type Library = typeof Uws & { _cfg?: (option: string) => void }
 
-/** Why there is no uWebSockets.js: it has no binary for this Node or C library. Undefined where there is one. */
-export async function whyNoUws(): Promise<Error | undefined> {
+/**
+ * Returns the error of loading uWebSockets.js, which has no binary for every Node version and C
+ * library.
+ */
+export async function uwsLoadError(): Promise<Error | undefined> {
   try {
     await import('uWebSockets.js')
     return undefined
@@ -31,13 +36,15 @@ export async function whyNoUws(): Promise<Error | undefined> {
 }
 
 /**
- * Starts a listener over uWebSockets.js. Several threads may listen on one port; the kernel then spreads the connections.
+ * Starts a listener over uWebSockets.js. Several threads can listen on one port. The kernel then
+ * distributes the connections.
  *
- * @throws Fault PORT_TAKEN; CERTIFICATE, from reload, too; and whatever importing the library throws where `whyNoUws` tells of it.
+ * @throws Fault PORT_TAKEN; CERTIFICATE, also from reload(); and the error of importing the
+ *   library, which `uwsLoadError` returns
  */
 export async function listenUws(options: HttpListenOptions): Promise<HttpListener> {
   const uws = (await import('uWebSockets.js')) as Library
-  // No `uWebSockets` banner in the answers.
+  // Removes the `uWebSockets` banner from responses.
   uws._cfg?.('silent')
   const traffic = new Traffic(options)
   const first = await open(uws, options, traffic)
@@ -49,15 +56,16 @@ export async function listenUws(options: HttpListenOptions): Promise<HttpListene
     port,
     async reload() {
       if (apps.length === 0) return
-      // An app keeps its certificate for ever, so another one takes the port over. They share it for a moment.
+      // An app cannot change its certificate, so a new app takes over the port. Both share it
+      // briefly.
       const next = await open(uws, { ...options, port }, traffic)
-      await briefTurn()
+      await shortTurn()
       const before = apps.at(-1)
       if (before !== undefined) uws.us_listen_socket_close(before.socket)
       apps.push(next)
     },
     async drain(deadlineMs) {
-      // The library takes no socket that is closed twice.
+      // Closing a socket twice crashes the library.
       const open = apps.splice(0)
       const last = open.at(-1)
       if (last !== undefined) uws.us_listen_socket_close(last.socket)
@@ -67,19 +75,19 @@ export async function listenUws(options: HttpListenOptions): Promise<HttpListene
   }
 }
 
-/** Turns of the event loop that are looked at for a brief one. */
+/** Maximum turns of the event loop to wait for a short one. */
 const TURNS_MAX = 30
-const BRIEF_TURN_MS = 0.3
+const SHORT_TURN_MS = 0.3
 
 /**
- * A moment right behind a turn in which little happened. The system resets connections that a socket has not taken yet when it is closed: behind such a turn
- * there are next to none.
+ * Resolves after a turn of the event loop with little work. Closing a listening socket resets
+ * connections that wait to be accepted. After such a turn there are hardly any.
  */
-async function briefTurn(): Promise<void> {
+async function shortTurn(): Promise<void> {
   for (let turns = 0; turns < TURNS_MAX; turns++) {
     const began = performance.now()
     await new Promise((resolve) => setImmediate(resolve))
-    if (turns > 0 && performance.now() - began < BRIEF_TURN_MS) return
+    if (turns > 0 && performance.now() - began < SHORT_TURN_MS) return
   }
 }
 
@@ -91,7 +99,7 @@ interface OpenApp {
 async function open(uws: typeof Uws, options: HttpListenOptions, traffic: Traffic): Promise<OpenApp> {
   const app = options.tls ? secureApp(uws, options.tls) : uws.App()
   const onConnection = (raw: Uws.HttpResponse, change: number): void => {
-    // Of a connection that has closed the library knows no address.
+    // The library does not know the address of a connection that has closed.
     if (change < 0) traffic.connections.close()
     else if (!traffic.connections.open(clientOfBytes(new Uint8Array(raw.getRemoteAddress())))) raw.close()
   }
@@ -109,14 +117,14 @@ async function open(uws: typeof Uws, options: HttpListenOptions, traffic: Traffi
   return { app, socket }
 }
 
-/** The library takes fewer kinds of keys than Node does. */
+/** The library supports fewer key types than Node. */
 function secureApp(uws: typeof Uws, { keyFile, certificateFile }: TlsFiles): Uws.TemplatedApp {
   try {
     return uws.SSLApp({ key_file_name: keyFile, cert_file_name: certificateFile })
   } catch (error) {
     throw new Fault(
       'CERTIFICATE',
-      `${certificateFile}, ${keyFile}: uWebSockets.js cannot use this kind of key; take RSA, or ECDSA on P-256, P-384 or P-521, or serve with --http node`,
+      `${certificateFile}, ${keyFile}: uWebSockets.js does not support this key type. Use RSA, ECDSA on P-256, P-384 or P-521, or --http node`,
       { cause: error },
     )
   }
@@ -135,7 +143,7 @@ function answer(
   const length = rawRequest.getHeader('content-length')
   const request = new UwsRequest(rawRequest, raw, response, method, path, length)
   response.request = request
-  if (length !== '' && comesTwice(rawRequest, 'content-length')) {
+  if (length !== '' && isRepeated(rawRequest, 'content-length')) {
     sendError(response, 400, REASON_PHRASE[400] ?? '', ['connection', 'close'], method === 'HEAD')
     return
   }
@@ -153,8 +161,11 @@ function fail(error: unknown, { method, path }: UwsRequest, response: UwsRespons
   sendError(response, 500, 'Internal error', [], method === 'HEAD')
 }
 
-/** The library takes the first length, whoever stands before it may have taken another (RFC 9112 §6.3). */
-function comesTwice(request: Uws.HttpRequest, wanted: string): boolean {
+/**
+ * The library uses the first Content-Length. A proxy in front may have used another one (RFC 9112
+ * §6.3).
+ */
+function isRepeated(request: Uws.HttpRequest, wanted: string): boolean {
   let times = 0
   request.forEach((name) => {
     if (name === wanted) times++

@@ -1,9 +1,9 @@
 import { ANSWERS_WAITING_BYTES_MAX, ANSWERS_WAITING_PER_CLIENT_BYTES_MAX } from '../limits.ts'
 
-/** An answer that the system has not taken whole. */
+/** A response that the kernel has not accepted completely. */
 export interface WaitingAnswer {
   /** Closes its connection, after which `remove` is called. */
-  cut(): void
+  abort(): void
 }
 
 interface Held {
@@ -12,17 +12,17 @@ interface Held {
 }
 
 /**
- * The answers of a listener that wait for clients to read. Where too much waits, for one client or for all, the answer that has waited
- * longest is cut: a client that reads is soon done.
+ * The responses of a listener that wait for clients to read. If too many bytes wait, for one client
+ * or for all, the responses that waited longest are aborted: a client that reads finishes soon.
  */
 export class WaitingAnswers {
-  /** In the order in which they began to wait. */
+  /** In order of waiting time, longest first. */
   readonly #held = new Map<WaitingAnswer, Held>()
   readonly #byClient = new Map<string, number>()
   readonly #limitsClients: boolean
   #bytes = 0
 
-  /** @param limitsClients false if addresses do not tell clients apart. */
+  /** @param limitsClients false if all clients may share an address */
   constructor(limitsClients: boolean) {
     this.#limitsClients = limitsClients
   }
@@ -31,13 +31,13 @@ export class WaitingAnswers {
     this.#held.set(answer, { client, bytes })
     this.#byClient.set(client, (this.#byClient.get(client) ?? 0) + bytes)
     this.#bytes += bytes
-    if (this.#bytes > ANSWERS_WAITING_BYTES_MAX) this.#cut(() => this.#bytes <= ANSWERS_WAITING_BYTES_MAX)
+    if (this.#bytes > ANSWERS_WAITING_BYTES_MAX) this.#abort(() => this.#bytes <= ANSWERS_WAITING_BYTES_MAX)
     if (!this.#limitsClients) return
     const isWithin = (): boolean => (this.#byClient.get(client) ?? 0) <= ANSWERS_WAITING_PER_CLIENT_BYTES_MAX
-    if (!isWithin()) this.#cut(isWithin, client)
+    if (!isWithin()) this.#abort(isWithin, client)
   }
 
-  /** The answer is over. Does nothing for an answer that does not wait. */
+  /** The response has ended. Does nothing for a response that does not wait. */
   remove(answer: WaitingAnswer): void {
     const held = this.#held.get(answer)
     if (held === undefined) return
@@ -48,12 +48,12 @@ export class WaitingAnswers {
     else this.#byClient.delete(held.client)
   }
 
-  /** Cuts the answers that have waited longest, of the client if there is one, until `isWithin`. */
-  #cut(isWithin: () => boolean, client?: string): void {
+  /** Aborts the responses that waited longest, of one client or of all, until `isWithin`. */
+  #abort(isWithin: () => boolean, client?: string): void {
     for (const [answer, held] of this.#held) {
       if (isWithin()) return
       if (client !== undefined && held.client !== client) continue
-      answer.cut()
+      answer.abort()
       this.remove(answer)
     }
   }

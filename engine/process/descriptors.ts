@@ -6,10 +6,10 @@ export interface Descriptors {
   readonly max: number
 }
 
-/** Share of the limit from which on an operator should hear of it. */
+/** Share of the limit at which a program warns. */
 export const DESCRIPTORS_WARN_SHARE = 0.8
 
-/** File descriptors of this process, and their limit (proc_pid_limits(5)). Undefined on a system without /proc. */
+/** File descriptors of this process and their limit (proc_pid_limits(5)), if /proc has them. */
 export function fileDescriptors(): Descriptors | undefined {
   try {
     const max = /^Max open files +(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1]
@@ -20,12 +20,12 @@ export function fileDescriptors(): Descriptors | undefined {
   }
 }
 
-/** From Linux 6.2 on the size of the directory is the number of its entries; before, it is 0. */
+/** The size of the directory is the number of its entries since Linux 6.2, and 0 before. */
 function openDescriptors(): number {
   return statSync('/proc/self/fd').size || readdirSync('/proc/self/fd').length
 }
 
-/** Connections that a share of the limit allows, so that other work always finds a descriptor. */
+/** Returns how many connections a share of the limit allows. */
 export function connectionsWithin(share: number): number {
   return Math.max(1, Math.floor((fileDescriptors()?.max ?? Number.MAX_SAFE_INTEGER) * share))
 }

@@ -90,9 +90,9 @@ t.test('refused clients are remembered up to a number', async (t) => {
 })
 
 class Answer implements WaitingAnswer {
-  isCut = false
-  cut(): void {
-    this.isCut = true
+  isAborted = false
+  abort(): void {
+    this.isAborted = true
   }
 }
 
@@ -106,19 +106,22 @@ t.test('where a client or all together have too much waiting, the oldest is cut'
   }
   const other = add('b')
   const own = [add('a'), add('a'), add('a'), add('a')]
-  t.same(own.filter(({ isCut }) => isCut).length, 0)
+  t.same(own.filter(({ isAborted }) => isAborted).length, 0)
   const [first, second] = own
   waiting.remove(second as Answer)
   own.push(add('a'))
-  t.notOk(first?.isCut)
+  t.notOk(first?.isAborted)
   own.push(add('a'))
-  t.ok(first?.isCut, 'the oldest of the client')
-  t.notOk(other.isCut, 'and none of another one')
+  t.ok(first?.isAborted, 'the oldest of the client')
+  t.notOk(other.isAborted, 'and none of another one')
   for (let bytes = 0; bytes < ANSWERS_WAITING_BYTES_MAX; bytes += each) add(`c${bytes}`)
-  t.ok(other.isCut, 'the oldest of all')
+  t.ok(other.isAborted, 'the oldest of all')
 })
 
-/** proc_pid_net(5): two to port 8443, one of them in no process, a listener, one to another port, one that is closing, one from here to port 8443. */
+/**
+ * proc_pid_net(5): a listener on port 8443, two connections to it, one that is not accepted yet, one
+ * to another port, one that is closing, and one from here to port 8443.
+ */
 const TABLE = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:20FB 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 100 1 0000000000000000 100 0 0 10 0
    1: 0100007F:20FB 0202007F:8D2E 01 00000000:00000000 00:00000000 00000000     0        0 101 1 0000000000000000 20 4 30 10 -1
