@@ -7,7 +7,7 @@
  * Separates "at once" from "after a timeout". Longer than any delay of a loaded machine, and at
  * most half of the timeouts in the tests.
  */
-export const AT_ONCE_MS = 30_000
+export const PROMPT_MS = 30_000
 const WAIT_MS = 300_000
 const POLL_MS = 10
 
