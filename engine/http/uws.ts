@@ -454,8 +454,8 @@ class UwsResponse implements HttpResponse {
     const rest = typeof body === 'string' ? Buffer.from(body).subarray(from) : Buffer.from(body.subarray(from))
     this.#raw.onWritable((at) => {
       if (this.aborted) return true
-      const [wasTaken, isWhole] = this.#raw.tryEnd(rest.subarray(at - from), bytes)
-      if (isWhole) this.#end()
+      const [wasTaken, isComplete] = this.#raw.tryEnd(rest.subarray(at - from), bytes)
+      if (isComplete) this.#end()
       return wasTaken
     })
     this.#waitingBytes = rest.length

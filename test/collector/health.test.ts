@@ -122,7 +122,7 @@ t.test('the endpoint serves health, metrics and counters', async (t) => {
     ['GET', '/health?verbose', 200, /running/],
     ['HEAD', '/health', 200, /^$/],
     ['POST', '/health', 405, /expected GET/],
-    ['GET', '/', 404, /no \/, there are \/health, \/broken, \/full/],
+    ['GET', '/', 404, /no such path: \/. Available: \/health, \/broken, \/full/],
     ['GET', '/toString', 404, /no \/toString/],
     ['GET', '/broken', 500, /internal error/],
     ['GET', '/full', 500, /no space left/],

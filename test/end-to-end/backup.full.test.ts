@@ -46,7 +46,7 @@ t.test('a backup of a running service gives the same answers as the service', as
   t.match(await admin('backup', file, ...data), [{ file, schema: SCHEMA_VERSION }])
   t.match(await runAdmin(['restore', file, '--force', ...data]), {
     status: 4,
-    stderr: /STORE_IN_USE.*stop it first\n$/,
+    stderr: /STORE_IN_USE.*Stop it first\n$/,
   })
   t.match(await runAdmin(['doctor', ...data]), { status: 0, stderr: '' })
   service.child.kill('SIGTERM')

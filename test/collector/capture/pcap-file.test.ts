@@ -120,7 +120,7 @@ t.test('a file that cannot be opened is an error', async (t) => {
     message: `${folder}/none.pcap: no such file`,
   })
   await t.rejects(CaptureFile.open(`${folder}/folder`), { code: 'CAPTURE_UNREADABLE', message: /is a directory/ })
-  await t.rejects(CaptureFile.open(`${folder}/text.txt/a`), { code: 'CAPTURE_UNREADABLE', message: /no directory/ })
+  await t.rejects(CaptureFile.open(`${folder}/text.txt/a`), { code: 'CAPTURE_UNREADABLE', message: /not a directory/ })
   await t.rejects(CaptureFile.open(`${folder}/text.txt`), { code: 'CAPTURE_FORMAT', message: /text\.txt: byte 0/ })
   writeFileSync(`${folder}/good.pcap`, pcapFile(frames))
   const file = await CaptureFile.open(`${folder}/good.pcap`)

@@ -51,7 +51,7 @@ const REFUSED: readonly { name: string; make: (directory: string) => string; cod
     name: 'a directory that cannot be created',
     make: () => '/proc/outbox',
     code: 'STORE_UNWRITABLE',
-    message: /: it cannot be made here; /,
+    message: /: it cannot be created here; /,
   },
   {
     name: 'a file that is not an LMDB file',

@@ -51,7 +51,7 @@ t.test('a step that takes too long fails', async (t) => {
     result: 'failed',
     code: 'SERVICE_UNREACHABLE',
     found: 'localhost: no answer within 0.5 s',
-    remedy: /^a firewall or proxy on the way/,
+    remedy: /^a firewall or proxy on the path/,
   })
   t.ok(CHECK_STEP_MS <= 10_000)
 })

@@ -88,7 +88,7 @@ const REFUSALS: readonly {
     days: [10, 100],
     trust: 'ca',
     found: /the certificate is valid from \d{4}-\S+ on,/,
-    remedy: () => 'set the clock here, which says 2',
+    remedy: () => 'set this clock, which shows 2',
   },
   {
     name: 'issued for another name',
@@ -167,5 +167,5 @@ t.test('a proxy does not change the result', async (t) => {
     remedy: /^check that HTTPS_PROXY is right/,
   })
   process.env['HTTPS_PROXY'] = 'proxy.invalid:3128'
-  await t.rejects(check(port, { ca }), { code: 'USAGE', message: /^HTTPS_PROXY: found no URL/ })
+  await t.rejects(check(port, { ca }), { code: 'USAGE', message: /^HTTPS_PROXY: not the URL/ })
 })

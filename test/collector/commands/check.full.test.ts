@@ -215,7 +215,7 @@ t.test('a check started as root runs as the user that the collector becomes', { 
   t.match(asRoot, { status: 0, stderr: 'all ok\n' }, 'who stays root reads them')
   const denied = (file: string) => ({
     result: 'failed',
-    found: new RegExp(`: ${file} is not readable for uid 1234$`),
+    found: new RegExp(`: ${file} is not readable by uid 1234$`),
     remedy: new RegExp(`^chgrp 1235 ${file} && chmod g\\+r ${file}, and let that user`),
   })
   const user = ['--user', '1234:1235']

@@ -369,7 +369,7 @@ t.test('the removal of a directory in use is reported', async (t) => {
   await new Promise((resolve) => setTimeout(resolve, 1100))
   t.throws(() => outbox.write({ added: many(1, 1) }), {
     code: 'STORE_UNWRITABLE',
-    message: /^--outbox \S+: the directory is gone$/,
+    message: /^--outbox \S+: the directory was removed$/,
   })
   await outbox.close()
 })

@@ -58,7 +58,7 @@ t.test('a 26th active key is rejected; revoking a key frees its slot at once and
   administration.apiKeys.create(acme, 'one more', ['scores:read'])
   t.throws(() => administration.apiKeys.revoke(acme, first.record.id), {
     code: 'CONFLICT',
-    message: /revoked already, which is final/,
+    message: /already revoked, which is permanent/,
   })
   t.throws(
     () => administration.apiKeys.revoke(other, keys[1]?.record.id ?? ''),

@@ -16,7 +16,7 @@ import {
   testClock,
 } from '../../support/store.ts'
 
-const BACKUP = { force: false, onProgress: () => {}, givenUp: new AbortController().signal }
+const BACKUP = { force: false, onProgress: () => {}, signal: new AbortController().signal }
 const RESTORE: RestoreOptions = { ...BACKUP, actor: OPERATOR, clock: testClock(NOON) }
 
 /**

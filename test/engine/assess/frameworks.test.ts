@@ -101,13 +101,13 @@ const FAULTY: readonly { name: string; from: string | RegExp; to: string; found:
     name: 'a duplicate id',
     from: '164.308(a)(2)',
     to: '164.308(A)(1)',
-    found: /items\[1\]\.id: found "164.308\(A\)\(1\)", which stands at categories\[0\]\.items\[0\]\.id already/,
+    found: /items\[1\]\.id: found "164.308\(A\)\(1\)", which is already at categories\[0\]\.items\[0\]\.id/,
   },
   {
     name: 'a duplicate category',
     from: 'name: Physical safeguards',
     to: 'name: Administrative safeguards',
-    found: /categories\[1\]\.name: found .*, which stands at/,
+    found: /categories\[1\]\.name: found .*, which is already at/,
   },
   {
     name: 'an unknown field',

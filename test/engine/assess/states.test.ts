@@ -5,7 +5,7 @@ import { category, item } from '../../support/assessments.ts'
 
 type Outcome = AssessmentStatus | 'gone' | RegExp
 
-const FINAL = /completed, which is final/
+const FINAL = /the assessment is completed: /
 
 /** The effect of each action in each state, with the assessment's answers at that time. */
 const ROWS: readonly {

@@ -251,7 +251,7 @@ const REFUSED_CSV: readonly { name: string; text: string | Uint8Array; lines: re
   {
     name: 'a duplicate item',
     text: `${HEADER}\n${ROW}\n${rowWith('item_id', 'a.1')}`,
-    lines: ['line 3, item_id: found "a.1", which stands in line 2 already'],
+    lines: ['line 3, item_id: found "a.1", which is already in line 2'],
   },
   {
     name: 'a category with two weights',
@@ -276,7 +276,7 @@ const REFUSED_CSV: readonly { name: string; text: string | Uint8Array; lines: re
   {
     name: 'text after a quoted cell',
     text: `${HEADER}\n"A"x${ROW}`,
-    lines: [/^line 2: found text behind a quoted cell/],
+    lines: [/^line 2: found text after a quoted cell/],
   },
   {
     name: 'Latin-1',
@@ -372,7 +372,7 @@ const REFUSED_JSON: readonly {
   {
     name: 'a duplicate item',
     change: (file) => ({ ...file, categories: [category('C', 1, [item('A', 1)]), category('D', 1, [item('a', 1)])] }),
-    lines: [/^categories\[1\]\.items\[0\]\.id: found "a", which stands at categories\[0\]/],
+    lines: [/^categories\[1\]\.items\[0\]\.id: found "a", which is already at categories\[0\]/],
   },
   {
     name: 'too many items in all',

@@ -162,7 +162,7 @@ const ROWS: readonly Row[] = [
     table,
     damage: record(flipped),
     finds:
-      /^\S+ of \S+: found .*the checksum does not match; restore a backup, expected a whole record at [0-9a-f.]+$|^\S+ of \S+: found fields of another form at .*the checksum does not match/,
+      /^\S+ of \S+: found .*the checksum does not match; restore a backup, expected a valid record at [0-9a-f.]+$|^\S+ of \S+: found unexpected fields at .*the checksum does not match/,
   })),
   ...SEALED.filter((table) => table !== 'organizations').map((table) => ({
     name: `a record in ${table} belongs to an unknown organization`,
@@ -189,7 +189,7 @@ const ROWS: readonly Row[] = [
     name: `a record in ${table} is stored under another key`,
     table,
     damage: movedTo(otherLast),
-    finds: /that of its key$|the one of its key$/,
+    finds: /the one in its key$/,
   })),
   {
     name: 'a record of a later release',
@@ -201,7 +201,7 @@ const ROWS: readonly Row[] = [
     name: 'a record of another type with a valid checksum',
     table: 'scans',
     damage: record(() => sealRecord(1, Buffer.of(0xc0))),
-    finds: /found fields of another form at \S+ \(Cannot read .*\), expected ours$/,
+    finds: /found unexpected fields at \S+ \(Cannot read .*\), expected the current format$/,
   },
   {
     name: 'a missing name',
@@ -226,7 +226,7 @@ const ROWS: readonly Row[] = [
     name: 'a missing audit entry',
     table: 'audit-log',
     damage: record(gone, 2),
-    finds: /^audit-log of \S+: found the entry 4 behind 2, expected 3$/,
+    finds: /^audit-log of \S+: found entry 4 after 2, expected 3$/,
   },
   {
     name: 'an active key without its hash',
@@ -322,7 +322,7 @@ const ROWS: readonly Row[] = [
     name: 'waiting events that have been removed',
     table: 'buffer',
     damage: record(() => stateBytes(7, 7, 0), -1),
-    finds: /1 chunks, expected none, since no event waits$/,
+    finds: /1 chunks, expected none, since the buffer is empty$/,
   },
   {
     name: 'missing older events',
@@ -346,7 +346,7 @@ const ROWS: readonly Row[] = [
     name: 'overlapping ranges',
     table: 'seen',
     damage: changed(() => ({ ranges: [1, 5, 4, 9] })),
-    finds: /the bound 4 behind 5 of instance [0-9a-f]{16}, expected ranges that ascend/,
+    finds: /the bound 4 after 5 of instance [0-9a-f]{16}, expected ranges that ascend/,
   },
   {
     name: 'an incomplete range',
@@ -382,7 +382,7 @@ const ROWS: readonly Row[] = [
     name: 'evidence that ends before it begins',
     table: 'evidence',
     damage: changed(() => ({ firstSeenMs: NOON + 1 })),
-    finds: /expected the first not behind the last$/,
+    finds: /expected the first not after the last$/,
   },
   {
     name: 'evidence of another day',
@@ -406,7 +406,7 @@ const ROWS: readonly Row[] = [
     name: 'a missing scan',
     table: 'scans',
     damage: record(gone),
-    finds: /^scans of \S+: found 1 scans, expected 2, as scan-states says$/,
+    finds: /^scans of \S+: found 1 scans, expected 2, as in scan-states$/,
   },
   {
     name: 'all scans missing',
@@ -457,7 +457,7 @@ const ROWS: readonly Row[] = [
     name: 'a wrong number of scans',
     table: 'scan-states',
     damage: changed(() => ({ stored: 9 })),
-    finds: /2 scans, expected 9, as scan-states says$/,
+    finds: /2 scans, expected 9, as in scan-states$/,
   },
   {
     name: 'the published scan is missing',
@@ -488,7 +488,7 @@ const ROWS: readonly Row[] = [
     name: "a score missing from the API's list",
     table: 'assessments',
     damage: changed<{ result: object }>(({ result }) => ({ result: { ...result, overallScore: 99 } })),
-    finds: /^published of \S+: found another list of 1 of scores, expected the 1 that the records say$/,
+    finds: /^published of \S+: found another list of 1 of scores, expected the 1 in the records$/,
   },
   {
     name: "a recommendation that differs from the API's list",
@@ -512,7 +512,7 @@ const ROWS: readonly Row[] = [
     name: 'a missing part',
     table: 'published',
     damage: record(gone, 1),
-    finds: /^published of \S+: found 0 elements of discovery, expected 2, as its head says$/,
+    finds: /^published of \S+: found 0 elements of discovery, expected 2, as in its head$/,
   },
   {
     name: 'a head with another tag',
@@ -524,7 +524,7 @@ const ROWS: readonly Row[] = [
     name: 'a head with a count that is too high',
     table: 'published',
     damage: record((bytes) => resealed(bytes, 19)),
-    finds: /platforms in the head of discovery, expected \d+, as there are elements$/,
+    finds: /platforms in the head of discovery, expected \d+, the number of elements$/,
   },
   {
     name: 'an element that is not JSON',
@@ -554,7 +554,7 @@ const ROWS: readonly Row[] = [
     name: 'a use of a nonexistent key',
     table: 'key-uses',
     damage: movedTo(otherLast),
-    finds: /^key-uses of \S+: found a use at [0-9a-f]+, expected of a key that there is$/,
+    finds: /^key-uses of \S+: found a use at [0-9a-f]+, expected of an existing key$/,
   },
   {
     name: 'a version in an unknown format',

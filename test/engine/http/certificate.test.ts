@@ -14,7 +14,7 @@ t.test('an unreadable file is an error that names the user and the fix', { skip:
       await t.rejects(provideCertificate(directory, own), {
         code: 'CERTIFICATE',
         message: new RegExp(
-          `^${closed} is not readable for uid 1234; chgrp \\d+ ${closed} && chmod g\\+r ${closed}, and let`,
+          `^${closed} is not readable by uid 1234; chgrp \\d+ ${closed} && chmod g\\+r ${closed}, and make`,
         ),
       })
     } finally {

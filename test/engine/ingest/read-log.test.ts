@@ -64,7 +64,7 @@ function reading(t: Test): Reading {
         onProgress: () => {},
         stopped: () => ++asked > stopAfter,
         stop: new Promise(() => {}),
-        fold: async () => runScan(store, matcher, token.organizationId, 'buffer', systemClock),
+        freeSpace: async () => runScan(store, matcher, token.organizationId, 'buffer', systemClock),
       })
       const { report, fault } = await reader.read(join(directory, name))
       if (fault !== undefined) throw fault

@@ -11,7 +11,7 @@ t.test('a directory that cannot be used is one error line that names the setting
   const rows = [
     { path: join(directory, 'file'), found: /--data-dir .*file: not a directory; name a directory/ },
     { path: join(directory, 'file/below'), found: /not a directory/ },
-    { path: '/proc/posture', found: /it cannot be made here/ },
+    { path: '/proc/posture', found: /it cannot be created here/ },
   ]
   for (const { path, found } of rows) {
     t.throws(() => new Environment(path, OPTIONS), { code: 'STORE_UNWRITABLE', message: found }, path)
@@ -56,9 +56,9 @@ t.test('files opened by root keep their owner', { skip: skipUnlessRoot }, async 
     { name: 'without lock.mdb, which root creates again', make: withoutLock, uid: 1234 },
     { name: 'the same, read-only', make: withoutLock, readOnly: true, uid: 1234 },
     {
-      name: 'the same, when the opener sets the owner of new files',
+      name: 'the same, when the caller sets the owner of new files',
       make: withoutLock,
-      give: 'by the opener',
+      chown: 'by the caller',
       uid: 1234,
     },
     { name: 'an empty directory', make: (path) => chownSync(path, 1234, 1234), uid: 1234 },
@@ -71,9 +71,9 @@ t.test('files opened by root keep their owner', { skip: skipUnlessRoot }, async 
       uid: 1234,
     },
     {
-      name: 'whose owner the opener sets itself',
+      name: 'whose owner the caller sets',
       make: (path) => chownSync(path, 1234, 1234),
-      give: 'by the opener',
+      chown: 'by the caller',
       uid: 0,
     },
     { name: "root's own", make: () => {}, uid: 0 },

@@ -19,7 +19,7 @@ t.test('ranges of entries in any order become one chunk', async (t) => {
   const record = sealChunk(ranges, 1_800_000_000_000)
   t.same(textsIn(record), ['three', 'four', 'one', ''])
   const chunk = new ChunkReader()
-  t.ok(chunk.openIfWhole(record))
+  t.ok(chunk.openIfIntact(record))
   t.equal(chunk.writtenMs, 1_800_000_000_000)
 })
 
@@ -53,11 +53,11 @@ t.test('a damaged chunk is detected and has no entries', async (t) => {
   for (const { name, record, error } of damaged) {
     t.throws(() => textsIn(record), { code: 'STORE_DAMAGED', message: error }, name)
     chunk.open(sealChunk([{ slices, from: 0, to: 4 }], 0))
-    t.notOk(chunk.openIfWhole(record), name)
+    t.notOk(chunk.openIfIntact(record), name)
     t.equal(chunk.count, 0, name)
   }
 })
 
 t.test('a chunk of a newer release is rejected', async (t) => {
-  t.throws(() => new ChunkReader().openIfWhole(sealRecord(2, Buffer.alloc(20))), { code: 'STORE_VERSION' })
+  t.throws(() => new ChunkReader().openIfIntact(sealRecord(2, Buffer.alloc(20))), { code: 'STORE_VERSION' })
 })

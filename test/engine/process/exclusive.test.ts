@@ -17,7 +17,7 @@ t.test('one process runs at a time, and a killed process leaves no lock', async 
   await once(child, 'message')
   await t.rejects(
     exclusively(here, 'reading', async () => {}),
-    { code: 'STORE_IN_USE', message: /reading; wait until it is done/ },
+    { code: 'STORE_IN_USE', message: /reading. Wait until it has finished/ },
   )
   t.equal(await exclusively(here, 'other work', async () => 1), 1)
   t.equal(await exclusively(join(directory, 'b'), 'reading', async () => 2), 2)

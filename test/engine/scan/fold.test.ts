@@ -219,7 +219,7 @@ for (const { name, failure, thrown, recorded, entry } of [
       t.equal(schedule.failing, 1)
       t.match(store.scans.ofOrganization(id), [failed, failed])
       t.equal(entries.length, 1)
-      t.match(entries[0], { organization: id, trigger: 'schedule', msg: 'scan failed, its events wait' })
+      t.match(entries[0], { organization: id, trigger: 'schedule', msg: 'scan failed; its events stay buffered' })
       t.match({ reason: undefined, err: undefined, ...entries[0] }, entry)
 
       clock.add(1000)
@@ -242,7 +242,7 @@ for (const { name, failure, entry } of [
     const schedule = new ScanSchedule(store, matcher, clock, log, { run, close: async () => {} })
     schedule.pollRequests()
     await schedule.idle()
-    t.match(entries, [{ ...entry, msg: 'scans could not be started, events wait', organizations: 1 }])
+    t.match(entries, [{ ...entry, msg: 'could not start scans; events stay buffered', organizations: 1 }])
     t.equal('err' in (entries[0] ?? {}), failure === bug)
   })
 }

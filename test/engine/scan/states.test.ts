@@ -189,7 +189,7 @@ t.test('a scan that another process ended writes nothing', async (t) => {
   const [outcome] = new ScanRunner(site.store, ending, site.clock).run([
     { organizationId: site.organization.id, trigger: 'schedule' },
   ])
-  t.match(outcome?.scan, { status: 'failed', failure: 'another process has ended the scan' })
+  t.match(outcome?.scan, { status: 'failed', failure: 'another process ended the scan' })
   t.same(
     site.store.scans.ofOrganization(site.organization.id).map(({ failure }) => failure),
     ['interrupted'],
@@ -401,9 +401,9 @@ t.test('a requester waits for the process that runs scans, or runs the scan', as
   )
 
   clock.add(1)
-  const givenUp = new AbortController()
-  const leaves = scanNow(store, () => matcher, request(site), clock, givenUp.signal)
-  givenUp.abort()
+  const cancelled = new AbortController()
+  const leaves = scanNow(store, () => matcher, request(site), clock, cancelled.signal)
+  cancelled.abort()
   t.equal(await leaves, undefined)
 
   const killed = request(site)

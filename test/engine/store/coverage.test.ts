@@ -57,7 +57,7 @@ t.test('an instance has one report per ten seconds, and the last one of its run'
   t.equal(at(COVERAGE_INTERVAL_MS), 'added')
   const soon = report({ madeMs: NOON + COVERAGE_INTERVAL_MS + 4000 })
   t.equal(
-    environment.read(() => store.poll(ACME, soon, soon.madeMs)),
+    environment.read(() => store.preview(ACME, soon, soon.madeMs)),
     'tooSoon',
   )
   t.equal(at(COVERAGE_INTERVAL_MS + 1, true), 'added', 'nothing would make up for the last one')

@@ -19,7 +19,7 @@ function open(path: string, schemaVersion: number): Environment {
     setting: '--data-dir',
     schemaVersion,
     freeBytesMin: 0,
-    migrate: 'by the owner',
+    migrate: 'by the caller',
   })
   environment.table('a')
   return environment
