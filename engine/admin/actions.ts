@@ -1,7 +1,7 @@
 import type { Role } from '../store/members.ts'
 
 /**
- * What can be changed, and the least role that may: each is a word of the audit log. `operator` is whoever has the data directory; what a plan
+ * What can be read or changed, and the least role that may. Each change is a word of the audit log. `operator` is whoever has the data directory; what a plan
  * includes and which organizations there are is not for members to say. docs/reference/administration.md has the same table.
  */
 export const ACTIONS = {
@@ -9,6 +9,18 @@ export const ACTIONS = {
   'organization.plan': 'operator',
   'store.restore': 'operator',
   'organization.set': 'admin',
+  'organization.read': 'viewer',
+  'discovery.read': 'viewer',
+  'source.read': 'viewer',
+  'assessment.read': 'viewer',
+  'recommendation.read': 'viewer',
+  'member.read': 'member',
+  'token.read': 'member',
+  'api-key.read': 'admin',
+  'audit.read': 'admin',
+  'file.try': 'member',
+  'own-platform.set': 'admin',
+  'sign-in.set': 'owner',
   'member.add': 'owner',
   'member.role': 'owner',
   'member.remove': 'owner',

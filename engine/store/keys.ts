@@ -7,6 +7,11 @@ import { randomUUID } from 'node:crypto'
  *   organizations       organization (16)                                Organization
  *   organization-names  name, lower case, UTF-8                          organization (16)      [index]
  *   members             organization (16) + name, lower case             Member
+ *   memberships         user id (16) + organization (16)                  key of the member      [index]
+ *   users               user id (16)                                     User
+ *   user-names          name, lower case, UTF-8                          user id (16)           [index]
+ *   sessions            user id (16) + session id (16)                   Session
+ *   session-hashes      SHA-256 of the cookie's value (32)               user id + session id   [index]
  *   audit-log           organization (16) + sequence (8)                 AuditEntry
  *   api-keys            organization (16) + key id (16)                  ApiKey
  *   key-uses            organization (16) + key id (16)                  when it was used last
@@ -32,7 +37,8 @@ import { randomUUID } from 'node:crypto'
  *   coverage-sensors    organization (16) + sensor's instance (8)        its last report of coverage
  *   coverage-days       organization (16) + day (4)                      what all sensors saw and did not see on one day
  *
- * The three indexes cannot begin with the organization, since they answer which organization it is. They are keyed by
+ * A user can belong to several organizations, so users and their sessions do not begin with one.
+ * The indexes cannot begin with the organization, since they answer which organization it is. They are keyed by
  * what only the organization knows (a secret's hash) or by its unique name. Sources without a token that is known are of the organization whose
  * id is all zero, which is none. Numbers are big-endian, so that order of
  * bytes is order of numbers.

@@ -124,7 +124,7 @@ t.test('packets of a capture become platforms of the API, through crashes of bot
 
 t.test('npm start: finds, shows and serves; stops by Ctrl-C; continues on the same data', async (t) => {
   const directory = t.testdir()
-  const parameters = ['--data-dir', directory, '--api-port', '0', '--ingest-port', '0']
+  const parameters = ['--data-dir', directory, '--api-port', '0', '--console-port', 'off', '--ingest-port', '0']
   const serving = async (): Promise<{ status: number | null; stdout: string }> => {
     const demo = start('demo', parameters)
     await new Promise<void>((resolve) => {
