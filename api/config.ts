@@ -16,7 +16,7 @@ import {
   wholeNumber,
 } from '../engine/process/settings.ts'
 
-/** Every address, of IPv4 and IPv6. */
+/** All addresses, IPv4 and IPv6. */
 const ANY_ADDRESS = '::'
 const ANY_IPV4_ADDRESS = '0.0.0.0'
 
@@ -152,7 +152,7 @@ export type ServiceSettings = z.output<typeof serviceSettings>
 const LOOPBACK = /^(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1|localhost)$/
 
 /**
- * What must hold between settings.
+ * Checks relations between settings.
  *
  * @throws Fault USAGE
  */
@@ -175,7 +175,7 @@ export function checkTogether(settings: ServiceSettings): ServiceSettings {
   return loopback
 }
 
-/** The default address is every address; with plain HTTP it is loopback. */
+/** The default is all addresses. With plain HTTP it is loopback. */
 function loopbackOf(address: string): string {
   return address === ANY_ADDRESS || address === ANY_IPV4_ADDRESS ? '127.0.0.1' : address
 }

@@ -6,7 +6,7 @@ import type { Answer } from '../engine/process/local-server.ts'
 import type { Logger } from '../engine/process/log.ts'
 import type { ScanSchedule } from '../engine/scan/schedule.ts'
 
-/** Says whether the service does all that it is for, and writes into the log when writing stops and when it goes on. */
+/** Reports whether the service works, and logs when writing to the store fails and recovers. */
 export class Health {
   readonly #environment: Environment
   readonly #schedule: ScanSchedule
@@ -29,9 +29,9 @@ export class Health {
     clearInterval(this.#timer)
   }
 
-  /** Each change is logged once. */
+  /** Logs each change once. */
   poll(): void {
-    const failure = this.#whyNotWritten()
+    const failure = this.#writeFailure()
     if (failure === undefined && !this.#writes) this.#log.info('the store is written again')
     if (failure !== undefined && this.#writes) {
       logFailure(this.#log, failure, 'the store is not written, senders are asked to wait; the API answers')
@@ -39,9 +39,9 @@ export class Health {
     this.#writes = failure === undefined
   }
 
-  /** What is not as it should be, a line each; none: all is. */
+  /** Returns the problems, one line each; empty if there is none. */
   reasons(): string[] {
-    const notWritten = this.#whyNotWritten()
+    const notWritten = this.#writeFailure()
     const failing = this.#schedule.failing
     return [
       ...(notWritten === undefined ? [] : [failureText(notWritten)]),
@@ -49,7 +49,7 @@ export class Health {
     ]
   }
 
-  /** 503 makes it a matter of status alone for what looks at it. */
+  /** Answers 503 while degraded, so that a probe needs only the status. */
   answer(): Answer {
     const reasons = this.reasons()
     const type = 'application/json'
@@ -57,7 +57,7 @@ export class Health {
     return { type, status: 503, body: JSON.stringify({ status: 'degraded', reasons }) }
   }
 
-  #whyNotWritten(): unknown {
+  #writeFailure(): unknown {
     try {
       return this.#environment.full ? new Fault('STORE_FULL', 'the disk is full') : undefined
     } catch (error) {

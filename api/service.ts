@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { Console } from '../console/console.ts'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
-import { claimPort, everyAddress, listenHttp } from '../engine/http/listen.ts'
+import { claimPort, listenHttp, wildcardAddress } from '../engine/http/listen.ts'
 import { drainThread, faultOf, listening } from '../engine/http/listener-thread.ts'
 import type { HttpHandler, HttpListener } from '../engine/http/port.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
@@ -43,14 +43,16 @@ import type { ApiThreadData, FromApiThread, ToApiThread } from './thread.ts'
 
 /** For the message of a failure. */
 const API_THREAD = 'an API thread'
-/** Of the heap of an API thread, for what is new in it. */
+/** Size of the young generation in the heap of an API thread. */
 const YOUNG_GENERATION_MB = 16
 
-/** Milliseconds that a service waits for a scan that a command runs, and between two looks. */
+/**
+ * How long the service waits for a scan of another process, and the poll interval, in milliseconds.
+ */
 const OTHER_SCAN_MS = 10_000
 const POLL_EVERY_MS = 100
 
-/** The service's stages wired together: ingest, scans, and the API threads, over one store. */
+/** Wires the stages of the service: ingest, scans and API threads, over one store. */
 export class Service {
   readonly #settings: ServiceSettings
   readonly #log: Logger
@@ -74,7 +76,7 @@ export class Service {
   readonly #rateTables = { keys: makeRateTable(), addresses: makeRateTable() }
   #releaseScans: Release | undefined
   readonly #failure = deferredFailure()
-  /** Rejects when a part that the service cannot do without ends by itself. */
+  /** Rejects when an essential part of the service ends unexpectedly. */
   readonly failure = this.#failure.promise
 
   /** @throws Fault of the store; see Store. */
@@ -101,11 +103,12 @@ export class Service {
   /**
    * Opens the ports, then starts the scans.
    *
-   * @throws Fault PORT_TAKEN, PORT_DENIED, CERTIFICATE; STORE_IN_USE where another service has the same data directory.
+   * @throws Fault PORT_TAKEN, PORT_DENIED, CERTIFICATE; STORE_IN_USE if another service uses the
+   *   data directory.
    */
   async start(): Promise<Listening> {
     const settings = this.#settings
-    this.#releaseScans = await this.#holdScans()
+    this.#releaseScans = await this.#lockScans()
     const apiPort = await claimPort('--api-port', settings.apiAddress, settings.apiPort)
     const certificate = this.#needsCertificate() ? await this.#certificate() : undefined
     const tls = certificate && { keyFile: certificate.keyFile, certificateFile: certificate.certificateFile }
@@ -114,7 +117,7 @@ export class Service {
     const syslog = await this.#startSyslog(tls)
     const api = await this.#startApi(apiPort, httpTls)
     const consolePort = await this.#startConsole(httpTls)
-    // Last, since who is answered there may take the service to be there.
+    // Last, because a client may take an answer here as a sign that the service is ready.
     const metricsPort = await this.#startLocal()
     this.#accounting.start()
     this.#schedule.start()
@@ -128,7 +131,7 @@ export class Service {
     return { apiPort, consolePort, ingestPort, metricsPort, syslog, fingerprint: certificate?.fingerprint }
   }
 
-  /** Lets what is under way end, for `deadlineMs`, and closes the store. */
+  /** Waits up to `deadlineMs` for work in progress to end, and closes the store. */
   async drain(deadlineMs: number): Promise<void> {
     this.#certificateWatch?.stop()
     const drained = [
@@ -149,8 +152,8 @@ export class Service {
     await this.#releaseScans?.()
   }
 
-  /** A command that scans is soon done; another service is not. */
-  async #holdScans(): Promise<Release> {
+  /** Waits for another process's scan: a command ends soon, another service does not. */
+  async #lockScans(): Promise<Release> {
     const { path } = this.#store.environment
     for (let waitedMs = 0; waitedMs < OTHER_SCAN_MS; waitedMs += POLL_EVERY_MS) {
       const release = await tryHold(path, SCANS)
@@ -164,7 +167,7 @@ export class Service {
   async #startIngest(tls: TlsFiles | undefined): Promise<number | undefined> {
     const { ingestAddress, ingestPort, http } = this.#settings
     if (ingestPort === 'off') return undefined
-    const address = everyAddress(ingestAddress)
+    const address = wildcardAddress(ingestAddress)
     const port = await claimPort('--ingest-port', address, ingestPort)
     this.#ingest = await listenHttp(http, {
       address,
@@ -209,7 +212,7 @@ export class Service {
       addresses: readonly ListenAddress[],
     ): SyslogEndpoint[] =>
       addresses.map(({ address, port }) => {
-        return { kind, setting, port, address: everyAddress(address === '' ? ingestAddress : address) }
+        return { kind, setting, port, address: wildcardAddress(address === '' ? ingestAddress : address) }
       })
     return [
       ...endpoints('tls', '--syslog-tls', syslogTls),
@@ -245,7 +248,7 @@ export class Service {
   }
 
   async #metricRows(): Promise<MetricRow[]> {
-    // While the service ends its threads may be gone; what the others have counted is shown all the same.
+    // During shutdown its threads may be gone. The other counters are still reported.
     const syslog = await this.#syslog?.status().catch(() => undefined)
     const ingest = ingestRows(this.#acceptor, this.#batches, this.#accounting, syslog)
     return [...ingest, ...scanRows(this.#schedule.counters), ...this.#apiRows()]
@@ -260,7 +263,7 @@ export class Service {
     return !this.#settings.plainHttp || this.#settings.syslogTls.length > 0
   }
 
-  /** New connections of every listener get what stands in the files now. */
+  /** New connections of all listeners use the current files. */
   #reloadCertificate(files: TlsFiles): void {
     this.#syslog?.reload(files)
     if (this.#settings.plainHttp) return
@@ -281,18 +284,22 @@ export class Service {
     return certificate
   }
 
-  /** The first thread finds out what serves; the others follow where that lets several listen on one port. */
+  /**
+   * The first thread finds out which implementation is available. More threads start if it allows
+   * several listeners on one port.
+   */
   async #startApi(port: number, tls: ApiThreadData['tls']): Promise<{ threads: number; implementation: string }> {
     const { apiAddress: address, salesEmail, logLevel, accessLog, dataDir: dataDirectory, http } = this.#settings
-    const { keys: rateTable, addresses: guessTable } = this.#rateTables
-    const shared = { counters: this.#apiCounters, rateTable, guessTable }
+    const { keys: rateTable, addresses: addressTable } = this.#rateTables
+    const shared = { counters: this.#apiCounters, rateTable, addressTable }
     const document = openApiAnswer(ROUTES, salesEmail)
     const own = { dataDirectory, address, port, tls, http, salesEmail, logLevel, accessLog, document }
     const start = async (number: number): Promise<Extract<FromApiThread, { kind: 'listening' }>> => {
       const data: ApiThreadData = { ...own, ...shared, number }
       const thread = new Worker(new URL('./thread.js', import.meta.url), {
         workerData: data,
-        // What a request leaves behind is little and short-lived; without a bound each thread would take three times as much for it.
+        // A request leaves little, short-lived garbage. Without a limit, each thread would use
+        // three times as much memory for it.
         resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
       })
       this.#threads.push(thread)
@@ -312,7 +319,7 @@ export class Service {
   }
 }
 
-/** Where the service listens, once it does. */
+/** The ports of a running service. */
 export interface Listening {
   readonly apiPort: number
   readonly consolePort: number | undefined

@@ -28,7 +28,7 @@ export interface Discovery {
 /** The columns for detected platforms, as the API returns them. */
 export const PLATFORM_COLUMNS: readonly Column[] = [
   ['Platform', 'platform_name'],
-  ['Type', 'platform_type', { hide: 1 }],
+  ['Type', 'platform_type', { hide: 5 }],
   ['Confidence', 'confidence', { hide: 3, text: (value) => Number(value).toFixed(2) }],
   ['Risk', 'metadata.risk.score'],
   ['Approved', 'metadata.approved'],

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { addressHash } from '../../api/address.ts'
-import { takesGzip } from '../../api/content-coding.ts'
+import { acceptsGzip } from '../../api/content-coding.ts'
 
 const SAME: readonly { name: string; one: string; other: string; same: boolean }[] = [
   { name: 'one IPv4 address', one: '192.0.2.1', other: '192.0.2.1', same: true },
@@ -35,5 +35,5 @@ const ENCODINGS: readonly (readonly [field: string, takes: boolean])[] = [
   [',,gzip,,', true],
 ]
 for (const [field, takes] of ENCODINGS) {
-  t.test(`Accept-Encoding: ${field}`, async (t) => t.equal(takesGzip(field), takes))
+  t.test(`Accept-Encoding: ${field}`, async (t) => t.equal(acceptsGzip(field), takes))
 }

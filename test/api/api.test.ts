@@ -22,15 +22,15 @@ interface Api extends TestServer {
 }
 
 async function startApi(t: Test, implementation: (typeof IMPLEMENTATIONS)[number]): Promise<Api> {
-  const opened = openStore(t, { madeUp: true })
+  const opened = openStore(t, { unchecked: true })
   const now = { ms: 1 }
   const rateLimit = new RateLimit(makeRateTable(), () => now.ms)
   const keyUses = new RecentKeyUses()
-  const guessLimit = new RateLimit(makeRateTable(), () => now.ms)
+  const addressLimit = new RateLimit(makeRateTable(), () => now.ms)
   const served = apiServer({
     store: opened.store,
     rateLimit,
-    guessLimit,
+    addressLimit,
     salesEmail: 'sales@vendor.example',
     document: NO_DOCUMENT,
     keyUses,

@@ -45,13 +45,13 @@ async function startService(t: Test, implementation: (typeof IMPLEMENTATIONS)[nu
   const opened = openStore(t)
   const now = { ms: 1 }
   const rateLimit = new RateLimit(makeRateTable(), () => now.ms)
-  const guessLimit = new RateLimit(makeRateTable(), () => now.ms)
+  const addressLimit = new RateLimit(makeRateTable(), () => now.ms)
   const document = openApiAnswer(ROUTES, SALES_EMAIL)
   const parts = {
     store: opened.store,
     document,
     rateLimit,
-    guessLimit,
+    addressLimit,
     salesEmail: SALES_EMAIL,
     keyUses: new RecentKeyUses(),
   }

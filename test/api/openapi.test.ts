@@ -6,7 +6,7 @@ import { openApiDocument } from '../../api/openapi.ts'
 import { EXAMPLES } from '../../api/openapi-examples.ts'
 import { refusals } from '../../api/openapi-responses.ts'
 import { ROUTES } from '../../api/routes.ts'
-import { schemaFaults } from '../support/contract.ts'
+import { schemaErrors } from '../support/contract.ts'
 
 const DOCUMENT = openApiDocument(ROUTES, 'sales@vendor.example')
 
@@ -51,12 +51,12 @@ t.test('each example fits its schema, in the document and in zod', async (t) => 
     const examples = Object.values(EXAMPLES[path] ?? {})
     t.ok(examples.length >= 2, `${path}: one with data, one without`)
     for (const { summary, value } of examples) {
-      t.same(schemaFaults(DOCUMENT, name, value), [], `${path}: ${summary}`)
+      t.same(schemaErrors(DOCUMENT, name, value), [], `${path}: ${summary}`)
       t.equal(ANSWERS[name].safeParse(value).success, true, `${path}: ${summary}`)
     }
   }
   for (const { message } of refusals('sales@vendor.example')) {
-    t.same(schemaFaults(DOCUMENT, 'Error', { error: message }), [])
+    t.same(schemaErrors(DOCUMENT, 'Error', { error: message }), [])
   }
 })
 
@@ -97,7 +97,7 @@ t.test('what is no answer is refused by both schemas', async (t) => {
   ]
   for (const { name, answer, value, fits = false } of rows) {
     const sent: unknown = JSON.parse(JSON.stringify(value))
-    t.equal(schemaFaults(DOCUMENT, answer, sent).length === 0, fits, `${name}: in the document`)
+    t.equal(schemaErrors(DOCUMENT, answer, sent).length === 0, fits, `${name}: in the document`)
     t.equal(ANSWERS[answer].safeParse(sent).success, fits, `${name}: in zod`)
   }
 })

@@ -32,7 +32,10 @@ for (const kind of KINDS) {
       const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{"level":30'))
       t.equal(status, 4, stderr)
       t.equal(lines.length, 1, stderr)
-      t.match(lines[0], /^posture-service: CERTIFICATE .*certificate\.pem.*uWebSockets\.js cannot use this kind of key/)
+      t.match(
+        lines[0],
+        /^posture-service: CERTIFICATE .*certificate\.pem.*uWebSockets\.js does not support this key type/,
+      )
     }
 
     t.test('comes as a renewed one: the old one stays, and all goes on', async (t) => {

@@ -20,7 +20,7 @@ const unlimited = {
 
 for (const implementation of IMPLEMENTATIONS) {
   t.test(`over ${implementation}: no answer is torn`, async (t) => {
-    const opened = openStore(t, { madeUp: true })
+    const opened = openStore(t, { unchecked: true })
     const { id } = makeOrganization(opened, 'Acme')
     const administration = new Administration(opened.store, opened.clock)
     const headers = { 'x-api-key': administration.apiKeys.create(administration.organization('Acme'), 'k', SCOPES).raw }
@@ -31,7 +31,7 @@ for (const implementation of IMPLEMENTATIONS) {
       apiServer({
         store: opened.store,
         rateLimit: unlimited,
-        guessLimit: unlimited,
+        addressLimit: unlimited,
         salesEmail: 'sales@vendor.example',
         document: { body: Buffer.from('{}'), tag: '"0"' },
         keyUses: new RecentKeyUses(),

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { allBalanced, type Balance, balancesOf } from '../../collector/accounting.ts'
-import { type StatusWords, statusOf } from '../support/collector-status.ts'
+import { type StatusFields, statusOf } from '../support/collector-status.ts'
 
 const dropped = (kernel: number, pool: number, unread: number) => ({ kernel, pool, unread })
 
-const ROWS: readonly { title: string; status: StatusWords; wrong?: readonly [Balance['counter'], number] }[] = [
+const ROWS: readonly { title: string; status: StatusFields; wrong?: readonly [Balance['counter'], number] }[] = [
   { title: 'nothing yet', status: {} },
   {
     title: 'each outcome of a packet',

@@ -4,9 +4,9 @@ import t from 'tap'
 import { type ObservedName, observe } from '../../collector/pipeline/observe.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
-import { madeCaptures } from '../captures/cases.ts'
+import { generatedCaptures } from '../captures/cases.ts'
 import { uncompressed } from '../captures/compressed.ts'
-import { captureBytes, captureFile, expectationOf } from '../captures/made-capture.ts'
+import { captureBytes, captureFile, expectationOf } from '../captures/generated-capture.ts'
 import { testCaptures } from './captures.ts'
 
 const FOLDER = new URL('../../../test/captures/', import.meta.url)
@@ -17,7 +17,7 @@ const trie = compileTrie(rules)
 testCaptures({ lanes: 0, pool: { batches: 2, frameBytes: 1_000_000, rowBytes: 1_000_000 } })
 
 t.test('the files are what build.ts makes of the builders', async (t) => {
-  for (const [name, capture] of Object.entries(madeCaptures())) {
+  for (const [name, capture] of Object.entries(generatedCaptures())) {
     const file = `${name}/${captureFile(capture)}`
     t.ok(captureBytes(capture).equals(uncompressed(fileURLToPath(new URL(file, FOLDER)))), file)
     t.same(

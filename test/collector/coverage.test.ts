@@ -5,11 +5,11 @@ import { observe } from '../../collector/pipeline/observe.ts'
 import type { CoverageCounters } from '../../engine/event/coverage-report.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
-import { type StatusWords, statusOf } from '../support/collector-status.ts'
+import { type StatusFields, statusOf } from '../support/collector-status.ts'
 import { counters } from '../support/coverage.ts'
 import { REPOSITORY } from '../support/programs.ts'
 
-const ROWS: readonly (readonly [name: string, status: StatusWords, found: Partial<CoverageCounters>])[] = [
+const ROWS: readonly (readonly [name: string, status: StatusFields, found: Partial<CoverageCounters>])[] = [
   ['nothing', {}, {}],
   ['names', { names: 7, matched: 3, classes: { dnsQuery: 7 } }, { packets: 7, names: 7, names_matched: 3 }],
   [

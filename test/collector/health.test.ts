@@ -6,7 +6,7 @@ import { Fault } from '../../engine/process/error-codes.ts'
 import { LocalServer } from '../../engine/process/local-server.ts'
 import { Metrics } from '../../engine/process/metrics.ts'
 import { capturedLog } from '../support/captured-log.ts'
-import { type StatusWords, statusOf } from '../support/collector-status.ts'
+import { type StatusFields, statusOf } from '../support/collector-status.ts'
 
 t.test('the record is the one of the specification', async (t) => {
   const record = healthRecord(statusOf({ names: 12, matched: 5, lastMatchMs: Date.UTC(2026, 10, 20, 9, 15, 2, 7) }))
@@ -25,7 +25,7 @@ t.test('the record is the one of the specification', async (t) => {
 })
 
 const longAgoMs = -60_000
-const DEGRADED: readonly (readonly [title: string, status: StatusWords, reason: RegExp])[] = [
+const DEGRADED: readonly (readonly [title: string, status: StatusFields, reason: RegExp])[] = [
   ['the interface vanished', { live: { lost: 'eth7: the interface is gone' } }, /^eth7: the interface is gone$/],
   ['it is down', { link: { problem: 'eth7 is down' } }, /^eth7 is down$/],
   ['nothing of its traffic is seen', { link: { silence: '5000 packets passed eth7' } }, /^5000 packets passed/],

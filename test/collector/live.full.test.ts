@@ -324,7 +324,7 @@ t.test('what cannot be watched is said in one line', { skip }, async (t) => {
     {
       source: { kind: 'interface', name: 'none0' },
       code: 'CAPTURE_DENIED',
-      says: /^none0: no such interface; there are .*far.*\(posture-collector --list-interfaces\)$/,
+      says: /^none0: no such interface; available: .*far.*\(posture-collector --list-interfaces\)$/,
     },
     {
       source: { kind: 'interface', name: 'far', expression: 'udp prt 53' },

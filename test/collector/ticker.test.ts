@@ -28,14 +28,14 @@ function counted(work: Partial<TickerWork> = {}) {
 
 t.test('it ticks from the start to the end, and the first tick is of a new second', async (t) => {
   const { ticker, calls, upTo } = counted()
-  ticker.hurry()
+  ticker.wake()
   t.same(calls, { ticks: 0, seconds: 0 })
   void ticker.start()
   await upTo(3)
   t.ok(calls.seconds >= 1 && calls.seconds <= calls.ticks, `${calls.seconds} seconds`)
   ticker.stop()
   const { ticks } = calls
-  ticker.hurry()
+  ticker.wake()
   void ticker.start()
   await new Promise((resolve) => setTimeout(resolve, 300))
   t.equal(calls.ticks, ticks, 'a stopped one stays stopped')
@@ -54,7 +54,7 @@ t.test('new work ends the pause of a quiet link', async (t) => {
   const pause = new Promise<string>((resolve) => setTimeout(resolve, COLLECTOR_QUIET_TICK_MS - 100, 'the pause'))
   const tick = upTo(3).then(() => 'a tick')
   await new Promise((resolve) => setImmediate(resolve))
-  ticker.hurry()
+  ticker.wake()
   t.equal(await Promise.race([tick, pause]), 'a tick')
 })
 

@@ -63,7 +63,7 @@ t.test('an empty page says the next step', async (t) => {
 })
 
 t.test('sorted, filtered and searched on the server; the CSV file has the same rows', async (t) => {
-  const site = await serveConsole(t, { madeUp: true })
+  const site = await serveConsole(t, { unchecked: true })
   publish(site, 6)
   const browser = site.signIn('v', 'viewer')
   const names = async (query: string) => namesIn((await browser.get(`/platforms${query}`)).text)
@@ -92,7 +92,7 @@ t.test('sorted, filtered and searched on the server; the CSV file has the same r
 })
 
 t.test('a page of 800 platforms is small and fast', async (t) => {
-  const site = await serveConsole(t, { madeUp: true })
+  const site = await serveConsole(t, { unchecked: true })
   publish(site, 800)
   const browser = site.signIn('v', 'viewer')
   const answer = await browser.get('/platforms', { 'accept-encoding': 'gzip' })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { generate } from 'selfsigned'
 import t from 'tap'
 import { FORWARDERS } from '../../deploy/docs/forwarders.ts'
-import { ForwarderAtWork } from '../support/forwarders.ts'
+import { RunningForwarder } from '../support/forwarders.ts'
 import { later, SyslogService, squid } from '../support/syslog-service.ts'
 
 /** Files of an authority and of a service that it has signed, by the flag or word that takes each. */
@@ -48,7 +48,7 @@ for (const forwarder of FORWARDERS) {
       const directory = t.testdir()
       const { caFile, flags } = await signed(directory, certificate)
       const service = await SyslogService.start(t, ['--syslog-tls', '127.0.0.1:0', ...flags], directory)
-      const relay = await ForwarderAtWork.start(t, directory, forwarder, ['service-tls', 'files'], {
+      const relay = await RunningForwarder.start(t, directory, forwarder, ['service-tls', 'files'], {
         MONITORING_TOKEN: service.token,
         INGEST_HOST: 'localhost',
         INGEST_PORT: String(service.port('tls')),

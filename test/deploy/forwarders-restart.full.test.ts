@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Forwarder } from '../../deploy/docs/forwarders.ts'
-import { ForwarderAtWork } from '../support/forwarders.ts'
+import { RunningForwarder } from '../support/forwarders.ts'
 import { startService } from '../support/programs.ts'
 import { freePort } from '../support/syslog-ng.ts'
 import { later, SyslogService, squid } from '../support/syslog-service.ts'
@@ -34,7 +34,7 @@ for (const { forwarder, kind, meanwhile, lostMax } of CASES) {
     const port = await freePort()
     const listen = [`--syslog-${kind}`, `127.0.0.1:${port}`]
     const service = await SyslogService.start(t, listen)
-    const relay = await ForwarderAtWork.start(t, service.directory, forwarder, [`service-${kind}`, 'files'], {
+    const relay = await RunningForwarder.start(t, service.directory, forwarder, [`service-${kind}`, 'files'], {
       MONITORING_TOKEN: service.token,
       INGEST_HOST: 'localhost',
       INGEST_PORT: String(port),

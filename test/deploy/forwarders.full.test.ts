@@ -1,7 +1,7 @@
 import t from 'tap'
 import { FORWARDERS } from '../../deploy/docs/forwarders.ts'
 import { SAMPLES } from '../../deploy/forwarders/samples.ts'
-import { ForwarderAtWork } from '../support/forwarders.ts'
+import { RunningForwarder } from '../support/forwarders.ts'
 import { matcher } from '../support/store.ts'
 import { SyslogService, squid } from '../support/syslog-service.ts'
 
@@ -52,7 +52,7 @@ for (const forwarder of FORWARDERS) {
   for (const kind of TRANSPORTS) {
     t.test(`${forwarder} over ${kind}: files and devices of several families`, async (t) => {
       const service = await SyslogService.start(t)
-      const relay = await ForwarderAtWork.start(
+      const relay = await RunningForwarder.start(
         t,
         service.directory,
         forwarder,

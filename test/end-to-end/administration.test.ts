@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Agent, request } from 'undici'
-import { admin, interrupted, run, runAdmin, start, startService } from '../support/programs.ts'
+import { admin, interruptAndWait, run, runAdmin, start, startService } from '../support/programs.ts'
 import { organizationWithToken, until } from '../support/syslog-service.ts'
 
 /** posture-admin beside a running posture-service on the same data: what is changed holds for the next request, in every thread. */
@@ -129,7 +129,7 @@ t.test('verify shows events of a token as they come', async (t) => {
   t.match(never.stderr, /^posture-admin: NO_EVENTS no events of .* within 1 s; no message arrived: /)
   const typo = await runAdmin(['verify', ...org, '--token', 'deadbeef'])
   t.match(typo, { status: 5, stderr: /NOT_FOUND no monitoring token/ })
-  t.equal((await interrupted(() => start('admin', ['verify', ...org]))).status, 130)
+  t.equal((await interruptAndWait(() => start('admin', ['verify', ...org]))).status, 130)
 })
 
 t.test('without a service: a scan runs here, verify says that nothing can come', async (t) => {

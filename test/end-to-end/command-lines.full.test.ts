@@ -204,7 +204,7 @@ t.test('a port that is taken', async (t) => {
     const parameters = ['--data-dir', t.testdir(), ...addresses, flag, String(port), other, '0', '--log-level', 'ERROR']
     t.match(await run('service', parameters), {
       status: 4,
-      stderr: `posture-service: PORT_TAKEN ${flag} ${port} on 127.0.0.1: another program listens there; stop it or choose another port\n`,
+      stderr: `posture-service: PORT_TAKEN ${flag} ${port} on 127.0.0.1: another program uses this port. Stop it or choose another port\n`,
     })
   }
 })

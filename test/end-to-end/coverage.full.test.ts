@@ -7,7 +7,7 @@ import { counters } from '../support/coverage.ts'
 import { ethernet, ipv4, udp } from '../support/packets.ts'
 import { dnsQuery } from '../support/packets-dns.ts'
 import { type CapturedFrame, pcapFile } from '../support/packets-pcap.ts'
-import { TcpTalk } from '../support/packets-tcp-stream.ts'
+import { TcpStream } from '../support/packets-tcp-stream.ts'
 import { clientHello, encryptedClientHello, tlsRecords } from '../support/packets-tls.ts'
 import { type Running, run, start } from '../support/programs.ts'
 import { organizationWithToken, SYSLOG_ON_LOOPBACK, SyslogService, until } from '../support/syslog-service.ts'
@@ -37,13 +37,13 @@ function capture(clientPort: number): Buffer {
     { said: clientHello({ serverName: 'resolver.example.org' }), serverPort: 853 },
     { said: clientHello({ serverName: 'dns.google' }), serverPort: 443 },
   ]
-  const talks = hellos.map(({ said, serverPort }, index) => {
-    return new TcpTalk({ clientPort: clientPort + 1 + index, serverPort }, tlsRecords(said))
+  const streams = hellos.map(({ said, serverPort }, index) => {
+    return new TcpStream({ clientPort: clientPort + 1 + index, serverPort }, tlsRecords(said))
   })
   const packets = [
     question('claude.ai'),
     question('www.example.org'),
-    ...talks.flatMap((talk) => [...talk.open(), talk.say()]),
+    ...streams.flatMap((stream) => [...stream.open(), stream.send()]),
   ]
   const cut = question('cut.example.org')
   const all: Omit<CapturedFrame, 'timeMs'>[] = [

@@ -220,48 +220,75 @@ t.test('the link goes down and up, and vanishes and returns: health says so', { 
   t.match(stderr, /"msg":"running again"/)
 })
 
-/** Asks for /health as fast as it is answered for a time; prints how long each answer took, in milliseconds. */
+/** The port of an HTTP server that does nothing else, in the same network namespace as the collector. */
+const IDLE_PORT = 19_091
+const IDLE_SERVER = `
+  import { createServer } from 'node:http'
+  createServer((_request, response) => response.end('{}')).listen(${IDLE_PORT}, '127.0.0.1', () => console.log('listening'))`
+
+/** Requests /health and the idle server in turn for a time. Prints their response times in milliseconds. */
 const POLLER = `
   const [port, forMs] = process.argv.slice(1).map(Number)
-  const took = []
-  for (const end = performance.now() + forMs; performance.now() < end; ) {
+  const took = { health: [], idle: [] }
+  const measure = async (times, url) => {
     const start = performance.now()
-    const answer = await fetch('http://127.0.0.1:' + port + '/health')
-    await answer.json()
-    took.push(performance.now() - start)
+    await (await fetch(url)).json()
+    times.push(performance.now() - start)
+  }
+  for (const end = performance.now() + forMs; performance.now() < end; ) {
+    await measure(took.health, 'http://127.0.0.1:' + port + '/health')
+    await measure(took.idle, 'http://127.0.0.1:${IDLE_PORT}/')
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   console.log(JSON.stringify(took))`
 
-t.test('while the ring is full /health answers within 100 ms, and every loss is counted', { skip }, async (t) => {
-  const site = await Site.make(t)
-  const collector = site.collector(t, ['--ring-size', '1', '--decode-workers', '0'])
-  await site.until('the start', ({ status }) => status === 'running')
-  const poller = spawn('ip', site.inside(process.execPath, '--input-type=module', '-e', POLLER, '19090', '3000'), {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  let polled = ''
-  poller.stdout.setEncoding('utf8').on('data', (piece: string) => {
-    polled += piece
-  })
-  const polling = once(poller, 'close')
-  const names = Array.from({ length: 20_000 }, (_name, index) =>
-    index % 4 === 0 ? 'claude.ai' : `h${index}.example.org`,
-  )
-  site.play(names, '--preload-pcap', '--loop', '150')
-  await polling
-  const took = (JSON.parse(polled) as number[]).toSorted((a, b) => a - b)
-  t.ok(took.length > 20)
-  t.ok((took[Math.floor(took.length * 0.9)] ?? 1e9) < 100, `nine of ten within 100 ms: ${took.map(Math.round)}`)
-  collector.child.kill('SIGTERM')
-  const { status, stderr } = await collector.ended
-  t.equal(status, 0, stderr)
-  const [line = '{}'] = stderr.split('\n').filter((entry) => entry.includes('"msg":"ended"'))
-  const ended = JSON.parse(line) as { frames: number; packetsDropped: Record<string, number> }
-  const lost = Object.values(ended.packetsDropped).reduce((sum, count) => sum + count, 0)
-  t.ok(lost > 0, `the ring was full: ${line}`)
-  t.notOk(stderr.includes('counters do not balance'), stderr)
-})
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.POSITIVE_INFINITY
+}
+
+// The idle server runs on the same busy machine, so the difference is what the collector adds. Medians, because
+// a scheduler delays single answers of either process by hundreds of milliseconds.
+t.test(
+  'while the ring is full /health takes at most 100 ms longer than an idle server, and every loss is counted',
+  { skip },
+  async (t) => {
+    const site = await Site.make(t)
+    const collector = site.collector(t, ['--ring-size', '1', '--decode-workers', '0'])
+    await site.until('the start', ({ status }) => status === 'running')
+    const node = (program: string, ...words: string[]) =>
+      spawn('ip', site.inside(process.execPath, '--input-type=module', '-e', program, ...words), {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+    const idle = node(IDLE_SERVER)
+    t.teardown(() => idle.kill())
+    await once(idle.stdout, 'data')
+    const poller = node(POLLER, '19090', '3000')
+    let polled = ''
+    poller.stdout.setEncoding('utf8').on('data', (piece: string) => {
+      polled += piece
+    })
+    const polling = once(poller, 'close')
+    const names = Array.from({ length: 20_000 }, (_name, index) =>
+      index % 4 === 0 ? 'claude.ai' : `h${index}.example.org`,
+    )
+    site.play(names, '--preload-pcap', '--loop', '150')
+    await polling
+    const took = JSON.parse(polled) as { readonly health: number[]; readonly idle: number[] }
+    t.ok(took.health.length > 3)
+    t.ok(
+      median(took.health) < median(took.idle) + 100,
+      `/health ${took.health.map(Math.round)} ms, idle server ${took.idle.map(Math.round)} ms`,
+    )
+    collector.child.kill('SIGTERM')
+    const { status, stderr } = await collector.ended
+    t.equal(status, 0, stderr)
+    const [line = '{}'] = stderr.split('\n').filter((entry) => entry.includes('"msg":"ended"'))
+    const ended = JSON.parse(line) as { frames: number; packetsDropped: Record<string, number> }
+    const lost = Object.values(ended.packetsDropped).reduce((sum, count) => sum + count, 0)
+    t.ok(lost > 0, `the ring was full: ${line}`)
+    t.notOk(stderr.includes('counters do not balance'), stderr)
+  },
+)
 
 t.test('SIGHUP reads the registry and the log level again', { skip }, async (t) => {
   const site = await Site.make(t)
@@ -304,7 +331,10 @@ platforms:
   writeFileSync(registry, 'platforms: [')
   collector.child.kill('SIGHUP')
   await until('the refusal', () => collector.output.stderr.includes('"msg":"not reloaded'))
-  t.match(collector.output.stderr, /"reason":"[^"]*registry\.yaml[^"]*","msg":"not reloaded, all stays as it was"/)
+  t.match(
+    collector.output.stderr,
+    /"reason":"[^"]*registry\.yaml[^"]*","msg":"not reloaded; the previous settings and registry stay active"/,
+  )
   site.play(['second.acme.example'])
   await site.until('a match by the registry before', ({ events_matched }) => events_matched === 3)
 })
@@ -405,7 +435,7 @@ t.test('what hinders a start is one line', { skip }, async (t) => {
       words: ['--filter', 'not vlan'],
       environment: { HEALTH_PORT: '0' },
       status: 2,
-      says: /^posture-collector: USAGE --filter: "not vlan": "vlan" cannot stand here/,
+      says: /^posture-collector: USAGE --filter: "not vlan": "vlan" is not supported/,
     },
     {
       words: ['--tls-ports', Array.from({ length: 90 }, (_, index) => 2 * index + 1).join(',')],
@@ -423,7 +453,7 @@ t.test('what hinders a start is one line', { skip }, async (t) => {
       words: ['--interface', 'fra'],
       environment: { HEALTH_PORT: '0' },
       status: 4,
-      says: /^posture-collector: CAPTURE_DENIED fra: no such interface; there are far/,
+      says: /^posture-collector: CAPTURE_DENIED fra: no such interface; available: far/,
     },
     {
       words: ['--user', 'nobody-at-all'],

@@ -140,7 +140,7 @@ t.test('npm start: finds, shows and serves; stops by Ctrl-C; continues on the sa
   const first = await serving()
   t.equal(first.status, 0, first.stdout)
   t.match(first.stdout, /API key:\n\nsvc_pk_[0-9a-f]{64}\n/)
-  t.match(first.stdout, /│ ChatGPT\s+│ llm_chat/)
+  t.match(first.stdout, /│ ChatGPT\s+│ 0\.\d\d /)
   t.match(first.stdout, new RegExp(`${expected().byPlatform.size} AI platforms, `))
   t.match(
     first.stdout,
@@ -151,6 +151,6 @@ t.test('npm start: finds, shows and serves; stops by Ctrl-C; continues on the sa
   const second = await serving()
   t.equal(second.status, 0, second.stdout)
   t.match(second.stdout, /continuing on the data in/)
-  t.match(second.stdout, /│ ChatGPT\s+│ llm_chat/)
+  t.match(second.stdout, /│ ChatGPT\s+│ 0\.\d\d /)
   t.notMatch(second.stdout, /svc_pk_[0-9a-f]{64}/, 'the key is shown once')
 })

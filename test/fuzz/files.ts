@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import { CaptureFile } from '../../collector/capture/capture-file.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
-import { madeCaptures } from '../captures/cases.ts'
-import { captureBytes } from '../captures/made-capture.ts'
+import { generatedCaptures } from '../captures/cases.ts'
+import { captureBytes } from '../captures/generated-capture.ts'
 import { bytesInPieces } from '../collector/capture/read-capture.ts'
 import { Random } from './random.ts'
 
@@ -16,7 +16,7 @@ const ODD_NUMBERS = [0, 1, 11, 12, 16, 28, 0x7fff_ffff, 0xffff_fff0, 0xffff_ffff
 
 export async function fuzzFiles(seed: number, mutations: number): Promise<void> {
   const random = new Random(seed)
-  const files = Object.values(madeCaptures())
+  const files = Object.values(generatedCaptures())
     .map(captureBytes)
     .filter(({ length }) => length < 20_000)
   for (let done = 0; done < mutations; done++) {

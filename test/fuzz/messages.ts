@@ -90,7 +90,7 @@ function fuzz(random: Random, seed: number, mutations: number, store: Store): vo
     {
       tokenRate: undefined,
       noteUnauthorized: () => {},
-      takesCoverage: true,
+      storesCoverage: true,
     },
   )
   for (let done = 0; done < mutations; done++) {

@@ -8,7 +8,7 @@ import { DNS_PORTS, TLS_PORTS } from '../../collector/decode/ports.ts'
 import { BATCH_ROW_BYTES } from '../../collector/limits.ts'
 import { RESOLVERS } from '../../collector/visibility.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
-import { madeCaptures } from '../captures/cases.ts'
+import { generatedCaptures } from '../captures/cases.ts'
 import { LinkType } from '../support/packets-link.ts'
 import { Random } from './random.ts'
 
@@ -96,7 +96,7 @@ class Subject {
 /** Runs until `mutations` packets were decoded. Throws an Error that names the seed and the packets. */
 export function fuzzPackets(seed: number, mutations: number, onProgress: (done: number) => void = () => {}): void {
   const random = new Random(seed)
-  const sequences = Object.values(madeCaptures()).map(
+  const sequences = Object.values(generatedCaptures()).map(
     ({ packets, pcap }): Sequence => ({
       linkType: pcap?.linkType ?? LinkType.ethernet,
       frames: packets.map(({ bytes }) => bytes).filter(({ length }) => length < FRAME_BYTES_MAX),

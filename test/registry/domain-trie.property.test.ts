@@ -2,8 +2,8 @@ import t from 'tap'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie, type TrieRule } from '../../registry/compile-trie.ts'
 import { DomainTrie } from '../../registry/domain-trie.ts'
-import { dottedName, makeLabels, makeRules, SeededRandom, wireName } from '../support/made-names.ts'
 import fc from '../support/property.ts'
+import { dottedName, makeLabels, makeRules, SeededRandom, wireName } from '../support/random-names.ts'
 import { ReferenceMatcher } from '../support/reference-matcher.ts'
 
 /** 200,000 in `npm test`; `npm run fuzz:registry` sets 10,000,000. */

@@ -50,16 +50,16 @@ const domain = (over: Partial<PlatformDomain>): PlatformDomain => ({
 const other = { id: 'two', name: 'Two', domains: [domain({ domain: 'two.example' })] }
 
 const cases: { name: string; platforms: Platform[]; finding: RegExp }[] = [
-  { name: 'an id twice', platforms: [platform({}), platform({ ...other, id: 'one' })], finding: /id stands twice/ },
+  { name: 'an id twice', platforms: [platform({}), platform({ ...other, id: 'one' })], finding: /ID is used twice/ },
   {
     name: 'a name twice in another case',
     platforms: [platform({}), platform({ ...other, name: 'ONE' })],
-    finding: /name stands under one/,
+    finding: /name is already used by one/,
   },
   {
     name: 'a domain twice',
     platforms: [platform({}), platform({ ...other, domains: [domain({})] })],
-    finding: /stands under one/,
+    finding: /is already listed under one/,
   },
   { name: 'no source', platforms: [platform({ source: [] })], finding: /no source/ },
   { name: 'an empty source', platforms: [platform({ source: [' '] })], finding: /no source/ },

@@ -5,7 +5,7 @@ import t from 'tap'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { DomainTrie } from '../../registry/domain-trie.ts'
-import { wireName } from '../support/made-names.ts'
+import { wireName } from '../support/random-names.ts'
 
 const name = wireName(['WS', 'ChatGPT', 'com'])
 const match = (bytes: SharedArrayBuffer) =>

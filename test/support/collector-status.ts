@@ -8,8 +8,11 @@ import type { CollectorStatus } from '../../collector/status.ts'
 const zeros = <Name extends string>(names: readonly Name[]) =>
   Object.fromEntries(names.map((name) => [name, 0])) as Record<Name, number>
 
-/** What a test says of a status; all else is that of a collector that watches a quiet link and reaches its service. */
-export interface StatusWords {
+/**
+ * Fields that a test sets. The defaults are those of a collector that watches a quiet link and is
+ * connected to its service.
+ */
+export interface StatusFields {
   readonly ended?: boolean
   readonly live?: Partial<LiveState>
   readonly classes?: Partial<Record<PacketClassName, number>>
@@ -27,7 +30,7 @@ export interface StatusWords {
   readonly outboxFull?: boolean
 }
 
-export function statusOf(words: StatusWords): CollectorStatus {
+export function statusOf(words: StatusFields): CollectorStatus {
   const classes = { ...zeros(PACKET_CLASS_NAMES), ...words.classes }
   const frames = Object.values(classes).reduce((sum, count) => sum + count, 0)
   const names = words.names ?? 0

@@ -32,7 +32,7 @@ export interface ConsoleOptions {
   readonly routes?: readonly Route[]
   readonly origin?: string
   /** The test stores what no program would write. */
-  readonly madeUp?: boolean
+  readonly unchecked?: boolean
 }
 
 /** The console over TLS, on a store of its own with one organization; changes are made in the test's thread. */
@@ -40,7 +40,7 @@ export async function serveConsole(
   t: { testdir(): string; teardown(work: () => unknown): void },
   options: ConsoleOptions = {},
 ): Promise<TestConsole> {
-  const opened = openStore(t, { madeUp: options.madeUp ?? false })
+  const opened = openStore(t, { unchecked: options.unchecked ?? false })
   const { store, clock } = opened
   const organization = makeOrganization(opened, 'Acme')
   const writer = new ConsoleWriter(store, catalog, clock, quietLog)

@@ -7,7 +7,7 @@ import {
 
 export const INSTANCE = '5c28dc30ef9d3ca8'
 
-/** All counters, 0 where nothing is said. */
+/** All counters; the ones not given are 0. */
 export function counters(words: Partial<CoverageCounters> = {}): CoverageCounters {
   return { ...(Object.fromEntries(COVERAGE_COUNTER_NAMES.map((name) => [name, 0])) as CoverageCounters), ...words }
 }
@@ -20,7 +20,7 @@ export function report(
   return { instance: INSTANCE, sinceMs, madeMs: sinceMs, ended: false, ...words, counters: counters(words.counters) }
 }
 
-/** The report as a collector's syslog message has it. */
+/** The report as the text of a collector's syslog message. */
 export function coverageMessage(each: CoverageReport): string {
   return JSON.stringify({ coverage: coverageReportToJson(each) })
 }

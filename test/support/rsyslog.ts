@@ -4,20 +4,23 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { REPOSITORY } from './programs.ts'
 
-/** Where the set-up has unpacked it (deploy/setup.mjs): the package excludes that of syslog-ng, so it cannot be installed beside it. */
+/**
+ * The set-up (deploy/setup.mjs) unpacks rsyslog here. Its package conflicts with syslog-ng's, so
+ * both cannot be installed.
+ */
 const ROOT = join(REPOSITORY, 'node_modules/.cache/rsyslog')
 const [LIBRARIES = ''] = readdirSync(join(ROOT, 'usr/lib')).filter((name) => name.endsWith('-linux-gnu'))
 const LIBRARY_DIRECTORY = join(ROOT, 'usr/lib', LIBRARIES)
 const PROGRAM = join(ROOT, 'usr/sbin/rsyslogd')
 
 export interface RsyslogOptions {
-  /** PEM file of the authority that TLS peers must be signed by. */
+  /** PEM file of the CA certificate that must have signed TLS peers' certificates. */
   readonly caFile?: string
-  /** Behind `module(load="imtcp")`-like lines of the test's own: inputs, templates, actions. */
+  /** The configuration after the global settings: modules, inputs, templates, actions. */
   readonly configuration: string
 }
 
-/** Runs rsyslogd with a configuration until the test ends; answers when it has read it. */
+/** Runs rsyslogd until the test ends. Checks the configuration first. */
 export async function rsyslog(
   t: { testdir(): string; teardown(work: () => unknown): void },
   directory: string,

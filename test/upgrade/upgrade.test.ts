@@ -6,10 +6,10 @@ import { Agent, request } from 'undici'
 import { SCHEMA_VERSION } from '../../engine/store/migrate.ts'
 import { pcapFile } from '../support/packets-pcap.ts'
 import {
+  forwardArgs,
   PROGRAMS,
   REPOSITORY,
   type RunningService,
-  reachWords,
   startCommand,
   startServiceCommand,
 } from '../support/programs.ts'
@@ -97,7 +97,7 @@ for (const sample of samples) {
     const nothing = join(folder, 'nothing.pcap')
     writeFileSync(nothing, pcapFile([]))
     const collector = await startCommand(
-      [...then, PROGRAMS.collector, 'run', '--read', nothing, '--outbox', outbox, ...reachWords(service)],
+      [...then, PROGRAMS.collector, 'run', '--read', nothing, '--outbox', outbox, ...forwardArgs(service)],
       { SVC_TOKEN: was.token },
     ).ended
     t.equal(collector.status, 0, collector.stderr)

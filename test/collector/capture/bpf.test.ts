@@ -219,7 +219,7 @@ t.test(
     ]) {
       t.throws(() => captureFilter({ ...CONFIGURED, expression }, true, 'wide'), {
         code: 'USAGE',
-        message: /cannot stand/,
+        message: /is not supported/,
       })
     }
     t.ok(captureFilter({ ...CONFIGURED, expression: 'not host vlan.example' }, true, 'wide').includes('vlan.example'))

@@ -52,19 +52,19 @@ const MISTYPED: readonly { name: string; wrong: string; names: readonly string[]
     name: 'two letters exchanged',
     wrong: 'esn3',
     names: ['eth0', 'lo', 'ens3'],
-    says: /^esn3: no such interface; there are ens3, eth0, lo \(posture-collector --list-interfaces\)$/,
+    says: /^esn3: no such interface; available: ens3, eth0, lo \(posture-collector --list-interfaces\)$/,
   },
   {
     name: 'nothing alike, all of the same distance',
     wrong: 'eth0',
     names: ['ens3', 'lo'],
-    says: /there are ens3, lo \(/,
+    says: /available: ens3, lo \(/,
   },
   {
     name: 'a host of containers',
     wrong: 'eth',
     names: [...MANY, 'eth0'],
-    says: /there are eth0, (veth\d{3}, ){6}veth\d{3}, and 293 more \(/,
+    says: /available: eth0, (veth\d{3}, ){6}veth\d{3}, and 293 more \(/,
   },
 ]
 for (const { name, wrong, names, says } of MISTYPED) {

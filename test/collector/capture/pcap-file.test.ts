@@ -73,7 +73,7 @@ t.test('damage names the offset, what was found and what was expected', async (t
   )
   t.equal(
     (await readCapture(whole.subarray(0, 24 + 16 + 59))).damage,
-    'byte 24: found 59 bytes behind the record header, expected a packet of 60',
+    'byte 24: found 59 bytes after the record header, expected a packet of 60',
   )
   const lie = Buffer.from(whole)
   lie.writeUInt32LE(0xdead_beef, 24 + 8)

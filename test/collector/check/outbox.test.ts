@@ -10,7 +10,7 @@ const check = async (outbox: string) =>
 
 t.test('a directory that is to be made is not made', async (t) => {
   const directory = t.testdir()
-  t.match(await check(join(directory, 'a/b/c')), { result: 'ok', found: /\/a\/b\/c: can be made, \d+ MB free$/ })
+  t.match(await check(join(directory, 'a/b/c')), { result: 'ok', found: /\/a\/b\/c: can be created, \d+ MB free$/ })
   t.same(readdirSync(directory), [])
   mkdirSync(join(directory, 'empty'))
   t.match(await check(join(directory, 'empty')), { result: 'ok', found: /can be written, and is empty, \d+ MB free$/ })

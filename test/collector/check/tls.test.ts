@@ -74,14 +74,14 @@ const REFUSALS: readonly {
     days: [-1, 100],
     trust: 'nothing',
     found: /the certificate is self-signed, valid until/,
-    remedy: ({ fingerprint }) => `when it starts, pin it: --fingerprint ${fingerprint}, or name its authority`,
+    remedy: ({ fingerprint }) => `when it starts, pin it: --fingerprint ${fingerprint}, or pass its CA certificate`,
   },
   {
     name: 'expired',
     days: [-100, -1],
     trust: 'ca',
     found: /the certificate is expired on \d{4}-/,
-    remedy: () => "renew it on the service's host, or set the clock here, which says 2",
+    remedy: () => "renew it on the service's host, or set this clock, which shows 2",
   },
   {
     name: 'not yet valid',
@@ -129,7 +129,7 @@ const UNAUTHENTICATED: readonly { name: string; server: () => Server; found: Reg
     name: 'hangs up',
     server: () => createTcpServer((socket) => socket.on('error', () => {}).destroy()),
     found: /^https:\/\/localhost:\d+: .+/,
-    remedy: /^see whether posture-service runs there/,
+    remedy: /^check that posture-service runs there/,
   },
   {
     name: 'says nothing',
@@ -149,7 +149,7 @@ t.test('a closed port', async (t) => {
   t.match(await check(1), {
     code: 'SERVICE_UNREACHABLE',
     found: 'nothing listens on https://localhost:1',
-    remedy: /^see whether posture-service runs there, and correct --endpoint or --https-port$/,
+    remedy: /^check that posture-service runs there, or correct --endpoint or --https-port$/,
   })
 })
 
@@ -164,7 +164,7 @@ t.test('through a proxy: the same', async (t) => {
   t.match(await check(port, { ca }), {
     code: 'SERVICE_UNREACHABLE',
     found: 'nothing listens on 127.0.0.1 port 1, where the proxy should be',
-    remedy: /^see whether the proxy that HTTPS_PROXY names is right/,
+    remedy: /^check that HTTPS_PROXY is right/,
   })
   process.env['HTTPS_PROXY'] = 'proxy.invalid:3128'
   await t.rejects(check(port, { ca }), { code: 'USAGE', message: /^HTTPS_PROXY: found no URL/ })

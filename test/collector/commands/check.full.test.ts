@@ -56,10 +56,10 @@ t.test('all is well; nothing is stored, and nothing is left behind', { skip: ski
     { check: 'settings', result: 'ok', found: /^from lo to localhost port \d+; registry: \d+ platforms, \d+ domains$/ },
     { check: 'interface', result: 'ok', found: /^lo: up, link type ethernet \(1\), 127\.0\.0\.1/ },
     { check: 'health', result: 'ok', found: 'the system chooses a port' },
-    { check: 'outbox', result: 'ok', found: /outbox: can be made, \d+ MB free$/ },
+    { check: 'outbox', result: 'ok', found: /outbox: can be created, \d+ MB free$/ },
     { check: 'resolution', result: 'ok', found: /^localhost: .*127\.0\.0\.1/ },
     { check: 'tls', result: 'ok', found: new RegExp(`^TLSv1\\.3, certificate valid until .*${fingerprint}$`) },
-    { check: 'token', result: 'ok', found: 'the service takes events with it' },
+    { check: 'token', result: 'ok', found: 'the service accepts the token' },
     { check: 'syslog', result: 'skipped', found: 'syslog forwarding is off' },
   ])
   t.notOk(existsSync(join(directory, 'outbox')))
@@ -109,7 +109,7 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
           check: 'interface',
           result: 'failed',
           found: 'loo: no such interface',
-          remedy: /^there are lo,? .*--list-int/,
+          remedy: /^available: lo,? .*--list-int/,
         },
         { check: 'token', result: 'failed' },
       ],
@@ -167,7 +167,7 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
       more: ['--registry', garbage, '--fingerprint', fingerprint],
       status: 2,
       stderr: /REGISTRY_FILE 1 of 8 checks failed: settings\n$/,
-      rows: [{ check: 'settings', result: 'failed', remedy: /the built-in registry is in force$/ }],
+      rows: [{ check: 'settings', result: 'failed', remedy: /the built-in registry is used$/ }],
     },
     {
       name: 'an authority that is no certificate',

@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { interrupted, PROGRAMS, REPOSITORY } from '../../support/programs.ts'
+import { interruptAndWait, PROGRAMS, REPOSITORY } from '../../support/programs.ts'
 
 /** posture-collector read, with a standard input of every kind. */
 const CAPTURE = `${REPOSITORY}/test/captures/demo/input.pcap`
@@ -96,7 +96,7 @@ t.test('what comes through a pipe is printed at once, and Ctrl-C ends the wait f
 })
 
 t.test('Ctrl-C ends the wait for the first byte, too', async (t) => {
-  const how = await interrupted(() => {
+  const how = await interruptAndWait(() => {
     const { child, ended } = read(['-'], 'pipe')
     return { child, ended: ended.then((end) => ({ ...end, signal: child.signalCode })) }
   })

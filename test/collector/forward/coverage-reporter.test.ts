@@ -84,10 +84,10 @@ t.test('what the service says of a report is logged once; that it is not there, 
   const log = Object.assign(Object.create(quietLog), { warn: (fields: unknown) => warnings.push(fields) })
   const { made, send } = reporter({ log })
   send(FAILED)
-  send({ ...ACCEPTED, coverageError: 'coverage: reports come too often' })
-  send({ ...ACCEPTED, coverageError: 'coverage: reports come too often' })
+  send({ ...ACCEPTED, coverageError: 'coverage: reports are sent too often' })
+  send({ ...ACCEPTED, coverageError: 'coverage: reports are sent too often' })
   send({ kind: 'refused', why: 'answered 400' })
-  t.same(warnings, [{ why: 'coverage: reports come too often' }, { why: 'answered 400' }])
+  t.same(warnings, [{ why: 'coverage: reports are sent too often' }, { why: 'answered 400' }])
   t.same(made.counts, { sent: 0, failed: 4 })
 })
 

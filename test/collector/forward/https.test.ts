@@ -136,8 +136,8 @@ const COVERAGE: readonly { name: string; body: object; coverageError: RegExp | u
   { name: 'is accepted', body: { ...DONE, coverage: { accepted: true } }, coverageError: undefined },
   {
     name: 'is rejected',
-    body: { ...DONE, coverage: { accepted: false, error: 'coverage: reports come too often' } },
-    coverageError: /^coverage: reports come too often$/,
+    body: { ...DONE, coverage: { accepted: false, error: 'coverage: reports are sent too often' } },
+    coverageError: /^coverage: reports are sent too often$/,
   },
   { name: 'is not mentioned', body: DONE, coverageError: /^https:\/\/.* did not accept the coverage report$/ },
 ]
@@ -160,7 +160,7 @@ t.test('certificates: not trusted, pinned, and pinned to another', async (t) => 
   const { settings, fingerprint, received } = await fakeService(t, answering(200, whole))
   t.match(await send(t, { ...settings, ca: '' }), {
     kind: 'retry',
-    why: /not trusted; name its authority by --ca or pin it by --fingerprint/,
+    why: /not trusted; pass its CA certificate with --ca, or pin it with --fingerprint/,
   })
   t.match(await send(t, { ...settings, ca: '', fingerprint: 'ab'.repeat(32) }), {
     kind: 'retry',
@@ -240,7 +240,7 @@ t.test('a proxy that is not there, and one that is no URL', async (t) => {
     process.env['HTTPS_PROXY'] = wrong
     t.throws(() => new HttpsForwarder(settings), {
       code: 'USAGE',
-      message: 'HTTPS_PROXY: found no URL of a proxy; expected one such as http://proxy.example:3128',
+      message: 'HTTPS_PROXY: not the URL of a proxy; expected one such as http://proxy.example:3128',
     })
   }
   process.env['HTTPS_PROXY'] = ''

@@ -81,7 +81,7 @@ t.test('a receiver that does not read: no more is given to it than it takes', as
     // The kernel's buffers take some of it.
     for (let batch = 0; batch < 100; batch++) await link.send(messages)
   }
-  await t.rejects(sendAll(), { message: 'the receiver takes nothing for 3 s' })
+  await t.rejects(sendAll(), { message: 'the receiver has read nothing for 3 s' })
   t.equal(link.alive, false)
 })
 
@@ -116,7 +116,7 @@ t.test('a receiver that closes each connection gets nothing, and is none', async
   const { port: syslogPort } = server.address() as AddressInfo
   const sending = forwarder(t, { syslogProtocol: 'tcp', syslogPort })
   const outcome = await sending.send([sender.event('claude.ai', SEEN_MS)])
-  t.match(outcome, { kind: 'retry', why: /the receiver closes the connection at once$/ })
+  t.match(outcome, { kind: 'retry', why: /the receiver closed the connection at once$/ })
   t.equal(sending.alive, false)
 })
 
@@ -134,7 +134,7 @@ t.test('closed while it connects, a send is over at once', async (t) => {
     const sent = sending.send([sender.event('claude.ai', SEEN_MS)])
     const before = performance.now()
     await sending.close()
-    t.match(await sent, { kind: 'retry', why: /the collector stops/ })
+    t.match(await sent, { kind: 'retry', why: /the collector is stopping/ })
     t.ok(performance.now() - before < AT_ONCE_MS)
   }
 })

@@ -56,7 +56,7 @@ t.test(
             model.splice(0, count)
           } else if (kind === 'give back') {
             outbox.peek(count, 1e9)
-            outbox.giveBack()
+            outbox.returnInFlight()
           } else {
             await outbox.close()
             outbox = new Outbox(path)
@@ -176,7 +176,7 @@ for (const where of ['disk', 'memory']) {
         t.equal(outbox.dropped.full, droppedBefore, 'it was not lost')
         t.equal(outbox.waiting + outbox.dropped.full + 300, 1800)
       } else {
-        outbox.giveBack()
+        outbox.returnInFlight()
         t.equal(outbox.dropped.full, droppedBefore + 300)
         t.equal(outbox.waiting + outbox.dropped.full, 1800)
       }

@@ -9,7 +9,7 @@ import {
 import { ethernet, ipv4, udp } from '../../support/packets.ts'
 import { dnsQuery } from '../../support/packets-dns.ts'
 import { framesAt, pcapFile } from '../../support/packets-pcap.ts'
-import { TcpTalk } from '../../support/packets-tcp-stream.ts'
+import { TcpStream } from '../../support/packets-tcp-stream.ts'
 import { clientHello, tlsRecords } from '../../support/packets-tls.ts'
 import { TRIE } from '../decode-frames.ts'
 
@@ -122,13 +122,15 @@ t.test(
   'ended after any delivery and observed again: every name once, also of hellos that span the position',
   async (t) => {
     // 60 connections whose hellos interleave, every third never ends, in batches of a few frames.
-    const talks = Array.from({ length: 60 }, (_, index) => {
+    const connections = Array.from({ length: 60 }, (_, index) => {
       const hello = clientHello({ serverName: `c${index}.claude.ai`, postQuantum: true })
-      return new TcpTalk({ clientPort: 40_000 + index }, tlsRecords(hello))
+      return new TcpStream({ clientPort: 40_000 + index }, tlsRecords(hello))
     })
     const frames = [
-      ...talks.flatMap((talk) => [talk.syn(), talk.sayCut([1000])[0] as Buffer]),
-      ...talks.flatMap((talk, index) => (index % 3 === 0 ? [] : [talk.sayCut([1000])[1] as Buffer])),
+      ...connections.flatMap((connection) => [connection.syn(), connection.sendSplit([1000])[0] as Buffer]),
+      ...connections.flatMap((connection, index) =>
+        index % 3 === 0 ? [] : [connection.sendSplit([1000])[1] as Buffer],
+      ),
     ]
     const path = `${t.testdir()}/talks.pcap`
     writeFileSync(path, pcapFile(framesAt(START_MS, frames)))
@@ -164,8 +166,8 @@ t.test(
 
 t.test('a hello goes on over the border of two batches, however long after it the second one ends', async (t) => {
   const hello = tlsRecords(clientHello({ serverName: 'late.claude.ai', serverNameLast: true, postQuantum: true }))
-  const talk = new TcpTalk({}, hello)
-  const [first, second] = talk.sayCut([1000]) as [Buffer, Buffer]
+  const connection = new TcpStream({}, hello)
+  const [first, second] = connection.sendSplit([1000]) as [Buffer, Buffer]
   const filler = ethernet(
     {},
     ipv4(

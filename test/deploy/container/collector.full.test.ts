@@ -126,13 +126,13 @@ for (const [index, { name, container, volume, writable, executable }] of MANIFES
 /** How an engine gives the capability, whether the file asks for it, and what becomes of it. */
 const DENIED = /CAPTURE_DENIED/
 const OPENED = /"result":"ok"/
-const GIVING = [
-  { giving: 'permitted', capabilities: ['NET_RAW'], asks: true, outcome: OPENED },
-  { giving: 'permitted', capabilities: ['NET_RAW'], asks: false, outcome: DENIED },
-  { giving: 'ambient', capabilities: ['NET_RAW'], asks: true, outcome: OPENED },
-  { giving: 'ambient', capabilities: ['NET_RAW'], asks: false, outcome: OPENED },
-  { giving: 'permitted', capabilities: [], asks: true, outcome: /operation not permitted/ },
-  { giving: 'permitted', capabilities: [], asks: false, outcome: DENIED },
+const GRANTING = [
+  { granting: 'permitted', capabilities: ['NET_RAW'], asks: true, outcome: OPENED },
+  { granting: 'permitted', capabilities: ['NET_RAW'], asks: false, outcome: DENIED },
+  { granting: 'ambient', capabilities: ['NET_RAW'], asks: true, outcome: OPENED },
+  { granting: 'ambient', capabilities: ['NET_RAW'], asks: false, outcome: OPENED },
+  { granting: 'permitted', capabilities: [], asks: true, outcome: /operation not permitted/ },
+  { granting: 'permitted', capabilities: [], asks: false, outcome: DENIED },
 ] as const
 
 t.test('the capability reaches the program whatever the engine', { skip, timeout: 90_000 }, async (t) => {
@@ -145,14 +145,14 @@ t.test('the capability reaches the program whatever the engine', { skip, timeout
   // Without extended attributes, which is where a file's capabilities are.
   const bare = { ...image, root: join(t.testdirName, 'bare') }
   execFileSync('cp', ['--recursive', '--no-dereference', '--preserve=mode,ownership', image.root, bare.root])
-  for (const [index, { giving, capabilities, asks, outcome }] of GIVING.entries()) {
+  for (const [index, { granting, capabilities, asks, outcome }] of GRANTING.entries()) {
     const { output } = await Container.start(
       t,
       asks ? image : bare,
       { ...restrictions, capabilities },
-      { ...common, volume: site.folder(`giving-${index}`), giving, command: [NODE, ...check] },
+      { ...common, volume: site.folder(`giving-${index}`), granting, command: [NODE, ...check] },
     ).ended
-    t.match(interfaceRow(output), outcome, `${giving} [${capabilities}], the file ${asks ? 'asks' : 'does not ask'}`)
+    t.match(interfaceRow(output), outcome, `${granting} [${capabilities}], the file ${asks ? 'asks' : 'does not ask'}`)
   }
 
   // As an init would: a program that the engine starts, and that starts another.

@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync } from 'no
 import { basename, dirname, join } from 'node:path'
 import t from 'tap'
 import { ExitStatus } from '../../../engine/process/error-codes.ts'
-import { admin, type Ended, reachWords, startCommand, startService } from '../../support/programs.ts'
+import { admin, type Ended, forwardArgs, startCommand, startService } from '../../support/programs.ts'
 import {
   DEMO_CAPTURE,
   demoMatches,
@@ -54,7 +54,7 @@ for (const machine of MACHINES) {
     const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', '--data-dir', data)
     const outbox = join(t.testdirName, 'outbox')
     const words = ['--read', DEMO_CAPTURE, '--shift-to-now', '--aggregate', '0', '--outbox', outbox]
-    const { status, stderr } = await collector(t, machine, [...words, ...reachWords(service)], {
+    const { status, stderr } = await collector(t, machine, [...words, ...forwardArgs(service)], {
       SVC_TOKEN: String(token?.['token']),
     })
     t.equal(status, 0, stderr)

@@ -45,7 +45,7 @@ t.test('what is in the way of a backup is one line, and leaves nothing', async (
 })
 
 t.test('a damaged store has no backup', async (t) => {
-  const opened = openStore(t, { madeUp: true })
+  const opened = openStore(t, { unchecked: true })
   const { store, directory } = opened
   const { id } = makeOrganization(opened, 'A')
   store.environment.write(() => store.environment.table('scans').putSync(Buffer.from(id), Buffer.of(1)))

@@ -104,7 +104,7 @@ for (const days of [0, -1, 1.5, 401, Number.NaN]) {
 }
 
 t.test('the audit log has a bound of entries, and of age where it is asked', async (t) => {
-  const { store } = openStore(t, { madeUp: true })
+  const { store } = openStore(t, { unchecked: true })
   const log = new AuditLog(store.environment, 250)
   const [a, b] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222']
   const entry = (organizationId: string, timeMs: number) => ({

@@ -629,7 +629,7 @@ t.test('what the programs write is whole, and every table has a record', async (
 
 for (const { name, table, damage, finds } of ROWS) {
   t.test(`found: ${name}`, async (t) => {
-    const site = made(t, { madeUp: true })
+    const site = made(t, { unchecked: true })
     site.store.environment.write(() => damage(site, table))
     const lines = findingsOf(site.store)
     t.ok(
@@ -641,7 +641,7 @@ for (const { name, table, damage, finds } of ROWS) {
 }
 
 t.test('of very many findings the first are named and all counted', async (t) => {
-  const { store } = openStore(t, { madeUp: true })
+  const { store } = openStore(t, { unchecked: true })
   const sources = new Sources(store.environment)
   const reject = {
     organizationId: '99999999-9999-4999-8999-999999999999',

@@ -117,7 +117,7 @@ for (const http of ['uws', 'node']) {
       ports.map(() => before.fingerprint),
     )
     copyFileSync(after.certificateFile, before.certificateFile)
-    await until('a word', () => service.service.output.stderr.includes('uses the renewed certificate') || undefined)
+    await until('a word', () => service.service.output.stderr.includes('using the renewed certificate') || undefined)
     await until('all ports', async () => {
       const shown = await Promise.all(ports.map(shownAt))
       return shown.every((one) => one === after.fingerprint) || undefined

@@ -53,13 +53,13 @@ const ROWS: readonly { name: string; bytes: string; statuses: readonly number[];
 
 for (const implementation of IMPLEMENTATIONS) {
   t.test(`over ${implementation}`, async (t) => {
-    let behind = 0
+    let after = 0
     const listener = await listenHttp(implementation, {
       address: '127.0.0.1',
       port: 0,
       log: quietLog,
       handler: async ({ path, method }, response) => {
-        if (path === '/behind') behind++
+        if (path === '/behind') after++
         if (path === '/last-later') await new Promise((resolve) => setTimeout(resolve, 20))
         const isLast = path.startsWith('/last')
         response.send({
@@ -84,7 +84,7 @@ for (const implementation of IMPLEMENTATIONS) {
       if (found.length > 0 && !isRefusedUnread)
         t.equal(text.endsWith('\r\n\r\n'), isHead, `${name}: a body, but not to HEAD`)
     }
-    t.equal(implementation === 'uws' ? behind : 0, 0, 'what hides is not handed over')
+    t.equal(implementation === 'uws' ? after : 0, 0, 'what hides is not handed over')
     const client = rawClient(listener.port)
     t.teardown(() => client.socket.destroy())
     client.socket.write(request('', '', 'HEAD') + request(''))

@@ -34,7 +34,7 @@ async function site(t: Test, implementation: (typeof IMPLEMENTATIONS)[number], t
     handler,
     log,
     onAnswer: () => count.answers++,
-    onCut: () => count.cut++,
+    onAnswerAborted: () => count.cut++,
   })
   t.teardown(() => listener.drain(100))
   return { listener, warnings, count } satisfies Site

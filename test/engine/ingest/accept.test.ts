@@ -259,7 +259,7 @@ t.test('a bad report costs no event, and a bad event no report', async (t) => {
 })
 
 t.test('what was stored of a sensor and is damaged costs no event', async (t) => {
-  const opened = openStore(t, { madeUp: true })
+  const opened = openStore(t, { unchecked: true })
   const { environment } = opened.store
   const { id } = makeOrganization(opened, 'Acme')
   const acceptor = acceptorOf(opened)

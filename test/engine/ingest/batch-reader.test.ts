@@ -129,9 +129,9 @@ t.test('of bytes that were changed anywhere it says what unpacking says', async 
 t.test('cut at each byte, and behind another batch in the same memory', async () => {
   const sender = new Sender()
   const events = [sender.event('claude.ai', NOON), sender.event('claude.ai', NOON, { blocked: 1 })]
-  const whole = packBatch(events, report())
-  for (let at = 0; at <= whole.length; at++) agrees(Buffer.concat([whole, whole]).subarray(0, at))
-  for (let at = 0; at <= whole.length; at++) agrees(Buffer.concat([whole, whole]).subarray(at, at + whole.length))
+  const build = packBatch(events, report())
+  for (let at = 0; at <= build.length; at++) agrees(Buffer.concat([build, build]).subarray(0, at))
+  for (let at = 0; at <= build.length; at++) agrees(Buffer.concat([build, build]).subarray(at, at + build.length))
 })
 
 /** An event's columns as msgpack can write them otherwise: as good, and stored in the usual form. */

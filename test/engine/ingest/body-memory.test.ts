@@ -11,17 +11,17 @@ t.test('what a body needs is what it announces, and the most that it may have wh
     ['ten', BATCH_BYTES_MAX],
     ['-1', BATCH_BYTES_MAX],
   ] as const) {
-    t.equal(BodyMemory.needOf(announced), need, announced)
+    t.equal(BodyMemory.bytesNeeded(announced), need, announced)
   }
 })
 
 t.test('room is given until there is none', async (t) => {
   const memory = new BodyMemory(10)
-  t.equal(memory.take(6), true)
-  t.equal(memory.take(5), false)
-  t.equal(memory.take(4), true)
-  memory.give(6)
-  t.equal(memory.take(5), true)
+  t.equal(memory.reserve(6), true)
+  t.equal(memory.reserve(5), false)
+  t.equal(memory.reserve(4), true)
+  memory.release(6)
+  t.equal(memory.reserve(5), true)
   t.equal(memory.held, 9)
 })
 

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { type ClosedFor, Connection, type Peer, WORK_BYTES } from '../../../engine/ingest/connection.ts'
+import { type CloseReason, Connection, type Peer, WORK_BYTES } from '../../../engine/ingest/connection.ts'
 import { Intake, Origin } from '../../../engine/ingest/intake.ts'
 import { Outcome } from '../../../engine/ingest/outcome.ts'
 import { ReadBudget } from '../../../engine/ingest/read-budget.ts'
@@ -33,7 +33,7 @@ function lane(t: Test, bytesMax = BYTES_MAX) {
   const connections = new Set<Connection>()
   const budget = new ReadBudget(connections, bytesMax)
   const open = () => {
-    const state: { reads: boolean; closed: ClosedFor | '' } = { reads: true, closed: '' }
+    const state: { reads: boolean; closed: CloseReason | '' } = { reads: true, closed: '' }
     const peer: Peer = {
       pause: () => {
         state.reads = false
@@ -181,7 +181,7 @@ interface Life {
   /** What happens, in order: bytes that are sent, or an event. */
   readonly happens: readonly (`send ${string}` | 'end' | 'close' | 'full' | 'room' | 'destroy')[]
   readonly taken: readonly string[]
-  readonly closed: ClosedFor | ''
+  readonly closed: CloseReason | ''
   /** Whether nothing of it is left. */
   readonly isOver: boolean
 }

@@ -103,7 +103,7 @@ for (const implementation of IMPLEMENTATIONS) {
         t.match(await send(first), { status: 200, body: { accepted: 0, coverage: taken } }, times)
         t.equal(sum(), 1)
       }
-      const soon = { accepted: false, error: 'coverage: reports come too often' }
+      const soon = { accepted: false, error: 'coverage: reports are sent too often' }
       clock.add(4000)
       t.match(await send(packBatch([event()], made(2))), { status: 200, body: { accepted: 1, coverage: soon } })
       t.equal(sum(), 1)
@@ -280,9 +280,9 @@ for (const implementation of IMPLEMENTATIONS) {
           return write(work)
         }
         let most = 0
-        const take = memory.take.bind(memory)
-        memory.take = (bytes) => {
-          const taken = take(bytes)
+        const reserve = memory.reserve.bind(memory)
+        memory.reserve = (bytes) => {
+          const taken = reserve(bytes)
           most = Math.max(most, memory.held)
           return taken
         }

@@ -404,7 +404,7 @@ t.test('of collectors in one batch, each has its own duplicates and rejected eve
 t.test(
   'a coverage report joins the batch of the organization of its token, and is skipped in the accounting',
   async (t) => {
-    const intake = openIntake(t, { takesCoverage: true })
+    const intake = openIntake(t, { storesCoverage: true })
     const { take, token, organization } = intake
     const other = makeOrganization(intake, 'Other')
     const { raw: others } = intake.administration.tokens.generate(other, 'sensor')
@@ -435,15 +435,15 @@ t.test(
 )
 
 t.test('an organization that sends nothing but reports is limited in a second, and in what waits', async (t) => {
-  const { take, token, intake, clock } = openIntake(t, { takesCoverage: true })
+  const { take, token, intake, clock } = openIntake(t, { storesCoverage: true })
   const message = rfc5424(token.raw, coverageMessage(report()))
   const origin = tcp()
   const reports = () => intake.takeBatches(true).flatMap((batch) => batch.reports).length
   for (let sent = 0; sent < COVERAGE_PER_SECOND_MAX + 30; sent++) t.equal(take(message, origin), 'skipped')
-  t.equal(intake.coverageLeftOut, 30, 'by the rate')
+  t.equal(intake.coverageSkipped, 30, 'by the rate')
   intake.line.referenceMs = clock.nowMs() + 1000
   take(message, origin)
-  t.equal(intake.coverageLeftOut, 31, 'because so many wait')
+  t.equal(intake.coverageSkipped, 31, 'because so many wait')
   t.equal(reports(), COVERAGE_PER_SECOND_MAX)
   take(message, origin)
   t.equal(reports(), 1)

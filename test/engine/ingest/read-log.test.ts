@@ -101,7 +101,7 @@ const rows: {
     content: `${matching(1)}\n\nlink is up\n${other(2)}\n${NOW / 1000}.119    318 192.0.2.45 nothing else\n`,
     report: { lines: 5, matched: 1, unmatched: 1, unknown: 1, rejected: 1, formats: { 'proxy-native': 3 } },
     problems: [
-      { line: 3, format: '', reason: 'no format recognised' },
+      { line: 3, format: '', reason: 'no format recognized' },
       { line: 5, format: 'proxy-native' },
     ],
   },

@@ -169,7 +169,7 @@ function delta(index: number, more: Partial<SourceDelta> = {}): SourceDelta {
 }
 
 t.test('stored sources add up, are bounded, and what goes stays in the sums', async (t) => {
-  const { store } = openStore(t, { madeUp: true })
+  const { store } = openStore(t, { unchecked: true })
   const sources = new Sources(store.environment, 20, 5)
   const add = (...deltas: SourceDelta[]): void => store.environment.write(() => sources.add(deltas))
   add(
@@ -211,7 +211,7 @@ t.test('stored sources add up, are bounded, and what goes stays in the sums', as
 })
 
 t.test('rows are bounded however many come in one transaction, also those of strangers', async (t) => {
-  const { store } = openStore(t, { madeUp: true })
+  const { store } = openStore(t, { unchecked: true })
   const LIMIT = 2000
   const PER_TRANSACTION = LIMIT / 10
   for (const organizationId of [ORGANIZATION, NO_ORGANIZATION]) {
@@ -236,12 +236,12 @@ t.test('rows are bounded however many come in one transaction, also those of str
 })
 
 t.test('the last messages that were not understood are kept, of each organization', async (t) => {
-  const { store } = openStore(t, { madeUp: true })
+  const { store } = openStore(t, { unchecked: true })
   const sources = new Sources(store.environment, 20, 5)
   const reject = (index: number) => {
     const { organizationId, tokenId } = owner(1)
     const where = { organizationId, tokenId, listener: 'tcp', address: '192.0.2.1', host: '' }
-    return { ...where, timeMs: NOW, format: '', reason: 'no format recognised', sample: `message ${index}` }
+    return { ...where, timeMs: NOW, format: '', reason: 'no format recognized', sample: `message ${index}` }
   }
   store.environment.write(() => sources.addRejects([1, 2, 3].map(reject)))
   store.environment.write(() => sources.addRejects([4, 5, 6, 7].map(reject)))

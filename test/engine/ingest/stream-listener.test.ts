@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
-import type { ClosedFor } from '../../../engine/ingest/connection.ts'
+import type { CloseReason } from '../../../engine/ingest/connection.ts'
 import { Lane, type LaneOptions } from '../../../engine/ingest/lane.ts'
 import {
   ConnectionAccounting,
@@ -30,7 +30,7 @@ async function listen(
   lane: Lane
   accounting: ConnectionAccounting
   known: () => number
-  closed: Record<ClosedFor, number>
+  closed: Record<CloseReason, number>
   withToken: () => number
 }> {
   const opened = openIntake(t, { clock: systemClock })
@@ -69,7 +69,7 @@ t.test('connections whose time is up are closed, others go on', async (t) => {
   const rows: {
     name: string
     limits: Limits
-    why: ClosedFor
+    why: CloseReason
     /** What it sends, at the beginning and every tenth of a moment. */
     first?: string
     again?: string

@@ -42,7 +42,7 @@ t.test('what waits for room in the ring is bounded: no socket is read until all 
     ring.read(1 << 30, (kind, _connection, bytes) => {
       if (kind === RecordKind.data) read += bytes.length
     })
-    if (ring.takeSpaceRequest()) port1.postMessage({ kind: 'room' })
+    if (ring.takeSpaceRequest()) port1.postMessage({ kind: 'space' })
     return (read === sent && lane.idle) || undefined
   })
   t.ok(

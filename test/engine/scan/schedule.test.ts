@@ -4,17 +4,17 @@ import { deferred } from '../../../engine/process/deferred.ts'
 import { requestScan, type ScanRequest } from '../../../engine/scan/fold.ts'
 import { EVENTS_FOR_IMMEDIATE_SCAN, ScanSchedule } from '../../../engine/scan/schedule.ts'
 import {
+  inlineScans,
   makeOrganization,
   matcher,
   openStore,
   quietLog,
   Sender,
-  scansHere,
   type TestStore,
 } from '../../support/store.ts'
 
 function scheduleOf(opened: TestStore): ScanSchedule {
-  return new ScanSchedule(opened.store, matcher, opened.clock, quietLog, scansHere(opened))
+  return new ScanSchedule(opened.store, matcher, opened.clock, quietLog, inlineScans(opened))
 }
 
 function bufferEvents({ store, clock }: TestStore, id: string, count = 1, sender = new Sender()): void {
@@ -160,7 +160,7 @@ t.test('a request is scanned once, however long the thread takes to start the sc
   const { store, clock } = opened
   const organization = makeOrganization(opened, 'Acme')
   const ask = (): unknown => store.environment.write(() => requestScan(store, organization, clock))
-  const { run: scan, close } = scansHere(opened)
+  const { run: scan, close } = inlineScans(opened)
   const runs: number[] = []
   const starting = deferred()
   const run = async (requests: readonly ScanRequest[]) => {

@@ -15,12 +15,12 @@ import { PublishedList } from '../../../engine/store/published.ts'
 import type { Scan } from '../../../engine/store/scans.ts'
 import { loadCatalog } from '../../../registry/catalog.ts'
 import {
+  inlineScans,
   makeOrganization,
   matcher,
   openStore,
   quietLog,
   Sender,
-  scansHere,
   type TestStore,
 } from '../../support/store.ts'
 
@@ -220,7 +220,7 @@ t.test('scans of many organizations share transactions, and one that fails does 
 })
 
 t.test('stored scans have a bound; the oldest that have ended go', async (t) => {
-  const site = made(t, { madeUp: true })
+  const site = made(t, { unchecked: true })
   const { store, organization, clock } = site
   const pending = request(site)
   kill(site, pending)
@@ -243,7 +243,7 @@ t.test('stored scans have a bound; the oldest that have ended go', async (t) => 
 t.test('a clock that is set ahead for less than a period takes no evidence away', async (t) => {
   const site = made(t)
   const { store, clock, organization } = site
-  const schedule = new ScanSchedule(store, matcher, clock, quietLog, scansHere(site))
+  const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(site))
   const check = async (): Promise<void> => {
     schedule.check()
     await schedule.idle()
@@ -274,7 +274,7 @@ t.test('a clock that was set ahead and back delays the schedule by no more than 
   const site = made(t)
   const { store, clock, organization } = site
   const restarted = async (): Promise<void> => {
-    const schedule = new ScanSchedule(store, matcher, clock, quietLog, scansHere(site))
+    const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(site))
     schedule.check()
     await schedule.idle()
   }
@@ -285,7 +285,7 @@ t.test('a clock that was set ahead and back delays the schedule by no more than 
   const scans = () => store.scans.ofOrganization(organization.id).length
   t.equal(scans(), 1)
   buffer(site)
-  const schedule = new ScanSchedule(store, matcher, clock, quietLog, scansHere(site))
+  const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(site))
   schedule.check()
   await schedule.idle()
   t.equal(scans(), 1)
@@ -309,7 +309,7 @@ t.test('on the schedule a scan is made when settings, approvals or registry chan
   const site = made(t)
   const { store, clock, organization } = site
   const administration = new Administration(store, clock)
-  const schedule = new ScanSchedule(store, matcher, clock, quietLog, scansHere(site))
+  const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(site))
   const next = async (): Promise<number> => {
     clock.add(DAY_MS)
     schedule.check()
@@ -331,7 +331,7 @@ t.test('on the schedule a scan is made when settings, approvals or registry chan
     }),
     clock,
     quietLog,
-    scansHere(site),
+    inlineScans(site),
   )
   clock.add(DAY_MS)
   other.check()
@@ -421,7 +421,7 @@ t.test('who asks for a scan waits for the process that runs scans, or runs it', 
 t.test('a scheduled scan that failed is due again at the next check', async (t) => {
   const site = made(t)
   let luck = false
-  const { run: scan } = scansHere(site)
+  const { run: scan } = inlineScans(site)
   const executor = {
     run: async (requests: Parameters<typeof scan>[0]) => {
       if (!luck) throw new Error('out of luck')
@@ -466,7 +466,7 @@ t.test('a scan that was asked for and interrupted is asked for again when the se
 })
 
 t.test('a damaged record of one organization keeps no other from being scanned', async (t) => {
-  const opened = openStore(t, { madeUp: true })
+  const opened = openStore(t, { unchecked: true })
   const { store, clock } = opened
   const names = ['organizations', 'scan-states', 'scans', 'scan-requests', 'healthy', 'healthy too']
   const sites = names.map((name) => ({ ...opened, organization: makeOrganization(opened, name) }))
@@ -486,7 +486,7 @@ t.test('a damaged record of one organization keeps no other from being scanned',
     }
   }
   clock.add(1)
-  const schedule = new ScanSchedule(store, matcher, clock, quietLog, scansHere(opened))
+  const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(opened))
   schedule.check()
   await schedule.idle()
   for (const { organization } of sites.slice(4)) t.equal(store.buffer.count(organization.id), 0, organization.name)
@@ -495,7 +495,7 @@ t.test('a damaged record of one organization keeps no other from being scanned',
 t.test('behind a clock that was set ahead and back the API shows again what is known', async (t) => {
   const site = made(t)
   const { store, clock, organization } = site
-  const schedule = new ScanSchedule(store, matcher, clock, quietLog, scansHere(site))
+  const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(site))
   const shown = async (): Promise<number> => {
     schedule.check()
     await schedule.idle()
