@@ -1,7 +1,7 @@
 import t from 'tap'
-import { Origin } from '../../../engine/ingest/intake.ts'
 import { Lane } from '../../../engine/ingest/lane.ts'
 import { NoticeLimiter } from '../../../engine/ingest/notice-limiter.ts'
+import { Origin } from '../../../engine/ingest/origin.ts'
 import type { FromLane } from '../../../engine/ingest/thread-protocol.ts'
 import { UnauthenticatedLog } from '../../../engine/ingest/unauthenticated-log.ts'
 import {
