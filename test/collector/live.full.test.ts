@@ -105,7 +105,7 @@ function observer(source: object) {
       if (holds()) return
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
-    throw new Error(`waited in vain for ${what}; the observer said: ${JSON.stringify(parsed.slice(-3))}`)
+    throw new Error(`timed out waiting for ${what}; last output of the observer: ${JSON.stringify(parsed.slice(-3))}`)
   }
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
   return {

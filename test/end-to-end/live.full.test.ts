@@ -126,7 +126,7 @@ class Site {
       }
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
-    throw new Error(`waited in vain for ${what}: ${JSON.stringify(last)}`)
+    throw new Error(`timed out waiting for ${what}: ${JSON.stringify(last)}`)
   }
 
   /** Sends DNS queries from the other end of the veth pair. */
