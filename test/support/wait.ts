@@ -16,8 +16,8 @@ const POLL_MS = 10
  *
  * @throws Error that names the condition, at the time limit.
  */
-export async function until(what: string, holds: () => boolean): Promise<void> {
-  for (const endMs = performance.now() + WAIT_MS; !holds(); ) {
+export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (const endMs = performance.now() + WAIT_MS; !(await holds()); ) {
     if (performance.now() > endMs) throw new Error(`not within ${WAIT_MS / 1000} s: ${what}`)
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }

@@ -49,6 +49,8 @@ async function ingest(t: Test, bufferedEventsMax: number, laneThreads: number, l
       ],
       tls: undefined,
       proxyProtocol: false,
+      connectionsMax: 1000,
+      connectionsPerAddressMax: 0,
       idleMs: 60_000,
       tokenRateMax: 0,
       laneThreads,

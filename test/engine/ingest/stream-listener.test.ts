@@ -46,7 +46,8 @@ async function listen(
   const lane = new Lane({ store, trie, tokenRate: undefined, idleMs, helloMs, messageMs, notify })
   const accounting = new ConnectionAccounting()
   const common = { kind: 'tcp', setting: '--syslog-tcp', address: '127.0.0.1', port: 0, tls: undefined } as const
-  const options = { ...common, proxyProtocol: false, helloMs, lane: () => lane, ...more }
+  const limits = { connectionsMax: 1000, connectionsPerAddressMax: 0 }
+  const options = { ...common, ...limits, proxyProtocol: false, helloMs, lane: () => lane, ...more }
   const listener = await StreamListener.listen(options, accounting)
   const timer = setInterval(() => {
     listener.sweep(Date.now())
@@ -144,7 +145,7 @@ t.test('connections that exceed a time limit are closed, and others continue', a
       await until('the number of open ones', () => accounting.open === 0 || undefined)
       // The counts are exact only if the other connection stops sending before it is closed.
       if (again !== MATCHING_LINE) t.equal(withToken(), sent + (first?.includes('TOKEN') ? 1 : 0), 'none lost')
-      t.equal(accounting.byAddress.size, 0)
+      t.equal(accounting.byClient.size, 0)
       t.equal(accounting.byToken.size, 0)
       t.equal(lane.budget.waitingBytes, 0)
       t.equal(

@@ -71,7 +71,7 @@ t.test('files opened by root keep their owner', { skip: skipUnlessRoot }, async 
       uid: 1234,
     },
     {
-      name: 'whose owner the caller sets',
+      name: 'whose owner the caller sets itself',
       make: (path) => chownSync(path, 1234, 1234),
       chown: 'by the caller',
       uid: 0,

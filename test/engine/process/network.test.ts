@@ -1,6 +1,13 @@
 import { BlockList, isIP } from 'node:net'
 import t from 'tap'
-import { addressBytes, canonicalAddress, contains, networkOf } from '../../../engine/ingest/network.ts'
+import {
+  addressBytes,
+  canonicalAddress,
+  clientOf,
+  clientOfBytes,
+  contains,
+  networkOf,
+} from '../../../engine/process/network.ts'
 import fc from '../../support/property.ts'
 
 const rows: { network: string; inside: string[]; outside: string[] }[] = [
@@ -133,4 +140,27 @@ t.test('no text causes an exception', async () => {
     }),
     { numRuns: 3000 },
   )
+})
+
+for (const [address, expected] of [
+  ['192.0.2.1', '192.0.2.1'],
+  ['::ffff:192.0.2.1', '192.0.2.1'],
+  ['2001:db8:1:2::1', '2001:db8:1:2::/64'],
+  ['2001:db8:1:2:ffff::9', '2001:db8:1:2::/64'],
+  ['2001:db8::1', '2001:db8::/64'],
+  ['::1', '::/64'],
+  ['fe80::1%eth0', 'fe80::/64'],
+  ['', ''],
+  ['somebody', 'somebody'],
+] as const) {
+  t.test(`${JSON.stringify(address)} counts as ${JSON.stringify(expected)}`, async (t) => {
+    t.equal(clientOf(address), expected)
+    const bytes = addressBytes(address)
+    if (bytes !== undefined) t.equal(clientOfBytes(bytes), expected)
+  })
+}
+
+t.test('four bytes are an IPv4 address, and none are no address', async (t) => {
+  t.equal(clientOfBytes(Uint8Array.of(192, 0, 2, 1)), '192.0.2.1')
+  t.equal(clientOfBytes(new Uint8Array(0)), '')
 })
