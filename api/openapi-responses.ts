@@ -86,7 +86,7 @@ export function refusals(salesEmail: string): readonly Refusal[] {
       component: 'BadRequest',
       example: 'offset',
       when: '`offset` is negative, not a whole number, or given twice',
-      message: 'Invalid offset: expected a whole number, 0 or greater',
+      message: 'Invalid offset: expected a whole number from 0 to 9007199254740991',
     },
     {
       status: 412,
