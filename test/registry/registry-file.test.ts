@@ -263,7 +263,7 @@ const faulty: { name: string; file: () => string; entry: string; field: string; 
     file: () => jsonFile({ platforms: [{ ...corp, domains: [domain, domain] }] }),
     entry: 'corp-llm',
     field: 'domains[1].domain',
-    problem: /under corp-llm already/,
+    problem: /already listed under corp-llm/,
   },
   {
     name: 'a duplicate id',

@@ -417,7 +417,7 @@ t.test('at the limit the oldest completed recommendations are removed, and open 
   const [first, second, third] = fill(opened, RECOMMENDATIONS_MAX)
   t.throws(() => assess(opened, 'hipaa', { A: 'no' }), {
     code: 'CONFLICT',
-    message: /10001 recommendations .*, at most 10000/,
+    message: /10001 recommendations .*, more than the maximum of 10000/,
   })
   t.same(store.assessments.ofOrganization(acme.id), [], 'and nothing was stored')
   for (const each of [second, first]) {

@@ -189,13 +189,13 @@ const ROWS: readonly Row[] = [
     name: `a record in ${table} is stored under another key`,
     table,
     damage: movedTo(otherLast),
-    finds: /the one in its key$|the one in its key$/,
+    finds: /the one in its key$/,
   })),
   {
     name: 'a record of a later release',
     table: 'members',
     damage: record((bytes) => sealRecord(9, bytes.subarray(5))),
-    finds: /found member: found version 9, this release reads 1 to 1, expected a whole record/,
+    finds: /found member: found version 9, this release reads 1 to 1, expected a valid record/,
   },
   {
     name: 'a record of another type with a valid checksum',
@@ -286,7 +286,7 @@ const ROWS: readonly Row[] = [
     name: 'truncated hashes of messages',
     table: 'read-lines',
     damage: record((bytes) => sealRecord(1, bytes.subarray(5, -1))),
-    finds: /read: 1 versions fill 24 bytes of 23/,
+    finds: /hashes of log messages: 1 versions fill 24 bytes of 23/,
   },
   {
     name: 'a missing chunk of events',
