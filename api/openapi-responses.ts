@@ -85,7 +85,7 @@ export function refusals(salesEmail: string): readonly Refusal[] {
       status: 400,
       component: 'BadRequest',
       example: 'offset',
-      when: '`offset` is negative, not a whole number, or given twice',
+      when: '`offset` is out of range, not a whole number, or given twice',
       message: 'Invalid offset: expected a whole number from 0 to 9007199254740991',
     },
     {

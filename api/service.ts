@@ -272,8 +272,8 @@ export class Service {
   }
 
   /**
-   * Uses new settings as far as that is possible without a restart: certificate and log level. After
-   * an error the old ones stay in use. Never throws.
+   * Uses new settings as far as that is possible without a restart: certificate and log level.
+   * After an error the old ones stay in use. Never throws.
    */
   async reload(settingsNow: () => ServiceSettings): Promise<void> {
     try {

@@ -142,8 +142,8 @@ class Traffic {
   }
 
   /**
-   * Counts a request. Returns false if the connection is closed, or if it pipelined a request beyond
-   * what this turn of the event loop answers.
+   * Counts a request. Returns false if the connection is closed, or if it pipelined a request
+   * beyond what this turn of the event loop answers.
    */
   begin(socket: Socket, answer: ServerResponse): boolean {
     const isOver = this.#turn.take()

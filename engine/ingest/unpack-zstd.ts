@@ -21,7 +21,10 @@ const RESERVED_BLOCK = 3
  */
 export async function unpackZstd(packed: Uint8Array, options: { maxOutputLength: number }): Promise<Buffer> {
   const { maxOutputLength } = options
-  checkFrame(Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength), Math.max(maxOutputLength, WINDOW_BYTES_MIN))
+  checkFrame(
+    Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength),
+    Math.max(maxOutputLength, WINDOW_BYTES_MIN),
+  )
   const chunks: Uint8Array[] = []
   let bytes = 0
   const decompress = new Decompress((chunk) => {
