@@ -224,7 +224,8 @@ export class LogLine {
     zoneEnd = 0,
   ): TimeFound {
     const bytesMax = TIME_PART_BYTES_MAX
-    if (dateEnd - dateStart > bytesMax || timeEnd - timeStart > bytesMax || zoneEnd - zoneStart > bytesMax) return TimeFound.none
+    if (dateEnd - dateStart > bytesMax || timeEnd - timeStart > bytesMax || zoneEnd - zoneStart > bytesMax)
+      return TimeFound.none
     const { bytes, scratchStart } = this
     let at = scratchStart
     for (let from = dateStart; from < dateEnd; from++) bytes[at++] = bytes[from] ?? 0

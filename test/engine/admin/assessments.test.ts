@@ -409,7 +409,7 @@ t.test('at the bound of recommendations the oldest completed ones go, and open o
   const [first, second, third] = fill(opened, RECOMMENDATIONS_MAX)
   t.throws(() => assess(opened, 'hipaa', { A: 'no' }), {
     code: 'CONFLICT',
-    message: /10001 recommendations .*, at most 10000/,
+    message: /10001 recommendations .*, more than the maximum of 10000/,
   })
   t.same(store.assessments.ofOrganization(acme.id), [], 'and nothing was stored')
   for (const each of [second, first]) {

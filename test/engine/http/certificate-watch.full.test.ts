@@ -111,7 +111,7 @@ for (const http of ['uws', 'node']) {
     )
     // For a moment the two do not belong together: nothing changes, nothing ends.
     copyFileSync(after.keyFile, before.keyFile)
-    await until('a word', () => service.service.output.stderr.includes('the old one stays') || undefined)
+    await until('a word', () => service.service.output.stderr.includes('keeping the old one') || undefined)
     t.same(
       await Promise.all(ports.map(shownAt)),
       ports.map(() => before.fingerprint),
