@@ -123,7 +123,7 @@ t.test('the endpoint', async (t) => {
     ['HEAD', '/health', 200, /^$/],
     ['POST', '/health', 405, /expected GET/],
     ['GET', '/', 404, /no such path: \/. Available: \/health, \/broken, \/full/],
-    ['GET', '/toString', 404, /no \/toString/],
+    ['GET', '/toString', 404, /no such path: \/toString/],
     ['GET', '/broken', 500, /internal error/],
     ['GET', '/full', 500, /no space left/],
   ]
@@ -139,7 +139,7 @@ t.test('the endpoint', async (t) => {
   ])
   await t.rejects(LocalServer.listen('HEALTH_PORT', server.port, {}), {
     code: 'PORT_TAKEN',
-    message: /^HEALTH_PORT: 127\.0\.0\.1:\d+ is taken/,
+    message: /^HEALTH_PORT: 127\.0\.0\.1:\d+ is in use/,
   })
 
   const many = await Promise.all(Array.from({ length: 30 }, () => fetch(`${url}/health`).then(({ status }) => status)))
