@@ -124,7 +124,7 @@ class RunningSite {
     return this.#shown(await this.#run(commands))
   }
 
-  /** Starts a service with an organization, demo events, log lines of all sample devices, and a scan. */
+  /** Starts a service with an organization, demo events, log lines of all devices, and a scan. */
   async #startService(): Promise<void> {
     const data = this.#inside(`${STATE}service`)
     mkdirSync(data, { recursive: true })
@@ -287,7 +287,7 @@ function secretIn(text: string): string {
   return secret
 }
 
-/** Current lines of a Squid log in its native format. Older ones would leave the evidence window. */
+/** Current lines of a native Squid log. Older lines would be outside the evidence window. */
 function squidLines(): string[] {
   const seconds = (Date.now() / 1000).toFixed(3)
   return ['api.anthropic.com', 'chatgpt.com', 'www.example.com'].map(

@@ -1,6 +1,6 @@
-import { contains, networkOf } from '../ingest/network.ts'
 import { isZone } from '../ingest/zone.ts'
 import { Fault } from '../process/error-codes.ts'
+import { contains, networkOf } from '../process/network.ts'
 import { makeMonitoringToken, redactedSecret } from '../store/access-key.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import type { Organization } from '../store/organizations.ts'

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
+import { fileDescriptors } from './descriptors.ts'
 
 /** Interval of event loop checks in milliseconds. Each one wakes up an idle process. */
 const EVENT_LOOP_CHECK_MS = 1000
@@ -58,11 +59,22 @@ export class Metrics {
       ['process_resident_memory_bytes', 'gauge', 'Resident memory', rss],
       ['nodejs_heap_used_bytes', 'gauge', 'Heap of the main thread', heapUsed],
       ['nodejs_array_buffers_bytes', 'gauge', 'Memory of buffers outside the heap', arrayBuffers],
+      ...descriptorRows(),
       ['process_cpu_seconds_total', 'counter', 'CPU time of all threads', (user + system) / 1e6],
     ]
     delay.reset()
     return rows
   }
+}
+
+/** By the names that Prometheus' client libraries give them. */
+function descriptorRows(): MetricRow[] {
+  const descriptors = fileDescriptors()
+  if (descriptors === undefined) return []
+  return [
+    ['process_open_fds', 'gauge', 'Open file descriptors', descriptors.open],
+    ['process_max_fds', 'gauge', 'Limit of open file descriptors', descriptors.max],
+  ]
 }
 
 function labelledValues(values: Values, label: string): readonly LabelledValue[] {

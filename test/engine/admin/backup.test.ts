@@ -17,7 +17,7 @@ const never = new AbortController().signal
 const BACKUP = { force: false, onProgress: () => {}, signal: never }
 const RESTORE: RestoreOptions = { ...BACKUP, actor: OPERATOR, clock: testClock(NOON) }
 
-t.test('what is in the way of a backup is one line, and leaves nothing', async (t) => {
+t.test('a failed backup is one error line and leaves no file', async (t) => {
   const opened = openStore(t)
   const { store, directory } = opened
   makeOrganization(opened, 'A')
@@ -44,7 +44,7 @@ t.test('what is in the way of a backup is one line, and leaves nothing', async (
   )
 })
 
-t.test('a damaged store has no backup', async (t) => {
+t.test('a damaged store cannot be backed up', async (t) => {
   const opened = openStore(t, { unchecked: true })
   const { store, directory } = opened
   const { id } = makeOrganization(opened, 'A')
@@ -57,7 +57,7 @@ t.test('a damaged store has no backup', async (t) => {
   t.notOk(existsSync(file))
 })
 
-t.test('what is in the way of a restore is one line, and changes nothing', async (t) => {
+t.test('a failed restore is one error line and changes nothing', async (t) => {
   const opened = openStore(t)
   const { store, directory } = opened
   makeOrganization(opened, 'A')
@@ -100,7 +100,7 @@ t.test('what is in the way of a restore is one line, and changes nothing', async
   )
 })
 
-t.test('with force the store before is kept beside, whole', async (t) => {
+t.test('a forced restore keeps the previous store intact in another directory', async (t) => {
   const directory = t.testdir()
   const opened = { store: new Store(directory), directory, clock: testClock(NOON) }
   makeOrganization(opened, 'Old')
@@ -121,7 +121,7 @@ t.test('with force the store before is kept beside, whole', async (t) => {
   await kept.close()
 })
 
-t.test('a seal notices every bit that is another, and every byte that is missing', async (t) => {
+t.test('a seal detects every changed bit and every missing byte', async (t) => {
   const directory = t.testdir()
   const file = join(directory, 'file')
   const copy = (run: number): string => join(directory, `copy-${run}`)

@@ -3,7 +3,7 @@ import t from 'tap'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
 import { skipUnlessRoot } from '../../support/other-user.ts'
 
-t.test('a file that the user may not read: whom, and what to do', { skip: skipUnlessRoot }, async (t) => {
+t.test('an unreadable file is an error that names the user and the fix', { skip: skipUnlessRoot }, async (t) => {
   const directory = t.testdir()
   const own = await provideCertificate(directory, undefined)
   const files = [own.keyFile, own.certificateFile]
