@@ -190,8 +190,9 @@ t.test('names arrive within a flush, and the kernel filters the other packets', 
   t.match(live, { received: 7, taken: 7, seenByBoth: 0, dropped: { kernel: 0, pool: 0, unread: 0 }, filter: 'wide' })
 })
 
-// Linux drops packets on a veth when more than net.core.netdev_max_backlog (1,000) wait for a CPU. A burst is smaller,
-// and the next one starts when the capture has seen it, so that a busy machine drops nothing.
+// Linux drops packets on a veth when more than net.core.netdev_max_backlog (1,000) wait for a CPU.
+// A burst is smaller, and the next one starts when the capture has seen it, so that a busy machine
+// drops nothing.
 const BURST_PACKETS = 900
 const BURSTS = 20
 
