@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { Console } from '../console/console.ts'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
 import {
@@ -9,6 +10,7 @@ import {
   makeConnectionCounters,
 } from '../engine/http/connections.ts'
 import { claimPort, listenHttp, wildcardAddress } from '../engine/http/listen.ts'
+import { drainThread, faultOf, listening } from '../engine/http/listener-thread.ts'
 import type { HttpHandler, HttpListener } from '../engine/http/port.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
 import { BodyMemory } from '../engine/ingest/body-memory.ts'
@@ -47,6 +49,8 @@ import { makeRateTable, tableFull } from './rate-limit.ts'
 import { ROUTES } from './routes.ts'
 import type { ApiThreadData, FromApiThread, ToApiThread } from './thread.ts'
 
+/** For the message of a failure. */
+const API_THREAD = 'an API thread'
 /** Size of the young generation in the heap of an API thread. */
 const YOUNG_GENERATION_MB = 16
 
@@ -54,7 +58,8 @@ const YOUNG_GENERATION_MB = 16
  * Shares of the file descriptors for the connections of each kind of listener. The rest is for the
  * store, logs and local connections.
  */
-const API_DESCRIPTORS_SHARE = 0.4
+const API_DESCRIPTORS_SHARE = 0.3
+const CONSOLE_DESCRIPTORS_SHARE = 0.1
 const INGEST_DESCRIPTORS_SHARE = 0.2
 const SYSLOG_DESCRIPTORS_SHARE = 0.3
 
@@ -82,10 +87,11 @@ export class Service {
   #syslog: SyslogIngest | undefined
   #local: LocalServer | undefined
   #certificate: TlsFiles | undefined
+  #console: Console | undefined
   #certificateWatch: CertificateWatch | undefined
   readonly #threads: Worker[] = []
   readonly #apiCounters: SharedArrayBuffer
-  readonly #connections: { readonly api: SharedArrayBuffer; readonly ingest: SharedArrayBuffer }
+  readonly #connections: Readonly<Record<'api' | 'console' | 'ingest', SharedArrayBuffer>>
   readonly #rateTables = { keys: makeRateTable(), addresses: makeRateTable() }
   #releaseScans: Release | undefined
   readonly #failure = deferredFailure()
@@ -96,7 +102,11 @@ export class Service {
   constructor(settings: ServiceSettings, catalog: Catalog, log: Logger) {
     this.#settings = settings
     this.#apiCounters = makeCounters(settings.apiThreads)
-    this.#connections = { api: makeConnectionCounters(settings.apiThreads), ingest: makeConnectionCounters(1) }
+    this.#connections = {
+      api: makeConnectionCounters(settings.apiThreads),
+      console: makeConnectionCounters(1),
+      ingest: makeConnectionCounters(1),
+    }
     this.#log = log
     this.#store = new Store(settings.dataDir)
     this.#catalog = catalog
@@ -130,6 +140,7 @@ export class Service {
     const ingestPort = await this.#startIngest(httpTls)
     const syslog = await this.#startSyslog(tls)
     const api = await this.#startApi(apiPort, httpTls)
+    const consolePort = await this.#startConsole(httpTls)
     // Last, because a client may take an answer here as a sign that the service is ready.
     const metricsPort = await this.#startLocal()
     this.#accounting.start()
@@ -141,7 +152,7 @@ export class Service {
     }
     const url = `${schemeOf(httpTls)}://${hostText(settings.apiAddress)}:${apiPort}/api/v1`
     this.#log.info({ url, ...api }, 'API listens')
-    return { apiPort, ingestPort, metricsPort, syslog, fingerprint: certificate?.fingerprint }
+    return { apiPort, consolePort, ingestPort, metricsPort, syslog, fingerprint: certificate?.fingerprint }
   }
 
   /** Waits up to `deadlineMs` for work in progress to end, and closes the store. */
@@ -153,6 +164,7 @@ export class Service {
       this.#ingest?.drain(deadlineMs),
       this.#syslog?.drain(deadlineMs),
       this.#local?.close(),
+      this.#console?.drain(deadlineMs),
       ...this.#threads.map((thread) => drainThread(thread, deadlineMs)),
     ]
     if (!(await within(deadlineMs + 1000, Promise.all(drained)))) this.#log.warn('some connections were aborted')
@@ -242,6 +254,22 @@ export class Service {
     ]
   }
 
+  async #startConsole(tls: TlsFiles | undefined): Promise<number | undefined> {
+    const { apiAddress: address, consolePort, consoleOrigin, dataDir, http, logLevel } = this.#settings
+    if (consolePort === 'off') return undefined
+    const port = await claimPort('--console-port', address, consolePort)
+    const data = {
+      ...{ dataDirectory: dataDir, address, port, tls, http, logLevel },
+      ...{ origin: consoleOrigin, catalog: this.#catalog },
+      limits: this.#connectionLimits(CONSOLE_DESCRIPTORS_SHARE),
+      connections: this.#connections.console,
+    }
+    this.#console = await Console.start(data, this.#store, this.#log, this.#failure.reject)
+    const url = consoleOrigin === '' ? `${schemeOf(tls)}://${hostText(address)}:${port}` : consoleOrigin
+    this.#log.info({ url, implementation: this.#console.implementation }, 'console listens')
+    return port
+  }
+
   async #startLocal(): Promise<number | undefined> {
     const { metricsPort } = this.#settings
     if (metricsPort === 'off') return undefined
@@ -316,7 +344,9 @@ export class Service {
   #notifyThreads(tls: TlsFiles | undefined): void {
     const { logLevel, plainHttp } = this.#settings
     this.#syslog?.reload(tls, logLevel)
-    const message: ToApiThread = { kind: 'reload', tls: plainHttp ? undefined : tls, logLevel }
+    const httpTls = plainHttp ? undefined : tls
+    this.#console?.reload(httpTls, logLevel)
+    const message: ToApiThread = { kind: 'reload', tls: httpTls, logLevel }
     for (const thread of this.#threads) thread.postMessage(message)
   }
 
@@ -350,10 +380,10 @@ export class Service {
         resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
       })
       this.#threads.push(thread)
-      const listens = await listening(thread)
+      const listens = await listening<FromApiThread>(thread, API_THREAD)
       thread.on('message', (message: FromApiThread) => {
         if (message.kind === 'keysUsed') this.#keyUses.write(message.uses)
-        if (message.kind === 'failed') this.#failure.reject(faultOf(message))
+        if (message.kind === 'failed') this.#failure.reject(faultOf(message, API_THREAD))
       })
       thread.on('error', this.#failure.reject)
       thread.on('exit', () => this.#failure.reject(new Error('an API thread ended')))
@@ -369,6 +399,7 @@ export class Service {
 /** The ports of a running service. */
 export interface Listening {
   readonly apiPort: number
+  readonly consolePort: number | undefined
   readonly ingestPort: number | undefined
   readonly metricsPort: number | undefined
   readonly syslog: readonly SyslogEndpoint[]
@@ -381,38 +412,4 @@ function schemeOf(tls: TlsFiles | undefined): string {
 
 function hostText(address: string): string {
   return address.includes(':') ? `[${address}]` : address
-}
-
-function listening(thread: Worker): Promise<Extract<FromApiThread, { kind: 'listening' }>> {
-  return new Promise((resolve, reject) => {
-    thread.once('error', reject)
-    thread.once('message', (message: FromApiThread) => {
-      thread.off('error', reject)
-      if (message.kind === 'listening') resolve(message)
-      if (message.kind === 'failed') reject(faultOf(message))
-    })
-  })
-}
-
-/**
- * Converts the failure that a thread reported to an error. The thread's own log line has the stack.
- */
-function faultOf({ code, message }: Extract<FromApiThread, { kind: 'failed' }>): Error {
-  if (code !== undefined) return new Fault(code, message)
-  const error = new Error(`an API thread failed: ${message}`)
-  error.stack = error.message
-  return error
-}
-
-/** Thread ID of a thread that has ended. */
-const NO_THREAD_ID = -1
-
-function drainThread(thread: Worker, deadlineMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    if (thread.threadId === NO_THREAD_ID) return resolve()
-    thread.removeAllListeners('exit')
-    thread.once('exit', () => resolve())
-    const message: ToApiThread = { kind: 'drain', deadlineMs }
-    thread.postMessage(message)
-  })
 }
