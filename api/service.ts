@@ -86,8 +86,8 @@ export class Service {
   #ingest: HttpListener | undefined
   #syslog: SyslogIngest | undefined
   #local: LocalServer | undefined
-  #certificate: TlsFiles | undefined
   #console: Console | undefined
+  #certificate: TlsFiles | undefined
   #certificateWatch: CertificateWatch | undefined
   readonly #threads: Worker[] = []
   readonly #apiCounters: SharedArrayBuffer
@@ -344,9 +344,8 @@ export class Service {
   #notifyThreads(tls: TlsFiles | undefined): void {
     const { logLevel, plainHttp } = this.#settings
     this.#syslog?.reload(tls, logLevel)
-    const httpTls = plainHttp ? undefined : tls
-    this.#console?.reload(httpTls, logLevel)
-    const message: ToApiThread = { kind: 'reload', tls: httpTls, logLevel }
+    this.#console?.reload(plainHttp ? undefined : tls, logLevel)
+    const message: ToApiThread = { kind: 'reload', tls: plainHttp ? undefined : tls, logLevel }
     for (const thread of this.#threads) thread.postMessage(message)
   }
 

@@ -52,7 +52,7 @@ export class Console {
     return new Console(thread, implementation)
   }
 
-  /** New connections get the certificate in these files. */
+  /** New connections use these certificate files, if any. */
   reload(tls: TlsFiles | undefined, logLevel: LogLevel): void {
     const message: ToConsole = { kind: 'reload', tls, logLevel }
     this.#thread.postMessage(message)

@@ -23,12 +23,8 @@ export interface ConsoleThreadData {
 
 export type ToConsole =
   | { readonly kind: 'drain'; readonly deadlineMs: number }
-  | {
-      readonly kind: 'reload'
-      /** Undefined if the certificate has not changed. */
-      readonly tls: TlsFiles | undefined
-      readonly logLevel: LogLevel
-    }
+  /** New connections use these files; the log level holds from now on. */
+  | { readonly kind: 'reload'; readonly tls: TlsFiles | undefined; readonly logLevel: LogLevel }
   | ChangeOutcome
 
 export type FromConsole =
