@@ -1,3 +1,4 @@
+import { isCanonicalName, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
 import type { NameMatcher } from '../../registry/match.ts'
 import type { CoverageReport } from '../event/coverage-report.ts'
 import {
@@ -8,7 +9,6 @@ import {
   eventIdParts,
   METHODS,
   msgpackError,
-  NAME_LENGTH_MAX,
   packEvent,
   TIME_MS_MAX,
   unpackBatch,
@@ -117,7 +117,7 @@ export class BatchReader {
     return msgpackError(coverage, 1) === undefined ? gathered.whole(coverageFromPacked(coverage)) : undefined
   }
 
-  /** The offset behind the event at `at`, if it is good, in the usual form, of a known platform, and not ahead; else -1. */
+  /** The offset behind the event at `at`, if it is good, in the usual form, with a canonical name of a known platform, and not ahead; else -1. */
   #endOfCommonEvent(view: DataView, start: number, end: number, lastSeenMsMax: number): number {
     if (start + EVENT_BYTES_MIN > end) return -1
     const columns = view.getUint8(start)
@@ -130,7 +130,7 @@ export class BatchReader {
     if (nameAt < 0) return -1
     const nameEnd = nameAt + stringBytes(view, nameHeader)
     // A name of a platform is ASCII, so its bytes are as many as its characters.
-    if (nameEnd === nameAt || nameEnd - nameAt > NAME_LENGTH_MAX || nameEnd >= end) return -1
+    if (nameEnd === nameAt || nameEnd - nameAt > NAME_CHARS_MAX || nameEnd >= end) return -1
 
     const clientAt = stringStart(view, nameEnd)
     if (clientAt < 0 || clientAt >= end) return -1
@@ -159,7 +159,8 @@ export class BatchReader {
       if (blocked < 1 || blocked > count) return -1
     }
     if (!isIpText(view, clientAt, clientEnd)) return -1
-    return this.#matcher.matchBytes(view, nameAt, nameEnd) === undefined ? -1 : next
+    if (this.#matcher.matchBytes(view, nameAt, nameEnd) === undefined) return -1
+    return isCanonicalName(view, nameAt, nameEnd) ? next : -1
   }
 
   #take(gathered: Gathered, event: Event | string, nowMs: number): void {
