@@ -1,3 +1,4 @@
+import { isCanonicalName, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
 import type { NameMatcher } from '../../registry/match.ts'
 import type { CoverageReport } from '../event/coverage-report.ts'
 import {
@@ -8,7 +9,6 @@ import {
   eventIdParts,
   METHODS,
   msgpackError,
-  NAME_LENGTH_MAX,
   packEvent,
   TIME_MS_MAX,
   unpackBatch,
@@ -139,8 +139,8 @@ export class BatchReader {
   }
 
   /**
-   * Returns the offset after the event at `start` if the event is valid, in the common form, of a
-   * known platform and not in the future. Otherwise -1.
+   * Returns the offset after the event at `start` if the event is valid, in the common form, with a
+   * canonical name of a known platform and not in the future. Otherwise -1.
    */
   #endOfCommonEvent(view: DataView, start: number, end: number, lastSeenMsMax: number): number {
     if (start + EVENT_BYTES_MIN > end) return -1
@@ -154,7 +154,7 @@ export class BatchReader {
     if (nameAt < 0) return -1
     const nameEnd = nameAt + stringBytes(view, nameHeader)
     // The name of a platform is ASCII: its length in bytes is its length in characters.
-    if (nameEnd === nameAt || nameEnd - nameAt > NAME_LENGTH_MAX || nameEnd >= end) return -1
+    if (nameEnd === nameAt || nameEnd - nameAt > NAME_CHARS_MAX || nameEnd >= end) return -1
 
     const clientAt = stringStart(view, nameEnd)
     if (clientAt < 0 || clientAt >= end) return -1
@@ -183,7 +183,8 @@ export class BatchReader {
       if (blocked < 1 || blocked > count) return -1
     }
     if (!isIpText(view, clientAt, clientEnd)) return -1
-    return this.#matcher.matchBytes(view, nameAt, nameEnd) === undefined ? -1 : next
+    if (this.#matcher.matchBytes(view, nameAt, nameEnd) === undefined) return -1
+    return isCanonicalName(view, nameAt, nameEnd) ? next : -1
   }
 
   #take(builder: BatchBuilder, event: Event | string, nowMs: number): void {

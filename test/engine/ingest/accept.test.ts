@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { CoverageReport } from '../../../engine/event/coverage-report.ts'
-import { packBatch } from '../../../engine/event/event.ts'
+import { eventFromJson, eventToJson, packBatch } from '../../../engine/event/event.ts'
 import { type AcceptCounters, EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { BUFFERED_EVENTS_MAX, COVERAGE_PER_SECOND_MAX, PENDING_EVENTS_MAX } from '../../../engine/limits.ts'
 import { DAY_MS } from '../../../engine/process/clock.ts'
@@ -71,6 +71,28 @@ t.test('what cannot be taken is rejected by its place, the rest is stored', asyn
     ],
   })
   t.ok(balanced(acceptor.counters))
+})
+
+t.test('one name in any spelling is one name, by JSON and by msgpack', async (t) => {
+  const opened = openStore(t)
+  const { id } = makeOrganization(opened, 'Acme')
+  const acceptor = acceptorOf(opened)
+  const sender = new Sender()
+  const spellings = ['claude.ai', 'CLAUDE.AI', 'claude.ai.', 'Claude.Ai.', 'ｃｌａｕｄｅ.ai', 'claude。ai']
+  const asJson = (name: string) => eventFromJson({ ...eventToJson(sender.event('claude.ai', NOON)), name })
+  const byJson = await acceptor.accept(id, spellings.map(asJson))
+  t.match(byJson, { accepted: spellings.length, rejected: [] })
+  const packed = packBatch(spellings.map((name) => sender.event(name, NOON)))
+  const byMsgpack = await acceptor.acceptPacked(id, packed, { deduplicate: true })
+  t.match(byMsgpack, { accepted: spellings.length, rejected: [] })
+  const names = [...opened.store.buffer.chunks(id)].flatMap(({ slices: { bytes, starts, ends, count } }) =>
+    Array.from({ length: count }, (_, at) =>
+      Buffer.from(bytes.subarray(starts[at], ends[at])).includes('\xa9claude.ai\xa8', 'latin1'),
+    ),
+  )
+  t.same(names, Array(2 * spellings.length).fill(true), 'the bytes in the store, which scans read in place')
+  const wrong = ['claude.ai..', '.claude.ai', 'claude..ai', 'claude ai', '-', '']
+  t.match(await acceptor.accept(id, wrong.map(asJson)), { accepted: 0, rejected: { length: wrong.length } })
 })
 
 t.test('clocks that are wrong lose nothing', async (t) => {

@@ -21,7 +21,16 @@ import { matcher, NOON, Sender } from '../../support/store.ts'
 const EVENTS_MAX = 50
 const reader = new BatchReader(matcher)
 
-const names = ['claude.ai', 'API.OpenAI.com', 'chatgpt.com.', 'nobody.example', 'x', `${'a.'.repeat(122)}claude.ai`]
+const names = [
+  'claude.ai',
+  'API.OpenAI.com',
+  'chatgpt.com.',
+  'chatgpt.com..',
+  'ｃｌａｕｄｅ.ai',
+  'nobody.example',
+  'x',
+  `${'a.'.repeat(122)}claude.ai`,
+]
 const anyEvent: fc.Arbitrary<Event> = fc
   .record({
     instance: fc.constantFrom('0011223344556677', 'ffffffffffffffff', '0000000000000000'),
