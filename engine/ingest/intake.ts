@@ -1,4 +1,3 @@
-import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
 import { METHODS } from '../event/event.ts'
 import {
   COVERAGE_ORGANIZATIONS_MAX,
@@ -10,6 +9,7 @@ import {
   REJECTS_PER_SECOND_MAX,
 } from '../limits.ts'
 import { MINUTE_MS, SECOND_MS } from '../process/clock.ts'
+import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Reject } from '../store/sources.ts'
 import { Action } from './formats/action.ts'
 import { textAt } from './formats/bytes.ts'
@@ -129,7 +129,7 @@ export class Intake {
   /** The outcome of the last message. `stored` if it is queued for storing. */
   outcome: number = Outcome.unknown
   readonly #authenticator: TokenAuthenticator
-  readonly #trie: DomainTrie
+  readonly #known: KnownHosts
   readonly #message = new SyslogMessage()
   readonly #detector = new FormatDetector()
   readonly #headerTime = new LogTime()
@@ -143,9 +143,9 @@ export class Intake {
   readonly #coverageRate = new OrganizationRate(COVERAGE_PER_SECOND_MAX, COVERAGE_ORGANIZATIONS_MAX)
 
   /** @param bytes the message buffer, with SCRATCH_BYTES of scratch space at the end */
-  constructor(bytes: Uint8Array, trie: SharedArrayBuffer, authenticator: TokenAuthenticator, options: IntakeOptions) {
+  constructor(bytes: Uint8Array, known: KnownHosts, authenticator: TokenAuthenticator, options: IntakeOptions) {
     this.line = new LogLine(bytes)
-    this.#trie = new DomainTrie(trie)
+    this.#known = known
     this.#authenticator = authenticator
     this.#options = options
   }
@@ -174,7 +174,7 @@ export class Intake {
     const verdict = msgStart === end ? Verdict.skip : this.#read(msgStart, end, token.organizationId)
     const format = this.#detector.format
     let outcome = OUTCOME_OF_VERDICT[verdict] ?? Outcome.unknown
-    if (verdict === Verdict.event && this.#trie.matchDotted(line.view, line.hostStart, line.hostEnd) !== NO_MATCH) {
+    if (verdict === Verdict.event && this.#known.knows(token.organizationId, line.view, line.hostStart, line.hostEnd)) {
       outcome = origin.matched === 'repeat' ? Outcome.duplicate : Outcome.stored
       if (origin.matched === 'store') {
         const pending = this.#pendingOf(token.organizationId)

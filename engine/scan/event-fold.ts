@@ -1,5 +1,5 @@
 import type { Rule } from '../../registry/catalog.ts'
-import type { NameMatcher } from '../../registry/match.ts'
+import type { Matcher } from '../../registry/match.ts'
 import { METHODS } from '../event/event.ts'
 import {
   BIN_8,
@@ -42,7 +42,7 @@ export interface FoldedDay {
 }
 
 export class EventFold {
-  readonly #matcher: NameMatcher
+  #matcher: Matcher | undefined
   readonly #names = new NameTable()
   /** By number of a name: its rule, its platform's number; the day that it was seen on last, and its row. */
   readonly #rules: (Rule | undefined)[] = []
@@ -79,12 +79,9 @@ export class EventFold {
   tooOld = 0
   #firstDay = 0
 
-  constructor(matcher: NameMatcher) {
+  /** Begins again, for an organization whose names `matcher` matches. Events of days before `firstDay` are passed over. */
+  clear(matcher: Matcher, firstDay = 0): void {
     this.#matcher = matcher
-  }
-
-  /** Events of days before `firstDay` are passed over. */
-  clear(firstDay = 0): void {
     this.#firstDay = firstDay
     this.tooOld = 0
     this.#names.clear()
@@ -167,7 +164,7 @@ export class EventFold {
     const name = this.#names.numberOf(view, nameAt, nameEnd)
     let cell: number
     if (name === TABLE_FULL) {
-      const rule = this.#matcher.matchBytes(view, nameAt, nameEnd)
+      const rule = this.#matcher?.matchBytes(view, nameAt, nameEnd)
       if (rule === undefined) return this.#skip()
       cell = this.#cell(this.#platformNumber(rule), day)
       if (cell === NONE) return false
@@ -210,7 +207,7 @@ export class EventFold {
   }
 
   #meet(name: number, view: DataView, start: number, end: number): void {
-    const rule = this.#matcher.matchBytes(view, start, end)
+    const rule = this.#matcher?.matchBytes(view, start, end)
     this.#rules.push(rule)
     this.#dayOfName[name] = NONE
     if (rule !== undefined) this.#platformOfName[name] = this.#platformNumber(rule)

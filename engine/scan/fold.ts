@@ -1,4 +1,3 @@
-import type { NameMatcher } from '../../registry/match.ts'
 import { EVIDENCE_PER_TRANSACTION_MAX, SCANS_PER_TRANSACTION_MAX, STORED_SCANS_MAX } from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
@@ -7,6 +6,7 @@ import { faultPoint } from '../process/fault-point.ts'
 import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import { PublishedList } from '../store/published.ts'
+import type { Registries } from '../store/registry-in-force.ts'
 import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { EventFold } from './event-fold.ts'
@@ -44,15 +44,14 @@ export interface ScanOutcome {
  */
 export class ScanRunner {
   readonly #store: Store
-  readonly #matcher: NameMatcher
+  readonly #registries: Registries
   readonly #clock: Clock
-  readonly #fold: EventFold
+  readonly #fold = new EventFold()
 
-  constructor(store: Store, matcher: NameMatcher, clock: Clock) {
+  constructor(store: Store, registries: Registries, clock: Clock) {
     this.#store = store
-    this.#matcher = matcher
+    this.#registries = registries
     this.#clock = clock
-    this.#fold = new EventFold(matcher)
   }
 
   /** Each request's outcome, in their order; those of organizations that are gone have none. */
@@ -129,9 +128,11 @@ export class ScanRunner {
   #prepare(running: Scan, trigger: ScanTrigger): PreparedScan {
     const organization = this.#store.organizations.get(running.organizationId)
     if (organization === undefined) throw new Fault('NOT_FOUND', `no organization ${running.organizationId}`)
-    return this.#store.environment.read(() =>
-      prepareScan(this.#store, this.#matcher, this.#fold, organization, { running, trigger }, this.#clock),
-    )
+    return this.#store.environment.read(() => {
+      // In the same snapshot as the evidence.
+      const matcher = this.#registries.matcherOf(organization.id)
+      return prepareScan(this.#store, matcher, this.#fold, organization, { running, trigger }, this.#clock)
+    })
   }
 
   #commit(prepared: readonly PreparedScan[]): ScanOutcome[] {
@@ -255,12 +256,12 @@ export function recoverInterrupted(store: Store, clock: Clock): void {
  */
 export function runScan(
   store: Store,
-  matcher: NameMatcher,
+  registries: Registries,
   organizationId: string,
   trigger: ScanTrigger,
   clock: Clock,
 ): Scan {
-  const runner = new ScanRunner(store, matcher, clock)
+  const runner = new ScanRunner(store, registries, clock)
   for (;;) {
     const [outcome] = runner.run([{ organizationId, trigger }])
     if (outcome === undefined) throw new Fault('NOT_FOUND', `no organization ${organizationId}`)

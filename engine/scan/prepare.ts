@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { NameMatcher } from '../../registry/match.ts'
+import type { Matcher } from '../../registry/match.ts'
 import type { Platform } from '../../registry/platform.ts'
 import { type Clock, dayOf } from '../process/clock.ts'
 import type { DayEvidence, Detection } from '../store/evidence.ts'
@@ -44,7 +44,7 @@ export function firstDayOfWindow(organization: Organization, nowMs: number): num
 }
 
 /** What else than evidence decides how a scan reads: where this changes, so may the next scan. */
-export function inputsOf(organization: Organization, matcher: NameMatcher): string {
+export function inputsOf(organization: Organization, matcher: Matcher): string {
   const { approvedPlatformIds, evidenceWindowDays, domain } = organization
   return createHash('sha256')
     .update(JSON.stringify([[...approvedPlatformIds].sort(), evidenceWindowDays, domain, matcher.fingerprint]))
@@ -55,7 +55,7 @@ export function inputsOf(organization: Organization, matcher: NameMatcher): stri
 /** Reads the buffer and the evidence of an organization, and makes what a scan of them writes. Writes nothing itself. `fold` is scratch. */
 export function prepareScan(
   store: Store,
-  matcher: NameMatcher,
+  matcher: Matcher,
   fold: EventFold,
   organization: Organization,
   { running, trigger }: { readonly running: Scan; readonly trigger: ScanTrigger },
@@ -64,7 +64,7 @@ export function prepareScan(
   const organizationId = organization.id
   const stateBefore = store.scanStates.get(organizationId)
   const horizon = horizonOf(organization, stateBefore, clock.nowMs())
-  const { foldedThrough, left } = foldBuffer(store, fold, organizationId, horizon)
+  const { foldedThrough, left } = foldBuffer(store, matcher, fold, organizationId, horizon)
   const evidence = Array.from(fold.days(), ({ day, platformId, addTo }) => {
     const sum = new Evidence()
     const stored = store.evidence.day(organizationId, day, platformId)
@@ -156,11 +156,12 @@ function horizonOf(organization: Organization, { scheduledAtMs }: ScanState, now
 /** Sums up every buffered event, or as many as the fold's bounds allow. */
 function foldBuffer(
   store: Store,
+  matcher: Matcher,
   fold: EventFold,
   organizationId: string,
   firstDay: number,
 ): { foldedThrough: number; left: number } {
-  fold.clear(firstDay)
+  fold.clear(matcher, firstDay)
   let next = 0
   for (const chunk of store.buffer.chunks(organizationId)) {
     next = fold.addChunk(chunk)
@@ -173,7 +174,7 @@ function foldBuffer(
 function evidenceInWindow(
   store: Store,
   organizationId: string,
-  matcher: NameMatcher,
+  matcher: Matcher,
   firstDay: number,
   changed: PreparedScan['evidence'],
 ): Map<Platform, Evidence> {

@@ -1,9 +1,9 @@
-import type { NameMatcher } from '../../registry/match.ts'
 import { SCANS_PER_TRANSACTION_MAX } from '../limits.ts'
 import { type Clock, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../process/clock.ts'
 import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
 import type { Organization, ScanFrequency } from '../store/organizations.ts'
+import type { Registries } from '../store/registry-in-force.ts'
 import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { failureOf, recoverInterrupted, type ScanOutcome } from './fold.ts'
@@ -45,7 +45,7 @@ export class ScanSchedule {
     milliseconds: 0,
   }
   readonly #store: Store
-  readonly #matcher: NameMatcher
+  readonly #registries: Registries
   readonly #clock: Clock
   readonly #log: Logger
   readonly #executor: ScanExecutor
@@ -68,9 +68,9 @@ export class ScanSchedule {
   readonly #timers: NodeJS.Timeout[] = []
   #stopped = false
 
-  constructor(store: Store, matcher: NameMatcher, clock: Clock, log: Logger, executor: ScanExecutor) {
+  constructor(store: Store, registries: Registries, clock: Clock, log: Logger, executor: ScanExecutor) {
     this.#store = store
-    this.#matcher = matcher
+    this.#registries = registries
     this.#clock = clock
     this.#log = log
     this.#executor = executor
@@ -249,7 +249,8 @@ export class ScanSchedule {
     const { buffer, scanStates, evidence } = this.#store
     if (buffer.count(organization.id) > 0) return true
     const { inputs, firstDay } = scanStates.get(organization.id)
-    if (inputs !== '' && inputs !== inputsOf(organization, this.#matcher)) return true
+    const matcher = this.#registries.matcherOf(organization.id)
+    if (inputs !== '' && inputs !== inputsOf(organization, matcher)) return true
     // Behind a clock that was set back the window has moved the other way.
     const days = [firstDay, firstDayOfWindow(organization, nowMs)] as const
     return evidence.firstDayFrom(organization.id, Math.min(...days), Math.max(...days)) !== undefined

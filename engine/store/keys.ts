@@ -6,6 +6,8 @@ import { randomUUID } from 'node:crypto'
  *   table               key                                              value
  *   organizations       organization (16)                                Organization
  *   organization-names  name, lower case, UTF-8                          organization (16)      [index]
+ *   own-platforms       organization (16) + platform id                  OwnPlatform
+ *   registry-versions   organization (16)                                a number that changes with its own platforms
  *   members             organization (16) + name, lower case             Member
  *   audit-log           organization (16) + sequence (8)                 AuditEntry
  *   api-keys            organization (16) + key id (16)                  ApiKey
@@ -34,7 +36,7 @@ import { randomUUID } from 'node:crypto'
  *
  * The three indexes cannot begin with the organization, since they answer which organization it is. They are keyed by
  * what only the organization knows (a secret's hash) or by its unique name. Sources without a token that is known are of the organization whose
- * id is all zero, which is none. Numbers are big-endian, so that order of
+ * id is all zero, which is none, and so are platforms that every organization has. Numbers are big-endian, so that order of
  * bytes is order of numbers.
  */
 export const ORGANIZATION_KEY_BYTES = 16

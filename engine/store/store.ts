@@ -12,6 +12,7 @@ import { Members } from './members.ts'
 import { migrate, SCHEMA_VERSION } from './migrate.ts'
 import { type MonitoringToken, monitoringTokensOf } from './monitoring-tokens.ts'
 import { Organizations } from './organizations.ts'
+import { OwnPlatforms } from './own-platforms.ts'
 import { Published } from './published.ts'
 import { ReadLines } from './read-lines.ts'
 import { Recommendations } from './recommendations.ts'
@@ -32,6 +33,7 @@ export class Store {
   readonly environment: Environment
   readonly apiVersions: ApiVersions
   readonly organizations: Organizations
+  readonly ownPlatforms: OwnPlatforms
   readonly members: Members
   readonly auditLog: AuditLog
   readonly apiKeys: Secrets<ApiKey>
@@ -66,6 +68,7 @@ export class Store {
     })
     this.apiVersions = new ApiVersions(this.environment)
     this.organizations = new Organizations(this.environment, this.apiVersions)
+    this.ownPlatforms = new OwnPlatforms(this.environment)
     this.members = new Members(this.environment)
     this.auditLog = new AuditLog(this.environment)
     this.apiKeys = apiKeysOf(this.environment, this.apiVersions)

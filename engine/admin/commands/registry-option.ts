@@ -1,13 +1,11 @@
 import type { Command } from 'commander'
 import { z } from 'zod'
-import type { Catalog } from '../../../registry/catalog.ts'
-import { createLogger } from '../../process/log.ts'
-import { catalogInForce, registrySetting } from '../../process/registry-setting.ts'
+import { registrySetting } from '../../process/registry-setting.ts'
 import { addSettingOptions, readSettings } from '../../process/settings.ts'
 
 const settings = z.object({ registry: registrySetting })
 
-/** Commands that look up platforms need the service's registry file. */
+/** Look-ups can use a registry file, to test it before it is added. */
 export function registryOption(command: Command): Command {
   return addSettingOptions(command, settings)
 }
@@ -15,8 +13,4 @@ export function registryOption(command: Command): Command {
 /** The file that the command line or the environment names; '' where there is none. */
 export function registryFileOf(command: Command): string {
   return readSettings(settings, { command, environment: process.env }).registry
-}
-
-export function catalogOf(command: Command): Catalog {
-  return catalogInForce(registryFileOf(command), createLogger('posture-admin', 'WARNING'))
 }

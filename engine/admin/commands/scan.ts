@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { NameMatcher } from '../../../registry/match.ts'
 import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
 import { scanNow } from '../../scan/scan-now.ts'
 import { PublishedList } from '../../store/published.ts'
@@ -15,24 +14,21 @@ import {
   timeText,
   withStore,
 } from './context.ts'
-import { catalogOf, registryOption } from './registry-option.ts'
 
 /** posture-admin scan run | list | show */
 export function addScanCommands(program: Command): void {
   const scan = program.command('scan').description('Run discovery scans and show their findings')
 
-  const run = registryOption(
-    ofOrganization(
-      changeOptions(
-        scan.command('run').description('Scan now: add buffered events to the evidence and publish the findings'),
-      ),
+  const run = ofOrganization(
+    changeOptions(
+      scan.command('run').description('Scan now: add buffered events to the evidence and publish the findings'),
     ),
   )
   run.action((options: { org: string }) =>
     withStore(run, async (context) => {
       const { administration } = context
       const pending = administration.scans.request(administration.organization(options.org))
-      const completed = await waitForScan(context, () => new NameMatcher(catalogOf(run)), pending)
+      const completed = await waitForScan(context, pending)
       if (completed !== undefined) print(run, [completed])
     }),
   )
@@ -61,16 +57,12 @@ export function addScanCommands(program: Command): void {
 }
 
 /** Waits for the end of a requested scan. Ctrl-C leaves the scan pending and returns undefined. @throws Fault SCAN_FAILED. */
-export async function waitForScan(
-  { store, clock }: AdminContext,
-  matcher: () => NameMatcher,
-  pending: Scan,
-): Promise<Scan | undefined> {
+export async function waitForScan({ store, registry, clock }: AdminContext, pending: Scan): Promise<Scan | undefined> {
   const stop = stopSignal()
   const cancel = new AbortController()
   void stop.received.then(() => cancel.abort())
   try {
-    const scan = await scanNow(store, matcher, pending, clock, cancel.signal)
+    const scan = await scanNow(store, registry, pending, clock, cancel.signal)
     if (scan === undefined) {
       process.stderr.write('posture-admin: the scan is still pending; see posture-admin scan list\n')
       process.exitCode = exitStatusOf(await stop.received)

@@ -7,7 +7,16 @@ import { Family } from '../../../engine/store/family.ts'
 import { u64Bytes, uuidBytes } from '../../../engine/store/keys.ts'
 import { NO_ORGANIZATION, Sources } from '../../../engine/store/sources.ts'
 import { report } from '../../support/coverage.ts'
-import { findingsOf, makeOrganization, matcher, NOON, openStore, Sender, type TestStore } from '../../support/store.ts'
+import { platform } from '../../support/own-platforms.ts'
+import {
+  findingsOf,
+  makeOrganization,
+  NOON,
+  openStore,
+  registries,
+  Sender,
+  type TestStore,
+} from '../../support/store.ts'
 
 interface Site extends TestStore {
   readonly id: string
@@ -56,7 +65,7 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
       store.buffer.append(id, events)
     })
   buffered()
-  runScan(store, matcher, id, 'schedule', clock)
+  runScan(store, registries, id, 'schedule', clock)
   clock.add(1)
   buffered()
   const source = {
@@ -80,6 +89,13 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     store.readLines.put(id, Buffer.alloc(16, 1), Buffer.alloc(16, 2), Uint32Array.of(1, 2, 3), NOON)
     requestScan(store, organization, clock)
     store.coverage.add(id, report({ counters: { packets: 100, names: 9 } }), NOON)
+    const own = {
+      entry: platform('corp-llm', 'llm.corp.example'),
+      disabled: false,
+      addedAtMs: NOON,
+      provisioned: false,
+    }
+    store.ownPlatforms.put(id, own)
     store.keyUses.put({ organizationId: id, keyId: store.apiKeys.ofOrganization(id)[0]?.id ?? '', timeMs: NOON })
   })
   return { ...opened, id, prefix: uuidBytes(id) }
@@ -149,6 +165,7 @@ const SEALED = [
     'coverage-sensors',
     'coverage-days',
     'key-uses',
+    'own-platforms',
   ],
 ]
 const FIXED = ['audit-log', 'api-keys', 'monitoring-tokens', 'sources', 'rejects', 'read-lines', 'buffer', 'seen']
@@ -555,6 +572,30 @@ const ROWS: readonly Row[] = [
     finds: /^api-versions of \S+: found the version NaN, expected a whole number from 1$/,
   },
   {
+    name: 'a version of own platforms of no form',
+    table: 'registry-versions',
+    damage: record(() => Buffer.from('x')),
+    finds: /^registry-versions of \S+: found the version NaN, expected a whole number from 1$/,
+  },
+  {
+    name: 'own platforms without a version, so that no thread sees a change',
+    table: 'registry-versions',
+    damage: record(gone),
+    finds: /^own-platforms of \S+: found the version 0, expected a whole number from 1$/,
+  },
+  {
+    name: 'an own platform at the place of another',
+    table: 'own-platforms',
+    damage: movedTo(otherLast),
+    finds: /^own-platforms of \S+: found the id corp-llm, expected that of its key$/,
+  },
+  {
+    name: 'an own platform that is none',
+    table: 'own-platforms',
+    damage: changed(() => ({ entry: { id: 'corp-llm', url: 'nowhere' } })),
+    finds: /^own-platforms of \S+: found the entry at \S+, expected one of a registry file$/,
+  },
+  {
     name: 'a list that the API does not have',
     table: 'published',
     damage: movedTo((key) => Buffer.concat([key.subarray(0, 16), Buffer.of(9), key.subarray(17)])),
@@ -591,7 +632,7 @@ t.test('what the programs write is whole, and every table has a record', async (
   for (const [name, count] of Object.entries(records)) t.ok(count > 0, name)
   t.same(
     Object.keys(records).sort(),
-    [...SEALED, 'organization-names', 'api-key-hashes', 'token-hashes', 'api-versions'].sort(),
+    [...SEALED, 'organization-names', 'api-key-hashes', 'token-hashes', 'api-versions', 'registry-versions'].sort(),
   )
   t.ok(asked.length > 0)
 })

@@ -4,7 +4,7 @@ import { Intake, Origin } from '../../../engine/ingest/intake.ts'
 import { Outcome } from '../../../engine/ingest/outcome.ts'
 import { ReadBudget } from '../../../engine/ingest/read-budget.ts'
 import { MESSAGE_BYTES_MAX, SYSLOG_UNAUTHENTICATED_BYTES_MAX } from '../../../engine/limits.ts'
-import { openIntake, trie } from '../../support/intake.ts'
+import { known, openIntake } from '../../support/intake.ts'
 
 const BYTES_MAX = 1024 * 1024
 
@@ -13,7 +13,7 @@ function lane(t: Test, bytesMax = BYTES_MAX) {
   const opened = openIntake(t)
   const full = new Set<string>()
   const taken: string[] = []
-  const intake = new Intake(new Uint8Array(WORK_BYTES), trie, opened.authenticator, {
+  const intake = new Intake(new Uint8Array(WORK_BYTES), known, opened.authenticator, {
     tokenRate: undefined,
     noteUnauthorized: () => {},
   })

@@ -10,7 +10,7 @@ import {
 } from '../../../engine/limits.ts'
 import { MINUTE_MS, SECOND_MS } from '../../../engine/process/clock.ts'
 import type { Logger } from '../../../engine/process/log.ts'
-import { openIntake, sumsOf, trie } from '../../support/intake.ts'
+import { known, openIntake, sumsOf } from '../../support/intake.ts'
 import { NOON } from '../../support/store.ts'
 
 t.test('each sender once a minute, and of all only so many in a second', async (t) => {
@@ -33,7 +33,7 @@ t.test('whatever strangers send, the thread of the writer hears of a few', async
   const reported: FromLane[] = []
   const lane = new Lane({
     store: opened.store,
-    trie,
+    known,
     tokenRate: undefined,
     idleMs: 60_000,
     notify: (message) => reported.push(message),

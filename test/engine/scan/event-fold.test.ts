@@ -13,7 +13,7 @@ import fc from '../../support/property.ts'
 import { matcher, NOON, Sender } from '../../support/store.ts'
 
 const RULES = loadCatalog().rules.filter(({ match }) => match === 'suffix')
-const fold = new EventFold(matcher)
+const fold = new EventFold()
 
 /** A chunk of the buffer with these events, which begin `before` bytes after the start of its memory. */
 function chunkOf(entries: readonly Uint8Array[], from = 0, before = 0): ChunkView {
@@ -123,7 +123,7 @@ const anyEvent = fc
 t.test('columns and the plainest sum agree, however the events are cut into chunks', async (t) => {
   fc.assert(
     fc.property(fc.array(anyEvent, { maxLength: 60 }), fc.nat(60), fc.nat(9), (events, cut, before) => {
-      fold.clear()
+      fold.clear(matcher)
       const packed = events.map(packEvent)
       fold.addChunk(chunkOf(packed.slice(0, cut), 0, before))
       fold.addChunk(chunkOf(packed.slice(cut), 0, before))
@@ -140,7 +140,7 @@ t.test('columns and the plainest sum agree, however the events are cut into chun
 })
 
 t.test('what has left the queue is not counted again', async (t) => {
-  fold.clear()
+  fold.clear(matcher)
   const sender = new Sender()
   const packed = Array.from({ length: 5 }, () => packEvent(sender.event('claude.ai', NOON)))
   t.equal(fold.addChunk(chunkOf(packed, 3)), 6)
@@ -158,18 +158,18 @@ t.test('bytes that are no event, and chunks whose checksum fails, are counted an
     ['too long', Buffer.concat([good, Buffer.from([1])])],
     ['a method that is none', Buffer.from(good).fill(9, good.length - 12, good.length - 11)],
   ] as const) {
-    fold.clear()
+    fold.clear(matcher)
     t.equal(fold.addChunk(chunkOf([bytes, good])), 3, name)
     t.same([fold.folded, fold.damaged], [1, 1], name)
   }
-  fold.clear()
+  fold.clear(matcher)
   t.equal(fold.addChunk({ ...chunkOf([good]), end: 8, damaged: true }), 8)
   t.equal(fold.damaged, 7)
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 80 }), fc.nat(80), (noise, at) => {
       const bytes = Buffer.from(good)
       bytes.set(noise.subarray(0, Math.max(0, bytes.length - at)), Math.min(at, bytes.length))
-      fold.clear()
+      fold.clear(matcher)
       fold.addChunk(chunkOf([bytes, noise]))
       return fold.folded + fold.damaged === 2
     }),
@@ -178,7 +178,7 @@ t.test('bytes that are no event, and chunks whose checksum fails, are counted an
 })
 
 t.test('names beyond the table are counted for their platform, and not kept', async (t) => {
-  fold.clear()
+  fold.clear(matcher)
   const sender = new Sender()
   const names = NAMES_MAX + 100
   for (let from = 0; from < names; from += 256) {
@@ -196,7 +196,7 @@ t.test('names beyond the table are counted for their platform, and not kept', as
 })
 
 t.test('a fold that has no room for a platform and day more ends before the event that needs it', async (t) => {
-  fold.clear()
+  fold.clear(matcher)
   const platforms = [...new Map(RULES.map((rule) => [rule.platform.id, rule])).values()]
   const sender = new Sender()
   const daysEach = Math.ceil(FOLD_CELLS_MAX / platforms.length) + 1

@@ -6,15 +6,15 @@ import { EVENTS_FOR_IMMEDIATE_SCAN, ScanSchedule } from '../../../engine/scan/sc
 import {
   inlineScans,
   makeOrganization,
-  matcher,
   openStore,
   quietLog,
+  registries,
   Sender,
   type TestStore,
 } from '../../support/store.ts'
 
 function scheduleOf(opened: TestStore): ScanSchedule {
-  return new ScanSchedule(opened.store, matcher, opened.clock, quietLog, inlineScans(opened))
+  return new ScanSchedule(opened.store, registries, opened.clock, quietLog, inlineScans(opened))
 }
 
 function bufferEvents({ store, clock }: TestStore, id: string, count = 1, sender = new Sender()): void {
@@ -168,7 +168,7 @@ t.test('a request is scanned once, however long the thread takes to start the sc
     await starting.promise
     return scan(requests)
   }
-  const schedule = new ScanSchedule(store, matcher, clock, quietLog, { run, close })
+  const schedule = new ScanSchedule(store, registries, clock, quietLog, { run, close })
   ask()
   for (let checks = 0; checks < 3; checks++) schedule.pollRequests()
   starting.resolve()

@@ -20,6 +20,7 @@ import {
   matcher,
   openStore,
   quietLog,
+  registries,
   Sender,
   type TestStore,
 } from '../../support/store.ts'
@@ -42,7 +43,7 @@ function buffer({ store, clock, organization }: Made, count = 1, sender = new Se
 const request = ({ store, clock, organization }: Made): Scan =>
   store.environment.write(() => requestScan(store, organization, clock))
 const run = ({ store, clock, organization }: Made, trigger: Scan['trigger'] = 'schedule'): Scan =>
-  runScan(store, matcher, organization.id, trigger, clock)
+  runScan(store, registries, organization.id, trigger, clock)
 /** As it stands when the process was killed that ran it. */
 const kill = ({ store, clock, organization: { id } }: Made, scan: Scan): void =>
   store.environment.write(() => {
@@ -58,7 +59,7 @@ const failing = (site: Made): unknown => {
       return Reflect.get(target, property).bind(target)
     },
   })
-  return new ScanRunner(site.store, broken, site.clock).run([
+  return new ScanRunner(site.store, { matcherOf: () => broken }, site.clock).run([
     { organizationId: site.organization.id, trigger: 'schedule' },
   ])
 }
@@ -151,7 +152,7 @@ t.test('a scan that another process overtook is prepared again, and counts nothi
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
-  const [outcome] = new ScanRunner(site.store, overtaken, site.clock).run([
+  const [outcome] = new ScanRunner(site.store, { matcherOf: () => overtaken }, site.clock).run([
     { organizationId: site.organization.id, trigger: 'schedule' },
   ])
   t.match(outcome?.scan, { status: 'completed', eventsFolded: 0 })
@@ -186,7 +187,7 @@ t.test('a scan that was ended by another process writes nothing', async (t) => {
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
-  const [outcome] = new ScanRunner(site.store, ending, site.clock).run([
+  const [outcome] = new ScanRunner(site.store, { matcherOf: () => ending }, site.clock).run([
     { organizationId: site.organization.id, trigger: 'schedule' },
   ])
   t.match(outcome?.scan, { status: 'failed', failure: 'another process has ended the scan' })
@@ -213,7 +214,7 @@ t.test('scans of many organizations share transactions, and one that fails does 
     organizationId,
     trigger: 'schedule' as const,
   }))
-  const outcomes = new ScanRunner(opened.store, matcher, opened.clock).run(requests)
+  const outcomes = new ScanRunner(opened.store, registries, opened.clock).run(requests)
   t.equal(outcomes.length, 150)
   t.ok(outcomes.every(({ scan, left }) => scan.status === 'completed' && scan.eventsFolded === 2 && left === 0))
   t.same(new Set(outcomes.map(({ scan }) => scan.organizationId)).size, 150)
@@ -243,7 +244,7 @@ t.test('stored scans have a bound; the oldest that have ended go', async (t) => 
 t.test('a clock that is set ahead for less than a period takes no evidence away', async (t) => {
   const site = made(t)
   const { store, clock, organization } = site
-  const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(site))
+  const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(site))
   const check = async (): Promise<void> => {
     schedule.check()
     await schedule.idle()
@@ -274,7 +275,7 @@ t.test('a clock that was set ahead and back delays the schedule by no more than 
   const site = made(t)
   const { store, clock, organization } = site
   const restarted = async (): Promise<void> => {
-    const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(site))
+    const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(site))
     schedule.check()
     await schedule.idle()
   }
@@ -285,7 +286,7 @@ t.test('a clock that was set ahead and back delays the schedule by no more than 
   const scans = () => store.scans.ofOrganization(organization.id).length
   t.equal(scans(), 1)
   buffer(site)
-  const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(site))
+  const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(site))
   schedule.check()
   await schedule.idle()
   t.equal(scans(), 1)
@@ -301,7 +302,7 @@ t.test('a scan ends no earlier than it began, whatever the clock does meanwhile'
   buffer(site)
   let nowMs = site.clock.nowMs()
   const falling = { nowMs: () => (nowMs -= HOUR_MS) }
-  const scan = runScan(site.store, matcher, site.organization.id, 'schedule', falling)
+  const scan = runScan(site.store, registries, site.organization.id, 'schedule', falling)
   t.equal(scan.completedAtMs, scan.startedAtMs)
 })
 
@@ -309,7 +310,7 @@ t.test('on the schedule a scan is made when settings, approvals or registry chan
   const site = made(t)
   const { store, clock, organization } = site
   const administration = new Administration(store, clock)
-  const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(site))
+  const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(site))
   const next = async (): Promise<number> => {
     clock.add(DAY_MS)
     schedule.check()
@@ -326,9 +327,12 @@ t.test('on the schedule a scan is made when settings, approvals or registry chan
   t.equal(await next(), 2, 'a plan is no evidence')
   const other = new ScanSchedule(
     store,
-    new Proxy(matcher, {
-      get: (target, property) => (property === 'fingerprint' ? 'another' : Reflect.get(target, property)),
-    }),
+    {
+      matcherOf: () =>
+        new Proxy(matcher, {
+          get: (target, property) => (property === 'fingerprint' ? 'another' : Reflect.get(target, property)),
+        }),
+    },
     clock,
     quietLog,
     inlineScans(site),
@@ -375,7 +379,7 @@ t.test('who asks for a scan waits for the process that runs scans, or runs it', 
   const { store, clock, organization } = site
   buffer(site)
   const never = new AbortController()
-  t.match(await scanNow(store, () => matcher, request(site), clock, never.signal), {
+  t.match(await scanNow(store, registries, request(site), clock, never.signal), {
     status: 'completed',
     eventsFolded: 1,
   })
@@ -383,7 +387,7 @@ t.test('who asks for a scan waits for the process that runs scans, or runs it', 
   const release = await tryHold(store.environment.path, SCANS)
   clock.add(1)
   const pending = request(site)
-  const waits = scanNow(store, () => matcher, pending, clock, never.signal)
+  const waits = scanNow(store, registries, pending, clock, never.signal)
   await new Promise((resolve) => setTimeout(resolve, 250))
   t.match(store.scans.current(pending), { status: 'pending' }, 'not ours to run')
   run(site)
@@ -395,14 +399,11 @@ t.test('who asks for a scan waits for the process that runs scans, or runs it', 
     store.scans.removeRequest(organization.id)
     store.scans.put({ ...failed, status: 'failed', startedAtMs: 1, completedAtMs: 1, failure: 'no luck' })
   })
-  await t.rejects(
-    scanNow(store, () => matcher, failed, clock, never.signal),
-    { code: 'SCAN_FAILED', message: 'no luck' },
-  )
+  await t.rejects(scanNow(store, registries, failed, clock, never.signal), { code: 'SCAN_FAILED', message: 'no luck' })
 
   clock.add(1)
   const givenUp = new AbortController()
-  const leaves = scanNow(store, () => matcher, request(site), clock, givenUp.signal)
+  const leaves = scanNow(store, registries, request(site), clock, givenUp.signal)
   givenUp.abort()
   t.equal(await leaves, undefined)
 
@@ -411,7 +412,7 @@ t.test('who asks for a scan waits for the process that runs scans, or runs it', 
   await release?.()
   clock.add(1)
   t.match(
-    await scanNow(store, () => matcher, killed, clock, never.signal),
+    await scanNow(store, registries, killed, clock, never.signal),
     { status: 'completed' },
     'after a kill another one',
   )
@@ -429,7 +430,7 @@ t.test('a scheduled scan that failed is due again at the next check', async (t) 
     },
     close: async () => {},
   }
-  const schedule = new ScanSchedule(site.store, matcher, site.clock, quietLog, executor)
+  const schedule = new ScanSchedule(site.store, registries, site.clock, quietLog, executor)
   buffer(site)
   for (const [minutes, states] of [
     [24 * 60, []],
@@ -486,7 +487,7 @@ t.test('a damaged record of one organization keeps no other from being scanned',
     }
   }
   clock.add(1)
-  const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(opened))
+  const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(opened))
   schedule.check()
   await schedule.idle()
   for (const { organization } of sites.slice(4)) t.equal(store.buffer.count(organization.id), 0, organization.name)
@@ -495,7 +496,7 @@ t.test('a damaged record of one organization keeps no other from being scanned',
 t.test('behind a clock that was set ahead and back the API shows again what is known', async (t) => {
   const site = made(t)
   const { store, clock, organization } = site
-  const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(site))
+  const schedule = new ScanSchedule(store, registries, clock, quietLog, inlineScans(site))
   const shown = async (): Promise<number> => {
     schedule.check()
     await schedule.idle()
@@ -528,7 +529,7 @@ t.test('a thread that cannot start does not keep the next one from it', async (t
   const site = made(t)
   buffer(site)
   const nowhere = join(site.directory, 'later')
-  const thread = new ScanThread({ dataDirectory: nowhere, catalog: loadCatalog() }, () => {})
+  const thread = new ScanThread({ dataDirectory: nowhere }, () => {})
   const requests = [{ organizationId: site.organization.id, trigger: 'buffer' as const }]
   for (let attempt = 0; attempt < 3; attempt++) await t.rejects(thread.run(requests), { code: 'NOT_FOUND' })
   mkdirSync(join(nowhere, 'store'), { recursive: true })
