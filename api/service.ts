@@ -232,7 +232,7 @@ export class Service {
     // During shutdown its threads may be gone. The other counters are still reported.
     const syslog = await this.#syslog?.status().catch(() => undefined)
     const ingest = ingestRows(this.#acceptor, this.#batches, this.#accounting, syslog)
-    return [...ingest, ...scanRows(this.#schedule.counters), ...this.#apiRows()]
+    return [...ingest, ...scanRows(this.#schedule), ...this.#apiRows()]
   }
 
   #apiRows(): MetricRow[] {

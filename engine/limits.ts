@@ -200,6 +200,11 @@ export const OWN_DOMAINS_MAX = 10_000
 export const OWN_PATTERNS_MAX = 100
 /** Domains of all service-wide platforms that `registry add` leaves. More are refused; a registry file has at most 128 MB. */
 export const SERVICE_DOMAINS_MAX = 1_000_000
+/**
+ * Events of one organization whose name no platform of its registry has, kept until the registry has it or they leave the evidence
+ * window. Beyond the limit the oldest leave, since they would leave first anyway; counted as `unmatched_dropped`.
+ */
+export const UNMATCHED_EVENTS_MAX = 100_000
 /** Organizations whose own platforms a thread keeps compiled, and those without any. The oldest are read again when they are needed. */
 export const OWN_SETS_KEPT_MAX = 20_000
 /** Rules of all of these, about 60 bytes each. The oldest are read again when they are needed. */

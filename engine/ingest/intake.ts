@@ -174,7 +174,7 @@ export class Intake {
     const verdict = msgStart === end ? Verdict.skip : this.#read(msgStart, end, token.organizationId)
     const format = this.#detector.format
     let outcome = OUTCOME_OF_VERDICT[verdict] ?? Outcome.unknown
-    if (verdict === Verdict.event && this.#known.knows(token.organizationId, line.view, line.hostStart, line.hostEnd)) {
+    if (verdict === Verdict.event && this.#isWanted(token.organizationId)) {
       outcome = origin.matched === 'repeat' ? Outcome.duplicate : Outcome.stored
       if (origin.matched === 'store') {
         const pending = this.#pendingOf(token.organizationId)
@@ -274,6 +274,12 @@ export class Intake {
     const rejects = this.#rejects
     this.#rejects = []
     return rejects
+  }
+
+  /** A collector has matched its events. If the organization's registry lacks the name, they wait for one that has it. */
+  #isWanted(organizationId: string): boolean {
+    const { view, hostStart, hostEnd, eventIdStart } = this.line
+    return eventIdStart >= 0 || this.#known.knows(organizationId, view, hostStart, hostEnd)
   }
 
   #tokenOf(message: SyslogMessage, origin: Origin): KnownToken | undefined {

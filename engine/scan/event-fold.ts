@@ -19,6 +19,7 @@ import { domainStrength } from './confidence.ts'
 import { DistinctClients, hashClient } from './distinct-clients.ts'
 import { type Evidence, increase } from './evidence.ts'
 import { NAMES_MAX, NameTable, TABLE_FULL } from './name-table.ts'
+import { UnmatchedCopies } from './unmatched-copies.ts'
 
 /*
  * Sums buffered events up, where they lie: an event is read from its packed bytes into columns, and neither it nor its name becomes an object.
@@ -70,7 +71,9 @@ export class EventFold {
   /** By cell and rule: matches of names that found no room. */
   readonly #overflow = new Map<number, Map<Rule, number>>()
 
-  /** Events that were taken in, and those among them whose name belongs to no platform of the registry any more. */
+  /** Events whose name no platform of the registry has. */
+  readonly unmatchedCopies = new UnmatchedCopies()
+  /** Events that were taken in, and how many of them are unmatched. */
   folded = 0
   unmatched = 0
   /** Events that could not be read: a disk or its driver wrote something else. */
@@ -82,6 +85,7 @@ export class EventFold {
   /** Begins again, for an organization whose names `matcher` matches. Events of days before `firstDay` are passed over. */
   clear(matcher: Matcher, firstDay = 0): void {
     this.#matcher = matcher
+    this.unmatchedCopies.clear()
     this.#firstDay = firstDay
     this.tooOld = 0
     this.#names.clear()
@@ -111,6 +115,16 @@ export class EventFold {
       if (!this.#add(view, starts[entry] ?? 0, ends[entry] ?? 0)) return sequence + entry - from
     }
     return end
+  }
+
+  /** Copies the events of a chunk from `sequence` on as unmatched, without matching them. */
+  copyUnmatched({ sequence: first, from, damaged, slices }: ChunkView, sequence: number): void {
+    if (damaged) return
+    const { bytes, starts, ends, count } = slices
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    for (let entry = from + sequence - first; entry < count; entry++) {
+      this.unmatchedCopies.add(view, starts[entry] ?? 0, ends[entry] ?? 0)
+    }
   }
 
   /** What was found, a platform and day at a time. */
@@ -165,14 +179,14 @@ export class EventFold {
     let cell: number
     if (name === TABLE_FULL) {
       const rule = this.#matcher?.matchBytes(view, nameAt, nameEnd)
-      if (rule === undefined) return this.#skip()
+      if (rule === undefined) return this.#keepUnmatched(view, start, end)
       cell = this.#cell(this.#platformNumber(rule), day)
       if (cell === NONE) return false
       this.#countOverflow(cell, rule, count)
     } else {
       if (name === this.#rules.length) this.#meet(name, view, nameAt, nameEnd)
       const rule = this.#rules[name]
-      if (rule === undefined) return this.#skip()
+      if (rule === undefined) return this.#keepUnmatched(view, start, end)
       const row = this.#dayOfName[name] === day ? (this.#rowOfName[name] ?? NONE) : this.#row(name, day)
       if (row === NONE) {
         cell = this.#cell(this.#platformOfName[name] ?? 0, day)
@@ -199,8 +213,9 @@ export class EventFold {
     return true
   }
 
-  /** The registry matched the name when the event was admitted; a later one may no longer list it. */
-  #skip(): boolean {
+  /** A collector may have a newer registry, and an own platform may be gone. */
+  #keepUnmatched(view: DataView, start: number, end: number): boolean {
+    this.unmatchedCopies.add(view, start, end)
     this.folded++
     this.unmatched++
     return true

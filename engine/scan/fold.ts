@@ -11,10 +11,13 @@ import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { EventFold } from './event-fold.ts'
 import { type PreparedScan, prepareScan } from './prepare.ts'
+import { writeUnmatched } from './unmatched.ts'
 
 const NOTHING_FOUND = { platformsDiscovered: 0, shadowAiCount: 0, overallRiskScore: 0 } as const
 /** Why a scan failed whose process was killed. */
 export const INTERRUPTED = 'interrupted'
+/** A page of LMDB, which a record of evidence takes about. */
+const EVIDENCE_BYTES = 4096
 /** A scan that another process overtook is prepared again. More than so many times in a row is no accident. */
 const PREPARATIONS_MAX = 3
 
@@ -79,9 +82,10 @@ export class ScanRunner {
     for (const one of started) {
       try {
         const next = this.#prepare(one.running, one.trigger)
-        if (records + next.evidence.length > EVIDENCE_PER_TRANSACTION_MAX) commit()
+        const more = next.evidence.length + unmatchedRecords(next)
+        if (records + more > EVIDENCE_PER_TRANSACTION_MAX) commit()
         prepared.push(next)
-        records += next.evidence.length
+        records += more
       } catch (error) {
         outcomes.push(this.#fail(one.running, one.trigger, error))
       }
@@ -182,6 +186,7 @@ export class ScanRunner {
     faultPoint('scan:folded')
     evidence.removeBefore(organizationId, prepared.removeBefore)
     coverage.removeBefore(organizationId, prepared.removeBefore)
+    writeUnmatched(this.#store, organizationId, prepared.unmatched)
     scans.put(completed)
     // How many are stored may have changed since, by one that was asked for.
     scanStates.put(organizationId, { ...state, stored: stateNow.stored, running: undefined })
@@ -206,6 +211,11 @@ export class ScanRunner {
     }
     return { scan, trigger, left: 0, ...(internalError === undefined ? {} : { internalError }) }
   }
+}
+
+/** Unmatched events that are written, in records of evidence with as many bytes. */
+function unmatchedRecords({ unmatched: { added, kept } }: PreparedScan): number {
+  return Math.ceil((added.bytes.length + (kept?.bytes.length ?? 0)) / EVIDENCE_BYTES)
 }
 
 function internalErrorOf(error: unknown): Error | undefined {

@@ -15,6 +15,7 @@ import type { EventFold } from './event-fold.ts'
 import { Evidence } from './evidence.ts'
 import { type Finding, inOrderOfConfidence, platformJson, scanJson } from './publish.ts'
 import { overallRiskScore } from './risk.ts'
+import { matchUnmatched, type UnmatchedChange } from './unmatched.ts'
 
 /** Names of one platform that a finding is made of. */
 const NAMES_IN_WINDOW_MAX = 512
@@ -34,6 +35,7 @@ export interface PreparedScan {
   readonly discovery: PackedList
   /** Evidence before this day is not needed any more. */
   readonly removeBefore: number
+  readonly unmatched: UnmatchedChange
   /** Events that were not folded, because a bound was reached. */
   readonly left: number
 }
@@ -65,6 +67,7 @@ export function prepareScan(
   const stateBefore = store.scanStates.get(organizationId)
   const horizon = horizonOf(organization, stateBefore, clock.nowMs())
   const { foldedThrough, left } = foldBuffer(store, matcher, fold, organizationId, horizon)
+  const unmatched = matchUnmatched(store, matcher, fold, organizationId, stateBefore, { horizon, isFull: left > 0 })
   const evidence = Array.from(fold.days(), ({ day, platformId, addTo }) => {
     const sum = new Evidence()
     const stored = store.evidence.day(organizationId, day, platformId)
@@ -105,8 +108,9 @@ export function prepareScan(
     completedAtMs: nowMs,
     eventsFolded: fold.folded,
     eventsUnmatched: fold.unmatched,
-    eventsDamaged: fold.damaged,
+    eventsDamaged: fold.damaged + unmatched.damaged,
     eventsTooOld: fold.tooOld,
+    waiting: unmatched.waiting,
     summary: {
       platformsDiscovered: findings.length,
       shadowAiCount: findings.filter((finding) => !finding.approved).length,
@@ -131,6 +135,7 @@ export function prepareScan(
       scheduledAtMs: isScheduled ? running.startedAtMs : stateBefore.scheduledAtMs,
       firstDay,
       inputs: inputsOf(organization, matcher),
+      ...unmatched.state,
     },
     foldedThrough,
     evidence,
@@ -141,7 +146,8 @@ export function prepareScan(
       inOrderOfConfidence(findings).map((finding) => platformJson(finding, coverage)),
     ),
     removeBefore: isScheduled ? horizon : 0,
-    left,
+    unmatched,
+    left: left + unmatched.left,
   }
 }
 

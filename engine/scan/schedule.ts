@@ -28,6 +28,10 @@ export interface ScanCounters {
   failed: number
   eventsFolded: number
   eventsDamaged: number
+  eventsUnmatched: number
+  /** Events that waited for a registry with their name: added to the evidence, or removed, by reason. */
+  unmatchedRematched: number
+  readonly unmatchedRemoved: { expired: number; limit: number }
   /** From start to end, of all that have completed. */
   milliseconds: number
 }
@@ -42,6 +46,9 @@ export class ScanSchedule {
     failed: 0,
     eventsFolded: 0,
     eventsDamaged: 0,
+    eventsUnmatched: 0,
+    unmatchedRematched: 0,
+    unmatchedRemoved: { expired: 0, limit: 0 },
     milliseconds: 0,
   }
   readonly #store: Store
@@ -108,6 +115,12 @@ export class ScanSchedule {
   /** Resolves when no scan runs or waits for its turn. */
   async idle(): Promise<void> {
     while (this.#running !== undefined) await this.#running
+  }
+
+  /** Events of all organizations that wait for a registry with their name. */
+  get unmatchedWaiting(): number {
+    const { environment, organizations, unmatched } = this.#store
+    return environment.read(() => organizations.ids().reduce((sum, id) => sum + unmatched.count(id), 0))
   }
 
   /** How many organizations there are whose last scan failed. */
@@ -210,6 +223,10 @@ export class ScanSchedule {
     this.counters.eventsFolded += scan.eventsFolded
     this.counters.eventsDamaged += scan.eventsDamaged ?? 0
     this.counters.milliseconds += scan.completedAtMs - scan.startedAtMs
+    this.counters.eventsUnmatched += scan.eventsUnmatched
+    this.counters.unmatchedRematched += scan.waiting?.rematched ?? 0
+    this.counters.unmatchedRemoved.expired += scan.waiting?.expired ?? 0
+    this.counters.unmatchedRemoved.limit += scan.waiting?.dropped ?? 0
     this.#log.info(aboutScan(scan), 'scan completed')
     if ((scan.eventsDamaged ?? 0) > 0) {
       this.#log.error(
@@ -246,13 +263,16 @@ export class ScanSchedule {
 
   /** Events wait; or settings, approvals or registry are others, or evidence has grown too old to count, since the last scan. */
   #wouldReadDifferently(organization: Organization, nowMs: number): boolean {
-    const { buffer, scanStates, evidence } = this.#store
+    const { buffer, unmatched, scanStates, evidence } = this.#store
     if (buffer.count(organization.id) > 0) return true
-    const { inputs, firstDay } = scanStates.get(organization.id)
+    const { inputs, firstDay, unmatchedDay } = scanStates.get(organization.id)
     const matcher = this.#registries.matcherOf(organization.id)
     if (inputs !== '' && inputs !== inputsOf(organization, matcher)) return true
+    // Waiting events leave the evidence window, too.
+    const windowStart = firstDayOfWindow(organization, nowMs)
+    if (unmatched.count(organization.id) > 0 && unmatchedDay !== windowStart) return true
     // Behind a clock that was set back the window has moved the other way.
-    const days = [firstDay, firstDayOfWindow(organization, nowMs)] as const
+    const days = [firstDay, windowStart] as const
     return evidence.firstDayFrom(organization.id, Math.min(...days), Math.max(...days)) !== undefined
   }
 }
@@ -268,6 +288,7 @@ export function aboutScan(scan: Scan): Record<string, unknown> {
     scan: scan.id,
     trigger: scan.trigger,
     events: scan.eventsFolded,
+    unmatched: scan.eventsUnmatched,
     platforms: scan.summary.platformsDiscovered,
     shadow: scan.summary.shadowAiCount,
     risk: scan.summary.overallRiskScore,

@@ -20,6 +20,7 @@ import { randomUUID } from 'node:crypto'
  *   rejects             organization (16) + sequence (8)             messages that were not understood, redacted
  *   read-lines          organization (16) + two hashes (32)          which messages of log files were read
  *   buffer              organization (16) + sequence (8), see queue.ts   Event
+ *   unmatched-events    organization (16) + sequence (8), see queue.ts   Event of no platform of the registry
  *   seen                organization (16) + collector instance (8)       sequences that were counted
  *   evidence            organization (16) + day (4) + platform id        evidence of one platform on one day
  *   detections          organization (16) + platform id                  id and first time of a detected platform

@@ -14,6 +14,10 @@ export interface ScanState {
   readonly firstDay: number
   /** What else than evidence the last completed scan was made of: settings, approvals and registry, as a hash. '' where none was completed. */
   readonly inputs: string
+  /** The registry with which waiting events were last matched, by its fingerprint; '' to match them again. Absent before any waited. */
+  readonly unmatchedRegistry?: string
+  /** The first day of the evidence window at that time, in days since 1970. */
+  readonly unmatchedDay?: number
   /** The scan that is running: the parts of its key. Absent when none is. */
   readonly running?: { readonly id: string; readonly requestedAtMs: number } | undefined
 }

@@ -32,15 +32,29 @@ export interface Scan {
   /** 0 until the scan has ended. */
   readonly completedAtMs: number
   readonly eventsFolded: number
-  /** Among them those whose name belongs to no platform of the registry any more. */
+  /** Among them those whose name no platform of the organization's registry has. They wait. */
   readonly eventsUnmatched: number
   /** Events that could not be read any more, and were let go. */
   readonly eventsDamaged: number
   /** Events of days that had left the window before they came: they are counted nowhere else. */
   readonly eventsTooOld: number
+  /** Events that wait for a registry that has their name. Absent in scans of releases that kept none. */
+  readonly waiting?: WaitingEvents
   readonly summary: ScanSummary
   /** Why it failed; empty otherwise. */
   readonly failure: string
+}
+
+/** waiting = waiting before + eventsUnmatched - rematched - expired - dropped - damaged ones. */
+export interface WaitingEvents {
+  /** How many wait after the scan. */
+  readonly count: number
+  /** Waiting events that the scan added to the evidence, because the registry changed. */
+  readonly rematched: number
+  /** Waiting events that left the evidence window. */
+  readonly expired: number
+  /** The oldest, removed by UNMATCHED_EVENTS_MAX. */
+  readonly dropped: number
 }
 
 export interface ScanSummary {

@@ -22,6 +22,7 @@ import type { Secrets } from './secrets.ts'
 import { SeenEvents } from './seen-events.ts'
 import { Sources } from './sources.ts'
 import { TokenBindings } from './token-bindings.ts'
+import { UnmatchedEvents } from './unmatched-events.ts'
 
 /** Room for the transactions that are under way when the check is made, and for the service's log. */
 const FREE_BYTES_MIN = 64 * 1024 * 1024
@@ -43,6 +44,7 @@ export class Store {
   readonly sources: Sources
   readonly readLines: ReadLines
   readonly buffer: EventBuffer
+  readonly unmatched: UnmatchedEvents
   readonly seenEvents: SeenEvents
   readonly evidence: EvidenceStore
   readonly scans: Scans
@@ -78,6 +80,7 @@ export class Store {
     this.sources = new Sources(this.environment)
     this.readLines = new ReadLines(this.environment)
     this.buffer = new EventBuffer(this.environment)
+    this.unmatched = new UnmatchedEvents(this.environment)
     this.seenEvents = new SeenEvents(this.environment)
     this.evidence = new EvidenceStore(this.environment)
     this.scans = new Scans(this.environment)

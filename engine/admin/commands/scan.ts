@@ -29,7 +29,14 @@ export function addScanCommands(program: Command): void {
       const { administration } = context
       const pending = administration.scans.request(administration.organization(options.org))
       const completed = await waitForScan(context, pending)
-      if (completed !== undefined) print(run, [completed])
+      if (completed === undefined) return
+      print(run, [completed])
+      const { count = 0 } = completed.waiting ?? {}
+      if (count > 0 && process.stderr.isTTY) {
+        process.stderr.write(
+          `${count} events name no platform of the registry and wait; see posture-admin registry add\n`,
+        )
+      }
     }),
   )
 
@@ -106,6 +113,11 @@ function print(command: Command, scans: readonly Scan[]): void {
       started_at: timeText(scan.startedAtMs),
       completed_at: timeText(scan.completedAtMs),
       events: scan.eventsFolded,
+      events_unmatched: scan.eventsUnmatched,
+      unmatched_waiting: scan.waiting?.count ?? 0,
+      unmatched_rematched: scan.waiting?.rematched ?? 0,
+      unmatched_expired: scan.waiting?.expired ?? 0,
+      unmatched_dropped: scan.waiting?.dropped ?? 0,
       summary: {
         platforms_discovered: scan.summary.platformsDiscovered,
         shadow_ai_count: scan.summary.shadowAiCount,

@@ -58,7 +58,7 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     { complete: true },
   )
   const sender = new Sender()
-  const events = ['claude.ai', 'chatgpt.com', 'chatgpt.com'].map((name) => sender.event(name, NOON))
+  const events = ['claude.ai', 'chatgpt.com', 'nobody.example'].map((name) => sender.event(name, NOON))
   const buffered = (): void =>
     store.environment.write(() => {
       store.seenEvents.keepUnseen(id, [{ instance: sender.instance, first: 1, count: 3 }], NOON)
@@ -166,6 +166,7 @@ const SEALED = [
     'coverage-days',
     'key-uses',
     'own-platforms',
+    'unmatched-events',
   ],
 ]
 const FIXED = ['audit-log', 'api-keys', 'monitoring-tokens', 'sources', 'rejects', 'read-lines', 'buffer', 'seen']
