@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import { HTTP_IMPLEMENTATIONS } from '../engine/http/listen.ts'
+import { CONNECTIONS_PER_CLIENT_DEFAULT } from '../engine/limits.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { LOG_LEVELS } from '../engine/process/log.ts'
 import { registrySetting } from '../engine/process/registry-setting.ts'
@@ -85,6 +86,12 @@ export const serviceSettings = z.object({
     env: 'INGEST_THREADS',
     about: 'Parse syslog messages in this many threads; 1 parses them in the thread of the sockets',
     defaultAbout: 'one per processor, at most 4',
+  }),
+  connectionsPerAddress: setting(wholeNumber(0, 1_000_000).default(CONNECTIONS_PER_CLIENT_DEFAULT), {
+    flag: '--connections-per-address <count>',
+    env: 'CONNECTIONS_PER_ADDRESS',
+    about:
+      'Accept this many connections from one address (IPv6: /64) on each port; 0, for listeners behind a proxy, sets no limits by address',
   }),
   proxyProtocol: setting(onOrOff().default(false), {
     flag: '--proxy-protocol',

@@ -3,6 +3,12 @@ import { Worker } from 'node:worker_threads'
 import { provisionRegistry } from '../engine/admin/own-platforms.ts'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
+import {
+  type ConnectionLimits,
+  connectionCountersOf,
+  connectionRows,
+  makeConnectionCounters,
+} from '../engine/http/connections.ts'
 import { claimPort, listenHttp, wildcardAddress } from '../engine/http/listen.ts'
 import type { HttpHandler, HttpListener } from '../engine/http/port.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
@@ -12,8 +18,10 @@ import { IngestAccounting } from '../engine/ingest/ingest-accounting.ts'
 import { ingestRows } from '../engine/ingest/metrics.ts'
 import { SyslogIngest, type SyslogOptions } from '../engine/ingest/syslog-ingest.ts'
 import type { SyslogEndpoint } from '../engine/ingest/thread-protocol.ts'
+import { SYSLOG_CONNECTIONS_MAX } from '../engine/limits.ts'
 import { SECOND_MS, systemClock } from '../engine/process/clock.ts'
 import { deferredFailure } from '../engine/process/deferred.ts'
+import { connectionsWithin } from '../engine/process/descriptors.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { type Release, tryHold } from '../engine/process/exclusive.ts'
 import { logFailure } from '../engine/process/failure.ts'
@@ -43,6 +51,14 @@ import type { ApiThreadData, FromApiThread, ToApiThread } from './thread.ts'
 const YOUNG_GENERATION_MB = 16
 
 /**
+ * Shares of the file descriptors for the connections of each kind of listener. The rest is for the
+ * store, logs and local connections.
+ */
+const API_DESCRIPTORS_SHARE = 0.4
+const INGEST_DESCRIPTORS_SHARE = 0.2
+const SYSLOG_DESCRIPTORS_SHARE = 0.3
+
+/**
  * How long the service waits for a scan of another process, and the poll interval, in milliseconds.
  */
 const OTHER_SCAN_MS = 10_000
@@ -68,6 +84,7 @@ export class Service {
   #certificateWatch: CertificateWatch | undefined
   readonly #threads: Worker[] = []
   readonly #apiCounters: SharedArrayBuffer
+  readonly #connections: { readonly api: SharedArrayBuffer; readonly ingest: SharedArrayBuffer }
   readonly #rateTables = { keys: makeRateTable(), addresses: makeRateTable() }
   #releaseScans: Release | undefined
   readonly #failure = deferredFailure()
@@ -78,6 +95,7 @@ export class Service {
   constructor(settings: ServiceSettings, log: Logger) {
     this.#settings = settings
     this.#apiCounters = makeCounters(settings.apiThreads)
+    this.#connections = { api: makeConnectionCounters(settings.apiThreads), ingest: makeConnectionCounters(1) }
     this.#log = log
     this.#store = new Store(settings.dataDir)
     provisionRegistry(this.#store, settings.registry, systemClock, log)
@@ -168,12 +186,19 @@ export class Service {
       address,
       port,
       ...(tls ? { tls } : {}),
+      limits: this.#connectionLimits(INGEST_DESCRIPTORS_SHARE),
+      connectionCounters: connectionCountersOf(this.#connections.ingest),
       handler: this.#ingestHandler(),
       log: this.#log,
     })
     const { implementation } = this.#ingest
     this.#log.info({ url: `${schemeOf(tls)}://${hostText(address)}:${port}`, implementation }, 'ingest listens')
     return port
+  }
+
+  /** @param share of the file descriptors. */
+  #connectionLimits(share: number): ConnectionLimits {
+    return { connectionsMax: connectionsWithin(share), perClientMax: this.#settings.connectionsPerAddress }
   }
 
   #ingestHandler(): HttpHandler {
@@ -191,6 +216,8 @@ export class Service {
       proxyProtocol,
       idleMs: syslogIdleSeconds * SECOND_MS,
       tokenRateMax: tokenRate,
+      connectionsMax: Math.min(SYSLOG_CONNECTIONS_MAX, connectionsWithin(SYSLOG_DESCRIPTORS_SHARE)),
+      connectionsPerAddressMax: this.#settings.connectionsPerAddress,
       laneThreads: this.#settings.ingestThreads,
       registry: this.#registry.compiled,
       logLevel,
@@ -237,7 +264,8 @@ export class Service {
 
   #apiRows(): MetricRow[] {
     const { keys, addresses } = this.#rateTables
-    return apiRows(this.#apiCounters, { keys: tableFull(keys), addresses: tableFull(addresses) })
+    const rows = apiRows(this.#apiCounters, { keys: tableFull(keys), addresses: tableFull(addresses) })
+    return [...rows, ...connectionRows(this.#connections)]
   }
 
   #needsCertificate(): boolean {
@@ -271,7 +299,8 @@ export class Service {
   async #startApi(port: number, tls: ApiThreadData['tls']): Promise<{ threads: number; implementation: string }> {
     const { apiAddress: address, salesEmail, logLevel, accessLog, dataDir: dataDirectory, http } = this.#settings
     const { keys: rateTable, addresses: addressTable } = this.#rateTables
-    const shared = { counters: this.#apiCounters, rateTable, addressTable }
+    const limits = this.#connectionLimits(API_DESCRIPTORS_SHARE / this.#settings.apiThreads)
+    const shared = { counters: this.#apiCounters, connections: this.#connections.api, limits, rateTable, addressTable }
     const document = openApiAnswer(ROUTES, salesEmail)
     const own = { dataDirectory, address, port, tls, http, salesEmail, logLevel, accessLog, document }
     const start = async (number: number): Promise<Extract<FromApiThread, { kind: 'listening' }>> => {

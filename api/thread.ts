@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { type ConnectionLimits, connectionCountersOf } from '../engine/http/connections.ts'
 import { type HttpImplementation, listenHttp, sharesPorts } from '../engine/http/listen.ts'
 import { Fault, type FaultCode } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
@@ -25,6 +26,8 @@ export interface ApiThreadData {
   /** Number of the thread, from 0, and its counters. */
   readonly number: number
   readonly counters: SharedArrayBuffer
+  readonly connections: SharedArrayBuffer
+  readonly limits: ConnectionLimits
   /** See rate-limit.ts: by key, and by address for requests without a valid key. */
   readonly rateTable: SharedArrayBuffer
   readonly addressTable: SharedArrayBuffer
@@ -59,6 +62,8 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
     address: data.address,
     port: data.port,
     ...(data.tls ? { tls: data.tls } : {}),
+    limits: data.limits,
+    connectionCounters: connectionCountersOf(data.connections, data.number),
     onAnswerAborted,
     onAnswer:
       accessLog === undefined

@@ -33,6 +33,35 @@ export const BODY_BYTES_PER_SECOND_MIN = 64 * 1024
  */
 export const ANSWERS_WAITING_BYTES_MAX = 64 * 1024 * 1024
 /**
+ * Of these, for one client (an IPv4 address or an IPv6 /64). Beyond it the connection of the client
+ * that has waited longest is closed; counted in the same way.
+ */
+export const ANSWERS_WAITING_PER_CLIENT_BYTES_MAX = 32 * 1024 * 1024
+/**
+ * HTTP requests that one thread answers in one turn of the event loop. Beyond it each connection
+ * gets one more response, and a connection that has pipelined more requests is closed.
+ */
+export const REQUESTS_PER_TURN_MAX = 128
+/**
+ * Refused HTTP requests of one client per minute and thread. Beyond it the client is disconnected;
+ * counted as `refusals`.
+ */
+export const REFUSALS_PER_MINUTE_MAX = 600
+/**
+ * Refusals that a connection counts for if it is closed because it pipelined more than
+ * REQUESTS_PER_TURN_MAX allows. The third one disconnects the client.
+ */
+export const PIPELINED_REFUSALS = REFUSALS_PER_MINUTE_MAX / 2
+/** Milliseconds during which new connections of a disconnected client are closed. */
+export const DISCONNECTED_MS = 60_000
+/** Clients whose refusals a thread counts. Beyond it the oldest are forgotten. */
+export const REFUSED_CLIENTS_MAX = 10_000
+/**
+ * Default of --connections-per-address: connections of one client to an HTTP port, or to all syslog
+ * listeners. More are closed when accepted; counted as `address` (HTTP) or `limit` (syslog).
+ */
+export const CONNECTIONS_PER_CLIENT_DEFAULT = 1000
+/**
  * Mean number of responses without a body (HEAD, 304) per connection, 115 KB. Then the service
  * closes the connection and the client reconnects.
  */
@@ -67,8 +96,6 @@ export const FUTURE_MS_MAX = 24 * 60 * 60 * 1000
 export const MESSAGE_BYTES_MAX = 64 * 1024
 /** Connections of all syslog listeners. Further connections are closed at once. */
 export const SYSLOG_CONNECTIONS_MAX = 20_000
-/** Of these, from one address, which may be a relay or a NAT gateway. */
-export const SYSLOG_CONNECTIONS_PER_ADDRESS_MAX = 10_000
 /** Of these, with messages of one token. */
 export const SYSLOG_CONNECTIONS_PER_TOKEN_MAX = 10_000
 /** Milliseconds for the TLS handshake or PROXY header, and again for the first message. */
@@ -194,18 +221,31 @@ export const COVERAGE_ORGANIZATIONS_MAX = 1000
 export const COVERAGE_INSTANCES_MAX = 10_000
 /** Own platforms of one organization, changed and disabled ones included. More are refused. */
 export const OWN_PLATFORMS_MAX = 1000
-/** Domains of its own platforms: a set is read and compiled within a few milliseconds. More are refused. */
+/**
+ * Domains of its own platforms: a set is read and compiled within a few milliseconds. More are
+ * refused.
+ */
 export const OWN_DOMAINS_MAX = 10_000
-/** Patterns among them: patterns below one name are tried one after the other, for every message. More are refused. */
+/**
+ * Patterns among them: patterns below one name are tried one after the other, for every message.
+ * More are refused.
+ */
 export const OWN_PATTERNS_MAX = 100
-/** Domains of all service-wide platforms that `registry add` leaves. More are refused; a registry file has at most 128 MB. */
+/**
+ * Domains of all service-wide platforms that `registry add` leaves. More are refused; a registry
+ * file has at most 128 MB.
+ */
 export const SERVICE_DOMAINS_MAX = 1_000_000
 /**
- * Events of one organization whose name no platform of its registry has, kept until the registry has it or they leave the evidence
- * window. Beyond the limit the oldest leave, since they would leave first anyway; counted as `unmatched_dropped`.
+ * Events of one organization whose name no platform of its registry has, kept until the registry
+ * has it or they leave the evidence window. Beyond the limit the oldest leave, since they would
+ * leave first anyway; counted as `unmatched_dropped`.
  */
 export const UNMATCHED_EVENTS_MAX = 100_000
-/** Organizations whose own platforms a thread keeps compiled, and those without any. The oldest are read again when they are needed. */
+/**
+ * Organizations whose own platforms a thread keeps compiled, and those without any. The oldest are
+ * read again when they are needed.
+ */
 export const OWN_SETS_KEPT_MAX = 20_000
 /** Rules of all of these, about 60 bytes each. The oldest are read again when they are needed. */
 export const OWN_RULES_KEPT_MAX = 500_000
@@ -267,6 +307,7 @@ assert(OWN_RULES_KEPT_MAX >= OWN_DOMAINS_MAX)
 /** Bytes of an event with a long name and an IPv6 address. */
 const COMMON_EVENT_BYTES_MAX = 400
 
+assert(ANSWERS_WAITING_PER_CLIENT_BYTES_MAX <= ANSWERS_WAITING_BYTES_MAX / 2)
 assert(PENDING_EVENTS_MAX >= BATCH_EVENTS_MAX)
 // An exported assessment can be imported: each item repeats its category, and each character may be
 // escaped as two.

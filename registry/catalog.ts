@@ -136,7 +136,10 @@ export function mergeChanges(platforms: readonly Platform[], changes: RegistryFi
   })
 }
 
-/** Applies an entry to the known platform. undefined if the entry changes a platform that is not known. */
+/**
+ * Applies an entry to the known platform. undefined if the entry changes a platform that is not
+ * known.
+ */
 export function changedPlatform(known: Platform | undefined, entry: ChangedEntry): Platform | undefined {
   if (known === undefined) return isCompleteEntry(entry) ? platformOf(entry) : undefined
   const platformType = entry.platform_type ?? known.platformType

@@ -32,7 +32,8 @@ const LABEL_PATTERN = /^[a-z0-9*](?:[a-z0-9*-]*[a-z0-9*])?$/
 
 /**
  * The one form in which names are matched, stored and counted: lower case, A-labels (UTS 46), no
- * trailing dot. Returns undefined for text that is no name. A label may have underscores (RFC 8552).
+ * trailing dot. Returns undefined for text that is no name. A label may have underscores (RFC
+ * 8552).
  */
 export function canonicalName(text: string): string | undefined {
   if (text.length > ENCODED_CHARS_MAX) return undefined
@@ -45,7 +46,9 @@ export function canonicalName(text: string): string | undefined {
   return name.length <= NAME_CHARS_MAX ? name : undefined
 }
 
-/** Whether the bytes [start, end) are a name in its canonical form: canonicalName without a string. */
+/**
+ * Whether the bytes [start, end) are a name in its canonical form: canonicalName without a string.
+ */
 export function isCanonicalName(view: DataView, start: number, end: number): boolean {
   let labelStart = start
   for (let at = start; at < end; at++) {

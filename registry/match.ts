@@ -66,7 +66,10 @@ export class NameMatcher implements Matcher {
     return this.#platforms.get(id)
   }
 
-  /** The narrowest rule for a name, which matches one, when some rules are hidden. The slow path: it looks at every pattern. */
+  /**
+   * The narrowest rule for a name, which matches one, when some rules are hidden. The slow path: it
+   * looks at every pattern.
+   */
   visibleMatch(name: string, isHidden: (rule: Rule) => boolean): Rule | undefined {
     this.#index ??= new RuleIndex(this.#rules)
     return this.#index.match(name, isHidden)

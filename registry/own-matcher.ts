@@ -11,11 +11,12 @@ const PRECEDENCE: Readonly<Record<MatchKind, number>> = { exact: 0, pattern: 1, 
 const SCRATCH_BYTES = 256
 
 /**
- * A registry with one organization's changes. The changes are a small trie of their own beside the shared one, so that an
- * organization costs what it adds, and those without changes cost nothing.
+ * A registry with one organization's changes. The changes are a small trie of their own beside the
+ * shared one, so that an organization costs what it adds, and those without changes cost nothing.
  *
- * It answers what a NameMatcher of the merged registry would answer (mergeChanges), with one difference: a platform that the
- * organization disables keeps its rules and is only not shown. Its evidence is there when it is enabled again.
+ * It answers what a NameMatcher of the merged registry would answer (mergeChanges), with one
+ * difference: a platform that the organization disables keeps its rules and is only not shown. Its
+ * evidence is there when it is enabled again.
  */
 export class OwnMatcher implements Matcher {
   readonly fingerprint: string
@@ -61,7 +62,10 @@ export class OwnMatcher implements Matcher {
     return this.#own.platform(id) ?? this.#base.platform(id)
   }
 
-  /** Platforms that the organization adds or changes, and the rules of the domains that it gives them. */
+  /**
+   * Platforms that the organization adds or changes, and the rules of the domains that it gives
+   * them.
+   */
   #catalogOf(base: NameMatcher, changes: RegistryFile): Catalog {
     const platforms: Platform[] = []
     const rules: Rule[] = []
@@ -82,7 +86,10 @@ export class OwnMatcher implements Matcher {
   }
 }
 
-/** The rule that takes precedence. They are of different domains: one that is the organization's hides the shared one. */
+/**
+ * The rule that takes precedence. They are of different domains: one that is the organization's
+ * hides the shared one.
+ */
 function narrower(own: Rule | undefined, shared: Rule | undefined): Rule | undefined {
   if (own === undefined || shared === undefined) return own ?? shared
   const order = PRECEDENCE[own.match] - PRECEDENCE[shared.match]

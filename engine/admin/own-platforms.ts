@@ -24,7 +24,10 @@ export interface OwnPlatformChange {
   readonly scan: Scan | undefined
 }
 
-/** Platforms that an organization, or the operator for all of them, adds to the registry, changes or disables. */
+/**
+ * Platforms that an organization, or the operator for all of them, adds to the registry, changes or
+ * disables.
+ */
 export class OwnPlatformChanges {
   readonly #changes: Changes
 
@@ -33,8 +36,8 @@ export class OwnPlatformChanges {
   }
 
   /**
-   * Adds the entries of a registry file, and replaces those with the same ids. `shared` is the registry that they change. Without an
-   * organization they apply to every organization.
+   * Adds the entries of a registry file, and replaces those with the same ids. `shared` is the
+   * registry that they change. Without an organization they apply to every organization.
    *
    * @throws Fault REGISTRY_FILE, CONFLICT at a limit, NOT_FOUND, NOT_ALLOWED.
    */
@@ -66,7 +69,10 @@ export class OwnPlatformChanges {
     })
   }
 
-  /** Makes the service-wide entries that came from REGISTRY_FILE those of the file. Others stay. @throws Fault REGISTRY_FILE. */
+  /**
+   * Makes the service-wide entries that came from REGISTRY_FILE those of the file. Others stay.
+   * @throws Fault REGISTRY_FILE.
+   */
   provision(file: string): void {
     const wanted = entriesOf(checkedFile(loadCatalog(), file), this.#changes.clock.nowMs(), true)
     const { put, remove } = this.#provisioning(wanted)
@@ -123,8 +129,9 @@ interface Edit {
 }
 
 /**
- * Stores what REGISTRY_FILE has, so that commands without the setting match as the service does. With an error in the file, what is
- * stored stays in force: a service that matches most is better than one that does not start.
+ * Stores what REGISTRY_FILE has, so that commands without the setting match as the service does.
+ * With an error in the file, what is stored stays in force: a service that matches most is better
+ * than one that does not start.
  */
 export function provisionRegistry(store: Store, file: string, clock: Clock, log: Logger): void {
   if (file === '') return

@@ -2,8 +2,9 @@ import type { Platform } from '../../registry/platform.ts'
 import { type ChangedEntry, isCompleteEntry, type RegistryFile } from '../../registry/registry-file.ts'
 
 /**
- * The service-wide changes and an organization's own ones as one registry file, which a collector applies to its built-in registry.
- * Where both change a platform, the organization's fields take precedence, and so do the domains that it gives to a platform.
+ * The service-wide changes and an organization's own ones as one registry file, which a collector
+ * applies to its built-in registry. Where both change a platform, the organization's fields take
+ * precedence, and so do the domains that it gives to a platform.
  */
 export function registryFileOf(
   builtIn: readonly Platform[],

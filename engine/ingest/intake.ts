@@ -9,6 +9,7 @@ import {
   REJECTS_PER_SECOND_MAX,
 } from '../limits.ts'
 import { MINUTE_MS, SECOND_MS } from '../process/clock.ts'
+import { canonicalAddress } from '../process/network.ts'
 import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Reject } from '../store/sources.ts'
 import { Action } from './formats/action.ts'
@@ -17,7 +18,6 @@ import { FormatDetector, NO_FORMAT } from './formats/detect.ts'
 import { FORMATS } from './formats/formats.ts'
 import { LogLine, Verdict } from './formats/log-line.ts'
 import { LogTime, TimeFound } from './formats/log-time.ts'
-import { canonicalAddress } from './network.ts'
 import { OrganizationRate } from './organization-rate.ts'
 import { Outcome } from './outcome.ts'
 import { type EventBatch, EventIds, PendingEvents } from './pending-events.ts'
@@ -276,7 +276,10 @@ export class Intake {
     return rejects
   }
 
-  /** A collector has matched its events. If the organization's registry lacks the name, they wait for one that has it. */
+  /**
+   * A collector has matched its events. If the organization's registry lacks the name, they wait
+   * for one that has it.
+   */
   #isWanted(organizationId: string): boolean {
     const { view, hostStart, hostEnd, eventIdStart } = this.line
     return eventIdStart >= 0 || this.#known.knows(organizationId, view, hostStart, hostEnd)

@@ -47,7 +47,8 @@ class SocketThread {
   }
 
   async start(): Promise<readonly SyslogEndpoint[]> {
-    const { proxyProtocol, tls } = this.#data
+    const { proxyProtocol, connectionsMax, connectionsPerAddressMax, tls } = this.#data
+    const limits = { connectionsMax, connectionsPerAddressMax }
     const lane = (): ConnectionLane => this.#leastLoaded()
     const bound: SyslogEndpoint[] = []
     for (const endpoint of this.#data.endpoints) {
@@ -58,7 +59,7 @@ class SocketThread {
         bound.push({ ...endpoint, port: listener.port })
       } else {
         const files = kind === 'tls' ? tls : undefined
-        const options = { kind, setting, address, port, proxyProtocol, tls: files, lane }
+        const options = { kind, setting, address, port, ...limits, proxyProtocol, tls: files, lane }
         const listener = await StreamListener.listen(options, this.#accounting)
         this.#streams.push(listener)
         bound.push({ ...endpoint, port: listener.port })

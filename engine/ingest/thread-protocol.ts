@@ -45,6 +45,9 @@ export interface SocketThreadData extends LaneData {
   readonly endpoints: readonly SyslogEndpoint[]
   readonly tls: TlsFiles | undefined
   readonly proxyProtocol: boolean
+  /** See StreamListenerOptions. */
+  readonly connectionsMax: number
+  readonly connectionsPerAddressMax: number
   readonly logLevel: LogLevel
   /** The lane threads. If empty, the socket thread reads the messages itself. */
   readonly lanes: readonly { readonly ring: SharedArrayBuffer; readonly port: MessagePort }[]

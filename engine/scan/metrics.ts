@@ -1,7 +1,7 @@
 import type { MetricRow } from '../process/metrics.ts'
 import type { ScanSchedule } from './schedule.ts'
 
-/** What the schedule has counted, for Prometheus. */
+/** The Prometheus metrics of the schedule. */
 export function scanRows({ counters, unmatchedWaiting }: ScanSchedule): MetricRow[] {
   const { completed, failed, eventsFolded, eventsDamaged, milliseconds } = counters
   return [

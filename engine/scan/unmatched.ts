@@ -20,7 +20,10 @@ export interface UnmatchedChange {
   readonly state: Pick<ScanState, 'unmatchedRegistry' | 'unmatchedDay'>
 }
 
-/** Whether waiting events are to be matched again: with another registry, or because the evidence window moved. */
+/**
+ * Whether waiting events are to be matched again: with another registry, or because the evidence
+ * window moved.
+ */
 function isRematchDue(
   store: Store,
   organizationId: string,
@@ -33,8 +36,9 @@ function isRematchDue(
 }
 
 /**
- * After the buffer was folded: takes what had no rule, and folds the waiting events again if that is due. `isFull` means that the
- * fold reached a limit, so the waiting events are left to the next scan.
+ * After the buffer was folded: takes what had no rule, and folds the waiting events again if that
+ * is due. `isFull` means that the fold reached a limit, so the waiting events are left to the next
+ * scan.
  */
 export function matchUnmatched(
   store: Store,

@@ -23,8 +23,9 @@ export interface OwnPlatform {
  *   own-platforms       organization (16) + platform id    OwnPlatform
  *   registry-versions   organization (16)                  f64, little-endian; grows by one with each change of its set
  *
- * Threads keep matchers of what they read, and compare the version before each use (registry-in-force.ts). A version is no sealed
- * record: all that matters is whether it is still the same.
+ * Threads keep matchers of what they read, and compare the version before each use
+ * (registry-in-force.ts). A version is no sealed record: all that matters is whether it is still
+ * the same.
  */
 const VERSION_BYTES = 8
 

@@ -34,14 +34,17 @@ interface OwnSet {
 }
 
 /**
- * The built-in registry with the operator's changes, and over it each organization's own platforms, as the store has them now. One
- * belongs to one thread. What it keeps is compared with the versions in the store before each use, so a change of any process
- * applies at once: to the next scan, and to messages from the next turn of the event loop on.
+ * The built-in registry with the operator's changes, and over it each organization's own platforms,
+ * as the store has them now. One belongs to one thread. What it keeps is compared with the versions
+ * in the store before each use, so a change of any process applies at once: to the next scan, and
+ * to messages from the next turn of the event loop on.
  */
 export class RegistryInForce implements Registries, KnownHosts {
   readonly #store: Store
   #shared: CompiledRegistry | undefined
-  /** Made when it is needed: a thread that only asks whether hosts are known needs the trie alone. */
+  /**
+   * Made when it is needed: a thread that only asks whether hosts are known needs the trie alone.
+   */
   #matcher: NameMatcher | undefined
   #trie: DomainTrie | undefined
   readonly #own = new Map<string, OwnSet>()
@@ -88,7 +91,9 @@ export class RegistryInForce implements Registries, KnownHosts {
     return isChanged ? catalogOf(mergeChanges(shared.platforms, changes)) : shared
   }
 
-  /** Per message: allocates nothing unless the organization replaced domains of a shared platform. */
+  /**
+   * Per message: allocates nothing unless the organization replaced domains of a shared platform.
+   */
   knows(organizationId: string, view: DataView, start: number, end: number): boolean {
     if (organizationId !== this.#lastId) this.#checkInTurn(organizationId)
     const own = this.#lastMatcher

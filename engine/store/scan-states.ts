@@ -2,23 +2,31 @@ import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { uuidBytes, uuidText } from './keys.ts'
 
-/** What the scans of an organization know of those before them. */
+/** What the next scan of an organization needs to know of earlier ones. */
 export interface ScanState {
-  /** Grows with each scan that is completed: one that was prepared before another completed must not be written. */
+  /**
+   * Incremented by each completed scan. A scan that was prepared for an older generation must not
+   * be written.
+   */
   readonly generation: number
-  /** Scans that are stored. */
+  /** Number of stored scans. */
   readonly stored: number
-  /** When the last scan on the schedule was started, 0 where there was none: milliseconds since 1970. */
+  /** When the last scheduled scan began, in milliseconds since 1970. 0: never. */
   readonly scheduledAtMs: number
   /** The oldest day whose evidence the last completed scan counted, in days since 1970. */
   readonly firstDay: number
-  /** What else than evidence the last completed scan was made of: settings, approvals and registry, as a hash. '' where none was completed. */
+  /**
+   * Hash of the inputs of the last completed scan other than evidence: settings, approvals,
+   * registry. '': no completed scan.
+   */
   readonly inputs: string
-  /** The registry with which waiting events were last matched, by its fingerprint; '' to match them again. Absent before any waited. */
+  /**
+   * Fingerprint of the registry that unmatched events were last matched with. '': match them again.
+   */
   readonly unmatchedRegistry?: string
   /** The first day of the evidence window at that time, in days since 1970. */
   readonly unmatchedDay?: number
-  /** The scan that is running: the parts of its key. Absent when none is. */
+  /** The key parts of the running scan, if any. */
   readonly running?: { readonly id: string; readonly requestedAtMs: number } | undefined
 }
 
@@ -35,12 +43,12 @@ export class ScanStates {
     return this.#states.get(uuidBytes(organizationId)) ?? NEVER
   }
 
-  /** Organizations that have one. */
+  /** Organizations with a state. */
   organizations(): string[] {
     return Array.from(this.#states.keys(Buffer.alloc(0)), uuidText)
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   put(organizationId: string, state: ScanState): void {
     this.#states.put(uuidBytes(organizationId), state)
   }

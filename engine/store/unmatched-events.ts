@@ -4,8 +4,9 @@ import type { Slices } from '../lmdb/queue-chunk.ts'
 import { uuidBytes } from './keys.ts'
 
 /**
- * Events whose name no platform of the organization's registry had when a scan read them, oldest first. They wait until a changed
- * registry has the name, or until they leave the evidence window. The queue is like the buffer's.
+ * Events whose name no platform of the organization's registry had when a scan read them, oldest
+ * first. They wait until a changed registry has the name, or until they leave the evidence window.
+ * The queue is like the buffer's.
  */
 export class UnmatchedEvents {
   readonly #table: Table
@@ -24,7 +25,9 @@ export class UnmatchedEvents {
     return this.#queue(organizationId).chunks()
   }
 
-  /** Appends events, and removes the oldest beyond `countMax`. Inside a transaction of the caller. */
+  /**
+   * Appends events, and removes the oldest beyond `countMax`. Inside a transaction of the caller.
+   */
   append(organizationId: string, events: Slices, countMax: number): void {
     const queue = this.#queue(organizationId)
     queue.append(events)

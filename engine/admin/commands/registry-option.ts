@@ -5,12 +5,15 @@ import { addSettingOptions, readSettings } from '../../process/settings.ts'
 
 const settings = z.object({ registry: registrySetting })
 
-/** Look-ups can use a registry file, to test it before it is added. */
+/**
+ * Adds the option of commands that look up platforms, so that a file can be tested before it is
+ * added.
+ */
 export function registryOption(command: Command): Command {
   return addSettingOptions(command, settings)
 }
 
-/** The file that the command line or the environment names; '' where there is none. */
+/** The file that the command line or the environment names; '' if none. */
 export function registryFileOf(command: Command): string {
   return readSettings(settings, { command, environment: process.env }).registry
 }

@@ -80,7 +80,10 @@ function lookupOptions(command: Command): Command {
   )
 }
 
-/** Runs `work` on an organization's registry, or on the built-in one with a registry file, which needs no data directory. */
+/**
+ * Runs `work` on an organization's registry, or on the built-in one with a registry file, which
+ * needs no data directory.
+ */
 async function withCatalog(command: Command, work: (catalog: Catalog) => void): Promise<void> {
   const { org } = command.opts<Options>()
   if (org === undefined) return work(fileCatalog(command))
@@ -89,7 +92,10 @@ async function withCatalog(command: Command, work: (catalog: Catalog) => void): 
   })
 }
 
-/** The registry with a registry file. An error in the file ends the command, because the command is used to test it. */
+/**
+ * The built-in registry with a registry file. Throws on an error in the file, because the command
+ * is used to test it.
+ */
 function fileCatalog(command: Command): Catalog {
   const registry = registryFileOf(command)
   try {
