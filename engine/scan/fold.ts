@@ -198,7 +198,12 @@ export class ScanRunner {
     writeUnmatched(this.#store, organizationId, prepared.unmatched)
     scans.put(completed)
     // A requested scan may have changed the number of stored scans since.
-    scanStates.put(organizationId, { ...state, stored: stateNow.stored, running: undefined })
+    scanStates.put(organizationId, {
+      ...state,
+      stored: stateNow.stored,
+      firstEventAtMs: stateNow.firstEventAtMs,
+      running: undefined,
+    })
     published.replacePacked(organizationId, PublishedList.discovery, prepared.discovery)
     faultPoint('scan:published')
     return true

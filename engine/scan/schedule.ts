@@ -6,6 +6,7 @@ import type { Organization, ScanFrequency } from '../store/organizations.ts'
 import type { Registries } from '../store/registry-in-force.ts'
 import type { Scan, ScanTrigger } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
+import { FirstScans } from './first-scans.ts'
 import { failureOf, recoverInterrupted, type ScanOutcome } from './fold.ts'
 import { firstDayOfWindow, inputsOf } from './prepare.ts'
 import type { ScanExecutor } from './scan-thread.ts'
@@ -42,12 +43,12 @@ export interface ScanCounters {
 
 /**
  * Schedules the scans of all organizations in groups: by their frequency, counted from the creation
- * of the organization; at once when the buffer has enough events; and on request of an
- * administrator. After a downtime, one scan replaces all missed ones.
+ * of the organization; quickly after its first event (first-scans.ts); at once when the buffer has
+ * enough events; and on request of an administrator. After a downtime, one scan replaces all missed ones.
  */
 export class ScanSchedule {
   readonly counters: ScanCounters = {
-    completed: { schedule: 0, buffer: 0, administrator: 0 },
+    completed: { schedule: 0, first: 0, buffer: 0, administrator: 0 },
     failed: 0,
     eventsFolded: 0,
     eventsDamaged: 0,
@@ -83,6 +84,7 @@ export class ScanSchedule {
    */
   readonly #immediateAtMs = new Map<string, number>()
   readonly #waiting = new Map<string, NodeJS.Timeout>()
+  readonly #firstScans: FirstScans
   readonly #timers: NodeJS.Timeout[] = []
   #stopped = false
 
@@ -92,6 +94,7 @@ export class ScanSchedule {
     this.#clock = clock
     this.#log = log
     this.#executor = executor
+    this.#firstScans = new FirstScans(store)
   }
 
   start(): void {
@@ -165,8 +168,11 @@ export class ScanSchedule {
     const organization = this.#store.organizations.get(organizationId)
     if (organization === undefined) return
     const period = periodOf(organization, nowMs)
-    const due = period > (this.#periodSeen.get(organizationId) ?? this.#lastScheduledPeriod(organization, nowMs))
-    this.#periodSeen.set(organizationId, period)
+    const seen = this.#periodSeen.get(organizationId) ?? this.#lastScheduledPeriod(organization, nowMs)
+    // A clock that steps back across the start of a period must not repeat the scan of the period.
+    const due = period > seen
+    if (due || seen - period > 1) this.#periodSeen.set(organizationId, period)
+    else this.#periodSeen.set(organizationId, seen)
     if (due && this.#resultMayChange(organization, nowMs)) this.#enqueue(organizationId, 'schedule')
     else this.noteBuffered(organizationId)
   }
@@ -178,11 +184,14 @@ export class ScanSchedule {
       if (this.#unstarted.has(organizationId) || this.#inProgress.has(organizationId)) continue
       this.#enqueue(organizationId, 'administrator')
     }
+    for (const organizationId of this.#firstScans.takeDue(this.#clock.nowMs())) this.#enqueue(organizationId, 'first')
   }
 
   /** Call after events were buffered. */
   noteBuffered(organizationId: string): void {
-    if (this.#stopped || this.#failedSinceCheck.has(organizationId) || this.#waiting.has(organizationId)) return
+    if (this.#stopped || this.#failedSinceCheck.has(organizationId)) return
+    this.#noteFirst(organizationId)
+    if (this.#waiting.has(organizationId)) return
     if (this.#store.buffer.count(organizationId) < EVENTS_FOR_IMMEDIATE_SCAN) return
     const sinceMs = this.#clock.nowMs() - (this.#immediateAtMs.get(organizationId) ?? Number.NEGATIVE_INFINITY)
     // A clock that was set back must not delay the scan.
@@ -194,6 +203,15 @@ export class ScanSchedule {
           this.#enqueue(organizationId, 'buffer')
       }
       this.#waiting.set(organizationId, setTimeout(later, IMMEDIATE_SCAN_GAP_MS - sinceMs))
+    }
+  }
+
+  #noteFirst(organizationId: string): void {
+    try {
+      this.#firstScans.note(organizationId, this.#clock.nowMs())
+    } catch (error) {
+      // Ingest calls this, and its events are stored. The next check tries again.
+      logFailure(this.#log, error, 'could not schedule the first scan', { fields: { organization: organizationId } })
     }
   }
 
@@ -271,10 +289,13 @@ export class ScanSchedule {
     })
   }
 
-  /** The minimum corrects a time that was stored while the clock was far ahead. */
+  /** A time that was stored while the clock was far ahead counts as now. */
   #lastScheduledPeriod(organization: Organization, nowMs: number): number {
     const { scheduledAtMs } = this.#store.scanStates.get(organization.id)
-    return scheduledAtMs === 0 ? 0 : periodOf(organization, Math.min(scheduledAtMs, nowMs))
+    if (scheduledAtMs === 0) return 0
+    const last = periodOf(organization, scheduledAtMs)
+    const period = periodOf(organization, nowMs)
+    return last - period > 1 ? period : last
   }
 
   /**

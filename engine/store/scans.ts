@@ -17,7 +17,7 @@ export const SCAN_STATUSES = ['pending', 'running', 'completed', 'failed'] as co
 export type ScanStatus = (typeof SCAN_STATUSES)[number]
 
 /** Why a scan started. */
-export type ScanTrigger = 'schedule' | 'buffer' | 'administrator'
+export type ScanTrigger = 'schedule' | 'first' | 'buffer' | 'administrator'
 
 export interface Scan {
   readonly id: string

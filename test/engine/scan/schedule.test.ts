@@ -1,7 +1,7 @@
 import t from 'tap'
 import { DAY_MS, HOUR_MS } from '../../../engine/process/clock.ts'
 import { deferred } from '../../../engine/process/deferred.ts'
-import { requestScan, type ScanRequest } from '../../../engine/scan/fold.ts'
+import { requestScan, runScan, type ScanRequest } from '../../../engine/scan/fold.ts'
 import { EVENTS_FOR_IMMEDIATE_SCAN, ScanSchedule } from '../../../engine/scan/schedule.ts'
 import {
   inlineScans,
@@ -27,7 +27,7 @@ function bufferEvents({ store, clock }: TestStore, id: string, count = 1, sender
 }
 
 const completed = ({ store }: TestStore, id: string): number =>
-  store.scans.ofOrganization(id).filter(({ status }) => status === 'completed').length
+  store.scans.ofOrganization(id).filter(({ status, trigger }) => status === 'completed' && trigger !== 'first').length
 
 for (const [scanFrequency, periodMs] of [
   ['hourly', HOUR_MS],
@@ -40,6 +40,9 @@ for (const [scanFrequency, periodMs] of [
     const organization = makeOrganization(opened, 'Acme')
     const { id } = organization
     store.environment.write(() => store.organizations.update({ ...organization, scanFrequency }))
+    // After the quick scans of its first event.
+    store.environment.write(() => store.scanStates.put(id, { ...store.scanStates.get(id), firstEventAtMs: 0 }))
+    runScan(store, registries, id, 'first', clock)
     const schedule = scheduleOf(opened)
     bufferEvents(opened, id)
     schedule.check()
