@@ -8,7 +8,7 @@ import {
   REJECTED_ORGANIZATIONS_MAX,
   REJECTS_PER_SECOND_MAX,
 } from '../limits.ts'
-import { MINUTE_MS, SECOND_MS } from '../process/clock.ts'
+import { SECOND_MS } from '../process/clock.ts'
 import { canonicalAddress } from '../process/network.ts'
 import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Reject } from '../store/sources.ts'
@@ -19,15 +19,17 @@ import { FORMATS } from './formats/formats.ts'
 import { LogLine, Verdict } from './formats/log-line.ts'
 import { LogTime, TimeFound } from './formats/log-time.ts'
 import { OrganizationRate } from './organization-rate.ts'
+import type { Origin } from './origin.ts'
 import { Outcome } from './outcome.ts'
 import { type EventBatch, EventIds, PendingEvents } from './pending-events.ts'
 import { coverageFromMessage } from './read-coverage.ts'
 import { redact, SAMPLE_CHARS_MAX } from './redact.ts'
-import { type Listener, type Source, SourceTable, UNATTRIBUTED } from './sources.ts'
+import { type Source, SourceTable, UNATTRIBUTED } from './sources.ts'
 import { SyslogMessage } from './syslog/message.ts'
 import { readSyslog } from './syslog/read-message.ts'
 import type { KnownToken, TokenAuthenticator } from './token-authenticator.ts'
 import type { TokenRate } from './token-rate.ts'
+import { zoneMinutes } from './zone.ts'
 
 /**
  * The unspecified address (RFC 4291 §2.5.2): the client is unknown, or known by something other
@@ -35,42 +37,7 @@ import type { TokenRate } from './token-rate.ts'
  */
 const NO_CLIENT = '::'
 const CLIENTS_REMEMBERED = 4096
-/**
- * Time zone offsets are multiples of 15 minutes. A clock that differs by nearly such a multiple may
- * be in another zone.
- */
-const QUARTER_MINUTES = 15
-const ZONE_SLACK_MS = 2 * MINUTE_MS
 const METHOD_LOG = METHODS.indexOf('log')
-
-/**
- * Where messages come from: a connection, a datagram peer or a file. Caches the token and source of
- * the previous message.
- */
-export class Origin {
-  readonly listener: Listener
-  readonly address: string
-  /** The local port, to which a token can be bound. */
-  readonly port: number
-  token: KnownToken | undefined
-  boundToken: KnownToken | undefined
-  bindingsRead = 0
-  source: Source | undefined
-  /** The token of all messages of a file, whatever the messages contain. */
-  readonly givenToken: KnownToken | undefined
-  /**
-   * What to do with a match: store it, count it as a duplicate, or count it without storing (dry
-   * run).
-   */
-  matched: 'store' | 'repeat' | 'dry' = 'store'
-
-  constructor(listener: Listener, address: string, port: number, givenToken?: KnownToken) {
-    this.listener = listener
-    this.address = address
-    this.port = port
-    this.givenToken = givenToken
-  }
-}
 
 export interface IntakeOptions {
   /**
@@ -468,15 +435,6 @@ const OUTCOME_OF_VERDICT: readonly number[] = [
 /** Returns `count` consecutive indexes, beginning with `from`. */
 function span(from: number, count: number): number[] {
   return Array.from({ length: count }, (_, index) => from + index)
-}
-
-/** The offset of a clock in minutes if it is nearly a multiple of 15 minutes, else 0. */
-function zoneMinutes(differenceMs: number): number {
-  const quarters = Math.round(differenceMs / (QUARTER_MINUTES * MINUTE_MS))
-  if (quarters === 0 || Math.abs(quarters) > 4 * 18) return 0
-  return Math.abs(differenceMs - quarters * QUARTER_MINUTES * MINUTE_MS) <= ZONE_SLACK_MS
-    ? quarters * QUARTER_MINUTES
-    : 0
 }
 
 /**

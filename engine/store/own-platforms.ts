@@ -20,8 +20,8 @@ export interface OwnPlatform {
 /*
  * What organizations add to the built-in registry, and what the operator adds for all of them:
  *
- *   own-platforms       organization (16) + platform id    OwnPlatform
- *   registry-versions   organization (16)                  f64, little-endian; grows by one with each change of its set
+ *   own-platforms       organization (16) + platform id OwnPlatform
+ *   registry-versions   organization (16)               f64, little-endian; grows with a change
  *
  * Threads keep matchers of what they read, and compare the version before each use
  * (registry-in-force.ts). A version is no sealed record: all that matters is whether it is still

@@ -26,7 +26,9 @@ export interface ScanState {
   readonly unmatchedRegistry?: string
   /** The first day of the evidence window at that time, in days since 1970. */
   readonly unmatchedDay?: number
-  /** When the first event was buffered, in milliseconds since 1970. Absent before the first event. */
+  /**
+   * When the first event was buffered, in milliseconds since 1970. Absent before the first event.
+   */
   readonly firstEventAtMs?: number | undefined
   /** The key parts of the running scan, if any. */
   readonly running?: { readonly id: string; readonly requestedAtMs: number } | undefined

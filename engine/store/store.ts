@@ -20,9 +20,11 @@ import { ScanStates } from './scan-states.ts'
 import { Scans } from './scans.ts'
 import type { Secrets } from './secrets.ts'
 import { SeenEvents } from './seen-events.ts'
+import { Sessions } from './sessions.ts'
 import { Sources } from './sources.ts'
 import { TokenBindings } from './token-bindings.ts'
 import { UnmatchedEvents } from './unmatched-events.ts'
+import { Users } from './users.ts'
 
 /** For transactions in progress when free space is checked, and for the service's log. */
 const FREE_BYTES_MIN = 64 * 1024 * 1024
@@ -39,6 +41,8 @@ export class Store {
   readonly organizations: Organizations
   readonly ownPlatforms: OwnPlatforms
   readonly members: Members
+  readonly users: Users
+  readonly sessions: Sessions
   readonly auditLog: AuditLog
   readonly apiKeys: Secrets<ApiKey>
   readonly keyUses: KeyUses
@@ -76,6 +80,8 @@ export class Store {
     this.organizations = new Organizations(this.environment, this.apiVersions)
     this.ownPlatforms = new OwnPlatforms(this.environment)
     this.members = new Members(this.environment)
+    this.users = new Users(this.environment)
+    this.sessions = new Sessions(this.environment)
     this.auditLog = new AuditLog(this.environment)
     this.apiKeys = apiKeysOf(this.environment, this.apiVersions)
     this.keyUses = new KeyUses(this.environment)

@@ -102,7 +102,10 @@ t.test('wrong clocks lose no event', async (t) => {
   t.match(opened.store.buffer.read(id, 0, 9), [{ event: { firstSeenMs: NOON - 5, lastSeenMs: NOON } }])
   t.equal(acceptor.counters.ahead, 1)
   opened.clock.set(1000)
-  t.match(await acceptor.accept(id, [sender.event('claude.ai', NOON)]), { kind: 'retry', why: /not set/ })
+  t.match(await acceptor.accept(id, [sender.event('claude.ai', NOON)]), {
+    kind: 'retry',
+    why: /the clock of the service is not set/,
+  })
   t.ok(balanced(acceptor.counters))
 })
 

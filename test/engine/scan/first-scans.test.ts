@@ -53,7 +53,10 @@ class Run {
     this.#schedule.noteBuffered(id)
   }
 
-  /** Lets time pass as the timers of the service see it, in steps of a second, or of a minute for long spans. */
+  /**
+   * Lets time pass as the timers of the service see it, in steps of a second, or of a minute for
+   * long spans.
+   */
   async pass(ms: number, stepMs = SECOND_MS): Promise<void> {
     for (let passed = 0; passed < ms; passed += stepMs) {
       this.clock.add(stepMs)
@@ -192,7 +195,8 @@ for (const scanFrequency of SCAN_FREQUENCIES) {
     for (let round = 1; clock.nowMs() < endMs; round++) {
       run.send()
       await run.pass(10 * MINUTE_MS, MINUTE_MS)
-      // NTP corrects the clock by a few seconds; each day it is set by a quarter of an hour, ahead and back.
+      // NTP corrects the clock by a few seconds; each day it is set by a quarter of an hour, ahead
+      // and back.
       clock.add(round % 2 === 0 ? 2 * SECOND_MS : -2 * SECOND_MS)
       if (round % 144 === 0) clock.add(15 * MINUTE_MS)
       if (round % 144 === 20) clock.add(-15 * MINUTE_MS)
