@@ -58,7 +58,8 @@ const YOUNG_GENERATION_MB = 16
  * Shares of the file descriptors for the connections of each kind of listener. The rest is for the
  * store, logs and local connections.
  */
-const API_DESCRIPTORS_SHARE = 0.4
+const API_DESCRIPTORS_SHARE = 0.3
+const CONSOLE_DESCRIPTORS_SHARE = 0.1
 const INGEST_DESCRIPTORS_SHARE = 0.2
 const SYSLOG_DESCRIPTORS_SHARE = 0.3
 
@@ -90,7 +91,7 @@ export class Service {
   #certificateWatch: CertificateWatch | undefined
   readonly #threads: Worker[] = []
   readonly #apiCounters: SharedArrayBuffer
-  readonly #connections: { readonly api: SharedArrayBuffer; readonly ingest: SharedArrayBuffer }
+  readonly #connections: Readonly<Record<'api' | 'console' | 'ingest', SharedArrayBuffer>>
   readonly #rateTables = { keys: makeRateTable(), addresses: makeRateTable() }
   #releaseScans: Release | undefined
   readonly #failure = deferredFailure()
@@ -101,7 +102,11 @@ export class Service {
   constructor(settings: ServiceSettings, log: Logger) {
     this.#settings = settings
     this.#apiCounters = makeCounters(settings.apiThreads)
-    this.#connections = { api: makeConnectionCounters(settings.apiThreads), ingest: makeConnectionCounters(1) }
+    this.#connections = {
+      api: makeConnectionCounters(settings.apiThreads),
+      console: makeConnectionCounters(1),
+      ingest: makeConnectionCounters(1),
+    }
     this.#log = log
     this.#store = new Store(settings.dataDir)
     provisionRegistry(this.#store, settings.registry, systemClock, log)
@@ -258,6 +263,8 @@ export class Service {
     const data = {
       ...{ dataDirectory: dataDir, address, port, tls, http, logLevel },
       origin: consoleOrigin,
+      limits: this.#connectionLimits(CONSOLE_DESCRIPTORS_SHARE),
+      connections: this.#connections.console,
     }
     this.#console = await Console.start(data, this.#store, this.#log, this.#failure.reject)
     const url = consoleOrigin === '' ? `${schemeOf(tls)}://${hostText(address)}:${port}` : consoleOrigin

@@ -1,4 +1,5 @@
 import type { TlsFiles } from '../engine/http/certificate.ts'
+import type { ConnectionLimits } from '../engine/http/connections.ts'
 import type { HttpImplementation } from '../engine/http/listen.ts'
 import type { FaultCode } from '../engine/process/error-codes.ts'
 import type { LogLevel } from '../engine/process/log.ts'
@@ -11,6 +12,8 @@ export interface ConsoleThreadData {
   readonly port: number
   readonly tls: { readonly keyFile: string; readonly certificateFile: string } | undefined
   readonly http: HttpImplementation
+  readonly limits: ConnectionLimits
+  readonly connections: SharedArrayBuffer
   /** The public origin; '' if it is that of the Host field. */
   readonly origin: string
   readonly logLevel: LogLevel

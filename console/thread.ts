@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { connectionCountersOf } from '../engine/http/connections.ts'
 import { listenHttp } from '../engine/http/listen.ts'
 import { systemClock } from '../engine/process/clock.ts'
 import { Fault } from '../engine/process/error-codes.ts'
@@ -27,7 +28,12 @@ async function main(data: ConsoleThreadData, log: Logger): Promise<void> {
     log,
   })
   const { address, port, tls } = data
-  const listening = listenHttp(data.http, { address, port, ...(tls ? { tls } : {}), handler, log })
+  const listening = listenHttp(data.http, {
+    ...{ address, port, handler, log },
+    ...(tls ? { tls } : {}),
+    limits: data.limits,
+    connectionCounters: connectionCountersOf(data.connections),
+  })
   // A thread with an open store would not end.
   const listener = await listening.catch(async (error: unknown) => {
     await store.close()

@@ -3,6 +3,7 @@ import { Fault } from '../process/error-codes.ts'
 import { clientOfBytes } from '../process/network.ts'
 import type { TlsFiles } from './certificate.ts'
 import { type HttpListener, type HttpListenOptions, REASON_PHRASE, sendError, whenIdle } from './port.ts'
+import { shortTurn } from './short-turn.ts'
 import { TLS_1_2_CIPHERS } from './tls-ciphers.ts'
 import { UwsRequest } from './uws-request.ts'
 import { UwsResponse } from './uws-response.ts'
@@ -75,22 +76,6 @@ export async function listenUws(options: HttpListenOptions): Promise<HttpListene
       await whenIdle(() => traffic.requests, deadlineMs, options.log)
       for (const { app } of open) app.close()
     },
-  }
-}
-
-/** Maximum turns of the event loop to wait for a short one. */
-const TURNS_MAX = 30
-const SHORT_TURN_MS = 0.3
-
-/**
- * Resolves after a turn of the event loop with little work. Closing a listening socket resets
- * connections that wait to be accepted. After such a turn there are hardly any.
- */
-async function shortTurn(): Promise<void> {
-  for (let turns = 0; turns < TURNS_MAX; turns++) {
-    const began = performance.now()
-    await new Promise((resolve) => setImmediate(resolve))
-    if (turns > 0 && performance.now() - began < SHORT_TURN_MS) return
   }
 }
 

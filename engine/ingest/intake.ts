@@ -305,9 +305,8 @@ export class Intake {
   }
 
   /**
-   * Parsing a report allocates an object and costs many times as much as reading a message in
-   * place, so reports are rate-limited. Reports are cumulative: the next one includes a skipped
-   * one.
+   * Rate-limited: parsing a report allocates an object and costs many times as much as reading a
+   * message in place. Reports are cumulative, so the next one includes a skipped one.
    */
   #takeCoverage(organizationId: string): Verdict {
     const { line } = this
