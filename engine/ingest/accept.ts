@@ -1,4 +1,3 @@
-import type { NameMatcher } from '../../registry/match.ts'
 import type { CoverageReport } from '../event/coverage-report.ts'
 import type { Event } from '../event/event.ts'
 import {
@@ -107,7 +106,7 @@ export class EventAcceptor {
   readonly counters: AcceptCounters = { messages: 0, accepted: 0, duplicates: 0, rejected: 0, deferred: 0, ahead: 0 }
   readonly coverage: CoverageReportCounters = { accepted: 0, repeated: 0, tooOften: 0, deferred: 0, malformed: 0 }
   readonly #store: Store
-  readonly #reader: BatchReader
+  readonly #reader = new BatchReader()
   readonly #clock: Clock
   readonly #log: Logger
   readonly #onBuffered: (organizationId: string) => void
@@ -122,14 +121,12 @@ export class EventAcceptor {
 
   constructor(
     store: Store,
-    matcher: NameMatcher,
     clock: Clock,
     log: Logger,
     onBuffered: (organizationId: string) => void,
     bufferedEventsMax = BUFFERED_EVENTS_MAX,
   ) {
     this.#store = store
-    this.#reader = new BatchReader(matcher)
     this.#clock = clock
     this.#log = log
     this.#onBuffered = onBuffered

@@ -1,4 +1,4 @@
-import type { NameMatcher } from '../../registry/match.ts'
+import { isCanonicalName, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
 import type { CoverageReport } from '../event/coverage-report.ts'
 import {
   BATCH_VERSION,
@@ -8,7 +8,6 @@ import {
   eventIdParts,
   METHODS,
   msgpackError,
-  NAME_LENGTH_MAX,
   packEvent,
   TIME_MS_MAX,
   unpackBatch,
@@ -69,14 +68,10 @@ const ARRAY_16 = 0xdc
 /**
  * Reads batches in place. A valid event in the common form costs no object and no string (a tenth
  * of the time of unpacking it, bench ingest).
+ *
+ * Names are not matched here: the scan matches them with the organization's registry at that time.
  */
 export class BatchReader {
-  readonly #matcher: NameMatcher
-
-  constructor(matcher: NameMatcher) {
-    this.#matcher = matcher
-  }
-
   /**
    * Reads a batch in msgpack. A string is the error of a malformed batch. The returned events point
    * into `bytes`, which must not change.
@@ -139,8 +134,8 @@ export class BatchReader {
   }
 
   /**
-   * Returns the offset after the event at `start` if the event is valid, in the common form, of a
-   * known platform and not in the future. Otherwise -1.
+   * Returns the offset after the event at `start` if the event is valid, in the common form, with a
+   * canonical name and not in the future. Otherwise -1.
    */
   #endOfCommonEvent(view: DataView, start: number, end: number, lastSeenMsMax: number): number {
     if (start + EVENT_BYTES_MIN > end) return -1
@@ -154,7 +149,7 @@ export class BatchReader {
     if (nameAt < 0) return -1
     const nameEnd = nameAt + stringBytes(view, nameHeader)
     // The name of a platform is ASCII: its length in bytes is its length in characters.
-    if (nameEnd === nameAt || nameEnd - nameAt > NAME_LENGTH_MAX || nameEnd >= end) return -1
+    if (nameEnd === nameAt || nameEnd - nameAt > NAME_CHARS_MAX || nameEnd >= end) return -1
 
     const clientAt = stringStart(view, nameEnd)
     if (clientAt < 0 || clientAt >= end) return -1
@@ -183,13 +178,11 @@ export class BatchReader {
       if (blocked < 1 || blocked > count) return -1
     }
     if (!isIpText(view, clientAt, clientEnd)) return -1
-    return this.#matcher.matchBytes(view, nameAt, nameEnd) === undefined ? -1 : next
+    return isCanonicalName(view, nameAt, nameEnd) ? next : -1
   }
 
   #take(builder: BatchBuilder, event: Event | string, nowMs: number): void {
     if (typeof event === 'string') builder.reject(event)
-    else if (this.#matcher.match(event.name) === undefined)
-      builder.reject(`name: ${event.name} belongs to no platform of the service's registry`)
     else builder.addPacked(event, nowMs)
   }
 }

@@ -57,6 +57,23 @@ const rows: { name: string; message: (token: string) => string; outcome: string;
     outcome: 'stored',
     event: { client: '::' },
   },
+  ...['CLAUDE.AI', 'claude.ai.', 'Claude.ai.', 'ｃｌａｕｄｅ.ai', '\\u0063laude.ai.'].map((name) => ({
+    name: `a collector's event of ${name}`,
+    message: (token: string) =>
+      rfc5424(
+        token,
+        `{"id":"${'1'.padStart(32, '0')}","name":"${name}","client":"192.0.2.45","method":"tls","first_seen":"2026-11-20T12:00:00Z"}`,
+      ),
+    outcome: 'stored',
+    event: { name: 'claude.ai' },
+  })),
+  ...['CLAUDE.AI.', 'ｃｌａｕｄｅ.ai'].map((name) => ({
+    name: `a query for ${name} in a log`,
+    message: (token: string) =>
+      rfc5424(token, `client @0x7f 192.0.2.45#5353 (${name}): query: ${name} IN A + (192.0.2.1)`),
+    outcome: 'stored',
+    event: { name: 'claude.ai' },
+  })),
   {
     name: 'a time too far ahead counts as now',
     message: (token) => rfc5424(token, squid('claude.ai', '192.0.2.45', NOON + 2 * DAY_MS)),
