@@ -38,8 +38,6 @@ export const BUFFERED_EVENTS_MAX = 1_000_000
 export const SEEN_INSTANCES_MAX = 10_000
 /** Seconds that a sender is asked to wait at a bound (Retry-After). */
 export const RETRY_AFTER_SECONDS = 5
-/** Milliseconds that an event may lie in the future of our clock, for senders whose clock is fast. A later one counts as of now. */
-export const FUTURE_MS_MAX = 24 * 60 * 60 * 1000
 /** Bytes of one syslog message (RFC 5424 §6.1 asks for 2048 at least). A longer line is cut there, a longer counted message left out. */
 export const MESSAGE_BYTES_MAX = 64 * 1024
 /** Connections of the syslog listeners, over all of them. More are closed at once. */

@@ -68,7 +68,7 @@ export interface AcceptCounters {
   rejected: number
   /** Refused for now, because a bound was reached; the sender tries again. */
   deferred: number
-  /** Among the accepted and the duplicates: of a time that is still to come, and counted as of now. */
+  /** Among the accepted and the duplicates: last seen after their receipt by the sender's clock, and stored as of their receipt. */
   ahead: number
 }
 

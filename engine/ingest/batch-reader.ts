@@ -20,12 +20,12 @@ import {
   EVENT_ARRAY_BLOCKED,
   ID_BYTES,
   ID_OFFSET,
+  lowerNumber,
   numberEnd,
   stringBytes,
   stringStart,
   wholeNumber,
 } from '../event/packed-event.ts'
-import { FUTURE_MS_MAX } from '../limits.ts'
 import type { Slices } from '../lmdb/queue-chunk.ts'
 import type { IdRun } from '../store/seen-events.ts'
 import { isIpText } from './formats/ip-address.ts'
@@ -43,7 +43,7 @@ export interface ReadBatch {
   /** The ids of these events, in their order. */
   readonly runs: readonly IdRun[]
   readonly rejected: readonly Rejection[]
-  /** Events of a time that is still to come, which count as of now. */
+  /** Events last seen after their receipt by the sender's clock: stored as of their receipt. */
   readonly ahead: number
   /** The batch's coverage report, or why it is rejected; undefined where the batch has none. */
   readonly coverage: CoverageReport | string | undefined
@@ -60,6 +60,11 @@ const ARRAY_16 = 0xdc
 /** Reads batches where they lie: a good event in the usual form costs no object and no string (a tenth of unpacking it, bench ingest). */
 export class BatchReader {
   readonly #matcher: NameMatcher
+  /** Of the event that #endOfCommonEvent read: its times, and the offsets of the first and of the span. */
+  #firstSeenMs = 0
+  #lastSeenMs = 0
+  #firstAt = 0
+  #spanAt = 0
 
   constructor(matcher: NameMatcher) {
     this.#matcher = matcher
@@ -96,14 +101,15 @@ export class BatchReader {
   #readFastPath(bytes: Uint8Array, view: DataView, listed: ListedEvents, nowMs: number): ReadBatch | undefined {
     const { count } = listed
     const gathered = new Gathered(bytes, count)
-    const lastSeenMsMax = nowMs + FUTURE_MS_MAX
     const end = view.byteLength
     let at = listed.at
     for (let index = 0; index < count; index++) {
-      const next = this.#endOfCommonEvent(view, at, end, lastSeenMsMax)
+      const next = this.#endOfCommonEvent(view, at, end)
       if (next > 0) {
         const id = at + ID_OFFSET
-        gathered.addInPlace(at, next, view.getUint32(id), view.getUint32(id + 4), sequenceAt(view, id + 8))
+        const [high, low, sequence] = [view.getUint32(id), view.getUint32(id + 4), sequenceAt(view, id + 8)]
+        if (this.#lastSeenMs <= nowMs) gathered.addInPlace(at, next, high, low, sequence)
+        else gathered.addCopy(this.#copyAsOf(nowMs, bytes, at, next), high, low, sequence)
         at = next
         continue
       }
@@ -117,8 +123,8 @@ export class BatchReader {
     return msgpackError(coverage, 1) === undefined ? gathered.whole(coverageFromPacked(coverage)) : undefined
   }
 
-  /** The offset behind the event at `at`, if it is good, in the usual form, with a canonical name of a known platform, and not ahead; else -1. */
-  #endOfCommonEvent(view: DataView, start: number, end: number, lastSeenMsMax: number): number {
+  /** The offset behind the event at `at`, if it is good, in the usual form, with a canonical name of a known platform; else -1. */
+  #endOfCommonEvent(view: DataView, start: number, end: number): number {
     if (start + EVENT_BYTES_MIN > end) return -1
     const columns = view.getUint8(start)
     if (columns !== EVENT_ARRAY && columns !== EVENT_ARRAY_BLOCKED) return -1
@@ -148,7 +154,7 @@ export class BatchReader {
     const spanMs = wholeNumber(view, spanAt)
     const count = wholeNumber(view, countAt)
     if (firstSeenMs < 0 || spanMs < 0 || firstSeenMs + spanMs > TIME_MS_MAX) return -1
-    if (firstSeenMs + spanMs > lastSeenMsMax || count < 1 || count > EVENT_COUNT_MAX) return -1
+    if (count < 1 || count > EVENT_COUNT_MAX) return -1
 
     let next = countEnd
     if (columns === EVENT_ARRAY_BLOCKED) {
@@ -160,7 +166,21 @@ export class BatchReader {
     }
     if (!isIpText(view, clientAt, clientEnd)) return -1
     if (this.#matcher.matchBytes(view, nameAt, nameEnd) === undefined) return -1
+    this.#firstSeenMs = firstSeenMs
+    this.#lastSeenMs = firstSeenMs + spanMs
+    this.#firstAt = firstAt
+    this.#spanAt = spanAt
     return isCanonicalName(view, nameAt, nameEnd) ? next : -1
+  }
+
+  /** The event in [start, end), which #endOfCommonEvent read last, with the times of asOfNow. */
+  #copyAsOf(nowMs: number, bytes: Uint8Array, start: number, end: number): Buffer {
+    const copy = Buffer.from(bytes.subarray(start, end))
+    const view = new DataView(copy.buffer, copy.byteOffset, copy.byteLength)
+    const firstSeenMs = Math.min(this.#firstSeenMs, nowMs)
+    lowerNumber(view, this.#firstAt - start, firstSeenMs)
+    lowerNumber(view, this.#spanAt - start, nowMs - firstSeenMs)
+    return copy
   }
 
   #take(gathered: Gathered, event: Event | string, nowMs: number): void {
@@ -239,17 +259,22 @@ class Gathered {
     this.#runLength = 1
   }
 
-  /** A sender whose clock is wrong has seen something all the same; but nothing may stand where the evidence window never ends. */
   addPacked(event: Event, nowMs: number): void {
-    const ahead = event.lastSeenMs > nowMs + FUTURE_MS_MAX
-    if (ahead) this.#ahead++
-    const packed = packEvent(
-      ahead ? { ...event, firstSeenMs: Math.min(event.firstSeenMs, nowMs), lastSeenMs: nowMs } : event,
-    )
     const { instance, sequence } = eventIdParts(event.id)
     const [high, low] = [Number.parseInt(instance.slice(0, 8), 16), Number.parseInt(instance.slice(8), 16)]
+    if (event.lastSeenMs > nowMs) this.addCopy(packEvent(asOfNow(event, nowMs)), high, low, sequence)
+    else this.#addPacked(packEvent(event), high, low, sequence)
+  }
+
+  /** Adds an event that was ahead of the clock. */
+  addCopy(packed: Buffer, instanceHigh: number, instanceLow: number, sequence: number): void {
+    this.#ahead++
+    this.#addPacked(packed, instanceHigh, instanceLow, sequence)
+  }
+
+  #addPacked(packed: Buffer, instanceHigh: number, instanceLow: number, sequence: number): void {
     this.#packed.push(packed)
-    this.addInPlace(this.#end, this.#end + packed.length, high, low, sequence)
+    this.addInPlace(this.#end, this.#end + packed.length, instanceHigh, instanceLow, sequence)
     this.#end += packed.length
   }
 
@@ -274,6 +299,14 @@ class Gathered {
     const instance = hex32(this.#instanceHigh) + hex32(this.#instanceLow)
     this.#runs.push({ instance, first: this.#firstSequence, count: this.#runLength })
   }
+}
+
+/**
+ * A sender whose clock is fast has seen something all the same. But no scan can publish a time after
+ * its own, and evidence of a later day would outlast the window.
+ */
+function asOfNow(event: Event, nowMs: number): Event {
+  return { ...event, firstSeenMs: Math.min(event.firstSeenMs, nowMs), lastSeenMs: nowMs }
 }
 
 function hex32(word: number): string {

@@ -1,9 +1,8 @@
 import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
-import { METHODS } from '../event/event.ts'
+import { METHODS, TIME_MS_MAX } from '../event/event.ts'
 import {
   COVERAGE_ORGANIZATIONS_MAX,
   COVERAGE_PER_SECOND_MAX,
-  FUTURE_MS_MAX,
   LOG_BATCH_EVENTS_MAX,
   LOG_BATCHES_IN_FLIGHT_MAX,
   REJECTED_ORGANIZATIONS_MAX,
@@ -324,8 +323,8 @@ export class Intake {
     const { line } = this
     const receivedMs = line.referenceMs
     let lastMs = this.#timeOf(message, token, source)
-    // A sender whose clock is wrong has seen something all the same.
-    if (lastMs > receivedMs + FUTURE_MS_MAX || lastMs < 0) lastMs = receivedMs
+    // No event can have such a time. One that is still to come is corrected by the writer (batch-reader.ts).
+    if (lastMs < 0 || lastMs > TIME_MS_MAX) lastMs = receivedMs
     const firstMs = Number.isNaN(line.firstSeenMs) ? lastMs : Math.min(line.firstSeenMs, lastMs)
     const isCollected = line.eventIdStart >= 0
     queue.add(

@@ -38,6 +38,12 @@ export function ingestRows(
       'outcome',
     ],
     [
+      'events_ahead_total',
+      'counter',
+      'Events with a last_seen after their receipt, which is stored instead',
+      accepted.ahead,
+    ],
+    [
       'batches_total',
       'counter',
       'HTTPS batches by outcome',

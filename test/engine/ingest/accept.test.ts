@@ -100,10 +100,21 @@ t.test('clocks that are wrong lose nothing', async (t) => {
   const { id } = makeOrganization(opened, 'Acme')
   const acceptor = acceptorOf(opened)
   const sender = new Sender()
-  const ahead = sender.event('claude.ai', NOON - 5, { lastSeenMs: NOON + 40 * DAY_MS })
-  t.match(await acceptor.accept(id, [ahead]), { accepted: 1 })
-  t.match(opened.store.buffer.read(id, 0, 9), [{ event: { firstSeenMs: NOON - 5, lastSeenMs: NOON } }])
-  t.equal(acceptor.counters.ahead, 1)
+  const times = [
+    { firstSeenMs: NOON - 5, lastSeenMs: NOON + 40 * DAY_MS, stored: [NOON - 5, NOON] },
+    { firstSeenMs: NOON - 5, lastSeenMs: NOON + 1, stored: [NOON - 5, NOON] },
+    { firstSeenMs: NOON + 1, lastSeenMs: NOON + 9, stored: [NOON, NOON] },
+    { firstSeenMs: NOON - 1, lastSeenMs: NOON, stored: [NOON - 1, NOON] },
+  ]
+  const events = () => times.map(({ stored: _, ...event }) => sender.event('claude.ai', NOON, event))
+  t.match(await acceptor.accept(id, events()), { accepted: 4 })
+  t.match(await acceptor.acceptPacked(id, packBatch(events()), { deduplicate: true }), { accepted: 4 })
+  t.same(
+    opened.store.buffer.read(id, 0, 9).map(({ event }) => [event.firstSeenMs, event.lastSeenMs]),
+    [...times, ...times].map(({ stored }) => stored),
+    'by both forms, and no time is after the receipt',
+  )
+  t.equal(acceptor.counters.ahead, 6)
   opened.clock.set(1000)
   t.match(await acceptor.accept(id, [sender.event('claude.ai', NOON)]), { kind: 'retry', why: /never set/ })
   t.ok(balanced(acceptor.counters))
@@ -131,7 +142,7 @@ t.test('batches in msgpack are taken as their events are one by one, whatever re
   // Events that were sent before, so that any of them may come again, in any order.
   const pool = senders.flatMap((sender) =>
     Array.from({ length: 12 }, (_, index) =>
-      sender.event(index === 5 ? 'nobody.example' : 'claude.ai', NOON + index, index === 7 ? { blocked: 1 } : {}),
+      sender.event(index === 5 ? 'nobody.example' : 'claude.ai', NOON - index, index === 7 ? { blocked: 1 } : {}),
     ),
   )
   const batch = fc.oneof(
@@ -169,7 +180,7 @@ t.test('a batch larger than a chunk of the buffer, with holes that were sent bef
   const { id } = makeOrganization(opened, 'Acme')
   const acceptor = acceptorOf(opened)
   const sender = new Sender()
-  const events = Array.from({ length: 1000 }, (_, index) => sender.event('claude.ai', NOON + index))
+  const events = Array.from({ length: 1000 }, (_, index) => sender.event('claude.ai', NOON - index))
   const early = events.filter((_, index) => index % 100 === 50)
   await acceptor.acceptPacked(id, packBatch(early), { deduplicate: true })
   t.match(await acceptor.acceptPacked(id, packBatch(events), { deduplicate: true }), { accepted: 990, duplicates: 10 })

@@ -227,8 +227,7 @@ t.test('a reading that is stopped goes on where it was', async (t) => {
 
 t.test('a time that cannot be known is when the file was written, in whole milliseconds', async (t) => {
   const reader = reading(t)
-  // A day before the messages in it.
-  const path = reader.write('log', `${squid('claude.ai', '10.0.0.1', NOW)}\n`)
+  const path = reader.write('log', '{"time":"1969-12-31T23:00:00Z","src_ip":"10.0.0.1","dns_query":"claude.ai"}\n')
   const writtenMs = NOW - 3 * 86_400_000
   utimesSync(path, writtenMs / 1000 + 0.0004567, writtenMs / 1000 + 0.0004567)
   t.match(await reader.read('log'), { matched: 1 })
