@@ -36,6 +36,13 @@ export const PENDING_EVENTS_MAX = 100_000
 export const BUFFERED_EVENTS_MAX = 1_000_000
 /** Collector instances of one organization whose counted sequences are remembered. Beyond it those go that were silent the longest. */
 export const SEEN_INSTANCES_MAX = 10_000
+/**
+ * Pages of old sequences of one collector instance, of at least 256 gaps each: 100,000 gaps fit.
+ * Beyond it the oldest goes, and its events are late from then on. Counted.
+ */
+export const SEEN_PAGES_PER_INSTANCE_MAX = 400
+/** The same of one organization, each up to 20 KB. Beyond it the oldest of the instance goes that needs one more. Counted. */
+export const SEEN_PAGES_MAX = 10_000
 /** Seconds that a sender is asked to wait at a bound (Retry-After). */
 export const RETRY_AFTER_SECONDS = 5
 /** Bytes of one syslog message (RFC 5424 §6.1 asks for 2048 at least). A longer line is cut there, a longer counted message left out. */

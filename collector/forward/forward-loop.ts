@@ -23,9 +23,10 @@ const COMPLAIN_EVERY_MS = 60_000
 
 /** matched events = acknowledged + refused + what waits in the outbox + what the outbox dropped. */
 export interface ForwardCounters {
-  /** By HTTPS, with the service; among them `duplicates`, which it had already. By syslog, with the operating system. */
+  /** By HTTPS, with the service; among them `duplicates`, which it had already, and `tooLate`, which it may have had. By syslog, with the operating system. */
   acknowledged: number
   duplicates: number
+  tooLate: number
   /** The service will never take them. */
   refused: number
   batches: number
@@ -83,6 +84,7 @@ export class ForwardLoop {
   readonly counters: ForwardCounters = {
     acknowledged: 0,
     duplicates: 0,
+    tooLate: 0,
     refused: 0,
     batches: 0,
     retries: 0,
@@ -156,6 +158,7 @@ export class ForwardLoop {
           this.counters.batches++
           this.counters.acknowledged += events.length - outcome.rejected.length
           this.counters.duplicates += outcome.duplicates
+          this.counters.tooLate += outcome.tooLate
           if (outcome.rejected.length > 0) this.#refuse(outcome.rejected.length, outcome.rejected[0] ?? '')
           if (attempt > 0) log.info({ waiting: supply.waiting }, 'forwarding again')
           attempt = 0

@@ -15,6 +15,7 @@ import { Fault, isFault } from '../process/error-codes.ts'
 import { faultPoint } from '../process/fault-point.ts'
 import type { Logger } from '../process/log.ts'
 import type { CoverageAddition } from '../store/coverage.ts'
+import type { Places } from '../store/seen-events.ts'
 import type { Store } from '../store/store.ts'
 import { BatchReader, type ReadBatch, type Rejection } from './batch-reader.ts'
 import { OrganizationRate } from './organization-rate.ts'
@@ -25,12 +26,27 @@ export type Acceptance =
       readonly kind: 'stored'
       readonly accepted: number
       readonly duplicates: number
+      /** Older than what is remembered of their sender: not stored, since they may have been counted. */
+      readonly tooLate: number
       readonly rejected: readonly Rejection[]
-      /** Places of the duplicates in the batch, in their order. */
+      /** Places in the batch of the duplicates and of those that came too late, each in their order. */
       readonly repeated: readonly number[]
+      readonly late: readonly number[]
       readonly coverage: readonly CoverageFate[]
     }
   | { readonly kind: 'retry'; readonly afterSeconds: number; readonly why: string }
+
+/** Places in a batch of the events that were not stored. */
+export interface UnstoredPlaces {
+  readonly duplicates: readonly number[]
+  readonly tooLate: readonly number[]
+  readonly rejected: readonly number[]
+}
+
+export function unstoredPlaces(stored: Extract<Acceptance, { kind: 'stored' }>): UnstoredPlaces {
+  const rejected = stored.rejected.map(({ index }) => index)
+  return { duplicates: stored.repeated, tooLate: stored.late, rejected }
+}
 
 /** What became of a coverage report: `added` and `known` are on disk, `damaged` means that what was stored before is; or why it is malformed. */
 export type CoverageFate = CoverageAddition | 'damaged' | { readonly error: string }
@@ -60,15 +76,16 @@ interface Waiting extends Omit<PackedBatchOptions, 'reports'> {
   readonly settle: (acceptance: Acceptance) => void
 }
 
-/** What the service has counted since it started. messages = accepted + duplicates + rejected + deferred. */
+/** What the service has counted since it started. messages = accepted + duplicates + tooLate + rejected + deferred. */
 export interface AcceptCounters {
   messages: number
   accepted: number
   duplicates: number
+  tooLate: number
   rejected: number
   /** Refused for now, because a bound was reached; the sender tries again. */
   deferred: number
-  /** Among the accepted and the duplicates: last seen after their receipt by the sender's clock, and stored as of their receipt. */
+  /** Among those that were read: last seen after their receipt by the sender's clock, and stored as of their receipt. */
   ahead: number
 }
 
@@ -88,7 +105,15 @@ export interface CoverageReportCounters {
  * each is answered only when that transaction is on disk.
  */
 export class EventAcceptor {
-  readonly counters: AcceptCounters = { messages: 0, accepted: 0, duplicates: 0, rejected: 0, deferred: 0, ahead: 0 }
+  readonly counters: AcceptCounters = {
+    messages: 0,
+    accepted: 0,
+    duplicates: 0,
+    tooLate: 0,
+    rejected: 0,
+    deferred: 0,
+    ahead: 0,
+  }
   readonly coverage: CoverageReportCounters = { accepted: 0, repeated: 0, tooOften: 0, deferred: 0, malformed: 0 }
   readonly #store: Store
   readonly #reader: BatchReader
@@ -115,6 +140,11 @@ export class EventAcceptor {
     this.#log = log
     this.#onBuffered = onBuffered
     this.#bufferedEventsMax = bufferedEventsMax
+  }
+
+  /** What was forgotten of counted events because of a bound, since the start. */
+  get forgotten(): { readonly instances: number; readonly pages: number } {
+    return this.#store.seenEvents.forgotten
   }
 
   /** Takes one batch of an organization: its events, or a line for each that could not be read, and a coverage report, unchecked. */
@@ -178,17 +208,26 @@ export class EventAcceptor {
     if (buffer.count(organizationId) + events.count > this.#bufferedEventsMax) {
       return { kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why: "the organization's buffer is full" }
     }
-    const unseen = deduplicate
+    const { unseen, late } = deduplicate
       ? seenEvents.keepUnseen(organizationId, runs, this.#clock.nowMs())
-      : [{ from: 0, to: events.count }]
+      : { unseen: [{ from: 0, to: events.count }], late: [] }
     const accepted = buffer.appendPacked(organizationId, events, unseen)
     alongside?.()
-    const duplicates = events.count - accepted
-    const repeated = duplicates === 0 ? [] : placesOutside(unseen, events.count, rejected)
+    const repeated = placesOf(spansOutside([...unseen, ...late], events.count), rejected)
+    const tooLate = placesOf(late, rejected)
     const coverage = reports.map((report) =>
       typeof report === 'string' ? { error: report } : this.#storeReport(organizationId, report),
     )
-    return { kind: 'stored', accepted, duplicates, rejected, repeated, coverage }
+    return {
+      kind: 'stored',
+      accepted,
+      duplicates: repeated.length,
+      tooLate: tooLate.length,
+      rejected,
+      repeated,
+      late: tooLate,
+      coverage,
+    }
   }
 
   /** Inside the transaction. A report that is not stored costs a look-up. */
@@ -211,6 +250,7 @@ export class EventAcceptor {
     if (outcome.kind === 'stored') {
       this.counters.accepted += outcome.accepted
       this.counters.duplicates += outcome.duplicates
+      this.counters.tooLate += outcome.tooLate
       this.counters.rejected += outcome.rejected.length
       for (const fate of outcome.coverage) this.coverage[typeof fate === 'string' ? COUNTER_OF[fate] : 'malformed']++
     } else {
@@ -227,20 +267,27 @@ function reportsOf({ coverage }: ReadBatch, { reports = [] }: PackedBatchOptions
   return coverage === undefined ? reports : [coverage, ...reports]
 }
 
-/** Places in the batch of the events that are in none of the spans. Spans count only what could be read, places all. */
-function placesOutside(
-  spans: readonly { readonly from: number; readonly to: number }[],
-  count: number,
-  rejected: readonly Rejection[],
-): number[] {
+/** The spans of a batch of `count` events that are in none of the given ones. */
+function spansOutside(spans: readonly Places[], count: number): Places[] {
+  const outside: Places[] = []
+  let from = 0
+  for (const span of [...spans].sort((a, b) => a.from - b.from)) {
+    if (span.from > from) outside.push({ from, to: span.from })
+    from = span.to
+  }
+  if (count > from) outside.push({ from, to: count })
+  return outside
+}
+
+/** Places in the batch of the events in ascending spans. Spans count only what could be read, places all. */
+function placesOf(spans: readonly Places[], rejected: readonly Rejection[]): number[] {
   const places: number[] = []
-  let span = 0
   let left = 0
-  for (let event = 0; event < count; event++) {
-    while (rejected[left] !== undefined && (rejected[left]?.index ?? 0) <= event + left) left++
-    while ((spans[span]?.to ?? count) <= event && span < spans.length) span++
-    const at = spans[span]
-    if (at === undefined || event < at.from) places.push(event + left)
+  for (const { from, to } of spans) {
+    for (let event = from; event < to; event++) {
+      while (rejected[left] !== undefined && (rejected[left]?.index ?? 0) <= event + left) left++
+      places.push(event + left)
+    }
   }
   return places
 }

@@ -10,6 +10,7 @@ import {
 } from '../limits.ts'
 import { MINUTE_MS, SECOND_MS } from '../process/clock.ts'
 import type { Reject } from '../store/sources.ts'
+import type { UnstoredPlaces } from './accept.ts'
 import { Action } from './formats/action.ts'
 import { textAt } from './formats/bytes.ts'
 import { FormatDetector, NO_FORMAT } from './formats/detect.ts'
@@ -76,12 +77,6 @@ interface Pending {
   readonly collected: PendingEvents
   inFlight: number
   messagesInFlight: number
-}
-
-/** Places in a batch of events that were not stored. */
-export interface SettledPlaces {
-  readonly duplicates: readonly number[]
-  readonly rejected: readonly number[]
 }
 
 /** A batch on its way to the writer. */
@@ -194,10 +189,10 @@ export class Intake {
   }
 
   /**
-   * The batch is on disk; `duplicates` of its events were there before, and `rejected` cannot be. The events of collectors can be either, and their
-   * places tell whose they were; where no places are given, of a file, the first are meant. Events of logs are neither.
+   * The batch is on disk, without the events of collectors at these places, which tell whose they were. Events of logs are all stored, unless the writer
+   * rejects one.
    */
-  settled(batch: OutgoingBatch, duplicates: number, rejected: number, places?: SettledPlaces): void {
+  settled(batch: OutgoingBatch, places: UnstoredPlaces): void {
     const pending = this.#pending.get(batch.organizationId)
     if (pending === undefined) return
     pending.inFlight--
@@ -210,17 +205,12 @@ export class Intake {
     }
     const { senders } = batch
     if (senders.length > 0) {
-      const at = places ?? { duplicates: span(0, duplicates), rejected: span(duplicates, rejected) }
-      for (const place of at.duplicates) note(senders[place], Outcome.duplicate, 1)
-      for (const place of at.rejected) note(senders[place], Outcome.rejected, 1)
+      for (const place of places.duplicates) note(senders[place], Outcome.duplicate, 1)
+      for (const place of places.tooLate) note(senders[place], Outcome.tooLate, 1)
+      for (const place of places.rejected) note(senders[place], Outcome.rejected, 1)
     } else {
-      let repeatedLeft = duplicates
-      let rejectedLeft = rejected
-      for (const [source, messages] of batch.messages) {
-        const repeated = note(source, Outcome.duplicate, Math.min(repeatedLeft, messages))
-        repeatedLeft -= repeated
-        rejectedLeft -= note(source, Outcome.rejected, Math.min(rejectedLeft, messages - repeated))
-      }
+      let left = places.rejected.length
+      for (const [source, messages] of batch.messages) left -= note(source, Outcome.rejected, Math.min(left, messages))
     }
     for (const [source, messages] of batch.messages) {
       pending.messagesInFlight -= messages
@@ -428,11 +418,6 @@ const OUTCOME_OF_VERDICT: readonly number[] = [
   Outcome.rejected,
   Outcome.ambiguous,
 ]
-
-/** `count` places from `from` on. */
-function span(from: number, count: number): number[] {
-  return Array.from({ length: count }, (_, index) => from + index)
-}
 
 /** By how many minutes a clock differs, if by whole quarters of an hour; else 0. */
 function zoneMinutes(differenceMs: number): number {

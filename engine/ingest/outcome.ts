@@ -1,6 +1,7 @@
 /**
  * What became of a message that came with a token. Every message is in exactly one of them, or it is unauthorized: so
- * messages = stored + duplicate + unmatched + noDomain + skipped + rejected + unknown + unauthorized + ambiguous.
+ * messages = stored + duplicate + unmatched + noDomain + skipped + rejected + unknown + unauthorized + ambiguous +
+ * tooLate.
  *
  *   stored      it names a platform, and is in the durable buffer
  *   duplicate   the same event was stored before
@@ -9,6 +10,7 @@
  *   skipped     well-formed, but no client's request: a device's own news, a collector's report of its coverage
  *   rejected    its format is known, and a field of it cannot be
  *   unknown     no format was recognised
+ *   tooLate     an event older than what is remembered of its sender, so that it may have been stored before
  *   ambiguous   names a host, but has no positive evidence that a client requested the host
  */
 export const OUTCOMES = [
@@ -21,6 +23,7 @@ export const OUTCOMES = [
   'unknown',
   'unauthorized',
   'ambiguous',
+  'tooLate',
 ] as const
 export type OutcomeName = (typeof OUTCOMES)[number]
 
@@ -35,6 +38,7 @@ export const Outcome = {
   unknown: 6,
   unauthorized: 7,
   ambiguous: 8,
+  tooLate: 9,
 } as const satisfies Record<OutcomeName, number>
 
 export function newCounts(): Float64Array {

@@ -8,7 +8,7 @@ import { Fault } from '../process/error-codes.ts'
 import { openUnpacked } from '../process/unpacked-bytes.ts'
 import { BLOCK_KEY_BYTES, type LineHashes } from '../store/read-lines.ts'
 import type { Store } from '../store/store.ts'
-import type { EventAcceptor } from './accept.ts'
+import { type EventAcceptor, unstoredPlaces } from './accept.ts'
 import { LF } from './formats/bytes.ts'
 import { NO_FORMAT } from './formats/detect.ts'
 import { FORMATS } from './formats/formats.ts'
@@ -45,13 +45,14 @@ export interface LineProblem {
   readonly reason: string
 }
 
-/** What was read of one file. messages = matched + duplicates + unmatched + noDomain + skipped + rejected + unknown + ambiguous. */
+/** What was read of one file. messages = matched + duplicates + tooLate + unmatched + noDomain + skipped + rejected + unknown + ambiguous. */
 export interface FileReport {
   readonly file: string
   lines: number
   messages: number
   matched: number
   duplicates: number
+  tooLate: number
   unmatched: number
   noDomain: number
   skipped: number
@@ -213,10 +214,11 @@ export class LogReader {
         const outcome = await this.#acceptor.acceptPacked(organizationId, bytes, options)
         if (outcome.kind === 'stored') {
           const rejected = outcome.rejected.length
-          this.#intake.settled(batch, outcome.duplicates, rejected)
+          this.#intake.settled(batch, unstoredPlaces(outcome))
           // An event of a collector that came before is told only now.
-          report.matched -= outcome.duplicates + rejected
+          report.matched -= outcome.duplicates + outcome.tooLate + rejected
           report.duplicates += outcome.duplicates
+          report.tooLate += outcome.tooLate
           report.rejected += rejected
           break
         }
@@ -373,6 +375,7 @@ function newReport(file: string): FileReport {
     messages: 0,
     matched: 0,
     duplicates: 0,
+    tooLate: 0,
     unmatched: 0,
     noDomain: 0,
     skipped: 0,

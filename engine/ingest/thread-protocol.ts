@@ -4,6 +4,7 @@ import type { TlsFiles } from '../http/certificate.ts'
 import type { FaultCode } from '../process/error-codes.ts'
 import type { LogLevel } from '../process/log.ts'
 import type { Reject, SourceDelta } from '../store/sources.ts'
+import type { UnstoredPlaces } from './accept.ts'
 import type { ClosedFor, StreamKind } from './connection.ts'
 import type { Listener, SourceOwner } from './sources.ts'
 
@@ -73,13 +74,8 @@ export type FromLane =
   | { readonly kind: 'drained'; readonly messages: number; readonly bytes: number }
 
 export type ToLane =
-  /** The batch is on disk, without the events at these places: those that were there before, and those that cannot be. */
-  | {
-      readonly kind: 'settled'
-      readonly id: number
-      readonly duplicates: readonly number[]
-      readonly rejected: readonly number[]
-    }
+  /** The batch is on disk, without the events at these places. */
+  | { readonly kind: 'settled'; readonly id: number; readonly unstored: UnstoredPlaces }
   | { readonly kind: 'status'; readonly id: number }
   | { readonly kind: 'drain'; readonly deadlineMs: number }
 

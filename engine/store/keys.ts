@@ -18,7 +18,8 @@ import { randomUUID } from 'node:crypto'
  *   rejects             organization (16) + sequence (8)             messages that were not understood, redacted
  *   read-lines          organization (16) + two hashes (32)          which messages of log files were read
  *   buffer              organization (16) + sequence (8), see queue.ts   Event
- *   seen                organization (16) + collector instance (8)       sequences that were counted
+ *   seen                organization (16) + collector instance (8)       the newest sequences that were counted
+ *   seen-pages          the same + last sequence of the page (8)         older ones, see seen-instance.ts
  *   evidence            organization (16) + day (4) + platform id        evidence of one platform on one day
  *   detections          organization (16) + platform id                  id and first time of a detected platform
  *   scans               organization (16) + requested (8) + scan id (16) Scan

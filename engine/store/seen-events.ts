@@ -1,14 +1,9 @@
-import { SEEN_INSTANCES_MAX } from '../limits.ts'
+import { SEEN_INSTANCES_MAX, SEEN_PAGES_MAX } from '../limits.ts'
 import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
-import { SequenceSet } from './sequence-set.ts'
+import { SeenInstance, type StoredSeen, type StoredSeenPage } from './seen-instance.ts'
 
-/** Which sequences of one collector instance were counted: pairs of first and last, ascending; and when one was last, in ms since 1970. */
-export interface StoredSeen {
-  readonly ranges: readonly number[]
-  readonly usedMs: number
-}
 /** Events that follow each other in a batch and in their sequences: count of them, from first on, of an instance (16 hex digits). */
 export interface IdRun {
   readonly instance: string
@@ -22,49 +17,65 @@ export interface Places {
   to: number
 }
 
+/** Which events of a batch are new, and which are older than what is remembered of their instance. The others are duplicates. */
+export interface SeenPlaces {
+  readonly unseen: readonly Places[]
+  readonly late: readonly Places[]
+}
+
 /**
- * The events that each organization has counted, so that none counts twice. One record a collector instance, of which each start of a collector
- * makes one; beyond SEEN_INSTANCES_MAX those go that were silent the longest. What such a one sends again would count again.
+ * The events that each organization has counted, so that none counts twice. A collector makes an instance at each start; beyond
+ * SEEN_INSTANCES_MAX those go that were silent the longest. What such a one sends again would count again.
  */
 export class SeenEvents {
+  /** What went because of a bound, since the start: instances, and pages of old sequences, whose events are late from then on. */
+  readonly forgotten = { instances: 0, pages: 0 }
   readonly #instances: Family<StoredSeen>
+  readonly #pages: Family<StoredSeenPage>
   readonly #instancesMax: number
+  readonly #pagesMax: number
   /** By organization, where it was asked for. */
   readonly #counts = new Map<string, number>()
+  /** At least as many as there are: counted again at the bound. */
+  readonly #pageCounts = new Map<string, number>()
 
-  constructor(environment: Environment, instancesMax = SEEN_INSTANCES_MAX) {
+  constructor(environment: Environment, instancesMax = SEEN_INSTANCES_MAX, pagesMax = SEEN_PAGES_MAX) {
     this.#instances = new Family(environment.table('seen'), 'seen events')
+    this.#pages = new Family(environment.table('seen-pages'), 'page of seen events')
     this.#instancesMax = instancesMax
+    this.#pagesMax = pagesMax
   }
 
   /**
    * The places of those events that were not counted before, ascending; they are remembered as counted. Inside a transaction of the
    * caller, which also stores these events: so an event is remembered exactly if it is stored.
    */
-  keepUnseen(organizationId: string, runs: readonly IdRun[], nowMs: number): Places[] {
-    const sets = new Map<string, SequenceSet>()
+  keepUnseen(organizationId: string, runs: readonly IdRun[], nowMs: number): SeenPlaces {
+    const instances = new Map<string, SeenInstance>()
     let added = 0
     let place = 0
-    const unseen: Places[] = []
+    const places: { unseen: Places[]; late: Places[] } = { unseen: [], late: [] }
     for (const { instance, first, count } of runs) {
-      let set = sets.get(instance)
-      if (set === undefined) {
-        const stored = this.#instances.get(this.#key(organizationId, instance))
-        if (stored === undefined) added++
-        set = new SequenceSet(stored?.ranges)
-        sets.set(instance, set)
+      let seen = instances.get(instance)
+      if (seen === undefined) {
+        const key = keyOf(organizationId, instance)
+        seen = new SeenInstance(key, this.#instances.get(key), this.#pages)
+        if (seen.isNew) added++
+        instances.set(instance, seen)
       }
-      if (set.addRange(first, first + count - 1)) keep(unseen, place, place + count)
-      else for (let at = 0; at < count; at++) if (set.add(first + at)) keep(unseen, place + at, place + at + 1)
-      place += count
+      seen.add(first, first + count - 1, (answer, events) => {
+        if (answer === 'new') keep(places.unseen, place, place + events)
+        else if (answer === 'late') keep(places.late, place, place + events)
+        place += events
+      })
     }
-    if (unseen.length > 0) {
-      for (const [instance, { ranges }] of sets) {
-        this.#instances.put(this.#key(organizationId, instance), { ranges, usedMs: nowMs })
-      }
+    for (const [instance, seen] of instances) {
+      const head = seen.write(nowMs, (pagesAdded) => this.#excessPages(organizationId, pagesAdded))
+      if (head !== undefined) this.#instances.put(keyOf(organizationId, instance), head)
+      this.forgotten.pages += seen.pagesForgotten
     }
     if (added > 0) this.#bound(organizationId, added)
-    return unseen
+    return places
   }
 
   #bound(organizationId: string, added: number): void {
@@ -74,7 +85,11 @@ export class SeenEvents {
       const all = this.#all(organizationId).sort((a, b) => a.usedMs - b.usedMs)
       // A tenth at once, so that it is not looked through at each start of a collector.
       const leaving = all.slice(0, all.length - Math.floor(this.#instancesMax * 0.9))
-      for (const { key } of leaving) this.#instances.remove(key)
+      for (const { key } of leaving) {
+        this.#instances.remove(key)
+        for (const page of [...this.#pages.keys(key)]) this.#pages.remove(page)
+      }
+      this.forgotten.instances += leaving.length
       count = all.length - leaving.length
     }
     this.#counts.set(organizationId, count)
@@ -85,9 +100,18 @@ export class SeenEvents {
     return Array.from(all, ({ key, value }) => ({ key, usedMs: value.usedMs }))
   }
 
-  #key(organizationId: string, instance: string): Buffer {
-    return Buffer.concat([uuidBytes(organizationId), Buffer.from(instance, 'hex')])
+  #excessPages(organizationId: string, added: number): number {
+    if (added === 0) return 0
+    const before = this.#pageCounts.get(organizationId)
+    let count = (before ?? 0) + added
+    if (before === undefined || count > this.#pagesMax) count = [...this.#pages.keys(uuidBytes(organizationId))].length
+    this.#pageCounts.set(organizationId, count)
+    return count - this.#pagesMax
   }
+}
+
+function keyOf(organizationId: string, instance: string): Buffer {
+  return Buffer.concat([uuidBytes(organizationId), Buffer.from(instance, 'hex')])
 }
 
 function keep(kept: Places[], from: number, to: number): void {

@@ -1,15 +1,7 @@
-/**
- * A collector sends its sequences almost in order, so what was seen is a handful of ranges. Each gap costs one more; a
- * sender with more gaps than this has lost its oldest gap filled in: what comes late into it counts as a duplicate.
- */
-export const RANGES_MAX = 1024
-
 /** A set of whole numbers, kept as ascending ranges that neither touch nor overlap. */
 export class SequenceSet {
   /** first, last, first, last, ... */
   readonly #bounds: number[]
-  /** How many gaps were filled in because there were too many. */
-  gapsForgotten = 0
 
   constructor(ranges: readonly number[] = []) {
     this.#bounds = [...ranges]
@@ -19,43 +11,24 @@ export class SequenceSet {
     return this.#bounds
   }
 
+  get rangeCount(): number {
+    return this.#bounds.length / 2
+  }
+
   /** Adds a number; false where it was in the set already. */
   add(sequence: number): boolean {
-    const bounds = this.#bounds
-    const last = bounds.length - 1
-    // The usual case: the next one.
-    if (last > 0 && sequence === (bounds[last] ?? 0) + 1) {
-      bounds[last] = sequence
-      return true
-    }
-    const range = this.#firstRangeEndingAtOrAfter(sequence)
-    const first = bounds[range * 2]
-    if (first !== undefined && first <= sequence) return false
-
-    const joinsLeft = range > 0 && bounds[range * 2 - 1] === sequence - 1
-    const joinsRight = first === sequence + 1
-    if (joinsLeft && joinsRight) bounds.splice(range * 2 - 1, 2)
-    else if (joinsLeft) bounds[range * 2 - 1] = sequence
-    else if (joinsRight) bounds[range * 2] = sequence
-    else bounds.splice(range * 2, 0, sequence, sequence)
-    if (bounds.length > RANGES_MAX * 2) {
-      bounds.splice(1, 2)
-      this.gapsForgotten++
-    }
-    return true
+    return this.addRange(sequence, sequence)
   }
 
   /** Adds first..last if none of them was in the set; else it answers false, and they must be added one by one. */
   addRange(first: number, last: number): boolean {
     const bounds = this.#bounds
     const end = bounds.length - 1
-    // The usual case: those that follow.
+    // Fast path: those that follow.
     if (end > 0 && first === (bounds[end] ?? 0) + 1) {
       bounds[end] = last
       return true
     }
-    // One by one where a gap might have to be filled in: which one it is depends on what comes in between.
-    if (bounds.length >= RANGES_MAX * 2) return false
     const range = this.#firstRangeEndingAtOrAfter(first)
     const next = bounds[range * 2]
     if (next !== undefined && next <= last) return false
@@ -66,6 +39,11 @@ export class SequenceSet {
     else if (joinsRight) bounds[range * 2] = first
     else bounds.splice(range * 2, 0, first, last)
     return true
+  }
+
+  /** Removes the lowest ranges from the set, and returns them. */
+  takeLowest(rangeCount: number): number[] {
+    return this.#bounds.splice(0, rangeCount * 2)
   }
 
   #firstRangeEndingAtOrAfter(sequence: number): number {

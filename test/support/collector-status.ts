@@ -82,7 +82,7 @@ export function statusOf(words: StatusWords): CollectorStatus {
 
 function transportOf(words: Partial<TransportStatus> = {}): TransportStatus {
   return {
-    ...{ acknowledged: 0, duplicates: 0, refused: 0, batches: 0, retries: 0, answerMs: 0, missed: 0 },
+    ...{ acknowledged: 0, duplicates: 0, tooLate: 0, refused: 0, batches: 0, retries: 0, answerMs: 0, missed: 0 },
     ...{ connected: true, problem: '', sinceMs: performance.now() },
     ...words,
   }

@@ -1,4 +1,5 @@
 import { Administration } from '../../engine/admin/administration.ts'
+import type { UnstoredPlaces } from '../../engine/ingest/accept.ts'
 import { Intake, type IntakeOptions, type Origin } from '../../engine/ingest/intake.ts'
 import { OUTCOMES, totalOf } from '../../engine/ingest/outcome.ts'
 import { READ_WORK_BYTES } from '../../engine/ingest/read-log.ts'
@@ -60,6 +61,9 @@ export function openIntake(
     },
   }
 }
+
+/** Of a batch whose events were all stored. */
+export const ALL_STORED: UnstoredPlaces = { duplicates: [], tooLate: [], rejected: [] }
 
 /** Messages that came, and those of which it is known what became of them, of all listeners. */
 export function sumsOf({ sources }: Intake): { received: number; known: number } {

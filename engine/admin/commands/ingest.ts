@@ -229,7 +229,9 @@ function print(
       ['Unknown', 'unknown', { hide: 2 }],
       ['Ambiguous', 'ambiguous', { hide: 3 }],
     ],
-    rows: reports.map(({ noDomain, unfinished: _unfinished, ...report }) => ({ ...report, no_domain: noDomain })),
+    rows: reports.map(({ noDomain, tooLate, unfinished: _unfinished, ...report }) => {
+      return { ...report, too_late: tooLate, no_domain: noDomain }
+    }),
   })
   for (const { file, unfinished } of reports) {
     if (unfinished) {

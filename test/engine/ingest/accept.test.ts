@@ -1,9 +1,10 @@
 import t from 'tap'
 import type { CoverageReport } from '../../../engine/event/coverage-report.ts'
-import { eventFromJson, eventToJson, packBatch } from '../../../engine/event/event.ts'
+import { type Event, eventFromJson, eventToJson, packBatch } from '../../../engine/event/event.ts'
 import { type AcceptCounters, EventAcceptor } from '../../../engine/ingest/accept.ts'
 import { BUFFERED_EVENTS_MAX, COVERAGE_PER_SECOND_MAX, PENDING_EVENTS_MAX } from '../../../engine/limits.ts'
 import { DAY_MS } from '../../../engine/process/clock.ts'
+import { SeenEvents } from '../../../engine/store/seen-events.ts'
 import { INSTANCE, report } from '../../support/coverage.ts'
 import fc from '../../support/property.ts'
 import { makeOrganization, matcher, NOON, openStore, quietLog, Sender, type TestStore } from '../../support/store.ts'
@@ -12,8 +13,8 @@ function acceptorOf({ store, clock }: TestStore, onBuffered: (id: string) => voi
   return new EventAcceptor(store, matcher, clock, quietLog, onBuffered)
 }
 
-function balanced({ messages, accepted, duplicates, rejected, deferred }: AcceptCounters): boolean {
-  return messages === accepted + duplicates + rejected + deferred
+function balanced({ messages, accepted, duplicates, tooLate, rejected, deferred }: AcceptCounters): boolean {
+  return messages === accepted + duplicates + tooLate + rejected + deferred
 }
 
 t.test('each event once: within a batch, over batches of one turn, and after reopening', async (t) => {
@@ -25,16 +26,18 @@ t.test('each event once: within a batch, over batches of one turn, and after reo
   const [a, b] = [sender.event('claude.ai', NOON), sender.event('chatgpt.com', NOON)]
   const both = await Promise.all([acceptor.accept(id, [a, a, b]), acceptor.accept(id, [b])])
   t.same(both, [
-    { kind: 'stored', accepted: 2, duplicates: 1, rejected: [], repeated: [1], coverage: [] },
-    { kind: 'stored', accepted: 0, duplicates: 1, rejected: [], repeated: [0], coverage: [] },
+    { kind: 'stored', accepted: 2, duplicates: 1, tooLate: 0, rejected: [], repeated: [1], late: [], coverage: [] },
+    { kind: 'stored', accepted: 0, duplicates: 1, tooLate: 0, rejected: [], repeated: [0], late: [], coverage: [] },
   ])
   t.same(reported, [id], 'told once a transaction')
   t.same(await acceptorOf(opened).accept(id, [a, b]), {
     kind: 'stored',
     accepted: 0,
     duplicates: 2,
+    tooLate: 0,
     rejected: [],
     repeated: [0, 1],
+    late: [],
     coverage: [],
   })
   t.equal(opened.store.buffer.count(id), 2)
@@ -219,6 +222,31 @@ t.test(
     t.ok(balanced(acceptor.counters))
   },
 )
+
+t.test('an event older than what is remembered of its sender is too late, and no duplicate', async (t) => {
+  const opened = openStore(t)
+  const { id } = makeOrganization(opened, 'Acme')
+  const acceptor = acceptorOf(opened)
+  const sender = new Sender()
+  // One page for all: two more are needed for so many gaps.
+  const { store } = opened
+  const seen = new SeenEvents(store.environment, 10, 1)
+  store.seenEvents.keepUnseen = seen.keepUnseen.bind(seen)
+  const events = Array.from({ length: 6000 }, () => sender.event('claude.ai', NOON))
+  const everyOther = events.filter((_, at) => at % 2 === 0)
+  t.match(await acceptor.accept(id, everyOther), { accepted: 3000, tooLate: 0 })
+  const batch = [events[1], 'unreadable', events[3], events[5998], events[5999], events[5997]] as const
+  t.match(await acceptor.accept(id, batch as readonly (Event | string)[]), {
+    accepted: 2,
+    duplicates: 1,
+    tooLate: 2,
+    rejected: [{ index: 1 }],
+    late: [0, 2],
+    repeated: [3],
+  })
+  t.equal(acceptor.counters.tooLate, 2)
+  t.ok(balanced(acceptor.counters))
+})
 
 t.test('the places of duplicates are those in the batch, whatever stands between', async (t) => {
   const opened = openStore(t)

@@ -9,7 +9,7 @@ import { makeTokenRateTable, TokenRate } from '../../../engine/ingest/token-rate
 import { COVERAGE_PER_SECOND_MAX, LOG_BATCH_EVENTS_MAX, LOG_BATCHES_IN_FLIGHT_MAX } from '../../../engine/limits.ts'
 import { HOUR_MS } from '../../../engine/process/clock.ts'
 import { coverageMessage, report } from '../../support/coverage.ts'
-import { openIntake, sumsOf, type TestIntake } from '../../support/intake.ts'
+import { ALL_STORED, openIntake, sumsOf, type TestIntake } from '../../support/intake.ts'
 import fc from '../../support/property.ts'
 import { makeOrganization, NOON } from '../../support/store.ts'
 import { rfc5424, squid } from '../../support/syslog-service.ts'
@@ -119,7 +119,7 @@ for (const { name, message, outcome, event } of rows) {
       { received: 1, known: outcome === 'stored' ? 0 : 1 },
       'what is stored counts when it is on disk',
     )
-    for (const batch of batches) intake.settled(batch, 0, 0)
+    for (const batch of batches) intake.settled(batch, ALL_STORED)
     t.match(sumsOf(intake), { received: 1, known: 1 })
     t.equal(opened.unauthorized.length, outcome === 'unauthorized' ? 1 : 0)
     t.equal(intake.takeRejects().length, outcome === 'unknown' || outcome === 'rejected' ? 1 : 0)
@@ -225,20 +225,20 @@ t.test('no room: nothing is done, and the same message is taken later', async (t
   const other = opened.administration.tokens.generate(makeOrganization(opened, 'Other'), 'others').raw
   t.equal(opened.take(rfc5424(other, squid('claude.ai')), origin), 'stored', 'another organization has room')
   const [first] = inFlight
-  if (first !== undefined) intake.settled(first, 0, 0)
+  if (first !== undefined) intake.settled(first, ALL_STORED)
   t.equal(intake.takeBatches(false).length, 1)
   t.equal(opened.take(message(sent), origin), 'stored')
 })
 
-t.test('duplicates and rejected events are told of the sources of their batch, once each', async (t) => {
+t.test('rejected events of logs are told of the sources of their batch, once each', async (t) => {
   const opened = openIntake(t)
   const { intake } = opened
   for (let index = 0; index < 10; index++) {
     opened.take(rfc5424(opened.token.raw, squid('claude.ai', `10.0.0.${index}`, NOON), `host-${index % 3}`), tcp())
   }
   const [batch] = intake.takeBatches(true)
-  if (batch !== undefined) intake.settled(batch, 4, 3)
-  t.match(Array.from(intake.sources.listeners.tcp), [3, 4, 0, 0, 0, 3, 0, 0])
+  if (batch !== undefined) intake.settled(batch, { ...ALL_STORED, rejected: [0, 1, 2] })
+  t.match(Array.from(intake.sources.listeners.tcp), [7, 0, 0, 0, 0, 3, 0, 0])
 })
 
 t.test('a zone that is set while a connection is open, and one that nobody set', async (t) => {
@@ -323,7 +323,7 @@ t.test('any bytes: no throw, and what came is what became of it', async (t) => {
       sent++
       for (const batch of intake.takeBatches(true)) {
         for (const event of eventsOf([batch])) if (!/^[\x20-\x7e]+$/.test(event.name)) return false
-        intake.settled(batch, 0, 0)
+        intake.settled(batch, ALL_STORED)
       }
       const { received, known } = sumsOf(intake)
       return received === sent && known === sent
@@ -358,7 +358,7 @@ t.test('every format, under every header, all mixed on one connection', async (t
         t.equal(outcome, named ? 'stored' : 'noDomain', `${kind.name}, ${header}`)
         t.equal(FORMATS[intake.format]?.id, kind.format, `${kind.name}, ${header}: format`)
       }
-      for (const batch of intake.takeBatches(true)) intake.settled(batch, 0, 0)
+      for (const batch of intake.takeBatches(true)) intake.settled(batch, ALL_STORED)
     }
   }
   const { received, known } = sumsOf(intake)
@@ -384,7 +384,7 @@ t.test('one organization does not silence the samples of another, and each sourc
   t.equal(samples.get('192.0.2.4'), 'fan is slow')
 })
 
-t.test('of collectors in one batch, each has its own duplicates and rejected events', async (t) => {
+t.test('of collectors in one batch, each has its own duplicates, late and rejected events', async (t) => {
   const opened = openIntake(t)
   const { intake } = opened
   const event = (index: number): string => {
@@ -406,15 +406,15 @@ t.test('of collectors in one batch, each has its own duplicates and rejected eve
   const [batch] = intake.takeBatches(true)
   t.equal(batch?.deduplicate, true)
   t.equal(intake.unsettled, 12)
-  if (batch !== undefined) intake.settled(batch, 3, 1, { duplicates: [1, 4, 10], rejected: [2] })
+  if (batch !== undefined) intake.settled(batch, { duplicates: [1, 4], tooLate: [10], rejected: [2] })
   t.equal(intake.unsettled, 0)
   const counts = intake.sources.takeDeltas(0).map(({ address, counts }) => {
-    return [address, counts[Outcome.stored], counts[Outcome.duplicate], counts[Outcome.rejected]]
+    return [address, ...[Outcome.stored, Outcome.duplicate, Outcome.tooLate, Outcome.rejected].map((at) => counts[at])]
   })
   t.same(counts, [
-    ['192.0.2.1', 4, 0, 0],
-    ['192.0.2.2', 1, 3, 0],
-    ['192.0.2.3', 3, 0, 1],
+    ['192.0.2.1', 4, 0, 0, 0],
+    ['192.0.2.2', 1, 2, 1, 0],
+    ['192.0.2.3', 3, 0, 0, 1],
   ])
 })
 
@@ -445,7 +445,7 @@ t.test(
     )
     t.equal(eventsOf(batches).length, 1, 'and the events are there, too')
     t.match(intake.intake.takeRejects(), [{ format: 'collector-json', reason: /^coverage: / }])
-    for (const batch of batches) intake.intake.settled(batch, 0, 0)
+    for (const batch of batches) intake.intake.settled(batch, ALL_STORED)
     t.equal(intake.intake.idle, true)
     t.same(sumsOf(intake.intake), { received: 6, known: 6 })
   },

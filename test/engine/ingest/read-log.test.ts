@@ -19,7 +19,6 @@ import { compileTrie } from '../../../registry/compile-trie.ts'
 import { openIntake, type TestIntake } from '../../support/intake.ts'
 import { manyLines, matching, NOW, other } from '../../support/many-lines.ts'
 import { matcher, quietLog } from '../../support/store.ts'
-import { squid } from '../../support/syslog-service.ts'
 
 const trie = compileTrie(loadCatalog().rules)
 
