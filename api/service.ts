@@ -35,6 +35,7 @@ import { apiRows, makeCounters } from './counters.ts'
 import { Health } from './health.ts'
 import { KeyUseWriter } from './key-uses.ts'
 import { openApiAnswer } from './openapi.ts'
+import { keepRates, resumeRates } from './rate-file.ts'
 import { makeRateTable, tableFull } from './rate-limit.ts'
 import { ROUTES } from './routes.ts'
 import type { ApiThreadData, FromApiThread, ToApiThread } from './thread.ts'
@@ -67,6 +68,8 @@ export class Service {
   readonly #threads: Worker[] = []
   readonly #apiCounters: SharedArrayBuffer
   readonly #rateTables = { keys: makeRateTable(), addresses: makeRateTable() }
+  /** The API has listened, so that the counts of the rate limit are its own. */
+  #hasServed = false
   #releaseScans: Release | undefined
   readonly #failure = deferredFailure()
   /** Rejects when a part that the service cannot do without ends by itself. */
@@ -107,7 +110,10 @@ export class Service {
     const httpTls = settings.plainHttp ? undefined : tls
     const ingestPort = await this.#startIngest(httpTls)
     const syslog = await this.#startSyslog(tls)
+    const { keys, addresses } = this.#rateTables
+    resumeRates(settings.dataDir, [keys, addresses], this.#log)
     const api = await this.#startApi(apiPort, httpTls)
+    this.#hasServed = true
     // Last, since who is answered there may take the service to be there.
     const metricsPort = await this.#startLocal()
     this.#accounting.start()
@@ -135,6 +141,8 @@ export class Service {
     ]
     if (!(await within(deadlineMs + 1000, Promise.all(drained)))) this.#log.warn('some connections were aborted')
     this.#metrics.close()
+    const { keys, addresses } = this.#rateTables
+    if (this.#hasServed) keepRates(this.#settings.dataDir, [keys, addresses], this.#log)
     this.#accounting.stop()
     this.#health.stop()
     this.#log.info({ ...this.#acceptor.counters, ...this.#batches }, 'stopped')
