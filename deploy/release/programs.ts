@@ -66,7 +66,7 @@ export const SERVICE: Program = {
     'dist/engine/check/check-worker.js',
   ],
   tasks: ['dist/engine/scan/scan-worker.js'],
-  steps: [],
+  steps: ['dist/engine/admin/revocations-process.js'],
   files: ['dist/registry/catalog.json', 'dist/engine/assess/frameworks.json', 'package.json'],
   addons: ['lmdb.node', 'uws.node'],
   nodeFlags: [],

@@ -7,6 +7,7 @@ import type { Role } from '../store/members.ts'
 export const ACTIONS = {
   'organization.create': 'operator',
   'organization.plan': 'operator',
+  'store.backup': 'operator',
   'store.restore': 'operator',
   'organization.set': 'admin',
   'member.add': 'owner',

@@ -7,15 +7,17 @@ import { Fault, isFault } from '../process/error-codes.ts'
 import { type Release, tryHold } from '../process/exclusive.ts'
 import { SCANS } from '../scan/scan-now.ts'
 import { Store } from '../store/store.ts'
-import type { Action } from './actions.ts'
 import { assertWhole, recordsOf } from './backup.ts'
 import { unseal } from './backup-file.ts'
 import type { Actor } from './changes.ts'
 import { fileFault, syncDirectory } from './file-faults.ts'
+import { revocationsIn, revokeAgain } from './revocations.ts'
+import type { ReadRevocations, Unreadable } from './revocations-protocol.ts'
+import { auditForAll } from './store-audit.ts'
 
-const ACTION: Action = 'store.restore'
 /** What one process at a time does on a store, and what a restore must not meet. */
 const HELD = [SCANS, 'ingest file']
+const NOTHING_REPLACED: ReadRevocations = { revocations: [], damaged: 0 }
 
 export interface RestoreOptions {
   readonly force: boolean
@@ -29,13 +31,18 @@ export interface Restored {
   readonly organizations: number
   readonly records: number
   readonly schema: number
+  /** Keys and tokens that the replaced store has as revoked, and the backup did not. */
+  readonly revoked: number
+  /** Why some of them may be active again; '' where the replaced store was read, or none was there. */
+  readonly unreadable: string
   /** Where the store is that was there before; '' where none was. */
   readonly kept: string
 }
 
 /**
  * Makes a backup the store of a data directory. Everything is copied, checked, brought to this release's schema and written down in the audit log beside
- * the store; then one rename puts it in its place, so that at each instant the whole of the one or of the other is there.
+ * the store; then one rename puts it in its place, so that at each instant the whole of the one or of the other is there. Keys and tokens that were
+ * revoked since the backup are revoked in it, where the store that it replaces can be read.
  *
  * @returns undefined where `givenUp` was aborted: nothing has changed then.
  * @throws Fault STORE_IN_USE, CONFLICT where there is a store, BACKUP_FILE, STORE_VERSION, STORE_UNSOUND, STORE_FULL, STORE_UNWRITABLE.
@@ -62,7 +69,8 @@ export async function restore(given: string, dataDir: string, options: RestoreOp
     rmSync(beside, { recursive: true, force: true })
     mkdirSync(beside, { mode: 0o700 })
     mkdirSync(join(beside, 'store'), { mode: 0o700 })
-    const restored = await prepare(file, beside, options)
+    const replaced = environmentExists(place) ? await revocationsIn(place) : NOTHING_REPLACED
+    const restored = await prepare(file, beside, replaced, options)
     if (restored === undefined) return undefined
     return { ...restored, kept: swap(join(beside, 'store', DATA_FILE), place, options.clock) }
   } catch (error) {
@@ -84,6 +92,7 @@ async function hold(place: string, dataDir: string, what: string): Promise<Relea
 async function prepare(
   file: string,
   beside: string,
+  replaced: ReadRevocations | Unreadable,
   { onProgress, givenUp, actor, clock }: RestoreOptions,
 ): Promise<Omit<Restored, 'kept'> | undefined> {
   const copy = join(beside, 'store', DATA_FILE)
@@ -94,23 +103,26 @@ async function prepare(
     const check = await checkInThread(beside, (done, total) => onProgress('check', done, total), givenUp)
     if (check === undefined) return undefined
     assertWhole(check, `${file}: what was backed up is damaged`, 'name another backup')
-    const organizations = store.organizations.all()
-    store.environment.write(() => {
-      for (const { id: organizationId } of organizations) {
-        store.auditLog.append({
-          organizationId,
-          timeMs: clock.nowMs(),
-          actor: `${actor.kind} ${actor.name}`,
-          action: ACTION,
-          subject: basename(file),
-          details: {},
-        })
-      }
+    const timeMs = clock.nowMs()
+    const revoked = store.environment.write(() => {
+      auditForAll(store, { action: 'store.restore', actor, timeMs, subject: basename(file) })
+      return 'revocations' in replaced ? revokeAgain(store, replaced.revocations, actor, timeMs) : 0
     })
-    return { organizations: organizations.length, records: recordsOf(check), schema: store.environment.schemaVersion }
+    return {
+      organizations: store.organizations.ids().length,
+      records: recordsOf(check),
+      schema: store.environment.schemaVersion,
+      revoked,
+      unreadable: whyUnread(replaced),
+    }
   } finally {
     await store.close()
   }
+}
+
+function whyUnread(replaced: ReadRevocations | Unreadable): string {
+  if ('unreadable' in replaced) return replaced.unreadable
+  return replaced.damaged === 0 ? '' : `${replaced.damaged} keys and tokens are damaged`
 }
 
 /** Opening brings it to this release's schema. What is wrong with it is told of the backup, not of its copy. */
