@@ -17,6 +17,7 @@ import { FormatDetector, NO_FORMAT } from './formats/detect.ts'
 import { FORMATS } from './formats/formats.ts'
 import { LogLine, Verdict } from './formats/log-line.ts'
 import { LogTime, TimeFound } from './formats/log-time.ts'
+import { type LineMatch, NO_CLIENT } from './match-tally.ts'
 import { canonicalAddress } from './network.ts'
 import { OrganizationRate } from './organization-rate.ts'
 import { Outcome } from './outcome.ts'
@@ -29,8 +30,6 @@ import { readSyslog } from './syslog/read-message.ts'
 import type { KnownToken, TokenAuthenticator } from './token-authenticator.ts'
 import type { TokenRate } from './token-rate.ts'
 
-/** No client is known, or it is not known by address: the unspecified address stands for it (RFC 4291 §2.5.2). */
-const NO_CLIENT = '::'
 const CLIENTS_REMEMBERED = 4096
 /** Clocks of zones differ by whole quarters of an hour; what is nearer to one than this may be a zone. */
 const QUARTER_MINUTES = 15
@@ -103,6 +102,9 @@ export class Intake {
   format = NO_FORMAT
   /** What becomes of it: `stored` where it is on its way there. */
   outcome: number = Outcome.unknown
+  /** Of a message that names a platform: its rule, and when that was, unless it was read before. */
+  #rule = NO_MATCH
+  matchMs = 0
   readonly #authenticator: TokenAuthenticator
   readonly #trie: DomainTrie
   readonly #message = new SyslogMessage()
@@ -148,7 +150,9 @@ export class Intake {
     const verdict = msgStart === end ? Verdict.skip : this.#read(msgStart, end, token.organizationId)
     const format = this.#detector.format
     let outcome = OUTCOME_OF_VERDICT[verdict] ?? Outcome.unknown
-    if (verdict === Verdict.event && this.#trie.matchDotted(line.view, line.hostStart, line.hostEnd) !== NO_MATCH) {
+    const rule = verdict === Verdict.event ? this.#trie.matchDotted(line.view, line.hostStart, line.hostEnd) : NO_MATCH
+    this.#rule = rule
+    if (rule !== NO_MATCH) {
       outcome = origin.matched === 'repeat' ? Outcome.duplicate : Outcome.stored
       if (origin.matched === 'store') {
         const pending = this.#pendingOf(token.organizationId)
@@ -158,7 +162,7 @@ export class Intake {
           return false
         }
         this.#add(queue, message, token, source)
-      }
+      } else if (origin.matched === 'dry') this.matchMs = this.#matchTime(message, token, source)
     }
     source.receive(line.referenceMs)
     this.verdict = verdict
@@ -172,6 +176,11 @@ export class Intake {
     const isProblem = verdict === Verdict.reject || verdict === Verdict.unknown || verdict === Verdict.ambiguous
     if (isProblem && origin.matched !== 'repeat') this.#keepSample(source, format, msgStart, end)
     return true
+  }
+
+  /** What the last message says, if it names a platform; for a file's, and not for a repetition. Slow: it creates the client's text. */
+  match(): LineMatch {
+    return { rule: this.#rule, client: this.#client(), timeMs: this.matchMs, count: this.line.count }
   }
 
   /** Batches that are ready for the writer; `all`: also those that are not full. Each is to be told by `settled` when it is durable. */
@@ -311,10 +320,8 @@ export class Intake {
 
   #add(queue: PendingEvents, message: SyslogMessage, token: KnownToken, source: Source): void {
     const { line } = this
-    const receivedMs = line.referenceMs
-    let lastMs = this.#timeOf(message, token, source)
-    // No event can have such a time. One that is still to come is corrected by the writer (batch-reader.ts).
-    if (lastMs < 0 || lastMs > TIME_MS_MAX) lastMs = receivedMs
+    const lastMs = this.#matchTime(message, token, source)
+    this.matchMs = lastMs
     const firstMs = Number.isNaN(line.firstSeenMs) ? lastMs : Math.min(line.firstSeenMs, lastMs)
     const isCollected = line.eventIdStart >= 0
     queue.add(
@@ -332,7 +339,13 @@ export class Intake {
       line.eventIdStart,
       source,
     )
-    source.lastSeenMs = receivedMs
+    source.lastSeenMs = line.referenceMs
+  }
+
+  /** When it happened, where an event can have that time. The writer corrects one that is still to come (batch-reader.ts). */
+  #matchTime(message: SyslogMessage, token: KnownToken, source: Source): number {
+    const timeMs = this.#timeOf(message, token, source)
+    return timeMs < 0 || timeMs > TIME_MS_MAX ? this.line.referenceMs : timeMs
   }
 
   /** When it happened, in UTC: what the message says, or its header, or now. */

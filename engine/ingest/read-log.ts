@@ -15,6 +15,7 @@ import { FORMATS } from './formats/formats.ts'
 import { SCRATCH_BYTES, Verdict } from './formats/log-line.ts'
 import { type Intake, Origin } from './intake.ts'
 import { LogRecords } from './log-records.ts'
+import type { LineMatch } from './match-tally.ts'
 import { Outcome } from './outcome.ts'
 import type { KnownToken } from './token-authenticator.ts'
 
@@ -59,6 +60,9 @@ export interface FileReport {
   rejected: number
   unknown: number
   ambiguous: number
+  /** Of the matched messages: those before the evidence window, which no scan shows, and the time of the newest; NaN without any. */
+  outsideWindow: number
+  newestMs: number
   /** The last line is not whole yet: it was left for the next time. */
   unfinished: boolean
   /** Messages by recognised format. */
@@ -68,6 +72,10 @@ export interface FileReport {
 export interface ReadLogOptions {
   /** Stores nothing. */
   readonly dryRun: boolean
+  /** Where the evidence window of the organization begins, in milliseconds since 1970. */
+  readonly windowStartMs: number
+  /** Called with each message that names a platform, unless it was read before. */
+  readonly onMatch?: (match: LineMatch) => void
   readonly onProblem: (problem: LineProblem) => void
   readonly onProgress: (bytesRead: number, bytesTotal: number) => void
   /** Asked now and then whether to end early; what was read until then is stored. */
@@ -184,7 +192,7 @@ export class LogReader {
   #count(report: FileReport, isKnown: boolean, line: number): void {
     const { verdict, format, outcome } = this.#intake
     report.messages++
-    if (outcome === Outcome.stored) report.matched++
+    if (outcome === Outcome.stored) this.#countMatch(report)
     else if (outcome === Outcome.duplicate) report.duplicates++
     else if (outcome === Outcome.unmatched) report.unmatched++
     else if (outcome === Outcome.noDomain) report.noDomain++
@@ -199,6 +207,15 @@ export class LogReader {
     if (isKnown || !isProblem) return
     const { reason } = this.#intake.line
     this.#options.onProblem({ line, format: id, reason: reason === '' ? 'no format recognised' : reason })
+  }
+
+  #countMatch(report: FileReport): void {
+    // As the writer stores one that is still to come.
+    const matchMs = Math.min(this.#intake.matchMs, Date.now())
+    report.matched++
+    if (!(report.newestMs >= matchMs)) report.newestMs = matchMs
+    if (matchMs < this.#options.windowStartMs) report.outsideWindow++
+    this.#options.onMatch?.({ ...this.#intake.match(), timeMs: matchMs })
   }
 
   /** Stores what waits, and that the first `count` messages of the block were read: both or neither. */
@@ -382,6 +399,8 @@ function newReport(file: string): FileReport {
     rejected: 0,
     unknown: 0,
     ambiguous: 0,
+    outsideWindow: 0,
+    newestMs: Number.NaN,
     unfinished: false,
     formats: {},
   }
