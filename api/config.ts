@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import { HTTP_IMPLEMENTATIONS } from '../engine/http/listen.ts'
+import { CONNECTIONS_PER_CLIENT_DEFAULT } from '../engine/limits.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { LOG_LEVELS } from '../engine/process/log.ts'
 import { registrySetting } from '../engine/process/registry-setting.ts'
@@ -15,7 +16,7 @@ import {
   wholeNumber,
 } from '../engine/process/settings.ts'
 
-/** Every address, of IPv4 and IPv6. */
+/** All addresses, IPv4 and IPv6. */
 const ANY_ADDRESS = '::'
 const ANY_IPV4_ADDRESS = '0.0.0.0'
 
@@ -86,6 +87,12 @@ export const serviceSettings = z.object({
     about: 'Parse syslog messages in this many threads; 1 parses them in the thread of the sockets',
     defaultAbout: 'one per processor, at most 4',
   }),
+  connectionsPerAddress: setting(wholeNumber(0, 1_000_000).default(CONNECTIONS_PER_CLIENT_DEFAULT), {
+    flag: '--connections-per-address <count>',
+    env: 'CONNECTIONS_PER_ADDRESS',
+    about:
+      'Accept this many connections from one address (IPv6: /64) on each port; 0, for listeners behind a proxy, sets no limits by address',
+  }),
   proxyProtocol: setting(onOrOff().default(false), {
     flag: '--proxy-protocol',
     env: 'PROXY_PROTOCOL',
@@ -141,7 +148,7 @@ export type ServiceSettings = z.output<typeof serviceSettings>
 const LOOPBACK = /^(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1|localhost)$/
 
 /**
- * What must hold between settings.
+ * Checks relations between settings.
  *
  * @throws Fault USAGE
  */
@@ -164,7 +171,7 @@ export function checkTogether(settings: ServiceSettings): ServiceSettings {
   return loopback
 }
 
-/** The default address is every address; with plain HTTP it is loopback. */
+/** The default is all addresses. With plain HTTP it is loopback. */
 function loopbackOf(address: string): string {
   return address === ANY_ADDRESS || address === ANY_IPV4_ADDRESS ? '127.0.0.1' : address
 }

@@ -45,7 +45,10 @@ export function systemTimes(): Times {
   return { boot: boot.length === BOOT_BYTES ? boot : '', monotonicMs: monotonicMs(), wallMs: Date.now() }
 }
 
-/** Writes the counts of the tables beside the store. A failure is logged: it must not keep the service from ending. */
+/**
+ * Writes the counts of the tables beside the store. A failure is logged: it must not keep the
+ * service from ending.
+ */
 export function keepRates(
   directory: string,
   tables: readonly SharedArrayBuffer[],
@@ -67,7 +70,10 @@ export function keepRates(
   }
 }
 
-/** Reads what keepRates wrote into tables that are not in use yet, and removes it. What is older than the window counts no more. */
+/**
+ * Reads what keepRates wrote into tables that are not in use yet, and removes it. What is older
+ * than the window counts no more.
+ */
 export function resumeRates(
   directory: string,
   tables: readonly SharedArrayBuffer[],

@@ -13,8 +13,8 @@ import { nameOf } from './store-audit.ts'
 const READ_MS_MAX = 60_000
 
 /**
- * The revocations in the store of this directory. Read in a process of its own: LMDB ends the process
- * that reads a damaged file, and a damaged store is a common reason for a restore.
+ * The revocations in the store of this directory. Read in a process of its own: LMDB ends the
+ * process that reads a damaged file, and a damaged store is a common reason for a restore.
  */
 export function revocationsIn(path: string): Promise<ReadRevocations | Unreadable> {
   const child = fork(fileURLToPath(new URL('./revocations-process.js', import.meta.url)), [], {
@@ -38,7 +38,10 @@ export function revocationsIn(path: string): Promise<ReadRevocations | Unreadabl
   })
 }
 
-/** Revokes what is active in the store and was revoked elsewhere. Inside a transaction of the caller. Returns how many. */
+/**
+ * Revokes what is active in the store and was revoked elsewhere. Inside a transaction of the
+ * caller. Returns how many.
+ */
 export function revokeAgain(store: Store, revocations: readonly Revocation[], actor: Actor, nowMs: number): number {
   let revoked = 0
   for (const { kind, organizationId, id, revokedAtMs } of revocations) {

@@ -32,35 +32,52 @@ import { isIpText } from './formats/ip-address.ts'
 import { coverageFromPacked, coverageFromValue } from './read-coverage.ts'
 
 export interface Rejection {
-  /** Place in the batch, from 0. */
+  /** Index in the batch, from 0. */
   readonly index: number
   readonly error: string
 }
 
-/** The events of a batch that can be taken, each in the form in which it is stored (engine/event/event.ts), and why the others cannot. */
+/**
+ * The valid events of a batch in their stored form (engine/event/event.ts), and the errors of the
+ * others.
+ */
 export interface ReadBatch {
   readonly events: Slices
-  /** The ids of these events, in their order. */
+  /** The ids of these events, in the same order. */
   readonly runs: readonly IdRun[]
   readonly rejected: readonly Rejection[]
-  /** Events last seen after their receipt by the sender's clock: stored as of their receipt. */
+  /**
+   * Events that were last seen after their receipt, by the sender's clock: stored as of receipt.
+   */
   readonly ahead: number
-  /** The batch's coverage report, or why it is rejected; undefined where the batch has none. */
+  /**
+   * The batch's coverage report, or the error of a rejected one. undefined: the batch has no
+   * report.
+   */
   readonly coverage: CoverageReport | string | undefined
 }
 
-/** Array, id and its header, one byte of header and one of text for each string, and one byte for each number. */
+/**
+ * Array header, id with its header, a header byte and one character for each string, one byte for
+ * each number.
+ */
 const EVENT_BYTES_MIN = 1 + 2 + ID_BYTES + 2 + 2 + 4
-/** Sequences fit 53 bits, so the upper half of their eight bytes has 21. */
+/** Sequences have at most 53 bits, so the upper 32-bit word has at most 21. */
 const SEQUENCE_HIGH_MAX = 0x1f_ffff
 const BATCH_ARRAY = 0x92
 const BATCH_ARRAY_COVERAGE = 0x93
 const ARRAY_16 = 0xdc
 
-/** Reads batches where they lie: a good event in the usual form costs no object and no string (a tenth of unpacking it, bench ingest). */
+/**
+ * Reads batches in place. A valid event in the common form costs no object and no string (a tenth
+ * of the time of unpacking it, bench ingest).
+ */
 export class BatchReader {
   readonly #matcher: NameMatcher
-  /** Of the event that #endOfCommonEvent read: its times, and the offsets of the first and of the span. */
+  /**
+   * Of the event that #endOfCommonEvent read: its times, and the offsets of the first and of the
+   * span.
+   */
   #firstSeenMs = 0
   #lastSeenMs = 0
   #firstAt = 0
@@ -70,7 +87,10 @@ export class BatchReader {
     this.#matcher = matcher
   }
 
-  /** A batch in msgpack; or one line that says why it is none. The events it answers lie in `bytes`, which then must not change. */
+  /**
+   * Reads a batch in msgpack. A string is the error of a malformed batch. The returned events point
+   * into `bytes`, which must not change.
+   */
   read(bytes: Uint8Array, eventsMax: number, nowMs: number): ReadBatch | string {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const listed = commonHeader(view)
@@ -80,15 +100,18 @@ export class BatchReader {
     )
   }
 
-  /** The same of events that were unpacked, or a line for each that could not be, and the value of a coverage report. */
+  /**
+   * Packs events that were already unpacked. A string is the error of an event. `coverage` is an
+   * unchecked report.
+   */
   pack(events: readonly (Event | string)[], coverage: unknown, nowMs: number): ReadBatch {
     return this.#pack(events, coverageFromValue(coverage), nowMs)
   }
 
   #pack(events: readonly (Event | string)[], coverage: ReadBatch['coverage'], nowMs: number): ReadBatch {
-    const gathered = new Gathered(new Uint8Array(0), events.length)
-    for (const event of events) this.#take(gathered, event, nowMs)
-    return gathered.whole(coverage)
+    const builder = new BatchBuilder(new Uint8Array(0), events.length)
+    for (const event of events) this.#take(builder, event, nowMs)
+    return builder.build(coverage)
   }
 
   #readSlowPath(bytes: Uint8Array, eventsMax: number, nowMs: number): ReadBatch | string {
@@ -97,10 +120,13 @@ export class BatchReader {
     return this.#pack(batch.events, batch.coverage && coverageFromPacked(batch.coverage), nowMs)
   }
 
-  /** undefined where something stands there of which only the whole batch can tell what it means. */
+  /**
+   * Returns undefined if an element cannot be delimited in place. The slow path then reads the
+   * whole batch.
+   */
   #readFastPath(bytes: Uint8Array, view: DataView, listed: ListedEvents, nowMs: number): ReadBatch | undefined {
     const { count } = listed
-    const gathered = new Gathered(bytes, count)
+    const builder = new BatchBuilder(bytes, count)
     const end = view.byteLength
     let at = listed.at
     for (let index = 0; index < count; index++) {
@@ -108,22 +134,25 @@ export class BatchReader {
       if (next > 0) {
         const id = at + ID_OFFSET
         const [high, low, sequence] = [view.getUint32(id), view.getUint32(id + 4), sequenceAt(view, id + 8)]
-        if (this.#lastSeenMs <= nowMs) gathered.addInPlace(at, next, high, low, sequence)
-        else gathered.addCopy(this.#copyAsOf(nowMs, bytes, at, next), high, low, sequence)
+        if (this.#lastSeenMs <= nowMs) builder.addInPlace(at, next, high, low, sequence)
+        else builder.addCopy(this.#copyAsOf(nowMs, bytes, at, next), high, low, sequence)
         at = next
         continue
       }
       const slowPathEnd = endOfPlainEvent(view, at, end)
       if (slowPathEnd < 0) return undefined
-      this.#take(gathered, unpackEvent(bytes.subarray(at, slowPathEnd)), nowMs)
+      this.#take(builder, unpackEvent(bytes.subarray(at, slowPathEnd)), nowMs)
       at = slowPathEnd
     }
-    if (!listed.hasCoverage) return at === end ? gathered.whole(undefined) : undefined
+    if (!listed.hasCoverage) return at === end ? builder.build(undefined) : undefined
     const coverage = bytes.subarray(at)
-    return msgpackError(coverage, 1) === undefined ? gathered.whole(coverageFromPacked(coverage)) : undefined
+    return msgpackError(coverage, 1) === undefined ? builder.build(coverageFromPacked(coverage)) : undefined
   }
 
-  /** The offset behind the event at `at`, if it is good, in the usual form, with a canonical name of a known platform; else -1. */
+  /**
+   * Returns the offset after the event at `start` if the event is valid, in the common form, and
+   * has the canonical name of a known platform. Otherwise -1.
+   */
   #endOfCommonEvent(view: DataView, start: number, end: number): number {
     if (start + EVENT_BYTES_MIN > end) return -1
     const columns = view.getUint8(start)
@@ -135,7 +164,7 @@ export class BatchReader {
     const nameAt = stringStart(view, nameHeader)
     if (nameAt < 0) return -1
     const nameEnd = nameAt + stringBytes(view, nameHeader)
-    // A name of a platform is ASCII, so its bytes are as many as its characters.
+    // The name of a platform is ASCII: its length in bytes is its length in characters.
     if (nameEnd === nameAt || nameEnd - nameAt > NAME_CHARS_MAX || nameEnd >= end) return -1
 
     const clientAt = stringStart(view, nameEnd)
@@ -161,7 +190,7 @@ export class BatchReader {
       next = numberEnd(view, countEnd, end)
       if (next < 0) return -1
       const blocked = wholeNumber(view, countEnd)
-      // None is not written down.
+      // An event without blocked requests has no such column.
       if (blocked < 1 || blocked > count) return -1
     }
     if (!isIpText(view, clientAt, clientEnd)) return -1
@@ -183,23 +212,23 @@ export class BatchReader {
     return copy
   }
 
-  #take(gathered: Gathered, event: Event | string, nowMs: number): void {
-    if (typeof event === 'string') gathered.reject(event)
+  #take(builder: BatchBuilder, event: Event | string, nowMs: number): void {
+    if (typeof event === 'string') builder.reject(event)
     else if (this.#matcher.match(event.name) === undefined)
-      gathered.reject(`name: ${event.name} belongs to no platform of the service's registry`)
-    else gathered.addPacked(event, nowMs)
+      builder.reject(`name: ${event.name} belongs to no platform of the service's registry`)
+    else builder.addPacked(event, nowMs)
   }
 }
 
 interface ListedEvents {
-  /** Where the events of a batch begin, and how many there are. */
+  /** Offset of the first event. */
   readonly at: number
   readonly count: number
-  /** Whether a coverage report follows them. */
+  /** Whether a coverage report follows the events. */
   readonly hasCoverage: boolean
 }
 
-/** What the header of a batch says of its events, if it is written as packBatch does. */
+/** Reads the header of a batch that packBatch wrote. undefined: the header has another form. */
 function commonHeader(view: DataView): ListedEvents | undefined {
   if (view.byteLength < 3 || view.getUint8(1) !== BATCH_VERSION) return undefined
   const hasCoverage = view.getUint8(0) === BATCH_ARRAY_COVERAGE
@@ -214,13 +243,13 @@ function sequenceAt(view: DataView, at: number): number {
   return view.getUint32(at) * 2 ** 32 + view.getUint32(at + 4)
 }
 
-/** What was read of a batch so far. */
-class Gathered {
+/** Collects the events, rejections and ids of one batch. */
+class BatchBuilder {
   readonly #bytes: Uint8Array
   readonly #starts: Uint32Array
   readonly #ends: Uint32Array
   #count = 0
-  /** Events that are packed anew stand behind the batch's own bytes. */
+  /** Re-packed events are appended to the batch's own bytes. */
   readonly #packed: Buffer[] = []
   #end: number
   readonly #rejected: Rejection[] = []
@@ -229,7 +258,7 @@ class Gathered {
   #instanceHigh = 0
   #instanceLow = 0
   #firstSequence = 0
-  /** Of the run that is still growing; 0: there is none. */
+  /** Length of the current run of ids. 0: no run. */
   #runLength = 0
 
   constructor(bytes: Uint8Array, eventsMax: number) {
@@ -282,7 +311,7 @@ class Gathered {
     this.#rejected.push({ index: this.#count + this.#rejected.length, error })
   }
 
-  whole(coverage: ReadBatch['coverage']): ReadBatch {
+  build(coverage: ReadBatch['coverage']): ReadBatch {
     this.#endRun()
     const bytes = this.#packed.length === 0 ? this.#bytes : Buffer.concat([this.#bytes, ...this.#packed])
     return {
@@ -302,8 +331,8 @@ class Gathered {
 }
 
 /**
- * A sender whose clock is fast has seen something all the same. But no scan can publish a time after
- * its own, and evidence of a later day would outlast the window.
+ * A sender whose clock is fast has seen something all the same. But no scan can publish a time
+ * after its own, and evidence of a later day would outlast the window.
  */
 function asOfNow(event: Event, nowMs: number): Event {
   return { ...event, firstSeenMs: Math.min(event.firstSeenMs, nowMs), lastSeenMs: nowMs }

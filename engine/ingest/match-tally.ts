@@ -11,7 +11,10 @@ export interface LineMatch {
   readonly count: number
 }
 
-/** The unspecified address stands for a client that is not known, or not by its address (RFC 4291 §2.5.2). */
+/**
+ * The unspecified address (RFC 4291 §2.5.2): the client is unknown, or known by something other
+ * than an address.
+ */
 export const NO_CLIENT = '::'
 
 export interface PlatformTally {
@@ -25,7 +28,10 @@ export interface PlatformTally {
   lastMs: number
 }
 
-/** Clients of all platforms that are told apart, about 100 bytes each. Beyond it they are not counted, which is reported. */
+/**
+ * Clients of all platforms that are counted, about 100 bytes each. The report says if there are
+ * more.
+ */
 const CLIENTS_MAX = 100_000
 
 /** Adds up the matches of a file by platform. */

@@ -2,20 +2,20 @@ import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
 
-/** What a member may do grows from left to right; admin/actions.ts says what each may. */
+/** Roles in ascending order of permissions. admin/actions.ts lists the permissions. */
 export const ROLES = ['member', 'admin', 'owner'] as const
 export type Role = (typeof ROLES)[number]
 
-/** A person of an organization. */
+/** A person in an organization. */
 export interface Member {
   readonly organizationId: string
-  /** An e-mail address or another name, unique in the organization, whatever its case. */
+  /** An e-mail address or another name, unique in the organization regardless of case. */
   readonly name: string
   readonly role: Role
   readonly createdAtMs: number
 }
 
-/** The people of each organization. */
+/** The members of each organization. */
 export class Members {
   readonly #members: Family<Member>
 
@@ -27,17 +27,17 @@ export class Members {
     return this.#members.get(keyOf(organizationId, name))
   }
 
-  /** By name. */
+  /** Sorted by name. */
   ofOrganization(organizationId: string): Member[] {
     return Array.from(this.#members.range(uuidBytes(organizationId)), ({ value }) => value)
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   put(member: Member): void {
     this.#members.put(keyOf(member.organizationId, member.name), member)
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   remove(member: Member): void {
     this.#members.remove(keyOf(member.organizationId, member.name))
   }

@@ -4,37 +4,47 @@ import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
 import { SeenInstance, type StoredSeen, type StoredSeenPage } from './seen-instance.ts'
 
-/** Events that follow each other in a batch and in their sequences: count of them, from first on, of an instance (16 hex digits). */
+/**
+ * Consecutive events of a batch with consecutive sequences: `count` of them, beginning with
+ * `first`, of an instance (16 hex digits).
+ */
 export interface IdRun {
   readonly instance: string
   readonly first: number
   readonly count: number
 }
 
-/** Places [from, to) of events in their batch. */
+/** The events [from, to) of a batch, by index. */
 export interface Places {
   readonly from: number
   to: number
 }
 
-/** Which events of a batch are new, and which are older than what is remembered of their instance. The others are duplicates. */
+/**
+ * Which events of a batch are new, and which are older than what is remembered of their instance.
+ * The others are duplicates.
+ */
 export interface SeenPlaces {
   readonly unseen: readonly Places[]
   readonly late: readonly Places[]
 }
 
 /**
- * The events that each organization has counted, so that none counts twice. A collector makes an instance at each start; beyond
- * SEEN_INSTANCES_MAX those go that were silent the longest. What such a one sends again would count again.
+ * The events that each organization has counted, so that none counts twice. Each start of a
+ * collector is an instance. Beyond SEEN_INSTANCES_MAX, the instances that were inactive the longest
+ * are removed; their events would count again if they were resent.
  */
 export class SeenEvents {
-  /** What went because of a bound, since the start: instances, and pages of old sequences, whose events are late from then on. */
+  /**
+   * What went because of a bound, since the start: instances, and pages of old sequences, whose
+   * events are late from then on.
+   */
   readonly forgotten = { instances: 0, pages: 0 }
   readonly #instances: Family<StoredSeen>
   readonly #pages: Family<StoredSeenPage>
   readonly #instancesMax: number
   readonly #pagesMax: number
-  /** By organization, where it was asked for. */
+  /** Number of instances by organization, once counted. */
   readonly #counts = new Map<string, number>()
   /** At least as many as there are: counted again at the bound. */
   readonly #pageCounts = new Map<string, number>()
@@ -47,8 +57,9 @@ export class SeenEvents {
   }
 
   /**
-   * The places of those events that were not counted before, ascending; they are remembered as counted. Inside a transaction of the
-   * caller, which also stores these events: so an event is remembered exactly if it is stored.
+   * Returns the places of the events that were not counted before, ascending, and marks them as
+   * counted. Requires the write transaction that stores these events, so that both are committed
+   * together.
    */
   keepUnseen(organizationId: string, runs: readonly IdRun[], nowMs: number): SeenPlaces {
     const instances = new Map<string, SeenInstance>()
@@ -83,14 +94,15 @@ export class SeenEvents {
     let count = before === undefined ? this.#all(organizationId).length : before + added
     if (count > this.#instancesMax) {
       const all = this.#all(organizationId).sort((a, b) => a.usedMs - b.usedMs)
-      // A tenth at once, so that it is not looked through at each start of a collector.
-      const leaving = all.slice(0, all.length - Math.floor(this.#instancesMax * 0.9))
-      for (const { key } of leaving) {
+      // Remove a tenth at once, so that not every start of a collector causes a scan of all
+      // records.
+      const expired = all.slice(0, all.length - Math.floor(this.#instancesMax * 0.9))
+      for (const { key } of expired) {
         this.#instances.remove(key)
         for (const page of [...this.#pages.keys(key)]) this.#pages.remove(page)
       }
-      this.forgotten.instances += leaving.length
-      count = all.length - leaving.length
+      this.forgotten.instances += expired.length
+      count = all.length - expired.length
     }
     this.#counts.set(organizationId, count)
   }

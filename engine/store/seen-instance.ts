@@ -8,7 +8,7 @@ import { SequenceSet } from './sequence-set.ts'
  *
  *   head    the newest ranges, up to PAGE_RANGES_MAX; each batch of the instance rewrites it
  *   page    older ranges: all counted sequences after the previous page's last, up to its own last
- *   late    sequences up to lateThrough, of pages that were removed: whether they were counted is unknown
+ *   late    sequences up to lateThrough, of removed pages: they may have been counted or not
  *
  *   0 ......... lateThrough ......... last ......... last = pagesThrough ......... newest
  *        late                 page           page                        head
@@ -46,7 +46,10 @@ interface Page {
   changed: boolean
 }
 
-/** One instance while a batch is stored. Inside a transaction of the caller, from construction to write(). */
+/**
+ * One instance while a batch is stored. Inside a transaction of the caller, from construction to
+ * write().
+ */
 export class SeenInstance {
   readonly isNew: boolean
   /** Pages that write() removed because of a bound. */
@@ -74,7 +77,10 @@ export class SeenInstance {
     this.#lateThrough = stored?.lateThrough ?? 0
   }
 
-  /** Adds the sequences first..last, and reports consecutive ones with the same answer together, in order. */
+  /**
+   * Adds the sequences first..last, and reports consecutive ones with the same answer together, in
+   * order.
+   */
   add(first: number, last: number, report: (seen: Seen, count: number) => void): void {
     let at = first
     while (at <= last) {
@@ -137,7 +143,9 @@ export class SeenInstance {
     return page
   }
 
-  /** The page whose last sequence is the lowest from `sequence` on; the head where there is none. */
+  /**
+   * The page whose last sequence is the lowest from `sequence` on; the head where there is none.
+   */
   #pageFrom(sequence: number): Page {
     const key = this.#pageFamily.firstKey(this.#key, this.#keyOf(sequence))
     if (key === undefined) return this.#head
@@ -160,7 +168,10 @@ export class SeenInstance {
     return next
   }
 
-  /** Moves the lowest ranges into pages of their own, until the rest is no more than a page may have. */
+  /**
+   * Moves the lowest ranges into pages of their own, until the rest is no more than a page may
+   * have.
+   */
   #split(set: SequenceSet): void {
     while (set.rangeCount > PAGE_RANGES_MAX) {
       const ranges = set.takeLowest(PAGE_RANGES_NEW)

@@ -1,4 +1,4 @@
-/** A set of whole numbers, kept as ascending ranges that neither touch nor overlap. */
+/** A set of integers, as ascending ranges that neither touch nor overlap. */
 export class SequenceSet {
   /** first, last, first, last, ... */
   readonly #bounds: number[]
@@ -15,16 +15,19 @@ export class SequenceSet {
     return this.#bounds.length / 2
   }
 
-  /** Adds a number; false where it was in the set already. */
+  /** Adds a number. Returns false if the set contains it. */
   add(sequence: number): boolean {
     return this.addRange(sequence, sequence)
   }
 
-  /** Adds first..last if none of them was in the set; else it answers false, and they must be added one by one. */
+  /**
+   * Adds first..last if the set contains none of them. Otherwise returns false, and the caller adds
+   * them one by one.
+   */
   addRange(first: number, last: number): boolean {
     const bounds = this.#bounds
     const end = bounds.length - 1
-    // Fast path: those that follow.
+    // Fast path: the next sequences.
     if (end > 0 && first === (bounds[end] ?? 0) + 1) {
       bounds[end] = last
       return true

@@ -10,7 +10,9 @@ const BOOT = '6d0c3a5e-9f0b-4e53-8f14-2f6c3c1f8c11'
 const OTHER_BOOT = '0d0c3a5e-9f0b-4e53-8f14-2f6c3c1f8c11'
 const AT: Times = { boot: BOOT, monotonicMs: 500_000, wallMs: 1_795_000_000_000 }
 
-/** 40 requests of a key 30 s before the service stops and 20 at its end; then it starts at `start`. */
+/**
+ * 40 requests of a key 30 s before the service stops and 20 at its end; then it starts at `start`.
+ */
 function restarted(directory: string, start: Times) {
   const key = randomBytes(32)
   const tables = [makeRateTable(), makeRateTable()]

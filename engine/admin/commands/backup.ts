@@ -17,8 +17,8 @@ export function addBackupCommands(program: Command): void {
   backup.action((file: string, { force = false }: { force?: boolean }) =>
     withStore(backup, async ({ store, clock }) => {
       const startedMs = clock.nowMs()
-      const made = await longWork('backup cancelled', (onProgress, givenUp) =>
-        backUp(store, file, { force, onProgress, givenUp, actor: actorOf(backup), clock }),
+      const made = await longWork('backup cancelled', (onProgress, signal) =>
+        backUp(store, file, { force, onProgress, signal, actor: actorOf(backup), clock }),
       )
       if (made === undefined) return
       const seconds = (clock.nowMs() - startedMs) / 1000
@@ -44,8 +44,8 @@ export function addBackupCommands(program: Command): void {
   bring.action(async (file: string, { force = false }: { force?: boolean }) => {
     const dataDir = dataDirectoryOf(bring)
     const options = { force, actor: actorOf(bring), clock: systemClock }
-    const restored = await longWork('restore cancelled; nothing was changed', (onProgress, givenUp) =>
-      restore(file, dataDir, { ...options, onProgress, givenUp }),
+    const restored = await longWork('restore cancelled; nothing was changed', (onProgress, signal) =>
+      restore(file, dataDir, { ...options, onProgress, signal }),
     )
     if (restored === undefined) return
     if (restored.unreadable !== '') {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { SequenceSet } from '../../../engine/store/sequence-set.ts'
 import fc from '../../support/property.ts'
 
-t.test('it answers as a Set does, and keeps ranges that neither touch nor overlap', async () => {
+t.test('the set behaves like a Set, with ranges that neither touch nor overlap', async () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 120 }), (sequences) => {
       const set = new SequenceSet()
@@ -24,7 +24,7 @@ t.test('it answers as a Set does, and keeps ranges that neither touch nor overla
   )
 })
 
-t.test('a range is added as its numbers are one by one, or not at all', async () => {
+t.test('a range is added like its numbers, or not at all', async () => {
   const range = fc.tuple(fc.integer({ min: 1, max: 80 }), fc.nat(12))
   fc.assert(
     fc.property(fc.array(range, { maxLength: 40 }), (ranges) => {
@@ -49,7 +49,7 @@ t.test('a range is added as its numbers are one by one, or not at all', async ()
   )
 })
 
-t.test('it goes on where its stored ranges end', async (t) => {
+t.test('the set continues after its stored ranges', async (t) => {
   const set = new SequenceSet([1, 5, 9, 9])
   t.equal(set.add(5), false)
   t.equal(set.add(7), true)
