@@ -119,7 +119,7 @@ t.test('wrong clocks lose no event', async (t) => {
   )
   t.equal(acceptor.counters.ahead, 6)
   opened.clock.set(1000)
-  t.match(await acceptor.accept(id, [sender.event('claude.ai', NOON)]), { kind: 'retry', why: /never set/ })
+  t.match(await acceptor.accept(id, [sender.event('claude.ai', NOON)]), { kind: 'retry', why: /not set/ })
   t.ok(balanced(acceptor.counters))
 })
 
