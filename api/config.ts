@@ -9,6 +9,7 @@ import {
   listenAddresses,
   oneOf,
   onOrOff,
+  originOrNone,
   portNumber,
   portOrOff,
   setting,
@@ -36,6 +37,16 @@ export const serviceSettings = z.object({
     flag: '--api-port <port>',
     env: 'API_PORT',
     about: 'Serve the REST API on this port',
+  }),
+  consolePort: setting(portOrOff().default(8444), {
+    flag: '--console-port <port>',
+    env: 'CONSOLE_PORT',
+    about: 'Serve the web console on this port of the same address; "off" turns it off',
+  }),
+  consoleOrigin: setting(originOrNone().default(''), {
+    flag: '--console-origin <origin>',
+    env: 'CONSOLE_ORIGIN',
+    about: 'Expect browsers to reach the console at this origin, such as https://posture.example; for a proxy',
   }),
   apiThreads: setting(wholeNumber(1, 64).default(2), {
     flag: '--api-threads <count>',

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { Console } from '../console/console.ts'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
 import {
@@ -9,6 +10,7 @@ import {
   makeConnectionCounters,
 } from '../engine/http/connections.ts'
 import { claimPort, listenHttp, wildcardAddress } from '../engine/http/listen.ts'
+import { drainThread, faultOf, listening } from '../engine/http/listener-thread.ts'
 import type { HttpHandler, HttpListener } from '../engine/http/port.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
 import { BodyMemory } from '../engine/ingest/body-memory.ts'
@@ -48,6 +50,8 @@ import { makeRateTable, tableFull } from './rate-limit.ts'
 import { ROUTES } from './routes.ts'
 import type { ApiThreadData, FromApiThread, ToApiThread } from './thread.ts'
 
+/** For the message of a failure. */
+const API_THREAD = 'an API thread'
 /** Size of the young generation in the heap of an API thread. */
 const YOUNG_GENERATION_MB = 16
 
@@ -82,6 +86,7 @@ export class Service {
   #ingest: HttpListener | undefined
   #syslog: SyslogIngest | undefined
   #local: LocalServer | undefined
+  #console: Console | undefined
   #certificateWatch: CertificateWatch | undefined
   readonly #threads: Worker[] = []
   readonly #apiCounters: SharedArrayBuffer
@@ -135,6 +140,7 @@ export class Service {
     resumeRates(settings.dataDir, [keys, addresses], this.#log)
     const api = await this.#startApi(apiPort, httpTls)
     this.#hasServed = true
+    const consolePort = await this.#startConsole(httpTls)
     // Last, because a client may take an answer here as a sign that the service is ready.
     const metricsPort = await this.#startLocal()
     this.#accounting.start()
@@ -146,7 +152,7 @@ export class Service {
     }
     const url = `${schemeOf(httpTls)}://${hostText(settings.apiAddress)}:${apiPort}/api/v1`
     this.#log.info({ url, ...api }, 'API listens')
-    return { apiPort, ingestPort, metricsPort, syslog, fingerprint: certificate?.fingerprint }
+    return { apiPort, consolePort, ingestPort, metricsPort, syslog, fingerprint: certificate?.fingerprint }
   }
 
   /** Waits up to `deadlineMs` for work in progress to end, and closes the store. */
@@ -158,6 +164,7 @@ export class Service {
       this.#ingest?.drain(deadlineMs),
       this.#syslog?.drain(deadlineMs),
       this.#local?.close(),
+      this.#console?.drain(deadlineMs),
       ...this.#threads.map((thread) => drainThread(thread, deadlineMs)),
     ]
     if (!(await within(deadlineMs + 1000, Promise.all(drained)))) this.#log.warn('some connections were aborted')
@@ -249,6 +256,20 @@ export class Service {
     ]
   }
 
+  async #startConsole(tls: TlsFiles | undefined): Promise<number | undefined> {
+    const { apiAddress: address, consolePort, consoleOrigin, dataDir, http, logLevel } = this.#settings
+    if (consolePort === 'off') return undefined
+    const port = await claimPort('--console-port', address, consolePort)
+    const data = {
+      ...{ dataDirectory: dataDir, address, port, tls, http, logLevel },
+      ...{ origin: consoleOrigin, catalog: this.#catalog },
+    }
+    this.#console = await Console.start(data, this.#store, this.#log, this.#failure.reject)
+    const url = consoleOrigin === '' ? `${schemeOf(tls)}://${hostText(address)}:${port}` : consoleOrigin
+    this.#log.info({ url, implementation: this.#console.implementation }, 'console listens')
+    return port
+  }
+
   async #startLocal(): Promise<number | undefined> {
     const { metricsPort } = this.#settings
     if (metricsPort === 'off') return undefined
@@ -283,6 +304,7 @@ export class Service {
     this.#syslog?.reload(files)
     if (this.#settings.plainHttp) return
     this.#ingest?.reload().catch((error) => logFailure(this.#log, error, 'the certificate was not reloaded'))
+    this.#console?.reload()
     const message: ToApiThread = { kind: 'reload' }
     for (const thread of this.#threads) thread.postMessage(message)
   }
@@ -318,10 +340,10 @@ export class Service {
         resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
       })
       this.#threads.push(thread)
-      const listens = await listening(thread)
+      const listens = await listening<FromApiThread>(thread, API_THREAD)
       thread.on('message', (message: FromApiThread) => {
         if (message.kind === 'keysUsed') this.#keyUses.write(message.uses)
-        if (message.kind === 'failed') this.#failure.reject(faultOf(message))
+        if (message.kind === 'failed') this.#failure.reject(faultOf(message, API_THREAD))
       })
       thread.on('error', this.#failure.reject)
       thread.on('exit', () => this.#failure.reject(new Error('an API thread ended')))
@@ -337,6 +359,7 @@ export class Service {
 /** The ports of a running service. */
 export interface Listening {
   readonly apiPort: number
+  readonly consolePort: number | undefined
   readonly ingestPort: number | undefined
   readonly metricsPort: number | undefined
   readonly syslog: readonly SyslogEndpoint[]
@@ -349,38 +372,4 @@ function schemeOf(tls: TlsFiles | undefined): string {
 
 function hostText(address: string): string {
   return address.includes(':') ? `[${address}]` : address
-}
-
-function listening(thread: Worker): Promise<Extract<FromApiThread, { kind: 'listening' }>> {
-  return new Promise((resolve, reject) => {
-    thread.once('error', reject)
-    thread.once('message', (message: FromApiThread) => {
-      thread.off('error', reject)
-      if (message.kind === 'listening') resolve(message)
-      if (message.kind === 'failed') reject(faultOf(message))
-    })
-  })
-}
-
-/**
- * Converts the failure that a thread reported to an error. The thread's own log line has the stack.
- */
-function faultOf({ code, message }: Extract<FromApiThread, { kind: 'failed' }>): Error {
-  if (code !== undefined) return new Fault(code, message)
-  const error = new Error(`an API thread failed: ${message}`)
-  error.stack = error.message
-  return error
-}
-
-/** Thread ID of a thread that has ended. */
-const NO_THREAD_ID = -1
-
-function drainThread(thread: Worker, deadlineMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    if (thread.threadId === NO_THREAD_ID) return resolve()
-    thread.removeAllListeners('exit')
-    thread.once('exit', () => resolve())
-    const message: ToApiThread = { kind: 'drain', deadlineMs }
-    thread.postMessage(message)
-  })
 }

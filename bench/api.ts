@@ -148,7 +148,7 @@ async function ours({ directory }: ApiData, tls: boolean): Promise<Contender> {
     `--${name}`,
     'off',
   ])
-  const loopback = ['--api-address', '127.0.0.1', '--api-port', '0', '--api-threads', '1']
+  const loopback = ['--api-address', '127.0.0.1', '--api-port', '0', '--console-port', 'off', '--api-threads', '1']
   const service = fork(SERVICE, ['--data-dir', directory, ...loopback, ...off, ...(tls ? [] : ['--plain-http'])], {
     env: { PATH: process.env['PATH'], LOG_LEVEL: 'ERROR' },
   })

@@ -201,7 +201,18 @@ export async function startService(dataDirectory: string): Promise<Service> {
   await store.close()
   const any = '127.0.0.1:0'
   const listeners = ['--syslog-tcp', any, '--syslog-tls', any, '--syslog-udp', 'off', '--ingest-port', 'off']
-  const ports = ['--api-address', '127.0.0.1', '--api-port', '0', '--metrics-port', '0', '--log-level', 'WARNING']
+  const ports = [
+    '--api-address',
+    '127.0.0.1',
+    '--api-port',
+    '0',
+    '--console-port',
+    'off',
+    '--metrics-port',
+    '0',
+    '--log-level',
+    'WARNING',
+  ]
   const child = fork(SERVICE, ['--data-dir', dataDirectory, ...listeners, ...ports])
   const [listening] = (await once(child, 'message')) as [
     { metricsPort: number; syslog: readonly { kind: string; port: number }[] },

@@ -97,7 +97,17 @@ async function latencies(
   seconds: number,
   done: () => Promise<void> = async () => {},
 ): Promise<number[]> {
-  const loopback = ['--api-address', '127.0.0.1', '--api-port', '0', '--plain-http', '--api-threads', '1']
+  const loopback = [
+    '--api-address',
+    '127.0.0.1',
+    '--api-port',
+    '0',
+    '--console-port',
+    'off',
+    '--plain-http',
+    '--api-threads',
+    '1',
+  ]
   const off = ['ingest-port', 'syslog-tls', 'syslog-tcp', 'syslog-udp', 'metrics-port'].flatMap((name) => [
     `--${name}`,
     'off',

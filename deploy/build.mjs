@@ -16,12 +16,14 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const STAMP = join(root, 'dist/.built-from')
 /** tsc writes this file whenever it changes dist/, even if it is called directly. */
 const COMPILER_STATE = join(root, 'dist/.tsbuildinfo')
-const SOURCE_FOLDERS = ['api', 'bench', 'collector', 'deploy', 'engine', 'registry', 'test']
-const SOURCE = /\.(ts|yaml)$/
+const SOURCE_FOLDERS = ['api', 'bench', 'collector', 'console', 'deploy', 'engine', 'registry', 'test']
+const SOURCE = /\.(ts|tsx|css|svg|yaml)$/
 const STEPS = [
   ['node_modules/typescript/bin/tsc', '-p', '.'],
+  ['node_modules/typescript/bin/tsc', '-p', 'console/browser'],
   ['dist/registry/build.js'],
   ['dist/engine/assess/build.js'],
+  ['dist/console/build.js'],
 ]
 
 /** Whether dist/ is up to date with the sources. */

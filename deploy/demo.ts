@@ -28,6 +28,7 @@ const LOOPBACK = '127.0.0.1'
 interface DemoOptions {
   readonly dataDir: string
   readonly apiPort: string
+  readonly consolePort: string
   readonly ingestPort: string
 }
 
@@ -44,7 +45,7 @@ interface RunningService {
 async function startService(options: DemoOptions): Promise<RunningService> {
   const parameters = [
     ...['--data-dir', join(options.dataDir, 'service')],
-    ...['--api-address', LOOPBACK, '--api-port', options.apiPort],
+    ...['--api-address', LOOPBACK, '--api-port', options.apiPort, '--console-port', options.consolePort],
     ...['--ingest-address', LOOPBACK, '--ingest-port', options.ingestPort, '--metrics-port', '0'],
     // The syslog ports may require a privilege that the user lacks.
     ...['--syslog-tls', 'off', '--syslog-tcp', 'off', '--syslog-udp', 'off'],
@@ -199,6 +200,7 @@ function print(text: string): void {
 const program = createProgram('npm start --', 'Run the service and the collector on a sample capture')
   .option('--data-dir <directory>', 'Keep data in this directory between starts', join(ROOT, 'data'))
   .option('--api-port <port>', 'Serve the REST API on this port', '8443')
+  .option('--console-port <port>', 'Serve the web console on this port', '8444')
   .option('--ingest-port <port>', 'Listen for HTTPS ingest on this port', '9443')
 program.action(async (options: DemoOptions) => {
   const stop = stopSignal()

@@ -6,7 +6,7 @@ import { REPOSITORY } from './support/programs.ts'
 import { hasProperties, testFile, testFiles } from './support/test-files.ts'
 
 /** Enforces the layout rules of docs/design/architecture.md. */
-const TOP_FOLDERS = ['api', 'bench', 'collector', 'deploy', 'engine', 'registry', 'test'] as const
+const TOP_FOLDERS = ['api', 'bench', 'collector', 'console', 'deploy', 'engine', 'registry', 'test'] as const
 
 /** Files and packages that each source file imports. */
 type Imports = ReadonlyMap<string, readonly string[]>
@@ -17,7 +17,7 @@ function filesBelow(folder: string, wanted: (name: string) => boolean): string[]
     .filter((name) => wanted(name) && statSync(join(REPOSITORY, name)).isFile())
 }
 
-const SOURCES = TOP_FOLDERS.flatMap((topFolder) => filesBelow(topFolder, (name) => name.endsWith('.ts')))
+const SOURCES = TOP_FOLDERS.flatMap((topFolder) => filesBelow(topFolder, (name) => /\.tsx?$/.test(name)))
 
 /** Imports, re-exports, dynamic imports and worker files. Relative ones are paths from the root. */
 function importsOf(file: string): string[] {
@@ -44,6 +44,7 @@ const ORDER: readonly (readonly string[])[] = [
   ['engine/ingest', 'engine/scan', 'engine/assess'],
   ['engine/check'],
   ['engine/admin'],
+  ['console'],
   ['api'],
 ]
 
@@ -62,7 +63,7 @@ function mayImport(from: string, to: string): boolean {
     return ['collector/', 'registry/', ...GROUND_FLOOR].some((folder) => to.startsWith(folder))
   }
   const row = rowOf(from)
-  if (row === -1) return !/^(api|collector|engine|registry)\//.test(from)
+  if (row === -1) return !/^(api|collector|console|engine|registry)\//.test(from)
   return (ORDER[row] ?? []).some((folder) => from.startsWith(folder) && to.startsWith(folder)) || inOrder(row, to)
 }
 
@@ -83,7 +84,7 @@ function forbidden(imports: Imports): string[] {
  * In these folders, each file directly in the folder is a node: files that everything below reads
  * (limits, settings), and files that wire everything.
  */
-const WIRED_FOLDERS = new Set(['collector', 'engine', 'engine/admin'])
+const WIRED_FOLDERS = new Set(['collector', 'console', 'engine', 'engine/admin'])
 
 /** Imports between folders. An entry point (`main.ts`) is above its folder. */
 function betweenFolders(imports: Imports): Imports {
@@ -155,7 +156,7 @@ t.test('imports follow the order of folders', async (t) => {
 })
 
 t.test('no file or folder is in an import cycle', async (t) => {
-  const sources = new Map([...IMPORTS].filter(([file]) => /^(api|collector|engine|registry)\//.test(file)))
+  const sources = new Map([...IMPORTS].filter(([file]) => /^(api|collector|console|engine|registry)\//.test(file)))
   t.equal(cycle(IMPORTS)?.join(' -> '), undefined)
   t.equal(cycle(betweenFolders(sources))?.join(' -> '), undefined)
   const files: Imports = new Map([
@@ -170,7 +171,7 @@ t.test('no file or folder is in an import cycle', async (t) => {
 const SOURCE_LINES_MAX = 450
 
 t.test(`no source file has more than ${SOURCE_LINES_MAX} lines`, async (t) => {
-  const long = SOURCES.filter((file) => /^(api|collector|engine|registry)\//.test(file))
+  const long = SOURCES.filter((file) => /^(api|collector|console|engine|registry)\//.test(file))
     .map((file) => ({ file, lines: readFileSync(join(REPOSITORY, file), 'utf8').split('\n').length - 1 }))
     .filter(({ lines }) => lines > SOURCE_LINES_MAX)
   t.same(long, [])
@@ -226,6 +227,10 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
       'deploy/docs/readability.ts',
       'deploy/release/main.ts',
       'registry/build.ts',
+      'console/build.ts',
+      'console/browser/console.ts',
+      'console/design/chart.tsx',
+      'console/design/form.tsx',
       'engine/assess/build.ts',
       'test/captures/build.ts',
     ],

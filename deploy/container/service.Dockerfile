@@ -89,7 +89,7 @@ USER 10001:10001
 # The store and the self-signed certificate. Nothing else is written.
 VOLUME ["/var/lib/posture-service"]
 # REST API, HTTPS ingest, syslog over TLS, TCP and UDP.
-EXPOSE 8443/tcp 9443/tcp 6514/tcp 1514/tcp 1514/udp
+EXPOSE 8443/tcp 8444/tcp 9443/tcp 6514/tcp 1514/tcp 1514/udp
 
 # Unhealthy while /healthz reports degraded. Its response is in the container's state.
 HEALTHCHECK --interval=60s --timeout=10s --start-period=30s --retries=2 CMD ["/usr/lib/posture-service/node", "--max-old-space-size=16", "-e", "require('node:http').get({ host: '127.0.0.1', port: process.env.METRICS_PORT || 9091, path: '/healthz' }, async (answer) => { console.log(Buffer.concat(await answer.toArray()).toString()); process.exit(answer.statusCode === 200 ? 0 : 1) }).on('error', (error) => { console.log(error.message); process.exit(1) })"]

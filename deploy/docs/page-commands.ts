@@ -130,7 +130,7 @@ class RunningSite {
     mkdirSync(data, { recursive: true })
     this.#environment = { ...this.#environment, DATA_DIR: data, OUTBOX: this.#inside(`${STATE}collector`) }
     const loopback = ['--api-address', '127.0.0.1', '--ingest-address', '127.0.0.1']
-    const ports = ['--api-port', '0', '--ingest-port', '0', '--metrics-port', '0']
+    const ports = ['--api-port', '0', '--console-port', 'off', '--ingest-port', '0', '--metrics-port', '0']
     const syslog = ['--syslog-tls', 'off', '--syslog-tcp', '127.0.0.1:0', '--syslog-udp', 'off']
     const listening = (await this.#spawn(PROGRAMS['posture-service'], [...loopback, ...ports, ...syslog])) as {
       apiPort: number
@@ -168,7 +168,16 @@ class RunningSite {
 
   async #startDemo(): Promise<string> {
     this.#environment = { ...this.#environment, DATA_DIR: join(this.#directory, 'data/service') }
-    const words = ['--data-dir', join(this.#directory, 'data'), '--api-port', '0', '--ingest-port', '0']
+    const words = [
+      '--data-dir',
+      join(this.#directory, 'data'),
+      '--api-port',
+      '0',
+      '--console-port',
+      'off',
+      '--ingest-port',
+      '0',
+    ]
     const child = spawn(process.execPath, [DEMO, ...words], {
       cwd: this.#directory,
       env: this.#environment,

@@ -1,7 +1,7 @@
 import type { Role } from '../store/members.ts'
 
 /**
- * All actions of administrators, with the minimum role of each. The names appear in the audit log.
+ * What can be read or changed, with the minimum role of each. Changes appear in the audit log.
  * `operator`: anyone with write access to the data directory. Members cannot change plans or the
  * set of organizations. docs/reference/administration.md has the same table.
  */
@@ -11,6 +11,18 @@ export const ACTIONS = {
   'store.backup': 'operator',
   'store.restore': 'operator',
   'organization.set': 'admin',
+  'organization.read': 'viewer',
+  'discovery.read': 'viewer',
+  'source.read': 'viewer',
+  'assessment.read': 'viewer',
+  'recommendation.read': 'viewer',
+  'member.read': 'member',
+  'token.read': 'member',
+  'api-key.read': 'admin',
+  'audit.read': 'admin',
+  'file.try': 'member',
+  'own-platform.set': 'admin',
+  'sign-in.set': 'owner',
   'member.add': 'owner',
   'member.role': 'owner',
   'member.remove': 'owner',

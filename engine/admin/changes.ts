@@ -1,7 +1,7 @@
 import type { Clock } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { AuditDetails } from '../store/audit-log.ts'
-import { type Member, ROLES } from '../store/members.ts'
+import { ROLES, type Role } from '../store/members.ts'
 import { NAME_BYTES_MAX } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
 import { ACTIONS, type Action, REMOVALS } from './actions.ts'
@@ -70,15 +70,17 @@ export class Changes {
     const member = organizationId === undefined ? undefined : this.store.members.get(organizationId, name)
     if (member === undefined) throw new Fault('NOT_ALLOWED', `${name} is not a member of the organization`)
     if (needed === 'operator') throw new Fault('NOT_ALLOWED', `${action} is for the operator of the service only`)
-    if (rank(member) < ROLES.indexOf(needed)) {
+    if (!mayDo(member.role, action)) {
       throw new Fault('NOT_ALLOWED', `${name} is ${article(member.role)} ${member.role}; ${action} needs ${needed}`)
     }
     return `member ${member.name}`
   }
 }
 
-function rank({ role }: Member): number {
-  return ROLES.indexOf(role)
+/** Whether a member of this role may do it. */
+export function mayDo(role: Role, action: Action): boolean {
+  const needed = ACTIONS[action]
+  return needed !== 'operator' && ROLES.indexOf(role) >= ROLES.indexOf(needed)
 }
 
 function article(word: string): string {

@@ -6,6 +6,7 @@ import { checkDiscovery } from './discovery.ts'
 import type { Finding } from './findings.ts'
 import { checkIngest } from './ingest.ts'
 import { checkPublished } from './published.ts'
+import { checkUsers } from './users.ts'
 import { type OnProgress, StoreWalk } from './walk.ts'
 
 /** The result of checking the whole store. */
@@ -28,6 +29,7 @@ export function checkStore(store: Store, onProgress: OnProgress = () => {}): Sto
   return environment.read(() => {
     const walk = new StoreWalk(store, onProgress)
     checkAccounts(walk)
+    checkUsers(walk)
     checkIngest(walk)
     checkDiscovery(walk)
     checkCoverage(walk)

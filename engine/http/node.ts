@@ -132,8 +132,8 @@ class Traffic {
   }
 
   /**
-   * Counts a request. Returns false if the connection is closed, or if it pipelined a request beyond
-   * what this turn of the event loop answers.
+   * Counts a request. Returns false if the connection is closed, or if it pipelined a request
+   * beyond what this turn of the event loop answers.
    */
   begin(socket: Socket, answer: ServerResponse): boolean {
     const isOver = this.#turn.take()
@@ -331,9 +331,15 @@ class NodeResponse implements HttpResponse, WaitingAnswer {
     if (this.aborted || this.#raw.headersSent) return
     const { status, body, fields = [], block, bodyOmitted = false } = answer
     if (answer.isRefusal && this.#traffic.connections.isPastRefusals(this.#client())) return void this.#socket.destroy()
-    const headers: Record<string, string | number> = {}
+    const headers: Record<string, string | number | string[]> = {}
     const all = block === undefined ? fields : [...block.fields, ...fields]
-    for (let at = 0; at + 1 < all.length; at += 2) headers[all[at] ?? ''] = all[at + 1] ?? ''
+    // Each cookie has a field of its own (RFC 6265 §3).
+    const cookies: string[] = []
+    for (let at = 0; at + 1 < all.length; at += 2) {
+      if (all[at] === 'set-cookie') cookies.push(all[at + 1] ?? '')
+      else headers[all[at] ?? ''] = all[at + 1] ?? ''
+    }
+    if (cookies.length > 0) headers['set-cookie'] = cookies
     if (status !== 304) headers['content-length'] = Buffer.byteLength(body)
     this.#raw.writeHead(status, REASON_PHRASE[status] ?? '', headers)
     // Copied: the bytes may be a view of the store, and the socket may send them later.

@@ -105,6 +105,7 @@ export type HttpListen = (options: HttpListenOptions) => Promise<HttpListener>
 /** Reason phrases of the statuses in use (RFC 9110 §15, RFC 6585). */
 export const REASON_PHRASE: Readonly<Record<number, string>> = {
   200: 'OK',
+  303: 'See Other',
   304: 'Not Modified',
   400: 'Bad Request',
   401: 'Unauthorized',
@@ -112,6 +113,7 @@ export const REASON_PHRASE: Readonly<Record<number, string>> = {
   404: 'Not Found',
   405: 'Method Not Allowed',
   408: 'Request Timeout',
+  409: 'Conflict',
   412: 'Precondition Failed',
   413: 'Content Too Large',
   415: 'Unsupported Media Type',

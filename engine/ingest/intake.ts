@@ -20,11 +20,12 @@ import { LogLine, Verdict } from './formats/log-line.ts'
 import { LogTime, TimeFound } from './formats/log-time.ts'
 import { type LineMatch, NO_CLIENT } from './match-tally.ts'
 import { OrganizationRate } from './organization-rate.ts'
+import type { Origin } from './origin.ts'
 import { Outcome } from './outcome.ts'
 import { type EventBatch, EventIds, PendingEvents } from './pending-events.ts'
 import { coverageFromMessage } from './read-coverage.ts'
 import { redact, SAMPLE_CHARS_MAX } from './redact.ts'
-import { type Listener, type Source, SourceTable, UNATTRIBUTED } from './sources.ts'
+import { type Source, SourceTable, UNATTRIBUTED } from './sources.ts'
 import { SyslogMessage } from './syslog/message.ts'
 import { readSyslog } from './syslog/read-message.ts'
 import type { KnownToken, TokenAuthenticator } from './token-authenticator.ts'
@@ -38,35 +39,6 @@ const CLIENTS_REMEMBERED = 4096
 const QUARTER_MINUTES = 15
 const ZONE_SLACK_MS = 2 * MINUTE_MS
 const METHOD_LOG = METHODS.indexOf('log')
-
-/**
- * Where messages come from: a connection, a datagram peer or a file. Caches the token and source of
- * the previous message.
- */
-export class Origin {
-  readonly listener: Listener
-  readonly address: string
-  /** The local port, to which a token can be bound. */
-  readonly port: number
-  token: KnownToken | undefined
-  boundToken: KnownToken | undefined
-  bindingsRead = 0
-  source: Source | undefined
-  /** The token of all messages of a file, whatever the messages contain. */
-  readonly givenToken: KnownToken | undefined
-  /**
-   * What to do with a match: store it, count it as a duplicate, or count it without storing (dry
-   * run).
-   */
-  matched: 'store' | 'repeat' | 'dry' = 'store'
-
-  constructor(listener: Listener, address: string, port: number, givenToken?: KnownToken) {
-    this.listener = listener
-    this.address = address
-    this.port = port
-    this.givenToken = givenToken
-  }
-}
 
 export interface IntakeOptions {
   /**

@@ -123,6 +123,19 @@ export function oneOf<const W extends readonly [string, ...string[]]>(words: W) 
     .pipe(z.enum(words, { error: expected }))
 }
 
+/**
+ * The origin of a web page (RFC 6454): scheme, host and, unless it is the scheme's own, port. ''
+ * for none.
+ */
+export function originOrNone() {
+  return z.string().transform((text, context) => {
+    const url = URL.canParse(text) ? new URL(text) : undefined
+    if (text === '' || (url !== undefined && /^https?:$/.test(url.protocol) && url.origin === text)) return text
+    context.addIssue({ code: 'custom', message: 'expected an origin such as https://posture.example:8444' })
+    return z.NEVER
+  })
+}
+
 /** A non-empty string. */
 export function someText() {
   return z.string().min(1, 'expected some text, found none')

@@ -8,6 +8,11 @@ import { randomUUID } from 'node:crypto'
  *   organizations       o                                Organization
  *   organization-names  name, lower case, UTF-8          o                              [index]
  *   members             o + name, lower case             Member
+ *   memberships         user id (16) + o                 key of the member              [index]
+ *   users               user id (16)                     User
+ *   user-names          name, lower case, UTF-8          user id (16)                   [index]
+ *   sessions            user id (16) + session id (16)   Session
+ *   session-hashes      SHA-256 of the cookie (32)       user id + session id           [index]
  *   audit-log           o + sequence (8)                 AuditEntry
  *   api-keys            o + key id (16)                  ApiKey
  *   key-uses            o + key id (16)                  time of last use
@@ -34,7 +39,8 @@ import { randomUUID } from 'node:crypto'
  *   coverage-sensors    o + sensor's instance (8)        last coverage report
  *   coverage-days       o + day (4)                      coverage of all sensors on one day
  *
- * The three indexes do not begin with the organization, because they are used to find it. Their
+ * A user can belong to several organizations, so users and sessions do not begin with one.
+ * The indexes do not begin with the organization, because they are used to find it. Their
  * keys are known only to the organization (the hash of a secret) or unique (its name). Sources
  * without a known token have the all-zero organization, which does not exist. Numbers are
  * big-endian, so that byte order is numeric order.

@@ -19,8 +19,10 @@ import { ScanStates } from './scan-states.ts'
 import { Scans } from './scans.ts'
 import type { Secrets } from './secrets.ts'
 import { SeenEvents } from './seen-events.ts'
+import { Sessions } from './sessions.ts'
 import { Sources } from './sources.ts'
 import { TokenBindings } from './token-bindings.ts'
+import { Users } from './users.ts'
 
 /** For transactions in progress when free space is checked, and for the service's log. */
 const FREE_BYTES_MIN = 64 * 1024 * 1024
@@ -36,6 +38,8 @@ export class Store {
   readonly apiVersions: ApiVersions
   readonly organizations: Organizations
   readonly members: Members
+  readonly users: Users
+  readonly sessions: Sessions
   readonly auditLog: AuditLog
   readonly apiKeys: Secrets<ApiKey>
   readonly keyUses: KeyUses
@@ -71,6 +75,8 @@ export class Store {
     this.apiVersions = new ApiVersions(this.environment)
     this.organizations = new Organizations(this.environment, this.apiVersions)
     this.members = new Members(this.environment)
+    this.users = new Users(this.environment)
+    this.sessions = new Sessions(this.environment)
     this.auditLog = new AuditLog(this.environment)
     this.apiKeys = apiKeysOf(this.environment, this.apiVersions)
     this.keyUses = new KeyUses(this.environment)

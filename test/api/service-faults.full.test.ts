@@ -19,7 +19,17 @@ for (const kind of KINDS) {
     const directory = t.testdir()
     const files = opensslCertificate(join(directory, 'own'), kind)
     const own = ['--tls-key', files.keyFile, '--tls-certificate', files.certificateFile]
-    const data = ['--data-dir', join(directory, 'data'), '--metrics-port', 'off', '--api-port', '0', ...SYSLOG_OFF]
+    const data = [
+      '--data-dir',
+      join(directory, 'data'),
+      '--metrics-port',
+      'off',
+      '--api-port',
+      '0',
+      '--console-port',
+      'off',
+      ...SYSLOG_OFF,
+    ]
     for (const more of [[], ['--http', 'uws']]) {
       const { status, stderr } = await run('service', [...data, ...own, '--ingest-port', 'off', ...more])
       const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{"level":30'))

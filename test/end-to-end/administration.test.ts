@@ -148,7 +148,17 @@ t.test('without a service, a scan runs in the command, and verify reports that n
 
 t.test('a second service on the same data is rejected, and a scan waits for its turn', async (t) => {
   const { data } = await site(t)
-  const second = await run('service', [...data, '--api-port', '0', '--ingest-port', 'off', '--metrics-port', 'off'])
+  const second = await run('service', [
+    ...data,
+    '--api-port',
+    '0',
+    '--console-port',
+    'off',
+    '--ingest-port',
+    'off',
+    '--metrics-port',
+    'off',
+  ])
   t.match(second, { status: 4, stderr: /STORE_IN_USE .*another service/ })
 })
 
@@ -172,7 +182,7 @@ t.test('a command can run as a member, and names the missing right otherwise', a
     'both or none',
   )
   for (const hidden of ['al\u200bice', 'x\u202eecila', 'a\u2028b']) {
-    t.match(await runAdmin(['member', 'add', hidden, ...org]), { status: 2, stderr: /do not show/ })
+    t.match(await runAdmin(['member', 'add', hidden, ...org]), { status: 2, stderr: /invisible characters/ })
   }
   const entries = await admin('audit', 'list', ...org, '--last', '2')
   t.match(entries, [

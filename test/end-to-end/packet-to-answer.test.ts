@@ -125,7 +125,7 @@ t.test('captured packets become platforms in the API despite crashes of both pro
 
 t.test('npm start finds, shows and serves platforms, ends with Ctrl-C, and continues with the same data', async (t) => {
   const directory = t.testdir()
-  const parameters = ['--data-dir', directory, '--api-port', '0', '--ingest-port', '0']
+  const parameters = ['--data-dir', directory, '--api-port', '0', '--console-port', 'off', '--ingest-port', '0']
   const serving = async (): Promise<{ status: number | null; stdout: string }> => {
     const demo = start('demo', parameters)
     await new Promise<void>((resolve) => {

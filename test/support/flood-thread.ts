@@ -1,19 +1,19 @@
 import { connect, type Socket } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
 
-/** What a thread of attackers does until it is told to end. */
+/** Settings of a thread of attackers, which runs until it is stopped. */
 export interface FloodData {
   readonly port: number
   readonly attackers: number
-  /** Requests that each connection pipelines. */
+  /** Pipelined requests per connection. */
   readonly requests: number
-  /** Whether the attackers read what they are answered. */
+  /** Whether the attackers read the answers. */
   readonly reads: boolean
 }
 
 export interface FloodReport {
   readonly connections: number
-  /** Attackers whose first connection the service has closed. */
+  /** Number of attackers whose first connection the service has closed. */
   readonly disconnected: number
   readonly bytesRead: number
 }
@@ -30,7 +30,7 @@ let disconnected = 0
 let bytesRead = 0
 let ends = false
 
-/** Each attacker has an address of its own. */
+/** Each attacker has its own address. */
 function attack(attacker: number, isFirst: boolean): void {
   if (ends) return
   const localAddress = `127.0.${2 + Math.floor(attacker / 250)}.${1 + (attacker % 250)}`
@@ -44,7 +44,7 @@ function attack(attacker: number, isFirst: boolean): void {
     })
   }
   socket.on('connect', () => socket.write(bytes))
-  // A socket that is not read notices that it was closed when it writes.
+  // A socket that is not read detects its close only when it writes.
   const timer = setInterval(() => socket.write(REQUEST), WRITE_MS)
   socket.on('close', () => {
     clearInterval(timer)

@@ -105,6 +105,7 @@ export async function runAdmin(args: readonly string[]): Promise<Omit<Ended, 'si
 
 export interface RunningService extends Running {
   readonly apiPort: number
+  readonly consolePort: number
   readonly ingestPort: number
   readonly metricsPort: number
   readonly syslog: readonly { readonly kind: 'tls' | 'tcp' | 'udp'; readonly address: string; readonly port: number }[]
@@ -138,7 +139,7 @@ export async function startServiceCommand(
   environment: NodeJS.ProcessEnv = {},
 ): Promise<RunningService> {
   const loopback = ['--api-address', '127.0.0.1', '--ingest-address', '127.0.0.1']
-  const ports = ['--api-port', '0', '--ingest-port', '0', '--metrics-port', '0', ...SYSLOG_OFF]
+  const ports = ['--api-port', '0', '--console-port', '0', '--ingest-port', '0', '--metrics-port', '0', ...SYSLOG_OFF]
   const running = startCommand(
     [...command, '--data-dir', dataDirectory, ...loopback, ...ports, ...parameters],
     environment,

@@ -4,7 +4,7 @@ import { checkStore } from '../../../engine/check/check.ts'
 import { sealRecord } from '../../../engine/lmdb/record.ts'
 import { requestScan, runScan } from '../../../engine/scan/fold.ts'
 import { Family } from '../../../engine/store/family.ts'
-import { u64Bytes, uuidBytes } from '../../../engine/store/keys.ts'
+import { newUuid, u64Bytes, uuidBytes } from '../../../engine/store/keys.ts'
 import { NO_ORGANIZATION, Sources } from '../../../engine/store/sources.ts'
 import { report } from '../../support/coverage.ts'
 import { findingsOf, makeOrganization, matcher, NOON, openStore, Sender, type TestStore } from '../../support/store.ts'
@@ -83,6 +83,14 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     store.readLines.put(id, Buffer.alloc(16, 1), Buffer.alloc(16, 2), Uint32Array.of(1, 2, 3), NOON)
     requestScan(store, organization, clock)
     store.coverage.add(id, report({ counters: { packets: 100, names: 9 } }), NOON)
+    const hash = 'ab'.repeat(32)
+    const user = { id: newUuid(), name: 'alice@acme.example', passwordHash: '', createdAtMs: NOON, browsers: [] }
+    const member = store.members.get(id, 'alice@acme.example')
+    store.users.put(user)
+    if (member !== undefined) store.members.put({ ...member, userId: user.id })
+    const times = { createdAtMs: NOON, usedAtMs: NOON, confirmedAtMs: NOON }
+    const session = { id: newUuid(), userId: user.id, organizationId: id, hash, ...times }
+    store.sessions.put({ ...session, address: '192.0.2.1', browser: 'Firefox' })
     store.keyUses.put({ organizationId: id, keyId: store.apiKeys.ofOrganization(id)[0]?.id ?? '', timeMs: NOON })
   })
   return { ...opened, id, prefix: uuidBytes(id) }
@@ -156,6 +164,12 @@ const SEALED = [
     'coverage-days',
     'key-uses',
   ],
+]
+/** Sealed records whose keys begin with a user. */
+const OF_USERS = ['users', 'sessions']
+const INDEXES = [
+  ...['organization-names', 'api-key-hashes', 'token-hashes', 'api-versions'],
+  ...['memberships', 'user-names', 'session-hashes'],
 ]
 const FIXED = [
   'audit-log',
@@ -587,6 +601,26 @@ const ROWS: readonly Row[] = [
     damage: record(() => Buffer.from('x')),
     finds: /^api-versions of \S+: found the version NaN, expected a whole number from 1$/,
   },
+  ...OF_USERS.map((table) => ({
+    name: `a byte of a record in ${table} flips`,
+    table,
+    damage: record(flipped),
+    finds: /^\S+: found .*the checksum does not match|the checksum does not match; restore a backup/,
+  })),
+  ...OF_USERS.map((table) => ({
+    name: `a record in ${table} is at another key`,
+    table,
+    damage: movedTo(otherLast),
+    finds: /the id \S+ in the record, expected that of its key$/,
+  })),
+  ...[
+    { table: 'user-names', finds: /no entry for the name "alice@acme.example" in user-names, expected its own$/ },
+    { table: 'memberships', finds: /the user of the member "alice@acme.example", expected an entry in memberships$/ },
+    { table: 'session-hashes', finds: /no entry for \S+ in session-hashes, expected its own$/ },
+    { table: 'users', finds: /the user of the member "alice@acme.example", expected a user of that id$/ },
+    { table: 'members', finds: /an entry at [0-9a-f.]+, expected a member who is that user$/ },
+    { table: 'sessions', finds: /an entry at [0-9a-f]+, expected a session with that hash$/ },
+  ].map((row) => ({ ...row, name: `a record in ${row.table} is gone, with others about it`, damage: record(gone) })),
   {
     name: 'a list unknown to the API',
     table: 'published',
@@ -622,10 +656,7 @@ t.test('a store written by the programs passes, and every table has a record', a
   t.same(findings, [])
   t.equal(findingsCount, 0)
   for (const [name, count] of Object.entries(records)) t.ok(count > 0, name)
-  t.same(
-    Object.keys(records).sort(),
-    [...SEALED, 'organization-names', 'api-key-hashes', 'token-hashes', 'api-versions'].sort(),
-  )
+  t.same(Object.keys(records).sort(), [...SEALED, ...OF_USERS, ...INDEXES].sort())
   t.ok(asked.length > 0)
 })
 

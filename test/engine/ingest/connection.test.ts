@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { type CloseReason, Connection, type Peer, WORK_BYTES } from '../../../engine/ingest/connection.ts'
-import { Intake, Origin } from '../../../engine/ingest/intake.ts'
+import { Intake } from '../../../engine/ingest/intake.ts'
+import { Origin } from '../../../engine/ingest/origin.ts'
 import { Outcome } from '../../../engine/ingest/outcome.ts'
 import { ReadBudget } from '../../../engine/ingest/read-budget.ts'
 import { MESSAGE_BYTES_MAX, SYSLOG_UNAUTHENTICATED_BYTES_MAX } from '../../../engine/limits.ts'

@@ -189,7 +189,17 @@ t.test('an unavailable port is one error line that names the setting', async (t)
     const data = join(t.testdir(), String(index))
     mkdirSync(data)
     chmodSync(data, 0o777)
-    const ports = ['--api-port', '0', '--ingest-port', '0', '--metrics-port', '0', ...SYSLOG_OFF]
+    const ports = [
+      '--api-port',
+      '0',
+      '--console-port',
+      'off',
+      '--ingest-port',
+      '0',
+      '--metrics-port',
+      '0',
+      ...SYSLOG_OFF,
+    ]
     const loopback = ['--api-address', '127.0.0.1', '--ingest-address', '127.0.0.1']
     const { status, stderr } = await start('service', ['--data-dir', data, ...loopback, ...ports, ...args], {}, through)
       .ended

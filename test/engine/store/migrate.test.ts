@@ -62,7 +62,7 @@ t.test('both programs reject a store of a newer release with one line', async (t
   const line = `STORE_VERSION ${path}: written by a newer release (schema ${newer}), this one reads up to ${SCHEMA_VERSION}; install the newer release\n`
   const data = ['--data-dir', directory]
   t.match(await runAdmin(['organization', 'list', ...data]), { status: 4, stderr: `posture-admin: ${line}` })
-  const service = await run('service', ['--api-port', '0', '--ingest-port', '0', ...data])
+  const service = await run('service', ['--api-port', '0', '--console-port', 'off', '--ingest-port', '0', ...data])
   t.equal(service.status, 4)
   t.ok(service.stderr.endsWith(`posture-service: ${line}`), service.stderr)
 })
