@@ -295,9 +295,8 @@ export class Intake {
   }
 
   /**
-   * Parsing a report allocates an object and costs many times as much as reading a message in
-   * place, so reports are rate-limited. Reports are cumulative: the next one includes a skipped
-   * one.
+   * Rate-limited: parsing a report allocates an object and costs many times as much as reading a
+   * message in place. Reports are cumulative, so the next one includes a skipped one.
    */
   #takeCoverage(organizationId: string): Verdict {
     const { line } = this
@@ -438,10 +437,7 @@ function zoneMinutes(differenceMs: number): number {
     : 0
 }
 
-/**
- * HOSTNAME for display: at most 255 characters, with a question mark for each character that is not
- * printable ASCII (RFC 5424 §6).
- */
+/** HOSTNAME for display: `?` replaces each character that is not printable ASCII (RFC 5424 §6). */
 function printable(host: string): string {
   return host.slice(0, 255).replace(/[^\x21-\x7e]/g, '?')
 }

@@ -80,6 +80,7 @@ const BAD_QUERIES = [
     'offset=',
     'offset=1&offset=1',
     'offset=99999999999999999',
+    'offset=9007199254740992',
     'limit=5&offset=NaN',
   ],
 ]
