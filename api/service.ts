@@ -45,6 +45,7 @@ import { apiRows, makeCounters } from './counters.ts'
 import { Health } from './health.ts'
 import { KeyUseWriter } from './key-uses.ts'
 import { openApiAnswer } from './openapi.ts'
+import { keepRates, resumeRates } from './rate-file.ts'
 import { makeRateTable, tableFull } from './rate-limit.ts'
 import { ROUTES } from './routes.ts'
 import type { ApiThreadData, FromApiThread, ToApiThread } from './thread.ts'
@@ -93,6 +94,8 @@ export class Service {
   readonly #apiCounters: SharedArrayBuffer
   readonly #connections: Readonly<Record<'api' | 'console' | 'ingest', SharedArrayBuffer>>
   readonly #rateTables = { keys: makeRateTable(), addresses: makeRateTable() }
+  /** The API has listened, so that the counts of the rate limit are its own. */
+  #hasServed = false
   #releaseScans: Release | undefined
   readonly #failure = deferredFailure()
   /** Rejects when an essential part of the service ends unexpectedly. */
@@ -141,7 +144,10 @@ export class Service {
     const httpTls = settings.plainHttp ? undefined : tls
     const ingestPort = await this.#startIngest(httpTls)
     const syslog = await this.#startSyslog(tls)
+    const { keys, addresses } = this.#rateTables
+    resumeRates(settings.dataDir, [keys, addresses], this.#log)
     const api = await this.#startApi(apiPort, httpTls)
+    this.#hasServed = true
     const consolePort = await this.#startConsole(httpTls)
     // Last, because a client may take an answer here as a sign that the service is ready.
     const metricsPort = await this.#startLocal()
@@ -171,6 +177,8 @@ export class Service {
     ]
     if (!(await within(deadlineMs + 1000, Promise.all(drained)))) this.#log.warn('some connections were aborted')
     this.#metrics.close()
+    const { keys, addresses } = this.#rateTables
+    if (this.#hasServed) keepRates(this.#settings.dataDir, [keys, addresses], this.#log)
     this.#accounting.stop()
     this.#health.stop()
     this.#log.info({ ...this.#acceptor.counters, ...this.#batches }, 'stopped')

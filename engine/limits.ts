@@ -82,13 +82,18 @@ export const BUFFERED_EVENTS_MAX = 1_000_000
  * instances that were inactive the longest are removed.
  */
 export const SEEN_INSTANCES_MAX = 10_000
+/**
+ * Pages of old sequences of one collector instance, of at least 256 gaps each: 100,000 gaps fit.
+ * Beyond it the oldest goes, and its events are late from then on. Counted.
+ */
+export const SEEN_PAGES_PER_INSTANCE_MAX = 400
+/**
+ * The same of one organization, each up to 20 KB. Beyond it the oldest of the instance goes that
+ * needs one more. Counted.
+ */
+export const SEEN_PAGES_MAX = 10_000
 /** Seconds after which senders retry when a limit is reached (Retry-After). */
 export const RETRY_AFTER_SECONDS = 5
-/**
- * Milliseconds that the time of an event may be in the future, for senders whose clock is ahead.
- * Later events are stored as of now.
- */
-export const FUTURE_MS_MAX = 24 * 60 * 60 * 1000
 /**
  * Bytes of one syslog message (RFC 5424 §6.1 requires at least 2048). A longer line is truncated. A
  * longer octet-counted message is skipped.

@@ -8,6 +8,7 @@ import type { Role } from '../store/members.ts'
 export const ACTIONS = {
   'organization.create': 'operator',
   'organization.plan': 'operator',
+  'store.backup': 'operator',
   'store.restore': 'operator',
   'registry.add-service-wide': 'operator',
   'registry.remove-service-wide': 'operator',

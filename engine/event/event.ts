@@ -407,14 +407,23 @@ export function eventFromJson(value: unknown): Event | string {
   )
 }
 
+/** RFC 3339 with optional seconds, and zones as they exist, up to 18 hours from UTC. */
+const TIME_PATTERN =
+  /^(\d{4})-(\d\d)-(\d\d)T(?:[01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:\.\d+)?)?(?:Z|[+-](?:(?:0\d|1[0-7]):?[0-5]\d|18:?00))$/
+
 /**
- * Parses ISO 8601 with a zone, as Date does. Other values are returned unchanged and fail the check
- * that follows.
+ * Returns milliseconds since 1970. Other values are returned unchanged and fail the check that
+ * follows.
  */
 function timeFromJson(value: unknown): unknown {
-  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/.test(value))
-    return value
-  const timeMs = Date.parse(value)
+  const found = typeof value === 'string' ? TIME_PATTERN.exec(value) : null
+  if (found === null) return value
+  const [text, year, month, day] = found
+  // Date.parse reads 30 February as 2 March.
+  const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)))
+  if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return value
+  // A leap second (RFC 3339 §5.7) counts as the second before it, as in logs.
+  const timeMs = Date.parse(text.replace(/:60(?=[.Z+-])/, ':59'))
   return Number.isNaN(timeMs) ? value : timeMs
 }
 

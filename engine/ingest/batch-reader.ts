@@ -19,12 +19,12 @@ import {
   EVENT_ARRAY_BLOCKED,
   ID_BYTES,
   ID_OFFSET,
+  lowerNumber,
   numberEnd,
   stringBytes,
   stringStart,
   wholeNumber,
 } from '../event/packed-event.ts'
-import { FUTURE_MS_MAX } from '../limits.ts'
 import type { Slices } from '../lmdb/queue-chunk.ts'
 import type { IdRun } from '../store/seen-events.ts'
 import { isIpText } from './formats/ip-address.ts'
@@ -45,7 +45,9 @@ export interface ReadBatch {
   /** The ids of these events, in the same order. */
   readonly runs: readonly IdRun[]
   readonly rejected: readonly Rejection[]
-  /** Events with a time in the future, which are stored as of now. */
+  /**
+   * Events that were last seen after their receipt, by the sender's clock: stored as of receipt.
+   */
   readonly ahead: number
   /**
    * The batch's coverage report, or the error of a rejected one. undefined: the batch has no
@@ -72,6 +74,15 @@ const ARRAY_16 = 0xdc
  * Names are not matched here: the scan matches them with the organization's registry at that time.
  */
 export class BatchReader {
+  /**
+   * Of the event that #endOfCommonEvent read: its times, and the offsets of the first and of the
+   * span.
+   */
+  #firstSeenMs = 0
+  #lastSeenMs = 0
+  #firstAt = 0
+  #spanAt = 0
+
   /**
    * Reads a batch in msgpack. A string is the error of a malformed batch. The returned events point
    * into `bytes`, which must not change.
@@ -112,14 +123,15 @@ export class BatchReader {
   #readFastPath(bytes: Uint8Array, view: DataView, listed: ListedEvents, nowMs: number): ReadBatch | undefined {
     const { count } = listed
     const builder = new BatchBuilder(bytes, count)
-    const lastSeenMsMax = nowMs + FUTURE_MS_MAX
     const end = view.byteLength
     let at = listed.at
     for (let index = 0; index < count; index++) {
-      const next = this.#endOfCommonEvent(view, at, end, lastSeenMsMax)
+      const next = this.#endOfCommonEvent(view, at, end)
       if (next > 0) {
         const id = at + ID_OFFSET
-        builder.addInPlace(at, next, view.getUint32(id), view.getUint32(id + 4), sequenceAt(view, id + 8))
+        const [high, low, sequence] = [view.getUint32(id), view.getUint32(id + 4), sequenceAt(view, id + 8)]
+        if (this.#lastSeenMs <= nowMs) builder.addInPlace(at, next, high, low, sequence)
+        else builder.addCopy(this.#copyAsOf(nowMs, bytes, at, next), high, low, sequence)
         at = next
         continue
       }
@@ -134,10 +146,10 @@ export class BatchReader {
   }
 
   /**
-   * Returns the offset after the event at `start` if the event is valid, in the common form, with a
-   * canonical name and not in the future. Otherwise -1.
+   * Returns the offset after the event at `start` if the event is valid, in the common form, and
+   * has a canonical name. Otherwise -1.
    */
-  #endOfCommonEvent(view: DataView, start: number, end: number, lastSeenMsMax: number): number {
+  #endOfCommonEvent(view: DataView, start: number, end: number): number {
     if (start + EVENT_BYTES_MIN > end) return -1
     const columns = view.getUint8(start)
     if (columns !== EVENT_ARRAY && columns !== EVENT_ARRAY_BLOCKED) return -1
@@ -167,7 +179,7 @@ export class BatchReader {
     const spanMs = wholeNumber(view, spanAt)
     const count = wholeNumber(view, countAt)
     if (firstSeenMs < 0 || spanMs < 0 || firstSeenMs + spanMs > TIME_MS_MAX) return -1
-    if (firstSeenMs + spanMs > lastSeenMsMax || count < 1 || count > EVENT_COUNT_MAX) return -1
+    if (count < 1 || count > EVENT_COUNT_MAX) return -1
 
     let next = countEnd
     if (columns === EVENT_ARRAY_BLOCKED) {
@@ -178,7 +190,21 @@ export class BatchReader {
       if (blocked < 1 || blocked > count) return -1
     }
     if (!isIpText(view, clientAt, clientEnd)) return -1
+    this.#firstSeenMs = firstSeenMs
+    this.#lastSeenMs = firstSeenMs + spanMs
+    this.#firstAt = firstAt
+    this.#spanAt = spanAt
     return isCanonicalName(view, nameAt, nameEnd) ? next : -1
+  }
+
+  /** The event in [start, end), which #endOfCommonEvent read last, with the times of asOfNow. */
+  #copyAsOf(nowMs: number, bytes: Uint8Array, start: number, end: number): Buffer {
+    const copy = Buffer.from(bytes.subarray(start, end))
+    const view = new DataView(copy.buffer, copy.byteOffset, copy.byteLength)
+    const firstSeenMs = Math.min(this.#firstSeenMs, nowMs)
+    lowerNumber(view, this.#firstAt - start, firstSeenMs)
+    lowerNumber(view, this.#spanAt - start, nowMs - firstSeenMs)
+    return copy
   }
 
   #take(builder: BatchBuilder, event: Event | string, nowMs: number): void {
@@ -255,20 +281,22 @@ class BatchBuilder {
     this.#runLength = 1
   }
 
-  /**
-   * An event from a sender whose clock is ahead is still valid. Its time becomes now: an event in
-   * the future would never leave the evidence window.
-   */
   addPacked(event: Event, nowMs: number): void {
-    const ahead = event.lastSeenMs > nowMs + FUTURE_MS_MAX
-    if (ahead) this.#ahead++
-    const packed = packEvent(
-      ahead ? { ...event, firstSeenMs: Math.min(event.firstSeenMs, nowMs), lastSeenMs: nowMs } : event,
-    )
     const { instance, sequence } = eventIdParts(event.id)
     const [high, low] = [Number.parseInt(instance.slice(0, 8), 16), Number.parseInt(instance.slice(8), 16)]
+    if (event.lastSeenMs > nowMs) this.addCopy(packEvent(asOfNow(event, nowMs)), high, low, sequence)
+    else this.#addPacked(packEvent(event), high, low, sequence)
+  }
+
+  /** Adds an event that was ahead of the clock. */
+  addCopy(packed: Buffer, instanceHigh: number, instanceLow: number, sequence: number): void {
+    this.#ahead++
+    this.#addPacked(packed, instanceHigh, instanceLow, sequence)
+  }
+
+  #addPacked(packed: Buffer, instanceHigh: number, instanceLow: number, sequence: number): void {
     this.#packed.push(packed)
-    this.addInPlace(this.#end, this.#end + packed.length, high, low, sequence)
+    this.addInPlace(this.#end, this.#end + packed.length, instanceHigh, instanceLow, sequence)
     this.#end += packed.length
   }
 
@@ -293,6 +321,14 @@ class BatchBuilder {
     const instance = hex32(this.#instanceHigh) + hex32(this.#instanceLow)
     this.#runs.push({ instance, first: this.#firstSequence, count: this.#runLength })
   }
+}
+
+/**
+ * A sender whose clock is fast has seen something all the same. But no scan can publish a time
+ * after its own, and evidence of a later day would outlast the window.
+ */
+function asOfNow(event: Event, nowMs: number): Event {
+  return { ...event, firstSeenMs: Math.min(event.firstSeenMs, nowMs), lastSeenMs: nowMs }
 }
 
 function hex32(word: number): string {

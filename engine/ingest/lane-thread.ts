@@ -44,7 +44,7 @@ class LaneThread {
   onMessage(message: ToLane): void {
     switch (message.kind) {
       case 'settled':
-        return this.#lane.settled(message.id, message.duplicates, message.rejected)
+        return this.#lane.settled(message.id, message.unstored)
       case 'status':
         return notify({ kind: 'status', id: message.id, status: this.#lane.status() }, [])
       case 'drain':

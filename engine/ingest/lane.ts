@@ -9,6 +9,7 @@ import { HOUR_MS, SECOND_MS, systemClock } from '../process/clock.ts'
 import { type Deferred, deferred } from '../process/deferred.ts'
 import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Store } from '../store/store.ts'
+import type { UnstoredPlaces } from './accept.ts'
 import { Connection, type ConnectionReader, type Peer, WORK_BYTES } from './connection.ts'
 import { CR, digitsEnd, isDigit, LESS, LF, SPACE } from './formats/bytes.ts'
 import { FORMATS } from './formats/formats.ts'
@@ -143,11 +144,11 @@ export class Lane implements ConnectionLane {
   }
 
   /** The writer has stored a batch. */
-  settled(id: number, duplicates: readonly number[], rejected: readonly number[]): void {
+  settled(id: number, unstored: UnstoredPlaces): void {
     const batch = this.#inFlight.get(id)
     if (batch === undefined) return
     this.#inFlight.delete(id)
-    this.intake.settled(batch, duplicates.length, rejected.length, { duplicates, rejected })
+    this.intake.settled(batch, unstored)
     this.resumeStalled()
     this.#taken()
     this.#checkDrained()

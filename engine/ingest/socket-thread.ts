@@ -73,7 +73,7 @@ class SocketThread {
     const lane = this.#own?.lane
     switch (message.kind) {
       case 'settled':
-        return lane?.settled(message.id, message.duplicates, message.rejected)
+        return lane?.settled(message.id, message.unstored)
       case 'status':
         if (lane !== undefined) notify({ kind: 'status', id: message.id, status: lane.status() }, [])
         return notify({ kind: 'socketStatus', id: message.id, status: this.#status() }, [])

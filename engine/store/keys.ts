@@ -27,7 +27,8 @@ import { randomUUID } from 'node:crypto'
  *   read-lines          o + two hashes (32)              hashes of log messages already read
  *   buffer              o + sequence (8), see queue.ts   Event
  *   unmatched-events    o + sequence (8), see queue.ts   Event of no platform of the registry
- *   seen                o + collector instance (8)       counted sequences
+ *   seen                o + collector instance (8)       newest counted sequences
+ *   seen-pages          o + instance (8) + last (8)      older ones, see seen-instance.ts
  *   evidence            o + day (4) + platform id        evidence of one platform on one day
  *   detections          o + platform id                  id and first time of a platform
  *   scans               o + requested (8) + scan id (16) Scan

@@ -18,6 +18,7 @@ import { systemClock } from '../../engine/process/clock.ts'
 import { RegistryInForce } from '../../engine/store/registry-in-force.ts'
 import { Store } from '../../engine/store/store.ts'
 import { coverageMessage, report } from '../support/coverage.ts'
+import { ALL_STORED } from '../support/intake.ts'
 import { Random } from './random.ts'
 
 /**
@@ -250,7 +251,7 @@ function checkIntake(random: Random, intake: Intake, stream: Buffer): void {
     for (const each of batch.reports) {
       if (typeof coverageFromMessage(coverageMessage(each)) === 'string') throw new Error('no report')
     }
-    intake.settled(batch, 0, 0)
+    intake.settled(batch, ALL_STORED)
   }
   intake.takeRejects()
   let received = 0

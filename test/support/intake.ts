@@ -1,4 +1,5 @@
 import { Administration } from '../../engine/admin/administration.ts'
+import type { UnstoredPlaces } from '../../engine/ingest/accept.ts'
 import { Intake, type IntakeOptions } from '../../engine/ingest/intake.ts'
 import type { Origin } from '../../engine/ingest/origin.ts'
 import { OUTCOMES, totalOf } from '../../engine/ingest/outcome.ts'
@@ -67,6 +68,9 @@ export function openIntake(
     },
   }
 }
+
+/** Of a batch whose events were all stored. */
+export const ALL_STORED: UnstoredPlaces = { duplicates: [], tooLate: [], rejected: [] }
 
 /** Over all listeners: messages received, and messages with a known outcome. */
 export function sumsOf({ sources }: Intake): { received: number; known: number } {

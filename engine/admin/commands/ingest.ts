@@ -2,11 +2,12 @@ import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import { EventAcceptor } from '../../ingest/accept.ts'
 import { Intake } from '../../ingest/intake.ts'
+import { MatchTally } from '../../ingest/match-tally.ts'
 import { OUTCOMES, Outcome, totalOf } from '../../ingest/outcome.ts'
-import { type FileReport, type LineProblem, LogReader, READ_WORK_BYTES } from '../../ingest/read-log.ts'
-import { type KnownToken, TokenAuthenticator } from '../../ingest/token-authenticator.ts'
+import { type FileReport, LogReader, READ_WORK_BYTES } from '../../ingest/read-log.ts'
+import { TokenAuthenticator } from '../../ingest/token-authenticator.ts'
 import { STANDARD_INPUT } from '../../process/byte-source.ts'
-import type { Clock } from '../../process/clock.ts'
+import { type Clock, DAY_MS } from '../../process/clock.ts'
 import { Fault } from '../../process/error-codes.ts'
 import { exclusively } from '../../process/exclusive.ts'
 import { fileProgress } from '../../process/file-progress.ts'
@@ -15,6 +16,7 @@ import { addSettingOptions, readSettings, setting, someText } from '../../proces
 import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
 import { printable } from '../../process/table.ts'
 import { requestScan } from '../../scan/fold.ts'
+import { firstDayOfWindow } from '../../scan/prepare.ts'
 import { scanNow } from '../../scan/scan-now.ts'
 import { EVENTS_FOR_IMMEDIATE_SCAN } from '../../scan/schedule.ts'
 import type { Registries } from '../../store/registry-in-force.ts'
@@ -22,6 +24,7 @@ import type { Scan } from '../../store/scans.ts'
 import { NO_ORGANIZATION, type StoredSource } from '../../store/sources.ts'
 import type { Store } from '../../store/store.ts'
 import { type AdminContext, countOption, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
+import { type FileProblem, printFiles, type ReadFile, remarks } from './ingest-report.ts'
 
 const tokenSetting = z.object({
   token: setting(someText(), {
@@ -126,9 +129,11 @@ async function readFiles(
   stop.received.then((received) => {
     signal = received
   })
-  const reports: FileReport[] = []
+  const organization = store.organizations.get(token.organizationId)
+  const windowStartMs = organization === undefined ? 0 : firstDayOfWindow(organization, clock.nowMs()) * DAY_MS
+  const reports: ReadFile[] = []
   const faults: Fault[] = []
-  const problems: (LineProblem & { readonly file: string })[] = []
+  const problems: FileProblem[] = []
   for (const path of paths) {
     if (signal !== undefined) break
     const intake = new Intake(new Uint8Array(READ_WORK_BYTES), registry, authenticator, {
@@ -137,8 +142,11 @@ async function readFiles(
     })
     const progress = fileProgress(path === STANDARD_INPUT ? undefined : path)
     let shown = 0
+    const tally = new MatchTally(registry.matcherOf(token.organizationId))
     const reader = new LogReader(store, acceptor, intake, token, {
       dryRun: options.dryRun === true,
+      windowStartMs,
+      ...(options.dryRun === true ? { onMatch: (match) => tally.add(match) } : {}),
       onProblem: (problem) => {
         if (shown++ < options.rejects) problems.push({ file: path, ...problem })
       },
@@ -149,7 +157,7 @@ async function readFiles(
     })
     try {
       const { report, fault } = await reader.read(path)
-      reports.push(report)
+      reports.push({ report, tally })
       if (fault !== undefined) faults.push(fault)
     } catch (error) {
       // An unreadable file must not prevent reading the others.
@@ -162,7 +170,8 @@ async function readFiles(
     if (faults.at(-1)?.code === 'STORE_FULL') break
   }
   if (options.dryRun !== true && reports.length > 0) {
-    const sum = (of: (report: FileReport) => number): number => reports.reduce((total, report) => total + of(report), 0)
+    const sum = (of: (report: FileReport) => number): number =>
+      reports.reduce((total, { report }) => total + of(report), 0)
     const messages = sum((report) => report.messages)
     administration.noteIngested(
       token.organizationId,
@@ -175,7 +184,14 @@ async function readFiles(
   if (store.buffer.count(token.organizationId) >= EVENTS_FOR_IMMEDIATE_SCAN)
     askForScan(store, token.organizationId, clock)
   stop.forget()
-  print(command, reports, problems, token, options, store)
+  printFiles(command, reports, options.dryRun === true)
+  for (const line of remarks(reports, problems, organization, clock.nowMs())) process.stderr.write(`${line}\n`)
+  const waiting = store.buffer.count(token.organizationId)
+  if (options.dryRun !== true && waiting > 0 && process.stderr.isTTY) {
+    process.stderr.write(
+      `${waiting} events wait for the next scan of the service; to scan now: posture-admin scan run --org ${token.organizationId}\n`,
+    )
+  }
   if (signal !== undefined) process.exitCode = exitStatusOf(signal)
   for (const fault of faults.slice(1))
     process.stderr.write(`posture-admin: ${fault.code} ${printable(fault.message)}\n`)
@@ -206,57 +222,6 @@ function writeSources(store: Store, intake: Intake): void {
     store.sources.add(intake.sources.takeDeltas(0))
     store.sources.addRejects(intake.takeRejects())
   })
-}
-
-function print(
-  command: Command,
-  reports: readonly FileReport[],
-  problems: readonly (LineProblem & { readonly file: string })[],
-  token: KnownToken,
-  options: FileOptions,
-  store: Store,
-): void {
-  show(command, {
-    columns: [
-      ['File', 'file', { wrap: true }],
-      ['Lines', 'lines'],
-      ['Formats', 'formats', { hide: 3, wrap: true, text: formatsText }],
-      [options.dryRun === true ? 'Would match' : 'Matched', 'matched'],
-      ['Duplicates', 'duplicates', { hide: 4 }],
-      ['No platform', 'unmatched', { hide: 6 }],
-      ['No host', 'no_domain', { hide: 7 }],
-      ['Skipped', 'skipped', { hide: 5 }],
-      ['Rejected', 'rejected', { hide: 1 }],
-      ['Unknown', 'unknown', { hide: 2 }],
-      ['Ambiguous', 'ambiguous', { hide: 3 }],
-    ],
-    rows: reports.map(({ noDomain, unfinished: _unfinished, ...report }) => ({ ...report, no_domain: noDomain })),
-  })
-  for (const { file, unfinished } of reports) {
-    if (unfinished) {
-      process.stderr.write(
-        `${printable(file)}: the last line is incomplete and was skipped. Read the file again later\n`,
-      )
-    }
-  }
-  // On standard error, so that standard output contains only the report.
-  for (const { file, line, format, reason } of problems) {
-    process.stderr.write(`${printable(file)} line ${line}: ${format === '' ? '' : `${format}: `}${reason}\n`)
-  }
-  const { organizationId } = token
-  const waiting = store.buffer.count(organizationId)
-  if (options.dryRun !== true && waiting > 0 && process.stderr.isTTY) {
-    process.stderr.write(
-      `${waiting} events wait for the next scan of the service; to scan now: posture-admin scan run --org ${organizationId}\n`,
-    )
-  }
-}
-
-function formatsText(formats: unknown): string {
-  return Object.entries(formats as Readonly<Record<string, number>>)
-    .sort(([, a], [, b]) => b - a)
-    .map(([id, count]) => `${id} ${count}`)
-    .join(', ')
 }
 
 function showSources(command: Command, org: string | undefined, { store, administration }: AdminContext): void {

@@ -65,6 +65,9 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
       store.buffer.append(id, events)
     })
   buffered()
+  // So many gaps that some are in a page.
+  const gaps = Array.from({ length: 1500 }, (_, at) => ({ instance: 'f'.repeat(16), first: 1 + 2 * at, count: 1 }))
+  store.environment.write(() => store.seenEvents.keepUnseen(id, gaps, NOON))
   runScan(store, registries, id, 'schedule', clock)
   clock.add(1)
   buffered()
@@ -167,7 +170,7 @@ interface Row {
 
 const SEALED = [
   ...['organizations', 'members', 'audit-log', 'api-keys', 'monitoring-tokens', 'token-bindings', 'sources', 'rejects'],
-  ...['read-lines', 'buffer', 'seen', 'evidence', 'detections', 'scans', 'scan-requests', 'scan-states'],
+  ...['read-lines', 'buffer', 'seen', 'seen-pages', 'evidence', 'detections', 'scans', 'scan-requests', 'scan-states'],
   ...[
     'assessments',
     'assessment-answers',
@@ -186,7 +189,17 @@ const INDEXES = [
   ...['organization-names', 'api-key-hashes', 'token-hashes', 'api-versions', 'registry-versions'],
   ...['memberships', 'user-names', 'session-hashes'],
 ]
-const FIXED = ['audit-log', 'api-keys', 'monitoring-tokens', 'sources', 'rejects', 'read-lines', 'buffer', 'seen']
+const FIXED = [
+  'audit-log',
+  'api-keys',
+  'monitoring-tokens',
+  'sources',
+  'rejects',
+  'read-lines',
+  'buffer',
+  'seen',
+  'seen-pages',
+]
 
 const ROWS: readonly Row[] = [
   ...SEALED.map((table) => ({
@@ -379,6 +392,18 @@ const ROWS: readonly Row[] = [
     table: 'seen',
     damage: changed(() => ({ ranges: [1, 5, 4, 9] })),
     finds: /the bound 4 after 5 of instance [0-9a-f]{16}, expected ranges that ascend/,
+  },
+  {
+    name: 'a page of ranges reaches beyond its last sequence',
+    table: 'seen-pages',
+    damage: changed(() => ({ ranges: [1, 2 ** 40] })),
+    finds: /a range to 1099511627776 of instance [0-9a-f]{16}, expected one up to /,
+  },
+  {
+    name: 'a page of ranges is missing',
+    table: 'seen-pages',
+    damage: record(gone),
+    finds: /^seen of \S+: found \d+ pages of instance/,
   },
   {
     name: 'an incomplete range',

@@ -126,8 +126,8 @@ const rows: { name: string; messages: Message[]; events: Partial<Event>[] }[] = 
   },
   {
     name: 'the longest name and address',
-    messages: [{ name: `${'a'.repeat(249)}.com`, client: '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff', lastMs: NOON }],
-    events: [{ name: `${'a'.repeat(249)}.com` }],
+    messages: [{ name: `${'a.'.repeat(125)}com`, client: '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff', lastMs: NOON }],
+    events: [{ name: `${'a.'.repeat(125)}com` }],
   },
 ]
 
