@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Console } from '../console/console.ts'
+import { provisionRegistry } from '../engine/admin/own-platforms.ts'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
 import {
@@ -36,10 +37,9 @@ import { SCANS } from '../engine/scan/scan-now.ts'
 import { ScanThread } from '../engine/scan/scan-thread.ts'
 import { ScanSchedule } from '../engine/scan/schedule.ts'
 import { DailyRetention } from '../engine/store/daily-retention.ts'
+import { SERVICE_WIDE } from '../engine/store/own-platforms.ts'
+import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
-import type { Catalog } from '../registry/catalog.ts'
-import { compileTrie } from '../registry/compile-trie.ts'
-import { NameMatcher } from '../registry/match.ts'
 import { changedSettings, type ServiceSettings } from './config.ts'
 import { apiRows, makeCounters } from './counters.ts'
 import { Health } from './health.ts'
@@ -80,7 +80,7 @@ export class Service {
   readonly #batches: BatchCounters = { batches: 0, unauthorized: 0, malformed: 0, overloaded: 0 }
   readonly #accounting: IngestAccounting
   readonly #keyUses: KeyUseWriter
-  readonly #catalog: Catalog
+  readonly #registry: RegistryInForce
   readonly #health: Health
   readonly #retention: DailyRetention
   readonly #metrics = new Metrics()
@@ -102,7 +102,7 @@ export class Service {
   readonly failure = this.#failure.promise
 
   /** @throws Fault of the store; see Store. */
-  constructor(settings: ServiceSettings, catalog: Catalog, log: Logger) {
+  constructor(settings: ServiceSettings, log: Logger) {
     this.#settings = settings
     this.#apiCounters = makeCounters(settings.apiThreads)
     this.#connections = {
@@ -112,15 +112,17 @@ export class Service {
     }
     this.#log = log
     this.#store = new Store(settings.dataDir)
-    this.#catalog = catalog
+    provisionRegistry(this.#store, settings.registry, systemClock, log)
+    this.#registry = new RegistryInForce(this.#store)
+    const { platforms, rules } = this.#registry.catalogOf(SERVICE_WIDE)
+    log.info({ platforms: platforms.length, domains: rules.length }, 'registry loaded')
     this.#accounting = new IngestAccounting(this.#store, log)
     this.#keyUses = new KeyUseWriter(this.#store, log)
-    const matcher = new NameMatcher(catalog)
-    const scans = new ScanThread({ dataDirectory: settings.dataDir, catalog }, (error) =>
+    const scans = new ScanThread({ dataDirectory: settings.dataDir }, (error) =>
       log.error({ err: error }, 'the thread of the scans ended'),
     )
-    this.#schedule = new ScanSchedule(this.#store, matcher, systemClock, log, scans)
-    this.#acceptor = new EventAcceptor(this.#store, matcher, systemClock, log, (organizationId) =>
+    this.#schedule = new ScanSchedule(this.#store, this.#registry, systemClock, log, scans)
+    this.#acceptor = new EventAcceptor(this.#store, systemClock, log, (organizationId) =>
       this.#schedule.noteBuffered(organizationId),
     )
     this.#health = new Health(this.#store.environment, this.#schedule, log)
@@ -238,7 +240,7 @@ export class Service {
       connectionsMax: Math.min(SYSLOG_CONNECTIONS_MAX, connectionsWithin(SYSLOG_DESCRIPTORS_SHARE)),
       connectionsPerAddressMax: this.#settings.connectionsPerAddress,
       laneThreads: this.#settings.ingestThreads,
-      trie: compileTrie(this.#catalog.rules),
+      registry: this.#registry.compiled,
       logLevel,
     }
     this.#syslog = await SyslogIngest.start(options, this.#acceptor, this.#accounting, this.#log, this.#failure.reject)
@@ -268,7 +270,7 @@ export class Service {
     const port = await claimPort('--console-port', address, consolePort)
     const data = {
       ...{ dataDirectory: dataDir, address, port, tls, http, logLevel },
-      ...{ origin: consoleOrigin, catalog: this.#catalog },
+      origin: consoleOrigin,
       limits: this.#connectionLimits(CONSOLE_DESCRIPTORS_SHARE),
       connections: this.#connections.console,
     }
@@ -294,7 +296,7 @@ export class Service {
     // During shutdown its threads may be gone. The other counters are still reported.
     const syslog = await this.#syslog?.status().catch(() => undefined)
     const ingest = ingestRows(this.#acceptor, this.#batches, this.#accounting, syslog)
-    return [...ingest, ...scanRows(this.#schedule.counters), ...this.#apiRows()]
+    return [...ingest, ...scanRows(this.#schedule), ...this.#apiRows()]
   }
 
   #apiRows(): MetricRow[] {

@@ -15,7 +15,8 @@ const BLOCK_HASHES_BYTES = 32
 
 /** Checks buffered events, counted sequences and the counters of senders. */
 export function checkIngest(walk: StoreWalk): void {
-  checkBuffer(walk)
+  checkQueue(walk, 'buffer')
+  checkQueue(walk, 'unmatched-events')
   checkSeen(walk)
   checkSources(walk)
   walk.table(
@@ -44,15 +45,15 @@ class BufferReading {
 }
 
 /** Checks the invariants of engine/lmdb/queue.ts. */
-function checkBuffer(walk: StoreWalk): void {
+function checkQueue(walk: StoreWalk, table: string): void {
   const chunk = new ChunkReader()
   let reading = new BufferReading('')
-  const wrong = (found: string, expected: string): void => walk.wrong('buffer', reading.organizationId, found, expected)
+  const wrong = (found: string, expected: string): void => walk.wrong(table, reading.organizationId, found, expected)
   const noState = (): void => {
     if (reading.chunks > 0) wrong(`${reading.chunks} chunks without the queue's state`, 'the state after them')
   }
   const form = { keyBytes: UUID_BYTES + SEQUENCE_BYTES, open: (bytes: Buffer) => bytes }
-  walk.table('buffer', form, ({ key, bytes, organizationId }) => {
+  walk.table(table, form, ({ key, bytes, organizationId }) => {
     if (reading.organizationId !== organizationId) {
       noState()
       reading = new BufferReading(organizationId)

@@ -1,4 +1,3 @@
-import type { NameMatcher } from '../../registry/match.ts'
 import type { CoverageReport } from '../event/coverage-report.ts'
 import type { Event } from '../event/event.ts'
 import {
@@ -137,7 +136,7 @@ export class EventAcceptor {
   }
   readonly coverage: CoverageReportCounters = { accepted: 0, repeated: 0, tooOften: 0, deferred: 0, malformed: 0 }
   readonly #store: Store
-  readonly #reader: BatchReader
+  readonly #reader = new BatchReader()
   readonly #clock: Clock
   readonly #log: Logger
   readonly #onBuffered: (organizationId: string) => void
@@ -152,14 +151,12 @@ export class EventAcceptor {
 
   constructor(
     store: Store,
-    matcher: NameMatcher,
     clock: Clock,
     log: Logger,
     onBuffered: (organizationId: string) => void,
     bufferedEventsMax = BUFFERED_EVENTS_MAX,
   ) {
     this.#store = store
-    this.#reader = new BatchReader(matcher)
     this.#clock = clock
     this.#log = log
     this.#onBuffered = onBuffered

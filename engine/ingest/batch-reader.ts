@@ -1,5 +1,4 @@
 import { isCanonicalName, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
-import type { NameMatcher } from '../../registry/match.ts'
 import type { CoverageReport } from '../event/coverage-report.ts'
 import {
   BATCH_VERSION,
@@ -71,9 +70,10 @@ const ARRAY_16 = 0xdc
 /**
  * Reads batches in place. A valid event in the common form costs no object and no string (a tenth
  * of the time of unpacking it, bench ingest).
+ *
+ * Names are not matched here: the scan matches them with the organization's registry at that time.
  */
 export class BatchReader {
-  readonly #matcher: NameMatcher
   /**
    * Of the event that #endOfCommonEvent read: its times, and the offsets of the first and of the
    * span.
@@ -82,10 +82,6 @@ export class BatchReader {
   #lastSeenMs = 0
   #firstAt = 0
   #spanAt = 0
-
-  constructor(matcher: NameMatcher) {
-    this.#matcher = matcher
-  }
 
   /**
    * Reads a batch in msgpack. A string is the error of a malformed batch. The returned events point
@@ -150,8 +146,8 @@ export class BatchReader {
   }
 
   /**
-   * Returns the offset after the event at `start` if the event is valid, in the common form, and
-   * has the canonical name of a known platform. Otherwise -1.
+   * Returns the offset after the event at `start` if the event is valid, in the common form, with a
+   * canonical name. Otherwise -1.
    */
   #endOfCommonEvent(view: DataView, start: number, end: number): number {
     if (start + EVENT_BYTES_MIN > end) return -1
@@ -194,7 +190,6 @@ export class BatchReader {
       if (blocked < 1 || blocked > count) return -1
     }
     if (!isIpText(view, clientAt, clientEnd)) return -1
-    if (this.#matcher.matchBytes(view, nameAt, nameEnd) === undefined) return -1
     this.#firstSeenMs = firstSeenMs
     this.#lastSeenMs = firstSeenMs + spanMs
     this.#firstAt = firstAt
@@ -214,8 +209,6 @@ export class BatchReader {
 
   #take(builder: BatchBuilder, event: Event | string, nowMs: number): void {
     if (typeof event === 'string') builder.reject(event)
-    else if (this.#matcher.match(event.name) === undefined)
-      builder.reject(`name: ${event.name} belongs to no platform of the service's registry`)
     else builder.addPacked(event, nowMs)
   }
 }

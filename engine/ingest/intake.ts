@@ -1,4 +1,3 @@
-import { DomainTrie, NO_MATCH } from '../../registry/domain-trie.ts'
 import { METHODS, TIME_MS_MAX } from '../event/event.ts'
 import {
   COVERAGE_ORGANIZATIONS_MAX,
@@ -8,8 +7,9 @@ import {
   REJECTED_ORGANIZATIONS_MAX,
   REJECTS_PER_SECOND_MAX,
 } from '../limits.ts'
-import { MINUTE_MS, SECOND_MS } from '../process/clock.ts'
+import { SECOND_MS } from '../process/clock.ts'
 import { canonicalAddress } from '../process/network.ts'
+import type { KnownHosts } from '../store/registry-in-force.ts'
 import type { Reject } from '../store/sources.ts'
 import type { UnstoredPlaces } from './accept.ts'
 import { Action } from './formats/action.ts'
@@ -30,14 +30,9 @@ import { SyslogMessage } from './syslog/message.ts'
 import { readSyslog } from './syslog/read-message.ts'
 import type { KnownToken, TokenAuthenticator } from './token-authenticator.ts'
 import type { TokenRate } from './token-rate.ts'
+import { zoneMinutes } from './zone.ts'
 
 const CLIENTS_REMEMBERED = 4096
-/**
- * Time zone offsets are multiples of 15 minutes. A clock that differs by nearly such a multiple may
- * be in another zone.
- */
-const QUARTER_MINUTES = 15
-const ZONE_SLACK_MS = 2 * MINUTE_MS
 const METHOD_LOG = METHODS.indexOf('log')
 
 export interface IntakeOptions {
@@ -90,11 +85,10 @@ export class Intake {
   format = NO_FORMAT
   /** The outcome of the last message. `stored` if it is queued for storing. */
   outcome: number = Outcome.unknown
-  /** Of the last message, if it names a platform: rule, and time unless it is a repetition. */
-  #rule = NO_MATCH
+  /** When the last message was sent, if it names a platform and is no repetition. */
   matchMs = 0
   readonly #authenticator: TokenAuthenticator
-  readonly #trie: DomainTrie
+  readonly #known: KnownHosts
   readonly #message = new SyslogMessage()
   readonly #detector = new FormatDetector()
   readonly #headerTime = new LogTime()
@@ -108,9 +102,9 @@ export class Intake {
   readonly #coverageRate = new OrganizationRate(COVERAGE_PER_SECOND_MAX, COVERAGE_ORGANIZATIONS_MAX)
 
   /** @param bytes the message buffer, with SCRATCH_BYTES of scratch space at the end */
-  constructor(bytes: Uint8Array, trie: SharedArrayBuffer, authenticator: TokenAuthenticator, options: IntakeOptions) {
+  constructor(bytes: Uint8Array, known: KnownHosts, authenticator: TokenAuthenticator, options: IntakeOptions) {
     this.line = new LogLine(bytes)
-    this.#trie = new DomainTrie(trie)
+    this.#known = known
     this.#authenticator = authenticator
     this.#options = options
   }
@@ -139,9 +133,7 @@ export class Intake {
     const verdict = msgStart === end ? Verdict.skip : this.#read(msgStart, end, token.organizationId)
     const format = this.#detector.format
     let outcome = OUTCOME_OF_VERDICT[verdict] ?? Outcome.unknown
-    const rule = verdict === Verdict.event ? this.#trie.matchDotted(line.view, line.hostStart, line.hostEnd) : NO_MATCH
-    this.#rule = rule
-    if (rule !== NO_MATCH) {
+    if (verdict === Verdict.event && this.#isWanted(token.organizationId)) {
       outcome = origin.matched === 'repeat' ? Outcome.duplicate : Outcome.stored
       if (origin.matched === 'store') {
         const pending = this.#pendingOf(token.organizationId)
@@ -169,7 +161,8 @@ export class Intake {
 
   /** Returns what the last message says, which named a platform. Slow: it creates a string. */
   match(): LineMatch {
-    return { rule: this.#rule, client: this.#client(), timeMs: this.matchMs, count: this.line.count }
+    const { hostStart, hostEnd, count } = this.line
+    return { name: this.line.text(hostStart, hostEnd), client: this.#client(), timeMs: this.matchMs, count }
   }
 
   /**
@@ -240,6 +233,15 @@ export class Intake {
     const rejects = this.#rejects
     this.#rejects = []
     return rejects
+  }
+
+  /**
+   * A collector has matched its events. If the organization's registry lacks the name, they wait
+   * for one that has it.
+   */
+  #isWanted(organizationId: string): boolean {
+    const { view, hostStart, hostEnd, eventIdStart } = this.line
+    return eventIdStart >= 0 || this.#known.knows(organizationId, view, hostStart, hostEnd)
   }
 
   #tokenOf(message: SyslogMessage, origin: Origin): KnownToken | undefined {
@@ -427,15 +429,6 @@ const OUTCOME_OF_VERDICT: readonly number[] = [
   Outcome.rejected,
   Outcome.ambiguous,
 ]
-
-/** The offset of a clock in minutes if it is nearly a multiple of 15 minutes, else 0. */
-function zoneMinutes(differenceMs: number): number {
-  const quarters = Math.round(differenceMs / (QUARTER_MINUTES * MINUTE_MS))
-  if (quarters === 0 || Math.abs(quarters) > 4 * 18) return 0
-  return Math.abs(differenceMs - quarters * QUARTER_MINUTES * MINUTE_MS) <= ZONE_SLACK_MS
-    ? quarters * QUARTER_MINUTES
-    : 0
-}
 
 /** HOSTNAME for display: `?` replaces each character that is not printable ASCII (RFC 5424 §6). */
 function printable(host: string): string {

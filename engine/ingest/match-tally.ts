@@ -1,9 +1,9 @@
-import type { Catalog } from '../../registry/catalog.ts'
+import type { Matcher } from '../../registry/match.ts'
 
 /** What a message that names a platform says. */
 export interface LineMatch {
-  /** Index in the catalog's rules. */
-  readonly rule: number
+  /** In any case. */
+  readonly name: string
   /** Canonical address; NO_CLIENT where none is known. */
   readonly client: string
   readonly timeMs: number
@@ -36,18 +36,19 @@ const CLIENTS_MAX = 100_000
 
 /** Adds up the matches of a file by platform. */
 export class MatchTally {
-  readonly #catalog: Catalog
+  readonly #matcher: Matcher
   readonly #clientsMax: number
   readonly #platforms = new Map<string, PlatformTally>()
   readonly #clients = new Set<string>()
 
-  constructor(catalog: Catalog, clientsMax = CLIENTS_MAX) {
-    this.#catalog = catalog
+  constructor(matcher: Matcher, clientsMax = CLIENTS_MAX) {
+    this.#matcher = matcher
     this.#clientsMax = clientsMax
   }
 
-  add({ rule, client, timeMs, count }: LineMatch): void {
-    const platform = this.#catalog.rules[rule]?.platform
+  add({ name, client, timeMs, count }: LineMatch): void {
+    const rule = this.#matcher.match(name)
+    const platform = rule && this.#matcher.platform(rule.platform.id)
     if (platform === undefined) return
     let tally = this.#platforms.get(platform.id)
     if (tally === undefined) {

@@ -205,8 +205,8 @@ export class SyslogIngest {
 }
 
 /** Returns the options that all lanes need. */
-function pick({ dataDirectory, idleMs, tokenRateMax, trie }: Omit<LaneData, 'tokenRateTable' | 'waitingBytesMax'>) {
-  return { dataDirectory, idleMs, tokenRateMax, trie }
+function pick({ dataDirectory, idleMs, tokenRateMax, registry }: Omit<LaneData, 'tokenRateTable' | 'waitingBytesMax'>) {
+  return { dataDirectory, idleMs, tokenRateMax, registry }
 }
 
 function combine(lanes: readonly LaneStatus[], { connections, ...sockets }: SocketStatus): SyslogStatus {

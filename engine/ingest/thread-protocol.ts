@@ -3,6 +3,7 @@ import type { CoverageReport } from '../event/coverage-report.ts'
 import type { TlsFiles } from '../http/certificate.ts'
 import type { FaultCode } from '../process/error-codes.ts'
 import type { LogLevel } from '../process/log.ts'
+import type { CompiledRegistry } from '../store/registry-in-force.ts'
 import type { Reject, SourceDelta } from '../store/sources.ts'
 import type { UnstoredPlaces } from './accept.ts'
 import type { CloseReason, StreamKind } from './connection.ts'
@@ -33,8 +34,7 @@ export interface LaneData {
   /** Maximum messages per token and second over all lanes. 0: no limit. */
   readonly tokenRateMax: number
   readonly tokenRateTable: SharedArrayBuffer
-  /** Compiled registry (registry/compile-trie.ts). */
-  readonly trie: SharedArrayBuffer
+  readonly registry: CompiledRegistry
 }
 
 export interface LaneThreadData extends LaneData {

@@ -15,9 +15,8 @@ import { SyslogMessage } from '../../engine/ingest/syslog/message.ts'
 import { readSyslog } from '../../engine/ingest/syslog/read-message.ts'
 import { TokenAuthenticator } from '../../engine/ingest/token-authenticator.ts'
 import { systemClock } from '../../engine/process/clock.ts'
+import { RegistryInForce } from '../../engine/store/registry-in-force.ts'
 import { Store } from '../../engine/store/store.ts'
-import { loadCatalog } from '../../registry/catalog.ts'
-import { compileTrie } from '../../registry/compile-trie.ts'
 import { coverageMessage, report } from '../support/coverage.ts'
 import { ALL_STORED } from '../support/intake.ts'
 import { Random } from './random.ts'
@@ -88,7 +87,7 @@ function fuzz(random: Random, seed: number, mutations: number, store: Store): vo
   const originals = messagesOf(token)
   const intake = new Intake(
     new Uint8Array(WORK_BYTES),
-    compileTrie(loadCatalog().rules),
+    new RegistryInForce(store),
     new TokenAuthenticator(store, systemClock),
     {
       tokenRate: undefined,

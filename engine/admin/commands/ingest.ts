@@ -1,7 +1,5 @@
 import { type Command, Option } from 'commander'
 import { z } from 'zod'
-import { compileTrie } from '../../../registry/compile-trie.ts'
-import { NameMatcher } from '../../../registry/match.ts'
 import { EventAcceptor } from '../../ingest/accept.ts'
 import { Intake } from '../../ingest/intake.ts'
 import { MatchTally } from '../../ingest/match-tally.ts'
@@ -21,12 +19,12 @@ import { requestScan } from '../../scan/fold.ts'
 import { firstDayOfWindow } from '../../scan/prepare.ts'
 import { scanNow } from '../../scan/scan-now.ts'
 import { EVENTS_FOR_IMMEDIATE_SCAN } from '../../scan/schedule.ts'
+import type { Registries } from '../../store/registry-in-force.ts'
 import type { Scan } from '../../store/scans.ts'
 import { NO_ORGANIZATION, type StoredSource } from '../../store/sources.ts'
 import type { Store } from '../../store/store.ts'
 import { type AdminContext, countOption, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 import { type FileProblem, printFiles, type ReadFile, remarks } from './ingest-report.ts'
-import { catalogOf, registryOption } from './registry-option.ts'
 
 const tokenSetting = z.object({
   token: setting(someText(), {
@@ -54,7 +52,7 @@ export function addIngestCommands(program: Command): void {
     .command('file')
     .description('Read log files of firewalls, proxies and DNS servers, plain or compressed with gzip or zstd')
     .argument('<file...>', 'Log files; - is standard input')
-  registryOption(addSettingOptions(sharedOptions(file), tokenSetting))
+  addSettingOptions(sharedOptions(file), tokenSetting)
     .option('--dry-run', 'Store nothing, and report what would be stored')
     .addOption(
       new Option('--rejects <count>', 'Show this many lines of each file that were not understood')
@@ -116,18 +114,16 @@ async function readFiles(
   command: Command,
   paths: readonly string[],
   options: FileOptions,
-  { store, administration, clock }: AdminContext,
+  { store, administration, registry, clock }: AdminContext,
 ): Promise<void> {
   const { token: raw } = readSettings(tokenSetting, { command, environment: process.env })
   const log = createLogger('posture-admin', 'WARNING')
-  const catalog = catalogOf(command)
   const authenticator = new TokenAuthenticator(store, clock)
   const bytes = Buffer.from(raw)
   const token = authenticator.find(bytes, 0, bytes.length)
   if (token === undefined)
     throw new Fault('NOT_FOUND', '--token: unknown or revoked; create one with posture-admin token generate')
-  const matcher = new NameMatcher(catalog)
-  const acceptor = new EventAcceptor(store, matcher, clock, log, () => {})
+  const acceptor = new EventAcceptor(store, clock, log, () => {})
   const stop = stopSignal()
   let signal: Awaited<typeof stop.received> | undefined
   stop.received.then((received) => {
@@ -140,13 +136,13 @@ async function readFiles(
   const problems: FileProblem[] = []
   for (const path of paths) {
     if (signal !== undefined) break
-    const intake = new Intake(new Uint8Array(READ_WORK_BYTES), compileTrie(catalog.rules), authenticator, {
+    const intake = new Intake(new Uint8Array(READ_WORK_BYTES), registry, authenticator, {
       tokenRate: undefined,
       noteUnauthorized: () => {},
     })
     const progress = fileProgress(path === STANDARD_INPUT ? undefined : path)
     let shown = 0
-    const tally = new MatchTally(catalog)
+    const tally = new MatchTally(registry.matcherOf(token.organizationId))
     const reader = new LogReader(store, acceptor, intake, token, {
       dryRun: options.dryRun === true,
       windowStartMs,
@@ -157,7 +153,7 @@ async function readFiles(
       onProgress: progress.update,
       stopped: () => signal !== undefined,
       stop: stop.received,
-      freeSpace: () => scanToFreeSpace(store, matcher, token.organizationId, clock),
+      freeSpace: () => scanToFreeSpace(store, registry, token.organizationId, clock),
     })
     try {
       const { report, fault } = await reader.read(path)
@@ -205,12 +201,12 @@ async function readFiles(
 /** Scans the organization to empty a full buffer. */
 async function scanToFreeSpace(
   store: Store,
-  matcher: NameMatcher,
+  registry: Registries,
   organizationId: string,
   clock: Clock,
 ): Promise<void> {
   const pending = askForScan(store, organizationId, clock)
-  if (pending !== undefined) await scanNow(store, () => matcher, pending, clock, new AbortController().signal)
+  if (pending !== undefined) await scanNow(store, registry, pending, clock, new AbortController().signal)
 }
 
 function askForScan(store: Store, organizationId: string, clock: Clock): Scan | undefined {

@@ -15,14 +15,11 @@ import {
 import { MESSAGE_BYTES_MAX } from '../../../engine/limits.ts'
 import { DAY_MS, systemClock } from '../../../engine/process/clock.ts'
 import { runScan } from '../../../engine/scan/fold.ts'
-import { loadCatalog } from '../../../registry/catalog.ts'
-import { compileTrie } from '../../../registry/compile-trie.ts'
+import { RegistryInForce } from '../../../engine/store/registry-in-force.ts'
 import { openIntake, type TestIntake } from '../../support/intake.ts'
 import { manyLines, matching, NOW, other } from '../../support/many-lines.ts'
-import { matcher, quietLog } from '../../support/store.ts'
+import { quietLog, registries } from '../../support/store.ts'
 import { squid } from '../../support/syslog-service.ts'
-
-const trie = compileTrie(loadCatalog().rules)
 
 interface Reading {
   readonly opened: TestIntake
@@ -38,7 +35,7 @@ interface Reading {
 function reading(t: Test): Reading {
   const opened = openIntake(t, { clock: systemClock })
   const { store, authenticator, directory } = opened
-  const acceptor = new EventAcceptor(store, matcher, systemClock, quietLog, () => {})
+  const acceptor = new EventAcceptor(store, systemClock, quietLog, () => {})
   const bytes = Buffer.from(opened.token.raw)
   const token = authenticator.find(bytes, 0, bytes.length)
   if (token === undefined) throw new Error('unknown token')
@@ -57,7 +54,7 @@ function reading(t: Test): Reading {
       return path
     },
     async read(name, { dryRun = false, stopAfter = Number.POSITIVE_INFINITY } = {}) {
-      const intake = new Intake(new Uint8Array(READ_WORK_BYTES), trie, authenticator, {
+      const intake = new Intake(new Uint8Array(READ_WORK_BYTES), new RegistryInForce(store), authenticator, {
         tokenRate: undefined,
         noteUnauthorized: () => {},
       })
@@ -70,7 +67,7 @@ function reading(t: Test): Reading {
         onProgress: () => {},
         stopped: () => ++asked > stopAfter,
         stop: new Promise(() => {}),
-        freeSpace: async () => runScan(store, matcher, token.organizationId, 'buffer', systemClock),
+        freeSpace: async () => runScan(store, registries, token.organizationId, 'buffer', systemClock),
       })
       const { report, fault } = await reader.read(join(directory, name))
       if (fault !== undefined) throw fault
