@@ -4,6 +4,7 @@ import { footprintInPages, isStateKey, openState, type QueueState } from '../lmd
 import { ChunkReader } from '../lmdb/queue-chunk.ts'
 import { UUID_BYTES, uuidBytes } from '../store/keys.ts'
 import { openBlock } from '../store/read-lines.ts'
+import { recentSince } from '../store/recent-arrivals.ts'
 import type { StoredSeen } from '../store/seen-events.ts'
 import { RANGES_MAX } from '../store/sequence-set.ts'
 import type { Reject, StoredSource } from '../store/sources.ts'
@@ -135,6 +136,9 @@ function checkSources(walk: StoreWalk): void {
     if (!numbers.every((count) => Number.isSafeInteger(count) && count >= 0)) {
       wrong(`${numbers} messages of ${listener} ${address}`, 'whole numbers')
     }
+    const [, recently] = recentSince(value.recent ?? [], 0)
+    if (!(recently <= received))
+      wrong(`${recently} messages in an hour of ${listener} ${address}`, `at most ${received}`)
     if (token.organizationId !== organizationId || token.tokenId !== tokenId) {
       checkCounters(walk, token)
       token = { organizationId, tokenId, listeners: new Map() }

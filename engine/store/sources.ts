@@ -3,6 +3,7 @@ import { STORED_REJECTS_MAX, STORED_SOURCES_MAX } from '../limits.ts'
 import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { u64Bytes, uuidBytes } from './keys.ts'
+import { combineRecent, type RecentSpan } from './recent-arrivals.ts'
 
 /** The organization of messages without a token that is known: none. */
 export const NO_ORGANIZATION = '00000000-0000-0000-0000-000000000000'
@@ -31,6 +32,8 @@ export interface SourceDelta {
 /** A source as it is stored: what was counted of it in all. */
 export interface StoredSource extends SourceDelta {
   readonly firstSeenMs: number
+  /** What arrived in the last hour before `lastSeenMs`. Absent in records of early releases. */
+  readonly recent?: readonly RecentSpan[]
 }
 
 /** A message that was rejected or not recognised, for the operator to read. */
@@ -77,7 +80,8 @@ export class Sources {
       const key = keyOf(delta)
       const stored = this.#sources.get(key)
       if (stored === undefined) added.set(delta.organizationId, (added.get(delta.organizationId) ?? 0) + 1)
-      this.#sources.put(key, stored === undefined ? { ...delta, firstSeenMs: delta.lastSeenMs } : sum(stored, delta))
+      const counted = stored === undefined ? { ...delta, firstSeenMs: delta.lastSeenMs } : sum(stored, delta)
+      this.#sources.put(key, { ...counted, recent: combineRecent(stored?.recent ?? [], [spanOf(delta)]) })
     }
     for (const [organizationId, rows] of added) this.#bound(organizationId, rows)
   }
@@ -121,7 +125,8 @@ export class Sources {
       const one = { ...value, ...SHARED }
       const key = keyOf(one)
       const stored = this.#sources.get(key)
-      this.#sources.put(key, stored === undefined ? one : sum(stored, one))
+      const recent = combineRecent(stored?.recent ?? [], one.recent ?? [])
+      this.#sources.put(key, stored === undefined ? one : { ...sum(stored, one), recent })
     }
     // The transaction may still fail, and then none of it was done: they are counted anew next time.
     this.#rows.delete(organizationId)
@@ -146,6 +151,10 @@ export class Sources {
 
 /** The row of a token and listener that those share who have left. */
 const SHARED = { address: 'other', host: '' } as const
+
+function spanOf({ lastSeenMs, received, counts }: SourceDelta): RecentSpan {
+  return [lastSeenMs, received, ...counts]
+}
 
 function isShared({ address, host }: SourceDelta): boolean {
   return address === SHARED.address && host === SHARED.host

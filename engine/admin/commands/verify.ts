@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
-import { SECOND_MS } from '../../process/clock.ts'
+import { MINUTE_MS, SECOND_MS } from '../../process/clock.ts'
+import { durationOption } from '../../process/duration.ts'
 import { Fault } from '../../process/error-codes.ts'
 import { isHeld } from '../../process/exclusive.ts'
 import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
@@ -12,9 +13,13 @@ import { type AdminContext, countOption, ofOrganization, sharedOptions, timeText
 interface Options {
   readonly org: string
   readonly token?: string
+  readonly since: number
   readonly timeout: number
   readonly json?: boolean
 }
+
+/** A sender is usually started before it is verified. */
+const SINCE_MS = 5 * MINUTE_MS
 
 /** posture-admin verify */
 export function addVerifyCommand(program: Command): void {
@@ -22,12 +27,17 @@ export function addVerifyCommand(program: Command): void {
     sharedOptions(
       program
         .command('verify')
-        .description('Wait for events of a collector or log sender, and show them as they arrive'),
+        .description('Show recent events of a collector or log sender, or wait until events arrive'),
     ),
   )
     .option(
       '--token <token>',
       'Wait for this monitoring token, by id or 8 visible digits; by default any of the organization',
+    )
+    .addOption(
+      new Option('--since <duration>', 'Also count what arrived in this time before the start')
+        .default(SINCE_MS, '5m')
+        .argParser(durationOption('0s', '1h')),
     )
     .addOption(
       new Option('--timeout <seconds>', 'Wait at most this long')
@@ -37,7 +47,7 @@ export function addVerifyCommand(program: Command): void {
   command.action((options: Options) => withStore(command, (context) => waitForEvents(context, options)))
 }
 
-async function waitForEvents({ store, administration }: AdminContext, options: Options): Promise<void> {
+async function waitForEvents({ store, administration, clock }: AdminContext, options: Options): Promise<void> {
   const organization = administration.organization(options.org)
   const tokens = store.monitoringTokens.ofOrganization(organization.id)
   const wanted = options.token === undefined ? undefined : chosen(tokens, options.token, 'monitoring token')
@@ -66,7 +76,7 @@ async function waitForEvents({ store, administration }: AdminContext, options: O
       const row = { ...arrival, token_label: labels.get(arrival.tokenId) ?? '' }
       process.stdout.write(`${asJson ? jsonOf(row) : lineOf(row)}\n`)
     },
-    { timeoutMs: options.timeout * SECOND_MS, givenUp: cancel.signal },
+    { sinceMs: clock.nowMs() - options.since, timeoutMs: options.timeout * SECOND_MS, givenUp: cancel.signal },
   ).finally(() => stop.forget())
 
   if (verdict.events > 0) {

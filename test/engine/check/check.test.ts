@@ -5,7 +5,7 @@ import { sealRecord } from '../../../engine/lmdb/record.ts'
 import { requestScan, runScan } from '../../../engine/scan/fold.ts'
 import { Family } from '../../../engine/store/family.ts'
 import { u64Bytes, uuidBytes } from '../../../engine/store/keys.ts'
-import { NO_ORGANIZATION, Sources } from '../../../engine/store/sources.ts'
+import { NO_ORGANIZATION, Sources, type StoredSource } from '../../../engine/store/sources.ts'
 import { report } from '../../support/coverage.ts'
 import { findingsOf, makeOrganization, matcher, NOON, openStore, Sender, type TestStore } from '../../support/store.ts'
 
@@ -266,6 +266,12 @@ const ROWS: readonly Row[] = [
     table: 'sources',
     damage: changed(() => ({ received: 1 })),
     finds: /^sources of \S+: found 3 messages counted of tcp, expected at most the 1 received$/,
+  },
+  {
+    name: 'more came in an hour than ever',
+    table: 'sources',
+    damage: changed<StoredSource>(({ received }) => ({ recent: [[NOON, received + 1, received + 1]] })),
+    finds: /messages in an hour of tcp \S+, expected at most \d+$/,
   },
   {
     name: 'half a message was counted',
