@@ -10,6 +10,7 @@ import { ExitStatus, Fault } from '../engine/process/error-codes.ts'
 import { createProgram, runProgram } from '../engine/process/program.ts'
 import { stopSignal } from '../engine/process/shutdown.ts'
 import { secretText, tableOf } from '../engine/process/table.ts'
+import { SCOPES } from '../engine/store/api-keys.ts'
 
 /*
  * npm start: the whole way from packets to the API on this machine, with the same programs that one deploys. The service
@@ -65,7 +66,9 @@ async function showDiscovery(demo: Demo): Promise<void> {
     printTable(await demo.admin('scan', 'show', '--org', ORGANIZATION))
     printCurl(demo, '<the API key>')
     say('The API key was shown at the first start. To create another:')
-    say(`  npx posture-admin key create mine --org ${ORGANIZATION} --data-dir ${shortPath(demo.serviceData)}\n`)
+    say(
+      `  npx posture-admin key create mine --org ${ORGANIZATION} --scope discovery:read --data-dir ${shortPath(demo.serviceData)}\n`,
+    )
   } else {
     const { key, token } = await demo.makeOrganization()
     say(`created the organization ${ORGANIZATION} on the Enterprise plan\n`)
@@ -118,7 +121,7 @@ class Demo {
         await this.admin(kind, 'revoke', String(old['id']), '--org', ORGANIZATION)
       }
     }
-    const [key] = await this.admin('key', 'create', LABEL, '--org', ORGANIZATION)
+    const [key] = await this.admin('key', 'create', LABEL, '--scope', ...SCOPES, '--org', ORGANIZATION)
     const [token] = await this.admin('token', 'generate', LABEL, '--org', ORGANIZATION)
     return { key: String(key?.['key']), token: String(token?.['token']) }
   }

@@ -144,7 +144,11 @@ class RunningSite {
     )
     await this.#run('posture-admin organization create Acme --domain acme.example')
     const token = secretIn(await this.#run('posture-admin token generate office --org Acme --json'))
-    const key = secretIn(await this.#run('posture-admin key create dashboard --org Acme --json'))
+    const key = secretIn(
+      await this.#run(
+        'posture-admin key create dashboard --org Acme --scope discovery:read recommendations:read --json',
+      ),
+    )
     this.#environment = { ...this.#environment, SVC_TOKEN: token }
     writeFileSync(join(this.#directory, 'api-key.txt'), `X-API-Key: ${key}\n`)
     writeFileSync(join(this.#directory, 'access.log'), `${squidLines().join('\n')}\n`)

@@ -34,7 +34,7 @@ export class TokenChanges {
     const raw = makeMonitoringToken()
     const record: MonitoringToken = newSecret(organization, label, raw, clock.nowMs())
     return this.#changes.make('token.generate', organization.id, () => {
-      if (store.monitoringTokens.activeCount(organization.id) >= ACTIVE_TOKENS_MAX) {
+      if (store.monitoringTokens.activeCount(organization.id, clock.nowMs()) >= ACTIVE_TOKENS_MAX) {
         throw new Fault(
           'CONFLICT',
           `${organization.name} has ${ACTIVE_TOKENS_MAX} active tokens already; revoke one first`,
@@ -126,8 +126,9 @@ export class TokenChanges {
   }
 
   #active(organization: Organization, idOrVisible: string): MonitoringToken {
-    const { monitoringTokens } = this.#changes.store
-    return chosen(monitoringTokens.ofOrganization(organization.id), idOrVisible, 'monitoring token')
+    const { store, clock } = this.#changes
+    const tokens = store.monitoringTokens.ofOrganization(organization.id)
+    return chosen(tokens, idOrVisible, 'monitoring token', clock.nowMs())
   }
 }
 

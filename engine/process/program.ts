@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, type Help } from 'commander'
+import { Cancelled } from './cancelled.ts'
 import { ExitStatus, Fault } from './error-codes.ts'
 import { printable, terminalWidth } from './table.ts'
 
@@ -102,11 +103,15 @@ export function failureOf(name: string, error: unknown): { readonly status: numb
       .replace(/\.$/, '')
     return { status: ExitStatus.usage, text: `${name}: USAGE ${line}; see ${name} --help\n` }
   }
+  if (error instanceof Cancelled) return { status: CANCELLED_STATUS, text: `\n${name}: cancelled\n` }
   if (error instanceof Fault)
     return { status: error.exitStatus, text: `${name}: ${error.code} ${printableLines(error.message)}\n` }
   const text = `${name}: INTERNAL ${error instanceof Error ? error.stack : String(error)}\n`
   return { status: ExitStatus.internal, text }
 }
+
+/** 128 + SIGINT, as a shell reports a program that Ctrl-C ended. */
+const CANCELLED_STATUS = 130
 
 /** A line may quote what a user typed or a file holds. */
 function printableLines(text: string): string {

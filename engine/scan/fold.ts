@@ -84,7 +84,7 @@ export class ScanRunner {
         prepared.push(next)
         records += next.evidence.length
       } catch (error) {
-        outcomes.push(this.#fail(one.running, one.trigger, error))
+        outcomes.push(...this.#fail(one.running, one.trigger, error))
       }
     }
     commit()
@@ -141,9 +141,12 @@ export class ScanRunner {
       let overtaken: PreparedScan[] = []
       try {
         // What it frees is more than it takes, so it may use what is held free for that.
-        overtaken = this.#store.environment.shrink(() => group.filter((scan) => !this.#write(scan)))
+        overtaken = this.#store.environment.shrink(() => {
+          group = group.filter(({ completed }) => this.#store.organizations.exists(completed.organizationId))
+          return group.filter((scan) => !this.#write(scan))
+        })
       } catch (error) {
-        return [...outcomes, ...group.map(({ completed, trigger }) => this.#fail(completed, trigger, error))]
+        return [...outcomes, ...group.flatMap(({ completed, trigger }) => this.#fail(completed, trigger, error))]
       }
       for (const scan of group) {
         if (!overtaken.includes(scan)) outcomes.push({ scan: scan.completed, trigger: scan.trigger, left: scan.left })
@@ -153,7 +156,7 @@ export class ScanRunner {
           if (round === PREPARATIONS_MAX) throw new Fault('CONFLICT', 'another process scans the same organization')
           return [this.#prepare({ ...completed, status: 'running', completedAtMs: 0 }, trigger)]
         } catch (error) {
-          outcomes.push(this.#fail(completed, trigger, error))
+          outcomes.push(...this.#fail(completed, trigger, error))
           return []
         }
       })
@@ -189,13 +192,14 @@ export class ScanRunner {
     return true
   }
 
-  #fail(running: Scan, trigger: ScanTrigger, error: unknown): ScanOutcome {
-    const { environment, scans, scanStates } = this.#store
+  /** No outcome where the organization was removed meanwhile: nothing of it is written any more. */
+  #fail(running: Scan, trigger: ScanTrigger, error: unknown): ScanOutcome[] {
+    const { environment, organizations, scans, scanStates } = this.#store
     const scan = failed(running, failureText(error), this.#clock)
     let internalError = internalErrorOf(error)
     try {
       environment.shrink(() => {
-        if (scans.current(running)?.status !== 'running') return
+        if (!organizations.exists(running.organizationId) || scans.current(running)?.status !== 'running') return
         scans.put(scan)
         scanStates.put(running.organizationId, { ...scanStates.get(running.organizationId), running: undefined })
       })
@@ -203,7 +207,8 @@ export class ScanRunner {
       // A Fault here is of the same disk that failed the scan. The next scan of the organization marks this one as failed.
       internalError ??= internalErrorOf(second)
     }
-    return { scan, trigger, left: 0, ...(internalError === undefined ? {} : { internalError }) }
+    if (!environment.read(() => organizations.exists(running.organizationId))) return []
+    return [{ scan, trigger, left: 0, ...(internalError === undefined ? {} : { internalError }) }]
   }
 }
 
@@ -240,9 +245,10 @@ export function recoverInterrupted(store: Store, clock: Clock): void {
     environment.shrink(() => {
       const scan = runningOf(store, organizationId)
       const organization = organizations.get(organizationId)
+      if (organization === undefined) return
       if (scan !== undefined) scans.put(failed(scan, INTERRUPTED, clock))
       scanStates.put(organizationId, { ...scanStates.get(organizationId), running: undefined })
-      if (scan?.trigger === 'administrator' && organization !== undefined) requestScan(store, organization, clock)
+      if (scan?.trigger === 'administrator') requestScan(store, organization, clock)
     })
   }
 }

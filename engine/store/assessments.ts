@@ -50,7 +50,10 @@ export interface Assessment {
   /** 0 until it is completed. */
   readonly completedAtMs: number
   readonly updatedAtMs: number
-  /** Which completion of the organization it was, from 1; 0 until then. Two may fall into one millisecond. */
+  /**
+   * Its place in the order of the organization's completions, from 1; 0 until then. The clock may
+   * have been set back in between.
+   */
   readonly completion: number
   /** null until it is completed. */
   readonly result: AssessmentResult | null
@@ -75,7 +78,7 @@ export class Assessments {
     return Array.from(this.#assessments.range(uuidBytes(organizationId)), ({ value }) => value)
   }
 
-  /** Those that are completed, the last one first. */
+  /** Those that are completed, the latest one first. */
   completed(organizationId: string): Assessment[] {
     return this.ofOrganization(organizationId)
       .filter(({ status }) => status === 'completed')

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
  *   table               key                                              value
  *   organizations       organization (16)                                Organization
  *   organization-names  name, lower case, UTF-8                          organization (16)      [index]
+ *   organization-removals  organization (16)              records left to delete: removals.ts
  *   members             organization (16) + name, lower case             Member
  *   audit-log           organization (16) + sequence (8)                 AuditEntry
  *   api-keys            organization (16) + key id (16)                  ApiKey

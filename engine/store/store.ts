@@ -15,6 +15,7 @@ import { Organizations } from './organizations.ts'
 import { Published } from './published.ts'
 import { ReadLines } from './read-lines.ts'
 import { Recommendations } from './recommendations.ts'
+import { Removals } from './removals.ts'
 import { ScanStates } from './scan-states.ts'
 import { Scans } from './scans.ts'
 import type { Secrets } from './secrets.ts'
@@ -32,6 +33,7 @@ export class Store {
   readonly environment: Environment
   readonly apiVersions: ApiVersions
   readonly organizations: Organizations
+  readonly removals: Removals
   readonly members: Members
   readonly auditLog: AuditLog
   readonly apiKeys: Secrets<ApiKey>
@@ -66,6 +68,7 @@ export class Store {
     })
     this.apiVersions = new ApiVersions(this.environment)
     this.organizations = new Organizations(this.environment, this.apiVersions)
+    this.removals = new Removals(this.environment)
     this.members = new Members(this.environment)
     this.auditLog = new AuditLog(this.environment)
     this.apiKeys = apiKeysOf(this.environment, this.apiVersions)

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Agent, request } from 'undici'
-import { admin, interrupted, run, runAdmin, start, startService } from '../support/programs.ts'
+import { ALL_SCOPES, admin, interrupted, run, runAdmin, start, startService } from '../support/programs.ts'
 import { organizationWithToken, until } from '../support/syslog-service.ts'
 
 /** posture-admin beside a running posture-service on the same data: what is changed holds for the next request, in every thread. */
@@ -84,7 +84,7 @@ t.test('keys, plan and tokens: what is changed holds for the next request', asyn
 t.test('a scan that is asked for, and approvals, are visible at once; the service runs them', async (t) => {
   const { data, ask, send, token } = await site(t)
   const org = ['--org', 'Acme', ...data]
-  const [made] = await admin('key', 'create', 'dashboard', ...org)
+  const [made] = await admin('key', 'create', 'dashboard', ...ALL_SCOPES, ...org)
   const discovery = async () => (await ask('/api/v1/discovery', String(made?.['key']))).body
   t.same(await discovery(), { scan: null, platforms: [] })
   await send(token, 'claude.ai', 1)
@@ -148,6 +148,69 @@ t.test('verify shows events of a token: those of the last minutes, and those tha
   t.equal((await interrupted(() => start('admin', [...verify, '--since', '0s']))).status, 130)
 })
 
+t.test('an organization is removed while the service runs; another one goes on', async (t) => {
+  const { data, ask, send, token, organizationId } = await site(t)
+  const auditFile = join(data[1] ?? '', '../audit.jsonl')
+  await admin('organization', 'create', 'Other', '--domain', 'other.example', ...data)
+  const key = async (org: string): Promise<string> => {
+    const [row] = await admin('key', 'create', 'dashboard', ...ALL_SCOPES, '--org', org, ...data)
+    return String(row?.['key'])
+  }
+  const [acme, other] = [await key('Acme'), await key('Other')]
+  for (let sequence = 1; sequence <= 20; sequence++) await send(token, 'claude.ai', sequence)
+  const remove = ['organization', 'remove', 'Acme', '--audit-file', auditFile, ...data]
+  for (const [words, stderr] of [
+    [[], /USAGE --confirm is required: the name of the organization, "Acme"/],
+    [['--confirm', 'acme'], /USAGE --confirm: expected the name "Acme"; nothing was removed/],
+    [['--confirm', 'Acme', '--as', 'bob'], /NOT_ALLOWED/],
+  ] as const) {
+    t.match(await runAdmin([...remove, ...words]), { stderr })
+  }
+  t.equal((await ask('/api/v1/scores', acme)).status, 200)
+  t.equal(existsSync(auditFile), false, 'no export of what was not done')
+  writeFileSync(auditFile, '')
+  t.match(await runAdmin([...remove, '--confirm', 'Acme']), { status: 4, stderr: /AUDIT_FILE .*the file exists/ })
+  rmSync(auditFile)
+  const sending = Promise.all(Array.from({ length: 20 }, (_, index) => send(token, 'claude.ai', 100 + index)))
+  t.match(await admin(...remove, '--confirm', 'Acme'), [{ name: 'Acme', id: organizationId }])
+  for (const status of await sending) t.ok(status === 200 || status === 401 || status === 503, `${status}`)
+  t.equal((await ask('/api/v1/scores', acme)).status, 401)
+  t.equal((await ask('/api/v1/scores', other)).status, 200)
+  t.equal(await send(token, 'claude.ai', 200), 401)
+  const last = readFileSync(auditFile, 'utf8').trimEnd().split('\n').at(-1) ?? ''
+  t.match(JSON.parse(last), { action: 'organization.remove', subject: 'Acme' })
+  // Whoever sent is counted once a second; nothing of it may come back.
+  await until('the sender without a token is counted', async () => {
+    return (await admin('ingest', 'sources', ...data)).length > 0 ? true : undefined
+  })
+  await admin('doctor', ...data)
+})
+
+t.test('an API key expires, and scopes are never granted silently', async (t) => {
+  const { data, ask } = await site(t)
+  const expires = ['--expires', new Date(Date.now() + 3000).toISOString().replace(/\.\d+/, '')]
+  const create = ['key', 'create', 'short', ...data]
+  t.match(await runAdmin(create), {
+    status: 2,
+    stderr: /USAGE --scope is required: one or more of scores:read, recommendations:read/,
+  })
+  for (const [wrong, stderr] of [
+    ['soon', /expected a duration such as 90d, a day such as 2027-03-31, or a time/],
+    ['2027-02-30', /expected a duration such as 90d/],
+    ['2020-01-01', /expected a time in the future/],
+    ['99999d', /expected a time within/],
+  ] as const) {
+    t.match(await runAdmin([...create, '--expires', wrong]), { status: 2, stderr })
+  }
+  const [made] = await admin(...create, ...expires, '--scope', 'scores:read')
+  t.match(made, { status: 'active', expires_at: expires[1], scopes: ['scores:read'] })
+  t.equal((await ask('/api/v1/scores', String(made?.['key']))).status, 200)
+  await until('it has expired', async () => {
+    return (await ask('/api/v1/scores', String(made?.['key']))).status === 401 ? true : undefined
+  })
+  t.match(await admin('key', 'list', ...data), [{ status: 'expired' }])
+})
+
 t.test('without a service: a scan runs here, verify says that nothing can come', async (t) => {
   const directory = t.testdir()
   const data = ['--data-dir', directory]
@@ -171,10 +234,10 @@ t.test('in the name of a member, and what the line says where it may not', async
   const org = ['--org', 'Acme', ...data]
   await admin('member', 'add', 'alice@acme.example', '--role', 'owner', ...org)
   await admin('member', 'add', 'bob', ...org, '--as', 'alice@acme.example')
-  const refused = await runAdmin(['key', 'create', 'mine', ...org, '--as', 'bob'])
+  const refused = await runAdmin(['key', 'create', 'mine', ...ALL_SCOPES, ...org, '--as', 'bob'])
   t.match(refused, { status: 5, stderr: 'posture-admin: NOT_ALLOWED bob is a member; api-key.create needs admin\n' })
   await admin('member', 'role', 'bob', 'admin', ...org, '--as', 'alice@acme.example')
-  await admin('key', 'create', 'mine', ...org, '--as', 'bob')
+  await admin('key', 'create', 'mine', ...ALL_SCOPES, ...org, '--as', 'bob')
   t.match(await runAdmin(['member', 'role', 'bob', 'king', ...org]), { status: 2, stderr: /Allowed choices are/ })
   t.match(await runAdmin(['organization', 'set', 'Acme', ...data]), { status: 2, stderr: /nothing to change/ })
   const both = ['--domain', 'other.example', '--plan', 'free', '--as', 'bob']
@@ -203,7 +266,7 @@ t.test('a secret that is given where its name belongs is found by it, and in no 
   const data = ['--data-dir', t.testdir()]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
   const org = ['--org', 'Acme', ...data]
-  const [key] = await admin('key', 'create', 'one', ...org)
+  const [key] = await admin('key', 'create', 'one', ...ALL_SCOPES, ...org)
   const [token] = await admin('token', 'generate', 'one', ...org)
   const raw = { key: String(key?.['key']), token: String(token?.['token']) }
   for (const kind of ['key', 'token'] as const) {

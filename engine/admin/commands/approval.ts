@@ -8,7 +8,7 @@ import { catalogOf, registryOption } from './registry-option.ts'
 import { waitForScan } from './scan.ts'
 
 interface Options {
-  readonly org: string
+  readonly org?: string
 }
 
 /** posture-admin approval add | remove | list */

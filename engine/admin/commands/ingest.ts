@@ -78,7 +78,7 @@ export function addIngestCommands(program: Command): void {
       ingest.command('rejects').description('Show the last messages that were not understood, with secrets redacted'),
     ),
   )
-  rejects.action((options: { org: string }) =>
+  rejects.action((options: { org?: string }) =>
     withStore(rejects, ({ store, administration }) => {
       const { id } = administration.organization(options.org)
       show(rejects, {

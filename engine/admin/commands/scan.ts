@@ -28,7 +28,7 @@ export function addScanCommands(program: Command): void {
       ),
     ),
   )
-  run.action((options: { org: string }) =>
+  run.action((options: { org?: string }) =>
     withStore(run, async (context) => {
       const { administration } = context
       const pending = administration.scans.request(administration.organization(options.org))
@@ -40,7 +40,7 @@ export function addScanCommands(program: Command): void {
   const list = ofOrganization(
     sharedOptions(scan.command('list').description('List the scans of an organization, newest first')),
   )
-  list.action((options: { org: string }) =>
+  list.action((options: { org?: string }) =>
     withStore(list, ({ store, administration }) => {
       print(list, store.scans.ofOrganization(administration.organization(options.org).id).reverse())
     }),
@@ -49,7 +49,7 @@ export function addScanCommands(program: Command): void {
   const last = ofOrganization(
     sharedOptions(scan.command('show').description('Show the findings of the last completed scan')),
   )
-  last.action((options: { org: string }) =>
+  last.action((options: { org?: string }) =>
     withStore(last, ({ store, administration }) => {
       const { id } = administration.organization(options.org)
       const found = JSON.parse(discoveryJson(store, id)) as Discovery

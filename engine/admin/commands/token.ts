@@ -23,7 +23,7 @@ export function addTokenCommands(program: Command): void {
         .argument('<label>', 'Label for lists and metrics'),
     ),
   )
-  generate.action((label: string, options: { org: string }) =>
+  generate.action((label: string, options: { org?: string }) =>
     withStore(generate, ({ administration }) => {
       const { record, raw } = administration.tokens.generate(administration.organization(options.org), label)
       print(generate, [record], { raw })
@@ -33,7 +33,7 @@ export function addTokenCommands(program: Command): void {
   const list = ofOrganization(
     sharedOptions(token.command('list').description('List the monitoring tokens of an organization')),
   )
-  list.action((options: { org: string }) =>
+  list.action((options: { org?: string }) =>
     withStore(list, ({ store, administration }) => {
       const { id } = administration.organization(options.org)
       print(list, store.monitoringTokens.ofOrganization(id), {
@@ -47,7 +47,7 @@ export function addTokenCommands(program: Command): void {
       token.command('revoke').description('Revoke a monitoring token permanently').argument('<token>', TOKEN_ID),
     ),
   )
-  revoke.action((idOrVisible: string, options: { org: string }) =>
+  revoke.action((idOrVisible: string, options: { org?: string }) =>
     withStore(revoke, ({ administration }) => {
       print(revoke, [administration.tokens.revoke(administration.organization(options.org), idOrVisible)])
     }),
@@ -66,7 +66,7 @@ export function addTokenCommands(program: Command): void {
     .addOption(
       new Option('--day-order <order>', 'Set how ambiguous dates such as 05/06/2026 are read').choices(DAY_ORDERS),
     )
-  set.action((idOrVisible: string, { org, ...change }: TokenChange & { org: string }) =>
+  set.action((idOrVisible: string, { org, ...change }: TokenChange & { org?: string }) =>
     withStore(set, ({ administration }) => {
       const { label, zone, dayOrder } = change
       const given = Object.fromEntries(
@@ -88,7 +88,7 @@ export function addTokenCommands(program: Command): void {
   )
     .option('--address <network>', 'Bind this sender address, or a network such as 192.0.2.0/24')
     .addOption(new Option('--port <port>', 'Bind this port of the service').argParser(portOption))
-  bind.action((idOrVisible: string, options: { org: string; address?: string; port?: number }) =>
+  bind.action((idOrVisible: string, options: { org?: string; address?: string; port?: number }) =>
     withStore(bind, ({ administration }) => {
       const to = { network: options.address ?? '', port: options.port ?? 0 }
       printBindings(bind, [administration.tokens.bind(administration.organization(options.org), idOrVisible, to)])
@@ -98,7 +98,7 @@ export function addTokenCommands(program: Command): void {
   const unbind = ofOrganization(
     changeOptions(token.command('unbind').description('Remove all bindings of a token').argument('<token>', TOKEN_ID)),
   )
-  unbind.action((idOrVisible: string, options: { org: string }) =>
+  unbind.action((idOrVisible: string, options: { org?: string }) =>
     withStore(unbind, ({ administration }) => {
       printBindings(unbind, administration.tokens.unbind(administration.organization(options.org), idOrVisible))
     }),

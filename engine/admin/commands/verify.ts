@@ -11,7 +11,7 @@ import { type Arrival, VERIFY_MS, verify } from '../verify.ts'
 import { type AdminContext, countOption, ofOrganization, sharedOptions, timeText, withStore } from './context.ts'
 
 interface Options {
-  readonly org: string
+  readonly org?: string
   readonly token?: string
   readonly since: number
   readonly timeout: number
@@ -35,7 +35,7 @@ export function addVerifyCommand(program: Command): void {
       'Wait for this monitoring token, by id or 8 visible digits; by default any of the organization',
     )
     .addOption(
-      new Option('--since <duration>', 'Also count what arrived in this time before the start')
+      new Option('--since <duration>', 'Count also what arrived in this time before the start')
         .default(SINCE_MS, '5m')
         .argParser(durationOption('0s', '1h')),
     )
@@ -50,7 +50,8 @@ export function addVerifyCommand(program: Command): void {
 async function waitForEvents({ store, administration, clock }: AdminContext, options: Options): Promise<void> {
   const organization = administration.organization(options.org)
   const tokens = store.monitoringTokens.ofOrganization(organization.id)
-  const wanted = options.token === undefined ? undefined : chosen(tokens, options.token, 'monitoring token')
+  const wanted =
+    options.token === undefined ? undefined : chosen(tokens, options.token, 'monitoring token', clock.nowMs())
   if (wanted === undefined && !tokens.some(({ revokedAtMs }) => revokedAtMs === 0)) {
     throw new Fault(
       'NOT_FOUND',
