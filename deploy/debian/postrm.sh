@@ -14,5 +14,6 @@ if [ "$1" = purge ]; then
   fi
   # Its data, too: who wants to keep them removes without purging. The user stays, so that nobody else gets its number.
   rm -rf "/var/lib/$program" "/var/cache/$program"
+  rm -f "/etc/$program/token"
   rmdir "/etc/$program" 2>/dev/null || true
 fi

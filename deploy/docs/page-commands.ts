@@ -150,6 +150,7 @@ class RunningSite {
       ),
     )
     this.#environment = { ...this.#environment, SVC_TOKEN: token }
+    writeFileSync(join(this.#directory, 'branch.token'), `${token}\n`, { mode: 0o600 })
     writeFileSync(join(this.#directory, 'api-key.txt'), `X-API-Key: ${key}\n`)
     writeFileSync(join(this.#directory, 'access.log'), `${squidLines().join('\n')}\n`)
     copyFileSync(join(data, 'tls/certificate.pem'), join(this.#directory, 'certificate.pem'))

@@ -104,7 +104,8 @@ async function script(name: (typeof SCRIPTS)[number], program: Program): Promise
   return text
     .replaceAll('@PROGRAM@', program.name)
     .replaceAll('@SETTINGS@', settingsPath(program))
-    .replaceAll('@REQUIRED@', program.requiredSetting)
+    .replaceAll('@SECRET_FILE@', program.secretFile)
+    .replaceAll('@SECRET_SETTING@', program.secretSetting)
 }
 
 /** As `md5sum` prints it, which debsums compares with; and what it takes on disk. */

@@ -19,8 +19,12 @@ export interface Program {
   /** The unit of systemd, and the file that the settings of an installed one stand in. */
   readonly unit: string
   readonly settings: string
-  /** The setting without which it does not start; empty where there is none. */
-  readonly requiredSetting: string
+  /**
+   * The file with the secret without which it does not start, and the setting that may have the
+   * secret instead; empty if none.
+   */
+  readonly secretFile: string
+  readonly secretSetting: string
   /** What a Debian package of it needs besides the C library. */
   readonly debianDepends: readonly string[]
 }
@@ -46,7 +50,8 @@ export const COLLECTOR: Program = {
   nodeFlags: ['--max-semi-space-size=2'],
   unit: 'deploy/systemd/posture-collector.service',
   settings: 'deploy/systemd/collector.env',
-  requiredSetting: 'SVC_TOKEN',
+  secretFile: '/etc/posture-collector/token',
+  secretSetting: 'SVC_TOKEN',
   // Its name since time_t has 64 bits on 32-bit machines (Debian 13, Ubuntu 24.04), and before.
   debianDepends: ['libpcap0.8t64 | libpcap0.8'],
 }
@@ -72,7 +77,8 @@ export const SERVICE: Program = {
   nodeFlags: [],
   unit: 'deploy/systemd/posture-service.service',
   settings: 'deploy/systemd/service.env',
-  requiredSetting: '',
+  secretFile: '',
+  secretSetting: '',
   debianDepends: [],
 }
 

@@ -43,7 +43,7 @@ const MISUSES: readonly Misuse[] = [
     program: 'collector',
     parameters: [],
     status: 2,
-    line: /USAGE --token or SVC_TOKEN is required: /,
+    line: /USAGE --token-file or SVC_TOKEN_FILE is required: /,
   },
   {
     name: 'a mistyped command',

@@ -13,9 +13,10 @@ import { Fault } from '../../process/error-codes.ts'
 import { exclusively } from '../../process/exclusive.ts'
 import { fileProgress } from '../../process/file-progress.ts'
 import { createLogger } from '../../process/log.ts'
-import { addSettingOptions, readSettings, setting, someText } from '../../process/settings.ts'
+import { addSettingOptions, readSettings } from '../../process/settings.ts'
 import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
 import { printable } from '../../process/table.ts'
+import { sudoUser, tokenOf, tokenSettings } from '../../process/token-setting.ts'
 import { requestScan } from '../../scan/fold.ts'
 import { scanNow } from '../../scan/scan-now.ts'
 import { EVENTS_FOR_IMMEDIATE_SCAN } from '../../scan/schedule.ts'
@@ -25,15 +26,7 @@ import type { Store } from '../../store/store.ts'
 import { type AdminContext, countOption, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 import { catalogOf, registryOption } from './registry-option.ts'
 
-const tokenSetting = z.object({
-  token: setting(someText(), {
-    flag: '--token <token>',
-    env: 'SVC_TOKEN',
-    about:
-      'Attribute the logs to this monitoring token; prefer the variable, because other users can read the command line',
-    secret: true,
-  }),
-})
+const tokenSetting = z.object(tokenSettings)
 
 /** Lines of a file that were not understood and are shown by default. */
 const PROBLEMS_SHOWN = 10
@@ -115,14 +108,18 @@ async function readFiles(
   options: FileOptions,
   { store, administration, clock }: AdminContext,
 ): Promise<void> {
-  const { token: raw } = readSettings(tokenSetting, { command, environment: process.env })
+  const sources = { command, environment: process.env }
+  const raw = tokenOf(readSettings(tokenSetting, sources), { ...sources, owners: sudoUser(process.env) })
   const log = createLogger('posture-admin', 'WARNING')
   const catalog = catalogOf(command)
   const authenticator = new TokenAuthenticator(store, clock)
   const bytes = Buffer.from(raw)
   const token = authenticator.find(bytes, 0, bytes.length)
   if (token === undefined)
-    throw new Fault('NOT_FOUND', '--token: unknown or revoked; create one with posture-admin token generate')
+    throw new Fault(
+      'NOT_FOUND',
+      'the monitoring token is unknown or revoked; create one with posture-admin token generate',
+    )
   const matcher = new NameMatcher(catalog)
   const acceptor = new EventAcceptor(store, matcher, clock, log, () => {})
   const stop = stopSignal()

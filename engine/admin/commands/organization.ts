@@ -87,7 +87,7 @@ export function addOrganizationCommands(program: Command): void {
   const rename = changeOptions(
     organization
       .command('rename')
-      .description('Rename an organization; its keys, tokens and data do not change')
+      .description('Rename an organization without any other change')
       .argument('<name>', 'Name or id of the organization')
       .argument('<new-name>', 'New name'),
   )

@@ -64,14 +64,14 @@ for (const [name, { model, section }] of Object.entries(COMMAND_LINES)) {
 /** The words that bash suggests after the last of `words`. */
 const COMPLETIONS: readonly { readonly words: readonly string[]; readonly found: readonly string[] }[] = [
   { words: ['posture-admin', 're'], found: ['recommendation', 'registry', 'retention', 'restore'] },
-  { words: ['posture-admin', 'key', ''], found: ['create', 'list', 'revoke'] },
+  { words: ['posture-admin', 'key', ''], found: ['create', 'list', 'revoke', 'rotate'] },
   { words: ['posture-admin', 'key', 'create', '--sc'], found: ['--scope'] },
   { words: ['posture-admin', 'key', 'create', '--scope', 'dis'], found: ['discovery:read'] },
   { words: ['posture-admin', 'key', 'create', '--org', ''], found: [] },
   { words: ['posture-admin', 'member', 'role', 'bob', 'ad'], found: ['admin'] },
   { words: ['posture-admin', 'backup', '/etc/hostn'], found: ['/etc/hostname'] },
   { words: ['posture-admin', 'audit', 'list', '--data-dir', '/etc/ssl/c'], found: ['/etc/ssl/certs'] },
-  { words: ['posture-admin', 'key', 'no-such', ''], found: ['create', 'list', 'revoke'] },
+  { words: ['posture-admin', 'key', 'no-such', ''], found: ['create', 'list', 'revoke', 'rotate'] },
   { words: ['posture-collector', 'co'], found: ['counters'] },
   { words: ['posture-collector', '--syslog-protocol', 't'], found: ['tls', 'tcp'] },
   { words: ['posture-collector', '--interf'], found: ['--interface'] },
