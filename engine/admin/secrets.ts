@@ -18,8 +18,15 @@ export function newSecret(organization: Organization, label: string, raw: string
   }
 }
 
+const LISTS = { 'API key': 'posture-admin key list', 'monitoring token': 'posture-admin token list' } as const
+
 /** The one active secret that has this id or these visible digits, or is this text; which is in no error line then. @throws Fault NOT_FOUND, CONFLICT. */
-export function chosen<T extends Secret>(secrets: readonly T[], idOrVisible: string, what: string, nowMs: number): T {
+export function chosen<T extends Secret>(
+  secrets: readonly T[],
+  idOrVisible: string,
+  what: keyof typeof LISTS,
+  nowMs: number,
+): T {
   const named = namedBy(secrets, idOrVisible)
   const shown = redactedSecret(idOrVisible)
   const active = named.filter((secret) => statusOf(secret, nowMs) === 'active')
@@ -34,7 +41,7 @@ export function chosen<T extends Secret>(secrets: readonly T[], idOrVisible: str
     )
   }
   if (named.length > 0) throw new Fault('CONFLICT', `${what} ${shown} is revoked already, which is final`)
-  throw new Fault('NOT_FOUND', `no ${what} ${JSON.stringify(shown)}`)
+  throw new Fault('NOT_FOUND', `no ${what} ${JSON.stringify(shown)}; ${LISTS[what]} shows all`)
 }
 
 /** Those that have this id or these visible digits, or are this text. */

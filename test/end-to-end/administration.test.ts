@@ -262,6 +262,48 @@ t.test('in the name of a member, and what the line says where it may not', async
   ])
 })
 
+t.test('bindings: several addresses and ports at once, and shown wherever the token is', async (t) => {
+  const data = ['--data-dir', t.testdir()]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const [token] = await admin('token', 'generate', 'one', ...data)
+  const id = String(token?.['id'])
+  await admin('token', 'bind', id, '--port', '5514', '--port', '5515', ...data)
+  await admin('token', 'bind', id, '--address', '192.0.2.1', '--address', '192.0.2.2', '--port', '5516', ...data)
+  const bound = ['port 5514', 'port 5515', '192.0.2.1 port 5516', '192.0.2.2 port 5516'].sort()
+  for (const words of [['list'], ['set', id, '--zone', '+01:00'], ['revoke', id]]) {
+    const [row] = await admin('token', ...words, ...data)
+    t.same([...((row?.['bound_to'] as string[]) ?? [])].sort(), bound, String(words[0]))
+  }
+  const [other] = await admin('token', 'generate', 'two', ...data)
+  const refused = ['token', 'bind', String(other?.['id']), '--address', '192.0.2.9', '--address', 'wrong', ...data]
+  t.match(await runAdmin(refused), { status: 2, stderr: /--address: expected an address or a network/ })
+  t.match(await runAdmin(['token', 'bind', String(other?.['id']), ...data]), { status: 2, stderr: /--address, --port/ })
+  t.match(
+    (await admin('token', 'list', ...data)).find(({ id }) => id === other?.['id']),
+    { bound_to: [] },
+    'none of them',
+  )
+})
+
+t.test('errors say what to do next', async (t) => {
+  const data = ['--data-dir', t.testdir()]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  for (const [words, line] of [
+    [['key', 'create', '--lable', 'x'], /USAGE .*; see posture-admin key create --help\n$/],
+    [['token', 'frobnicate'], /USAGE .*; see posture-admin token --help\n$/],
+    [['frobnicate'], /USAGE .*; see posture-admin --help\n$/],
+    [['key', 'revoke', 'deadbeef', ...data], /no API key "deadbeef"; posture-admin key list shows all\n$/],
+    [['token', 'unbind', 'deadbeef', ...data], /no monitoring token "deadbeef"; posture-admin token list shows all\n$/],
+    [
+      ['assessment', 'show', 'deadbeef', ...data],
+      /no assessment "deadbeef"; posture-admin assessment list shows all\n$/,
+    ],
+    [['member', 'remove', 'bob', ...data], /no member "bob"; posture-admin member list shows all\n$/],
+  ] as const) {
+    t.match((await runAdmin([...words])).stderr, line)
+  }
+})
+
 t.test('a secret that is given where its name belongs is found by it, and in no line', async (t) => {
   const data = ['--data-dir', t.testdir()]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)

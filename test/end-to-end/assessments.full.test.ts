@@ -226,7 +226,7 @@ const MISUSES: readonly { name: string; words: readonly string[]; status: number
     name: 'an assessment that is not there',
     words: ['assessment', 'show', '00000000'],
     status: 5,
-    line: /NOT_FOUND no assessment "00000000"$/,
+    line: /NOT_FOUND no assessment "00000000"; posture-admin assessment list shows all$/,
   },
   {
     name: 'a short id',

@@ -22,7 +22,7 @@ for (const program of ['service', 'collector', 'admin'] as const) {
       status: 2,
       stdout: '',
       stderr: new RegExp(
-        `^posture-${program}: USAGE unknown option '--no-such-flag'; see posture-${program} --help\n$`,
+        `^posture-${program}: USAGE unknown option '--no-such-flag'; see posture-${program}${program === 'collector' ? ' run' : ''} --help\n$`,
       ),
     })
   })

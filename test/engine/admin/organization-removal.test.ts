@@ -46,7 +46,7 @@ async function furnished(opened: TestStore) {
   const { id } = acme
   const key = administration.apiKeys.create(acme, 'dashboard', ['scores:read'])
   const token = administration.tokens.generate(acme, 'sensor')
-  administration.tokens.bind(acme, token.record.id, { network: '192.0.2.1', port: 0 })
+  administration.tokens.bind(acme, token.record.id, [{ network: '192.0.2.1', port: 0 }])
   administration.members.add(acme, 'ada', 'owner')
   administration.assessments.create(acme, 'nist-csf-2')
   const acceptor = new EventAcceptor(store, matcher, clock, quietLog, () => {})

@@ -38,7 +38,7 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     administration.apiKeys.create(organization, 'two', ['scores:read']).record.id,
   )
   const { record: token } = administration.tokens.generate(organization, 'firewalls')
-  administration.tokens.bind(organization, token.id, { network: '192.0.2.0/24', port: 0 })
+  administration.tokens.bind(organization, token.id, [{ network: '192.0.2.0/24', port: 0 }])
   administration.assessments.import(
     organization,
     {
