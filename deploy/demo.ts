@@ -29,22 +29,26 @@ interface DemoOptions {
   readonly dataDir: string
   readonly apiPort: string
   readonly ingestPort: string
+  readonly syslogPort: string
 }
 
 interface RunningService {
   readonly process: ChildProcess
   readonly apiPort: number
   readonly ingestPort: number
+  /** `tcp port 1514`; empty where syslog is off. */
+  readonly syslog: readonly string[]
 }
 
 /** The service as a child that writes to our standard error. Where it does not start it has said why: we end as it did. */
 async function startService(options: DemoOptions): Promise<RunningService> {
+  const syslog = options.syslogPort === 'off' ? 'off' : `${LOOPBACK}:${options.syslogPort}`
   const parameters = [
     ...['--data-dir', join(options.dataDir, 'service')],
     ...['--api-address', LOOPBACK, '--api-port', options.apiPort],
     ...['--ingest-address', LOOPBACK, '--ingest-port', options.ingestPort, '--metrics-port', '0'],
-    // The ports of syslog may need a privilege that whoever tries this does not have.
-    ...['--syslog-tls', 'off', '--syslog-tcp', 'off', '--syslog-udp', 'off'],
+    // The standard port of syslog requires a privilege.
+    ...['--syslog-tls', 'off', '--syslog-tcp', syslog, '--syslog-udp', syslog],
   ]
   const child = spawn(process.execPath, [SERVICE, ...parameters], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -52,11 +56,18 @@ async function startService(options: DemoOptions): Promise<RunningService> {
   })
   const endEarly = (status: number | null): void => process.exit(status ?? ExitStatus.internal)
   child.once('exit', endEarly)
-  const [{ apiPort, ingestPort }] = (await once(child, 'message')) as [{ apiPort: number; ingestPort: number }]
+  const [{ apiPort, ingestPort, syslog: listening }] = (await once(child, 'message')) as [Listening]
   child.off('exit', endEarly)
   // The channel stays open: should we be killed, the service notices and stops.
   child.channel?.unref()
-  return { process: child, apiPort, ingestPort }
+  return { process: child, apiPort, ingestPort, syslog: listening.map(({ kind, port }) => `${kind} port ${port}`) }
+}
+
+/** The message of posture-service to its parent when it serves. */
+interface Listening {
+  readonly apiPort: number
+  readonly ingestPort: number
+  readonly syslog: readonly { readonly kind: string; readonly port: number }[]
 }
 
 /** Makes the first scan, or shows the one that an earlier start made. */
@@ -82,6 +93,7 @@ async function showDiscovery(demo: Demo): Promise<void> {
     printSummary(found)
     printCurl(demo, key)
   }
+  if (demo.syslog.length > 0) say(`syslog listens on ${LOOPBACK}: ${demo.syslog.join(', ')}`)
   say('serving until Ctrl-C')
 }
 
@@ -90,6 +102,7 @@ class Demo {
   readonly serviceData: string
   readonly certificate: string
   readonly url: string
+  readonly syslog: readonly string[]
   readonly #ingestPort: number
 
   constructor(options: DemoOptions, service: RunningService) {
@@ -97,6 +110,7 @@ class Demo {
     this.serviceData = join(options.dataDir, 'service')
     this.certificate = join(this.serviceData, 'tls/certificate.pem')
     this.url = `https://localhost:${service.apiPort}/api/v1/discovery`
+    this.syslog = service.syslog
     this.#ingestPort = service.ingestPort
   }
 
@@ -113,17 +127,16 @@ class Demo {
 
   /** A start that was cut off left secrets that nobody may have read: they are revoked, and new ones made. */
   async makeOrganization(): Promise<{ key: string; token: string }> {
-    if (!(await this.#hasOrganization()))
-      await this.admin('organization', 'create', ORGANIZATION, '--domain', 'demo.example')
-    for (const kind of ['key', 'token']) {
+    const exists = await this.#hasOrganization()
+    for (const kind of exists ? ['key', 'token'] : []) {
       for (const old of await this.admin(kind, 'list', '--org', ORGANIZATION)) {
         if (old['label'] !== LABEL || old['revoked_at'] !== null) continue
         await this.admin(kind, 'revoke', String(old['id']), '--org', ORGANIZATION)
       }
     }
-    const [key] = await this.admin('key', 'create', LABEL, '--scope', ...SCOPES, '--org', ORGANIZATION)
-    const [token] = await this.admin('token', 'generate', LABEL, '--org', ORGANIZATION)
-    return { key: String(key?.['key']), token: String(token?.['token']) }
+    const about = ['--org', ORGANIZATION, '--domain', 'demo.example', '--label', LABEL, '--scope', ...SCOPES]
+    const [made] = await this.admin('setup', ...about, '--no-wait')
+    return { key: String(made?.['key']), token: String(made?.['token']) }
   }
 
   async collect(token: string): Promise<void> {
@@ -193,6 +206,7 @@ const program = createProgram('npm start --', 'Run the service and the collector
   .option('--data-dir <directory>', 'Keep data in this directory between starts', join(ROOT, 'data'))
   .option('--api-port <port>', 'Serve the REST API on this port', '8443')
   .option('--ingest-port <port>', 'Listen for HTTPS ingest on this port', '9443')
+  .option('--syslog-port <port>', 'Listen for syslog over TCP and UDP on this port; "off" turns it off', '1514')
 program.action(async (options: DemoOptions) => {
   const stop = stopSignal()
   const service = await startService(options)

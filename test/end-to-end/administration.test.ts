@@ -186,6 +186,25 @@ t.test('an organization is removed while the service runs; another one goes on',
   await admin('doctor', ...data)
 })
 
+t.test('setup prints ready lines, waits for the first event and shows the finding', async (t) => {
+  const { data, send } = await site(t)
+  const setup = start('admin', ['setup', '--org', 'New', '--domain', 'new.example', ...data])
+  const made = await until('the secrets are printed', () => {
+    const [line = '', rest] = setup.output.stdout.split('\n')
+    return rest === undefined ? undefined : (JSON.parse(line) as Record<string, unknown>)
+  })
+  t.match(made, { created: true, collector: Array, rsyslog: Array, syslog_ng: Array })
+  t.match((made['curl'] as string[]).at(-1), /^curl --cacert \S+certificate\.pem --header @api-key\.txt https:/)
+  t.equal(await send(String(made['token']), 'claude.ai', 1), 200)
+  const { status, stdout, stderr } = await setup.ended
+  t.equal(status, 0, stderr)
+  t.match(JSON.parse(stdout.split('\n')[1] ?? ''), { platform_name: 'Claude', metadata: { matches: 1 } })
+  t.match(stderr, /127\.0\.0\.1.*1 events/)
+  const asked = ['setup', '--org', 'New', ...data]
+  const ended = await interrupted(() => start('admin', asked))
+  t.match(ended, { status: 130, stderr: /everything is created; continue with posture-admin verify/ })
+})
+
 t.test('an API key expires, and scopes are never granted silently', async (t) => {
   const { data, ask } = await site(t)
   const expires = ['--expires', new Date(Date.now() + 3000).toISOString().replace(/\.\d+/, '')]

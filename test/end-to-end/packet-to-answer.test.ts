@@ -124,7 +124,7 @@ t.test('packets of a capture become platforms of the API, through crashes of bot
 
 t.test('npm start: finds, shows and serves; stops by Ctrl-C; continues on the same data', async (t) => {
   const directory = t.testdir()
-  const parameters = ['--data-dir', directory, '--api-port', '0', '--ingest-port', '0']
+  const parameters = ['--data-dir', directory, '--api-port', '0', '--ingest-port', '0', '--syslog-port', '0']
   const serving = async (): Promise<{ status: number | null; stdout: string }> => {
     const demo = start('demo', parameters)
     await new Promise<void>((resolve) => {
@@ -146,6 +146,7 @@ t.test('npm start: finds, shows and serves; stops by Ctrl-C; continues on the sa
     first.stdout,
     /curl --cacert \S+ -H 'X-API-Key: svc_pk_[0-9a-f]{64}' https:\/\/localhost:\d+\/api\/v1\/discovery\n/,
   )
+  t.match(first.stdout, /\nsyslog listens on 127\.0\.0\.1: tcp port \d+, udp port \d+\n/)
   t.match(first.stdout, /\nstopped\n$/)
 
   const second = await serving()

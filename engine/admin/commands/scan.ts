@@ -51,11 +51,7 @@ export function addScanCommands(program: Command): void {
   )
   last.action((options: { org?: string }) =>
     withStore(last, ({ store, administration }) => {
-      const { id } = administration.organization(options.org)
-      const found = JSON.parse(discoveryJson(store, id)) as Discovery
-      show(last, { columns: PLATFORM_COLUMNS, rows: found.platforms })
-      const coverage = coverageLine(found)
-      if (process.stderr.isTTY && coverage !== undefined) process.stderr.write(`${coverage}\n`)
+      showDiscovery(last, store, administration.organization(options.org).id)
     }),
   )
 }
@@ -79,6 +75,14 @@ export async function waitForScan(
   } finally {
     stop.forget()
   }
+}
+
+/** Prints the platforms of the last completed scan. */
+export function showDiscovery(command: Command, store: Store, organizationId: string): void {
+  const found = JSON.parse(discoveryJson(store, organizationId)) as Discovery
+  show(command, { columns: PLATFORM_COLUMNS, rows: found.platforms })
+  const coverage = coverageLine(found)
+  if (process.stderr.isTTY && coverage !== undefined) process.stderr.write(`${coverage}\n`)
 }
 
 /** Scan and platforms as the API returns them, from one snapshot. */

@@ -75,7 +75,7 @@ async function waitForEvents({ store, administration, clock }: AdminContext, opt
     new Set(wanted === undefined ? [] : [wanted.id]),
     (arrival) => {
       const row = { ...arrival, token_label: labels.get(arrival.tokenId) ?? '' }
-      process.stdout.write(`${asJson ? jsonOf(row) : lineOf(row)}\n`)
+      process.stdout.write(`${asJson ? jsonOf(row) : arrivalLine(row)}\n`)
     },
     { sinceMs: clock.nowMs() - options.since, timeoutMs: options.timeout * SECOND_MS, givenUp: cancel.signal },
   ).finally(() => stop.forget())
@@ -107,7 +107,8 @@ function jsonOf({ timeMs, tokenId, ...arrival }: Row): string {
   return jsonLine({ time: timeText(timeMs), token_id: tokenId, ...arrival })
 }
 
-function lineOf({
+/** What arrived from one source, for people. */
+export function arrivalLine({
   timeMs,
   listener,
   address,
