@@ -172,7 +172,7 @@ class RunningSite {
 
   async #startDemo(): Promise<string> {
     this.#environment = { ...this.#environment, DATA_DIR: join(this.#directory, 'data/service') }
-    const words = ['--data-dir', join(this.#directory, 'data'), '--api-port', '0', '--ingest-port', '0']
+    const words = ['--data-dir', join(this.#directory, 'data'), '--api-port', '0', '--ingest-port', '0', '--syslog-port', '0']
     const child = spawn(process.execPath, [DEMO, ...words], {
       cwd: this.#directory,
       env: this.#environment,
@@ -187,6 +187,10 @@ class RunningSite {
     if (!text.includes(DEMO_READY)) throw new Error(`npm start ended early: ${text}`)
     const port = /localhost:(\d+)/.exec(text)?.[1] ?? ''
     this.#ports.push(['localhost:8443', `localhost:${port}`])
+    for (const kind of ['tcp', 'udp']) {
+      const actual = new RegExp(`${kind} port \\d+`).exec(text)?.[0] ?? ''
+      this.#ports.push([`${kind} port 1514`, actual])
+    }
     return text
   }
 
