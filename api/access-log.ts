@@ -7,16 +7,19 @@ import type { Caller } from './callers.ts'
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS)
 const OTHER = 'other'
 
-/** Writes a line for each answered request; under load for some, which count how many were left out. */
+/**
+ * Logs a line for each answered request. Above the rate limit, skips requests and counts the
+ * skipped ones.
+ */
 export class AccessLog {
   readonly #log: Logger
   readonly #linesPerSecondMax: number
   readonly #isKnownPath: (path: string) => boolean
-  /** Of requests that are not answered yet. */
+  /** Callers of requests in progress. */
   readonly #callers = new WeakMap<HttpRequest, Caller>()
   #second = 0
   #lines = 0
-  #leftOut = 0
+  #skipped = 0
 
   constructor(log: Logger, linesPerSecondMax: number, isKnownPath: (path: string) => boolean) {
     this.#log = log
@@ -24,14 +27,15 @@ export class AccessLog {
     this.#isKnownPath = isKnownPath
   }
 
-  /** The line of this request names the caller. */
+  /** Records the caller for the log line of this request. */
   noteCaller(request: HttpRequest, caller: Caller): void {
     this.#callers.set(request, caller)
   }
 
   /**
-   * The port's hook. The line has the method (a registered one, or `other`), the path (one of ours, or `other`), the bytes of the body as it is sent and the 8
-   * visible digits of the key. Other text of the client may be a key, so it is not logged.
+   * The port's hook. The line contains the method (a registered one, or `other`), the path (of the
+   * API, or `other`), the size of the body as sent and the 8 visible digits of the key. Other text
+   * of the client may contain a key, so it is not logged.
    */
   onAnswer(request: HttpRequest, status: number, bytes: number): void {
     const second = Math.floor(performance.now() / SECOND_MS)
@@ -40,7 +44,7 @@ export class AccessLog {
       this.#lines = 0
     }
     if (this.#lines++ >= this.#linesPerSecondMax) {
-      this.#leftOut++
+      this.#skipped++
       return
     }
     const caller = this.#callers.get(request)
@@ -52,10 +56,10 @@ export class AccessLog {
         status,
         bytes,
         ...(caller === undefined ? {} : { organization: caller.organization.id, key_visible: caller.visible }),
-        ...(this.#leftOut > 0 ? { left_out: this.#leftOut } : {}),
+        ...(this.#skipped > 0 ? { left_out: this.#skipped } : {}),
       },
       'request',
     )
-    this.#leftOut = 0
+    this.#skipped = 0
   }
 }

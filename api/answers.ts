@@ -10,10 +10,12 @@ import { PLATFORM_TYPES, type PlatformType } from '../registry/platform-type.ts'
 import { LIMIT_MAX } from './page.ts'
 
 /*
- * The shape of every body that the API answers, for its OpenAPI document, the tables of docs/reference/api.md and the tests. No answer is made or checked
- * by these: they are ready bytes (engine/store/published.ts), and the contract test holds that both say the same.
+ * The schema of every response body, for the OpenAPI document, the tables of docs/reference/api.md
+ * and the tests. The API neither creates nor validates bodies with these schemas, because bodies
+ * are ready bytes (engine/store/published.ts). The contract test checks that bodies and schemas
+ * agree.
  *
- * Objects are strict, except `metadata` and what stands in it: fields may be added there within v1.
+ * Objects are strict except `metadata` and the objects in it, to which v1 may add fields.
  */
 const isoTime = z.iso.datetime({ precision: 0 })
 const uuid = z.uuid()
@@ -199,7 +201,7 @@ const error = z
   .strictObject({ error: z.string().min(1).describe('What is wrong and, if useful, what is expected.') })
   .describe('Answer to every rejected request.')
 
-/** By the names that they have in the OpenAPI document. */
+/** By name in the OpenAPI document. */
 export const ANSWERS = {
   Scores: scores,
   Recommendations: recommendations,

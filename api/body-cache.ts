@@ -1,14 +1,26 @@
 import type { ListState } from './list-state.ts'
 
-/** Bodies stand one behind the other in blocks of this length, made when they are needed: nothing is allocated for a body. */
+/**
+ * Bodies are stored contiguously in blocks of this size, allocated on demand. No body has an
+ * allocation of its own.
+ */
 const BLOCK_BYTES = 4 * 1024 * 1024
-/** Of a thread, beside the store's own pages: reading a body from there copies it, which takes longer than all else of a request. */
+/**
+ * Per thread. Reading a body from the store copies it, which takes longer than the rest of a
+ * request.
+ */
 const BLOCKS_MAX = 8
-/** A longer body is not kept. So the end of a block wastes no more than an eighth of it. */
+/** Longer bodies are not cached, so the end of a block wastes at most an eighth of it. */
 const BODY_BYTES_MAX = BLOCK_BYTES / 8
-/** As long as there is less to keep than fits in seven eighths of all blocks but the one that is filled anew, each body is kept. */
-const KEPT_FREELY_BYTES = ((BLOCKS_MAX - 1) * BLOCK_BYTES * 7) / 8
-/** Beyond it one of so many that were not kept takes the place of older ones: where more is asked for than fits, most of what fits stays. */
+/**
+ * Every body is cached while the total is below seven eighths of all blocks except the one being
+ * refilled.
+ */
+const ALWAYS_CACHED_BYTES = ((BLOCKS_MAX - 1) * BLOCK_BYTES * 7) / 8
+/**
+ * Above that, only one of this many uncached bodies replaces older ones, so that most of the cache
+ * survives if more bodies are requested than fit.
+ */
 const REPLACE_ONE_OF = 64
 
 class Block {
@@ -17,19 +29,22 @@ class Block {
   readonly states = new Set<ListState>()
 }
 
-/** Bodies of usual answers, for as long as what they are of does not change. */
+/** Caches the bodies of common answers until their data changes. */
 export class BodyCache {
   readonly #blockOf = new Map<ListState, Block>()
-  /** In the order in which they were filled, from the one behind `#at` on. */
+  /** In the order of filling, starting after `#at`. */
   readonly #blocks: Block[] = []
   #at = -1
   #keptBytes = 0
   #missed = 0
 
-  /** Keeps a copy, where there is room; answers it, or the body itself. Either is valid until the next call. */
+  /**
+   * Stores a copy if there is space. Returns the copy or the body itself, valid until the next
+   * call.
+   */
   keep(state: ListState, body: Uint8Array): Uint8Array {
     if (body.length > BODY_BYTES_MAX) return body
-    if (this.#keptBytes + body.length > KEPT_FREELY_BYTES && ++this.#missed % REPLACE_ONE_OF !== 0) return body
+    if (this.#keptBytes + body.length > ALWAYS_CACHED_BYTES && ++this.#missed % REPLACE_ONE_OF !== 0) return body
     this.drop(state)
     const block = this.#blockFor(body.length)
     block.bytes.set(body, block.usedBytes)
@@ -42,7 +57,7 @@ export class BodyCache {
     return copy
   }
 
-  /** What it is of has changed, or nobody asks for it. */
+  /** Removes a body whose data has changed or which is no longer requested. */
   drop(state: ListState): void {
     const block = this.#blockOf.get(state)
     if (block === undefined) return
@@ -53,7 +68,10 @@ export class BodyCache {
     state.body = undefined
   }
 
-  /** The one that is being filled; where it has too little room, a new one, or the one that was filled the longest ago. */
+  /**
+   * Returns the current block or, if it is full, a new block or the one that was filled least
+   * recently.
+   */
   #blockFor(bytes: number): Block {
     const filling = this.#blocks[this.#at]
     if (filling !== undefined && filling.usedBytes + bytes <= BLOCK_BYTES) return filling

@@ -8,18 +8,21 @@ import type { Store } from '../engine/store/store.ts'
 import type { BodyCache } from './body-cache.ts'
 import type { ListState } from './list-state.ts'
 
-/** Keys, and organizations, that a thread remembers: about 0.5 KB each. Beyond it those go that came first, and are read again when they ask. */
-const REMEMBERED_MAX = 50_000
+/**
+ * Maximum number of keys, and of organizations, that a thread caches, about 0.5 KB each. Beyond it,
+ * the oldest entries are evicted and read again on use.
+ */
+const CACHED_MAX = 50_000
 
-/** What the API knows of an organization, read when it had this version (store/api-versions.ts). */
+/** An organization as read at this version (store/api-versions.ts). */
 export interface CallersOrganization {
   readonly id: string
   readonly key: Buffer
   readonly version: number
-  /** The version of all organizations at which its own was looked at last. */
+  /** The version of all organizations at which this organization's version was last checked. */
   versionOfAll: number
   readonly isEnterprise: boolean
-  /** What it has published, by the byte of the list; undefined where nobody has asked for it. */
+  /** Its published lists, by list number. Undefined until requested. */
   readonly lists: (ListState | undefined)[]
 }
 
@@ -34,7 +37,7 @@ export interface Caller {
   /** A bit for each of SCOPES. */
   readonly scopes: number
   readonly organization: CallersOrganization
-  /** When its last use was noted, which is 0 where none was. See key-uses.ts. */
+  /** When its last use was recorded; 0 if never. See key-uses.ts. */
   usedMs: number
 }
 
@@ -42,8 +45,9 @@ export interface Caller {
 const EMPTY_TAG = '0'.repeat(32)
 
 /**
- * Who asks. What was read of a key and its organization is remembered for as long as the organization's version is the same, which is looked up with each
- * request: a key that is revoked, or a plan that is changed, anywhere, holds for the next request in every thread.
+ * Authenticates callers. A key and its organization are cached while the organization's version is
+ * unchanged, which every request checks. A revoked key or a changed plan therefore takes effect at
+ * the next request in every thread.
  */
 export class Callers {
   readonly #store: Store
@@ -61,8 +65,8 @@ export class Callers {
   }
 
   /**
-   * The active key that this text is, or undefined. A text that is no such key costs one hash and one look-up, whatever it is, so that the time of the
-   * answer tells nothing. Inside Environment.readInTurn.
+   * Returns the caller for an active key, or undefined. Any invalid text costs one hash and one
+   * lookup, so that the response time reveals nothing. Must run within Environment.readInTurn.
    */
   find(text: string): Caller | undefined {
     const digest = hash('sha256', text)
@@ -71,7 +75,7 @@ export class Callers {
     return caller === undefined || this.#hasExpired(caller) ? undefined : caller
   }
 
-  /** What the caller's organization has published of a list. */
+  /** Returns the state of a list that the caller's organization has published. */
   listOf({ organization }: Caller, list: PublishedList): ListState {
     const known = organization.lists[list]
     if (known !== undefined) return known
@@ -81,7 +85,7 @@ export class Callers {
       etag: `"${tag}"`,
       gzipEtag: `"${tag}-gzip"`,
       count: head?.count ?? 0,
-      // A view of the record would keep more than itself in memory.
+      // Copied, because a view would keep the whole record in memory.
       headText: head && Buffer.from(head.text),
       firstBodyKey: firstBodyKey(organization.id, list),
       isChecked: false,
@@ -91,7 +95,10 @@ export class Callers {
     return state
   }
 
-  /** Asks the store once a turn for the version of all, and for an organization's own only when that has changed. */
+  /**
+   * Reads the version of all organizations once per turn, and an organization's own version only
+   * after a change of the former.
+   */
   #isCurrent(organization: CallersOrganization): boolean {
     const { environment, apiVersions } = this.#store
     if (this.#turn !== environment.turn) {
@@ -125,7 +132,7 @@ export class Callers {
       organization: this.#organization(key.organizationId),
       usedMs: 0,
     }
-    remember(this.#callers, digest, caller)
+    addToCache(this.#callers, digest, caller)
     return caller
   }
 
@@ -136,14 +143,14 @@ export class Callers {
     const key = uuidBytes(id)
     const version = this.#store.apiVersions.get(key)
     const isEnterprise = this.#store.organizations.get(id)?.plan === 'enterprise'
-    // Nobody has looked yet: the next to ask does.
+    // Not checked yet: the next request does.
     const organization = { id, key, version, versionOfAll: -1, isEnterprise, lists: noLists() }
-    remember(this.#organizations, id, organization)
+    addToCache(this.#organizations, id, organization)
     return organization
   }
 }
 
-/** A place for each list, all of them there, so that reading one is reading an element. */
+/** An array element for each list, so that reading one is an element access. */
 function noLists(): undefined[] {
   return new Array(1 + Math.max(...Object.values(PublishedList))).fill(undefined)
 }
@@ -152,11 +159,11 @@ export function scopeBit(scope: Scope): number {
   return 1 << SCOPES.indexOf(scope)
 }
 
-function remember<T>(known: Map<string, T>, key: string, value: T): void {
-  // Set anew, it stands at the end again.
+function addToCache<T>(known: Map<string, T>, key: string, value: T): void {
+  // Reinsertion moves the key to the end.
   known.delete(key)
   known.set(key, value)
-  if (known.size <= REMEMBERED_MAX) return
+  if (known.size <= CACHED_MAX) return
   const [first] = known.keys()
   if (first !== undefined) known.delete(first)
 }

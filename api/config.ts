@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import { HTTP_IMPLEMENTATIONS } from '../engine/http/listen.ts'
+import { CONNECTIONS_PER_CLIENT_DEFAULT } from '../engine/limits.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { LOG_LEVELS } from '../engine/process/log.ts'
 import { registrySetting } from '../engine/process/registry-setting.ts'
@@ -8,6 +9,7 @@ import {
   listenAddresses,
   oneOf,
   onOrOff,
+  originOrNone,
   portNumber,
   portOrOff,
   setting,
@@ -15,7 +17,7 @@ import {
   wholeNumber,
 } from '../engine/process/settings.ts'
 
-/** Every address, of IPv4 and IPv6. */
+/** All addresses, IPv4 and IPv6. */
 const ANY_ADDRESS = '::'
 const ANY_IPV4_ADDRESS = '0.0.0.0'
 const LOOPBACK_ADDRESS = '127.0.0.1'
@@ -37,6 +39,16 @@ export const serviceSettings = z.object({
     flag: '--api-port <port>',
     env: 'API_PORT',
     about: 'Serve the REST API on this port',
+  }),
+  consolePort: setting(portOrOff().default(8444), {
+    flag: '--console-port <port>',
+    env: 'CONSOLE_PORT',
+    about: 'Serve the web console on this port of the same address; "off" turns it off',
+  }),
+  consoleOrigin: setting(originOrNone().default(''), {
+    flag: '--console-origin <origin>',
+    env: 'CONSOLE_ORIGIN',
+    about: 'Expect browsers to reach the console at this origin, such as https://posture.example; for a proxy',
   }),
   apiThreads: setting(wholeNumber(1, 64).default(2), {
     flag: '--api-threads <count>',
@@ -88,6 +100,12 @@ export const serviceSettings = z.object({
     env: 'INGEST_THREADS',
     about: 'Parse syslog messages in this many threads; 1 parses them in the thread of the sockets',
     defaultAbout: 'one per processor, at most 4',
+  }),
+  connectionsPerAddress: setting(wholeNumber(0, 1_000_000).default(CONNECTIONS_PER_CLIENT_DEFAULT), {
+    flag: '--connections-per-address <count>',
+    env: 'CONNECTIONS_PER_ADDRESS',
+    about:
+      'Accept this many connections from one address (IPv6: /64) on each port; 0, for listeners behind a proxy, sets no limits by address',
   }),
   proxyProtocol: setting(onOrOff().default(false), {
     flag: '--proxy-protocol',

@@ -1,12 +1,16 @@
 import { constants, gzipSync } from 'node:zlib'
 
-/** Shorter bodies gain less than the time that packing and unpacking takes. */
-const PACKED_BYTES_MIN = 1024
-/** Bytes of packed bodies that a thread remembers. Beyond it those go that came first, and are packed again when they are asked for. */
-const REMEMBERED_BYTES_MAX = 8 * 1024 * 1024
+/** For shorter bodies, compression and decompression take more time than they save. */
+const COMPRESSED_BYTES_MIN = 1024
+/**
+ * Maximum size of the compressed bodies that a thread caches. Beyond it, the oldest are evicted.
+ */
+const CACHED_BYTES_MAX = 8 * 1024 * 1024
 
-/** Whether a client takes gzip (RFC 9110 §12.5.3): named, or by `*`, and not with a weight of 0. */
-export function takesGzip(acceptEncoding: string): boolean {
+/**
+ * Whether a client accepts gzip (RFC 9110 §12.5.3): by name or by `*`, and not with a weight of 0.
+ */
+export function acceptsGzip(acceptEncoding: string): boolean {
   if (acceptEncoding === '') return false
   let byStar = false
   for (const part of acceptEncoding.split(',')) {
@@ -20,25 +24,28 @@ export function takesGzip(acceptEncoding: string): boolean {
   return byStar
 }
 
-/** Bodies in gzip, remembered by what they are the body of. */
+/** Caches bodies in gzip by name. */
 export class GzipBodies {
   readonly #bodies = new Map<string, Buffer>()
   #bytes = 0
 
-  /** The body packed, or undefined where that does not pay. `name` tells one body from all others, for ever: it contains the entity tag. */
-  packed(name: string, body: Uint8Array): Buffer | undefined {
-    if (body.length < PACKED_BYTES_MIN) return undefined
+  /**
+   * Returns the compressed body, or undefined if compression does not pay. `name` must identify the
+   * body permanently, so it contains the entity tag.
+   */
+  compressed(name: string, body: Uint8Array): Buffer | undefined {
+    if (body.length < COMPRESSED_BYTES_MIN) return undefined
     const known = this.#bodies.get(name)
     if (known !== undefined) return known
-    const packed = gzipSync(body, { level: constants.Z_BEST_SPEED })
-    if (packed.length >= body.length) return undefined
-    this.#bodies.set(name, packed)
-    this.#bytes += packed.length
+    const compressed = gzipSync(body, { level: constants.Z_BEST_SPEED })
+    if (compressed.length >= body.length) return undefined
+    this.#bodies.set(name, compressed)
+    this.#bytes += compressed.length
     for (const [oldest, { length }] of this.#bodies) {
-      if (this.#bytes <= REMEMBERED_BYTES_MAX) break
+      if (this.#bytes <= CACHED_BYTES_MAX) break
       this.#bodies.delete(oldest)
       this.#bytes -= length
     }
-    return packed
+    return compressed
   }
 }

@@ -2,11 +2,12 @@ import { type HttpListenOptions, REASON_PHRASE } from '../engine/http/port.ts'
 import type { MetricRow } from '../engine/process/metrics.ts'
 
 /*
- * What the API's threads have answered, in shared memory: a row a thread, which only it writes, so that counting is an addition and no lock.
+ * Counters of the API's threads in shared memory. Each thread writes only its own row, so counting
+ * is an addition without a lock.
  *
  *   0      bytes of bodies
- *   1 + i  answers of the i-th status
- *   last   answers that were cut
+ *   1 + i  responses with the i-th status
+ *   last   aborted responses
  */
 const STATUSES = Object.keys(REASON_PHRASE).map(Number)
 const COLUMN = new Map(STATUSES.map((status, index) => [status, index + 1]))
@@ -17,11 +18,11 @@ export function makeCounters(threads: number): SharedArrayBuffer {
   return new SharedArrayBuffer(threads * COLUMNS * Float64Array.BYTES_PER_ELEMENT)
 }
 
-/** How a thread counts its answers. */
+/** Returns the functions with which a thread counts its responses. */
 export function countersOf(
   memory: SharedArrayBuffer,
   thread: number,
-): Required<Pick<HttpListenOptions, 'onAnswer' | 'onCut'>> {
+): Required<Pick<HttpListenOptions, 'onAnswer' | 'onAnswerAborted'>> {
   const row = new Float64Array(memory, thread * COLUMNS * Float64Array.BYTES_PER_ELEMENT, COLUMNS)
   return {
     onAnswer(_request, status, bytes) {
@@ -29,13 +30,16 @@ export function countersOf(
       row[column] = (row[column] ?? 0) + 1
       row[0] = (row[0] ?? 0) + bytes
     },
-    onCut() {
+    onAnswerAborted() {
       row[CUT] = (row[CUT] ?? 0) + 1
     },
   }
 }
 
-/** Of all threads, for Prometheus. `tableFull` are requests that the tables of the rate limit refused since they were full, by table. */
+/**
+ * Totals of all threads, for Prometheus. `tableFull` counts the requests that were rejected because
+ * a table of the rate limit was full, by table.
+ */
 export function apiRows(memory: SharedArrayBuffer, tableFull: Readonly<Record<string, number>>): MetricRow[] {
   const counts = new Float64Array(memory)
   const sum = (column: number): number => {

@@ -1,18 +1,22 @@
-/** What a field that is `*` names: whatever there is. */
+/** The value `*` of a field, which matches any tag. */
 export const ANY_TAG = '*'
 
 export interface EntityTags {
   readonly etag: string
-  /** Of the same data in gzip. */
+  /** The entity tag of the same data in gzip. */
   readonly gzipEtag: string
 }
 
-/** One member of a list and what parts it from the next (RFC 9110 §5.6.1, §8.8.3). What stands in quotation marks may hold commas and stars. */
+/**
+ * A list member and the separator after it (RFC 9110 §5.6.1, §8.8.3). A quoted tag may contain
+ * commas and stars.
+ */
 const MEMBER = /[\t ]*(?:(W\/)?("[!\x23-\x7e\x80-\uffff]*")[\t ]*)?(?:,|$)/y
 
 /**
- * Which of the tags If-Match or If-None-Match names (RFC 9110 §13.1): the first of them, `*`, or undefined for none and for what is no such list.
- * If-None-Match compares weakly, If-Match strongly (§8.8.3.2). Linear in the text.
+ * Returns the first of the tags that If-Match or If-None-Match lists (RFC 9110 §13.1), or `*`.
+ * Returns undefined if none matches or the list is invalid. If-None-Match compares weakly, If-Match
+ * strongly (§8.8.3.2). Takes time linear in the text.
  */
 export function namedTag(text: string, { etag, gzipEtag }: EntityTags, weakly: boolean): string | undefined {
   if (text === etag) return etag

@@ -1,23 +1,32 @@
 import type { Environment } from '../engine/lmdb/environment.ts'
 import { SECOND_MS } from '../engine/process/clock.ts'
+import { DESCRIPTORS_WARN_SHARE, type Descriptors, fileDescriptors } from '../engine/process/descriptors.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { failureText, logFailure } from '../engine/process/failure.ts'
 import type { Answer } from '../engine/process/local-server.ts'
 import type { Logger } from '../engine/process/log.ts'
 import type { ScanSchedule } from '../engine/scan/schedule.ts'
 
-/** Says whether the service does all that it is for, and writes into the log when writing stops and when it goes on. */
+/** Reports whether the service works, and logs when writing to the store fails and recovers. */
 export class Health {
   readonly #environment: Environment
   readonly #schedule: ScanSchedule
   readonly #log: Logger
+  readonly #descriptors: () => Descriptors | undefined
   #writes = true
+  #hasDescriptors = true
   #timer: NodeJS.Timeout | undefined
 
-  constructor(environment: Environment, schedule: ScanSchedule, log: Logger) {
+  constructor(
+    environment: Environment,
+    schedule: ScanSchedule,
+    log: Logger,
+    descriptors: () => Descriptors | undefined = fileDescriptors,
+  ) {
     this.#environment = environment
     this.#schedule = schedule
     this.#log = log
+    this.#descriptors = descriptors
   }
 
   start(): void {
@@ -29,27 +38,33 @@ export class Health {
     clearInterval(this.#timer)
   }
 
-  /** Each change is logged once. */
+  /** Logs each change once. */
   poll(): void {
-    const failure = this.#whyNotWritten()
+    const failure = this.#writeFailure()
     if (failure === undefined && !this.#writes) this.#log.info('the store is written again')
     if (failure !== undefined && this.#writes) {
       logFailure(this.#log, failure, 'the store is not written, senders are asked to wait; the API answers')
     }
     this.#writes = failure === undefined
+    const fewDescriptors = this.#whyFewDescriptors()
+    if (fewDescriptors !== undefined && this.#hasDescriptors) this.#log.warn(fewDescriptors)
+    if (fewDescriptors === undefined && !this.#hasDescriptors) this.#log.info('enough file descriptors are free again')
+    this.#hasDescriptors = fewDescriptors === undefined
   }
 
-  /** What is not as it should be, a line each; none: all is. */
+  /** Returns the problems, one line each; empty if there is none. */
   reasons(): string[] {
-    const notWritten = this.#whyNotWritten()
+    const notWritten = this.#writeFailure()
     const failing = this.#schedule.failing
+    const fewDescriptors = this.#whyFewDescriptors()
     return [
+      ...(fewDescriptors === undefined ? [] : [fewDescriptors]),
       ...(notWritten === undefined ? [] : [failureText(notWritten)]),
       ...(failing === 0 ? [] : [`the last scan of ${failing} organization${failing === 1 ? '' : 's'} failed`]),
     ]
   }
 
-  /** 503 makes it a matter of status alone for what looks at it. */
+  /** Answers 503 while degraded, so that a probe needs only the status. */
   answer(): Answer {
     const reasons = this.reasons()
     const type = 'application/json'
@@ -57,7 +72,14 @@ export class Health {
     return { type, status: 503, body: JSON.stringify({ status: 'degraded', reasons }) }
   }
 
-  #whyNotWritten(): unknown {
+  #whyFewDescriptors(): string | undefined {
+    const found = this.#descriptors()
+    if (found === undefined || found.open < found.max * DESCRIPTORS_WARN_SHARE) return undefined
+    const remedy = 'raise the limit (systemd: LimitNOFILE; shells: ulimit -n), or lower --connections-per-address'
+    return `${found.open} of ${found.max} file descriptors are open; ${remedy}`
+  }
+
+  #writeFailure(): unknown {
     try {
       return this.#environment.full ? new Fault('STORE_FULL', 'the disk is full') : undefined
     } catch (error) {

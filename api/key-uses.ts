@@ -5,23 +5,29 @@ import type { KeyUse } from '../engine/store/key-uses.ts'
 import type { Store } from '../engine/store/store.ts'
 import type { Caller } from './callers.ts'
 
-/** Uses that wait for being told or written. Those of more keys are noted the next time. */
+/**
+ * Maximum number of uses that wait to be reported or written. Uses of further keys are recorded
+ * next time.
+ */
 const USES_MAX = 100_000
-/** How exactly the last use of a key is known: a key that asks all the time is written down once in so many milliseconds. */
+/**
+ * Precision of a key's last use, in milliseconds: a key in constant use is written once in this
+ * time.
+ */
 export const KEY_USE_PRECISION_MS = 60 * SECOND_MS
 
-/** Remembers which keys were used, so that the store is written once in a while and not with each request. */
+/** Collects used keys, so that the store is written periodically and not for each request. */
 export class RecentKeyUses {
   #uses: KeyUse[] = []
 
   note(caller: Caller, timeMs: number): void {
-    // Either way: the clock may have been set back.
+    // Absolute difference, because the clock may have been set back.
     if (Math.abs(timeMs - caller.usedMs) < KEY_USE_PRECISION_MS || this.#uses.length === USES_MAX) return
     caller.usedMs = timeMs
     this.#uses.push({ organizationId: caller.organization.id, keyId: caller.keyId, timeMs })
   }
 
-  /** Those since the last time. */
+  /** Returns and clears the uses since the last call. */
   take(): KeyUse[] {
     const uses = this.#uses
     this.#uses = []
@@ -29,11 +35,11 @@ export class RecentKeyUses {
   }
 }
 
-/** Writes down what the threads tell. What cannot be written, since the disk is full, waits until the next time. */
+/** Writes the uses reported by the threads. If the disk is full, they wait for the next call. */
 export class KeyUseWriter {
   readonly #store: Store
   readonly #log: Logger
-  /** By key: the latest use. */
+  /** The latest use by key. */
   readonly #waiting = new Map<string, KeyUse>()
 
   constructor(store: Store, log: Logger) {

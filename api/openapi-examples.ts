@@ -1,6 +1,9 @@
 import type { Json } from './openapi-responses.ts'
 
-/** One answer with data and one without of each path, for the document; tests hold that each fits its schema. Nothing in them is of a customer. */
+/**
+ * For each path, an example response with data and one without. Tests check that they match the
+ * schema. No example contains customer data.
+ */
 export const EXAMPLES: Readonly<Record<string, Readonly<Record<string, { summary: string; value: Json }>>>> = {
   '/api/v1/scores': {
     scores: {

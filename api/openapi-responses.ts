@@ -1,21 +1,21 @@
 import { REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.ts'
 
 /*
- * What every answer of the API has besides its body: statuses, header fields, and the messages of refusals. The error table of docs/reference/api.md is
- * made of this, too, and the contract test makes the service say each message.
+ * Statuses, header fields and error messages of every response. The error table of
+ * docs/reference/api.md is generated from this file, and the contract test triggers each message.
  */
 export type Json = Readonly<Record<string, unknown>>
 
 export interface Refusal {
   readonly status: number
-  /** The component that it is an example of; of one status all have the same. */
+  /** The component that this example belongs to, the same for all refusals with this status. */
   readonly component: string
   readonly example: string
   readonly when: string
   readonly message: string
 }
 
-/** In the order of the checks. What varies in a message has the value of one case. */
+/** In the order of the checks. Variable parts of a message have an example value. */
 export function refusals(salesEmail: string): readonly Refusal[] {
   return [
     {
@@ -117,7 +117,7 @@ const seconds = (description: string, example: number): Json => ({
   example,
 })
 
-/** The fields of answers, as components by their own names. */
+/** Header fields, as components with their own names. */
 export const HEADERS: Readonly<Record<string, Json>> = {
   'Cache-Control': fixed('private, no-cache', 'An answer is for the holder of the key, and is revalidated.'),
   Vary: {
@@ -161,7 +161,7 @@ const ALWAYS = [
   ...['Cache-Control', 'Vary', 'X-Content-Type-Options', 'Content-Security-Policy', 'Strict-Transport-Security'],
 ] as const
 const RATE = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
-/** Behind the check of the rate, which the document itself does not have. */
+/** Set after the rate limit, which the document itself does not have. */
 const OF_STATUS: Readonly<Record<number, readonly string[]>> = {
   200: [...ALWAYS, 'ETag', 'Content-Encoding', ...RATE],
   304: [...ALWAYS, 'ETag', ...RATE],
@@ -171,13 +171,19 @@ const OF_STATUS: Readonly<Record<number, readonly string[]>> = {
   429: [...ALWAYS, ...RATE, 'Retry-After'],
 }
 
-/** The fields of an answer of this status; `rated` where the path counts requests. */
+/**
+ * Returns the header fields of a response with this status. `rated` is true if the path counts
+ * requests.
+ */
 export function headersOf(status: number, rated: boolean): Json {
   const names = (OF_STATUS[status] ?? ALWAYS).filter((name) => rated || !(RATE as readonly string[]).includes(name))
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 }
 
-/** One response of each refused status, with all its cases as examples. The key is the component's name. */
+/**
+ * Returns one response per error status, with all its cases as examples. The key is the component's
+ * name.
+ */
 export function refusalResponses(salesEmail: string): Readonly<Record<string, Json>> {
   const responses: Record<string, { description: string; headers: Json; examples: Record<string, Json> }> = {}
   for (const { status, component, example, when, message } of refusals(salesEmail)) {

@@ -10,11 +10,11 @@ import { HEADERS, headersOf, type Json, refusalResponses, refusals } from './ope
 import { LIMIT_DEFAULT, LIMIT_MAX, OFFSET_MAX } from './page.ts'
 import { REQUESTS_PER_WINDOW, WINDOW_MS } from './rate-limit.ts'
 
-/** What the document needs to know of an endpoint. The table of routes has it. */
+/** The part of an endpoint that the document describes, from the route table. */
 export type Endpoints = Readonly<Record<string, { readonly scope: Scope; readonly paged: boolean }>>
 
 interface About {
-  /** Of the tag, of the operations and of the schema. */
+  /** Used for the tag, the operations and the schema. */
   readonly name: AnswerName
   readonly summary: string
   readonly description: string
@@ -102,8 +102,8 @@ const parameter = (name: keyof typeof PARAMETERS): Json => ({ $ref: `#/component
 const REQUEST_HEADERS = [parameter('If-None-Match'), parameter('If-Match'), parameter('Accept-Encoding')]
 
 /**
- * The API as OpenAPI 3.1: shapes from the schemas that tests check answers against, paths and scopes from the table of routes.
- * https://spec.openapis.org/oas/v3.1.0
+ * Returns the OpenAPI 3.1 document of the API. Schemas are those that tests validate responses
+ * against. Paths and scopes come from the route table. https://spec.openapis.org/oas/v3.1.0
  */
 export function openApiDocument(endpoints: Endpoints, salesEmail: string): Json {
   const contact = z.email().safeParse(salesEmail).success ? { name: 'Sales', email: salesEmail } : { name: salesEmail }
@@ -145,7 +145,7 @@ any 60 seconds, over all paths. Checks are made in this order: path (404), metho
   }
 }
 
-/** The document as the service answers it: ready bytes and their entity tag. */
+/** Returns the document as served: ready bytes and their entity tag. */
 export function openApiAnswer(endpoints: Endpoints, salesEmail: string): OpenApiAnswer {
   const body = Buffer.from(JSON.stringify(openApiDocument(endpoints, salesEmail)))
   return { body, tag: `"${createHash('sha256').update(body).digest('hex').slice(0, 32)}"` }
@@ -153,7 +153,7 @@ export function openApiAnswer(endpoints: Endpoints, salesEmail: string): OpenApi
 
 function pathItem(path: string, { scope, paged }: Endpoints[string]): Json {
   const about = ABOUT[path]
-  assert(about !== undefined, `${path}: api/openapi.ts does not tell what it is`)
+  assert(about !== undefined, `${path}: api/openapi.ts has no description`)
   const { name, summary, description } = about
   const common = {
     tags: [name],
@@ -180,7 +180,10 @@ function pathItem(path: string, { scope, paged }: Endpoints[string]): Json {
   }
 }
 
-/** It holds no data of anybody, so it is the one path that needs no key; its requests count against their address, as those with a key that is not valid. */
+/**
+ * The document contains no data, so this is the only path without a key. Requests for it count
+ * against the address, like those with an invalid key.
+ */
 function documentItem(): Json {
   const ok = {
     description: 'This document.',
@@ -272,13 +275,17 @@ It is sent in this header and nowhere else: never in a URL, and never from a bro
   }
 }
 
-/** The schemas of answers as components that refer to each other (JSON Schema, draft 2020-12, as OpenAPI 3.1 has it). */
+/**
+ * Returns the response schemas as components that refer to each other (JSON Schema draft 2020-12,
+ * as in OpenAPI 3.1).
+ */
 function answerSchemas(): Json {
   const registry = z.registry<{ id: string }>()
   for (const [id, schema] of Object.entries(ANSWERS)) registry.add(schema, { id })
   const { schemas } = z.toJSONSchema(registry, {
     uri: (id) => `#/components/schemas/${id}`,
-    // The library's patterns also check the calendar; a format and the digits tell a reader more.
+    // Replaces the library's patterns, which also check the calendar. A format and the number of
+    // digits are easier to read.
     override: ({ jsonSchema }) => {
       if (jsonSchema.format === 'date-time') jsonSchema.pattern = '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}Z$'
       if (jsonSchema.format === 'uuid') delete jsonSchema.pattern

@@ -1,4 +1,4 @@
-/** The specification's bounds of a page. */
+/** Limits of a page in the specification. */
 export const LIMIT_DEFAULT = 100
 export const LIMIT_MAX = 100
 export const OFFSET_MAX = Number.MAX_SAFE_INTEGER
@@ -8,7 +8,7 @@ export interface Page {
   readonly offset: number
 }
 
-/** The page that a query asks for, or the line that a 400 answers. Parameters of other names are ignored. */
+/** Returns the page of a query, or the message for a 400. Ignores unknown parameters. */
 export function pageOf(query: string): Page | string {
   if (query === '') return { limit: LIMIT_DEFAULT, offset: 0 }
   const parameters = new URLSearchParams(query)

@@ -18,12 +18,12 @@ export function serviceProgram(): Command {
     const stop = stopSignal()
     const settings = checkTogether(readSettings(serviceSettings, { command: program, environment: process.env }))
     const log = createLogger('posture-service', settings.logLevel)
-    // Loaded here, so that --help and the generators of documentation do not load the native addons.
+    // Imported here, so that --help and the documentation generators do not load the native addons.
     const { Service } = await import('./service.ts')
     const service = new Service(settings, catalogInForce(settings.registry, log), log)
     try {
       const listening = await service.start()
-      // For a parent that started the service with an IPC channel and waits until it serves.
+      // For a parent that started the service with an IPC channel and waits until it is ready.
       process.send?.({ kind: 'listening', ...listening })
       const signal = await Promise.race([stop.received, parentExited(), service.failure])
       log.info({ signal }, 'stopping')
@@ -34,7 +34,10 @@ export function serviceProgram(): Command {
   })
 }
 
-/** A parent that started the service with an IPC channel is its supervisor: without it nobody would stop the service. */
+/**
+ * A parent with an IPC channel is the service's supervisor. Without the parent, nothing would stop
+ * the service.
+ */
 function parentExited(): Promise<string> {
   return new Promise((resolve) => {
     if (process.connected) process.once('disconnect', () => resolve('parent exited'))

@@ -1,31 +1,41 @@
 import assert from 'node:assert/strict'
 
-/** The specification's limit: requests of one API key in any window of this length, over all threads. */
+/**
+ * The specification's limit: requests of an API key in any window of this length, over all threads.
+ */
 export const REQUESTS_PER_WINDOW = 60
 export const WINDOW_MS = 60_000
 
 /*
- * A table in shared memory that all API threads use: never more than 60 requests of a key in any 60 s.
+ * A table in shared memory, used by all API threads: never more than 60 requests of a key in any 60
+ * s.
  *
- * A key's row is a ring of the times of its last 60 accepted requests; the next request is accepted if the oldest of them
- * is at least a window old. Rows stand in buckets of 16, and the hash of a key names two of them: the second one takes what
- * the first has little room for. A bucket's rows change hands and are written only under the bucket's lock, and a key gets a row
- * only under the locks of both, so it never has two and the count is exact. Where all rows of both are in use by other keys
- * the request is refused, and counted: the table is then nearly full (of 131,072 rows, 110,000 and more).
+ * A key's row is a ring with the times of its last 60 accepted requests. The next request is
+ * accepted if the oldest of them is at least a window old. Rows are in buckets of 16. The hash of a
+ * key selects two buckets, and the second takes keys when the first is nearly full. Rows are
+ * written and reassigned only under the bucket's lock, and a key gets a row only under the locks of
+ * both buckets, so a key never has two rows and the count is exact. If other keys use all rows of
+ * both buckets, the request is rejected and counted. That happens only when the table is nearly
+ * full (110,000 or more of 131,072 rows).
  *
- *   words     per bucket: lock (0 free, 1 held), then for each row: key hash (2 words), next place in the ring, the ring's number from 1 (0: none yet)
- *   refused   requests whose key found no room
- *   rings     how many rings rows have
- *   times     per ring and place: milliseconds of the monotonic clock, 0 where never used
+ *   words     per bucket: lock (0 free, 1 held), then for each row: key hash (2 words),
+ *             next index in the ring, number of the ring from 1 (0: no ring)
+ *   refused   requests rejected because both buckets were full
+ *   rings     number of rings assigned to rows
+ *   times     per ring and index: milliseconds of the monotonic clock, 0 if unused
  *
- * The kernel gives pages of it when they are used first. Rows lie where hashes say, rings one behind the other, so that it takes 0.5 KB a key, of the most that each
- * bucket ever had in use at once.
+ * The kernel allocates a page when it is first used. Rows are at hashed positions and rings are
+ * contiguous, so the table takes 0.5 KB per key, counting the maximum number of keys that each
+ * bucket ever had.
  */
 const BUCKETS = 8192
-/** Keys of one bucket. */
+/** Keys per bucket. */
 export const ROWS = 16
-/** With no more rows than these a bucket leaves new keys to the other one, where that has more: so the table can become nearly full. */
-const ROOM_KEPT = 8
+/**
+ * A bucket with at most this many idle rows leaves new keys to the other one, if that has more.
+ * This lets the table become nearly full.
+ */
+const IDLE_ROWS_KEPT = 8
 const ROW_WORDS = 4
 const NEXT_WORD = 2
 const RING_WORD = 3
@@ -37,22 +47,22 @@ const TIMES_BYTES = BUCKETS * ROWS * REQUESTS_PER_WINDOW * 8
 const FREE = 0
 const HELD = 1
 
-assert(WORDS_BYTES % 8 === 0, 'the times behind the words must be aligned')
+assert(WORDS_BYTES % 8 === 0, 'the times after the words must be aligned')
 
 export function makeRateTable(): SharedArrayBuffer {
   return new SharedArrayBuffer(WORDS_BYTES + TIMES_BYTES)
 }
 
-/** Requests that a table has refused since there was no room for their key. */
+/** Number of requests rejected because the table was full. */
 export function tableFull(table: SharedArrayBuffer): number {
   return new Uint32Array(table)[REFUSED_WORD] ?? 0
 }
 
 export interface RateVerdict {
   readonly allowed: boolean
-  /** Requests that the key may make at once from now. */
+  /** Number of requests that the key may make now. */
   readonly remaining: number
-  /** Seconds, rounded up, until one more request becomes free. */
+  /** Seconds, rounded up, until one more request becomes available. */
   readonly resetSeconds: number
 }
 
@@ -67,7 +77,7 @@ export class RateLimit {
     this.#nowMs = nowMs
   }
 
-  /** Counts a request of the key whose SHA-256 this is, if it is within the limit. */
+  /** Counts a request of the key with this SHA-256, if within the limit. */
   take(keyHash: Buffer): RateVerdict {
     const high = keyHash.readInt32LE(0)
     // A hash of two zero words would look like an unused row.
@@ -79,7 +89,7 @@ export class RateLimit {
     return this.#insert(first, second, high, low)
   }
 
-  /** The verdict where the key has a row in this bucket. */
+  /** Returns the verdict if the key has a row in this bucket. */
   #takeIn(bucket: number, high: number, low: number): RateVerdict | undefined {
     this.#lock(bucket)
     try {
@@ -90,9 +100,12 @@ export class RateLimit {
     }
   }
 
-  /** The verdict where the key has none in its first bucket: it has one in the second, or gets one in either. */
+  /**
+   * Returns the verdict for a key without a row in its first bucket. Uses its row in the second
+   * one, or adds one in either.
+   */
   #insert(first: number, second: number, high: number, low: number): RateVerdict {
-    // In one order, so that no two threads wait for each other.
+    // In ascending order, which prevents a deadlock.
     this.#lock(Math.min(first, second))
     if (first !== second) this.#lock(Math.max(first, second))
     try {
@@ -101,8 +114,8 @@ export class RateLimit {
         const row = this.#rowOf(bucket, high, low)
         if (row >= 0) return this.#takeFrom(bucket, row, nowMs)
       }
-      const room = this.#idleRows(first, nowMs)
-      const bucket = room > ROOM_KEPT || room >= this.#idleRows(second, nowMs) ? first : second
+      const idle = this.#idleRows(first, nowMs)
+      const bucket = idle > IDLE_ROWS_KEPT || idle >= this.#idleRows(second, nowMs) ? first : second
       const row = this.#claimRow(bucket, high, low, nowMs)
       if (row >= 0) return this.#takeFrom(bucket, row, nowMs)
       Atomics.add(this.#words, REFUSED_WORD, 1)
@@ -115,7 +128,8 @@ export class RateLimit {
 
   #lock(bucket: number): void {
     while (Atomics.compareExchange(this.#words, bucket * BUCKET_WORDS, FREE, HELD) !== FREE) {
-      // Held for well under a microsecond; a thread that ends while holding it ends the process.
+      // Held for well under a microsecond. A thread that ends while holding the lock ends the
+      // process.
     }
   }
 
@@ -123,7 +137,7 @@ export class RateLimit {
     Atomics.store(this.#words, bucket * BUCKET_WORDS, FREE)
   }
 
-  /** The key's row, or -1. */
+  /** Returns the key's row, or -1. */
   #rowOf(bucket: number, high: number, low: number): number {
     for (let row = 0; row < ROWS; row++) {
       const word = wordOf(bucket, row)
@@ -132,7 +146,10 @@ export class RateLimit {
     return -1
   }
 
-  /** One that no key has used for a window and is the key's now, or -1. Of those one that has a ring, where there is one. */
+  /**
+   * Assigns a row that was idle for a window to the key, preferably one with a ring. Returns -1 if
+   * there is none.
+   */
   #claimRow(bucket: number, high: number, low: number, nowMs: number): number {
     let claimed = -1
     for (let row = 0; row < ROWS; row++) {
@@ -145,14 +162,14 @@ export class RateLimit {
     this.#words[word] = high
     this.#words[word + 1] = low
     this.#words[word + NEXT_WORD] = 0
-    // As many rings as rows: there is always another one.
+    // There are as many rings as rows, so a ring is always available.
     if (this.#words[word + RING_WORD] === 0) this.#words[word + RING_WORD] = Atomics.add(this.#words, RINGS_WORD, 1) + 1
     const first = this.#firstTime(word)
     this.#times.fill(0, first, first + REQUESTS_PER_WINDOW)
     return claimed
   }
 
-  /** Where the ring of the row that begins at this word begins. */
+  /** Returns the index of the first time in the ring of the row at this word. */
   #firstTime(word: number): number {
     return ((this.#words[word + RING_WORD] ?? 0) - 1) * REQUESTS_PER_WINDOW
   }
@@ -185,7 +202,8 @@ export class RateLimit {
       next = (oldest + 1) % REQUESTS_PER_WINDOW
       this.#words[nextWord] = next
     }
-    // From `next` on the ring is in the order of time, and what was never used is 0: the first place within the window is found by halving.
+    // From `next` on, the ring is in order of time, and unused entries are 0. A binary search finds
+    // the first entry within the window.
     let from = 0
     let to = REQUESTS_PER_WINDOW
     while (from < to) {
@@ -204,7 +222,10 @@ function wordOf(bucket: number, row: number): number {
   return bucket * BUCKET_WORDS + 1 + row * ROW_WORDS
 }
 
-/** The system's own clock, so the same in every thread of the process; never set back, and never 0. performance.now() begins anew in each. */
+/**
+ * The system's monotonic clock, equal in all threads, never set back and never 0. performance.now()
+ * starts at 0 in each thread.
+ */
 export function monotonicMs(): number {
   const [seconds, nanoseconds] = process.hrtime()
   return seconds * 1000 + nanoseconds / 1e6

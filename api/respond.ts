@@ -2,7 +2,10 @@ import { FieldBlock } from '../engine/http/fields.ts'
 import type { HttpResponse } from '../engine/http/port.ts'
 import { type RateVerdict, REQUESTS_PER_WINDOW } from './rate-limit.ts'
 
-/** On every answer: private to the key's holder, never sniffed, and asked for anew (RFC 9111 §5.2.2). */
+/**
+ * Fields of every response: private to the key's holder, no sniffing, and revalidated before reuse
+ * (RFC 9111 §5.2.2).
+ */
 const FIXED_FIELDS = [
   'cache-control',
   'private, no-cache',
@@ -22,14 +25,17 @@ const JSON_BLOCK = new FieldBlock([...JSON_TYPE, ...FIXED_FIELDS, ...LIMIT_FIELD
 const UNLIMITED_NOT_MODIFIED_BLOCK = new FieldBlock(FIXED_FIELDS)
 const NOT_MODIFIED_BLOCK = new FieldBlock([...FIXED_FIELDS, ...LIMIT_FIELDS])
 
-/** RateLimit fields as draft-ietf-httpapi-ratelimit-headers names them, without the limit itself; Retry-After where the request was refused. */
+/**
+ * RateLimit fields as in draft-ietf-httpapi-ratelimit-headers, without the limit itself, and
+ * Retry-After if the request was rejected.
+ */
 export function rateFields(verdict: RateVerdict): string[] {
   const fields = ['ratelimit-remaining', String(verdict.remaining), 'ratelimit-reset', String(verdict.resetSeconds)]
   if (!verdict.allowed) fields.push('retry-after', String(verdict.resetSeconds))
   return fields
 }
 
-/** `{ "error": message }`. `limited` where the rate limit was asked. */
+/** Sends `{ "error": message }`. `limited` is true if the rate limit was checked. */
 export function respondError(
   response: HttpResponse,
   status: number,
@@ -40,6 +46,26 @@ export function respondError(
 ): void {
   const block = limited ? JSON_BLOCK : UNLIMITED_BLOCK
   response.send({ status, body: JSON.stringify({ error: message }), fields, block, bodyOmitted: head })
+}
+
+/** The same to a client without a valid key. It counts as a refusal of the client (HttpAnswer). */
+export function respondRefusal(
+  response: HttpResponse,
+  status: number,
+  message: string,
+  head: boolean,
+  fields: readonly string[] = [],
+  limited = false,
+): void {
+  const block = limited ? JSON_BLOCK : UNLIMITED_BLOCK
+  response.send({
+    status,
+    body: JSON.stringify({ error: message }),
+    fields,
+    block,
+    bodyOmitted: head,
+    isRefusal: true,
+  })
 }
 
 export function respondJson(

@@ -6,20 +6,20 @@ import type { AccessLog } from './access-log.ts'
 import { addressHash } from './address.ts'
 import { BodyCache } from './body-cache.ts'
 import { type Caller, Callers, scopeBit } from './callers.ts'
-import { GzipBodies, takesGzip } from './content-coding.ts'
+import { acceptsGzip, GzipBodies } from './content-coding.ts'
 import { OPENAPI_PATH, type OpenApiAnswer } from './document.ts'
 import { ANY_TAG, namedTag } from './entity-tags.ts'
 import type { RecentKeyUses } from './key-uses.ts'
 import type { ListState } from './list-state.ts'
 import { type Page, pageOf } from './page.ts'
 import type { RateLimit } from './rate-limit.ts'
-import { rateFields, respondError, respondJson, respondNotModified } from './respond.ts'
+import { rateFields, respondError, respondJson, respondNotModified, respondRefusal } from './respond.ts'
 
-/** An endpoint: the scope that it needs, and the list that it shows. */
+/** An endpoint: its required scope, and the list that it returns. */
 interface Route {
   readonly scope: Scope
   readonly list: PublishedList
-  /** Whether it takes limit and offset. */
+  /** Whether it accepts limit and offset. */
   readonly paged: boolean
 }
 
@@ -46,24 +46,27 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   },
 }
 
-/** More than any list holds: a list that is not paged is shown whole. */
+/** Longer than any list: an unpaged list is returned whole. */
 const WHOLE_LIST: Page = { limit: Number.MAX_SAFE_INTEGER, offset: 0 }
 const ALLOWED_METHODS = 'GET, HEAD'
 
 export interface ApiParts {
   readonly store: Store
-  /** Of keys. */
+  /** Counts requests by key. */
   readonly rateLimit: RateLimit
-  /** Of addresses that show unknown keys. */
-  readonly guessLimit: RateLimit
+  /** Counts requests without a valid key by address. */
+  readonly addressLimit: RateLimit
   readonly salesEmail: string
-  /** Made by who starts the threads: what makes it takes 8 MB. */
+  /** Created by the main thread, because creating it takes 8 MB. */
   readonly document: OpenApiAnswer
   readonly keyUses: RecentKeyUses
   readonly accessLog?: AccessLog
 }
 
-/** The REST API, as a listener takes it. The order of the checks is the design's: path, method, key, plan, scope, rate, parameters. */
+/**
+ * Returns the REST API for a listener. Checks are in the order of the design: path, method, key,
+ * plan, scope, rate, parameters.
+ */
 export function apiServer(parts: ApiParts): Required<Pick<HttpListenOptions, 'handler' | 'fastPaths'>> {
   const api = new Api(parts)
   return { fastPaths: Object.keys(ROUTES), handler: (request, response) => api.answer(request, response) }
@@ -89,7 +92,7 @@ class Api {
     try {
       this.#answer(request, response, head)
     } catch (error) {
-      // With the fields of every answer. The port logs why.
+      // Includes the fields of every response. The port logs the error.
       respondError(response, 500, 'Internal error', head)
       throw error
     }
@@ -97,9 +100,9 @@ class Api {
 
   #answer(request: HttpRequest, response: HttpResponse, head: boolean): void {
     const route = Object.hasOwn(ROUTES, request.path) ? ROUTES[request.path] : undefined
-    if (route === undefined && request.path !== OPENAPI_PATH) return respondError(response, 404, 'Not found', head)
+    if (route === undefined && request.path !== OPENAPI_PATH) return respondRefusal(response, 404, 'Not found', head)
     if (!head && request.method !== 'GET') {
-      return respondError(response, 405, `Method not allowed; expected ${ALLOWED_METHODS}`, head, [
+      return respondRefusal(response, 405, `Method not allowed; expected ${ALLOWED_METHODS}`, head, [
         'allow',
         ALLOWED_METHODS,
       ])
@@ -109,11 +112,11 @@ class Api {
   }
 
   /**
-   * The OpenAPI document: it holds no data, so it needs no key, and an address may ask for it as often as it may guess. It is no list, so `If-Match` has nothing
-   * to keep together.
+   * Serves the OpenAPI document. The document contains no data, so it needs no key; the limit per
+   * address is that for invalid keys. It is not a list, so `If-Match` has no use.
    */
   #showDocument(request: HttpRequest, response: HttpResponse, head: boolean): void {
-    if (!this.#mayAskWithoutKey(request, response, head)) return
+    if (!this.#admitWithoutKey(request, response, head)) return
     if (hasBody(request)) {
       return respondError(response, 400, 'Invalid request: expected no body', head, ['connection', 'close'])
     }
@@ -122,14 +125,17 @@ class Api {
     const ifNoneMatch = request.header('if-none-match')
     const named = ifNoneMatch === '' ? undefined : namedTag(ifNoneMatch, tags, true)
     if (named !== undefined && named !== ANY_TAG) return respondNotModified(response, ['etag', named], false)
-    const packed = takesGzip(request.header('accept-encoding')) ? this.#gzip.packed(tag, body) : undefined
-    const fields = packed === undefined ? ['etag', tag] : ['etag', tags.gzipEtag]
+    const compressed = acceptsGzip(request.header('accept-encoding')) ? this.#gzip.compressed(tag, body) : undefined
+    const fields = compressed === undefined ? ['etag', tag] : ['etag', tags.gzipEtag]
     if (named === ANY_TAG) return respondNotModified(response, fields, false)
-    if (packed !== undefined) fields.push('content-encoding', 'gzip')
-    respondJson(response, packed ?? body, head, fields, false)
+    if (compressed !== undefined) fields.push('content-encoding', 'gzip')
+    respondJson(response, compressed ?? body, head, fields, false)
   }
 
-  /** In one snapshot of the store: who asks, what he may, and all that he is shown are of the same instant. */
+  /**
+   * Runs in one snapshot of the store, so that caller, permissions and data are from the same
+   * moment.
+   */
   #answerRoute(route: Route, request: HttpRequest, response: HttpResponse, head: boolean): void {
     const caller = this.#callers.find(request.header('x-api-key'))
     if (caller === undefined) return this.#refuseUnauthenticated(request, response, head)
@@ -159,17 +165,20 @@ class Api {
     this.#show(route.list, caller, page, request, response, head, fields)
   }
 
-  /** Whoever shows keys that there are not is answered the same 401, but only so many times a minute: guessing is slow. */
+  /**
+   * Every invalid key gets the same 401, a limited number of times per minute, which slows
+   * guessing.
+   */
   #refuseUnauthenticated(request: HttpRequest, response: HttpResponse, head: boolean): void {
-    if (this.#mayAskWithoutKey(request, response, head)) respondError(response, 401, 'Invalid API key', head)
+    if (this.#admitWithoutKey(request, response, head)) respondRefusal(response, 401, 'Invalid API key', head)
   }
 
-  /** Counts the request against its address, and refuses it where that is too much. */
-  #mayAskWithoutKey(request: HttpRequest, response: HttpResponse, head: boolean): boolean {
-    const verdict = this.#parts.guessLimit.take(addressHash(request.remoteAddress()))
+  /** Counts the request against its address. Rejects it and returns false above the limit. */
+  #admitWithoutKey(request: HttpRequest, response: HttpResponse, head: boolean): boolean {
+    const verdict = this.#parts.addressLimit.take(addressHash(request.remoteAddress()))
     if (verdict.allowed) return true
     const message = `Too many requests without a valid API key; try again in ${verdict.resetSeconds} s`
-    respondError(response, 429, message, head, rateFields(verdict), true)
+    respondRefusal(response, 429, message, head, [...rateFields(verdict), 'connection', 'close'], true)
     return false
   }
 
@@ -192,21 +201,21 @@ class Api {
     const ifNoneMatch = request.header('if-none-match')
     const named = ifNoneMatch === '' ? undefined : namedTag(ifNoneMatch, state, true)
     if (named !== undefined && named !== ANY_TAG) {
-      // Both tags name the same data: what the client has is what it is told of.
+      // Both tags name the same data, so the response repeats the client's tag.
       fields.push('etag', named)
       return respondNotModified(response, fields)
     }
     const body = this.#body(list, caller, page, state)
-    const gzip = takesGzip(request.header('accept-encoding'))
-    const packed = gzip ? this.#gzip.packed(nameOf(list, caller, page, state), body) : undefined
-    fields.push('etag', packed === undefined ? state.etag : state.gzipEtag)
-    // A 304 has the tag that the 200 would have (RFC 9110 §15.4.5).
+    const gzip = acceptsGzip(request.header('accept-encoding'))
+    const compressed = gzip ? this.#gzip.compressed(nameOf(list, caller, page, state), body) : undefined
+    fields.push('etag', compressed === undefined ? state.etag : state.gzipEtag)
+    // A 304 has the same tag as the 200 (RFC 9110 §15.4.5).
     if (named === ANY_TAG) return respondNotModified(response, fields)
-    if (packed !== undefined) fields.push('content-encoding', 'gzip')
-    respondJson(response, packed ?? body, head, fields)
+    if (compressed !== undefined) fields.push('content-encoding', 'gzip')
+    respondJson(response, compressed ?? body, head, fields)
   }
 
-  /** Valid until the next read from the store. */
+  /** Returns a body that is valid until the next read from the store. */
   #body(list: PublishedList, { organization }: Caller, page: Page | undefined, state: ListState): Uint8Array {
     const { published } = this.#parts.store
     if (page === undefined) {
@@ -221,7 +230,7 @@ class Api {
   }
 }
 
-/** A body has no meaning here: whoever sends one expects something else. */
+/** A request body has no meaning here, so a client that sends one is mistaken. */
 function hasBody(request: HttpRequest): boolean {
   const length = request.header('content-length')
   return (length !== '' && length !== '0') || request.header('transfer-encoding') !== ''
@@ -229,7 +238,7 @@ function hasBody(request: HttpRequest): boolean {
 
 const DEFAULT_PAGE = pageOf('') as Page
 
-/** One body and no other. */
+/** Returns a unique name of a body. */
 function nameOf(list: PublishedList, { organization }: Caller, page: Page | undefined, { etag }: ListState): string {
   return `${organization.id} ${list} ${etag} ${page === undefined ? '' : `${page.offset} ${page.limit}`}`
 }

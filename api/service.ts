@@ -1,8 +1,16 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { Console } from '../console/console.ts'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
-import { claimPort, everyAddress, listenHttp } from '../engine/http/listen.ts'
+import {
+  type ConnectionLimits,
+  connectionCountersOf,
+  connectionRows,
+  makeConnectionCounters,
+} from '../engine/http/connections.ts'
+import { claimPort, listenHttp, wildcardAddress } from '../engine/http/listen.ts'
+import { drainThread, faultOf, listening } from '../engine/http/listener-thread.ts'
 import type { HttpHandler, HttpListener } from '../engine/http/port.ts'
 import { EventAcceptor } from '../engine/ingest/accept.ts'
 import { BodyMemory } from '../engine/ingest/body-memory.ts'
@@ -11,8 +19,10 @@ import { IngestAccounting } from '../engine/ingest/ingest-accounting.ts'
 import { ingestRows } from '../engine/ingest/metrics.ts'
 import { SyslogIngest, type SyslogOptions } from '../engine/ingest/syslog-ingest.ts'
 import type { SyslogEndpoint } from '../engine/ingest/thread-protocol.ts'
+import { SYSLOG_CONNECTIONS_MAX } from '../engine/limits.ts'
 import { SECOND_MS, systemClock } from '../engine/process/clock.ts'
 import { deferredFailure } from '../engine/process/deferred.ts'
+import { connectionsWithin } from '../engine/process/descriptors.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { type Release, tryHold } from '../engine/process/exclusive.ts'
 import { logFailure } from '../engine/process/failure.ts'
@@ -39,14 +49,26 @@ import { makeRateTable, tableFull } from './rate-limit.ts'
 import { ROUTES } from './routes.ts'
 import type { ApiThreadData, FromApiThread, ToApiThread } from './thread.ts'
 
-/** Of the heap of an API thread, for what is new in it. */
+/** For the message of a failure. */
+const API_THREAD = 'an API thread'
+/** Size of the young generation in the heap of an API thread. */
 const YOUNG_GENERATION_MB = 16
 
-/** Milliseconds that a service waits for a scan that a command runs, and between two looks. */
+/**
+ * Shares of the file descriptors for the connections of each kind of listener. The rest is for the
+ * store, logs and local connections.
+ */
+const API_DESCRIPTORS_SHARE = 0.4
+const INGEST_DESCRIPTORS_SHARE = 0.2
+const SYSLOG_DESCRIPTORS_SHARE = 0.3
+
+/**
+ * How long the service waits for a scan of another process, and the poll interval, in milliseconds.
+ */
 const OTHER_SCAN_MS = 10_000
 const POLL_EVERY_MS = 100
 
-/** The service's stages wired together: ingest, scans, and the API threads, over one store. */
+/** Wires the stages of the service: ingest, scans and API threads, over one store. */
 export class Service {
   readonly #settings: ServiceSettings
   readonly #log: Logger
@@ -63,19 +85,22 @@ export class Service {
   #ingest: HttpListener | undefined
   #syslog: SyslogIngest | undefined
   #local: LocalServer | undefined
+  #console: Console | undefined
   #certificateWatch: CertificateWatch | undefined
   readonly #threads: Worker[] = []
   readonly #apiCounters: SharedArrayBuffer
+  readonly #connections: { readonly api: SharedArrayBuffer; readonly ingest: SharedArrayBuffer }
   readonly #rateTables = { keys: makeRateTable(), addresses: makeRateTable() }
   #releaseScans: Release | undefined
   readonly #failure = deferredFailure()
-  /** Rejects when a part that the service cannot do without ends by itself. */
+  /** Rejects when an essential part of the service ends unexpectedly. */
   readonly failure = this.#failure.promise
 
   /** @throws Fault of the store; see Store. */
   constructor(settings: ServiceSettings, catalog: Catalog, log: Logger) {
     this.#settings = settings
     this.#apiCounters = makeCounters(settings.apiThreads)
+    this.#connections = { api: makeConnectionCounters(settings.apiThreads), ingest: makeConnectionCounters(1) }
     this.#log = log
     this.#store = new Store(settings.dataDir)
     this.#catalog = catalog
@@ -96,11 +121,12 @@ export class Service {
   /**
    * Opens the ports, then starts the scans.
    *
-   * @throws Fault PORT_TAKEN, PORT_DENIED, CERTIFICATE; STORE_IN_USE where another service has the same data directory.
+   * @throws Fault PORT_TAKEN, PORT_DENIED, CERTIFICATE; STORE_IN_USE if another service uses the
+   *   data directory.
    */
   async start(): Promise<Listening> {
     const settings = this.#settings
-    this.#releaseScans = await this.#holdScans()
+    this.#releaseScans = await this.#lockScans()
     const apiPort = await claimPort('--api-port', settings.apiAddress, settings.apiPort)
     const certificate = this.#needsCertificate() ? await this.#certificate() : undefined
     const tls = certificate && { keyFile: certificate.keyFile, certificateFile: certificate.certificateFile }
@@ -108,7 +134,8 @@ export class Service {
     const ingestPort = await this.#startIngest(httpTls)
     const syslog = await this.#startSyslog(tls)
     const api = await this.#startApi(apiPort, httpTls)
-    // Last, since who is answered there may take the service to be there.
+    const consolePort = await this.#startConsole(httpTls)
+    // Last, because a client may take an answer here as a sign that the service is ready.
     const metricsPort = await this.#startLocal()
     this.#accounting.start()
     this.#schedule.start()
@@ -119,10 +146,10 @@ export class Service {
     }
     const url = `${schemeOf(httpTls)}://${hostText(settings.apiAddress)}:${apiPort}/api/v1`
     this.#log.info({ url, ...api }, 'API listens')
-    return { apiPort, ingestPort, metricsPort, syslog, fingerprint: certificate?.fingerprint }
+    return { apiPort, consolePort, ingestPort, metricsPort, syslog, fingerprint: certificate?.fingerprint }
   }
 
-  /** Lets what is under way end, for `deadlineMs`, and closes the store. */
+  /** Waits up to `deadlineMs` for work in progress to end, and closes the store. */
   async drain(deadlineMs: number): Promise<void> {
     this.#certificateWatch?.stop()
     const drained = [
@@ -131,6 +158,7 @@ export class Service {
       this.#ingest?.drain(deadlineMs),
       this.#syslog?.drain(deadlineMs),
       this.#local?.close(),
+      this.#console?.drain(deadlineMs),
       ...this.#threads.map((thread) => drainThread(thread, deadlineMs)),
     ]
     if (!(await within(deadlineMs + 1000, Promise.all(drained)))) this.#log.warn('some connections were aborted')
@@ -142,8 +170,8 @@ export class Service {
     await this.#releaseScans?.()
   }
 
-  /** A command that scans is soon done; another service is not. */
-  async #holdScans(): Promise<Release> {
+  /** Waits for another process's scan: a command ends soon, another service does not. */
+  async #lockScans(): Promise<Release> {
     const { path } = this.#store.environment
     for (let waitedMs = 0; waitedMs < OTHER_SCAN_MS; waitedMs += POLL_EVERY_MS) {
       const release = await tryHold(path, SCANS)
@@ -157,18 +185,25 @@ export class Service {
   async #startIngest(tls: TlsFiles | undefined): Promise<number | undefined> {
     const { ingestAddress, ingestPort, http } = this.#settings
     if (ingestPort === 'off') return undefined
-    const address = everyAddress(ingestAddress)
+    const address = wildcardAddress(ingestAddress)
     const port = await claimPort('--ingest-port', address, ingestPort)
     this.#ingest = await listenHttp(http, {
       address,
       port,
       ...(tls ? { tls } : {}),
+      limits: this.#connectionLimits(INGEST_DESCRIPTORS_SHARE),
+      connectionCounters: connectionCountersOf(this.#connections.ingest),
       handler: this.#ingestHandler(),
       log: this.#log,
     })
     const { implementation } = this.#ingest
     this.#log.info({ url: `${schemeOf(tls)}://${hostText(address)}:${port}`, implementation }, 'ingest listens')
     return port
+  }
+
+  /** @param share of the file descriptors. */
+  #connectionLimits(share: number): ConnectionLimits {
+    return { connectionsMax: connectionsWithin(share), perClientMax: this.#settings.connectionsPerAddress }
   }
 
   #ingestHandler(): HttpHandler {
@@ -186,6 +221,8 @@ export class Service {
       proxyProtocol,
       idleMs: syslogIdleSeconds * SECOND_MS,
       tokenRateMax: tokenRate,
+      connectionsMax: Math.min(SYSLOG_CONNECTIONS_MAX, connectionsWithin(SYSLOG_DESCRIPTORS_SHARE)),
+      connectionsPerAddressMax: this.#settings.connectionsPerAddress,
       laneThreads: this.#settings.ingestThreads,
       trie: compileTrie(this.#catalog.rules),
       logLevel,
@@ -202,13 +239,27 @@ export class Service {
       addresses: readonly ListenAddress[],
     ): SyslogEndpoint[] =>
       addresses.map(({ address, port }) => {
-        return { kind, setting, port, address: everyAddress(address === '' ? ingestAddress : address) }
+        return { kind, setting, port, address: wildcardAddress(address === '' ? ingestAddress : address) }
       })
     return [
       ...endpoints('tls', '--syslog-tls', syslogTls),
       ...endpoints('tcp', '--syslog-tcp', syslogTcp),
       ...endpoints('udp', '--syslog-udp', syslogUdp),
     ]
+  }
+
+  async #startConsole(tls: TlsFiles | undefined): Promise<number | undefined> {
+    const { apiAddress: address, consolePort, consoleOrigin, dataDir, http, logLevel } = this.#settings
+    if (consolePort === 'off') return undefined
+    const port = await claimPort('--console-port', address, consolePort)
+    const data = {
+      ...{ dataDirectory: dataDir, address, port, tls, http, logLevel },
+      ...{ origin: consoleOrigin, catalog: this.#catalog },
+    }
+    this.#console = await Console.start(data, this.#store, this.#log, this.#failure.reject)
+    const url = consoleOrigin === '' ? `${schemeOf(tls)}://${hostText(address)}:${port}` : consoleOrigin
+    this.#log.info({ url, implementation: this.#console.implementation }, 'console listens')
+    return port
   }
 
   async #startLocal(): Promise<number | undefined> {
@@ -224,7 +275,7 @@ export class Service {
   }
 
   async #metricRows(): Promise<MetricRow[]> {
-    // While the service ends its threads may be gone; what the others have counted is shown all the same.
+    // During shutdown its threads may be gone. The other counters are still reported.
     const syslog = await this.#syslog?.status().catch(() => undefined)
     const ingest = ingestRows(this.#acceptor, this.#batches, this.#accounting, syslog)
     return [...ingest, ...scanRows(this.#schedule.counters), ...this.#apiRows()]
@@ -232,18 +283,20 @@ export class Service {
 
   #apiRows(): MetricRow[] {
     const { keys, addresses } = this.#rateTables
-    return apiRows(this.#apiCounters, { keys: tableFull(keys), addresses: tableFull(addresses) })
+    const rows = apiRows(this.#apiCounters, { keys: tableFull(keys), addresses: tableFull(addresses) })
+    return [...rows, ...connectionRows(this.#connections)]
   }
 
   #needsCertificate(): boolean {
     return !this.#settings.plainHttp || this.#settings.syslogTls.length > 0
   }
 
-  /** New connections of every listener get what stands in the files now. */
+  /** New connections of all listeners use the current files. */
   #reloadCertificate(files: TlsFiles): void {
     this.#syslog?.reload(files)
     if (this.#settings.plainHttp) return
     this.#ingest?.reload().catch((error) => logFailure(this.#log, error, 'the certificate was not reloaded'))
+    this.#console?.reload()
     const message: ToApiThread = { kind: 'reload' }
     for (const thread of this.#threads) thread.postMessage(message)
   }
@@ -259,25 +312,30 @@ export class Service {
     return certificate
   }
 
-  /** The first thread finds out what serves; the others follow where that lets several listen on one port. */
+  /**
+   * The first thread finds out which implementation is available. More threads start if it allows
+   * several listeners on one port.
+   */
   async #startApi(port: number, tls: ApiThreadData['tls']): Promise<{ threads: number; implementation: string }> {
     const { apiAddress: address, salesEmail, logLevel, accessLog, dataDir: dataDirectory, http } = this.#settings
-    const { keys: rateTable, addresses: guessTable } = this.#rateTables
-    const shared = { counters: this.#apiCounters, rateTable, guessTable }
+    const { keys: rateTable, addresses: addressTable } = this.#rateTables
+    const limits = this.#connectionLimits(API_DESCRIPTORS_SHARE / this.#settings.apiThreads)
+    const shared = { counters: this.#apiCounters, connections: this.#connections.api, limits, rateTable, addressTable }
     const document = openApiAnswer(ROUTES, salesEmail)
     const own = { dataDirectory, address, port, tls, http, salesEmail, logLevel, accessLog, document }
     const start = async (number: number): Promise<Extract<FromApiThread, { kind: 'listening' }>> => {
       const data: ApiThreadData = { ...own, ...shared, number }
       const thread = new Worker(new URL('./thread.js', import.meta.url), {
         workerData: data,
-        // What a request leaves behind is little and short-lived; without a bound each thread would take three times as much for it.
+        // A request leaves little, short-lived garbage. Without a limit, each thread would use
+        // three times as much memory for it.
         resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
       })
       this.#threads.push(thread)
-      const listens = await listening(thread)
+      const listens = await listening<FromApiThread>(thread, API_THREAD)
       thread.on('message', (message: FromApiThread) => {
         if (message.kind === 'keysUsed') this.#keyUses.write(message.uses)
-        if (message.kind === 'failed') this.#failure.reject(faultOf(message))
+        if (message.kind === 'failed') this.#failure.reject(faultOf(message, API_THREAD))
       })
       thread.on('error', this.#failure.reject)
       thread.on('exit', () => this.#failure.reject(new Error('an API thread ended')))
@@ -290,9 +348,10 @@ export class Service {
   }
 }
 
-/** Where the service listens, once it does. */
+/** The ports of a running service. */
 export interface Listening {
   readonly apiPort: number
+  readonly consolePort: number | undefined
   readonly ingestPort: number | undefined
   readonly metricsPort: number | undefined
   readonly syslog: readonly SyslogEndpoint[]
@@ -305,36 +364,4 @@ function schemeOf(tls: TlsFiles | undefined): string {
 
 function hostText(address: string): string {
   return address.includes(':') ? `[${address}]` : address
-}
-
-function listening(thread: Worker): Promise<Extract<FromApiThread, { kind: 'listening' }>> {
-  return new Promise((resolve, reject) => {
-    thread.once('error', reject)
-    thread.once('message', (message: FromApiThread) => {
-      thread.off('error', reject)
-      if (message.kind === 'listening') resolve(message)
-      if (message.kind === 'failed') reject(faultOf(message))
-    })
-  })
-}
-
-/** What a thread tells that ended it, or ends the service. Where in the thread it came from stands in the thread's own line of the log. */
-function faultOf({ code, message }: Extract<FromApiThread, { kind: 'failed' }>): Error {
-  if (code !== undefined) return new Fault(code, message)
-  const error = new Error(`an API thread failed: ${message}`)
-  error.stack = error.message
-  return error
-}
-
-/** Of a thread that has ended. */
-const NO_THREAD_ID = -1
-
-function drainThread(thread: Worker, deadlineMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    if (thread.threadId === NO_THREAD_ID) return resolve()
-    thread.removeAllListeners('exit')
-    thread.once('exit', () => resolve())
-    const message: ToApiThread = { kind: 'drain', deadlineMs }
-    thread.postMessage(message)
-  })
 }

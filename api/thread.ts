@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { type ConnectionLimits, connectionCountersOf } from '../engine/http/connections.ts'
 import { type HttpImplementation, listenHttp, sharesPorts } from '../engine/http/listen.ts'
 import { Fault, type FaultCode } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
@@ -12,23 +13,25 @@ import { RecentKeyUses } from './key-uses.ts'
 import { RateLimit } from './rate-limit.ts'
 import { apiServer, isKnownPath } from './routes.ts'
 
-/** The main thread, which writes, hears of used keys so often. */
+/** Interval at which used keys are reported to the main thread, which writes them. */
 const REPORT_USES_EVERY_MS = 10_000
 
-/** What the service gives each API thread. */
+/** Start data of an API thread. */
 export interface ApiThreadData {
   readonly dataDirectory: string
   readonly address: string
   readonly port: number
   readonly tls: { readonly keyFile: string; readonly certificateFile: string } | undefined
   readonly http: HttpImplementation
-  /** Which of the threads it is, from 0; and where they count. */
+  /** Number of the thread, from 0, and its counters. */
   readonly number: number
   readonly counters: SharedArrayBuffer
-  /** See rate-limit.ts: of keys, and of addresses that show unknown ones. */
+  readonly connections: SharedArrayBuffer
+  readonly limits: ConnectionLimits
+  /** See rate-limit.ts: by key, and by address for requests without a valid key. */
   readonly rateTable: SharedArrayBuffer
-  readonly guessTable: SharedArrayBuffer
-  /** Lines a second at most; 0 for none. */
+  readonly addressTable: SharedArrayBuffer
+  /** Maximum number of lines per second; 0 disables the log. */
   readonly accessLog: number
   readonly salesEmail: string
   readonly document: OpenApiAnswer
@@ -39,13 +42,13 @@ export type ToApiThread = { readonly kind: 'drain'; readonly deadlineMs: number 
 export type FromApiThread =
   | { readonly kind: 'listening'; readonly implementation: string; readonly sharesPort: boolean }
   | { readonly kind: 'drained' }
-  /** It cannot go on, but for being drained. `code` of an expected fault. */
+  /** The thread can only be drained. `code` is set for an expected fault. */
   | { readonly kind: 'failed'; readonly code: FaultCode | undefined; readonly message: string }
   | { readonly kind: 'keysUsed'; readonly uses: readonly KeyUse[] }
 
 const notify = (message: FromApiThread): void => parentPort?.postMessage(message)
 
-/** One API thread: its own handle of the store, its own listener on the shared port. */
+/** An API thread: its own handle of the store and its own listener on the shared port. */
 async function main(data: ApiThreadData, log: Logger): Promise<void> {
   const store = new Store(data.dataDirectory)
   const keyUses = new RecentKeyUses()
@@ -53,13 +56,15 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
     const uses = keyUses.take()
     if (uses.length > 0) notify({ kind: 'keysUsed', uses })
   }
-  const { onAnswer: countAnswer, onCut } = countersOf(data.counters, data.number)
+  const { onAnswer: countAnswer, onAnswerAborted } = countersOf(data.counters, data.number)
   const accessLog = data.accessLog === 0 ? undefined : new AccessLog(log, data.accessLog, isKnownPath)
   const listening = listenHttp(data.http, {
     address: data.address,
     port: data.port,
     ...(data.tls ? { tls: data.tls } : {}),
-    onCut,
+    limits: data.limits,
+    connectionCounters: connectionCountersOf(data.connections, data.number),
+    onAnswerAborted,
     onAnswer:
       accessLog === undefined
         ? countAnswer
@@ -70,7 +75,7 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
     ...apiServer({
       store,
       rateLimit: new RateLimit(data.rateTable),
-      guessLimit: new RateLimit(data.guessTable),
+      addressLimit: new RateLimit(data.addressTable),
       salesEmail: data.salesEmail,
       document: data.document,
       keyUses,
@@ -106,8 +111,9 @@ async function main(data: ApiThreadData, log: Logger): Promise<void> {
 }
 
 /*
- * A thread that dies with connections of uWebSockets.js open takes the process with it, by SIGABRT. So whatever nobody caught is told, and the thread goes on
- * until the service, which ends then, has it drained.
+ * A thread that ends with open uWebSockets.js connections aborts the process by SIGABRT. The thread
+ * therefore reports uncaught errors and continues until the service, which then shuts down, drains
+ * it.
  */
 const data = workerData as ApiThreadData
 const log = createLogger('posture-service', data.logLevel)

@@ -5,16 +5,18 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { provideCertificate } from '../engine/http/certificate.ts'
-import { median, print, ratio, said, shown } from './compare.ts'
+import { aimText, median, print, ratio, shown } from './compare.ts'
 import { megabytes, memoryBytes } from './machine.ts'
 import { NGINX_NAME, startNginx } from './peers/nginx.ts'
 import { peerFolder } from './peers/package.ts'
 import { type ApiData, makeApiData } from './workload/api-data.ts'
 
 /**
- * How near the API comes to the socket: posture-service with one API thread, asked by wrk with keys that are spread so widely that no limit answers for us, beside a bare
- * uWebSockets.js route with a constant body of the same size, the same route with as many bodies as there are organizations, fastify over better-sqlite3 doing the same
- * work, and nginx with the same bytes in a file. All get the same requests of the same wrk, in turns, each on a core of its own where there are two.
+ * Compares the API with the speed of a socket: posture-service with one API thread, bare
+ * uWebSockets.js routes with a constant body of the same size and with as many bodies as there are
+ * organizations, fastify over better-sqlite3 with the same work, and nginx with the same bytes in a
+ * file. wrk sends all of them the same requests in turn, with so many keys that no rate limit
+ * applies, each on a core of its own if there are two.
  */
 const RESIDENT_AIM_MB = 150
 const CONNECTIONS = 64
@@ -26,7 +28,10 @@ interface Contender {
   stop(): Promise<void>
 }
 
-/** Which part of a contender's requests a second ours are to be at least, and how many times its p99 ours at most. */
+/**
+ * Aims relative to a contender: minimum share of its requests per second, and maximum multiple of
+ * its p99.
+ */
 interface Aims {
   readonly times?: number
   readonly p99?: number
@@ -112,15 +117,15 @@ function report(
     `${tls ? 'TLS' : 'plain HTTP'}, ${shown(data.organizations)} organizations, ${shown(data.platforms)} platforms, ${shown(data.keys.length)} keys, body ${shown(data.body.length)} bytes, ${CONNECTIONS} connections; medians of ${rounds} rounds`,
   )
   print(
-    `  ours ${shown(perSecond)} requests/s, p50 ${shown(of(0, 'p50Us'))} us, p99 ${shown(of(0, 'p99Us'))} us; ${resident} MB resident, ${anonymous} MB of it no file's, aim ${RESIDENT_AIM_MB} ${said(resident <= RESIDENT_AIM_MB)}`,
+    `  ours ${shown(perSecond)} requests/s, p50 ${shown(of(0, 'p50Us'))} us, p99 ${shown(of(0, 'p99Us'))} us; ${resident} MB resident, ${anonymous} MB of it no file's, aim ${RESIDENT_AIM_MB} ${aimText(resident <= RESIDENT_AIM_MB)}`,
   )
   contenders.slice(1).forEach(({ name, pid }, at) => {
     const index = at + 1
     const times = perSecond / of(index, 'perSecond')
     const slower = of(0, 'p99Us') / of(index, 'p99Us')
     const { times: timesAim, p99: p99Aim } = AIMS[name] ?? {}
-    const aim = timesAim === undefined ? '' : `, aim ${timesAim} ${said(times >= timesAim)}`
-    const p99 = p99Aim === undefined ? '' : `; p99 ${ratio(slower)}, aim ${p99Aim} ${said(slower <= p99Aim)}`
+    const aim = timesAim === undefined ? '' : `, aim ${timesAim} ${aimText(times >= timesAim)}`
+    const p99 = p99Aim === undefined ? '' : `; p99 ${ratio(slower)}, aim ${p99Aim} ${aimText(slower <= p99Aim)}`
     print(
       `  ${ratio(times)} ${name}  (${shown(of(index, 'perSecond'))} requests/s, p50 ${shown(of(index, 'p50Us'))} us, p99 ${shown(of(index, 'p99Us'))} us, ${megabytes(memoryBytes(pid, 'VmRSS'))} MB)${aim}${p99}`,
     )
@@ -143,7 +148,7 @@ async function ours({ directory }: ApiData, tls: boolean): Promise<Contender> {
     `--${name}`,
     'off',
   ])
-  const loopback = ['--api-address', '127.0.0.1', '--api-port', '0', '--api-threads', '1']
+  const loopback = ['--api-address', '127.0.0.1', '--api-port', '0', '--console-port', 'off', '--api-threads', '1']
   const service = fork(SERVICE, ['--data-dir', directory, ...loopback, ...off, ...(tls ? [] : ['--plain-http'])], {
     env: { PATH: process.env['PATH'], LOG_LEVEL: 'ERROR' },
   })
@@ -183,7 +188,7 @@ function fastifyFolders(): readonly string[] | undefined {
   return folders.every((folder) => folder !== undefined) ? folders : undefined
 }
 
-/** Requests with one key after the other, made before the clock runs. */
+/** wrk script that cycles through the keys. Requests are created before the clock runs. */
 function luaOf(keys: readonly string[]): string {
   const list = keys.map((key) => `"${key}"`).join(',')
   return `local keys = {${list}}
@@ -218,7 +223,10 @@ async function wrk(url: string, script: string, seconds: number): Promise<Measur
   return { perSecond: Number(perSecond), p50Us: Number(p50Us), p99Us: Number(p99Us) }
 }
 
-/** Server and client on a core each: they take turns otherwise, and the figure is of the scheduler. */
+/**
+ * Puts server and client on separate cores. On one core they alternate, and the result measures the
+ * scheduler.
+ */
 function pinned(who: 'server' | 'client'): readonly string[] {
   return availableParallelism() < 2 || !isInstalled('taskset') ? [] : ['taskset', '-c', who === 'server' ? '0' : '1']
 }

@@ -1,20 +1,20 @@
 /**
- * The harness of every benchmark: contenders that do the same work answer first and their answers are compared, then they run in
- * turns, so that a slow minute of the machine hits all of them. Printed are the ratio first, medians and spreads, and the checksum of
- * the work, which no contender can skip.
+ * The harness of every benchmark. Contenders that do the same work run once, and their answers are
+ * compared. Then they run in turn, so that a slow minute of the machine affects all. Output: the
+ * ratio first, medians and spreads, and the checksum of the work, which no contender can skip.
  */
 export interface Contender {
   readonly name: string
   readonly version: string
-  /** Does the whole work once and answers its checksum. */
+  /** Does the whole work once and returns its checksum. */
   run(): number
-  /** Why this contender cannot do the work that the others do; it is then timed, but its answers are not compared. */
+  /** Why this contender cannot do the same work. It is timed, but its answers are not compared. */
   readonly differs?: string
 }
 
 export interface Work {
   readonly name: string
-  /** What one run consists of: 262,144 of `unit`. */
+  /** Work of one run: 262,144 of `unit`. */
   readonly units: number
   readonly unit: string
   readonly rounds: number
@@ -24,11 +24,11 @@ export interface Timing {
   readonly name: string
   /** Median time of one unit. */
   readonly ns: number
-  /** Half of the middle 80 % of the rounds, as a part of the median. */
+  /** Half the width of the middle 80 % of the rounds, as a fraction of the median. */
   readonly spread: number
 }
 
-/** The first contender is ours; each other one gets a line. Throws where answers differ. */
+/** The first contender is ours. Each other contender gets a line. @throws if answers differ. */
 export function compare(work: Work, contenders: readonly Contender[]): Timing[] {
   const checksums = contenders.map((contender) => contender.run())
   const [ours, ...peers] = contenders
@@ -82,12 +82,12 @@ export function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-/** The middle one, the upper of the two middle ones where they are even. */
+/** The middle value; the upper one of two if the number is even. */
 export function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }
 
-/** A whole number with its thousands parted. */
+/** A whole number with thousands separators. */
 export const shown = (value: number): string => Math.round(value).toLocaleString('en')
-export const said = (reached: boolean): string => (reached ? 'reached' : 'not reached')
+export const aimText = (reached: boolean): string => (reached ? 'reached' : 'not reached')
 export const ratio = (value: number): string => `${value.toFixed(2)}x`

@@ -16,9 +16,10 @@ import { median, print } from './compare.ts'
 import { decodeMix, type Mix, type MixPart, writeMix } from './workload/decode-mix.ts'
 
 /**
- * A capture file to its names, as whole processes: the program's own `read` beside tcpdump, which reads the same file through a filter
- * that keeps the same packets, and tshark and ndpiReader, which find the same names; cat says what reading alone costs. And the decode loop
- * alone: packets a second of one worker and of two, microseconds of a QUIC Initial, growth of the heap.
+ * From a capture file to its names, as whole processes: the program's own `read`, tcpdump with a
+ * filter that passes the same packets, tshark and ndpiReader, which find the same names, and cat
+ * for the cost of reading. Also the decode loop alone: packets per second of one and two workers,
+ * microseconds per QUIC Initial, and heap growth.
  */
 const RUNS = 5
 const MIX_PACKETS = 20_000
@@ -38,7 +39,7 @@ export async function run(options: { toy: boolean }): Promise<void> {
   }
 }
 
-/** One run of a whole process, from start to end. */
+/** One run of a whole process. */
 interface Run {
   readonly wallSeconds: number
   readonly cpuSeconds: number
@@ -50,7 +51,7 @@ function wholeProcesses(path: string, mix: Mix, repetitions: number, toy: boolea
   const names = (mix.names.dns + mix.names.tls + mix.names.quic) * repetitions
   print(`file of ${packets} packets, ${Math.round(statSync(path).size / 1e6)} MB, ${names} names`)
   const ours = () => timed(process.execPath, [COLLECTOR, 'read', '--stats', path])
-  // Answers first.
+  // Answers are compared first.
   const first = ours()
   same('ours', Number(/"counter":"names","count":(\d+)/.exec(first.stdout)?.[1]), names)
 
@@ -81,7 +82,7 @@ function wholeProcesses(path: string, mix: Mix, repetitions: number, toy: boolea
   if (tsharkVersion === undefined) print('tshark is not installed: nothing to compare with')
   else {
     const tshark = timed('tshark', ['-n', '-r', path, '-T', 'fields', ...shown])
-    // Beside a name stands a tab.
+    // A line without a name contains only tabs.
     same('tshark', tshark.stdout.split('\n').filter((line) => line.trim() !== '').length, names)
     report('tshark -T fields, names equal', tsharkVersion, our, [tshark], { atMost: 1 / 40 })
   }
@@ -121,7 +122,7 @@ function textOf(runs: readonly Run[]): string {
   return `${times} wall, ${median(runs.map(cpuOf)).toFixed(2)} s CPU${runs.length === 1 ? ', one run' : ''}`
 }
 
-/** Runs a program under bash, which tells its times. */
+/** Runs a program under bash, which measures its times. */
 function timed(program: string, parameters: readonly string[]): Run {
   const script = 'TIMEFORMAT="%R %U %S"; time "$0" "$@" 3>&2 2>/dev/null'
   const counted = program === 'cat' ? `${script} >/dev/null` : script
@@ -136,11 +137,11 @@ function versionOf(program: string, parameters: readonly string[] = ['--version'
   return /\d+\.\d+(?:\.\d+)?/.exec(asked.stdout + asked.stderr)?.[0] ?? 'version unknown'
 }
 
-function same(whose: string, found: number, expected: number): void {
-  if (found !== expected) throw new Error(`${whose}: found ${found}, expected ${expected}`)
+function same(label: string, found: number, expected: number): void {
+  if (found !== expected) throw new Error(`${label}: found ${found}, expected ${expected}`)
 }
 
-/** A decoder and batches of a mix that lie ready in memory. */
+/** A decoder, and batches of a mix prepared in memory. */
 class Loop {
   readonly #decoder: BatchDecoder
   readonly #batches: FrameBatch[] = []
@@ -159,7 +160,7 @@ class Loop {
     let batch: FrameBatch | undefined
     let offset = 0
     for (const frame of mix.frames) {
-      if (batch === undefined || offset + frame.length > batch.framesEnd || batch.room === 0) {
+      if (batch === undefined || offset + frame.length > batch.framesEnd || batch.freeEntries === 0) {
         const sizes = { frameBytes: BATCH_FRAME_BYTES, rowBytes: BATCH_ROW_BYTES, listFrames: BATCH_LIST_FRAMES }
         batch = new FrameBatch(allocateBatch(1, sizes), this.#batches.length)
         batch.tryTake()
@@ -175,7 +176,7 @@ class Loop {
     this.frames = mix.frames.length
   }
 
-  /** Decodes all once; `client` is written into the addresses, so that connections are new. */
+  /** Decodes all batches once. Writes `client` to the addresses, so that connections are new. */
   turn(client: number): void {
     for (const batch of this.#batches) {
       const section = batch.lane(0)
@@ -189,7 +190,10 @@ class Loop {
 
 const ADDRESS_TURNS = 250
 
-/** Packets a second over at least `packets`, after two turns to warm up; growth of the heap and garbage collections meanwhile. */
+/**
+ * Measures packets per second over at least `packets`, after two warm-up turns, with heap growth
+ * and garbage collections.
+ */
 async function measure(
   loop: Loop,
   packets: number,
@@ -207,7 +211,7 @@ async function measure(
   for (let turn = 0; turn < turns; turn++) loop.turn(2 + (turn % ADDRESS_TURNS))
   const seconds = (performance.now() - startMs) / 1000
   const heapKb = Math.round((process.memoryUsage().heapUsed - heapBefore) / 1024)
-  // What was collected is told in a later turn of the event loop.
+  // Garbage collections are reported in a later turn of the event loop.
   await new Promise((resolve) => setTimeout(resolve, 10))
   observer.disconnect()
   return { perSecond: (turns * loop.frames) / seconds, heapKb, collections, packets: turns * loop.frames }
@@ -242,7 +246,7 @@ async function loops(toy: boolean): Promise<void> {
   )
 }
 
-/** Packets a second of all workers together. */
+/** Packets per second of all workers together. */
 async function inWorkers(count: number, mixPackets: number, packets: number): Promise<number> {
   const rates = await Promise.all(
     Array.from({ length: count }, () => {

@@ -8,8 +8,9 @@ import { median, print } from './compare.ts'
 import { HEADER_LINES, LINE_KINDS, type LineKind, linesOf } from './workload/log-lines.ts'
 
 /**
- * Lines of each format on one core: recognised, read and matched against the registry, with all formats in one process as in the service. Beside
- * it what JavaScript must do at least to look at a line otherwise: make a string of it and split that into fields.
+ * Lines of each format on one core: detected, parsed and matched against the registry, with all
+ * formats in one process as in the service. For comparison, the minimum that JavaScript needs for a
+ * line otherwise: create a string and split it into fields.
  */
 const AIM = 500_000
 
@@ -25,7 +26,8 @@ export function everyFormat({ toy }: { toy: boolean }): void {
   const repeats = toy ? 1 : 30
   const trie = new DomainTrie(compileTrie(loadCatalog().rules))
   const workloads = LINE_KINDS.map((kind) => new Workload(kind, count, trie))
-  // All formats before the first is measured: a busy service has seen them all, and V8 compiles for what it has seen.
+  // Runs all formats before measuring the first: a busy service has parsed them all, and V8
+  // compiles for the types it has seen.
   for (const workload of workloads) workload.check()
   const measured = workloads.map(() => [] as Measured[])
   for (let round = 0; round < rounds; round++) {
@@ -51,7 +53,7 @@ class Workload {
   readonly #trie: DomainTrie
   readonly #line: LogLine
   readonly #detector = new FormatDetector()
-  /** Where each line begins in the buffer, and where the last one ends. */
+  /** Offset of each line in the buffer, then the end of the last. */
   readonly #starts: number[] = []
   readonly #matches: number
 
@@ -74,7 +76,7 @@ class Workload {
     this.#matches = count / 10
   }
 
-  /** That the lines are read by the format that they are of, and those that name a platform match. */
+  /** Checks that every line is parsed by its own format, and that lines with a platform match. */
   check(): void {
     const names = this.kind.line.includes('{host}') || this.kind.line.includes('{labels}')
     const matches = this.#read(false)
@@ -98,7 +100,7 @@ class Workload {
     const { memory } = line
     let matches = 0
     for (let index = 0; index + 1 < this.#starts.length; index++) {
-      // A table's header is what the source has sent before; without it there is no line of that format.
+      // A table's source sends the header first. Without the header, no line has that format.
       if (isNew) memory.format = -1
       const verdict = this.#detector.read(line, this.#starts[index] ?? 0, this.#starts[index + 1] ?? 0)
       if (verdict === Verdict.event && this.#trie.matchDotted(line.view, line.hostStart, line.hostEnd) !== NO_MATCH) {
@@ -120,7 +122,7 @@ class Workload {
   }
 }
 
-/** What the work answers is summed, so that it cannot be left out. */
+/** Sums the results, so that V8 cannot eliminate the work. */
 function repeat(times: number, work: () => number): number {
   let sum = 0
   for (let time = 0; time < times; time++) sum += work()

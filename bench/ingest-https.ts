@@ -14,8 +14,9 @@ import { openSqlite } from './peers/sqlite.ts'
 import { numberedEvent } from './workload/event-batches.ts'
 
 /**
- * How fast the service takes events from its HTTPS ingest into the durable buffer: the acceptor behind the listener in one process, senders in
- * another. The stores beside it write the same events within this process: what reaches them needs no network, no check and no match.
+ * Events per second from HTTPS ingest to the durable buffer: the acceptor behind the listener in
+ * one process, senders in another. For comparison, stores that write the same events within this
+ * process, without network, checks or matching.
  */
 const IN_AIM = 1_000_000
 const CONNECTIONS = 4
@@ -102,7 +103,7 @@ async function measure(
   }
 }
 
-/** What a process of its own does: the file that it runs. */
+/** The programs of the child processes. */
 const SERVICE = new URL('./ingest-service.js', import.meta.url)
 const SENDER = new URL('./ingest-sender.js', import.meta.url)
 
@@ -132,10 +133,10 @@ interface StoreContender {
 const INSTANCE = '00112233445566aa'
 const MADE_EVENTS = 50_000
 const FIRST_SEEN_MS = Date.now() - 60_000
-/** Made before the clock runs. */
+/** Created before the clock runs. */
 const EVENTS = Array.from({ length: MADE_EVENTS }, (_, index) => numberedEvent(INSTANCE, index + 1, FIRST_SEEN_MS))
 
-/** LMDB itself: chunks of bytes that lie ready, put under the number of their first event. */
+/** LMDB alone: prepared chunks of bytes, stored under the number of their first event. */
 function lmdbChunks(directory: string): StoreContender {
   const environment = new Environment(directory, { setting: 'bench', schemaVersion: 1, freeBytesMin: 0 })
   const table = environment.table('buffer')
@@ -163,7 +164,7 @@ function lmdbChunks(directory: string): StoreContender {
   }
 }
 
-/** The same events, decoded, as rows; the id as primary key, so that none counts twice. */
+/** The same events, decoded, as rows. The ID is the primary key, so that no event counts twice. */
 async function sqliteTable(file: string, toy: boolean): Promise<StoreContender | undefined> {
   const opened = await openSqlite(file, { install: !toy })
   if (opened === undefined) return undefined

@@ -4,17 +4,20 @@ import { connect as connectTls } from 'node:tls'
 import { EVENTS_PATH } from '../engine/ingest/https-batches.ts'
 import { RenumberedBatch } from './workload/event-batches.ts'
 
-/** A process of its own that sends batches over a few kept connections, each with an organization of its own and one batch under way. */
+/**
+ * A separate process that sends batches over a few kept-alive connections. Each connection has its
+ * own organization and one batch in flight.
+ */
 export interface Sending {
   readonly port: number
-  /** Of the authority; plain HTTP without it. */
+  /** The CA certificate. Plain HTTP without it. */
   readonly certificateFile?: string
   readonly tokens: readonly string[]
   readonly batchesEach: number
   readonly eventsEach: number
 }
 export interface Sent {
-  /** From the first byte that was sent to the last answer. */
+  /** From the first byte sent to the last response. */
   readonly seconds: number
   readonly accepted: number
 }
@@ -56,7 +59,10 @@ function connected(port: number, ca: Buffer | undefined): Promise<Socket> {
   })
 }
 
-/** Sends a batch and answers how many of its events were taken. node:http would cost more than what is measured. */
+/**
+ * Sends a batch and returns the number of accepted events. node:http would cost more than the
+ * measured work.
+ */
 function post(socket: Socket, head: string, body: Buffer): Promise<number> {
   return new Promise((resolve, reject) => {
     let text = ''

@@ -10,16 +10,19 @@ import { Store } from '../engine/store/store.ts'
 import { loadCatalog } from '../registry/catalog.ts'
 import { NameMatcher } from '../registry/match.ts'
 
-/** A process of its own that takes batches as the service does, but without scans: its parent empties the buffers between two rounds. */
+/**
+ * A separate process that accepts batches like the service, but without scans. Its parent empties
+ * the buffers between rounds.
+ */
 export interface ServiceUnderLoad {
   readonly httpsPort: number
   readonly httpPort: number
   readonly certificateFile: string
-  /** One of each organization. */
+  /** One token per organization. */
   readonly tokens: readonly string[]
 }
 export interface Emptied {
-  /** Events that were in the buffers. */
+  /** Number of events in the buffers. */
   readonly buffered: number
   readonly cpuSeconds: number
   readonly residentMegabytes: number

@@ -15,15 +15,16 @@ import type { SyslogSending, SyslogSent } from './syslog-sender.ts'
 import { countedMessages, MATCH_EVERY, MESSAGE_BYTES } from './workload/syslog-messages.ts'
 
 /**
- * How fast the service takes syslog, from the first byte to the last matched message on disk, with everything on: tokens checked, formats
- * recognised, names matched, scans made. Beside it syslog-ng, which writes the same messages of the same sender into a file.
+ * Syslog messages per second, from the first byte to the last matched message on disk, with all
+ * features on: token checks, format detection, name matching, scans. For comparison, syslog-ng
+ * writes the same messages from the same sender to a file.
  */
 const AIM = 1
 const CONNECTIONS = 2
 const BLOCK_MESSAGES = 20_000
 const SERVICE = fileURLToPath(new URL('../api/main.js', import.meta.url))
 const SENDER = fileURLToPath(new URL('./syslog-sender.js', import.meta.url))
-/** What became of messages, in the service's metrics: the listener and a number. */
+/** Outcomes of messages in the service's metrics: listener and count. */
 const MESSAGES = /^posture_ingest_messages_total\{listener="(\w+)",outcome="\w+"\} (\d+)$/gm
 
 interface Contender {
@@ -32,7 +33,10 @@ interface Contender {
   readonly pid: number
   readonly port: number
   readonly tls: boolean
-  /** Gets ready for messages; what it answers resolves when so many more have been taken. */
+  /**
+   * Prepares for messages. The returned function resolves when this many more messages were
+   * accepted.
+   */
   ready(): Promise<(messages: number) => Promise<void>>
   stop(): Promise<void>
 }
@@ -59,11 +63,11 @@ export async function syslogMessages({ toy }: { toy: boolean }): Promise<void> {
           file,
           times,
         }
-        const taken = await contender.ready()
+        const accepted = await contender.ready()
         const cpuBefore = cpuSeconds(contender.pid)
         const start = performance.now()
         sender.send(sending)
-        await Promise.all([once(sender, 'message') as Promise<[SyslogSent]>, taken(messages)])
+        await Promise.all([once(sender, 'message') as Promise<[SyslogSent]>, accepted(messages)])
         rates[index]?.push(messages / ((performance.now() - start) / 1000))
         cpus[index]?.push((cpuSeconds(contender.pid) - cpuBefore) / (messages / 1e6))
       }
@@ -96,7 +100,10 @@ export async function syslogMessages({ toy }: { toy: boolean }): Promise<void> {
   }
 }
 
-/** That a hundred million messages leave no trace in memory: resident memory after each tenth, and that of syslog-ng after one. */
+/**
+ * Checks that a hundred million messages do not increase memory: resident memory after each tenth,
+ * and syslog-ng's after one.
+ */
 export async function memoryOverMessages({ toy }: { toy: boolean }): Promise<void> {
   const TENTHS = 10
   const block = toy ? 1000 : BLOCK_MESSAGES
@@ -109,7 +116,7 @@ export async function memoryOverMessages({ toy }: { toy: boolean }): Promise<voi
     const file = join(directory, 'messages')
     contenders.push(...(await startAll(directory, file, block)))
     const send = async (contender: Contender): Promise<string> => {
-      const taken = await contender.ready()
+      const accepted = await contender.ready()
       sender.send({
         port: contender.port,
         tls: contender.tls,
@@ -117,7 +124,7 @@ export async function memoryOverMessages({ toy }: { toy: boolean }): Promise<voi
         file,
         times,
       } satisfies SyslogSending)
-      await Promise.all([once(sender, 'message'), taken(messages)])
+      await Promise.all([once(sender, 'message'), accepted(messages)])
       return `${megabytes(memoryBytes(contender.pid, 'VmRSS'))} (${megabytes(memoryBytes(contender.pid, 'RssAnon'))})`
     }
     const [ours, , peer] = contenders
@@ -150,10 +157,10 @@ async function startAll(directory: string, file: string, block: number): Promise
   const peers: Contender[] = []
   for (const tls of [false, true]) {
     for (const parse of [false, true]) {
-      const place = join(directory, `syslog-ng-${tls}-${parse}`)
-      mkdirSync(place)
+      const folder = join(directory, `syslog-ng-${tls}-${parse}`)
+      mkdirSync(folder)
       const port = 20_000 + (process.pid % 20_000) + peers.length
-      const peer = await startSyslogNg({ directory: place, port, tls: tls ? service.certificate : undefined, parse })
+      const peer = await startSyslogNg({ directory: folder, port, tls: tls ? service.certificate : undefined, parse })
       peers.push({
         name: parse ? 'syslog-ng that parses by csv-parser into a file' : 'syslog-ng into a plain file',
         version: peer.version,
@@ -181,7 +188,7 @@ interface Service {
   stop(): Promise<void>
 }
 
-/** The program itself, as it is installed. */
+/** The service as installed. */
 export async function startService(dataDirectory: string): Promise<Service> {
   const store = new Store(dataDirectory)
   const administration = new Administration(store, systemClock)
@@ -194,7 +201,18 @@ export async function startService(dataDirectory: string): Promise<Service> {
   await store.close()
   const any = '127.0.0.1:0'
   const listeners = ['--syslog-tcp', any, '--syslog-tls', any, '--syslog-udp', 'off', '--ingest-port', 'off']
-  const ports = ['--api-address', '127.0.0.1', '--api-port', '0', '--metrics-port', '0', '--log-level', 'WARNING']
+  const ports = [
+    '--api-address',
+    '127.0.0.1',
+    '--api-port',
+    '0',
+    '--console-port',
+    'off',
+    '--metrics-port',
+    '0',
+    '--log-level',
+    'WARNING',
+  ]
   const child = fork(SERVICE, ['--data-dir', dataDirectory, ...listeners, ...ports])
   const [listening] = (await once(child, 'message')) as [
     { metricsPort: number; syslog: readonly { kind: string; port: number }[] },

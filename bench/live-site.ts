@@ -7,21 +7,24 @@ import { Fault } from '../engine/process/error-codes.ts'
 import { admin, PROGRAMS, type RunningService, startService } from '../test/support/programs.ts'
 import { cpuSeconds, memoryBytes } from './machine.ts'
 
-/** A veth pair in a network namespace, a service that takes the events, and the contenders that listen on the pair's far end. */
+/**
+ * A veth pair in a network namespace, a service that accepts the events, and the contenders that
+ * capture at the pair's far end.
+ */
 
-export interface Heard {
-  /** Packets that came to user space. */
+export interface CaptureResult {
+  /** Packets that reached user space. */
   readonly seen: number
-  /** Of ours: names, matches, and the losses that its counters report. */
+  /** Only ours: names, matches, and losses reported by its counters. */
   readonly names?: number
   readonly matched?: number
   readonly dropped?: string
   readonly balanced?: boolean
   readonly cpuSeconds: number
   readonly peakBytes: number
-  /** Of ours: the peak while it started, connected and loaded its code. */
+  /** Only ours: peak memory during the start, while connecting and loading code. */
   readonly startPeakBytes?: number
-  /** What it was confined to. */
+  /** The limits under which it ran. */
   readonly box?: string
 }
 
@@ -43,14 +46,14 @@ export class LiveSite {
   #service: RunningService | undefined
   #token = ''
   readonly #cgroups: string[] = []
-  /** Process id of the collector that runs. */
+  /** Process ID of the running collector. */
   #collector = 0
 
   readonly #quietMs: number
 
   /**
-   * @param quietMs what is still on its way is heard by then.
-   * @throws Fault USAGE where it is not root, or lacks a tool.
+   * @param quietMs time after which all packets in flight have been captured.
+   * @throws Fault USAGE if not root, or if a tool is missing.
    */
   constructor(quietMs: number) {
     this.#quietMs = quietMs
@@ -77,7 +80,7 @@ export class LiveSite {
   close(): void {
     for (const child of this.#children) child.kill('SIGKILL')
     spawnSync('ip', ['netns', 'delete', this.#name])
-    // A group can be removed once its processes are gone.
+    // A control group can be removed only after its processes have ended.
     for (const group of this.#cgroups) {
       for (let tries = 0; tries < 50; tries++) {
         try {
@@ -95,7 +98,7 @@ export class LiveSite {
     return execFileSync('ip', this.#inside(...command), { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
   }
 
-  /** Plays a capture file on the near end. */
+  /** Plays a capture file at the near end. */
   async play(path: string, ...options: string[]): Promise<Played> {
     const player = this.#start(['tcpreplay', '-q', '--preload-pcap', ...options, '-i', 'near', path])
     await player.ended
@@ -104,8 +107,11 @@ export class LiveSite {
     return { packets: Number(packets), seconds: Number(seconds) }
   }
 
-  /** The collector as a user would start it; `box` puts it into one CPU and 256 MB. */
-  async ours(work: () => Promise<unknown>, options: { words?: readonly string[]; box?: boolean } = {}): Promise<Heard> {
+  /** Runs the collector as a user would start it. `box` limits it to one CPU and 256 MB. */
+  async ours(
+    work: () => Promise<unknown>,
+    options: { words?: readonly string[]; box?: boolean } = {},
+  ): Promise<CaptureResult> {
     const service = this.#service as RunningService
     const words = ['--interface', 'far', '--outbox', mkdtempSync(join(this.folder, 'outbox-')), '--user', 'root']
     const reach = [
@@ -121,11 +127,11 @@ export class LiveSite {
       [process.execPath, ...flags, PROGRAMS.collector, 'run', ...words, ...reach, ...(options.words ?? [])],
       { SVC_TOKEN: this.#token, HEALTH_PORT: '19091' },
     )
-    await collector.says('"msg":"watching"')
+    await collector.waitForOutput('"msg":"watching"')
     const box = options.box === true ? this.#putIntoBox(collector.pid) : ''
     await sleep(this.#quietMs)
     const startPeakBytes = memoryBytes(collector.pid, 'VmHWM')
-    // proc_pid_clear_refs(5): the peak is that of the work from here on.
+    // proc_pid_clear_refs(5): resets the peak, so that it covers only the work from here on.
     writeFileSync(`/proc/${collector.pid}/clear_refs`, '5')
     const before = cpuSeconds(collector.pid)
     await work()
@@ -149,24 +155,24 @@ export class LiveSite {
     return { seen: frames, names, matched, dropped, balanced, cpuSeconds: cpu, peakBytes, startPeakBytes, box }
   }
 
-  async tcpdump(filter: string, ringBytes: number, work: () => Promise<unknown>): Promise<Heard> {
+  async tcpdump(filter: string, ringBytes: number, work: () => Promise<unknown>): Promise<CaptureResult> {
     const words = ['-i', 'far', '-n', '-w', '/dev/null', '-B', String(ringBytes / 1024), filter]
     return this.#peer(['tcpdump', ...words], 'listening on', work)
   }
 
-  async tshark(filter: string, work: () => Promise<unknown>): Promise<Heard> {
+  async tshark(filter: string, work: () => Promise<unknown>): Promise<CaptureResult> {
     const fields = ['-T', 'fields', '-e', 'dns.qry.name', '-e', 'tls.handshake.extensions_server_name']
     return this.#peer(['tshark', '-i', 'far', '-l', '-n', ...fields, '-f', filter], 'Capturing on', work)
   }
 
-  /** Resident memory, and CPU as a part of one core, of a collector that hears nothing. */
+  /** Resident memory and CPU share of one core, for a collector on a silent link. */
   async idle(
     seconds: number,
   ): Promise<{ residentBytes: number; anonymousBytes: number; startPeakBytes: number; cpu: number }> {
     let measured = { residentBytes: 0, anonymousBytes: 0, cpu: 0 }
     const { startPeakBytes = 0 } = await this.ours(async () => {
       const pid = this.#collector
-      // The handshake with the service and the first figures are work of the start.
+      // The handshake with the service and the first report belong to the start.
       await sleep(seconds * 200)
       const before = cpuSeconds(pid)
       await sleep(seconds * 1000)
@@ -176,9 +182,9 @@ export class LiveSite {
     return { ...measured, startPeakBytes }
   }
 
-  async #peer(command: readonly string[], ready: string, work: () => Promise<unknown>): Promise<Heard> {
+  async #peer(command: readonly string[], ready: string, work: () => Promise<unknown>): Promise<CaptureResult> {
     const peer = this.#start(command)
-    await peer.says(ready)
+    await peer.waitForOutput(ready)
     await sleep(this.#quietMs)
     await work()
     await sleep(this.#quietMs)
@@ -191,7 +197,7 @@ export class LiveSite {
     return { seen, cpuSeconds: cpu, peakBytes }
   }
 
-  /** One CPU and 256 MB, by cgroups of version 1; where these cannot be made, one CPU. */
+  /** One CPU and 256 MB by cgroups v1. Without cgroups, one CPU. */
   #putIntoBox(pid: number): string {
     const limits = [
       ['memory', { 'memory.limit_in_bytes': 256 * 1024 * 1024 }],
@@ -235,7 +241,7 @@ export class LiveSite {
       pid,
       output: () => text,
       ended: once(child, 'close'),
-      says: async (what: string) => {
+      waitForOutput: async (what: string) => {
         for (let tries = 0; tries < 200; tries++) {
           if (text.includes(what)) return
           if (child.exitCode !== null) break

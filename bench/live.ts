@@ -4,13 +4,14 @@ import { captureFilter } from '../collector/capture/bpf.ts'
 import { DNS_PORTS, TLS_PORTS } from '../collector/decode/ports.ts'
 import { LIVE_RING_BYTES } from '../collector/limits.ts'
 import { median, print } from './compare.ts'
-import { type Heard, LiveSite, type Played } from './live-site.ts'
+import { type CaptureResult, LiveSite, type Played } from './live-site.ts'
 import { decodeMix, writeMix } from './workload/decode-mix.ts'
 import { writeDnsQueries } from './workload/dns-queries.ts'
 
 /**
- * A live capture on a veth pair that tcpreplay fills: the collector as a whole process, with outbox and a real service behind it, beside tcpdump
- * and tshark with the same filter and tcpdump with a ring of the same size. The sender runs on the same cores.
+ * A live capture on a veth pair that tcpreplay fills: the whole collector, with outbox and a real
+ * service, compared with tcpdump and tshark with the same filter, and tcpdump with a ring of the
+ * same size. The sender runs on the same cores.
  */
 const ROUNDS = 3
 const FILTER = captureFilter({ dnsPorts: DNS_PORTS, tlsPorts: TLS_PORTS, tunnels: false, expression: '' }, true, 'wide')
@@ -72,7 +73,7 @@ async function measure(site: LiveSite, toy: boolean): Promise<void> {
   for (const path of [file('some'), file('all')]) await inBox(site, path, toy)
 }
 
-/** In turns, so that a slow minute of the machine hits both. */
+/** Runs in turn, so that a slow minute of the machine affects both. */
 async function compareOn(
   site: LiveSite,
   { name, path, passing }: Workload,
@@ -80,8 +81,8 @@ async function compareOn(
   rounds: number,
 ): Promise<void> {
   const names = namesIn(path)
-  const ours: Heard[] = []
-  const theirs: Heard[] = []
+  const ours: CaptureResult[] = []
+  const theirs: CaptureResult[] = []
   const rates: number[] = []
   for (let round = 0; round < rounds; round++) {
     let played: Played = { packets: 0, seconds: 1 }
@@ -92,7 +93,7 @@ async function compareOn(
     ours.push(await site.ours(play))
     theirs.push(await site.tcpdump(FILTER, LIVE_RING_BYTES, play))
   }
-  const lost = (heard: readonly Heard[]) => heard.map(({ seen }) => passing - seen)
+  const lost = (result: readonly CaptureResult[]) => result.map(({ seen }) => passing - seen)
   const none = lost(ours).every((count) => count === 0) || lost(theirs).some((count) => count > 0)
   const cpuRatio = median(ours.map(cpuOf)) / median(theirs.map(cpuOf))
   print(
@@ -103,7 +104,7 @@ async function compareOn(
   )
   for (const { seen, dropped } of ours) if (seen < passing) print(`  where ours were lost: ${dropped}`)
   const complete = ours.filter(({ seen }) => seen === passing)
-  const wrong = complete.filter((heard) => heard.names !== names)
+  const wrong = complete.filter((result) => result.names !== names)
   if (wrong.length > 0) throw new Error(`${name}: found ${wrong[0]?.names} names, reading the file finds ${names}`)
   if (ours.some(({ balanced }) => balanced === false)) throw new Error(`${name}: the counters do not balance`)
   print(
@@ -124,14 +125,14 @@ async function tsharkOn(site: LiveSite, { name, path, passing }: Workload): Prom
 async function inBox(site: LiveSite, path: string, toy: boolean): Promise<void> {
   const loops = toy ? 1 : 3
   let played: Played = { packets: 0, seconds: 1 }
-  const heard = await site.ours(
+  const result = await site.ours(
     async () => {
       played = await site.play(path, `--pps=${BOX_RATE}`, `--loop=${loops}`)
     },
     { box: true, words: ['--decode-workers', '0'] },
   )
   const rate = Math.round(played.packets / played.seconds / 1000)
-  const { matched = 0, seen, cpuSeconds, peakBytes, box } = heard
+  const { matched = 0, seen, cpuSeconds, peakBytes, box } = result
   print(`${box}, ${rate} thousand/s for ${played.seconds.toFixed(1)} s, ${matched} of them matches`)
   print(
     `  lost ${played.packets - seen} of ${played.packets}, aim 0 ${reached(played.packets === seen)}; ${((cpuSeconds / played.seconds) * 100).toFixed(0)} % of a core; peak ${megabytes(peakBytes)}`,
@@ -144,16 +145,16 @@ function countPassing(path: string): number {
   return Number(/^(\d+) packet/m.exec(reported)?.[1])
 }
 
-/** Names that the program finds in the file itself. */
+/** Number of names that the program finds in the file itself. */
 function namesIn(path: string): number {
   const collector = new URL('../collector/main.js', import.meta.url).pathname
   const reported = execFileSync(process.execPath, [collector, 'read', '--stats', path], { encoding: 'utf8' })
   return Number(/"counter":"names","count":(\d+)/.exec(reported)?.[1])
 }
 
-const cpuOf = ({ cpuSeconds }: Heard) => cpuSeconds
-const peakOf = ({ peakBytes }: Heard) => peakBytes
+const cpuOf = ({ cpuSeconds }: CaptureResult) => cpuSeconds
+const peakOf = ({ peakBytes }: CaptureResult) => peakBytes
 const megabytes = (bytes: number) => `${Math.round(bytes / 1e6)} MB`
-const seconds = (heard: readonly Heard[]) => `${median(heard.map(cpuOf)).toFixed(2)} s`
+const seconds = (result: readonly CaptureResult[]) => `${median(result.map(cpuOf)).toFixed(2)} s`
 const list = (numbers: readonly number[]) => numbers.join(', ')
 const reached = (yes: boolean) => (yes ? 'reached' : 'not reached')

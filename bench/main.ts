@@ -3,7 +3,7 @@ import { createProgram, runProgram } from '../engine/process/program.ts'
 import { print } from './compare.ts'
 import { machineLine } from './machine.ts'
 
-/** The benchmarks by name, each in a file of its own, in the order of the data flow. */
+/** The benchmarks by name, each in its own file, in the order of the data flow. */
 const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(options: { toy: boolean }): Promise<void> }>>> = {
   registry: () => import('./registry.ts'),
   decode: () => import('./decode.ts'),
@@ -16,7 +16,7 @@ const BENCHMARKS: Readonly<Record<string, () => Promise<{ run(options: { toy: bo
   'ingest-memory': () => import('./ingest-memory.ts'),
 }
 
-const program = createProgram('npm run bench --', 'Measures each stage beside a peer in the same run.')
+const program = createProgram('npm run bench --', 'Measures each stage and a peer in the same run.')
   .argument('[name...]', `which ones: ${Object.keys(BENCHMARKS).join(', ')}; all where none is named`)
   .option('--toy', 'sizes so small that the figures mean nothing: shows that the benchmarks work')
 program.action(async (names: string[], options: { toy?: boolean }) => {

@@ -9,20 +9,21 @@ import { Outbox } from '../collector/outbox/outbox.ts'
 import { type NewEvent, packWaiting } from '../collector/outbox/waiting-event.ts'
 import { Environment, type Table } from '../engine/lmdb/environment.ts'
 import { CHUNK_ENTRIES_MAX } from '../engine/lmdb/queue-chunk.ts'
-import { median, print, ratio, said, shown } from './compare.ts'
+import { aimText, median, print, ratio, shown } from './compare.ts'
 import { megabytes, memoryBytes } from './machine.ts'
 import { sqliteQueue } from './peers/outbox-sqlite.ts'
 
 /**
- * How fast events become durable and leave again. All write in transactions of as many events as the collector does at most, each flushed to
- * disk, and take away batches as the forwarder does. Ours makes records of events and events of records; the others get bytes of the same size
- * that are there already, and answer bytes.
+ * How fast events become durable and leave again. All contenders write transactions of the
+ * collector's maximum size, each flushed to disk, and remove batches like the forwarder. Ours
+ * encodes events to records and decodes them. The others store prepared bytes of the same size and
+ * return bytes.
  */
 interface Contender {
   readonly name: string
   /** Durable when it returns. */
   write(from: number, count: number): void
-  /** Reads the oldest, and takes them away when they were read. Answers how many there were, and a checksum of what was read. */
+  /** Reads the oldest events, then removes them. Returns their number and a checksum. */
   take(countMax: number): { readonly count: number; readonly checksum: number }
   close(): Promise<void> | void
 }
@@ -83,19 +84,22 @@ async function compareStores(directory: string, events: number, rounds: number, 
     `${events} events of ${entryBytes} bytes, ${AGGREGATE_WRITE_EVENTS} a transaction in, ${FORWARD_EVENTS_MAX} out, each flushed; medians of ${rounds} rounds`,
   )
   print(
-    `ours  in ${shown(ours.in)}, out ${shown(ours.out)} events/s; aim ${shown(IN_AIM)} ${said(Math.min(ours.in, ours.out) >= IN_AIM)}`,
+    `ours  in ${shown(ours.in)}, out ${shown(ours.out)} events/s; aim ${shown(IN_AIM)} ${aimText(Math.min(ours.in, ours.out) >= IN_AIM)}`,
   )
   peers.forEach((peer, index) => {
     const inRatio = ours.in / peer.in
     const outRatio = ours.out / peer.out
-    const aim = index === 0 ? `, aim ${OF_RAW_AIM} ${said(Math.min(inRatio, outRatio) >= OF_RAW_AIM)}` : ''
+    const aim = index === 0 ? `, aim ${OF_RAW_AIM} ${aimText(Math.min(inRatio, outRatio) >= OF_RAW_AIM)}` : ''
     print(
       `  ${ratio(inRatio)} in, ${ratio(outRatio)} out of ${contenders[index + 1]?.name}  (${shown(peer.in)}, ${shown(peer.out)} events/s)${aim}`,
     )
   })
 }
 
-/** How memory grows with what waits. Pages of the file that are mapped are the kernel's to take back; what counts is the rest. */
+/**
+ * Memory growth with waiting events. The kernel can reclaim mapped pages of the file, so only the
+ * rest counts.
+ */
 async function fill(directory: string, events: number): Promise<void> {
   const outbox = new Outbox(directory, UNLIMITED)
   const anonymous: number[] = []
@@ -113,7 +117,7 @@ async function fill(directory: string, events: number): Promise<void> {
   const [first = 0] = anonymous
   const last = anonymous.at(-1) ?? 0
   print(
-    `${events} waiting: ${shown(events / seconds)} events/s in, anonymous memory ${first} MB with a tenth of them, ${last} MB with all, aim the same ${said(last <= first * 1.1 + 5)}; ${Math.round(outbox.footprintBytes / 1e6)} MB on disk, ${Math.round(outbox.footprintBytes / events)} bytes an event`,
+    `${events} waiting: ${shown(events / seconds)} events/s in, anonymous memory ${first} MB with a tenth of them, ${last} MB with all, aim the same ${aimText(last <= first * 1.1 + 5)}; ${Math.round(outbox.footprintBytes / 1e6)} MB on disk, ${Math.round(outbox.footprintBytes / events)} bytes an event`,
   )
   await outbox.close()
 }
@@ -137,7 +141,7 @@ function outbox(directory: string): Contender {
   }
 }
 
-/** LMDB itself: a record for each so many events, with all their bytes, under the number of the first. */
+/** LMDB alone: a record per `perRecord` events, with their bytes, under the number of the first. */
 function rawLmdb(directory: string, perRecord: number): Contender {
   const environment = new Environment(directory, { setting: 'bench', schemaVersion: 1, freeBytesMin: 0 })
   const table: Table = environment.table('queue')
@@ -175,7 +179,7 @@ function rawLmdb(directory: string, perRecord: number): Contender {
   }
 }
 
-/** Of the first event, in milliseconds since 1970. */
+/** Time of the first event, in milliseconds since 1970. */
 const BASE_MS = 1_780_000_000_000
 const NAMES = Array.from({ length: 1000 }, (_, index) => `h${String(index).padStart(3, '0')}.api.claude.ai`)
 const CLIENTS = Array.from(
@@ -198,10 +202,10 @@ function eventOf(number: number): NewEvent {
   }
 }
 
-/** Made before the clock runs; all are of one length. */
+/** Created before the clock runs. All have the same length. */
 const ENTRIES = Array.from({ length: NAMES.length * 5 }, (_, index) => Buffer.from(packWaiting([eventOf(index)]).bytes))
 const ENTRY_BYTES = (ENTRIES[0] as Buffer).length
-/** collector/outbox/waiting-event.ts */
+/** From collector/outbox/waiting-event.ts. */
 const FIRST_SEEN_OFFSET = 5
 
 function entryOf(number: number): Buffer {

@@ -7,10 +7,11 @@ import * as hntrie from './peers/registry-hntrie.ts'
 import * as map from './peers/registry-map.ts'
 
 /**
- * What one name costs: hits and misses, with the real registry and with made ones of 100,000 and 1,000,000 domains. All start from the
- * bytes of a packet, so a peer that wants a string makes one first; a second line leaves that out and gives the Map strings that are
- * there already, their hashes kept from round to round, which no program that reads packets has. Patterns are left out of the
- * made sets and of the work, since no peer knows them; ours has those of the real registry.
+ * Cost of one name: hits and misses, with the real registry and with generated ones of 100,000 and
+ * 1,000,000 domains. All contenders start from the bytes of a packet, so a peer that needs a string
+ * creates one first. A second line omits that and gives the Map prepared strings with cached
+ * hashes, which no program that reads packets has. Patterns are not in the generated sets or the
+ * work, because no peer supports them; our trie includes those of the real registry.
  */
 export async function run(options: { toy: boolean }): Promise<void> {
   const names = options.toy ? 500 : 200_000
@@ -18,7 +19,7 @@ export async function run(options: { toy: boolean }): Promise<void> {
   const { rules } = loadCatalog()
   await measure('real', rules, names, rounds)
   for (const domains of options.toy ? [1000] : [100_000, 1_000_000]) {
-    await measure(domains.toLocaleString('en'), madeRules(new Random(7), domains), names, rounds)
+    await measure(domains.toLocaleString('en'), randomRules(new Random(7), domains), names, rounds)
   }
 }
 
@@ -67,7 +68,7 @@ async function measure(title: string, rules: readonly TrieRule[], names: number,
   }
 }
 
-/** Quicker than toString('latin1', ...), and in every Node; only the types do not name it. */
+/** Faster than toString('latin1', ...), and in every Node version. Only the types lack it. */
 interface BytesToText extends Buffer {
   latin1Slice(start: number, end: number): string
 }
@@ -124,7 +125,7 @@ function batch(texts: readonly string[]): Batch {
   return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), offsets }
 }
 
-/** Random numbers that come back (xorshift32). */
+/** Reproducible random numbers (xorshift32). */
 class Random {
   #state: number
 
@@ -166,8 +167,11 @@ const TOPS = [
 ]
 const HOSTS = ['www', 'api', 'cdn', 'app', 'mail', 'static', 'img', 'docs', 'auth', 'edge-7', 'eu-west-1']
 
-/** As domains are: 5 to 14 letters of changing vowels and consonants, now and then a digit or a hyphen. */
-function madeDomain(random: Random, mark: string): string {
+/**
+ * A realistic domain: 5 to 14 letters of alternating vowels and consonants, sometimes a digit or a
+ * hyphen.
+ */
+function randomDomain(random: Random, mark: string): string {
   let label = mark
   const length = 5 + random.below(10)
   while (label.length < length) {
@@ -179,20 +183,20 @@ function madeDomain(random: Random, mark: string): string {
   return `${label}.${random.of(TOPS)}`
 }
 
-/** 70 % suffixes, 30 % exact hosts below a domain of their own or of the rule before. */
-function madeRules(random: Random, count: number): TrieRule[] {
+/** 70 % suffixes, 30 % exact hosts below their own domain or that of the rule before. */
+function randomRules(random: Random, count: number): TrieRule[] {
   const domains = new Map<string, TrieRule>()
   let last = 'example.com'
   while (domains.size < count) {
     const exact = random.below(10) < 3
-    if (!exact || random.below(2) === 0) last = madeDomain(random, '')
+    if (!exact || random.below(2) === 0) last = randomDomain(random, '')
     const domain = exact ? `${random.of(HOSTS)}.${last}` : last
     domains.set(domain, { domain, match: exact ? 'exact' : 'suffix' })
   }
   return [...domains.values()]
 }
 
-/** Names of rules, half of the suffixes with a host before them. */
+/** Names of rules, half of the suffixes with a host in front. */
 function hits(random: Random, rules: readonly TrieRule[], count: number): string[] {
   return Array.from({ length: count }, () => {
     const { domain, match } = random.of(rules)
@@ -200,10 +204,10 @@ function hits(random: Random, rules: readonly TrieRule[], count: number): string
   })
 }
 
-/** Domains of the same make, marked by a first letter that no rule has, two in three with a host before them. */
+/** Domains of the same kind with a prefix that no rule has, two of three with a host in front. */
 function misses(random: Random, count: number): string[] {
   return Array.from({ length: count }, () => {
-    const domain = madeDomain(random, 'qz')
+    const domain = randomDomain(random, 'qz')
     return random.below(3) > 0 ? `${random.of(HOSTS)}.${domain}` : domain
   })
 }

@@ -14,8 +14,9 @@ import { sleep } from './live-site.ts'
 import { megabytes, memoryBytes } from './machine.ts'
 
 /*
- * What people install: the size of each file of the release; how long the sensor takes from its start to the first packet that it has, beside
- * tcpdump and tshark; what is resident when it hears nothing. A query a millisecond is on the link; the time of a first packet is the kernel's.
+ * The released product: the size of each file; the time from the sensor's start to its first
+ * captured packet, compared with tcpdump and tshark; and resident memory on a silent link. The link
+ * carries a query per millisecond. The kernel sets the time of the first packet.
  */
 
 const RELEASE = join(REPOSITORY, 'release')
@@ -83,7 +84,7 @@ async function starts(folder: string, contenders: readonly Contender[], rounds: 
   try {
     const times = new Map<string, number[]>()
     for (let round = 0; round < rounds; round++) {
-      // In turn, so that what else the machine does meets all of them.
+      // Runs in turn, so that other load of the machine affects all.
       for (const [name, command] of contenders) note(times, name, await ourStart(folder, command))
       note(times, 'tcpdump', await peerStart(['tcpdump', '-i', 'far', '-n', '-tt', '-c', '1', 'udp dst port 53']))
       note(
@@ -121,7 +122,7 @@ async function ourStart(folder: string, command: readonly string[]): Promise<num
   const outbox = mkdtempSync(join(folder, 'outbox-'))
   const started = Date.now()
   const collector = startCollector(folder, command, outbox, ['--aggregate', '0'])
-  await says(collector, '"msg":"watching"')
+  await waitForOutput(collector, '"msg":"watching"')
   await sleep(300)
   collector.kill('SIGTERM')
   await once(collector, 'close')
@@ -134,7 +135,7 @@ async function ourStart(folder: string, command: readonly string[]): Promise<num
   return Date.parse(first_seen) - started
 }
 
-/** The same of a program that prints the time of a packet, in seconds since 1970, and ends. */
+/** The same for a program that prints the time of a packet, in seconds since 1970, and exits. */
 async function peerStart(command: readonly string[]): Promise<number> {
   const started = Date.now()
   const peer = spawn('ip', words(...command), { stdio: ['ignore', 'pipe', 'ignore'] })
@@ -150,7 +151,7 @@ async function idle(folder: string, name: string, command: readonly string[], af
   for (const ring of ['32', '4']) {
     const outbox = mkdtempSync(join(folder, 'outbox-'))
     const collector = startCollector(folder, command, outbox, ['--ring-size', ring])
-    await says(collector, '"msg":"watching"')
+    await waitForOutput(collector, '"msg":"watching"')
     await sleep(afterMs)
     const resident = memoryBytes(collector.pid ?? 0, 'VmRSS')
     const anonymous = memoryBytes(collector.pid ?? 0, 'RssAnon')
@@ -178,7 +179,8 @@ function startCollector(
   more: readonly string[],
 ): ChildProcess {
   const settings = ['--interface', 'far', '--outbox', outbox, '--endpoint', '127.0.0.1', '--user', 'root', ...more]
-  // ip becomes what it starts, so that the process is the collector's; a starter script becomes Node.
+  // ip executes the command in its own process, and a starter script executes Node, so the process
+  // is the collector.
   return spawn('ip', words(...command, 'run', ...settings), {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: environment(folder),
@@ -189,7 +191,7 @@ function environment(folder: string): NodeJS.ProcessEnv {
   return { PATH: process.env['PATH'], HOME: folder, SVC_TOKEN: TOKEN, HEALTH_PORT: '19092' }
 }
 
-async function says(child: ChildProcess, what: string): Promise<void> {
+async function waitForOutput(child: ChildProcess, what: string): Promise<void> {
   let text = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (piece: string) => {

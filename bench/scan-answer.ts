@@ -1,6 +1,6 @@
 import type { FoldedSums } from './peers/scan-sql.ts'
 
-/** What the measured process of bench/scan.ts answers. */
+/** The result from the measured process of bench/scan.ts. */
 export interface ScanBenchAnswer {
   readonly rates: readonly number[]
   readonly foldRates: readonly number[]

@@ -13,7 +13,7 @@ import type { FoldedSums } from './peers/scan-sql.ts'
 import type { ScanBenchAnswer } from './scan-answer.ts'
 import { ScanEvents } from './workload/scan-events.ts'
 
-/** The measured process of bench/scan.ts: its store, and nothing of the peers. Answers one message. */
+/** The measured process of bench/scan.ts, with our store and no peer. Sends one message. */
 const [what = '', ...sizes] = process.argv.slice(2)
 const numbers = sizes.map(Number)
 const directory = mkdtempSync(join(tmpdir(), 'posture-bench-'))
@@ -104,7 +104,10 @@ function publish(days: number): void {
   answer.milliseconds = times.sort((a, b) => a - b)[3] ?? 0
 }
 
-/** Evidence of so many pairs of a client and a name: 10,000 clients, each asking for the names of all platforms. */
+/**
+ * Evidence of `count` pairs of a client and a name: 10,000 clients, each with the names of all
+ * platforms.
+ */
 function pairs(count: number): void {
   const [id = ''] = makeOrganizations(1)
   const names = work.catalog.rules.filter(({ match }) => match !== 'pattern').map(({ domain }) => domain)

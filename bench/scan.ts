@@ -3,15 +3,17 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { median, print, ratio, said, shown } from './compare.ts'
+import { aimText, median, print, ratio, shown } from './compare.ts'
 import { duckdbPeer, type ScanPeer, sqlitePeer } from './peers/scan-sql.ts'
 import type { ScanBenchAnswer } from './scan-answer.ts'
 import { measureLatency } from './scan-latency.ts'
 import { ScanEvents } from './workload/scan-events.ts'
 
 /**
- * How fast buffered events become a scan: ours folds the buffer, publishes and empties it, each scan durable; the databases beside it fold the same events
- * from a table into tables of days, names and clients, and empty it. They are told the platform of each name, which ours finds; they publish nothing.
+ * How fast buffered events become a scan. Ours folds the buffer, publishes and empties it, each
+ * scan durable. The databases fold the same events from a table into tables of days, names and
+ * clients, and empty it. They are given the platform of each name, which ours must find, and they
+ * publish nothing.
  */
 const EVENTS_AIM = 2_000_000
 const MEMORY_AIM_MB = 256
@@ -36,7 +38,7 @@ async function compareFolds(organizations: number, events: number, toy: boolean)
       if (peer !== undefined) peers.push(peer)
     }
     const rounds = toy ? 1 : ROUNDS
-    // In a process of its own, so that its memory is told from that of the peers.
+    // In a separate process, so that its memory is separate from the peers'.
     const ours = await inChild(['fold', String(organizations), String(each), String(rounds)])
     const rates = peers.map(() => [] as number[])
     for (let round = 0; round < rounds; round++) {
@@ -57,9 +59,9 @@ async function compareFolds(organizations: number, events: number, toy: boolean)
     print(
       `${shown(events)} events of ${shown(organizations)} organizations, ${shown(ours.platforms)} platforms published; medians of ${rounds} rounds on evidence that grows`,
     )
-    const aim = organizations === 1 ? `, aim ${shown(EVENTS_AIM)} ${said(rate >= EVENTS_AIM)}` : ''
+    const aim = organizations === 1 ? `, aim ${shown(EVENTS_AIM)} ${aimText(rate >= EVENTS_AIM)}` : ''
     print(
-      `  ours ${shown(rate)} events/s${aim}; fold alone ${shown(median(ours.foldRates))}; anonymous memory ${ours.anonymousMegabytes} MB, aim ${MEMORY_AIM_MB} ${said(ours.anonymousMegabytes <= MEMORY_AIM_MB)}`,
+      `  ours ${shown(rate)} events/s${aim}; fold alone ${shown(median(ours.foldRates))}; anonymous memory ${ours.anonymousMegabytes} MB, aim ${MEMORY_AIM_MB} ${aimText(ours.anonymousMegabytes <= MEMORY_AIM_MB)}`,
     )
     peers.forEach(({ name }, index) => {
       const peer = median(rates[index] ?? [])
@@ -77,7 +79,7 @@ function* rowsOf(work: ScanEvents, organizations: number, first: number, end: nu
   }
 }
 
-/** What a scan costs that folds little and publishes much. */
+/** Cost of a scan that folds little and publishes much. */
 async function costOfPlatforms(toy: boolean): Promise<void> {
   const { milliseconds, platforms, days } = await inChild(['publish', toy ? '3' : '30'])
   print(

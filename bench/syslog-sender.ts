@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 
-/** What the parent asks for: the bytes of `file`, `times` times over each connection. */
+/** The parent's request: send the bytes of `file`, `times` times over each connection. */
 export interface SyslogSending {
   readonly port: number
   readonly tls: boolean
@@ -14,7 +14,7 @@ export interface SyslogSending {
 /** All bytes are with the operating system. */
 export interface SyslogSent {
   readonly seconds: number
-  /** CPU of this process for it. */
+  /** CPU time of this process for sending. */
   readonly cpuSeconds: number
 }
 
@@ -36,7 +36,8 @@ function send(port: number, tls: boolean, block: Buffer, times: number): Promise
       : connect({ port, host: '127.0.0.1' })
     socket.on('error', reject)
     socket.on('close', () => resolve())
-    // syslog-ng says nothing, and neither do we; what comes is read so that the end is seen.
+    // Neither syslog-ng nor our service sends data. Reading makes the end of the connection
+    // visible.
     socket.resume()
     socket.once(tls ? 'secureConnect' : 'connect', async () => {
       for (let time = 0; time < times; time++) {

@@ -1,15 +1,16 @@
 import type { CollectorStatus } from './status.ts'
 
 /**
- * A counter and its outcomes, which must add up: every packet, name, match and event has exactly one outcome. Packets, names
- * and matches are those of this run. Events are those that waited when the run began, and those that it made.
+ * A counter and its outcomes, which must add up: every packet, name, match and event has exactly
+ * one outcome. Packets, names and matches are those of this run. Events are those that waited when
+ * the run began, and those created by it.
  */
 export interface Balance {
   readonly counter: 'packets' | 'names' | 'matches' | 'events'
   readonly total: number
-  /** Count by outcome, in the order of the data flow, without the outcomes that count 0. */
+  /** Count by outcome, in the order of the data flow, without zeros. */
   readonly outcomes: Readonly<Record<string, number>>
-  /** total - outcomes: 0, or something was lost or counted twice. */
+  /** total - outcomes. Not 0 if something was lost or counted twice. */
   readonly difference: number
 }
 
@@ -21,10 +22,10 @@ export function allBalanced(balances: readonly Balance[]): boolean {
   return balances.every(({ difference }) => difference === 0)
 }
 
-/** Packets that passed the filter of the kernel = classes + drops by cause + packets not decoded yet. */
+/** Packets that passed the kernel's filter = classes + drops by cause + packets not yet decoded. */
 function packetBalance({ observed, live, ended }: CollectorStatus): Balance {
   if (live === undefined) return balance('packets', observed.frames, observed.classes)
-  // The capture reports its figures once a second, and packets were decoded since.
+  // The capture reports once a second, and packets were decoded since.
   const taken = Math.max(live.taken, observed.frames)
   const { kernel, pool, unread } = live.dropped
   return balance('packets', live.received + (taken - live.taken), {
@@ -44,7 +45,7 @@ function nameBalance({ observed }: CollectorStatus): Balance {
   return balance('names', observed.names, { matched, unmatched })
 }
 
-/** Matched names = counted in events + of packets that an earlier run read + in batches. */
+/** Matched names = counted in events + from packets that an earlier run read + in batches. */
 function matchBalance({ observed, matches, ended }: CollectorStatus): Balance {
   const inBatches = ended ? 0 : Math.max(0, observed.matched - matches - observed.repeated)
   return balance('matches', observed.matched, {
@@ -54,7 +55,7 @@ function matchBalance({ observed, matches, ended }: CollectorStatus): Balance {
   })
 }
 
-/** Events = acknowledged + refused + dropped by policy + waiting. */
+/** Events = acknowledged + refused + dropped at limits + waiting. */
 function eventBalance({ events, transports, deciding }: CollectorStatus): Balance {
   const { acknowledged, refused } = (deciding && transports[deciding]) ?? { acknowledged: 0, refused: 0 }
   return balance('events', events.found + events.made, {

@@ -13,7 +13,10 @@ import { OutboxLock } from './outbox/outbox-lock.ts'
 import type { CollectorStatus } from './status.ts'
 import { type CollectorSource, Watch } from './watch.ts'
 
-/** The collector's stages wired together: the watch of a source writes to the outbox, and forwarding empties it. */
+/**
+ * Wires the stages of the collector: the watch of a source writes to the outbox, and forwarding
+ * empties the outbox.
+ */
 export class Collector {
   readonly #settings: CollectorSettings
   readonly #log: Logger
@@ -22,19 +25,19 @@ export class Collector {
   readonly #outbox: Outbox
   readonly #transports: Transports
   readonly #drops: DropLog
-  /** Events that waited when the run began. */
+  /** Events waiting when the run began. */
   readonly #found: number
   readonly #startedMs = performance.now()
-  /** Resolves when the source is open, or never will be. */
+  /** Resolves when the source is open, or when it will never open. */
   readonly #opened = deferred()
-  /** Resolves when the run is asked to end. */
+  /** Resolves when a stop is requested. */
   readonly #stopRequested = deferred()
   #lock: OutboxLock | undefined
-  /** Undefined before the source is open. */
+  /** Undefined until the source is open. */
   #watch: Watch | undefined
   #ended = false
 
-  /** @throws Fault of the outbox; USAGE where the authority's file cannot be read. */
+  /** @throws Fault of the outbox; USAGE if the CA certificate cannot be read. */
   constructor(settings: CollectorSettings, source: CollectorSource, catalog: Catalog, log: Logger) {
     this.#settings = settings
     this.#source = source
@@ -50,14 +53,16 @@ export class Collector {
   }
 
   /**
-   * Runs until the source has ended and every event is with the service, or until stopped.
+   * Runs until the source has ended and the service has acknowledged every event, or until stopped.
    *
-   * @returns the Fault that ended the source early, if one did; what stood before it was used.
-   * @throws Fault STORE_IN_USE. TOKEN_REFUSED; the events then wait in the outbox. Faults of the source.
+   * @returns the Fault that ended the source early, if any. Data before it was used.
+   * @throws Fault STORE_IN_USE; TOKEN_REFUSED, after which the events wait in the outbox; Faults of
+   *   the source.
    */
   async run(): Promise<Fault | undefined> {
     this.#lock = await OutboxLock.take(this.#settings.outbox)
-    // Not before the source is open: an interface that does not exist is not reported together with a service that does not answer.
+    // Forwarding starts after the source is open, so that a missing interface is not reported
+    // together with an unreachable service.
     const forwarding = this.#opened.promise.then(() => this.#transports.run(this.#watch?.reporter))
     try {
       const damage = await this.#runWatch(forwarding)
@@ -74,13 +79,16 @@ export class Collector {
     }
   }
 
-  /** Releases the outbox; no figures are reported after this. */
+  /** Releases the outbox. The status is unavailable afterward. */
   async close(): Promise<void> {
     await this.#outbox.close()
     await this.#lock?.release()
   }
 
-  /** Stops the source, gives what waits `deadlineMs` to be forwarded, and ends the run. What then waits stays on disk. */
+  /**
+   * Stops the source, forwards waiting events for at most `deadlineMs`, and ends the run. Remaining
+   * events stay on disk.
+   */
   async drain(deadlineMs: number): Promise<void> {
     this.#stopRequested.resolve()
     setTimeout(() => {
@@ -90,14 +98,14 @@ export class Collector {
     await this.#watch?.drain()
   }
 
-  /** Matches by another registry from now on. */
+  /** Switches to another registry. */
   async useCatalog(catalog: Catalog): Promise<void> {
-    // Before the source is open nothing is matched.
+    // Nothing is matched before the source is open.
     await this.#opened.promise
     await this.#watch?.useCatalog(catalog)
   }
 
-  /** Whether the source is open, and so there are figures. */
+  /** Whether the source is open and a status available. */
   get started(): boolean {
     return this.#watch !== undefined
   }
@@ -130,7 +138,7 @@ export class Collector {
       catalog: this.#catalog,
       outbox: this.#outbox,
       log: this.#log,
-      giveUp: this.#stopRequested.promise,
+      cancel: this.#stopRequested.promise,
       onWritten: () => {
         this.#transports.poll()
         this.#drops.note(this.#outbox.dropped)
@@ -143,9 +151,9 @@ export class Collector {
     this.#watch = watch
     this.#opened.resolve()
     void this.#stopRequested.promise.then(() => watch.drain())
-    // Without a valid token there is no point in watching on: the run ends, and reports why.
+    // Watching is pointless without a valid token: the run ends and reports why.
     const stopUnauthorized = ({ kind }: ForwardEnd) => (kind === 'unauthorized' ? watch.stop() : undefined)
-    // An error of forwarding ends the run, too; it is thrown where the run awaits forwarding.
+    // An error of forwarding also ends the run, which throws it when awaiting `forwarding`.
     forwarding.then(stopUnauthorized, () => watch.stop())
     const damage = await watch.run()
     watch.reporter.finish()

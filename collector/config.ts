@@ -30,7 +30,7 @@ import {
 import { OUTBOX_IN_MEMORY, type OutboxLimits } from './outbox/outbox-limits.ts'
 import { userToBecome } from './privileges.ts'
 
-/** A name, an IPv4 address, or an IPv6 address with brackets or without. */
+/** Accepts a name, an IPv4 address, or an IPv6 address with or without brackets. */
 function isHost(text: string): boolean {
   return isIP(withoutBrackets(text)) !== 0 || /^[A-Za-z0-9._-]{1,255}$/.test(text)
 }
@@ -206,8 +206,9 @@ export function readCollectorSettings(command: Command, environment: NodeJS.Proc
 }
 
 /**
- * Decode workers where the settings name none. An interface leaves two cores to capture, outbox and forwarding, and with no more a worker costs
- * memory and gains nothing; a file is read by one thread while another decodes.
+ * Returns the default number of decode workers. With an interface, two cores are left to capture,
+ * outbox and forwarding; on a machine with two cores or fewer, a worker would cost memory without a
+ * gain. A file is read by one thread while another decodes.
  */
 export function lanesFor(source: 'interface' | 'file', wanted: number | undefined): number {
   const cores = availableParallelism()
@@ -217,12 +218,12 @@ export function lanesFor(source: 'interface' | 'file', wanted: number | undefine
 const LANES_DEFAULT_MAX = 4
 const within = (lanes: number, least: number): number => Math.min(Math.max(lanes, least), LANES_DEFAULT_MAX)
 
-/** Whether events go by syslog: as the settings say, or because they go by nothing else. */
+/** Whether events are sent by syslog: because it is enabled, or because HTTPS is not. */
 export function syslogIsOn({ httpsEnabled, syslogEnabled }: CollectorSettings): boolean {
   return syslogEnabled ?? !httpsEnabled
 }
 
-/** What the settings say of the outbox. */
+/** The limits of the outbox by the settings. */
 export function outboxLimits({ outbox, outboxMegabytes, outboxDays }: CollectorSettings): OutboxLimits {
   const bytes = outbox === OUTBOX_IN_MEMORY ? OUTBOX_MEMORY_BYTES : OUTBOX_BYTES
   return {
@@ -231,7 +232,7 @@ export function outboxLimits({ outbox, outboxMegabytes, outboxDays }: CollectorS
   }
 }
 
-/** What the settings say of a live capture. */
+/** The options of a live capture by the settings. */
 export function liveOptions(settings: CollectorSettings): LiveOptions {
   const { snaplenBytes, ringMegabytes, promiscuous, tunnels, expression } = settings
   return {

@@ -3,15 +3,18 @@ import type { PacketClassName } from './batch/packet-class.ts'
 import type { CollectorStatus } from './status.ts'
 
 /**
- * The classes of packets that could not be read, and so may have held a name, besides those that were cut. QUIC of an unknown version is not
- * among them: it is counted by connection.
+ * Classes of unreadable packets that may have contained a name, except truncated packets. QUIC of
+ * an unknown version is not included, because it is counted by connection.
  */
 const UNDECODABLE: readonly PacketClassName[] = [
   ...(['linkUnsupported', 'linkEncrypted', 'nestedTooDeep', 'ipMalformed', 'udpMalformed', 'tcpMalformed'] as const),
   ...(['dnsMalformed', 'dnsQuestionsOverLimit', 'clientHelloMalformed', 'quicUndecodable'] as const),
 ]
 
-/** What a collector has seen and not seen since its start, in the words of its reports to the service (docs/design/visibility.md). */
+/**
+ * What a collector has seen and missed since its start, in the fields of its coverage reports
+ * (docs/design/visibility.md).
+ */
 export function coverageOf({
   observed,
   live,

@@ -1,24 +1,27 @@
 import type { Catalog } from '../registry/catalog.ts'
 
-/** The AI platforms of all matches of a run, whatever registry they were matched by. */
+/** The AI platforms of all matches of a run, across changes of the registry. */
 export class FoundPlatforms {
   readonly #names = new Set<string>()
   #catalog: Catalog
-  /** Those whose platforms are in the set. */
+  /** Number of matches whose platforms are in the set. */
   #matches = 0
 
   constructor(catalog: Catalog) {
     this.#catalog = catalog
   }
 
-  /** How many platforms there are. `rules` are those that matched so far; they are read only where there are more matches than before. */
+  /**
+   * Returns the number of platforms. `rules` returns the rules that matched so far. It is called
+   * only if `matches` has changed.
+   */
   count(matches: number, rules: () => readonly number[]): number {
     if (matches !== this.#matches) this.#add(rules())
     this.#matches = matches
     return this.#names.size
   }
 
-  /** Rules are those of another registry from now on. `rules` matched by the one before. */
+  /** Switches to another registry. `rules` are the rules that matched in the previous one. */
   useCatalog(catalog: Catalog, rules: readonly number[]): void {
     this.#add(rules)
     this.#catalog = catalog

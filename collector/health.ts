@@ -1,21 +1,24 @@
 import { SILENT_THREAD_MS, STALLED_MS } from './limits.ts'
 import type { CollectorStatus } from './status.ts'
 
-/** What GET /health answers: the specification's "Collector health record", and `reason` beside it while degraded. */
+/**
+ * The response of GET /health: the specification's "Collector health record", with `reason` while
+ * degraded.
+ */
 export interface HealthRecord {
   readonly status: 'running' | 'degraded'
   /** What is wrong, in one line; only while degraded. */
   readonly reason?: string
   readonly uptime_seconds: number
   readonly interface: string
-  /** Names that were seen in DNS queries and ClientHellos. */
+  /** Names seen in DNS queries and ClientHellos. */
   readonly events_captured: number
-  /** Those of an AI platform. */
+  /** Names that matched an AI platform. */
   readonly events_matched: number
   readonly platforms_detected: number
   readonly syslog_connected: boolean
   readonly https_connected: boolean
-  /** Of the latest match: ISO 8601 with milliseconds and UTC offset; null before the first. */
+  /** Time of the latest match: ISO 8601 with milliseconds and UTC offset; null before the first. */
   readonly last_event_at: string | null
 }
 
@@ -35,7 +38,7 @@ export function healthRecord(status: CollectorStatus): HealthRecord {
   }
 }
 
-/** Why the collector does not do all that it should; empty when it does. */
+/** Returns why the collector is degraded; empty if it is not. */
 export function degradedReasons(status: CollectorStatus): string[] {
   const { live, link, transports, events } = status
   const reasons: string[] = []
@@ -64,7 +67,7 @@ function problemOf({ transports }: CollectorStatus): string {
   return problems.length === 0 ? 'forwarding is turned off' : problems.join(', ')
 }
 
-/** `2026-11-20T09:15:02.123+00:00`, as the specification writes it. */
+/** `2026-11-20T09:15:02.123+00:00`, the specification's format. */
 function withOffset(timeMs: number): string {
   return new Date(timeMs).toISOString().replace('Z', '+00:00')
 }

@@ -3,7 +3,7 @@ import type { TransportStatus } from './forward/transports.ts'
 import { degradedReasons } from './health.ts'
 import type { CollectorStatus } from './status.ts'
 
-/** GET /metrics: what a status says, as Prometheus is told it. */
+/** GET /metrics: a status as rows of Prometheus metrics. */
 export function metricRows(status: CollectorStatus): MetricRow[] {
   const { observed, live, link, events, transports } = status
   const { counters } = observed

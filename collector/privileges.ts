@@ -19,13 +19,14 @@ export interface User {
   readonly gid: number
 }
 
-/** The collector's own user, which the packages make; or the one that every system has. */
+/** The collector's own user, which the packages create, or the one that every system has. */
 const USERS = ['posture-collector', 'nobody']
 
 /**
- * Who to become when started as root; undefined when not started as root, or to stay root.
+ * Returns the user to switch to when started as root. Undefined if not started as root, or if root
+ * was requested.
  *
- * @param wanted `name`, `uid:gid`, or empty for the first of USERS that there is.
+ * @param wanted `name`, `uid:gid`, or empty for the first of USERS that exists.
  * @throws Fault USAGE
  */
 export function userToBecome(wanted: string, passwd = '/etc/passwd'): User | undefined {
@@ -42,23 +43,24 @@ export function userToBecome(wanted: string, passwd = '/etc/passwd'): User | und
 }
 
 /**
- * Gives up root for good, in all threads (glibc and musl change all of them). What is open stays open. The outbox's files become the user's,
- * so that they can be opened again, and so does its directory where nothing else stands in it. False where this root may not become anybody,
- * as in a container that keeps CAP_NET_RAW alone: it has little to give up.
+ * Drops root permanently, in all threads (glibc and musl change all of them). Open files stay open.
+ * The outbox's files are given to the user so that they can be opened again, and also its directory
+ * if it contains nothing else. Returns false if this root may not change its user, as in a
+ * container that keeps only CAP_NET_RAW and has few privileges to drop.
  *
- * @throws Fault STORE_UNWRITABLE where the user cannot reach the outbox.
+ * @throws Fault STORE_UNWRITABLE if the user cannot access the outbox.
  */
 export function becomeUser(user: User, outbox: string): boolean {
   const inMemory = outbox === OUTBOX_IN_MEMORY
-  const isUser = giveUpRoot(user, () => {
-    if (!inMemory) giveOutbox(realpathSync(outbox), user)
+  const isUser = dropRoot(user, () => {
+    if (!inMemory) chownOutbox(realpathSync(outbox), user)
   })
   if (isUser && !inMemory) assertReaches(user, outbox)
   return isUser
 }
 
-/** The same without an outbox; `lastAsRoot` is done when the groups are the user's. */
-export function giveUpRoot({ uid, gid }: User, lastAsRoot = (): void => {}): boolean {
+/** The same without an outbox. `lastAsRoot` runs after the groups were changed. */
+export function dropRoot({ uid, gid }: User, lastAsRoot = (): void => {}): boolean {
   try {
     process.setgroups?.([gid])
     process.setgid?.(gid)
@@ -73,31 +75,34 @@ export function giveUpRoot({ uid, gid }: User, lastAsRoot = (): void => {}): boo
 
 const OUTBOX_FILES: readonly string[] = ['data.mdb', 'lock.mdb']
 
-function giveOutbox(directory: string, { uid, gid }: User): void {
-  for (const name of readdirSync(directory).filter(isOurs)) giveFile(join(directory, name), uid, gid)
-  if (isRootsAlone(directory)) lchownSync(directory, uid, gid)
+function chownOutbox(directory: string, { uid, gid }: User): void {
+  for (const name of readdirSync(directory).filter(isOutboxFile)) chownFile(join(directory, name), uid, gid)
+  if (belongsToRoot(directory)) lchownSync(directory, uid, gid)
 }
 
-/** One that is shared with others stays whose it is. */
-function isRootsAlone(directory: string): boolean {
-  return lstatSync(directory).uid === 0 && readdirSync(directory).every(isOurs)
+/** A directory shared with other files keeps its owner. */
+function belongsToRoot(directory: string): boolean {
+  return lstatSync(directory).uid === 0 && readdirSync(directory).every(isOutboxFile)
 }
 
-function isOurs(name: string): boolean {
+function isOutboxFile(name: string): boolean {
   return OUTBOX_FILES.includes(name) || name.startsWith(LOCK_PREFIX)
 }
 
-/** Whether becomeUser() will leave this directory to the user, as far as root can tell without changing anything. */
-export function canBeGiven(outbox: string, { uid, gid }: User): boolean {
+/**
+ * Whether becomeUser() will give the user access to this directory, as far as root can tell without
+ * changing anything.
+ */
+export function canAccess(outbox: string, { uid, gid }: User): boolean {
   const directory = realpathSync(outbox)
   const status = statSync(directory)
-  if (isRootsAlone(directory) || status.uid === uid) return true
+  if (belongsToRoot(directory) || status.uid === uid) return true
   const all = status.gid === gid ? 0o070 : 0o007
   return (status.mode & all) === all
 }
 
-/** Not what a link leads to: who owned the directory before may have put it there. */
-function giveFile(path: string, uid: number, gid: number): void {
+/** Does not follow a link, which the directory's previous owner may have created. */
+function chownFile(path: string, uid: number, gid: number): void {
   const status = lstatSync(path)
   if (status.uid === 0 && (status.isFile() || status.isSocket()) && status.nlink === 1) lchownSync(path, uid, gid)
 }
@@ -111,7 +116,7 @@ function assertReaches({ name }: User, outbox: string): void {
   }
 }
 
-/** The fault of an outbox that the user cannot write. */
+/** Returns the Fault for an outbox that the user cannot write. */
 export function unreachable(outbox: string, name: string, options?: ErrorOptions): Fault {
   return new Fault(
     'STORE_UNWRITABLE',
@@ -138,7 +143,7 @@ function findUser(name: string, passwd: string): User | undefined {
 function byNumber(text: string): User | undefined {
   const [, uid, gid] = /^(\d{1,10}):(\d{1,10})$/.exec(text) ?? []
   const numbers = { uid: Number(uid), gid: Number(gid) }
-  // The highest means "no change" to the system.
+  // The system interprets the highest ID as "no change".
   return numbers.uid < ID_MAX && numbers.gid < ID_MAX ? { name: text, ...numbers } : undefined
 }
 

@@ -10,14 +10,17 @@ import { CAPTURE_HANGING_CHECKS, SENSOR_POLL_MS, SILENT_THREAD_MS } from './limi
 import { metricRows } from './metrics.ts'
 import { becomeUser, userToBecome } from './privileges.ts'
 
-/** The answer of GET /counters, which `posture-collector counters` prints. */
+/** The response of GET /counters, which `posture-collector counters` prints. */
 export interface CountersRecord {
   readonly interface: string
   readonly uptime_seconds: number
   readonly counters: readonly Balance[]
 }
 
-/** A collector that watches an interface: with its local endpoint, under the user that it becomes, and with a word in the log when its state changes. */
+/**
+ * A collector that watches an interface, with its local endpoint. Drops root and logs changes of
+ * state.
+ */
 export class Sensor {
   readonly collector: Collector
   readonly #log: Logger
@@ -43,7 +46,7 @@ export class Sensor {
     this.collector = new Collector(settings, { kind: 'interface', live: liveOptions(settings), onOpen }, catalog, log)
   }
 
-  /** Runs until stopped. Faults as of Collector.run(), and of the local endpoint. */
+  /** Runs until stopped. @throws Faults of Collector.run() and of the local endpoint. */
   async run(): ReturnType<Collector['run']> {
     const { collector } = this
     const started =
@@ -66,18 +69,18 @@ export class Sensor {
     }
   }
 
-  /** Says when the state changes, and why. */
+  /** Logs a change of state with its reason. */
   #poll(): void {
     const { status } = this.collector
-    // Counted by looks: a process that was stopped for an hour has not hung.
+    // Counts checks instead of time: a process that was suspended for an hour has not hung.
     this.#hangingChecks = status.liveAgeMs >= SILENT_THREAD_MS && !status.outboxFull ? this.#hangingChecks + 1 : 0
     if (this.#hangingChecks >= CAPTURE_HANGING_CHECKS) {
-      // A thread that hangs in a driver can be ended no other way; all that was matched is on the disk.
-      this.#log.fatal({ seconds: Math.round(status.liveAgeMs / 1000) }, 'the capture thread hangs: the collector ends')
+      // A thread that hangs in a driver cannot be ended in another way. All matches are on disk.
+      this.#log.fatal({ seconds: Math.round(status.liveAgeMs / 1000) }, 'the capture thread hangs, exiting')
       process.kill(process.pid, 'SIGKILL')
     }
     const reasons = degradedReasons(status).join('; ')
-    // Figures in a reason change all the time.
+    // Numbers in a reason change all the time.
     if (reasons.replace(/\d+/g, '') === this.#reasons.replace(/\d+/g, '')) return
     this.#reasons = reasons
     if (reasons === '') this.#log.info('running again')

@@ -16,9 +16,9 @@ export function addSettingsFileOption(command: Command): Command {
 }
 
 /**
- * The environment, overridden by the settings file.
+ * Returns the environment, overridden by the settings file.
  *
- * @throws Fault USAGE where the file cannot be read.
+ * @throws Fault USAGE if the file cannot be read.
  */
 export function environmentWith({ settingsFile }: SettingsFileOption): NodeJS.ProcessEnv {
   if (settingsFile === undefined) return process.env

@@ -6,53 +6,56 @@ import type { Transport } from './forward/forwarder.ts'
 import type { TransportStatus } from './forward/transports.ts'
 import type { ObserveCounts } from './pipeline/observe.ts'
 
-/** The state of a running collector at one moment, from which counters, health and metrics are made. */
+/** The state of a running collector at a moment: the source of counters, health and metrics. */
 export interface CollectorStatus {
   /** Interface or file. */
   readonly source: string
   readonly uptimeSeconds: number
-  /** Nothing is on the way any more. */
+  /** No packet or event is in progress any more. */
   readonly ended: boolean
   readonly observed: ObserveCounts
-  /** Of a live capture; undefined for a file, and before the first second. */
+  /** State of a live capture. Undefined for a file, and in the first second. */
   readonly live: LiveState | undefined
-  /** How old that is, in milliseconds: it is told once a second. */
+  /** Age of `live` in milliseconds. The capture reports once a second. */
   readonly liveAgeMs: number
-  /** Of a live capture, by the kernel's counters. */
+  /** State of the interface of a live capture, by the kernel's counters. */
   readonly link: (LinkState & { readonly silence: string }) | undefined
-  /** Matched names that were counted in an event, and by method. */
+  /** Matched names counted in an event, in total and by method. */
   readonly matches: number
   readonly matchesByMethod: Readonly<Record<MethodName, number>>
-  /** AI platforms among them. */
+  /** Number of AI platforms that matched. */
   readonly platforms: number
   /** Milliseconds since 1970; 0 before the first match. */
   readonly lastMatchMs: number
   readonly events: EventFigures
-  /** Of the ways that are on. */
+  /** Status of the enabled transports. */
   readonly transports: Readonly<Partial<Record<Transport, TransportStatus>>>
-  /** Reports of coverage to the service. */
+  /** Coverage reports to the service. */
   readonly coverageReports: CoverageCounts
-  /** What this one takes leaves the outbox; undefined when nothing is forwarded. */
+  /** Events that this transport has sent leave the outbox. Undefined if nothing is forwarded. */
   readonly deciding: Transport | undefined
-  /** Whether the disk has no space for the outbox. */
+  /** Whether the disk is too full for the outbox. */
   readonly outboxFull: boolean
 }
 
-/** Where the events are. */
+/** Numbers of events by location. */
 export interface EventFigures {
-  /** Made of matches in this run. */
+  /** Created from matches in this run. */
   readonly made: number
-  /** Waited when the run began. */
+  /** Waiting when the run began. */
   readonly found: number
   /** Not yet in the outbox. */
   readonly unwritten: number
   readonly waiting: number
-  /** Left the outbox by its limits, size and age, or because the disk gave back something else than was written. */
+  /**
+   * Dropped from the outbox: by the limits on size and age, or because the disk returned damaged
+   * data.
+   */
   readonly dropped: { readonly full: number; readonly tooOld: number; readonly damaged: number }
-  /** Closed before their time to make room for others. */
+  /** Closed early to free space for other events. */
   readonly closedEarly: number
-  /** When the oldest that waits was written, in milliseconds since 1970; 0 when none waits. */
+  /** When the oldest waiting event was written, in milliseconds since 1970; 0 if none waits. */
   readonly oldestMs: number
-  /** What the outbox takes on disk or in memory. */
+  /** Size of the outbox on disk or in memory. */
   readonly outboxBytes: number
 }

@@ -2,15 +2,18 @@ import { deferredFailure } from '../engine/process/deferred.ts'
 import { COLLECTOR_QUIET_TICK_MS, COLLECTOR_TICK_MS } from './limits.ts'
 
 export interface TickerWork {
-  /** At each tick, with the time of the monotonic clock in milliseconds. */
+  /** Called at each tick, with the time of the monotonic clock in milliseconds. */
   readonly tick: (nowMs: number) => void | Promise<void>
-  /** At the first tick of each second. */
+  /** Called at the first tick of each second. */
   readonly second: (nowMs: number) => void
-  /** Whether the next tick comes after COLLECTOR_TICK_MS, or after COLLECTOR_QUIET_TICK_MS. */
+  /**
+   * Selects the delay of the next tick: COLLECTOR_TICK_MS if busy, otherwise
+   * COLLECTOR_QUIET_TICK_MS.
+   */
   readonly isBusy: () => boolean
 }
 
-/** Calls the work that has its time while packets come as they happen: often while there is something to do, rarely on a quiet link. */
+/** Runs the periodic work of a live source: often while there is work, rarely on a quiet link. */
 export class Ticker {
   readonly #work: TickerWork
   readonly #failure = deferredFailure()
@@ -22,15 +25,20 @@ export class Ticker {
     this.#work = work
   }
 
-  /** The promise never resolves. It rejects with what the work throws, after which the ticks go on until stop(). */
+  /**
+   * Starts the ticks. The promise never resolves. It rejects with the error of the work, and the
+   * ticks continue until stop().
+   */
   start(): Promise<never> {
     if (this.#state === 'waiting') this.#state = 'running'
     this.#tickIn(0)
     return this.#failure.promise
   }
 
-  /** There is something to do, after there was nothing. Before the start and after the end it does nothing. */
-  hurry(): void {
+  /**
+   * Call when there is work after there was none. Has no effect before start() and after stop().
+   */
+  wake(): void {
     this.#tickIn(COLLECTOR_TICK_MS)
   }
 
@@ -46,7 +54,7 @@ export class Ticker {
 
   #tick(): void {
     const nowMs = performance.now()
-    // While the disk is full a tick lasts; the next ones come meanwhile.
+    // While the disk is full a tick does not finish, and further ticks follow meanwhile.
     void this.#run(() => this.#work.tick(nowMs))
     const second = Math.floor(nowMs / 1000)
     if (second !== this.#second) {

@@ -1,8 +1,9 @@
 import type { TrieRule } from '../registry/compile-trie.ts'
 
 /**
- * Resolvers that answer DNS over HTTPS (RFC 8484), by the name in their ClientHello: what is asked there is not seen, so their sessions
- * are counted. From the public lists of the operators and of the curl project's wiki, "DNS over HTTPS".
+ * DNS-over-HTTPS resolvers (RFC 8484), by the name in their ClientHello. Their queries cannot be
+ * seen, so the sessions are counted. From the public lists of the operators and of the curl
+ * project's wiki, "DNS over HTTPS".
  */
 const RESOLVER_DOMAINS: readonly string[] = [
   'dns.google',

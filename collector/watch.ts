@@ -28,7 +28,7 @@ interface InterfaceSource {
 interface FileSource {
   readonly kind: 'file'
   readonly path: string
-  /** Times are moved so that the last packet was seen now. */
+  /** Shift times so that the last packet was seen now. */
   readonly shiftToNow: boolean
   readonly onProgress?: (bytesRead: number, bytesTotal: number) => void
 }
@@ -40,15 +40,15 @@ export interface WatchOptions {
   readonly catalog: Catalog
   readonly outbox: Outbox
   readonly log: Logger
-  /** Ends the wait for a source that does not open. */
-  readonly giveUp: Promise<void>
-  /** Events were written to the outbox. */
+  /** Stops waiting for a source that does not open. */
+  readonly cancel: Promise<void>
+  /** Called when events were written to the outbox. */
   readonly onWritten: () => void
-  /** Events of the outbox may have expired: about once a second, except while a capture file is read. */
+  /** Called about once a second to drop expired events, except while a capture file is read. */
   readonly onSecond: () => void
 }
 
-/** The part of the status that the watch knows. */
+/** The part of the status that the watch provides. */
 export type WatchStatus = Pick<
   CollectorStatus,
   | 'observed'
@@ -62,7 +62,7 @@ export type WatchStatus = Pick<
   | 'outboxFull'
 >
 
-/** An open source and the way of its matches to the outbox: observation, aggregate, writer. */
+/** An open source and the path of its matches to the outbox: observation, aggregate, writer. */
 export class Watch {
   readonly reporter: CoverageReporter
   readonly #source: CollectorSource
@@ -82,7 +82,7 @@ export class Watch {
     })
   }
 
-  /** Resolves when the source is open, or after `giveUp`. @throws Faults of the source. */
+  /** Resolves when the source is open, or after `cancel`. @throws Faults of the source. */
   static async open(source: CollectorSource, options: WatchOptions): Promise<Watch> {
     const { settings, catalog, outbox, log } = options
     const file = source.kind === 'file' ? await progressOf(source, outbox, log) : undefined
@@ -99,7 +99,7 @@ export class Watch {
       source: file?.identity,
       rules: catalog.rules.length,
       onFull: (reason) => log.error({ reason }, 'the outbox has no space, the source waits'),
-      onBusy: () => ticker.hurry(),
+      onBusy: () => ticker.wake(),
       onWritten: options.onWritten,
     })
     const { decodeWorkers, dnsPorts, tlsPorts } = settings
@@ -111,7 +111,7 @@ export class Watch {
         dnsPorts,
         tlsPorts,
         deliveredFrames: file?.deliveredFrames ?? 0,
-        giveUp: options.giveUp,
+        cancel: options.cancel,
         ...(source.kind === 'file' && source.onProgress ? { onProgress: source.onProgress } : {}),
       },
       writer,
@@ -121,14 +121,15 @@ export class Watch {
   }
 
   /**
-   * Runs until the source has ended or is stopped, and writes what is left.
+   * Runs until the source has ended or is stopped, then writes the remaining events.
    *
-   * @returns the Fault that ended the source early, if one did.
+   * @returns the Fault that ended the source early, if any.
    */
   async run(): Promise<Fault | undefined> {
     const { observation, writer, ticker, identity } = this.#parts
     try {
-      // A file can be read again, and is as fast as it is read; what else comes, comes once and when it happens.
+      // A file can be read again, and paces itself. A live source delivers each packet once, when
+      // it occurs.
       if (identity !== undefined) return (await observation.done).damage
       if (this.#source.kind === 'interface') {
         this.#source.onOpen?.()
@@ -142,18 +143,18 @@ export class Watch {
     }
   }
 
-  /** Ends the source; what it has delivered is still written. */
+  /** Stops the source. Delivered matches are still written. */
   stop(): Promise<void> {
     return this.#parts.observation.stop()
   }
 
-  /** The same, and does not wait for space on a full disk. */
+  /** Like stop(), without waiting for space on a full disk. */
   drain(): Promise<void> {
     this.#parts.writer.stop()
     return this.stop()
   }
 
-  /** Matches by another registry from now on. */
+  /** Switches to another registry. */
   async useCatalog(catalog: Catalog): Promise<void> {
     const { observation, writer } = this.#parts
     await observation.useTrie(compileTrie(catalog.rules))
@@ -176,7 +177,7 @@ export class Watch {
     }
   }
 
-  /** Events that were made of the matches, and those that are not in the outbox yet. */
+  /** Number of events created from matches, and of those not yet in the outbox. */
   get events(): Pick<CollectorStatus['events'], 'made' | 'unwritten' | 'closedEarly'> {
     const { events: made, unwritten, closedEarly } = this.#parts.aggregate
     return { made, unwritten, closedEarly }
@@ -193,13 +194,13 @@ interface WatchParts {
   readonly aggregate: Aggregate
   readonly writer: MatchWriter
   readonly ticker: Ticker
-  /** Of a capture file that can be read again. */
+  /** Identity of a capture file that can be read again. */
   readonly identity: string | undefined
 }
 
-/** What a capture file needs to be continued, and to be shifted. */
+/** Determines where to resume a capture file and how far to shift its times. */
 async function progressOf({ path, shiftToNow }: FileSource, outbox: Outbox, log: Logger) {
-  // What comes through a pipe comes once, so there is nothing to continue.
+  // A pipe can be read only once, so its position is not stored.
   const identity = path === STANDARD_INPUT ? undefined : identityOf(path, outbox.sources)
   const deliveredFrames = identity === undefined ? 0 : outbox.framesDone(identity)
   if (deliveredFrames > 0)
@@ -208,7 +209,10 @@ async function progressOf({ path, shiftToNow }: FileSource, outbox: Outbox, log:
   return { identity, deliveredFrames, shiftMs }
 }
 
-/** What a healthy link shows of: queries, and ClientHellos with a name or without. */
+/**
+ * Counts the messages that a healthy link must show: queries, and ClientHellos with or without a
+ * name.
+ */
 function namesAndHellos({ counts }: Observation): number {
   const { helloNoName, helloIncomplete, helloQuicUnknownVersion } = counts.counters
   return counts.names + helloNoName + helloIncomplete + helloQuicUnknownVersion

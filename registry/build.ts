@@ -6,24 +6,27 @@ import { PLATFORM_TYPES } from './platform-type.ts'
 import { RegistryFileError, readPlatformFile } from './registry-file.ts'
 
 /**
- * registry/platforms/*.yaml -> catalog.json beside the compiled files, so that a start reads JSON (4 ms) and not YAML (500 ms).
- * Run by `npm run build` as `node dist/registry/build.js`, from wherever: paths are taken from this file's own place.
+ * registry/platforms/*.yaml -> catalog.json next to the compiled files, so that a start reads JSON
+ * (4 ms) instead of YAML (500 ms). `npm run build` runs it as `node dist/registry/build.js`. Paths
+ * are relative to this file.
  */
 export const PLATFORMS_DIR = new URL('../../registry/platforms/', import.meta.url)
 
-/** All built-in platforms: types in the order of PLATFORM_TYPES, ids in the order of the alphabet. */
+/**
+ * Reads all built-in platforms: types in the order of PLATFORM_TYPES, IDs in alphabetical order.
+ */
 export function readPlatforms(): Platform[] {
   const files = new Set(readdirSync(PLATFORMS_DIR))
   const platforms: Platform[] = []
-  const homes = new Map<string, string>()
+  const owners = new Map<string, string>()
   for (const type of Object.keys(PLATFORM_TYPES)) {
     const name = `${type}.yaml`
     if (!files.delete(name)) throw new RegistryFileError(name, '', '', 'the platform type has no file')
     const entries = readPlatformFile(fileURLToPath(new URL(name, PLATFORMS_DIR)))
     for (const entry of entries) {
       if (entry.platform_type !== type) throw new RegistryFileError(name, entry.id, 'platform_type', `expected ${type}`)
-      claim(homes, entry.id, name, entry.id, 'id')
-      for (const { domain } of entry.domains) claim(homes, domain, name, entry.id, 'domains')
+      claim(owners, entry.id, name, entry.id, 'id')
+      for (const { domain } of entry.domains) claim(owners, domain, name, entry.id, 'domains')
     }
     platforms.push(...entries.map(platformOf).sort((a, b) => (a.id < b.id ? -1 : 1)))
   }
@@ -31,11 +34,11 @@ export function readPlatforms(): Platform[] {
   return platforms
 }
 
-/** Ids have no dot and domains have one, so one map holds both. */
-function claim(homes: Map<string, string>, key: string, file: string, entry: string, field: string): void {
-  const home = homes.get(key)
-  if (home !== undefined) throw new RegistryFileError(file, entry, field, `${key} stands under ${home} already`)
-  homes.set(key, entry)
+/** IDs have no dot and domains have one, so one map holds both. */
+function claim(owners: Map<string, string>, key: string, file: string, entry: string, field: string): void {
+  const owner = owners.get(key)
+  if (owner !== undefined) throw new RegistryFileError(file, entry, field, `${key} is already listed under ${owner}`)
+  owners.set(key, entry)
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

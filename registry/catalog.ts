@@ -3,10 +3,10 @@ import { type MatchKind, type Platform, platformOf, type Role } from './platform
 import { PLATFORM_TYPES } from './platform-type.ts'
 import {
   type ChangedEntry,
+  completeEntry,
   type RegistryFile,
   RegistryFileError,
   readRegistryFile,
-  wholeEntry,
 } from './registry-file.ts'
 
 export interface Rule {
@@ -17,23 +17,34 @@ export interface Rule {
   readonly platform: Platform
 }
 
-/** The index of a rule in `rules` is what the trie answers, so the order is the same for the same data and the same file. */
+/**
+ * The trie returns the index of a rule in `rules`, so equal data and files must give equal order.
+ */
 export interface Catalog {
   readonly platforms: readonly Platform[]
   readonly rules: readonly Rule[]
 }
 
-/** What registry/build.ts writes beside the compiled files; checked there, so it is read here without a second check. */
+/**
+ * Written by registry/build.ts next to the compiled files. Validated there, and not again when
+ * read.
+ */
 export const BUILT_IN_FILE = new URL('./catalog.json', import.meta.url)
 
-/** The built-in platforms and, over them, the operator's file. Throws RegistryFileError for a fault in the operator's file. */
+/**
+ * Loads the built-in platforms and applies the operator's file. @throws RegistryFileError for an
+ * invalid operator's file.
+ */
 export function loadCatalog(options: { file?: string } = {}): Catalog {
   const builtIn = JSON.parse(readFileSync(BUILT_IN_FILE, 'utf8')) as Platform[]
   if (options.file === undefined) return catalogOf(builtIn)
   return catalogOf(applyFile(builtIn, options.file, readRegistryFile(options.file)))
 }
 
-/** As loadCatalog, for a program that must go on: with a faulty file the built-in registry stays in force and `fault` says why. */
+/**
+ * Like loadCatalog, for a program that must continue: if the file is invalid, the built-in registry
+ * is used and `fault` has the reason.
+ */
 export function loadCatalogOrBuiltIn(options: { file?: string } = {}): { catalog: Catalog; fault?: RegistryFileError } {
   try {
     return { catalog: loadCatalog(options) }
@@ -43,7 +54,7 @@ export function loadCatalogOrBuiltIn(options: { file?: string } = {}): { catalog
   }
 }
 
-/** Rules in the order of the platforms and of their domains. */
+/** Creates the rules in the order of the platforms and their domains. */
 export function catalogOf(platforms: readonly Platform[]): Catalog {
   const rules: Rule[] = []
   for (const platform of platforms) {
@@ -55,8 +66,9 @@ export function catalogOf(platforms: readonly Platform[]): Catalog {
 }
 
 /**
- * Disabled platforms go, changed ones keep their place, new ones follow in the order of the file. A domain that the file gives to
- * one platform is taken from the built-in platform that had it: the operator's word is the last.
+ * Removes disabled platforms, changes others in place, and appends new ones in the order of the
+ * file. A domain that the file assigns to a platform is removed from the built-in platform that had
+ * it: the operator's file takes precedence.
  */
 function applyFile(builtIn: readonly Platform[], file: string, { platforms, disable }: RegistryFile): Platform[] {
   const merged = new Map(builtIn.map((platform) => [platform.id, platform]))
@@ -67,7 +79,7 @@ function applyFile(builtIn: readonly Platform[], file: string, { platforms, disa
   const owners = new Map<string, string>()
   const seen = new Set<string>()
   for (const entry of platforms) {
-    if (seen.has(entry.id)) throw new RegistryFileError(file, entry.id, 'id', 'stands twice in the file')
+    if (seen.has(entry.id)) throw new RegistryFileError(file, entry.id, 'id', 'is in the file twice')
     if (disable.includes(entry.id)) throw new RegistryFileError(file, entry.id, 'id', 'is disabled by the same file')
     seen.add(entry.id)
     entry.domains?.forEach(({ domain }, index) => {
@@ -77,13 +89,13 @@ function applyFile(builtIn: readonly Platform[], file: string, { platforms, disa
           file,
           entry.id,
           `domains[${index}].domain`,
-          `${domain} stands under ${owner} already`,
+          `${domain} is already listed under ${owner}`,
         )
       }
       owners.set(domain, entry.id)
     })
     const known = merged.get(entry.id)
-    merged.set(entry.id, known === undefined ? platformOf(wholeEntry(file, entry)) : changed(known, entry))
+    merged.set(entry.id, known === undefined ? platformOf(completeEntry(file, entry)) : changed(known, entry))
   }
   return [...merged.values()].map((platform) => {
     const domains = platform.domains.filter(({ domain }) => (owners.get(domain) ?? platform.id) === platform.id)

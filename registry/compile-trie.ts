@@ -2,23 +2,29 @@ import { LABEL_BYTES_MAX } from './domain-name.ts'
 import { filterBitsOf, filterWordOf, globState, hashLabel, ROOT_STATE, slotOf, tagOf } from './label-hash.ts'
 
 /**
- * Rules -> one SharedArrayBuffer that every thread reads in place (domain-trie.ts). All numbers are 32-bit, in the byte order of
- * the machine: the buffer never leaves it.
+ * Rules -> one SharedArrayBuffer that every thread reads in place (domain-trie.ts). All numbers are
+ * 32-bit in native byte order, because the buffer never leaves the machine.
  *
- *     HEADER   16 words   MAGIC, VERSION, bytes in all, slots, nodes, globs, patterns, rules, whether a pattern has its first
- *                         wildcard right below a top-level domain (1) or none has (0), words of the filter; the rest is 0
- *     FILTER   8 to 16 bits a node, a power of two: two bits of a node's hash are 1. A name of no rule finds a 0 in 95 cases of 100
- *     SLOTS    1 word a slot     0 = empty, else tag << 24 | node. Open addressing, linear probing, 75 % full
- *     NODES    3 words a node    parent << 8 | flags
- *                                offset of the label in LABELS
- *                                rule index; for a node below a wildcard the rank of its pattern; -1 = none ends here
- *     GLOBS    3 words a glob    parent node, node, offset of the label in LABELS: the labels that hold a `*`, by parent
- *     PATTERNS 1 word a pattern  rank -> rule index; a lower rank is narrower
- *     LABELS   bytes      length byte, then the label in lower case; equal labels stand once
+ *     HEADER   16 words   MAGIC, VERSION, bytes in total, slots, nodes, globs, patterns, rules,
+ *                         1 if a pattern has its first wildcard directly below a top-level domain
+ *                         (otherwise 0), words of the filter; the rest is 0
+ *     FILTER   8 to 16 bits per node, a power of two: two bits of a node's hash are 1. Rejects
+ *                         95 of 100 names without a rule
+ *     SLOTS    1 word per slot      0 = empty, else tag << 24 | node. Open addressing, linear
+ *                         probing, 75 % full
+ *     NODES    3 words per node     parent << 8 | flags
+ *                         offset of the label in LABELS
+ *                         rule index; for a node below a wildcard the rank of its pattern;
+ *                         -1 = no rule ends here
+ *     GLOBS    3 words per glob     parent node, node, offset of the label in LABELS: the labels
+ *                         that contain a `*`, by parent
+ *     PATTERNS 1 word per pattern   rank -> rule index; a lower rank is narrower
+ *     LABELS   bytes      length byte, then the label in lower case; equal labels are stored once
  *
- * A node is a label below a parent label, the root (node 0) being the dot at the end of every name. A child is found by the hash of
- * its labels (label-hash.ts); a slot only says "perhaps", the node's parent and label bytes say yes. So there is no false match. No rule
- * has one label only, so the last two labels are looked up at once, and most names that are in no rule end there.
+ * A node is a label below a parent label. The root (node 0) is the dot at the end of every name. A
+ * child is found by the hash of its labels (label-hash.ts). A slot is only a candidate, which the
+ * node's parent and label bytes confirm, so there are no false matches. No rule has only one label,
+ * so the last two labels are looked up together, and most names without a rule end there.
  */
 export const MAGIC = 0x54524945
 export const VERSION = 1
@@ -45,19 +51,25 @@ export const IS_PATTERN = 4
 export const HAS_CHILDREN = 8
 export const HAS_GLOBS = 16
 
-/** 24 bits hold a node; one is kept so that slot 0 stays "empty". */
+/** A node has 24 bits. One value is reserved so that slot value 0 means "empty". */
 export const NODES_MAX = 0xffffff
-/** A full table costs hits a few looks more (2.5 at 75 %, 1.8 at 60 %); misses are the filter's, which gets the memory instead. */
+/**
+ * A fuller table costs hits a few more probes (2.5 at 75 %, 1.8 at 60 %). The filter handles misses
+ * and gets the memory instead.
+ */
 const SLOTS_FILLED = 0.75
 const FILTER_BITS_MIN = 8
 
-/** Part of a rule that the trie needs. */
+/** The part of a rule that the trie needs. */
 export interface TrieRule {
   readonly domain: string
   readonly match: 'exact' | 'pattern' | 'suffix'
 }
 
-/** Domains are legal (domain-name.ts) and stand once; anything else is a mistake of the caller and throws. */
+/**
+ * Compiles rules into a trie. Throws if a domain is invalid (domain-name.ts) or a duplicate, which
+ * is an error of the caller.
+ */
 export function compileTrie(rules: readonly TrieRule[]): SharedArrayBuffer {
   const draft = draftOf(rules)
   const nodes = draft.parents.length
@@ -116,18 +128,18 @@ export function compileTrie(rules: readonly TrieRule[]): SharedArrayBuffer {
   return buffer
 }
 
-/** The trie in growable arrays, one element a node. */
+/** The trie in growable arrays, one element per node. */
 interface Draft {
   readonly parents: number[]
   readonly nodeLabels: string[]
   readonly flags: number[]
   readonly ends: number[]
-  /** Nodes whose label holds a `*`, by parent. */
+  /** Nodes whose label contains a `*`, by parent. */
   readonly globs: number[]
   readonly patterns: number[]
   readonly labels: Set<string>
   readonly labelBytes: number
-  /** A glob stands right below a top-level domain. */
+  /** Whether a glob is directly below a top-level domain. */
   readonly topGlobs: boolean
 }
 
@@ -164,7 +176,7 @@ function draftOf(rules: readonly TrieRule[]): Draft {
   rules.forEach(({ domain, match }, index) => {
     if (!domain.includes('.')) throw new RangeError(`${domain} has one label only`)
     const node = nodeFor(domain)
-    if (ends[node] !== -1) throw new RangeError(`${domain} stands twice in the registry`)
+    if (ends[node] !== -1) throw new RangeError(`${domain} is in the registry twice`)
     ends[node] = rankOf.get(index) ?? index
     const flag = match === 'suffix' ? IS_SUFFIX : match === 'exact' ? IS_EXACT : IS_PATTERN
     flags[node] = (flags[node] ?? 0) | flag
@@ -186,7 +198,10 @@ function patternsByNarrowness(rules: readonly TrieRule[]): number[] {
   return indexes.sort((a, b) => compareNarrowness(rules[a]?.domain ?? '', rules[b]?.domain ?? '') || a - b)
 }
 
-/** Which of two patterns that fit one name is narrower: fewer labels with a `*`, then more characters that are given. */
+/**
+ * Compares two patterns that match the same name. The narrower one has fewer labels with a `*`,
+ * then more literal characters.
+ */
 export function compareNarrowness(a: string, b: string): number {
   const openLabels = (pattern: string) => pattern.split('.').filter((label) => label.includes('*')).length
   const given = (pattern: string) => pattern.length - pattern.split('*').length + 1

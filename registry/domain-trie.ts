@@ -34,8 +34,9 @@ const ANY_TOP = -2
 const NO_RANK = 0x7fffffff
 
 /**
- * Answers which rule a name belongs to, over the bytes of compile-trie.ts and of the packet: no string, no object per name. Exact
- * before pattern before longest suffix. One trie belongs to one thread (it has scratch arrays); the bytes are shared by all.
+ * Finds the rule for a name, over the bytes of compile-trie.ts and of the packet, without creating
+ * a string or object. Precedence: exact, pattern, longest suffix. A trie belongs to one thread,
+ * because it has scratch arrays. All threads share the bytes.
  */
 export class DomainTrie {
   readonly #filter: Int32Array
@@ -46,11 +47,11 @@ export class DomainTrie {
   readonly #labels: DataView
   readonly #scale: number
   readonly #topGlobs: boolean
-  /** Where each label of the name at hand starts and how long it is, from left to right. */
+  /** Start and length of each label of the current name, from left to right. */
   readonly #starts = new Int32Array(LABELS_MAX)
   readonly #lengths = new Int32Array(LABELS_MAX)
 
-  /** Throws a RangeError for bytes that compileTrie did not make. */
+  /** @throws RangeError for bytes that compileTrie did not create. */
   constructor(bytes: SharedArrayBuffer) {
     if (bytes.byteLength < HEADER_WORDS * 4) throw new RangeError('not a compiled registry: too short')
     const header = new Int32Array(bytes, 0, HEADER_WORDS)
@@ -75,8 +76,9 @@ export class DomainTrie {
   }
 
   /**
-   * RFC 1035 §3.1: [offset, end) holds length-prefixed labels and the zero byte of the root, no pointers. Answers the index of the
-   * winning rule or NO_MATCH, which is also the answer for a name that is no legal host name.
+   * RFC 1035 §3.1: [offset, end) must hold length-prefixed labels and the zero byte of the root,
+   * without pointers. Returns the index of the matching rule, or NO_MATCH, also for an invalid host
+   * name.
    */
   matchWire(view: DataView, offset: number, end: number): number {
     if (!(offset >= 0 && end <= view.byteLength && end - offset <= WIRE_BYTES_MAX)) return NO_MATCH
@@ -97,7 +99,7 @@ export class DomainTrie {
     return NO_MATCH
   }
 
-  /** ASCII text in [offset, end), any case, with or without one trailing dot. Answers as matchWire does. */
+  /** The same for ASCII text in [offset, end), in any case, with or without one trailing dot. */
   matchDotted(view: DataView, offset: number, end: number): number {
     if (!(offset >= 0 && end > offset && end <= view.byteLength)) return NO_MATCH
     const stop = view.getUint8(end - 1) === DOT ? end - 1 : end
@@ -118,7 +120,10 @@ export class DomainTrie {
     return this.#match(view, count)
   }
 
-  /** From the last label to the first, as far as the labels of rules go; then what was found is checked and weighed. */
+  /**
+   * Walks from the last label to the first as far as rules exist. Then validates the name and
+   * selects the best match.
+   */
   #match(view: DataView, count: number): number {
     const nodes = this.#nodes
     let suffix = NO_MATCH
@@ -133,7 +138,7 @@ export class DomainTrie {
       if ((flags & HAS_CHILDREN) === 0) break
       state = hashLabel(view, this.#starts[label] ?? 0, this.#lengths[label] ?? 0, state)
       if (node === ROOT && !this.#topGlobs) {
-        // No rule has one label only, so the last one is looked up together with the next.
+        // No rule has only one label, so the last label is looked up together with the next.
         node = ANY_TOP
         continue
       }
@@ -145,12 +150,15 @@ export class DomainTrie {
       else if ((flags & IS_EXACT) !== 0 && label === 0) exact = nodes[word + 2] ?? NO_MATCH
     }
     if (exact !== NO_MATCH) return exact
-    if (rank !== NO_RANK) return this.#legal(view, count) ? (this.#patterns[rank] ?? NO_MATCH) : NO_MATCH
-    // The labels right of `label` are equal to those of a rule, so they are legal.
-    return suffix !== NO_MATCH && this.#legal(view, label + 1) ? suffix : NO_MATCH
+    if (rank !== NO_RANK) return this.#isValidName(view, count) ? (this.#patterns[rank] ?? NO_MATCH) : NO_MATCH
+    // The labels right of `label` are equal to a rule's labels, so they are valid.
+    return suffix !== NO_MATCH && this.#isValidName(view, label + 1) ? suffix : NO_MATCH
   }
 
-  /** The node of label `index` of the name, whose hash is `state`, below `parent`; ANY_TOP: below the name's last label. Else NO_NODE. */
+  /**
+   * Returns the node of label `index` of the name, whose hash is `state`, below `parent`, or
+   * NO_NODE. ANY_TOP as the parent stands for the name's last label.
+   */
   #child(view: DataView, parent: number, index: number, state: number): number {
     const filter = this.#filter
     const bits = filterBitsOf(state)
@@ -191,7 +199,8 @@ export class DomainTrie {
       }
       return true
     }
-    // The last four bytes first: it is there that labels of one length differ most, and they may overlap the others.
+    // The last four bytes first, where labels of equal length differ most. They may overlap the
+    // others.
     for (let at = length - 4; at > -4; at -= 4) {
       const from = Math.max(at, 0)
       if (!sameFolded(view.getUint32(start + from, true), labels.getUint32(stored + 1 + from, true))) return false
@@ -199,7 +208,10 @@ export class DomainTrie {
     return true
   }
 
-  /** The lowest rank, below `best`, of a pattern that goes on from `parent` with a wildcard at label `index`; else `best`. */
+  /**
+   * Returns the lowest rank below `best` of a pattern that continues from `parent` with a wildcard
+   * at label `index`, otherwise `best`.
+   */
   #underGlobs(view: DataView, parent: number, index: number, best: number): number {
     const globs = this.#globs
     let low = 0
@@ -211,7 +223,7 @@ export class DomainTrie {
     }
     let rank = best
     for (let at = low * GLOB_WORDS; at < globs.length && globs[at] === parent; at += GLOB_WORDS) {
-      if (this.#fitsGlob(view, index, globs[at + 2] ?? 0)) {
+      if (this.#matchesGlob(view, index, globs[at + 2] ?? 0)) {
         const node = globs[at + 1] ?? 0
         rank = this.#underPattern(view, node, globState(node), index - 1, rank)
       }
@@ -219,7 +231,10 @@ export class DomainTrie {
     return rank
   }
 
-  /** The same below a node that has a wildcard on its path. A tree is walked, so no node twice: no work but for patterns that may fit. */
+  /**
+   * The same below a node with a wildcard on its path. The structure is a tree, so no node is
+   * visited twice, and only patterns that may match cost work.
+   */
   #underPattern(view: DataView, node: number, state: number, index: number, best: number): number {
     const word = node * NODE_WORDS
     const flags = (this.#nodes[word] ?? 0) & 0xff
@@ -233,8 +248,11 @@ export class DomainTrie {
     return (flags & HAS_GLOBS) === 0 ? rank : this.#underGlobs(view, node, index, rank)
   }
 
-  /** Whether label `index` of the name fits a label with `*`. A star takes as little as it can, then one more each time the rest fails. */
-  #fitsGlob(view: DataView, index: number, stored: number): boolean {
+  /**
+   * Whether label `index` of the name matches a label with `*`. A star first takes one character,
+   * then one more each time the rest fails to match.
+   */
+  #matchesGlob(view: DataView, index: number, stored: number): boolean {
     const labels = this.#labels
     const start = this.#starts[index] ?? 0
     const length = this.#lengths[index] ?? 0
@@ -258,8 +276,11 @@ export class DomainTrie {
     return glob === globEnd
   }
 
-  /** Every byte of every label may stand there, and no label begins or ends with a hyphen (domain-name.ts). */
-  #legal(view: DataView, count: number): boolean {
+  /**
+   * Whether every byte is valid in a label and no label begins or ends with a hyphen
+   * (domain-name.ts).
+   */
+  #isValidName(view: DataView, count: number): boolean {
     for (let label = 0; label < count; label++) {
       const start = this.#starts[label] ?? 0
       const end = start + (this.#lengths[label] ?? 0)

@@ -1,7 +1,8 @@
 /**
- * The hash that finds a label of a name in the trie: compile-trie.ts fills the table by it, domain-trie.ts looks labels up. It goes from the
- * state of the labels to the right to the state with this label, four bytes at a time (a byte at a time: a miss takes 1.5 times as
- * long, bench registry). Case is folded by setting bit 5, which also makes some illegal bytes alike: the bytes are compared afterwards.
+ * The hash that finds a label of a name in the trie. compile-trie.ts fills the table with it, and
+ * domain-trie.ts looks labels up. It extends the state of the labels to the right by this label,
+ * four bytes at a time (with single bytes, a miss takes 1.5 times as long, bench registry). Setting
+ * bit 5 folds case, and also makes some invalid bytes equal, so the bytes are compared afterward.
  */
 export const ROOT_STATE = 0x2545f491
 
@@ -17,7 +18,7 @@ export function hashLabel(view: DataView, start: number, length: number, state: 
   }
   let at = start
   for (; at + 4 <= end; at += 4) hash = step(hash, view.getUint32(at, true) | FOLD_WORD)
-  // The rest of up to three bytes, together with bytes that were read already.
+  // The remaining one to three bytes, together with bytes already read.
   return at === end ? hash : step(hash, view.getUint32(end - 4, true) | FOLD_WORD)
 }
 
@@ -26,35 +27,41 @@ function step(hash: number, bytes: number): number {
   return product ^ (product >>> 15)
 }
 
-/** The state below a wildcard: the label there says nothing, so the node stands for it. */
+/** The state below a wildcard. The label at a wildcard varies, so the node is hashed instead. */
 export function globState(node: number): number {
   return Math.imul(node, 0x85ebca6b) ^ ROOT_STATE
 }
 
-/** hash / 2^32 of the way through the table: any number of slots will do, with no division. */
+/** Scales the hash to the number of slots: works for any number, without a division. */
 export function slotOf(hash: number, scale: number): number {
   return Math.floor((Math.imul(hash, 0x85ebca6b) >>> 0) * scale)
 }
 
-/** Which word of the filter, of a power of two that `mask` is one less than. */
+/** Returns the index of the filter word. The number of words is a power of two, `mask` + 1. */
 export function filterWordOf(hash: number, mask: number): number {
   return (hash >>> 5) & mask
 }
 
-/** Two bits of that word; one alone lets 6 to 11 names in a hundred through, two let 1 to 5. */
+/**
+ * Returns two bits of that word. One bit passes 6 to 11 of 100 names without a rule, two pass 1 to
+ * 5.
+ */
 export function filterBitsOf(hash: number): number {
   return (1 << (hash & 31)) | (1 << (hash >>> 27))
 }
 
-/** What a slot keeps of the hash, in the bits that its node leaves free. */
+/**
+ * Returns the part of the hash that is stored in a slot, in the bits that the node does not use.
+ */
 export function tagOf(hash: number): number {
   return hash << 24
 }
 
 /**
- * Whether four bytes of a name are, but for case, four bytes of a label in the registry. Those are a-z, 0-9 and hyphen, so all have bit 5 set,
- * and only the letters have bit 6. With bit 5 set in the name's bytes, the words must be equal; that leaves bytes whose bit 5 was
- * not set: with bit 6 they are A-Z, without it control characters, which the second part refuses.
+ * Whether four bytes of a name equal four bytes of a label in the registry, ignoring case. Bytes in
+ * the registry are a-z, 0-9 and hyphen: all have bit 5 set, and only letters have bit 6. With bit 5
+ * set in the name's bytes, the words must be equal. Among bytes without bit 5, those with bit 6 are
+ * A-Z; the second part rejects the others, which are control characters.
  */
 export function sameFolded(seen: number, stored: number): boolean {
   return ((seen | FOLD_WORD) ^ stored) === 0 && ((seen | (seen >>> 1)) & FOLD_WORD) === FOLD_WORD

@@ -4,7 +4,10 @@ import { DomainTrie, NO_MATCH } from './domain-trie.ts'
 import type { MatchKind, Platform, Role } from './platform.ts'
 import { PLATFORM_TYPES, type PlatformType } from './platform-type.ts'
 
-/** Questions that people ask of a catalog (`posture-admin registry ...`). Strings are fine here: nothing of this is per packet. */
+/**
+ * Queries of `posture-admin registry ...`. Strings are acceptable here, because no query runs per
+ * packet.
+ */
 export class Lookup {
   readonly #catalog: Catalog
   readonly #trie: DomainTrie
@@ -14,7 +17,10 @@ export class Lookup {
     this.#trie = new DomainTrie(compileTrie(catalog.rules))
   }
 
-  /** The rule that a name falls under, as the collector would say; undefined for names of no platform and for what is no host name. */
+  /**
+   * Returns the rule that the collector would match, or undefined for names without a platform and
+   * invalid host names.
+   */
   check(name: string): Rule | undefined {
     const bytes = Buffer.from(name, 'utf8')
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -22,23 +28,26 @@ export class Lookup {
     return index === NO_MATCH ? undefined : this.#catalog.rules[index]
   }
 
-  /** The platform of that id, or undefined. */
+  /** Returns the platform with this ID, or undefined. */
   show(id: string): Platform | undefined {
     return this.#catalog.platforms.find((platform) => platform.id === id)
   }
 
-  /** Platforms with the text, in any case, in id, name, vendor, type, category or a domain; those that begin with it come first. */
+  /**
+   * Returns platforms that contain the text, in any case, in ID, name, vendor, type, category or a
+   * domain. Those that begin with the text come first.
+   */
   search(text: string): Platform[] {
     const wanted = text.trim().toLowerCase()
     if (wanted === '') return []
     const found = this.#catalog.platforms
-      .map((platform) => ({ platform, place: placeOf(platform, wanted) }))
-      .filter(({ place }) => place < NOWHERE)
-    return found.sort((a, b) => a.place - b.place).map(({ platform }) => platform)
+      .map((platform) => ({ platform, rank: matchRank(platform, wanted) }))
+      .filter(({ rank }) => rank < NOWHERE)
+    return found.sort((a, b) => a.rank - b.rank).map(({ platform }) => platform)
   }
 }
 
-/** How many of what a catalog holds. */
+/** Totals of a catalog. */
 export interface CatalogStats {
   readonly platforms: number
   readonly domains: number
@@ -66,8 +75,11 @@ export function catalogStats({ platforms, rules }: Catalog): CatalogStats {
 
 const NOWHERE = 3
 
-/** 0 the id or name is or begins with it, 1 it stands in them or in the vendor, 2 in type, category or a domain. */
-function placeOf(platform: Platform, wanted: string): number {
+/**
+ * Returns 0 if the ID or name begins with the text, 1 if they or the vendor contain it, 2 if type,
+ * category or a domain does.
+ */
+function matchRank(platform: Platform, wanted: string): number {
   const { id, name, vendor, platformType, category, domains } = platform
   const names = [id, name.toLowerCase()]
   if (names.some((text) => text.startsWith(wanted))) return 0

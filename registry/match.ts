@@ -4,10 +4,13 @@ import { compileTrie } from './compile-trie.ts'
 import { DomainTrie, NO_MATCH } from './domain-trie.ts'
 import type { Platform } from './platform.ts'
 
-/** Names are ASCII; longer ones than RFC 1035 §2.3.4 allows match nothing, so one small scratch serves every name. */
+/**
+ * Names are ASCII, and names longer than RFC 1035 §2.3.4 allows never match, so one small scratch
+ * buffer fits every name.
+ */
 const SCRATCH_BYTES = 256
 
-/** Names to platforms, for text that arrives by logs and batches. */
+/** Matches names in logs and batches. */
 export class NameMatcher {
   readonly #trie: DomainTrie
   readonly #rules: readonly Rule[]
@@ -25,16 +28,17 @@ export class NameMatcher {
     this.#view = new DataView(this.#scratch.buffer, this.#scratch.byteOffset, SCRATCH_BYTES)
   }
 
-  /** The narrowest rule for a dotted name in any case. */
+  /** Returns the narrowest rule for a dotted name in any case. */
   match(name: string): Rule | undefined {
     if (name.length > SCRATCH_BYTES) return undefined
-    // 'latin1' would fold U+0141 to 'A'; UTF-8 keeps what is not ASCII out of every host name.
+    // 'latin1' would map U+0141 to 'A'. UTF-8 turns every non-ASCII character into bytes that no
+    // host name contains.
     const length = this.#scratch.write(name, 0, 'utf8')
     const index = this.#trie.matchDotted(this.#view, 0, length)
     return index === NO_MATCH ? undefined : this.#rules[index]
   }
 
-  /** The same for the bytes [start, end) of a batch. They are ASCII where a rule is found. */
+  /** The same for bytes [start, end) of a batch. They are ASCII if a rule is found. */
   matchBytes(view: DataView, start: number, end: number): Rule | undefined {
     const index = this.#trie.matchDotted(view, start, end)
     return index === NO_MATCH ? undefined : this.#rules[index]

@@ -1,6 +1,7 @@
 /**
- * What a platform is for, and the category that the API shows for it. At most 20, since an operator reads them as the
- * rows of one table; the three that the API's specification names (llm_chat, code_assistant, image_generation) keep their spelling.
+ * The purpose of a platform, and the category that the API shows. At most 20, because operators
+ * read them as rows of a table. Three keep the spelling of the API's specification: llm_chat,
+ * code_assistant, image_generation.
  */
 export const PLATFORM_TYPES = {
   llm_chat: { category: 'LLM Chat Assistant', about: 'General assistants that people talk to in a browser or app' },

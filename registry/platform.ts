@@ -2,15 +2,23 @@ import { z } from 'zod'
 import { hostNameFault, patternFault } from './domain-name.ts'
 import { PLATFORM_TYPES, type PlatformType } from './platform-type.ts'
 
-/** exact: that host only. pattern: `*` is one or more characters within one label. suffix: the name and everything below it. */
+/**
+ * exact: only that host. pattern: `*` is one or more characters within one label. suffix: the name
+ * and everything below it.
+ */
 export const MATCH_KINDS = ['exact', 'pattern', 'suffix'] as const
 export type MatchKind = (typeof MATCH_KINDS)[number]
 
-/** What a host is there for: the site or app, programs, assets and downloads, sign-in, telemetry, reading matter. */
+/**
+ * The purpose of a host: site or app, API, assets and downloads, sign-in, telemetry, documentation.
+ */
 export const ROLES = ['web', 'api', 'cdn', 'auth', 'telemetry', 'docs'] as const
 export type Role = (typeof ROLES)[number]
 
-/** listed: read in a source of the entry. vendor: the name itself carries the platform's or vendor's, or lies below a listed one. */
+/**
+ * listed: found in a source of the entry. vendor: the name contains the name of the platform or
+ * vendor, or is below a listed domain.
+ */
 export const EVIDENCE = ['listed', 'vendor'] as const
 export type Evidence = (typeof EVIDENCE)[number]
 
@@ -18,7 +26,10 @@ export interface PlatformDomain {
   readonly domain: string
   readonly match: MatchKind
   readonly role: Role
-  /** 0-1: how surely a visit to this host is use of this platform. From 0.6 it is; below, the platform is "AI-capable". */
+  /**
+   * 0 to 1: how certainly a visit to this host is use of this platform. Below 0.6 the platform is
+   * "AI-capable".
+   */
   readonly specificity: number
   readonly evidence: Evidence
 }
@@ -28,7 +39,7 @@ export interface Platform {
   readonly name: string
   readonly vendor: string
   readonly platformType: PlatformType
-  /** From the platform type; the API shows it. */
+  /** Derived from the platform type and shown by the API. */
   readonly category: string
   readonly url: string
   readonly risk: { readonly score: number; readonly why: string }
@@ -60,13 +71,16 @@ const domainEntry = z
       context.addIssue({ code: 'custom', path: ['domain'], message: `${JSON.stringify(domain)}: ${fault}` })
   })
 
-/** The id of a platform: also the key under which operators override or disable it. */
+/** The ID of a platform, also the key by which operators override or disable it. */
 export const platformId = z
   .string()
   .max(64)
   .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be lower-case words joined by single hyphens')
 
-/** One entry as it stands in registry/platforms/*.yaml and in the operator's file (docs/reference/registry-file.md). */
+/**
+ * An entry of registry/platforms/*.yaml and of the operator's file
+ * (docs/reference/registry-file.md).
+ */
 export const platformEntry = z.strictObject({
   id: platformId,
   name: line(80),

@@ -1,7 +1,7 @@
 import { hostNameFault, patternFault } from './domain-name.ts'
 import type { Platform } from './platform.ts'
 
-/** One thing that good data would not have: at which platform and domain, and what. */
+/** A defect of the data: platform, domain and description. */
 export interface QualityFinding {
   readonly platform: string
   readonly domain: string
@@ -9,8 +9,9 @@ export interface QualityFinding {
 }
 
 /**
- * Names under which everybody has hosts, or which pages load whatever they do: a suffix rule for one of them is a false alarm. Single
- * hosts and names below them may be rules. Lists made for proxy routing contain them, which is how they get into registries.
+ * Names below which anyone may have hosts, or which most pages load: a suffix rule for such a name
+ * causes false alarms. Single hosts and names below them may be rules. Lists for proxy routing
+ * contain such names, which is how they get into registries.
  */
 export const SHARED_HOSTS: ReadonlySet<string> = new Set([
   ...[
@@ -116,7 +117,7 @@ export const SHARED_HOSTS: ReadonlySet<string> = new Set([
   ],
 ])
 
-/** Hosts that browsers and phones ask in the background, with no one using AI. */
+/** Hosts that browsers and phones query in the background, while nobody uses AI. */
 export const BACKGROUND_HOSTS: ReadonlySet<string> = new Set([
   'geller-pa.googleapis.com',
   'proactivebackend-pa.googleapis.com',
@@ -125,20 +126,26 @@ export const BACKGROUND_HOSTS: ReadonlySet<string> = new Set([
   'api.cloudflare.com',
 ])
 
-/** Public suffixes of one platform alone, made so by its vendor to part its customers' files: all below is this platform. */
+/**
+ * Public suffixes that belong to one platform, which separates its customers' files by them.
+ * Everything below is this platform.
+ */
 export const OWN_SUFFIXES: ReadonlySet<string> = new Set([
   'oaiusercontent.com',
   'files.oaiusercontent.com',
   'claudeusercontent.com',
 ])
 
-/** Embedded AI cannot be seen in the name, so such an entry may not look like AI use: see docs/reference/registry.md. */
+/**
+ * The name does not reveal embedded AI, so such an entry must not count as AI use: see
+ * docs/reference/registry.md.
+ */
 export const EMBEDDED_SPECIFICITY_MAX = 0.5
 const AI_ONLY_NAMES: ReadonlySet<string> = new Set(['notion.ai'])
 
 /**
- * What is wrong with the data, or nothing. `isPublicSuffix` comes from the caller, so that the list of public suffixes, which only
- * tests need, is not shipped.
+ * Returns the defects of the data. The caller passes `isPublicSuffix`, so that the list of public
+ * suffixes, which only tests need, is not shipped.
  */
 export function qualityReport(
   platforms: readonly Platform[],
@@ -150,25 +157,25 @@ export function qualityReport(
   const domains = new Map<string, string>()
   for (const platform of platforms) {
     const report = (domain: string, finding: string) => findings.push({ platform: platform.id, domain, finding })
-    if (ids.has(platform.id)) report('', 'the id stands twice')
+    if (ids.has(platform.id)) report('', 'the ID is used twice')
     ids.add(platform.id)
     const name = platform.name.toLowerCase()
     const namesake = names.get(name)
-    if (namesake !== undefined) report('', `the name stands under ${namesake} already`)
+    if (namesake !== undefined) report('', `the name is already used by ${namesake}`)
     names.set(name, platform.id)
     if (platform.source.length === 0 || platform.source.some((source) => source.trim() === '')) report('', 'no source')
     if (platform.domains.length === 0) report('', 'no domain')
     for (const { domain, match, specificity } of platform.domains) {
       const owner = domains.get(domain)
-      if (owner !== undefined) report(domain, `stands under ${owner} already`)
+      if (owner !== undefined) report(domain, `is already listed under ${owner}`)
       domains.set(domain, platform.id)
       const fault = match === 'pattern' ? patternFault(domain) : hostNameFault(domain)
       if (fault !== undefined) report(domain, fault)
       const shared = match === 'suffix' && !OWN_SUFFIXES.has(domain)
-      if (shared && isPublicSuffix(domain)) report(domain, 'is a public suffix: what stands below belongs to others')
+      if (shared && isPublicSuffix(domain)) report(domain, 'is a public suffix: names below it belong to others')
       if (match === 'suffix' && SHARED_HOSTS.has(domain)) report(domain, 'a suffix rule for a shared host')
-      if (match === 'pattern' && openPattern(domain))
-        report(domain, 'the pattern takes in a whole top-level domain or shared host')
+      if (match === 'pattern' && isTooBroad(domain))
+        report(domain, 'the pattern matches a whole top-level domain or shared host')
       if (BACKGROUND_HOSTS.has(domain)) report(domain, 'asked by browsers in the background')
       const embedded = platform.platformType === 'embedded_ai' && !AI_ONLY_NAMES.has(domain)
       if (embedded && specificity > EMBEDDED_SPECIFICITY_MAX)
@@ -178,8 +185,11 @@ export function qualityReport(
   return findings
 }
 
-/** `*.com` or `*.amazonaws.com`: stars alone, above nothing that names the platform. */
-function openPattern(pattern: string): boolean {
-  const given = pattern.split('.').filter((label) => !/^\*+$/.test(label))
-  return given.length < 2 || (given.length < pattern.split('.').length && SHARED_HOSTS.has(given.join('.')))
+/**
+ * Whether a pattern like `*.com` or `*.amazonaws.com` has only stars above a name that identifies
+ * no platform.
+ */
+function isTooBroad(pattern: string): boolean {
+  const literals = pattern.split('.').filter((label) => !/^\*+$/.test(label))
+  return literals.length < 2 || (literals.length < pattern.split('.').length && SHARED_HOSTS.has(literals.join('.')))
 }

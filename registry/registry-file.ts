@@ -5,12 +5,13 @@ import { type PlatformEntry, platformEntry, platformId } from './platform.ts'
 
 const require = createRequire(import.meta.url)
 
-/** Larger files are a mistake: the built-in registry has 0.5 MB, 1,000,000 domains have 90 MB. */
+/** Larger files are a mistake: the built-in registry has 0.5 MB, 1,000,000 domains take 90 MB. */
 export const REGISTRY_FILE_BYTES_MAX = 128 * 1024 * 1024
 
 /**
- * What is wrong in a registry file, and where: the file, the entry (a platform's id, or its place such as `platforms[3]`) and the
- * field (`domains[0].match`), both empty where the fault is the file's. The catalog in force is not touched by it.
+ * An error in a registry file: the file, the entry (a platform's ID, or a position such as
+ * `platforms[3]`) and the field (`domains[0].match`). Entry and field are empty if the error
+ * concerns the whole file. The active catalog is not affected.
  */
 export class RegistryFileError extends Error {
   readonly file: string
@@ -26,11 +27,11 @@ export class RegistryFileError extends Error {
   }
 }
 
-/** Changes one platform: fields that are given replace those of the built-in entry, `domains` as a whole. */
+/** Changes a platform: fields present replace those of the built-in entry, `domains` as a whole. */
 const changedEntry = platformEntry.partial().extend({ id: platformId })
 export type ChangedEntry = z.infer<typeof changedEntry>
 
-/** The operator's file: platforms to add or change, and ids of built-in platforms to leave out. */
+/** The operator's file: platforms to add or change, and IDs of built-in platforms to disable. */
 export interface RegistryFile {
   readonly platforms: readonly ChangedEntry[]
   readonly disable: readonly string[]
@@ -48,15 +49,15 @@ export function readRegistryFile(file: string): RegistryFile {
   return { platforms, disable: parsed.data.disable }
 }
 
-/** One of the built-in files: a list of whole entries. */
+/** Reads a built-in file: a list of complete entries. */
 export function readPlatformFile(file: string): PlatformEntry[] {
   const document = readDocument(file)
   if (!Array.isArray(document)) throw new RegistryFileError(file, '', '', 'expected a list of platforms')
   return document.map((raw, index) => checkEntry(file, raw, index, platformEntry))
 }
 
-/** A new platform needs every field; says which one is missing. */
-export function wholeEntry(file: string, entry: ChangedEntry): PlatformEntry {
+/** Checks that a new platform has every field. The error names the missing one. */
+export function completeEntry(file: string, entry: ChangedEntry): PlatformEntry {
   return checkEntry(file, entry, 0, platformEntry)
 }
 
@@ -64,10 +65,11 @@ function readDocument(file: string): unknown {
   try {
     if (statSync(file).size > REGISTRY_FILE_BYTES_MAX) throw new Error(`larger than ${REGISTRY_FILE_BYTES_MAX} bytes`)
     const text = readFileSync(file, 'utf8')
-    // JSON is read by JSON.parse: a YAML parser takes 20 times as long, and an operator's list may be long.
+    // JSON.parse reads JSON: a YAML parser takes 20 times as long, and an operator's list may be
+    // long.
     if (/\.json$/i.test(file)) return JSON.parse(text)
-    // No aliases beyond a few: a file of 1 kB must not become a gigabyte.
-    // Only here: every start would pay 16 ms for what few operators have.
+    // The limit on aliases prevents a file of 1 kB from expanding to a gigabyte. The parser is
+    // loaded here, because few operators have such a file and loading takes 16 ms.
     const { parse } = require('yaml') as typeof import('yaml')
     return parse(text, { maxAliasCount: 100, prettyErrors: true })
   } catch (error) {

@@ -1,8 +1,9 @@
 import * as uWS from 'uWebSockets.js'
 
 /**
- * What the socket gives away: a route of uWebSockets.js, no check, no field but its type. Its body is constant; or one of so many as are asked for, in turn, which are
- * then read from memory and not from the processor's cache.
+ * The maximum speed of the socket: a uWebSockets.js route without checks and with no field except
+ * the type. Its body is constant, or one of `count` bodies in turn, which come from memory instead
+ * of the processor's cache.
  */
 const [, bytes = '0', key = '', certificate = '', count = '1'] = process.argv.slice(2)
 const bodies = Array.from({ length: Number(count) }, () => new Uint8Array(Number(bytes)).fill(0x7b))

@@ -7,8 +7,9 @@ import { PublishedList } from '../../engine/store/published.ts'
 import { Store } from '../../engine/store/store.ts'
 
 /*
- * The same work as one would write it with fastify and better-sqlite3: the key by its hash, plan and scope, 60 requests a minute in this one process, a page of
- * platforms in their order, JSON put together from stored texts, an entity tag.
+ * The same work with fastify and better-sqlite3: the key by its hash, plan and scope, 60 requests
+ * per minute in this one process, a page of platforms in order, JSON assembled from stored texts,
+ * an entity tag.
  */
 const [dataDirectory = '', , key = '', certificate = '', fastifyFolder = '', sqliteFolder = ''] = process.argv.slice(2)
 const REQUESTS_MAX = 60
@@ -83,7 +84,7 @@ app.get('/api/v1/discovery', (request, reply) => {
 const url = await app.listen({ host: '127.0.0.1', port: 0 })
 process.send?.(Number(new URL(url).port))
 
-/** What our own store has. */
+/** The content of our store. */
 function fill(sqlite: Database): Database {
   sqlite.exec('PRAGMA journal_mode=WAL')
   sqlite.exec(`CREATE TABLE organizations (id TEXT PRIMARY KEY, plan TEXT, scan TEXT, tag TEXT);

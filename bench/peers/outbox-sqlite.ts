@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { openSqlite } from './sqlite.ts'
 
-/** A queue in an SQLite table, with the same durability (sqlite.ts). undefined where there is no SQLite. */
+/** A queue in an SQLite table, with the same durability (sqlite.ts). Undefined without SQLite. */
 export async function sqliteQueue(
   directory: string,
   { entryOf, firstSeenOf }: { entryOf(number: number): Buffer; firstSeenOf(bytes: Buffer, at: number): number },

@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { print } from '../compare.ts'
 
 /**
- * The folder in which a package of npm is installed that only comparisons need. It stays there for the next time.
+ * Returns the folder of an npm package that only comparisons need, after installing it if allowed.
+ * The package stays installed.
  *
- * @returns undefined where it is not there, and may not or cannot be installed.
+ * @returns undefined if the package is missing and may not or cannot be installed.
  */
 export function peerFolder(name: string, version: string, install: boolean): string | undefined {
   const folder = join(tmpdir(), `posture-bench-${name.replaceAll(/[@/]/g, '')}-${version}`)

@@ -5,9 +5,10 @@ import { pathToFileURL } from 'node:url'
 import type { TrieRule } from '../../registry/compile-trie.ts'
 
 /**
- * The trie that uBlock Origin matches host names with (@gorhill/ubo-core, js/hntrie.js), in its WebAssembly form: the best that the
- * npm registry has. It knows suffixes only, and says that a name is below one of them, not below which rule. GPL-3.0: it is
- * loaded from node_modules for this comparison and is no part of what we ship.
+ * The trie with which uBlock Origin matches host names (@gorhill/ubo-core, js/hntrie.js), in
+ * WebAssembly: the fastest on npm. It supports only suffixes, and reports that a name matches but
+ * not by which rule. It is licensed under GPL-3.0, loaded from node_modules only for this
+ * comparison, and not shipped.
  */
 interface HnTrieContainer {
   createTrie(): number
@@ -17,13 +18,13 @@ interface HnTrieContainer {
   enableWASM(fetcher: (path: string) => Promise<unknown>, path: string): Promise<boolean>
 }
 
-/** Every Node has it, but the types of Node 20 leave it to those of browsers. */
+/** Every Node version has it, but the types of Node 20 leave it to the browser types. */
 const webAssembly = Reflect.get(globalThis, 'WebAssembly') as { compile(bytes: Uint8Array): Promise<unknown> }
 
 const packageFile = createRequire(import.meta.url).resolve('@gorhill/ubo-core/package.json')
 export const version = (JSON.parse(await readFile(packageFile, 'utf8')) as { version: string }).version
 
-/** 1 where the name is a domain of a rule or below it, else 0. */
+/** The function returns 1 if the name is a rule's domain or below it, otherwise 0. */
 export async function build(rules: readonly TrieRule[]): Promise<(name: string) => number> {
   const folder = join(dirname(packageFile), 'js')
   const module = (await import(pathToFileURL(join(folder, 'hntrie.js')).href)) as { default: new () => HnTrieContainer }

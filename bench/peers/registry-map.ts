@@ -2,7 +2,10 @@ import type { TrieRule } from '../../registry/compile-trie.ts'
 
 export const version = `(Node ${process.versions.node})`
 
-/** What one writes first: a Map of the domains, asked for the whole name and then label by label. Patterns it cannot do. */
+/**
+ * The simple solution: a Map of domains, queried for the whole name and then label by label. It
+ * cannot match patterns.
+ */
 export function build(rules: readonly TrieRule[]): (name: string) => number {
   const exact = new Map<string, number>()
   const suffix = new Map<string, number>()

@@ -4,7 +4,7 @@ import { print } from '../compare.ts'
 import { peerFolder } from './package.ts'
 import { openSqlite } from './sqlite.ts'
 
-/** What a fold of a buffer comes to, over all organizations. */
+/** Sums of a folded buffer, over all organizations. */
 export interface FoldedSums {
   readonly matches: number
   /** Organizations x platforms x days, and those x names. */
@@ -12,7 +12,7 @@ export interface FoldedSums {
   readonly names: number
 }
 
-/** An event as a peer stores it: its platform is known already, which ours has to find. */
+/** An event as a peer stores it, including its platform, which ours must find. */
 export type EventRow = readonly [
   organization: number,
   day: number,
@@ -25,7 +25,10 @@ export type EventRow = readonly [
   count: number,
 ]
 
-/** A database that folds its table of buffered events into tables of evidence, and empties it, in one durable transaction. */
+/**
+ * A database that folds its table of buffered events into tables of evidence, and empties it, in
+ * one durable transaction.
+ */
 export interface ScanPeer {
   readonly name: string
   fill(rows: Iterable<EventRow>): Promise<void> | void
@@ -42,7 +45,10 @@ const TABLES = `
   CREATE TABLE names (${COLUMNS}, name TEXT, matches BIGINT, PRIMARY KEY (organization, day, platform, name));
   CREATE TABLE clients (${COLUMNS}, client TEXT, PRIMARY KEY (organization, day, platform, client))`
 
-/** Distinct clients that add up from scan to scan need a row each: neither database stores a sketch that can be merged. */
+/**
+ * To add up distinct clients from scan to scan, each client needs a row: neither database stores a
+ * mergeable sketch.
+ */
 const FOLD = [
   `INSERT INTO days SELECT organization, day, platform, min(first), max(last), sum(count),
      sum(CASE method WHEN 0 THEN count ELSE 0 END), sum(CASE method WHEN 1 THEN count ELSE 0 END),
@@ -86,7 +92,7 @@ export async function sqlitePeer(directory: string, install: boolean): Promise<S
 const DUCKDB = '@duckdb/node-api'
 const DUCKDB_VERSION = '1.5.6-r.1'
 
-/** What of DuckDB's interface is used here. */
+/** The part of DuckDB's interface used here. */
 interface DuckDb {
   readonly DuckDBInstance: { create(path: string): Promise<{ connect(): Promise<DuckConnection>; closeSync(): void }> }
 }
@@ -131,7 +137,8 @@ export async function duckdbPeer(directory: string, install: boolean): Promise<S
     },
     async fold() {
       await connection.run('BEGIN')
-      // DuckDB's min and max aggregate; of two values the smaller and the larger have names of their own.
+      // In DuckDB, min and max are only aggregates; the smaller and larger of two values are least
+      // and greatest.
       for (const statement of FOLD) {
         await connection.run(statement.replace('= min(', '= least(').replace('= max(', '= greatest('))
       }

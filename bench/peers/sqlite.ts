@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { print } from '../compare.ts'
 import { peerFolder } from './package.ts'
 
-/** Not among the dependencies: it is compiled for a minute, and only the comparisons need it. */
+/** Not a dependency, because it compiles for a minute and only the comparisons need it. */
 const PEER = 'better-sqlite3'
 const PEER_VERSION = '12.11.1'
 
-/** What node:sqlite and better-sqlite3 have in common. */
+/** The common interface of node:sqlite and better-sqlite3. */
 export interface Sqlite {
   exec(sql: string): unknown
   prepare(sql: string): { run(...values: unknown[]): unknown; all(...values: unknown[]): unknown[]; get(): unknown }
@@ -15,8 +15,9 @@ export interface Sqlite {
 }
 
 /**
- * An SQLite database with the durability of our stores: write-ahead log, flushed at each commit (synchronous=FULL). undefined, and a line
- * that says why, where there is no SQLite and none can be installed.
+ * Opens an SQLite database with the durability of our stores: write-ahead log, flushed at each
+ * commit (synchronous=FULL). Returns undefined and prints the reason if there is no SQLite and none
+ * can be installed.
  */
 export async function openSqlite(
   file: string,

@@ -3,11 +3,14 @@ import { existsSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { killSyslogNg, startSyslogNgProcess, until } from '../../test/support/syslog-ng-process.ts'
 
-/** syslog-ng that writes what it receives into a file: as it comes, or after its CSV parser has taken each message apart. */
+/**
+ * syslog-ng, writing received messages to a file: unchanged, or after its CSV parser has split each
+ * message.
+ */
 export interface SyslogNgPeer {
   readonly version: string
   readonly pid: number
-  /** Resolves when so many lines are in the file. */
+  /** Resolves when `count` lines are in the file. */
   lines(count: number): Promise<void>
   empty(): void
   stop(): Promise<void>
@@ -25,7 +28,8 @@ export async function startSyslogNg({ directory, port, tls, parse }: SyslogNgOpt
   const transport = tls
     ? `transport("tls") tls(key-file("${tls.keyFile}") cert-file("${tls.certificateFile}") peer-verify(optional-untrusted))`
     : 'transport("tcp")'
-  // Windows and batches as large as its manual advises for high rates; reading, parsing and writing in threads.
+  // Windows and batches as large as its manual recommends for high rates. Reading, parsing and
+  // writing run in threads.
   const parser = parse
     ? 'parser { csv-parser(columns("T", "E", "CLIENT", "CODE", "BYTES", "METHOD", "URL") delimiters(" ") flags(greedy)); };'
     : ''
@@ -46,7 +50,8 @@ log { source(in); ${parser} destination(out); flags(flow-control); };
     version,
     pid: child.pid ?? 0,
     async lines(count) {
-      // Counting lines takes CPU from what is measured, so it is done when the file no longer grows.
+      // Counting lines takes CPU from the measured work, so lines are counted after the file stops
+      // growing.
       let size = -1
       await until(() => {
         const before = size

@@ -7,21 +7,23 @@ import { Store } from '../../engine/store/store.ts'
 import { NameMatcher } from '../../registry/match.ts'
 import { ScanEvents } from './scan-events.ts'
 
-/** A store full of organizations that have something to show, and the keys that show it. */
+/** A store of organizations with published data, and keys that can read it. */
 export interface ApiData {
-  /** Of the store. */
+  /** Directory of the store. */
   readonly directory: string
   readonly keys: readonly string[]
   readonly organizations: number
   readonly platforms: number
-  /** What one of them is answered. */
+  /** The response body for one of the keys. */
   readonly body: Buffer
 }
 
-/** Made together, since each transaction is flushed. */
+/** Created together, because each transaction is flushed. */
 const ORGANIZATIONS_PER_TRANSACTION = 100
 
-/** How many organizations, with how many keys, and how many platforms a scan has found of each. */
+/**
+ * Number of organizations, of keys, and of platforms that a scan has found for each organization.
+ */
 export interface ApiDataSizes {
   readonly organizations: number
   readonly keysEach: number
@@ -38,7 +40,7 @@ export async function makeApiData(
   const make = (index: number) =>
     store.organizations.create({ name: `O${index}`, domain: 'o.example', plan: 'enterprise' }, Date.now())
 
-  // One organization is scanned; the others have published what it has, with their own ids.
+  // Only the first organization is scanned. The others publish the same data with their own IDs.
   const first = store.environment.write(() => make(0))
   const names = work.catalog.platforms
     .flatMap(({ domains }) => domains.map(({ domain }) => domain))
@@ -78,7 +80,7 @@ export async function makeApiData(
     Buffer.from(store.published.firstBody(firstBodyKey(first.id, PublishedList.discovery), true) ?? ''),
   )
   await store.close()
-  // Keys of one organization do not come one after the other.
+  // Keys of one organization are not adjacent.
   const spread = keys.map((_, index) => keys[(index * 7919) % keys.length] as string)
   return { directory, keys: spread, organizations, platforms: organizations * elements.length, body }
 }

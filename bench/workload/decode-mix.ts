@@ -6,8 +6,9 @@ import { initialDatagrams } from '../../test/support/packets-quic.ts'
 import { applicationData, clientHello, fill, tlsRecords } from '../../test/support/packets-tls.ts'
 
 /**
- * What an office's link carries, by seed: 10 % DNS queries, 4 % ClientHellos of which half are post-quantum and come in two segments, 1 %
- * QUIC Initials with a hello each, the rest data of 1.2 kB from servers. Two of six names are of an AI platform.
+ * The traffic of an office link, by seed: 10 % DNS queries; 4 % ClientHellos, half of them
+ * post-quantum in two segments; 1 % QUIC Initials with a hello each; the rest data of 1.2 kB from
+ * servers. Two of six names are of an AI platform.
  */
 const HOSTS = [
   'chatgpt.com',
@@ -20,20 +21,25 @@ const HOSTS = [
 const MSS = 1460
 const BULK_BYTES = 1140
 const START_MS = Date.UTC(2026, 2, 3)
-/** Third octet of the source address, behind Ethernet: changed for each repetition, so that no connection comes twice. */
+/**
+ * Third octet of the source address, after Ethernet. Changed for each repetition, so that no
+ * connection repeats.
+ */
 const VARIED_OCTET = 14 + 12 + 2
 
 export interface Mix {
   readonly frames: readonly Buffer[]
   /** Names in the frames: DNS, TLS and QUIC. */
   readonly names: { readonly dns: number; readonly tls: number; readonly quic: number }
-  /** The frames that are QUIC Initials, and how each is made anew for another connection. */
+  /**
+   * The frames with QUIC Initials, and a function that creates each again for another connection.
+   */
   readonly initials: readonly { readonly at: number; readonly make: (connectionId: Buffer) => Buffer }[]
 }
 
 export type MixPart = 'dns' | 'hello' | 'postQuantum' | 'quic' | 'bulk'
 
-/** About `packets` frames in the proportions of the mix, or of the given parts of it alone. */
+/** About `packets` frames in the proportions of the mix, or only the given parts. */
 export function decodeMix(packets: number, seed: number, parts?: readonly MixPart[]): Mix {
   const bytes = fill(seed)
   const frames: Buffer[] = []
@@ -43,7 +49,7 @@ export function decodeMix(packets: number, seed: number, parts?: readonly MixPar
     const part = partOf(index)
     if (parts !== undefined && !parts.includes(part)) continue
     const host = HOSTS[index % HOSTS.length] as string
-    // Ports that no program of the peers takes for a protocol's own (RFC 6335 §6).
+    // Ports that no peer takes for a known protocol (RFC 6335 §6).
     const sourcePort = 49_152 + (index % 16_000)
     const addresses = { source: `10.1.0.${1 + (index % 250)}`, destination: `198.51.100.${1 + (index % 241)}` }
     const put = (transport: Transport) => frames.push(ethernet({}, ipv4(addresses, transport)))
@@ -92,7 +98,10 @@ function partOf(index: number): MixPart {
   return kind < 15 ? 'quic' : 'bulk'
 }
 
-/** Writes the mix to a capture file, `repetitions` times with other clients and, of QUIC, other connection ids. */
+/**
+ * Writes the mix to a capture file, `repetitions` times with different clients and, for QUIC,
+ * different connection IDs.
+ */
 export function writeMix(path: string, mix: Mix, repetitions: number): void {
   const frames = [...mix.frames]
   const bytes = fill(repetitions)

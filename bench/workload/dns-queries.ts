@@ -8,12 +8,12 @@ const AI_NAMES = ['chatgpt.com', 'claude.ai', 'api.openai.com', 'gemini.google.c
 const OTHER_NAMES = 5000
 
 /**
- * DNS queries of 2,000 clients, about 80 bytes each. One in `everyNth` asks for one of four names of AI platforms, the others for one of 5,000
- * names of no platform.
+ * DNS queries of 2,000 clients, about 80 bytes each. One in `everyNth` is for one of four names of
+ * AI platforms, the others for one of 5,000 names without a platform.
  */
 export function writeDnsQueries(path: string, queries: number, everyNth: number): void {
   const frames = Array.from({ length: queries }, (_query, index) => {
-    // Strides without a common divisor, so that clients and names come mixed.
+    // Strides without a common divisor mix clients and names.
     const client = (index * 7919) % CLIENTS
     const name =
       index % everyNth === 0

@@ -2,12 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { type Event, eventId, METHODS, packBatch, packEvent } from '../../engine/event/event.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 
-/** Names that the registry knows, as they are asked for: a rule's domain, or a host below it. */
+/** Names in the registry as clients request them: a rule's domain, or a host below it. */
 const NAMES = loadCatalog()
   .rules.filter(({ match }) => match !== 'pattern')
   .map(({ domain, match }, index) => (match === 'suffix' && index % 2 === 0 ? `api${index % 100}.${domain}` : domain))
 
-/** The event with this number, from 1, of an instance (16 hex digits). Strides without a common divisor, so that clients and names come mixed. */
+/**
+ * Returns the event with this number, from 1, of an instance (16 hex digits). Strides without a
+ * common divisor mix clients and names.
+ */
 export function numberedEvent(instance: string, number: number, firstSeenMs: number): Event {
   const client = number * 7919
   return {
@@ -21,11 +24,17 @@ export function numberedEvent(instance: string, number: number, firstSeenMs: num
   }
 }
 
-/** Of an id in a packed event: behind the array's header, and the id's own header of two bytes. */
+/**
+ * Offset of the instance in the ID of an encoded event: after the array's header and the ID's own
+ * header of two bytes.
+ */
 const INSTANCE_OFFSET = 3
 const SEQUENCE_OFFSET = INSTANCE_OFFSET + 8
 
-/** A batch in msgpack whose ids are written anew in place, so that a sender need not pack it again to send events that are new. */
+/**
+ * A batch in msgpack whose IDs are overwritten in place, so that a sender can send new events
+ * without encoding them again.
+ */
 export class RenumberedBatch {
   readonly bytes: Buffer
   readonly events: number
@@ -45,14 +54,14 @@ export class RenumberedBatch {
     this.#starts.reverse()
   }
 
-  /** From now on the events are those of an instance that was never seen. */
+  /** Gives the following events an instance that was never used. */
   newInstance(): void {
     const instance = randomBytes(8)
     for (const start of this.#starts) this.bytes.set(instance, start + INSTANCE_OFFSET)
     this.#sequence = 0
   }
 
-  /** Writes the sequences that follow those of the batch before. */
+  /** Writes the sequences that follow those of the previous batch. */
   next(): void {
     for (const start of this.#starts) this.bytes.writeUInt32BE(++this.#sequence, start + SEQUENCE_OFFSET + 4)
   }

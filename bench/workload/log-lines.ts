@@ -1,10 +1,13 @@
-/** A line of a format as its vendor writes it, with places for what differs from line to line: {host}, {client}, {n}. */
+/**
+ * A line of a format as its vendor writes it, with placeholders for the parts that differ from line
+ * to line: {host}, {client}, {n}.
+ */
 export interface LineKind {
   readonly name: string
-  /** The format that reads it. */
+  /** The format that parses the line. */
   readonly format: string
   readonly line: string
-  /** What separates its fields, for those who only split it. */
+  /** The field separator, for contenders that only split the line. */
   readonly separator: string
 }
 
@@ -143,14 +146,14 @@ export const LINE_KINDS: readonly LineKind[] = [
   },
 ]
 
-/** What a source of a kind sends before its lines, where a format needs it. */
+/** The line that a source sends before its lines, if a format needs one. */
 export const HEADER_LINES: Readonly<Record<string, string>> = {
   'w3c-extended':
     '#Fields: date time time-taken c-ip cs-username cs-method cs-uri-scheme cs-host cs-uri-port cs-uri-path sc-status s-action cs-bytes sc-bytes',
   'any-csv': 'Timestamp;Client;Requested Domain;Action;Rule',
 }
 
-/** `count` lines of a kind; every tenth names a platform. */
+/** `count` lines of a kind. Every tenth names a platform. */
 export function linesOf({ line }: LineKind, count: number): string[] {
   return Array.from({ length: count }, (_, index) => {
     const host = index % 10 === 0 ? 'api.openai.com' : `site${index % 40}.news${index % 7}.example.com`

@@ -6,12 +6,15 @@ import { type Catalog, loadCatalog } from '../../registry/catalog.ts'
 import { NameMatcher } from '../../registry/match.ts'
 import type { EventRow } from '../peers/scan-sql.ts'
 
-/** Platforms that each organization uses, and clients that it has. */
+/** Platforms used by each organization, and number of its clients. */
 const PLATFORMS_EACH = 40
 const CLIENTS_EACH = 2000
 const EVENTS_PER_TRANSACTION = 5000
 
-/** Events of organizations that have something in common, as organizations do: each number gives the same event every time. */
+/**
+ * Events of organizations that partly overlap, as real ones do. Each number always gives the same
+ * event.
+ */
 export class ScanEvents {
   readonly catalog: Catalog = loadCatalog()
   readonly #names: readonly (readonly { readonly name: string; readonly platform: number }[])[]
@@ -30,7 +33,7 @@ export class ScanEvents {
     this.#names = names.filter((some) => some.length > 0)
   }
 
-  /** Event `number`, from 0, of the organization with this number. */
+  /** Returns event `number`, from 0, of the organization with this number. */
   event(organization: number, number: number): Event {
     const { name } = this.#nameOf(organization, number)
     const client = (number * 7919) % CLIENTS_EACH
@@ -53,7 +56,7 @@ export class ScanEvents {
     return [organization, dayOf(lastSeenMs), platform, name, client, place, firstSeenMs, lastSeenMs, count]
   }
 
-  /** Puts the events [first, end) of each organization into its buffer. */
+  /** Writes events [first, end) of each organization to its buffer. */
   fill(store: Store, organizationIds: readonly string[], first: number, end: number): void {
     for (let from = first; from < end; from += EVENTS_PER_TRANSACTION) {
       const to = Math.min(end, from + EVENTS_PER_TRANSACTION)

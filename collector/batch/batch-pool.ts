@@ -1,12 +1,13 @@
 import { allocateBatch, type BatchSizes, BatchState, FrameBatch } from './frame-batch.ts'
 
 /**
- * The fixed pool of batches between a capture thread and its lanes. When all are taken, a file waits (take); a live capture waits a
- * little, while the ring holds what comes (takeWithin), then it drops packets and counts them (tryTake). Beside the batches stands one page of control words, u32:
+ * The fixed pool of batches between a capture thread and its lanes. When all are in use, a capture
+ * file waits (take). A live capture waits briefly while the ring holds new packets (takeWithin),
+ * then drops and counts them (tryTake). Next to the batches is a page of control words, u32:
  *
- *     word 0  turn: counts up whenever a batch becomes free or a stop is asked for; who waits, waits on it
- *          1  stop: 1 when the capture shall end, 2 when nobody reads its rows any more
- *          2  run again: 1 when the rows of a batch were read and the thread that decodes it shall go on
+ *     word 0  turn: incremented when a batch becomes free or a stop is requested; waited on
+ *          1  stop: 1 when the capture must end, 2 when rows are no longer read
+ *          2  run again: 1 when the rows of a batch were read and its decoding may continue
  */
 export interface SharedPool {
   readonly control: SharedArrayBuffer
@@ -25,7 +26,7 @@ export function allocatePool(batches: number, lanes: number, sizes: BatchSizes):
   }
 }
 
-/** A thread's hold on the pool. */
+/** A thread's view of the pool. */
 export class BatchPool {
   readonly batches: readonly FrameBatch[]
   readonly #control: Int32Array
@@ -36,7 +37,7 @@ export class BatchPool {
     this.batches = shared.batches.map((memory, number) => new FrameBatch(memory, number))
   }
 
-  /** Lanes that each batch has a section for. */
+  /** Lanes for which each batch has a section. */
   get lanes(): number {
     return this.batch(0).lanes.length
   }
@@ -47,7 +48,7 @@ export class BatchPool {
     return batch
   }
 
-  /** A batch in state FILLING, or undefined when none is free. */
+  /** Returns a batch in state FILLING, or undefined if none is free. */
   tryTake(): FrameBatch | undefined {
     for (let tried = 0; tried < this.batches.length; tried++) {
       const batch = this.batch(this.#hint)
@@ -57,10 +58,13 @@ export class BatchPool {
     return undefined
   }
 
-  /** A batch in state FILLING; blocks the thread until one is free. Undefined when a stop was asked for. */
+  /**
+   * Blocks the thread until a batch is free and returns it in state FILLING. Returns undefined if a
+   * stop was requested.
+   */
   take(): FrameBatch | undefined {
     for (;;) {
-      // Read before looking: a batch that becomes free after the look makes the wait return at once.
+      // Read before polling: if a batch becomes free after the poll, the wait returns at once.
       const turn = Atomics.load(this.#control, TURN)
       if (this.stopped) return undefined
       const batch = this.tryTake()
@@ -69,7 +73,7 @@ export class BatchPool {
     }
   }
 
-  /** A batch in state FILLING; blocks the thread until one is free, but not longer than so many milliseconds. */
+  /** Like take(), but blocks for at most `milliseconds`. */
   takeWithin(milliseconds: number): FrameBatch | undefined {
     const untilMs = performance.now() + milliseconds
     for (;;) {
@@ -81,7 +85,7 @@ export class BatchPool {
     }
   }
 
-  /** Gives back a batch that was decoded and read. */
+  /** Returns a decoded and read batch to the pool. */
   free(batch: FrameBatch): void {
     batch.pass(BatchState.ready, BatchState.free)
     this.#wake()
@@ -92,7 +96,7 @@ export class BatchPool {
     this.#wake()
   }
 
-  /** Stops, and nobody reads rows any more. */
+  /** Stops the capture, and rows are no longer read. */
   abandon(): void {
     Atomics.store(this.#control, STOP, 2)
     this.#wake()
@@ -102,13 +106,13 @@ export class BatchPool {
     return Atomics.load(this.#control, STOP) !== 0
   }
 
-  /** The rows of the batch that the capture thread decodes were read. */
+  /** Reports that the rows of the capture thread's current batch were read. */
   runAgain(): void {
     Atomics.store(this.#control, RUN_AGAIN, 1)
     this.#wake()
   }
 
-  /** Blocks the thread until runAgain(). False when nobody will call it. */
+  /** Blocks the thread until runAgain(). Returns false if runAgain() will not be called. */
   awaitRunAgain(): boolean {
     for (;;) {
       const turn = Atomics.load(this.#control, TURN)
@@ -118,7 +122,7 @@ export class BatchPool {
     }
   }
 
-  /** Blocks the thread for a time, or until a stop is asked for or a batch becomes free. */
+  /** Blocks the thread for a time, or until a stop is requested or a batch becomes free. */
   pause(milliseconds: number): void {
     const turn = Atomics.load(this.#control, TURN)
     if (!this.stopped) Atomics.wait(this.#control, TURN, turn, milliseconds)

@@ -1,35 +1,38 @@
 /**
- * What a lane counts beside the classes of packets: how each ClientHello ended, which resolvers hide their queries, and what the
- * bounds of reassembly cost.
+ * Counters of a lane in addition to the packet classes: outcomes of ClientHellos, encrypted DNS,
+ * and the effects of the reassembly limits.
  */
 export const Counter = {
   /** ClientHellos with a server_name, without encrypted_client_hello. */
   helloName: 0,
-  /** ClientHellos with encrypted_client_hello (RFC 9849, or its GREASE, which cannot be told apart): the name is the outer one. */
+  /**
+   * ClientHellos with encrypted_client_hello (RFC 9849) or its GREASE, which looks the same. The
+   * name is the outer name.
+   */
   helloEch: 1,
-  /** ClientHellos that came whole and have no server_name. */
+  /** Complete ClientHellos without server_name. */
   helloNoName: 2,
-  /** ClientHellos whose rest did not come in time, before their server_name was there. */
+  /** ClientHellos that timed out before their server_name arrived. */
   helloIncomplete: 3,
-  /** Connections whose Initial packets are of a QUIC version that is not read. */
+  /** Connections whose Initial packets have an unsupported QUIC version. */
   helloQuicUnknownVersion: 4,
   /** Connections of DNS over TLS or QUIC: port 853 (RFC 7858 §3.1, RFC 9250 §4.1.1). */
   dotSessions: 5,
-  /** ClientHellos to a resolver that is known to answer DNS over HTTPS. */
+  /** ClientHellos to a known DNS-over-HTTPS resolver. */
   dohSessions: 6,
-  /** Connections that were begun to be followed. */
+  /** Connections that were followed. */
   streamsFollowed: 7,
-  /** Followed connections that made room for another because the table, or the memory for their bytes, was full. */
+  /** Followed connections that were evicted because the table or the buffers were full. */
   streamsEvicted: 8,
-  /** Followed connections that fell silent in the middle of a hello or message. */
+  /** Followed connections that timed out within a hello or message. */
   streamsTimedOut: 9,
-  /** Segments and CRYPTO frames that lie farther ahead than is kept. */
+  /** Segments and CRYPTO frames too far ahead to be kept. */
   streamsOverLimit: 10,
-  /** Datagrams put together of fragments. */
+  /** Datagrams reassembled from fragments. */
   datagramsReassembled: 11,
   datagramsEvicted: 12,
   datagramsTimedOut: 13,
-  /** IPv6 datagrams with overlapping fragments, which are discarded (RFC 5722 §4). */
+  /** IPv6 datagrams that were discarded because fragments overlapped (RFC 5722 §4). */
   datagramsOverlapping: 14,
   /** QUIC Initial packets that were opened. */
   quicOpened: 15,
@@ -37,11 +40,11 @@ export const Counter = {
 export type CounterName = keyof typeof Counter
 export type Counter = (typeof Counter)[CounterName]
 
-/** Counts one up in the columns of a lane. */
+/** Increments a counter of a lane. */
 export function countUp(counters: Uint32Array, counter: Counter): void {
   counters[counter] = (counters[counter] ?? 0) + 1
 }
 
-/** The names in the order of their numbers. */
+/** Names in numerical order. */
 export const COUNTER_NAMES = Object.keys(Counter) as readonly CounterName[]
 export const COUNTER_COUNT = COUNTER_NAMES.length

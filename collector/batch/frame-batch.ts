@@ -3,23 +3,24 @@ import { COUNTER_COUNT } from './counters.ts'
 import { PACKET_CLASS_COUNT } from './packet-class.ts'
 
 /**
- * A batch of consecutive frames in shared memory, handed from thread to thread whole. The bytes of all frames stand in one area, as they
- * were read; each lane has a section of its own, which lists the frames that fell to it and takes the names it finds. All numbers u32,
- * little-endian.
+ * A batch of consecutive frames in shared memory, passed as a whole from thread to thread. One area
+ * has the bytes of all frames, as captured. Each lane has its own section, which lists the lane's
+ * frames and receives the names found in them. All numbers are u32, little-endian.
  *
- *     batch header, 32 bytes                         section of a lane, 512 bytes
- *     word  0  state: whose the batch is             word  0  frames of the lane
- *           1  sequence, from 0                            1  next frame to decode                    \  where the
- *           2  1 when no frame comes behind these          2  index in the batch of that frame,        | next run
- *           3  seconds since 1970: the source's clock         NO_FRAME when all are decoded           /  goes on
- *           4  frames of all lanes                         3  bytes used of the rows area             \
- *           5  size of the frames area in bytes            4  frames decoded                           |
- *           6  lanes                                       5  their captured bytes                     | of the
- *           7  frames that the batch can list              6  names seen                               | last run
- *                                                          7  names matched                            |
- *     then the frames area, the lanes' sections,          16  x 48  packets of each class              |
- *     their frame lists, their rows areas                 64  x 64  the counters of decode/counters.ts /
- *     (decode/name-rows.ts draws a row)
+ *     batch header, 32 bytes                      section of a lane, 512 bytes
+ *     word  0  state: owner of the batch          word  0  frames of the lane
+ *           1  sequence, from 0                         1  next frame to decode      } start of
+ *           2  1 if no frame follows                    2  its index in the batch,   } the next
+ *           3  the source's clock: seconds                 NO_FRAME after the last   } run
+ *              since 1970                               3  bytes used of rows area   } result
+ *           4  frames of all lanes                      4  frames decoded            } of the
+ *           5  size of the frames area, bytes           5  their captured bytes      } last
+ *           6  lanes                                    6  names seen                } run
+ *           7  capacity of the frame lists              7  names matched             }
+ *                                                      16  x 48  packets per class   }
+ *     then the frames area, the sections,              64  x 64  the counters of     }
+ *     the lanes' frame lists and rows areas                      batch/counters.ts   }
+ *     (rows: decode/name-rows.ts)
  *
  * An entry of a frame list, 24 bytes:
  *
@@ -30,19 +31,22 @@ import { PACKET_CLASS_COUNT } from './packet-class.ts'
  *           4  index in the batch
  *           5  link type
  *
- * One owner at a time, who alone may read and write behind the state word:
+ * A batch has one owner at a time, and only the owner may access it beyond the state word:
  *
- *     FREE ----> FILLING ----> READY ----> FREE
- *          capture thread            the lanes, each in its section; then delivery, when the rows were read
+ *     FREE --> FILLING --> READY --> FREE
  *
- * A lane whose rows area was full gets the batch again when its rows were read, until all its frames were decoded.
+ *     FILLING  owned by the capture thread
+ *     READY    owned by the lanes, each its section; then by delivery, which reads the rows
+ *
+ * A lane whose rows area was full runs again after its rows were read, until all its frames are
+ * decoded.
  */
 export const BatchState = { free: 0, filling: 1, ready: 2 } as const
 export type BatchState = (typeof BatchState)[keyof typeof BatchState]
 
 export const NO_FRAME = 0xffff_ffff
 
-/** Up to this many bytes a loop is faster than set(), which wants an object for each call. */
+/** Up to this size a loop is faster than set(), which needs an object for each call. */
 const COPIED_BY_WORDS = 512
 
 const HEADER_WORDS = 8
@@ -79,11 +83,11 @@ assert(CLASSES + PACKET_CLASS_COUNT <= COUNTERS, 'a section has a word for each 
 assert(COUNTERS + COUNTER_COUNT <= SECTION_WORDS, 'a section has a word for each counter')
 
 export interface BatchSizes {
-  /** Frames area, in bytes. */
+  /** Size of the frames area in bytes. */
   readonly frameBytes: number
-  /** Rows area of each lane, in bytes. */
+  /** Size of each lane's rows area in bytes. */
   readonly rowBytes: number
-  /** Frames that a lane's section can list. */
+  /** Capacity of a lane's frame list. */
   readonly listFrames: number
 }
 
@@ -99,7 +103,7 @@ export function allocateBatch(lanes: number, sizes: BatchSizes): SharedArrayBuff
   return memory
 }
 
-/** A thread's hold on a batch. */
+/** A thread's view of a batch. */
 export class FrameBatch {
   readonly number: number
   readonly view: DataView
@@ -138,12 +142,12 @@ export class FrameBatch {
     return Atomics.load(this.#words, STATE)
   }
 
-  /** True when the batch was FREE and is now the caller's. */
+  /** Takes the batch if it is FREE. Returns true if the caller is now its owner. */
   tryTake(): boolean {
     return Atomics.compareExchange(this.#words, STATE, BatchState.free, BatchState.filling) === BatchState.free
   }
 
-  /** Hands the batch on; the caller must have been its owner. */
+  /** Passes the batch on. The caller must be its owner. */
   pass(from: BatchState, to: BatchState): void {
     const found = Atomics.compareExchange(this.#words, STATE, from, to)
     assert(found === from, `batch ${this.number}: found state ${found}, expected ${from}`)
@@ -164,14 +168,14 @@ export class FrameBatch {
   get frames(): number {
     return this.#word(FRAMES)
   }
-  /** Seconds since 1970 of the latest frame, or of the clock where a batch has none. */
+  /** Seconds since 1970 of the latest frame, or of the clock if the batch has no frame. */
   get clockSeconds(): number {
     return this.#word(CLOCK)
   }
   set clockSeconds(seconds: number) {
     this.#words[CLOCK] = seconds
   }
-  /** No frame comes behind these: the lanes give out what they still hold. */
+  /** No frame follows: the lanes emit the names of incomplete streams. */
   get last(): boolean {
     return this.#word(LAST) === 1
   }
@@ -179,8 +183,8 @@ export class FrameBatch {
     this.#words[LAST] = 1
   }
 
-  /** Frames that can still be listed, whatever lanes they fall to. */
-  get room(): number {
+  /** Number of frames that can still be listed, in whatever lane. */
+  get freeEntries(): number {
     return this.#word(LIST_FRAMES) - this.#word(FRAMES)
   }
 
@@ -190,7 +194,10 @@ export class FrameBatch {
     return lane
   }
 
-  /** Copies a frame of `captured` bytes, given as bytes and as words, to `offset`, which is a whole word's. There is room. */
+  /**
+   * Copies a frame of `captured` bytes, given as bytes and as words, to `offset`. The offset must
+   * be at a word boundary, and the frame must fit.
+   */
   copyIn(offset: number, bytes: Uint8Array, words: Uint32Array, captured: number): void {
     if (captured > COPIED_BY_WORDS) {
       this.bytes.set(bytes.subarray(0, captured), offset)
@@ -201,7 +208,7 @@ export class FrameBatch {
     for (let word = 0, end = (captured + 3) >>> 2; word < end; word++) target[shift + word] = words[word] ?? 0
   }
 
-  /** Lists a frame, whose bytes stand in the frames area, for a lane. There was room. */
+  /** Lists a frame in the frames area for a lane. The list must not be full. */
   list(lane: number, offset: number, captured: number, seconds: number, nanoseconds: number, linkType: number): void {
     const index = this.#word(FRAMES)
     this.lane(lane).list(offset, captured, seconds, nanoseconds, index, linkType)
@@ -210,13 +217,13 @@ export class FrameBatch {
   }
 }
 
-/** What belongs to one lane of a batch. */
+/** The section of one lane in a batch. */
 export class LaneSection {
   readonly rowsStart: number
   readonly rowsEnd: number
   /** Packets of each class in the last run. */
   readonly classes: Uint32Array
-  /** The counters of decode/counters.ts in the last run. */
+  /** Values of the counters in batch/counters.ts in the last run. */
   readonly counters: Uint32Array
   readonly #words: Uint32Array
   readonly #entries: Uint32Array
@@ -251,7 +258,7 @@ export class LaneSection {
   get nextFrame(): number {
     return this.#word(NEXT_FRAME)
   }
-  /** Index in the batch of the next frame to decode; NO_FRAME when all were. */
+  /** Index in the batch of the next frame to decode; NO_FRAME after the last. */
   get nextIndex(): number {
     return this.#word(NEXT_INDEX)
   }
@@ -288,13 +295,13 @@ export class LaneSection {
     return this.#entries[frame * ENTRY_WORDS + ENTRY_LINK_TYPE] ?? 0
   }
 
-  /** The same frames are decoded once more, from the first. */
+  /** Restarts decoding of the same frames from the first. */
   rewind(): void {
     this.#words[NEXT_FRAME] = 0
     this.#words[NEXT_INDEX] = 0
   }
 
-  /** Empties what the last run left. */
+  /** Clears the result of the last run. */
   beginRun(): void {
     this.#words.fill(0, RUN_ROW_BYTES)
   }
@@ -321,7 +328,7 @@ export class LaneSection {
   }
 }
 
-/** What one run over a section, or over a part of it, came to. */
+/** The result of one run over a section or a part of it. */
 export interface RunCounts {
   readonly rowBytes: number
   readonly frames: number

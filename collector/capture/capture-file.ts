@@ -1,6 +1,6 @@
 import { type ByteSource, type FileKind, openBytes, WithHead, withPathOf } from '../../engine/process/byte-source.ts'
+import { compressionOf, DecompressedBytes } from '../../engine/process/decompressed-bytes.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
-import { compressionOf, UnpackedBytes } from '../../engine/process/unpacked-bytes.ts'
 import { CAPTURE_HEAD_BYTES, FILE_CHUNK_BYTES } from '../limits.ts'
 import { PCAP_HEADER_BYTES, PcapReader, pcapByteOrder } from './pcap-file.ts'
 import { BLOCK_SECTION_HEADER, PcapngReader } from './pcapng-file.ts'
@@ -13,21 +13,22 @@ const CAPTURE_FILE: FileKind = {
 }
 
 /**
- * A capture file of any format that is read, compressed or not, from a file or a pipe. Its owner provides the buffers: fill() brings
- * bytes into one, and the reader walks the records that stand in it whole; what is left over goes to the start of the next.
+ * A capture file of any supported format, compressed or not, from a file or a pipe. The caller
+ * provides the buffers. fill() writes bytes into a buffer and the reader walks the complete records
+ * in it. The caller copies the incomplete rest to the start of the next buffer.
  */
 export class CaptureFile {
   readonly reader: RecordReader
   readonly source: ByteSource
-  /** Why the file ended early, in one line with the offset, when it did. */
+  /** Why the file ended early: one line with the offset. Undefined if the file is intact. */
   damage: string | undefined
   ended = false
-  /** What was read of the source to know its format, until fill() gave it out. */
+  /** Bytes read to detect the format, until fill() has returned them. */
   #head: Uint8Array
-  /** Offset in the (unpacked) file of the buffer's first byte. */
+  /** Offset of the buffer's first byte in the (uncompressed) file. */
   #base: number
 
-  /** What went wrong right behind the head. */
+  /** The error that followed directly after the head. */
   readonly #headFault: Error | undefined
   #stopped = false
 
@@ -35,14 +36,14 @@ export class CaptureFile {
     this.#headFault = headFault
     this.source = source
     this.reader = reader
-    // The file header is read; the records begin behind it.
+    // The file header is already read. The records begin after it.
     this.#head = head.subarray(reader.at)
     this.#base = reader.at
     reader.at = 0
   }
 
   /**
-   * Opens a file, a named pipe or, by "-", standard input, and looks what it is.
+   * Opens a file, a named pipe or, for "-", standard input, and detects the format.
    *
    * @throws Fault CAPTURE_UNREADABLE, CAPTURE_FORMAT, CAPTURE_DAMAGED, with the path.
    */
@@ -57,27 +58,28 @@ export class CaptureFile {
     }
   }
 
-  /** Looks what the bytes of a source are. @throws Fault CAPTURE_FORMAT, CAPTURE_DAMAGED. */
+  /** Detects the format of a source. @throws Fault CAPTURE_FORMAT, CAPTURE_DAMAGED. */
   static async of(source: ByteSource): Promise<CaptureFile> {
     const { head } = await readHead(source)
     const compression = compressionOf(head)
     if (compression === undefined) return new CaptureFile(source, head, readerOf(head))
-    const unpacked = new UnpackedBytes(new WithHead(source, head), compression, CAPTURE_FILE)
+    const unpacked = new DecompressedBytes(new WithHead(source, head), compression, CAPTURE_FILE)
     const start = await readHead(unpacked)
     return new CaptureFile(unpacked, start.head, readerOf(start.head), start.fault)
   }
 
   /**
-   * Brings bytes to [at, end) of the buffer, in front of which those from reader.at on were kept. Gives the end of the bytes that are
-   * there now: less than `end` at the end of the file, or when a pipe has no more for the moment.
+   * Reads bytes into [at, end) of the buffer, after the bytes kept from reader.at on. Returns the
+   * end of the bytes now in the buffer. That is less than `end` at the end of the file, or when a
+   * pipe has no more bytes for now.
    */
   async fill(bytes: Uint8Array, at: number, end: number): Promise<number> {
     let filled = at
     if (this.#head.length > 0) {
-      const given = Math.min(this.#head.length, end - filled)
-      bytes.set(this.#head.subarray(0, given), filled)
-      this.#head = this.#head.subarray(given)
-      filled += given
+      const copied = Math.min(this.#head.length, end - filled)
+      bytes.set(this.#head.subarray(0, copied), filled)
+      this.#head = this.#head.subarray(copied)
+      filled += copied
       if (this.source.live && this.#head.length === 0) return filled
     }
     while (filled < end && !this.ended) {
@@ -90,7 +92,7 @@ export class CaptureFile {
 
   async #read(bytes: Uint8Array, at: number, count: number): Promise<number> {
     try {
-      // A block that is passed over may be longer than any buffer.
+      // A skipped block may be longer than any buffer.
       while (this.reader.skipBytes > 0) {
         const skipped = await this.source.read(bytes, at, Math.min(count, this.reader.skipBytes))
         this.reader.skipBytes -= skipped
@@ -108,25 +110,28 @@ export class CaptureFile {
       if (this.#stopped) return 0
       const found = error instanceof Fault ? error.message : (error as NodeJS.ErrnoException).code
       if (found === undefined) throw error
-      // What was read is used: a packed file that breaks off, a disk that cannot read on.
+      // The records before the error are used, for example of a truncated compressed file.
       this.ended = true
       this.damage = `byte ${this.position + at - this.reader.at}: ${found}`
       return 0
     }
   }
 
-  /** Says that the bytes from reader.at on now stand at `at`. */
+  /** Records that the caller moved the bytes from reader.at on to `at`. */
   moved(at: number): void {
     this.#base += this.reader.at - at
     this.reader.at = at
   }
 
-  /** Offset in the (unpacked) file of the record that comes next. */
+  /** Offset of the next record in the (uncompressed) file. */
   get position(): number {
     return this.#base + this.reader.at
   }
 
-  /** Is told the end of the bytes when the file has ended and no record is left; finds what is wrong with the rest, if it is. */
+  /**
+   * Called after the file has ended and no complete record is left. `end` is the end of the bytes.
+   * Sets `damage` if the remaining bytes are not a clean end.
+   */
   finish(end: number): void {
     if (this.reader.damage !== undefined) this.damage = `byte ${this.position}: ${this.reader.damage}`
     else if (this.reader.skipBytes > 0)
@@ -135,7 +140,7 @@ export class CaptureFile {
       this.damage ??= `byte ${this.position}: ${this.reader.endDamage(end - this.reader.at)}`
   }
 
-  /** Gives up waiting for more. */
+  /** Stops waiting for more bytes. */
   stop(): void {
     this.#stopped = true
     this.ended = true
@@ -147,7 +152,10 @@ export class CaptureFile {
   }
 }
 
-/** The first bytes: enough to know a format and, of a file that is all there, to look at its first records. */
+/**
+ * Reads the first bytes: enough to detect the format and, for a regular file, to examine the first
+ * records.
+ */
 async function readHead(source: ByteSource): Promise<{ head: Uint8Array; fault?: Error }> {
   const head = new Uint8Array(CAPTURE_HEAD_BYTES)
   let filled = 0
@@ -158,7 +166,7 @@ async function readHead(source: ByteSource): Promise<{ head: Uint8Array; fault?:
       if (got === 0 || (source.live && filled >= PCAP_HEADER_BYTES)) break
     }
   } catch (error) {
-    // A small packed file that breaks off: what came before is used.
+    // A small compressed file is truncated: the bytes before the error are used.
     if (filled < PCAP_HEADER_BYTES) throw error
     return { head: head.subarray(0, filled), fault: error as Error }
   }
@@ -178,10 +186,10 @@ function readerOf(head: Uint8Array): RecordReader {
       return new PcapReader(view, 0, head.length, littleEndian)
     }
   }
-  throw new Fault('CAPTURE_FORMAT', whatIsIt(head))
+  throw new Fault('CAPTURE_FORMAT', describeFormat(head))
 }
 
-/** What files that are no capture begin with (in hexadecimal), what they are, and the way to one. */
+/** Other formats: magic number in hexadecimal, name, and how to get a capture file from it. */
 const OTHER_FORMATS: readonly (readonly [magic: string, format: string, transport: string])[] = [
   ['736e6f6f', 'snoop', 'convert it with: editcap -F pcap IN OUT'],
   ['fd377a58', 'xz', 'unpack it first'],
@@ -190,7 +198,7 @@ const OTHER_FORMATS: readonly (readonly [magic: string, format: string, transpor
   ['504b0304', 'zip', 'unpack it first'],
 ]
 
-function whatIsIt(start: Uint8Array): string {
+function describeFormat(start: Uint8Array): string {
   if (start.length === 0) return 'the file is empty, expected a pcap or pcapng capture file'
   const hex = Buffer.from(start.subarray(0, 4)).toString('hex')
   for (const [magic, format, transport] of OTHER_FORMATS) {
@@ -200,8 +208,8 @@ function whatIsIt(start: Uint8Array): string {
 }
 
 /**
- * The latest time of any packet in a capture file, in milliseconds since 1970; undefined where it has none. Reads the whole
- * file, as fast as it can be read.
+ * Returns the latest time of any packet in a capture file, in milliseconds since 1970, or undefined
+ * if there is none. Reads the whole file.
  *
  * @throws Fault CAPTURE_UNREADABLE, CAPTURE_FORMAT, CAPTURE_DAMAGED.
  */
@@ -225,7 +233,9 @@ export async function latestTimeMs(path: string): Promise<number | undefined> {
   }
 }
 
-/** The fault again, with the path before its text; an error of the system becomes CAPTURE_UNREADABLE. */
+/**
+ * Returns the error with the path before its message. A system error becomes CAPTURE_UNREADABLE.
+ */
 export function withPath(path: string, error: unknown): Error {
   return withPathOf(CAPTURE_FILE, path, error)
 }

@@ -5,8 +5,9 @@ import type { CaptureFile } from './capture-file.ts'
 import type { RoundFiller } from './round.ts'
 
 /**
- * Reads a capture file into batches: chunks go straight to a batch's frames area, and its records are listed where they stand. The
- * part of a record at the end of one batch is copied to the start of the next.
+ * Reads a capture file into batches. Each chunk is read directly into a batch's frames area, and
+ * its records are listed in place. An incomplete record at the end of one batch is copied to the
+ * start of the next.
  */
 export async function feedFile(file: CaptureFile, pool: BatchPool, filler: RoundFiller): Promise<void> {
   const { reader, source } = file
@@ -18,13 +19,14 @@ export async function feedFile(file: CaptureFile, pool: BatchPool, filler: Round
     if (batch === undefined) break
     const start = batch.framesStart
     const left = before === undefined ? 0 : end - reader.at
-    // They may stand in a batch that lanes read, but nobody writes to: only this thread fills frames areas.
+    // Lanes may still read the previous batch. Reading it here is safe: only this thread writes
+    // frames areas.
     if (before !== undefined) batch.bytes.set(before.bytes.subarray(reader.at, end), start)
     file.moved(start)
     end = await file.fill(batch.bytes, start + left, batch.framesEnd)
     before = batch
     over = !listRecords(file, batch, end, filler) && (file.ended || reader.damage !== undefined)
-    // What a pipe has given is used at once.
+    // Bytes from a pipe are flushed at once.
     if (over ? pool.stopped : true) filler.flush(source.bytesRead)
   }
   clearInterval(watch)
@@ -33,9 +35,12 @@ export async function feedFile(file: CaptureFile, pool: BatchPool, filler: Round
   filler.finish(source.bytesRead)
 }
 
-/** Lists the records that stand whole in the batch before `end`. True when there may be more, but the batch can list none. */
+/**
+ * Lists the complete records before `end`. Returns true if the batch is full and there may be more
+ * records.
+ */
 function listRecords({ reader }: CaptureFile, batch: FrameBatch, end: number, filler: RoundFiller): boolean {
-  for (let room = batch.room; room > 0; room--) {
+  for (let freeEntries = batch.freeEntries; freeEntries > 0; freeEntries--) {
     if (!reader.next(batch.view, end)) return false
     filler.list(batch, reader.offset, reader.captured, reader.seconds, reader.nanoseconds, reader.linkType)
   }

@@ -3,12 +3,16 @@ import { closeSync, openSync, readSync } from 'node:fs'
 import { Fault } from '../../engine/process/error-codes.ts'
 
 const HEAD_BYTES = 65_536
-/** A shorter file holds no packet that would tell it from others, and is known again only while it has not grown. */
+/**
+ * A shorter file holds no distinguishing packet, so a shorter identity matches only a file of the
+ * same length.
+ */
 const GROWN_BYTES_MIN = 128
 
 /**
- * What a capture file is known by: the SHA-256 of its first bytes, up to 64 KiB, and how many they were: `4096 9f86d0…`. So a renamed or copied
- * file is the same, and one that has grown since is, too.
+ * The identity of a capture file: the number of its first bytes, up to 64 KiB, and their SHA-256:
+ * `4096 9f86d0…`. The identity survives renaming and copying. A file that has grown keeps its
+ * earlier identity.
  *
  * @param known identities of files that were read before.
  * @throws Fault CAPTURE_UNREADABLE

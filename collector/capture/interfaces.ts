@@ -2,20 +2,23 @@ import { networkInterfaces } from 'node:os'
 import { editDistance } from '../../engine/process/similar.ts'
 import { attributeOf, readCounters } from './kernel-interfaces.ts'
 
-/** The network interfaces of this machine, as Linux tells everybody: it needs no permission and no libpcap. */
+/**
+ * The network interfaces of this machine. Linux reports them without special permission and without
+ * libpcap.
+ */
 
-/** libpcap's pseudo-interface: all that there are, those that come later included. */
+/** libpcap's pseudo-interface: all interfaces, including those added later. */
 export const ANY_INTERFACE = 'any'
 
 export interface NetworkInterface {
   readonly name: string
-  /** `no carrier`: brought up, but no cable or peer. */
+  /** `no carrier`: up, but without cable or peer. */
   readonly state: 'up' | 'down' | 'no carrier'
-  /** What the kernel calls it (bridge, vlan, wlan, …), or else its hardware type. */
+  /** The kernel's device type (bridge, vlan, wlan, …), or the hardware type if there is none. */
   readonly kind: string
-  /** Textual IPv4 and IPv6 addresses; none are told of an interface that is not up. */
+  /** Textual IPv4 and IPv6 addresses. Empty if the interface is down. */
   readonly addresses: readonly string[]
-  /** Packets received since it was made. */
+  /** Packets received since the interface was created. */
   readonly receivedPackets: number
 }
 
@@ -39,14 +42,14 @@ const HARDWARE: Readonly<Record<string, string>> = {
   65534: 'tun',
 }
 
-/** The names, in the order of the alphabet, without `any`. */
+/** Names in alphabetical order, without `any`. */
 export function interfaceNames(): string[] {
   const counted = [...readCounters().keys()]
-  // Without /proc those that are up are known.
+  // Without /proc, only interfaces that are up are known.
   return (counted.length > 0 ? counted : Object.keys(networkInterfaces())).sort()
 }
 
-/** What can be captured on: every interface, and `any` last. */
+/** Lists every interface, then `any`. */
 export function listInterfaces(): NetworkInterface[] {
   const addresses = networkInterfaces()
   const counters = readCounters()
@@ -75,12 +78,12 @@ function kindOf(name: string): string {
   return made ?? HARDWARE[type] ?? `hardware type ${type}`
 }
 
-/** A machine with containers has hundreds of interfaces: so many names fit a line. */
-const NAMES_SAID_MAX = 8
+/** A machine with containers has hundreds of interfaces. This many names fit on a line. */
+const NAMES_LISTED_MAX = 8
 
-/** One line for a name that no interface has, with the names that are most like it. */
+/** One line for an unknown interface name, with the most similar names. */
 export function noSuchInterface(wrong: string, names: readonly string[] = interfaceNames()): string {
-  const said = [...names].sort((a, b) => editDistance(wrong, a) - editDistance(wrong, b)).slice(0, NAMES_SAID_MAX)
-  const more = names.length > said.length ? `, and ${names.length - said.length} more` : ''
-  return `${wrong}: no such interface; there are ${said.join(', ')}${more} (posture-collector --list-interfaces)`
+  const listed = [...names].sort((a, b) => editDistance(wrong, a) - editDistance(wrong, b)).slice(0, NAMES_LISTED_MAX)
+  const more = names.length > listed.length ? `, and ${names.length - listed.length} more` : ''
+  return `${wrong}: no such interface; available: ${listed.join(', ')}${more} (posture-collector --list-interfaces)`
 }

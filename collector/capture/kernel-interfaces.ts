@@ -1,22 +1,23 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
 /*
- * What Linux tells of the network interfaces: /proc/self/net/dev is of the network namespace of the process that reads it, /sys/class/net of the one
- * in which /sys was mounted. Who enters another namespace without mounting it anew (nsenter -n) sees different interfaces in the two.
+ * /proc/self/net/dev lists the interfaces of the reading process's network namespace.
+ * /sys/class/net lists those of the namespace in which /sys was mounted. A process that enters
+ * another namespace without mounting /sys again (nsenter -n) sees different interfaces in the two.
  */
 const FOLDER = '/sys/class/net'
-/** Stands beside the interfaces where the bonding module is loaded. */
+/** A file in /sys/class/net, next to the interfaces, when the bonding module is loaded. */
 const BONDING_FILE = 'bonding_masters'
 
-/** Packets since the interface was made. */
+/** Packets since the interface was created. */
 export interface InterfaceCounters {
   readonly received: number
   readonly sent: number
-  /** The card's own queue was full (rx_fifo_errors). */
+  /** Packets dropped because the network card's queue was full (rx_fifo_errors). */
   readonly fifo: number
 }
 
-/** By name; proc_net(5). */
+/** Counters by interface name; proc_net(5). */
 export function readCounters(): Map<string, InterfaceCounters> {
   const counters = new Map<string, InterfaceCounters>()
   for (const line of textOf('/proc/self/net/dev').split('\n')) {
@@ -28,13 +29,16 @@ export function readCounters(): Map<string, InterfaceCounters> {
   return counters
 }
 
-/** Whether /sys tells of the same interfaces. */
-export function sysIsOurs(counters: ReadonlyMap<string, InterfaceCounters>): boolean {
+/** Whether /sys lists the same interfaces as /proc. */
+export function sysMatches(counters: ReadonlyMap<string, InterfaceCounters>): boolean {
   const names = namesInSys().filter((name) => name !== BONDING_FILE)
   return names.length === counters.size && names.every((name) => counters.has(name))
 }
 
-/** A file of the interface; undefined where it is not there or, as `carrier` of an interface that is down, not told. */
+/**
+ * Reads an attribute file of the interface. Undefined if the file is missing or unreadable, like
+ * `carrier` of an interface that is down.
+ */
 export function attributeOf(name: string, file: string): string | undefined {
   const text = textOf(`${FOLDER}/${name}/${file}`).trim()
   return text === '' ? undefined : text

@@ -1,23 +1,28 @@
 import { ANY_INTERFACE } from './interfaces.ts'
-import { attributeOf, type InterfaceCounters, readCounters, sysIsOurs } from './kernel-interfaces.ts'
+import { attributeOf, type InterfaceCounters, readCounters, sysMatches } from './kernel-interfaces.ts'
 
-/** How an interface stands by the kernel's own counters, which no filter and no ring is in front of. */
+/**
+ * The state of an interface by the kernel's own counters, which count before any filter or ring.
+ */
 export interface LinkState {
-  /** Why nothing can come; empty when something can. */
+  /** Why no packet can arrive; empty if packets can arrive. */
   readonly problem: string
-  /** Packets received and sent since it was made. */
+  /** Packets received and sent since the interface was created. */
   readonly packets: number
-  /** Packets that the interface itself had no room for: rx_missed_errors and rx_fifo_errors, as libpcap counts them. */
+  /**
+   * Packets that the interface dropped for lack of space: rx_missed_errors and rx_fifo_errors, as
+   * libpcap counts them.
+   */
   readonly missed: number
 }
 
 /** <linux/if.h> */
 const IFF_UP = 0x1
 
-/** The state of the interface, or of all of them together for `any`. */
+/** Reads the state of the interface, or the sum of all interfaces for `any`. */
 export function readLinkState(name: string): LinkState {
   const counters = readCounters()
-  const inSys = sysIsOurs(counters)
+  const inSys = sysMatches(counters)
   if (name !== ANY_INTERFACE) return stateOf(name, counters.get(name), inSys)
   const sum = { problem: '', packets: 0, missed: 0 }
   for (const [each, counted] of counters) {

@@ -1,16 +1,16 @@
 import { NAMELESS_MS, NAMELESS_PACKETS, SILENCE_LINK_PACKETS, SILENCE_MS } from '../limits.ts'
 import { type LinkState, readLinkState } from './link-state.ts'
 
-/** The interface as the kernel sees it, beside what the capture got of it. */
+/** Compares the kernel's counters of the interface with what was captured. */
 export class LinkWatch {
   readonly #name: string
   readonly #read: (name: string) => LinkState
   #state: LinkState & { silence: string }
   #missedBefore: number
   #captured = 0
-  #packetsThen: number
-  #thenMs: number
-  /** The same of names. */
+  #packetsAtCapture: number
+  #capturedMs: number
+  /** The same for names. */
   #named = 0
   #capturedAtName = 0
   #nameMs: number
@@ -20,39 +20,45 @@ export class LinkWatch {
     this.#read = read
     this.#state = { ...read(name), silence: '' }
     this.#missedBefore = this.#state.missed
-    this.#packetsThen = this.#state.packets
-    this.#thenMs = nowMs
+    this.#packetsAtCapture = this.#state.packets
+    this.#capturedMs = nowMs
     this.#nameMs = nowMs
   }
 
-  /** As of the last second(). `missed` of the time since the watch began; `silence`: why it is strange that nothing was captured. */
+  /**
+   * State as of the last second(). `missed` counts from the start of the watch. `silence` says why
+   * it is suspicious that nothing was captured.
+   */
   get state(): LinkState & { readonly silence: string } {
     return { ...this.#state, missed: Math.max(0, this.#state.missed - this.#missedBefore) }
   }
 
-  /** Told once a second how many packets passed the filter and how many queries and ClientHellos were among them so far, and a monotonic time. */
+  /**
+   * Called once a second. `captured` is the total of packets that passed the filter, `named` the
+   * total of queries and ClientHellos among them, `nowMs` a monotonic time.
+   */
   second(captured: number, named: number, nowMs: number): void {
     const state = this.#read(this.#name)
-    // An interface that came back counts from 0.
-    if (state.packets < this.#packetsThen) this.#packetsThen = state.packets
+    // An interface that was created again counts from 0.
+    if (state.packets < this.#packetsAtCapture) this.#packetsAtCapture = state.packets
     if (state.missed < this.#missedBefore) this.#missedBefore = 0
     if (captured !== this.#captured) {
       this.#captured = captured
-      this.#packetsThen = state.packets
-      this.#thenMs = nowMs
+      this.#packetsAtCapture = state.packets
+      this.#capturedMs = nowMs
     }
     if (named !== this.#named) {
       this.#named = named
       this.#capturedAtName = captured
       this.#nameMs = nowMs
     }
-    const packets = state.packets - this.#packetsThen
-    const silentMs = nowMs - this.#thenMs
-    const strange = silentMs >= SILENCE_MS && packets >= SILENCE_LINK_PACKETS
+    const packets = state.packets - this.#packetsAtCapture
+    const silentMs = nowMs - this.#capturedMs
+    const isSilent = silentMs >= SILENCE_MS && packets >= SILENCE_LINK_PACKETS
     const nameless = captured - this.#capturedAtName
     const namelessMs = nowMs - this.#nameMs
     let silence = ''
-    if (strange) silence = sentence(packets, this.#name, silentMs)
+    if (isSilent) silence = sentence(packets, this.#name, silentMs)
     else if (namelessMs >= NAMELESS_MS && nameless >= NAMELESS_PACKETS)
       silence = sentence(nameless, 'the filter', namelessMs)
     this.#state = { ...state, silence }

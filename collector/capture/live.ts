@@ -10,22 +10,25 @@ import {
   SILENCES_MAX,
   SNAPLEN_BYTES_MAX,
 } from '../limits.ts'
-import { captureFilter, carriesVlan, type FilterOptions, type FilterWidth, showsLoopback } from './bpf.ts'
+import { captureFilter, capturesLoopback, carriesVlan, type FilterOptions, type FilterWidth } from './bpf.ts'
 import { InterfaceAbsent, PcapSession } from './pcap-session.ts'
 import { Pressure } from './pressure.ts'
 import type { RoundFiller } from './round.ts'
 import { Watchdog } from './watchdog.ts'
 
 /**
- * Live capture. Runs in the capture thread and blocks it: empties the ring, sleeps LIVE_IDLE_MS and looks again. dispatch() does not return
- * while packets flow, so all that has its time is seen to in onPacket, too.
+ * Live capture. It runs in the capture thread and blocks it: it empties the ring, sleeps
+ * LIVE_IDLE_MS and polls again. dispatch() does not return while packets flow, so onPacket also
+ * does the periodic work.
  *
- * libpcap's filter cannot be changed through the addon, so a new filter is a new capture, beside the old one:
+ * The addon cannot change the filter of an open capture. A new filter therefore needs a new
+ * capture, opened next to the old one:
  *
  *     old   ....taken....|H  not taken
  *     new        not taken|H ....taken....
  *
- * H is the instant behind the opening of the new one. What both have seen is taken once; the other one counts as handed over.
+ * H is the moment directly after the new capture was opened. A packet seen by both captures is
+ * taken once; the other copy counts as seenByBoth.
  */
 
 export interface LiveOptions {
@@ -33,54 +36,64 @@ export interface LiveOptions {
   readonly snaplenBytes?: number
   readonly ringBytes?: number
   readonly promiscuous?: boolean
-  /** Pass tunnels as a whole. */
+  /** Pass all tunnel packets. */
   readonly tunnels?: boolean
-  /** The operator's own filter expression, which packets must pass besides. */
+  /** The operator's own filter expression, which packets must also match. */
   readonly expression?: string
   /** For tests; limits.ts has the default. */
   readonly widenAfterSeconds?: number
 }
 
-/** How a live capture stands. Packets: received = taken + seenByBoth + skipped + waiting + kernel + pool + unread. */
+/**
+ * Counts of packets: received = taken + seenByBoth + skipped + waiting + kernel + pool + unread.
+ */
 export interface LiveState {
   /** Packets that passed the filter, by the kernel's count. */
   readonly received: number
-  /** Packets that went on to be decoded. */
+  /** Packets passed on to decoding. */
   readonly taken: number
-  /** Packets that two captures saw while the filter changed. */
+  /** Packets that two captures saw during a filter change. */
   readonly seenByBoth: number
-  /** Loopback's packets as sent, which libpcap passes over, since they come again as received. With them what waits in the ring. */
+  /**
+   * Loopback packets as sent. libpcap skips them because they also arrive as received. On loopback
+   * this includes packets waiting in the ring.
+   */
   readonly skipped: number
   /** Packets in the ring. */
   readonly waiting: number
   readonly dropped: {
-    /** The ring was full. */
+    /** Dropped because the ring was full. */
     readonly kernel: number
-    /** No batch was free. */
+    /** Dropped because no batch was free. */
     readonly pool: number
-    /** They stood in a ring that was given up. */
+    /** In a ring that was abandoned. */
     readonly unread: number
   }
   readonly filter: FilterWidth
-  /** Why the filter cannot be changed, where it should have been. */
+  /** Why a filter change failed; empty if none failed. */
   readonly refused: string
-  /** Why nothing is captured at the moment; empty when the interface is open. */
+  /** Why nothing is captured now; empty if the interface is open. */
   readonly lost: string
-  /** How often the interface was opened again, because it had vanished or the capture had fallen silent. */
+  /**
+   * How often the interface was reopened, because it had vanished or the capture had fallen silent.
+   */
   readonly reopened: number
 }
 
 const SECOND_MS = 1000
-/** By then the kernel has handed over what it received before. */
+/** After this time the kernel has delivered every packet that it received before. */
 const DRAINED_MS = LIVE_FLUSH_MS + 2 * LIVE_QUIET_MS
 
 /** A session, and which of its packets are taken. */
 class Capture {
   readonly session: PcapSession
-  /** Packets from and until here are taken, in milliseconds since 1970. */
+  /** Packets in [fromMs, untilMs) are taken, in milliseconds since 1970. */
   fromMs = 0
   untilMs = Number.POSITIVE_INFINITY
-  /** By then it shall be closed whatever the packets' times say, for the clock may be set: in milliseconds of the monotonic clock. */
+  /**
+   * The capture is closed by then, whatever the times of its packets, because the clock may be set.
+   * In milliseconds of the monotonic clock.
+   */
   closeByMs = Number.POSITIVE_INFINITY
   taken = 0
   droppedByPool = 0
@@ -93,16 +106,16 @@ class Capture {
   get arrived(): number {
     return this.taken + this.droppedByPool + this.seenByBoth
   }
-  /** Packets that the kernel counted and that have neither arrived nor were dropped. */
+  /** Packets that the kernel counted and that neither arrived nor were dropped. */
   get waiting(): number {
     return Math.max(0, this.session.received - this.session.dropped - this.arrived)
   }
 }
 
-/** Ports of the servers whose names are looked for. */
+/** Server ports on which names are searched for. */
 type Ports = Pick<FilterOptions, 'dnsPorts' | 'tlsPorts'>
 
-/** Opens the interface. Throws a Fault that says what to do. */
+/** Opens the interface. @throws Fault that says what to do. */
 export function openSession(options: LiveOptions, ports: Ports, width: FilterWidth, onPacket: () => void): PcapSession {
   const { name, expression = '', tunnels = false } = options
   return new PcapSession(
@@ -133,27 +146,30 @@ export class LiveCapture {
   readonly #watchdog = new Watchdog()
   readonly #loopback: boolean
   #width: FilterWidth = 'wide'
-  /** The capture whose packets are taken; none while the interface is gone. */
+  /** The capture whose packets are taken. Undefined while the interface is gone. */
   #capture: Capture | undefined
-  /** The one before, until it is closed. */
-  #leaving: Capture | undefined
+  /** The previous capture, until it is drained and closed. */
+  #draining: Capture | undefined
   #lost = ''
   #fault: Fault | undefined
   #reopened = 0
   #vanished = 0
-  /** Times in a row that the capture had fallen silent. */
+  /** Consecutive times that the capture fell silent. */
   #silences = 0
   #roundStartMs = 0
   #secondMs = Number.NEGATIVE_INFINITY
   #checkedMs = 0
   #packetMs = 0
   #lostPackets = 0
-  /** Why no other capture can be opened: the permission of the first opening is gone. */
+  /** Why no other capture can be opened: the process dropped its permission after the first one. */
   #refused = ''
-  /** Of the captures that are closed. */
+  /** Totals of the closed captures. */
   readonly #past = { received: 0, taken: 0, seenByBoth: 0, skipped: 0, kernel: 0, pool: 0, unread: 0 }
 
-  /** Opens the interface. Throws a Fault that says what to do. `tell` hears once a second how the capture stands. */
+  /**
+   * Opens the interface and calls `notify` with the state once a second. @throws Fault that says
+   * what to do.
+   */
   constructor(
     options: LiveOptions,
     ports: Ports,
@@ -165,12 +181,14 @@ export class LiveCapture {
     this.#pool = out.pool
     this.#filler = out.filler
     this.#notify = out.notify
-    this.#loopback = showsLoopback(options.name)
+    this.#loopback = capturesLoopback(options.name)
     this.#pressure = new Pressure(options.widenAfterSeconds)
     this.#capture = this.#open('wide')
   }
 
-  /** Captures until the pool is stopped. The Fault that ended it before, if one did. */
+  /**
+   * Captures until the pool is stopped. Returns the Fault that ended the capture earlier, if any.
+   */
   run(): Fault | undefined {
     while (!this.#pool.stopped && this.#fault === undefined) {
       this.#poll()
@@ -179,28 +197,29 @@ export class LiveCapture {
       this.#secondWhenDue(nowMs)
       this.#pool.pause(elapsed(this.#packetMs, nowMs) < SECOND_MS ? LIVE_IDLE_MS : LIVE_QUIET_MS)
     }
-    this.#takeTheRest()
+    this.#drain()
     this.#notify(this.#state())
     return this.#fault
   }
 
-  /** Takes what the rings hold. Packets of a capture that leaves come before those of its successor. */
+  /** Empties the rings. Packets of a replaced capture come before those of its successor. */
   #poll(): void {
-    const leaving = this.#leaving
-    if (leaving !== undefined) {
-      if (leaving.session.dispatch() !== 'empty') this.#forget(leaving)
-      else if (performance.now() < leaving.closeByMs) return
-      else leaving.session.close()
+    const draining = this.#draining
+    if (draining !== undefined) {
+      if (draining.session.dispatch() !== 'empty') this.#forget(draining)
+      else if (performance.now() < draining.closeByMs) return
+      else draining.session.close()
     }
     const capture = this.#capture
     if (capture === undefined) return
-    // No packet from before the change is on its way any more; and a clock that is set back makes none look so.
-    if (this.#leaving === undefined || performance.now() >= this.#leaving.closeByMs) capture.fromMs = 0
+    // No packet from before the change can still arrive, so all packets are taken from here on.
+    // This also keeps packets whose time is earlier because the clock was set back.
+    if (this.#draining === undefined || performance.now() >= this.#draining.closeByMs) capture.fromMs = 0
     switch (capture.session.dispatch()) {
       case 'empty':
         return
       case 'closed':
-        // It left while its packets were being taken.
+        // The capture was replaced while its packets were being taken.
         this.#forget(capture)
         return
       case 'lost':
@@ -209,7 +228,7 @@ export class LiveCapture {
     }
   }
 
-  /** Called for each packet of a capture, also of one that leaves. */
+  /** Called for each packet of a capture, also of a replaced one. */
   #onPacket(capture: Capture): void {
     const { session } = capture
     const { seconds, microseconds } = session
@@ -242,7 +261,7 @@ export class LiveCapture {
     else this.#secondWhenDue(nowMs)
   }
 
-  /** By the monotonic clock: packets carry another time than Date.now(), and either may be set. */
+  /** Uses the monotonic clock: packet times differ from Date.now(), and either clock may be set. */
   #secondWhenDue(nowMs: number): void {
     const monotonicMs = performance.now()
     if (monotonicMs - this.#secondMs < SECOND_MS) return
@@ -250,23 +269,27 @@ export class LiveCapture {
     this.#second(nowMs)
   }
 
-  /** What is seen to once a second; `nowMs` as packets have it. */
+  /** Work done once a second. `nowMs` is in packet time. */
   #second(nowMs: number): void {
     const capture = this.#capture
     capture?.session.readStats()
-    this.#leaving?.session.readStats()
+    this.#draining?.session.readStats()
     const state = this.#state()
     this.#notify(state)
     const lostPackets = state.dropped.kernel + state.dropped.pool
     const width = this.#pressure.second(lostPackets - this.#lostPackets)
     this.#lostPackets = lostPackets
-    // On a quiet link the lanes learn from this that what they wait for does not come.
+    // On a quiet link the tick lets lanes time out what they wait for.
     if (this.#filler.frames === 0) this.#filler.tick(Math.floor(nowMs / 1000))
     if (capture === undefined) {
       this.#reopen()
     } else if (this.#watchdog.second(capture.session.received, capture.session.dropped, capture.arrived)) {
       if (++this.#silences <= SILENCES_MAX && this.#replace(capture, this.#width)) this.#reopened++
-      else this.#fault = new Fault('CAPTURE_LOST', `${this.#name}: packets come, but the capture has fallen silent`)
+      else
+        this.#fault = new Fault(
+          'CAPTURE_LOST',
+          `${this.#name}: packets arrive at the interface, but the capture has fallen silent`,
+        )
     } else if (width !== this.#width) {
       this.#replace(capture, width)
     }
@@ -280,13 +303,16 @@ export class LiveCapture {
     return capture
   }
 
-  /** Opens another capture beside this one, and lets this one leave. False when that cannot be: this one stays. */
+  /**
+   * Opens another capture and retires this one. Returns false and keeps this one if the other
+   * cannot be opened.
+   */
   #replace(capture: Capture, width: FilterWidth): boolean {
-    if (this.#leaving !== undefined || this.#refused !== '') return false
+    if (this.#draining !== undefined || this.#refused !== '') return false
     try {
       const next = this.#open(width)
       next.fromMs = Date.now()
-      this.#leave(capture)
+      this.#startDraining(capture)
       capture.untilMs = next.fromMs
       this.#capture = next
       return true
@@ -297,7 +323,7 @@ export class LiveCapture {
     }
   }
 
-  /** The interface was gone: looks whether it is back. */
+  /** The interface was gone: tries to open it again. */
   #reopen(): void {
     if (this.#vanished >= REOPENINGS_MAX) {
       this.#fault = new Fault('CAPTURE_LOST', `${this.#name}: the interface vanished ${REOPENINGS_MAX + 1} times`)
@@ -315,31 +341,31 @@ export class LiveCapture {
     }
   }
 
-  /** From now on its packets are no longer taken; those before still are. */
-  #leave(capture: Capture): void {
+  /** Takes this capture's earlier packets, but none from now on. */
+  #startDraining(capture: Capture): void {
     capture.untilMs = Date.now()
     capture.closeByMs = performance.now() + DRAINED_MS
-    this.#leaving = capture
+    this.#draining = capture
     this.#capture = undefined
   }
 
-  /** The capture shall end. One that is still leaving is not waited for. */
+  /** Ends the capture. A replaced capture that is still open is abandoned. */
   #retire(capture: Capture): void {
-    if (this.#leaving !== undefined) this.#forget(this.#leaving)
-    this.#leave(capture)
+    if (this.#draining !== undefined) this.#forget(this.#draining)
+    this.#startDraining(capture)
   }
 
-  /** What was captured before the stop is not lost. */
-  #takeTheRest(): void {
+  /** Takes the packets that were captured before the stop. */
+  #drain(): void {
     if (this.#capture !== undefined) this.#retire(this.#capture)
-    const leaving = this.#leaving
-    if (leaving === undefined) return
-    while (leaving.session.dispatch() === 'empty' && performance.now() < leaving.closeByMs) sleep(LIVE_IDLE_MS)
-    leaving.session.readStats()
-    this.#forget(leaving)
+    const draining = this.#draining
+    if (draining === undefined) return
+    while (draining.session.dispatch() === 'empty' && performance.now() < draining.closeByMs) sleep(LIVE_IDLE_MS)
+    draining.session.readStats()
+    this.#forget(draining)
   }
 
-  /** A capture is closed, or is read no more: its figures stay. */
+  /** Adds the figures of a closed or abandoned capture to the totals. */
   #forget(capture: Capture): void {
     const past = this.#past
     past.received += capture.session.received
@@ -347,18 +373,19 @@ export class LiveCapture {
     past.taken += capture.taken
     past.pool += capture.droppedByPool
     past.seenByBoth += capture.seenByBoth
-    // What stands in the ring of a capture that was replaced came behind the change, and the next one has it.
+    // Packets in the ring of a replaced capture arrived after the change, and its successor has
+    // them.
     if (this.#loopback) past.skipped += capture.waiting
-    else if (capture === this.#leaving && this.#capture !== undefined) past.seenByBoth += capture.waiting
+    else if (capture === this.#draining && this.#capture !== undefined) past.seenByBoth += capture.waiting
     else past.unread += capture.waiting
-    if (capture === this.#leaving) this.#leaving = undefined
+    if (capture === this.#draining) this.#draining = undefined
     if (capture === this.#capture) this.#capture = undefined
   }
 
   #state(): LiveState {
     const { unread } = this.#past
     const sum = { ...this.#past, waiting: 0 }
-    for (const capture of [this.#leaving, this.#capture]) {
+    for (const capture of [this.#draining, this.#capture]) {
       if (capture === undefined) continue
       sum.received += capture.session.received
       sum.taken += capture.taken
@@ -383,7 +410,7 @@ export class LiveCapture {
   }
 }
 
-/** Time since `startMs`; a clock that was set back has run out. */
+/** Time since `startMs`. Infinite if the clock was set back. */
 function elapsed(startMs: number, nowMs: number): number {
   return nowMs < startMs ? Number.POSITIVE_INFINITY : nowMs - startMs
 }

@@ -3,12 +3,12 @@ import { SNAPLEN_BYTES_MAX } from '../limits.ts'
 import { NANOSECONDS_MAX, type RecordReader } from './record-reader.ts'
 
 /**
- * Classic capture files (draft-ietf-opsawg-pcap), both byte orders, microseconds and nanoseconds, and the kinds that writers of long
- * ago made of them.
+ * Classic capture files (draft-ietf-opsawg-pcap) in both byte orders, with microseconds or
+ * nanoseconds, and the variants of old writers.
  *
  *     file header, 24 bytes                            record header, 16 bytes
  *     byte  0  u32  magic number: order and unit       byte  0  u32  time: seconds since 1970
- *           4  u16  major version, 2                         4  u32  time: micro- or nanoseconds of the second
+ *           4  u16  major version, 2                         4  u32  micro- or nanoseconds
  *           6  u16  minor version, 4                         8  u32  captured length in bytes
  *           8  u32  reserved                                12  u32  original length in bytes
  *          12  u32  reserved                                16       the captured bytes
@@ -24,18 +24,25 @@ const MAGIC_NANOSECONDS = 0xa1b2_3c4d
 const MAGIC_MODIFIED = 0xa1b2_cd34
 
 /**
- * Lengths of record headers, the likeliest first (wiretap's libpcap.c lists who wrote them): some patched libpcaps kept the plain magic
- * number with the modified header, and some devices put four bytes more.
+ * Lengths of record headers, the most likely first (wiretap's libpcap.c lists the writers). Some
+ * patched libpcaps wrote the modified header under the plain magic number, and some devices add
+ * four bytes.
  */
 const RECORD_HEADERS = [RECORD_HEADER_BYTES, 24, 20] as const
 const MODIFIED_RECORD_HEADERS = [24, 28, RECORD_HEADER_BYTES] as const
-/** Records that must look like records for a header length to be believed. */
+/** Number of records that must be plausible to accept a header length. */
 const RECORDS_TRIED = 4
 
-/** RFC draft §4: minor versions below 3 have the two lengths the other way round; 3 has either. */
+/**
+ * Draft §4: minor versions below 3 have the two lengths in reverse order. Version 3 has either
+ * order.
+ */
 const LengthOrder = { capturedFirst: 0, originalFirst: 1, smallerIsCaptured: 2 } as const
 
-/** The byte order when bytes [at, at + 4) are the magic number of a pcap file: true for little-endian; undefined when they are none. */
+/**
+ * Returns the byte order if bytes [at, at + 4) are the magic number of a pcap file: true for
+ * little-endian. Undefined if they are not.
+ */
 export function pcapByteOrder(view: DataView, at: number): boolean | undefined {
   for (const littleEndian of [true, false]) {
     const magic = view.getUint32(at, littleEndian)
@@ -57,13 +64,14 @@ export class PcapReader implements RecordReader {
   readonly #nanosecondUnit: number
   readonly #recordHeaderBytes: number
   readonly #lengthOrder: number
-  /** Captured length of the record that was not all there. */
+  /** Captured length of the incomplete record. */
   #wanted = 0
 
   /**
-   * Reads the file header in bytes [at, end), of which there are PCAP_HEADER_BYTES, and looks at the first records behind it.
+   * Reads the file header in bytes [at, end), at least PCAP_HEADER_BYTES, and examines the first
+   * records after it.
    *
-   * @throws Fault CAPTURE_FORMAT when the version is not one that is read.
+   * @throws Fault CAPTURE_FORMAT for an unsupported version.
    */
   constructor(view: DataView, at: number, end: number, littleEndian: boolean) {
     const magic = view.getUint32(at, littleEndian)
@@ -88,7 +96,7 @@ export class PcapReader implements RecordReader {
     const headerBytes = this.#recordHeaderBytes
     if (header + headerBytes > end || this.damage !== undefined) return false
     const captured = this.#capturedAt(view, header)
-    // The file's own snaplen is not the measure: many writers exceed it.
+    // The limit is not the file's own snaplen: many writers exceed it.
     if (captured > SNAPLEN_BYTES_MAX) {
       this.damage = `found a captured length of ${captured}, expected at most ${SNAPLEN_BYTES_MAX}`
       return false
@@ -109,7 +117,7 @@ export class PcapReader implements RecordReader {
   endDamage(left: number): string {
     const headerBytes = this.#recordHeaderBytes
     if (left < headerBytes) return `found ${left} bytes, expected a record header of ${headerBytes}`
-    return `found ${left - headerBytes} bytes behind the record header, expected a packet of ${this.#wanted}`
+    return `found ${left - headerBytes} bytes after the record header, expected a packet of ${this.#wanted}`
   }
 
   #capturedAt(view: DataView, header: number): number {
@@ -119,7 +127,7 @@ export class PcapReader implements RecordReader {
     return this.#lengthOrder === LengthOrder.originalFirst ? second : Math.min(first, second)
   }
 
-  /** Whether the first records have lengths that fit each other when their headers are `headerBytes` long. */
+  /** Whether the first records have consistent lengths if their headers are `headerBytes` long. */
   #isPlausible(view: DataView, first: number, end: number, headerBytes: number): boolean {
     let at = first
     for (let record = 0; record < RECORDS_TRIED && at + headerBytes <= end; record++) {

@@ -4,17 +4,20 @@ import { LIVE_FLUSH_MS } from '../limits.ts'
 import { ANY_INTERFACE, interfaceNames, noSuchInterface } from './interfaces.ts'
 
 /**
- * One capture of an interface by libpcap, through the addon of the pcap package alone: the package's own session object watches the socket
- * by a libuv handle that it never closes, and a thread that ends with such a handle aborts the process.
+ * One libpcap capture of an interface, through only the native addon of the pcap package. The
+ * package's own session object polls the socket with a libuv handle that it never closes. A thread
+ * that ends with such a handle open aborts the process.
  *
- * The addon can be loaded in one thread of a process, which may open several captures. What it lacks, and what is made of it here:
- *   - A capture that is idle cannot be closed: close() asks libpcap to break its loop, which it does when the next packet comes
- *     (pcap_read_linux_mmap_v3). So `closing` may last.
- *   - One whose interface has vanished is never closed; its ring stays until the process ends. Who re-opens counts.
- *   - Its statistics are 32-bit and wrap, at a million packets a second in 71 minutes.
+ * Only one thread of a process can load the addon. That thread may open several captures.
+ * Limitations of the addon:
+ *   - It cannot close an idle capture: close() asks libpcap to break its loop, and libpcap does so
+ *     at the next packet (pcap_read_linux_mmap_v3). The state `closing` may therefore last.
+ *   - It never closes a capture whose interface has vanished. The ring stays allocated until the
+ *     process ends, so the caller limits how often it reopens.
+ *   - Its statistics are 32-bit counters. At a million packets a second they wrap in 71 minutes.
  */
 
-/** The part of the addon that is used. Its own typings bring an @types/node of long ago with them. */
+/** The part of the addon that is used. Its own typings depend on an outdated @types/node. */
 interface PcapAddon {
   PcapSession: new () => AddonSession
 }
@@ -31,7 +34,10 @@ interface AddonSession {
     onWarning: (text: string) => void,
     promiscuous: boolean,
   ): string
-  /** Calls onPacket for each packet until the ring is empty, the packet in `bytes` and its header in `header`. -1 at a fault, -2 when closed. */
+  /**
+   * Calls onPacket for each packet until the ring is empty, with the packet in `bytes` and its
+   * header in `header`. Returns -1 on an error, -2 when closed.
+   */
   dispatch(bytes: Buffer, header: Buffer): number
   stats(): { ps_recv: number; ps_drop: number; ps_ifdrop: number }
   close(): void
@@ -41,25 +47,31 @@ export interface PcapSessionOptions {
   /** An interface, or `any`. */
   readonly device: string
   readonly filter: string
-  /** The part of the filter that the operator wrote, for the error line. */
+  /** The operator's part of the filter, for error messages. */
   readonly expression: string
   readonly snaplenBytes: number
-  /** Ring between kernel and this thread, in bytes. */
+  /** Size of the ring between the kernel and this thread, in bytes. */
   readonly ringBytes: number
   readonly promiscuous: boolean
 }
 
-/** What the addon writes of struct pcap_pkthdr, in the byte order of the machine: two u32 of time and two of length. */
+/**
+ * The part of struct pcap_pkthdr that the addon writes, in native byte order: two u32 of time and
+ * two u32 of length.
+ */
 const HEADER_WORDS = 4
 const CAPTURED = 2
 const U32 = 2 ** 32
 
 export class PcapSession {
   readonly linkType: number
-  /** The packet, while onPacket runs; its first bytes and whole words of it. */
+  /** The current packet, valid while onPacket runs: as bytes and as whole words. */
   readonly bytes: Buffer
   readonly words: Uint32Array
-  /** Packets that passed the filter, by the kernel's count; among them those that it dropped because the ring was full. */
+  /**
+   * Packets that passed the filter, by the kernel's count. `dropped` counts those among them for
+   * which the ring was full.
+   */
   received = 0
   dropped = 0
   readonly #addon: AddonSession
@@ -68,10 +80,12 @@ export class PcapSession {
   #last = { received: 0, dropped: 0 }
   #state: 'open' | 'closing' | 'ended' = 'open'
 
-  /** @throws Fault that says what to do: CAPTURE_DENIED, or USAGE where the filter does not compile. */
+  /**
+   * @throws Fault that says what to do: CAPTURE_DENIED, or USAGE if the filter does not compile.
+   */
   constructor(options: PcapSessionOptions, onPacket: () => void) {
-    // Without permission libpcap does not say that there is no such interface.
-    if (!isThere(options.device)) throw new InterfaceAbsent('CAPTURE_DENIED', noSuchInterface(options.device))
+    // Without permission, libpcap does not report a missing interface.
+    if (!exists(options.device)) throw new InterfaceAbsent('CAPTURE_DENIED', noSuchInterface(options.device))
     const packet = new ArrayBuffer((options.snaplenBytes + 3) & ~3)
     this.bytes = Buffer.from(packet, 0, options.snaplenBytes)
     this.words = new Uint32Array(packet)
@@ -89,7 +103,8 @@ export class PcapSession {
         onPacket,
         false,
         LIVE_FLUSH_MS,
-        // The one warning there is: the interface has no IPv4 address. That is common, and nothing depends on it.
+        // The only warning says that the interface has no IPv4 address. That is common and
+        // harmless.
         () => {},
         options.promiscuous,
       )
@@ -99,11 +114,11 @@ export class PcapSession {
     }
   }
 
-  /** Bytes of the packet that were captured. */
+  /** Captured length of the current packet, in bytes. */
   get captured(): number {
     return Math.min(this.#header[CAPTURED] ?? 0, this.bytes.length)
   }
-  /** Time of the packet: seconds since 1970, and microseconds. */
+  /** Time of the current packet: seconds since 1970, and microseconds. */
   get seconds(): number {
     return this.#header[0] ?? 0
   }
@@ -111,20 +126,24 @@ export class PcapSession {
     return this.#header[1] ?? 0
   }
 
-  /** Hands each packet of the ring to onPacket until the ring is empty. `lost`: the interface has vanished. */
+  /**
+   * Calls onPacket for each packet until the ring is empty. `lost` means that the interface has
+   * vanished.
+   */
   dispatch(): 'empty' | 'lost' | 'closed' {
     if (this.#state === 'ended') return 'closed'
     const outcome = this.#addon.dispatch(this.bytes, this.#headerBytes)
     if (outcome >= 0) return 'empty'
-    // Of one that libpcap has closed the last figures were read before; of one whose interface is gone they can still be read.
+    // The figures of a closed capture were read in close(). Those of a vanished interface can still
+    // be read.
     if (outcome === -1) this.readStats()
     this.#state = 'ended'
     return outcome === -1 ? 'lost' : 'closed'
   }
 
-  /** Brings `received` and `dropped` up to date. */
+  /** Updates `received` and `dropped`. */
   readStats(): void {
-    // What comes to a capture that closes is no longer its own.
+    // Packets that arrive after close() are not counted for this capture.
     if (this.#state !== 'open') return
     const { ps_recv, ps_drop } = this.#addon.stats()
     this.received += (ps_recv - this.#last.received + U32) % U32
@@ -132,7 +151,7 @@ export class PcapSession {
     this.#last = { received: ps_recv, dropped: ps_drop }
   }
 
-  /** Asks for the end; dispatch() answers `closed` once it came. */
+  /** Starts closing. dispatch() returns `closed` when libpcap has finished. */
   close(): void {
     if (this.#state !== 'open') return
     this.readStats()
@@ -141,7 +160,7 @@ export class PcapSession {
   }
 }
 
-function isThere(device: string): boolean {
+function exists(device: string): boolean {
   const names = interfaceNames()
   return device === ANY_INTERFACE || names.length === 0 || names.includes(device)
 }
@@ -150,7 +169,10 @@ function loadAddon(): PcapAddon {
   return createRequire(import.meta.url)('pcap/build/Release/pcap_binding.node') as PcapAddon
 }
 
-/** The addon names four link types and gives the number of the others in a sentence; names and numbers are those of libpcap's DLT_. */
+/**
+ * The addon returns four link types by name, and the others as a number within a sentence. Names
+ * and numbers are libpcap's DLT_ values.
+ */
 function linkTypeNumber(answer: string): number {
   const known: Record<string, number> = {
     LINKTYPE_NULL: 0,
@@ -170,12 +192,12 @@ const WITHOUT_PERMISSION = [
   `setcap cap_net_raw=ep ${process.execPath}`,
 ].join(', ')
 
-/** The interface is not there, or is down: it may be there the next time. */
+/** The interface is missing or down. A later attempt may succeed. */
 export class InterfaceAbsent extends Fault {}
 
-/** What the addon throws, or who loads it, as the Fault that it is. */
+/** Converts an error of the addon, or of loading it, to a Fault. */
 export function openingFault(name: string, expression: string, error: Error): Error {
-  // The addon could not be unpacked: it says so itself.
+  // The addon could not be unpacked, and the Fault already says so.
   if (error instanceof Fault) return error
   const text = error.message
   const denied = (why: string) => new Fault('CAPTURE_DENIED', `${name}: ${why}`, { cause: error })

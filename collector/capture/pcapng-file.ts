@@ -2,8 +2,8 @@ import { PCAPNG_INTERFACES_MAX, SNAPLEN_BYTES_MAX } from '../limits.ts'
 import { NANOSECONDS_MAX, type RecordReader } from './record-reader.ts'
 
 /**
- * pcapng (draft-ietf-opsawg-pcapng): sections of either byte order, each with its interfaces; packets of enhanced, simple and obsolete
- * packet blocks; all other blocks are passed over.
+ * pcapng (draft-ietf-opsawg-pcapng): sections in either byte order, each with its own interfaces.
+ * Packets come from enhanced, simple and obsolete packet blocks. All other blocks are skipped.
  *
  *     block: u32 type, u32 total length in bytes, body, u32 total length again
  */
@@ -17,28 +17,34 @@ const BLOCK_HEADER_BYTES = 8
 /** Type and both lengths. */
 const BLOCK_BYTES_MIN = 12
 const BYTE_ORDER_MAGIC = 0x1a2b_3c4d
-/** Byte-order magic, version and section length, in the block. */
+/** Includes byte-order magic, version and section length. */
 const SECTION_BYTES_MIN = 28
 const VERSION_MAJOR = 1
-/** Link type, reserved, snaplen, in the block. */
+/** Includes link type, reserved and snaplen. */
 const INTERFACE_BYTES_MIN = 20
-/** Interface, time, captured and original length; the obsolete block has the same length with other fields. */
+/**
+ * Interface, time, captured and original length. The obsolete block has the same length with other
+ * fields.
+ */
 const PACKET_HEADER_BYTES = 20
 const SIMPLE_HEADER_BYTES = 4
 
-/** §4.2, options of an interface. */
+/** §4.2: options of an interface. */
 const OPTION_END = 0
 const OPTION_TIME_RESOLUTION = 9
 const OPTION_TIME_OFFSET = 14
 
-/** A resolution option's high bit tells negative powers of 2 from those of 10. Finer ones than this do not fit the arithmetic. */
+/** The high bit of a resolution option selects negative powers of 2 instead of 10. */
 const RESOLUTION_BINARY = 0x80
 const RESOLUTION_DEFAULT = 6
 
-/** The units of a second are divided out in steps of 16 bits, exact in a double as long as they are fewer than 2^37. */
+/**
+ * The number of units in a second is the divisor of a long division in steps of 16 bits. Doubles
+ * are exact up to 2^37 units; finer resolutions use BigInt.
+ */
 const UNITS_MAX = 2 ** 37
 
-/** What a block that is read whole may have beside a longest packet, in bytes: options and comments. */
+/** Maximum size of a block beyond the longest packet, in bytes: options and comments. */
 const BLOCK_LENGTH_SLACK = 262_144
 
 interface Interface {
@@ -61,7 +67,7 @@ export class PcapngReader implements RecordReader {
   #littleEndian = true
   #interfaces: Interface[] = []
 
-  /** The first block, a section header, stands at `at`. */
+  /** The first block, a section header, is at `at`. */
   constructor(at: number) {
     this.at = at
   }
@@ -70,7 +76,8 @@ export class PcapngReader implements RecordReader {
     while (this.damage === undefined && this.skipBytes === 0) {
       const block = this.at
       if (block + BLOCK_BYTES_MIN > end) return false
-      // The type of a section header reads the same in both byte orders, and its magic tells which one holds from here on.
+      // The type of a section header reads the same in both byte orders. Its magic says which byte
+      // order applies from here on.
       if (view.getUint32(block, true) === BLOCK_SECTION_HEADER) {
         const littleEndian = view.getUint32(block + 8, true) === BYTE_ORDER_MAGIC
         if (!littleEndian && view.getUint32(block + 8, false) !== BYTE_ORDER_MAGIC) {
@@ -84,7 +91,7 @@ export class PcapngReader implements RecordReader {
       if (length < BLOCK_BYTES_MIN) {
         return this.#damaged(`found a block length of ${length}, expected at least ${BLOCK_BYTES_MIN}`)
       }
-      // Blocks are padded to 4 bytes; some writers leave the padding out of the length.
+      // Blocks are padded to 4 bytes. Some writers omit the padding from the length.
       const blockBytes = length % 4 === 0 ? length : length + 4 - (length % 4)
       switch (type) {
         case BLOCK_SECTION_HEADER:
@@ -121,7 +128,10 @@ export class PcapngReader implements RecordReader {
     return `found ${left} bytes of a block, expected the whole block`
   }
 
-  /** Of a block that has to be read whole there are too few bytes: more are needed, unless no buffer could hold it. */
+  /**
+   * A block that must be read whole is incomplete: needs more bytes, unless the block exceeds any
+   * buffer.
+   */
   #more(length: number): false {
     const longest = SNAPLEN_BYTES_MAX + BLOCK_LENGTH_SLACK
     return length > longest ? this.#damaged(`found a block length of ${length}, expected at most ${longest}`) : false
@@ -140,7 +150,7 @@ export class PcapngReader implements RecordReader {
     if (major !== VERSION_MAJOR) {
       return this.#damaged(`found version ${major} of pcapng, expected ${VERSION_MAJOR}`)
     }
-    // Interfaces are numbered anew in each section.
+    // Interfaces are numbered from 0 in each section.
     this.#interfaces = []
     return true
   }
@@ -173,7 +183,10 @@ export class PcapngReader implements RecordReader {
     return true
   }
 
-  /** §4.3 and appendix A: they differ in the width of the interface's number, and the obsolete one counts drops behind it. */
+  /**
+   * §4.3 and appendix A: the two block types differ in the width of the interface number. The
+   * obsolete type has a drop count after it.
+   */
   #packet(view: DataView, block: number, length: number, type: number): boolean {
     const littleEndian = this.#littleEndian
     const space = length - BLOCK_BYTES_MIN - PACKET_HEADER_BYTES
@@ -214,7 +227,7 @@ export class PcapngReader implements RecordReader {
     return true
   }
 
-  /** The time of `high` and `low`, a count of units of 64 bits, as seconds and nanoseconds. */
+  /** Converts the 64-bit count of units in `high` and `low` to seconds and nanoseconds. */
   #time(high: number, low: number, number: number): boolean {
     const { units, offsetSeconds } = this.#interfaces[number] as Interface
     if (units > UNITS_MAX) {
@@ -223,7 +236,7 @@ export class PcapngReader implements RecordReader {
       this.#setTime(Number(count / second) + offsetSeconds, Number(((count % second) * 1_000_000_000n) / second))
       return true
     }
-    // Long division by 16 bits at a time: no 64-bit number, and every step exact.
+    // Long division in steps of 16 bits: no 64-bit number, and every step is exact.
     let seconds = 0
     let rest = 0
     for (let shift = 48; shift >= 0; shift -= 16) {
@@ -238,7 +251,7 @@ export class PcapngReader implements RecordReader {
   }
 
   #setTime(seconds: number, nanoseconds: number): void {
-    // The rest of the program keeps seconds in 32 bits: to the year 2106.
+    // The rest of the program keeps seconds in 32 bits, which last until 2106.
     this.seconds = Math.min(Math.max(seconds, 0), 0xffff_ffff)
     this.nanoseconds = Math.min(nanoseconds, NANOSECONDS_MAX)
   }

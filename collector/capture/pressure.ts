@@ -2,9 +2,10 @@ import { NARROW_AFTER_SECONDS, WIDEN_AFTER_SECONDS, WIDEN_AFTER_SECONDS_MAX } fr
 import type { FilterWidth } from './bpf.ts'
 
 /**
- * When the filter of a live capture narrows, and when it widens again. It narrows when packets were lost in NARROW_AFTER_SECONDS seconds one
- * after the other, since a single burst is over before a new filter is there. It widens after WIDEN_AFTER_SECONDS without a loss; when that
- * was too early, the next time after twice as long.
+ * Decides when the filter of a live capture narrows and widens. It narrows after
+ * NARROW_AFTER_SECONDS consecutive seconds with losses, because a single burst is over before a new
+ * filter is active. It widens after WIDEN_AFTER_SECONDS without a loss. If that was too early, the
+ * delay doubles for the next time.
  */
 export class Pressure {
   #width: FilterWidth = 'wide'
@@ -18,13 +19,17 @@ export class Pressure {
     this.#widenAfter = widenAfterSeconds
   }
 
-  /** Told once a second how many packets were lost in it. Answers the width that the filter shall have. */
+  /**
+   * Called once a second with the number of packets lost in that second. Returns the width that the
+   * filter should have.
+   */
   second(lost: number): FilterWidth {
     this.#lossySeconds = lost > 0 ? this.#lossySeconds + 1 : 0
     this.#calmSeconds = lost > 0 ? 0 : this.#calmSeconds + 1
     if (this.#width === 'wide') {
       if (this.#lossySeconds >= NARROW_AFTER_SECONDS) this.#narrow()
-      // As long as it was narrow without trouble, it was wide without trouble: the next time is the first again.
+      // The wide filter has lasted without a loss as long as the narrow one had to: the delay
+      // starts from its first value again.
       else if (this.#calmSeconds >= this.#widenAfter) this.#widenAfter = this.#widenAfterFirst
     } else if (this.#calmSeconds >= this.#widenAfter) {
       this.#width = 'wide'

@@ -5,27 +5,32 @@ import { LIVE_POOL_WAIT_MS } from '../limits.ts'
 import { flowHash } from './flow-hash.ts'
 
 /**
- * A round is one batch on its way through all lanes. Rounds are delivered one after the other and each in the order of its frames, so
- * that at any moment what was delivered is exactly a beginning of the source, however many lanes there are. That is what makes a
- * position to resume at.
+ * A round is the passage of one batch through all lanes. Rounds are delivered in order, and each in
+ * the order of its frames. So the delivered frames are always an exact prefix of the source,
+ * whatever the number of lanes, and reading can resume at its end.
  */
 export interface Round {
-  /** Index in the source of the round's first frame; a frame's own index counts from here. */
+  /**
+   * Index of the round's first frame in the source. Frame indexes within the round count from here.
+   */
   readonly firstFrame: number
   readonly frames: number
   readonly batch: number
   /** Bytes of the source read so far; 0 for an interface. */
   readonly bytesRead: number
-  /** Nothing comes behind this round. */
+  /** No round follows this one. */
   readonly last: boolean
 }
 
 export interface RoundOptions {
-  /** What to do when no batch is free: a file can wait, the wire only for LIVE_POOL_WAIT_MS. */
+  /**
+   * What to do when no batch is free. A file can wait; an interface waits only LIVE_POOL_WAIT_MS.
+   */
   readonly whenExhausted: 'wait' | 'drop'
   /**
-   * A round is sent when the next one has a frame, so that the last round that has frames is known to be the last when it is sent.
-   * For sources that are resumed: a name that comes out at the end belongs to the last frame's position.
+   * Sends a round only when the next one has a frame, so that the last round with frames is already
+   * marked as last when it is sent. For sources that are resumed: a name that a lane emits at the
+   * end belongs to the position of the last frame.
    */
   readonly holdBack: boolean
 }
@@ -55,10 +60,13 @@ export class RoundFiller {
     return this.#batch?.frames ?? 0
   }
 
-  /** The batch that is being filled, its frames area from the start; undefined when none is free or a stop was asked for. */
+  /**
+   * Returns the batch being filled, its frames area from the start. Undefined if no batch is free
+   * or a stop was requested.
+   */
   begin(): FrameBatch | undefined {
     if (this.#batch !== undefined) return this.#batch
-    const batch = this.#options.whenExhausted === 'wait' ? this.#pool.take() : this.#takeSoon()
+    const batch = this.#options.whenExhausted === 'wait' ? this.#pool.take() : this.#takeLive()
     if (batch === undefined) return undefined
     batch.beginFilling(this.#sequence)
     this.#sequence = (this.#sequence + 1) >>> 0
@@ -67,14 +75,20 @@ export class RoundFiller {
     return batch
   }
 
-  /** Waits once, and not again before a batch was free: what comes while nothing is taken for long must be counted, not held up. */
-  #takeSoon(): FrameBatch | undefined {
+  /**
+   * Waits once, and again only after a batch was free. While batches are exhausted for long,
+   * packets must be counted as dropped without further delay.
+   */
+  #takeLive(): FrameBatch | undefined {
     const batch = this.#exhausted ? this.#pool.tryTake() : this.#pool.takeWithin(LIVE_POOL_WAIT_MS)
     this.#exhausted = batch === undefined
     return batch
   }
 
-  /** Lists a frame, whose bytes stand in the batch that begin() gave and that has room for one more. */
+  /**
+   * Lists a frame whose bytes are in the batch returned by begin(). The batch must have a free
+   * entry.
+   */
   list(
     batch: FrameBatch,
     offset: number,
@@ -84,12 +98,15 @@ export class RoundFiller {
     linkType: number,
   ): void {
     const lanes = this.#lanes
-    // With one lane there is nothing to decide.
+    // With one lane there is no choice.
     const lane = lanes === 1 ? 0 : flowHash(batch.view, linkType, offset, offset + captured) % lanes
     batch.list(lane, offset, captured, seconds, nanoseconds, linkType)
   }
 
-  /** Copies a frame in from elsewhere, which has it as bytes and as words. False when no batch was free, and the frame is lost. */
+  /**
+   * Copies a frame from another buffer, given as bytes and as words. Returns false if no batch was
+   * free and the frame is lost.
+   */
   put(
     bytes: Uint8Array,
     words: Uint32Array,
@@ -102,10 +119,10 @@ export class RoundFiller {
       const batch = this.begin()
       if (batch === undefined) return false
       const offset = batch.framesStart + this.#used
-      if (offset + captured <= batch.framesEnd && batch.room > 0) {
+      if (offset + captured <= batch.framesEnd && batch.freeEntries > 0) {
         batch.copyIn(offset, bytes, words, captured)
         this.list(batch, offset, captured, seconds, nanoseconds, linkType)
-        // The next one begins at a whole word, too.
+        // The next frame also starts at a word boundary.
         this.#used = (this.#used + captured + 3) & ~3
         return true
       }
@@ -114,12 +131,12 @@ export class RoundFiller {
     return false
   }
 
-  /** Hands the round on, if there is a frame in it. */
+  /** Sends the round if it has a frame. */
   flush(bytesRead: number): void {
     if (this.frames > 0) this.#seal(bytesRead, false)
   }
 
-  /** Hands on a round without frames: the lanes learn what time it is. */
+  /** Sends a round without frames, which tells the lanes the time. */
   tick(clockSeconds: number): void {
     const batch = this.begin()
     if (batch === undefined || batch.frames > 0) return
@@ -127,23 +144,23 @@ export class RoundFiller {
     this.#seal(0, false)
   }
 
-  /** The source has ended. */
+  /** Ends the source: sends the last round. */
   finish(bytesRead: number): void {
     const held = this.#held
     if (this.frames === 0 && held !== undefined) {
       held.batch.markLast()
-      this.#hand(held.batch, { ...held.round, last: true })
+      this.#passOn(held.batch, { ...held.round, last: true })
       this.#held = undefined
       return
     }
     if (this.begin() !== undefined) this.#seal(bytesRead, true)
   }
 
-  /** A stop was asked for in the middle of the source: what was captured is handed on, and nothing said of an end. */
+  /** Stops in the middle of the source: sends the captured frames without marking an end. */
   abandon(): void {
     const held = this.#held
     this.#held = undefined
-    if (held !== undefined) this.#hand(held.batch, held.round)
+    if (held !== undefined) this.#passOn(held.batch, held.round)
     this.flush(held?.round.bytesRead ?? 0)
   }
 
@@ -155,13 +172,13 @@ export class RoundFiller {
     this.#firstFrame += batch.frames
     const held = this.#held
     this.#held = undefined
-    if (held !== undefined) this.#hand(held.batch, held.round)
+    if (held !== undefined) this.#passOn(held.batch, held.round)
     if (last) batch.markLast()
     if (this.#options.holdBack && !last && !this.#pool.stopped) this.#held = { batch, round }
-    else this.#hand(batch, round)
+    else this.#passOn(batch, round)
   }
 
-  #hand(batch: FrameBatch, round: Round): void {
+  #passOn(batch: FrameBatch, round: Round): void {
     batch.pass(BatchState.filling, BatchState.ready)
     this.#send(round)
   }

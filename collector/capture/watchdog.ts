@@ -1,8 +1,8 @@
 import { CAPTURE_SILENT_SECONDS } from '../limits.ts'
 
 /**
- * Notices a capture that fell silent: the kernel counts packets that pass the filter, and none arrives here. (Reported of libpcap's users
- * upstream as "capture stops, no error".)
+ * Detects a capture that fell silent: the kernel counts packets that pass the filter, but none
+ * arrives here. (libpcap users reported this upstream as "capture stops, no error".)
  */
 export class Watchdog {
   #silentSeconds = 0
@@ -10,14 +10,15 @@ export class Watchdog {
   #arrived = 0
 
   /**
-   * Told once a second, of the capture that is open, how many packets the kernel received for it and how many of these it dropped, and how
-   * many arrived. True when the capture shall be opened again.
+   * Called once a second for the open capture. `received` and `dropped` are the kernel's counts,
+   * `arrived` counts packets that arrived here. Returns true if the capture should be reopened.
    */
   second(received: number, dropped: number, arrived: number): boolean {
     const moved = received - dropped > this.#received
     const silent = moved && arrived === this.#arrived
     this.#silentSeconds = silent ? this.#silentSeconds + 1 : 0
-    // What the kernel counted in silence is still to come; so it counts only once packets arrive.
+    // Packets that the kernel counted during silence are still expected, so they are acknowledged
+    // only once packets arrive.
     if (!silent) this.#received = received - dropped
     this.#arrived = arrived
     if (this.#silentSeconds < CAPTURE_SILENT_SECONDS) return false
@@ -25,7 +26,7 @@ export class Watchdog {
     return true
   }
 
-  /** Another capture was opened. */
+  /** Call after another capture was opened. */
   reset(): void {
     this.#silentSeconds = 0
     this.#received = 0

@@ -4,7 +4,10 @@ import { LocalServer } from '../../engine/process/local-server.ts'
 import type { CollectorSettings } from '../config.ts'
 import type { StepOutcome } from './step.ts'
 
-/** Listens on the local endpoint's port and lets it go. A collector that runs there already is no fault. */
+/**
+ * Listens on the local endpoint's port, then closes it. A collector that already runs there is not
+ * a failure.
+ */
 export async function checkHealth({ healthPort }: CollectorSettings): Promise<StepOutcome> {
   try {
     const server = await LocalServer.listen('HEALTH_PORT', healthPort, {})

@@ -6,15 +6,15 @@ import { LinkType } from '../decode/link.ts'
 import type { StepOutcome } from './step.ts'
 
 /**
- * Opens the interface as `run` does, in the main thread: the addon can be loaded in one thread of a process, and this
- * process is the step's own. The kernel closes the capture with it.
+ * Opens the interface as `run` does, in the main thread: only one thread of a process can load the
+ * addon, and this process is the step's own. The kernel closes the capture when the process ends.
  *
- * @throws Fault CAPTURE_DENIED, or USAGE for an expression that is none.
+ * @throws Fault CAPTURE_DENIED, or USAGE for an invalid expression.
  */
 export function checkInterface(settings: CollectorSettings): StepOutcome {
   const name = settings.interface
   const known = listInterfaces().find((each) => each.name === name)
-  // Before it is opened: without permission libpcap does not say that there is no such interface.
+  // Checked first: without permission, libpcap does not report a missing interface.
   if (known === undefined) throw new Fault('CAPTURE_DENIED', noSuchInterface(name))
   const { linkType } = openSession(liveOptions(settings), settings, 'wide', () => {})
   const linkName = Object.entries(LinkType).find(([, number]) => number === linkType)?.[0]

@@ -6,12 +6,13 @@ import type { CollectorSettings } from '../config.ts'
 import { OUTBOX_FREE_BYTES_MIN } from '../limits.ts'
 import { OUTBOX_IN_MEMORY } from '../outbox/outbox-limits.ts'
 import { OutboxReader } from '../outbox/outbox-reader.ts'
-import { canBeGiven, unreachable, userToBecome } from '../privileges.ts'
+import { canAccess, unreachable, userToBecome } from '../privileges.ts'
 import type { StepOutcome } from './step.ts'
 
 /**
- * Opens the outbox that is there, beside a collector that may be running on it, and only reads; or finds out whether one
- * can be made. Leaves nothing behind: who checks is often another user than the one that will run the collector.
+ * Opens the existing outbox read-only, possibly while a collector runs on it, or checks whether one
+ * can be created. Leaves no files behind, because the check often runs as another user than the
+ * collector.
  *
  * @throws Fault STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED.
  */
@@ -19,9 +20,9 @@ export async function checkOutbox(settings: CollectorSettings): Promise<StepOutc
   const directory = settings.outbox
   if (directory === OUTBOX_IN_MEMORY) return { result: 'ok', found: 'in memory: what waits ends with the collector' }
   const there = environmentExists(directory)
-  const state = there ? await waitingIn(directory) : triedOut(resolve(directory))
+  const state = there ? await waitingIn(directory) : testWrite(resolve(directory))
   const user = userToBecome(settings.user)
-  if (user !== undefined && existsSync(directory) && !canBeGiven(directory, user)) {
+  if (user !== undefined && existsSync(directory) && !canAccess(directory, user)) {
     throw unreachable(directory, user.name)
   }
   const { bavail, bsize } = statfsSync(nearestAbove(resolve(directory)))
@@ -39,12 +40,12 @@ async function waitingIn(directory: string): Promise<string> {
   return `${waiting} events wait`
 }
 
-/** Makes what is missing, writes into it, and removes what was made. */
-function triedOut(directory: string): string {
+/** Creates the missing directories, writes to the innermost, and removes everything created. */
+function testWrite(directory: string): string {
   const missing: string[] = []
   for (let above = directory; !existsSync(above); above = dirname(above)) missing.push(above)
   try {
-    makeWritableDirectory(directory, '--outbox', { give: 'by the opener' })
+    makeWritableDirectory(directory, '--outbox', { chown: 'by the caller' })
     rmdirSync(mkdtempSync(join(directory, 'check-')))
   } catch (error) {
     if (error instanceof Fault) throw error
@@ -52,17 +53,18 @@ function triedOut(directory: string): string {
       cause: error,
     })
   } finally {
-    // From the innermost outwards, as far as they were made and a collector has not begun in them.
+    // From the innermost outward, as far as they were created and no collector has started to use
+    // them.
     for (const made of missing) removeIfEmpty(made)
   }
-  return missing.length > 0 ? 'can be made' : 'can be written, and is empty'
+  return missing.length > 0 ? 'can be created' : 'can be written, and is empty'
 }
 
 function removeIfEmpty(directory: string): void {
   try {
     rmdirSync(directory)
   } catch {
-    // Not made, or in use.
+    // Not created, or in use.
   }
 }
 

@@ -5,7 +5,10 @@ import { httpsPeer, proxyOf } from '../forward/connection.ts'
 import { withoutBrackets } from '../host.ts'
 import type { StepOutcome } from './step.ts'
 
-/** Resolves the endpoint's name as a connection does: hosts file, name servers, whatever the system is set to. */
+/**
+ * Resolves the endpoint's name as a connection does, by the system's configuration: hosts file,
+ * name servers and so on.
+ */
 export async function checkResolution(settings: CollectorSettings): Promise<StepOutcome> {
   const { endpoint } = settings
   if (isIP(withoutBrackets(endpoint)) !== 0) return { result: 'skipped', found: `${endpoint} is an address` }

@@ -9,10 +9,10 @@ import { userToBecome } from '../privileges.ts'
 import type { StepOutcome } from './step.ts'
 
 /**
- * The files that the settings name, where no other step tries them.
+ * Checks the files in the settings that no other step reads.
  *
- * @throws Fault USAGE for the user, and for the authority, without which nothing can be forwarded. A faulty registry is no such fault: `run`
- * goes on with the built-in one.
+ * @throws Fault USAGE for the user, and for the CA certificate, without which nothing can be
+ *   forwarded. An invalid registry is not such a failure: `run` continues with the built-in one.
  */
 export function checkSettings(settings: CollectorSettings): StepOutcome {
   if (settings.ca !== '') assertCertificate(settings.ca)
@@ -20,7 +20,10 @@ export function checkSettings(settings: CollectorSettings): StepOutcome {
   return checkRegistry(settings)
 }
 
-/** Whether the registry's file can be used by who asks: the user that root becomes reads it again at each SIGHUP. */
+/**
+ * Checks the registry file as the current user: after dropping root, the collector reads the file
+ * again at each SIGHUP.
+ */
 export function checkRegistry({ registry, endpoint, httpsPort, interface: name }: CollectorSettings): StepOutcome {
   const denied = registry === '' ? undefined : readingDenied(registry)
   if (denied !== undefined) {
@@ -28,7 +31,7 @@ export function checkRegistry({ registry, endpoint, httpsPort, interface: name }
   }
   const { catalog, fault } = loadCatalogOrBuiltIn(registry === '' ? {} : { file: registry })
   if (fault !== undefined) {
-    const remedy = 'correct the file; until then the built-in registry is in force'
+    const remedy = 'correct the file; until then the built-in registry is used'
     return { result: 'failed', code: 'REGISTRY_FILE', found: fault.message, remedy }
   }
   const known = `${catalog.platforms.length} platforms, ${catalog.rules.length} domains`
@@ -44,14 +47,14 @@ function readingDenied(file: string): ReturnType<typeof notReadable> {
   }
 }
 
-/** Node takes any file for an authority, and trusts nobody then. */
+/** Node accepts any file as a CA certificate, and then trusts no peer. */
 function assertCertificate(file: string): void {
   const bytes = readCaCertificate(file)
   try {
     new X509Certificate(bytes)
     if (bytes.includes('-----BEGIN ')) return
   } catch {
-    // Said below, with what is right.
+    // The error below also says what is expected.
   }
   throw new Fault('USAGE', `--ca: ${file} holds no certificate; expected a PEM file with -----BEGIN CERTIFICATE-----`)
 }

@@ -1,11 +1,17 @@
 import { Fault } from '../../engine/process/error-codes.ts'
-import { giveUpRoot, userToBecome } from '../privileges.ts'
-import { failedBy, type Step, type StepOrder, type StepOutcome, type Tried } from './step.ts'
+import { dropRoot, userToBecome } from '../privileges.ts'
+import { type CheckName, failedBy, type Step, type StepOrder, type StepOutcome } from './step.ts'
 
-/** The process of one step: hears an order, answers its outcome, and is ended by the one who started it. */
+/**
+ * The process of one step: receives an order, replies with the outcome, and is killed by its
+ * parent.
+ */
 
-/** Loaded one by one: the store, the HTTP client and libpcap's addon take longer to load than their steps take. */
-const LOAD: Readonly<Record<Tried, () => Promise<Step>>> = {
+/**
+ * Imported on demand: loading the store, the HTTP client and libpcap's addon takes longer than
+ * their steps.
+ */
+const LOAD: Readonly<Record<CheckName, () => Promise<Step>>> = {
   settings: async () => (await import('./settings.ts')).checkRegistry,
   interface: async () => (await import('./interface.ts')).checkInterface,
   health: async () => (await import('./health.ts')).checkHealth,
@@ -16,15 +22,15 @@ const LOAD: Readonly<Record<Tried, () => Promise<Step>>> = {
   syslog: async () => (await import('./syslog.ts')).checkSyslog,
 }
 
-/** What reads files that `run` reads, or reads again, when it is not root any more. */
-const AS_USER: ReadonlySet<Tried> = new Set<Tried>(['settings', 'tls', 'token', 'syslog'])
+/** Steps that read files which `run` reads after dropping root. */
+const AS_USER: ReadonlySet<CheckName> = new Set<CheckName>(['settings', 'tls', 'token', 'syslog'])
 
 async function outcomeOf({ step, settings }: StepOrder): Promise<StepOutcome> {
   try {
     const run = await LOAD[step]()
-    // Behind loading, as `run` does: what the program is made of may be closed to that user.
+    // After loading, as in `run`: the user may lack access to the program's files.
     const user = AS_USER.has(step) ? userToBecome(settings.user) : undefined
-    if (user !== undefined) giveUpRoot(user)
+    if (user !== undefined) dropRoot(user)
     return await run(settings)
   } catch (error) {
     if (error instanceof Fault) return failedBy(error)
@@ -32,13 +38,13 @@ async function outcomeOf({ step, settings }: StepOrder): Promise<StepOutcome> {
   }
 }
 
-// A Ctrl-C reaches both processes; the other one decides.
+// Ctrl-C reaches both processes. The parent handles it.
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => {})
-// Not by exit(), which waits for a name server that does not answer.
+// Not exit(), which waits for a name server that does not answer.
 process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 process.once('message', async (order: StepOrder) => {
   const outcome = await outcomeOf(order)
-  // The other one may be gone: then nobody is left to be told.
+  // The parent may be gone, and nobody is left to receive the error.
   process.send?.(outcome, undefined, undefined, () => {})
 })

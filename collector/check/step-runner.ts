@@ -3,34 +3,35 @@ import { fileURLToPath } from 'node:url'
 import type { FaultCode } from '../../engine/process/error-codes.ts'
 import type { CollectorSettings } from '../config.ts'
 import { CHECK_STEP_MS } from '../limits.ts'
-import type { StepOrder, StepOutcome, Tried } from './step.ts'
+import type { CheckName, StepOrder, StepOutcome } from './step.ts'
 
 export interface RunningStep {
-  /** Fulfilled within CHECK_STEP_MS; rejected where the step's process broke. */
+  /** Resolves within CHECK_STEP_MS. Rejects if the step's process failed. */
   readonly outcome: Promise<StepOutcome>
-  /** Ends the step at once, if it has not ended. */
+  /** Kills the step at once if it has not ended. */
   stop(): void
 }
 
 /**
- * Starts a step in a process of its own. So what cannot be interrupted - a name server, a network file system, a driver that
- * does not answer - costs the time of one step and never keeps the program from ending.
+ * Starts a step in a process of its own. A call that cannot be interrupted (to a name server, a
+ * network file system, a driver that does not answer) then costs the time of one step and never
+ * prevents the program from exiting.
  */
-export function startStep(step: Tried, settings: CollectorSettings, timeoutMs = CHECK_STEP_MS): RunningStep {
+export function startStep(step: CheckName, settings: CollectorSettings, timeoutMs = CHECK_STEP_MS): RunningStep {
   const child = fork(fileURLToPath(new URL('./step-process.js', import.meta.url)), [], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    // It is compiled: loaders and flags of this process only slow its start.
+    // The program is compiled. Loaders and flags of this process would only slow its start.
     execArgv: [],
   })
   const stop = (): void => {
     child.kill('SIGKILL')
-    // One that the kernel holds is not waited for.
+    // Does not wait for a process that is blocked in the kernel.
     child.unref()
     if (child.connected) child.disconnect()
   }
   let timer: NodeJS.Timeout | undefined
   const outcome = new Promise<StepOutcome>((resolve, reject) => {
-    timer = setTimeout(() => resolve(tooLate(step, settings, timeoutMs)), timeoutMs)
+    timer = setTimeout(() => resolve(timedOut(step, settings, timeoutMs)), timeoutMs)
     child.once('message', (message) => resolve(message as StepOutcome))
     child.on('error', reject)
     child.once('exit', (status, signal) =>
@@ -41,25 +42,31 @@ export function startStep(step: Tried, settings: CollectorSettings, timeoutMs = 
     clearTimeout(timer)
     stop()
   })
-  // Who stops it does not look at it any more.
+  // After stop(), the caller ignores the outcome.
   outcome.catch(() => {})
   return { outcome, stop }
 }
 
-const TOO_LATE: Readonly<Record<Tried, readonly [code: FaultCode, remedy: string]>> = {
-  settings: ['REGISTRY_FILE', 'the file system hangs, as one of a network does: name a file on a local disk'],
-  interface: ['CAPTURE_DENIED', "the interface's driver hangs: see the kernel's log"],
+const TIMED_OUT: Readonly<Record<CheckName, readonly [code: FaultCode, remedy: string]>> = {
+  settings: [
+    'REGISTRY_FILE',
+    'the file system does not respond, such as a network file system: name a file on a local disk',
+  ],
+  interface: ['CAPTURE_DENIED', "the interface's driver does not respond: see the kernel's log"],
   health: ['PORT_DENIED', 'set another HEALTH_PORT'],
-  outbox: ['STORE_UNWRITABLE', 'the file system hangs, as one of a network does: name a directory on a local disk'],
+  outbox: [
+    'STORE_UNWRITABLE',
+    'the file system does not respond, such as a network file system: name a directory on a local disk',
+  ],
   resolution: ['SERVICE_UNREACHABLE', 'see which name servers /etc/resolv.conf names, or give --endpoint an address'],
-  tls: ['SERVICE_UNREACHABLE', 'a firewall or proxy on the way lets the connection hang'],
-  token: ['SERVICE_UNREACHABLE', "see the service's log: it takes connections and does not answer"],
-  syslog: ['SERVICE_UNREACHABLE', 'a firewall on the way lets the connection hang'],
+  tls: ['SERVICE_UNREACHABLE', 'a firewall or proxy on the path drops the packets'],
+  token: ['SERVICE_UNREACHABLE', "see the service's log: it accepts connections but does not answer"],
+  syslog: ['SERVICE_UNREACHABLE', 'a firewall on the path drops the packets'],
 }
 
-function tooLate(step: Tried, settings: CollectorSettings, timeoutMs: number): StepOutcome {
+function timedOut(step: CheckName, settings: CollectorSettings, timeoutMs: number): StepOutcome {
   const { interface: name, outbox, registry } = settings
   const what = { interface: name, outbox, settings: registry }[step as string] ?? settings.endpoint
-  const [code, remedy] = TOO_LATE[step]
+  const [code, remedy] = TIMED_OUT[step]
   return { result: 'failed', code, found: `${what}: no answer within ${timeoutMs / 1000} s`, remedy }
 }

@@ -1,28 +1,37 @@
 import type { Fault, FaultCode } from '../../engine/process/error-codes.ts'
 import type { CollectorSettings } from '../config.ts'
 
-/** The steps in their order; each has a file of its name here. The settings are read before them. */
+/**
+ * The steps in order. Each has a file with its name in this folder. The settings are read before
+ * the first step.
+ */
 export const STEPS = ['interface', 'health', 'outbox', 'resolution', 'tls', 'token', 'syslog'] as const
 export type StepName = (typeof STEPS)[number]
 
-/** What is tried in a process: the settings only once more, where root looks for the user that it becomes. */
-export type Tried = StepName | 'settings'
+/**
+ * Checks that run in a process: the steps, and the settings again if root must check them as
+ * another user.
+ */
+export type CheckName = StepName | 'settings'
 
-/** How a step ended. Lines without the name of the step, and without a secret; `remedy` is empty where nobody knows one. */
+/**
+ * The outcome of a step. The texts contain neither the step's name nor a secret. `remedy` is empty
+ * if none is known.
+ */
 export type StepOutcome =
   | { readonly result: 'ok' | 'skipped'; readonly found: string }
   | { readonly result: 'failed'; readonly code: FaultCode; readonly found: string; readonly remedy: string }
 
-/** A step. It throws what the part that it tries throws; a Fault becomes `failed`. */
+/** A step. It throws the errors of the code that it tests; a Fault becomes `failed`. */
 export type Step = (settings: CollectorSettings) => StepOutcome | Promise<StepOutcome>
 
-/** What the process of a step is told. By its channel: the token stands on no command line. */
+/** The order to a step's process, sent over IPC, so that the token is on no command line. */
 export interface StepOrder {
-  readonly step: Tried
+  readonly step: CheckName
   readonly settings: CollectorSettings
 }
 
-/** A Fault's line says what was found, which may be several things, and behind the last semicolon what to do. */
+/** Splits a Fault's message: the part after the last semicolon is the remedy. */
 export function failedBy(fault: Fault): StepOutcome {
   const { code, message } = fault
   const at = message.lastIndexOf('; ')

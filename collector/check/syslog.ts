@@ -6,7 +6,9 @@ import { connectionRemedy, tryTls } from './tls.ts'
 
 const NAMES = { portSetting: '--syslog-port', listener: 'syslog listener' } as const
 
-/** Connects as the forwarder does, and sends nothing. By UDP nobody answers, so there is nothing to try. */
+/**
+ * Connects as the forwarder does, and sends nothing. UDP has no answers, so nothing can be tested.
+ */
 export async function checkSyslog(settings: CollectorSettings): Promise<StepOutcome> {
   const peer = syslogPeer(settings)
   if (peer.scheme === 'tls') return tryTls(peer, NAMES)
@@ -15,7 +17,7 @@ export async function checkSyslog(settings: CollectorSettings): Promise<StepOutc
   const link = new StreamLink(peer)
   try {
     await link.open()
-    return { result: 'ok', found: `${urlOf(peer)} takes connections, in plain text` }
+    return { result: 'ok', found: `${urlOf(peer)} accepts connections, in plain text` }
   } catch (error) {
     const { problem, why } = connectionProblem(error, peer)
     return { result: 'failed', code: 'SERVICE_UNREACHABLE', found: why, remedy: connectionRemedy(problem, peer, NAMES) }

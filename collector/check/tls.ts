@@ -14,28 +14,29 @@ import {
 import { CHECK_CONNECT_MS } from '../limits.ts'
 import type { StepOutcome } from './step.ts'
 
-/** What the other side showed. */
+/** Result of a handshake with the peer. */
 interface Handshake {
   /** `TLSv1.3` */
   readonly protocol: string
   readonly certificate: X509Certificate
 }
 
-/** @throws Fault USAGE for a proxy that is no URL. */
+/** @throws Fault USAGE if the proxy is not a URL. */
 export function checkTls(settings: CollectorSettings): Promise<StepOutcome> {
   return tryTls(httpsPeer(settings), { portSetting: '--https-port', listener: '--ingest-port' })
 }
 
-/** How the port is called here, and at the service. */
+/** The port's setting here and at the service. */
 interface PortNames {
   readonly portSetting: string
   readonly listener: string
 }
 
 /**
- * Connects as the forwarder does; a certificate that is refused is looked at over a second connection. Nothing is sent.
+ * Connects as the forwarder does. Inspects a rejected certificate over a second connection. Sends
+ * nothing.
  *
- * @throws Fault USAGE for a proxy that is no URL.
+ * @throws Fault USAGE if the proxy is not a URL.
  */
 export async function tryTls(peer: Peer, names: PortNames): Promise<StepOutcome> {
   const connector = new TlsConnector(peer)
@@ -96,8 +97,8 @@ export function connectionRemedy(problem: ConnectionProblem, peer: Peer, { portS
       return `a firewall may drop the packets, or what listens there speaks no TLS: ${port}`
     default:
       if (proxyOf(peer) !== undefined)
-        return 'see whether the proxy that HTTPS_PROXY names is right, and lets through to posture-service'
-      return `see whether posture-service runs there, and correct --endpoint or ${portSetting}`
+        return 'check that HTTPS_PROXY is right, and that the proxy allows connections to posture-service'
+      return `check that posture-service runs there, or correct --endpoint or ${portSetting}`
   }
 }
 
@@ -112,12 +113,12 @@ function certificateAdvice(
     case 'expired':
       return {
         found: `${origin}: the certificate is ${described(certificate)}`,
-        remedy: `renew it on the service's host, or set the clock here, which says ${new Date().toISOString()}`,
+        remedy: `renew it on the service's host, or set this clock, which shows ${new Date().toISOString()}`,
       }
     case 'notYetValid':
       return {
         found: `${origin}: the certificate is ${described(certificate)}`,
-        remedy: `set the clock here, which says ${new Date().toISOString()}`,
+        remedy: `set this clock, which shows ${new Date().toISOString()}`,
       }
     case 'otherName':
       return {
@@ -131,9 +132,9 @@ function certificateAdvice(
       }
     default: {
       const issuer =
-        certificate.issuer === certificate.subject ? 'self-signed' : 'of an authority that is not trusted here'
+        certificate.issuer === certificate.subject ? 'self-signed' : 'signed by a CA that is not trusted here'
       const found = `${origin}: the certificate is ${issuer}, ${described(certificate)}`
-      const ca = 'name its authority, or a copy of the certificate, by --ca'
+      const ca = 'pass its CA certificate, or a copy of the certificate, with --ca'
       return { found, remedy: `if the service logs this fingerprint when it starts, pin it: ${pin}, or ${ca}` }
     }
   }

@@ -2,14 +2,14 @@ import type { CollectorSettings } from '../config.ts'
 import { HttpsForwarder } from '../forward/https.ts'
 import type { StepOutcome } from './step.ts'
 
-/** Sends a batch without events, which the service answers as any other and of which nothing is stored. */
+/** Sends a batch without events, which the service answers like any other but does not store. */
 export async function checkToken(settings: CollectorSettings): Promise<StepOutcome> {
   const forwarder = new HttpsForwarder(settings)
   const outcome = await forwarder.send([])
   await forwarder.close()
   switch (outcome.kind) {
     case 'accepted':
-      return { result: 'ok', found: 'the service takes events with it' }
+      return { result: 'ok', found: 'the service accepts the token' }
     case 'unauthorized': {
       const make = '"posture-admin token generate LABEL --org ORGANIZATION" makes one on the service\'s host'
       return {

@@ -5,13 +5,13 @@ import { addSettingOptions } from '../../engine/process/settings.ts'
 import { exitStatusOf, stopSignal, within } from '../../engine/process/shutdown.ts'
 import { printable, printRows, printsTable } from '../../engine/process/table.ts'
 import { checkSettings } from '../check/settings.ts'
-import { STEPS, type StepName, type StepOutcome, type Tried } from '../check/step.ts'
+import { type CheckName, STEPS, type StepName, type StepOutcome } from '../check/step.ts'
 import { startStep } from '../check/step-runner.ts'
 import { type CollectorSettings, collectorSettings, readCollectorSettings, syslogIsOn } from '../config.ts'
 import { userToBecome } from '../privileges.ts'
 import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../settings-file.ts'
 
-/** The most that lies between the moments at which two processes of a group notice the same signal. */
+/** Maximum delay between two processes of a group noticing the same signal. */
 const SIGNAL_MS = 1000
 
 type Row = { readonly check: string } & StepOutcome
@@ -20,7 +20,10 @@ interface CheckOptions extends SettingsFileOption {
   readonly json?: boolean
 }
 
-/** posture-collector check: tests in turn what `run` needs with the same settings, and prints a fix for each failure. */
+/**
+ * posture-collector check: tests in turn what `run` needs with the same settings, and prints a fix
+ * for each failure.
+ */
 export function addCheckCommand(program: Command): void {
   const check = jsonOption(
     addSettingsFileOption(
@@ -55,12 +58,13 @@ export function addCheckCommand(program: Command): void {
 }
 
 async function outcomeOrSignal<S>(
-  step: Tried,
+  step: CheckName,
   settings: CollectorSettings,
   signal: Promise<S>,
 ): Promise<StepOutcome | S> {
   const running = startStep(step, settings)
-  // Ctrl-C reaches the step's process, too, and ends it when it has not loaded yet. This process may notice that before its own signal.
+  // Ctrl-C also reaches the step's process, and kills it if it is still loading. This process may
+  // notice that before its own signal.
   const outcome = running.outcome.catch(async (error: unknown) => {
     if (await within(SIGNAL_MS, signal)) return signal
     throw error
@@ -68,15 +72,21 @@ async function outcomeOrSignal<S>(
   return Promise.race([outcome, signal]).finally(running.stop)
 }
 
-/** What needs no process: the settings, unless root looks into a file that another user will read, and what is skipped. @throws Fault USAGE */
-function outcomeHere(step: Tried, rows: readonly Row[], settings: CollectorSettings): StepOutcome | undefined {
+/**
+ * Handles what needs no process: skipped steps, and the settings unless root must check a file as
+ * another user. @throws Fault USAGE
+ */
+function outcomeHere(step: CheckName, rows: readonly Row[], settings: CollectorSettings): StepOutcome | undefined {
   if (step !== 'settings') return skipped(step, rows, settings)
   const outcome = checkSettings(settings)
   const isAnothers = settings.registry !== '' && userToBecome(settings.user) !== undefined
   return outcome.result === 'ok' && isAnothers ? undefined : outcome
 }
 
-/** What is off, and what an earlier failure makes senseless: without the name there is no connection, and the token goes over a good one only. */
+/**
+ * Skips steps that are disabled or pointless after an earlier failure: without a resolved name
+ * there is no connection, and the token is sent only over a verified connection.
+ */
 function skipped(step: StepName, rows: readonly Row[], settings: CollectorSettings): StepOutcome | undefined {
   const https = settings.httpsEnabled
   const syslog = syslogIsOn(settings)
@@ -92,7 +102,7 @@ function skipped(step: StepName, rows: readonly Row[], settings: CollectorSettin
   return failed && { result: 'skipped', found: `${failed.check} failed` }
 }
 
-/** @throws Fault of the first step that failed, so that the exit status is its own. */
+/** @throws Fault of the first failed step, so that the exit status is that of the Fault. */
 function conclude(rows: readonly Row[]): void {
   const failed = rows.filter((row) => row.result === 'failed')
   const first = failed[0]
@@ -104,7 +114,10 @@ function conclude(rows: readonly Row[]): void {
   throw new Fault(first.code, `${failed.length} of ${rows.length} checks failed: ${names}`)
 }
 
-/** In a pipe, prints each row as soon as it is known. On a terminal, prints one table, and the fixes below it for copying. */
+/**
+ * In a pipe, prints each row as soon as it is known. On a terminal, prints one table, followed by
+ * the fixes for copying.
+ */
 function printer(options: CheckOptions) {
   const lines = !printsTable(options)
   const columns = [
@@ -116,7 +129,7 @@ function printer(options: CheckOptions) {
     if (!lines && process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`)
   }
   return {
-    busy: (step: Tried) => status(`${step}…`),
+    busy: (step: CheckName) => status(`${step}…`),
     row(rows: readonly Row[]) {
       if (lines) printRows({ columns, rows: rows.slice(-1) }, options)
     },

@@ -23,7 +23,10 @@ const record = z.object({
   ),
 })
 
-/** posture-collector counters: the counters of the running collector and their outcomes, which must add up. */
+/**
+ * posture-collector counters: the counters of the running collector and their outcomes, which must
+ * add up.
+ */
 export function addCountersCommand(program: Command): void {
   const command = jsonOption(
     addSettingsFileOption(

@@ -14,14 +14,17 @@ import { addSettingsFileOption, environmentWith, type SettingsFileOption } from 
 const settingsOfOutbox = z.object({ outbox: outboxSetting })
 const PEEK_EVENTS = 10
 const PEEK_EVENTS_MAX = 10_000
-/** Lines in one write to the pipe. */
+/** Lines per write to the pipe. */
 const EXPORT_LINES = 1000
 
 interface Printing extends SettingsFileOption {
   readonly json?: boolean
 }
 
-/** posture-collector outbox: shows events that wait to be forwarded, while a collector runs or not. Changes nothing. */
+/**
+ * posture-collector outbox: shows the events that wait to be forwarded, with or without a running
+ * collector. Changes nothing.
+ */
 export function addOutboxCommand(program: Command): void {
   const outbox = program
     .command('outbox')
@@ -118,7 +121,7 @@ async function withOutbox(
   const { outbox } = readSettings(settingsOfOutbox, { command, environment: environmentWith(options) })
   if (outbox === OUTBOX_IN_MEMORY)
     throw new Fault('USAGE', '--outbox memory: events in the memory of a collector cannot be inspected; see /metrics')
-  // Loaded here, because LMDB takes longer to load than everything else.
+  // Imported here because LMDB takes longer to load than everything else.
   const { OutboxReader } = await import('../outbox/outbox-reader.ts')
   const reader = new OutboxReader(outbox)
   try {

@@ -13,7 +13,7 @@ import { compileTrie } from '../../registry/compile-trie.ts'
 import { lanesFor, readerSettings } from '../config.ts'
 import { type ObserveCounts, type ObservedName, observe } from '../pipeline/observe.ts'
 
-/** Rows that a table on a terminal holds back until it is drawn. More are printed as further tables. */
+/** Rows collected for a table on a terminal. More rows are printed as further tables. */
 const TABLE_ROWS_MAX = 1000
 
 interface ReadOptions {
@@ -56,13 +56,13 @@ export function addReadCommand(program: Command): void {
   })
 }
 
-/** Without an operator's file there is nothing to log, so no logger is loaded. */
+/** Without an operator's file there is nothing to log, so no logger is created. */
 function catalogOf({ registry, logLevel }: z.output<typeof readerSettings>): Catalog {
   if (registry === '') return loadCatalog()
   return catalogInForce(registry, createLogger('posture-collector', logLevel === 'INFO' ? 'WARNING' : logLevel))
 }
 
-/** A file that cannot be opened does not keep the others from being read. */
+/** A file that cannot be opened does not stop the others from being read. */
 function faultOf(error: unknown): Fault {
   if (error instanceof Fault) return error
   throw error
@@ -88,7 +88,7 @@ async function readFile(
       everyName: options.names === true,
       onNames: (names) => print(names),
       onProgress: progress.update,
-      giveUp: stopped,
+      cancel: stopped,
     },
   )
   stopped.then((signal) => {

@@ -14,9 +14,15 @@ import { type CollectorSettings, collectorSettings, readCollectorSettings } from
 import type { Sensor } from '../sensor.ts'
 import { environmentWith, type SettingsFileOption } from '../settings-file.ts'
 
-/** What a live collector may take to forward what waits, when it is stopped: with all that is closed behind it, 10 seconds. */
+/**
+ * Time to forward waiting events when a live collector is stopped, in milliseconds. With the
+ * closing that follows, a stop takes 10 seconds.
+ */
 const DRAIN_MS = 8500
-/** Who interrupts the reading of a file wants to go on with something else; what waits is safe. */
+/**
+ * The same when the reading of a file is interrupted. The user wants to continue, and waiting
+ * events are safe on disk.
+ */
 const READ_DRAIN_MS = 500
 
 interface RunOptions extends SettingsFileOption {
@@ -25,7 +31,7 @@ interface RunOptions extends SettingsFileOption {
   readonly listInterfaces?: boolean
 }
 
-/** posture-collector [run]: watches an interface, or reads a capture file, and forwards what matches. */
+/** posture-collector [run]: watches an interface or reads a capture file, and forwards matches. */
 export function addRunCommand(program: Command): void {
   const run = addSettingOptions(
     program
@@ -40,7 +46,8 @@ export function addRunCommand(program: Command): void {
       'Read NAME=value lines from this file, again on SIGHUP; they override the environment',
     )
     .option('--list-interfaces', 'Print the available interfaces, and exit')
-  // commander passes an unknown command to the default command, and would report too many arguments.
+  // commander passes an unknown command to the default command, and would report too many
+  // arguments.
   run.allowExcessArguments(true)
   run.action(async (options: RunOptions) => {
     const [word] = run.args
@@ -82,15 +89,16 @@ async function watch(
   let reloadNow = (): void => {
     asked = true
   }
-  // At once: without a listener the signal would end the program.
+  // Registered at once: without a listener the signal would end the program.
   const onHangUp = (): void => reloadNow()
   process.on('SIGHUP', onHangUp)
-  // Only here: the store takes longer to load than all else, and no other command needs it.
+  // Imported here because the store takes longer to load than everything else, and no other command
+  // needs it.
   const { Sensor } = await import('../sensor.ts')
   const sensor = new Sensor(settings, catalogInForce(settings.registry, log), log)
   let reloading = Promise.resolve()
   reloadNow = () => {
-    // One after the other: the last one decides.
+    // One after the other, so that the last one takes effect.
     reloading = reloading.then(() => reload(sensor, log, settingsNow))
   }
   if (asked) reloadNow()
@@ -117,7 +125,7 @@ async function readFile(
   const collector = new Collector(settings, source, catalogInForce(settings.registry, log), log)
   void stopped.then((signal) => {
     log.info({ signal }, 'stopping')
-    // Who interrupts the reading of a file ends it before it was done.
+    // An interrupted read is incomplete.
     process.exitCode = exitStatusOf(signal)
     return collector.drain(READ_DRAIN_MS)
   })
@@ -128,7 +136,7 @@ async function readFile(
   }
 }
 
-/** Runs to the end and says what it came to. */
+/** Runs to the end and logs the result. */
 async function report(collector: Collector, log: Logger, run: () => ReturnType<Collector['run']>): Promise<void> {
   const { allBalanced, balancesOf } = await import('../accounting.ts')
   try {
@@ -154,7 +162,7 @@ async function report(collector: Collector, log: Logger, run: () => ReturnType<C
     )
     if (!allBalanced(counters)) log.error({ counters }, 'the counters do not balance; please report this')
     if (damage === undefined) return
-    // An interrupted run ends as interrupted, and says what else there was.
+    // An interrupted run exits as interrupted and only logs the other problem.
     if (process.exitCode !== undefined) log.warn({ reason: damage.message }, damage.code)
     else throw new Fault(damage.code, damage.message)
   } finally {
@@ -162,7 +170,7 @@ async function report(collector: Collector, log: Logger, run: () => ReturnType<C
   }
 }
 
-/** SIGHUP: the registry's file and the log level as they are now. */
+/** SIGHUP: rereads the registry file and the log level. */
 async function reload(sensor: Sensor, log: Logger, settingsNow: () => CollectorSettings): Promise<void> {
   try {
     const { logLevel, registry } = settingsNow()
@@ -173,11 +181,14 @@ async function reload(sensor: Sensor, log: Logger, settingsNow: () => CollectorS
     log.info({ logLevel }, 'reloaded')
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    log.error({ reason: error.message }, 'not reloaded, all stays as it was')
+    log.error({ reason: error.message }, 'not reloaded; the previous settings and registry stay active')
   }
 }
 
-/** Needs no setting and no permission: who looks for the right name has neither yet. */
+/**
+ * Needs no setting and no permission, because a user who looks up the interface's name has neither
+ * yet.
+ */
 function printInterfaces(): void {
   printRows(
     {

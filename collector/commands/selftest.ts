@@ -8,7 +8,10 @@ import { printRows } from '../../engine/process/table.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { type ObservedName, observe } from '../pipeline/observe.ts'
 
-/** The golden capture and what is in it. They ship beside the compiled programs, and `npm run captures` makes them. */
+/**
+ * The golden capture and its expected names. Both ship next to the compiled programs. `npm run
+ * captures` creates them.
+ */
 const FOLDER = new URL('../../../collector/selftest/', import.meta.url)
 
 const goldenCases = z.array(
@@ -21,7 +24,7 @@ const goldenCases = z.array(
 )
 export type GoldenCase = z.output<typeof goldenCases>[number]
 
-/** How a case ended: `invented` is a name that no case is about. */
+/** The result of a case. `invented` is a name that no case expects. */
 export interface CaseResult {
   readonly case: string
   readonly method: string
@@ -29,7 +32,10 @@ export interface CaseResult {
   readonly result: 'seen' | 'missed' | 'twice' | 'invented'
 }
 
-/** posture-collector selftest: reads the golden capture, and prints for each case whether its name was seen. */
+/**
+ * posture-collector selftest: reads the golden capture and prints for each case whether its name
+ * was seen.
+ */
 export function addSelftestCommand(program: Command): void {
   jsonOption(
     program
@@ -57,13 +63,16 @@ export function addSelftestCommand(program: Command): void {
   })
 }
 
-/** Reads golden.pcap of the folder and compares with golden.json. Throws a Fault when they are not there. */
+/**
+ * Reads golden.pcap in the folder and compares the names with golden.json. @throws Fault if they
+ * are missing.
+ */
 export async function selftest(folder: URL): Promise<CaseResult[]> {
   const cases = goldenCasesOf(new URL('golden.json', folder))
   const names: ObservedName[] = []
   const observation = await observe(
     { kind: 'file', path: fileURLToPath(new URL('golden.pcap', folder)) },
-    // The names are compared here; no registry is needed, and an operator's own has no say.
+    // The names are compared here, so no registry is needed, and the operator's own has no effect.
     { trie: compileTrie([]), lanes: 1, everyName: true, onNames: (found) => void names.push(...found) },
   )
   await observation.done

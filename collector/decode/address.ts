@@ -1,4 +1,4 @@
-/** Text of the IPv4 or IPv6 address at `at`. */
+/** Returns the text of the IPv4 or IPv6 address at `at`. */
 export function addressText(view: DataView, at: number, version: number): string {
   if (version === 4) {
     return `${view.getUint8(at)}.${view.getUint8(at + 1)}.${view.getUint8(at + 2)}.${view.getUint8(at + 3)}`
@@ -6,7 +6,10 @@ export function addressText(view: DataView, at: number, version: number): string
   return ipv6Text(view, at)
 }
 
-/** RFC 5952 §4: lower case, no leading zeros, the longest run of two or more zero groups as "::", the first of equals. */
+/**
+ * RFC 5952 §4: lower case, no leading zeros, and "::" for the longest run of two or more zero
+ * groups, the first of equals.
+ */
 function ipv6Text(view: DataView, at: number): string {
   let longest = 0
   let longestStart = -1

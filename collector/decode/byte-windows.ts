@@ -1,8 +1,8 @@
 /**
- * Buffers for bytes that came before others that stand in front of them: a fixed number of short and of long ones, all in one piece of
- * shared memory. Bytes may come in any order and more than once; those that came first stand.
+ * Reassembly buffers: a fixed number of short and long buffers in one shared memory. Bytes may
+ * arrive in any order and more than once. The first copy of a byte wins.
  *
- *     short buffers, each: bytes, and as many marks of which bytes are there; then the long ones likewise
+ *     each short buffer: its bytes, then a mark per byte present; then the long buffers
  */
 export const NO_BUFFER = -1
 
@@ -16,7 +16,10 @@ export class ByteWindows {
   readonly #free: Int32Array
   #freeShorts: number
   #freeLongs: number
-  /** For each buffer: bytes from its start that are there without a gap, and the end of the farthest that is there. */
+  /**
+   * For each buffer: the number of bytes present from its start without a gap, and the end of the
+   * farthest byte present.
+   */
   readonly #contiguous: Int32Array
   readonly #farthest: Int32Array
 
@@ -28,7 +31,7 @@ export class ByteWindows {
     this.#shorts = shorts
     this.#longBytes = longBytes
     this.#longs = longs
-    // The free short ones are kept from the left, the free long ones behind them.
+    // Stacks of free buffers: the short ones from index 0, the long ones from index `shorts`.
     this.#free = Int32Array.from({ length: shorts + longs }, (_none, index) => index)
     this.#freeShorts = shorts
     this.#freeLongs = longs
@@ -36,12 +39,15 @@ export class ByteWindows {
     this.#farthest = new Int32Array(shorts + longs)
   }
 
-  /** Buffers that are taken. */
+  /** Number of buffers in use. */
   get taken(): number {
     return this.#shorts + this.#longs - this.#freeShorts - this.#freeLongs
   }
 
-  /** An empty buffer of at least `bytes`, or NO_BUFFER when all of that length are taken. */
+  /**
+   * Returns an empty buffer of at least `bytes`, or NO_BUFFER if all buffers of that length are in
+   * use.
+   */
   take(bytes: number): number {
     if (bytes <= this.#shortBytes) {
       return this.#freeShorts === 0 ? NO_BUFFER : (this.#free[--this.#freeShorts] ?? 0)
@@ -73,17 +79,20 @@ export class ByteWindows {
     return 2 * (this.#shorts * this.#shortBytes + (buffer - this.#shorts) * this.#longBytes)
   }
 
-  /** Bytes from the start that are there without a gap. */
+  /** Number of bytes present from the start without a gap. */
   contiguous(buffer: number): number {
     return this.#contiguous[buffer] ?? 0
   }
 
-  /** End of the farthest byte that is there. */
+  /** End of the farthest byte present. */
   farthest(buffer: number): number {
     return this.#farthest[buffer] ?? 0
   }
 
-  /** Puts bytes [from, to) of `source` at `offset`, where there must be room. Gives how many of them were new. */
+  /**
+   * Writes bytes [from, to) of `source` at `offset`. The buffer must have the capacity. Returns the
+   * number of new bytes.
+   */
   put(buffer: number, offset: number, source: DataView, from: number, to: number): number {
     const contiguous = this.#contiguous[buffer] ?? 0
     const farthest = this.#farthest[buffer] ?? 0
@@ -91,7 +100,7 @@ export class ByteWindows {
     if (end <= contiguous) return 0
     const start = this.start(buffer)
     if (farthest === contiguous && offset <= contiguous) {
-      // All that is there is in order, and so is this: the common case.
+      // The common case: all bytes present are in order, and these bytes continue them.
       const skip = contiguous - offset
       copyBytes(source, from + skip, to, this.view, start + contiguous)
       this.#contiguous[buffer] = end
@@ -100,22 +109,22 @@ export class ByteWindows {
     }
     const marks = start + this.capacity(buffer)
     const bytes = this.bytes
-    let fresh = 0
+    let added = 0
     for (let at = Math.max(offset, contiguous); at < end; at++) {
       if (bytes[marks + at] === 1) continue
       bytes[marks + at] = 1
       bytes[start + at] = source.getUint8(from + at - offset)
-      fresh++
+      added++
     }
     const newFarthest = Math.max(farthest, end)
     let reached = contiguous
     while (reached < newFarthest && bytes[marks + reached] === 1) bytes[marks + reached++] = 0
     this.#contiguous[buffer] = reached
     this.#farthest[buffer] = newFarthest
-    return fresh
+    return added
   }
 
-  /** Drops the first `count` bytes, which are there: those behind move to the start. */
+  /** Drops the first `count` bytes, which must be present, and moves the rest to the start. */
   consume(buffer: number, count: number): void {
     const start = this.start(buffer)
     const marks = start + this.capacity(buffer)
@@ -130,7 +139,10 @@ export class ByteWindows {
     this.#farthest[buffer] = farthest - count
   }
 
-  /** Puts everything that is in `from` into `to`, which is empty and has room, `shift` bytes farther behind. */
+  /**
+   * Copies the bytes of `from` to `to`, `shift` bytes later. `to` must be empty and have the
+   * capacity.
+   */
   move(from: number, to: number, shift: number): void {
     const source = this.start(from)
     const sourceMarks = source + this.capacity(from)
@@ -156,7 +168,7 @@ export class ByteWindows {
   }
 }
 
-/** Copies bytes [from, to) without making a view of them, which would be garbage for each packet. */
+/** Copies bytes [from, to) without creating a view, which would be garbage for each packet. */
 export function copyBytes(source: DataView, from: number, to: number, target: DataView, at: number): void {
   let read = from
   let write = at

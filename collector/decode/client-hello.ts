@@ -4,32 +4,39 @@ import { type FoundName, NameForm } from './name.ts'
 import type { HelloBody } from './tls-record.ts'
 
 /**
- * ClientHello -> the host_name of its server_name, and whether it has encrypted_client_hello. Nothing else of the hello is looked at.
- * A hello of which the rest is still to come gives its name when server_name is in the part that is here.
+ * ClientHello -> the host_name in its server_name, and whether it has encrypted_client_hello.
+ * Nothing else is read. An incomplete hello yields its name if the server_name extension is
+ * complete.
  */
 
 /**
- * RFC 8446 §4.1.2, the body behind the handshake header:
+ * RFC 8446 §4.1.2, the body after the handshake header, lengths in bytes:
  *
- *     legacy_version  random  session_id         cipher_suites       compression_methods  extensions
- *     2               32      1 + 0..32          2 + 2..             1 + 1..              2 + (type 2, length 2, data)*
+ *     legacy_version 2, random 32, session_id 1 + 0..32, cipher_suites 2 + 2..,
+ *     compression_methods 1 + 1.., extensions 2 + (type 2, length 2, data)*
  */
 const HELLO_RANDOM = 2
 const FIXED_BYTES = 2 + 32
 const EXTENSION_HEADER_BYTES = 4
 
-/** RFC 6066 §3: server_name_list of (name_type 1, length 2, HostName); 0 is host_name, and there may be one of it. */
+/**
+ * RFC 6066 §3: server_name_list of (name_type 1, length 2, HostName). Type 0 is host_name, at most
+ * one.
+ */
 const EXTENSION_SERVER_NAME = 0
 const NAME_TYPE_HOST_NAME = 0
 const SERVER_NAME_HEADER_BYTES = 3
 
-/** RFC 9849 §5: encrypted_client_hello, and what its drafts called encrypted_server_name. */
+/** RFC 9849 §5: encrypted_client_hello, and encrypted_server_name of its drafts. */
 const EXTENSION_ENCRYPTED_CLIENT_HELLO = 0xfe0d
 const EXTENSION_ENCRYPTED_SERVER_NAME = 0xffce
 
 /**
- * The class of the packet that brings this hello: clientHello or clientHelloEch, and `name` is set; clientHelloNoName; clientHelloMalformed;
- * clientHelloPart, when it is incomplete and its name is not in what is here.
+ * Returns the class of the packet that carries this hello:
+ * - clientHello or clientHelloEch: `name` is set
+ * - clientHelloNoName
+ * - clientHelloMalformed
+ * - clientHelloPart: the hello is incomplete, and its name is not in the bytes received so far
  */
 export function readServerName(hello: HelloBody, name: FoundName): PacketClass {
   const view = hello.view
@@ -43,7 +50,7 @@ export function readServerName(hello: HelloBody, name: FoundName): PacketClass {
   at += 2 + view.getUint16(at)
   if (at + 1 > end) return outOfBytes
   at += 1 + view.getUint8(at)
-  // RFC 5246 §7.4.1.2: a hello may end here, without extensions.
+  // RFC 5246 §7.4.1.2: a hello without extensions may end here.
   if (at === end && hello.incomplete === 0) return PacketClass.clientHelloNoName
   if (at + 2 > end) return outOfBytes
   const extensionsEnd = at + 2 + view.getUint16(at)
@@ -53,7 +60,7 @@ export function readServerName(hello: HelloBody, name: FoundName): PacketClass {
   let named: PacketClass = PacketClass.clientHelloNoName
   let encrypted = false
   while (at < extensionsEnd) {
-    // What is wrong behind the name does not make it another.
+    // An error after the name does not change the name.
     const broken = named === PacketClass.clientHelloNoName ? outOfBytes : named
     if (at + EXTENSION_HEADER_BYTES > end) return broken
     const type = view.getUint16(at)
@@ -73,7 +80,7 @@ export function readServerName(hello: HelloBody, name: FoundName): PacketClass {
   return encrypted && named === PacketClass.clientHello ? PacketClass.clientHelloEch : named
 }
 
-/** 32 bits of what a client chose at random, by which a hello is known when it comes again. */
+/** 32 bits of the client's random, which identify a hello that is sent again. */
 export function helloRandom(hello: HelloBody): number {
   const at = hello.start + HELLO_RANDOM
   return at + 4 > hello.end ? 0 : hello.view.getUint32(at)

@@ -13,19 +13,20 @@ import { TcpStreams } from './tcp-streams.ts'
 import { UDP_DESTINATION_PORT, UDP_SOURCE_PORT } from './udp.ts'
 
 export interface DecodeOptions {
-  /** What compileTrie() made of the registry. */
+  /** The compiled registry, from compileTrie(). */
   readonly trie: SharedArrayBuffer
-  /** What it made of the resolvers that answer DNS over HTTPS. */
+  /** The compiled list of DNS-over-HTTPS resolvers. */
   readonly resolvers: SharedArrayBuffer
-  /** A row for each name, else only for those that match. */
+  /** Write a row for every name, not only for matches. */
   readonly everyName: boolean
   readonly dnsPorts: readonly number[]
   readonly tlsPorts: readonly number[]
 }
 
 /**
- * The loop of a decode worker: frame -> layers -> name -> match -> row. One for each lane, since a lane's streams live here.
- * Nothing in it throws, whatever the bytes, and nothing is allocated for a packet, but for a QUIC Initial's keys.
+ * The loop of a decode worker: frame -> layers -> name -> match -> row. One per lane, because it
+ * holds the lane's streams. It never throws, whatever the bytes, and allocates nothing per packet
+ * except the keys of a QUIC Initial.
  */
 export class BatchDecoder {
   readonly #lane: number
@@ -58,14 +59,14 @@ export class BatchDecoder {
     this.#quic = new QuicStreams(this.#streams, this.#sink, this.#ports)
   }
 
-  /** Matches by another registry from the next batch on. */
+  /** Matches against another registry from the next batch on. */
   useTrie(trie: SharedArrayBuffer): void {
     this.#sink.useTrie(trie)
   }
 
   /**
-   * Decodes the lane's frames of the batch from where the last run ended. True when they are done; false when the rows area is full, and
-   * it shall be run again after the rows were read.
+   * Decodes the lane's frames of the batch from where the last run ended. Returns true when all are
+   * done. Returns false if the rows area is full: call again after the rows were read.
    */
   decode(batch: FrameBatch): boolean {
     const section = batch.lane(this.#lane)
@@ -78,7 +79,7 @@ export class BatchDecoder {
     const first = section.nextFrame
     let frame = first
     let captured = 0
-    // A round without frames only says what time it is.
+    // A round without frames only reports the time.
     if (frames === 0 && sink.beginFrame(Math.max(batch.frames - 1, 0), 0, 0)) this.#expire(batch.clockSeconds)
 
     while (frame < frames) {
@@ -93,7 +94,7 @@ export class BatchDecoder {
       frame++
     }
     let done = frame === frames
-    if (done && batch.last) done = this.#giveOut(Math.max(batch.frames - 1, 0))
+    if (done && batch.last) done = this.#flushStreams(Math.max(batch.frames - 1, 0))
     this.#endRun(section, frame, done, { first, captured })
     return done
   }
@@ -110,15 +111,18 @@ export class BatchDecoder {
     })
   }
 
-  /** Nothing comes any more: what is still held comes out. False when there was no room for all of it. */
-  #giveOut(index: number): boolean {
+  /**
+   * The source has ended: emits the names of incomplete streams. Returns false if the rows area is
+   * full.
+   */
+  #flushStreams(index: number): boolean {
     while (this.#sink.beginFrame(index, 0, 0)) {
       if (!this.#streams.expireOne()) return true
     }
     return false
   }
 
-  /** Once for each second of the capture, before the first frame of it. */
+  /** Called once per second of capture time, before the first frame of that second. */
   #expire(seconds: number): void {
     if (seconds === 0) return
     this.#expiredSeconds = seconds
@@ -126,7 +130,7 @@ export class BatchDecoder {
     this.#fragments.expire(seconds)
   }
 
-  /** The class in which the packet in bytes [start, end) ends; its names are handed on. */
+  /** Returns the class of the packet in bytes [start, end), and emits its names. */
   #packet(view: DataView, bytes: Uint8Array, linkType: number, start: number, end: number): PacketClass {
     const transport = this.#transport
     const refused = this.#layers.unwrap(view, bytes, linkType, start, end, this.#sink.row.seconds, transport)

@@ -3,8 +3,8 @@ import { DNS_QUESTIONS_MAX, NAME_BYTES_MAX, NAME_POINTERS_MAX } from '../limits.
 import { type FoundName, NameForm } from './name.ts'
 
 /**
- * DNS message -> QNAMEs. Read: queries, all their questions, compression pointers, names of any bytes.
- * Not read: responses, other OPCODEs, the records behind the questions.
+ * DNS message -> QNAMEs. Read: queries, all their questions, compression pointers, names of any
+ * bytes. Not read: responses, other OPCODEs, the records after the questions.
  */
 
 /** RFC 1035 §4.1.1: ID, flags, QDCOUNT, ANCOUNT, NSCOUNT, ARCOUNT. */
@@ -17,17 +17,26 @@ const OPCODE = 0x7800
 /** RFC 1035 §4.1.2: QTYPE and QCLASS follow the QNAME. */
 const QTYPE_QCLASS_BYTES = 4
 
-/** RFC 1035 §4.1.4: the two high bits of a length byte tell a label (00) from a pointer (11); 01 and 10 are reserved. */
+/**
+ * RFC 1035 §4.1.4: the two high bits of a length byte distinguish a label (00) from a pointer (11).
+ * 01 and 10 are reserved.
+ */
 const LABEL_BYTES_MAX = 63
 const POINTER = 0xc0
 const POINTER_OFFSET = 0x3fff
 
 export const DNS_PORT = 53
 
-/** Where names that were compressed are put together. Shared memory like the batches, so that readers see one shape of view. */
+/**
+ * Buffer for decompressed names. Shared memory like the batches, so that readers see a single shape
+ * of view.
+ */
 const scratch = new DataView(new SharedArrayBuffer(NAME_BYTES_MAX + 1))
 
-/** Number of questions of the query in bytes [message, end), or the complement of the class of what is no query. */
+/**
+ * Returns the number of questions of the query in bytes [message, end), or the complement of a
+ * class if the message is not a query.
+ */
 export function dnsQuestions(view: DataView, message: number, end: number): number {
   if (message + DNS_HEADER_BYTES > end) return ~PacketClass.truncated
   const flags = view.getUint16(message + DNS_FLAGS)
@@ -38,19 +47,22 @@ export function dnsQuestions(view: DataView, message: number, end: number): numb
   return questions
 }
 
-/** Class of a query all of whose questions were read, or as many as are read of one message. */
+/** Returns the class of a query after its questions were read, up to DNS_QUESTIONS_MAX. */
 export function queryClass(questions: number): PacketClass {
   return questions > DNS_QUESTIONS_MAX ? PacketClass.dnsQuestionsOverLimit : PacketClass.dnsQuery
 }
 
-/** RFC 1035 §4.1.2. Offset behind the question at `offset`; its QNAME is in `name`. */
+/**
+ * RFC 1035 §4.1.2: reads the question at `offset` into `name`. Returns the offset after the
+ * question.
+ */
 export function readQuestion(view: DataView, message: number, offset: number, end: number, name: FoundName): number {
-  const behindName = readQname(view, message, offset, end, name)
-  if (behindName < 0) return behindName
-  return behindName + QTYPE_QCLASS_BYTES <= end ? behindName + QTYPE_QCLASS_BYTES : ~PacketClass.truncated
+  const afterName = readQname(view, message, offset, end, name)
+  if (afterName < 0) return afterName
+  return afterName + QTYPE_QCLASS_BYTES <= end ? afterName + QTYPE_QCLASS_BYTES : ~PacketClass.truncated
 }
 
-/** A QNAME without pointer, as nearly all are, stays where it is. */
+/** A QNAME without a pointer, the common case, is read in place. */
 function readQname(view: DataView, message: number, offset: number, end: number, name: FoundName): number {
   let at = offset
   while (at < end) {
@@ -67,13 +79,14 @@ function readQname(view: DataView, message: number, offset: number, end: number,
 }
 
 /**
- * RFC 1035 §4.1.4, "a prior occurrence": a pointer may only lead to before the labels that are being read, so each goes lower than the
- * last and a loop cannot be written. The count bounds the work of a chain that goes down two bytes at a time.
+ * RFC 1035 §4.1.4, "a prior occurrence": a pointer must lead to before the labels being read. Each
+ * target is therefore lower than the last, and a loop is impossible. The limit on pointers bounds
+ * the work for a chain that descends two bytes at a time.
  */
 function gatherQname(view: DataView, message: number, offset: number, end: number, name: FoundName): number {
   let at = offset
   let labels = offset
-  let behind = 0
+  let after = 0
   let pointers = 0
   let used = 0
   while (at < end) {
@@ -86,14 +99,14 @@ function gatherQname(view: DataView, message: number, offset: number, end: numbe
       at += 1 + length
       if (length === 0) {
         name.set(scratch, 0, used, NameForm.wire)
-        return behind
+        return after
       }
     } else if (length >= POINTER) {
       if (at + 2 > end) return ~PacketClass.truncated
       const target = message + (view.getUint16(at) & POINTER_OFFSET)
       if (target >= labels || target < message + DNS_HEADER_BYTES) return ~PacketClass.dnsMalformed
       if (++pointers > NAME_POINTERS_MAX) return ~PacketClass.dnsMalformed
-      if (behind === 0) behind = at + 2
+      if (after === 0) after = at + 2
       labels = target
       at = target
     } else {

@@ -14,14 +14,15 @@ import type { IpHeader } from './ip.ts'
 import { NO_SLOT, SlotList, SlotTable } from './slot-table.ts'
 
 /**
- * Puts IP datagrams together (RFC 791 §3.2, RFC 8200 §4.5). Of IPv4 fragments that overlap, the bytes that came first stand. IPv6 fragments
- * may not overlap: such a datagram is discarded, and so are its later fragments (RFC 5722 §4); an exact repetition is no overlap.
+ * Reassembles IP datagrams (RFC 791 §3.2, RFC 8200 §4.5). In overlapping IPv4 fragments, the first
+ * copy of a byte wins. IPv6 fragments must not overlap: such a datagram is discarded with its later
+ * fragments (RFC 5722 §4). An exact repetition is not an overlap.
  */
 
 const UNKNOWN = -1
 
 export class IpFragments {
-  /** Where datagrams stand that were put together. */
+  /** The memory of the reassembled datagrams. */
   readonly view: DataView
   readonly bytes: Uint8Array
   /** The datagram that add() completed: bytes [start, end) of `view`. */
@@ -31,13 +32,13 @@ export class IpFragments {
   readonly #table: SlotTable
   readonly #windows: ByteWindows
   readonly #buffer = new Int32Array(DATAGRAMS_MAX)
-  /** Length of the whole payload, known when its last fragment came. */
+  /** Length of the whole payload, known from the last fragment. */
   readonly #length = new Int32Array(DATAGRAMS_MAX)
-  /** 1 when overlapping fragments came: nothing more is kept of the datagram. */
+  /** 1 after overlapping fragments: no more bytes of the datagram are kept. */
   readonly #discarded = new Uint8Array(DATAGRAMS_MAX)
-  /** Of IPv6, the protocol is what the first fragment says (RFC 8200 §4.5). */
+  /** For IPv6, the protocol of the first fragment (RFC 8200 §4.5). */
   readonly #protocol = new Int32Array(DATAGRAMS_MAX)
-  /** Buffers that stand for the packet that is being decoded, until the next. */
+  /** Buffers with datagrams of the current packet. reclaim() releases them. */
   readonly #heldWindows = new Int32Array(TUNNELS_MAX)
   #heldWindowCount = 0
 
@@ -54,12 +55,12 @@ export class IpFragments {
     this.bytes = this.#windows.bytes
   }
 
-  /** Takes back what was lent for the last packet. */
+  /** Releases the buffers of the previous packet. */
   reclaim(): void {
     while (this.#heldWindowCount > 0) this.#windows.release(this.#heldWindows[--this.#heldWindowCount] ?? 0)
   }
 
-  /** Gives up datagrams that were not completed in time. */
+  /** Discards datagrams that were not completed in time. */
   expire(seconds: number): void {
     for (;;) {
       const slot = this.#table.oldest(SlotList.idle)
@@ -70,14 +71,16 @@ export class IpFragments {
   }
 
   /**
-   * Adds the fragment whose bytes are [from, ip.end) of `view`. True when it completes its datagram: it then stands in this.view until
-   * reclaim(), and ip.protocol is what its first fragment says.
+   * Adds the fragment in bytes [from, ip.end) of `view`. Returns true if it completes its datagram.
+   * The datagram is then in this.view until reclaim(), and ip.protocol is the protocol of the first
+   * fragment.
    */
   add(view: DataView, from: number, ip: IpHeader, seconds: number): boolean {
     const bytes = ip.end - from
     const end = ip.fragmentOffset + bytes
-    // A fragment that is cut leaves a gap for ever; RFC 8200 §4.5: all but the last are multiples of 8 bytes long.
-    if (bytes <= 0 || ip.cut === 1 || end > DATAGRAM_BYTES_MAX) return false
+    // A truncated fragment leaves a gap that is never filled. RFC 8200 §4.5: the length of every
+    // fragment except the last is a multiple of 8 bytes.
+    if (bytes <= 0 || ip.truncated === 1 || end > DATAGRAM_BYTES_MAX) return false
     if (ip.moreFragments === 1 && (bytes & 7) !== 0) return false
     const table = this.#table
     table.prepare(view, ip.source, ip.addressBytes, ip.identification, ip.version === 4 ? ip.protocol : 0)
@@ -87,10 +90,10 @@ export class IpFragments {
       if (slot === NO_SLOT) return false
     }
     if (this.#discarded[slot] === 1) return false
-    if (!this.#makeRoom(slot, end)) return false
+    if (!this.#ensureCapacity(slot, end)) return false
     const buffer = this.#buffer[slot] ?? 0
-    const fresh = this.#windows.put(buffer, ip.fragmentOffset, view, from, ip.end)
-    if (ip.version === 6 && fresh !== 0 && fresh !== bytes) return this.#discard(slot)
+    const added = this.#windows.put(buffer, ip.fragmentOffset, view, from, ip.end)
+    if (ip.version === 6 && added !== 0 && added !== bytes) return this.#discard(slot)
     if (ip.fragmentOffset === 0) this.#protocol[slot] = ip.protocol
     if (ip.moreFragments === 0 && this.#length[slot] === UNKNOWN) this.#length[slot] = end
     const length = this.#length[slot] ?? 0
@@ -109,7 +112,7 @@ export class IpFragments {
     const windows = this.#windows
     if (table.full) this.#evict()
     let buffer = windows.take(bytes)
-    // Only short ones: a flood of long datagrams must not push out the ordinary ones.
+    // Only for short datagrams: a flood of long ones must not evict ordinary datagrams.
     while (buffer === NO_BUFFER && bytes <= SHORT_BUFFER_BYTES && table.size > 0) {
       this.#evict()
       buffer = windows.take(bytes)
@@ -126,8 +129,8 @@ export class IpFragments {
     return slot
   }
 
-  /** Moves what is there to a long buffer when the short one is too small. */
-  #makeRoom(slot: number, bytes: number): boolean {
+  /** Moves the bytes to a long buffer if the short one is too small. */
+  #ensureCapacity(slot: number, bytes: number): boolean {
     const windows = this.#windows
     const buffer = this.#buffer[slot] ?? 0
     if (bytes <= windows.capacity(buffer)) return true

@@ -2,8 +2,8 @@ import { PacketClass } from '../batch/packet-class.ts'
 import { EXTENSION_HEADERS_MAX } from '../limits.ts'
 
 /**
- * IP header -> protocol and payload. Read: IPv4 with options, IPv6 with extension headers; fragments are left to ip-fragments.ts.
- * Not read: ESP.
+ * IP header -> protocol and payload. Read: IPv4 with options, IPv6 with extension headers.
+ * ip-fragments.ts reassembles fragments. Not read: ESP.
  */
 
 /** RFC 791 §3.1 */
@@ -21,7 +21,10 @@ const IPV6_HEADER_BYTES = 40
 const IPV6_PAYLOAD_LENGTH = 4
 const IPV6_NEXT_HEADER = 6
 const IPV6_SOURCE = 8
-/** RFC 8200 §4.5: the fragment header: next header, reserved, 13 bits of offset and the M bit, identification. */
+/**
+ * RFC 8200 §4.5: the fragment header: next header, reserved, 13 bits of offset and the M bit,
+ * identification.
+ */
 const FRAGMENT_HEADER_BYTES = 8
 const FRAGMENT_OFFSET = 0xfff8
 const MORE_FRAGMENTS = 1
@@ -45,26 +48,33 @@ const MOBILITY = 135
 const HIP = 139
 const SHIM6 = 140
 
-/** What the layers above need of an IP header. One for each worker, overwritten by each packet. */
+/**
+ * The fields of an IP header that the layers above need. One per worker, overwritten by each
+ * packet.
+ */
 export class IpHeader {
   version = 0
-  /** Offset of the source address; the destination address follows it. */
+  /** Offset of the source address. The destination address follows it. */
   source = 0
   addressBytes = 0
   protocol = 0
-  /** End of the payload: the end that the header announces, or of the frame where that comes first. */
+  /** End of the payload: the end by the header or the end of the frame, whichever comes first. */
   end = 0
-  /** 1 when the frame ends before the packet: the payload is not all there. */
-  cut = 0
-  /** Of a fragment: identification, offset of its bytes in the whole payload, and 1 when more come behind it. */
+  /** 1 if the frame ends before the packet: the payload is incomplete. */
+  truncated = 0
+  /**
+   * For a fragment: identification, offset of its bytes in the whole payload, and 1 if more
+   * fragments follow.
+   */
   identification = 0
   fragmentOffset = 0
   moreFragments = 0
 }
 
 /**
- * Offset of the payload of the IP packet in bytes [offset, end); fills `ip`. Link-layer padding behind the packet is cut off. For a fragment
- * the complement of ipFragment; fragmentPayload() then gives where its bytes begin.
+ * Returns the offset of the payload of the IP packet in bytes [offset, end), and fills `ip`.
+ * Link-layer padding after the packet is excluded. For a fragment, returns the complement of
+ * ipFragment; fragmentPayload() then returns where its bytes begin.
  */
 export function ipPayload(view: DataView, offset: number, end: number, ip: IpHeader): number {
   if (offset >= end) return ~PacketClass.truncated
@@ -78,7 +88,7 @@ function ipv4Payload(view: DataView, offset: number, end: number, ip: IpHeader):
   if (offset + IPV4_HEADER_BYTES > end) return ~PacketClass.truncated
   const headerBytes = (view.getUint8(offset) & 0x0f) * 4
   if (headerBytes < IPV4_HEADER_BYTES) return ~PacketClass.ipMalformed
-  // A sender that leaves segmentation to its card shows packets of length 0 to a capture on the same host.
+  // With segmentation offload, a capture on the sending host sees packets of length 0.
   const totalBytes = view.getUint16(offset + IPV4_TOTAL_LENGTH)
   if (totalBytes !== 0 && totalBytes < headerBytes) return ~PacketClass.ipMalformed
   if (offset + headerBytes > end) return ~PacketClass.truncated
@@ -87,7 +97,7 @@ function ipv4Payload(view: DataView, offset: number, end: number, ip: IpHeader):
   ip.addressBytes = 4
   ip.protocol = view.getUint8(offset + IPV4_PROTOCOL)
   ip.end = totalBytes === 0 ? end : Math.min(end, offset + totalBytes)
-  ip.cut = offset + totalBytes > end ? 1 : 0
+  ip.truncated = offset + totalBytes > end ? 1 : 0
   const payload = offset + headerBytes
   const fragment = view.getUint16(offset + IPV4_FRAGMENT)
   if ((fragment & (IPV4_MORE_FRAGMENTS | IPV4_FRAGMENT_OFFSET)) === 0) {
@@ -99,7 +109,10 @@ function ipv4Payload(view: DataView, offset: number, end: number, ip: IpHeader):
   return ~PacketClass.ipFragment
 }
 
-/** Where the bytes of the fragment begin that ipPayload() just read the header of, which stands at `offset`. */
+/**
+ * Returns where the bytes of a fragment begin. The header at `offset` must be the one that
+ * ipPayload() just read.
+ */
 export function fragmentPayload(view: DataView, offset: number, ip: IpHeader): number {
   if (ip.version === 4) return offset + (view.getUint8(offset) & 0x0f) * 4
   let at = offset + IPV6_HEADER_BYTES
@@ -114,20 +127,21 @@ export function fragmentPayload(view: DataView, offset: number, ip: IpHeader): n
 
 function ipv6Payload(view: DataView, offset: number, end: number, ip: IpHeader): number {
   if (offset + IPV6_HEADER_BYTES > end) return ~PacketClass.truncated
-  // 0 is a jumbogram (RFC 2675 §3), or segmentation left to the card.
+  // 0 means a jumbogram (RFC 2675 §3) or segmentation offload.
   const payloadBytes = view.getUint16(offset + IPV6_PAYLOAD_LENGTH)
   const at = offset + IPV6_HEADER_BYTES
   ip.version = 6
   ip.source = offset + IPV6_SOURCE
   ip.addressBytes = 16
   ip.end = payloadBytes === 0 ? end : Math.min(end, at + payloadBytes)
-  ip.cut = at + payloadBytes > end ? 1 : 0
+  ip.truncated = at + payloadBytes > end ? 1 : 0
   return ipv6Extensions(view, view.getUint8(offset + IPV6_NEXT_HEADER), at, ip)
 }
 
 /**
- * RFC 8200 §4: each extension header begins with the number of the next and, but for the fragment header, its own length. Offset of what
- * stands behind the last; sets ip.protocol. `first` is the number of the header at `start`.
+ * RFC 8200 §4: each extension header begins with the number of the next header and, except for the
+ * fragment header, its own length. Returns the offset after the last extension header and sets
+ * ip.protocol. `first` is the number of the header at `start`.
  */
 export function ipv6Extensions(view: DataView, first: number, start: number, ip: IpHeader): number {
   let next = first
@@ -144,7 +158,8 @@ export function ipv6Extensions(view: DataView, first: number, start: number, ip:
       case AUTHENTICATION: {
         if (at + 8 > end) return ~PacketClass.truncated
         const lengthField = view.getUint8(at + 1)
-        // RFC 4302 §2.2: the authentication header counts in units of 4 bytes, minus 2; all others in 8 bytes, minus 1.
+        // RFC 4302 §2.2: the authentication header counts units of 4 bytes, minus 2. All others
+        // count units of 8 bytes, minus 1.
         const headerBytes = next === AUTHENTICATION ? (lengthField + 2) * 4 : (lengthField + 1) * 8
         next = view.getUint8(at)
         at += headerBytes
@@ -155,7 +170,7 @@ export function ipv6Extensions(view: DataView, first: number, start: number, ip:
         if (at + FRAGMENT_HEADER_BYTES > end) return ~PacketClass.truncated
         const fragment = view.getUint16(at + 2)
         next = view.getUint8(at)
-        // RFC 6946: an atomic fragment (offset 0, no more to come) is a whole packet.
+        // RFC 6946: an atomic fragment (offset 0, no more fragments) is a whole packet.
         if ((fragment & (FRAGMENT_OFFSET | MORE_FRAGMENTS)) !== 0) {
           ip.protocol = next
           ip.identification = view.getUint32(at + 4)

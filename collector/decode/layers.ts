@@ -3,24 +3,27 @@ import { TUNNELS_MAX } from '../limits.ts'
 import { fragmentPayload, IpHeader, IpProtocol, ipPayload, ipv6Extensions } from './ip.ts'
 import type { IpFragments } from './ip-fragments.ts'
 import { EtherType, linkPayload, networkLayer } from './link.ts'
-import { greInside, Inside, tunnelPort, udpInside } from './tunnel.ts'
+import { greInner, InnerPacket, tunnelPort, udpInner } from './tunnel.ts'
 import { UDP_DESTINATION_PORT, UDP_SOURCE_PORT, udpEnd, udpPayload } from './udp.ts'
 
-/** The UDP or TCP of a packet, out of all that was around it. One for each worker, overwritten by each packet. */
+/** The innermost UDP or TCP of a packet. One per worker, overwritten by each packet. */
 export class Transport {
-  /** Where the header of UDP or TCP and its payload stand: bytes [start, end). */
+  /** The memory of the UDP or TCP header and its payload, in bytes [start, end). */
   view: DataView
   bytes: Uint8Array
   start = 0
   end = 0
   /** IpProtocol.udp or IpProtocol.tcp. */
   protocol = 0
-  /** Of UDP, the payload: bytes [payload, payloadEnd). */
+  /** For UDP, the payload: bytes [payload, payloadEnd). */
   payload = 0
   payloadEnd = 0
-  /** 1 when the frame ends before the packet: the payload is not all there. */
-  cut = 0
-  /** The innermost IP header's addresses: the source at `source`, the destination behind it. A fragment's stand elsewhere than its payload. */
+  /** 1 if the frame ends before the packet: the payload is incomplete. */
+  truncated = 0
+  /**
+   * The innermost IP header's addresses: the source at `source`, then the destination. For a
+   * fragment, the memory differs from that of the payload.
+   */
   addressView: DataView
   source = 0
   addressBytes = 0
@@ -34,19 +37,23 @@ export class Transport {
 }
 
 /**
- * Walks the layers of a packet from its link header inward: IP, fragments that are put together, tunnels, to the innermost UDP or TCP.
+ * Walks the layers of a packet inward from its link header: IP, reassembled fragments, tunnels, to
+ * the innermost UDP or TCP.
  */
 export class Layers {
   readonly #ip = new IpHeader()
-  readonly #inside = new Inside()
+  readonly #inner = new InnerPacket()
   readonly #fragments: IpFragments | undefined
 
-  /** Without a place to put fragments together, a fragment is as far as it goes. */
+  /** Without `fragments`, the walk ends at a fragment. */
   constructor(fragments?: IpFragments) {
     this.#fragments = fragments
   }
 
-  /** 0 when `transport` was found in the frame in bytes [start, end), else the complement of the class in which the packet ends. */
+  /**
+   * Returns 0 if the frame in bytes [start, end) has a UDP or TCP packet, which is then in
+   * `transport`. Otherwise returns the complement of the packet's class.
+   */
   unwrap(
     view: DataView,
     bytes: Uint8Array,
@@ -81,7 +88,7 @@ export class Layers {
         if (payload < 0) return payload
       }
       inEnd = ip.end
-      const inside = this.#inside
+      const inner = this.#inner
       switch (ip.protocol) {
         case IpProtocol.udp: {
           const data = udpPayload(inView, payload, inEnd)
@@ -90,13 +97,13 @@ export class Layers {
           const destination = inView.getUint16(payload + UDP_DESTINATION_PORT)
           const port = tunnelPort(source, destination)
           const dataEnd = udpEnd(inView, payload, inEnd)
-          if (port === 0 || !udpInside(inView, port, data, dataEnd, inside)) {
+          if (port === 0 || !udpInner(inView, port, data, dataEnd, inner)) {
             transport.payload = data
             transport.payloadEnd = dataEnd
             return this.#found(transport, inView, inBytes, payload, inEnd)
           }
           inEnd = dataEnd
-          header = networkLayer(inView, inside.etherType, inside.offset, inEnd)
+          header = networkLayer(inView, inner.etherType, inner.offset, inEnd)
           break
         }
         case IpProtocol.tcp:
@@ -108,13 +115,13 @@ export class Layers {
           header = networkLayer(inView, EtherType.ipv6, payload, inEnd)
           break
         case IpProtocol.gre: {
-          const refused = greInside(inView, payload, inEnd, inside)
+          const refused = greInner(inView, payload, inEnd, inner)
           if (refused < 0) return refused
-          header = networkLayer(inView, inside.etherType, inside.offset, inEnd)
+          header = networkLayer(inView, inner.etherType, inner.offset, inEnd)
           break
         }
         case IpProtocol.etherIp:
-          // RFC 3378 §3: two bytes of version before the frame.
+          // RFC 3378 §3: a version of two bytes precedes the frame.
           header = networkLayer(inView, EtherType.transparentEthernet, payload + 2, inEnd)
           break
         case IpProtocol.mpls:
@@ -134,7 +141,7 @@ export class Layers {
     transport.start = start
     transport.end = end
     transport.protocol = ip.protocol
-    transport.cut = ip.cut
+    transport.truncated = ip.truncated
     transport.version = ip.version
     return 0
   }

@@ -2,12 +2,13 @@ import { PacketClass } from '../batch/packet-class.ts'
 import { ENCAPSULATIONS_MAX } from '../limits.ts'
 
 /**
- * Link layer -> offset of the IP header. Read: Ethernet with VLAN tags, MPLS, PPPoE and LLC/SNAP; raw IP; Linux cooked v1 and v2; BSD
- * null and loop; PPP; IEEE 802.11 data frames with and without radiotap; PFLOG; Juniper Ethernet.
- * Not read: encrypted 802.11, aggregated MSDUs behind the first, Frame Relay, ATM, USB, Bluetooth.
+ * Link layer -> offset of the IP header. Read: Ethernet with VLAN tags, MPLS, PPPoE and LLC/SNAP;
+ * raw IP; Linux cooked v1 and v2; BSD null and loop; PPP; IEEE 802.11 data frames with and without
+ * radiotap; PFLOG; Juniper Ethernet. Not read: encrypted 802.11, aggregated MSDUs after the first,
+ * Frame Relay, ATM, USB, Bluetooth.
  */
 
-/** https://www.tcpdump.org/linktypes.html; 12 and 14 are what some systems write for raw IP. */
+/** https://www.tcpdump.org/linktypes.html. Some systems write 12 and 14 for raw IP. */
 export const LinkType = {
   null: 0,
   ethernet: 1,
@@ -55,12 +56,15 @@ const VLAN_TAG_BYTES = 4
 const SNAP_BYTES = 8
 const SNAP = 0xaaaa
 
-/** LINKTYPE_LINUX_SLL: the protocol stands last in 16 bytes; LINKTYPE_LINUX_SLL2: first in 20. */
+/**
+ * LINKTYPE_LINUX_SLL: the protocol is the last field of 16 bytes. LINKTYPE_LINUX_SLL2: the first of
+ * 20.
+ */
 const COOKED_HEADER_BYTES = 16
 const COOKED_PROTOCOL = 14
 const COOKED2_HEADER_BYTES = 20
 
-/** RFC 3032 §2.1: 20 bits of label, 3 of traffic class, the bottom of the stack, 8 of time to live. */
+/** RFC 3032 §2.1: 20 bits of label, 3 of traffic class, bottom of stack, 8 of time to live. */
 const MPLS_ENTRY_BYTES = 4
 const MPLS_BOTTOM = 0x100
 /** RFC 4385 §3: a pseudowire's control word begins with a zero nibble. */
@@ -78,7 +82,7 @@ const PPP_IPV6 = 0x0057
 const PPP_MPLS = 0x0281
 const PPP_MPLS_MULTICAST = 0x0283
 
-/** Address families of the systems that write null and loop headers: AF_INET is 2 everywhere. */
+/** Address families of the systems that write null and loop headers. AF_INET is always 2. */
 const FAMILY_IPV4 = 2
 const FAMILIES_IPV6 = [10, 24, 28, 30]
 
@@ -94,12 +98,15 @@ const WLAN_QOS_AMSDU = 0x80
 /** §9.3.2.2.2: destination, source, length. */
 const AMSDU_SUBFRAME_HEADER_BYTES = 14
 
-/** Juniper: "MGC", flags, then perhaps extensions with their length. */
+/** Juniper: "MGC", flags, then optional extensions with their length. */
 const JUNIPER_MAGIC = 0x4d4743
 const JUNIPER_EXTENSIONS = 0x80
 const JUNIPER_NO_LINK_LAYER = 0x02
 
-/** Offset of the IP header of the frame in bytes [offset, end), whose version nibble agrees with what announces it; or a complement of a class. */
+/**
+ * Returns the offset of the IP header of the frame in bytes [offset, end), after checking its
+ * version nibble against the link layer. Otherwise returns the complement of a class.
+ */
 export function linkPayload(view: DataView, linkType: number, offset: number, end: number): number {
   switch (linkType) {
     case LinkType.ethernet:
@@ -142,8 +149,8 @@ export function linkPayload(view: DataView, linkType: number, offset: number, en
 }
 
 /**
- * Offset of the IP header behind what `firstEtherType` announces at `first`: VLAN tags (IEEE 802.1Q §9.3), MPLS labels, PPPoE and PPP,
- * and Ethernet itself stand before it in any order.
+ * Returns the offset of the IP header after the layers that `firstEtherType` announces at `first`:
+ * VLAN tags (IEEE 802.1Q §9.3), MPLS labels, PPPoE, PPP and Ethernet, in any order.
  */
 export function networkLayer(view: DataView, firstEtherType: number, first: number, end: number): number {
   let etherType = firstEtherType
@@ -178,7 +185,7 @@ export function networkLayer(view: DataView, firstEtherType: number, first: numb
       case EtherType.ppp: {
         if (at + 2 <= end && view.getUint16(at) === PPP_ADDRESS_CONTROL) at += 2
         if (at + 1 > end) return ~PacketClass.truncated
-        // RFC 1661 §2: an odd first byte is the last one, so that a zero before it may be left out.
+        // RFC 1661 §2: an odd byte ends the protocol field, so a leading zero byte may be omitted.
         const short = (view.getUint8(at) & 1) === 1
         if (!short && at + 2 > end) return ~PacketClass.truncated
         const protocol = short ? view.getUint8(at) : view.getUint16(at)
@@ -195,7 +202,8 @@ export function networkLayer(view: DataView, firstEtherType: number, first: numb
         const bottom = (view.getUint32(at) & MPLS_BOTTOM) !== 0
         at += MPLS_ENTRY_BYTES
         if (!bottom) break
-        // A label stack does not say what it carries: an IP header or a pseudowire's Ethernet, with or without a control word.
+        // A label stack does not name its content: an IP header, or a pseudowire's Ethernet with or
+        // without a control word.
         if (at >= end) return ~PacketClass.truncated
         const nibble = view.getUint8(at) >> 4
         if (nibble === 4 || nibble === 6) return at
@@ -226,7 +234,10 @@ function ipOfVersion(view: DataView, version: number, at: number, end: number): 
   return view.getUint8(at) >> 4 === version ? at : ~PacketClass.ipMalformed
 }
 
-/** RFC 1547 §4.3.1: Cisco's framing begins with a unicast or multicast address; what else comes over a serial line is PPP. */
+/**
+ * RFC 1547 §4.3.1: Cisco's framing begins with a unicast or multicast address. All other serial
+ * framing is PPP.
+ */
 function serialPayload(view: DataView, offset: number, end: number): number {
   if (offset + 2 > end) return ~PacketClass.truncated
   const start = view.getUint16(offset)
@@ -239,7 +250,10 @@ function ciscoPayload(view: DataView, offset: number, end: number): number {
   return networkLayer(view, view.getUint16(offset + 2), offset + 4, end)
 }
 
-/** The family is in the byte order of the machine that wrote it: it is below 256, so either order tells. */
+/**
+ * The family is in the byte order of the writing machine. It is below 256, so the value shows the
+ * order.
+ */
 function familyPayload(view: DataView, offset: number, end: number): number {
   if (offset + 4 > end) return ~PacketClass.truncated
   const big = view.getUint32(offset)
@@ -248,7 +262,10 @@ function familyPayload(view: DataView, offset: number, end: number): number {
   return FAMILIES_IPV6.includes(family) ? ipOfVersion(view, 6, offset + 4, end) : ~PacketClass.notIp
 }
 
-/** https://www.radiotap.org: version, pad, length of the header in little-endian, words of which fields are there, fields. */
+/**
+ * https://www.radiotap.org: version, pad, length of the header in little-endian, words that flag
+ * the fields present, fields.
+ */
 function radiotapPayload(view: DataView, offset: number, end: number): number {
   if (offset + 8 > end) return ~PacketClass.truncated
   const headerBytes = view.getUint16(offset + 2, true)
@@ -260,14 +277,17 @@ function radiotapPayload(view: DataView, offset: number, end: number): number {
   for (let word = fields; word >>> 31 === 1 && at + 4 <= frame; at += 4) word = view.getUint32(at, true)
   let padded = false
   if ((fields & 0x2) !== 0) {
-    // The first field, a time of 8 bytes, is aligned to 8 from the header's start.
+    // The first field, a time of 8 bytes, is aligned to 8 bytes from the header's start.
     if ((fields & 0x1) !== 0) at = offset + (((at - offset + 7) & ~7) + 8)
     if (at < frame) padded = (view.getUint8(at) & 0x20) !== 0
   }
   return wlanPayload(view, frame, end, padded)
 }
 
-/** IEEE 802.11-2020 §9.3.2.1: a data frame's header and behind it LLC and SNAP. With `padded`, the header is padded to 4 bytes. */
+/**
+ * IEEE 802.11-2020 §9.3.2.1: the header of a data frame, then LLC and SNAP. With `padded`, the
+ * header is padded to 4 bytes.
+ */
 function wlanPayload(view: DataView, offset: number, end: number, padded: boolean): number {
   if (offset + 2 > end) return ~PacketClass.truncated
   const control = view.getUint8(offset)
@@ -313,7 +333,8 @@ function juniperPayload(view: DataView, offset: number, end: number): number {
     at += 2 + view.getUint16(at)
   }
   if ((word & JUNIPER_NO_LINK_LAYER) !== 0) {
-    // The protocol stands in 4 bytes of their own, in an order that tells nothing: the header's nibble does.
+    // The protocol field of 4 bytes has no defined byte order. The IP header's version nibble
+    // decides.
     at += 4
     if (at >= end) return ~PacketClass.truncated
     const nibble = view.getUint8(at) >> 4

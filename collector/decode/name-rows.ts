@@ -4,9 +4,10 @@ import { addressText } from './address.ts'
 import { type FoundName, NAME_TEXT_BYTES_MAX, writeNameText } from './name.ts'
 
 /**
- * Rows of the rows area: one for each name that is handed on. A row is aligned to 8 bytes; all numbers little-endian.
+ * Rows of the rows area: one for each emitted name. A row is aligned to 8 bytes; all numbers are
+ * little-endian.
  *
- *     byte    0  u32  length of the row in bytes, the fill at its end included
+ *     byte    0  u32  length of the row in bytes, including the padding at its end
  *             4  u32  index of its frame in the batch
  *             8  u32  time: seconds since 1970
  *            12  u32  time: nanoseconds of the second
@@ -16,7 +17,7 @@ import { type FoundName, NAME_TEXT_BYTES_MAX, writeNameText } from './name.ts'
  *            22  u16  length of the name in bytes
  *            24  u16  client port
  *            26  u16  server port
- *            28  u8   1 when the hello has encrypted_client_hello: the name is the outer one
+ *            28  u8   1 if the hello has encrypted_client_hello: the name is the outer name
  *            32  16   client address, as on the wire; IPv4 in the first 4
  *            48  16   server address
  *            64       the name in lower-case dotted ASCII
@@ -41,35 +42,41 @@ export type Method = (typeof Method)[keyof typeof Method]
 export type MethodName = keyof typeof Method
 export const METHOD_NAMES = Object.keys(Method) as readonly MethodName[]
 
-/** The most that a row may take: writeRow() is only called with this much room. */
+/** Maximum size of a row. writeRow() requires this much space. */
 export const ROW_BYTES_MAX = (ROW_NAME + NAME_TEXT_BYTES_MAX + 7) & ~7
 
 assert(FRAME_ROW_BYTES_MAX >= (DNS_QUESTIONS_MAX + 1) * ROW_BYTES_MAX, 'the names of one datagram fit')
 
-/** One name as it was seen. */
+/** One name as observed. */
 export interface ObservedName {
-  /** Milliseconds since 1970, with the fraction that the capture has. */
+  /** Milliseconds since 1970, with the fraction of the capture's resolution. */
   readonly timeMs: number
   readonly method: MethodName
   readonly client: string
   readonly clientPort: number
   readonly server: string
   readonly serverPort: number
-  /** Lower-case dotted ASCII; bytes that are no host-name characters as \DDD (RFC 4343 §2.1). */
+  /**
+   * Lower-case dotted ASCII. Bytes outside the host-name characters are written as \DDD (RFC 4343
+   * §2.1).
+   */
   readonly name: string
-  /** The hello has encrypted_client_hello, or its GREASE: the name may be the outer one (RFC 9849 §6.1, §6.2). */
+  /**
+   * The hello has encrypted_client_hello or its GREASE: the name may be the outer name (RFC 9849
+   * §6.1, §6.2).
+   */
   readonly ech?: true
   /** Index of the rule that matched, or NO_MATCH. */
   readonly rule: number
 }
 
-/** Where the parts of a row come from; overwritten by each packet. */
+/** Inputs of a row, overwritten by each packet. */
 export class RowSource {
   /** Index of the frame in the batch, and its time. */
   frame = 0
   seconds = 0
   nanoseconds = 0
-  /** Client and server address stand here. */
+  /** The memory of the client and server address. */
   addresses: DataView = new DataView(new SharedArrayBuffer(8))
   version = 0
   addressBytes = 0
@@ -81,7 +88,7 @@ export class RowSource {
   ech = 0
 }
 
-/** Writes a row at `at`; offset behind it. */
+/** Writes a row at `at`. Returns the offset after the row. */
 export function writeRow(view: DataView, at: number, source: RowSource, name: FoundName, rule: number): number {
   const addresses = source.addresses
   view.setUint32(at + ROW_FRAME, source.frame, true)
@@ -114,7 +121,7 @@ export function rowFrame(view: DataView, at: number): number {
   return view.getUint32(at + ROW_FRAME, true)
 }
 
-/** The row at `at`, as the rest of the program knows it. `bytes` is the memory of `view`. */
+/** Reads the row at `at`. `bytes` is the memory of `view`. */
 export function readRow(view: DataView, bytes: Buffer, at: number): ObservedName {
   const version = view.getUint8(at + ROW_VERSION)
   return {
@@ -146,14 +153,14 @@ export function rowTimeMs(view: DataView, at: number): number {
 }
 
 /**
- * What a row and others of the same client, name and method have in common, as words, little-endian:
+ * The key that rows of the same client, name and method share, as little-endian words:
  *
  *     word  0  method, IP version and length of the name, as in the row
- *           1  client address, one word or four; then the name, filled up with zeros
+ *           1  client address, one word or four; then the name, padded with zeros
  */
 export const KEY_WORDS_MAX = 1 + 4 + Math.ceil(NAME_TEXT_BYTES_MAX / 4)
 
-/** Writes the key of the row at `at`; answers its length in words. */
+/** Writes the key of the row at `at`. Returns its length in words. */
 export function rowKey(view: DataView, at: number, key: Uint32Array): number {
   const kind = view.getUint32(at + ROW_METHOD, true)
   key[0] = kind
@@ -164,13 +171,13 @@ export function rowKey(view: DataView, at: number, key: Uint32Array): number {
   let word = addressEnd
   let from = at + ROW_NAME
   for (let left = whole; left > 0; left--, from += 4) key[word++] = view.getUint32(from, true)
-  // A row is filled up to 8 bytes, with whatever was there.
+  // A row's padding to 8 bytes is not cleared.
   const rest = nameBytes & 3
   if (rest > 0) key[word++] = view.getUint32(from, true) & ((1 << (rest * 8)) - 1)
   return word
 }
 
-/** The parts of the key at word `at`. */
+/** Decodes the key at word `at`. */
 export function readKey(keys: Uint32Array, at: number): { method: MethodName; client: string; name: string } {
   const view = new DataView(keys.buffer, keys.byteOffset + at * 4)
   const kind = view.getUint32(0, true)

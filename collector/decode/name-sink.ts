@@ -12,7 +12,7 @@ import { KEY_FIRST, KEY_SECOND } from './slot-table.ts'
 import type { StreamTable } from './stream-table.ts'
 import type { HelloBody } from './tls-record.ts'
 
-/** Where names go: matched, counted, and written as rows to the lane's section. One for each worker. */
+/** Matches and counts names, and writes them as rows to the lane's section. One per worker. */
 export class NameSink {
   readonly row = new RowSource()
   readonly name: FoundName
@@ -28,7 +28,10 @@ export class NameSink {
   #rowsEnd = 0
   #frameRowsEnd = 0
 
-  /** With `everyName` there is a row for each name, else only for those that match. `resolvers` are the names of DNS over HTTPS. */
+  /**
+   * With `everyName`, every name gets a row, otherwise only matches. `resolvers` contains the names
+   * of DNS-over-HTTPS resolvers.
+   */
   constructor(trie: SharedArrayBuffer, resolvers: SharedArrayBuffer, everyName: boolean, counters: Uint32Array) {
     this.#trie = new DomainTrie(trie)
     this.#resolvers = new DomainTrie(resolvers)
@@ -37,7 +40,7 @@ export class NameSink {
     this.name = new FoundName(this.#view)
   }
 
-  /** Matches by another registry. Not in the middle of a run. */
+  /** Matches against another registry. Must not be called during a run. */
   useTrie(trie: SharedArrayBuffer): void {
     this.#trie = new DomainTrie(trie)
   }
@@ -56,7 +59,7 @@ export class NameSink {
     return this.#rowAt - this.#rowsStart
   }
 
-  /** Begins a frame; false when the names of any frame would not fit any more. */
+  /** Begins a frame. Returns false if the rows of a frame of maximum size might not fit. */
   beginFrame(index: number, seconds: number, nanoseconds: number): boolean {
     if (this.#rowAt + FRAME_ROW_BYTES_MAX > this.#rowsEnd) return false
     const row = this.row
@@ -67,7 +70,7 @@ export class NameSink {
     return true
   }
 
-  /** The names that follow are of a packet from its source to its destination. */
+  /** The names that follow are from a packet from its source to its destination. */
   fromPacket(transport: Transport, clientPort: number, serverPort: number): void {
     const row = this.row
     row.addresses = transport.addressView
@@ -80,8 +83,9 @@ export class NameSink {
   }
 
   /**
-   * Reads what there is of the hello of a stream that is given up, and hands its name on as of the stream's own time. The packet that is
-   * being decoded goes on as before: a stream may give way in the middle of it.
+   * Reads the available bytes of an abandoned stream's hello and emits its name with the stream's
+   * own time. A stream may be evicted while another packet is being decoded, so the state of that
+   * packet is restored afterward.
    */
   lateHello(streams: StreamTable, slot: number, hello: HelloBody, method: Method): PacketClass {
     const { row } = this
@@ -101,7 +105,7 @@ export class NameSink {
     return packetClass
   }
 
-  /** Reads a DNS message in bytes [message, end): the class of its packet. */
+  /** Reads the DNS message in bytes [message, end) and returns the class of its packet. */
   query(view: DataView, message: number, end: number): PacketClass {
     const questions = dnsQuestions(view, message, end)
     if (questions < 0) return ~questions as PacketClass
@@ -117,7 +121,10 @@ export class NameSink {
     return queryClass(questions)
   }
 
-  /** Reads a ClientHello that is all there, or all that will be there, and counts how it ended: the class of its packet. */
+  /**
+   * Reads a ClientHello that is complete, or of which no more bytes will come. Counts its outcome
+   * and returns the class of its packet.
+   */
   hello(hello: HelloBody, method: Method): PacketClass {
     const packetClass = readServerName(hello, this.name)
     switch (packetClass) {

@@ -1,15 +1,17 @@
 import { NAME_BYTES_MAX } from '../limits.ts'
 
-/** The two forms in which a name stands on the wire. */
+/** The two encodings of a name on the wire. */
 export const NameForm = {
-  /** RFC 1035 §3.1: length-prefixed labels, uncompressed, the final zero byte included. */
+  /** RFC 1035 §3.1: length-prefixed labels, uncompressed, including the final zero byte. */
   wire: 0,
-  /** RFC 6066 §3: the HostName of server_name, labels parted by dots. */
+  /** RFC 6066 §3: the HostName of server_name, labels separated by dots. */
   dotted: 1,
 } as const
 export type NameForm = (typeof NameForm)[keyof typeof NameForm]
 
-/** Where a name was found: bytes [start, end) of `view`. One for each worker, overwritten by each name. */
+/**
+ * Where a name was found: bytes [start, end) of `view`. One per worker, overwritten by each name.
+ */
 export class FoundName {
   view: DataView
   start = 0
@@ -28,7 +30,7 @@ export class FoundName {
   }
 }
 
-/** The longest text of a name: every octet as \DDD. */
+/** The longest text of a name: every octet written as \DDD. */
 export const NAME_TEXT_BYTES_MAX = 4 * NAME_BYTES_MAX
 
 const DOT = 0x2e
@@ -36,8 +38,9 @@ const BACKSLASH = 0x5c
 const ZERO = 0x30
 
 /**
- * For each byte its lower-case form where it is written as it is: printing ASCII (RFC 20 §5.2) but the dot, which borders labels, and the
- * backslash, which begins an escape. Else 0.
+ * For each byte, its lower-case form if the byte is written unescaped, otherwise 0. Unescaped is
+ * printable ASCII (RFC 20 §5.2), except the dot (separates labels) and the backslash (starts an
+ * escape).
  */
 const plainByte = new Uint8Array(256)
 for (let byte = 0x21; byte < 0x7f; byte++) plainByte[byte] = String.fromCharCode(byte).toLowerCase().charCodeAt(0)
@@ -45,8 +48,9 @@ plainByte[DOT] = 0
 plainByte[BACKSLASH] = 0
 
 /**
- * Writes the name in lower-case dotted ASCII at `at`; offset behind it. A byte that does not print, a dot inside a label and a backslash are
- * written as \DDD (RFC 4343 §2.1), so that a label cannot be taken for two. The root is written as one dot.
+ * Writes the name in lower-case dotted ASCII at `at`. Returns the offset after the text. A
+ * non-printing byte, a dot inside a label and a backslash are written as \DDD (RFC 4343 §2.1), so
+ * that one label cannot be mistaken for two. The root is written as one dot.
  */
 export function writeNameText(name: FoundName, target: DataView, at: number): number {
   return name.form === NameForm.wire ? writeLabels(name, target, at) : writeHostName(name, target, at)

@@ -1,16 +1,20 @@
-/** Destination port of DNS queries (RFC 1035 §4.2). mDNS, LLMNR and NBNS have ports of their own, and are not DNS here. */
+/**
+ * Destination port of DNS queries (RFC 1035 §4.2). mDNS, LLMNR and NBNS use other ports and are not
+ * DNS here.
+ */
 export const DNS_PORTS: readonly number[] = [53]
 
 /**
- * Ports of servers that speak TLS from the first byte: HTTPS, LDAPS, SIPS, DNS over TLS, FTPS, TELNETS, IMAPS, POP3S, SMTPS, MQTTS, XMPP, and
- * what proxies and administration take. In a capture file a ClientHello is read on any port; a live capture looks at these, and their
- * streams are followed from the first packet that is seen.
+ * Ports of servers that speak TLS from the first byte: HTTPS, LDAPS, SIPS, DNS over TLS, FTPS,
+ * TELNETS, IMAPS, POP3S, SMTPS, MQTTS, XMPP, and common ports of proxies and administration. In a
+ * capture file a ClientHello is read on any port. A live capture reads only these ports. Streams on
+ * them are followed from the first packet seen.
  */
 export const TLS_PORTS: readonly number[] = [
   443, 465, 563, 636, 853, 989, 990, 992, 993, 994, 995, 3128, 4433, 5061, 5223, 5349, 8080, 8443, 8883, 9443,
 ]
 
-/** Which ports are of which kind: 1 at the number of each. */
+/** Port sets as lookup tables: 1 at each port number in the set. */
 export class Ports {
   readonly dns: Uint8Array
   readonly tls: Uint8Array

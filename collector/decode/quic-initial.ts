@@ -2,12 +2,16 @@ import { createDecipheriv } from 'node:crypto'
 import { type InitialKeys, type QuicVersion, quicVersion } from './quic-keys.ts'
 
 /**
- * QUIC Initial packets of clients -> the bytes of their CRYPTO frames. Read: the versions of quic-keys.ts, several packets in one
- * datagram, CRYPTO frames in any order. Not read: 0-RTT, Handshake and 1-RTT packets, whose keys are secret, and what servers send.
- * CRYPTO bytes are put in order elsewhere.
+ * QUIC Initial packets of clients -> the bytes of their CRYPTO frames. Read: the versions of
+ * quic-keys.ts, several packets in one datagram, CRYPTO frames in any order. Not read: 0-RTT,
+ * Handshake and 1-RTT packets, whose keys are secret, and packets of servers. quic-streams.ts puts
+ * the CRYPTO bytes in order.
  */
 
-/** Packet types, under the same numbers in all versions: the first four are the long packet types of RFC 9000 §17.2. */
+/**
+ * Packet types, numbered alike for all versions. The first four are the long packet types of RFC
+ * 9000 §17.2.
+ */
 export const QuicPacket = {
   initial: 0,
   zeroRtt: 1,
@@ -15,31 +19,32 @@ export const QuicPacket = {
   retry: 3,
   /** RFC 9000 §17.2.1 */
   versionNegotiation: 4,
-  /** RFC 8999 says where the connection IDs stand; no more is known. */
+  /** RFC 8999 defines the positions of the connection IDs. Nothing else is known. */
   unknownVersion: 5,
   /** RFC 9000 §17.3 */
   short: 6,
 } as const
 export type QuicPacket = (typeof QuicPacket)[keyof typeof QuicPacket]
 
-/** Why bytes are no packet that is read. */
+/** Why the bytes are not a readable packet. */
 export const QuicFault = {
   /** The bytes end before the header does. */
   truncated: -1,
-  /** A connection ID that is too long, or a length that goes beyond the datagram. */
+  /** A connection ID that is too long, or a length that exceeds the datagram. */
   malformed: -2,
   notLongHeader: -3,
-  /** The packet is too short to be one, or was not protected with these keys. */
+  /** The packet is too short, or was not protected with these keys. */
   notAuthentic: -4,
 } as const
 
 /**
- * RFC 9000 §17.2:
+ * RFC 9000 §17.2, lengths in bytes:
  *
- *     first byte  Version  DCID length, DCID  SCID length, SCID  of an Initial: Token Length, Token  Length  Packet Number  payload
- *     1           4        1 + 0..20          1 + 0..20          varint + n                          varint  1..4
+ *     first byte 1, Version 4, DCID length 1, DCID 0..20, SCID length 1, SCID 0..20,
+ *     only in an Initial: Token Length varint, Token;
+ *     Length varint, Packet Number 1..4, payload
  *
- * The Fixed Bit of the first byte is not looked at: RFC 9287 lets clients change it.
+ * The Fixed Bit of the first byte is ignored: RFC 9287 lets clients change it.
  */
 const LONG_HEADER = 0x80
 const VERSION = 1
@@ -49,9 +54,9 @@ export const CONNECTION_ID_BYTES_MAX = 20
 const RESERVED_BITS = 0x0c
 const PACKET_NUMBER_LENGTH = 0x03
 
-/** RFC 9001 §5.3: the tag ends the packet. §5.8: so does a tag end a Retry. */
+/** RFC 9001 §5.3: the tag ends the packet. §5.8: a Retry also ends with a tag. */
 const TAG_BYTES = 16
-/** RFC 9001 §5.4.2: the sample stands where the payload would, were the packet number of 4 bytes. */
+/** RFC 9001 §5.4.2: the sample begins where the payload would with a packet number of 4 bytes. */
 const SAMPLE_OFFSET = 4
 const SAMPLE_BYTES = 16
 const IV_BYTES = 12
@@ -67,31 +72,36 @@ const ACK_ECN = 0x03
 const CRYPTO = 0x06
 const CONNECTION_CLOSE = 0x1c
 
-/** Answers of nextCryptoFrame. */
+/** Return values of nextCryptoFrame. */
 export const NO_MORE_FRAMES = -1
-/** A frame that an Initial may not carry (RFC 9000 §12.4) or that goes beyond the packet. */
+/** A frame that is not allowed in an Initial (RFC 9000 §12.4) or exceeds the packet. */
 export const FRAMES_MALFORMED = -2
 
-/** Where the fields of a long header stand. One for each worker, overwritten by each packet. */
+/** Positions of the fields of a long header. One per worker, overwritten by each packet. */
 export class LongHeader {
   version = 0
-  /** Of the types initial to retry; else what a packet before had. */
+  /**
+   * Set for the types initial to retry. For other types, the value of an earlier packet remains.
+   */
   versionParameters: QuicVersion | undefined = undefined
   packetType: QuicPacket = QuicPacket.short
   dcidStart = 0
   dcidEnd = 0
   scidStart = 0
   scidEnd = 0
-  /** Empty in packets other than Initial and Retry. */
+  /** Empty except in Initial and Retry packets. */
   tokenStart = 0
   tokenEnd = 0
-  /** In packets that have no number: their end. */
+  /** In packets without a number: the end of the packet. */
   packetNumberStart = 0
-  /** Where the next packet of the datagram begins (RFC 9000 §12.2). */
+  /** Start of the next packet in the datagram (RFC 9000 §12.2). */
   packetEnd = 0
 }
 
-/** 0 when bytes [at, end) begin with a long header: `header` then says where its fields stand. Else a QuicFault. */
+/**
+ * Returns 0 if bytes [at, end) begin with a long header, whose fields are then in `header`.
+ * Otherwise returns a QuicFault.
+ */
 export function readLongHeader(view: DataView, at: number, end: number, header: LongHeader): number {
   if (at >= end) return QuicFault.truncated
   const first = view.getUint8(at)
@@ -134,7 +144,10 @@ export function readLongHeader(view: DataView, at: number, end: number, header: 
   return readLengths(view, scidEnd, end, header)
 }
 
-/** RFC 9000 §17.2.2: Token Length and Token, of an Initial only, and Length, which counts packet number and payload. */
+/**
+ * RFC 9000 §17.2.2: Token Length and Token (only in an Initial), and Length, which covers packet
+ * number and payload.
+ */
 function readLengths(view: DataView, start: number, end: number, header: LongHeader): number {
   let at = start
   if (header.packetType === QuicPacket.initial) {
@@ -154,27 +167,35 @@ function readLengths(view: DataView, start: number, end: number, header: LongHea
   return 0
 }
 
-/** Takes the protection off Initials. One for each worker: the plaintext is overwritten by the next packet that opens. */
+/**
+ * Removes the protection of Initials. One per worker: the next opened packet overwrites the
+ * plaintext.
+ */
 export class InitialOpener {
   readonly plainBytes = new Uint8Array(new SharedArrayBuffer(PACKET_BYTES_MAX))
   readonly plain = new DataView(this.plainBytes.buffer)
-  /** The header without its protection: the associated data (RFC 9001 §5.3). The packet itself is left as it is. */
+  /**
+   * The header without protection: the associated data (RFC 9001 §5.3). The packet itself is not
+   * modified.
+   */
   readonly #headerBytes = new Uint8Array(PACKET_BYTES_MAX)
   readonly #header = new DataView(this.#headerBytes.buffer)
   readonly #nonceBytes = new Uint8Array(IV_BYTES)
   readonly #nonce = new DataView(this.#nonceBytes.buffer)
 
   /**
-   * Length of the plaintext of the Initial that begins at `start` and whose fields are in `header`, or QuicFault.notAuthentic.
-   * `bytes` and `view` are the same memory. The packet number is taken as it stands: those of Initials begin at 0 (RFC 9000 §12.3),
-   * and the number of bytes that a client chooses suffices for as long as nothing is acknowledged (§17.1).
+   * Returns the length of the plaintext of the Initial that begins at `start`, or
+   * QuicFault.notAuthentic. `header` has its fields; `bytes` and `view` are the same memory. The
+   * truncated packet number is used as the full number: Initials are numbered from 0 (RFC 9000
+   * §12.3), and the client's encoding is long enough until something is acknowledged (§17.1).
    */
   open(view: DataView, bytes: Uint8Array, header: LongHeader, start: number, keys: InitialKeys): number {
     const { packetNumberStart, packetEnd } = header
     const sample = packetNumberStart + SAMPLE_OFFSET
     if (sample + SAMPLE_BYTES > packetEnd || packetEnd - start > PACKET_BYTES_MAX) return QuicFault.notAuthentic
 
-    // RFC 9001 §5.4.1. Reserved Bits are zero (RFC 9000 §17.2): that alone tells three of four packets of other keys.
+    // RFC 9001 §5.4.1. Reserved Bits must be zero (RFC 9000 §17.2). This check alone rejects three
+    // of four packets with other keys.
     const mask = keys.headerMask(bytes.subarray(sample, sample + SAMPLE_BYTES))
     const first = view.getUint8(start) ^ ((mask[0] ?? 0) & 0x0f)
     if ((first & RESERVED_BITS) !== 0) return QuicFault.notAuthentic
@@ -196,7 +217,7 @@ export class InitialOpener {
     decipher.setAuthTag(bytes.subarray(tag, packetEnd))
     const plaintext = decipher.update(bytes.subarray(payload, tag))
     try {
-      // Throws when the tag is another: node:crypto has no other way to say so. It costs 5 us.
+      // Throws if the tag differs, the only way that node:crypto reports it. The throw costs 5 us.
       decipher.final()
     } catch {
       return QuicFault.notAuthentic
@@ -206,7 +227,10 @@ export class InitialOpener {
   }
 }
 
-/** RFC 9000 §19.6: bytes [start, end) of the view are those from `offset` on of the stream of handshake messages. */
+/**
+ * RFC 9000 §19.6: bytes [start, end) of the view are at `offset` in the stream of handshake
+ * messages.
+ */
 export class CryptoFrame {
   /** Exact below 2^53, rounded above. */
   offset = 0
@@ -214,26 +238,29 @@ export class CryptoFrame {
   end = 0
 }
 
-/** Reads the frames in [at, end) up to and with the first CRYPTO frame: offset behind it, NO_MORE_FRAMES or FRAMES_MALFORMED. */
+/**
+ * Reads the frames in [at, end) up to and including the first CRYPTO frame. Returns the offset
+ * after it, NO_MORE_FRAMES or FRAMES_MALFORMED.
+ */
 export function nextCryptoFrame(view: DataView, at: number, end: number, frame: CryptoFrame): number {
   let next = at
   while (next < end) {
     const type = view.getUint8(next++)
     switch (type) {
       case PADDING:
-        // Most of an Initial: word by word it takes a quarter of the time.
+        // Padding is most of an Initial. Reading word by word takes a quarter of the time.
         while (next + 4 <= end && view.getUint32(next) === 0) next += 4
         break
       case PING:
         break
       case ACK:
       case ACK_ECN:
-        next = behindAck(view, next, end, type)
+        next = afterAck(view, next, end, type)
         break
       case CRYPTO:
         return readCryptoFrame(view, next, end, frame)
       case CONNECTION_CLOSE:
-        next = behindConnectionClose(view, next, end)
+        next = afterConnectionClose(view, next, end)
         break
       default:
         return FRAMES_MALFORMED
@@ -257,10 +284,11 @@ function readCryptoFrame(view: DataView, at: number, end: number, frame: CryptoF
 }
 
 /**
- * RFC 9000 §19.3: Largest Acknowledged, ACK Delay, ACK Range Count, First ACK Range, for each range Gap and ACK Range Length, and three
- * counts in an ACK_ECN. Each range takes bytes, so a count that lies ends with them.
+ * RFC 9000 §19.3: Largest Acknowledged, ACK Delay, ACK Range Count, First ACK Range, then Gap and
+ * ACK Range Length for each range, and three counts in an ACK_ECN. Each range takes bytes, so the
+ * end of the packet bounds a forged count.
  */
-function behindAck(view: DataView, start: number, end: number, type: number): number {
+function afterAck(view: DataView, start: number, end: number, type: number): number {
   const count = varintEnd(view, varintEnd(view, start, end), end)
   let at = varintEnd(view, count, end)
   if (at < 0) return at
@@ -270,7 +298,7 @@ function behindAck(view: DataView, start: number, end: number, type: number): nu
 }
 
 /** RFC 9000 §19.19: Error Code, Frame Type, Reason Phrase Length, Reason Phrase. */
-function behindConnectionClose(view: DataView, start: number, end: number): number {
+function afterConnectionClose(view: DataView, start: number, end: number): number {
   const length = varintEnd(view, varintEnd(view, start, end), end)
   const reason = varintEnd(view, length, end)
   if (reason < 0) return reason
@@ -278,14 +306,17 @@ function behindConnectionClose(view: DataView, start: number, end: number): numb
   return behind <= end ? behind : -1
 }
 
-/** RFC 9000 §16: the two high bits of a varint say whether it has 1, 2, 4 or 8 bytes. Offset behind it; -1 when it is cut, or `at` is -1. */
+/**
+ * RFC 9000 §16: the two high bits of a varint give its length of 1, 2, 4 or 8 bytes. Returns the
+ * offset after it, or -1 if it is truncated or `at` is -1.
+ */
 function varintEnd(view: DataView, at: number, end: number): number {
   if (at < 0 || at >= end) return -1
   const behind = at + (1 << (view.getUint8(at) >> 6))
   return behind <= end ? behind : -1
 }
 
-/** The value of a varint whose end varintEnd has found. */
+/** Returns the value of a varint for which varintEnd() succeeded. */
 function varint(view: DataView, at: number): number {
   const first = view.getUint8(at)
   switch (first >> 6) {

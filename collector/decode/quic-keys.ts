@@ -1,23 +1,26 @@
 import { createCipheriv, hash } from 'node:crypto'
 
 /**
- * Version and Destination Connection ID of a client's first Initial -> the keys under which its Initials travel. They are no secret:
- * who sees the packet can derive them (RFC 9001 §5.2).
+ * Version and Destination Connection ID of a client's first Initial -> the keys that protect its
+ * Initials. The keys are not secret: anyone who sees the packet can derive them (RFC 9001 §5.2).
  */
 
-/** What differs between the versions whose Initials are read. */
+/** The parameters in which the readable versions differ. */
 export interface QuicVersion {
   /** RFC 9001 §5.2: initial_salt, the key of HKDF-Extract. */
   readonly salt: Uint8Array
-  /** Info of HKDF-Expand for key, IV and header protection key: HkdfLabel and the counter of the only block. */
+  /**
+   * Info of HKDF-Expand for key, IV and header protection key: HkdfLabel and the counter of the
+   * only block.
+   */
   readonly keyInfo: Uint8Array
   readonly ivInfo: Uint8Array
   readonly headerKeyInfo: Uint8Array
-  /** What is added to the numbers of the long packet types of RFC 9000 §17.2, modulo 4 (RFC 9369 §3.2). */
+  /** Added to the long packet types of RFC 9000 §17.2, modulo 4 (RFC 9369 §3.2). */
   readonly packetTypeShift: number
 }
 
-/** AES-128-GCM and AES-128-ECB (RFC 9001 §5.2, §5.4.3); HKDF is that of SHA-256. */
+/** AES-128-GCM and AES-128-ECB (RFC 9001 §5.2, §5.4.3). HKDF uses SHA-256. */
 const KEY_BYTES = 16
 const IV_BYTES = 12
 const SHA256_BYTES = 32
@@ -28,14 +31,14 @@ const CLIENT_SECRET_INFO = expandInfo('client in', SHA256_BYTES)
 const RFC_9001 = parameters('38762cf7f55934b34d179ae6a4c80cadccbb7f0a', 'quic', 0)
 /** RFC 9369 §3.3. */
 const RFC_9369 = parameters('0dede3def700a6db819381be6e269dcbf9bd2ed9', 'quicv2', 1)
-/** draft-ietf-quic-tls-29 §5.2, to draft 32. */
+/** draft-ietf-quic-tls-29 §5.2, up to draft 32. */
 const DRAFT_29 = parameters('afbfec289993d24c9e9786f19c6111e04390a899', 'quic', 0)
-/** draft-ietf-quic-tls-23 §5.2, to draft 28, and mvfst, which stayed with draft 27. */
+/** draft-ietf-quic-tls-23 §5.2, up to draft 28, and mvfst, which stayed at draft 27. */
 const DRAFT_23 = parameters('c3eef712c72ebb5a11a7d2432bb46365bef9f502', 'quic', 0)
-/** draft-ietf-quic-tls-17 §5.2, to draft 22, of which mvfst is still seen. */
+/** draft-ietf-quic-tls-17 §5.2, up to draft 22. mvfst still uses it. */
 const DRAFT_22 = parameters('7fbcdb0e7c66bbe9193a96cd21519ebd7a02644a', 'quic', 0)
 
-/** By the version's number: RFC 9000 §15, RFC 9369 §3.1, drafts as 0xff0000 and their number. */
+/** By version number: RFC 9000 §15, RFC 9369 §3.1; drafts are 0xff0000 plus their number. */
 const VERSIONS: ReadonlyMap<number, QuicVersion> = new Map([
   [0x0000_0001, RFC_9001],
   [0x6b33_43cf, RFC_9369],
@@ -58,18 +61,21 @@ const VERSIONS: ReadonlyMap<number, QuicVersion> = new Map([
 ])
 
 /**
- * RFC 9000 §15: ?a?a?a?a names no version. A client sends it so that the server answers with its list, and seals its Initial as the version
- * that it speaks: one of these.
+ * RFC 9000 §15: ?a?a?a?a is reserved and names no version. A client sends such a version to provoke
+ * the server's version list, and protects the Initial with a version that it speaks: one of these.
  */
 const RESERVED_MASK = 0x0f0f_0f0f
 const RESERVED = 0x0a0a_0a0a
 
-/** The version of this number; undefined when its Initials are not read. Of a reserved number, the likeliest. */
+/**
+ * Returns the version with this number, or the most likely one for a reserved number. Undefined if
+ * its Initials are not readable.
+ */
 export function quicVersion(version: number): QuicVersion | undefined {
   return (version & RESERVED_MASK) === RESERVED ? RFC_9001 : VERSIONS.get(version)
 }
 
-/** What else the Initials of this version may be sealed as. */
+/** Another version whose keys may protect Initials with this number. */
 export function alternativeVersion(version: number): QuicVersion | undefined {
   return (version & RESERVED_MASK) === RESERVED ? DRAFT_29 : undefined
 }
@@ -77,7 +83,10 @@ export function alternativeVersion(version: number): QuicVersion | undefined {
 /** Bytes of the keys of one connection, as store() writes them: key, IV, header protection key. */
 export const INITIAL_KEYS_BYTES = KEY_BYTES + IV_BYTES + KEY_BYTES
 
-/** Keys of the packets that the client of one connection sends. Good for all Initials that it sends to that Destination Connection ID. */
+/**
+ * Keys of a client's packets of one connection, valid for all Initials to that Destination
+ * Connection ID.
+ */
 export class InitialKeys {
   readonly key: Uint8Array
   readonly iv: Uint8Array
@@ -89,7 +98,10 @@ export class InitialKeys {
     this.headerKey = headerKey
   }
 
-  /** RFC 9001 §5.2: `connectionId` is the Destination Connection ID of the first Initial (after a Retry, of the first that answers it). */
+  /**
+   * RFC 9001 §5.2: `connectionId` is the Destination Connection ID of the first Initial (after a
+   * Retry, of the first Initial that answers it).
+   */
   static derive(version: QuicVersion, connectionId: Uint8Array): InitialKeys {
     setHmacKey(version.salt)
     const initialSecret = hmac(connectionId)
@@ -103,7 +115,7 @@ export class InitialKeys {
     )
   }
 
-  /** The keys that store() wrote at `at`. */
+  /** Loads the keys that store() wrote at `at`. */
   static load(from: Uint8Array, at: number): InitialKeys {
     const iv = at + KEY_BYTES
     const headerKey = iv + IV_BYTES
@@ -114,14 +126,17 @@ export class InitialKeys {
     )
   }
 
-  /** Writes INITIAL_KEYS_BYTES. A connection is remembered by these: an object and a native cipher for each take 4 kB. */
+  /**
+   * Writes INITIAL_KEYS_BYTES. Connections are stored in this form because an object with its
+   * native ciphers takes 4 kB.
+   */
   store(into: Uint8Array, at: number): void {
     into.set(this.key, at)
     into.set(this.iv, at + KEY_BYTES)
     into.set(this.headerKey, at + KEY_BYTES + IV_BYTES)
   }
 
-  /** RFC 9001 §5.4.3. Of the 16 bytes the first five are the mask. */
+  /** RFC 9001 §5.4.3: the first five of the 16 bytes are the mask. */
   headerMask(sample: Uint8Array): Uint8Array {
     return createCipheriv('aes-128-ecb', this.headerKey, null).update(sample)
   }
@@ -137,15 +152,18 @@ function parameters(salt: string, label: string, packetTypeShift: number): QuicV
   }
 }
 
-/** RFC 8446 §7.1: HkdfLabel of length 2, label 1 + n, empty context 1. RFC 5869 §2.3: one block is enough, its counter is 1. */
+/**
+ * RFC 8446 §7.1: HkdfLabel of length 2, label 1 + n, empty context 1. RFC 5869 §2.3: one block
+ * suffices, with counter 1.
+ */
 function expandInfo(label: string, bytes: number): Uint8Array {
   const full = `tls13 ${label}`
   return Buffer.from([0, bytes, full.length, ...Buffer.from(full, 'latin1'), 0, 1])
 }
 
 /**
- * RFC 2104, over crypto.hash: 0.7 us, while createHmac takes 1.7 and hkdfSync 7.8 for each key. The digest comes as latin1 text, since
- * that takes 0.23 us and a Buffer 0.86.
+ * RFC 2104 over crypto.hash: 0.7 us per key, against 1.7 for createHmac and 7.8 for hkdfSync. The
+ * digest is returned as latin1 text, which takes 0.23 us, against 0.86 for a Buffer.
  */
 const HMAC_BLOCK_BYTES = 64
 const HMAC_INNER = 0x36
@@ -156,7 +174,7 @@ const MESSAGE_BYTES_MAX = 255
 const inner = Buffer.alloc(HMAC_BLOCK_BYTES + MESSAGE_BYTES_MAX)
 const outer = Buffer.alloc(HMAC_BLOCK_BYTES + SHA256_BYTES)
 
-/** For the calls of hmac() until the next key; at most a block long. */
+/** Sets the key for the following calls of hmac(). The key is at most one block long. */
 function setHmacKey(key: Uint8Array): void {
   inner.fill(HMAC_INNER, 0, HMAC_BLOCK_BYTES)
   outer.fill(HMAC_OUTER, 0, HMAC_BLOCK_BYTES)

@@ -22,9 +22,10 @@ import { StreamState, type StreamTable } from './stream-table.ts'
 import { HANDSHAKE_CLIENT_HELLO, HANDSHAKE_HEADER_BYTES, HelloBody } from './tls-record.ts'
 
 /**
- * QUIC datagrams -> ClientHellos, put together of the CRYPTO frames of a client's Initial packets. Their keys derive from the connection id
- * that the client chose for its first Initial (RFC 9001 §5.2); later Initials carry the server's id and keep the keys, until a Retry
- * makes the client begin again with new ones (RFC 9000 §17.2.5.3).
+ * QUIC datagrams -> ClientHellos, reassembled from the CRYPTO frames of a client's Initial packets.
+ * The keys derive from the connection ID that the client chose for its first Initial (RFC 9001
+ * §5.2). Later Initials carry the server's ID under the same keys. After a Retry the client starts
+ * again with new keys (RFC 9000 §17.2.5.3).
  */
 
 /** RFC 9000 §17.2: header form and fixed bit. */
@@ -33,11 +34,11 @@ const FIXED_BIT = 0x40
 const VERSION = 1
 
 /**
- * What is kept of a connection, for each slot of the stream table:
+ * State of a connection, for each slot of the stream table:
  *
  *     byte  0  44  its keys, as InitialKeys.store() writes them
- *          44   1  1 and the length in bytes of the id that they derive from; 0 when there is no connection
- *          45  20  that id
+ *          44   1  1 + length in bytes of the ID from which the keys derive; 0 without a connection
+ *          45  20  that ID
  */
 const ID_LENGTH = INITIAL_KEYS_BYTES
 const ID = ID_LENGTH + 1
@@ -52,7 +53,7 @@ export class QuicStreams {
   readonly #opener = new InitialOpener()
   readonly #frame = new CryptoFrame()
   readonly #hello = new HelloBody()
-  /** Of a stream that gives way while another's hello is read. */
+  /** The hello of a stream that is evicted while another hello is read. */
   readonly #unfinished = new HelloBody()
 
   constructor(streams: StreamTable, sink: NameSink, ports: Ports) {
@@ -61,7 +62,10 @@ export class QuicStreams {
     this.#ports = ports
   }
 
-  /** The class of a datagram whose payload is in bytes [payload, end), or udpOther when it is no QUIC. */
+  /**
+   * Returns the class of a datagram whose payload is in bytes [payload, end), udpOther if it is not
+   * QUIC.
+   */
   datagram(transport: Transport, source: number, destination: number, payload: number, end: number): PacketClass {
     const { view } = transport
     const ports = this.#ports.tls
@@ -72,7 +76,7 @@ export class QuicStreams {
       return onPort && (first & FIXED_BIT) !== 0 ? PacketClass.quicOther : PacketClass.udpOther
     }
     const version = view.getUint32(payload + VERSION)
-    // RFC 8999 §6: version 0 is the server's list of its versions.
+    // RFC 8999 §6: version 0 is a server's Version Negotiation packet.
     if (version === 0) return onPort ? PacketClass.quicOther : PacketClass.udpOther
     const known = quicVersion(version) !== undefined
     if (!known && !onPort) return PacketClass.udpOther
@@ -88,11 +92,11 @@ export class QuicStreams {
       if (fault === QuicFault.notLongHeader) break
       if (fault < 0) {
         if (packets > 0) break
-        return transport.cut === 1 ? PacketClass.truncated : PacketClass.quicUndecodable
+        return transport.truncated === 1 ? PacketClass.truncated : PacketClass.quicUndecodable
       }
       if (header.packetType === QuicPacket.initial) {
         const packetClass = this.#initial(transport, source, destination, at)
-        // What a datagram says is what its most telling Initial says.
+        // The most informative Initial decides the class of the datagram.
         if (outcome === PacketClass.quicOther || packetClass === PacketClass.clientHello) outcome = packetClass
         else if (outcome === PacketClass.clientHelloPart && packetClass !== PacketClass.quicOther) outcome = packetClass
       }
@@ -101,7 +105,7 @@ export class QuicStreams {
     return outcome
   }
 
-  /** Counted once a connection. */
+  /** Counts each connection once. */
   #unknownVersion(transport: Transport, source: number, destination: number): PacketClass {
     const streams = this.#streams
     const { seconds } = this.#sink.row
@@ -120,7 +124,7 @@ export class QuicStreams {
     const connections = this.#connections
     if (slot !== NO_SLOT && connections[slot * CONNECTION_BYTES + ID_LENGTH] !== 0) {
       const sameId = this.#isId(transport, slot)
-      if (sameId && streams.state[slot] === StreamState.greeted) {
+      if (sameId && streams.state[slot] === StreamState.helloRead) {
         streams.touch(slot, seconds)
         return PacketClass.quicOther
       }
@@ -138,11 +142,12 @@ export class QuicStreams {
       keys = InitialKeys.derive(alternative, id)
       length = this.#open(transport, start, keys)
     }
-    // Only what opens is followed: a flood of what does not takes no room.
+    // Only packets that open are followed, so a flood of others takes no slots.
     if (length < 0) return PacketClass.quicUndecodable
     if (slot === NO_SLOT) slot = streams.follow(StreamState.hello, 0, destination, seconds)
     else {
-      // A Retry, or a new connection between the same ports: the CRYPTO stream begins again, and so does the hello.
+      // A Retry, or a new connection between the same ports: the CRYPTO stream and the hello start
+      // again.
       this.unfinished(slot)
       streams.settle(slot, StreamState.hello, 0, seconds)
     }
@@ -157,7 +162,7 @@ export class QuicStreams {
     this.#connections.set(id, at + ID)
   }
 
-  /** Whether the packet is sent to the id that the slot's keys derive from. */
+  /** Whether the packet's DCID is the one from which the slot's keys derive. */
   #isId({ view }: Transport, slot: number): boolean {
     const connections = this.#connections
     const { dcidStart, dcidEnd } = this.#header
@@ -190,14 +195,14 @@ export class QuicStreams {
         offset = 0
       }
       if (from >= frame.end) continue
-      if (streams.state[slot] === StreamState.greeted) streams.state[slot] = StreamState.hello
+      if (streams.state[slot] === StreamState.helloRead) streams.state[slot] = StreamState.hello
       if (offset === 0 && this.#wholeHello(plain, from, frame.end)) {
-        outcome = this.#greeted(slot, plain, from)
+        outcome = this.#readHello(slot, plain, from)
         continue
       }
       if (!streams.keep(slot, offset, plain, from, frame.end, seconds, nanoseconds)) {
         this.unfinished(slot)
-        streams.settle(slot, StreamState.greeted, (streams.base[slot] ?? 0) + offset, seconds)
+        streams.settle(slot, StreamState.helloRead, (streams.base[slot] ?? 0) + offset, seconds)
         return PacketClass.quicOther
       }
       const buffer = streams.buffer[slot] ?? 0
@@ -205,14 +210,14 @@ export class QuicStreams {
       const view = streams.windows.view
       if (outcome === PacketClass.quicOther) outcome = PacketClass.clientHelloPart
       if (this.#wholeHello(view, start, start + streams.windows.contiguous(buffer))) {
-        outcome = this.#greeted(slot, view, start)
+        outcome = this.#readHello(slot, view, start)
       }
     }
-    if (streams.state[slot] === StreamState.greeted) streams.touch(slot, seconds)
+    if (streams.state[slot] === StreamState.helloRead) streams.touch(slot, seconds)
     return outcome
   }
 
-  /** Whether bytes [start, end) of a CRYPTO stream hold a whole ClientHello, or something that is none. */
+  /** Whether bytes [start, end) of a CRYPTO stream hold a whole ClientHello, or something else. */
   #wholeHello(view: DataView, start: number, end: number): boolean {
     if (start < end && view.getUint8(start) !== HANDSHAKE_CLIENT_HELLO) return true
     if (start + HANDSHAKE_HEADER_BYTES > end) return false
@@ -220,8 +225,11 @@ export class QuicStreams {
     return bytes > HELLO_BYTES_MAX || start + bytes <= end
   }
 
-  /** Reads the hello at `start`, of which wholeHello() is true, and remembers the stream as one whose hello was read. */
-  #greeted(slot: number, view: DataView, start: number): PacketClass {
+  /**
+   * Reads the hello at `start`, for which wholeHello() must be true, and records that the stream's
+   * hello was read.
+   */
+  #readHello(slot: number, view: DataView, start: number): PacketClass {
     const streams = this.#streams
     const { seconds } = this.#sink.row
     const bytes = HANDSHAKE_HEADER_BYTES + (view.getUint32(start) & 0xff_ffff)
@@ -231,17 +239,21 @@ export class QuicStreams {
       if (bytes <= HELLO_BYTES_MAX) {
         this.#hello.set(view, start + HANDSHAKE_HEADER_BYTES, start + bytes, 0)
         const random = helloRandom(this.#hello)
-        // RFC 9000 §17.2.5.3: behind a Retry the same hello comes again. That after a HelloRetryRequest has the random too, but stands farther on.
+        // RFC 9000 §17.2.5.3: after a Retry the client repeats its hello. The hello after a
+        // HelloRetryRequest has the same random, but a later offset.
         const again = streams.base[slot] === 0 && random !== 0 && random === streams.random[slot]
         packetClass = again ? PacketClass.quicOther : this.#sink.hello(this.#hello, Method.quic)
         streams.random[slot] = random
       }
     }
-    streams.settle(slot, StreamState.greeted, (streams.base[slot] ?? 0) + bytes, seconds)
+    streams.settle(slot, StreamState.helloRead, (streams.base[slot] ?? 0) + bytes, seconds)
     return packetClass
   }
 
-  /** Gives out what is known of a hello whose rest does not come: its name, if that is there. */
+  /**
+   * Emits the name of an incomplete hello of which no more bytes will come, if the name is
+   * available.
+   */
   unfinished(slot: number): void {
     const streams = this.#streams
     const buffer = streams.buffer[slot] ?? 0
@@ -252,11 +264,12 @@ export class QuicStreams {
     const body = Math.min(start + HANDSHAKE_HEADER_BYTES, start + contiguous)
     hello.set(streams.windows.view, body, start + contiguous, 1)
     const packetClass = this.#sink.lateHello(streams, slot, hello, Method.quic)
-    // A name that was told is not told again when the hello comes again, whole, behind a Retry.
+    // A name already emitted is not emitted again when the client repeats the whole hello after a
+    // Retry.
     if (packetClass !== PacketClass.clientHelloPart) streams.random[slot] = helloRandom(hello)
   }
 
-  /** The slot goes to another stream. */
+  /** The slot is reused for another stream. */
   release(slot: number): void {
     this.#connections[slot * CONNECTION_BYTES + ID_LENGTH] = 0
   }

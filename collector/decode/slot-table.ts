@@ -1,6 +1,8 @@
 /**
- * A table of fixed size from keys of addresses and ports to slots, by which its owner keeps columns of its own. No memory is taken after
- * the start. Each slot is in one of two lists by how long it was silent: those in which something is kept, and the others, which go first.
+ * A table of fixed size that maps keys (addresses and ports) to slots. Its owner keeps its own
+ * columns, indexed by slot. Nothing is allocated after construction. Each slot is in one of two
+ * lists, ordered by last use: `keeping` for slots with kept bytes, `idle` for the others, which are
+ * evicted first.
  *
  *     key, 48 bytes:  0  16  first address, as on the wire; IPv4 in the first 4, the rest zero
  *                    16  16  second address
@@ -17,15 +19,14 @@ const KEY_WORDS = KEY_BYTES / 4
 
 export const NO_SLOT = -1
 
-/** The two lists. */
 export const SlotList = { idle: 0, keeping: 1 } as const
 export type SlotList = (typeof SlotList)[keyof typeof SlotList]
 
 export class SlotTable {
-  /** The keys, in shared memory as all views of the packet path are. */
+  /** The keys, in shared memory like all views of the packet path. */
   readonly keys: DataView
   readonly #words: Uint32Array
-  /** The key that find() and add() are asked for; prepare() fills it. */
+  /** The key for find() and add(), set by prepare(). */
   readonly #wanted = new Uint32Array(KEY_WORDS)
   #wantedHash = 0
   readonly #buckets: Int32Array
@@ -44,7 +45,7 @@ export class SlotTable {
   readonly #seed: number
   size = 0
 
-  /** `seed` makes the buckets unforeseeable, so that nobody can fill one on purpose. */
+  /** `seed` makes the buckets unpredictable, so that an attacker cannot fill one deliberately. */
   constructor(slots: number, seed: number) {
     const memory = new SharedArrayBuffer(slots * KEY_BYTES)
     this.keys = new DataView(memory)
@@ -62,10 +63,11 @@ export class SlotTable {
     this.#seed = seed >>> 0
   }
 
-  /** Sets the key that the next find() or add() is about. The second address stands behind the first. */
+  /** Sets the key for the next find() or add(). The second address follows the first. */
   prepare(view: DataView, addresses: number, addressBytes: number, ports: number, protocol: number): void {
     const wanted = this.#wanted
-    // Both in the byte order of the machine: a key is compared with keys, and its bytes are read back as bytes.
+    // All words are read in native byte order: keys are compared only with keys, and their bytes
+    // are read back as bytes.
     if (addressBytes === 4) {
       wanted[0] = view.getUint32(addresses, LITTLE_ENDIAN)
       wanted[1] = 0
@@ -89,7 +91,7 @@ export class SlotTable {
     this.#wantedHash = (hash ^ (hash >>> 13)) >>> 0
   }
 
-  /** The slot of the prepared key, or NO_SLOT. */
+  /** Returns the slot of the prepared key, or NO_SLOT. */
   find(): number {
     const hash = this.#wantedHash
     let slot = this.#buckets[hash & this.#mask] ?? 0
@@ -112,7 +114,10 @@ export class SlotTable {
     return this.#freed === NO_SLOT && this.#unused === this.#slots
   }
 
-  /** A slot for the prepared key, which is not in the table, as the newest of the idle list. There must be room. */
+  /**
+   * Adds the prepared key as the newest of the idle list and returns its slot. The key must not be
+   * in the table, and the table must not be full.
+   */
   add(seconds: number): number {
     let slot = this.#freed
     if (slot === NO_SLOT) slot = this.#unused++
@@ -151,23 +156,23 @@ export class SlotTable {
     this.#append(slot, list, seconds)
   }
 
-  /** The slot of a list that was silent the longest, or NO_SLOT. */
+  /** The least recently used slot of a list, or NO_SLOT. */
   oldest(list: SlotList): number {
     return this.#oldest[list] ?? 0
   }
 
-  /** The slot that goes first when room is needed. */
+  /** The slot to evict next. */
   get first(): number {
     const idle = this.oldest(SlotList.idle)
     return idle === NO_SLOT ? this.oldest(SlotList.keeping) : idle
   }
 
-  /** When the slot was touched, in seconds of the capture. */
+  /** When the slot was last used, in seconds of capture time. */
   seconds(slot: number): number {
     return this.#seconds[slot] ?? 0
   }
 
-  /** One of the key's words. */
+  /** Returns a word of the key. */
   word(slot: number, index: number): number {
     return this.#words[slot * KEY_WORDS + index] ?? 0
   }

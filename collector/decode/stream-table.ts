@@ -17,44 +17,54 @@ import { ROW_BYTES_MAX } from './name-rows.ts'
 import { KEY_BYTES, KEY_PORTS, NO_SLOT, SlotList, SlotTable } from './slot-table.ts'
 import type { HelloProgress } from './tls-record.ts'
 
-/** What is known of a followed stream: the bytes that one end of a connection sends. */
+/** State of a followed stream, which is one direction of a connection. */
 export const StreamState = {
-  /** TCP: a SYN was seen, and no byte yet. */
-  synchronised: 0,
-  /** Waits for the rest of a ClientHello, from `base` on. */
+  /** TCP: a SYN was seen, but no payload. */
+  synchronized: 0,
+  /** The rest of a ClientHello is expected, from `base` on. */
   hello: 1,
-  /** TCP: bytes of a stream of which the beginning was not seen; a hello may stand before them. */
+  /** TCP: the start of the stream was not seen. A hello may precede the kept bytes. */
   orphan: 2,
-  /** A hello was read; it ended at `base`. */
-  greeted: 3,
-  /** TCP: a stream that carries something else. */
+  /** A hello was read. It ended at `base`. */
+  helloRead: 3,
+  /** TCP: the stream carries something else. */
   other: 4,
-  /** TCP: DNS messages; the next begins at `base`. */
+  /** TCP: DNS messages. The next one begins at `base`. */
   dns: 5,
-  /** QUIC of a version that is not read. */
+  /** QUIC of an unsupported version. */
   unknownVersion: 6,
 } as const
 export type StreamState = (typeof StreamState)[keyof typeof StreamState]
 
 /** RFC 7858 §3.1 and RFC 9250 §4.1.1: DNS over TLS and over QUIC. */
 const DOT_PORT = 853
-/** A stream of which nothing is kept is made newer only when it has aged by this many seconds: that costs less. */
+/**
+ * A stream without kept bytes is moved to the end of its list only after this many seconds, which
+ * costs less than a move for each packet.
+ */
 const TOUCH_SECONDS = 16
-/** Names of this many leave room for the frame's own: 64 KiB of queries make rows of 510 kB at most. */
+/**
+ * Names of this many streams leave space for those of the frame itself: 64 KiB of queries make rows
+ * of at most 510 kB.
+ */
 const EXPIRED_MAX = 256
 assert(EXPIRED_MAX * ROW_BYTES_MAX + 510_000 <= FRAME_ROW_BYTES_MAX)
 
 /**
- * The followed streams of a lane and the bytes that are kept of them, all of fixed size: at a bound somebody goes, by the rules of
- * limits.ts. Streams in which bytes are kept are in the list "keeping"; the others go first.
+ * The followed streams of a lane and their kept bytes, all of fixed size. At a limit, a stream is
+ * evicted by the rules of limits.ts: streams without kept bytes first (list `idle`), then those
+ * with kept bytes (list `keeping`).
  */
 export class StreamTable {
   readonly windows = new ByteWindows(SHORT_BUFFER_BYTES, SHORT_BUFFERS, LONG_BUFFER_BYTES, LONG_BUFFERS)
   readonly state = new Uint8Array(STREAMS_MAX)
-  /** TCP: the sequence number of the byte that is kept first. QUIC: its offset in the CRYPTO stream. */
+  /** TCP: sequence number of the first kept byte. QUIC: its offset in the CRYPTO stream. */
   readonly base = new Uint32Array(STREAMS_MAX)
   readonly buffer = new Int32Array(STREAMS_MAX).fill(NO_BUFFER)
-  /** Of a QUIC hello, its random, so that it is known when it comes again after a Retry; 0 where none was read. */
+  /**
+   * QUIC: random of the hello, which identifies the repeated hello after a Retry. 0 if no hello was
+   * read.
+   */
   readonly random = new Uint32Array(STREAMS_MAX)
   readonly #recordAt = new Int32Array(STREAMS_MAX)
   readonly #gathered = new Int32Array(STREAMS_MAX)
@@ -62,9 +72,9 @@ export class StreamTable {
   readonly #nanoseconds = new Uint32Array(STREAMS_MAX)
   readonly #table: SlotTable
   readonly #counters: Uint32Array
-  /** What is done with a stream that ends before its hello did; its slot and buffer are still there. */
+  /** Called for a stream that ends before its hello, while its slot and buffer are still valid. */
   readonly #onUnfinished: (slot: number) => void
-  /** What else is to be given back of a slot. */
+  /** Called to release the owner's resources of a slot. */
   readonly #onRelease: (slot: number) => void
 
   constructor(
@@ -79,13 +89,16 @@ export class StreamTable {
     this.#onRelease = onRelease
   }
 
-  /** Slot of the stream from the packet's source to its destination, or NO_SLOT. follow() is then about the same stream. */
+  /**
+   * Returns the slot of the stream from the packet's source to its destination, or NO_SLOT. A
+   * following follow() refers to the same stream.
+   */
   find(transport: Transport, ports: number): number {
     this.#table.prepare(transport.addressView, transport.source, transport.addressBytes, ports, transport.protocol)
     return this.#table.size === 0 ? NO_SLOT : this.#table.find()
   }
 
-  /** Begins to follow the stream that find() did not find. */
+  /** Starts to follow the stream that find() did not find. */
   follow(state: StreamState, base: number, destinationPort: number, seconds: number): number {
     if (this.#table.full) this.#evict(this.#table.first)
     const slot = this.#table.add(seconds)
@@ -93,13 +106,13 @@ export class StreamTable {
     this.base[slot] = base
     this.buffer[slot] = NO_BUFFER
     this.random[slot] = 0
-    this.forget(slot)
+    this.resetProgress(slot)
     this.count(Counter.streamsFollowed)
     if (destinationPort === DOT_PORT) this.count(Counter.dotSessions)
     return slot
   }
 
-  /** Something came of a stream of which nothing is kept. */
+  /** Records activity of a stream without kept bytes. */
   touch(slot: number, seconds: number): void {
     if (((seconds - this.#table.seconds(slot)) | 0) >= TOUCH_SECONDS) {
       this.#table.touch(slot, this.#table.list(slot), seconds)
@@ -107,8 +120,8 @@ export class StreamTable {
   }
 
   /**
-   * Puts bytes [from, to) of `source` at `offset` from the stream's base. False when that is farther ahead than is kept, or when there is no
-   * room for it: the caller gives the stream up.
+   * Keeps bytes [from, to) of `source` at `offset` from the stream's base. Returns false if they
+   * are too far ahead or if no buffer is free. The caller must then abandon the stream.
    */
   keep(
     slot: number,
@@ -120,7 +133,7 @@ export class StreamTable {
     nanoseconds: number,
   ): boolean {
     const end = offset + to - from
-    if (end > LONG_BUFFER_BYTES || !this.#makeRoom(slot, end, 0)) {
+    if (end > LONG_BUFFER_BYTES || !this.#ensureCapacity(slot, end, 0)) {
       this.count(Counter.streamsOverLimit)
       return false
     }
@@ -130,16 +143,19 @@ export class StreamTable {
     return true
   }
 
-  /** Makes the stream begin `shift` bytes before what is kept of it. False when that is not possible. */
+  /** Moves the stream's base `shift` bytes back. Returns false if that is not possible. */
   beginBefore(slot: number, shift: number): boolean {
     const kept = this.windows.farthest(this.buffer[slot] ?? 0)
-    if (shift + kept > LONG_BUFFER_BYTES || !this.#makeRoom(slot, shift + kept, shift)) return false
+    if (shift + kept > LONG_BUFFER_BYTES || !this.#ensureCapacity(slot, shift + kept, shift)) return false
     this.base[slot] = (this.base[slot] ?? 0) - shift
     return true
   }
 
-  /** A buffer for `bytes` from the stream's base on; what is kept of it goes along, `shift` bytes farther behind. */
-  #makeRoom(slot: number, bytes: number, shift: number): boolean {
+  /**
+   * Ensures a buffer for `bytes` from the stream's base on. The kept bytes move with it, `shift`
+   * bytes later.
+   */
+  #ensureCapacity(slot: number, bytes: number, shift: number): boolean {
     const windows = this.windows
     const kept = this.buffer[slot] ?? 0
     if (kept !== NO_BUFFER && shift === 0 && bytes <= windows.capacity(kept)) return true
@@ -159,12 +175,12 @@ export class StreamTable {
     return true
   }
 
-  /** Keeps nothing more of the stream, and remembers it in another state. */
+  /** Drops the stream's kept bytes and sets another state. */
   settle(slot: number, state: StreamState, base: number, seconds: number): void {
     this.#releaseBuffer(slot)
     this.state[slot] = state
     this.base[slot] = base
-    this.forget(slot)
+    this.resetProgress(slot)
     this.#table.touch(slot, SlotList.idle, seconds)
   }
 
@@ -175,7 +191,7 @@ export class StreamTable {
     this.buffer[slot] = NO_BUFFER
   }
 
-  /** Reads how far the records of the stream's hello were walked. */
+  /** Reads the progress of walking the records of the stream's hello. */
   progress(slot: number, into: HelloProgress): HelloProgress {
     into.recordAt = this.#recordAt[slot] ?? 0
     into.gathered = this.#gathered[slot] ?? 0
@@ -189,13 +205,16 @@ export class StreamTable {
     this.#wanted[slot] = progress.wanted
   }
 
-  forget(slot: number): void {
+  resetProgress(slot: number): void {
     this.#recordAt[slot] = 0
     this.#gathered[slot] = 0
     this.#wanted[slot] = 0
   }
 
-  /** Gives up streams that were silent too long: at most EXPIRED_MAX of those in which bytes are kept, since each may have a name. */
+  /**
+   * Drops streams that were idle too long, but at most EXPIRED_MAX of those with kept bytes,
+   * because each may emit a name.
+   */
   expire(seconds: number): void {
     for (let expired = 0; expired < EXPIRED_MAX; expired++) {
       const slot = this.#table.oldest(SlotList.keeping)
@@ -210,7 +229,7 @@ export class StreamTable {
     }
   }
 
-  /** Gives up one stream of which bytes are kept, if there is one: nothing comes any more. */
+  /** Drops one stream with kept bytes, if there is one, because the source has ended. */
   expireOne(): boolean {
     const slot = this.#table.oldest(SlotList.keeping)
     if (slot === NO_SLOT) return false
@@ -234,7 +253,7 @@ export class StreamTable {
     countUp(this.#counters, counter)
   }
 
-  /** The keys of all slots; keyAt() says where a slot's stands. */
+  /** The keys of all slots. keyAt() returns the offset of a slot's key. */
   get keys(): DataView {
     return this.#table.keys
   }
@@ -253,7 +272,7 @@ export class StreamTable {
   version(slot: number): number {
     return this.#table.version(slot)
   }
-  /** When bytes of the stream were kept last. */
+  /** When bytes of the stream were last kept. */
   seconds(slot: number): number {
     return this.#table.seconds(slot)
   }

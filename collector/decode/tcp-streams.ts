@@ -13,19 +13,23 @@ import { TCP_FLAGS, TCP_SEQUENCE, TcpFlag, tcpPayload } from './tcp.ts'
 import { findClientHello, HelloBody, HelloProgress, isSsl2Hello, mayBeginHello, walkRecords } from './tls-record.ts'
 
 /**
- * TCP segments -> ClientHellos and DNS messages, put together in the order of their bytes, whatever the order of the segments. Of bytes
- * that come twice the first stand. Read: hellos at the beginning of a stream and at the beginning of any segment behind it (after
- * STARTTLS, a proxy's CONNECT, a HelloRetryRequest); DNS messages of the DNS ports.
+ * TCP segments -> ClientHellos and DNS messages, reassembled whatever the order of the segments.
+ * The first copy of a byte wins. Read: hellos at the start of a stream and at the start of any
+ * later segment (after STARTTLS, a proxy's CONNECT, a HelloRetryRequest); DNS messages on the DNS
+ * ports.
  *
- * A stream that began before the capture did has no SYN: a hello is then known by its first bytes, and on a TLS port what came before
- * them is kept for a moment.
+ * A stream that began before the capture has no SYN. Its hello is recognized by the first bytes. On
+ * a TLS port, bytes that arrive before the start of a hello are kept for a short time.
  */
 
-/** RFC 1035 §4.2.2: two bytes of length before each message. */
+/** RFC 1035 §4.2.2: two bytes of length precede each message. */
 const MESSAGE_LENGTH_BYTES = 2
-/** Sequence numbers behind the base that are taken for repetitions; what is farther away is another connection of the same ports. */
+/**
+ * Sequence numbers up to this far before the base are retransmissions. Any farther, they belong to
+ * another connection between the same ports.
+ */
 const REPETITION_BYTES_MAX = 1 << 20
-/** RFC 9110 §9.3.6, as the request begins: "CONN". */
+/** RFC 9110 §9.3.6: the first bytes of the request, "CONN". */
 const CONNECT = 0x434f4e4e
 const CRLF_CRLF = 0x0d0a0d0a
 const CHANGE_CIPHER_SPEC_BYTES = 6
@@ -35,7 +39,7 @@ export class TcpStreams {
   readonly #sink: NameSink
   readonly #ports: Ports
   readonly #hello = new HelloBody()
-  /** Of a stream that gives way while another's hello is read. */
+  /** The hello of a stream that is evicted while another hello is read. */
   readonly #unfinished = new HelloBody()
   readonly #progress = new HelloProgress()
 
@@ -45,22 +49,22 @@ export class TcpStreams {
     this.#ports = ports
   }
 
-  /** The class in which the packet of this segment ends; its names are handed on. */
+  /** Returns the class of this segment's packet, and emits its names. */
   segment(transport: Transport): PacketClass {
     const { view, start, end } = transport
     const payload = tcpPayload(view, start, end)
     if (payload < 0) return ~payload as PacketClass
     const flags = view.getUint8(start + TCP_FLAGS)
-    const synchronises = (flags & (TcpFlag.syn | TcpFlag.ack)) === TcpFlag.syn
-    if (payload >= end && !synchronises) return transport.cut === 1 ? PacketClass.truncated : PacketClass.tcpNoPayload
+    const isSyn = (flags & (TcpFlag.syn | TcpFlag.ack)) === TcpFlag.syn
+    if (payload >= end && !isSyn) return transport.truncated === 1 ? PacketClass.truncated : PacketClass.tcpNoPayload
     const ports = view.getUint32(start)
     const source = ports >>> 16
     const destination = ports & 0xffff
     const isDns = this.#ports.dns[destination] === 1
     if (!isDns && this.#ports.dns[source] === 1)
       return payload < end ? PacketClass.dnsResponse : PacketClass.tcpNoPayload
-    // The bulk of all traffic: what a server sends. It is looked at for a hello, but not followed.
-    if (this.#ports.tls[source] === 1 && this.#ports.tls[destination] === 0 && !synchronises) {
+    // Data from servers is the bulk of all traffic. It is searched for a hello but not followed.
+    if (this.#ports.tls[source] === 1 && this.#ports.tls[destination] === 0 && !isSyn) {
       if (findClientHello(view, payload, end, this.#hello) === ~PacketClass.tcpOther) return PacketClass.tcpOther
     }
 
@@ -68,9 +72,9 @@ export class TcpStreams {
     const seconds = this.#sink.row.seconds
     let sequence = view.getUint32(start + TCP_SEQUENCE)
     let slot = streams.find(transport, ports)
-    if (synchronises) {
+    if (isSyn) {
       sequence = (sequence + 1) >>> 0
-      slot = this.#synchronise(slot, sequence, isDns, destination, seconds)
+      slot = this.#onSyn(slot, sequence, isDns, destination, seconds)
       if (payload >= end) return PacketClass.tcpNoPayload
     }
     this.#sink.fromPacket(transport, source, destination)
@@ -78,25 +82,25 @@ export class TcpStreams {
       if (slot === NO_SLOT) slot = streams.follow(StreamState.dns, sequence, destination, seconds)
       return this.#dnsSegment(transport, slot, sequence, payload)
     }
-    if (slot === NO_SLOT) return this.#unknown(transport, sequence, payload, destination)
+    if (slot === NO_SLOT) return this.#untracked(transport, sequence, payload, destination)
     switch (streams.state[slot] as StreamState) {
-      case StreamState.synchronised:
-        return this.#first(transport, slot, sequence, payload)
+      case StreamState.synchronized:
+        return this.#firstSegment(transport, slot, sequence, payload)
       case StreamState.hello:
-        return this.#onward(transport, slot, sequence, payload)
+        return this.#continueHello(transport, slot, sequence, payload)
       case StreamState.orphan:
-        return this.#orphan(transport, slot, sequence, payload)
+        return this.#orphanSegment(transport, slot, sequence, payload)
       default:
-        return this.#behind(transport, slot, sequence, payload)
+        return this.#laterSegment(transport, slot, sequence, payload)
     }
   }
 
-  /** A SYN: a stream begins at `sequence`. Slot of the stream. */
-  #synchronise(slot: number, sequence: number, isDns: boolean, destination: number, seconds: number): number {
+  /** A SYN: the stream begins at `sequence`. Returns the stream's slot. */
+  #onSyn(slot: number, sequence: number, isDns: boolean, destination: number, seconds: number): number {
     const streams = this.#streams
-    const state = isDns ? StreamState.dns : StreamState.synchronised
+    const state = isDns ? StreamState.dns : StreamState.synchronized
     if (slot === NO_SLOT) return streams.follow(state, sequence, destination, seconds)
-    // The same SYN again, or one that comes behind the bytes it announces.
+    // A repeated SYN, or a SYN that arrives after the data that follows it.
     const ahead = ((streams.base[slot] ?? 0) - sequence) | 0
     if (ahead === 0) return slot
     if (ahead > 0 && ahead < REPETITION_BYTES_MAX) {
@@ -112,70 +116,71 @@ export class TcpStreams {
   }
 
   /** Payload of a stream that is not followed. */
-  #unknown(transport: Transport, sequence: number, payload: number, destination: number): PacketClass {
+  #untracked(transport: Transport, sequence: number, payload: number, destination: number): PacketClass {
     const { view, end } = transport
     const seconds = this.#sink.row.seconds
     const found = findClientHello(view, payload, end, this.#hello)
     if (found !== ~PacketClass.tcpOther) {
       const slot = this.#streams.follow(StreamState.other, sequence, destination, seconds)
-      return this.#begun(transport, slot, sequence, payload, found)
+      return this.#beginHello(transport, slot, sequence, payload, found)
     }
     if (isSsl2Hello(view, payload, end)) {
-      this.#streams.follow(StreamState.greeted, (sequence + end - payload) >>> 0, destination, seconds)
+      this.#streams.follow(StreamState.helloRead, (sequence + end - payload) >>> 0, destination, seconds)
       this.#streams.count(Counter.helloNoName)
       return PacketClass.clientHelloNoName
     }
-    if (this.#ports.tls[destination] === 0 || transport.cut === 1) return PacketClass.tcpOther
+    if (this.#ports.tls[destination] === 0 || transport.truncated === 1) return PacketClass.tcpOther
     const begins = mayBeginHello(view, payload, end)
     const state = begins ? StreamState.hello : StreamState.orphan
     const slot = this.#streams.follow(state, sequence, destination, seconds)
     return this.#keep(slot, 0, view, payload, end) && begins ? PacketClass.clientHelloPart : PacketClass.tcpOther
   }
 
-  /** The first payload behind a SYN, or one that overtook it. */
-  #first(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
+  /** The first payload after a SYN, or a later one that overtook it. */
+  #firstSegment(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
     const streams = this.#streams
     const { view, end } = transport
     const offset = (sequence - (streams.base[slot] ?? 0)) | 0
     if (offset !== 0) {
-      // Bytes before the beginning are a keep-alive's or of a connection before; bytes behind it have overtaken others.
-      if (offset < 0 || offset > SHORT_BUFFER_BYTES) return this.#behind(transport, slot, sequence, payload)
+      // Bytes before the start are from a keep-alive or an earlier connection. Later bytes have
+      // overtaken others.
+      if (offset < 0 || offset > SHORT_BUFFER_BYTES) return this.#laterSegment(transport, slot, sequence, payload)
       streams.state[slot] = StreamState.hello
-      return this.#onward(transport, slot, sequence, payload)
+      return this.#continueHello(transport, slot, sequence, payload)
     }
     const found = findClientHello(view, payload, end, this.#hello)
-    if (found !== ~PacketClass.tcpOther) return this.#begun(transport, slot, sequence, payload, found)
+    if (found !== ~PacketClass.tcpOther) return this.#beginHello(transport, slot, sequence, payload, found)
     const seconds = this.#sink.row.seconds
-    const behind = (sequence + end - payload) >>> 0
+    const nextSequence = (sequence + end - payload) >>> 0
     if (mayBeginHello(view, payload, end)) {
       streams.state[slot] = StreamState.hello
       return this.#keep(slot, 0, view, payload, end) ? PacketClass.clientHelloPart : PacketClass.tcpOther
     }
     if (isSsl2Hello(view, payload, end)) {
-      streams.settle(slot, StreamState.greeted, behind, seconds)
+      streams.settle(slot, StreamState.helloRead, nextSequence, seconds)
       streams.count(Counter.helloNoName)
       return PacketClass.clientHelloNoName
     }
-    // Behind a request to a proxy a new stream begins.
-    const state = isConnect(view, payload, end) ? StreamState.synchronised : StreamState.other
-    streams.settle(slot, state, behind, seconds)
+    // After a request to a proxy, a new stream begins.
+    const state = isConnect(view, payload, end) ? StreamState.synchronized : StreamState.other
+    streams.settle(slot, state, nextSequence, seconds)
     return PacketClass.tcpOther
   }
 
-  /** A segment that begins with a ClientHello, as findClientHello() `found` it. */
-  #begun(transport: Transport, slot: number, sequence: number, payload: number, found: number): PacketClass {
+  /** A segment that begins with a ClientHello. `found` is the result of findClientHello(). */
+  #beginHello(transport: Transport, slot: number, sequence: number, payload: number, found: number): PacketClass {
     const { view, end } = transport
     const streams = this.#streams
     const seconds = this.#sink.row.seconds
-    const behind = (sequence + end - payload) >>> 0
+    const nextSequence = (sequence + end - payload) >>> 0
     if (found === ~PacketClass.clientHelloMalformed) {
-      streams.settle(slot, StreamState.other, behind, seconds)
+      streams.settle(slot, StreamState.other, nextSequence, seconds)
       return PacketClass.clientHelloMalformed
     }
     const whole = found === 0 && this.#hello.incomplete === 0
-    // What is missing of a hello in a cut frame does not come in a later segment.
-    if (whole || transport.cut === 1) {
-      streams.settle(slot, StreamState.greeted, behind, seconds)
+    // The bytes missing from a truncated frame do not arrive in a later segment.
+    if (whole || transport.truncated === 1) {
+      streams.settle(slot, StreamState.helloRead, nextSequence, seconds)
       if (found < 0) this.#hello.set(view, payload, payload, 1)
       const packetClass = this.#sink.hello(this.#hello, Method.tls)
       return packetClass === PacketClass.clientHelloPart ? PacketClass.truncated : packetClass
@@ -184,17 +189,17 @@ export class TcpStreams {
     const ahead = orphaned ? ((streams.base[slot] ?? 0) - sequence) | 0 : -1
     if (ahead <= 0 || !streams.beginBefore(slot, ahead)) streams.settle(slot, StreamState.hello, sequence, seconds)
     streams.state[slot] = StreamState.hello
-    return this.#onward(transport, slot, sequence, payload)
+    return this.#continueHello(transport, slot, sequence, payload)
   }
 
-  /** A segment of a stream whose hello is not all there. */
-  #onward(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
+  /** A segment of a stream whose hello is incomplete. */
+  #continueHello(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
     const streams = this.#streams
     const { view, end } = transport
     let from = payload
     let offset = (sequence - (streams.base[slot] ?? 0)) | 0
     if (offset < 0) {
-      if (offset < -REPETITION_BYTES_MAX) return this.#anew(transport, slot, sequence, payload)
+      if (offset < -REPETITION_BYTES_MAX) return this.#restart(transport, slot, sequence, payload)
       from -= offset
       offset = 0
       if (from >= end) return PacketClass.tcpRetransmission
@@ -202,7 +207,7 @@ export class TcpStreams {
     const before = streams.buffer[slot] ?? 0
     const contiguous = before === NO_BUFFER ? 0 : streams.windows.contiguous(before)
     if (offset + end - from <= contiguous) return PacketClass.tcpRetransmission
-    if (offset > REPETITION_BYTES_MAX) return this.#anew(transport, slot, sequence, payload)
+    if (offset > REPETITION_BYTES_MAX) return this.#restart(transport, slot, sequence, payload)
     if (!this.#keep(slot, offset, view, from, end)) return PacketClass.tcpOther
 
     const windows = streams.windows
@@ -214,54 +219,62 @@ export class TcpStreams {
     streams.setProgress(slot, progress)
     if (outcome === 0) return PacketClass.clientHelloPart
     const seconds = this.#sink.row.seconds
-    const behind = ((streams.base[slot] ?? 0) + windows.contiguous(buffer)) >>> 0
+    const nextSequence = ((streams.base[slot] ?? 0) + windows.contiguous(buffer)) >>> 0
     if (outcome < 0) {
-      streams.settle(slot, StreamState.other, behind, seconds)
+      streams.settle(slot, StreamState.other, nextSequence, seconds)
       return ~outcome as PacketClass
     }
     const found = findClientHello(windows.view, start, reached, this.#hello)
     const packetClass = found < 0 ? (~found as PacketClass) : this.#sink.hello(this.#hello, Method.tls)
-    streams.settle(slot, StreamState.greeted, behind, seconds)
+    streams.settle(slot, StreamState.helloRead, nextSequence, seconds)
     return packetClass
   }
 
-  /** A segment too far from what is followed: the ports are of a connection whose beginning was not seen. */
-  #anew(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
+  /**
+   * A segment too far from the followed bytes: the ports now belong to a connection whose start was
+   * not seen.
+   */
+  #restart(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
     this.unfinished(slot)
     this.#streams.settle(slot, StreamState.other, sequence, this.#sink.row.seconds)
-    return this.#behind(transport, slot, sequence, payload)
+    return this.#laterSegment(transport, slot, sequence, payload)
   }
 
-  /** A segment of a stream that carries something else, or carried its hello: another hello may begin here. */
-  #behind(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
+  /**
+   * A segment of a stream that carries something else or whose hello was read: another hello may
+   * begin here.
+   */
+  #laterSegment(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
     const streams = this.#streams
     const { view, end } = transport
     const seconds = this.#sink.row.seconds
-    if (streams.state[slot] === StreamState.greeted) {
+    if (streams.state[slot] === StreamState.helloRead) {
       const offset = (sequence - (streams.base[slot] ?? 0)) | 0
       if (offset < 0 && offset >= -REPETITION_BYTES_MAX) return PacketClass.tcpRetransmission
     }
     const skipped = isChangeCipherSpec(view, payload, end) ? CHANGE_CIPHER_SPEC_BYTES : 0
     const found = findClientHello(view, payload + skipped, end, this.#hello)
     if (found !== ~PacketClass.tcpOther) {
-      return this.#begun(transport, slot, (sequence + skipped) >>> 0, payload + skipped, found)
+      return this.#beginHello(transport, slot, (sequence + skipped) >>> 0, payload + skipped, found)
     }
     if (isConnect(view, payload, end)) {
-      streams.settle(slot, StreamState.synchronised, (sequence + end - payload) >>> 0, seconds)
+      streams.settle(slot, StreamState.synchronized, (sequence + end - payload) >>> 0, seconds)
     }
     streams.touch(slot, seconds)
     return PacketClass.tcpOther
   }
 
-  /** A segment of a stream on a TLS port whose beginning was not seen, and of which a little is kept. */
-  #orphan(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
+  /**
+   * A segment of a stream on a TLS port whose start was not seen and of which a few bytes are kept.
+   */
+  #orphanSegment(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
     const streams = this.#streams
     const { view, end } = transport
     const found = findClientHello(view, payload, end, this.#hello)
-    if (found !== ~PacketClass.tcpOther) return this.#begun(transport, slot, sequence, payload, found)
+    if (found !== ~PacketClass.tcpOther) return this.#beginHello(transport, slot, sequence, payload, found)
     const offset = (sequence - (streams.base[slot] ?? 0)) | 0
     const farthest = streams.windows.farthest(streams.buffer[slot] ?? 0)
-    // A stream of more than the little that is kept was under way long before.
+    // A stream with more bytes than fit a short buffer began long before.
     const fits =
       offset >= 0
         ? offset + end - payload <= SHORT_BUFFER_BYTES
@@ -272,7 +285,7 @@ export class TcpStreams {
     }
     if (offset >= 0 || !mayBeginHello(view, payload, end)) return PacketClass.tcpOther
     streams.state[slot] = StreamState.hello
-    return this.#onward(transport, slot, sequence, payload)
+    return this.#continueHello(transport, slot, sequence, payload)
   }
 
   #keep(slot: number, offset: number, view: DataView, from: number, to: number): boolean {
@@ -283,13 +296,16 @@ export class TcpStreams {
     return false
   }
 
-  /** Gives out what is known of a hello whose rest does not come: its name, if that is there. */
+  /**
+   * Emits the name of an incomplete hello of which no more bytes will come, if the name is
+   * available.
+   */
   unfinished(slot: number): void {
     const streams = this.#streams
     if (streams.state[slot] !== StreamState.hello) return
     const buffer = streams.buffer[slot] ?? 0
     const contiguous = buffer === NO_BUFFER ? 0 : streams.windows.contiguous(buffer)
-    // Bytes that wait for the first one are not known to be of a hello.
+    // Without the first byte, the kept bytes may not be from a hello.
     if (contiguous === 0) return
     const start = streams.windows.start(buffer)
     const hello = this.#unfinished
@@ -300,7 +316,7 @@ export class TcpStreams {
     this.#sink.lateHello(streams, slot, hello, Method.tls)
   }
 
-  /** RFC 7766 §8: messages follow each other, and begin and end anywhere in segments. */
+  /** RFC 7766 §8: messages follow each other, and may begin and end anywhere in a segment. */
   #dnsSegment(transport: Transport, slot: number, sequence: number, payload: number): PacketClass {
     const streams = this.#streams
     const { view, end } = transport
@@ -316,7 +332,7 @@ export class TcpStreams {
       offset = 0
       if (from >= end) return PacketClass.tcpRetransmission
     }
-    // Farther ahead than is kept: what lies between is lost, and a message may begin here.
+    // Too far ahead to keep: the bytes between are lost, and a message may begin here.
     if (offset < 0 || offset + end - from > SHORT_BUFFER_BYTES + end - payload) {
       streams.settle(slot, StreamState.dns, (sequence + from - payload) >>> 0, seconds)
       offset = 0
@@ -344,12 +360,12 @@ export class TcpStreams {
     return packetClass
   }
 
-  /** Where the message begins that is not all there, behind those that #messages() read. */
+  /** Set by #messages(): start of the incomplete message after those read. */
   #messagesEnd = 0
-  /** The stream carries answers: whatever its ports, nobody asks in it. */
+  /** The stream carries responses and therefore no queries, whatever its ports. */
   #isResponse = false
 
-  /** Reads the messages that stand whole in bytes [at, end): the class of the last. */
+  /** Reads the complete messages in bytes [start, end). Returns the class of the last one. */
   #messages(view: DataView, start: number, end: number): PacketClass {
     let packetClass: PacketClass = PacketClass.dnsPart
     let at = start
@@ -358,7 +374,7 @@ export class TcpStreams {
       const message = at + MESSAGE_LENGTH_BYTES
       const messageEnd = message + view.getUint16(at)
       if (messageEnd > end) {
-        // An answer may be long; there is no need to wait for its end.
+        // A response may be long and need not be complete.
         if (message + 4 <= end && (view.getUint8(message + 2) & 0x80) !== 0) this.#isResponse = true
         break
       }
@@ -380,22 +396,25 @@ export class TcpStreams {
     return PacketClass.dnsResponse
   }
 
-  /** Keeps bytes of messages; gives up what is kept when there is no room. */
+  /** Keeps bytes of messages. Drops the kept bytes if there is no space. */
   #keepMessage(slot: number, offset: number, view: DataView, from: number, to: number): boolean {
     const { seconds, nanoseconds } = this.#sink.row
     if (this.#streams.keep(slot, offset, view, from, to, seconds, nanoseconds)) return true
-    const behind = ((this.#streams.base[slot] ?? 0) + offset + to - from) >>> 0
-    this.#streams.settle(slot, StreamState.dns, behind, seconds)
+    const nextSequence = ((this.#streams.base[slot] ?? 0) + offset + to - from) >>> 0
+    this.#streams.settle(slot, StreamState.dns, nextSequence, seconds)
     return false
   }
 }
 
-/** RFC 8446 §D.4: what a client in compatibility mode sends between its two hellos, perhaps in the segment of the second. */
+/**
+ * RFC 8446 §D.4: a client in compatibility mode sends this between its two hellos, perhaps in the
+ * segment of the second one.
+ */
 function isChangeCipherSpec(view: DataView, at: number, end: number): boolean {
   return at + CHANGE_CIPHER_SPEC_BYTES < end && view.getUint32(at) === 0x1403_0300 && view.getUint16(at + 4) === 0x0101
 }
 
-/** RFC 9110 §9.3.6: a whole request to a proxy to be a tunnel. */
+/** RFC 9110 §9.3.6: a complete CONNECT request to a proxy. */
 function isConnect(view: DataView, at: number, end: number): boolean {
   return at + 16 <= end && view.getUint32(at) === CONNECT && view.getUint32(end - 4) === CRLF_CRLF
 }

@@ -2,8 +2,8 @@ import { PacketClass } from '../batch/packet-class.ts'
 import { HELLO_BYTES_MAX } from '../limits.ts'
 
 /**
- * TLS records -> the bytes of the ClientHello in them, in one record or several; and the hello of SSL 2.0 form, which has no name.
- * tcp-streams.ts puts together what comes in several segments.
+ * TLS records -> the bytes of their ClientHello, in one record or several; and hellos of SSL 2.0
+ * form, which have no name. tcp-streams.ts reassembles hellos in several segments.
  */
 
 /** RFC 8446 §5.1: ContentType, legacy_record_version, length of the fragment. */
@@ -12,7 +12,7 @@ const RECORD_LENGTH = 3
 const CONTENT_TYPE_HANDSHAKE = 22
 const VERSION_MAJOR = 3
 const VERSION_MINOR_MAX = 4
-/** RFC 8446 §5.1: 2^14; TLS 1.2 let a protected record be 2048 longer (RFC 5246 §6.2.3). */
+/** RFC 8446 §5.1: 2^14. TLS 1.2 allows 2048 more for a protected record (RFC 5246 §6.2.3). */
 const FRAGMENT_BYTES_MAX = 16_384 + 2048
 
 /** RFC 8446 §4: HandshakeType, 24 bits of length. */
@@ -22,12 +22,15 @@ export const HANDSHAKE_CLIENT_HELLO = 1
 const scratchBytes = new Uint8Array(new SharedArrayBuffer(HELLO_BYTES_MAX))
 const scratch = new DataView(scratchBytes.buffer)
 
-/** Where the body of a ClientHello stands: bytes [start, end) of `view`. One for each worker, overwritten by each hello. */
+/**
+ * Position of the body of a ClientHello: bytes [start, end) of `view`. One per worker, overwritten
+ * by each hello.
+ */
 export class HelloBody {
   view: DataView = scratch
   start = 0
   end = 0
-  /** 1 when the bytes end before the hello does. */
+  /** 1 if the bytes end before the hello does. */
   incomplete = 0
 
   set(view: DataView, start: number, end: number, incomplete: number): void {
@@ -38,17 +41,22 @@ export class HelloBody {
   }
 }
 
-/** How far the records of a hello were walked, so that bytes that come one by one are looked at once. */
+/**
+ * Progress of walking the records of a hello, so that each byte is read only once even if bytes
+ * arrive one by one.
+ */
 export class HelloProgress {
-  /** Offset of the record that is not all there, from the first. */
+  /** Offset of the incomplete record, from the first record. */
   recordAt = 0
   /** Handshake bytes in the records before it. */
   gathered = 0
-  /** Handshake bytes of the whole hello, its header included; 0 when not known yet. */
+  /** Handshake bytes of the whole hello, including its header; 0 while unknown. */
   wanted = 0
 }
 
-/** Whether the few bytes [at, end), too few for findClientHello(), may be the beginning of a record with a ClientHello. */
+/**
+ * Whether bytes [at, end), too few for findClientHello(), may begin a record with a ClientHello.
+ */
 export function mayBeginHello(view: DataView, at: number, end: number): boolean {
   if (at >= end || end - at > RECORD_HEADER_BYTES) return false
   if (view.getUint8(at) !== CONTENT_TYPE_HANDSHAKE) return false
@@ -57,8 +65,10 @@ export function mayBeginHello(view: DataView, at: number, end: number): boolean 
 }
 
 /**
- * Walks on over records from progress.recordAt in bytes [start, end). 1 when they hold the whole hello, 0 when more must come, or the
- * complement of a class: tcpOther when they do not begin with a ClientHello, clientHelloMalformed when they do not go on with it.
+ * Walks the records in bytes [start, end) from progress.recordAt on. Returns 1 if they hold the
+ * whole hello, 0 if more bytes are needed, or the complement of a class: tcpOther if they do not
+ * begin with a ClientHello, clientHelloMalformed if the hello does not continue in the following
+ * records.
  */
 export function walkRecords(view: DataView, start: number, end: number, progress: HelloProgress): number {
   for (;;) {
@@ -85,7 +95,10 @@ export function walkRecords(view: DataView, start: number, end: number, progress
   }
 }
 
-/** The length in the handshake header, whose four bytes are there, perhaps each in a record of its own. */
+/**
+ * Returns the length in the handshake header. Its four bytes must be present, but may be in
+ * separate records.
+ */
 function helloLength(view: DataView, start: number): number {
   let record = start
   let length = 0
@@ -101,11 +114,14 @@ function helloLength(view: DataView, start: number): number {
   return length & 0xff_ffff
 }
 
-/** The SSL 2.0 form of a hello (RFC 5246 §E.2): a length of two bytes with the high bit set, type, version, and three lengths that add up. */
+/**
+ * The SSL 2.0 form of a hello (RFC 5246 §E.2): a length of two bytes with the high bit set, type,
+ * version, and three lengths that must add up.
+ */
 const SSL2_HEADER_BYTES = 11
 const SSL2_VERSION = 0x0002
 
-/** Whether bytes [at, end) begin with a ClientHello of SSL 2.0 form. It cannot carry a name. */
+/** Whether bytes [at, end) begin with a ClientHello of SSL 2.0 form, which cannot carry a name. */
 export function isSsl2Hello(view: DataView, at: number, end: number): boolean {
   if (at + SSL2_HEADER_BYTES > end || (view.getUint8(at) & 0x80) === 0) return false
   if (view.getUint8(at + 2) !== HANDSHAKE_CLIENT_HELLO) return false
@@ -118,7 +134,10 @@ export function isSsl2Hello(view: DataView, at: number, end: number): boolean {
   return (view.getUint16(at) & 0x7fff) === SSL2_HEADER_BYTES - 2 + cipherSpecs + sessionId + challenge
 }
 
-/** 0 when the payload in bytes [offset, end) begins with a ClientHello: `hello` then says where its body is. Else the complement of a class. */
+/**
+ * Returns 0 if the payload in bytes [offset, end) begins with a ClientHello, whose body is then in
+ * `hello`. Otherwise returns the complement of a class.
+ */
 export function findClientHello(view: DataView, offset: number, end: number, hello: HelloBody): number {
   if (offset + RECORD_HEADER_BYTES + 1 > end) return ~PacketClass.tcpOther
   if (view.getUint8(offset) !== CONTENT_TYPE_HANDSHAKE) return ~PacketClass.tcpOther
@@ -133,7 +152,8 @@ export function findClientHello(view: DataView, offset: number, end: number, hel
   if (fragment + HANDSHAKE_HEADER_BYTES > end) return ~PacketClass.clientHelloPart
   const helloBytes = view.getUint32(fragment) & 0xff_ffff
   if (helloBytes > HELLO_BYTES_MAX) return ~PacketClass.clientHelloMalformed
-  // A record that is shorter than the hello goes on in the next, which may be in this segment.
+  // If the record is shorter than the hello, the hello continues in the next record, which may be
+  // in this segment.
   if (fragmentBytes < HANDSHAKE_HEADER_BYTES + helloBytes && fragment + fragmentBytes < end) {
     return gatherRecords(view, offset, end, hello)
   }
@@ -143,7 +163,10 @@ export function findClientHello(view: DataView, offset: number, end: number, hel
   return 0
 }
 
-/** RFC 8446 §5.1: handshake messages may be fragmented over records; a record of another type may not come between. */
+/**
+ * RFC 8446 §5.1: handshake messages may be fragmented over records. No record of another type may
+ * come between them.
+ */
 function gatherRecords(view: DataView, offset: number, end: number, hello: HelloBody): number {
   let at = offset
   let used = 0

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { notReadable } from '../../engine/process/ownership.ts'
 
-/** The PEM file that --ca names. @throws Fault USAGE where it cannot be read. */
+/** Reads the PEM file of --ca. @throws Fault USAGE if it cannot be read. */
 export function readCaCertificate(file: string): Buffer {
   try {
     return readFileSync(file)

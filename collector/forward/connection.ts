@@ -6,21 +6,24 @@ import { FORWARD_TIMEOUT_MS } from '../limits.ts'
 import { readCaCertificate } from './ca-certificate.ts'
 import { PROXY_REFUSED, proxyFor, tunnel } from './proxy.ts'
 
-/** Connections to the service: where it is, who is trusted, by which proxy, and why there is none. */
+/**
+ * Connections to the service: its address, the trusted certificates, the proxy, and the reasons for
+ * a failed connection.
+ */
 
-/** Where something of the service listens, and whom to trust there. */
+/** Address of a listener of the service, and the certificates trusted there. */
 export interface Peer {
   readonly scheme: 'https' | 'tls' | 'tcp' | 'udp'
-  /** Name or address, an IPv6 address without brackets. */
+  /** Name or address; an IPv6 address has no brackets. */
   readonly host: string
   readonly port: number
-  /** PEM file, or empty. */
+  /** Path of a PEM file, or empty. */
   readonly ca: string
   /** 64 lower-case hex digits, or empty. */
   readonly fingerprint: string
 }
 
-/** What the settings of a collector say of the service. */
+/** The settings of a collector that concern the service. */
 export interface ServiceSettings {
   readonly endpoint: string
   readonly httpsPort: number
@@ -48,27 +51,35 @@ export function urlOf({ scheme, host, port }: Peer): string {
   return `${scheme}://${hostAndPort(host, port)}`
 }
 
-/** The proxy on the way there. Only HTTPS goes by one. @throws Fault USAGE where it is no URL. */
+/**
+ * Returns the proxy for this peer. Only HTTPS uses one. @throws Fault USAGE if the setting is not a
+ * URL.
+ */
 export function proxyOf(peer: Peer): URL | undefined {
   return peer.scheme === 'https' ? proxyFor(urlOf(peer)) : undefined
 }
 
 export interface ConnectionOptions {
-  /** For the proxy, TCP and TLS together. */
+  /** Total for proxy, TCP and TLS. */
   readonly timeoutMs?: number
-  /** Takes every certificate, to look at it. Nothing secret may be sent over such a connection. */
+  /**
+   * Accepts every certificate, to inspect it. Nothing secret may be sent over such a connection.
+   */
   readonly anyCertificate?: boolean
 }
 
-/** The trust of a peer, read once; so a file that cannot be read is found when the program starts. */
+/**
+ * Connects to a peer by TLS. Reads the CA certificate once, so that an unreadable file is reported
+ * at the start of the program.
+ */
 export class TlsConnector {
   readonly #peer: Peer
   readonly #proxy: URL | undefined
   readonly #caCertificate: Buffer | undefined
-  /** Ends what is on the way to be a connection. */
+  /** Aborts the connection attempt in progress. */
   #cancel: (() => void) | undefined
 
-  /** @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL. */
+  /** @throws Fault USAGE if the CA certificate cannot be read or the proxy is not a URL. */
   constructor(peer: Peer) {
     this.#peer = peer
     this.#proxy = proxyOf(peer)
@@ -76,10 +87,11 @@ export class TlsConnector {
   }
 
   /**
-   * A connection on which TLS stands and the certificate is the right one: signed by an authority that is trusted and for this name, or the
-   * pinned one, whoever signed it. TLS 1.2 and up. Nothing was sent on it.
+   * Returns a connection with completed TLS handshake (TLS 1.2 or later) and valid certificate:
+   * signed by a trusted CA for this name, or pinned, whoever signed it. Nothing was sent on the
+   * connection.
    *
-   * @throws what connectionProblem() reads.
+   * @throws errors for connectionProblem().
    */
   async connect({
     timeoutMs = FORWARD_TIMEOUT_MS,
@@ -88,14 +100,15 @@ export class TlsConnector {
     const { host, port } = this.#peer
     const pin = anyCertificate ? '' : this.#peer.fingerprint
     const untilMs = performance.now() + timeoutMs
-    const onAsk = (cancel: () => void): void => {
+    const registerCancel = (cancel: () => void): void => {
       this.#cancel = cancel
     }
-    const through = this.#proxy === undefined ? undefined : await tunnel(this.#proxy, host, port, timeoutMs, onAsk)
+    const proxied =
+      this.#proxy === undefined ? undefined : await tunnel(this.#proxy, host, port, timeoutMs, registerCancel)
     const socket = connect({
       host,
       port,
-      ...(through === undefined ? {} : { socket: through }),
+      ...(proxied === undefined ? {} : { socket: proxied }),
       ...(isIP(host) === 0 ? { servername: host } : {}),
       ...(this.#caCertificate === undefined ? {} : { ca: this.#caCertificate }),
       minVersion: 'TLSv1.2',
@@ -114,28 +127,29 @@ export class TlsConnector {
     return socket
   }
 
-  /** A connection that is being made fails now. */
+  /** Fails the connection attempt in progress. */
   cancel(): void {
     this.#cancel?.()
   }
 }
 
 export function stopped(): Error {
-  return new Error('the collector stops')
+  return new Error('the collector is stopping')
 }
 
 const TIMEOUT = 'NO_CONNECTION_IN_TIME'
 const OTHER_CERTIFICATE = 'OTHER_CERTIFICATE'
 
-/** The error for a connection that took too long. */
-export function tooLate(timeoutMs: number): Error {
+/** Returns the error for a connection that took too long. */
+export function timeoutError(timeoutMs: number): Error {
   return Object.assign(new Error(`timeout, no connection within ${Math.round(timeoutMs / 1000)} s`), { code: TIMEOUT })
 }
 
 async function secured(socket: TLSSocket, timeoutMs: number): Promise<void> {
-  // Errors that come when nobody waits for one any more, or not yet: who takes the connection listens himself.
+  // Ignores errors outside the wait below. The caller that gets the connection adds its own
+  // listener.
   socket.on('error', () => {})
-  const timer = setTimeout(() => socket.destroy(tooLate(timeoutMs)), timeoutMs)
+  const timer = setTimeout(() => socket.destroy(timeoutError(timeoutMs)), timeoutMs)
   try {
     await once(socket, 'secureConnect')
   } finally {
@@ -150,7 +164,7 @@ function assertPinned(socket: TLSSocket, fingerprint: string): void {
   throw Object.assign(new Error(why), { code: OTHER_CERTIFICATE })
 }
 
-/** Why there is no connection, as far as what to do about it differs. */
+/** Why there is no connection. Each problem has a different fix. */
 export type ConnectionProblem =
   | 'notListening'
   | 'notResolved'
@@ -182,7 +196,7 @@ const PROBLEMS: Readonly<Record<string, ConnectionProblem>> = {
   [PROXY_REFUSED]: 'proxy',
 }
 
-/** The problem behind an error of a connection, and one line that says it. */
+/** Classifies an error of a connection and describes it in one line. */
 export function connectionProblem(
   error: unknown,
   peer: Peer,
@@ -198,7 +212,7 @@ export function connectionProblem(
     case 'notTls':
       return { problem, why: `${url} does not speak TLS` }
     case 'notTrusted': {
-      const what = 'the certificate is not trusted; name its authority by --ca or pin it by --fingerprint'
+      const what = 'the certificate is not trusted; pass its CA certificate with --ca, or pin it with --fingerprint'
       return { problem, why: `${url}: ${what}` }
     }
     default:
@@ -209,10 +223,10 @@ export function connectionProblem(
   }
 }
 
-/** What Node puts into errors of name resolution and of a connection, and proxy.ts into those of its own. */
+/** Fields of Node's errors of name resolution and connections, and of the errors of proxy.ts. */
 interface SystemError extends NodeJS.ErrnoException {
   readonly hostname?: string
-  /** Of one that was tried at several addresses. */
+  /** One error per address if several addresses were tried. */
   readonly errors?: readonly Error[]
   readonly proxy?: string
 }

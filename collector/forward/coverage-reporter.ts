@@ -8,7 +8,7 @@ import type { Logger } from '../../engine/process/log.ts'
 import { COVERAGE_EVERY_MS, COVERAGE_FIRST_MS } from '../limits.ts'
 import type { Outcome } from './forwarder.ts'
 
-/** By which part the time between two reports is longer or shorter, at random. */
+/** Random change of the interval between two reports, as a fraction. */
 const JITTER = 0.1
 
 export interface CoverageReporterOptions {
@@ -16,21 +16,23 @@ export interface CoverageReporterOptions {
   readonly instance: string
   readonly counters: () => CoverageCounters
   readonly log: Logger
-  /** Instead of those of limits.ts. */
+  /** Overrides the default in limits.ts. */
   readonly firstMs?: number
   readonly everyMs?: number
 }
 
-/** What became of the reports of this run. */
+/** Outcomes of the reports of this run. */
 export interface CoverageCounts {
   readonly sent: number
   readonly failed: number
 }
 
 /**
- * Whose counters a run reports: of a live capture another one at each start, since they begin at 0 then. (Not the instance of the events' ids: a run
- * that matches nothing has none, and one that finds a full disk may go on with that of the run before.) Of a capture file the same in each run
- * that reads it, so that packets that are decoded again are not counted again.
+ * Returns the instance whose counters a run reports. A live capture has a new one at each start,
+ * because its counters start at 0. (It is not the instance of event IDs: a run without matches has
+ * none, and a run that finds a full disk may continue with the instance of the run before.) A
+ * capture file has the same instance in each run that reads it, so that packets decoded again are
+ * not counted again.
  */
 export function coverageInstance(fileIdentity: string | undefined): string {
   if (fileIdentity === undefined) return randomBytes(8).toString('hex')
@@ -38,8 +40,9 @@ export function coverageInstance(fileIdentity: string | undefined): string {
 }
 
 /**
- * Makes the reports of what the sensor saw and did not see. The forward loop sends them with its batches. Each report is made when it
- * is sent, from the counters at that moment, and is stored nowhere: reports are cumulative, so the next one replaces a lost one.
+ * Creates reports of what the sensor saw and missed. The forward loop sends them with its batches.
+ * A report is created from the current counters when it is sent, and is not stored. Reports are
+ * cumulative, so the next one replaces a lost one.
  */
 export class CoverageReporter {
   readonly #options: CoverageReporterOptions
@@ -47,12 +50,12 @@ export class CoverageReporter {
   readonly #startMs = performance.now()
   #sent = 0
   #failed = 0
-  /** Of the last report that the service accepted. */
+  /** Counters of the last report that the service accepted. */
   #acceptedCounters: CoverageCounters | undefined
   #dueMs: number
-  /** When nothing more was counted, so that the last report is the same however often it is sent. */
+  /** When counting ended. Makes the last report identical however often it is sent. */
   #endMs: number | undefined
-  #complaint = ''
+  #loggedError = ''
 
   constructor(options: CoverageReporterOptions) {
     this.#options = options
@@ -68,7 +71,10 @@ export class CoverageReporter {
     return this.#dueMs
   }
 
-  /** The report to send now; undefined where none is due, or nothing has changed. Its outcome goes to settle(). */
+  /**
+   * Returns the report to send now. Undefined if none is due or nothing has changed. The caller
+   * must pass the outcome to settle().
+   */
   take(): CoverageReport | undefined {
     if (performance.now() < this.#dueMs) return undefined
     const report = this.#make()
@@ -76,18 +82,24 @@ export class CoverageReporter {
     return report
   }
 
-  /** Nothing more is counted: the last report is due. */
+  /** Ends counting and makes the last report due. */
   finish(): void {
     this.#endMs = performance.now()
     this.#dueMs = 0
   }
 
-  /** The last report, due or not, if the run has ended and the service does not have it. */
+  /**
+   * Returns the last report, due or not, if the run has ended and the service does not have the
+   * report.
+   */
   takeLast(): CoverageReport | undefined {
     return this.#endMs === undefined ? undefined : this.#make()
   }
 
-  /** Notes what became of a report. The next one is not due at once, so that a batch that failed is tried without a report. */
+  /**
+   * Records the outcome of a report. The next report is not due at once, so that a failed batch is
+   * retried without a report.
+   */
   settle(report: CoverageReport, outcome: Outcome): void {
     this.#postpone()
     const error = outcome.kind === 'accepted' ? outcome.coverageError : outcome.why
@@ -98,8 +110,8 @@ export class CoverageReporter {
     }
     this.#failed++
     const isRejected = outcome.kind === 'accepted' || outcome.kind === 'refused'
-    if (!isRejected || error === this.#complaint) return
-    this.#complaint = error
+    if (!isRejected || error === this.#loggedError) return
+    this.#loggedError = error
     this.#options.log.warn({ why: error }, 'the service did not accept a coverage report')
   }
 
@@ -111,14 +123,14 @@ export class CoverageReporter {
       return undefined
     }
     const sinceMs = this.#sinceMs
-    // By the monotonic clock: a report must never look older than the one before.
+    // Uses the monotonic clock: a report must never look older than the one before.
     const madeMs = sinceMs + Math.floor((this.#endMs ?? performance.now()) - this.#startMs)
     return { instance, sinceMs, madeMs, ended: this.#endMs !== undefined, counters }
   }
 
   #postpone(): void {
     const everyMs = this.#options.everyMs ?? COVERAGE_EVERY_MS
-    // Sensors that were all started at once must not report at once permanently.
+    // Jitter: sensors that started together must not report together permanently.
     this.#dueMs = performance.now() + everyMs * (1 - JITTER + 2 * JITTER * Math.random())
   }
 }

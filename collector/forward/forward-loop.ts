@@ -18,29 +18,35 @@ import type { Forwarder, Outcome } from './forwarder.ts'
 import { backoffMs } from './retry.ts'
 import type { Supply } from './supply.ts'
 
-/** The same complaint is logged when it begins and then this often. */
-const COMPLAIN_EVERY_MS = 60_000
+/** A problem is logged when it begins, and again after this time. */
+const LOG_PROBLEM_EVERY_MS = 60_000
 
-/** matched events = acknowledged + refused + what waits in the outbox + what the outbox dropped. */
+/** matched events = acknowledged + refused + waiting in the outbox + dropped from the outbox. */
 export interface ForwardCounters {
-  /** By HTTPS, with the service; among them `duplicates`, which it had already. By syslog, with the operating system. */
+  /**
+   * HTTPS: on the service's disk, including `duplicates`, which the service already had. Syslog:
+   * passed to the operating system.
+   */
   acknowledged: number
   duplicates: number
-  /** The service will never take them. */
+  /** Events that the service will never accept. */
   refused: number
   batches: number
   retries: number
-  /** Time from a batch's sending to its answer, of all batches that were answered, in milliseconds. */
+  /** Total time from sending a batch to its answer, in milliseconds. */
   answerMs: number
 }
 
-/** Whether events get through, by what happened last. */
+/** Whether events are delivered, by the most recent outcome. */
 export interface ForwardState {
-  /** The last batch, or a probe without events, got through, and no connection was lost since. */
+  /** The last batch or probe succeeded, and the connection was not lost since. */
   readonly connected: boolean
-  /** Why not; empty before the first try. */
+  /** Why not connected; empty before the first attempt. */
   readonly problem: string
-  /** When something last got through, or was tried first, in milliseconds of the monotonic clock; 0 before. */
+  /**
+   * Time of the last success, or of the first attempt if there was none, in milliseconds of the
+   * monotonic clock; 0 before.
+   */
   readonly sinceMs: number
 }
 
@@ -48,26 +54,32 @@ export interface ForwardOptions {
   readonly supply: Supply
   readonly forwarder: Forwarder
   readonly log: Logger
-  /** A batch is sent when so many events wait, or so many bytes, or one has waited so long. */
+  /** A batch is sent when this many events or bytes wait, or an event has waited this long. */
   readonly batch: { readonly events: number; readonly bytes: number; readonly lingerMs: number }
-  /** Sends an empty batch when nothing else was sent for a while: so the state is true on a quiet link, too. */
+  /**
+   * Sends an empty batch after a time without traffic, so that the state is correct on a quiet
+   * link, too.
+   */
   readonly probes?: boolean
-  /** Something got through. */
+  /** Called when a batch succeeded. */
   readonly onSent?: () => void
 }
 
-/** Until when the loop runs: it only goes up. */
+/** How long the loop runs. The goal only increases. */
 const Goal = {
-  /** Until it is stopped. */
+  /** Until stopped. */
   forward: 0,
-  /** Until nothing waits. */
+  /** Until no event waits. */
   empty: 1,
-  /** No longer than what is under way. */
+  /** Until the batch in progress is done. */
   stop: 2,
 } as const
 type Goal = (typeof Goal)[keyof typeof Goal]
 
-/** A pause of the loop: `idle` because nothing waits, or too little, so new events end it; `retry` after a failure, so they do not. */
+/**
+ * A pause of the loop: `idle` because too few events wait, ended by new events; `retry` after a
+ * failure, not ended by new events.
+ */
 interface Pause {
   readonly kind: 'idle' | 'retry'
   readonly end: () => void
@@ -76,8 +88,8 @@ interface Pause {
 export type ForwardEnd = { readonly kind: 'stopped' } | { readonly kind: 'unauthorized'; readonly why: string }
 
 /**
- * Moves events from the outbox to the service by one way, oldest first, one batch at a time, until it is stopped. A coverage report
- * that is due goes with the next batch, or alone where no events wait.
+ * Moves events from the outbox to the service by one transport, oldest first, one batch at a time,
+ * until stopped. A due coverage report goes with the next batch, or alone if no events wait.
  */
 export class ForwardLoop {
   readonly counters: ForwardCounters = {
@@ -94,15 +106,15 @@ export class ForwardLoop {
   #goal: Goal = Goal.forward
   /** Undefined while the loop works. */
   #pause: Pause | undefined
-  /** When the oldest event that could be sent was seen first; Infinity when there is none. */
+  /** When the oldest available event was first seen; Infinity if there is none. */
   #waitingSinceMs = Number.POSITIVE_INFINITY
-  /** When something was sent last, be it a probe, and how long after that a probe is due. */
+  /** When a batch or probe was last sent, and how long after that the next probe is due. */
   #sentMs = 0
-  /** When what is under way was sent; 0 when nothing is. */
-  #askedMs = 0
+  /** When the request in progress was sent; 0 if there is none. */
+  #sendingSinceMs = 0
   #probeAfterMs = 0
   #failures = 0
-  #complained = { why: '', atMs: 0 }
+  #loggedProblem = { why: '', atMs: 0 }
 
   constructor(options: ForwardOptions) {
     this.#options = options
@@ -110,7 +122,7 @@ export class ForwardLoop {
 
   get state(): ForwardState {
     const state = this.#state
-    const waitedMs = this.#askedMs === 0 ? 0 : performance.now() - this.#askedMs
+    const waitedMs = this.#sendingSinceMs === 0 ? 0 : performance.now() - this.#sendingSinceMs
     if (waitedMs >= OVERDUE_MS) {
       const problem = `no answer for ${Math.round(waitedMs / 1000)} s`
       return { ...state, connected: false, problem: state.connected ? problem : state.problem || problem }
@@ -120,9 +132,10 @@ export class ForwardLoop {
   }
 
   /**
-   * Runs until stopped, or until nothing waits after `finish` was called; then the last coverage report of `reporter` is sent.
+   * Runs until stopped, or until no event waits after finish() was called. Then sends the last
+   * coverage report of `reporter`.
    *
-   * @returns why it ended; with `unauthorized` the events stay in the outbox.
+   * @returns why the loop ended. After `unauthorized` the events stay in the outbox.
    */
   async run(reporter?: CoverageReporter): Promise<ForwardEnd> {
     const { supply, batch, log } = this.#options
@@ -140,16 +153,16 @@ export class ForwardLoop {
       }
       const waiting = supply.take(eventsMax, batch.bytes)
       if (waiting === undefined) {
-        // What stands next cannot be read; the way that decides will let it go.
+        // The next events are unreadable. The deciding transport will drop them.
         await this.#pauseFor('retry', FORWARD_IDLE_MS)
         continue
       }
       const { events, lastSequence } = waiting
       const report = this.#reporter?.take()
       const outcome = await this.#send(events, report)
-      // An event that is refused alone stays lent until it is known what becomes of it.
+      // A single refused event stays in flight until its outcome is known.
       const undecided = outcome.kind === 'refused' && events.length === 1 && report === undefined
-      if (outcome.kind !== 'accepted' && !undecided) supply.back()
+      if (outcome.kind !== 'accepted' && !undecided) supply.putBack()
       switch (outcome.kind) {
         case 'accepted':
           if (!(await this.#done(lastSequence))) break
@@ -164,23 +177,24 @@ export class ForwardLoop {
         case 'retry':
           attempt++
           this.counters.retries++
-          this.#complain(outcome.why)
+          this.#logProblem(outcome.why)
           await this.#pauseFor('retry', Math.max(outcome.afterMs ?? 0, backoffMs(attempt)))
           break
         case 'refused':
-          // The report may be what is refused: the events are tried without it first.
+          // The service may have refused the report: send the events without it first.
           if (report !== undefined) break
-          // One bad event must not hold up the others: halve the batch until it stands alone.
+          // One bad event must not block the others: halve the batch until the event is alone.
           if (events.length > 1) {
             eventsMax = Math.ceil(events.length / 2)
             break
           }
-          // Nothing is given up to somebody who refuses everything: another release, a gateway that answers like the service.
+          // Drop no event for a peer that refuses everything, such as another release or a gateway
+          // that answers like the service.
           if ((await this.#send([])).kind !== 'accepted') {
-            supply.back()
+            supply.putBack()
             attempt++
             this.counters.retries++
-            this.#complain(outcome.why)
+            this.#logProblem(outcome.why)
             await this.#pauseFor('retry', backoffMs(attempt))
             break
           }
@@ -190,7 +204,7 @@ export class ForwardLoop {
           break
         case 'notPassed':
           this.counters.retries++
-          this.#complain(outcome.why)
+          this.#logProblem(outcome.why)
           if (report !== undefined) break
           if (events.length > 1) {
             eventsMax = Math.ceil(events.length / 2)
@@ -208,22 +222,24 @@ export class ForwardLoop {
     return { kind: 'stopped' }
   }
 
-  /** Something was written to the outbox: looks at once, unless it waits for a service that does not answer. */
+  /**
+   * Called after a write to the outbox: checks for events at once, unless the loop waits to retry.
+   */
   poll(): void {
     if (this.#pause?.kind === 'idle') this.#pause.end()
   }
 
-  /** Ends the run once nothing waits any more. */
+  /** Ends the run once no event waits. */
   finish(): void {
-    this.#aim(Goal.empty)
+    this.#raiseGoal(Goal.empty)
   }
 
-  /** Ends the run after the batch that is under way. What waits stays in the outbox. */
+  /** Ends the run after the batch in progress. Waiting events stay in the outbox. */
   stop(): void {
-    this.#aim(Goal.stop)
+    this.#raiseGoal(Goal.stop)
   }
 
-  /** Whether there is a batch: enough events, or one that has waited long enough. */
+  /** Whether a batch is due: enough events, or one that has waited long enough. */
   #due(): boolean {
     const { supply, batch } = this.#options
     const { available } = supply
@@ -238,9 +254,9 @@ export class ForwardLoop {
 
   async #send(events: readonly Event[], report?: CoverageReport): Promise<Outcome> {
     const startMs = performance.now()
-    this.#askedMs = startMs
+    this.#sendingSinceMs = startMs
     const outcome = await this.#outcomeOf(events, report)
-    this.#askedMs = 0
+    this.#sendingSinceMs = 0
     if (report !== undefined) this.#reporter?.settle(report, outcome)
     const nowMs = performance.now()
     const connected = outcome.kind === 'accepted' || outcome.kind === 'refused'
@@ -253,7 +269,7 @@ export class ForwardLoop {
     return outcome
   }
 
-  /** An internal error costs no event: the batch is tried again, as after any failure. */
+  /** An internal error loses no event: the batch is retried, as after any failure. */
   async #outcomeOf(events: readonly Event[], report: CoverageReport | undefined): Promise<Outcome> {
     try {
       return await this.#options.forwarder.send(events, report)
@@ -263,21 +279,24 @@ export class ForwardLoop {
     }
   }
 
-  /** Notes in the outbox what was taken; false when it was stopped before there was space for that. The service knows the ids then. */
+  /**
+   * Records in the outbox that the events were accepted. Returns false if stopped before there was
+   * disk space for that. The service then recognizes the IDs.
+   */
   async #done(lastSequence: number): Promise<boolean> {
     const { supply, onSent } = this.#options
     while (true) {
       try {
         supply.done(lastSequence)
-        // More may be due at once, and what is not has waited since now at the longest.
+        // More events may be due at once. The others have waited since now at most.
         this.#waitingSinceMs = Number.POSITIVE_INFINITY
         onSent?.()
         return true
       } catch (error) {
         if (!isFault(error, 'STORE_FULL')) throw error
-        this.#complain(error.message)
+        this.#logProblem(error.message)
         if (this.#goal === Goal.stop) {
-          supply.back()
+          supply.putBack()
           return false
         }
         await this.#pauseFor('retry', FULL_DISK_RETRY_MS)
@@ -286,19 +305,19 @@ export class ForwardLoop {
   }
 
   /**
-   * Sends a batch without events: a probe, now and then, to see whether it would get through, and after a failure as another try would
-   * be; or a coverage report that no events wait to carry.
+   * Sends a batch without events: a periodic probe, a probe after a failure with the delay of a
+   * retry, or a coverage report while no events wait.
    */
   async #sendEmpty(): Promise<Outcome | undefined> {
     if (performance.now() < this.#emptyAtMs()) return undefined
     const report = this.#reporter?.take()
     if (report === undefined && performance.now() < this.#probeAtMs()) return undefined
     const outcome = await this.#send([], report)
-    if (outcome.kind === 'retry' || outcome.kind === 'notPassed') this.#complain(outcome.why)
+    if (outcome.kind === 'retry' || outcome.kind === 'notPassed') this.#logProblem(outcome.why)
     return outcome
   }
 
-  /** After the last events. Tries again as with events, for COVERAGE_LAST_MS at most. */
+  /** Sends the last report, after the last events. Retries for COVERAGE_LAST_MS at most. */
   async #sendLastReport(): Promise<ForwardEnd> {
     let end: ForwardEnd = { kind: 'stopped' }
     const trying = async (): Promise<void> => {
@@ -323,7 +342,7 @@ export class ForwardLoop {
 
   #probeAtMs(): number {
     if (!this.#options.probes || this.#goal !== Goal.forward) return Number.POSITIVE_INFINITY
-    // A connection that was lost is made anew at once.
+    // A lost connection is reopened at once.
     if (!this.state.connected && this.#state.connected) return 0
     return this.#sentMs + this.#probeAfterMs
   }
@@ -333,20 +352,20 @@ export class ForwardLoop {
     this.#options.log.warn({ refused: count, why }, 'the service refused events')
   }
 
-  #complain(why: string): void {
+  #logProblem(why: string): void {
     const nowMs = Date.now()
-    if (why === this.#complained.why && nowMs - this.#complained.atMs < COMPLAIN_EVERY_MS) return
-    this.#complained = { why, atMs: nowMs }
+    if (why === this.#loggedProblem.why && nowMs - this.#loggedProblem.atMs < LOG_PROBLEM_EVERY_MS) return
+    this.#loggedProblem = { why, atMs: nowMs }
     const { log, supply } = this.#options
     log.warn({ why, waiting: supply.waiting }, 'cannot forward, the events wait in the outbox')
   }
 
-  #aim(goal: Goal): void {
+  #raiseGoal(goal: Goal): void {
     if (goal > this.#goal) this.#goal = goal
     this.#pause?.end()
   }
 
-  /** Until the time is up, or the pause is ended. */
+  /** Waits until the time is up or the pause is ended. */
   async #pauseFor(kind: Pause['kind'], ms: number): Promise<void> {
     if (this.#goal === Goal.stop) return
     const over = deferred()

@@ -1,14 +1,15 @@
 import type { CoverageReport } from '../../engine/event/coverage-report.ts'
 import type { Event } from '../../engine/event/event.ts'
 
-/** The two ways to the service. */
+/** The transports to the service. */
 export type Transport = 'https' | 'syslog'
 
-/** What became of a batch, and so who may try again. */
+/** The outcome of a batch, and whether a retry can help. */
 export type Outcome =
   /**
-   * Taken: by HTTPS it is on the service's disk, by syslog with the operating system. `rejected` of the events never will be; they count as refused.
-   * `coverageError`: why the coverage report was not taken; undefined where it was, and for a batch without one.
+   * Accepted: on the service's disk (HTTPS), or with the operating system (syslog). The `rejected`
+   * events will never be accepted and count as refused. `coverageError` says why the coverage
+   * report was not accepted; undefined if it was or there was none.
    */
   | {
       readonly kind: 'accepted'
@@ -16,21 +17,27 @@ export type Outcome =
       readonly rejected: readonly string[]
       readonly coverageError?: string
     }
-  /** Not now: trying again may help. `afterMs` is what the service asked for. */
+  /** A retry may help. `afterMs` is the delay that the service requested. */
   | { readonly kind: 'retry'; readonly why: string; readonly afterMs?: number }
-  /** The batch as such is not taken; one without the event that is wrong would be. */
+  /** The batch as a whole is not accepted. Without the invalid event it would be. */
   | { readonly kind: 'refused'; readonly why: string }
-  /** Somebody on the way to the service does not pass the batch on. A smaller one may pass; nothing is given up. */
+  /** An intermediary does not forward the batch. A smaller batch may pass. No event is dropped. */
   | { readonly kind: 'notPassed'; readonly why: string }
-  /** The token is not known. Nothing will be taken until it is replaced. */
+  /** The token is unknown. Nothing will be accepted until it is replaced. */
   | { readonly kind: 'unauthorized'; readonly why: string }
 
 /** Sends batches of events to the service. */
 export interface Forwarder {
-  /** False once a connection that stood is gone. A way that makes one for each batch is alive. */
+  /**
+   * False once an established connection is lost. A transport that connects for each batch is
+   * always alive.
+   */
   readonly alive: boolean
-  /** A batch without events shows whether it would get through, and may carry a coverage report. Rejects only for an internal error. */
+  /**
+   * A batch without events tests the path and may carry a coverage report. Rejects only on an
+   * internal error.
+   */
   send(events: readonly Event[], coverage?: CoverageReport): Promise<Outcome>
-  /** Cuts what is under way; a send that was then answers `retry`. */
+  /** Aborts the send in progress, which then returns `retry`. */
   close(): Promise<void>
 }

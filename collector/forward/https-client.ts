@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { FORWARD_TIMEOUT_MS, FORWARD_WHOLE_TIMEOUT_MS } from '../limits.ts'
 import { httpsPeer, type Peer, type ServiceSettings, stopped, TlsConnector, urlOf } from './connection.ts'
 
-/** An answer is a few numbers and the rejected events; a longer one is not the service's. */
+/** A response is a few numbers and the rejected events. A longer one is not from the service. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024
 
 export type HttpsSettings = Pick<ServiceSettings, 'endpoint' | 'httpsPort' | 'ca' | 'fingerprint'> & {
@@ -17,7 +17,9 @@ export interface Answer {
   readonly text: string
 }
 
-/** Asks the service's HTTPS ingest, one request at a time over one connection (connection.ts). */
+/**
+ * Sends requests to the service's HTTPS ingest, one at a time over one connection (connection.ts).
+ */
 export class HttpsClient {
   readonly peer: Peer
   readonly url: string
@@ -25,10 +27,10 @@ export class HttpsClient {
   readonly #connector: TlsConnector
   readonly #agent: PeerAgent
   #closed = false
-  /** Aborts the request that is under way. */
+  /** Aborts the request in progress. */
   #abort: (() => void) | undefined
 
-  /** @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL. */
+  /** @throws Fault USAGE if the CA certificate cannot be read or the proxy is not a URL. */
   constructor(settings: HttpsSettings) {
     this.#token = settings.token
     this.peer = httpsPeer(settings)
@@ -41,7 +43,7 @@ export class HttpsClient {
     return this.#closed
   }
 
-  /** @throws what connectionProblem() reads, and in the end what stopped() makes. */
+  /** @throws errors for connectionProblem(), and stopped() after close(). */
   async post(path: string, fields: Readonly<Record<string, string>>, body: Buffer): Promise<Answer> {
     try {
       return await this.#post(path, fields, body)
@@ -62,25 +64,25 @@ export class HttpsClient {
     let timer: NodeJS.Timeout | undefined
     try {
       return await new Promise((resolve, reject) => {
-        const asked = request(`${this.url}${path}`, {
+        const outgoing = request(`${this.url}${path}`, {
           method: 'POST',
           agent: this.#agent,
           timeout: FORWARD_TIMEOUT_MS,
           headers: { authorization: `Bearer ${this.#token}`, ...fields, 'content-length': body.length },
         })
-        const late = (ms: number) => () => asked.destroy(new Error(`no answer within ${ms / 1000} s`))
+        const late = (ms: number) => () => outgoing.destroy(new Error(`no answer within ${ms / 1000} s`))
         timer = setTimeout(late(FORWARD_WHOLE_TIMEOUT_MS), FORWARD_WHOLE_TIMEOUT_MS)
         this.#abort = () => {
-          asked.destroy()
+          outgoing.destroy()
           reject(stopped())
         }
         if (this.#closed) this.#abort()
-        asked
+        outgoing
           .once('response', (answer) => textOf(answer).then((text) => resolve(answerOf(answer, text)), reject))
           .once('timeout', late(FORWARD_TIMEOUT_MS))
-          // There may be more than one; the first decides.
+          // There may be more than one error. The first one decides.
           .on('error', (error: NodeJS.ErrnoException) =>
-            reject(asked.reusedSocket && error.code === 'ECONNRESET' ? new StaleConnection() : error),
+            reject(outgoing.reusedSocket && error.code === 'ECONNRESET' ? new StaleConnection() : error),
           )
           .end(body)
       })
@@ -91,14 +93,19 @@ export class HttpsClient {
   }
 }
 
-/** A kept connection that the other side closed while the request was on its way: no reason to wait before another try. */
+/**
+ * The peer closed a kept-alive connection while the request was being sent. A retry need not wait.
+ */
 class StaleConnection extends Error {
   constructor() {
     super('the connection was closed')
   }
 }
 
-/** Node's pool of connections, of one, made by the connector: a pin is compared before the token is sent. */
+/**
+ * A Node connection pool of size one that uses the connector, so that a pin is checked before the
+ * token is sent.
+ */
 class PeerAgent extends Agent {
   readonly #connector: TlsConnector
 
@@ -141,7 +148,7 @@ export function jsonOf(text: string): unknown {
   }
 }
 
-/** The service's own words, if they are. */
+/** Returns the service's error message, or an empty string if the text has none. */
 export function messageOf(text: string): string {
   const message = (jsonOf(text) as { error?: unknown } | undefined)?.error
   return typeof message === 'string' ? message.slice(0, 200) : ''

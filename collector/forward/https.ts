@@ -26,7 +26,7 @@ export class HttpsForwarder implements Forwarder {
   readonly alive = true
   readonly #client: HttpsClient
 
-  /** @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL. */
+  /** @throws Fault USAGE if the CA certificate cannot be read or the proxy is not a URL. */
   constructor(settings: HttpsSettings) {
     this.#client = new HttpsClient(settings)
   }
@@ -49,20 +49,21 @@ export class HttpsForwarder implements Forwarder {
 
   #outcome({ status, headers, text }: Answer, events: readonly Event[], coverage?: CoverageReport): Outcome {
     const { url } = this.#client
-    const said = messageOf(text)
-    // A gateway or a captive portal answers, too; what it says is not the service's word on the events or the token.
+    const message = messageOf(text)
+    // The answer may come from a gateway or a captive portal, which cannot decide about the events
+    // or the token.
     const unexpected = `${url} answered ${status}, but not as the service does`
-    const answered = `${url} answered ${status} ${said}`.trimEnd()
+    const answered = `${url} answered ${status} ${message}`.trimEnd()
     switch (status) {
       case 200:
         return this.#accepted(text, events, coverage)
       case 401:
-        if (said === '') return { kind: 'retry', why: unexpected }
+        if (message === '') return { kind: 'retry', why: unexpected }
         return { kind: 'unauthorized', why: `${url} does not know the monitoring token (401)` }
       case 400:
       case 413:
       case 415:
-        if (said === '' || status === 415) return { kind: 'notPassed', why: said === '' ? unexpected : answered }
+        if (message === '' || status === 415) return { kind: 'notPassed', why: message === '' ? unexpected : answered }
         return { kind: 'refused', why: answered }
       default: {
         const field = headers['retry-after']
@@ -72,7 +73,10 @@ export class HttpsForwarder implements Forwarder {
     }
   }
 
-  /** Only an answer that is whole and accounts for every event counts: a captive portal answers 200, too. */
+  /**
+   * Accepts only a complete answer that accounts for every event: a captive portal also answers
+   * 200.
+   */
   #accepted(text: string, events: readonly Event[], coverage?: CoverageReport): Outcome {
     const { url } = this.#client
     const parsed = acceptance.safeParse(jsonOf(text))
@@ -84,8 +88,8 @@ export class HttpsForwarder implements Forwarder {
         why: `${url} accounts for ${accepted + duplicates + rejected.length} of ${events.length} events`,
       }
     }
-    const isTaken = coverage === undefined || report?.accepted === true
-    const failure = isTaken ? {} : { coverageError: report?.error ?? `${url} did not accept the coverage report` }
+    const isAccepted = coverage === undefined || report?.accepted === true
+    const failure = isAccepted ? {} : { coverageError: report?.error ?? `${url} did not accept the coverage report` }
     return { kind: 'accepted', duplicates, rejected: rejected.map(({ error }) => error), ...failure }
   }
 }

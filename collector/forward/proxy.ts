@@ -6,15 +6,15 @@ import { Fault } from '../../engine/process/error-codes.ts'
 import { hostAndPort, withoutBrackets } from '../host.ts'
 
 /**
- * The proxy that the environment names for a URL (HTTPS_PROXY, ALL_PROXY, and not what NO_PROXY excepts), if any: one for HTTP CONNECT (RFC 9110
- * §9.3.6), reached by HTTP or HTTPS.
+ * Returns the proxy that the environment sets for a URL (HTTPS_PROXY, ALL_PROXY, except hosts in
+ * NO_PROXY), if any: a proxy for HTTP CONNECT (RFC 9110 §9.3.6), reached by HTTP or HTTPS.
  *
- * @throws Fault USAGE. The variable is not repeated: it may hold a password.
+ * @throws Fault USAGE. The message omits the variable's value, which may contain a password.
  */
 export function proxyFor(url: string): URL | undefined {
   const named = getProxyForUrl(url)
   if (named === '') return undefined
-  // The library puts the scheme of the URL before one without: then it was no URL.
+  // The library prepends the URL's scheme to a value without one. Such a value was not a URL.
   const raw =
     process.env['https_proxy'] ||
     process.env['HTTPS_PROXY'] ||
@@ -22,10 +22,10 @@ export function proxyFor(url: string): URL | undefined {
     process.env['ALL_PROXY'] ||
     ''
   if (URL.canParse(raw) && /^https?:$/.test(new URL(raw).protocol) && canDecode(raw)) return new URL(raw)
-  throw new Fault('USAGE', 'HTTPS_PROXY: found no URL of a proxy; expected one such as http://proxy.example:3128')
+  throw new Fault('USAGE', 'HTTPS_PROXY: not the URL of a proxy; expected one such as http://proxy.example:3128')
 }
 
-/** RFC 3986 §2.1: a percent sign in a password is written %25. */
+/** RFC 3986 §2.1: a percent sign in a password must be written %25. */
 function canDecode(url: string): boolean {
   const { username, password } = new URL(url)
   try {
@@ -38,20 +38,20 @@ function canDecode(url: string): boolean {
 
 export const PROXY_REFUSED = 'PROXY_REFUSED'
 
-/** A connection to host and port by way of the proxy. */
+/** Opens a connection to host and port through the proxy. */
 export function tunnel(
   proxy: URL,
   host: string,
   port: number,
   timeoutMs: number,
-  onAsk: (cancel: () => void) => void,
+  registerCancel: (cancel: () => void) => void,
 ): Promise<Socket> {
   const target = hostAndPort(host, port)
   const proxyPort = proxy.port || (proxy.protocol === 'https:' ? '443' : '80')
   const at = `${proxy.hostname} port ${proxyPort}`
   const password = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`
   return new Promise((resolve, reject) => {
-    const asked = (proxy.protocol === 'https:' ? httpsRequest : httpRequest)({
+    const outgoing = (proxy.protocol === 'https:' ? httpsRequest : httpRequest)({
       host: withoutBrackets(proxy.hostname),
       port: proxyPort,
       method: 'CONNECT',
@@ -65,13 +65,13 @@ export function tunnel(
           : { 'proxy-authorization': `Basic ${Buffer.from(password).toString('base64')}` }),
       },
     })
-    onAsk(() => asked.destroy(new Error('the collector stops')))
+    registerCancel(() => outgoing.destroy(new Error('the collector is stopping')))
     const refused = ({ statusCode, statusMessage }: IncomingMessage): void => {
       const why = `the proxy ${at} answered ${statusCode} ${statusMessage ?? ''}`.trimEnd()
-      asked.destroy()
+      outgoing.destroy()
       reject(Object.assign(new Error(why), { code: PROXY_REFUSED }))
     }
-    asked
+    outgoing
       .once('connect', (answer, socket) => (answer.statusCode === 200 ? resolve(socket) : refused(answer)))
       .once('response', refused)
       .on('error', (error: NodeJS.ErrnoException) => {

@@ -1,15 +1,15 @@
-/** A mark in so many milliseconds: so finely it is known since when events are there. */
+/** Resolution of the ages, in milliseconds. */
 const MARK_EVERY_MS = 500
 
-/** Since when events are there, by their sequences. */
+/** Tracks by sequence how long events have existed. */
 export class SequenceAges {
-  /** `end` was the end then; by ascending time. */
+  /** `end` was the end of the sequences at `ms`; in ascending order of time. */
   #marks: { readonly end: number; readonly ms: number }[] = []
 
   /**
-   * The end, as it was at `thenMs`; 0 where nobody looked by then.
+   * Returns the end as of `thenMs`; 0 if it was not recorded by then.
    *
-   * @param end the sequence behind the newest event, now.
+   * @param end the sequence after the newest event, now.
    */
   before(end: number, thenMs: number, nowMs = performance.now()): number {
     const last = this.#marks.at(-1)

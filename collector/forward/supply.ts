@@ -1,24 +1,27 @@
 import type { Outbox, WaitingEvents } from '../outbox/outbox.ts'
 
-/** What a way is given to send, oldest first. */
+/** The events for a transport to send, oldest first. */
 export interface Supply {
-  /** Events that wait for this way. */
+  /** Number of events that wait for this transport. */
   readonly waiting: number
-  /** Those of them that it may take now. */
+  /** Number of waiting events that the transport may take now. */
   readonly available: number
   take(countMax: number, bytesMax: number): WaitingEvents | undefined
-  /** They are where they should be. @throws Fault STORE_FULL; it is not noted then. */
+  /**
+   * The events up to this sequence were accepted. @throws Fault STORE_FULL if that could not be
+   * recorded.
+   */
   done(lastSequence: number): void
-  /** They are not, and will be taken again. */
-  back(): void
+  /** The events were not accepted and will be taken again. */
+  putBack(): void
 }
 
-/** Of the way that decides: what it has sent leaves the outbox. */
+/** For the deciding transport: events that it has sent leave the outbox. */
 export class DecidingSupply implements Supply {
   readonly #outbox: Outbox
   readonly #before: () => number
 
-  /** `before`: events from this sequence on are not for it yet. */
+  /** `before` returns the first sequence that is not yet available. */
   constructor(outbox: Outbox, before: () => number = () => Number.POSITIVE_INFINITY) {
     this.#outbox = outbox
     this.#before = before
@@ -41,8 +44,8 @@ export class DecidingSupply implements Supply {
     this.#outbox.acknowledge(lastSequence)
   }
 
-  back(): void {
-    this.#outbox.giveBack()
+  putBack(): void {
+    this.#outbox.returnInFlight()
   }
 
   #until(sequence: number): number {
@@ -50,7 +53,10 @@ export class DecidingSupply implements Supply {
   }
 }
 
-/** Of a way that sends the same besides: it reads along, and remembers through crashes how far it is. */
+/**
+ * For a transport that sends the same events in addition: reads the outbox and records durably how
+ * far it has sent.
+ */
 export class FollowingSupply implements Supply {
   readonly #outbox: Outbox
   readonly #transport: string
@@ -60,17 +66,18 @@ export class FollowingSupply implements Supply {
   constructor(outbox: Outbox, transport: string) {
     this.#outbox = outbox
     this.#transport = transport
-    // What is gone by now was missed in another run, or sent when this way decided.
+    // Events no longer in the outbox were missed in another run, or sent when this transport
+    // decided.
     this.#sentThrough = Math.max(outbox.sentThrough(transport), outbox.firstSequence - 1)
   }
 
-  /** Left the outbox before this way had sent them. */
+  /** Events that left the outbox before this transport had sent them. */
   get missed(): number {
-    return this.#missed + this.#gone
+    return this.#missed + this.#newlyMissed
   }
 
-  /** Those that it does not know of yet. */
-  get #gone(): number {
+  /** Missed events that are not yet in #missed. */
+  get #newlyMissed(): number {
     return Math.max(0, this.#outbox.firstSequence - 1 - this.#sentThrough)
   }
 
@@ -87,16 +94,16 @@ export class FollowingSupply implements Supply {
   }
 
   take(countMax: number, bytesMax: number): WaitingEvents | undefined {
-    const gone = this.#gone
-    this.#missed += gone
-    this.#sentThrough += gone
+    const newlyMissed = this.#newlyMissed
+    this.#missed += newlyMissed
+    this.#sentThrough += newlyMissed
     return this.#outbox.read(this.#sentThrough + 1, countMax, bytesMax)
   }
 
   done(lastSequence: number): void {
-    this.#outbox.noteSent(this.#transport, lastSequence)
+    this.#outbox.recordSent(this.#transport, lastSequence)
     this.#sentThrough = lastSequence
   }
 
-  back(): void {}
+  putBack(): void {}
 }

@@ -5,12 +5,15 @@ import { SYSLOG_DATAGRAMS_AT_ONCE, SYSLOG_RESOLVE_MS } from '../limits.ts'
 import type { Peer } from './connection.ts'
 import type { SyslogLink } from './syslog-link.ts'
 
-/** Syslog messages as datagrams, one each (RFC 5426 §3.1). The socket is connected, so that the kernel tells when nobody listens (ICMP). */
+/**
+ * Sends each syslog message as a datagram (RFC 5426 §3.1). The socket is connected, so that the
+ * kernel reports a missing receiver (ICMP).
+ */
 export class DatagramLink implements SyslogLink {
   readonly #peer: Peer
   #socket: Socket | undefined
   #openedMs = 0
-  /** What the kernel said since the last datagram that nobody complained of. */
+  /** The kernel's error for the last datagrams, if any. */
   #refused: Error | undefined
 
   constructor(peer: Peer) {
@@ -21,13 +24,15 @@ export class DatagramLink implements SyslogLink {
     return this.#socket !== undefined && this.#refused === undefined
   }
 
-  /** The name is resolved anew now and then: nothing else would tell that the receiver has moved. */
+  /**
+   * Resolves the name again from time to time. Nothing else would show that the receiver has moved.
+   */
   async open(): Promise<void> {
     if (this.#socket !== undefined && performance.now() - this.#openedMs < SYSLOG_RESOLVE_MS) return
     const { address, family } = await lookup(this.#peer.host)
     await this.close()
     const socket = createSocket(family === 6 ? 'udp6' : 'udp4')
-    // It does not keep a program alive that has nothing to send.
+    // An idle socket must not keep the process running.
     socket.unref()
     try {
       socket.connect(this.#peer.port, address)
@@ -54,7 +59,7 @@ export class DatagramLink implements SyslogLink {
     for (let from = 0; from < messages.length; from += SYSLOG_DATAGRAMS_AT_ONCE) {
       const some = messages.slice(from, from + SYSLOG_DATAGRAMS_AT_ONCE)
       await Promise.all(some.map((message) => sent(socket, message)))
-      // The answer that nobody listens comes by ICMP, a moment later.
+      // The ICMP error for a missing receiver arrives slightly later.
       await new Promise((resolve) => setImmediate(resolve))
       if (this.#refused !== undefined) throw this.#refused
     }

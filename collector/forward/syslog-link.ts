@@ -1,8 +1,8 @@
-/** Carries messages; `send` resolves when the operating system has all of them. */
+/** Sends messages. `send` resolves when the operating system has all of them. */
 export interface SyslogLink {
-  /** Whether a connection stands, or by UDP: nobody said that there is no receiver. */
+  /** Whether a connection is open. For UDP: no error has reported a missing receiver. */
   readonly alive: boolean
-  /** Connects where that is needed. @throws what connectionProblem() reads. */
+  /** Connects if needed. @throws errors for connectionProblem(). */
   open(): Promise<void>
   send(messages: readonly string[]): Promise<void>
   close(): Promise<void>

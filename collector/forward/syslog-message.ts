@@ -3,14 +3,17 @@ import { type CoverageReport, coverageReportToJson } from '../../engine/event/co
 import { type Event, eventToJson } from '../../engine/event/event.ts'
 
 /*
- * An event as a syslog message (RFC 5424 §6), ASCII throughout and without a line feed, so that every receiver can take it apart:
+ * An event as a syslog message (RFC 5424 §6), in ASCII and without line feeds, so that every
+ * receiver can parse it (one line, wrapped here):
  *
- *   <134>1 2026-11-20T09:15:02.123Z edge-7 posture-collector 4711 event [svc@00000 key="TOKEN" id="ID"] {"id":"ID","name":"claude.ai",...}
+ *   <134>1 2026-11-20T09:15:02.123Z edge-7 posture-collector 4711 event
+ *     [svc@00000 key="TOKEN" id="ID"] {"id":"ID","name":"claude.ai",...}
  *
- * PRI: facility local0 (16), severity informational (6). TIMESTAMP: when the event was last seen. A coverage report differs in its MSGID
- * and its content, and has no id; its TIMESTAMP is when it was made:
+ * PRI: facility local0 (16), severity informational (6). TIMESTAMP: when the event was last seen. A
+ * coverage report has another MSGID and content, and no id. Its TIMESTAMP is when it was created:
  *
- *   <134>1 2026-11-20T09:15:02.123Z edge-7 posture-collector 4711 coverage [svc@00000 key="TOKEN"] {"coverage":{"instance":...}}
+ *   <134>1 2026-11-20T09:15:02.123Z edge-7 posture-collector 4711 coverage
+ *     [svc@00000 key="TOKEN"] {"coverage":{"instance":...}}
  */
 const PRI = 16 * 8 + 6
 const APP_NAME = 'posture-collector'
@@ -20,17 +23,20 @@ const HOSTNAME = /^[\x21-\x7e]{1,255}$/
 
 export class SyslogMessages {
   readonly #host: string
-  /** Between the host and the MSGID. */
+  /** The fields between HOSTNAME and MSGID. */
   readonly #sender = `${APP_NAME} ${process.pid}`
   readonly #token: string
 
-  /** `token` is 7-bit and without `"`, `\` and `]`, as the settings see to. */
+  /** `token` must be 7-bit without `"`, `\` and `]`, which the settings ensure. */
   constructor(token: string, host = hostname()) {
     this.#token = token
     this.#host = HOSTNAME.test(host) ? host : NILVALUE
   }
 
-  /** The message for an event; one that would be longer than `bytesMax` goes without HOSTNAME; undefined where that does not help. */
+  /**
+   * Returns the message for an event. Omits HOSTNAME if the message would be longer than
+   * `bytesMax`. Undefined if the message is still too long.
+   */
   of(event: Event, bytesMax = Number.POSITIVE_INFINITY): string | undefined {
     const json = ascii(JSON.stringify(eventToJson(event)))
     const rest = `${this.#sender} event [svc@00000 key="${this.#token}" id="${event.id}"] ${json}`

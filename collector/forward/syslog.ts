@@ -11,15 +11,16 @@ import { StreamLink } from './syslog-stream.ts'
 export type SyslogSettings = ServiceSettings & { readonly token: string }
 
 /**
- * Sends events and coverage reports as syslog messages (RFC 5424): over TLS (RFC 5425), TCP with octet counting (RFC 6587 §3.4.1) or UDP (RFC 5426). Syslog has no
- * answers, so a message counts as taken when the operating system has it.
+ * Sends events and coverage reports as syslog messages (RFC 5424): over TLS (RFC 5425), TCP with
+ * octet counting (RFC 6587 §3.4.1) or UDP (RFC 5426). Syslog has no answers, so a message counts as
+ * accepted when the operating system has it.
  */
 export class SyslogForwarder implements Forwarder {
   readonly #peer: Peer
   readonly #link: SyslogLink
   readonly #messages: SyslogMessages
 
-  /** @throws Fault USAGE where the file of the authority cannot be read. */
+  /** @throws Fault USAGE if the CA certificate cannot be read. */
   constructor(settings: SyslogSettings) {
     this.#peer = syslogPeer(settings)
     this.#link = this.#peer.scheme === 'udp' ? new DatagramLink(this.#peer) : new StreamLink(this.#peer)

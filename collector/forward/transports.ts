@@ -20,25 +20,26 @@ import { DecidingSupply, FollowingSupply } from './supply.ts'
 import { SyslogForwarder } from './syslog.ts'
 
 export interface TransportStatus extends ForwardCounters, ForwardState {
-  /** Left the outbox by the other way before this one had sent them. */
+  /** Events that left the outbox by the other transport before this one had sent them. */
   readonly missed: number
 }
 
 /**
- * The ways that are on. HTTPS decides what leaves the outbox, or syslog where it is alone. Where both are on syslog goes ahead while its
- * connection stands, so that it misses nothing; HTTPS waits neither for one that does not stand nor for a receiver that is too slow.
+ * The enabled transports. HTTPS decides which events leave the outbox; syslog does if it is the
+ * only one. If both are enabled, syslog goes first while it is connected, so that it misses no
+ * event. HTTPS waits neither for a disconnected receiver nor for one that is too slow.
  */
 export class Transports {
-  /** What this way takes leaves the outbox; undefined when nothing is forwarded. */
+  /** Events that this transport has sent leave the outbox. Undefined if nothing is forwarded. */
   readonly deciding: Transport | undefined
   readonly #loops = new Map<Transport, ForwardLoop>()
   readonly #forwarders: Forwarder[] = []
   readonly #following: FollowingSupply | undefined
   readonly #ages = new SequenceAges()
-  /** Resolved when asked to finish or to stop. */
+  /** Resolves when finish() or stop() is called. */
   readonly #ended = deferred()
 
-  /** @throws Fault USAGE where the file of the authority cannot be read, or the proxy is no URL. */
+  /** @throws Fault USAGE if the CA certificate cannot be read or the proxy is not a URL. */
   constructor(settings: CollectorSettings, outbox: Outbox, log: Logger, options: { readonly probes: boolean }) {
     const { httpsEnabled } = settings
     const syslogOn = syslogIsOn(settings)
@@ -75,7 +76,10 @@ export class Transports {
     }
   }
 
-  /** Events from this sequence on HTTPS does not take yet, so that syslog misses none; but none waits for a receiver that is slow for long. */
+  /**
+   * Returns the first sequence that HTTPS must not take yet, so that syslog misses no event. The
+   * wait for a slow receiver is bounded.
+   */
   #syslogGoesAheadTo(outbox: Outbox): number {
     const following = this.#following
     const syslog = this.#loops.get('syslog')
@@ -90,8 +94,8 @@ export class Transports {
   }
 
   /**
-   * Runs until stopped, or until nothing waits after `finish` was called; or until the token turns out to be unknown. The way that
-   * decides sends the coverage reports.
+   * Runs until stopped, until no event waits after finish() was called, or until the service
+   * rejects the token. The deciding transport sends the coverage reports.
    */
   async run(reporter?: CoverageReporter): Promise<ForwardEnd> {
     if (this.#loops.size === 0) {
@@ -103,7 +107,7 @@ export class Transports {
         try {
           const end = await loop.run(transport === this.deciding ? reporter : undefined)
           if (end.kind === 'unauthorized') this.stop()
-          // What it has taken away nobody else can send.
+          // The other transport cannot send events that the deciding one has removed.
           else if (transport === this.deciding) for (const other of this.#loops.values()) other.stop()
           return end
         } catch (error) {
@@ -124,13 +128,13 @@ export class Transports {
     this.#ended.resolve()
   }
 
-  /** Ends after the batches that are under way. What waits stays in the outbox. */
+  /** Ends after the batches in progress. Waiting events stay in the outbox. */
   stop(): void {
     for (const loop of this.#loops.values()) loop.stop()
     this.#ended.resolve()
   }
 
-  /** Cuts what is under way. */
+  /** Aborts the sends in progress. */
   async close(): Promise<void> {
     await Promise.all(this.#forwarders.map((forwarder) => forwarder.close()))
   }

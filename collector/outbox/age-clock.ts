@@ -2,24 +2,27 @@ import { openRecord, sealRecord } from '../../engine/lmdb/record.ts'
 import { CLOCK_SET_MS } from '../../engine/process/clock.ts'
 
 const RECORD_VERSION = 1
-/** A clock that goes so much otherwise than the monotonic one between two looks was set, in milliseconds. */
+/**
+ * A difference between wall clock and monotonic clock of this much between two polls means that the
+ * wall clock was set, in milliseconds.
+ */
 const JUMP_MS = 60_000
-/** Jumps that are remembered; with more the oldest two count as one. */
+/** Maximum number of stored jumps. Beyond it, the oldest two are merged. */
 const JUMPS_MAX = 64
 
-/** The clock was set by so much when this sequence was the next one. */
+/** The clock was set by `ms` when `before` was the next sequence. */
 interface Jump {
   readonly before: number
   readonly ms: number
 }
 
 /**
- * How old what was written is, through clocks that are set: by NTP after a start, by hand, by a battery that is empty. What was written before
- * a jump is as much older or younger than its time says.
+ * Computes the age of stored events even if the wall clock is set: by NTP after a start, by hand,
+ * or after an empty battery. An event written before a jump has its age corrected by that jump.
  */
 export class AgeClock {
   #jumps: Jump[]
-  /** Wall clock less monotonic clock, at the last look. */
+  /** Wall clock minus monotonic clock at the last poll. */
   #offsetMs = Date.now() - performance.now()
 
   constructor(stored?: Buffer) {
@@ -27,13 +30,16 @@ export class AgeClock {
       stored === undefined ? [] : (JSON.parse(openRecord(stored, RECORD_VERSION, 'clock').toString()) as Jump[])
   }
 
-  /** Looks whether the clock was set since the last look; true when it was, and `record` has changed. */
+  /**
+   * Checks whether the clock was set since the last poll. Returns true if it was, in which case
+   * `record` has changed.
+   */
   poll(firstSequence: number, nextSequence: number): boolean {
     const offsetMs = Date.now() - performance.now()
     const ms = Math.round(offsetMs - this.#offsetMs)
     this.#offsetMs = offsetMs
     if (Math.abs(ms) < JUMP_MS) return false
-    // Of what has left nothing need be known.
+    // Jumps before the oldest waiting event are no longer needed.
     this.#jumps = [...this.#jumps.filter(({ before }) => before > firstSequence), { before: nextSequence, ms }]
     if (this.#jumps.length > JUMPS_MAX) {
       const [oldest, second, ...rest] = this.#jumps as [Jump, Jump, ...Jump[]]
@@ -46,14 +52,17 @@ export class AgeClock {
     return sealRecord(RECORD_VERSION, Buffer.from(JSON.stringify(this.#jumps)))
   }
 
-  /** Age of what was written then, its last sequence being this one, in milliseconds; 0 where it cannot be told. */
+  /**
+   * Returns the age in milliseconds of events written at `writtenMs`, of which `lastSequence` is
+   * the last; 0 if unknown.
+   */
   ageMs(writtenMs: number, lastSequence: number): number {
     let sinceMs = Date.now() - writtenMs
     let known = writtenMs >= CLOCK_SET_MS
     for (const { before, ms } of this.#jumps) {
       if (before <= lastSequence) continue
       sinceMs -= ms
-      // The jump says how wrong the time was.
+      // The jump corrects the time.
       known = true
     }
     return known ? sinceMs : 0

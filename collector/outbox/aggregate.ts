@@ -6,36 +6,38 @@ import type { ChangedEvent } from './outbox.ts'
 import type { NewEvent } from './waiting-event.ts'
 
 /**
- * Matches of one client, name and method within a window -> one event with a count, its first and last time. Rows go in as bytes, and nothing
- * is allocated for one that is counted in an event: a busy resolver asks the same names a hundred thousand times a second.
+ * Matches of one client, name and method within a window -> one event with a count and the first
+ * and last time. Rows are read as bytes, and a match that is counted in an existing event allocates
+ * nothing: a busy resolver repeats the same names a hundred thousand times a second.
  *
- * The window of an event begins with its first match, so events close in the order in which they were opened:
+ * The window of an event begins with its first match, so events close in the order in which they
+ * were opened:
  *
- *     first ......... open ......... handed out ......... next
+ *     first ......... open ......... inFlight ......... next
  *       closed, to be    open, in the    open, not yet in
  *       written once     outbox          the outbox
  *
- * They stand in a ring of columns, the rows' keys in a ring of words, and a hash table leads from key to event. At the bound of either ring
- * the oldest event closes before its time (`closedEarly`); while they are full of events that could not be written each match is an event of
- * its own.
+ * Events are in a ring of columns and their keys in a ring of words. A hash table maps keys to
+ * events. When either ring is full, the oldest events close early (`closedEarly`). While the rings
+ * are full of events that could not be written, each match becomes an event of its own.
  */
 const NONE = -1
-/** Of an event whose bucket was full: it is not found any more. */
+/** Marks an event whose bucket was full. The hash table does not find the event. */
 const NOT_LISTED = -2
 
 const scratch = new Uint32Array(KEY_WORDS_MAX)
 
 export class Aggregate {
-  /** Matches that were taken; each is counted in exactly one event. */
+  /** Matches taken. Each is counted in exactly one event. */
   matches = 0
   events = 0
-  /** Events that closed before their time to make room. */
+  /** Events that closed early to free space. */
   closedEarly = 0
   readonly #seed = Math.floor(Math.random() * 2 ** 32)
   readonly #windowMs: number
   readonly #shiftMs: number
   readonly #eventsMax: number
-  /** Numbers of events; an event's place in the columns is its number modulo #eventsMax. */
+  /** Numbers of events. The index of an event in the columns is its number modulo #eventsMax. */
   #first = 0
   #open = 0
   #inFlight = 0
@@ -47,21 +49,21 @@ export class Aggregate {
   readonly #hash: Int32Array
   readonly #firstMs: Float64Array
   readonly #lastMs: Float64Array
-  /** When the event was opened, by the monotonic clock: packets' times may stand still or go back. */
+  /** When the event was opened, by the monotonic clock: packet times may stop or go back. */
   readonly #openedMs: Float64Array
   readonly #count: Float64Array
   readonly #sequence: Float64Array
   readonly #changed: Uint8Array
   readonly #buckets: Int32Array
   readonly #nextInBucket: Int32Array
-  /** Of the bucket that was last looked into to its end. */
+  /** Length of the bucket that was last searched to its end. */
   #bucketLength = 0
-  /** Matches that found no room. */
-  #alone: NewEvent[] = []
+  /** Events of matches for which the rings were full. */
+  #unaggregated: NewEvent[] = []
 
   /**
    * @param windowMs 0: each match is an event of its own.
-   * @param shiftMs is added to the times of all events.
+   * @param shiftMs added to the times of all events.
    */
   constructor(
     windowMs: number,
@@ -90,17 +92,17 @@ export class Aggregate {
     this.#nextInBucket = new Int32Array(events)
   }
 
-  /** Whether events are open, or wait to be written. */
+  /** Whether events are open or waiting to be written. */
   get busy(): boolean {
     return this.#open < this.#next || this.unwritten > 0
   }
 
-  /** Events that were opened or changed since they were last written. */
+  /** Events opened since the last write. */
   get unwritten(): number {
-    return this.#next - this.#inFlight + this.#alone.length
+    return this.#next - this.#inFlight + this.#unaggregated.length
   }
 
-  /** Counts the match in the row at `at` of the memory of `view`. */
+  /** Counts the match in the row at `at` of `view`. */
   take(view: DataView, at: number): void {
     this.matches++
     const timeMs = rowTimeMs(view, at)
@@ -122,30 +124,35 @@ export class Aggregate {
       }
     }
     this.events++
-    const keyAt = this.#roomForKey(words)
+    const keyAt = this.#allocateKey(words)
     if (keyAt === NONE) {
-      this.#alone.push(this.#event(scratch, 0, timeMs, timeMs, 1))
+      this.#unaggregated.push(this.#event(scratch, 0, timeMs, timeMs, 1))
       return
     }
     this.#add(keyAt, words, hash, timeMs)
     if (this.#windowMs === 0) this.#close()
   }
 
-  /** Closes the events whose window has ended by then, in milliseconds since 1970 as the rows have it. */
+  /**
+   * Closes the events whose window has ended at `nowMs`, in milliseconds since 1970 by packet time.
+   */
   closeUntil(nowMs: number): void {
     while (this.#open < this.#next && nowMs - (this.#firstMs[this.#open % this.#eventsMax] ?? 0) >= this.#windowMs) {
       this.#close()
     }
   }
 
-  /** Closes those that were opened a window ago, by the monotonic clock. */
+  /** Closes the events opened at least a window ago, by the monotonic clock. */
   closeOpenedBefore(nowMs: number): void {
     while (this.#open < this.#next && nowMs - (this.#openedMs[this.#open % this.#eventsMax] ?? 0) >= this.#windowMs) {
       this.#close()
     }
   }
 
-  /** Closes those that left the outbox, this sequence being the last of them: what matches now is counted in new ones. */
+  /**
+   * Closes the events up to `sequence`, which have left the outbox. Further matches are counted in
+   * new events.
+   */
   closeThrough(sequence: number): void {
     while (this.#open < this.#inFlight && (this.#sequence[this.#open % this.#eventsMax] ?? 0) <= sequence) this.#close()
   }
@@ -155,8 +162,8 @@ export class Aggregate {
   }
 
   /**
-   * What has to be written: events that the outbox does not have, and those whose figures have changed there; of those that are open only
-   * with `openToo`, since they will change again.
+   * Returns the events to write: those not yet in the outbox, and those whose figures there are
+   * outdated. Open events, which will change again, are in `changed` only with `openToo`.
    */
   pending(openToo: boolean): { readonly added: NewEvent[]; readonly changed: ChangedEvent[] } {
     const changed: ChangedEvent[] = []
@@ -169,11 +176,14 @@ export class Aggregate {
     }
     const added: NewEvent[] = []
     for (let number = this.#inFlight; number < this.#next; number++) added.push(this.#eventAt(number % this.#eventsMax))
-    added.push(...this.#alone)
+    added.push(...this.#unaggregated)
     return { added, changed }
   }
 
-  /** All that pending(openToo) said was written, the added ones from this sequence on. */
+  /**
+   * Records that the result of pending(openToo) was written, the added events from `firstSequence`
+   * on.
+   */
   written(firstSequence: number, openToo: boolean): void {
     if (openToo) {
       for (let number = this.#first; number < this.#next; number++) this.#changed[number % this.#eventsMax] = 0
@@ -183,10 +193,13 @@ export class Aggregate {
     }
     this.#inFlight = this.#next
     this.#first = this.#open
-    this.#alone = []
+    this.#unaggregated = []
   }
 
-  /** The sequence of the oldest event that is open and in the outbox; Infinity when there is none. Events before it do not change any more. */
+  /**
+   * The sequence of the oldest event that is open and in the outbox, or Infinity. Earlier events no
+   * longer change.
+   */
   get openSequence(): number {
     return this.#open < this.#inFlight ? (this.#sequence[this.#open % this.#eventsMax] ?? 0) : Number.POSITIVE_INFINITY
   }
@@ -225,7 +238,7 @@ export class Aggregate {
     if (!full) this.#buckets[bucket] = slot
   }
 
-  /** The oldest open event closes: it is no longer found. */
+  /** Closes the oldest open event and removes it from the hash table. */
   #close(): void {
     const slot = this.#open++ % this.#eventsMax
     if (this.#nextInBucket[slot] === NOT_LISTED) return
@@ -239,8 +252,11 @@ export class Aggregate {
     this.#nextInBucket[at] = this.#nextInBucket[slot] ?? 0
   }
 
-  /** Where in the ring of keys there is room for so many words; NONE when either ring is full. */
-  #roomForKey(words: number): number {
+  /**
+   * Finds space for `words` words in the ring of keys. Returns its index, or NONE if either ring is
+   * full.
+   */
+  #allocateKey(words: number): number {
     if (this.#first === this.#next) return 0
     const firstKey = this.#keyAt[this.#first % this.#eventsMax] ?? 0
     const end = this.#keyEnd
@@ -249,7 +265,7 @@ export class Aggregate {
       if (end > firstKey && words < firstKey) return 0
       if (end <= firstKey && end + words < firstKey) return end
     }
-    // What is closed goes when it was written, so the next ones find room.
+    // Closed events leave the rings when they are written, which frees space for the next ones.
     while (this.#open < this.#next && this.#open - this.#first < this.#eventsMax / 4) {
       this.#close()
       this.closedEarly++

@@ -2,7 +2,7 @@ import type { Logger } from '../../engine/process/log.ts'
 
 const LOG_EVERY_MS = 60_000
 
-/** Logs that events were dropped from the outbox, at most once a minute. */
+/** Logs events dropped from the outbox, at most once a minute. */
 export class DropLog {
   readonly #log: Logger
   #logged = { dropped: 0, atMs: Number.NEGATIVE_INFINITY }
@@ -11,7 +11,7 @@ export class DropLog {
     this.#log = log
   }
 
-  /** Totals so far, by reason. */
+  /** Takes the totals so far, by reason. */
   note({ full, tooOld, damaged }: { readonly full: number; readonly tooOld: number; readonly damaged: number }): void {
     const nowMs = performance.now()
     const dropped = full + tooOld + damaged

@@ -2,10 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { openRecord, sealRecord } from '../../engine/lmdb/record.ts'
 
 /*
- * The collector's instances: the first half of each event's id. Each start is another one, from the next sequence on, so that an outbox that
- * was restored from a backup, or copied with a machine, gives new events new ids; what waits keeps its own.
+ * The collector's instances: the first half of each event's ID. Each start begins a new instance at
+ * the next sequence. If an outbox was restored from a backup or copied with a machine, its new
+ * events therefore get new IDs. Waiting events keep theirs.
  *
- *   record: for each instance whose events wait, and the last one: first sequence, u64 big-endian; instance, 8 bytes
+ *   record: for each instance with waiting events, and for the last instance:
+ *           first sequence, u64 big-endian; instance, 8 bytes
  */
 const RECORD_VERSION = 1
 const SEQUENCE_BYTES = 8
@@ -37,7 +39,10 @@ export class Instances {
     return new Instances(ranges)
   }
 
-  /** With another instance from `nextSequence` on, and without those of which nothing waits. */
+  /**
+   * Returns the instances with a new one from `nextSequence` on, and without those that have no
+   * waiting events.
+   */
   started(firstSequence: number, nextSequence: number): Instances {
     const waiting = this.#ranges.filter(({ from }, index) => {
       const end = this.#ranges[index + 1]?.from ?? nextSequence
@@ -56,12 +61,12 @@ export class Instances {
     return sealRecord(RECORD_VERSION, Buffer.concat(parts))
   }
 
-  /** The last one; empty before the first start. */
+  /** The last instance; empty before the first start. */
   get current(): string {
     return this.#ranges.at(-1)?.instance ?? ''
   }
 
-  /** Whose event this sequence is. */
+  /** Returns the instance of the event with this sequence. */
   at(sequence: number): string {
     for (let at = this.#ranges.length - 1; at > 0; at--) {
       const { from, instance } = this.#ranges[at] as InstanceRange

@@ -1,28 +1,32 @@
 import { isFault } from '../../engine/process/error-codes.ts'
 import { METHOD_NAMES, type MethodName, rowMethod, rowRule, rowTimeMs } from '../decode/name-rows.ts'
-import type { Position, RowTaker } from '../decode/row-taker.ts'
+import type { Position, RowConsumer } from '../decode/row-consumer.ts'
 import { AGGREGATE_REWRITE_MS, AGGREGATE_WRITE_EVENTS, AGGREGATE_WRITE_MS, FULL_DISK_RETRY_MS } from '../limits.ts'
 import type { Aggregate } from './aggregate.ts'
 import type { Outbox } from './outbox.ts'
 
 export interface MatchWriterOptions {
-  /** What the capture file is known by; undefined for a source that is not read again. */
+  /** Identity of the capture file. Undefined for a source that is not read again. */
   readonly source: string | undefined
-  /** Rules of the registry, of which each match names one. */
+  /** Number of rules in the registry. Each match names a rule. */
   readonly rules: number
-  /** The disk is full; called once each time that this begins. */
+  /** Called each time that the disk becomes full. */
   readonly onFull: (why: string) => void
-  /** There may be events in the outbox that do not change any more. */
+  /** Called when further events in the outbox may have become final. */
   readonly onWritten: () => void
-  /** There is something to write, after there was nothing: tick() is awaited within AGGREGATE_WRITE_MS, where it is called at all. */
+  /**
+   * Called when there is something to write after there was nothing. tick() must follow within
+   * AGGREGATE_WRITE_MS, if the caller uses it.
+   */
   readonly onBusy?: () => void
 }
 
 /**
- * Matches on their way from the rows to the outbox: counted in the aggregate, written AGGREGATE_WRITE_MS later at the latest, events and
- * position in one transaction. While the disk is full nothing is taken, and so the source waits, where it can.
+ * Takes matches from the rows to the outbox. Matches are counted in the aggregate and written at
+ * most AGGREGATE_WRITE_MS later, events and position in one transaction. While the disk is full no
+ * rows are taken, so a source that can wait does.
  */
-export class MatchWriter implements RowTaker {
+export class MatchWriter implements RowConsumer {
   readonly #aggregate: Aggregate
   readonly #outbox: Outbox
   readonly #options: MatchWriterOptions
@@ -31,7 +35,7 @@ export class MatchWriter implements RowTaker {
   readonly #byMethod = new Float64Array(METHOD_NAMES.length)
   /** Time of the latest match, in milliseconds since 1970; 0 before the first. */
   lastMatchMs = 0
-  /** Whether the disk was full at the last try. */
+  /** Whether the disk was full at the last attempt. */
   full = false
   #framesDone = 0
   #writtenMs = 0
@@ -48,7 +52,7 @@ export class MatchWriter implements RowTaker {
     this.#matched = new Uint8Array(options.rules)
   }
 
-  /** Whether a tick would find something to do. */
+  /** Whether a tick would have work to do. */
   get busy(): boolean {
     return this.#unsaved || this.#aggregate.busy
   }
@@ -71,24 +75,32 @@ export class MatchWriter implements RowTaker {
     return this.#writeWhenDue()
   }
 
-  /** For a source that comes as it happens: closes the windows that have ended by the monotonic clock, and writes what there is. */
+  /**
+   * For a live source: closes the windows that have ended by the monotonic clock, and writes what
+   * is due.
+   */
   tick(nowMs: number): void | Promise<void> {
     this.#aggregate.closeOpenedBefore(nowMs)
     return this.#writeWhenDue()
   }
 
-  /** Closes all windows and writes what there is. */
+  /** Closes all windows and writes all events. */
   async finish(): Promise<void> {
     this.#aggregate.closeAll()
     await this.#write()
   }
 
-  /** Ends the wait for space on the disk: what cannot be written then is lost, and the write fails. */
+  /**
+   * Stops waiting for disk space. Events that cannot be written after this are lost, and the write
+   * fails.
+   */
   stop(): void {
     this.#stopped = true
   }
 
-  /** The rules that matched so far, and the new number of rules, whose matches are counted from now on. */
+  /**
+   * Returns the rules that matched so far, and starts counting for a registry with `rules` rules.
+   */
   takeMatchedRules(rules: number): number[] {
     const matched = this.matchedRules
     this.#matched = new Uint8Array(rules)
@@ -113,7 +125,7 @@ export class MatchWriter implements RowTaker {
     return this.#write()
   }
 
-  /** Tries once at once; only a full disk makes it a promise. */
+  /** Tries to write at once. Returns a promise only if the disk is full. */
   #write(): void | Promise<void> {
     if (this.#writing !== undefined) return this.#writing.then(() => this.#write())
     this.#writtenMs = performance.now()
@@ -129,13 +141,14 @@ export class MatchWriter implements RowTaker {
     while (!this.#tryWrite())
   }
 
-  /** False when the disk is full. */
+  /** Returns false if the disk is full. */
   #tryWrite(): boolean {
     const aggregate = this.#aggregate
     const { source } = this.#options
     try {
       if (this.#unsaved) {
-        // A position says that all before it is counted in the outbox. Without one the figures of open events may be a little behind.
+        // A position requires that every earlier match is counted in the outbox. Without a
+        // position, the figures of open events may be slightly outdated.
         const nowMs = performance.now()
         const openToo = source !== undefined || nowMs - this.#rewrittenMs >= AGGREGATE_REWRITE_MS
         const { added, changed } = aggregate.pending(openToo)

@@ -1,7 +1,10 @@
 import type { QueueTable } from '../../engine/lmdb/queue.ts'
 import type { OutboxStore } from './outbox-store.ts'
 
-/** `--outbox memory`: what the outbox stands in where no disk may be written. It ends with the process. */
+/**
+ * `--outbox memory`: keeps the outbox in memory if no disk is writable. The events are lost when
+ * the process ends.
+ */
 export class MemoryStore implements OutboxStore {
   readonly #tables = new Map<string, MemoryTable>()
 
@@ -27,26 +30,26 @@ export class MemoryStore implements OutboxStore {
   }
 }
 
-/** Keys in order, in an array: a queue adds at its end and removes at its front. */
+/** Sorted keys in an array: a queue adds at the end and removes at the front. */
 export class MemoryTable implements QueueTable {
   #keys: Buffer[] = []
   #values: Buffer[] = []
-  /** Places before it are empty. */
+  /** Entries before this index are empty. */
   #front = 0
 
   get(key: Buffer): Buffer | undefined {
-    const at = this.#place(key)
+    const at = this.#indexOf(key)
     return this.#keys[at]?.equals(key) ? this.#values[at] : undefined
   }
 
   putSync(key: Buffer, value: Buffer): void {
-    const at = this.#place(key)
+    const at = this.#indexOf(key)
     if (this.#keys[at]?.equals(key)) {
-      this.#values[at] = alone(value)
+      this.#values[at] = detached(value)
       return
     }
-    this.#keys.splice(at, 0, alone(key))
-    this.#values.splice(at, 0, alone(value))
+    this.#keys.splice(at, 0, detached(key))
+    this.#values.splice(at, 0, detached(value))
   }
 
   footprintOf(key: Buffer, value: Buffer): number {
@@ -54,7 +57,7 @@ export class MemoryTable implements QueueTable {
   }
 
   removeSync(key: Buffer): void {
-    const at = this.#place(key)
+    const at = this.#indexOf(key)
     if (!this.#keys[at]?.equals(key)) return
     if (at > this.#front) {
       this.#keys.splice(at, 1)
@@ -76,7 +79,7 @@ export class MemoryTable implements QueueTable {
     reverse = false,
   }: Parameters<QueueTable['getRange']>[0]): Iterable<{ key: Buffer; value: Buffer }> {
     const step = reverse ? -1 : 1
-    let at = this.#place(start)
+    let at = this.#indexOf(start)
     if (reverse && !this.#keys[at]?.equals(start)) at--
     for (let left = limit; left > 0 && at >= this.#front && at < this.#keys.length; left--, at += step) {
       const key = this.#keys[at] as Buffer
@@ -85,8 +88,8 @@ export class MemoryTable implements QueueTable {
     }
   }
 
-  /** Of the first key that is not before this one. */
-  #place(key: Buffer): number {
+  /** Returns the index of the first key that is not less than this key. */
+  #indexOf(key: Buffer): number {
     let from = this.#front
     let to = this.#keys.length
     while (from < to) {
@@ -100,11 +103,11 @@ export class MemoryTable implements QueueTable {
 
 const EMPTY = Buffer.alloc(0)
 
-/** Two buffers, each with an ArrayBuffer of its own, as measured on 64-bit Node. */
+/** Two buffers, each with its own ArrayBuffer, as measured on 64-bit Node. */
 const RECORD_OVERHEAD_BYTES = 512
 
-/** A small buffer is a part of a slab of Node's pool, and would keep all of it. */
-function alone(bytes: Buffer): Buffer {
+/** A small buffer is a slice of Node's pool and would keep the whole slab in memory. */
+function detached(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length)
   bytes.copy(copy)
   return copy

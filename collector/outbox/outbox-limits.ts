@@ -1,10 +1,10 @@
-/** Instead of a directory: the events are in memory, and end with the process. */
+/** Instead of a directory: keep events in memory and lose them when the process ends. */
 export const OUTBOX_IN_MEMORY = 'memory'
 
-/** What may wait. At either limit the oldest events go first. */
+/** Limits of the waiting events. At either limit, the oldest events are dropped first. */
 export interface OutboxLimits {
-  /** Of the pages that the queue takes. */
+  /** Size of the pages that the queue uses. */
   readonly bytesMax: number
-  /** Since an event was written. */
+  /** Age since an event was written. */
   readonly ageMsMax: number
 }

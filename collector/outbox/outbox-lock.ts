@@ -2,7 +2,10 @@ import { DirectoryLock } from '../../engine/process/directory-lock.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { OUTBOX_IN_MEMORY } from './outbox-limits.ts'
 
-/** Keeps a second collector off the outbox: they would send each other's open events, and each would miss what the other took away. */
+/**
+ * Prevents two collectors from using the same outbox. They would send each other's open events, and
+ * would miss events that the other removed.
+ */
 export class OutboxLock {
   readonly #lock: DirectoryLock | undefined
 

@@ -6,28 +6,36 @@ import { MemoryStore } from './memory-store.ts'
 import { OUTBOX_INSTANCE_KEY, OUTBOX_SCHEMA_VERSION } from './outbox.ts'
 import { unpackWaiting } from './waiting-event.ts'
 
-/** How many events are read over one snapshot of LMDB, which holds the pages of all that leaves meanwhile. */
+/**
+ * Number of events read in one LMDB snapshot. A snapshot keeps the pages of events removed
+ * meanwhile.
+ */
 const EVENTS_AT_ONCE = 4096
 
 export interface OutboxFigures {
   readonly waiting: number
-  /** Those that left included. */
+  /** Total, including events already removed. */
   readonly everWritten: number
   readonly footprintBytes: number
-  /** Sequences of the oldest and the newest event that wait; 0 when none does. */
+  /** Sequences of the oldest and newest waiting event; 0 if none waits. */
   readonly firstSequence: number
   readonly lastSequence: number
-  /** When the oldest was written, in milliseconds since 1970; 0 when none waits or it is not known. */
+  /**
+   * When the oldest waiting event was written, in milliseconds since 1970; 0 if none waits or the
+   * time is unknown.
+   */
   readonly oldestWrittenMs: number
 }
 
-/** An outbox to look into, beside the collector that runs on it. */
+/** Reads an outbox while a collector runs on it. */
 export class OutboxReader {
   readonly #environment: Environment
   readonly #queue: DurableQueue
   readonly #instances: Instances
 
-  /** @throws Fault NOT_FOUND where there is none, STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED. */
+  /**
+   * @throws Fault NOT_FOUND if there is no outbox, STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED.
+   */
   constructor(directory: string) {
     this.#environment = new Environment(directory, {
       setting: '--outbox',
@@ -35,13 +43,15 @@ export class OutboxReader {
       freeBytesMin: 0,
       readOnly: true,
     })
-    // A collector that was killed when it had just begun may have made no tables: then nothing waits.
-    this.#instances = Instances.of(this.#environment.tableIfThere('state')?.get(OUTBOX_INSTANCE_KEY))
-    const queue = this.#environment.tableIfThere('queue') ?? new MemoryStore().table('queue')
+    // A collector killed right after its start may have created no tables. Then no event waits.
+    this.#instances = Instances.of(this.#environment.tableIfExists('state')?.get(OUTBOX_INSTANCE_KEY))
+    const queue = this.#environment.tableIfExists('queue') ?? new MemoryStore().table('queue')
     this.#queue = new DurableQueue(queue, Buffer.alloc(0))
   }
 
-  /** Of the last collector that wrote an event into it, 16 hex digits; empty where none was written yet. */
+  /**
+   * The last collector instance that wrote an event, 16 hex digits; empty if none was written yet.
+   */
   get instance(): string {
     return this.#instances.current
   }
@@ -60,7 +70,10 @@ export class OutboxReader {
     })
   }
 
-  /** The events that wait, oldest first, and also those that are still counted; up to `countMax`. Those that leave meanwhile may be missing. */
+  /**
+   * Yields up to `countMax` waiting events, oldest first, including open ones. Events that leave
+   * the outbox meanwhile may be missing.
+   */
   *events(countMax = Number.POSITIVE_INFINITY): Generator<Event> {
     let from = 0
     for (let left = countMax; left > 0; ) {

@@ -12,17 +12,20 @@ import type { OutboxStore } from './outbox-store.ts'
 import { type NewEvent, packWaiting, unpackWaiting } from './waiting-event.ts'
 
 /*
- * The events that were matched and are not yet acknowledged by the service, in LMDB.
+ * The matched events that the service has not yet acknowledged, in LMDB.
  *
  *   table   key                      value
  *   state   instance                 see instances.ts
  *   state   clock                    see age-clock.ts
- *   state   position + source name   frames of that capture file whose events are in the queue, u64 big-endian; when it was read last, u64
- *   state   sent + way               through which sequence that way has sent, where another decides what leaves, u64 big-endian
+ *   state   position + source name   u64 big-endian: frames of the capture file whose events are in
+ *                                    the queue; u64: when the file was last read
+ *   state   sent + transport         u64 big-endian: last sequence sent by a transport that does
+ *                                    not decide which events leave the outbox
  *   queue   see lmdb/queue.ts        events, see waiting-event.ts
  *
- * An event's id is its instance and its sequence in the queue, so it is the same however often it is sent. Events and the
- * position of their source are written in one transaction: after a crash a file is read on from where the outbox knows it.
+ * An event's ID is its instance and its sequence in the queue, so the ID is the same however often
+ * the event is sent. Events and the position of their source are written in one transaction. After
+ * a crash, reading a file resumes at the position in the outbox.
  */
 export const OUTBOX_SCHEMA_VERSION = 1
 export const OUTBOX_INSTANCE_KEY = Buffer.from('instance')
@@ -30,21 +33,21 @@ const CLOCK_KEY = Buffer.from('clock')
 const POSITION_PREFIX = 'position '
 const SENT_PREFIX = 'sent '
 
-/** An event that is in the outbox and counts more now. */
+/** An event in the outbox whose count has grown. */
 export interface ChangedEvent {
   readonly sequence: number
   readonly event: NewEvent
 }
 
-/** What is written in one transaction. */
+/** Written in one transaction. */
 export interface OutboxChanges {
   readonly added: readonly NewEvent[]
-  /** By ascending sequence. */
+  /** In ascending order of sequence. */
   readonly changed?: readonly ChangedEvent[]
   readonly position?: SourcePosition
 }
 
-/** How far a capture file was read: what identifies its bytes, and how many frames. */
+/** How far a capture file was read: its identity and the number of frames. */
 export interface SourcePosition {
   readonly source: string
   readonly framesDone: number
@@ -52,7 +55,7 @@ export interface SourcePosition {
 
 export interface WaitingEvents {
   readonly events: readonly Event[]
-  /** Acknowledge through this one when all of them are with the service. */
+  /** Acknowledge this sequence when the service has all of the events. */
   readonly lastSequence: number
 }
 
@@ -61,17 +64,17 @@ export class Outbox {
   readonly #state: QueueTable
   readonly #queue: DurableQueue
   #instances: Instances
-  /** Whether this run has an instance of its own. */
+  /** Whether this run has created its instance. */
   #started = false
   readonly #limits: OutboxLimits
   #waiting: number
   readonly #clock: AgeClock
   #heldFrom = Number.POSITIVE_INFINITY
-  /** Handed out through this one; what becomes of them is not known yet. */
+  /** Last sequence in flight: sent, but not yet acknowledged or given back. */
   #inFlightThrough = 0
-  /** Of those that are handed out, those that left by the limits meanwhile. */
+  /** Events in flight that were dropped at a limit meanwhile. */
   readonly #droppedInFlight = { full: 0, tooOld: 0 }
-  /** Events that left at the front by the limits, and were with nobody then. */
+  /** Events dropped at a limit while not in flight. */
   readonly dropped = { full: 0, tooOld: 0, damaged: 0 }
 
   /** @throws Fault STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED, STORE_FULL. */
@@ -85,25 +88,25 @@ export class Outbox {
     this.#waiting = this.#queue.length
   }
 
-  /** Events that wait. */
+  /** Number of waiting events. */
   get waiting(): number {
     return this.#waiting + this.#droppedInFlight.full + this.#droppedInFlight.tooOld
   }
 
-  /** What they take, in bytes. */
+  /** Size of the waiting events in bytes. */
   get footprintBytes(): number {
     return this.#queue.footprintBytes
   }
 
   /**
-   * Appends events, writes others anew, and how far their source is read, in one transaction; on disk when it returns. Answers the sequence
-   * of the first that was added.
+   * Appends events, rewrites changed events and stores the source's position in one transaction,
+   * which is on disk when write() returns. Returns the sequence of the first added event.
    *
-   * @throws Fault STORE_FULL; nothing is written then, and the caller keeps the events.
+   * @throws Fault STORE_FULL; nothing was written, and the caller must keep the events.
    */
   write({ added, changed = [], position }: OutboxChanges): number {
     let first = 0
-    let left = NOTHING_LEFT
+    let dropped = NOTHING_DROPPED
     if (!this.#started) this.#start()
     this.#pollClock()
     this.#store.write(() => {
@@ -113,39 +116,40 @@ export class Outbox {
         packWaiting(changed.map(({ event }) => event)),
       )
       if (position !== undefined) this.#putPosition(position)
-      left = this.#dropOldest()
+      dropped = this.#dropOldest()
     })
-    this.#note(left)
+    this.#note(dropped)
     faultPoint('outbox:appended')
     return first
   }
 
-  /** Lets go what is too old; later where the disk has not even space for that. */
+  /** Drops events that are too old. On a disk without any free space, they are dropped later. */
   dropExpired(): void {
     this.#pollClock()
     const { oldestChunk } = this.#queue
     if (oldestChunk === undefined || !this.#expired(oldestChunk)) return
-    whereThereIsSpace(() => this.#note(this.#store.shrink(() => this.#dropOldest())))
+    ifDiskHasSpace(() => this.#note(this.#store.shrink(() => this.#dropOldest())))
   }
 
-  /** Events from this sequence on may still change, and are not handed out. */
+  /** Events from this sequence on may still change and are not sent. */
   holdFrom(sequence: number): void {
     this.#heldFrom = sequence
   }
 
   /**
-   * The oldest events that wait and do not change any more, or undefined where there is none. They are lent until acknowledge() or giveBack().
+   * Returns the oldest waiting events that no longer change, or undefined if there are none. The
+   * events are in flight until acknowledge() or returnInFlight().
    */
   peek(countMax: number, bytesMax: number): WaitingEvents | undefined {
-    this.giveBack()
+    this.returnInFlight()
     const waiting = this.read(0, countMax, bytesMax)
     if (waiting !== undefined) this.#inFlightThrough = waiting.lastSequence
     return waiting
   }
 
-  /** The same from a sequence on, to be read only. */
+  /** Like peek(), from a sequence on, without putting the events in flight. */
   read(sequence: number, countMax: number, bytesMax: number): WaitingEvents | undefined {
-    const entries = this.#readWhole(sequence, countMax, bytesMax)
+    const entries = this.#readUndamaged(sequence, countMax, bytesMax)
     const last = entries.at(-1)
     if (last === undefined) return undefined
     const events = entries.map((entry) =>
@@ -154,49 +158,55 @@ export class Outbox {
     return { events, lastSequence: last.sequence }
   }
 
-  /** What is damaged on disk is let go: it would stand in the way of all that is whole. */
-  #readWhole(sequence: number, countMax: number, bytesMax: number): QueueEntry[] {
+  /** Reads events. Removes damaged chunks, which would otherwise block all later events. */
+  #readUndamaged(sequence: number, countMax: number, bytesMax: number): QueueEntry[] {
     for (;;) {
       try {
         return this.#queue.read(sequence, countMax, bytesMax, this.#heldFrom)
       } catch (error) {
         if (!(error instanceof DamagedChunk)) throw error
-        const gone = this.#store.shrink(() => this.#queue.removeDamaged())
-        // It is not the oldest that is damaged, so it is reached later.
-        if (gone === 0) return []
-        this.dropped.damaged += gone
+        const removed = this.#store.shrink(() => this.#queue.removeDamaged())
+        // The damaged chunk is not the oldest. It is reached later.
+        if (removed === 0) return []
+        this.dropped.damaged += removed
         this.#waiting = this.#queue.length
       }
     }
   }
 
-  /** The sequence of the oldest event that waits, or of the next one. */
+  /** The sequence of the oldest waiting event, or the next sequence if none waits. */
   get firstSequence(): number {
     return this.#queue.firstSequence
   }
 
-  /** Events before this sequence do not change any more. */
+  /** Events before this sequence no longer change. */
   get settledBefore(): number {
     return Math.min(this.#heldFrom, this.#queue.nextSequence)
   }
 
-  /** When the oldest event that waits was written, in milliseconds since 1970; 0 when none waits or it is not known. */
+  /**
+   * When the oldest waiting event was written, in milliseconds since 1970; 0 if none waits or the
+   * time is unknown.
+   */
   get oldestWrittenMs(): number {
     return this.#waiting === 0 ? 0 : (this.#queue.oldestChunk?.writtenMs ?? 0)
   }
 
-  /** Forgets the events that were lent, up to this sequence, which the service has on its disk. @throws Fault STORE_FULL. */
+  /**
+   * Removes the events up to this sequence, which the service has on disk. @throws Fault
+   * STORE_FULL.
+   */
   acknowledge(lastSequence: number): void {
     this.#store.shrink(() => this.#queue.removeThrough(lastSequence))
     this.#waiting = this.#queue.length
-    // They left by the limits and arrived all the same.
+    // These events were dropped at a limit, but the service received them.
     this.#droppedInFlight.full = 0
     this.#droppedInFlight.tooOld = 0
     this.#inFlightThrough = 0
   }
 
-  /** What was lent stays. */
-  giveBack(): void {
+  /** Keeps the events that were in flight. */
+  returnInFlight(): void {
     this.#inFlightThrough = 0
     this.dropped.full += this.#droppedInFlight.full
     this.dropped.tooOld += this.#droppedInFlight.tooOld
@@ -204,23 +214,25 @@ export class Outbox {
     this.#droppedInFlight.tooOld = 0
   }
 
-  /** Through which sequence a way that only reads has sent. */
+  /** Returns the last sequence sent by a transport that only reads the outbox. */
   sentThrough(transport: string): number {
     const stored = this.#state.get(Buffer.from(SENT_PREFIX + transport))
     return stored === undefined ? 0 : Number(stored.readBigUInt64BE())
   }
 
   /** @throws Fault STORE_FULL. */
-  noteSent(transport: string, lastSequence: number): void {
+  recordSent(transport: string, lastSequence: number): void {
     this.#store.shrink(() => this.#state.putSync(Buffer.from(SENT_PREFIX + transport), u64(lastSequence)))
   }
 
-  /** The capture files of which it is known how far they were read. */
+  /** The capture files with a known position. */
   get sources(): string[] {
     return this.#positions().map(({ source }) => source)
   }
 
-  /** How many frames of a source have their events in the outbox or with the service. */
+  /**
+   * Returns the number of frames of a source whose events are in the outbox or were acknowledged.
+   */
   framesDone(source: string): number {
     const stored = this.#state.get(positionKey(source))
     return stored === undefined ? 0 : Number(stored.readBigUInt64BE())
@@ -231,9 +243,10 @@ export class Outbox {
   }
 
   /**
-   * Not before the first write: who only looks, or finds another collector here, changes nothing.
+   * Called at the first write, not before: a program that only reads, or finds another collector
+   * running, must change nothing.
    *
-   * @throws Fault STORE_FULL where there was no instance and none can be written.
+   * @throws Fault STORE_FULL if there was no instance and none can be written.
    */
   #start(): void {
     const started = this.#instances.started(this.#queue.firstSequence, this.#queue.nextSequence)
@@ -271,29 +284,29 @@ export class Outbox {
     }))
   }
 
-  /** A clock that was set makes nothing older than it is. */
+  /** Setting the clock must not change the age of any event. */
   #pollClock(): void {
     if (!this.#clock.poll(this.#queue.firstSequence, this.#queue.nextSequence)) return
-    whereThereIsSpace(() => this.#store.shrink(() => this.#state.putSync(CLOCK_KEY, this.#clock.record)))
+    ifDiskHasSpace(() => this.#store.shrink(() => this.#state.putSync(CLOCK_KEY, this.#clock.record)))
   }
 
-  /** What leaves by the limits, inside a transaction. */
-  #dropOldest(): Left {
-    const left = { full: 0, tooOld: 0, inFlightFull: 0, inFlightTooOld: 0 }
+  /** Drops events at the limits, within a transaction. */
+  #dropOldest(): DroppedEvents {
+    const dropped = { full: 0, tooOld: 0, inFlightFull: 0, inFlightTooOld: 0 }
     for (;;) {
       const full = this.#queue.footprintBytes > this.#limits.bytesMax
       const chunk = this.#queue.oldestChunk
-      if (chunk === undefined || !(full || this.#expired(chunk))) return left
+      if (chunk === undefined || !(full || this.#expired(chunk))) return dropped
       const first = this.#queue.firstSequence
-      const lent = Math.max(0, Math.min(chunk.lastSequence, this.#inFlightThrough) - first + 1)
-      const gone = this.#queue.removeThrough(chunk.lastSequence)
-      left[full ? 'full' : 'tooOld'] += gone - lent
-      left[full ? 'inFlightFull' : 'inFlightTooOld'] += lent
+      const inFlight = Math.max(0, Math.min(chunk.lastSequence, this.#inFlightThrough) - first + 1)
+      const removed = this.#queue.removeThrough(chunk.lastSequence)
+      dropped[full ? 'full' : 'tooOld'] += removed - inFlight
+      dropped[full ? 'inFlightFull' : 'inFlightTooOld'] += inFlight
     }
   }
 
-  /** After the transaction: one that fails has let nothing go. */
-  #note({ full, tooOld, inFlightFull, inFlightTooOld }: Left): void {
+  /** Called after the transaction, because a failed transaction drops nothing. */
+  #note({ full, tooOld, inFlightFull, inFlightTooOld }: DroppedEvents): void {
     this.dropped.full += full
     this.dropped.tooOld += tooOld
     this.#droppedInFlight.full += inFlightFull
@@ -302,8 +315,8 @@ export class Outbox {
   }
 }
 
-/** Does what can be left where the disk has no space at all. */
-function whereThereIsSpace(work: () => void): void {
+/** Does work that can be postponed if the disk has no free space at all. */
+function ifDiskHasSpace(work: () => void): void {
   try {
     work()
   } catch (error) {
@@ -311,14 +324,14 @@ function whereThereIsSpace(work: () => void): void {
   }
 }
 
-interface Left {
+interface DroppedEvents {
   readonly full: number
   readonly tooOld: number
   readonly inFlightFull: number
   readonly inFlightTooOld: number
 }
 
-const NOTHING_LEFT: Left = { full: 0, tooOld: 0, inFlightFull: 0, inFlightTooOld: 0 }
+const NOTHING_DROPPED: DroppedEvents = { full: 0, tooOld: 0, inFlightFull: 0, inFlightTooOld: 0 }
 
 function environmentIn(directory: string): Environment {
   return new Environment(directory, {
@@ -326,7 +339,7 @@ function environmentIn(directory: string): Environment {
     schemaVersion: OUTBOX_SCHEMA_VERSION,
     freeBytesMin: OUTBOX_FREE_BYTES_MIN,
     shrinkBytesMin: OUTBOX_SHRINK_BYTES_MIN,
-    give: 'by the opener',
+    chown: 'by the caller',
   })
 }
 

@@ -2,14 +2,15 @@ import { type Event, METHODS, type Method } from '../../engine/event/event.ts'
 import type { Slices } from '../../engine/lmdb/queue-chunk.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
 
-/** An event before the outbox has given it an id. */
+/** An event before the outbox has given it an ID. */
 export type NewEvent = Omit<Event, 'id'>
 
 /*
- * The form of an event in the outbox; numbers little-endian. Its id is not stored: it is made of the outbox's instance and the entry's sequence.
- * Where an event is made and read half a million times a second, msgpack takes three times as long.
+ * The encoding of an event in the outbox; numbers are little-endian. The ID is not stored: it
+ * derives from the outbox's instance and the entry's sequence. At half a million events a second,
+ * msgpack takes three times as long.
  *
- *   offset  width  what
+ *   offset  width  content
  *   0       1      FORM
  *   1       1      method: index in METHODS
  *   2       1      length of the client's text, in bytes
@@ -28,7 +29,10 @@ const LAST_SEEN_OFFSET = 13
 const COUNT_OFFSET = 21
 const HEADER_BYTES = 25
 
-/** Each event as an entry of the outbox. Client and name are ASCII: an address as text, and a name of name-rows.ts. */
+/**
+ * Encodes events as entries of the outbox. Client and name are ASCII: the text of an address, and a
+ * name of name-rows.ts.
+ */
 export function packWaiting(events: readonly NewEvent[]): Slices {
   const starts = new Uint32Array(events.length)
   const ends = new Uint32Array(events.length)
@@ -58,7 +62,7 @@ function pack({ name, client, method, firstSeenMs, lastSeenMs, count }: NewEvent
 }
 
 /**
- * The event in an entry of the outbox, under the id that it has there.
+ * Decodes an entry of the outbox into the event with this ID.
  *
  * @throws Fault STORE_VERSION.
  */

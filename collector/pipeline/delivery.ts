@@ -4,17 +4,20 @@ import { type FrameBatch, type LaneSection, NO_FRAME } from '../batch/frame-batc
 import { PACKET_CLASS_NAMES } from '../batch/packet-class.ts'
 import type { Round } from '../capture/round.ts'
 import { type ObservedName, readRow, rowBytes, rowFrame } from '../decode/name-rows.ts'
-import type { Position, RowTaker } from '../decode/row-taker.ts'
+import type { Position, RowConsumer } from '../decode/row-consumer.ts'
 
-/** Called once at a time, in the order of the frames; perhaps without names, when only the position moved. */
-export type TakeNames = (names: readonly ObservedName[], position: Position) => void | Promise<void>
+/**
+ * Called in the order of the frames, never concurrently. `names` is empty if only the position
+ * moved.
+ */
+export type OnNames = (names: readonly ObservedName[], position: Position) => void | Promise<void>
 
-/** Makes an object of each row, for those who look at each name. */
-export class NameList implements RowTaker {
-  readonly #take: TakeNames
+/** Creates an object for each row, for callers that read single names. */
+export class NameList implements RowConsumer {
+  readonly #take: OnNames
   #names: ObservedName[] = []
 
-  constructor(take: TakeNames) {
+  constructor(take: OnNames) {
     this.#take = take
   }
 
@@ -31,20 +34,23 @@ export class NameList implements RowTaker {
 
 /** Decodes the frames of a lane. */
 export interface DecodeLane {
-  /** Runs the batch once. True when it is done; false when its rows have to be read and it has to be run again. */
+  /**
+   * Runs the batch once. Returns true if all frames are decoded, false if the rows must be read and
+   * the batch run again.
+   */
   decode(batch: number): Promise<boolean>
-  /** Matches by another registry from now on; fulfilled when it does. */
+  /** Switches to another registry. Resolves when it is in use. */
   useTrie(trie: SharedArrayBuffer): Promise<void>
   stop(): Promise<void>
 }
 
-/** What was decoded so far: counts up while an observation runs. */
+/** Totals of decoding, updated while an observation runs. */
 export class DecodeCounts {
   frames = 0
   bytes = 0
   names = 0
   matched = 0
-  /** Names that were not delivered, because they had been before. */
+  /** Names that were not delivered because they had been delivered before. */
   repeated = 0
   readonly classes = zeros(PACKET_CLASS_NAMES)
   readonly counters = zeros(COUNTER_NAMES)
@@ -69,22 +75,26 @@ function zeros<Name extends string>(names: readonly Name[]): Record<Name, number
 }
 
 /**
- * From rows back to the order of the source. The lanes of a round work side by side, and each may stop where its rows area is full; what
- * is delivered at once are the names of all frames before the first that some lane has not decoded yet.
+ * Merges the rows of all lanes into the order of the source. The lanes of a round run in parallel,
+ * and each may stop when its rows area is full. A delivery contains the names of all frames before
+ * the first frame that some lane has not decoded.
  */
 export class Delivery {
   readonly counts = new DecodeCounts()
   readonly #pool: BatchPool
   readonly #lanes: readonly DecodeLane[]
   readonly #deliveredFrames: number
-  readonly #taker: RowTaker
+  readonly #consumer: RowConsumer
 
-  /** Names of the source's first `deliveredFrames` frames were delivered before, and are not again. */
-  constructor(pool: BatchPool, lanes: readonly DecodeLane[], deliveredFrames: number, taker: RowTaker) {
+  /**
+   * Names of the source's first `deliveredFrames` frames were delivered before and are not
+   * delivered again.
+   */
+  constructor(pool: BatchPool, lanes: readonly DecodeLane[], deliveredFrames: number, consumer: RowConsumer) {
     this.#pool = pool
     this.#lanes = lanes
     this.#deliveredFrames = deliveredFrames
-    this.#taker = taker
+    this.#consumer = consumer
   }
 
   /** Sends the round's batch to all lanes at once. */
@@ -93,23 +103,24 @@ export class Delivery {
     return this.#lanes.map((lane, number) => new LaneRows(batch, batch.lane(number), lane))
   }
 
-  /** Delivers the round that decode() sent off; fulfilled when all its names were taken. */
+  /** Delivers the round that decode() sent. Resolves when all its names were taken. */
   async deliver(round: Round, lanes: readonly LaneRows[]): Promise<void> {
     for (const lane of lanes) await this.#finishRun(lane)
-    let given = 0
+    let deliveredRows = 0
     for (;;) {
       const before = Math.min(round.frames, ...lanes.map((lane) => lane.nextFrame))
       const done = lanes.every((lane) => lane.state === 'done')
-      given += this.#give(round, lanes, done ? NO_FRAME : before)
-      // Names that come out at the source's end belong to its last frame, so those of the last round are delivered together.
+      deliveredRows += this.#deliverRows(round, lanes, done ? NO_FRAME : before)
+      // Names emitted at the end of the source belong to its last frame, so the names of the last
+      // round are delivered together.
       if (done || !round.last) {
         const framesDone = round.firstFrame + (done ? round.frames : before)
-        // What was delivered before moves no position, least of all backwards.
-        if (framesDone > this.#deliveredFrames || given > 0) await this.#taker.delivered({ framesDone })
-        given = 0
+        // Frames that were delivered before must not move the position, especially not backward.
+        if (framesDone > this.#deliveredFrames || deliveredRows > 0) await this.#consumer.delivered({ framesDone })
+        deliveredRows = 0
       }
       if (done) break
-      // At least the lane that is furthest behind has no rows left, so this loop always goes on.
+      // The lane that is furthest behind has no rows left, so this loop always makes progress.
       const again = lanes.filter((lane) => lane.state === 'rowsFull' && lane.empty)
       for (const lane of again) lane.run()
       for (const lane of again) await this.#finishRun(lane)
@@ -117,12 +128,15 @@ export class Delivery {
     this.#pool.free(this.#pool.batch(round.batch))
   }
 
-  /** Gives the rows of all frames before `before` of the round in the order of the frames; answers how many. */
-  #give(round: Round, lanes: readonly LaneRows[], before: number): number {
+  /**
+   * Delivers the rows of the round's frames before `before`, in the order of the frames. Returns
+   * their number.
+   */
+  #deliverRows(round: Round, lanes: readonly LaneRows[], before: number): number {
     const { view, bytes } = this.#pool.batch(round.batch)
-    const taker = this.#taker
+    const consumer = this.#consumer
     const skipped = this.#deliveredFrames - round.firstFrame
-    let given = 0
+    let deliveredRows = 0
     for (;;) {
       let next: LaneRows | undefined
       let frame = before
@@ -132,12 +146,12 @@ export class Delivery {
           frame = lane.rowFrame
         }
       }
-      if (next === undefined) return given
+      if (next === undefined) return deliveredRows
       if (frame < skipped) {
         this.counts.repeated++
       } else {
-        taker.row(view, bytes, next.rowAt)
-        given++
+        consumer.row(view, bytes, next.rowAt)
+        deliveredRows++
       }
       next.nextRow()
     }
@@ -149,13 +163,15 @@ export class Delivery {
   }
 }
 
-/** What one lane has of a round, and how far its rows were read. */
+/** The rows of one lane in a round, and how far they were read. */
 export class LaneRows {
   readonly section: LaneSection
   readonly #batch: FrameBatch
   readonly #lane: DecodeLane
   state: 'running' | 'rowsFull' | 'done' = 'running'
-  /** Where the next row stands, and the index in the round of its frame; NO_FRAME when all rows were read. */
+  /**
+   * Offset of the next row, and the index of its frame in the round; NO_FRAME after the last row.
+   */
   rowAt = 0
   rowFrame = NO_FRAME
   #running: Promise<boolean>
@@ -169,7 +185,7 @@ export class LaneRows {
     this.#running = this.#decode()
   }
 
-  /** Index in the round of the first frame that is not decoded yet; NO_FRAME when all are. */
+  /** Index in the round of the first frame not yet decoded; NO_FRAME after the last. */
   get nextFrame(): number {
     return this.#next
   }
@@ -185,7 +201,7 @@ export class LaneRows {
 
   #decode(): Promise<boolean> {
     const running = this.#lane.decode(this.#batch.number)
-    // Awaited in its turn; until then a failure must not count as unhandled.
+    // finished() awaits the promise later. Until then a rejection must not count as unhandled.
     running.catch(() => {})
     return running
   }

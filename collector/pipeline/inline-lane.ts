@@ -2,43 +2,47 @@ import { type Deferred, deferred } from '../../engine/process/deferred.ts'
 import type { BatchPool } from '../batch/batch-pool.ts'
 import type { DecodeLane } from './delivery.ts'
 
-/** What the thread is told. */
+/** Message to the thread. */
 export interface InlineOrder {
   readonly trie: SharedArrayBuffer
 }
 
-/** The lane of a capture thread that decodes itself: a batch comes decoded, and is run again there when its rows were read. */
+/**
+ * The lane of a capture thread that decodes. Batches arrive decoded. A batch runs again in that
+ * thread after its rows were read.
+ */
 export class InlineLane implements DecodeLane {
   readonly #pool: BatchPool
   readonly #post: (order: InlineOrder) => void
   readonly #answers: boolean[] = []
   readonly #tries: Deferred<void>[] = []
-  #taker: Deferred<boolean> | undefined
+  #waiter: Deferred<boolean> | undefined
 
-  /** `post` sends to the thread. */
+  /** `post` sends a message to the thread. */
   constructor(pool: BatchPool, post: (order: InlineOrder) => void) {
     this.#pool = pool
     this.#post = post
   }
 
-  /** The thread has decoded: all of the batch, or as much as there was room for rows. */
+  /** The thread has decoded the batch, or as much as fits the rows area. */
   decoded(done: boolean): void {
-    const taker = this.#taker
-    this.#taker = undefined
-    if (taker === undefined) this.#answers.push(done)
-    else taker.resolve(done)
+    const waiter = this.#waiter
+    this.#waiter = undefined
+    if (waiter === undefined) this.#answers.push(done)
+    else waiter.resolve(done)
   }
 
   decode(): Promise<boolean> {
     const answer = this.#answers.shift()
     if (answer !== undefined) return Promise.resolve(answer)
-    // The thread waits for this behind each answer that was false, so there is never a second one under way.
+    // After each result of false, the thread waits for this call, so at most one call is in
+    // progress.
     this.#pool.runAgain()
-    this.#taker = deferred()
-    return this.#taker.promise
+    this.#waiter = deferred()
+    return this.#waiter.promise
   }
 
-  /** The thread takes it with its next batch, of which a live capture has one a second at least. */
+  /** The thread switches at its next batch. A live capture has at least one batch a second. */
   useTrie(trie: SharedArrayBuffer): Promise<void> {
     const taken = deferred()
     this.#tries.push(taken)
@@ -46,7 +50,7 @@ export class InlineLane implements DecodeLane {
     return taken.promise
   }
 
-  /** The thread has taken a registry. */
+  /** The thread has switched to another registry. */
   trieTaken(): void {
     this.#tries.shift()?.resolve()
   }

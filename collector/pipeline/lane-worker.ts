@@ -4,13 +4,14 @@ import { BatchDecoder } from '../decode/decode-batch.ts'
 import { type DecodeAnswer, type DecodeTask, type DecodeWorkerData, NO_BATCH } from './worker-data.ts'
 
 const data = Piscina.workerData as DecodeWorkerData
-const held = data.batches.map((memory, number) => new FrameBatch(memory, number))
+const batches = data.batches.map((memory, number) => new FrameBatch(memory, number))
 const decoder = new BatchDecoder(data.lane, data)
 let sequence = 0
 
 /**
- * The piscina task: decodes one batch, or takes another registry. Several may be on the way to a worker; when one of them does not come to its end, those behind
- * it are handed back untouched, so that a lane's frames are always decoded in their order.
+ * The piscina task: decodes one batch, or switches to another registry. Several batches may be
+ * queued for a worker. If one of them is incomplete, the worker returns the later ones unread, so
+ * that a lane's frames are always decoded in order.
  */
 export default function decodeBatch(task: DecodeTask): DecodeAnswer {
   if (typeof task !== 'number') {
@@ -19,7 +20,7 @@ export default function decodeBatch(task: DecodeTask): DecodeAnswer {
   }
   const number = task
   if (number === NO_BATCH) return 'done'
-  const batch = held[number]
+  const batch = batches[number]
   if (batch === undefined) throw new RangeError(`no batch ${number}`)
   if (batch.sequence !== sequence) return 'notYet'
   if (!decoder.decode(batch)) return 'rowsFull'

@@ -4,28 +4,33 @@ import type { DecodeLane } from './delivery.ts'
 import { type DecodeAnswer, type DecodeTask, type DecodeWorkerData, NO_BATCH } from './worker-data.ts'
 
 /**
- * One decode worker and the order of its batches. A lane is a piscina pool of exactly one thread, since piscina cannot pin a task to a
- * thread, and both directions of a flow must meet in the same one.
+ * One decode worker and the order of its batches. A lane is a piscina pool with exactly one thread,
+ * because piscina cannot pin a task to a thread and both directions of a flow must go to the same
+ * thread.
  */
 export class Lane implements DecodeLane {
   readonly #pool: Piscina<DecodeTask, DecodeAnswer>
-  /** Settles when the thread has loaded its program. One that is ended before takes the process with it (Node 20: IsGraphAsync). */
+  /**
+   * Settles when the thread has loaded its program. Terminating a thread earlier aborts the process
+   * (Node 20: IsGraphAsync).
+   */
   readonly #ready: Promise<DecodeAnswer>
-  /** Settles when the batch that waits for its rows to be read has been decoded to its end. */
+  /** Resolves when the batch whose rows must be read has been completely decoded. */
   #blocked: Deferred<void> | undefined
   #stopped = false
 
-  /** `onFailure` hears of a thread that ends while it has no batch to answer for. */
+  /** `onFailure` is called if the thread ends while it has no batch. */
   constructor(data: DecodeWorkerData, onFailure: (error: Error) => void) {
     this.#pool = new Piscina<DecodeTask, DecodeAnswer>({
       filename: new URL('./lane-worker.js', import.meta.url).href,
       workerData: data,
-      // The worker is compiled: loaders and flags of the main thread only slow its start.
+      // The worker is compiled. Loaders and flags of the main thread would only slow its start.
       execArgv: [],
       minThreads: 1,
       maxThreads: 1,
       idleTimeout: Number.POSITIVE_INFINITY,
-      // Several batches on the way to the worker, so that it never waits for this thread to hear of the last one.
+      // Several batches are queued for the worker, so that it never waits for this thread to handle
+      // a result.
       concurrentTasksPerWorker: data.batches.length,
       atomics: 'sync',
     })
@@ -35,12 +40,13 @@ export class Lane implements DecodeLane {
   }
 
   /**
-   * Runs the batch once. True when it is done; false when its rows have to be read and it has to be run again. Rejected when the
-   * lane was stopped.
+   * Runs the batch once. Returns true if all frames are decoded, false if the rows must be read and
+   * the batch run again. Rejects if the lane was stopped.
    */
   async decode(batch: number): Promise<boolean> {
     for (;;) {
-      // For a task after its end, piscina starts another thread. To that one, which decoded nothing, no batch is ever the next.
+      // For a task after destroy(), piscina would start another thread. That thread has decoded
+      // nothing, so no batch would ever be its next one.
       if (this.#stopped) throw new Error('the lane was stopped')
       const answer = await this.#pool.run(batch)
       switch (answer) {

@@ -10,7 +10,7 @@ import type { PacketClassName } from '../batch/packet-class.ts'
 import type { LiveState } from '../capture/live.ts'
 import type { DecodeOptions } from '../decode/decode-batch.ts'
 import { DNS_PORTS, TLS_PORTS } from '../decode/ports.ts'
-import type { RowTaker } from '../decode/row-taker.ts'
+import type { RowConsumer } from '../decode/row-consumer.ts'
 import {
   BATCH_FRAME_BYTES,
   BATCH_LIST_FRAMES,
@@ -24,7 +24,7 @@ import {
 } from '../limits.ts'
 import { RESOLVERS } from '../visibility.ts'
 import type { CaptureMessage, CaptureSource, CaptureThreadData } from './capture-thread.ts'
-import { type DecodeLane, Delivery, NameList, type TakeNames } from './delivery.ts'
+import { type DecodeLane, Delivery, NameList, type OnNames } from './delivery.ts'
 import { InlineLane } from './inline-lane.ts'
 import type { DecodeWorkerData } from './worker-data.ts'
 
@@ -33,52 +33,64 @@ export type { ObservedName } from '../decode/name-rows.ts'
 export type { CaptureSource } from './capture-thread.ts'
 
 export interface ObserveCounts {
-  /** Frames that were decoded: the sum of all classes. */
+  /** Decoded frames: the sum of all classes. */
   readonly frames: number
   /** Their captured bytes. */
   readonly bytes: number
   readonly classes: Readonly<Record<PacketClassName, number>>
-  /** How ClientHellos ended, hidden queries, and what the bounds of reassembly cost. */
+  /** Outcomes of ClientHellos, encrypted DNS, and the effects of the reassembly limits. */
   readonly counters: Readonly<Record<CounterName, number>>
   /** Names seen: matched + unmatched. */
   readonly names: number
   readonly matched: number
   readonly unmatched: number
-  /** Names that were not delivered, because they had been before. */
+  /** Names that were not delivered because they had been delivered before. */
   readonly repeated: number
 }
 
 export interface ObserveOptions {
-  /** What compileTrie() made. */
+  /** The compiled registry, from compileTrie(). */
   readonly trie: SharedArrayBuffer
-  /** Decode workers. With 0 the capture thread decodes, too: for machines with one or two cores, and little memory. */
+  /**
+   * Number of decode workers. With 0 the capture thread also decodes, for machines with one or two
+   * cores and little memory.
+   */
   readonly lanes: number
   /** Deliver unmatched names too. */
   readonly everyName?: boolean
-  /** Frames of the source whose names were delivered before: they are decoded again, since later packets may need them, but not delivered. */
+  /**
+   * Frames of the source whose names were delivered before. They are decoded again, because later
+   * packets may depend on them, but not delivered.
+   */
   readonly deliveredFrames?: number
-  /** Ports of DNS and of TLS servers; decode/ports.ts has the defaults. */
+  /** Ports of DNS and TLS servers. decode/ports.ts has the defaults. */
   readonly dnsPorts?: readonly number[]
   readonly tlsPorts?: readonly number[]
   readonly onProgress?: (bytesRead: number, bytesTotal: number) => void
-  /** Ends the wait for a source that does not open: a pipe that nobody writes to. Then there is nothing, and `done` is fulfilled. */
-  readonly giveUp?: Promise<unknown>
-  /** Bounds of the pool, for tests; limits.ts has the defaults. */
+  /**
+   * Stops waiting for a source that does not open, such as a pipe without a writer. The observation
+   * is then empty and `done` resolves.
+   */
+  readonly cancel?: Promise<unknown>
+  /** Limits of the pool, for tests. limits.ts has the defaults. */
   readonly pool?: { readonly batches?: number; readonly frameBytes?: number; readonly rowBytes?: number }
 }
 
 export interface Observation {
-  /** Counts up while the observation runs. */
+  /** Updated while the observation runs. */
   readonly counts: ObserveCounts
-  /** How a live capture stood a second ago at most, and at its end; undefined for a file. */
+  /** State of a live capture, updated once a second and at its end. Undefined for a file. */
   readonly live: LiveState | undefined
-  /** Since when that was not told again, in milliseconds. */
+  /** Age of `live`, in milliseconds. */
   readonly liveAgeMs: number
-  /** Fulfilled when every name was delivered, with the Fault that ended the source early if one did. Rejected when onNames threw. */
+  /**
+   * Resolves when every name was delivered, with the Fault that ended the source early, if any.
+   * Rejects if onNames threw.
+   */
   readonly done: Promise<{ damage?: Fault }>
-  /** Matches by another registry, of which compileTrie() made this, from now on; fulfilled when it does. */
+  /** Switches to another registry from compileTrie(). Resolves when it is in use. */
   useTrie(trie: SharedArrayBuffer): Promise<void>
-  /** Stops capturing; what was captured is still delivered. */
+  /** Stops capturing. Captured packets are still delivered. */
   stop(): Promise<void>
 }
 
@@ -95,22 +107,25 @@ const LIVE_POOL = {
   listFrames: LIVE_BATCH_LIST_FRAMES,
 }
 
-/** Observes the names in a capture file or on an interface. As observeRows(), with an object for each name. */
+/**
+ * Observes the names in a capture file or on an interface. Like observeRows(), with an object for
+ * each name.
+ */
 export function observe(
   source: CaptureSource,
-  options: ObserveOptions & { readonly onNames: TakeNames },
+  options: ObserveOptions & { readonly onNames: OnNames },
 ): Promise<Observation> {
   return observeRows(source, options, new NameList(options.onNames))
 }
 
 /**
- * Observes the names in a capture file or on an interface: capture thread -> batches -> decode workers -> rows -> taker.
- * Rejected with a Fault when the source cannot be opened.
+ * Observes the names in a capture file or on an interface: capture thread -> batches -> decode
+ * workers -> rows -> consumer. Rejects with a Fault if the source cannot be opened.
  */
 export async function observeRows(
   source: CaptureSource,
   options: ObserveOptions,
-  taker: RowTaker,
+  consumer: RowConsumer,
 ): Promise<Observation> {
   const { lanes } = options
   assert(
@@ -130,11 +145,11 @@ export async function observeRows(
   const threadData: CaptureThreadData = { source, pool: shared, decode, decodeHere: lanes === 0 }
   const thread = new Worker(new URL('./capture-thread.js', import.meta.url), {
     workerData: threadData,
-    // The thread is compiled: loaders and flags of this one only slow its start.
+    // The thread is compiled. Loaders and flags of this thread would only slow its start.
     execArgv: [],
   })
   const inbox = new Inbox(thread)
-  // Heard from the start: the thread of a small file ends before anybody has read its first word.
+  // Registered at once: the thread of a small file may end before its first message is read.
   const exited = new Promise<void>((resolve, reject) => {
     thread.once('error', reject)
     thread.once('exit', () => resolve())
@@ -145,11 +160,12 @@ export async function observeRows(
   const inline = new InlineLane(pool, (order) => thread.postMessage(order))
   const decoders =
     lanes === 0 ? [inline] : await startLanes(lanes, { ...decode, batches: shared.batches }, failure.reject)
-  const delivery = new Delivery(pool, decoders, options.deliveredFrames ?? 0, taker)
+  const delivery = new Delivery(pool, decoders, options.deliveredFrames ?? 0, consumer)
   const { counts } = delivery
-  const opened = await Promise.race([inbox.first(), ...(options.giveUp ? [options.giveUp.then(() => undefined)] : [])])
+  const opened = await Promise.race([inbox.first(), ...(options.cancel ? [options.cancel.then(() => undefined)] : [])])
   if (opened === undefined) {
-    // The thread ends by itself: one that is terminated while it loads its modules takes the process with it (Node 20).
+    // The thread ends by itself. Terminating a thread that is loading its modules aborts the
+    // process (Node 20).
     pool.stop()
     await Promise.all([exited, ...decoders.map((lane) => lane.stop())])
     return {
@@ -181,7 +197,7 @@ export async function observeRows(
   const done = Promise.race([delivered, failure.promise])
     .finally(() => pool.abandon())
     .finally(() => Promise.all(decoders.map((lane) => lane.stop())))
-  // A caller that only looks at `done` later has not forgotten it.
+  // The caller may await `done` later.
   done.catch(() => {})
   return {
     counts,
@@ -197,13 +213,13 @@ export async function observeRows(
     },
     async stop() {
       pool.stop()
-      // Why it failed, if it did, is for who awaits it.
+      // The caller that awaits `done` receives its error.
       await done.catch(() => {})
     },
   }
 }
 
-/** Loaded only where there are lanes: the pool of threads takes 9 MB. */
+/** Imported only if there are lanes: the thread pool takes 9 MB. */
 async function startLanes(
   lanes: number,
   data: Omit<DecodeWorkerData, 'lane'>,
@@ -213,7 +229,7 @@ async function startLanes(
   return Array.from({ length: lanes }, (_lane, lane) => new Lane({ ...data, lane }, onFailure))
 }
 
-/** What is heard of the capture thread beside its rounds. */
+/** Receives the capture thread's messages other than rounds. */
 interface Listener {
   decoded(done: boolean): void
   trieTaken(): void
@@ -221,7 +237,7 @@ interface Listener {
   progress(bytesRead: number): void
 }
 
-/** Delivers the thread's rounds until it has ended and all are delivered. */
+/** Delivers the thread's rounds until the thread has ended and all rounds are delivered. */
 async function deliverAll(
   exited: Promise<void>,
   inbox: Inbox,
@@ -240,7 +256,7 @@ async function deliverAll(
       if (message.kind !== 'round') return
       const { round, done } = message
       if (done !== undefined) listener.decoded(done)
-      // All lanes start at once on what they got; delivery itself is in the order of the rounds.
+      // All lanes start decoding at once. Delivery is in the order of the rounds.
       const decoding = delivery.decode(round)
       rounds = rounds.then(async () => {
         await delivery.deliver(round, decoding)
@@ -250,12 +266,12 @@ async function deliverAll(
     })
   })
   await rounds
-  if (ended === undefined) throw new Error('the capture thread ended without a word')
+  if (ended === undefined) throw new Error('the capture thread ended without a result')
   listener.progress(ended.bytesRead)
   return ended.damage === undefined ? {} : { damage: new Fault(ended.damage.code, ended.damage.message) }
 }
 
-/** Keeps the thread's messages until there is someone to take them: it does not wait for that. */
+/** Queues the thread's messages until open() is called, because the thread does not wait. */
 class Inbox {
   readonly #thread: Worker
   readonly #kept: CaptureMessage[] = []
@@ -269,7 +285,7 @@ class Inbox {
     })
   }
 
-  /** The first message; rejected when the thread fails before it. */
+  /** Returns the first message. Rejects if the thread fails before it. */
   async first(): Promise<CaptureMessage> {
     if (this.#kept.length === 0) await once(this.#thread, 'message')
     return this.#kept.shift() as CaptureMessage

@@ -4,7 +4,10 @@ import { RoundFiller } from '../capture/round.ts'
 import { BatchDecoder, type DecodeOptions } from '../decode/decode-batch.ts'
 import { WARM_UP_ROUNDS } from '../limits.ts'
 
-/** A capture of all that is decoded; `posture-collector selftest` reads it, too. Classic pcap, little-endian, Ethernet. */
+/**
+ * A capture of everything that is decoded, also used by `posture-collector selftest`. Classic pcap,
+ * little-endian, Ethernet.
+ */
 const GOLDEN = new URL('../../../collector/selftest/golden.pcap', import.meta.url)
 const FILE_HEADER_BYTES = 24
 const RECORD_HEADER_BYTES = 16
@@ -12,14 +15,15 @@ const ETHERNET = 1
 const SIZES = { frameBytes: 128 * 1024, rowBytes: 1024 * 1024, listFrames: 1024 }
 
 /**
- * Runs the packet path over the golden capture until it is compiled, so that the first second of a busy link does not meet an interpreter
- * that is ten times slower. What it finds is forgotten. About 50 ms; packets wait in the ring meanwhile.
+ * Runs the packet path over the golden capture until V8 has compiled it. Otherwise the first second
+ * of a busy link would run in the interpreter, which is ten times slower. The names are discarded.
+ * Takes about 50 ms, while packets wait in the ring.
  */
 export function warmUp(options: DecodeOptions): void {
   const capture = readGolden()
   if (capture === undefined) return
   const pool = new BatchPool(allocatePool(1, 1, SIZES))
-  // Every name makes a row, as a match does.
+  // Every name writes a row, as a match does.
   const decoder = new BatchDecoder(0, { ...options, everyName: true })
   const filler = new RoundFiller(pool, { whenExhausted: 'drop', holdBack: false }, (round) => {
     const batch = pool.batch(round.batch)
@@ -33,7 +37,7 @@ export function warmUp(options: DecodeOptions): void {
   }
 }
 
-/** Each frame in words of its own, as a packet of a live capture is. */
+/** Copies each frame to its own words, as a live capture provides it. */
 function framesOf(capture: Buffer): { bytes: Buffer; words: Uint32Array; seconds: number }[] {
   const frames = []
   for (let at = FILE_HEADER_BYTES; at + RECORD_HEADER_BYTES <= capture.length; ) {
@@ -48,7 +52,7 @@ function framesOf(capture: Buffer): { bytes: Buffer; words: Uint32Array; seconds
   return frames
 }
 
-/** Without it the start is slower, and that is all. */
+/** Without the capture only the start is slower. */
 function readGolden(): Buffer | undefined {
   try {
     return readFileSync(GOLDEN)

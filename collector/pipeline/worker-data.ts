@@ -1,16 +1,19 @@
 import type { DecodeOptions } from '../decode/decode-batch.ts'
 
-/** What a lane gives its worker at the start. */
+/** Start data of a lane's worker. */
 export interface DecodeWorkerData extends DecodeOptions {
   readonly lane: number
   readonly batches: readonly SharedArrayBuffer[]
 }
 
-/** `done`: all frames were decoded. `rowsFull`: run the batch again when its rows were read. `notYet`: an earlier batch comes first. */
+/**
+ * `done`: all frames are decoded. `rowsFull`: run the batch again after its rows were read.
+ * `notYet`: an earlier batch must come first.
+ */
 export type DecodeAnswer = 'done' | 'rowsFull' | 'notYet'
 
-/** The task that only asks whether the worker is there. */
+/** A task that only checks whether the worker has started. */
 export const NO_BATCH = -1
 
-/** The number of a batch, or what compileTrie() made of the registry that is in force from now on. */
+/** The number of a batch, or another registry from compileTrie(). */
 export type DecodeTask = number | { readonly trie: SharedArrayBuffer }

@@ -28,7 +28,7 @@ export interface Discovery {
 /** The columns for detected platforms, as the API returns them. */
 export const PLATFORM_COLUMNS: readonly Column[] = [
   ['Platform', 'platform_name'],
-  ['Type', 'platform_type', { hide: 1 }],
+  ['Type', 'platform_type', { hide: 5 }],
   ['Confidence', 'confidence', { hide: 3, text: (value) => Number(value).toFixed(2) }],
   ['Risk', 'metadata.risk.score'],
   ['Approved', 'metadata.approved'],
@@ -36,7 +36,9 @@ export const PLATFORM_COLUMNS: readonly Column[] = [
   ['Matches', 'metadata.matches', { hide: 4 }],
 ]
 
-/** The share of traffic that the sensors could name, in one line; undefined where no sensor has reported. */
+/**
+ * The share of traffic that the sensors could name, as one line. undefined: no sensor has reported.
+ */
 export function coverageLine({ platforms }: Discovery): string | undefined {
   const coverage = platforms[0]?.metadata.coverage
   if (coverage === undefined || coverage.sensors === 0 || coverage.visible_share === null) return undefined

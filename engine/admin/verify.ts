@@ -4,9 +4,9 @@ import { recentSince } from '../store/recent-arrivals.ts'
 import type { StoredSource } from '../store/sources.ts'
 import type { Store } from '../store/store.ts'
 
-/** The specification: after so many milliseconds there is nothing to wait for. */
+/** Milliseconds to wait for the first event, from the specification. */
 export const VERIFY_MS = 5 * 60 * 1000
-/** What comes so soon behind the first events is shown with them, in milliseconds: it shows that they go on, and who else sends. */
+/** Milliseconds to keep polling after the first events, to show further events and senders. */
 const KEEP_POLLING_MS = 3000
 
 /** What arrived from one source since the previous poll, or in the window before the first one. */
@@ -16,14 +16,14 @@ export interface Arrival {
   readonly listener: string
   readonly address: string
   readonly host: string
-  /** The format that most of its messages have had so far. */
+  /** The most frequent format of its messages so far. */
   readonly format: string
   readonly messages: number
-  /** Of these, events that are in the buffer, or were counted before. */
+  /** Of these, events that were stored now or before. */
   readonly events: number
-  /** The others, by what became of them. */
+  /** Other messages by outcome. */
   readonly otherwise: Readonly<Record<string, number>>
-  /** The last message that was not understood, redacted; '' where there is none. */
+  /** The last message that was not understood, redacted; '' if none. */
   readonly sample: string
 }
 
@@ -37,7 +37,7 @@ export interface VerifyOptions {
   /** Counts what arrived since then, to the minute: milliseconds since 1970. At most an hour ago. */
   readonly sinceMs: number
   readonly timeoutMs: number
-  readonly givenUp: AbortSignal
+  readonly signal: AbortSignal
 }
 
 /**
@@ -46,14 +46,14 @@ export interface VerifyOptions {
  *
  * @param tokenIds of the organization; empty: any of its tokens.
  * @param onArrival called for everything that arrives, whether it is an event or not.
- * @returns what arrived, shortly after the first event, or when `timeoutMs` have passed, or when `givenUp` is aborted.
+ * @returns what arrived, shortly after the first event, or when `timeoutMs` have passed, or when `signal` is aborted.
  */
 export async function verify(
   store: Store,
   organizationId: string,
   tokenIds: ReadonlySet<string>,
   onArrival: (arrival: Arrival) => void,
-  { sinceMs, timeoutMs, givenUp }: VerifyOptions,
+  { sinceMs, timeoutMs, signal }: VerifyOptions,
 ): Promise<Verdict> {
   const read = (): Map<string, StoredSource> => {
     const sources = store.environment.read(() => store.sources.ofOrganization(organizationId))
@@ -77,8 +77,8 @@ export async function verify(
       verdict.events += arrival.events
       onArrival(arrival)
     }
-    if (givenUp.aborted || performance.now() >= endMs) return verdict
-    await pause(Math.min(POLL_EVENTS_EVERY_MS, endMs - performance.now()), givenUp)
+    if (signal.aborted || performance.now() >= endMs) return verdict
+    await pause(Math.min(POLL_EVENTS_EVERY_MS, endMs - performance.now()), signal)
     before = now
     now = read()
   }
@@ -115,14 +115,14 @@ function arrivalOf(source: StoredSource, before: Before | undefined): Arrival {
   }
 }
 
-function pause(milliseconds: number, givenUp: AbortSignal): Promise<void> {
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       clearTimeout(timer)
-      givenUp.removeEventListener('abort', end)
+      signal.removeEventListener('abort', end)
       resolve()
     }
     const timer = setTimeout(end, Math.max(0, milliseconds))
-    givenUp.addEventListener('abort', end)
+    signal.addEventListener('abort', end)
   })
 }

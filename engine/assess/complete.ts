@@ -74,11 +74,11 @@ function laterThan(store: Store, organizationId: string, historyMs: number | und
 
 function resultOf(categories: readonly AssessmentCategory[]): AssessmentResult {
   const { overallScore, categories: scores } = scoreOf(categories)
-  if (overallScore === null) throw new Error('an assessment without a score was let through')
+  if (overallScore === null) throw new Error('internal error: an assessment without a score was completed')
   return { overallScore, grade: gradeOf(overallScore), categories: scores }
 }
 
-/** Beyond the bound those go that were completed the longest ago: nobody has to do anything about them. */
+/** Beyond the limit, removes the recommendations that were completed the longest ago. */
 function keepWithinBound(store: Store, organizationId: string): void {
   const all = store.recommendations.ofOrganization(organizationId)
   const excess = all.length - RECOMMENDATIONS_MAX
@@ -87,7 +87,7 @@ function keepWithinBound(store: Store, organizationId: string): void {
   if (done.length < excess) {
     throw new Fault(
       'CONFLICT',
-      `the organization would have ${all.length - done.length} recommendations that are not completed, at most ${RECOMMENDATIONS_MAX} can be; complete some first`,
+      `the organization would have ${all.length - done.length} recommendations that are not completed, more than the maximum of ${RECOMMENDATIONS_MAX}. Complete some first`,
     )
   }
   done.sort((a, b) => a.statusChangedAtMs - b.statusChangedAtMs)

@@ -4,19 +4,25 @@ import { logFailure } from '../process/failure.ts'
 import type { Logger } from '../process/log.ts'
 import { type Certificate, checkedFingerprint, type TlsFiles, usingTlsFiles } from './certificate.ts'
 
-/** How often the files are looked at, in milliseconds. They are replaced, renamed and linked in ways that no notice of the system covers. */
+/**
+ * Polling interval in milliseconds. File notifications miss some of the ways in which files are
+ * replaced, renamed and linked.
+ */
 const POLL_MS = 5000
 
-/** Notices that a certificate was renewed. One that cannot be used, or does not belong to its key yet, changes nothing. */
+/**
+ * Detects a renewed certificate. An unusable certificate, or one that does not match its key yet,
+ * changes nothing.
+ */
 export class CertificateWatch {
   readonly #files: Certificate
   readonly #log: Logger
   readonly #onChange: () => void
   readonly #timer: NodeJS.Timeout
-  /** Of the whole files: the certificates behind the first, and a key made anew, are part of what is shown. */
+  /** Hash of both files: intermediate certificates and the key may change, too. */
   #content: string
   #seen: string
-  /** The state of the files that was complained about. */
+  /** The state of the files for which an error was logged. */
   #refused = ''
 
   constructor(files: Certificate, log: Logger, onChange: () => void, pollMs = POLL_MS) {
@@ -39,11 +45,11 @@ export class CertificateWatch {
       this.#seen = state
       if (content === this.#content) return
       this.#content = content
-      this.#log.info({ fingerprint }, 'uses the renewed certificate')
+      this.#log.info({ fingerprint }, 'using the renewed certificate')
       this.#onChange()
     } catch (error) {
       if (this.#refused !== state) {
-        logFailure(this.#log, error, 'the renewed certificate cannot be used; the old one stays', { level: 'warn' })
+        logFailure(this.#log, error, 'could not use the renewed certificate; keeping the old one', { level: 'warn' })
       }
       this.#refused = state
     }
@@ -62,7 +68,7 @@ function contentOf(files: TlsFiles): string {
   })
 }
 
-/** What changes when a file is written or replaced. */
+/** Changes when a file is written or replaced. */
 function stateOf(files: TlsFiles): string {
   const state = (file: string): string => {
     const found = statSync(file, { throwIfNoEntry: false })

@@ -8,16 +8,16 @@ import { Fault } from '../process/error-codes.ts'
 import { makeDirectory } from '../process/make-directory.ts'
 import { notReadable } from '../process/ownership.ts'
 
-/** PEM files: a private key, and the certificate chain with its own certificate first. */
+/** PEM files: a private key, and the certificate chain with the leaf certificate first. */
 export interface TlsFiles {
   readonly keyFile: string
   readonly certificateFile: string
 }
 
 export interface Certificate extends TlsFiles {
-  /** SHA-256 of the certificate in DER, upper-case hex pairs with colons, as openssl prints it. */
+  /** SHA-256 of the certificate in DER: upper-case hex pairs with colons, as openssl prints it. */
   readonly fingerprint: string
-  /** Made now, by us. */
+  /** Newly created, self-signed. */
   readonly made: boolean
 }
 
@@ -27,9 +27,10 @@ const COMMON_NAME_MAX = 64
 const PRIVATE_FILE_MODE = 0o600
 
 /**
- * The operator's certificate, or else our self-signed one in `directory`, which is made where it is missing.
+ * Returns the operator's certificate, or a self-signed one in `directory`, which is created if
+ * missing.
  *
- * @throws Fault CERTIFICATE where the files cannot be read or do not belong together.
+ * @throws Fault CERTIFICATE if the files cannot be read or do not match
  */
 export async function provideCertificate(
   directory: string,
@@ -49,7 +50,8 @@ async function makeSelfSigned(
 ): Promise<void> {
   const names = [...new Set(['localhost', hostname(), ...extraHosts])]
   const notBefore = new Date()
-  // A subject of its own: of two authorities with one subject OpenSSL looks at the first only, and a client may trust old and new.
+  // A unique subject: of two CA certificates with one subject OpenSSL tries only the first, and a
+  // client may trust the old and the new one.
   const commonName = `${(names[1] ?? 'localhost').slice(0, COMMON_NAME_MAX - 9)} ${randomBytes(4).toString('hex')}`
   const pems = await generate([{ name: 'commonName', value: commonName }], {
     keyType: 'ec',
@@ -72,7 +74,8 @@ async function makeSelfSigned(
     ],
   })
   makeDirectory(directory)
-  // Each file appears whole or not at all; the certificate last, so that a half-made pair is made again.
+  // Each file is created atomically, the certificate last, so that an incomplete pair is created
+  // again.
   for (const [file, text] of [
     [files.keyFile, pems.private],
     [files.certificateFile, pems.cert],
@@ -82,7 +85,7 @@ async function makeSelfSigned(
   }
 }
 
-/** @throws Fault CERTIFICATE where the files cannot be read or do not belong together. */
+/** @throws Fault CERTIFICATE if the files cannot be read or do not match */
 export function checkedFingerprint(files: TlsFiles): string {
   return usingTlsFiles(files, () => {
     const cert = readFileSync(files.certificateFile)
@@ -91,7 +94,10 @@ export function checkedFingerprint(files: TlsFiles): string {
   })
 }
 
-/** Runs work that only reads the files and hands them to OpenSSL, so what it throws is about them. @throws Fault CERTIFICATE. */
+/**
+ * Runs work that only reads the files and passes them to OpenSSL. @throws Fault CERTIFICATE for any
+ * error.
+ */
 export function usingTlsFiles<T>({ keyFile, certificateFile }: TlsFiles, work: () => T): T {
   try {
     return work()

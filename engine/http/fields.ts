@@ -1,21 +1,30 @@
-/** Fields that many answers have, put together once: names and values in turn, none of them from outside. */
+/**
+ * Fields that many responses share, serialized once. Names and values alternate. None of them comes
+ * from outside.
+ */
 export class FieldBlock {
   readonly fields: readonly string[]
   readonly firstName: string
-  /** What stands behind the first name and its colon in an answer (RFC 9112 §5), without the last line's end. */
+  /**
+   * The serialized fields after the first name and its colon (RFC 9112 §5), without the last line
+   * end.
+   */
   readonly rest: string
 
-  /** @throws RangeError where a name or value would end its line. */
+  /** @throws RangeError if a name or value contains a line end */
   constructor(fields: readonly string[]) {
     const [name, value, ...others] = fields
-    if (name === undefined || value === undefined) throw new RangeError('a block of no field')
+    if (name === undefined || value === undefined) throw new RangeError('a field block needs at least one field')
     this.fields = fields
     this.firstName = ofOneLine(name)
     this.rest = ofOneLine(value) + fieldLines(others)
   }
 }
 
-/** Lines of fields, names and values in turn, each behind the end of the line before. @throws RangeError where a name or value would end its line. */
+/**
+ * Serializes fields, each after the line end of the previous one. @throws RangeError if a name or
+ * value contains a line end.
+ */
 function fieldLines(fields: readonly string[]): string {
   let text = ''
   for (let at = 0; at + 1 < fields.length; at += 2) {
@@ -25,11 +34,12 @@ function fieldLines(fields: readonly string[]): string {
 }
 
 function ofOneLine(text: string): string {
-  if (text.includes('\n') || text.includes('\r')) throw new RangeError(`a field of two lines: ${JSON.stringify(text)}`)
+  if (text.includes('\n') || text.includes('\r'))
+    throw new RangeError(`a field contains a line end: ${JSON.stringify(text)}`)
   return text
 }
 
-/** The fields of an answer as one: the library writes a colon behind the name, and what follows as it is. */
+/** All fields of a response as one field: the library writes the first name, a colon and `rest`. */
 export interface FieldLines {
   readonly firstName: string
   readonly rest: string
@@ -37,13 +47,13 @@ export interface FieldLines {
 
 const NO_LINES: FieldLines = { firstName: '', rest: '' }
 
-/** @throws RangeError where a name or value would end its line. */
+/** @throws RangeError if a name or value contains a line end */
 export function linesOf(fields: readonly string[], block: FieldBlock | undefined): FieldLines {
   if (block === undefined) return fields.length === 0 ? NO_LINES : new FieldBlock(fields)
   return fields.length === 0 ? block : { firstName: block.firstName, rest: block.rest + fieldLines(fields) }
 }
 
-/** The library writes that field itself where it closes. */
+/** The library writes this field itself when it closes the connection. */
 export function withoutConnection(fields: readonly string[]): string[] {
   const at = fields.indexOf('connection')
   return fields.filter((_, each) => each !== at && each !== at + 1)

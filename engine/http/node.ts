@@ -4,7 +4,10 @@ import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Fault } from '../process/error-codes.ts'
+import { clientOf } from '../process/network.ts'
 import { usingTlsFiles } from './certificate.ts'
+import { ExactCounts } from './client-counts.ts'
+import { Connections, UNLIMITED } from './connections.ts'
 import {
   type BodyPace,
   type HttpAnswer,
@@ -12,22 +15,26 @@ import {
   type HttpListenOptions,
   type HttpRequest,
   type HttpResponse,
-  type OnAnswer,
   REASON_PHRASE,
   sendError,
   sentBytes,
   watchPace,
   whenIdle,
 } from './port.ts'
+import { TurnBudget } from './turn-budget.ts'
+import { type WaitingAnswer, WaitingAnswers } from './waiting-answers.ts'
 
-/** The same port over node:http and node:https, for Node versions and C libraries without a uWebSockets.js binary. */
+/**
+ * Implements port.ts over node:http and node:https, for Node versions and C libraries without a
+ * uWebSockets.js binary.
+ */
 export async function listenNode(options: HttpListenOptions): Promise<HttpListener> {
-  const traffic = new Traffic()
+  const traffic = new Traffic(options)
   const onRequest: RequestListener = (message, raw) => {
-    traffic.begin(message.socket, raw)
+    if (!traffic.begin(message.socket, raw)) return stopReading(message.socket)
     closeUnreadBody(message, raw)
     const request = new NodeRequest(message)
-    const response = new NodeResponse(raw, request, options.onAnswer)
+    const response = new NodeResponse(raw, message.socket, request, traffic, options)
     const refusal = refusalOf(message)
     if (refusal !== undefined) return refuse(response, refusal, message.method === 'HEAD')
     const failed = (error: unknown): void => {
@@ -35,22 +42,25 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
       sendError(response, 500, 'Internal error', [], request.method === 'HEAD')
     }
     Promise.resolve()
-      .then(() => options.handler(request, response))
+      .then(() => (response.aborted ? undefined : options.handler(request, response)))
       .catch(failed)
   }
   const { tls } = options
   const secure = tls && createTlsServer({ ...secureOptions(tls), ...LIMITS, handshakeTimeout: HEADERS_MS }, onRequest)
   const server = secure ?? createServer(LIMITS, onRequest)
-  // Fields are counted by refusalOf: what is beyond this number would not be refused, but left out.
+  // refusalOf() counts the fields. Node would silently drop the fields over this limit.
   server.maxHeadersCount = 0
   server.headersTimeout = HEADERS_MS
   server.timeout = SILENCE_MS
-  server.on('connection', (socket) => traffic.open(socket))
+  server.on('connection', (socket) => {
+    if (!traffic.open(socket)) socket.destroy()
+  })
   server.on('timeout', (socket) => traffic.onSilence(socket))
   server.on('clientError', refuseMalformed)
-  // Expectations other than 100-continue have no meaning here (RFC 9110 §10.1.1).
+  // Expectations other than 100-continue are ignored (RFC 9110 §10.1.1).
   server.on('checkExpectation', onRequest)
-  // Nothing can be said to who has not shaken hands. Node would say it all the same, and wait until it is heard.
+  // A client without a TLS session cannot receive a response. Node would send one and wait for the
+  // client to read it.
   secure?.removeAllListeners('tlsClientError').on('tlsClientError', (_, socket) => socket.destroy())
   await listening(server, options)
   return {
@@ -60,26 +70,31 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
       if (tls !== undefined) usingTlsFiles(tls, () => secure?.setSecureContext(secureOptions(tls)))
     },
     async drain(deadlineMs) {
-      // Not http's own close: what it takes for idle are also connections whose answers are not written to their end.
+      // http's own close() also closes connections whose responses are not fully written.
       const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve))
       traffic.closeIdle()
       await whenIdle(() => traffic.requests, deadlineMs, options.log)
       traffic.closeAll()
       await closed
-      // The rest of it, which looks after timeouts; that nothing listens any more is no fault.
+      // Stops http's timeout checks. The error that the server no longer listens is expected.
       server.close(() => {})
     },
   }
 }
 
-/** As uWebSockets.js has them, so that a client is treated alike. */
+/** The limits of uWebSockets.js, so that both implementations behave alike. */
 const HEADER_BYTES_MAX = 4096
 const HEADERS_MAX = 98
-/** Milliseconds from the first byte of a request to the end of its fields, and of a TLS handshake. */
+/**
+ * Milliseconds from the first byte of a request to the end of its fields, and for a TLS handshake.
+ */
 const HEADERS_MS = 10_000
-/** Milliseconds in which nothing is read or written of a request or an answer; up to twice as many where the system took a part of an answer first. */
+/**
+ * Maximum milliseconds without a read or write during a request or response. Up to twice as long if
+ * the kernel accepted a part of the response before.
+ */
 const SILENCE_MS = 10_000
-/** Milliseconds in which a body must end that nobody reads. */
+/** Milliseconds in which an unread body must end. */
 const UNREAD_BODY_MS = 10_000
 const CHECK_CONNECTIONS_MS = 1000
 const LIMITS = {
@@ -88,39 +103,64 @@ const LIMITS = {
   requireHostHeader: false,
 } as const
 
-/** The connections of a listener, and what is under way on them. */
+/** The connections of a listener, and their responses in progress. */
 class Traffic {
-  /** Whose answers the system has not taken whole. */
+  /** Requests whose response the kernel has not accepted completely. */
   requests = 0
   readonly #sockets = new Set<Socket>()
-  /** The answers under way of each connection that has any, in their order. */
+  /** Responses in progress by connection, in order. */
   readonly #answers = new Map<Socket, Set<ServerResponse>>()
+  readonly connections: Connections
+  readonly waiting: WaitingAnswers
+  readonly #turn = new TurnBudget()
 
-  /** A connection, before any handshake. */
-  open(socket: Socket): void {
-    this.#sockets.add(socket)
-    socket.once('close', () => this.#sockets.delete(socket))
+  constructor({ limits = UNLIMITED, connectionCounters, log }: HttpListenOptions) {
+    this.connections = new Connections(limits, new ExactCounts(), connectionCounters, log)
+    this.waiting = new WaitingAnswers(limits.perClientMax > 0)
   }
 
-  begin(socket: Socket, answer: ServerResponse): void {
+  /** Counts a connection, before any handshake. Returns whether to accept it. */
+  open(socket: Socket): boolean {
+    const client = clientOf(socket.remoteAddress ?? '')
+    const isAccepted = this.connections.open(client)
+    this.#sockets.add(socket)
+    socket.once('close', () => {
+      this.#sockets.delete(socket)
+      this.connections.close(isAccepted ? client : undefined)
+    })
+    return isAccepted
+  }
+
+  /**
+   * Counts a request. Returns false if the connection is closed, or if it pipelined a request
+   * beyond what this turn of the event loop answers.
+   */
+  begin(socket: Socket, answer: ServerResponse): boolean {
+    const isOver = this.#turn.take()
     let answers = this.#answers.get(socket)
     if (answers === undefined) {
       answers = new Set()
       this.#answers.set(socket, answers)
-      // Answers whose turn has not come yet are not told that their connection has gone.
+      // Pipelined responses that have not begun emit no `close` when their connection closes.
       socket.once('close', () => {
         this.requests -= this.#answers.get(socket)?.size ?? 0
         this.#answers.delete(socket)
       })
+    }
+    if (socket.destroyed) return false
+    if (isOver && answers.size > 0) {
+      this.connections.notePipelined(clientOf(socket.remoteAddress ?? ''))
+      return false
     }
     this.requests++
     answers.add(answer)
     answer.once('close', () => {
       if (this.#answers.get(socket)?.delete(answer)) this.requests--
     })
+    return true
   }
 
-  /** A handler may take its time; a client may not. */
+  /** A handler may be slow. A client may not. */
   onSilence(socket: Socket): void {
     const [answer] = this.#answers.get(socket) ?? []
     if (answer === undefined || answer.headersSent) socket.destroy()
@@ -128,8 +168,8 @@ class Traffic {
 
   closeIdle(): void {
     const busy = new Set<string>()
-    for (const [socket, answers] of this.#answers) if (answers.size > 0) busy.add(lineOf(socket))
-    for (const socket of this.#sockets) if (!busy.has(lineOf(socket))) socket.destroy()
+    for (const [socket, answers] of this.#answers) if (answers.size > 0) busy.add(endpointOf(socket))
+    for (const socket of this.#sockets) if (!busy.has(endpointOf(socket))) socket.destroy()
   }
 
   closeAll(): void {
@@ -137,12 +177,29 @@ class Traffic {
   }
 }
 
-/** A TLS connection is another object than the one that it goes over; their ports are the same. */
-function lineOf({ remoteAddress, remotePort }: Socket): string {
+/** Result of parserOnIncoming (_http_server) if another protocol follows a request. */
+const SKIP_REST = 2
+
+/**
+ * Closes a connection. One read brings up to 64 KB of pipelined requests, and Node parses them all,
+ * even for a destroyed socket, in 15 ms. Its parser stops when a request announces another
+ * protocol. A Node version without `onIncoming` parses the rest.
+ */
+function stopReading(socket: Socket): void {
+  const { parser } = socket as { parser?: { onIncoming?: () => number } | null }
+  if (parser?.onIncoming !== undefined) parser.onIncoming = () => SKIP_REST
+  socket.destroy()
+}
+
+/** A TLS socket and its TCP socket are different objects with the same remote port. */
+function endpointOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`
 }
 
-/** An answer may come before its request's end; who then goes on sending, and never ends, is let go. */
+/**
+ * A response may be sent before the request ends. A client that keeps sending a body is
+ * disconnected.
+ */
 function closeUnreadBody(message: IncomingMessage, raw: ServerResponse): void {
   raw.once('finish', () => {
     if (message.complete) return
@@ -151,12 +208,15 @@ function closeUnreadBody(message: IncomingMessage, raw: ServerResponse): void {
     }, UNREAD_BODY_MS)
     timer.unref()
     message.once('end', () => clearTimeout(timer))
-    // What nobody reads would not end.
+    // An unread body would never end.
     message.resume()
   })
 }
 
-/** The status of what Node takes for a request and uWebSockets.js does not. HTTP/1.0 is no such thing: it is answered here. */
+/**
+ * The status for requests that Node accepts and uWebSockets.js does not, except HTTP/1.0, which is
+ * served.
+ */
 function refusalOf(message: IncomingMessage): number | undefined {
   if (message.httpVersionMajor !== 1) return 505
   if (message.rawHeaders.length / 2 > HEADERS_MAX) return 431
@@ -167,7 +227,7 @@ function refuse(response: HttpResponse, status: number, bodyOmitted: boolean): v
   sendError(response, status, REASON_PHRASE[status] ?? '', ['connection', 'close'], bodyOmitted)
 }
 
-/** What cannot be read as a request is answered once, and its connection closed. */
+/** Answers a malformed request once and closes the connection. */
 function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
   const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400
@@ -247,31 +307,60 @@ class NodeRequest implements HttpRequest {
   }
 }
 
-class NodeResponse implements HttpResponse {
+class NodeResponse implements HttpResponse, WaitingAnswer {
   readonly #raw: ServerResponse
+  /** Of the request: a response that waits for the one before it has no socket yet. */
+  readonly #socket: Socket
   readonly #request: NodeRequest
-  readonly #onAnswer: OnAnswer | undefined
+  readonly #traffic: Traffic
+  readonly #options: HttpListenOptions
 
-  constructor(raw: ServerResponse, request: NodeRequest, onAnswer: OnAnswer | undefined) {
+  constructor(raw: ServerResponse, socket: Socket, request: NodeRequest, traffic: Traffic, options: HttpListenOptions) {
     this.#raw = raw
+    this.#socket = socket
     this.#request = request
-    this.#onAnswer = onAnswer
+    this.#traffic = traffic
+    this.#options = options
   }
 
   get aborted(): boolean {
-    return this.#raw.destroyed
+    return this.#raw.destroyed || this.#socket.destroyed
   }
 
   send(answer: HttpAnswer): void {
     if (this.aborted || this.#raw.headersSent) return
     const { status, body, fields = [], block, bodyOmitted = false } = answer
-    const headers: Record<string, string | number> = {}
+    if (answer.isRefusal && this.#traffic.connections.isPastRefusals(this.#client())) return void this.#socket.destroy()
+    const headers: Record<string, string | number | string[]> = {}
     const all = block === undefined ? fields : [...block.fields, ...fields]
-    for (let at = 0; at + 1 < all.length; at += 2) headers[all[at] ?? ''] = all[at + 1] ?? ''
+    // Each cookie has a field of its own (RFC 6265 §3).
+    const cookies: string[] = []
+    for (let at = 0; at + 1 < all.length; at += 2) {
+      if (all[at] === 'set-cookie') cookies.push(all[at + 1] ?? '')
+      else headers[all[at] ?? ''] = all[at + 1] ?? ''
+    }
+    if (cookies.length > 0) headers['set-cookie'] = cookies
     if (status !== 304) headers['content-length'] = Buffer.byteLength(body)
     this.#raw.writeHead(status, REASON_PHRASE[status] ?? '', headers)
-    // The caller's bytes may be a view of the store's, and the socket may take them later.
+    // Copied: the bytes may be a view of the store, and the socket may send them later.
     this.#raw.end(bodyOmitted || status === 304 ? undefined : typeof body === 'string' ? body : Buffer.from(body))
-    this.#onAnswer?.(this.#request, status, sentBytes(answer))
+    if (this.#raw.writableLength > 0) this.#wait(sentBytes(answer))
+    this.#options.onAnswer?.(this.#request, status, sentBytes(answer))
+  }
+
+  /** The kernel has not accepted all of this response, or of a response before it. */
+  #wait(bytes: number): void {
+    const { waiting } = this.#traffic
+    waiting.add(this, this.#client(), bytes)
+    this.#raw.once('close', () => waiting.remove(this))
+  }
+
+  abort(): void {
+    this.#options.onAnswerAborted?.()
+    this.#socket.destroy()
+  }
+
+  #client(): string {
+    return clientOf(this.#request.remoteAddress())
   }
 }

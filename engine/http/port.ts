@@ -1,71 +1,89 @@
 import type { Logger } from '../process/log.ts'
+import type { ConnectionLimits } from './connections.ts'
 import type { FieldBlock } from './fields.ts'
 
-/** A request, as far as handlers need it. It may be asked only until the handler first awaits or returns. */
+/** A request, as handlers see it. Valid only until the handler first awaits or returns. */
 export interface HttpRequest {
   /** Upper case. */
   readonly method: string
-  /** As sent, from the first slash to the question mark; not decoded. */
+  /** As sent, up to the question mark; not decoded. */
   readonly path: string
-  /** Behind the question mark, not decoded; empty where there is none. */
+  /** After the question mark, not decoded. Empty if there is none. */
   readonly query: string
-  /** The value of a field whose name is given in lower case; empty where it is missing. */
+  /** The value of a field, by its lower-case name. Empty if missing. */
   header(name: string): string
-  /** Textual address of the peer. */
+  /** The peer's address as text. */
   remoteAddress(): string
   /**
-   * Collects the body. Must be called before the handler first awaits.
-   * A body that announces or grows beyond `bytesMax` is `too large`, one that falls behind the pace `too slow`, and no more of it is read.
+   * Reads the body. Must be called before the handler first awaits. `too large`: the announced or
+   * received size exceeds `bytesMax`. `too slow`: the body is slower than `pace`. Reading stops in
+   * both cases.
    */
   body(bytesMax: number, pace?: BodyPace): Promise<Buffer | 'too large' | 'too slow' | 'aborted'>
 }
 
-/** How fast a body must come: behind the first moment, on average. */
+/** Minimum average rate of a body, after a grace period. */
 export interface BodyPace {
   readonly graceMs: number
   readonly bytesPerSecondMin: number
 }
 
 export interface HttpResponse {
-  /** The peer has gone, so that nothing need be made for it any more. `send` then does nothing. */
+  /** The client has disconnected: nothing needs to be computed for it. `send` does nothing. */
   readonly aborted: boolean
-  /** Answers, once. The body's bytes are taken before this returns. @throws RangeError where a field would end its line; nothing is sent then. */
+  /**
+   * Sends the response, once. Copies the body before it returns. @throws RangeError if a field
+   * contains a line end; then nothing is sent.
+   */
   send(answer: HttpAnswer): void
 }
 
-/** What is sent as the answer to a request. */
+/** The content of a response. */
 export interface HttpAnswer {
   readonly status: number
   readonly body: Uint8Array | string
-  /** Names and values in turn. */
+  /** Names and values alternate. */
   readonly fields?: readonly string[]
-  /** Fields that are the same in many answers. */
+  /** Fields shared by many responses. */
   readonly block?: FieldBlock
-  /** Only the length of the body is sent, as for HEAD. */
+  /** Sends only the length of the body, as for HEAD. */
   readonly bodyOmitted?: boolean
+  /**
+   * The client has sent no valid key or token. A client with too many refusals is disconnected
+   * without a response (REFUSALS_PER_MINUTE_MAX).
+   */
+  readonly isRefusal?: boolean
 }
 
-/** Answers every request, at once or later. What it throws is logged and answered by 500. */
+/** Answers a request, now or later. An exception is logged and answered with 500. */
 export type HttpHandler = (request: HttpRequest, response: HttpResponse) => void | Promise<void>
 
 export interface HttpListenOptions {
   readonly address: string
   readonly port: number
-  /** PEM files; without them the listener speaks plain HTTP. */
+  /** PEM files. Without them, the listener serves plain HTTP. */
   readonly tls?: { readonly keyFile: string; readonly certificateFile: string }
   readonly handler: HttpHandler
-  /** Paths that most requests have: those of GET are told apart before the handler is called. */
+  /** Frequent paths, which are routed for GET before the handler is called. */
   readonly fastPaths?: readonly string[]
+  /** Without limits, every connection is accepted. */
+  readonly limits?: ConnectionLimits
+  /** The thread's row of connection counters (connections.ts). */
+  readonly connectionCounters?: Float64Array
   /** Called once for each answered request. */
   readonly onAnswer?: OnAnswer
-  /** Told of each answer that was cut since too much waited for clients (ANSWERS_WAITING_BYTES_MAX). */
-  readonly onCut?: () => void
+  /**
+   * Called for each response that was aborted because too many bytes waited for clients
+   * (ANSWERS_WAITING_BYTES_MAX).
+   */
+  readonly onAnswerAborted?: () => void
   readonly log: Logger
 }
 
 /**
- * Receives the request, of which only `method`, `path` and `remoteAddress()` may be read, the status, and how many bytes of body are sent. Called while the
- * answer is being sent. What it throws does not stop the answer, and is logged as what a handler throws.
+ * Receives the request (only `method`, `path` and `remoteAddress()` may be used), the status, and
+ * the sent bytes of body. Called while the response is being sent. An exception is logged like a
+ * handler's and does not stop the response.
  */
 export type OnAnswer = (request: HttpRequest, status: number, bodyBytes: number) => void
 
@@ -73,17 +91,21 @@ export interface HttpListener {
   /** `uWebSockets.js` or `node:http`, for the log. */
   readonly implementation: string
   readonly port: number
-  /** Gives new connections the certificate that stands in the files now; those that are there keep theirs. */
+  /** Loads the certificate files again for new connections. Open connections are unaffected. */
   reload(): Promise<void>
-  /** Accepts no more connections, lets the system take the answers under way for `deadlineMs`, then closes what is left, and logs how much that is. */
+  /**
+   * Stops accepting connections and waits up to `deadlineMs` for responses in progress. Closes the
+   * remaining connections and logs their number.
+   */
   drain(deadlineMs: number): Promise<void>
 }
 
 export type HttpListen = (options: HttpListenOptions) => Promise<HttpListener>
 
-/** Reason phrases of the statuses that we answer (RFC 9110 §15, RFC 6585). */
+/** Reason phrases of the statuses in use (RFC 9110 §15, RFC 6585). */
 export const REASON_PHRASE: Readonly<Record<number, string>> = {
   200: 'OK',
+  303: 'See Other',
   304: 'Not Modified',
   400: 'Bad Request',
   401: 'Unauthorized',
@@ -91,6 +113,7 @@ export const REASON_PHRASE: Readonly<Record<number, string>> = {
   404: 'Not Found',
   405: 'Method Not Allowed',
   408: 'Request Timeout',
+  409: 'Conflict',
   412: 'Precondition Failed',
   413: 'Content Too Large',
   415: 'Unsupported Media Type',
@@ -101,7 +124,7 @@ export const REASON_PHRASE: Readonly<Record<number, string>> = {
   505: 'HTTP Version Not Supported',
 }
 
-/** The body and fields of every error answer: `{ "error": message }`. */
+/** Sends an error response: `{ "error": message }`. */
 export function sendError(
   response: HttpResponse,
   status: number,
@@ -117,7 +140,15 @@ export function sendError(
   })
 }
 
-/** Bytes of a body as it is sent. */
+/**
+ * Answers a client without a valid key or token as `sendError` does, and counts the refusal.
+ */
+export function refuse(response: HttpResponse, status: number, message: string, fields: readonly string[] = []): void {
+  const body = JSON.stringify({ error: message })
+  response.send({ status, fields: ['content-type', 'application/json', ...fields], body, isRefusal: true })
+}
+
+/** The bytes of the body that are sent. */
 export function sentBytes({ status, body, bodyOmitted = false }: HttpAnswer): number {
   if (bodyOmitted || status === 304) return 0
   return typeof body === 'string' ? Buffer.byteLength(body) : body.length
@@ -125,7 +156,9 @@ export function sentBytes({ status, body, bodyOmitted = false }: HttpAnswer): nu
 
 const PACE_CHECK_MS = 1000
 
-/** Calls `onSlow` once if a body falls behind its pace. Answers how to stop watching. */
+/**
+ * Calls `onSlow` once if a body is slower than its pace. Returns a function that stops watching.
+ */
 export function watchPace(pace: BodyPace | undefined, bytes: () => number, onSlow: () => void): () => void {
   if (pace === undefined) return () => {}
   const beganMs = performance.now()
@@ -144,12 +177,12 @@ export function watchPace(pace: BodyPace | undefined, bytes: () => number, onSlo
 
 const DRAIN_POLL_MS = 10
 
-/** Waits until no request is under way or the deadline has passed, and then logs how many are cut. */
+/** Waits until no request is in progress. At the deadline, logs how many are aborted. */
 export async function whenIdle(requests: () => number, deadlineMs: number, log: Logger): Promise<void> {
   const deadline = performance.now() + deadlineMs
   while (requests() > 0) {
     if (performance.now() >= deadline) {
-      log.warn({ requests: requests(), deadlineMs }, 'answers in progress are aborted: their time has passed')
+      log.warn({ requests: requests(), deadlineMs }, 'aborting responses in progress: the deadline has passed')
       return
     }
     await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS))

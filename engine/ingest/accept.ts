@@ -19,73 +19,89 @@ import type { Store } from '../store/store.ts'
 import { BatchReader, type ReadBatch, type Rejection } from './batch-reader.ts'
 import { OrganizationRate } from './organization-rate.ts'
 
-/** What became of a batch. `rejected` events will never be taken; the others are on disk. */
+/** The outcome of a batch. `rejected` events can never be stored. All other events are on disk. */
 export type Acceptance =
   | {
       readonly kind: 'stored'
       readonly accepted: number
       readonly duplicates: number
       readonly rejected: readonly Rejection[]
-      /** Places of the duplicates in the batch, in their order. */
+      /** Indexes of the duplicates in the batch, ascending. */
       readonly repeated: readonly number[]
       readonly coverage: readonly CoverageFate[]
     }
   | { readonly kind: 'retry'; readonly afterSeconds: number; readonly why: string }
 
-/** What became of a coverage report: `added` and `known` are on disk, `damaged` means that what was stored before is; or why it is malformed. */
+/**
+ * The outcome of a coverage report. `added` and `known` are on disk. `damaged`: the stored record
+ * of this instance is damaged. `error`: why the report is malformed.
+ */
 export type CoverageFate = CoverageAddition | 'damaged' | { readonly error: string }
 
-/** The bytes are no batch, and never will be. */
+/** The bytes are not a valid batch. Retrying cannot help. */
 export interface Malformed {
   readonly kind: 'malformed'
   readonly why: string
 }
 
 export interface PackedBatchOptions {
-  /** false for events whose ids were made a moment ago, by this service: nobody can have sent them before. */
+  /**
+   * false for events whose ids this service has just created, so that no sender can have sent them
+   * before.
+   */
   readonly deduplicate: boolean
-  /** Runs inside the transaction that stores the batch, if it is stored: what it writes is there exactly if the events are. It must not throw. */
+  /**
+   * Runs in the transaction that stores the batch, so that its writes and the events are committed
+   * together. Must not throw. Does not run if the batch is deferred.
+   */
   readonly alongside?: () => void
-  /** More are malformed. */
+  /** A batch with more events is malformed. */
   readonly eventsMax?: number
-  /** Coverage reports that came by syslog, to be stored in the same transaction. */
+  /** Coverage reports received by syslog, stored in the same transaction. */
   readonly reports?: readonly CoverageReport[]
 }
 
 interface Waiting extends Omit<PackedBatchOptions, 'reports'> {
   readonly organizationId: string
   readonly batch: ReadBatch
-  /** Those of the batch and of the options; a line for one that is malformed. */
+  /** The reports of the batch and of the options. A string is the error of a malformed report. */
   readonly reports: readonly (CoverageReport | string)[]
   readonly settle: (acceptance: Acceptance) => void
 }
 
-/** What the service has counted since it started. messages = accepted + duplicates + rejected + deferred. */
+/**
+ * Counters since the start of the service. messages = accepted + duplicates + rejected + deferred.
+ */
 export interface AcceptCounters {
   messages: number
   accepted: number
   duplicates: number
   rejected: number
-  /** Refused for now, because a bound was reached; the sender tries again. */
+  /** Refused temporarily because a limit was reached or the store failed. The sender retries. */
   deferred: number
-  /** Among the accepted and the duplicates: of a time that is still to come, and counted as of now. */
+  /** Accepted and duplicate events with a time in the future, which are stored as of now. */
   ahead: number
 }
 
-/** What the service has counted of coverage reports since it started; a malformed one by syslog is a rejected message. */
+/**
+ * Counters of coverage reports since the start. A malformed report received by syslog counts as a
+ * rejected message instead.
+ */
 export interface CoverageReportCounters {
   accepted: number
-  /** Their content was stored before. */
+  /** The same content was stored before. */
   repeated: number
   tooOften: number
-  /** Not stored for now: their batch was refused for now, or what was stored before is damaged. The sender tries again. */
+  /**
+   * Not stored because the batch was deferred or the stored record is damaged. The sender retries.
+   */
   deferred: number
   malformed: number
 }
 
 /**
- * Takes admitted events and coverage reports into the store. Batches that arrive while the loop is busy share one transaction, and
- * each is answered only when that transaction is on disk.
+ * Stores admitted events and coverage reports. Batches that arrive while the event loop is busy
+ * share one transaction. Each batch is answered after that transaction is on disk.
  */
 export class EventAcceptor {
   readonly counters: AcceptCounters = { messages: 0, accepted: 0, duplicates: 0, rejected: 0, deferred: 0, ahead: 0 }
@@ -96,7 +112,10 @@ export class EventAcceptor {
   readonly #log: Logger
   readonly #onBuffered: (organizationId: string) => void
   readonly #bufferedEventsMax: number
-  /** Reports that are stored: whoever claims many instances must not keep the writer from the events of others. */
+  /**
+   * Limits stored reports per organization: a sender that claims many instances must not delay the
+   * events of others.
+   */
   readonly #coverageRate = new OrganizationRate(COVERAGE_PER_SECOND_MAX, COVERAGE_ORGANIZATIONS_MAX)
   #waiting: Waiting[] = []
   #waitingEvents = 0
@@ -117,13 +136,19 @@ export class EventAcceptor {
     this.#bufferedEventsMax = bufferedEventsMax
   }
 
-  /** Takes one batch of an organization: its events, or a line for each that could not be read, and a coverage report, unchecked. */
+  /**
+   * Stores a batch of an organization. A string in `events` is the error of an event that could not
+   * be read. `coverage` is an unchecked report.
+   */
   accept(organizationId: string, events: readonly (Event | string)[], coverage?: unknown): Promise<Acceptance> {
     const batch = this.#reader.pack(events, coverage, this.#clock.nowMs())
     return this.#enqueue(organizationId, batch, { deduplicate: true })
   }
 
-  /** The same of a batch in msgpack (engine/event/event.ts). Its bytes must not change until it is answered. */
+  /**
+   * Stores a batch in msgpack (engine/event/event.ts). Its bytes must not change until the promise
+   * settles.
+   */
   acceptPacked(
     organizationId: string,
     bytes: Uint8Array,
@@ -144,7 +169,7 @@ export class EventAcceptor {
     if (!clockIsSet || this.#waitingEvents + events > PENDING_EVENTS_MAX) {
       this.counters.deferred += messages
       this.coverage.deferred += reports.length
-      const why = clockIsSet ? 'the service is busy' : 'its clock was never set'
+      const why = clockIsSet ? 'the service is busy' : 'the clock of the service is not set'
       return Promise.resolve({ kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why })
     }
     return new Promise((settle) => {
@@ -171,7 +196,7 @@ export class EventAcceptor {
     for (const organizationId of new Set(batches.map((batch) => batch.organizationId))) this.#onBuffered(organizationId)
   }
 
-  /** Inside the transaction. */
+  /** Runs in the transaction. */
   #storeBatch({ organizationId, batch, reports, deduplicate, alongside }: Waiting): Acceptance {
     const { events, runs, rejected } = batch
     const { buffer, seenEvents, organizations } = this.#store
@@ -195,17 +220,17 @@ export class EventAcceptor {
     return { kind: 'stored', accepted, duplicates, rejected, repeated, coverage }
   }
 
-  /** Inside the transaction. A report that is not stored costs a look-up. */
+  /** Runs in the transaction. A report that is not stored costs one lookup. */
   #storeReport(organizationId: string, report: CoverageReport): CoverageFate {
     const { coverage } = this.#store
     const nowMs = this.#clock.nowMs()
     try {
-      const fate = coverage.poll(organizationId, report, nowMs)
+      const fate = coverage.preview(organizationId, report, nowMs)
       if (fate !== 'added') return fate
       return this.#coverageRate.take(organizationId, nowMs) ? coverage.add(organizationId, report, nowMs) : 'tooSoon'
     } catch (error) {
       if (!isFault(error, 'STORE_DAMAGED')) throw error
-      // Not worth the events in this transaction.
+      // A damaged coverage record must not abort the transaction, which also stores events.
       this.#log.error({ err: error }, 'a coverage report could not be stored')
       return 'damaged'
     }
@@ -231,7 +256,10 @@ function reportsOf({ coverage }: ReadBatch, { reports = [] }: PackedBatchOptions
   return coverage === undefined ? reports : [coverage, ...reports]
 }
 
-/** Places in the batch of the events that are in none of the spans. Spans count only what could be read, places all. */
+/**
+ * Indexes in the batch of the events outside all spans. Spans count readable events only. Indexes
+ * count rejected events, too.
+ */
 function placesOutside(
   spans: readonly { readonly from: number; readonly to: number }[],
   count: number,

@@ -32,32 +32,44 @@ import { isIpText } from './formats/ip-address.ts'
 import { coverageFromPacked, coverageFromValue } from './read-coverage.ts'
 
 export interface Rejection {
-  /** Place in the batch, from 0. */
+  /** Index in the batch, from 0. */
   readonly index: number
   readonly error: string
 }
 
-/** The events of a batch that can be taken, each in the form in which it is stored (engine/event/event.ts), and why the others cannot. */
+/**
+ * The valid events of a batch in their stored form (engine/event/event.ts), and the errors of the
+ * others.
+ */
 export interface ReadBatch {
   readonly events: Slices
-  /** The ids of these events, in their order. */
+  /** The ids of these events, in the same order. */
   readonly runs: readonly IdRun[]
   readonly rejected: readonly Rejection[]
-  /** Events of a time that is still to come, which count as of now. */
+  /** Events with a time in the future, which are stored as of now. */
   readonly ahead: number
-  /** The batch's coverage report, or why it is rejected; undefined where the batch has none. */
+  /**
+   * The batch's coverage report, or the error of a rejected one. undefined: the batch has no
+   * report.
+   */
   readonly coverage: CoverageReport | string | undefined
 }
 
-/** Array, id and its header, one byte of header and one of text for each string, and one byte for each number. */
+/**
+ * Array header, id with its header, a header byte and one character for each string, one byte for
+ * each number.
+ */
 const EVENT_BYTES_MIN = 1 + 2 + ID_BYTES + 2 + 2 + 4
-/** Sequences fit 53 bits, so the upper half of their eight bytes has 21. */
+/** Sequences have at most 53 bits, so the upper 32-bit word has at most 21. */
 const SEQUENCE_HIGH_MAX = 0x1f_ffff
 const BATCH_ARRAY = 0x92
 const BATCH_ARRAY_COVERAGE = 0x93
 const ARRAY_16 = 0xdc
 
-/** Reads batches where they lie: a good event in the usual form costs no object and no string (a tenth of unpacking it, bench ingest). */
+/**
+ * Reads batches in place. A valid event in the common form costs no object and no string (a tenth
+ * of the time of unpacking it, bench ingest).
+ */
 export class BatchReader {
   readonly #matcher: NameMatcher
 
@@ -65,7 +77,10 @@ export class BatchReader {
     this.#matcher = matcher
   }
 
-  /** A batch in msgpack; or one line that says why it is none. The events it answers lie in `bytes`, which then must not change. */
+  /**
+   * Reads a batch in msgpack. A string is the error of a malformed batch. The returned events point
+   * into `bytes`, which must not change.
+   */
   read(bytes: Uint8Array, eventsMax: number, nowMs: number): ReadBatch | string {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const listed = commonHeader(view)
@@ -75,15 +90,18 @@ export class BatchReader {
     )
   }
 
-  /** The same of events that were unpacked, or a line for each that could not be, and the value of a coverage report. */
+  /**
+   * Packs events that were already unpacked. A string is the error of an event. `coverage` is an
+   * unchecked report.
+   */
   pack(events: readonly (Event | string)[], coverage: unknown, nowMs: number): ReadBatch {
     return this.#pack(events, coverageFromValue(coverage), nowMs)
   }
 
   #pack(events: readonly (Event | string)[], coverage: ReadBatch['coverage'], nowMs: number): ReadBatch {
-    const gathered = new Gathered(new Uint8Array(0), events.length)
-    for (const event of events) this.#take(gathered, event, nowMs)
-    return gathered.whole(coverage)
+    const builder = new BatchBuilder(new Uint8Array(0), events.length)
+    for (const event of events) this.#take(builder, event, nowMs)
+    return builder.build(coverage)
   }
 
   #readSlowPath(bytes: Uint8Array, eventsMax: number, nowMs: number): ReadBatch | string {
@@ -92,10 +110,13 @@ export class BatchReader {
     return this.#pack(batch.events, batch.coverage && coverageFromPacked(batch.coverage), nowMs)
   }
 
-  /** undefined where something stands there of which only the whole batch can tell what it means. */
+  /**
+   * Returns undefined if an element cannot be delimited in place. The slow path then reads the
+   * whole batch.
+   */
   #readFastPath(bytes: Uint8Array, view: DataView, listed: ListedEvents, nowMs: number): ReadBatch | undefined {
     const { count } = listed
-    const gathered = new Gathered(bytes, count)
+    const builder = new BatchBuilder(bytes, count)
     const lastSeenMsMax = nowMs + FUTURE_MS_MAX
     const end = view.byteLength
     let at = listed.at
@@ -103,21 +124,24 @@ export class BatchReader {
       const next = this.#endOfCommonEvent(view, at, end, lastSeenMsMax)
       if (next > 0) {
         const id = at + ID_OFFSET
-        gathered.addInPlace(at, next, view.getUint32(id), view.getUint32(id + 4), sequenceAt(view, id + 8))
+        builder.addInPlace(at, next, view.getUint32(id), view.getUint32(id + 4), sequenceAt(view, id + 8))
         at = next
         continue
       }
       const slowPathEnd = endOfPlainEvent(view, at, end)
       if (slowPathEnd < 0) return undefined
-      this.#take(gathered, unpackEvent(bytes.subarray(at, slowPathEnd)), nowMs)
+      this.#take(builder, unpackEvent(bytes.subarray(at, slowPathEnd)), nowMs)
       at = slowPathEnd
     }
-    if (!listed.hasCoverage) return at === end ? gathered.whole(undefined) : undefined
+    if (!listed.hasCoverage) return at === end ? builder.build(undefined) : undefined
     const coverage = bytes.subarray(at)
-    return msgpackError(coverage, 1) === undefined ? gathered.whole(coverageFromPacked(coverage)) : undefined
+    return msgpackError(coverage, 1) === undefined ? builder.build(coverageFromPacked(coverage)) : undefined
   }
 
-  /** The offset behind the event at `at`, if it is good, in the usual form, of a known platform, and not ahead; else -1. */
+  /**
+   * Returns the offset after the event at `start` if the event is valid, in the common form, of a
+   * known platform and not in the future. Otherwise -1.
+   */
   #endOfCommonEvent(view: DataView, start: number, end: number, lastSeenMsMax: number): number {
     if (start + EVENT_BYTES_MIN > end) return -1
     const columns = view.getUint8(start)
@@ -129,7 +153,7 @@ export class BatchReader {
     const nameAt = stringStart(view, nameHeader)
     if (nameAt < 0) return -1
     const nameEnd = nameAt + stringBytes(view, nameHeader)
-    // A name of a platform is ASCII, so its bytes are as many as its characters.
+    // The name of a platform is ASCII: its length in bytes is its length in characters.
     if (nameEnd === nameAt || nameEnd - nameAt > NAME_LENGTH_MAX || nameEnd >= end) return -1
 
     const clientAt = stringStart(view, nameEnd)
@@ -155,30 +179,30 @@ export class BatchReader {
       next = numberEnd(view, countEnd, end)
       if (next < 0) return -1
       const blocked = wholeNumber(view, countEnd)
-      // None is not written down.
+      // An event without blocked requests has no such column.
       if (blocked < 1 || blocked > count) return -1
     }
     if (!isIpText(view, clientAt, clientEnd)) return -1
     return this.#matcher.matchBytes(view, nameAt, nameEnd) === undefined ? -1 : next
   }
 
-  #take(gathered: Gathered, event: Event | string, nowMs: number): void {
-    if (typeof event === 'string') gathered.reject(event)
+  #take(builder: BatchBuilder, event: Event | string, nowMs: number): void {
+    if (typeof event === 'string') builder.reject(event)
     else if (this.#matcher.match(event.name) === undefined)
-      gathered.reject(`name: ${event.name} belongs to no platform of the service's registry`)
-    else gathered.addPacked(event, nowMs)
+      builder.reject(`name: ${event.name} belongs to no platform of the service's registry`)
+    else builder.addPacked(event, nowMs)
   }
 }
 
 interface ListedEvents {
-  /** Where the events of a batch begin, and how many there are. */
+  /** Offset of the first event. */
   readonly at: number
   readonly count: number
-  /** Whether a coverage report follows them. */
+  /** Whether a coverage report follows the events. */
   readonly hasCoverage: boolean
 }
 
-/** What the header of a batch says of its events, if it is written as packBatch does. */
+/** Reads the header of a batch that packBatch wrote. undefined: the header has another form. */
 function commonHeader(view: DataView): ListedEvents | undefined {
   if (view.byteLength < 3 || view.getUint8(1) !== BATCH_VERSION) return undefined
   const hasCoverage = view.getUint8(0) === BATCH_ARRAY_COVERAGE
@@ -193,13 +217,13 @@ function sequenceAt(view: DataView, at: number): number {
   return view.getUint32(at) * 2 ** 32 + view.getUint32(at + 4)
 }
 
-/** What was read of a batch so far. */
-class Gathered {
+/** Collects the events, rejections and ids of one batch. */
+class BatchBuilder {
   readonly #bytes: Uint8Array
   readonly #starts: Uint32Array
   readonly #ends: Uint32Array
   #count = 0
-  /** Events that are packed anew stand behind the batch's own bytes. */
+  /** Re-packed events are appended to the batch's own bytes. */
   readonly #packed: Buffer[] = []
   #end: number
   readonly #rejected: Rejection[] = []
@@ -208,7 +232,7 @@ class Gathered {
   #instanceHigh = 0
   #instanceLow = 0
   #firstSequence = 0
-  /** Of the run that is still growing; 0: there is none. */
+  /** Length of the current run of ids. 0: no run. */
   #runLength = 0
 
   constructor(bytes: Uint8Array, eventsMax: number) {
@@ -238,7 +262,10 @@ class Gathered {
     this.#runLength = 1
   }
 
-  /** A sender whose clock is wrong has seen something all the same; but nothing may stand where the evidence window never ends. */
+  /**
+   * An event from a sender whose clock is ahead is still valid. Its time becomes now: an event in
+   * the future would never leave the evidence window.
+   */
   addPacked(event: Event, nowMs: number): void {
     const ahead = event.lastSeenMs > nowMs + FUTURE_MS_MAX
     if (ahead) this.#ahead++
@@ -256,7 +283,7 @@ class Gathered {
     this.#rejected.push({ index: this.#count + this.#rejected.length, error })
   }
 
-  whole(coverage: ReadBatch['coverage']): ReadBatch {
+  build(coverage: ReadBatch['coverage']): ReadBatch {
     this.#endRun()
     const bytes = this.#packed.length === 0 ? this.#bytes : Buffer.concat([this.#bytes, ...this.#packed])
     return {

@@ -1,14 +1,15 @@
 import { ARRIVING_BYTES_PER_ORGANIZATION_MAX, BATCH_BYTES_MAX, BODIES_BYTES_MAX, DECOMPRESSING_MAX } from '../limits.ts'
 
 /**
- * The bytes of bodies that the listener holds, from a request's header to the answer: bodies that arrive, wait to be decompressed, or wait for the
- * disk. While a commit takes long nothing is answered, and senders that are many or do not wait would fill the memory.
+ * Limits the bytes of HTTPS bodies in memory, from the request header to the response: bodies that
+ * arrive, wait for decompression, or wait for the disk. During a slow commit nothing is answered,
+ * so without a limit many senders would fill the memory.
  */
 export class BodyMemory {
   readonly #bytesMax: number
   readonly #arrivingMax: number
   #held = 0
-  /** Bytes of bodies on their way, by organization. */
+  /** Announced bytes of arriving bodies, by organization. */
   readonly #arriving = new Map<string, number>()
   #decompressing = 0
   readonly #queue: (() => void)[] = []
@@ -18,31 +19,32 @@ export class BodyMemory {
     this.#arrivingMax = arrivingMax
   }
 
-  /** Bytes that are held now. */
+  /** Reserved bytes. */
   get held(): number {
     return this.#held
   }
 
-  /** What a body will take at most, as its Content-Length announces it, in bytes. */
-  static needOf(contentLength: string): number {
+  /** The maximum size of a body in bytes, from its Content-Length. */
+  static bytesNeeded(contentLength: string): number {
     const announced = contentLength === '' ? BATCH_BYTES_MAX : Number(contentLength)
     return announced >= 0 ? Math.min(announced, BATCH_BYTES_MAX) : BATCH_BYTES_MAX
   }
 
-  /** Takes room where there is so much; the taker gives it back. */
-  take(bytes: number): boolean {
+  /** Reserves bytes. Returns false if there are not enough. The caller releases them. */
+  reserve(bytes: number): boolean {
     if (this.#held + bytes > this.#bytesMax) return false
     this.#held += bytes
     return true
   }
 
   /**
-   * The same for a body that is announced, of which an organization has a part only: otherwise a few bodies that never come would keep all others out.
-   * The taker tells by `arrived` when it is no longer on its way, and still gives the room back.
+   * Reserves the announced bytes of an arriving body. Each organization gets only a part of the
+   * memory: otherwise a few bodies that never arrive would lock out all others. The caller calls
+   * `arrived` when the body no longer arrives, and still releases the bytes.
    */
-  takeArriving(organizationId: string, bytes: number): boolean {
+  reserveArriving(organizationId: string, bytes: number): boolean {
     const before = this.#arriving.get(organizationId) ?? 0
-    if (before + bytes > this.#arrivingMax || !this.take(bytes)) return false
+    if (before + bytes > this.#arrivingMax || !this.reserve(bytes)) return false
     this.#arriving.set(organizationId, before + bytes)
     return true
   }
@@ -53,11 +55,14 @@ export class BodyMemory {
     else this.#arriving.delete(organizationId)
   }
 
-  give(bytes: number): void {
+  release(bytes: number): void {
     this.#held -= bytes
   }
 
-  /** Runs `work`, which makes up to BATCH_UNPACKED_BYTES_MAX (limits.ts), when fewer than DECOMPRESSING_MAX of its kind run. */
+  /**
+   * Runs `work`, which produces at most BATCH_UNPACKED_BYTES_MAX (limits.ts), at most
+   * DECOMPRESSING_MAX at a time.
+   */
   async decompress<T>(work: () => Promise<T>): Promise<T> {
     if (this.#decompressing === DECOMPRESSING_MAX) await new Promise<void>((resolve) => this.#queue.push(resolve))
     else this.#decompressing++
@@ -65,7 +70,7 @@ export class BodyMemory {
       return await work()
     } finally {
       const next = this.#queue.shift()
-      // Whoever is next takes the place over.
+      // The next waiter takes over this slot.
       if (next === undefined) this.#decompressing--
       else next()
     }

@@ -1,26 +1,27 @@
 import assert from 'node:assert/strict'
 
 /*
- * Bytes on their way from the thread of the sockets to a lane: a ring in shared memory with one writer and one reader. Numbers are i32 in the
- * machine's byte order.
+ * A ring buffer in shared memory from the socket thread to a lane, with one writer and one reader.
+ * Numbers are i32 in the machine's byte order.
  *
- *   0    head      where the writer goes on, in bytes from the start of the records
- *   4    tail      where the reader goes on; equal to head: nothing is there
- *   8    asleep    1 while the reader waits to be called
- *   12   wanted    1 while the writer waits for room
- *   64   records   kind, connection, length, and 4 bytes of nothing, then the bytes, padded to a multiple of 8; a kind of WRAP: go on at the start
+ *   0    head             write offset, in bytes from the start of the records
+ *   4    tail             read offset; the ring is empty if it equals head
+ *   8    sleeping         1 while the reader waits for a wake-up message
+ *   12   space requested  1 while the writer waits for space
+ *   64   records          kind, connection, length, 4 unused bytes, then the data,
+ *                         padded to a multiple of 8. Kind WRAP: continue at the start.
  */
 const HEAD = 0
 const TAIL = 1
-const ASLEEP = 2
-const WANTED = 3
+const SLEEPING = 2
+const SPACE_REQUESTED = 3
 const HEADER_BYTES = 64
 const RECORD_HEADER_BYTES = 16
 const WRAP = -1
-/** A longer chunk is written in pieces. */
+/** Longer chunks are written in pieces. */
 export const RING_CHUNK_BYTES_MAX = 64 * 1024
 
-/** What a record is: the words of RecordKind are the sender's; see thread-lane.ts and lane-thread.ts. */
+/** The kinds of records. thread-lane.ts writes them, lane-thread.ts reads them. */
 export const RecordKind = { open: 1, data: 2, end: 3, close: 4 } as const
 export type RecordKind = (typeof RecordKind)[keyof typeof RecordKind]
 
@@ -42,14 +43,14 @@ export class ByteRing {
     this.#size = memory.byteLength - HEADER_BYTES
   }
 
-  /** Writes a record of at most RING_CHUNK_BYTES_MAX bytes. Answers false where there is no room. */
+  /** Writes a record of at most RING_CHUNK_BYTES_MAX bytes. Returns false if there is no space. */
   write(kind: RecordKind, connection: number, chunk: Uint8Array): boolean {
     const needed = RECORD_HEADER_BYTES + ((chunk.length + 7) & ~7)
     const head = this.#state[HEAD] ?? 0
     const tail = Atomics.load(this.#state, TAIL)
     let at = head
     if (head >= tail) {
-      // A byte stays free, so that a full ring does not look empty.
+      // One byte stays free, so that a full ring differs from an empty one.
       const isLast = head + needed > this.#size
       if (isLast && needed >= tail) return false
       if (head + needed === this.#size && tail === 0) return false
@@ -68,22 +69,25 @@ export class ByteRing {
     return true
   }
 
-  /** Whether the reader waits to be called; it is told so once. */
-  takeAsleep(): boolean {
-    return Atomics.exchange(this.#state, ASLEEP, 0) === 1
+  /** Whether the reader is sleeping. Clears the flag, so that only one caller wakes the reader. */
+  takeSleeping(): boolean {
+    return Atomics.exchange(this.#state, SLEEPING, 0) === 1
   }
 
-  /** Says that the writer waits for room. */
+  /** Flags that the writer waits for space. */
   requestSpace(): void {
-    Atomics.store(this.#state, WANTED, 1)
+    Atomics.store(this.#state, SPACE_REQUESTED, 1)
   }
 
-  /** Whether the writer waits for room; it is told so once. */
+  /** Whether the writer waits for space. Clears the flag. */
   takeSpaceRequest(): boolean {
-    return Atomics.exchange(this.#state, WANTED, 0) === 1
+    return Atomics.exchange(this.#state, SPACE_REQUESTED, 0) === 1
   }
 
-  /** Reads up to `bytesMax` bytes of records. The bytes that `take` gets are the ring's own, for as long as it runs. Answers whether more are there. */
+  /**
+   * Reads about `bytesMax` bytes of records. `take` gets the ring's own bytes, which are valid only
+   * during the call. Returns whether records remain.
+   */
   read(bytesMax: number, take: (kind: RecordKind, connection: number, chunk: Uint8Array) => void): boolean {
     let tail = this.#state[TAIL] ?? 0
     const head = Atomics.load(this.#state, HEAD)
@@ -106,11 +110,14 @@ export class ByteRing {
     return tail !== head
   }
 
-  /** Says that the reader waits to be called. Answers false if something came meanwhile: then it must read on. */
+  /**
+   * Flags that the reader sleeps. Returns false if a record arrived in the meantime: the reader
+   * must then continue.
+   */
   sleep(): boolean {
-    Atomics.store(this.#state, ASLEEP, 1)
+    Atomics.store(this.#state, SLEEPING, 1)
     if (Atomics.load(this.#state, HEAD) === (this.#state[TAIL] ?? 0)) return true
-    Atomics.store(this.#state, ASLEEP, 0)
+    Atomics.store(this.#state, SLEEPING, 0)
     return false
   }
 }

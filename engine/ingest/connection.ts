@@ -1,13 +1,14 @@
 import { MESSAGE_BYTES_MAX } from '../limits.ts'
 import { deferred } from '../process/deferred.ts'
 import { SCRATCH_BYTES } from './formats/log-line.ts'
-import type { Intake, Origin } from './intake.ts'
+import type { Intake } from './intake.ts'
+import type { Origin } from './origin.ts'
 import { Outcome } from './outcome.ts'
 import type { ReadBudget, WaitingConnection } from './read-budget.ts'
 import { BROKEN, type FrameSink, Framing } from './syslog/framing.ts'
 
-/** Why connections ended that their clients had not closed, or were never begun. */
-export const CLOSED_FOR = [
+/** Why the service closed a connection, or refused it. */
+export const CLOSE_REASONS = [
   'limit',
   'idle',
   'slow',
@@ -18,72 +19,78 @@ export const CLOSED_FOR = [
   'proxy',
   'error',
 ] as const
-export type ClosedFor = (typeof CLOSED_FOR)[number]
+export type CloseReason = (typeof CLOSE_REASONS)[number]
 
-/** The listeners that have connections. */
+/** Listeners with connections. */
 export type StreamKind = 'tcp' | 'tls'
 
-/** The socket of a connection, in this thread or another. */
+/** The socket of a connection, in this thread or another one. */
 export interface Peer {
-  /** No more bytes for now. Those that are on their way still come. */
+  /** Stops reading the socket. Bytes already in transit still arrive. */
   pause(): void
   resume(): void
-  /** Ends the connection, and counts why. */
-  close(why: ClosedFor): void
-  /** Tells whose messages the connection has. */
+  /** Closes the connection and counts the reason. */
+  close(why: CloseReason): void
+  /** Reports the token of the connection's messages. */
   noteToken(tokenId: string): void
 }
 
-/** Who reads what comes from a connection, or from the peer of datagrams. */
+/** Receives the bytes of a connection or of a datagram peer. */
 export interface ConnectionReader {
   data(chunk: Uint8Array): void
-  /** The sender has sent its last byte. */
+  /** The sender closed its side: no more bytes follow. */
   end(): void
   /** The socket is closed. */
   close(): void
 }
 
-/** Bytes that are copied into the thread's buffer at a time, behind what was left of those before. */
+/** Bytes copied into the thread's buffer at a time, after the remainder of the previous bytes. */
 const PIECE_BYTES = 64 * 1024
 
-/** What the thread's buffer must hold: what is left of a message, a piece, a byte for the framing, and room for names in another form. */
+/**
+ * Minimum size of the thread's buffer: an incomplete message, a piece, a byte for the framing, and
+ * scratch space for names in another form.
+ */
 export const WORK_BYTES = MESSAGE_BYTES_MAX + 16 + PIECE_BYTES + 1 + SCRATCH_BYTES
 
-/** Room that a connection keeps for the rest of a message when it has none. */
+/** Buffer that a connection keeps while it has no incomplete message. */
 const KEPT_BYTES = 4 * 1024
-/** What a chunk that waits takes besides its bytes, about. */
+/** Approximate overhead of a queued chunk. */
 const CHUNK_BYTES = 128
 
 const NOTHING = Buffer.alloc(0)
 
-/** What has ended of a connection. What waits is still read after the sender has ended it or the socket is closed. */
+/** How far a connection has ended. Queued bytes are still read after `ended` and `closed`. */
 const Phase = {
   open: 0,
-  /** The sender has sent its last byte. */
+  /** The sender closed its side. */
   ended: 1,
-  /** The socket is closed after the last byte. */
+  /** The socket closed after the sender's last byte. */
   closed: 2,
-  /** The socket is closed and the last byte never came, so the rest of a message is no message. */
+  /** The socket closed before the sender's last byte. An incomplete message is discarded. */
   aborted: 3,
-  /** Closed from this side: what still comes is not read. Nothing waits. */
+  /** The service closed the connection. Further bytes are ignored, nothing is queued. */
   destroyed: 4,
 } as const
 type Phase = (typeof Phase)[keyof typeof Phase]
 
-/** What is known of the sender by its messages so far. */
+/** What the messages so far revealed about the sender. */
 const Sender = { silent: 0, unauthenticated: 1, authenticated: 2 } as const
 type Sender = (typeof Sender)[keyof typeof Sender]
 
-/** Why the socket is not read: bits, since both reasons may apply at once. */
+/** Why the socket is paused: bit flags, since both reasons may apply. */
 const Paused = {
   no: 0,
-  /** The last message found no room. */
+  /** The queue had no space for the last message. */
   stalled: 1,
-  /** The organization has no room, and too much waits (read-budget.ts). */
+  /** The organization's queue is full, and the lane holds too many bytes (read-budget.ts). */
   held: 2,
 } as const
 
-/** One connection. Its bytes are cut into messages in the thread's buffer; what is left of one waits in a small buffer of its own. */
+/**
+ * One connection. Splits its bytes into messages in the thread's buffer. An incomplete message
+ * waits in a small buffer of the connection.
+ */
 export class Connection implements FrameSink, ConnectionReader, WaitingConnection {
   organizationId = ''
   readonly #ended = deferred()
@@ -94,17 +101,17 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
   readonly #budget: ReadBudget
   readonly #onTaken: () => void
   readonly #framing = new Framing(MESSAGE_BYTES_MAX)
-  /** What is left of the bytes that came, in [0, #waitingBytes). */
+  /** The incomplete message, in [0, #waitingBytes). */
   #waiting: Buffer = NOTHING
   #waitingBytes = 0
-  /** What came behind while there was no room, in its order. */
+  /** Chunks that arrived after a stalled message, in order. */
   #unread: Buffer[] = []
   #unreadBytes = 0
   readonly #beganMs = Date.now()
   #lastByteMs = this.#beganMs
-  /** When the last message came that was authorised. */
+  /** When the last authorized message arrived. */
   #lastTakenMs = this.#beganMs
-  /** When the first byte came of the message that is not whole. 0: none is. */
+  /** When the first byte of the incomplete message arrived. 0: there is none. */
   #partialSinceMs = 0
   #tokenId = ''
   #phase: Phase = Phase.open
@@ -119,7 +126,9 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     this.#onTaken = onTaken
   }
 
-  /** The last message found no room: the connection is not read until there is room. */
+  /**
+   * The queue had no space for the last message. The connection is not read until there is space.
+   */
   get stalled(): boolean {
     return (this.#paused & Paused.stalled) !== 0
   }
@@ -144,12 +153,13 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     return true
   }
 
-  /** Reads on, if there is room now. */
+  /** Retries the stalled message and continues. */
   resume(): void {
     this.#paused &= ~Paused.stalled
     const nowMs = Date.now()
     this.#intake.line.referenceMs = nowMs
-    // What waits first: with more behind it, it might be longer than the thread's buffer.
+    // Process the stalled bytes first: together with later chunks they might exceed the thread's
+    // buffer.
     this.#feed(NOTHING)
     while (!this.stalled && this.#unread.length > 0) this.#feed(this.#shiftUnread())
     if (!this.stalled && (this.#phase === Phase.ended || this.#phase === Phase.closed)) this.#takeLast()
@@ -158,7 +168,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     if (this.stalled) return
     this.#restartClocks(nowMs)
     if (this.#isClosed) this.#finish()
-    else this.#readOn()
+    else this.#resumeReading()
   }
 
   hold(): void {
@@ -171,11 +181,11 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     if ((this.#paused & Paused.held) === 0) return
     this.#paused &= ~Paused.held
     this.#restartClocks(Date.now())
-    this.#readOn()
+    this.#resumeReading()
   }
 
-  /** Closes the connection from this side. What was sent whole is lost only if there is no room even now. */
-  destroy(why: ClosedFor): void {
+  /** Closes the connection. Queued bytes are lost. */
+  destroy(why: CloseReason): void {
     if (this.#isDestroyed) return
     const wasClosed = this.#isClosed
     this.#phase = Phase.destroyed
@@ -185,8 +195,8 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     if (wasClosed) this.#finish()
   }
 
-  /** Why the connection is to be closed now, if it is. */
-  overdue(nowMs: number, idleMs: number, helloMs: number, messageMs: number): ClosedFor | undefined {
+  /** Returns the reason to close the connection now, if any. */
+  overdue(nowMs: number, idleMs: number, helloMs: number, messageMs: number): CloseReason | undefined {
     if (this.#paused !== Paused.no || this.#isDestroyed) return undefined
     if (this.#partialSinceMs > 0 && nowMs - this.#partialSinceMs >= messageMs) return 'slow'
     if (this.#sender !== Sender.authenticated && nowMs - this.#beganMs >= helloMs)
@@ -194,12 +204,12 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     return nowMs - this.#lastTakenMs >= idleMs ? 'idle' : undefined
   }
 
-  /** Takes what came. The bytes may change when this returns. */
+  /** Processes received bytes. The caller may reuse the chunk afterward. */
   data(chunk: Uint8Array): void {
     if (this.#phase === Phase.destroyed) return
     this.#lastByteMs = Date.now()
     if (this.stalled) {
-      // TLS may have had more in hand when it was paused.
+      // TLS may deliver bytes that it had already decrypted when it was paused.
       this.#pushUnread(chunk)
       return
     }
@@ -217,7 +227,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     let from = 0
     do {
       const piece = Math.min(chunk.length - from, PIECE_BYTES)
-      if (!this.#cut(chunk, from, from + piece)) {
+      if (!this.#splitPiece(chunk, from, from + piece)) {
         const rest = chunk.subarray(from + piece)
         if (this.stalled && rest.length > 0) this.#pushUnread(rest, true)
         return
@@ -226,8 +236,11 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     } while (from < chunk.length)
   }
 
-  /** Cuts what waits and a piece of the chunk into messages. Answers false where it cannot go on. */
-  #cut(chunk: Uint8Array, from: number, to: number): boolean {
+  /**
+   * Splits the incomplete message and a piece of the chunk into messages. Returns false if the
+   * connection cannot continue.
+   */
+  #splitPiece(chunk: Uint8Array, from: number, to: number): boolean {
     const { bytes, view } = this.#intake.line
     const waiting = this.#waitingBytes
     if (waiting > 0) bytes.set(this.#waiting.subarray(0, waiting))
@@ -250,10 +263,10 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     }
     if (this.#waiting.length > KEPT_BYTES && (end - rest) * 2 < this.#waiting.length) this.#release()
     if (rest < end) this.#keep(bytes.subarray(rest, end))
-    // Keeping the bytes may have taken more than the bound allows.
+    // Keeping the bytes may exceed the budget, which closes connections.
     if (this.#isDestroyed) return false
     if (this.#framing.isDiscarding) {
-      // Of a message that is left out nothing waits, and yet it is not whole.
+      // A discarded message keeps no bytes, but it is incomplete all the same.
       if (this.#partialSinceMs === 0 || (wasDiscarding && oversized > 0)) this.#partialSinceMs = this.#lastByteMs
     } else if (rest === end) this.#partialSinceMs = 0
     else if (rest > 0 || this.#partialSinceMs === 0) this.#partialSinceMs = this.#lastByteMs
@@ -262,14 +275,14 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     return false
   }
 
-  /** Puts bytes behind those that wait. Room doubles, so that a byte is moved a few times at most. */
+  /** Appends bytes to the incomplete message. The buffer doubles, so that copying stays linear. */
   #keep(bytes: Uint8Array): void {
     const needed = this.#waitingBytes + bytes.length
     if (needed > this.#waiting.length) {
-      const room = Buffer.allocUnsafeSlow(Math.max(needed, Math.min(this.#waiting.length * 2, WORK_BYTES)))
-      this.#waiting.copy(room, 0, 0, this.#waitingBytes)
-      const more = room.length - this.#waiting.length
-      this.#waiting = room
+      const larger = Buffer.allocUnsafeSlow(Math.max(needed, Math.min(this.#waiting.length * 2, WORK_BYTES)))
+      this.#waiting.copy(larger, 0, 0, this.#waitingBytes)
+      const more = larger.length - this.#waiting.length
+      this.#waiting = larger
       this.#budget.add(this, more)
       if (this.#isDestroyed) return
     }
@@ -315,7 +328,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     } else this.#paused |= Paused.stalled
   }
 
-  /** No more bytes come. */
+  /** No more bytes follow. */
   close(): void {
     if (this.#phase === Phase.open) this.#phase = Phase.aborted
     else if (this.#phase === Phase.ended) this.#phase = Phase.closed
@@ -330,7 +343,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     return this.#phase === Phase.closed || this.#phase === Phase.aborted
   }
 
-  /** The client could not send while the socket was not read. */
+  /** The client could not send while the socket was paused. */
   #restartClocks(nowMs: number): void {
     this.#lastByteMs = nowMs
     this.#lastTakenMs = nowMs
@@ -350,7 +363,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     this.#ended.resolve()
   }
 
-  #readOn(): void {
+  #resumeReading(): void {
     if (this.#paused === Paused.no && !this.#isDestroyed) this.#peer.resume()
   }
 
@@ -359,7 +372,7 @@ export class Connection implements FrameSink, ConnectionReader, WaitingConnectio
     this.#sender = Sender.authenticated
   }
 
-  /** Tells whose messages it has, so that the connections of each token are counted. */
+  /** Reports the token, so that connections are counted by token. */
   #countToken(): void {
     const owner = this.#origin.source?.owner
     if (owner === undefined || owner.tokenId === this.#tokenId) return

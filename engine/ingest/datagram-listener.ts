@@ -2,11 +2,14 @@ import { createSocket, type Socket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
 import { portFault } from '../http/listen.ts'
 import { UDP_RECEIVE_BYTES } from '../limits.ts'
+import { canonicalAddress } from '../process/network.ts'
 import type { ConnectionReader, Peer } from './connection.ts'
 import type { ConnectionLane } from './lane.ts'
-import { canonicalAddress } from './network.ts'
 
-/** Peers whose last message is remembered. Beyond it the memory begins anew; what was counted stays with the source. */
+/**
+ * Peers whose state is kept. Beyond the limit, all are forgotten; their counters stay with the
+ * source.
+ */
 const PEERS_MAX = 10_000
 const LOCAL_PORT = /^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) /
 
@@ -14,16 +17,16 @@ export interface DatagramListenerOptions {
   readonly setting: string
   readonly address: string
   readonly port: number
-  /** Who reads the messages of a new peer. */
+  /** Chooses the lane that reads a new peer. */
   readonly lane: () => ConnectionLane
 }
 
-/** UDP has no way to ask a peer to wait, or to end. */
+/** UDP cannot pause or close a peer. */
 const NO_SOCKET: Peer = { pause() {}, resume() {}, close() {}, noteToken() {} }
 
-/** Listens for syslog over UDP: one message a datagram (RFC 5426 §3.1). */
+/** Listens for syslog over UDP, one message per datagram (RFC 5426 §3.1). */
 export class DatagramListener {
-  /** The one it was bound to: a socket that is closed no longer knows. */
+  /** The bound port. A closed socket no longer reports it. */
   port = 0
   readonly #options: DatagramListenerOptions
   readonly #socket: Socket
@@ -47,7 +50,7 @@ export class DatagramListener {
     })
     listener.port = socket.address().port
     socket.removeAllListeners('error')
-    // What the network says of earlier answers; there are none.
+    // Errors of earlier sends. This socket sends nothing.
     socket.on('error', () => {})
     socket.on('message', (datagram, peer) => listener.#readerOf(peer.address).data(datagram))
     return listener
@@ -78,7 +81,10 @@ export class DatagramListener {
   }
 }
 
-/** Datagrams to these local ports that the kernel let go because nobody read them in time: the last column of its tables of UDP sockets. */
+/**
+ * Datagrams for these local ports that the kernel dropped because the receive buffer was full: the
+ * last column of the kernel's UDP socket tables.
+ */
 export function kernelDrops(ports: ReadonlySet<number>): number {
   let drops = 0
   for (const file of ['/proc/self/net/udp', '/proc/self/net/udp6']) {

@@ -1,7 +1,14 @@
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
 import { batchFromJson } from '../event/event.ts'
-import { type BodyPace, type HttpHandler, type HttpRequest, type HttpResponse, sendError } from '../http/port.ts'
+import {
+  type BodyPace,
+  type HttpHandler,
+  type HttpRequest,
+  type HttpResponse,
+  refuse,
+  sendError,
+} from '../http/port.ts'
 import {
   BATCH_BYTES_MAX,
   BATCH_EVENTS_MAX,
@@ -10,11 +17,11 @@ import {
   BODY_GRACE_MS,
   RETRY_AFTER_SECONDS,
 } from '../limits.ts'
+import { canonicalAddress } from '../process/network.ts'
 import type { Store } from '../store/store.ts'
 import type { Acceptance, EventAcceptor, Malformed } from './accept.ts'
 import { admit, bearerToken } from './admit.ts'
 import { BodyMemory } from './body-memory.ts'
-import { canonicalAddress } from './network.ts'
 import { Outcome } from './outcome.ts'
 import { redact } from './redact.ts'
 import { type Source, type SourceOwner, SourceTable, UNATTRIBUTED } from './sources.ts'
@@ -25,7 +32,7 @@ type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => P
 const asDecompress = (one: unknown): Decompress =>
   promisify(one as (...parameters: never[]) => void) as unknown as Decompress
 
-/** By Content-Encoding. zstd (RFC 8878) where this Node has it: from 22.15 and 23.8 on. */
+/** By Content-Encoding. zstd (RFC 8878) requires Node 22.15 or 23.8. */
 const DECOMPRESS: Readonly<Record<string, Decompress | undefined>> = {
   gzip: asDecompress(zlib.gunzip),
   ...('zstdDecompress' in zlib ? { zstd: asDecompress(zlib.zstdDecompress) } : {}),
@@ -48,16 +55,16 @@ const ACCEPT: Readonly<Record<string, Accept | undefined>> = {
   'application/json': acceptJson,
 }
 
-/** What the HTTPS listener has counted since it started. */
+/** Counters of the HTTPS listener since its start. */
 export interface BatchCounters {
   batches: number
   unauthorized: number
   malformed: number
-  /** Answered by 503 because too many bytes of bodies were held; their events are in no counter. */
+  /** Answered 503 because too many bytes of bodies were held. Their events are not counted. */
   overloaded: number
 }
 
-/** What every request of a listener shares. */
+/** Shared by all requests of a listener. */
 interface Shared {
   readonly acceptor: EventAcceptor
   readonly counters: BatchCounters
@@ -66,9 +73,10 @@ interface Shared {
 }
 
 /**
- * POST /ingest/v1/events: `Authorization: Bearer <token>`, a batch in msgpack or JSON, optionally gzip or zstd. Answered
- * when the events and the coverage report are durable, by `{ accepted, duplicates, rejected: [{ index, error }] }` and,
- * where the batch has a report, `coverage: { accepted, error? }`.
+ * POST /ingest/v1/events: `Authorization: Bearer <token>`, a batch in msgpack or JSON, optionally
+ * gzip or zstd. The response follows when events and coverage report are durable: `{ accepted,
+ * duplicates, rejected: [{ index, error }] }` and, if the batch has a report, `coverage: {
+ * accepted, error? }`.
  */
 export function eventsHandler(
   store: Store,
@@ -80,15 +88,15 @@ export function eventsHandler(
 ): HttpHandler {
   const shared: Shared = { acceptor, counters, memory, sources }
   return (request, response) => {
-    if (request.path !== EVENTS_PATH) return sendError(response, 404, `No such path; events go to POST ${EVENTS_PATH}`)
-    if (request.method !== 'POST') return sendError(response, 405, 'Events are sent by POST', ['allow', 'POST'])
+    if (request.path !== EVENTS_PATH) return refuse(response, 404, `No such path. Send events to POST ${EVENTS_PATH}`)
+    if (request.method !== 'POST') return refuse(response, 405, 'Send events by POST', ['allow', 'POST'])
     const token = admit(store, bearerToken(request))
     if (token === undefined) {
       counters.unauthorized++
       const unauthenticated = sourceOf(sources, UNATTRIBUTED, request)
       unauthenticated.receive(Date.now())
       unauthenticated.count(Outcome.unauthorized, Date.now())
-      return sendError(response, 401, 'Invalid monitoring token', ['www-authenticate', 'Bearer'])
+      return refuse(response, 401, 'Invalid monitoring token', ['www-authenticate', 'Bearer'])
     }
     const contentType = request.header('content-type').split(';', 1)[0]?.trim().toLowerCase() ?? ''
     const accept = Object.hasOwn(ACCEPT, contentType) ? ACCEPT[contentType] : undefined
@@ -104,12 +112,12 @@ export function eventsHandler(
         known.join(', '),
       ])
     }
-    const need = BodyMemory.needOf(request.header('content-length'))
+    const need = BodyMemory.bytesNeeded(request.header('content-length'))
     const { organizationId, id: tokenId, label } = token
-    if (!memory.takeArriving(organizationId, need)) return refuseOverload(response, counters)
+    if (!memory.reserveArriving(organizationId, need)) return refuseOverload(response, counters)
     const source = sourceOf(sources, { organizationId, tokenId, label }, request)
     const body = request.body(BATCH_BYTES_MAX, pace).finally(() => memory.arrived(organizationId, need))
-    return takeBatch(source, body, response, accept, decompress, shared).finally(() => memory.give(need))
+    return takeBatch(source, body, response, accept, decompress, shared).finally(() => memory.release(need))
   }
 }
 
@@ -128,7 +136,7 @@ async function takeBatch(
   const body = await arriving
   if (body === 'aborted') return
   if (body === 'too slow')
-    return sendError(response, 408, 'The body of the batch comes too slowly', ['connection', 'close'])
+    return sendError(response, 408, 'The request body arrives too slowly', ['connection', 'close'])
   if (body === 'too large') return sendError(response, 413, `Expected a batch of at most ${BATCH_BYTES_MAX} bytes`)
   const bytes = decompress === undefined ? body : await memory.decompress(() => decompressed(body, decompress))
   if (bytes === 'too large') {
@@ -139,7 +147,7 @@ async function takeBatch(
     return sendError(response, 400, 'Malformed batch: the compressed body is damaged')
   }
   const unpackedBytes = decompress === undefined ? 0 : bytes.length
-  if (!memory.take(unpackedBytes)) return refuseOverload(response, counters)
+  if (!memory.reserve(unpackedBytes)) return refuseOverload(response, counters)
   try {
     const outcome = await accept(acceptor, source.owner.organizationId, bytes)
     if (outcome.kind === 'malformed') {
@@ -152,7 +160,7 @@ async function takeBatch(
     if (outcome.kind === 'stored') countStored(source, outcome)
     answer(response, outcome)
   } finally {
-    memory.give(unpackedBytes)
+    memory.release(unpackedBytes)
   }
 }
 
@@ -190,7 +198,7 @@ function answer(response: HttpResponse, acceptance: Acceptance): void {
   }
 }
 
-/** A batch by HTTPS has one report at most. */
+/** A batch by HTTPS has at most one report. */
 function coverageAnswer({ coverage: [fate] }: Extract<Acceptance, { kind: 'stored' }>) {
   if (fate === undefined) return undefined
   switch (fate) {
@@ -198,7 +206,7 @@ function coverageAnswer({ coverage: [fate] }: Extract<Acceptance, { kind: 'store
     case 'known':
       return { accepted: true }
     case 'tooSoon':
-      return { accepted: false, error: 'coverage: reports come too often' }
+      return { accepted: false, error: 'coverage: reports are sent too often' }
     case 'damaged':
       return { accepted: false, error: 'coverage: the report of this instance in the store is damaged' }
     default:

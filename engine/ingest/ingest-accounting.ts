@@ -5,17 +5,23 @@ import { NO_ORGANIZATION, type Reject, type SourceDelta, sum } from '../store/so
 import type { Store } from '../store/store.ts'
 import { SourceTable } from './sources.ts'
 
-/** What one transaction takes, so that none holds the writer for long. */
+/** Rows per transaction, so that none blocks the writer for long. */
 const SOURCES_PER_STEP = 1000
-/** Rows that wait while the disk is full. Counts of the same source join, so they are as many as sources. */
+/**
+ * Rows held while the disk is full. Counts of one source are merged, so rows are bounded by the
+ * number of sources.
+ */
 const WAITING_MAX = 100_000
 const SOURCE_SILENT_MS = 3600 * SECOND_MS
 
-/** Writes down who sent what, about once a second: the sources of this thread's own listener, and those that other threads tell. */
+/**
+ * Stores the counters of all senders about once a second: those of this thread's listener and those
+ * that other threads report.
+ */
 export class IngestAccounting {
-  /** Of the listeners in this thread. */
+  /** Sources of the listeners in this thread. */
   readonly sources = new SourceTable()
-  /** Rows that found no room while the store could not be written. */
+  /** Rows dropped while the store could not be written. */
   lost = 0
   readonly #store: Store
   readonly #log: Logger
@@ -74,7 +80,8 @@ export class IngestAccounting {
           this.#store.sources.addRejects(rejects.filter(isStored))
         })
       } catch (error) {
-        if (!this.#failing) logFailure(this.#log, error, 'counts of senders are not stored now', { level: 'warn' })
+        if (!this.#failing)
+          logFailure(this.#log, error, 'could not store the counters of senders; retrying', { level: 'warn' })
         this.#failing = true
         return
       }

@@ -10,6 +10,7 @@ import {
   REJECTS_PER_SECOND_MAX,
 } from '../limits.ts'
 import { MINUTE_MS, SECOND_MS } from '../process/clock.ts'
+import { canonicalAddress } from '../process/network.ts'
 import type { Reject } from '../store/sources.ts'
 import { Action } from './formats/action.ts'
 import { textAt } from './formats/bytes.ts'
@@ -17,97 +18,87 @@ import { FormatDetector, NO_FORMAT } from './formats/detect.ts'
 import { FORMATS } from './formats/formats.ts'
 import { LogLine, Verdict } from './formats/log-line.ts'
 import { LogTime, TimeFound } from './formats/log-time.ts'
-import { canonicalAddress } from './network.ts'
 import { OrganizationRate } from './organization-rate.ts'
+import type { Origin } from './origin.ts'
 import { Outcome } from './outcome.ts'
 import { type EventBatch, EventIds, PendingEvents } from './pending-events.ts'
 import { coverageFromMessage } from './read-coverage.ts'
 import { redact, SAMPLE_CHARS_MAX } from './redact.ts'
-import { type Listener, type Source, SourceTable, UNATTRIBUTED } from './sources.ts'
+import { type Source, SourceTable, UNATTRIBUTED } from './sources.ts'
 import { SyslogMessage } from './syslog/message.ts'
 import { readSyslog } from './syslog/read-message.ts'
 import type { KnownToken, TokenAuthenticator } from './token-authenticator.ts'
 import type { TokenRate } from './token-rate.ts'
 
-/** No client is known, or it is not known by address: the unspecified address stands for it (RFC 4291 §2.5.2). */
+/**
+ * The unspecified address (RFC 4291 §2.5.2): the client is unknown, or known by something other
+ * than an address.
+ */
 const NO_CLIENT = '::'
 const CLIENTS_REMEMBERED = 4096
-/** Clocks of zones differ by whole quarters of an hour; what is nearer to one than this may be a zone. */
+/**
+ * Time zone offsets are multiples of 15 minutes. A clock that differs by nearly such a multiple may
+ * be in another zone.
+ */
 const QUARTER_MINUTES = 15
 const ZONE_SLACK_MS = 2 * MINUTE_MS
 const METHOD_LOG = METHODS.indexOf('log')
 
-/** Where messages come from: a connection, the peer of a datagram, or a file. Remembers what its next message is likely to have. */
-export class Origin {
-  readonly listener: Listener
-  readonly address: string
-  /** The local port, which a token may be bound to. */
-  readonly port: number
-  token: KnownToken | undefined
-  boundToken: KnownToken | undefined
-  bindingsRead = 0
-  source: Source | undefined
-  /** The token that all its messages have, whatever they say: of a file. */
-  readonly givenToken: KnownToken | undefined
-  /** What to do with what matches: store it; or only count it, as a duplicate or as if it were stored. */
-  matched: 'store' | 'repeat' | 'dry' = 'store'
-
-  constructor(listener: Listener, address: string, port: number, givenToken?: KnownToken) {
-    this.listener = listener
-    this.address = address
-    this.port = port
-    this.givenToken = givenToken
-  }
-}
-
 export interface IntakeOptions {
-  /** How many messages of one token are taken in a second; undefined: any number. What comes beyond it finds no room. */
+  /**
+   * Maximum messages per token and second. Messages beyond it are refused as if the queue were
+   * full. undefined: no limit.
+   */
   readonly tokenRate: TokenRate | undefined
-  /** Told of each message that was not taken. */
+  /** Called for each unauthorized message. */
   readonly noteUnauthorized: (origin: Origin, hasToken: boolean) => void
-  /** Whether coverage reports are stored; they are skipped otherwise, and by default. */
-  readonly takesCoverage?: boolean
+  /** Whether coverage reports are stored. Default: they are skipped. */
+  readonly storesCoverage?: boolean
 }
 
-/** What an organization's messages wait in. */
+/** The queues of an organization. */
 interface Pending {
-  /** Events that get their id here. */
+  /** Events of log messages, which get their ids here. */
   readonly logs: PendingEvents
-  /** Events of collectors, which have an id, and coverage reports. */
+  /** Events of collectors, which have ids, and coverage reports. */
   readonly collected: PendingEvents
   inFlight: number
   messagesInFlight: number
 }
 
-/** Places in a batch of events that were not stored. */
+/** Indexes of the events of a batch that were not stored. */
 export interface SettledPlaces {
   readonly duplicates: readonly number[]
   readonly rejected: readonly number[]
 }
 
-/** A batch on its way to the writer. */
+/** A batch in transit to the writer. */
 export interface OutgoingBatch extends EventBatch {
   readonly organizationId: string
   readonly deduplicate: boolean
 }
 
 /**
- * Takes messages: whose it is, what it says, whether the host is a platform's. What is, waits in a batch for the writer; all is counted.
+ * Processes messages: authenticates, parses, matches, and counts each message. Matches wait in a
+ * batch for the writer.
  *
- * One thread has one. Messages stand in its buffer; nothing is allocated for one that matches nothing.
+ * One instance per thread. Messages are read in its buffer. A message without a match allocates
+ * nothing.
  */
 export class Intake {
-  /** Messages of all listeners stand here while they are read. */
+  /** The current message, of any listener. */
   readonly line: LogLine
-  /** Messages by format, in the order of FORMATS, and last those without one; VERDICTS each. */
+  /**
+   * Messages by format, in the order of FORMATS, then those without a format. VERDICTS counts each.
+   */
   readonly formatCounts = new Float64Array((FORMATS.length + 1) * VERDICTS)
   readonly sources = new SourceTable()
-  /** Coverage reports that were not read because they came too often. */
-  coverageLeftOut = 0
-  /** What the last message was, and the index of its format. */
+  /** Coverage reports skipped by the rate limit. */
+  coverageSkipped = 0
+  /** The verdict on the last message, and the index of its format. */
   verdict: Verdict = Verdict.unknown
   format = NO_FORMAT
-  /** What becomes of it: `stored` where it is on its way there. */
+  /** The outcome of the last message. `stored` if it is queued for storing. */
   outcome: number = Outcome.unknown
   readonly #authenticator: TokenAuthenticator
   readonly #trie: DomainTrie
@@ -116,14 +107,14 @@ export class Intake {
   readonly #headerTime = new LogTime()
   readonly #ids = new EventIds()
   readonly #pending = new Map<string, Pending>()
-  /** Canonical addresses of clients by what stands in messages. */
+  /** Canonical client addresses by their text in messages. */
   readonly #clients = new Map<string, string>()
   readonly #options: IntakeOptions
   #rejects: Reject[] = []
   readonly #rejectRate = new OrganizationRate(REJECTS_PER_SECOND_MAX, REJECTED_ORGANIZATIONS_MAX)
   readonly #coverageRate = new OrganizationRate(COVERAGE_PER_SECOND_MAX, COVERAGE_ORGANIZATIONS_MAX)
 
-  /** @param bytes with SCRATCH_BYTES of room at the end */
+  /** @param bytes the message buffer, with SCRATCH_BYTES of scratch space at the end */
   constructor(bytes: Uint8Array, trie: SharedArrayBuffer, authenticator: TokenAuthenticator, options: IntakeOptions) {
     this.line = new LogLine(bytes)
     this.#trie = new DomainTrie(trie)
@@ -132,8 +123,9 @@ export class Intake {
   }
 
   /**
-   * Takes the message in [start, end), which is not empty, that came at `line.referenceMs`. Answers false if it names a platform and its
-   * organization has no room: then nothing was done, and it is to be given again.
+   * Processes the message in [start, end), which is not empty and arrived at `line.referenceMs`.
+   * Returns false if the token is over its rate or the organization's queue is full. The caller
+   * must then pass the same message again.
    */
   take(start: number, end: number, origin: Origin): boolean {
     const { line } = this
@@ -160,7 +152,7 @@ export class Intake {
         const pending = this.#pendingOf(token.organizationId)
         const queue = line.eventIdStart < 0 ? pending.logs : pending.collected
         if (queue.full) {
-          tokenRate?.give(source.owner.rateHash, line.referenceMs)
+          tokenRate?.refund(source.owner.rateHash, line.referenceMs)
           return false
         }
         this.#add(queue, message, token, source)
@@ -173,14 +165,17 @@ export class Intake {
     const place = (format === NO_FORMAT ? FORMATS.length : format) * VERDICTS + verdict
     this.formatCounts[place] = (this.formatCounts[place] ?? 0) + 1
     if (format !== NO_FORMAT) source.formats[format] = (source.formats[format] ?? 0) + 1
-    // What is stored counts when it is on disk.
+    // A stored message is counted when it is on disk.
     if (outcome !== Outcome.stored || origin.matched !== 'store') source.count(outcome, line.referenceMs)
     const isProblem = verdict === Verdict.reject || verdict === Verdict.unknown || verdict === Verdict.ambiguous
     if (isProblem && origin.matched !== 'repeat') this.#keepSample(source, format, msgStart, end)
     return true
   }
 
-  /** Batches that are ready for the writer; `all`: also those that are not full. Each is to be told by `settled` when it is durable. */
+  /**
+   * Returns the batches that are ready for the writer. `all` includes partly filled ones. The
+   * caller reports each durable batch by `settled`.
+   */
   takeBatches(all: boolean): OutgoingBatch[] {
     const batches: OutgoingBatch[] = []
     for (const [organizationId, pending] of this.#pending) {
@@ -195,8 +190,9 @@ export class Intake {
   }
 
   /**
-   * The batch is on disk; `duplicates` of its events were there before, and `rejected` cannot be. The events of collectors can be either, and their
-   * places tell whose they were; where no places are given, of a file, the first are meant. Events of logs are neither.
+   * The batch is on disk, except for `duplicates`, which were stored before, and `rejected` events.
+   * Only events of collectors can be either. `places` attributes these events to their senders.
+   * Without `places` (a file has one sender), the first events are assumed.
    */
   settled(batch: OutgoingBatch, duplicates: number, rejected: number, places?: SettledPlaces): void {
     const pending = this.#pending.get(batch.organizationId)
@@ -232,7 +228,7 @@ export class Intake {
       this.#pending.delete(batch.organizationId)
   }
 
-  /** Messages that match and are not on disk yet, as far as is known here. */
+  /** Matched messages that are not known to be on disk. */
   get unsettled(): number {
     let messages = 0
     for (const { logs, collected, messagesInFlight } of this.#pending.values())
@@ -240,12 +236,12 @@ export class Intake {
     return messages
   }
 
-  /** Whether nothing waits and nothing is with the writer. */
+  /** Whether no event is queued or in transit. */
   get idle(): boolean {
     return this.#pending.size === 0
   }
 
-  /** The messages since the last call that were not understood: a sample of them, if there are many. */
+  /** Returns and clears a rate-limited sample of the messages that were not understood. */
   takeRejects(): Reject[] {
     const rejects = this.#rejects
     this.#rejects = []
@@ -298,25 +294,27 @@ export class Intake {
     const { line } = this
     const verdict = this.#detector.read(line, start, end)
     if (verdict === Verdict.skip && line.coverageEnd > 0) return this.#takeCoverage(organizationId)
-    // syslogd's own remark on the messages of others (RFC 3164 has none, all do it).
+    // syslogd's summary of repeated messages. RFC 3164 does not define it, but all implementations
+    // write it.
     if (verdict === Verdict.unknown && textAt(line.view, start, end, 'last message repeated ')) return Verdict.skip
     return verdict
   }
 
   /**
-   * A report becomes an object, which takes many times as long as a message that is read in place, so the rate is limited. Reports are
-   * cumulative: the next one has what was left out.
+   * Parsing a report allocates an object and costs many times as much as reading a message in
+   * place, so reports are rate-limited. Reports are cumulative: the next one includes a skipped
+   * one.
    */
   #takeCoverage(organizationId: string): Verdict {
     const { line } = this
-    if (!this.#options.takesCoverage) return Verdict.skip
+    if (!this.#options.storesCoverage) return Verdict.skip
     if (!this.#coverageRate.take(organizationId, line.referenceMs)) {
-      this.coverageLeftOut++
+      this.coverageSkipped++
       return Verdict.skip
     }
     const report = coverageFromMessage(line.text(line.coverageStart, line.coverageEnd))
     if (typeof report === 'string') return line.reject('coverage: expected a report with all members')
-    if (!this.#pendingOf(organizationId).collected.addReport(report)) this.coverageLeftOut++
+    if (!this.#pendingOf(organizationId).collected.addReport(report)) this.coverageSkipped++
     return Verdict.skip
   }
 
@@ -324,7 +322,7 @@ export class Intake {
     const { line } = this
     const receivedMs = line.referenceMs
     let lastMs = this.#timeOf(message, token, source)
-    // A sender whose clock is wrong has seen something all the same.
+    // An event from a sender whose clock is wrong is still valid.
     if (lastMs > receivedMs + FUTURE_MS_MAX || lastMs < 0) lastMs = receivedMs
     const firstMs = Number.isNaN(line.firstSeenMs) ? lastMs : Math.min(line.firstSeenMs, lastMs)
     const isCollected = line.eventIdStart >= 0
@@ -346,7 +344,7 @@ export class Intake {
     source.lastSeenMs = receivedMs
   }
 
-  /** When it happened, in UTC: what the message says, or its header, or now. */
+  /** The time of the event in UTC: from the message, else from the syslog header, else now. */
   #timeOf({ timeStart, timeEnd }: SyslogMessage, token: KnownToken, source: Source): number {
     const { line } = this
     let timeMs = line.timeMs
@@ -397,7 +395,7 @@ export class Intake {
     const { line } = this
     const nowMs = line.referenceMs
     const isKept = this.#rejectRate.take(source.owner.organizationId, nowMs)
-    // The last of each source is shown with it, however many others there are.
+    // The last sample of each source is always kept, regardless of the rate limit.
     const isShown = Math.abs(nowMs - source.sampledAtMs) >= SECOND_MS
     if (!isKept && !isShown) return
     const sample = redact(line.text(start, Math.min(end, start + SAMPLE_CHARS_MAX * 2)))
@@ -412,7 +410,7 @@ export class Intake {
       host: source.host,
       tokenId: source.owner.tokenId,
       format: FORMATS[format]?.id ?? '',
-      reason: line.reason === '' ? 'no format recognised' : line.reason,
+      reason: line.reason === '' ? 'no format recognized' : line.reason,
       sample,
     })
   }
@@ -420,7 +418,7 @@ export class Intake {
 
 /** Verdicts are 0 to 5. */
 export const VERDICTS = 6
-/** An event that matches no platform is unmatched. */
+/** Outcomes by verdict. `unmatched` applies to an event that matches no platform. */
 const OUTCOME_OF_VERDICT: readonly number[] = [
   Outcome.unknown,
   Outcome.unmatched,
@@ -430,12 +428,12 @@ const OUTCOME_OF_VERDICT: readonly number[] = [
   Outcome.ambiguous,
 ]
 
-/** `count` places from `from` on. */
+/** Returns `count` consecutive indexes, beginning with `from`. */
 function span(from: number, count: number): number[] {
   return Array.from({ length: count }, (_, index) => from + index)
 }
 
-/** By how many minutes a clock differs, if by whole quarters of an hour; else 0. */
+/** The offset of a clock in minutes if it is nearly a multiple of 15 minutes, else 0. */
 function zoneMinutes(differenceMs: number): number {
   const quarters = Math.round(differenceMs / (QUARTER_MINUTES * MINUTE_MS))
   if (quarters === 0 || Math.abs(quarters) > 4 * 18) return 0
@@ -444,7 +442,10 @@ function zoneMinutes(differenceMs: number): number {
     : 0
 }
 
-/** HOSTNAME as it is shown: what is no printable ASCII (RFC 5424 §6) is a question mark, and it ends somewhere. */
+/**
+ * HOSTNAME for display: at most 255 characters, with a question mark for each character that is not
+ * printable ASCII (RFC 5424 §6).
+ */
 function printable(host: string): string {
   return host.slice(0, 255).replace(/[^\x21-\x7e]/g, '?')
 }

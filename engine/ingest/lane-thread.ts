@@ -8,10 +8,10 @@ import type { OpenedConnection } from './thread-lane.ts'
 import type { FromLane, FromLaneToSockets, FromSocketsToLane, LaneThreadData, ToLane } from './thread-protocol.ts'
 import { TokenRate } from './token-rate.ts'
 
-/** What is read before others have their turn: batches that were stored, tokens that were revoked. */
+/** Bytes read before other work gets its turn: stored batches, revoked tokens. */
 const BYTES_PER_TURN = 512 * 1024
 
-/** A lane in a thread of its own: reads what the thread of the sockets puts into its ring. */
+/** A lane in a separate thread, which reads its bytes from the ring of the socket thread. */
 class LaneThread {
   readonly #data: LaneThreadData
   readonly #store: Store
@@ -62,7 +62,7 @@ class LaneThread {
 
   #read(): void {
     const more = this.#ring.read(BYTES_PER_TURN, this.#take)
-    if (this.#ring.takeSpaceRequest()) this.#notifySockets({ kind: 'room' })
+    if (this.#ring.takeSpaceRequest()) this.#notifySockets({ kind: 'space' })
     if (more || !this.#ring.sleep()) {
       setImmediate(() => this.#read())
       return
@@ -100,7 +100,7 @@ class LaneThread {
   }
 
   async #drain(deadlineMs: number): Promise<void> {
-    // The sockets are closed; what they left in the ring is all that comes.
+    // The sockets are closed. Only the bytes in the ring remain.
     while (this.#isReading || this.#ring.read(BYTES_PER_TURN, this.#take))
       await new Promise((resolve) => setImmediate(resolve))
     const unsettled = await this.#lane.drain(deadlineMs)

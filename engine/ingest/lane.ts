@@ -11,25 +11,26 @@ import type { Store } from '../store/store.ts'
 import { Connection, type ConnectionReader, type Peer, WORK_BYTES } from './connection.ts'
 import { CR, digitsEnd, isDigit, LESS, LF, SPACE } from './formats/bytes.ts'
 import { FORMATS } from './formats/formats.ts'
-import { Intake, Origin, type OutgoingBatch, VERDICTS } from './intake.ts'
+import { Intake, type OutgoingBatch, VERDICTS } from './intake.ts'
 import { NoticeLimiter } from './notice-limiter.ts'
+import { Origin } from './origin.ts'
 import { ReadBudget } from './read-budget.ts'
 import { LISTENERS, type Listener } from './sources.ts'
 import type { FromLane, LaneStatus } from './thread-protocol.ts'
 import { TokenAuthenticator } from './token-authenticator.ts'
 import type { TokenRate } from './token-rate.ts'
 
-/** A source that was silent for so long is forgotten; what was counted of it is in the store. */
+/** An inactive source is forgotten after this time. Its counters are in the store. */
 const SOURCE_SILENT_MS = HOUR_MS
 
-/** A datagram has at most 65,527 bytes. */
+/** A UDP payload has at most 65,527 bytes. */
 const LENGTH_DIGITS_MAX = 5
 
-/** Where the bytes of connections are read: in this thread, or in another. */
+/** Reads the bytes of connections, in this thread or another one. */
 export interface ConnectionLane {
-  /** How many connections it reads. */
+  /** Number of its connections. */
   readonly load: number
-  /** A new connection, or a new peer of datagrams, of which each chunk is a whole message. */
+  /** Opens a connection, or a datagram peer of which each chunk is one message. */
   open(listener: Listener, address: string, port: number, peer: Peer): ConnectionReader
 }
 
@@ -37,39 +38,42 @@ export interface LaneOptions {
   readonly store: Store
   /** Compiled registry (registry/compile-trie.ts). */
   readonly trie: SharedArrayBuffer
-  /** Messages of one token in a second, over all lanes; undefined: any number. */
+  /** Maximum messages per token and second over all lanes. undefined: no limit. */
   readonly tokenRate: TokenRate | undefined
-  /** Milliseconds without a byte after which a connection is closed. */
+  /** Milliseconds without an authorized message after which a connection is closed. */
   readonly idleMs: number
-  /** This lane's part of SYSLOG_WAITING_BYTES_MAX. */
+  /** This lane's share of SYSLOG_WAITING_BYTES_MAX. */
   readonly waitingBytesMax?: number
-  /** Instead of SYSLOG_HELLO_MS and SYSLOG_MESSAGE_MS. */
+  /** Replaces SYSLOG_HELLO_MS in tests. */
   readonly helloMs?: number
   readonly messageMs?: number
-  /** To the writer's thread. */
+  /** Sends a message to the writer thread. */
   readonly notify: (message: FromLane, transfer: readonly ArrayBuffer[]) => void
 }
 
-/** What a lane could not hand over when it had to end. */
+/** What a lane could not store before it ended. */
 export interface Unsettled {
   readonly messages: number
   readonly bytes: number
 }
 
-/** Reads connections and datagrams, and hands what matches to the writer in batches. One belongs to one thread. */
+/**
+ * Reads connections and datagrams and sends matches to the writer in batches. One instance per
+ * thread.
+ */
 export class Lane implements ConnectionLane {
   readonly intake: Intake
   readonly budget: ReadBudget
-  /** Datagrams that were let go because their organization had no room: UDP has no way to say so. */
+  /** Datagrams dropped because the queue was full. UDP cannot signal that to the sender. */
   datagramsDropped = 0
   readonly #options: LaneOptions
   readonly #unauthenticated = new NoticeLimiter(UNAUTHENTICATED_NOTICES_PER_SECOND_MAX, SECOND_MS)
   readonly #connections = new Set<Connection>()
-  /** Batches that are with the writer. */
+  /** Batches in transit to the writer. */
   readonly #inFlight = new Map<number, OutgoingBatch>()
   #batchId = 0
   #flushTimer: NodeJS.Timeout | undefined
-  /** Resolves when nothing is left to store. Undefined while the lane is not draining. */
+  /** Resolves when nothing is left to store. Undefined unless the lane is draining. */
   #drained: Deferred<void> | undefined
   readonly #onTaken = (): void => this.#taken()
 
@@ -80,11 +84,11 @@ export class Lane implements ConnectionLane {
     this.intake = new Intake(new Uint8Array(WORK_BYTES), options.trie, authenticator, {
       tokenRate: options.tokenRate,
       noteUnauthorized: ({ listener, address, port }, hasToken) => {
-        // Before anything is made of it: what strangers send must cost the writer's thread nothing.
+        // Limit before allocating: unauthenticated senders must not load the writer thread.
         if (!this.#unauthenticated.admit(address, this.intake.line.referenceMs)) return
         options.notify({ kind: 'unauthorized', listener, address, port, hasToken }, [])
       },
-      takesCoverage: true,
+      storesCoverage: true,
     })
   }
 
@@ -105,23 +109,23 @@ export class Lane implements ConnectionLane {
   takeDatagram(datagram: Uint8Array, origin: Origin): void {
     const { line } = this.intake
     let end = Math.min(datagram.length, MESSAGE_BYTES_MAX)
-    // Some senders end the message as they would in a stream.
+    // Some senders append the delimiter of a stream.
     while (end > 0 && isTrailer(datagram[end - 1] ?? 0)) end--
     if (end === 0) return
     line.bytes.set(end === datagram.length ? datagram : datagram.subarray(0, end))
     line.referenceMs = Date.now()
-    if (!this.intake.take(behindCount(line.view, end), end, origin)) this.datagramsDropped++
+    if (!this.intake.take(afterCount(line.view, end), end, origin)) this.datagramsDropped++
     this.#taken()
   }
 
-  /** Gives those another chance whose messages found no room. */
+  /** Retries stalled messages. */
   resumeStalled(): void {
     for (const connection of this.#connections) if (connection.stalled) connection.resume()
     this.budget.releaseHold()
     this.#checkDrained()
   }
 
-  /** Closes connections whose time is up, and tells who sent what. To be called about once a second. */
+  /** Closes overdue connections and posts counters. Call about once a second. */
   sweep(nowMs: number): void {
     const { idleMs, helloMs = SYSLOG_HELLO_MS, messageMs = SYSLOG_MESSAGE_MS } = this.#options
     for (const connection of this.#connections) {
@@ -150,8 +154,8 @@ export class Lane implements ConnectionLane {
   }
 
   /**
-   * Resolves when everything that was read is taken and stored, at the deadline at the latest. Answers what was not: messages that were taken and are
-   * not stored, and bytes that wait for room.
+   * Resolves when everything read is stored, or at the deadline. Returns the remainder: messages
+   * accepted but not stored, and bytes of stalled connections.
    */
   async drain(deadlineMs: number): Promise<Unsettled> {
     const drained = deferred()
@@ -170,7 +174,7 @@ export class Lane implements ConnectionLane {
   }
 
   status(): LaneStatus {
-    const { sources, formatCounts, coverageLeftOut } = this.intake
+    const { sources, formatCounts, coverageSkipped } = this.intake
     const messages = {} as Record<Listener, readonly number[]>
     for (const listener of LISTENERS) messages[listener] = Array.from(sources.listeners[listener])
     const formats = [...FORMATS.map(({ id }) => id), ''].map((format, index) => ({
@@ -187,18 +191,18 @@ export class Lane implements ConnectionLane {
       oversized: this.budget.oversized,
       datagramsDropped: this.datagramsDropped,
       sourcesOverflowed: sources.overflowed,
-      coverageLeftOut,
+      coverageSkipped,
     }
   }
 
-  /** Messages were taken: full batches go at once, others after a moment. */
+  /** Sends full batches now and partly filled ones after LOG_BATCH_MS. */
   #taken(): void {
     this.#send(false)
     if (this.#flushTimer !== undefined || this.intake.idle) return
     this.#flushTimer = setTimeout(() => {
       this.#flushTimer = undefined
       this.#send(true)
-      // Those that found no place with the writer wait for the next time.
+      // Batches over the in-flight limit wait for the next timer.
       this.#taken()
       this.resumeStalled()
     }, LOG_BATCH_MS)
@@ -217,13 +221,13 @@ export class Lane implements ConnectionLane {
     if (this.#drained === undefined) return
     this.#send(true)
     if (!this.intake.idle) return
-    // What finds no room now, while nothing waits, is asked again in a moment: the rate of a token.
+    // A stalled message may wait only for the token's rate. sweep() retries it.
     for (const { stalled } of this.#connections) if (stalled) return
     this.#drained.resolve()
   }
 }
 
-/** The messages of one peer of datagrams. */
+/** The messages of one datagram peer. */
 class DatagramReader implements ConnectionReader {
   readonly #lane: Lane
   readonly #origin: Origin
@@ -242,8 +246,8 @@ class DatagramReader implements ConnectionReader {
   close(): void {}
 }
 
-/** Behind `MSGLEN SP`, which some senders put before datagrams, too; 0 where there is none. */
-function behindCount(view: DataView, end: number): number {
+/** Returns the offset after `MSGLEN SP`, which some senders also put in datagrams, or 0. */
+function afterCount(view: DataView, end: number): number {
   if (!isDigit(view.getUint8(0))) return 0
   const digits = digitsEnd(view, 0, Math.min(end, LENGTH_DIGITS_MAX + 1))
   const isCount = digits + 1 < end && view.getUint8(digits) === SPACE && view.getUint8(digits + 1) === LESS

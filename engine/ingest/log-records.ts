@@ -15,43 +15,50 @@ import {
   TAB,
 } from './formats/bytes.ts'
 
-/** A record may go on over this many lines: a quoted CSV field with line feeds. */
+/** Maximum lines of one record: a quoted CSV field can contain line feeds. */
 const CSV_LINES_MAX = 8
-/** How much of the beginning of two lines is compared to tell whether they are of one kind. */
+/** Leading bytes that are compared to decide whether two lines have the same form. */
 const SHAPE_BYTES = 10
 const NUL = 0
 
 /**
- * Finds the messages of a log file in a buffer that fills up: lines; quoted CSV fields and objects of JSON that go on over several; the objects of
- * an array. What is not whole yet waits for more.
+ * Finds the messages of a log file in a buffer that is filled step by step: lines, quoted CSV
+ * fields and JSON objects over several lines, the objects of an array. An incomplete message waits
+ * for more bytes.
  */
 export class LogRecords {
-  /** Of the message at hand, without line ends and blanks behind it. Equal: an empty line. */
+  /** The current message without trailing line ends and blanks. start = end: an empty line. */
   start = 0
   end = 0
-  /** Number of its first line, from 1. */
+  /** Number of the message's first line, from 1. */
   line = 1
   /** Lines that end before `place`. */
   lines = 0
-  /** Where the next message begins. */
+  /** Offset of the next message. */
   place = 0
-  /** The line feed is missing: its writer may not be done. */
+  /** The message lacks its line feed, so its writer may not have finished it. */
   isOpen = false
   readonly #bytes: Uint8Array
   readonly #bytesMax: number
-  /** What comes up to the next line feed is the rest of a line that was cut: it need not be put into the buffer, nor what of it is there behind `place`. */
+  /**
+   * The bytes up to the next line feed belong to a truncated line. The caller need not put them
+   * into the buffer, and may drop the bytes after `place`.
+   */
   isDiscarding = false
-  /** The file is an array of objects, and this is inside of it. */
+  /** The file is an array of objects, and `place` is inside it. */
   #inArray = false
   #atFileStart = true
 
-  /** @param bytesMax the longest message; of a longer line the beginning is one */
+  /** @param bytesMax maximum length of a message; longer lines are truncated */
   constructor(bytes: Uint8Array, bytesMax: number) {
     this.#bytes = bytes
     this.#bytesMax = bytesMax
   }
 
-  /** Goes on to the next message in what stands before `filled`. Answers false where it is not whole, and more may come. */
+  /**
+   * Finds the next message in the bytes before `filled`. Returns false if it is incomplete and more
+   * bytes may follow.
+   */
   next(filled: number, isLast: boolean): boolean {
     if (this.isDiscarding && !this.#discard(filled)) return false
     if (this.#inArray || this.#atFileStart) this.#skipArraySigns(filled)
@@ -64,12 +71,12 @@ export class LogRecords {
     return true
   }
 
-  /** Says that the bytes from `place` on now stand at the start. */
+  /** The caller moved the bytes from `place` on to the start of the buffer. */
   moved(): void {
     this.place = 0
   }
 
-  /** Where the message ends that begins at `place`, or -1 where that is not known yet. */
+  /** Returns the end of the message that begins at `place`, or -1 if more bytes are needed. */
   #recordEnd(lineEnd: number, filled: number, isLast: boolean): number {
     const first = this.#bytes[this.place]
     if (first === OPEN_BRACE && (this.#inArray || this.#isLoneBrace(lineEnd))) {
@@ -90,7 +97,7 @@ export class LogRecords {
     this.isOpen = isLast && end === filled
     let stop = Math.min(end, this.start + this.#bytesMax)
     if (end - this.start > this.#bytesMax && end === filled && !isLast) {
-      // A line that goes on: what is read of it is here, the rest is let go.
+      // An overlong line: its beginning is the message, the rest is discarded.
       this.isDiscarding = true
       this.place = stop
     } else {
@@ -113,7 +120,7 @@ export class LogRecords {
     return true
   }
 
-  /** Between the objects of an array stand blanks, commas and line feeds. */
+  /** Skips the blanks, commas and line feeds between the objects of an array. */
   #skipArraySigns(filled: number): void {
     for (; this.place < filled; this.place++) {
       const byte = this.#bytes[this.place]
@@ -121,26 +128,32 @@ export class LogRecords {
       else if (byte === OPEN_BRACKET && this.#atFileStart && !this.#inArray) this.#inArray = true
       else if (byte === CLOSE_BRACKET && this.#inArray) this.#inArray = false
       else if (byte !== SPACE && byte !== TAB && byte !== CR && !(byte === COMMA && this.#inArray)) {
-        // `[4711]` begins a line of some log, an array of objects goes on with a brace.
-        if (this.#atFileStart && this.#inArray && byte !== OPEN_BRACE) this.#leaveArray()
+        // `[4711]` begins a log line. In an array of objects, a brace follows the bracket.
+        if (this.#atFileStart && this.#inArray && byte !== OPEN_BRACE) this.#exitArray()
         this.#atFileStart = false
         return
       }
     }
   }
 
-  #leaveArray(): void {
+  #exitArray(): void {
     this.#inArray = false
     while (this.place > 0 && this.#bytes[this.place] !== OPEN_BRACKET) this.place--
   }
 
-  /** The usual beginning of an object that is printed for people; a cut line of JSON goes on behind its brace. */
+  /**
+   * Whether the line is only a brace: the first line of a pretty-printed object. A truncated JSON
+   * line has more text.
+   */
   #isLoneBrace(lineEnd: number): boolean {
     for (let at = this.place + 1; at < lineEnd; at++) if (!isTrailer(this.#bytes[at] ?? 0)) return false
     return true
   }
 
-  /** Behind the brace that closes the object; NOT_CLOSED where none does within a message's length, -1 where more is needed. */
+  /**
+   * Returns the offset after the closing brace, NOT_CLOSED if there is none within the maximum
+   * length, or -1 if more bytes are needed.
+   */
   #objectEnd(filled: number, isLast: boolean): number {
     let depth = 0
     let inString = false
@@ -162,7 +175,7 @@ export class LogRecords {
     return lineFeed < 0 || lineFeed > filled ? filled : lineFeed
   }
 
-  /** Whether the line has an odd number of quotes, of which one begins a field. */
+  /** Whether the line has an odd number of quotes, one of which begins a field. */
   #hasOpenQuote(lineEnd: number): boolean {
     let quotes = 0
     let beginsField = false
@@ -175,7 +188,10 @@ export class LogRecords {
     return beginsField && quotes % 2 === 1
   }
 
-  /** The end of the line that closes the quote, if one of the next few does and none of them begins as this one does. */
+  /**
+   * Returns the end of the line with the closing quote, if one of the next lines has it and none of
+   * them has the form of the first line.
+   */
   #quotedEnd(firstEnd: number, filled: number, isLast: boolean): number {
     let end = firstEnd
     for (let lines = 2; lines <= CSV_LINES_MAX; lines++) {

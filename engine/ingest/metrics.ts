@@ -9,7 +9,7 @@ import type { SyslogStatus } from './thread-protocol.ts'
 
 const PREFIX = 'posture_ingest_'
 
-/** What ingest has counted, for Prometheus. A token stands by its label, never by itself. */
+/** The Prometheus metrics of ingest. A token is identified by its label, never by its secret. */
 export function ingestRows(
   { counters: accepted, coverage }: Pick<EventAcceptor, 'counters' | 'coverage'>,
   batches: BatchCounters,
@@ -56,7 +56,7 @@ export function ingestRows(
       {
         accepted: coverage.accepted,
         repeated: coverage.repeated,
-        too_often: coverage.tooOften + (syslog?.coverageLeftOut ?? 0),
+        too_often: coverage.tooOften + (syslog?.coverageSkipped ?? 0),
         deferred: coverage.deferred,
         malformed: coverage.malformed,
       },

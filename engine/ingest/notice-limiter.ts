@@ -1,28 +1,29 @@
 import { MINUTE_MS, type SECOND_MS } from '../process/clock.ts'
 
 /**
- * Which senders without a known token are to be named: each once a minute, and of all only so many in a span. Anybody can make up addresses and
- * send as fast as the line allows, so nothing here grows with what comes: an address is remembered when it was named, for two minutes at most.
+ * Decides which unauthenticated senders are reported: each once a minute, and a limited number in
+ * total per interval. Senders can forge addresses at line rate, so memory is bounded: only reported
+ * addresses are remembered, for two minutes at most.
  */
 export class NoticeLimiter {
-  /** Notes that were not admitted because too many others were, since the start. */
+  /** Notices suppressed by the total limit, since the start. */
   skipped = 0
   readonly #notesMax: number
   readonly #spanMs: number
   #named = new Map<string, number>()
-  /** Of the minute before. */
+  /** Addresses of the previous minute. */
   #namedBefore = new Map<string, number>()
   #minute = 0
   #span = 0
   #notes = 0
 
-  /** @param notesMax in a span of `spanMs`, which is a second or a minute */
+  /** @param notesMax maximum per interval of `spanMs`, a second or a minute */
   constructor(notesMax: number, spanMs: typeof SECOND_MS | typeof MINUTE_MS) {
     this.#notesMax = notesMax
     this.#spanMs = spanMs
   }
 
-  /** Whether the sender at this address is to be named now. */
+  /** Whether to report the sender at this address now. */
   admit(address: string, nowMs: number): boolean {
     const minute = Math.floor(nowMs / MINUTE_MS)
     if (minute !== this.#minute) {

@@ -1,6 +1,9 @@
 import { SECOND_MS } from '../process/clock.ts'
 
-/** How often something is done for each organization in a second, and for how many organizations at all: so none of them keeps a thread busy with it. */
+/**
+ * Limits how often each organization may do something in a second, and how many organizations may
+ * do it at all, so that none can keep a thread busy.
+ */
 export class OrganizationRate {
   readonly #timesMax: number
   readonly #organizationsMax: number
@@ -12,7 +15,7 @@ export class OrganizationRate {
     this.#organizationsMax = organizationsMax
   }
 
-  /** Whether it may be done once more now; then it counts as done. */
+  /** Counts one use. Returns false if the limit is reached. */
   take(organizationId: string, nowMs: number): boolean {
     if (nowMs - this.#sinceMs >= SECOND_MS || nowMs < this.#sinceMs) {
       this.#sinceMs = nowMs

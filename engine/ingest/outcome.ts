@@ -1,15 +1,16 @@
 /**
- * What became of a message that came with a token. Every message is in exactly one of them, or it is unauthorized: so
- * messages = stored + duplicate + unmatched + noDomain + skipped + rejected + unknown + unauthorized + ambiguous.
+ * The outcome of a message. Each message has exactly one outcome, so messages = stored + duplicate
+ * + unmatched + noDomain + skipped + rejected + unknown + unauthorized + ambiguous.
  *
- *   stored      it names a platform, and is in the durable buffer
- *   duplicate   the same event was stored before
- *   unmatched   it names a host that is no platform's; counted and forgotten
- *   noDomain    well-formed traffic that names no host
- *   skipped     well-formed, but no client's request: a device's own news, a collector's report of its coverage
- *   rejected    its format is known, and a field of it cannot be
- *   unknown     no format was recognised
- *   ambiguous   names a host, but has no positive evidence that a client requested the host
+ *   stored        names a platform and is in the durable buffer
+ *   duplicate     the same event was stored before
+ *   unmatched     names a host that belongs to no platform; counted and discarded
+ *   noDomain      well-formed traffic that names no host
+ *   skipped       well-formed, but not a client's request: device status, coverage reports
+ *   rejected      the format is known, but a field is invalid
+ *   unknown       no format recognized
+ *   unauthorized  no valid monitoring token
+ *   ambiguous     names a host without positive evidence that a client requested it
  */
 export const OUTCOMES = [
   'stored',
@@ -24,7 +25,7 @@ export const OUTCOMES = [
 ] as const
 export type OutcomeName = (typeof OUTCOMES)[number]
 
-/** The places of the outcomes in a row of counts. */
+/** Indexes of the outcomes in a row of counts. */
 export const Outcome = {
   stored: 0,
   duplicate: 1,
@@ -41,7 +42,7 @@ export function newCounts(): Float64Array {
   return new Float64Array(OUTCOMES.length)
 }
 
-/** How many messages a row of counts stands for. */
+/** The sum of a row of counts. */
 export function totalOf(counts: Iterable<number>): number {
   let total = 0
   for (const count of counts) total += count

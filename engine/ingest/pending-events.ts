@@ -6,25 +6,26 @@ import { isUpper } from './formats/bytes.ts'
 import type { Source } from './sources.ts'
 
 /*
- * Matched messages that wait for the writer, as a batch in the form of engine/event/event.ts: [1, [event, ...]] in msgpack, as BatchReader takes
- * it in place. Numbers have their full width, so that a later message of the same client and name can be added:
+ * Matched messages that wait for the writer, in the batch format of engine/event/event.ts: [1,
+ * [event, ...]] in msgpack, which BatchReader reads in place. Numbers are big-endian and have their
+ * full width, so that a later message of the same client and name can be added in place:
  *
  *   0   92 01 dc         array of 2, version 1, array of n
- *   3   u16              n, big-endian, as all here
+ *   3   u16              n
  *
  *   of each event
- *   0   97 or 98         array of 7, or of 8 if some were blocked
+ *   0   97 or 98         array of 7, or of 8 if requests were blocked
  *   1   c4 10 id         bin of 16: instance, sequence
  *   19  d9 n name        str of n bytes
  *   .   d9 n client
  *   .   method           index in METHODS
  *   .   cb f64           first seen, milliseconds since 1970
- *   .   ce u32           milliseconds from the first to the last
+ *   .   ce u32           milliseconds from first to last seen
  *   .   ce u32           count
- *   .   ce u32           how many of them were blocked, where some were
+ *   .   ce u32           blocked count, only in an array of 8
  */
 const HEADER_BYTES = 5
-/** What the header has room to say. */
+/** Maximum of the u16 in the header. */
 const EVENTS_MAX = 0xffff
 const COLUMNS = 0x97
 const COLUMNS_BLOCKED = 0x98
@@ -32,18 +33,21 @@ const NAME_OFFSET = 19
 const TAIL_BYTES = 1 + 9 + 5 + 5 + 5
 const EVENT_BYTES_MAX = NAME_OFFSET + 2 + 255 + 2 + 64 + TAIL_BYTES
 
-/** Messages of one client and name are one event if their times lie no further apart than this. */
+/** Maximum time span of the messages that are merged into one event. */
 const SPAN_MS_MAX = HOUR_MS
 const COUNT_MAX = 0xffff_ffff
-/** A longer one, of a collector, has lost its beginning: the end is what counts. */
+/**
+ * The stored span has 32 bits. A longer span of a collector's event loses its beginning, since the
+ * last time is the one that counts.
+ */
 const SPAN_STORED_MS_MAX = 0xffff_ffff
 const NO_EVENT = -1
 
-/** An event, by places in a buffer. */
+/** An event, by offsets in a buffer. */
 export interface PendingEvent {
   readonly nameStart: number
   readonly nameEnd: number
-  /** In its canonical form. */
+  /** Canonical address. */
   readonly client: string
   readonly method: number
   readonly firstMs: number
@@ -52,7 +56,10 @@ export interface PendingEvent {
   readonly blocked: number
 }
 
-/** Ids for the events of messages that have none: an instance of this start of the service, and a sequence. */
+/**
+ * Creates ids for events of messages without one: an instance for this start of the service, and a
+ * sequence.
+ */
 export class EventIds {
   readonly #high: number
   readonly #low: number
@@ -64,7 +71,7 @@ export class EventIds {
     this.#low = instance.readUInt32BE(4)
   }
 
-  /** Writes the next id in its 16 bytes. */
+  /** Writes the next id as 16 bytes. */
   writeNext(view: DataView, at: number): void {
     this.#sequence++
     view.setUint32(at, this.#high)
@@ -74,22 +81,28 @@ export class EventIds {
   }
 }
 
-/** One batch: bytes for the writer, and whose messages they stand for. */
+/** One batch: bytes for the writer, and the number of messages by sender. */
 export interface EventBatch {
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly events: number
   readonly messages: ReadonlyMap<Source, number>
-  /** Whose each event is, of events with an id of their own, which are one message each. Empty where they have none. */
+  /**
+   * The sender of each event, for events with their own id, which represent one message each. Empty
+   * for log events.
+   */
   readonly senders: readonly Source[]
-  /** Coverage reports, to be stored with the events. */
+  /** Coverage reports to be stored with the events. */
   readonly reports: readonly CoverageReport[]
 }
 
-/** Fills batches. Events without an id of their own get one, and those of one client and name are put together. */
+/**
+ * Fills batches. Merges log messages of the same client and name into one event and creates its id.
+ * Events with their own id are not merged.
+ */
 export class PendingEvents {
-  /** Events. */
+  /** Number of events. */
   count = 0
-  /** Messages that they stand for. */
+  /** Number of messages in these events. */
   messages = 0
   #bytes: Uint8Array<ArrayBuffer>
   #view: DataView
@@ -98,7 +111,7 @@ export class PendingEvents {
   #senders: Source[] = []
   #reports: CoverageReport[] = []
   readonly #countMax: number
-  /** Where an event begins, by the hash of its name, client and kind; beyond half full there is no room. */
+  /** Hash table of event offsets, by name, client and kind. At most half full. */
   readonly #slots: Int32Array
   readonly #ids: EventIds
 
@@ -120,7 +133,7 @@ export class PendingEvents {
     return this.count === 0 && this.#reports.length === 0
   }
 
-  /** Adds a coverage report to the batch; false where it has COVERAGE_PER_SECOND_MAX. */
+  /** Adds a coverage report. Returns false if the batch already has COVERAGE_PER_SECOND_MAX. */
   addReport(report: CoverageReport): boolean {
     if (this.#reports.length >= COVERAGE_PER_SECOND_MAX) return false
     this.#reports.push(report)
@@ -128,8 +141,9 @@ export class PendingEvents {
   }
 
   /**
-   * Adds what a message of `source` matched; there must be room. `idStart` is the place of its own id, 32 hex digits in `view`: such an event
-   * is never put together with another.
+   * Adds the match of a message of `source`. The batch must not be full. `idStart` is the offset of
+   * the event's own id, 32 hex digits in `view`, or negative. An event with its own id is never
+   * merged.
    */
   add(view: DataView, event: PendingEvent, idStart: number, source: Source): void {
     this.#messages.set(source, (this.#messages.get(source) ?? 0) + 1)
@@ -157,7 +171,7 @@ export class PendingEvents {
     this.#ids.writeNext(this.#view, this.#last + 3)
   }
 
-  /** The batch, ready for the writer; what comes next begins a new one. */
+  /** Returns the batch for the writer and begins a new one. */
   take(): EventBatch {
     this.#view.setUint8(0, 0x92)
     this.#view.setUint8(1, 0x01)
@@ -181,7 +195,7 @@ export class PendingEvents {
     return batch
   }
 
-  /** Where the event begins that was appended last. */
+  /** Offset of the last appended event. */
   #last = 0
 
   #append(view: DataView, { nameStart, nameEnd, client, method, firstMs, lastMs, count, blocked }: PendingEvent): void {
@@ -217,7 +231,10 @@ export class PendingEvents {
     this.count++
   }
 
-  /** Adds the event to that at `at`, if it is of the same name, client and kind, and near in time. */
+  /**
+   * Merges the event into the event at `at` if both have the same name, client and kind, and their
+   * times are close.
+   */
   #join(view: DataView, event: PendingEvent, at: number): boolean {
     const bytes = this.#bytes
     if (bytes[at] !== (event.blocked > 0 ? COLUMNS_BLOCKED : COLUMNS)) return false
@@ -265,7 +282,7 @@ function hex(byte: number): number {
   return byte <= 0x39 ? byte - 0x30 : (byte | 0x20) - 0x57
 }
 
-/** FNV-1a over name, client and whether it was blocked. */
+/** FNV-1a over method, blocked flag, name and client. */
 function hashOf(view: DataView, { nameStart, nameEnd, client, method, blocked }: PendingEvent): number {
   let hash = Math.imul(0x811c9dc5 ^ method ^ (blocked > 0 ? 16 : 0), 0x01000193)
   for (let at = nameStart; at < nameEnd; at++) hash = Math.imul(hash ^ folded(view.getUint8(at)), 0x01000193)

@@ -1,14 +1,17 @@
 import type { Socket } from 'node:net'
 
 /*
- * The header of the PROXY protocol, version 2 (https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt, section 2.2), which a load balancer
- * sends before the first byte of its client:
+ * The PROXY protocol header, version 2
+ * (https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt, section 2.2), which a load balancer
+ * sends before the client's first byte:
  *
- *   0   12  signature
- *   12  1   version 2 in the high four bits; command in the low: 0 LOCAL (the balancer's own connection), 1 PROXY
- *   13  1   address family and protocol: 0x11 TCP over IPv4, 0x21 TCP over IPv6, 0x00 unspecified
- *   14  2   length of what follows, big-endian
- *   16  4 or 16  source address; then destination address, the two ports, and TLVs, which are not looked at
+ *   0   12       signature
+ *   12  1        high four bits: version 2; low four bits: command,
+ *                0 LOCAL (the balancer's own connection) or 1 PROXY
+ *   13  1        address family and protocol:
+ *                0x11 TCP over IPv4, 0x21 TCP over IPv6, 0x00 unspecified
+ *   14  2        length of the rest, big-endian
+ *   16  4 or 16  source address; then destination address, both ports, and TLVs (ignored)
  */
 const SIGNATURE = Buffer.from([0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d, 0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a])
 const FIXED_BYTES = 16
@@ -19,10 +22,13 @@ const TCP4 = 0x11
 const TCP6 = 0x21
 const TCP4_BYTES = 12
 const TCP6_BYTES = 36
-/** Addresses and TLVs; more is nobody's. */
+/** Limit for addresses and TLVs. */
 const HEADER_BYTES_MAX = 4096
 
-/** A header that was read, one that is not whole yet, or none. `address` is '' where the balancer speaks for itself. */
+/**
+ * A complete header, an incomplete one, or none. `address` is '' if the connection is the
+ * balancer's own.
+ */
 export type ProxyHeader = { readonly address: string; readonly bytes: number } | 'incomplete' | 'none'
 
 export function readProxyHeader(bytes: Buffer): ProxyHeader {
@@ -47,7 +53,10 @@ export function readProxyHeader(bytes: Buffer): ProxyHeader {
   return family === 0 ? { address: '', bytes: whole } : 'none'
 }
 
-/** Reads the header from a new connection and gives back what came behind it. Answers the client's address, or undefined where there is none. */
+/**
+ * Reads the header from a new connection and pushes the bytes after it back. Resolves to the
+ * client's address, or undefined if there is no valid header.
+ */
 export async function takeProxyHeader(socket: Socket): Promise<string | undefined> {
   let waiting: Buffer = Buffer.alloc(0)
   return new Promise((resolve) => {
@@ -63,9 +72,9 @@ export async function takeProxyHeader(socket: Socket): Promise<string | undefine
       const header = readProxyHeader(waiting)
       if (header === 'incomplete') return
       if (header === 'none') return settle(undefined)
-      const behind = waiting.subarray(header.bytes)
+      const after = waiting.subarray(header.bytes)
       settle(header.address === '' ? (socket.remoteAddress ?? '') : header.address)
-      if (behind.length > 0) socket.unshift(behind)
+      if (after.length > 0) socket.unshift(after)
     }
     socket.on('data', onData)
     socket.once('close', onClose)

@@ -1,40 +1,48 @@
 import { SYSLOG_UNAUTHENTICATED_BYTES_MAX, SYSLOG_WAITING_BYTES_MAX } from '../limits.ts'
 
-/** A connection, as far as its bytes are bounded. */
+/** A connection as the budget sees it. */
 export interface WaitingConnection {
-  /** Bytes of it that wait in this lane. */
+  /** Bytes of the connection that are held in this lane. */
   readonly heldBytes: number
-  /** One of its messages was authorized. */
+  /** At least one message was authorized. */
   readonly isAuthenticated: boolean
-  /** Whose messages it has; '' where that is not known. */
+  /** The organization of the messages; '' if not known. */
   readonly organizationId: string
   readonly stalled: boolean
-  /** Its socket is not read until `releaseHold`. */
+  /** Pauses the socket until `releaseHold`. */
   hold(): void
   releaseHold(): void
   destroy(why: 'limit'): void
 }
 
-/** Strangers together may hold this part of the bound; beyond it each only SYSLOG_UNAUTHENTICATED_BYTES_MAX. */
+/**
+ * Unauthenticated connections together may hold this fraction of the budget. Beyond it, each may
+ * hold only SYSLOG_UNAUTHENTICATED_BYTES_MAX.
+ */
 const UNAUTHENTICATED_PART = 4
-/** Organizations without room are read no more when this part is full, and again when only half of that is. */
+/**
+ * Organizations with a full queue are paused when this fraction is in use, and resumed when half of
+ * the fraction is.
+ */
 const BACKPRESSURE_PART = 2
 
 /**
- * What all connections of a lane share: the bytes that wait in it, of messages that are not whole, and of those that found no room.
+ * The byte budget that all connections of a lane share: incomplete messages, and messages of
+ * organizations with a full queue.
  *
- * The bound is met by reading less, in three steps. Strangers have a quarter, so that they cannot close those who are known. When half is full, the
- * other connections of an organization that has no room are not read either. Who holds the most is closed only when all of it is full.
+ * Three thresholds protect the budget. (1) Unauthenticated connections get a quarter, so that they
+ * cannot displace authenticated ones. (2) Above half, all connections of an organization with a
+ * full queue are paused. (3) Above the maximum, the connection that holds the most bytes is closed.
  */
 export class ReadBudget {
   oversized = 0
-  /** Room taken, in bytes. */
+  /** Held bytes. */
   waitingBytes = 0
-  /** Of that, by connections without an authorised message. */
+  /** Bytes held by connections without an authorized message. */
   unauthenticatedBytes = 0
   readonly #bytesMax: number
   readonly #connections: ReadonlySet<WaitingConnection>
-  /** Organizations whose connections are held. */
+  /** Organizations whose connections are paused. */
   readonly #held = new Set<string>()
 
   constructor(connections: ReadonlySet<WaitingConnection>, bytesMax = SYSLOG_WAITING_BYTES_MAX) {
@@ -42,7 +50,10 @@ export class ReadBudget {
     this.#bytesMax = bytesMax
   }
 
-  /** Notes that a connection holds more or less; who holds too much may be closed before this returns. */
+  /**
+   * Adds held bytes of a connection (negative: releases them). May close connections before it
+   * returns.
+   */
   add(connection: WaitingConnection, bytes: number): void {
     this.waitingBytes += bytes
     if (!connection.isAuthenticated) this.unauthenticatedBytes += bytes
@@ -63,12 +74,15 @@ export class ReadBudget {
     this.unauthenticatedBytes -= connection.heldBytes
   }
 
-  /** Whether the connections of this organization are not read now. */
+  /** Whether the connections of this organization are paused. */
   isHeld(organizationId: string): boolean {
     return this.#held.size > 0 && this.#held.has(organizationId)
   }
 
-  /** Reads those again that are held, if there is room. To be called when something may have become less. */
+  /**
+   * Resumes paused connections if enough bytes were released. Call after bytes may have been
+   * released.
+   */
   releaseHold(): void {
     if (this.#held.size === 0 || this.waitingBytes > this.#bytesMax / BACKPRESSURE_PART / 2) return
     const organizations = [...this.#held]

@@ -8,7 +8,10 @@ import {
 import { TIME_MS_MAX, unpackValue } from '../event/event.ts'
 import { COVERAGE_BYTES_MAX } from '../limits.ts'
 
-/** The form of engine/event/coverage-report.ts. zod, because there is one report a minute and sensor. */
+/**
+ * The schema of engine/event/coverage-report.ts. zod is fast enough: a sensor sends one report a
+ * minute.
+ */
 const count = z.number().int().nonnegative().max(COVERAGE_COUNT_MAX)
 const time = z.iso
   .datetime()
@@ -27,7 +30,7 @@ const member = z
   })
   .refine(({ since, made }) => made >= since, { path: ['made'], message: 'expected a time not before since' })
 
-/** The report, or one line that names the wrong member; undefined where there is no value. */
+/** Returns the report, or an error that names the wrong member. undefined: there is no value. */
 export function coverageFromValue(value: unknown): CoverageReport | string | undefined {
   if (value === undefined || value === null) return undefined
   const parsed = member.safeParse(value)
@@ -39,7 +42,7 @@ export function coverageFromValue(value: unknown): CoverageReport | string | und
   return { ...report, sinceMs: since, madeMs: made }
 }
 
-/** The same of one msgpack value, whose headers msgpackError() has accepted. */
+/** Same, from a msgpack value whose headers msgpackError() has accepted. */
 export function coverageFromPacked(bytes: Uint8Array): CoverageReport | string | undefined {
   if (bytes.length > COVERAGE_BYTES_MAX) return `coverage: expected at most ${COVERAGE_BYTES_MAX} bytes`
   try {
@@ -49,7 +52,7 @@ export function coverageFromPacked(bytes: Uint8Array): CoverageReport | string |
   }
 }
 
-/** The same of a message in JSON, `{ "coverage": { ... } }`. */
+/** Same, from a JSON message `{ "coverage": { ... } }`. */
 export function coverageFromMessage(text: string): CoverageReport | string {
   try {
     const { coverage } = (JSON.parse(text) ?? {}) as { coverage?: unknown }

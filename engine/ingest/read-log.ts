@@ -4,8 +4,8 @@ import { basename } from 'node:path'
 import { TextDecoder } from 'node:util'
 import { MESSAGE_BYTES_MAX } from '../limits.ts'
 import { type ByteSource, type FileKind, STANDARD_INPUT, withPathOf } from '../process/byte-source.ts'
+import { openDecompressed } from '../process/decompressed-bytes.ts'
 import { Fault } from '../process/error-codes.ts'
-import { openUnpacked } from '../process/unpacked-bytes.ts'
 import { BLOCK_KEY_BYTES, type LineHashes } from '../store/read-lines.ts'
 import type { Store } from '../store/store.ts'
 import type { EventAcceptor } from './accept.ts'
@@ -13,26 +13,36 @@ import { LF } from './formats/bytes.ts'
 import { NO_FORMAT } from './formats/detect.ts'
 import { FORMATS } from './formats/formats.ts'
 import { SCRATCH_BYTES, Verdict } from './formats/log-line.ts'
-import { type Intake, Origin } from './intake.ts'
+import type { Intake } from './intake.ts'
 import { LogRecords } from './log-records.ts'
+import { Origin } from './origin.ts'
 import { Outcome } from './outcome.ts'
 import type { KnownToken } from './token-authenticator.ts'
 
 export const LOG_FILE: FileKind = { what: 'log file', unreadable: 'LOG_UNREADABLE', damaged: 'LOG_DAMAGED' }
 
-/** How much of a file is known as one block (store/read-lines.ts), in bytes: whole messages, so a little more. */
+/**
+ * Minimum bytes of a block (store/read-lines.ts). A block ends with a whole message, so it is
+ * slightly longer.
+ */
 export const BLOCK_BYTES = 1024 * 1024
 const READ_BYTES = 64 * 1024
-/** UTF-16 may take half as much again in UTF-8. */
+/** UTF-16 grows by half when converted to UTF-8. */
 const DECODED_BYTES_MAX = READ_BYTES * 2
-/** Room for a block, the message that crosses its end, what is read behind it, and names in another form. */
+/**
+ * A block, the message across its end, the bytes read after it, and scratch space for names in
+ * another form.
+ */
 export const READ_WORK_BYTES = BLOCK_BYTES + MESSAGE_BYTES_MAX * 2 + DECODED_BYTES_MAX + 1 + SCRATCH_BYTES
 
-/** Other work of the process (a progress bar, Ctrl-C) has its turn after so many messages. */
+/** Messages read before other work of the process gets its turn (progress bar, Ctrl-C). */
 const MESSAGES_PER_TURN = 20_000
-/** What came through a pipe is stored after this time at the latest, in milliseconds. */
-const LIVE_COMMIT_MS = 1000
-/** A last line without line feed of a file that was written so short a time ago, in milliseconds, may not be whole yet. */
+/** Maximum milliseconds until data from a pipe is stored. */
+const PIPE_COMMIT_MS = 1000
+/**
+ * If a file was modified within this time (milliseconds), a last line without line feed may be
+ * incomplete.
+ */
 const STILL_WRITTEN_MS = 10_000
 const NO_KEY = Buffer.alloc(BLOCK_KEY_BYTES)
 
@@ -40,12 +50,15 @@ const NO_KEY = Buffer.alloc(BLOCK_KEY_BYTES)
 export interface LineProblem {
   /** From 1. */
   readonly line: number
-  /** '' where none was recognised. */
+  /** '' if no format was recognized. */
   readonly format: string
   readonly reason: string
 }
 
-/** What was read of one file. messages = matched + duplicates + unmatched + noDomain + skipped + rejected + unknown + ambiguous. */
+/**
+ * The result of reading a file. messages = matched + duplicates + unmatched + noDomain + skipped +
+ * rejected + unknown + ambiguous.
+ */
 export interface FileReport {
   readonly file: string
   lines: number
@@ -58,26 +71,29 @@ export interface FileReport {
   rejected: number
   unknown: number
   ambiguous: number
-  /** The last line is not whole yet: it was left for the next time. */
+  /** The last line is incomplete and was left for the next run. */
   unfinished: boolean
-  /** Messages by recognised format. */
+  /** Messages by recognized format. */
   readonly formats: Record<string, number>
 }
 
 export interface ReadLogOptions {
-  /** Stores nothing. */
+  /** Store nothing. */
   readonly dryRun: boolean
   readonly onProblem: (problem: LineProblem) => void
   readonly onProgress: (bytesRead: number, bytesTotal: number) => void
-  /** Asked now and then whether to end early; what was read until then is stored. */
+  /** Polled. true ends the reading; everything read so far is stored. */
   readonly stopped: () => boolean
-  /** Resolves when that is asked for: a pipe may have nothing to say for long. */
+  /** Resolves when the reading should end. Needed for an idle pipe. */
   readonly stop: Promise<unknown>
-  /** Makes room in a full buffer. */
-  readonly fold: () => Promise<unknown>
+  /** Frees space in a full buffer. */
+  readonly freeSpace: () => Promise<unknown>
 }
 
-/** Reads a log file of one organization's device into the buffer. What was read of it before, under any name, counts as duplicates. */
+/**
+ * Reads a log file of one organization into the buffer. Lines that were read before, from a file
+ * with any name, count as duplicates.
+ */
 export class LogReader {
   readonly #store: Store
   readonly #acceptor: EventAcceptor
@@ -95,12 +111,13 @@ export class LogReader {
   }
 
   /**
-   * @returns the report, and the fault that ended the reading early, if one did: what came before it is stored.
-   * @throws Fault LOG_UNREADABLE.
+   * @returns the report, and the fault if reading ended early; everything before the fault is
+   *   stored
+   * @throws Fault LOG_UNREADABLE
    */
   async read(path: string): Promise<{ report: FileReport; fault: Fault | undefined }> {
     const report = newReport(path)
-    const source = await openUnpacked(path, LOG_FILE).catch((error: unknown) => {
+    const source = await openDecompressed(path, LOG_FILE).catch((error: unknown) => {
       throw withPathOf(LOG_FILE, path, error)
     })
     const lastWritten = lastWrittenMs(path)
@@ -128,14 +145,14 @@ export class LogReader {
         if (file.source.live) await Promise.race([file.fill(), this.#options.stop])
         else await file.fill()
       } catch (error) {
-        // What came before it is used.
+        // The bytes before the failure are still used.
         failure = error
         file.isLast = true
       }
       if (file.source.live) this.#intake.line.referenceMs = Date.now()
       await this.#takeAll(file)
       const nowMs = Date.now()
-      if (file.source.live && nowMs - committedMs >= LIVE_COMMIT_MS) {
+      if (file.source.live && nowMs - committedMs >= PIPE_COMMIT_MS) {
         await this.#commit(file)
         committedMs = nowMs
       }
@@ -145,10 +162,10 @@ export class LogReader {
     if (failure !== undefined) throw failure
   }
 
-  /** Takes the messages that are whole. */
+  /** Processes the complete messages in the buffer. */
   async #takeAll(file: OpenFile): Promise<void> {
     const { records } = file
-    let sinceTurn = 0
+    let messagesInTurn = 0
     while (records.next(file.filled, file.isLast)) {
       if (records.isDiscarding) file.filled = records.place
       file.report.lines = records.lines + (records.isOpen ? 1 : 0)
@@ -161,8 +178,8 @@ export class LogReader {
         await this.#commit(file)
         file.nextBlock()
       }
-      if (++sinceTurn < MESSAGES_PER_TURN) continue
-      sinceTurn = 0
+      if (++messagesInTurn < MESSAGES_PER_TURN) continue
+      messagesInTurn = 0
       await new Promise((resolve) => setImmediate(resolve))
       if (this.#options.stopped()) return
     }
@@ -174,7 +191,7 @@ export class LogReader {
     const isKnown = block.add(file.bytes, records.start, records.end, this.#store, this.#token.organizationId)
     origin.matched = isKnown ? 'repeat' : this.#options.dryRun ? 'dry' : 'store'
     while (!this.#intake.take(records.start, records.end, origin)) {
-      // All but this one, which finds room behind it.
+      // The current message is not committed: it is retried when there is space.
       await this.#commit(file, block.count - 1)
     }
     this.#count(report, isKnown, records.line)
@@ -190,20 +207,25 @@ export class LogReader {
     else if (outcome === Outcome.skipped) report.skipped++
     else if (outcome === Outcome.rejected) report.rejected++
     else if (outcome === Outcome.ambiguous) report.ambiguous++
-    else if (outcome === Outcome.unauthorized) throw new Fault('NOT_FOUND', 'the token was revoked meanwhile')
+    else if (outcome === Outcome.unauthorized)
+      throw new Fault('NOT_FOUND', 'the token was revoked while the file was read')
     else report.unknown++
     const id = format === NO_FORMAT ? '' : (FORMATS[format]?.id ?? '')
     if (id !== '') report.formats[id] = (report.formats[id] ?? 0) + 1
     const isProblem = verdict === Verdict.reject || verdict === Verdict.unknown || verdict === Verdict.ambiguous
     if (isKnown || !isProblem) return
     const { reason } = this.#intake.line
-    this.#options.onProblem({ line, format: id, reason: reason === '' ? 'no format recognised' : reason })
+    this.#options.onProblem({ line, format: id, reason: reason === '' ? 'no format recognized' : reason })
   }
 
-  /** Stores what waits, and that the first `count` messages of the block were read: both or neither. */
+  /**
+   * Stores the pending events and the hashes of the first `count` messages of the block in one
+   * transaction.
+   */
   async #commit({ block, report }: OpenFile, count = block.count): Promise<void> {
     if (this.#options.dryRun) return
-    // Collectors' events first: they are known by their ids, should what follows not come to pass.
+    // Batches of collectors' events come first. If a later batch fails, their ids still identify
+    // them as duplicates.
     const batches = this.#intake.takeBatches(true).sort((a, b) => Number(b.deduplicate) - Number(a.deduplicate))
     for (const batch of batches) {
       const { organizationId, bytes, deduplicate } = batch
@@ -214,24 +236,24 @@ export class LogReader {
         if (outcome.kind === 'stored') {
           const rejected = outcome.rejected.length
           this.#intake.settled(batch, outcome.duplicates, rejected)
-          // An event of a collector that came before is told only now.
+          // Duplicates among collectors' events are known only now.
           report.matched -= outcome.duplicates + rejected
           report.duplicates += outcome.duplicates
           report.rejected += rejected
           break
         }
-        if (outcome.kind === 'malformed') throw new Error(`a batch of our own cannot be read: ${outcome.why}`)
+        if (outcome.kind === 'malformed') throw new Error(`internal error: malformed batch: ${outcome.why}`)
         if (this.#store.environment.full) {
           for (const messages of batch.messages.values()) report.matched -= messages
-          throw new Fault('STORE_FULL', `${outcome.why}; what was read before is stored, go on later`)
+          throw new Fault('STORE_FULL', `${outcome.why}; everything read before is stored. Run the command again later`)
         }
-        await this.#options.fold()
+        await this.#options.freeSpace()
       }
     }
   }
 }
 
-/** A file and how far it was read. Its messages stand in the thread's buffer, from the start of a block on. */
+/** A file and the read position in it. The buffer begins with a block. */
 class OpenFile {
   readonly source: ByteSource
   readonly bytes: Uint8Array
@@ -240,9 +262,9 @@ class OpenFile {
   readonly records: LogRecords
   block: BlockOfLines
   filled = 0
-  /** Nothing comes behind what is there. */
+  /** The end of the file was reached. */
   isLast = false
-  /** Somebody writes to it. */
+  /** Another program may still write to the file. */
   mayGrow = false
   #decoder: TextDecoder | undefined
   #hasStarted = false
@@ -257,7 +279,7 @@ class OpenFile {
     this.block = new BlockOfLines(NO_KEY)
   }
 
-  /** Reads on. @throws what reading throws. */
+  /** Reads the next bytes. Passes on read errors. */
   async fill(): Promise<void> {
     const got = await this.source.read(this.#chunk, 0, READ_BYTES)
     if (got === 0) {
@@ -268,7 +290,8 @@ class OpenFile {
     if (!this.#hasStarted) bytes = this.#withoutMark(this.#chunk.subarray(0, got))
     this.#hasStarted = true
     if (this.#decoder !== undefined) bytes = Buffer.from(this.#decoder.decode(bytes, { stream: true }))
-    // Where blocks end must not depend on the sizes of what is read, so nothing of the rest of a line that was cut is kept but its end.
+    // Block boundaries must not depend on the sizes of reads, so only the line end of a truncated
+    // line's remainder is kept.
     if (this.records.isDiscarding) {
       const lineFeed = bytes.indexOf(LF)
       if (lineFeed < 0) return
@@ -276,11 +299,11 @@ class OpenFile {
     }
     this.bytes.set(bytes, this.filled)
     this.filled += bytes.length
-    // What stood there before must not look like the end of a line.
+    // An old byte here must not look like a line end.
     this.bytes[this.filled] = 0
   }
 
-  /** Goes on with the block behind the present one. */
+  /** Begins the next block. */
   nextBlock(): void {
     const { records } = this
     this.block = new BlockOfLines(this.block.key(this.bytes.subarray(0, records.place)))
@@ -289,7 +312,9 @@ class OpenFile {
     records.moved()
   }
 
-  /** Byte order marks: PowerShell writes UTF-16, others put UTF-8's before a CSV. */
+  /**
+   * Removes a byte order mark: PowerShell writes UTF-16, some programs put a UTF-8 mark before CSV.
+   */
   #withoutMark(bytes: Buffer): Buffer {
     if (bytes[0] === 0xff && bytes[1] === 0xfe) this.#decoder = new TextDecoder('utf-16le')
     if (bytes[0] === 0xfe && bytes[1] === 0xff) this.#decoder = new TextDecoder('utf-16be')
@@ -298,7 +323,10 @@ class OpenFile {
   }
 }
 
-/** The messages of a block, each by the hash of all up to it, and what is known of them. */
+/**
+ * The messages of a block, each identified by the hash of all messages up to it, and the hashes
+ * stored by earlier runs.
+ */
 class BlockOfLines {
   count = 0
   readonly #before: Buffer
@@ -309,19 +337,19 @@ class BlockOfLines {
   #second: Buffer = NO_KEY
   #versions: LineHashes[] = []
 
-  /** @param before key of the block before, or NO_KEY */
+  /** @param before key of the previous block, or NO_KEY */
   constructor(before: Buffer) {
     this.#before = before
   }
 
-  /** Adds a message. Answers whether it was read before. */
+  /** Adds a message. Returns whether an earlier run has read it. */
   add(bytes: Uint8Array, start: number, end: number, store: Store, organizationId: string): boolean {
     for (let at = start; at < end; at++) {
       const byte = bytes[at] ?? 0
       this.#high = Math.imul(this.#high ^ byte, 0x01000193)
       this.#low = Math.imul(this.#low + byte, 0x9e3779b1) ^ (this.#low >>> 15)
     }
-    // Where a message ends counts, too.
+    // Hash the message boundary, too.
     this.#high = Math.imul(this.#high ^ 0x100, 0x01000193)
     if (this.count === this.#hashes.length) {
       const more = new Uint32Array(this.#hashes.length * 2)
@@ -342,14 +370,14 @@ class BlockOfLines {
     return this.#versions.some((version) => version[index] === hash)
   }
 
-  /** Remembers the first `count` messages. Inside a transaction of the caller. */
+  /** Stores the hashes of the first `count` messages. Runs in the caller's transaction. */
   remember(store: Store, organizationId: string, count: number): void {
     if (count === 0) return
     const second = count === 1 ? NO_KEY : this.#second
     store.readLines.put(organizationId, this.#first, second, this.#hashes.slice(0, count), Date.now())
   }
 
-  /** What the next block is known by, of all the bytes of this one. */
+  /** Returns the key of the next block, which covers all bytes of this block. */
   key(content: Uint8Array): Buffer {
     return keyOf(this.#before, content)
   }
@@ -359,7 +387,7 @@ function keyOf(before: Buffer, message: Uint8Array): Buffer {
   return createHash('sha256').update(before).update(message).digest().subarray(0, BLOCK_KEY_BYTES)
 }
 
-/** Times without a year are near to when the file was last written. */
+/** The reference for times without a year: when the file was last modified. */
 function lastWrittenMs(path: string): number {
   if (path === STANDARD_INPUT) return Date.now()
   const stat = statSync(path, { throwIfNoEntry: false })

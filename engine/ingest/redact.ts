@@ -1,20 +1,23 @@
-/** The longest sample of a message that is kept, in characters. */
+/** Maximum length of a stored sample, in characters. */
 export const SAMPLE_CHARS_MAX = 256
 
 const SECRET = /svc(?:_|%5f)(?:mt|pk)(?:_|%5f)[0-9a-f]*/gi
 const MAIL = /[^\s"'=,;:<>|()[\]]+@[^\s"'=,;:<>|()[\]]+/g
-/** A query string, a password or a session may stand behind it. */
+/** A query string can contain a password or a session id. */
 const QUERY = /\?[^\s"',|]*/g
-/** User and password before the host of a URL. */
+/** User name and password before the host of a URL. */
 const URL_USER = /(:\/\/)[^\s/@"']{1,256}@/g
-/** All that follows is a secret: its scheme, and what that scheme has (RFC 9110 §11.4, RFC 6265). */
+/**
+ * The rest of the line is a secret: scheme and credentials (RFC 9110 §11.4), or cookies (RFC 6265).
+ */
 const CREDENTIALS = /\b((?:proxy-)?authorization|www-authenticate|(?:set-)?cookie2?)(\W{1,8})[^\r\n]*/gi
 const BEARER = /\b(bearer|basic|negotiate|ntlm|digest)( +)[^\s"',;]+/gi
-/** `DOMAIN\user`. A backslash before a quote escapes it. */
+/** `DOMAIN\user`, but not an escape sequence such as `\x41`. */
 const DOMAIN_USER = /\b([A-Za-z][\w.-]{0,62})\\{1,2}(?=[\w.$-])(?!(?:x[0-9a-f]{2}|u[0-9a-f]{4}))[\w.$-]+/g
 /**
- * Names of fields that tell who it was, or a secret, in any spelling, and what follows their `=`, `:` or TAB, with or without quotes around both, also
- * escaped ones. Without quotes a value goes on over words until the next name, since names of people have blanks.
+ * Fields that identify a person or hold a secret, in any spelling, and their value after `=`, `:`
+ * or TAB, each with or without (escaped) quotes. An unquoted value extends to the next field name,
+ * since names of people contain blanks.
  */
 const NAME =
   '(?:[\\w.-]*(?:user|passw|passphrase|secret|token|credential|session|cookie|api[_-]?key|private[_-]?key|access[_-]?key)[\\w.-]*|[\\w.-]*(?:login|account|[_-]key)|usr\\w*|usrname|suid|duid|uid|pwd|passwd|pass|pw|psk|pin|key|sid|auth|otp|jwt|nonce|signature|sig)'
@@ -23,24 +26,34 @@ const NAMED = new RegExp(
   `(?<![\\w.-])(${NAME}${QUOTE}?(?: {0,3}[=:]+ {0,3}|\\t))(?:\\\\{1,3}"(?:[^"\\\\]|\\\\(?!"))*(?:\\\\{1,3}"|$)|"(?:[^"\\\\]|\\\\.)*"?|'(?:[^'\\\\]|\\\\.)*'?|[^\\s,;|&"'}\\]]+(?: (?![\\w.-]+ ?[=:])[^\\s,;|&=:"'}\\]]+)*)`,
   'gi',
 )
-/** `passwd hunter2`, as people write in sentences. */
-const SPOKEN = /\b(passw(?:or)?d|passphrase|secret|user(?:name)?)( +)(?![=:…])[^\s,;|"'=:]+(?![^\s]*[=:])/gi
-/** The last part of an address identifies a person. Host names have addresses with hyphens (`ip-192-0-2-45`). */
+/** `passwd hunter2`, in prose. */
+const IN_PROSE = /\b(passw(?:or)?d|passphrase|secret|user(?:name)?)( +)(?![=:…])[^\s,;|"'=:]+(?![^\s]*[=:])/gi
+/**
+ * The last part of an address identifies a person. Host names contain addresses with hyphens
+ * (`ip-192-0-2-45`).
+ */
 const IPV4 = /(\d{1,3}([.-])\d{1,3}\2\d{1,3}\2)\d{1,3}/g
-/** Candidates: hex digits and colons, with at least two colons. Also matches times and hardware addresses; their end is not needed. */
+/**
+ * Candidates: hex digits and at least two colons. Times and hardware addresses match, too; masking
+ * their end does no harm.
+ */
 const IPV6 = /(?:[0-9a-f:]|%3a)*(?::|%3a)(?:[0-9a-f:]|%3a)*/gi
 const COLON = /:|%3a/i
-/** Hardware addresses as Windows (`00-53-00-ab-cd-ef`) and Cisco devices (`0053.00ab.cdef`) write them. */
+/**
+ * Hardware addresses as written by Windows (`00-53-00-ab-cd-ef`) and Cisco devices
+ * (`0053.00ab.cdef`).
+ */
 const HARDWARE =
   /([0-9a-f]{2}-[0-9a-f]{2}-[0-9a-f]{2})(?:-[0-9a-f]{2}){3}|([0-9a-f]{4}\.[0-9a-f]{2})[0-9a-f]{2}\.[0-9a-f]{4}/gi
-/** Controls, directions of text, and what stands for bytes that are not text. */
+/** Control and format characters, and the replacement character for invalid UTF-8. */
 const CONTROL = /[\p{Cc}\p{Cf}\u2028\u2029\ufffd]/gu
-/** Keys, hashes and other words that nobody reads. */
+/** Keys, hashes and other opaque words. */
 const LONG_WORD = /\b(?=[\w+/-]*\d)[\w+/-]{24,}={0,2}/g
 
 /**
- * The beginning of a message as an operator may see it: its shape stays, but who and what went through the device does not. Secrets, addresses of
- * people, mail addresses, names of users and query strings are masked, and bytes that are no text are shown as \xNN.
+ * Returns the beginning of a message as an operator may see it. Its structure remains visible.
+ * Secrets, client addresses, mail addresses, user names and query strings are masked. Control
+ * characters and invalid bytes become \xNN or \uNNNN.
  */
 export function redact(text: string): string {
   return (
@@ -53,9 +66,10 @@ export function redact(text: string): string {
       .replace(CREDENTIALS, '$1$2…')
       .replace(BEARER, '$1$2…')
       .replace(NAMED, '$1…')
-      .replace(SPOKEN, '$1$2…')
+      .replace(IN_PROSE, '$1$2…')
       .replace(DOMAIN_USER, '$1\\…')
-      // Before addresses are masked: the digits of an escape next to the rest of one must not look like an address.
+      // Escape before masking addresses: otherwise the digits of an escape and of a masked address
+      // could form a new address.
       .replace(CONTROL, escaped)
       .replace(HARDWARE, '$1$2…')
       .replace(IPV4, '$1x')
@@ -65,14 +79,17 @@ export function redact(text: string): string {
   )
 }
 
-/** `2001:db8:1::5` becomes `2001:db8:x`, `fe80::1` `fe80:x`: no `::` stays, because `fe80::` is an address, too. */
+/**
+ * `2001:db8:1::5` becomes `2001:db8:x`, `fe80::1` becomes `fe80:x`. No `::` remains, because
+ * `fe80::` is an address, too.
+ */
 function withoutEnd(text: string): string {
   const [first = '', second = '', ...rest] = text.split(COLON)
   if (rest.length === 0) return text
   return second === '' ? `${first}:x` : `${first}:${second}:x`
 }
 
-/** So that a message cannot steer the terminal that shows it. */
+/** Escaped, so that a message cannot control the terminal that displays it. */
 function escaped(character: string): string {
   const code = character.charCodeAt(0)
   return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`

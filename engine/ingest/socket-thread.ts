@@ -12,17 +12,20 @@ import { ThreadLane } from './thread-lane.ts'
 import type { FromSockets, SocketStatus, SocketThreadData, SyslogEndpoint, ToSockets } from './thread-protocol.ts'
 import { TokenRate } from './token-rate.ts'
 
-/** How long what was sent before the end is read. */
+/** Time in which the last bytes before shutdown are read. */
 const LAST_BYTES_MS = 100
 
-/** The thread of all syslog sockets. It reads the messages itself, or, where there are lanes, hands the bytes to them. */
+/**
+ * The thread of all syslog sockets. Reads messages itself if it is the only thread; otherwise sends
+ * the bytes to the lanes.
+ */
 class SocketThread {
   readonly #data: SocketThreadData
   readonly #log: Logger
   readonly #accounting = new ConnectionAccounting()
   readonly #streams: StreamListener[] = []
   readonly #datagrams: DatagramListener[] = []
-  /** The lane of this thread, where there are no others. */
+  /** This thread's lane. Undefined if there are lane threads. */
   readonly #own: { readonly lane: Lane; readonly store: Store } | undefined
   readonly #threads: readonly ThreadLane[]
   readonly #lanes: readonly ConnectionLane[]
@@ -42,7 +45,8 @@ class SocketThread {
   }
 
   async start(): Promise<readonly SyslogEndpoint[]> {
-    const { proxyProtocol, tls } = this.#data
+    const { proxyProtocol, connectionsMax, connectionsPerAddressMax, tls } = this.#data
+    const limits = { connectionsMax, connectionsPerAddressMax }
     const lane = (): ConnectionLane => this.#leastLoaded()
     const bound: SyslogEndpoint[] = []
     for (const endpoint of this.#data.endpoints) {
@@ -53,7 +57,7 @@ class SocketThread {
         bound.push({ ...endpoint, port: listener.port })
       } else {
         const files = kind === 'tls' ? tls : undefined
-        const options = { kind, setting, address, port, proxyProtocol, tls: files, lane }
+        const options = { kind, setting, address, port, ...limits, proxyProtocol, tls: files, lane }
         const listener = await StreamListener.listen(options, this.#accounting)
         this.#streams.push(listener)
         bound.push({ ...endpoint, port: listener.port })
@@ -81,7 +85,7 @@ class SocketThread {
     }
   }
 
-  /** In turns: nobody knows how much a peer of datagrams will send, or when it ends. */
+  /** Round robin: the load and the end of a datagram peer are unknown. */
   #nextLane(): ConnectionLane {
     this.#turn = (this.#turn + 1) % this.#lanes.length
     return this.#lanes[this.#turn] ?? this.#leastLoaded()
@@ -106,19 +110,22 @@ class SocketThread {
       try {
         stream.reload(tls)
       } catch (error) {
-        logFailure(this.#log, error, 'the new certificate cannot be used; the old one stays')
+        logFailure(this.#log, error, 'could not load the new certificate; keeping the old one')
       }
     }
   }
 
-  /** Reads what has arrived, closes all connections, and waits until what its own lane took is stored. */
+  /**
+   * Reads what has arrived, closes all connections, and waits until its own lane has stored
+   * everything.
+   */
   async #drain(deadlineMs: number): Promise<void> {
     const lateMs = Date.now() + deadlineMs
     for (const stream of this.#streams) stream.stopAccepting()
     await new Promise((resolve) => setTimeout(resolve, LAST_BYTES_MS))
     for (const stream of this.#streams) stream.close()
     for (const datagrams of this.#datagrams) datagrams.close()
-    // Sockets tell that they are closed in a later turn; their lanes are to hear of it.
+    // Sockets emit `close` in a later turn of the event loop, and the lanes need that event.
     do await new Promise((resolve) => setTimeout(resolve, 1))
     while (this.#threads.some(({ idle }) => !idle) && Date.now() < lateMs)
     const unsettled = (await this.#own?.lane.drain(Math.max(0, lateMs - Date.now()))) ?? { messages: 0, bytes: 0 }

@@ -5,11 +5,11 @@ import { SourceMemory } from './formats/log-line.ts'
 import { newCounts } from './outcome.ts'
 import { tokenRateHash } from './token-rate.ts'
 
-/** By which way messages come in. */
+/** How messages arrive. */
 export const LISTENERS = ['tls', 'tcp', 'udp', 'https', 'file'] as const
 export type Listener = (typeof LISTENERS)[number]
 
-/** Whose messages a source's are: nobody's without a token. */
+/** The owner of a source's messages. UNATTRIBUTED without a token. */
 export interface SourceOwner {
   readonly organizationId: string
   readonly tokenId: string
@@ -22,10 +22,10 @@ export const UNATTRIBUTED: SourceOwner = { organizationId: NO_ORGANIZATION, toke
 export class TokenCounts implements SourceOwner {
   readonly organizationId: string
   readonly tokenId: string
-  /** May change, and is then that of all that was counted. */
+  /** The current label. All counts are shown under it. */
   label: string
   readonly counts = newCounts()
-  /** For TokenRate. */
+  /** The key of the token in TokenRate. */
   readonly rateHash: number
 
   constructor({ organizationId, tokenId, label }: SourceOwner) {
@@ -36,27 +36,30 @@ export class TokenCounts implements SourceOwner {
   }
 }
 
-/** One sender of messages: what is remembered of it, and what was counted since it was last told. */
+/** One sender: its parsing state, and its counters since they were last reported. */
 export class Source {
   readonly owner: TokenCounts
   readonly listener: Listener
   readonly address: string
-  /** HOSTNAME of its messages: behind a relay there are many. '' where they name none. */
+  /** HOSTNAME in its messages: a relay forwards many. '' if the messages have none. */
   readonly host: string
   /** Milliseconds since 1970. */
   lastSeenMs = 0
   readonly memory = new SourceMemory()
-  /** Messages that came. What became of them may be told later: those that match count when they are on disk. */
+  /** Received messages. Their outcomes may follow later: a match counts when it is on disk. */
   received = 0
   readonly counts = newCounts()
   /** Messages by format, in the order of FORMATS. */
   readonly formats = new Float64Array(FORMATS.length)
-  /** What was not understood last, redacted. */
+  /** The last message that was not understood, redacted. */
   sample = ''
   sampledAtMs = 0
-  /** By how many minutes the clock on its wall differs from ours, where that looks like a zone that nobody told. */
+  /**
+   * The difference of the sender's clock to this one's in minutes, if it looks like a time zone
+   * that is not configured.
+   */
   zoneMinutes = 0
-  /** Messages that matched and had a time that could not be read. */
+  /** Matched messages whose time could not be parsed. */
   timesUnread = 0
   changed = false
   readonly #ofListener: Float64Array
@@ -73,14 +76,14 @@ export class Source {
     this.#ofToken = owner.counts
   }
 
-  /** Notes that messages came. */
+  /** Counts received messages. */
   receive(nowMs: number, times = 1): void {
     this.received += times
     this.#table.received[this.listener] += times
     this.#note(nowMs)
   }
 
-  /** Counts what became of messages: of this source, of its listener and of its token. */
+  /** Counts outcomes for this source, its listener and its token. */
   count(outcome: number, nowMs: number, times = 1): void {
     this.counts[outcome] = (this.counts[outcome] ?? 0) + times
     this.#ofListener[outcome] = (this.#ofListener[outcome] ?? 0) + times
@@ -96,9 +99,12 @@ export class Source {
   }
 }
 
-/** The sources of a thread. Beyond the limit, new ones of an organization share one row whose address is `other`. */
+/**
+ * The sources of a thread. Beyond the limits, further sources of an organization share one row with
+ * the address `other`.
+ */
 export class SourceTable {
-  /** Sources that found no place of their own. */
+  /** Lookups of sources that have no row of their own. */
   overflowed = 0
   /** Messages by listener and outcome, since the start. */
   readonly listeners: Readonly<Record<Listener, Float64Array>> = {
@@ -108,17 +114,19 @@ export class SourceTable {
     https: newCounts(),
     file: newCounts(),
   }
-  /** Messages that came, by listener. */
+  /** Received messages by listener. */
   readonly received: Record<Listener, number> = { tls: 0, tcp: 0, udp: 0, https: 0, file: 0 }
-  /** By id. One for each token whose messages came: as many as were made. */
+  /** By token id. Bounded by the number of tokens. */
   readonly tokens = new Map<string, TokenCounts>()
   readonly #sources = new Map<string, Source>()
-  /** Those to be told, also such as were forgotten and whose connection or batch is still there: what they count is counted. */
+  /**
+   * Sources to be reported. Includes forgotten ones that are still in use by a connection or batch.
+   */
   #changed: Source[] = []
   readonly #sourcesMax: number
   /**
-   * Of one organization, so that none takes the places of all others. Those without a known token, whose addresses anybody can make up, are one too,
-   * and their places are beside the others'.
+   * Limit per organization, so that none can displace the others. Unauthenticated senders, who can
+   * forge addresses, have a separate limit.
    */
   readonly #perOrganizationMax: number
   readonly #unauthenticatedMax: number
@@ -163,7 +171,10 @@ export class SourceTable {
     return known
   }
 
-  /** What was counted since the last call, and forgets the sources that were silent since `silentSinceMs`. */
+  /**
+   * Returns the counts since the last call. Forgets sources without a message since
+   * `silentSinceMs`.
+   */
   takeDeltas(silentSinceMs: number): SourceDelta[] {
     const deltas = this.#changed.map(deltaOf)
     this.#changed = []

@@ -3,40 +3,40 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
 import { type TlsFiles, usingTlsFiles } from '../http/certificate.ts'
 import { portFault } from '../http/listen.ts'
-import {
-  SYSLOG_CONNECTIONS_MAX,
-  SYSLOG_CONNECTIONS_PER_ADDRESS_MAX,
-  SYSLOG_CONNECTIONS_PER_TOKEN_MAX,
-  SYSLOG_HELLO_MS,
-} from '../limits.ts'
-import { CLOSED_FOR, type ClosedFor, type Peer, type StreamKind } from './connection.ts'
+import { SYSLOG_CONNECTIONS_PER_TOKEN_MAX, SYSLOG_HELLO_MS } from '../limits.ts'
+import { canonicalAddress, clientOf } from '../process/network.ts'
+import { CLOSE_REASONS, type CloseReason, type Peer, type StreamKind } from './connection.ts'
 import type { ConnectionLane } from './lane.ts'
-import { canonicalAddress } from './network.ts'
 import { takeProxyHeader } from './proxy-protocol.ts'
 
 export interface StreamListenerOptions {
   readonly kind: StreamKind
-  /** The setting that names the port, for the error line. */
+  /** The setting that contains the port, for error messages. */
   readonly setting: string
   readonly address: string
   readonly port: number
-  /** Of a `tls` listener. */
+  /** Required for `tls`. */
   readonly tls: TlsFiles | undefined
+  /** Connections of all listeners of the thread. More are closed when accepted. */
+  readonly connectionsMax: number
+  /** Of these, from one client (an IPv4 address or an IPv6 /64); 0 is unlimited. */
+  readonly connectionsPerAddressMax: number
   /** Every connection begins with a PROXY header. */
   readonly proxyProtocol: boolean
-  /** Instead of SYSLOG_HELLO_MS. */
+  /** Replaces SYSLOG_HELLO_MS in tests. */
   readonly helloMs?: number
-  /** Who reads what comes from a new connection. */
+  /** Chooses the lane that reads a new connection. */
   readonly lane: () => ConnectionLane
 }
 
-/** What the connections of all listeners of the thread share: their number by address and token, and why they ended. */
+/** Connection counters that all listeners of the thread share. */
 export class ConnectionAccounting {
   open = 0
   /** By listener. */
   readonly accepted: Record<StreamKind, number> = { tcp: 0, tls: 0 }
-  readonly closed: Readonly<Record<StreamKind, Record<ClosedFor, number>>> = { tcp: noneClosed(), tls: noneClosed() }
-  readonly byAddress = new Map<string, number>()
+  readonly closed: Readonly<Record<StreamKind, Record<CloseReason, number>>> = { tcp: noneClosed(), tls: noneClosed() }
+  /** By address, or by its /64 for IPv6. */
+  readonly byClient = new Map<string, number>()
   readonly byToken = new Map<string, number>()
 }
 
@@ -44,14 +44,14 @@ export class ConnectionAccounting {
 export class StreamListener {
   readonly #options: StreamListenerOptions
   readonly #accounting: ConnectionAccounting
-  /** In the book, of this kind of listener. */
-  readonly #closed: Record<ClosedFor, number>
+  /** The counters of this kind of listener. */
+  readonly #closed: Record<CloseReason, number>
   readonly #server: Server
   readonly #connections = new Set<Socket>()
-  /** Sockets whose TLS handshake or PROXY header is under way, and since when. */
-  readonly #greeting = new Map<Socket, number>()
+  /** Sockets in their TLS handshake or PROXY header, and when they connected. */
+  readonly #handshakes = new Map<Socket, number>()
   readonly #helloMs: number
-  /** The one it was bound to: a server that has stopped accepting no longer knows. */
+  /** The bound port. A closed server no longer reports it. */
   port = 0
   #secure: SecureContext | undefined
 
@@ -78,7 +78,7 @@ export class StreamListener {
     })
     listener.port = (server.address() as AddressInfo).port
     server.on('error', () => {
-      // No more descriptors, and the like: one connection is lost, the others go on.
+      // For example, out of file descriptors: one connection is lost, the others continue.
       listener.#closed.error++
     })
     return listener
@@ -92,7 +92,7 @@ export class StreamListener {
     return this.#options.address
   }
 
-  /** New connections get this certificate. @throws Fault CERTIFICATE. */
+  /** Uses these files for new connections. @throws Fault CERTIFICATE. */
   reload(files: TlsFiles): void {
     this.#secure = usingTlsFiles(files, () =>
       createSecureContext({
@@ -103,19 +103,19 @@ export class StreamListener {
     )
   }
 
-  /** Closes connections that take too long to begin. To be called about once a second. */
+  /** Closes connections whose handshake takes too long. Call about once a second. */
   sweep(nowMs: number): void {
-    for (const [socket, sinceMs] of this.#greeting) {
+    for (const [socket, sinceMs] of this.#handshakes) {
       if (nowMs - sinceMs < this.#helloMs) continue
       this.#closed[this.#options.kind === 'tls' ? 'tls' : 'proxy']++
       socket.destroy()
     }
   }
 
-  /** No more connections; those that are there go on. */
+  /** Stops accepting connections. Open ones continue. */
   stopAccepting(): void {
     this.#server.close()
-    for (const socket of this.#greeting.keys()) socket.destroy()
+    for (const socket of this.#handshakes.keys()) socket.destroy()
   }
 
   close(): void {
@@ -125,11 +125,11 @@ export class StreamListener {
 
   async #onSocket(socket: Socket): Promise<void> {
     const accounting = this.#accounting
-    // Without a listener for it, an error ends the process.
+    // An `error` event without a listener would end the process.
     socket.on('error', () => {})
     let address = canonicalAddress(socket.remoteAddress ?? '')
     accounting.accepted[this.#options.kind]++
-    if (accounting.open >= SYSLOG_CONNECTIONS_MAX) {
+    if (accounting.open >= this.#options.connectionsMax) {
       this.#closed.limit++
       socket.destroy()
       return
@@ -137,9 +137,9 @@ export class StreamListener {
     accounting.open++
     socket.once('close', () => {
       accounting.open--
-      this.#greeting.delete(socket)
+      this.#handshakes.delete(socket)
     })
-    this.#greeting.set(socket, Date.now())
+    this.#handshakes.set(socket, Date.now())
     if (this.#options.proxyProtocol) {
       const client = await takeProxyHeader(socket)
       if (client === undefined) {
@@ -149,14 +149,15 @@ export class StreamListener {
       }
       address = canonicalAddress(client)
     }
-    const before = accounting.byAddress.get(address) ?? 0
-    if (before >= SYSLOG_CONNECTIONS_PER_ADDRESS_MAX) {
+    const client = clientOf(address)
+    const before = accounting.byClient.get(client) ?? 0
+    if (this.#options.connectionsPerAddressMax > 0 && before >= this.#options.connectionsPerAddressMax) {
       this.#closed.limit++
       socket.destroy()
       return
     }
-    accounting.byAddress.set(address, before + 1)
-    socket.once('close', () => less(accounting.byAddress, address))
+    accounting.byClient.set(client, before + 1)
+    socket.once('close', () => decrement(accounting.byClient, client))
     if (this.#secure === undefined) this.#begin(socket, socket, address)
     else this.#handshake(socket, address, this.#secure)
   }
@@ -176,7 +177,7 @@ export class StreamListener {
   }
 
   #begin(socket: Socket, stream: Socket, address: string): void {
-    this.#greeting.delete(socket)
+    this.#handshakes.delete(socket)
     if (stream.destroyed) return
     const accounting = this.#accounting
     let tokenId = ''
@@ -190,7 +191,7 @@ export class StreamListener {
       },
       noteToken: (id) => {
         if (stream.destroyed) return
-        if (tokenId !== '') less(accounting.byToken, tokenId)
+        if (tokenId !== '') decrement(accounting.byToken, tokenId)
         tokenId = id
         const count = (accounting.byToken.get(id) ?? 0) + 1
         accounting.byToken.set(id, count)
@@ -203,19 +204,19 @@ export class StreamListener {
     stream.once('end', () => reader.end())
     stream.once('close', () => {
       this.#connections.delete(stream)
-      if (tokenId !== '') less(accounting.byToken, tokenId)
+      if (tokenId !== '') decrement(accounting.byToken, tokenId)
       reader.close()
     })
-    // It was stopped behind the PROXY header, and a listener alone does not start it again.
+    // takeProxyHeader() has paused the socket, and adding a listener does not resume it.
     stream.resume()
   }
 }
 
-function noneClosed(): Record<ClosedFor, number> {
-  return Object.fromEntries(CLOSED_FOR.map((why) => [why, 0])) as Record<ClosedFor, number>
+function noneClosed(): Record<CloseReason, number> {
+  return Object.fromEntries(CLOSE_REASONS.map((why) => [why, 0])) as Record<CloseReason, number>
 }
 
-function less(counts: Map<string, number>, key: string): void {
+function decrement(counts: Map<string, number>, key: string): void {
   const count = (counts.get(key) ?? 0) - 1
   if (count <= 0) counts.delete(key)
   else counts.set(key, count)

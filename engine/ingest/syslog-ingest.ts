@@ -25,29 +25,31 @@ import type {
 import { makeTokenRateTable } from './token-rate.ts'
 import { UnauthenticatedLog } from './unauthenticated-log.ts'
 
-/** How long a thread that is told to end may take beyond what its connections are given. */
+/** Additional milliseconds for a thread to end, after the deadline of its connections. */
 const CLOSE_MS = 2000
-/** When the service ends, a batch that found no room is tried again after this time. */
+/** Retry interval for deferred batches during shutdown. */
 const LAST_RETRY_MS = 100
 
 export interface SyslogOptions extends Omit<SocketThreadData, 'lanes' | 'tokenRateTable' | 'waitingBytesMax'> {
-  /** Threads that read messages; with 1 the thread of the sockets reads them itself. */
+  /** Number of threads that read messages. With 1, the socket thread reads them itself. */
   readonly laneThreads: number
 }
 
 type Batch = Extract<FromLane, { kind: 'batch' }>
 
-/** Runs the threads of syslog ingest beside the writer: stores their batches, keeps their books. */
+/**
+ * Manages the threads of syslog ingest from the writer thread: stores their batches and counters.
+ */
 export class SyslogIngest {
   readonly endpoints: readonly SyslogEndpoint[]
   readonly #sockets: Thread
-  /** The threads with a lane: those of the lanes, or that of the sockets. */
+  /** Threads with a lane: the lane threads, or the socket thread. */
   readonly #lanes: readonly Thread[]
   readonly #acceptor: EventAcceptor
   readonly #accounting: IngestAccounting
   readonly #log: Logger
   readonly #unauthenticated: UnauthenticatedLog
-  /** Batches that wait to be tried again. */
+  /** Deferred batches. */
   readonly #retries = new Map<NodeJS.Timeout, () => void>()
   #isDraining = false
   #isDrained = false
@@ -104,7 +106,7 @@ export class SyslogIngest {
       throw new Fault(first.code, first.message)
     }
     const endpoints = first.kind === 'listening' ? first.endpoints : []
-    for (const { kind, address, port } of endpoints) log.info({ kind, address, port }, 'syslog listens')
+    for (const { kind, address, port } of endpoints) log.info({ kind, address, port }, 'listening for syslog')
     const ingest = new SyslogIngest(
       sockets,
       lanes.length === 0 ? [sockets] : lanes,
@@ -118,28 +120,28 @@ export class SyslogIngest {
     }
     for (const { worker } of [sockets, ...lanes]) {
       worker.on('error', failed)
-      worker.on('exit', () => failed(new Error('a thread of syslog ingest ended')))
+      worker.on('exit', () => failed(new Error('a syslog thread exited')))
     }
     return ingest
   }
 
   async status(): Promise<SyslogStatus> {
-    const asked = [...new Set([this.#sockets, ...this.#lanes])]
+    const threads = [...new Set([this.#sockets, ...this.#lanes])]
     const answers = await Promise.all(
-      asked.map((thread) => thread.status(thread === this.#sockets, this.#lanes.includes(thread))),
+      threads.map((thread) => thread.status(thread === this.#sockets, this.#lanes.includes(thread))),
     )
     const sockets = answers.find((answer) => answer.sockets !== undefined)?.sockets
     const lanes = answers.flatMap(({ lane }) => (lane === undefined ? [] : [lane]))
-    if (sockets === undefined) throw new Error('the thread of the sockets did not answer')
-    return together(lanes, sockets)
+    if (sockets === undefined) throw new Error('the socket thread did not respond')
+    return combine(lanes, sockets)
   }
 
-  /** New TLS connections get the certificate in these files. */
+  /** New TLS connections use these certificate files. */
   reload(tls: { keyFile: string; certificateFile: string }): void {
     this.#sockets.notify({ kind: 'reload', tls })
   }
 
-  /** Ends the listeners, and waits until what they took is stored. */
+  /** Closes the listeners and waits until everything they received is stored. */
   async drain(deadlineMs: number): Promise<void> {
     const lateMs = Date.now() + deadlineMs
     this.#isDraining = true
@@ -156,14 +158,14 @@ export class SyslogIngest {
     await Promise.all([this.#sockets, ...this.#lanes].map(({ worker }) => worker.terminate()))
   }
 
-  /** What is lost stays in the books as unsettled, as far as it was taken. */
+  /** Lost messages were counted as received, but have no outcome. */
   #reportLost(all: readonly (Unsettled | undefined)[]): void {
     const messages = all.reduce((sum, one) => sum + (one?.messages ?? 0), 0)
     const bytes = all.reduce((sum, one) => sum + (one?.bytes ?? 0), 0)
     if (messages + bytes > 0)
-      this.#log.warn({ messages, bytes }, 'syslog messages were lost: the store was full until the end')
+      this.#log.warn({ messages, bytes }, 'syslog messages were lost: the store was full until shutdown')
     if (all.includes(undefined))
-      this.#log.warn('a thread of syslog ingest did not end in time; what it had read is lost')
+      this.#log.warn('a syslog thread did not stop in time; the messages that it had read are lost')
   }
 
   #onMessage(lane: Thread, message: FromSockets): void {
@@ -172,7 +174,10 @@ export class SyslogIngest {
     else if (message.kind === 'unauthorized') this.#unauthenticated.note(message, Date.now())
   }
 
-  /** Until it is on disk: meanwhile the lane reads no more of that organization than its bounds allow. */
+  /**
+   * Retries until the batch is on disk. The lane limits how much it reads for that organization in
+   * the meantime.
+   */
   async #store(lane: Thread, batch: Batch): Promise<void> {
     const { id, organizationId, bytes, deduplicate, reports } = batch
     const outcome = await this.#acceptor.acceptPacked(organizationId, bytes, { deduplicate, reports })
@@ -196,19 +201,19 @@ export class SyslogIngest {
         return
       }
       case 'malformed':
-        throw new Error(`a batch of our own cannot be read: ${outcome.why}`)
+        throw new Error(`internal error: malformed batch: ${outcome.why}`)
       default:
         outcome satisfies never
     }
   }
 }
 
-/** What lanes need, of what the sockets' thread is given. */
+/** Returns the options that all lanes need. */
 function pick({ dataDirectory, idleMs, tokenRateMax, trie }: Omit<LaneData, 'tokenRateTable' | 'waitingBytesMax'>) {
   return { dataDirectory, idleMs, tokenRateMax, trie }
 }
 
-function together(lanes: readonly LaneStatus[], { connections, ...sockets }: SocketStatus): SyslogStatus {
+function combine(lanes: readonly LaneStatus[], { connections, ...sockets }: SocketStatus): SyslogStatus {
   const sum = (of: (lane: LaneStatus) => number): number => lanes.reduce((all, lane) => all + of(lane), 0)
   const each = <T>(of: (listener: Listener) => T): Record<Listener, T> =>
     Object.fromEntries(LISTENERS.map((listener) => [listener, of(listener)])) as Record<Listener, T>
@@ -217,14 +222,14 @@ function together(lanes: readonly LaneStatus[], { connections, ...sockets }: Soc
     messages: each((listener) =>
       OUTCOMES.map((_name, outcome) => sum(({ messages }) => messages[listener][outcome] ?? 0)),
     ),
-    // Of several lanes there are several rows each; who shows them adds them up.
+    // Each lane has its own rows. byFormat() in metrics.ts adds them up.
     formats: lanes.flatMap(({ formats }) => formats),
     tokens: lanes.flatMap(({ tokens }) => tokens),
     connections: { ...connections, oversized: sum(({ oversized }) => oversized) },
     datagramsDropped: sockets.datagramsDropped + sum(({ datagramsDropped }) => datagramsDropped),
     kernelDropped: sockets.kernelDropped,
     sourcesOverflowed: sum(({ sourcesOverflowed }) => sourcesOverflowed),
-    coverageLeftOut: sum(({ coverageLeftOut }) => coverageLeftOut),
+    coverageSkipped: sum(({ coverageSkipped }) => coverageSkipped),
   }
 }
 
@@ -233,7 +238,7 @@ interface StatusAnswer {
   lane?: LaneStatus
 }
 
-/** A thread and what was asked of it. */
+/** A worker thread and its pending requests. */
 class Thread {
   readonly worker: Worker
   #lastId = 0
@@ -242,7 +247,7 @@ class Thread {
 
   constructor(worker: Worker) {
     this.worker = worker
-    // One for each question that waits for its answer.
+    // Each pending request adds a listener.
     worker.setMaxListeners(0)
     worker.once('exit', () => {
       this.#hasEnded = true
@@ -268,7 +273,7 @@ class Thread {
     const id = ++this.#lastId
     const answer: StatusAnswer = {}
     return new Promise((resolve, reject) => {
-      const onEnd = (): void => reject(new Error('a thread of syslog ingest ended'))
+      const onEnd = (): void => reject(new Error('a syslog thread exited'))
       this.#onEnd(onEnd)
       const onMessage = (message: FromSockets): void => {
         if (message.kind === 'socketStatus' && message.id === id) answer.sockets = message.status
@@ -284,7 +289,10 @@ class Thread {
     })
   }
 
-  /** Fulfilled when a lane has loaded its program: one that is ended while it loads lmdb's addon takes the process with it. */
+  /**
+   * Resolves when a lane thread has started. Terminating a thread while it loads lmdb's addon
+   * crashes the process.
+   */
   async loaded(): Promise<void> {
     await within(
       CLOSE_MS,
@@ -292,7 +300,7 @@ class Thread {
     )
   }
 
-  /** Answers what was lost; undefined where the thread did not say. */
+  /** Returns what was lost. undefined: the thread did not report in time. */
   async drain(deadlineMs: number): Promise<Unsettled | undefined> {
     let unsettled: Unsettled | undefined
     const drained = new Promise<void>((resolve) => {
@@ -308,7 +316,7 @@ class Thread {
     return unsettled
   }
 
-  /** Runs `work` when the thread has ended, or at once if it has. */
+  /** Runs `work` when the thread has ended. */
   #onEnd(work: () => void): void {
     if (this.#hasEnded) work()
     else this.#atEnd.add(work)

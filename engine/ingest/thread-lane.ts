@@ -7,30 +7,33 @@ import type { Listener } from './sources.ts'
 import type { FromLaneToSockets, FromSocketsToLane } from './thread-protocol.ts'
 
 const NOTHING = new Uint8Array(0)
-/** What a record that waits takes besides its bytes, about. */
+/** Approximate overhead of a queued record. */
 const RECORD_BYTES = 128
-/** Connections are told apart by a number; none is given anew while it may still be on its way. */
+/** Connections are identified by a number, which is not reused while the connection exists. */
 const CONNECTION_NUMBERS = 0x7fff_ffff
 
-/** What a socket's connection is, at the start of its records. */
+/** Describes a new connection, in its first record. */
 export interface OpenedConnection {
   readonly listener: Listener
   readonly address: string
   readonly port: number
 }
 
-/** The socket's side of a lane that runs in a thread of its own. */
+/** The socket thread's side of a lane thread. */
 export class ThreadLane implements ConnectionLane {
-  /** Datagrams that found no room on their way. */
+  /** Datagrams dropped because the ring was full. */
   datagramsDropped = 0
   readonly #ring: ByteRing
   readonly #port: MessagePort
   readonly #readers = new Map<number, RemoteReader>()
   readonly #peers = new Map<number, Peer>()
-  /** Those whose records wait for room, in the order in which they came. */
+  /** Readers with records that wait for space, in order of arrival. */
   readonly #waiting = new Set<RemoteReader>()
   #waitingBytes = 0
-  /** Too much waits for room: no socket of the lane is read until all of it is in the ring. */
+  /**
+   * Too many bytes wait for space: all sockets of the lane are paused until the records are in the
+   * ring.
+   */
   #isBackpressured = false
   #lastNumber = 0
   #streams = 0
@@ -44,12 +47,12 @@ export class ThreadLane implements ConnectionLane {
     port.on('message', (message: FromLaneToSockets) => this.#onMessage(message))
   }
 
-  /** Of streams: peers of datagrams come and are not seen to go. */
+  /** Number of streams. Datagram peers are not counted, since their end is unknown. */
   get load(): number {
     return this.#streams
   }
 
-  /** Whether everything that came is in the ring. */
+  /** Whether all records are in the ring. */
   get idle(): boolean {
     return this.#waiting.size === 0
   }
@@ -67,10 +70,10 @@ export class ThreadLane implements ConnectionLane {
     return reader
   }
 
-  /** Answers false where there is no room. */
+  /** Returns false if there is no space. */
   write(kind: RecordKind, connection: number, chunk: Uint8Array): boolean {
     if (!this.#ring.write(kind, connection, chunk)) return false
-    if (this.#ring.takeAsleep()) this.#notify({ kind: 'bytes' })
+    if (this.#ring.takeSleeping()) this.#notify({ kind: 'bytes' })
     return true
   }
 
@@ -78,7 +81,7 @@ export class ThreadLane implements ConnectionLane {
     return this.#isBackpressured
   }
 
-  /** Bytes that wait for room: more, or less. */
+  /** Adds queued bytes; a negative number removes them. */
   countWaiting(bytes: number): void {
     this.#waitingBytes += bytes
     if (this.#isBackpressured || this.#waitingBytes <= this.#waitingBytesMax) return
@@ -89,7 +92,7 @@ export class ThreadLane implements ConnectionLane {
   wait(reader: RemoteReader): void {
     this.#waiting.add(reader)
     this.#ring.requestSpace()
-    // Room may have come between the look and the word.
+    // The reader may have freed space before it could see the request.
     this.#notify({ kind: 'bytes' })
   }
 
@@ -101,13 +104,13 @@ export class ThreadLane implements ConnectionLane {
 
   #onMessage(message: FromLaneToSockets): void {
     switch (message.kind) {
-      case 'room': {
+      case 'space': {
         const waiting = [...this.#waiting]
         this.#waiting.clear()
         for (const reader of waiting) reader.writeWaiting()
         if (!this.#isBackpressured || this.#waiting.size > 0) return
         this.#isBackpressured = false
-        for (const reader of this.#readers.values()) reader.readOn()
+        for (const reader of this.#readers.values()) reader.resumeReading()
         return
       }
       case 'pause':
@@ -130,7 +133,9 @@ export class ThreadLane implements ConnectionLane {
 
 type WaitingRecord = readonly [kind: RecordKind, chunk: Uint8Array]
 
-/** One connection's way to its lane. While its records find no room its socket is not read. */
+/**
+ * Sends the bytes of one connection to its lane. Pauses the socket while records wait for space.
+ */
 class RemoteReader implements ConnectionReader {
   readonly number: number
   readonly #lane: ThreadLane
@@ -185,18 +190,18 @@ class RemoteReader implements ConnectionReader {
     }
     this.#waiting = this.#waiting.slice(written)
     if (this.#waiting.length > 0) this.#lane.wait(this)
-    else this.readOn()
+    else this.resumeReading()
   }
 
-  /** Its socket is read again, if nothing is against it. */
-  readOn(): void {
+  /** Resumes the socket unless the lane, the ring or the queue prevents it. */
+  resumeReading(): void {
     if (!this.#isPausedByLane && this.#waiting.length === 0 && !this.#lane.isBackpressured) this.#peer.resume()
   }
 
   pausedByLane(isPaused: boolean): void {
     this.#isPausedByLane = isPaused
     if (isPaused) this.#peer.pause()
-    else this.readOn()
+    else this.resumeReading()
   }
 
   #written(kind: RecordKind): void {

@@ -4,31 +4,32 @@ import type { TlsFiles } from '../http/certificate.ts'
 import type { FaultCode } from '../process/error-codes.ts'
 import type { LogLevel } from '../process/log.ts'
 import type { Reject, SourceDelta } from '../store/sources.ts'
-import type { ClosedFor, StreamKind } from './connection.ts'
+import type { CloseReason, StreamKind } from './connection.ts'
 import type { Listener, SourceOwner } from './sources.ts'
 
 /*
- * What the threads of syslog ingest say to each other. One has the sockets; it reads their messages itself, or hands their bytes to lanes in
- * threads of their own, by a ring of shared memory each. What matches goes from there to the thread of the writer.
+ * The messages between the threads of syslog ingest. One thread has the sockets. It reads the
+ * messages itself, or sends the bytes to lane threads over shared ring buffers. Lanes send matches
+ * to the writer thread.
  */
 
-/** Where to listen. */
+/** An address to listen on. */
 export interface SyslogEndpoint {
   readonly kind: 'tls' | 'tcp' | 'udp'
-  /** The setting that names it, for error lines. */
+  /** The setting that contains it, for error messages. */
   readonly setting: string
   readonly address: string
-  /** 0: the system chooses. */
+  /** 0: chosen by the system. */
   readonly port: number
 }
 
-/** What every lane must know. */
+/** Options of every lane. */
 export interface LaneData {
   readonly dataDirectory: string
   readonly idleMs: number
-  /** Each lane's part of SYSLOG_WAITING_BYTES_MAX. */
+  /** Each lane's share of SYSLOG_WAITING_BYTES_MAX. */
   readonly waitingBytesMax: number
-  /** Messages of one token in a second, over all lanes; 0: any number. */
+  /** Maximum messages per token and second over all lanes. 0: no limit. */
   readonly tokenRateMax: number
   readonly tokenRateTable: SharedArrayBuffer
   /** Compiled registry (registry/compile-trie.ts). */
@@ -44,12 +45,15 @@ export interface SocketThreadData extends LaneData {
   readonly endpoints: readonly SyslogEndpoint[]
   readonly tls: TlsFiles | undefined
   readonly proxyProtocol: boolean
+  /** See StreamListenerOptions. */
+  readonly connectionsMax: number
+  readonly connectionsPerAddressMax: number
   readonly logLevel: LogLevel
-  /** The lanes in other threads; without any, the thread of the sockets reads by itself. */
+  /** The lane threads. If empty, the socket thread reads the messages itself. */
   readonly lanes: readonly { readonly ring: SharedArrayBuffer; readonly port: MessagePort }[]
 }
 
-/** From a lane, in whichever thread, to the writer's. */
+/** From a lane to the writer thread. */
 export type FromLane =
   | {
       readonly kind: 'batch'
@@ -65,15 +69,17 @@ export type FromLane =
       readonly listener: Listener
       readonly address: string
       readonly port: number
-      /** It had one that is unknown or revoked. */
+      /** The message had an unknown or revoked token. */
       readonly hasToken: boolean
     }
   | { readonly kind: 'status'; readonly id: number; readonly status: LaneStatus }
-  /** What was taken and is not stored, and what was read and not taken: in numbers of messages and bytes. */
+  /** What was not stored: accepted messages, and bytes that were received but not processed. */
   | { readonly kind: 'drained'; readonly messages: number; readonly bytes: number }
 
 export type ToLane =
-  /** The batch is on disk, without the events at these places: those that were there before, and those that cannot be. */
+  /**
+   * The batch is on disk, except for the events at these indexes: duplicates and rejected events.
+   */
   | {
       readonly kind: 'settled'
       readonly id: number
@@ -83,7 +89,7 @@ export type ToLane =
   | { readonly kind: 'status'; readonly id: number }
   | { readonly kind: 'drain'; readonly deadlineMs: number }
 
-/** From the thread of the sockets to the writer's; what its own lane says besides. */
+/** From the socket thread to the writer thread, in addition to the messages of its own lane. */
 export type FromSockets =
   | FromLane
   | { readonly kind: 'listening'; readonly endpoints: readonly SyslogEndpoint[] }
@@ -92,45 +98,45 @@ export type FromSockets =
 
 export type ToSockets = ToLane | { readonly kind: 'reload'; readonly tls: TlsFiles }
 
-/** There are bytes in the ring, or room is wanted. */
+/** The ring has new bytes, or the writer requested space. */
 export type FromSocketsToLane = { readonly kind: 'bytes' }
 
 export type FromLaneToSockets =
-  | { readonly kind: 'room' }
+  | { readonly kind: 'space' }
   | { readonly kind: 'pause' | 'resume'; readonly connection: number }
-  | { readonly kind: 'close'; readonly connection: number; readonly why: ClosedFor }
+  | { readonly kind: 'close'; readonly connection: number; readonly why: CloseReason }
   | { readonly kind: 'token'; readonly connection: number; readonly tokenId: string }
 
-/** What a lane has counted since the start. */
+/** Counters of a lane since the start. */
 export interface LaneStatus {
-  /** Messages that came, by listener. */
+  /** Received messages by listener. */
   readonly received: Readonly<Record<Listener, number>>
   /** Messages by listener and outcome (outcome.ts). */
   readonly messages: Readonly<Record<Listener, readonly number[]>>
-  /** Messages by format and verdict; '' is none recognised. */
+  /** Messages by format and verdict. '': no format recognized. */
   readonly formats: readonly { readonly format: string; readonly verdicts: readonly number[] }[]
   readonly tokens: readonly (SourceOwner & { readonly counts: readonly number[] })[]
   readonly oversized: number
-  /** Datagrams that found no room. */
+  /** Datagrams dropped because a queue was full. */
   readonly datagramsDropped: number
   readonly sourcesOverflowed: number
-  /** Coverage reports that were not read because they came too often. */
-  readonly coverageLeftOut: number
+  /** Coverage reports skipped by the rate limit. */
+  readonly coverageSkipped: number
 }
 
-/** What the thread of the sockets has counted since the start. */
+/** Counters of the socket thread since the start. */
 export interface SocketStatus {
   readonly connections: {
     readonly open: number
     readonly accepted: Readonly<Record<StreamKind, number>>
-    readonly closed: Readonly<Record<StreamKind, Readonly<Record<ClosedFor, number>>>>
+    readonly closed: Readonly<Record<StreamKind, Readonly<Record<CloseReason, number>>>>
   }
-  /** Datagrams that were let go: by us on their way to a lane, and by the kernel. */
+  /** Datagrams dropped by the service (`datagramsDropped`) and by the kernel (`kernelDropped`). */
   readonly datagramsDropped: number
   readonly kernelDropped: number
 }
 
-/** What all threads of syslog ingest have counted, together. */
+/** The sums over all threads of syslog ingest. */
 export interface SyslogStatus extends Omit<LaneStatus, 'oversized'> {
   readonly connections: SocketStatus['connections'] & { readonly oversized: number }
   readonly kernelDropped: number

@@ -1,28 +1,28 @@
 import { KNOWN_TOKENS_MAX } from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
+import { addressBytes, contains, type Network, networkOf } from '../process/network.ts'
 import { hashSecret, isMonitoringToken } from '../store/access-key.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import type { Store } from '../store/store.ts'
 import { DayOrder } from './formats/day-order.ts'
-import { addressBytes, contains, type Network, networkOf } from './network.ts'
 import type { SourceOwner } from './sources.ts'
 import { WallClock } from './zone.ts'
 
-/** How old what is known of bindings, zones and labels may be. That a token was revoked is seen at once. */
+/** Maximum age of cached bindings, zones and labels. Revocation takes effect at once. */
 const REREAD_MS = 1000
 
-/** A token whose messages are taken. */
+/** An active token. */
 export class KnownToken implements SourceOwner {
   readonly organizationId: string
   readonly tokenId: string
   readonly label: string
   readonly hash: Buffer
-  /** The token's text; empty where it is known by a binding only. */
+  /** The token's text. Empty if the token is known only by a binding. */
   readonly text: DataView
   readonly zone: string
   readonly wallClock: WallClock
   readonly dayOrder: DayOrder
-  /** The turn of the event loop in which it was last found active. */
+  /** The last turn of the event loop in which the token was found active. */
   checkedTurn = -1
   readAtMs: number
 
@@ -48,28 +48,32 @@ interface Bound {
   readonly tokenHash: Buffer
 }
 
-/** Where messages without a token come from, and what was found of it. */
+/** A sender without a token in its messages, and the cached token of its binding. */
 export interface BoundPlace {
   readonly address: string
   readonly port: number
   boundToken: KnownToken | undefined
-  /** Which reading of the bindings it was found in; 0: none. */
+  /** The version of the bindings that `boundToken` comes from. 0: none. */
   bindingsRead: number
 }
 
 /**
- * Whose a message is. A token is looked up when it is first seen, and whether it is still active once in every turn of the event loop in which
- * it comes: so a revoked one is refused from the next turn on, and a busy sender does not pay a look-up for each message.
+ * Finds the token of a message. A token is looked up when first seen, and its revocation is checked
+ * once per turn of the event loop. So a revoked token is refused from the next turn on, and a busy
+ * sender does not cost a lookup per message.
  */
 export class TokenAuthenticator {
   readonly #store: Store
   readonly #clock: Clock
-  /** Those whose text was seen. */
+  /** Tokens by text. */
   readonly #byText = new Map<string, KnownToken>()
-  /** Those that are known by a binding. Apart, so that no sender's text can name one by its hash. */
+  /**
+   * Tokens known only by a binding, by hash. Separate, so that the text of a message can never
+   * match a hash.
+   */
   readonly #byHash = new Map<string, KnownToken>()
   #bindings: Bound[] = []
-  /** Counts how often they were read. */
+  /** Version of `#bindings`, incremented at each read. */
   #bindingsRead = 0
   #bindingsReadAtMs = 0
   #turn = 0
@@ -84,7 +88,10 @@ export class TokenAuthenticator {
     this.#clock = clock
   }
 
-  /** The active token whose text stands in [start, end), or undefined. Whatever the text, one hash and one look-up at most. */
+  /**
+   * Returns the active token with the text in [start, end), or undefined. Costs at most one hash
+   * and one lookup for any text.
+   */
   find(bytes: Uint8Array, start: number, end: number): KnownToken | undefined {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('latin1')
     const known = this.#byText.get(text)
@@ -92,7 +99,10 @@ export class TokenAuthenticator {
     return this.#read(hashSecret(text), isMonitoringToken(text) ? text : '')
   }
 
-  /** The token that messages from this address to this port are bound to: an address before a network, a network before a port alone. */
+  /**
+   * Returns the token bound to this address and port. An address takes precedence over a network, a
+   * network over a port alone.
+   */
   bound(address: string, port: number): KnownToken | undefined {
     const nowMs = this.#clock.nowMs()
     if (Math.abs(nowMs - this.#bindingsReadAtMs) >= REREAD_MS) this.#readBindings(nowMs)
@@ -107,7 +117,10 @@ export class TokenAuthenticator {
     return best && this.#ofBinding(best.tokenHash)
   }
 
-  /** The same, remembered by the place until bindings are read again: a device that sends no token costs no search for each message. */
+  /**
+   * Same, cached in `place` until the bindings are read again, so that messages without a token do
+   * not cost a search.
+   */
   boundOf(place: BoundPlace): KnownToken | undefined {
     const nowMs = this.#clock.nowMs()
     const isOld = Math.abs(nowMs - this.#bindingsReadAtMs) >= REREAD_MS
@@ -118,7 +131,7 @@ export class TokenAuthenticator {
     return place.boundToken
   }
 
-  /** The token, or what became of it; undefined where it is no longer active. */
+  /** Returns the token in its current version, or undefined if it is revoked. */
   stillActive(token: KnownToken): KnownToken | undefined {
     if (token.checkedTurn === this.#turn) return token
     if (Math.abs(this.#clock.nowMs() - token.readAtMs) >= REREAD_MS) {
@@ -137,7 +150,10 @@ export class TokenAuthenticator {
     return known === undefined ? this.#read(hash, '') : this.stillActive(known)
   }
 
-  /** `text` is '' where only the hash is known, or where the text is none of a token: then it is not remembered, but looked up like any other. */
+  /**
+   * `text` is '' if only the hash is known, or if the text does not have the form of a token. The
+   * latter is not cached by text.
+   */
   #read(hash: Buffer, text: string, before?: KnownToken): KnownToken | undefined {
     const found = this.#store.environment.read(() => this.#store.monitoringTokens.byHash(hash))
     if (before !== undefined) {
@@ -150,7 +166,7 @@ export class TokenAuthenticator {
     }
     if (found === undefined) return undefined
     const token = new KnownToken(found, text, this.#clock.nowMs())
-    // The oldest of many goes; it is looked up again when it comes again.
+    // Evict the oldest entry. A later message looks it up again.
     const [tokens, key] = this.#placeOf(token)
     if (tokens.size >= KNOWN_TOKENS_MAX) tokens.delete(tokens.keys().next().value ?? '')
     tokens.set(key, token)
@@ -177,7 +193,7 @@ export class TokenAuthenticator {
   #readBindings(nowMs: number): void {
     this.#bindingsReadAtMs = nowMs
     this.#bindingsRead++
-    // One of a token that was revoked must not stand before another that is active.
+    // The binding of a revoked token must not take precedence over that of an active one.
     this.#bindings = this.#store.tokenBindings.all().flatMap(({ network, port, tokenHash: hash }) => {
       const tokenHash = Buffer.from(hash, 'hex')
       const isActive = this.#store.environment.read(() => this.#store.monitoringTokens.isActive(tokenHash))

@@ -1,17 +1,18 @@
-/** So many tokens are told apart in a second; beyond it, they share. */
+/** Number of tokens with a slot of their own in a second. Beyond it, tokens share slots. */
 const SLOTS_BITS = 13
 const SLOTS = 1 << SLOTS_BITS
-/** Slots that are looked at for a token, from where its hash points on. */
+/** Slots probed for a token, from the slot of its hash on. */
 const STEPS = 32
-/** 2^32 divided by the golden ratio: near hashes point to places that are far apart. */
+/** 2^32 divided by the golden ratio: Fibonacci hashing spreads similar hashes. */
 const SPREAD = 0x9e37_79b1
 
 /**
- * How many messages of each token were taken in the present second, in memory that all lanes share. A second's allowance may come at once.
+ * The number of messages of each token in the current second, in memory shared by all lanes. A
+ * token may use its whole allowance at the start of a second.
  *
- *   of each slot, i32: hash of the token (0: free), second, messages in it
+ *   each slot, i32: hash of the token (0: free), second, messages in that second
  *
- * A slot of a second that is over is free for another token.
+ * A slot of an earlier second can be reused for another token.
  */
 const SLOT_WORDS = 3
 
@@ -28,13 +29,14 @@ export class TokenRate {
     this.#perSecond = perSecond
   }
 
-  /** Takes one message of the token with this hash (tokenRateHash). */
+  /** Counts one message of the token with this hash (tokenRateHash). Returns false at the limit. */
   take(hash: number, nowMs: number): boolean {
     const words = this.#words
     const second = Math.floor(nowMs / 1000) | 0
     const at = this.#slotOf(hash, second) * SLOT_WORDS
     const seen = Atomics.load(words, at + 1)
-    // Whoever comes first in a second begins it; the few messages of others that fall between the two stores are not worth a lock.
+    // The first message of a second resets the count. A few messages of other threads may be lost
+    // between the two stores, which does not justify a lock.
     if (seen !== second && Atomics.compareExchange(words, at + 1, seen, second) === seen)
       Atomics.store(words, at + 2, 0)
     if (Atomics.add(words, at + 2, 1) < this.#perSecond) return true
@@ -42,8 +44,8 @@ export class TokenRate {
     return false
   }
 
-  /** Gives back what was taken for a message that then found no room: it is taken again. */
-  give(hash: number, nowMs: number): void {
+  /** Uncounts a message that was refused because the queue was full and will be retried. */
+  refund(hash: number, nowMs: number): void {
     const words = this.#words
     const second = Math.floor(nowMs / 1000) | 0
     const at = this.#slotOf(hash, second) * SLOT_WORDS
@@ -69,7 +71,7 @@ export class TokenRate {
   }
 }
 
-/** A number of 32 bits that is not 0, of the random digits of a token's id. */
+/** Returns a 32-bit number other than 0, from the random digits of a token's id. */
 export function tokenRateHash(tokenId: string): number {
   return Number.parseInt(tokenId.slice(0, 8), 16) | 0 || 1
 }

@@ -9,11 +9,14 @@ type UnauthenticatedMessage = Pick<
   'listener' | 'address' | 'port' | 'hasToken'
 >
 
-/** Names senders without a known token in the log. Whoever makes up addresses gets a hundred lines a minute, and one that says that there are more. */
+/**
+ * Logs unauthenticated senders: at most UNAUTHENTICATED_LOGGED_PER_MINUTE_MAX a minute, then one
+ * line that there are more.
+ */
 export class UnauthenticatedLog {
   readonly #log: Logger
   readonly #notes = new NoticeLimiter(UNAUTHENTICATED_LOGGED_PER_MINUTE_MAX, MINUTE_MS)
-  #saidMoreInMinute = 0
+  #summaryLoggedInMinute = 0
 
   constructor(log: Logger) {
     this.#log = log
@@ -31,11 +34,11 @@ export class UnauthenticatedLog {
       return
     }
     const minute = Math.floor(nowMs / MINUTE_MS)
-    if (this.#notes.skipped === before || minute === this.#saidMoreInMinute) return
-    this.#saidMoreInMinute = minute
+    if (this.#notes.skipped === before || minute === this.#summaryLoggedInMinute) return
+    this.#summaryLoggedInMinute = minute
     this.#log.warn(
       { named: UNAUTHENTICATED_LOGGED_PER_MINUTE_MAX, unnamedSinceStart: this.#notes.skipped },
-      'and more senders without a known token, which are not named in this minute; their messages are counted',
+      'more unauthenticated senders are not logged in this minute; their messages are counted',
     )
   }
 }

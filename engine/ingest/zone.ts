@@ -5,12 +5,12 @@ const FIXED = /^([+-])(\d\d):?(\d\d)?$/
 const FIXED_MINUTES_MAX = 18 * 60
 const QUARTER_MS = 15 * MINUTE_MS
 
-/** Whether this is the zone of a clock: UTC, an offset, or a name of the IANA time zone database. */
+/** Whether the text is a time zone: UTC, an offset, or a name in the IANA time zone database. */
 export function isZone(text: string): boolean {
   if (text === 'UTC') return true
   const minutes = fixedMinutes(text)
   if (minutes !== undefined) return Math.abs(minutes) <= FIXED_MINUTES_MAX
-  // Node takes offsets here, too, in forms that depend on its version.
+  // Intl accepts offsets as well, in forms that depend on the Node version.
   if (!/^[A-Za-z]/.test(text)) return false
   try {
     new Intl.DateTimeFormat('en-US', { timeZone: text })
@@ -20,15 +20,17 @@ export function isZone(text: string): boolean {
   }
 }
 
-/** Turns what a clock on the wall in a zone shows into UTC. */
+/** Converts local time in a zone to UTC. */
 export class WallClock {
   readonly #fixedMs: number | undefined
   readonly #format: Intl.DateTimeFormat | undefined
-  /** Zones change their offset at full quarters of an hour, so it is asked for once a quarter that is read. */
+  /**
+   * Offsets change only at multiples of 15 minutes, so one is computed for each quarter of an hour.
+   */
   #quarter = Number.NaN
   #offsetMs = 0
 
-  /** @param zone one that isZone() takes */
+  /** @param zone one that isZone() accepts */
   constructor(zone: string) {
     const minutes = zone === 'UTC' ? 0 : fixedMinutes(zone)
     this.#fixedMs = minutes === undefined ? undefined : minutes * MINUTE_MS
@@ -46,12 +48,16 @@ export class WallClock {
     }
   }
 
-  /** UTC of a wall time, both in milliseconds since 1970. Of an hour that comes twice it is the first, of one that never comes an hour later. */
+  /**
+   * Converts local time to UTC, both in milliseconds since 1970. Of a repeated hour, the first is
+   * assumed. A skipped hour is moved one hour later.
+   */
   toUtc(wallMs: number): number {
     if (this.#fixedMs !== undefined) return wallMs - this.#fixedMs
     const quarter = Math.floor(wallMs / QUARTER_MS)
     if (quarter !== this.#quarter) {
-      // The offset is known for instants; the one a day before is near enough to find the right instant by.
+      // Intl gives the offset at an instant. The offset of the previous day yields an instant close
+      // enough to find the right one.
       const before = this.#offsetAt(wallMs - DAY_MS)
       const guess = wallMs - before
       const after = this.#offsetAt(guess)

@@ -11,7 +11,10 @@ export interface Removal {
 }
 
 /** The tables whose keys do not begin with an organization. */
-const INDEXES: ReadonlySet<string> = new Set(['organization-names', 'api-key-hashes', 'token-hashes'])
+const INDEXES: ReadonlySet<string> = new Set([
+  ...['organization-names', 'api-key-hashes', 'token-hashes', 'memberships', 'users', 'user-names'],
+  ...['sessions', 'session-hashes'],
+])
 const TABLE = 'organization-removals'
 
 /**

@@ -2,28 +2,37 @@ import { ethernet, type NetworkPacket } from '../support/packets.ts'
 import { LinkType, linuxCooked } from '../support/packets-link.ts'
 import type { PcapFields } from '../support/packets-pcap.ts'
 import { type PcapngInterface, PcapngWriter, type TimeResolution } from '../support/packets-pcapng.ts'
-import type { MadeCapture, MadePacket } from './made-capture.ts'
+import type { GeneratedCapture, GeneratedPacket } from './generated-capture.ts'
 import { everyMillisecond, helloFor, queryFor, START_MS } from './parties.ts'
 
 const frameOf = (packet: NetworkPacket) => ethernet({}, packet)
 
-export function fileCases(): Record<string, MadeCapture> {
+export function fileCases(): Record<string, GeneratedCapture> {
   return {
-    'pcap-big-endian': pcap('A pcap file of a big-endian machine.', { bigEndian: true }),
+    'pcap-big-endian': pcap('A pcap file from a big-endian machine.', { bigEndian: true }),
     'pcap-nanoseconds': pcap('A pcap file with nanoseconds (magic a1b23c4d).', { nanoseconds: true }),
-    'pcap-nanoseconds-big-endian': pcap('The same of a big-endian machine.', { nanoseconds: true, bigEndian: true }),
+    'pcap-nanoseconds-big-endian': pcap('A pcap file with nanoseconds from a big-endian machine.', {
+      nanoseconds: true,
+      bigEndian: true,
+    }),
     'pcap-modified': pcap('The variant with longer record headers (magic a1b2cd34).', { modified: true }),
-    'pcap-modified-big-endian': pcap('The same of a big-endian machine.', { modified: true, bigEndian: true }),
-    'pcap-version-2-2': pcap('Version 2.2 of the format, which has the two lengths of a record the other way round.', {
+    'pcap-modified-big-endian': pcap('The variant with longer record headers from a big-endian machine.', {
+      modified: true,
+      bigEndian: true,
+    }),
+    'pcap-version-2-2': pcap('Version 2.2 of the format, which has the two lengths of a record in reverse order.', {
       version: [2, 2],
       swappedLengths: true,
     }),
-    'pcap-version-2-3-swapped': pcap('Version 2.3, which some wrote with the lengths the other way round.', {
-      version: [2, 3],
-      swappedLengths: true,
-    }),
-    'pcap-gzip': { ...pcap('A pcap file, compressed by gzip.'), file: 'input.pcap.gz' },
-    'pcap-zstd': { ...pcap('A pcap file, compressed by zstd.'), file: 'input.pcap.zst' },
+    'pcap-version-2-3-swapped': pcap(
+      'Version 2.3 of the format, which some programs wrote with the lengths in reverse order.',
+      {
+        version: [2, 3],
+        swappedLengths: true,
+      },
+    ),
+    'pcap-gzip': { ...pcap('A pcap file compressed with gzip.'), file: 'input.pcap.gz' },
+    'pcap-zstd': { ...pcap('A pcap file compressed with zstd.'), file: 'input.pcap.zst' },
     'pcapng-interfaces': pcapngInterfaces(),
     'pcapng-blocks': pcapngBlocks(),
     'pcapng-sections': pcapngSections(),
@@ -35,23 +44,23 @@ export function fileCases(): Record<string, MadeCapture> {
   }
 }
 
-/** A query and a hello with their times; the capture left the last four bytes of each frame out. */
-function messages(label: string, clientPort = 50_001): MadePacket[] {
+/** A query and a hello with their times. The capture omits the last four bytes of each frame. */
+function messages(label: string, clientPort = 50_001): GeneratedPacket[] {
   return [queryFor(`query.${label}.example.org`), helloFor(`hello.${label}.example.net`, clientPort)].map(
     ({ packet, reported }, index) => {
       const bytes = frameOf(packet)
-      // A quarter of a second can be written in every resolution but 10^0 and 10^-1.
+      // All resolutions except 10^0 and 10^-1 can represent a quarter of a second.
       const timeMs = START_MS + 1000 * index + 250
       return { bytes, originalBytes: bytes.length + 4, timeMs, names: [{ ...reported, timeMs }] }
     },
   )
 }
 
-function pcap(about: string, fields: PcapFields = {}): MadeCapture {
+function pcap(about: string, fields: PcapFields = {}): GeneratedCapture {
   return { about: `${about}\n`, packets: messages('pcap'), pcap: fields }
 }
 
-function pcapngInterfaces(): MadeCapture {
+function pcapngInterfaces(): GeneratedCapture {
   const query = queryFor('query.cooked.example.org')
   const packets = everyMillisecond([
     {
@@ -60,13 +69,13 @@ function pcapngInterfaces(): MadeCapture {
     },
     { bytes: linuxCooked(query.packet).bytes, names: [query.reported] },
     { bytes: query.packet.bytes, names: [query.reported] },
-    // A link type that nobody reads: LINKTYPE_USER0.
+    // LINKTYPE_USER0, which the collector does not read.
     { bytes: query.packet.bytes },
   ])
   const linkTypes = [LinkType.ethernet, LinkType.linuxCooked, LinkType.raw, 147]
   return {
     about:
-      'A pcapng file with an interface for each of several link types; the third is declared behind the first packets. One is not read.\n',
+      'A pcapng file with one interface for each of several link types. The third interface follows the first packets. The last link type is not read.\n',
     packets,
     file: 'input.pcapng',
     write: () => {
@@ -82,10 +91,10 @@ function pcapngInterfaces(): MadeCapture {
   }
 }
 
-function pcapngBlocks(): MadeCapture {
+function pcapngBlocks(): GeneratedCapture {
   return {
     about:
-      'A pcapng file with all sorts of blocks: enhanced, obsolete and unknown ones, comments, name resolution, statistics, secrets, custom blocks.\n',
+      'A pcapng file with many block types: enhanced, obsolete and unknown blocks, comments, name resolution, statistics, secrets, custom blocks.\n',
     packets: [...messages('enhanced'), ...messages('obsolete', 50_002)],
     file: 'input.pcapng',
     write: (packets) => {
@@ -106,17 +115,17 @@ function pcapngBlocks(): MadeCapture {
   }
 }
 
-function pcapngSections(): MadeCapture {
+function pcapngSections(): GeneratedCapture {
   return {
     about:
-      'Three sections in one pcapng file, little-endian, big-endian, little-endian again: interfaces are counted anew in each.\n',
+      'Three sections in one pcapng file: little-endian, big-endian, little-endian. The numbers of the interfaces restart in each.\n',
     packets: [...messages('first'), ...messages('second', 50_002), ...messages('third', 50_003)],
     file: 'input.pcapng',
     write: (packets) => {
       const file = new PcapngWriter()
       for (const [section, bigEndian] of [false, true, false].entries()) {
         file.section({ bigEndian })
-        // The packets are on the second interface, of another resolution each time.
+        // The packets are on the second interface, whose resolution differs in each section.
         file.interface({ linkType: LinkType.raw }).interface({ resolution: { ten: 3 * (section + 1) } })
         for (const { bytes, timeMs } of packets.slice(2 * section, 2 * section + 2)) {
           file.enhanced(bytes, { interfaceId: 1, timeMs })
@@ -129,9 +138,9 @@ function pcapngSections(): MadeCapture {
 
 const RESOLUTIONS: readonly TimeResolution[] = [{ ten: 3 }, { ten: 6 }, { ten: 9 }, { two: 10 }, { two: 20 }]
 
-function pcapngTimes(): MadeCapture {
+function pcapngTimes(): GeneratedCapture {
   return pcapngInterfaceTimes(
-    'Times in the resolutions that if_tsresol can say (10^-3 to 10^-9, 2^-10, 2^-20), without it, and with if_tsoffset, a negative one too.',
+    'Times in several resolutions of if_tsresol (10^-3 to 10^-9, 2^-10, 2^-20), without if_tsresol, and with a positive or negative if_tsoffset.',
     [
       ...RESOLUTIONS.map((resolution) => ({ resolution })),
       {},
@@ -142,16 +151,16 @@ function pcapngTimes(): MadeCapture {
   )
 }
 
-function pcapngPicoseconds(): MadeCapture {
-  // Picoseconds since 1970 would not fit into 64 bits.
-  const capture = pcapngInterfaceTimes('Times in picoseconds, from a second shortly before the packet.', [
+function pcapngPicoseconds(): GeneratedCapture {
+  // Picoseconds since 1970 do not fit into 64 bits.
+  const capture = pcapngInterfaceTimes('Times in picoseconds, with an if_tsoffset shortly before the packet.', [
     { resolution: { ten: 12 }, offsetSeconds: START_MS / 1000 - 100 },
   ])
-  return { ...capture, tsharkDiffers: 'Its numbers overflow at this resolution (as of version 4.0).' }
+  return { ...capture, tsharkDiffers: "tshark's numbers overflow at this resolution (as of version 4.0)." }
 }
 
 /** One query on each interface. */
-function pcapngInterfaceTimes(about: string, interfaces: readonly PcapngInterface[]): MadeCapture {
+function pcapngInterfaceTimes(about: string, interfaces: readonly PcapngInterface[]): GeneratedCapture {
   return {
     about: `${about}\n`,
     packets: interfaces.map((_, index) => {
@@ -169,14 +178,13 @@ function pcapngInterfaceTimes(about: string, interfaces: readonly PcapngInterfac
   }
 }
 
-function pcapngSimplePackets(): MadeCapture {
+function pcapngSimplePackets(): GeneratedCapture {
   const { packet, reported } = queryFor('simple.example.org')
-  // Padding behind the query, which the snaplen cuts off.
+  // The snaplen truncates the padding after the query.
   const bytes = Buffer.concat([frameOf(packet), Buffer.alloc(40)])
   const snaplen = bytes.length - 21
   return {
-    about:
-      'Simple packet blocks: no time, no interface, and as many bytes as the snaplen of the first interface allows.\n',
+    about: 'Simple packet blocks: no time, no interface, truncated to the snaplen of the first interface.\n',
     packets: everyMillisecond([
       { bytes, names: [reported] },
       { bytes: frameOf(packet), names: [reported] },

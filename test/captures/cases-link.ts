@@ -17,15 +17,18 @@ import {
   rawIp,
 } from '../support/packets-link.ts'
 import { PcapngWriter } from '../support/packets-pcapng.ts'
-import type { MadeCapture } from './made-capture.ts'
-import { ARP, everyMillisecond, helloFor, queryFor, type Unplaced } from './parties.ts'
+import type { GeneratedCapture } from './generated-capture.ts'
+import { ARP, everyMillisecond, helloFor, queryFor, type UntimedPacket } from './parties.ts'
 
-/** The ways in which a link carries a packet, each with a label for the names; `unread` are those that hide it. */
+/**
+ * Link encapsulations of a packet, by a label that becomes part of the names. The names in `unread`
+ * packets must not be found.
+ */
 type Links = Readonly<Record<string, (packet: NetworkPacket) => LinkFrame>>
 
-/** For each way a query over IPv4 and a ClientHello over IPv6. */
-function throughLinks(about: string, links: Links, unread: Links = {}, more: readonly Buffer[] = []): MadeCapture {
-  const packets: Unplaced[] = []
+/** A query over IPv4 and a ClientHello over IPv6 for each encapsulation. */
+function throughLinks(about: string, links: Links, unread: Links = {}, more: readonly Buffer[] = []): GeneratedCapture {
+  const packets: UntimedPacket[] = []
   let linkType = 0
   let clientPort = 50_001
   for (const [label, link] of Object.entries(links)) {
@@ -41,7 +44,7 @@ function throughLinks(about: string, links: Links, unread: Links = {}, more: rea
   return { about: `${about}\n`, packets: everyMillisecond(packets), pcap: { linkType } }
 }
 
-export function linkCases(): Record<string, MadeCapture> {
+export function linkCases(): Record<string, GeneratedCapture> {
   return {
     'link-linux-cooked': throughLinks('Linux cooked capture, version 1 (link type 113).', { sll: linuxCooked }, {}, [
       linuxCooked(ARP).bytes,
@@ -52,13 +55,13 @@ export function linkCases(): Record<string, MadeCapture> {
       {},
       [linuxCooked2(ARP).bytes],
     ),
-    'link-linux-cooked-vlan': throughLinks('Linux cooked captures with an 802.1Q tag behind the header.', {
+    'link-linux-cooked-vlan': throughLinks('Linux cooked captures with an 802.1Q tag after the header.', {
       tagged: (packet) => linuxCooked(vlan(7, packet)),
     }),
     'link-raw': throughLinks('IP without a link header (link type 101).', { raw: rawIp }),
     'link-raw-numbers': rawNumbers(),
     'link-bsd-null': throughLinks(
-      'BSD loopback (link type 0): the address family little-endian and big-endian, and the numbers that the systems have for IPv6.',
+      "BSD loopback (link type 0): the address family little-endian and big-endian, and each system's number for IPv6.",
       {
         little: (packet) => bsdNull(packet),
         big: (packet) => bsdNull(packet, { bigEndian: true }),
@@ -70,7 +73,7 @@ export function linkCases(): Record<string, MadeCapture> {
       loop: bsdLoop,
     }),
     'link-ppp': throughLinks(
-      'PPP (link type 9) with and without address and control, with the protocol in two bytes and in one (RFC 1661 §6.5).',
+      'PPP (link type 9) with and without address and control, with the protocol in two bytes or one (RFC 1661 §6.5).',
       {
         plain: (packet) => ppp(packet),
         'address-control': (packet) => ppp(packet, { addressControl: true }),
@@ -78,7 +81,7 @@ export function linkCases(): Record<string, MadeCapture> {
         both: (packet) => ppp(packet, { addressControl: true, oneByteProtocol: true }),
       },
     ),
-    'link-ppp-hdlc': throughLinks('PPP in HDLC-like framing (link type 50), and Cisco HDLC under the same number.', {
+    'link-ppp-hdlc': throughLinks('PPP in HDLC-like framing (link type 50), and Cisco HDLC with the same link type.', {
       ppp: (packet) => ppp(packet, { addressControl: true, linkType: LinkType.pppHdlc }),
       cisco: (packet) => ({
         linkType: LinkType.pppHdlc,
@@ -88,12 +91,12 @@ export function linkCases(): Record<string, MadeCapture> {
     'link-ppp-ether': throughLinks('PPPoE without the Ethernet header (link type 51).', {
       pppoe: (packet) => ({ linkType: LinkType.pppEther, bytes: pppoe(packet).bytes }),
     }),
-    'link-pppoe': throughLinks('PPPoE sessions over Ethernet, plain and behind a VLAN tag (RFC 2516).', {
+    'link-pppoe': throughLinks('PPPoE sessions over Ethernet, plain and after a VLAN tag (RFC 2516).', {
       plain: (packet) => overEthernet(pppoe(packet)),
       tagged: (packet) => overEthernet(vlan(7, pppoe(packet))),
     }),
     'link-80211': throughLinks(
-      'IEEE 802.11 data frames (link type 105): plain, from the access point, QoS, HT control, four addresses. One says that it is encrypted.',
+      'IEEE 802.11 data frames (link type 105): plain, from the access point, QoS, HT control, four addresses. One frame is marked as encrypted.',
       {
         plain: (packet) => ieee80211(packet),
         'from-ds': (packet) => ieee80211(packet, { fromDs: true }),
@@ -103,11 +106,11 @@ export function linkCases(): Record<string, MadeCapture> {
         'four-qos': (packet) => ieee80211(packet, { fourAddresses: true, qos: true }),
       },
       { protected: (packet) => ieee80211(packet, { qos: true, isProtected: true }) },
-      // A beacon: a management frame, with nothing of ours.
+      // A beacon: a management frame without data.
       [Buffer.concat([Buffer.from('80000000ffffffffffff0200000000030200000000030000', 'hex'), Buffer.alloc(16)])],
     ),
     'link-radiotap': throughLinks(
-      'Radiotap before IEEE 802.11 (link type 127): without and with the frame check sequence, with padding behind the header, with two bitmaps.',
+      'Radiotap before IEEE 802.11 (link type 127): with and without the frame check sequence, with padding after the header, with two bitmaps.',
       {
         plain: (packet) => radiotap(packet),
         fcs: (packet) => radiotap(packet, { qos: true, fcs: true }),
@@ -118,7 +121,7 @@ export function linkCases(): Record<string, MadeCapture> {
     ),
     'link-pflog': throughLinks("The log of OpenBSD's packet filter (link type 117).", { pflog }),
     'link-juniper-ethernet': throughLinks(
-      'Juniper Ethernet (link type 178): without and with extensions, and without a link header.',
+      'Juniper Ethernet (link type 178): with and without extensions, and without a link header.',
       {
         plain: (packet) => juniperEthernet(packet),
         extensions: (packet) => juniperEthernet(packet, { extensions: true }),
@@ -126,7 +129,7 @@ export function linkCases(): Record<string, MadeCapture> {
       },
     ),
     'link-llc-snap': throughLinks(
-      'IEEE 802.3: a length in the place of the EtherType, LLC and SNAP behind it (RFC 1042); with and without padding, and tagged.',
+      'IEEE 802.3: a length in place of the EtherType, then LLC and SNAP (RFC 1042); with and without padding, and tagged.',
       {
         plain: (packet) => ({ linkType: LinkType.ethernet, bytes: ethernet8023(packet) }),
         padded: (packet) => ({ linkType: LinkType.ethernet, bytes: ethernet8023(packet, true) }),
@@ -151,16 +154,15 @@ function ipv6Family(packet: NetworkPacket, family: number): { family?: number } 
   return packet.etherType === EtherType.ipv6 ? { family } : {}
 }
 
-/** The other numbers of raw IP, each on an interface of its own. */
-function rawNumbers(): MadeCapture {
+/** The other link types of raw IP, each on its own interface. */
+function rawNumbers(): GeneratedCapture {
   const numbers = [LinkType.rawDlt, LinkType.rawOpenBsd, LinkType.raw, LinkType.rawIpv4, LinkType.rawIpv6]
   const messages = numbers.map((linkType) => {
     const name = `raw-${linkType}.example.org`
     return linkType === LinkType.rawIpv6 ? helloFor(name, 50_001) : queryFor(name)
   })
   return {
-    about:
-      'IP without a link header, under each number that this has: 12, 14, 101, 228 (IPv4 only), 229 (IPv6 only).\n',
+    about: 'IP without a link header, with each of its link types: 12, 14, 101, 228 (IPv4 only), 229 (IPv6 only).\n',
     packets: everyMillisecond(messages.map(({ packet, reported }) => ({ bytes: packet.bytes, names: [reported] }))),
     file: 'input.pcapng',
     write: (packets) => {

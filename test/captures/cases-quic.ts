@@ -11,16 +11,16 @@ import {
   quicRetry,
 } from '../support/packets-quic.ts'
 import { clientHello, encryptedClientHello, fill } from '../support/packets-tls.ts'
-import type { ExpectedName, MadeCapture } from './made-capture.ts'
-import { CLIENT, CLIENT6, everyMillisecond, SERVER, SERVER6, type Unplaced } from './parties.ts'
+import type { ExpectedName, GeneratedCapture } from './generated-capture.ts'
+import { CLIENT, CLIENT6, everyMillisecond, SERVER, SERVER6, type UntimedPacket } from './parties.ts'
 
 const DRAFT_29 = 0xff00_001d
 const PORT = 443
-/** RFC 9000 §15: reserved, so that a server answers with its versions. */
+/** RFC 9000 §15: a reserved version, which makes a server answer with its supported versions. */
 const RESERVED = 0x1a2a_3a4a
 const GOOGLE_Q046 = 0x5130_3436
 
-/** One connection: what its client sends, and what its server does. */
+/** The packets of one connection: `up` from the client, `down` from the server. */
 class Connection {
   readonly dcid: Buffer
   readonly scid: Buffer
@@ -37,12 +37,12 @@ class Connection {
     this.#v6 = options.v6 === true
   }
 
-  up(datagram: Buffer, name?: string, more: Partial<ExpectedName> = {}): Unplaced {
+  up(datagram: Buffer, name?: string, more: Partial<ExpectedName> = {}): UntimedPacket {
     const bytes = this.#frame(datagram, true)
     return name === undefined ? { bytes } : { bytes, names: [{ ...this.reported(name), ...more }] }
   }
 
-  down(datagram: Buffer): Unplaced {
+  down(datagram: Buffer): UntimedPacket {
     return { bytes: this.#frame(datagram, false) }
   }
 
@@ -65,11 +65,15 @@ const short = (serverName: string) => clientHello({ serverName, grease: true })
 const long = (serverName: string, serverNameLast = false) =>
   clientHello({ serverName, serverNameLast, postQuantum: true, grease: true })
 
-function capture(about: string, packets: readonly Unplaced[], more: Partial<MadeCapture> = {}): MadeCapture {
+function capture(
+  about: string,
+  packets: readonly UntimedPacket[],
+  more: Partial<GeneratedCapture> = {},
+): GeneratedCapture {
   return { about: `${about}\n`, packets: everyMillisecond(packets), ...more }
 }
 
-export function quicCases(): Record<string, MadeCapture> {
+export function quicCases(): Record<string, GeneratedCapture> {
   return {
     'quic-versions': versions(),
     'quic-post-quantum': postQuantum(),
@@ -83,7 +87,7 @@ export function quicCases(): Record<string, MadeCapture> {
   }
 }
 
-function versions(): MadeCapture {
+function versions(): GeneratedCapture {
   const whole = (seed: number, name: string, version: number, options = {}, hello = short(name), more = {}) => {
     const connection = new Connection(seed, options)
     const [datagram] = initialDatagrams(hello, { ...connection, version, datagrams: 1 })
@@ -91,8 +95,8 @@ function versions(): MadeCapture {
   }
   const server = new Connection(8)
   return capture(
-    `A ClientHello in one Initial: version 1 (RFC 9001), version 2 (RFC 9369), draft 29, over IPv6, to a port that no one expects, sealed as
-version 1 under a reserved number (RFC 9000 §15), and with Encrypted Client Hello. Beside them a server's Initial, which has no name.`,
+    `A ClientHello in one Initial: version 1 (RFC 9001), version 2 (RFC 9369), draft 29, over IPv6, to an unusual port,
+and with Encrypted Client Hello. Also a server's Initial, which has no name.`,
     [
       whole(1, 'v1.example.org', 1),
       whole(2, 'v2.example.org', QUIC_V2),
@@ -112,8 +116,8 @@ version 1 under a reserved number (RFC 9000 §15), and with Encrypted Client Hel
   )
 }
 
-function postQuantum(): MadeCapture {
-  const packets: Unplaced[] = []
+function postQuantum(): GeneratedCapture {
+  const packets: UntimedPacket[] = []
   for (const [seed, last] of [false, true].entries()) {
     const connection = new Connection(20 + seed)
     const name = `pq-${last ? 'second' : 'first'}.example.org`
@@ -133,15 +137,15 @@ function postQuantum(): MadeCapture {
   )
 }
 
-function outOfOrder(): MadeCapture {
-  const packets: Unplaced[] = []
+function outOfOrder(): GeneratedCapture {
+  const packets: UntimedPacket[] = []
   for (const [seed, version] of [1, QUIC_V2].entries()) {
     const reversed = new Connection(30 + seed)
     const name = `reversed-${seed}.example.org`
     const [one, two] = initialDatagrams(long(name), { ...reversed, version, datagrams: 2 }) as [Buffer, Buffer]
     packets.push(reversed.up(two), reversed.up(one, name))
 
-    // Nine pieces in three datagrams, so small that the name itself is cut, and the datagrams in an order of their own.
+    // 15 CRYPTO frames in three datagrams, out of order, and so small that the name is split.
     const sliced = new Connection(40 + seed)
     const slicedName = `a-name-that-is-cut-into-several-pieces-${seed}.example.org`
     const pieces = initialDatagrams(short(slicedName), {
@@ -155,12 +159,12 @@ function outOfOrder(): MadeCapture {
     packets.push(sliced.up(pieces[1] as Buffer, slicedName))
   }
   return capture(
-    'CRYPTO frames out of order over two and three datagrams, versions 1 and 2, with the name itself cut.',
+    'CRYPTO frames out of order over two and three datagrams, versions 1 and 2, with the name itself split.',
     packets,
   )
 }
 
-function coalesced(): MadeCapture {
+function coalesced(): GeneratedCapture {
   const one = new Connection(50)
   const hello = short('coalesced.example.org')
   const initial = (frames: Buffer, packetNumber: number, connection: Connection, token?: Buffer) =>
@@ -180,7 +184,7 @@ function coalesced(): MadeCapture {
   ])
 }
 
-function connectionId(): MadeCapture {
+function connectionId(): GeneratedCapture {
   const connection = new Connection(60)
   const name = 'later-id.example.org'
   const [one] = initialDatagrams(long(name, true), { ...connection, datagrams: 2 }) as [Buffer]
@@ -190,19 +194,16 @@ function connectionId(): MadeCapture {
     keyDcid: connection.dcid,
     datagrams: 2,
   }) as [Buffer, Buffer]
-  return capture(
-    'The second Initial carries the id that the server chose, and keeps the keys of the first (RFC 9001 §5.2).',
-    [
-      connection.up(one),
-      connection.down(
-        quicInitial({ dcid: connection.scid, scid: fill(61)(8), frames: ack({ largest: 0 }), padTo: 1200 }),
-      ),
-      connection.up(two, name),
-    ],
-  )
+  return capture("The second Initial has the server's connection ID and keeps the keys of the first (RFC 9001 §5.2).", [
+    connection.up(one),
+    connection.down(
+      quicInitial({ dcid: connection.scid, scid: fill(61)(8), frames: ack({ largest: 0 }), padTo: 1200 }),
+    ),
+    connection.up(two, name),
+  ])
 }
 
-function retry(): MadeCapture {
+function retry(): GeneratedCapture {
   const connection = new Connection(70)
   const name = 'retry.example.org'
   const hello = short(name)
@@ -217,7 +218,7 @@ function retry(): MadeCapture {
     datagrams: 1,
   }) as [Buffer]
   return capture(
-    'A Retry: the same hello comes again under the keys of the new connection id. Its name is told once.',
+    'A Retry: the client repeats the hello, encrypted with keys from the new connection ID. The name is reported once.',
     [
       connection.up(first, name),
       connection.down(quicRetry({ dcid: connection.scid, scid: chosen, token })),
@@ -226,7 +227,7 @@ function retry(): MadeCapture {
   )
 }
 
-function manySmallFrames(): MadeCapture {
+function manySmallFrames(): GeneratedCapture {
   const connection = new Connection(80)
   const name = 'chaos.example.org'
   const hello = short(name)
@@ -237,38 +238,40 @@ function manySmallFrames(): MadeCapture {
     .sort((a, b) => a.rank - b.rank)
   const frames = shuffled.flatMap(({ piece }, index) => [piece, index % 3 === 0 ? ping() : padding(index % 5)])
   const datagram = quicInitial({ ...connection, frames: Buffer.concat(frames), padTo: 1200 })
-  return capture('Many small CRYPTO frames in any order, with PING and PADDING between, as some browsers send them.', [
-    connection.up(datagram, name),
-  ])
+  return capture(
+    'Many small CRYPTO frames out of order, with PING and PADDING between them, as some browsers send them.',
+    [connection.up(datagram, name)],
+  )
 }
 
-function unknownVersion(): MadeCapture {
+function unknownVersion(): GeneratedCapture {
   const google = new Connection(90)
   const reserved = new Connection(91)
   const name = 'reserved.example.org'
-  // Sealed as version 1, with the number changed in the header: that is part of what is authenticated, so the builder must know.
+  // Encrypted as version 1 with a reserved version in the header. The header is authenticated, so
+  // the builder must write that version itself.
   const [sealed] = initialDatagrams(short(name), { ...reserved, version: RESERVED, datagrams: 1 }) as [Buffer]
   const [other] = initialDatagrams(short('unseen.example.org'), { ...google, version: GOOGLE_Q046, datagrams: 1 }) as [
     Buffer,
   ]
   return capture(
-    'A version that is not read, which is counted, and a reserved one (RFC 9000 §15) sealed as version 1.',
+    'An unsupported version, which is counted, and a reserved version (RFC 9000 §15) encrypted as version 1.',
     [google.up(other), google.up(other), reserved.up(sealed, name)],
-    { tsharkDiffers: 'It takes a reserved version for draft 29.' },
+    { tsharkDiffers: 'tshark reads a reserved version as draft 29.' },
   )
 }
 
-function neverComplete(): MadeCapture {
+function neverComplete(): GeneratedCapture {
   const named = new Connection(100)
   const [one] = initialDatagrams(long('part.example.org'), { ...named, datagrams: 2 }) as [Buffer]
   const nameless = new Connection(101)
   const [first] = initialDatagrams(long('unseen.example.org', true), { ...nameless, datagrams: 2 }) as [Buffer]
   return capture(
-    'Of two hellos the second datagram never comes: one had its server_name in the first, which comes out at the end.',
+    'Two hellos whose second datagram is missing. The server_name in the first datagram of one of them is reported at the end of the file.',
     [named.up(one), nameless.up(first)],
     {
       namesAtEnd: [named.reported('part.example.org')],
-      tsharkDiffers: 'It shows a ClientHello only when it is whole.',
+      tsharkDiffers: 'tshark shows only complete ClientHellos.',
     },
   )
 }

@@ -1,8 +1,8 @@
 import { TcpFlags } from '../support/packets.ts'
-import { TcpTalk } from '../support/packets-tcp-stream.ts'
+import { TcpStream } from '../support/packets-tcp-stream.ts'
 import { clientHello, encryptedClientHello, fill, sslv2Hello, tlsRecords } from '../support/packets-tls.ts'
-import type { MadeCapture } from './made-capture.ts'
-import { everyMillisecond, frames, reported, type Unplaced } from './parties.ts'
+import type { GeneratedCapture } from './generated-capture.ts'
+import { everyMillisecond, frames, reported, type UntimedPacket } from './parties.ts'
 
 const MSS = 1460
 
@@ -11,11 +11,15 @@ const long = (serverName: string, serverNameLast = false) =>
   tlsRecords(clientHello({ serverName, serverNameLast, postQuantum: true, grease: true }))
 const short = (serverName: string) => tlsRecords(clientHello({ serverName, grease: true }))
 
-function capture(about: string, packets: readonly Unplaced[], more: Partial<MadeCapture> = {}): MadeCapture {
+function capture(
+  about: string,
+  packets: readonly UntimedPacket[],
+  more: Partial<GeneratedCapture> = {},
+): GeneratedCapture {
   return { about: `${about}\n`, packets: everyMillisecond(packets), ...more }
 }
 
-export function tlsCases(): Record<string, MadeCapture> {
+export function tlsCases(): Record<string, GeneratedCapture> {
   return {
     'tls-two-segments': twoSegments(),
     'tls-reversed': reversed(),
@@ -37,7 +41,7 @@ export function tlsCases(): Record<string, MadeCapture> {
   }
 }
 
-function twoSegments(): MadeCapture {
+function twoSegments(): GeneratedCapture {
   const first = long('first.example.org')
   const second = long('second.example.org', true)
   const cut = long('middle.example.org')
@@ -47,24 +51,24 @@ function twoSegments(): MadeCapture {
     { hello: cut, name: 'middle.example.org', at: cut.indexOf('middle.') + 3 },
     // Between the type of the extension and its length.
     { hello: cut, name: 'middle.example.org', at: cut.indexOf('middle.') - 7 },
-    // In the header of the record, and behind it.
+    // In the record header, and after it.
     { hello: first, name: 'first.example.org', at: 3 },
     { hello: first, name: 'first.example.org', at: 5 },
   ]
   return capture(
-    'Post-quantum ClientHellos in two segments: server_name in the first, in the second, cut in the middle of the name, of its extension and of the record header.',
+    'Post-quantum ClientHellos in two segments: server_name in the first or second segment, or split in the name, the extension header or the record header.',
     rows.flatMap(({ hello, name, at }, index) => {
-      const talk = new TcpTalk({ clientPort: 50_001 + index }, hello)
+      const stream = new TcpStream({ clientPort: 50_001 + index }, hello)
       return [
-        ...frames(talk.open()),
-        ...frames(talk.sayCut([at]), [reported('tls', talk, name)]),
-        ...frames(talk.close()),
+        ...frames(stream.open()),
+        ...frames(stream.sendSplit([at]), [reported('tls', stream, name)]),
+        ...frames(stream.close()),
       ]
     }),
   )
 }
 
-function reversed(): MadeCapture {
+function reversed(): GeneratedCapture {
   const rows = [
     { name: 'two.example.org', cuts: [MSS], order: [1, 0], last: false },
     { name: 'two-name-last.example.org', cuts: [MSS], order: [1, 0], last: true },
@@ -73,169 +77,170 @@ function reversed(): MadeCapture {
     { name: 'gap.example.org', cuts: [600, 1200], order: [0, 2, 1], last: true },
   ]
   return capture(
-    'ClientHellos whose segments come out of order, on connections whose SYN was seen.',
+    'ClientHellos whose segments arrive out of order, on connections whose SYN was captured.',
     rows.flatMap(({ name, cuts, order, last }, index) => {
-      const talk = new TcpTalk({ clientPort: 50_001 + index }, long(name, last))
-      return [...frames(talk.open()), ...frames(talk.sayCut(cuts, order), [reported('tls', talk, name)])]
+      const stream = new TcpStream({ clientPort: 50_001 + index }, long(name, last))
+      return [...frames(stream.open()), ...frames(stream.sendSplit(cuts, order), [reported('tls', stream, name)])]
     }),
   )
 }
 
-function reversedWithoutSyn(): MadeCapture {
+function reversedWithoutSyn(): GeneratedCapture {
   const rows = [
     { name: 'two.example.org', cuts: [MSS], order: [1, 0], last: false },
     { name: 'two-name-last.example.org', cuts: [MSS], order: [1, 0], last: true },
   ]
   return capture(
-    'The same when the capture began behind the SYN: the segment that begins the ClientHello says where the stream starts.',
+    'ClientHellos whose segments arrive out of order, on connections that began before the capture. The start of the ClientHello marks the start of the stream.',
     rows.flatMap(({ name, cuts, order, last }, index) => {
-      const talk = new TcpTalk({ clientPort: 50_001 + index }, long(name, last))
-      return frames(talk.sayCut(cuts, order), [reported('tls', talk, name)])
+      const stream = new TcpStream({ clientPort: 50_001 + index }, long(name, last))
+      return frames(stream.sendSplit(cuts, order), [reported('tls', stream, name)])
     }),
-    { tsharkDiffers: 'The first segment that it sees is the beginning of the stream for it.' },
+    { tsharkDiffers: 'tshark takes the first captured segment as the start of the stream.' },
   )
 }
 
-function retransmitted(): MadeCapture {
-  const packets: Unplaced[] = []
+function retransmitted(): GeneratedCapture {
+  const packets: UntimedPacket[] = []
   let clientPort = 50_001
-  const connection = (
-    name: string,
-    hello: Buffer,
-    segments: (talk: TcpTalk) => readonly Buffer[],
-    complete: number,
-  ) => {
-    const talk = new TcpTalk({ clientPort: clientPort++ }, hello)
-    packets.push(...frames(talk.open()), ...frames(segments(talk), [reported('tls', talk, name)], complete))
+  const add = (name: string, hello: Buffer, segments: (stream: TcpStream) => readonly Buffer[], complete: number) => {
+    const stream = new TcpStream({ clientPort: clientPort++ }, hello)
+    packets.push(...frames(stream.open()), ...frames(segments(stream), [reported('tls', stream, name)], complete))
   }
-  connection('whole-twice.example.org', short('whole-twice.example.org'), (talk) => [talk.say(), talk.say()], 0)
+  add('whole-twice.example.org', short('whole-twice.example.org'), (stream) => [stream.send(), stream.send()], 0)
   const name = 'parts.example.org'
   const hello = long(name)
-  connection(
+  add(
     name,
     hello,
-    (talk) => [talk.say(0, MSS), talk.say(0, MSS), talk.say(MSS), talk.say(MSS), talk.say(0, MSS)],
+    (stream) => [stream.send(0, MSS), stream.send(0, MSS), stream.send(MSS), stream.send(MSS), stream.send(0, MSS)],
     2,
   )
-  connection(name, hello, (talk) => [talk.say(0, 800), talk.say(500, 1200), talk.say(1000)], 2)
-  // A longer segment that begins where one began, and one that covers all that was there.
-  connection(name, hello, (talk) => [talk.say(0, 300), talk.say(0, 900), talk.say(900, 1000), talk.say()], 3)
-  // The overlap waits behind a gap.
-  connection(name, hello, (talk) => [talk.say(900), talk.say(700, 1100), talk.say(0, 800)], 2)
+  add(name, hello, (stream) => [stream.send(0, 800), stream.send(500, 1200), stream.send(1000)], 2)
+  // A longer segment with the same start as an earlier one, and a segment that covers all earlier
+  // ones.
+  add(name, hello, (stream) => [stream.send(0, 300), stream.send(0, 900), stream.send(900, 1000), stream.send()], 3)
+  // The overlapping segments wait for the missing start.
+  add(name, hello, (stream) => [stream.send(900), stream.send(700, 1100), stream.send(0, 800)], 2)
   return capture(
-    'Retransmissions and overlaps with equal bytes: each connection tells its name once, with the segment that first completes the ClientHello.',
+    'Retransmissions and overlaps with equal bytes: the name of each connection is reported once, with the segment that first completes the ClientHello.',
     packets,
   )
 }
 
-function oneByteSegments(): MadeCapture {
+function oneByteSegments(): GeneratedCapture {
   const name = 'bytes.example.org'
-  const talk = new TcpTalk({}, short(name))
+  const stream = new TcpStream({}, short(name))
   return capture('A ClientHello in segments of one byte.', [
-    ...frames(talk.open()),
-    ...frames(talk.sayInPieces(1), [reported('tls', talk, name)]),
+    ...frames(stream.open()),
+    ...frames(stream.sendSegments(1), [reported('tls', stream, name)]),
   ])
 }
 
-function recordsAndSegments(): MadeCapture {
+function recordsAndSegments(): GeneratedCapture {
   const rows = [
     { name: 'records-100.example.org', record: 100, segment: 333 },
     { name: 'records-333.example.org', record: 333, segment: 100 },
     { name: 'records-1.example.org', record: 1, segment: 1000 },
   ]
   return capture(
-    'A ClientHello in several TLS records (RFC 8446 §5.1) and several segments, whose borders are not the same.',
+    'A ClientHello in several TLS records (RFC 8446 §5.1) and several segments, with different boundaries.',
     rows.flatMap(({ name, record, segment }, index) => {
       const hello = clientHello({ serverName: name, grease: true, postQuantum: record > 1 })
-      const talk = new TcpTalk({ clientPort: 50_001 + index }, tlsRecords(hello, record))
-      return [...frames(talk.open()), ...frames(talk.sayInPieces(segment), [reported('tls', talk, name)])]
+      const stream = new TcpStream({ clientPort: 50_001 + index }, tlsRecords(hello, record))
+      return [...frames(stream.open()), ...frames(stream.sendSegments(segment), [reported('tls', stream, name)])]
     }),
   )
 }
 
-function sequenceWraps(): MadeCapture {
+function sequenceWraps(): GeneratedCapture {
   const rows = [
     { name: 'in-order.example.org', order: [0, 1, 2] },
     { name: 'reversed.example.org', order: [2, 1, 0] },
   ]
   return capture(
-    'Sequence numbers pass 2^32 within the ClientHello, in order and reversed.',
+    'Sequence numbers that wrap at 2^32 within the ClientHello, in order and reversed.',
     rows.flatMap(({ name, order }, index) => {
-      const talk = new TcpTalk({ clientPort: 50_001 + index, clientSequence: 2 ** 32 - 700 }, long(name))
-      return [...frames(talk.open()), ...frames(talk.sayCut([600, 1200], order), [reported('tls', talk, name)])]
+      const stream = new TcpStream({ clientPort: 50_001 + index, clientSequence: 2 ** 32 - 700 }, long(name))
+      return [
+        ...frames(stream.open()),
+        ...frames(stream.sendSplit([600, 1200], order), [reported('tls', stream, name)]),
+      ]
     }),
   )
 }
 
-function portUsedAgain(): MadeCapture {
-  const talks = ['one.example.org', 'two.example.org', 'three.example.org'].map((name, index) => ({
+function portUsedAgain(): GeneratedCapture {
+  const streams = ['one.example.org', 'two.example.org', 'three.example.org'].map((name, index) => ({
     name,
-    talk: new TcpTalk({ clientSequence: 1_000_000 + index * 77_777 }, short(name)),
+    stream: new TcpStream({ clientSequence: 1_000_000 + index * 77_777 }, short(name)),
   }))
   return capture(
-    'Three connections, one after another, with the same addresses and ports: behind FIN, and behind a reset.',
-    talks.flatMap(({ name, talk }, index) => [
-      ...frames(talk.open()),
-      ...frames([talk.say()], [reported('tls', talk, name)]),
-      ...frames(index === 1 ? [talk.reset()] : talk.close()),
+    'Three successive connections with the same addresses and ports: after a FIN, and after a reset.',
+    streams.flatMap(({ name, stream }, index) => [
+      ...frames(stream.open()),
+      ...frames([stream.send()], [reported('tls', stream, name)]),
+      ...frames(index === 1 ? [stream.reset()] : stream.close()),
     ]),
   )
 }
 
-function helloInSyn(): MadeCapture {
+function helloInSyn(): GeneratedCapture {
   const name = 'fast-open.example.org'
-  const talk = new TcpTalk({}, short(name))
+  const stream = new TcpStream({}, short(name))
   return capture('TCP Fast Open (RFC 7413): the SYN carries the ClientHello.', [
-    ...frames([talk.up(TcpFlags.syn, -1, talk.said)], [reported('tls', talk, name)]),
-    ...frames([talk.down(TcpFlags.syn | TcpFlags.ack, -1, 0, talk.said)]),
+    ...frames([stream.up(TcpFlags.syn, -1, stream.clientLength)], [reported('tls', stream, name)]),
+    ...frames([stream.down(TcpFlags.syn | TcpFlags.ack, -1, 0, stream.clientLength)]),
   ])
 }
 
-function sslv2(): MadeCapture {
-  const talk = new TcpTalk({}, sslv2Hello())
-  return capture('The hello of SSL 2.0, which has no place for a name (RFC 5246 appendix E.2).', [
-    ...frames(talk.open()),
-    ...frames([talk.say()]),
+function sslv2(): GeneratedCapture {
+  const stream = new TcpStream({}, sslv2Hello())
+  return capture('The SSL 2.0 hello, which has no field for a name (RFC 5246 appendix E.2).', [
+    ...frames(stream.open()),
+    ...frames([stream.send()]),
   ])
 }
 
 const CONNECT = 'CONNECT tunnelled.example.org:443 HTTP/1.1\r\nHost: tunnelled.example.org:443\r\n\r\n'
 const ESTABLISHED = 'HTTP/1.1 200 Connection established\r\n\r\n'
 
-/** A connection to a proxy; the client's bytes are its request and the hello behind it. */
-function proxied(clientPort: number, name: string): { talk: TcpTalk; request: number } {
-  const said = Buffer.concat([Buffer.from(CONNECT), long(name)])
+/** A connection to a proxy. The client sends a request, then the hello. */
+function proxied(clientPort: number, name: string): { stream: TcpStream; request: number } {
+  const clientBytes = Buffer.concat([Buffer.from(CONNECT), long(name)])
   const server = '203.0.113.80'
   return {
-    talk: new TcpTalk({ clientPort, server, serverPort: 8080 }, said, Buffer.from(ESTABLISHED)),
+    stream: new TcpStream({ clientPort, server, serverPort: 8080 }, clientBytes, Buffer.from(ESTABLISHED)),
     request: CONNECT.length,
   }
 }
 
-function behindConnect(): MadeCapture {
+function behindConnect(): GeneratedCapture {
   const name = 'tunnelled.example.org'
-  const { talk, request } = proxied(50_001, name)
+  const { stream, request } = proxied(50_001, name)
   return capture(
-    'A ClientHello through an HTTP proxy: the CONNECT request has a segment of its own, the hello takes two behind the answer.',
+    'A ClientHello through an HTTP proxy: the CONNECT request is one segment; after the answer, the hello takes two.',
     [
-      ...frames(talk.open()),
-      ...frames([talk.say(0, request), talk.answer(0, undefined, request)]),
-      ...frames(talk.sayCut([request + MSS], undefined, request, ESTABLISHED.length), [reported('tls', talk, name)]),
+      ...frames(stream.open()),
+      ...frames([stream.send(0, request), stream.reply(0, undefined, request)]),
+      ...frames(stream.sendSplit([request + MSS], undefined, request, ESTABLISHED.length), [
+        reported('tls', stream, name),
+      ]),
     ],
   )
 }
 
-function behindConnectReversed(): MadeCapture {
+function behindConnectReversed(): GeneratedCapture {
   const name = 'tunnelled.example.org'
-  const { talk, request } = proxied(50_001, name)
-  return capture('The same with the two segments of the hello out of order.', [
-    ...frames(talk.open()),
-    ...frames([talk.say(0, request), talk.answer(0, undefined, request)]),
-    ...frames(talk.sayCut([request + MSS], [1, 0], request, ESTABLISHED.length), [reported('tls', talk, name)]),
+  const { stream, request } = proxied(50_001, name)
+  return capture('A ClientHello through an HTTP proxy, with its two segments out of order.', [
+    ...frames(stream.open()),
+    ...frames([stream.send(0, request), stream.reply(0, undefined, request)]),
+    ...frames(stream.sendSplit([request + MSS], [1, 0], request, ESTABLISHED.length), [reported('tls', stream, name)]),
   ])
 }
 
-/** Turns of two sides before the hello; the last word is the server's. */
+/** Lines that both sides send before the hello. The server's line is the last. */
 interface Greeting {
   readonly serverPort: number
   readonly turns: readonly (readonly [who: 'client' | 'server', text: string])[]
@@ -272,90 +277,91 @@ const GREETINGS: Readonly<Record<string, Greeting>> = {
   },
 }
 
-function behindStarttls(): MadeCapture {
-  const packets: Unplaced[] = []
+function behindStarttls(): GeneratedCapture {
+  const packets: UntimedPacket[] = []
   for (const [name, { serverPort, turns }] of Object.entries(GREETINGS)) {
     const texts = (who: string) =>
       turns.filter(([speaker]) => speaker === who).map(([, text]) => Buffer.from(text, 'latin1'))
-    const said = Buffer.concat([...texts('client'), short(name)])
-    const talk = new TcpTalk({ clientPort: 50_001 + packets.length, serverPort }, said, Buffer.concat(texts('server')))
-    packets.push(...frames(talk.open()))
-    let saidBytes = 0
-    let answeredBytes = 0
+    const clientBytes = Buffer.concat([...texts('client'), short(name)])
+    const stream = new TcpStream(
+      { clientPort: 50_001 + packets.length, serverPort },
+      clientBytes,
+      Buffer.concat(texts('server')),
+    )
+    packets.push(...frames(stream.open()))
+    let sentBytes = 0
+    let repliedBytes = 0
     for (const [who, text] of turns) {
       if (who === 'client') {
-        packets.push(...frames([talk.say(saidBytes, saidBytes + text.length, answeredBytes)]))
-        saidBytes += text.length
+        packets.push(...frames([stream.send(sentBytes, sentBytes + text.length, repliedBytes)]))
+        sentBytes += text.length
       } else {
-        packets.push(...frames([talk.answer(answeredBytes, answeredBytes + text.length, saidBytes)]))
-        answeredBytes += text.length
+        packets.push(...frames([stream.reply(repliedBytes, repliedBytes + text.length, sentBytes)]))
+        repliedBytes += text.length
       }
     }
-    packets.push(...frames([talk.say(saidBytes, undefined, answeredBytes)], [reported('tls', talk, name)]))
+    packets.push(...frames([stream.send(sentBytes, undefined, repliedBytes)], [reported('tls', stream, name)]))
   }
-  return capture(
-    'A ClientHello behind some words in plain text: SMTP and IMAP with STARTTLS, PostgreSQL with SSLRequest.',
-    packets,
-  )
+  return capture('A ClientHello after plain text: SMTP and IMAP with STARTTLS, PostgreSQL with SSLRequest.', packets)
 }
 
-function encrypted(): MadeCapture {
+function encrypted(): GeneratedCapture {
   const name = 'public.example.org'
   const hello = tlsRecords(clientHello({ serverName: name, grease: true, moreExtensions: [encryptedClientHello()] }))
-  const talk = new TcpTalk({}, hello)
+  const stream = new TcpStream({}, hello)
   return capture(
-    'Encrypted Client Hello (RFC 9849): the outer server_name is what the wire tells, the public name of the client-facing server.',
-    [...frames(talk.open()), ...frames([talk.say()], [{ ...reported('tls', talk, name), ech: true }])],
+    'Encrypted Client Hello (RFC 9849): only the outer server_name is visible, the public name of the client-facing server.',
+    [...frames(stream.open()), ...frames([stream.send()], [{ ...reported('tls', stream, name), ech: true }])],
   )
 }
 
-function withoutName(): MadeCapture {
-  const one = new TcpTalk({}, tlsRecords(clientHello({})))
-  const two = new TcpTalk({ clientPort: 50_002 }, tlsRecords(clientHello({ postQuantum: true, grease: true })))
+function withoutName(): GeneratedCapture {
+  const one = new TcpStream({}, tlsRecords(clientHello({})))
+  const two = new TcpStream({ clientPort: 50_002 }, tlsRecords(clientHello({ postQuantum: true, grease: true })))
   return capture('ClientHellos without server_name, in one segment and in two.', [
-    ...frames([...one.open(), one.say()]),
-    ...frames([...two.open(), ...two.sayCut([MSS])]),
+    ...frames([...one.open(), one.send()]),
+    ...frames([...two.open(), ...two.sendSplit([MSS])]),
   ])
 }
 
-function interleaved(): MadeCapture {
-  const talks = Array.from({ length: 6 }, (_, index) => {
+function interleaved(): GeneratedCapture {
+  const streams = Array.from({ length: 6 }, (_, index) => {
     const name = `connection-${index}.example.org`
-    return { name, talk: new TcpTalk({ clientPort: 50_001 + index }, long(name, index % 2 === 1)) }
+    return { name, stream: new TcpStream({ clientPort: 50_001 + index }, long(name, index % 2 === 1)) }
   })
   const turns = [0, 1, 2].map((part) =>
-    talks.flatMap(({ name, talk }, index) =>
+    streams.flatMap(({ name, stream }, index) =>
       // Every third connection sends its middle part last.
       frames(
-        [talk.sayCut([600, 1200], index % 3 === 2 ? [0, 2, 1] : [0, 1, 2])[part] as Buffer],
-        part === 2 ? [reported('tls', talk, name)] : [],
+        [stream.sendSplit([600, 1200], index % 3 === 2 ? [0, 2, 1] : [0, 1, 2])[part] as Buffer],
+        part === 2 ? [reported('tls', stream, name)] : [],
       ),
     ),
   )
-  return capture('Six connections that send the parts of their ClientHellos in turns.', [
-    ...talks.flatMap(({ talk }) => frames(talk.open())),
+  return capture('Six connections that send the parts of their ClientHellos interleaved.', [
+    ...streams.flatMap(({ stream }) => frames(stream.open())),
     ...turns.flat(),
   ])
 }
 
-function neverComplete(): MadeCapture {
+function neverComplete(): GeneratedCapture {
   const name = 'started.example.org'
-  const first = new TcpTalk({ clientPort: 50_001 }, long(name))
-  const last = new TcpTalk({ clientPort: 50_002 }, long('hidden.example.org', true))
-  const gap = new TcpTalk({ clientPort: 50_003 }, long('lost.example.org'))
-  const noise = new TcpTalk({ clientPort: 50_004 }, fill(9)(1000))
+  const first = new TcpStream({ clientPort: 50_001 }, long(name))
+  const last = new TcpStream({ clientPort: 50_002 }, long('hidden.example.org', true))
+  const gap = new TcpStream({ clientPort: 50_003 }, long('lost.example.org'))
+  const noise = new TcpStream({ clientPort: 50_004 }, fill(9)(1000))
   return capture(
-    `ClientHellos whose rest never comes: server_name was in the first part, and comes out at the end; it was in the rest; the first part
-is what was lost. And a connection of random bytes.`,
+    `Incomplete ClientHellos: with server_name in the first part, which is reported at the end of the file; with server_name in
+the missing rest; without the first part. Also a connection with random bytes.`,
     [
-      ...frames([...first.open(), first.say(0, MSS)]),
-      ...frames([...last.open(), last.say(0, MSS)]),
-      ...frames([...gap.open(), gap.say(MSS)]),
-      ...frames([...noise.open(), noise.say()]),
+      ...frames([...first.open(), first.send(0, MSS)]),
+      ...frames([...last.open(), last.send(0, MSS)]),
+      ...frames([...gap.open(), gap.send(MSS)]),
+      ...frames([...noise.open(), noise.send()]),
     ],
     {
       namesAtEnd: [reported('tls', first, name)],
-      tsharkDiffers: 'It shows a ClientHello only when it is whole.',
+      tsharkDiffers: 'tshark shows only complete ClientHellos.',
     },
   )
 }

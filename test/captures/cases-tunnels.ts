@@ -19,20 +19,20 @@ import {
   transparentEthernet,
   vxlan,
 } from '../support/packets-tunnel.ts'
-import type { MadeCapture } from './made-capture.ts'
+import type { GeneratedCapture } from './generated-capture.ts'
 import {
-  asked,
   CLIENT,
   everyMillisecond,
   frames,
   helloFor,
   query,
   queryFor,
+  queryName,
   RESOLVER,
-  type Unplaced,
+  type UntimedPacket,
 } from './parties.ts'
 
-/** The ends of the tunnels, which no name may be told of. */
+/** The endpoints of the tunnels. No name may be attributed to them. */
 const NEAR = '198.51.100.1'
 const FAR = '198.51.100.2'
 const NEAR6 = '2001:db8:ff::1'
@@ -46,13 +46,19 @@ const toPort = (destinationPort: number, payload: Buffer) => udp({ sourcePort: 6
 const frameOf = (packet: NetworkPacket) =>
   ethernet({ source: '02:00:00:00:01:01', destination: '02:00:00:00:01:02' }, packet)
 
-/** The first four bits are no version of IP, and the addresses are those of a vendor, by which tshark knows such a frame. */
+/**
+ * The frame's first four bits are not an IP version. tshark recognizes the frame by the vendor
+ * prefixes of its addresses.
+ */
 const pseudowireFrame = (packet: NetworkPacket) =>
   ethernet({ source: '00:00:0c:00:01:01', destination: 'ac:de:48:00:01:02' }, packet)
 
-/** Through each tunnel a query over IPv4 and a ClientHello over IPv6, or what the tunnel can carry of them. */
-function throughTunnels(about: string, tunnels: Tunnels, versions: readonly (4 | 6)[] = [4, 6]): MadeCapture {
-  const packets: Unplaced[] = []
+/**
+ * Sends a query over IPv4 and a ClientHello over IPv6 through each tunnel, or only the version that
+ * the tunnel can carry.
+ */
+function throughTunnels(about: string, tunnels: Tunnels, versions: readonly (4 | 6)[] = [4, 6]): GeneratedCapture {
+  const packets: UntimedPacket[] = []
   let clientPort = 50_001
   for (const [label, tunnel] of Object.entries(tunnels)) {
     const messages = versions.map((version) =>
@@ -64,10 +70,10 @@ function throughTunnels(about: string, tunnels: Tunnels, versions: readonly (4 |
   return { about: `${about}\n`, packets: everyMillisecond(packets) }
 }
 
-export function tunnelCases(): Record<string, MadeCapture> {
+export function tunnelCases(): Record<string, GeneratedCapture> {
   return {
     'tunnel-mpls': throughTunnels(
-      'MPLS label stacks with IP below one label and three, and pseudowires (RFC 4448) with and without a control word.',
+      'MPLS label stacks of one and three labels with IP, and pseudowires (RFC 4448) with a control word.',
       {
         one: (packet) => mpls([100], packet),
         three: (packet) => mpls([16, 200, 3000], packet),
@@ -78,13 +84,13 @@ export function tunnelCases(): Record<string, MadeCapture> {
       },
     ),
     'tunnel-mpls-bare-pseudowire': {
-      ...throughTunnels('An Ethernet pseudowire without a control word: only the bytes tell it from IP.', {
+      ...throughTunnels('An Ethernet pseudowire without a control word. Only its first bytes distinguish it from IP.', {
         bare: (packet) => mplsPseudowire([100, 17], pseudowireFrame(packet)),
       }),
-      tsharkDiffers: 'It must be told of such a label (-d mpls.label==17,pwethnocw), and then shows the same.',
+      tsharkDiffers: 'tshark needs the option -d mpls.label==17,pwethnocw and then shows the same names.',
     },
     'tunnel-gre': throughTunnels(
-      'GRE (RFC 2784, RFC 2890): plain, with key, sequence number, checksum and all of them, over IPv6, with Ethernet inside, and PPP in version 1 (RFC 2637).',
+      'GRE (RFC 2784, RFC 2890): plain, with key, sequence number, checksum or all of them, over IPv6, with Ethernet or MPLS inside, and with PPP in version 1 (RFC 2637).',
       {
         plain: (packet) => over4(gre({}, packet)),
         key: (packet) => over4(gre({ key: 5 }, packet)),
@@ -100,7 +106,7 @@ export function tunnelCases(): Record<string, MadeCapture> {
       },
     ),
     'tunnel-erspan': throughTunnels(
-      'Mirrored Ethernet in GRE: ERSPAN type I, II, and III without and with its platform header (draft-foschiano-erspan).',
+      'Mirrored Ethernet in GRE: ERSPAN type I, II, and III with and without its platform header (draft-foschiano-erspan).',
       {
         one: (packet) => over4(erspan1(frameOf(packet))),
         two: (packet) => over4(erspan2(frameOf(packet))),
@@ -132,23 +138,26 @@ export function tunnelCases(): Record<string, MadeCapture> {
       'over-ipv6': (packet) => over6(toPort(TunnelPort.vxlan, vxlan(5000, frameOf(packet)))),
       tagged: (packet) => over4(toPort(TunnelPort.vxlan, vxlan(5000, frameOf(vlan(9, packet))))),
     }),
-    'tunnel-geneve': throughTunnels('GENEVE (RFC 8926) with Ethernet inside, with options, and with IP right inside.', {
-      ethernet: (packet) => over4(toPort(TunnelPort.geneve, geneve(1, transparentEthernet(frameOf(packet))))),
-      options: (packet) =>
-        over4(
-          toPort(
-            TunnelPort.geneve,
-            geneve(
-              1,
-              transparentEthernet(frameOf(packet)),
-              Buffer.concat([geneveOption(0x0102, 1, Buffer.alloc(8)), geneveOption(0xff00, 0x82, Buffer.alloc(0))]),
+    'tunnel-geneve': throughTunnels(
+      'GENEVE (RFC 8926) with Ethernet inside, with options, and with IP directly inside.',
+      {
+        ethernet: (packet) => over4(toPort(TunnelPort.geneve, geneve(1, transparentEthernet(frameOf(packet))))),
+        options: (packet) =>
+          over4(
+            toPort(
+              TunnelPort.geneve,
+              geneve(
+                1,
+                transparentEthernet(frameOf(packet)),
+                Buffer.concat([geneveOption(0x0102, 1, Buffer.alloc(8)), geneveOption(0xff00, 0x82, Buffer.alloc(0))]),
+              ),
             ),
           ),
-        ),
-      ip: (packet) => over6(toPort(TunnelPort.geneve, geneve(1, packet))),
-    }),
+        ip: (packet) => over6(toPort(TunnelPort.geneve, geneve(1, packet))),
+      },
+    ),
     'tunnel-gtp-u': throughTunnels(
-      'GTP-U (3GPP TS 29.281): plain, with sequence number, with one extension header (the PDU session container of 5G) and with two.',
+      'GTP-U (3GPP TS 29.281): plain, with sequence number, with one extension header (the PDU session container of 5G) or two.',
       {
         plain: (packet) => over4(toPort(TunnelPort.gtpU, gtpU({}, packet))),
         sequence: (packet) => over4(toPort(TunnelPort.gtpU, gtpU({ sequence: 4 }, packet))),
@@ -157,29 +166,26 @@ export function tunnelCases(): Record<string, MadeCapture> {
           over6(toPort(TunnelPort.gtpU, gtpU({ sequence: 4, extensions: [UDP_PORT, PDU_SESSION] }, packet))),
       },
     ),
-    'tunnels-nested': throughTunnels(
-      'Tunnels in tunnels, and tunnels behind tags; one outer packet in two fragments.',
-      {
-        'vxlan-in-vlan': (packet) => vlan(7, over4(toPort(TunnelPort.vxlan, vxlan(1, frameOf(packet))))),
-        'vxlan-in-gre': (packet) => over4(gre({}, over4(toPort(TunnelPort.vxlan, vxlan(1, frameOf(packet)))))),
-        'gre-in-geneve': (packet) =>
-          over6(toPort(TunnelPort.geneve, geneve(1, transparentEthernet(frameOf(over4(gre({ key: 1 }, packet))))))),
-        'ip-in-erspan': (packet) => over4(erspan2(frameOf(over4(ipInIp(packet))))),
-        'gtp-in-mpls': (packet) => mpls([7, 8], over4(toPort(TunnelPort.gtpU, gtpU({}, packet)))),
-        'four-ip': (packet) => over4(ipInIp(over6(ipInIp(over4(ipInIp(packet)))))),
-      },
-    ),
+    'tunnels-nested': throughTunnels('Tunnels in tunnels, and tunnels after VLAN tags and MPLS labels.', {
+      'vxlan-in-vlan': (packet) => vlan(7, over4(toPort(TunnelPort.vxlan, vxlan(1, frameOf(packet))))),
+      'vxlan-in-gre': (packet) => over4(gre({}, over4(toPort(TunnelPort.vxlan, vxlan(1, frameOf(packet)))))),
+      'gre-in-geneve': (packet) =>
+        over6(toPort(TunnelPort.geneve, geneve(1, transparentEthernet(frameOf(over4(gre({ key: 1 }, packet))))))),
+      'ip-in-erspan': (packet) => over4(erspan2(frameOf(over4(ipInIp(packet))))),
+      'gtp-in-mpls': (packet) => mpls([7, 8], over4(toPort(TunnelPort.gtpU, gtpU({}, packet)))),
+      'four-ip': (packet) => over4(ipInIp(over6(ipInIp(over4(ipInIp(packet)))))),
+    }),
     'tunnel-in-fragments': tunnelInFragments(),
   }
 }
 
-/** Next extension header type 0x85, content of two bytes: uplink, QoS flow 1. */
+/** Extension header type 0x85 with two bytes: uplink, QoS flow 1. */
 const PDU_SESSION = { type: 0x85, bytes: Buffer.from([0x10, 1]) }
 /** Type 0x40: the UDP port of the sender. */
 const UDP_PORT = { type: 0x40, bytes: Buffer.from([0xee, 0x48]) }
 
-function tunnelInFragments(): MadeCapture {
-  const packets: Unplaced[] = []
+function tunnelInFragments(): GeneratedCapture {
+  const packets: UntimedPacket[] = []
   for (const [index, reversed] of [false, true].entries()) {
     const label = reversed ? 'reversed' : 'in-order'
     const order = reversed ? [1, 0] : [0, 1]
@@ -195,12 +201,12 @@ function tunnelInFragments(): MadeCapture {
     packets.push(
       ...frames(
         innerPieces.map((piece) => frameOf(over4(gre({}, piece)))),
-        [asked(name)],
+        [queryName(name)],
       ),
     )
   }
   return {
-    about: 'A tunnel whose outer packets are fragments, and one that carries fragments; in order and reversed.\n',
+    about: 'A tunnel whose outer packets are fragmented, and a tunnel that carries fragments; in order and reversed.\n',
     packets: everyMillisecond(packets),
   }
 }

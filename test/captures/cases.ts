@@ -18,23 +18,23 @@ import { linkCases } from './cases-link.ts'
 import { quicCases } from './cases-quic.ts'
 import { tlsCases } from './cases-tls.ts'
 import { tunnelCases } from './cases-tunnels.ts'
-import type { MadeCapture } from './made-capture.ts'
+import type { GeneratedCapture } from './generated-capture.ts'
 import { officeHour } from './office-hour.ts'
 import {
-  asked,
   CLIENT,
   everyMillisecond,
-  greeted,
+  helloName,
   query,
+  queryName,
   RESOLVER,
   segment,
   toResolver,
   toServer,
-  type Unplaced,
+  type UntimedPacket,
 } from './parties.ts'
 
-/** Every capture that is made; build.ts writes them, the tests walk them. */
-export function madeCaptures(): Record<string, MadeCapture> {
+/** All generated captures. build.ts writes them, and tests iterate over them. */
+export function generatedCaptures(): Record<string, GeneratedCapture> {
   return {
     demo: officeHour(),
     'dns-over-vlan': dnsOverVlan(),
@@ -52,20 +52,21 @@ export function madeCaptures(): Record<string, MadeCapture> {
   }
 }
 
-function dnsOverVlan(): MadeCapture {
+function dnsOverVlan(): GeneratedCapture {
   const payload = toResolver(query(dnsQuery(['claude.ai'])))
   return {
-    about: 'A query behind no tag, one 802.1Q tag, two of them (802.1ad outside), and more tags than are followed.\n',
-    tsharkDiffers: 'It follows nine tags too.',
+    about:
+      'A query without a tag, after one 802.1Q tag, after two tags (802.1ad outside), and after more tags than the collector follows.\n',
+    tsharkDiffers: 'tshark follows all 15 tags.',
     packets: everyMillisecond([
-      { bytes: ethernet({}, payload), packetClass: 'dnsQuery', names: [asked('claude.ai')] },
-      { bytes: ethernet({}, vlan(7, payload)), packetClass: 'dnsQuery', names: [asked('claude.ai')] },
+      { bytes: ethernet({}, payload), packetClass: 'dnsQuery', names: [queryName('claude.ai')] },
+      { bytes: ethernet({}, vlan(7, payload)), packetClass: 'dnsQuery', names: [queryName('claude.ai')] },
       {
         bytes: ethernet({}, vlan(100, vlan(7, payload), EtherType.qinq)),
         packetClass: 'dnsQuery',
-        names: [asked('claude.ai')],
+        names: [queryName('claude.ai')],
       },
-      { bytes: ethernet({}, tagged(14, payload)), packetClass: 'dnsQuery', names: [asked('claude.ai')] },
+      { bytes: ethernet({}, tagged(14, payload)), packetClass: 'dnsQuery', names: [queryName('claude.ai')] },
       { bytes: ethernet({}, tagged(15, payload)), packetClass: 'nestedTooDeep' },
     ]),
   }
@@ -75,7 +76,7 @@ function tagged(tags: number, payload: NetworkPacket): NetworkPacket {
   return tags === 0 ? payload : vlan(tags, tagged(tags - 1, payload))
 }
 
-function overIpv6(): MadeCapture {
+function overIpv6(): GeneratedCapture {
   const source = '2001:db8::7'
   const resolver = '2001:db8:53::1'
   const server = '2001:db8:0:1::9'
@@ -85,16 +86,16 @@ function overIpv6(): MadeCapture {
   const firstFragment = { number: 44, bytes: Buffer.from('00000100000001', 'hex') }
   const dns = query(dnsQuery(['chatgpt.com'], 'AAAA'))
   const hello = segment(tlsRecords(clientHello({ serverName: 'chatgpt.com', grease: true })))
-  const name = asked('chatgpt.com', source, resolver)
+  const name = queryName('chatgpt.com', source, resolver)
   return {
     about:
-      'IPv6: a query and a hello plain, behind extension headers, behind an atomic fragment header (RFC 6946), and a real fragment.\n',
+      'IPv6: a plain query and hello, a query after extension headers, a query after an atomic fragment header (RFC 6946), and a real fragment.\n',
     packets: everyMillisecond([
       { bytes: ethernet({}, ipv6({ source, destination: resolver }, dns)), packetClass: 'dnsQuery', names: [name] },
       {
         bytes: ethernet({}, ipv6({ source, destination: server }, hello)),
         packetClass: 'clientHello',
-        names: [greeted('chatgpt.com', source, server)],
+        names: [helloName('chatgpt.com', source, server)],
       },
       {
         bytes: ethernet({}, ipv6({ source, destination: resolver, extensions: [hopByHop, destinationOptions] }, dns)),
@@ -114,9 +115,10 @@ function overIpv6(): MadeCapture {
   }
 }
 
-function severalQuestions(): MadeCapture {
+function severalQuestions(): GeneratedCapture {
   const frame = (message: Buffer) => ethernet({}, toResolver(query(message)))
-  // The second name ends in a pointer to "ai" in the first, which starts at 12: "claude" takes 7 bytes.
+  // The second name ends in a pointer to "ai" in the first name. The first name starts at 12, and
+  // "claude" takes 7 bytes.
   const compressed = dnsMessage(
     { questions: 3 },
     Buffer.concat([labels('claude', 'ai'), ROOT, TYPE_A_IN]),
@@ -125,35 +127,35 @@ function severalQuestions(): MadeCapture {
   )
   return {
     about:
-      'Queries with more than one question: written out, and with compression pointers (RFC 1035 §4.1.4). The root is a name too.\n',
+      'Queries with more than one question: uncompressed, and with compression pointers (RFC 1035 §4.1.4). Also a query for the root, and one without a question.\n',
     packets: everyMillisecond([
       {
         bytes: frame(dnsQuery(['chatgpt.com', 'example.org', 'api.openai.com'])),
         packetClass: 'dnsQuery',
-        names: [asked('chatgpt.com'), asked('example.org'), asked('api.openai.com')],
+        names: [queryName('chatgpt.com'), queryName('example.org'), queryName('api.openai.com')],
       },
       {
         bytes: frame(compressed),
         packetClass: 'dnsQuery',
-        names: [asked('claude.ai'), asked('www.perplexity.ai'), asked('claude.ai')],
+        names: [queryName('claude.ai'), queryName('www.perplexity.ai'), queryName('claude.ai')],
       },
-      { bytes: frame(dnsQuery(['.'], 'NS')), packetClass: 'dnsQuery', names: [asked('.')] },
+      { bytes: frame(dnsQuery(['.'], 'NS')), packetClass: 'dnsQuery', names: [queryName('.')] },
       { bytes: frame(dnsMessage({ questions: 0 })), packetClass: 'dnsNoQuestion' },
     ]),
   }
 }
 
-function helloOverTwoRecords(): MadeCapture {
+function helloOverTwoRecords(): GeneratedCapture {
   const hello = clientHello({ serverName: 'api.anthropic.com' })
-  // Each on a connection of its own, as a reader of whole streams needs it.
+  // Each on its own connection, because the decoder reassembles streams.
   let clientPort = 50_001
   const frame = (payload: Buffer, sourcePort = clientPort) =>
     ethernet({}, toServer(tcp({ sourcePort, destinationPort: 443 }, payload)))
-  const named = (payload: Buffer, name: string): Unplaced => {
-    const packet: Unplaced = {
+  const named = (payload: Buffer, name: string): UntimedPacket => {
+    const packet: UntimedPacket = {
       bytes: frame(payload),
       packetClass: 'clientHello',
-      names: [{ ...greeted(name), clientPort }],
+      names: [{ ...helloName(name), clientPort }],
     }
     clientPort++
     return packet
@@ -165,9 +167,9 @@ function helloOverTwoRecords(): MadeCapture {
     1460,
   )
   return {
-    about: `A ClientHello in one TLS record, in two, in records of seven bytes and of one byte (RFC 8446 §5.1), one without server_name,
-and the first segments of hellos that go on in a second: one with server_name in this part, one without.\n`,
-    tsharkDiffers: 'It shows a ClientHello only when it is whole.',
+    about: `A ClientHello in one TLS record, in two, in records of seven bytes and of one byte (RFC 8446 §5.1), a ClientHello without
+server_name, and the first segments of two incomplete hellos: one with server_name in that segment, one without.\n`,
+    tsharkDiffers: 'tshark shows only complete ClientHellos.',
     packets: everyMillisecond([
       named(whole, 'api.anthropic.com'),
       ...[200, 7, 1].map((fragment) => named(tlsRecords(hello, fragment), 'api.anthropic.com')),
@@ -175,23 +177,23 @@ and the first segments of hellos that go on in a second: one with server_name in
       { bytes: frame(tlsRecords(clientHello({})), 50_101), packetClass: 'clientHelloNoName' },
       { bytes: frame(last, 50_102), packetClass: 'clientHelloPart' },
     ]),
-    namesAtEnd: [{ ...greeted('claude.ai'), clientPort: 50_100 }],
+    namesAtEnd: [{ ...helloName('claude.ai'), clientPort: 50_100 }],
   }
 }
 
-function truncatedFile(): MadeCapture {
+function truncatedFile(): GeneratedCapture {
   const packets = everyMillisecond(
     ['chatgpt.com', 'claude.ai', 'example.org'].map((name) => ({
       bytes: ethernet({}, toResolver(query(dnsQuery([name])))),
       packetClass: 'dnsQuery' as const,
-      names: [asked(name)],
+      names: [queryName(name)],
     })),
   )
   const record = (index: number) => 16 + (packets[index]?.bytes.length ?? 0)
   const third = 24 + record(0) + record(1)
   return {
     about:
-      'The file ends eleven bytes into the third record header: two packets are used, the rest is reported with its offset.\n',
+      'The file ends eleven bytes into the third record header. Two packets are read; the damage is reported with its offset.\n',
     packets,
     cut: {
       bytes: third + 11,
@@ -201,9 +203,9 @@ function truncatedFile(): MadeCapture {
   }
 }
 
-function hostile(): MadeCapture {
+function hostile(): GeneratedCapture {
   const dns = (message: Buffer) => ethernet({}, toResolver(query(message)))
-  // Each on a connection of its own.
+  // Each on its own connection.
   let clientPort = 50_001
   const tls = (payload: Buffer) =>
     ethernet({}, toServer(tcp({ sourcePort: clientPort++, destinationPort: 443 }, payload)))
@@ -216,19 +218,19 @@ function hostile(): MadeCapture {
     TYPE_A_IN,
     ...Array.from({ length: 299 }, () => Buffer.concat([pointer(12), TYPE_A_IN])),
   ])
-  const manyNames = Array.from({ length: 256 }, () => asked('claude.ai'))
-  // Labels that read as another name when their dots are taken for borders: "chatgpt.com" as ONE label.
+  const manyNames = Array.from({ length: 256 }, () => queryName('claude.ai'))
+  // A single label "chatgpt.com", which a decoder that does not escape dots reads as two labels.
   const forged = Buffer.concat([labels('chatgpt.com', 'example'), ROOT, TYPE_A_IN])
   const lengthLie = Buffer.from(hello)
   lengthLie.writeUInt16BE(0xffff, hello.indexOf('claude.ai') - 2)
   return {
-    about: `Packets that want to be misread: pointers forward, to themselves, into the header and in a chain; reserved label types, a name
-too long, a dot inside a label, bytes that are no text; headers and lengths that contradict each other; fragments; cut packets.
-None may throw, hang or forge a name.\n`,
-    tsharkDiffers: `It follows a pointer forward and one into the header, and shows a text of its own for loops and for names too
-long; it does not escape a dot inside a label; it reads all of 300 questions; it shows no server_name with a line feed in it.`,
+    about: `Malicious packets: pointers forward, to themselves, into the header and in a chain; reserved label types, a name that is
+too long, a dot inside a label, bytes that are not text; contradictory headers and lengths; fragments; truncated packets.
+None may cause an exception, a hang or a forged name.\n`,
+    tsharkDiffers: `tshark follows a pointer forward and one into the header, shows a message for loops and for names that are
+too long, does not escape a dot inside a label, reads all 300 questions, and omits a server_name with a line feed.`,
     packets: everyMillisecond([
-      { bytes: good, packetClass: 'dnsQuery', names: [asked('claude.ai')] },
+      { bytes: good, packetClass: 'dnsQuery', names: [queryName('claude.ai')] },
       { bytes: dns(dnsMessage({ questions: 1 }, pointer(12), TYPE_A_IN)), packetClass: 'dnsMalformed' },
       {
         bytes: dns(dnsMessage({ questions: 1 }, pointer(18), TYPE_A_IN, labels('ai'), ROOT)),
@@ -246,18 +248,18 @@ long; it does not escape a dot inside a label; it reads all of 300 questions; it
       {
         bytes: dns(dnsMessage({ questions: 2 }, labels('claude', 'ai'), ROOT, TYPE_A_IN)),
         packetClass: 'truncated',
-        names: [asked('claude.ai')],
+        names: [queryName('claude.ai')],
       },
       { bytes: dns(dnsMessage({ questions: 300 }, many)), packetClass: 'dnsQuestionsOverLimit', names: manyNames },
       {
         bytes: dns(dnsMessage({ questions: 1 }, forged)),
         packetClass: 'dnsQuery',
-        names: [asked('chatgpt\\046com.example')],
+        names: [queryName('chatgpt\\046com.example')],
       },
       {
         bytes: dns(dnsMessage({ questions: 1 }, labels(Buffer.from([0, 0x41, 0xff, 0x5c]), 'ai'), ROOT, TYPE_A_IN)),
         packetClass: 'dnsQuery',
-        names: [asked('\\000a\\255\\092.ai')],
+        names: [queryName('\\000a\\255\\092.ai')],
       },
       {
         bytes: dns(dnsMessage({ flags: 0x2800, questions: 1 }, labels('claude', 'ai'), ROOT, TYPE_A_IN)),
@@ -314,14 +316,14 @@ long; it does not escape a dot inside a label; it reads all of 300 questions; it
       {
         bytes: tls(tlsRecords(clientHello({ serverName: 'Claude.AI\n' }))),
         packetClass: 'clientHello',
-        names: [{ ...greeted('claude.ai\\010'), clientPort: clientPort - 1 }],
+        names: [{ ...helloName('claude.ai\\010'), clientPort: clientPort - 1 }],
       },
       { bytes: Buffer.alloc(0), packetClass: 'truncated' },
     ]),
   }
 }
 
-/** The same bytes with one changed. */
+/** A copy with one byte changed. */
 function changed(bytes: Buffer, at: number, value: number): Buffer {
   const copy = Buffer.from(bytes)
   copy[at] = value

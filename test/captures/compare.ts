@@ -6,8 +6,9 @@ import { compileTrie } from '../../registry/compile-trie.ts'
 import { shownByTshark } from './tshark.ts'
 
 /**
- * Compares the names that we and tshark read from every capture file below a folder, both ways: npm run compare -- FOLDER. Prints the files
- * in which they differ, and what each side has alone.
+ * Compares the collector's names with tshark's for every capture file in a folder, in both
+ * directions: npm run compare -- FOLDER. Prints the files with differences, and the names that only
+ * one side found.
  */
 const trie = compileTrie(loadCatalog().rules)
 const CAPTURE = /\.(pcap|pcapng|cap|dmp)(\.gz|\.zst)?$/
@@ -18,20 +19,20 @@ async function main(folder: string): Promise<void> {
     .map((name) => join(folder, name))
     .filter((path) => CAPTURE.test(path) && statSync(path).isFile())
     .sort()
-  const sum = { files: files.length, differ: 0, names: 0, missed: 0, invented: 0 }
+  const sum = { files: files.length, differ: 0, names: 0, missed: 0, extra: 0 }
   for (const file of files) {
     const [ours, theirs] = await Promise.all([namesOf(file), shownByTshark(file, true)])
     const expected = theirs.map(({ client, name }) => lineOf(client, name))
-    const missed = without(expected, ours)
-    const invented = without(ours, expected)
+    const missed = namesMissingFrom(expected, ours)
+    const extra = namesMissingFrom(ours, expected)
     sum.names += expected.length
     sum.missed += missed.length
-    sum.invented += invented.length
-    if (missed.length + invented.length === 0) continue
+    sum.extra += extra.length
+    if (missed.length + extra.length === 0) continue
     sum.differ++
     process.stdout.write(`${relative(folder, file)}\n`)
-    for (const name of missed.slice(0, SHOWN_MAX)) process.stdout.write(`  tshark alone: ${name}\n`)
-    for (const name of invented.slice(0, SHOWN_MAX)) process.stdout.write(`  we alone:     ${name}\n`)
+    for (const name of missed.slice(0, SHOWN_MAX)) process.stdout.write(`  only tshark:    ${name}\n`)
+    for (const name of extra.slice(0, SHOWN_MAX)) process.stdout.write(`  only collector: ${name}\n`)
   }
   process.stdout.write(`${JSON.stringify(sum)}\n`)
 }
@@ -57,14 +58,14 @@ async function namesOf(path: string): Promise<string[]> {
   return found
 }
 
-/** Bytes that do not print are \\DDD here and other things there. */
+/** The collector and tshark print unprintable bytes differently. Both forms become `?`. */
 function lineOf(client: string, name: string): string {
   return `${client} ${name.replace(/\\\d{3}|\\.|[^\u0021-\u007e]+/g, '?')}`.replace(/\?+/g, '?')
 }
 
-function without(all: readonly string[], taken: readonly string[]): string[] {
+function namesMissingFrom(all: readonly string[], others: readonly string[]): string[] {
   const counts = new Map<string, number>()
-  for (const line of taken) counts.set(line, (counts.get(line) ?? 0) + 1)
+  for (const line of others) counts.set(line, (counts.get(line) ?? 0) + 1)
   return all.filter((line) => {
     const count = counts.get(line) ?? 0
     counts.set(line, count - 1)
@@ -74,6 +75,8 @@ function without(all: readonly string[], taken: readonly string[]): string[] {
 
 const folder = process.argv[2]
 if (folder === undefined) {
-  process.stderr.write('npm run compare -- FOLDER: compares our names with those of tshark in every capture below it\n')
+  process.stderr.write(
+    "usage: npm run compare -- FOLDER. Compares the collector's names with tshark's in every capture file in FOLDER\n",
+  )
   process.exitCode = 2
 } else await main(folder)

@@ -5,7 +5,7 @@ import { ipv4Fragments, ipv6Fragments } from '../support/packets-fragments.ts'
 import { pppoe } from '../support/packets-link.ts'
 import { framesAt, pcapFile } from '../support/packets-pcap.ts'
 import { initialDatagrams, QUIC_V1, QUIC_V2 } from '../support/packets-quic.ts'
-import { TcpTalk } from '../support/packets-tcp-stream.ts'
+import { TcpStream } from '../support/packets-tcp-stream.ts'
 import { clientHello, encryptedClientHello, fill, tlsRecords } from '../support/packets-tls.ts'
 import {
   erspan2,
@@ -21,7 +21,10 @@ import {
 } from '../support/packets-tunnel.ts'
 import { CLIENT, CLIENT6, RESOLVER, SERVER, SERVER6, START_MS } from './parties.ts'
 
-/** The capture of `posture-collector selftest`: every way in which a name reaches a sensor, each with a name of its own. */
+/**
+ * The capture of `posture-collector selftest`: a distinct name for every encapsulation and
+ * segmentation that the collector must read.
+ */
 export interface Golden {
   readonly cases: readonly GoldenCase[]
   readonly capture: Buffer
@@ -29,12 +32,12 @@ export interface Golden {
 
 const MSS = 1460
 
-/** What a case puts on the wire: frames that tell exactly its name. */
+/** The frames of a case, which contain exactly one name. */
 interface Wire {
   readonly case: string
   readonly method: GoldenCase['method']
   readonly ech?: true
-  /** `port` is the client's own in this capture. */
+  /** `port` is the client port of this case. */
   readonly frames: (name: string, port: number) => readonly Buffer[]
 }
 
@@ -42,10 +45,17 @@ const pq = (serverName: string, serverNameLast = false) =>
   tlsRecords(clientHello({ serverName, serverNameLast, postQuantum: true, grease: true }))
 const short = (serverName: string) => tlsRecords(clientHello({ serverName, grease: true }))
 
-/** A connection whose client says these bytes, in segments cut at these places and sent in this order. */
-function talk(port: number, said: Buffer, cuts: readonly number[] = [], order?: readonly number[]): Buffer[] {
-  const one = new TcpTalk({ clientPort: port }, said)
-  return [...one.open(), ...one.sayCut(cuts, order)]
+/**
+ * A connection whose client sends these bytes, split at the given offsets and sent in this order.
+ */
+function tcpFrames(
+  port: number,
+  clientBytes: Buffer,
+  cuts: readonly number[] = [],
+  order?: readonly number[],
+): Buffer[] {
+  const one = new TcpStream({ clientPort: port }, clientBytes)
+  return [...one.open(), ...one.sendSplit(cuts, order)]
 }
 
 function quic(port: number, hello: Buffer, fields: Partial<Parameters<typeof initialDatagrams>[1]>): Buffer[] {
@@ -70,47 +80,47 @@ const WIRES: readonly Wire[] = [
     case: 'DNS over TCP in one-byte segments',
     method: 'dns',
     frames: (name, port) => {
-      const one = new TcpTalk({ clientPort: port, serverPort: 53 }, dnsOverTcp(dnsQuery([name])))
-      return [...one.open(), ...one.sayInPieces(1)]
+      const one = new TcpStream({ clientPort: port, serverPort: 53 }, dnsOverTcp(dnsQuery([name])))
+      return [...one.open(), ...one.sendSegments(1)]
     },
   },
-  { case: 'ClientHello in one segment', method: 'tls', frames: (name, port) => talk(port, short(name)) },
+  { case: 'ClientHello in one segment', method: 'tls', frames: (name, port) => tcpFrames(port, short(name)) },
   {
     case: 'post-quantum hello in two segments, server_name in the first',
     method: 'tls',
-    frames: (name, port) => talk(port, pq(name), [MSS]),
+    frames: (name, port) => tcpFrames(port, pq(name), [MSS]),
   },
   {
     case: 'post-quantum hello in two segments, server_name in the second',
     method: 'tls',
-    frames: (name, port) => talk(port, pq(name, true), [MSS]),
+    frames: (name, port) => tcpFrames(port, pq(name, true), [MSS]),
   },
   {
     case: 'post-quantum hello in two segments, cut in the middle of the name',
     method: 'tls',
-    frames: (name, port) => talk(port, pq(name), [pq(name).indexOf(name) + 5]),
+    frames: (name, port) => tcpFrames(port, pq(name), [pq(name).indexOf(name) + 5]),
   },
   {
     case: 'post-quantum hello in two segments, the second first',
     method: 'tls',
-    frames: (name, port) => talk(port, pq(name), [MSS], [1, 0]),
+    frames: (name, port) => tcpFrames(port, pq(name), [MSS], [1, 0]),
   },
   {
     case: 'hello sent twice',
     method: 'tls',
-    frames: (name, port) => talk(port, pq(name), [MSS], [0, 0, 1, 1]),
+    frames: (name, port) => tcpFrames(port, pq(name), [MSS], [0, 0, 1, 1]),
   },
   {
     case: 'hello over several TLS records',
     method: 'tls',
-    frames: (name, port) => talk(port, tlsRecords(clientHello({ serverName: name }), 50)),
+    frames: (name, port) => tcpFrames(port, tlsRecords(clientHello({ serverName: name }), 50)),
   },
   {
     case: 'hello in one-byte segments',
     method: 'tls',
     frames: (name, port) => {
-      const one = new TcpTalk({ clientPort: port }, short(name))
-      return [...one.open(), ...one.sayInPieces(1)]
+      const one = new TcpStream({ clientPort: port }, short(name))
+      return [...one.open(), ...one.sendSegments(1)]
     },
   },
   {
@@ -118,8 +128,8 @@ const WIRES: readonly Wire[] = [
     method: 'tls',
     frames: (name, port) => {
       const request = Buffer.from(`CONNECT ${name}:443 HTTP/1.1\r\nHost: ${name}:443\r\n\r\n`)
-      const one = new TcpTalk({ clientPort: port, serverPort: 3128 }, Buffer.concat([request, short(name)]))
-      return [...one.open(), ...one.sayCut([request.length])]
+      const one = new TcpStream({ clientPort: port, serverPort: 3128 }, Buffer.concat([request, short(name)]))
+      return [...one.open(), ...one.sendSplit([request.length])]
     },
   },
   {
@@ -127,7 +137,7 @@ const WIRES: readonly Wire[] = [
     method: 'tls',
     ech: true,
     frames: (name, port) =>
-      talk(port, tlsRecords(clientHello({ serverName: name, moreExtensions: [encryptedClientHello()] }))),
+      tcpFrames(port, tlsRecords(clientHello({ serverName: name, moreExtensions: [encryptedClientHello()] }))),
   },
   {
     case: 'QUIC v1 hello in one Initial',

@@ -13,11 +13,12 @@ import {
 } from '../support/packets.ts'
 import { dnsQuery, dnsResponse, type QuestionType } from '../support/packets-dns.ts'
 import { applicationData, clientHello, fill, tlsRecords } from '../support/packets-tls.ts'
-import type { MadeCapture, MadePacket } from './made-capture.ts'
+import type { GeneratedCapture, GeneratedPacket } from './generated-capture.ts'
 
 /**
- * An hour of an office: a dozen people look names up and open pages, some of them of AI platforms. Addresses of servers are from the
- * documentation blocks (RFC 5737, RFC 3849); everything else is drawn by a seed, so that the file is the same on every run.
+ * An hour in an office: a dozen people look up names and open pages, some of them on AI platforms.
+ * Server addresses are from the documentation blocks (RFC 5737, RFC 3849). Everything else comes
+ * from a seed, so that the file is the same on every run.
  */
 const START_MS = Date.UTC(2026, 2, 3, 9, 0, 0)
 const HOUR_MS = 3_600_000
@@ -26,7 +27,7 @@ const MSS = 1460
 
 interface Site {
   readonly names: readonly string[]
-  /** How often it is visited in the hour. */
+  /** Number of visits in the hour. */
   readonly visits: number
 }
 
@@ -47,18 +48,18 @@ const SITES: readonly Site[] = [
   { names: ['outlook.office.com'], visits: 3 },
   { names: ['news.example.com', 'images.example.net'], visits: 2 },
   { names: ['intranet.example.org'], visits: 2 },
-  // Names that only look like the others.
+  // Names that only resemble the others.
   { names: ['chatgpt.com.example.net'], visits: 1 },
   { names: ['notclaude.ai.example.com'], visits: 1 },
 ]
 
-/** Numbers from 0 to `below`, by the seed. */
+/** Returns a number from 0 to `below` - 1, determined by the seed. */
 type Draw = (below: number) => number
 
-export function officeHour(): MadeCapture {
+export function officeHour(): GeneratedCapture {
   const bytes = fill(SEED)
   const draw: Draw = (below) => bytes(4).readUInt32BE() % below
-  const packets: MadePacket[] = []
+  const packets: GeneratedPacket[] = []
   const servers = [...new Set(SITES.flatMap(({ names }) => names))]
   for (const site of SITES) {
     for (let visit = 0; visit < site.visits; visit++) {
@@ -87,9 +88,9 @@ interface Visit {
   readonly bytes: (count: number) => Buffer
 }
 
-/** Queries and answers, then a connection: handshake, ClientHello, some data, the end. */
-function visitOf({ name, server, person, overIpv6, atMs, draw, bytes }: Visit): MadePacket[] {
-  const packets: MadePacket[] = []
+/** Queries and answers, then a connection: handshake, ClientHello, data, FIN. */
+function visitOf({ name, server, person, overIpv6, atMs, draw, bytes }: Visit): GeneratedPacket[] {
+  const packets: GeneratedPacket[] = []
   let timeMs = atMs
   const family = overIpv6 ? 'ipv6' : 'ipv4'
   const client = { ipv4: `10.20.1.${20 + person}`, ipv6: `2001:db8:20:1::${(0x20 + person).toString(16)}` }[family]
@@ -100,9 +101,9 @@ function visitOf({ name, server, person, overIpv6, atMs, draw, bytes }: Visit): 
     to: string,
     transport: Transport,
     packetClass: PacketClassName,
-    names?: MadePacket['names'],
+    names?: GeneratedPacket['names'],
   ) => {
-    // Whole microseconds, as the file can hold them.
+    // Rounded to microseconds, the resolution of the file.
     timeMs = Math.round((timeMs + (1 + draw(40_000)) / 1000) * 1000) / 1000
     packets.push({
       bytes: ethernet({}, packetOf(from, to, transport)),
@@ -116,12 +117,13 @@ function visitOf({ name, server, person, overIpv6, atMs, draw, bytes }: Visit): 
   for (const type of types) {
     const clientPort = 49_152 + draw(16_000)
     const id = draw(65_536)
-    // Some resolvers draw the case of the letters (draft-vixie-dnsext-dns0x20); the name stays the same.
-    const asked = draw(8) === 0 ? name.toUpperCase() : name
+    // Some resolvers randomize the case of letters (draft-vixie-dnsext-dns0x20). The expected name
+    // is in lower case.
+    const queryName = draw(8) === 0 ? name.toUpperCase() : name
     send(
       client,
       resolver,
-      udp({ sourcePort: clientPort, destinationPort: 53 }, dnsQuery([asked], type, id)),
+      udp({ sourcePort: clientPort, destinationPort: 53 }, dnsQuery([queryName], type, id)),
       'dnsQuery',
       [{ method: 'dns', client, clientPort, server: resolver, serverPort: 53, name }],
     )
@@ -142,7 +144,7 @@ function visitOf({ name, server, person, overIpv6, atMs, draw, bytes }: Visit): 
     flags: number,
     packetClass: PacketClassName,
     payload: Buffer = Buffer.alloc(0),
-    names?: MadePacket['names'],
+    names?: GeneratedPacket['names'],
   ) => {
     const fields = { sourcePort: clientPort, destinationPort: 443, sequence: sent, acknowledgement: received, flags }
     send(client, host, tcp(fields, payload), packetClass, names)
@@ -170,14 +172,14 @@ function visitOf({ name, server, person, overIpv6, atMs, draw, bytes }: Visit): 
   return packets
 }
 
-/** RFC 9293 §3.4: SYN and FIN take a sequence number as a byte does. */
+/** RFC 9293 §3.4: SYN and FIN take one sequence number each. */
 function sequenceLength(flags: number, payload: Buffer): number {
   return payload.length + ((flags & (TcpFlags.syn | TcpFlags.fin)) === 0 ? 0 : 1)
 }
 
-/** What an office's network says besides: address resolution, pings, a service that is announced, a call over QUIC. */
-function background(draw: Draw): MadePacket[] {
-  const packets: MadePacket[] = []
+/** Background traffic of an office network: ARP, ping, mDNS. */
+function background(draw: Draw): GeneratedPacket[] {
+  const packets: GeneratedPacket[] = []
   const at = () => START_MS + draw(HOUR_MS)
   for (let person = 0; person < 6; person++) {
     const who = addressBytes(`10.20.1.${20 + person}`)
@@ -212,12 +214,13 @@ function packetOf(source: string, destination: string, transport: Transport): Ne
   return source.includes(':') ? ipv6({ source, destination }, transport) : ipv4({ source, destination }, transport)
 }
 
-const ABOUT = `The capture that \`npm start\` reads: an hour of a small office, made by test/captures/office-hour.ts from a seed.
+const ABOUT = `The capture that \`npm start\` reads: an hour of a small office, generated by test/captures/office-hour.ts from a seed.
 
-A dozen clients (10.20.1.x, 2001:db8:20:1::x) look names up at a resolver and open TLS connections, some of them to AI
+A dozen clients (10.20.1.x, 2001:db8:20:1::x) look up names at a resolver and open TLS connections, some of them to AI
 platforms, some to other sites, two to names that only resemble a platform's. Half of the ClientHellos carry a post-quantum
 key share and take two segments, with server_name in the first. Between them: answers, application data, ARP, ping, mDNS.
-Server addresses are from the documentation blocks (RFC 5737, RFC 3849), no packet was ever on a wire.
+Server addresses are from the documentation blocks (RFC 5737, RFC 3849), no packet was captured on a real network.
 
-tshark shows the same names (test/captures/tshark.full.test.ts), those of post-quantum hellos one frame later: it waits for the whole hello.
+tshark shows the same names (test/captures/tshark.full.test.ts). For post-quantum hellos it shows them one frame later, because it waits
+for the complete hello.
 `

@@ -3,17 +3,20 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import { captureCases, freshVerdict, storedVerdict } from './verdicts.ts'
 
-/** The stored verdicts, with which test/collector/captures.test.ts compares our decoder, are what tshark says today. */
+/**
+ * test/collector/captures.test.ts compares our decoder with stored tshark verdicts. This test
+ * compares those with the installed tshark.
+ */
 
-// Two programs at a time.
+// Two processes at a time.
 t.jobs = 2
 for (const capture of captureCases()) {
   if (capture.expected.tshark === false) {
-    t.test(`${capture.name}: the README says what tshark reads otherwise`, async (t) => {
+    t.test(`${capture.name}: the README explains how tshark differs`, async (t) => {
       t.match(readFileSync(join(dirname(capture.file), 'README.md'), 'utf8'), /tshark/)
     })
   } else {
-    t.test(`${capture.name}: tshark shows the same names as when it was asked last`, async (t) => {
+    t.test(`${capture.name}: the installed tshark shows the stored names`, async (t) => {
       t.same(await freshVerdict(capture), storedVerdict(capture))
     })
   }

@@ -2,27 +2,28 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { REPOSITORY } from '../support/programs.ts'
-import type { Expectation } from './made-capture.ts'
+import type { Expectation } from './generated-capture.ts'
 import { type ShownName, shownByTshark } from './tshark.ts'
 
 /*
- * What tshark shows of each capture, stored as `tshark.json` beside it: tshark needs a second for each file, and not everybody
- * has it. `npm run captures` asks it again; test/captures/tshark.full.test.ts compares what it says today with what is stored.
+ * tshark's names for each capture, stored in `tshark.json` in the case's folder, because tshark
+ * takes a second per file and is not always installed. `npm run captures` updates the stored names.
+ * test/captures/tshark.full.test.ts compares them with the installed tshark.
  */
 const FOLDER = join(REPOSITORY, 'test/captures')
 
 /** A folder of test/captures. */
 export interface CaptureCase {
   readonly name: string
-  /** The capture file. */
+  /** Path of the capture file. */
   readonly file: string
   readonly expected: Expectation
 }
 
 export interface Verdict {
-  /** Of the capture file that tshark read. */
+  /** Hash of the capture file that tshark read. */
   readonly sha256: string
-  /** As `verdictLine` writes them, sorted: when a message is complete, tshark and we need not agree. */
+  /** Lines of `verdictLine`, sorted, because tshark may complete messages in another order. */
   readonly names: readonly string[]
 }
 
@@ -35,29 +36,33 @@ export function captureCases(): CaptureCase[] {
   })
 }
 
-/** The stored verdict. Throws where it is missing or of another file. */
+/**
+ * The stored verdict.
+ *
+ * @throws Error when the verdict is missing or was made for another file.
+ */
 export function storedVerdict(capture: CaptureCase): Verdict {
   const file = verdictFile(capture)
   const stored = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Verdict) : undefined
   if (stored?.sha256 !== hashOf(capture)) {
-    throw new Error(`${file} is not of this capture: run npm run captures, which needs tshark`)
+    throw new Error(`${file}: verdict of another capture. Run npm run captures, which needs tshark`)
   }
   return stored
 }
 
-/** Asks tshark. */
+/** Runs tshark. */
 export async function freshVerdict(capture: CaptureCase): Promise<Verdict> {
   const shown = await shownByTshark(capture.file, capture.expected.damage !== undefined)
   return { sha256: hashOf(capture), names: shown.map((row) => verdictLine(capture, row)).sort() }
 }
 
-/** Asks tshark, and stores what it says. */
+/** Runs tshark and stores the verdict. */
 export async function storeVerdict(capture: CaptureCase): Promise<void> {
   const verdict = await freshVerdict(capture)
   writeFileSync(verdictFile(capture), `${JSON.stringify(verdict, undefined, 1)}\n`)
 }
 
-/** Client and name; with the time where the case is about times. */
+/** Client and name. With the time in cases that test times. */
 export function verdictLine({ expected }: CaptureCase, { client, name, timeMs }: ShownName): string {
   const timed = expected.names.some((row) => row.timeMs !== undefined)
   return `${timed ? `${timeMs} ` : ''}${client} ${name}`

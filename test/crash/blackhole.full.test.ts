@@ -9,60 +9,70 @@ import { Organization } from './organization.ts'
 
 const SERVICE_ADDRESS = '10.99.0.1'
 const COLLECTOR_ADDRESS = '10.99.0.2'
-/** Known to the other side for ever: without ARP nobody notices that it is gone. */
+/**
+ * A static ARP entry. Without ARP queries, the collector's host does not notice that the service is
+ * unreachable.
+ */
 const SERVICE_MAC = '02:00:00:00:00:01'
 const QUERIES = 400_000
-/** The first cut is outlived by the TCP connection, the second one is longer than the collector waits for an answer. */
-const CUTS_MS = [2500, 31_500]
+/**
+ * TCP survives the first interruption. The second is longer than the collector's timeout for an
+ * answer.
+ */
+const INTERRUPTIONS_MS = [2500, 31_500]
 
-t.test('a network that drops everything for a while: what was under way arrives once', { skip }, async (t) => {
-  const far = `spsfar${process.pid}`
-  const near = `spsnear${process.pid}`
-  const atService = namespace(t, near)
-  const atCollector = namespace(t, far)
-  ip('-n', near, 'link', 'add', 'near', 'address', SERVICE_MAC, 'type', 'veth', 'peer', 'name', 'far', 'netns', far)
-  for (const [name, link, address] of [
-    [near, 'near', SERVICE_ADDRESS],
-    [far, 'far', COLLECTOR_ADDRESS],
-  ] as const) {
-    ip('-n', name, 'address', 'add', `${address}/24`, 'dev', link)
-    for (const each of ['lo', link]) ip('-n', name, 'link', 'set', each, 'up')
-  }
-  ip('-n', far, 'neighbour', 'add', SERVICE_ADDRESS, 'lladdr', SERVICE_MAC, 'dev', 'far', 'nud', 'permanent')
+t.test(
+  'every event arrives exactly once after the network has dropped all packets for a while',
+  { skip },
+  async (t) => {
+    const far = `spsfar${process.pid}`
+    const near = `spsnear${process.pid}`
+    const atService = namespace(t, near)
+    const atCollector = namespace(t, far)
+    ip('-n', near, 'link', 'add', 'near', 'address', SERVICE_MAC, 'type', 'veth', 'peer', 'name', 'far', 'netns', far)
+    for (const [name, link, address] of [
+      [near, 'near', SERVICE_ADDRESS],
+      [far, 'far', COLLECTOR_ADDRESS],
+    ] as const) {
+      ip('-n', name, 'address', 'add', `${address}/24`, 'dev', link)
+      for (const each of ['lo', link]) ip('-n', name, 'link', 'set', each, 'up')
+    }
+    ip('-n', far, 'neighbour', 'add', SERVICE_ADDRESS, 'lladdr', SERVICE_MAC, 'dev', 'far', 'nud', 'permanent')
 
-  const directory = t.testdir()
-  const directories = { data: join(directory, 'service'), outbox: join(directory, 'outbox') }
-  const capture = join(directory, 'capture.pcap')
-  const oracle = new Oracle()
-  oracle.writeCapture(capture, new Random(1), QUERIES, Date.now() - QUERIES)
-  const organization = await Organization.make(directories)
-  const everywhere = ['--ingest-address', '0.0.0.0', '--api-threads', '1']
-  const service = await startService(directories.data, everywhere, {}, ['ip', ...atService()])
-  t.teardown(() => service.child.kill('SIGKILL'))
-  const reach = ['--endpoint', SERVICE_ADDRESS, '--https-port', String(service.ingestPort)]
-  const collector = start(
-    'collector',
-    [
-      ...['--read', capture, '--outbox', directories.outbox, '--aggregate', '1'],
-      ...[...reach, '--fingerprint', service.fingerprint],
-    ],
-    { SVC_TOKEN: organization.token },
-    ['ip', ...atCollector()],
-  )
-  t.teardown(() => collector.child.kill('SIGKILL'))
+    const directory = t.testdir()
+    const directories = { data: join(directory, 'service'), outbox: join(directory, 'outbox') }
+    const capture = join(directory, 'capture.pcap')
+    const oracle = new Oracle()
+    oracle.writeCapture(capture, new Random(1), QUERIES, Date.now() - QUERIES)
+    const organization = await Organization.make(directories)
+    const everywhere = ['--ingest-address', '0.0.0.0', '--api-threads', '1']
+    const service = await startService(directories.data, everywhere, {}, ['ip', ...atService()])
+    t.teardown(() => service.child.kill('SIGKILL'))
+    const reach = ['--endpoint', SERVICE_ADDRESS, '--https-port', String(service.ingestPort)]
+    const collector = start(
+      'collector',
+      [
+        ...['--read', capture, '--outbox', directories.outbox, '--aggregate', '1'],
+        ...[...reach, '--fingerprint', service.fingerprint],
+      ],
+      { SVC_TOKEN: organization.token },
+      ['ip', ...atCollector()],
+    )
+    t.teardown(() => collector.child.kill('SIGKILL'))
 
-  const scans = () => service.output.stderr.split('scan completed').length - 1
-  for (const cutMs of CUTS_MS) {
-    const before = scans()
-    // While scans are made of what arrives, more is under way.
-    while (scans() === before && collector.child.exitCode === null) await later(5)
-    t.equal(collector.child.exitCode, null, 'the collector is forwarding')
-    ip('-n', near, 'link', 'set', 'near', 'down')
-    await later(cutMs)
-    ip('-n', near, 'link', 'set', 'near', 'up')
-  }
-  const { status, stderr } = await collector.ended
-  t.equal(status, 0, stderr)
-  t.match(stderr, /cannot forward, the events wait in the outbox/, 'the long cut was noticed')
-  t.same(await organization.differences(oracle.expected), [])
-})
+    const scans = () => service.output.stderr.split('scan completed').length - 1
+    for (const interruptionMs of INTERRUPTIONS_MS) {
+      const before = scans()
+      // Interrupts the network while events are in flight: scans of arrived events have started.
+      while (scans() === before && collector.child.exitCode === null) await later(5)
+      t.equal(collector.child.exitCode, null, 'the collector is forwarding')
+      ip('-n', near, 'link', 'set', 'near', 'down')
+      await later(interruptionMs)
+      ip('-n', near, 'link', 'set', 'near', 'up')
+    }
+    const { status, stderr } = await collector.ended
+    t.equal(status, 0, stderr)
+    t.match(stderr, /cannot forward, the events wait in the outbox/, 'the collector logged the long interruption')
+    t.same(await organization.differences(oracle.expected), [])
+  },
+)

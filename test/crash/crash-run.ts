@@ -3,27 +3,31 @@ import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import { Random } from '../fuzz/random.ts'
 import { type Ended, type Running, start, startService } from '../support/programs.ts'
-import { FaultProxy, PROBLEMS } from './fault-proxy.ts'
-import { LyingServer } from './lying-server.ts'
+import { FAULTS, FaultProxy } from './fault-proxy.ts'
 import { Oracle } from './oracle.ts'
 import { Organization } from './organization.ts'
+import { RogueServer } from './rogue-server.ts'
 
 /*
- * Collector and service on real files, with a network in trouble between them, killed and started again until enough: is every match that was
- * put into the capture files in a scan, exactly once?
+ * Runs collector and service on real files with a faulty network between them, and kills and
+ * restarts them. In the end, every match of the capture files must be in a scan exactly once.
  *
- * All choices are drawn from the seed, each part of the run from numbers of its own; what they meet is a matter of the machine's pace.
+ * All choices derive from the seed, and each part of the run has its own random numbers. The timing
+ * depends on the machine.
  */
 
 const FRAMES_MS = 1
-/** The first capture file was taken so long ago, the next ones follow. Within the evidence window, and not all of one day. */
+/**
+ * Age of the first capture file; the next files follow in time. The age is within the evidence
+ * window and spans several days.
+ */
 const FIRST_CAPTURE_MS_AGO = 36 * 60 * 60 * 1000
 const KILL_MS = { least: 50, most: 1400 } as const
 const SCAN_MS = { least: 300, most: 2500 } as const
 const SCAN_KILL_MS = { least: 100, most: 900 } as const
-/** One start of a program in so many is armed with a fault point. */
+/** One in this many starts of a program has a fault point armed. */
 const ARMED_EVERY = 5
-/** Without a kill and without trouble the rest of a file takes seconds. */
+/** Without kills and network faults, the rest of a file takes seconds. */
 const LAST_RUN_MS = 120_000
 
 const FAULT_POINTS = {
@@ -43,16 +47,16 @@ export interface CrashOptions {
 
 export interface CrashReport {
   readonly kills: Readonly<Record<Victim, number>>
-  /** Among the kills, those at a fault point. */
+  /** Number of kills at a fault point. */
   readonly atFaultPoints: number
   readonly captures: number
   readonly queries: number
   readonly matches: number
   readonly events: number
   readonly scans: number
-  readonly problems: number
-  readonly lies: number
-  /** What is not as it has to be, one line each. */
+  readonly faults: number
+  readonly rogueAnswers: number
+  /** Violations, one line each. */
   readonly differences: readonly string[]
 }
 
@@ -61,7 +65,7 @@ export async function crashRun(options: CrashOptions): Promise<CrashReport> {
   return run.report()
 }
 
-/** The numbers of one part of the run. */
+/** The random numbers of one part of the run. */
 function randomOf(seed: number, part: number): Random {
   return new Random(seed * 16 + part)
 }
@@ -75,24 +79,24 @@ class CrashRun {
   readonly #oracle = new Oracle()
   readonly #kills: Record<Victim, number> = { collector: 0, service: 0, scan: 0 }
   readonly #differences: string[] = []
-  /** What runs now. */
+  /** The running programs. */
   readonly #running: Partial<Record<Victim, Running>> = {}
-  /** Killed by the run, so that their end is no surprise. */
-  readonly #condemned = new WeakSet<Running>()
-  readonly #deaths: Random
-  readonly #captures: Random
+  /** Processes that the run has killed, so their exit is expected. */
+  readonly #killedByRun = new WeakSet<Running>()
+  readonly #killRandom: Random
+  readonly #captureRandom: Random
   #atFaultPoints = 0
   #captureCount = 0
-  /** No more kills: what runs comes to its end. */
+  /** No more kills: running programs may finish. */
   #finishing = false
-  /** Nothing is started any more. */
+  /** No more starts. */
   #over = false
 
   private constructor(options: CrashOptions, site: Site) {
     this.#options = options
     this.#site = site
-    this.#deaths = randomOf(options.seed, 0)
-    this.#captures = randomOf(options.seed, 1)
+    this.#killRandom = randomOf(options.seed, 0)
+    this.#captureRandom = randomOf(options.seed, 1)
   }
 
   static async prepare(options: CrashOptions): Promise<CrashRun> {
@@ -100,17 +104,17 @@ class CrashRun {
   }
 
   async report(): Promise<CrashReport> {
-    const { proxy, liar, organization } = this.#site
-    const service = this.#keepService()
+    const { proxy, rogue, organization } = this.#site
+    const service = this.#superviseService()
     try {
-      await this.#killUntilEnough()
+      await this.#killPrograms()
       if (this.#differences.length === 0) await this.#compare()
     } finally {
       this.#over = true
       for (const running of Object.values(this.#running)) this.#kill(running)
       await service
       proxy.close()
-      liar.close()
+      rogue.close()
     }
     this.#differences.push(...organization.findings().map((finding) => `in the store: ${finding}`))
     const { events, scans } = organization.counts()
@@ -122,50 +126,50 @@ class CrashRun {
       matches: this.#oracle.matches,
       events,
       scans,
-      problems: PROBLEMS.reduce((sum, problem) => sum + (problem === 'none' ? 0 : proxy.begun[problem]), 0),
-      lies: liar.answers,
+      faults: FAULTS.reduce((sum, fault) => sum + (fault === 'none' ? 0 : proxy.faultCounts[fault]), 0),
+      rogueAnswers: rogue.answers,
       differences: this.#differences,
     }
   }
 
-  async #killUntilEnough(): Promise<void> {
+  async #killPrograms(): Promise<void> {
     const { proxy } = this.#site
-    proxy.begin()
-    const collector = this.#keepCollector()
-    const scans = this.#scanNowAndThen()
+    proxy.startFaults()
+    const collector = this.#superviseCollector()
+    const scans = this.#scanRepeatedly()
     while (this.#killed < this.#options.kills - 1 && !this.#over) {
-      await later(between(this.#deaths, KILL_MS))
-      const victim = this.#deaths.of(['collector', 'service'] as const)
+      await later(between(this.#killRandom, KILL_MS))
+      const victim = this.#killRandom.of(['collector', 'service'] as const)
       this.#kill(this.#running[victim])
-      // Both at once, as when the power fails.
-      if (this.#deaths.below(10) === 0) this.#kill(this.#running[victim === 'collector' ? 'service' : 'collector'])
+      // Kills both at once, as a power failure does.
+      if (this.#killRandom.below(10) === 0) this.#kill(this.#running[victim === 'collector' ? 'service' : 'collector'])
     }
     this.#finishing = true
-    proxy.calm()
+    proxy.stopFaults()
     await scans
-    // The last kill, of one that may wait long after all the trouble.
+    // The last kill. The collector may be in a long backoff after the network faults.
     this.#kill(this.#running.collector)
     if (!(await Promise.race([collector.then(() => true), later(LAST_RUN_MS, false, { ref: false })]))) {
-      this.#fail(`the collector does not come to its end: ${lastLines(this.#running.collector?.output.stderr ?? '')}`)
+      this.#fail(`the collector does not exit: ${lastLines(this.#running.collector?.output.stderr ?? '')}`)
     }
   }
 
-  /** Starts the service again whenever it was killed. */
-  async #keepService(): Promise<void> {
+  /** Restarts the service after every kill. */
+  async #superviseService(): Promise<void> {
     const random = randomOf(this.#options.seed, 2)
     while (!this.#over) {
       const faultPoint = this.#faultPointOf('service', random)
-      await this.#runOnce('service', faultPoint, () => this.#site.startService(environmentOf(faultPoint)))
+      await this.#runUntilExit('service', faultPoint, () => this.#site.startService(environmentOf(faultPoint)))
     }
   }
 
-  /** Starts the collector again whenever it was killed; on the next file when it was done with one. */
-  async #keepCollector(): Promise<void> {
+  /** Restarts the collector after every kill, with the next file if it has finished one. */
+  async #superviseCollector(): Promise<void> {
     const random = randomOf(this.#options.seed, 3)
     let capture = this.#nextCapture()
     while (!this.#over) {
       const faultPoint = this.#faultPointOf('collector', random)
-      const ended = await this.#runOnce('collector', faultPoint, () =>
+      const ended = await this.#runUntilExit('collector', faultPoint, () =>
         this.#site.startCollector(capture, environmentOf(faultPoint)),
       )
       if (ended.status !== 0) continue
@@ -175,13 +179,13 @@ class CrashRun {
     }
   }
 
-  async #scanNowAndThen(): Promise<void> {
+  async #scanRepeatedly(): Promise<void> {
     const random = randomOf(this.#options.seed, 4)
     while (!this.#finishing && !this.#over) {
       await later(between(random, SCAN_MS))
       const faultPoint = this.#faultPointOf('scan', random)
       const killAfterMs = random.below(3) === 0 ? between(random, SCAN_KILL_MS) : undefined
-      await this.#runOnce('scan', faultPoint, () => {
+      await this.#runUntilExit('scan', faultPoint, () => {
         const running = this.#site.organization.startScan(environmentOf(faultPoint))
         if (killAfterMs !== undefined) setTimeout(() => this.#kill(running), killAfterMs)
         return running
@@ -189,27 +193,30 @@ class CrashRun {
     }
   }
 
-  /** Runs a program to its end, which must be its own, clean one, or one that we gave it. */
-  async #runOnce(victim: Victim, faultPoint: string | undefined, starting: () => Running): Promise<Ended> {
-    const running = starting()
+  /** Runs a program until it exits. It must exit with status 0 or be killed by the run. */
+  async #runUntilExit(victim: Victim, faultPoint: string | undefined, startProgram: () => Running): Promise<Ended> {
+    const running = startProgram()
     this.#running[victim] = running
     const ended = await running.ended
     delete this.#running[victim]
-    const killed = ended.signal === 'SIGKILL' && (faultPoint !== undefined || this.#condemned.has(running))
+    const killed = ended.signal === 'SIGKILL' && (faultPoint !== undefined || this.#killedByRun.has(running))
     if (killed && !this.#over) {
       this.#kills[victim]++
-      if (!this.#condemned.has(running)) this.#atFaultPoints++
+      if (!this.#killedByRun.has(running)) this.#atFaultPoints++
       this.#options.onKill?.(this.#killed)
     }
     if (!killed && ended.status !== 0) {
       this.#fail(`${victim} ended with ${ended.status ?? ended.signal}: ${lastLines(ended.stderr)}`)
     } else if (/"level":[56]0|do not balance/.test(ended.stderr)) {
-      this.#fail(`${victim} says: ${lastLines(ended.stderr)}`)
+      this.#fail(`${victim} logged: ${lastLines(ended.stderr)}`)
     }
     return ended
   }
 
-  /** What they have to answer for, once all is calm. */
+  /**
+   * Compares the scans with the expected matches after the network has recovered. Then reads the
+   * last file again, which must not add matches.
+   */
   async #compare(): Promise<void> {
     const { organization } = this.#site
     const expected = this.#oracle.expected
@@ -223,9 +230,9 @@ class CrashRun {
 
   #nextCapture(): string {
     const { queriesPerCapture: queries } = this.#options
-    const startMs = this.#site.madeMs - FIRST_CAPTURE_MS_AGO + this.#captureCount * queries * FRAMES_MS
+    const startMs = this.#site.createdMs - FIRST_CAPTURE_MS_AGO + this.#captureCount * queries * FRAMES_MS
     const path = this.#capturePath(++this.#captureCount)
-    this.#oracle.writeCapture(path, this.#captures, queries, startMs)
+    this.#oracle.writeCapture(path, this.#captureRandom, queries, startMs)
     return path
   }
 
@@ -244,7 +251,7 @@ class CrashRun {
 
   #kill(running: Running | undefined): void {
     if (running === undefined) return
-    this.#condemned.add(running)
+    this.#killedByRun.add(running)
     running.child.kill('SIGKILL')
   }
 
@@ -260,22 +267,22 @@ const environmentOf = (faultPoint: string | undefined): NodeJS.ProcessEnv =>
 
 const lastLines = (stderr: string): string => stderr.trim().split('\n').slice(-5).join('\n  ')
 
-/** What stays the same however often the programs are started: directories, addresses, the organization. */
+/** State that restarts do not change: directories, addresses, the organization. */
 class Site {
-  readonly madeMs = Date.now()
+  readonly createdMs = Date.now()
   readonly proxy: FaultProxy
-  readonly liar: LyingServer
+  readonly rogue: RogueServer
   readonly organization: Organization
   readonly #serviceParameters: readonly string[]
   readonly #collectorParameters: readonly string[]
 
   private constructor(
-    network: { readonly proxy: FaultProxy; readonly liar: LyingServer },
+    network: { readonly proxy: FaultProxy; readonly rogue: RogueServer },
     organization: Organization,
     parameters: { readonly service: readonly string[]; readonly collector: readonly string[] },
   ) {
     this.proxy = network.proxy
-    this.liar = network.liar
+    this.rogue = network.rogue
     this.organization = organization
     this.#serviceParameters = parameters.service
     this.#collectorParameters = parameters.collector
@@ -284,27 +291,28 @@ class Site {
   static async make({ directory, seed }: CrashOptions): Promise<Site> {
     const directories = { data: join(directory, 'service'), outbox: join(directory, 'outbox') }
     const organization = await Organization.make(directories)
-    // An address of our own, so that nobody else gets the service's ports while it is being started again.
+    // A loopback address of this run only, so that no other process takes the service's ports
+    // during a restart.
     const address = `127.77.${(process.pid >> 8) & 255}.${process.pid & 255}`
     const listenOn = ['--api-address', address, '--ingest-address', address]
     const first = await startService(directories.data, listenOn)
     first.child.kill('SIGTERM')
     await first.ended
 
-    const liar = await LyingServer.listen(randomOf(seed, 5))
+    const rogue = await RogueServer.listen(randomOf(seed, 5))
     const upstreams = {
       service: { host: address, port: first.ingestPort },
-      liar: { host: '127.0.0.1', port: liar.port },
+      rogue: { host: '127.0.0.1', port: rogue.port },
     }
     const proxy = new FaultProxy(upstreams, randomOf(seed, 6))
-    const authority = join(directory, 'authority.pem')
+    const caFile = join(directory, 'ca.pem')
     const own = readFileSync(join(directories.data, 'tls/certificate.pem'), 'utf8')
-    writeFileSync(authority, `${own}\n${liar.certificate}`)
+    writeFileSync(caFile, `${own}\n${rogue.certificate}`)
     const ports = ['--api-port', String(first.apiPort), '--ingest-port', String(first.ingestPort)]
-    return new Site({ proxy, liar }, organization, {
+    return new Site({ proxy, rogue }, organization, {
       service: ['--data-dir', directories.data, ...listenOn, ...ports, '--api-threads', '1'],
       collector: [
-        ...['--outbox', directories.outbox, '--aggregate', '1', '--ca', authority],
+        ...['--outbox', directories.outbox, '--aggregate', '1', '--ca', caFile],
         ...['--endpoint', 'localhost', '--https-port', String(await proxy.listen())],
       ],
     })

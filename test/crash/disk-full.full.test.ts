@@ -14,11 +14,11 @@ import { Oracle } from './oracle.ts'
 import { type Directories, Organization } from './organization.ts'
 
 const QUERIES = 500_000
-/** What LMDB's binding prints before it writes beyond 100 bytes of its memory. */
+/** LMDB's binding prints this before it writes 100 bytes beyond its buffer. */
 const LMDB_WITHOUT_SPACE = /Write error/
 
-/** A capture file, a service, and a collector that reads the one for the other. */
-class Reading {
+/** A service, and a collector that reads a capture file and forwards to it. */
+class Setup {
   readonly oracle = new Oracle()
   readonly organization: Organization
   readonly service: RunningService
@@ -34,14 +34,14 @@ class Reading {
     ]
   }
 
-  /** Both programs keep what they have in the directory of the test, unless told otherwise. */
-  static async prepare(t: Test, elsewhere: Partial<Directories>): Promise<Reading> {
+  /** By default, both programs keep their data in the test's directory. */
+  static async prepare(t: Test, overrides: Partial<Directories>): Promise<Setup> {
     const directory = t.testdir()
-    const directories = { data: join(directory, 'service'), outbox: join(directory, 'outbox'), ...elsewhere }
+    const directories = { data: join(directory, 'service'), outbox: join(directory, 'outbox'), ...overrides }
     const organization = await Organization.make(directories)
     const service = await startService(directories.data)
     t.teardown(() => service.child.kill('SIGKILL'))
-    return new Reading(organization, service, join(directory, 'capture.pcap'), directories.outbox)
+    return new Setup(organization, service, join(directory, 'capture.pcap'), directories.outbox)
   }
 
   collector(t: Test, more: readonly string[] = [], environment: NodeJS.ProcessEnv = {}): Running {
@@ -58,7 +58,10 @@ async function until(what: string, holds: () => boolean): Promise<void> {
   }
 }
 
-/** How it ends; one that hangs is ended, and so fails with what it said. */
+/**
+ * Returns how a program ended. A program that hangs is killed, so the test fails and shows its
+ * output.
+ */
 function endOf(running: Running): Promise<Ended> {
   setTimeout(() => running.child.kill('SIGKILL'), 300_000).unref()
   return running.ended
@@ -68,32 +71,32 @@ function bytesOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 
-// The outbox has 4 MB ahead.
+// The outbox preallocates 4 MB.
 for (const megabytesLeft of [11, 0]) {
-  t.test(`the outbox's disk is full, ${megabytesLeft} MB left: it is said, and nothing lost`, { skip }, async (t) => {
+  t.test(`a full outbox disk (${megabytesLeft} MB left) is logged and loses no event`, { skip }, async (t) => {
     const disk = new SmallDisk(t, 64)
     const outbox = join(disk.directory, 'outbox')
-    const reading = await Reading.prepare(t, { outbox })
+    const setup = await Setup.prepare(t, { outbox })
     await new Outbox(outbox).close()
     disk.fillUpTo(megabytesLeft)
-    const collector = reading.collector(t)
-    await until('a word', () => collector.output.stderr.includes('the outbox has no space, the source waits'))
+    const collector = setup.collector(t)
+    await until('the log message', () => collector.output.stderr.includes('the outbox has no space, the source waits'))
     await later(2500)
-    t.equal(collector.child.exitCode, null, 'the collector lives')
+    t.equal(collector.child.exitCode, null, 'the collector runs')
     disk.free()
     const { status, stderr } = await endOf(collector)
     t.equal(status, 0, stderr)
     t.notMatch(stderr, LMDB_WITHOUT_SPACE)
-    t.same(await reading.organization.differences(reading.oracle.expected), [])
+    t.same(await setup.organization.differences(setup.oracle.expected), [])
   })
 }
 
-t.test('others fill the disk while events are written and forwarded', { skip }, async (t) => {
+t.test('no event is lost when other programs fill the disk during forwarding', { skip }, async (t) => {
   const disk = new SmallDisk(t, 200)
   const outbox = join(disk.directory, 'outbox')
-  const reading = await Reading.prepare(t, { outbox })
-  // Each match is an event, so that there is something to do.
-  const collector = reading.collector(t, ['--aggregate', '0'])
+  const setup = await Setup.prepare(t, { outbox })
+  // Without aggregation, each match is an event, which makes more writes.
+  const collector = setup.collector(t, ['--aggregate', '0'])
   await until('events in the outbox', () => bytesOf(join(outbox, 'data.mdb')) > 2 * 1024 * 1024)
   for (let times = 0; times < 5 && collector.child.exitCode === null; times++) {
     disk.fillUpTo(times)
@@ -105,33 +108,33 @@ t.test('others fill the disk while events are written and forwarded', { skip }, 
   t.equal(status, 0, stderr)
   t.match(stderr, /no space/)
   t.notMatch(stderr, LMDB_WITHOUT_SPACE)
-  t.same(await reading.organization.differences(reading.oracle.expected), [])
+  t.same(await setup.organization.differences(setup.oracle.expected), [])
 })
 
-t.test('an outbox that has filled its disk itself is emptied when the service is there again', { skip }, async (t) => {
+t.test('an outbox that has filled its own disk is drained when the service returns', { skip }, async (t) => {
   const disk = new SmallDisk(t, 24)
-  const reading = await Reading.prepare(t, { outbox: join(disk.directory, 'outbox') })
+  const setup = await Setup.prepare(t, { outbox: join(disk.directory, 'outbox') })
   const off = { HTTPS_ENABLED: 'false', SYSLOG_ENABLED: 'false' }
-  const filling = reading.collector(t, ['--aggregate', '0'], off)
+  const filling = setup.collector(t, ['--aggregate', '0'], off)
   await until('a full disk', () => filling.child.exitCode !== null || filling.output.stderr.includes('has no space'))
   filling.child.kill('SIGKILL')
   await filling.ended
-  const { status, stderr } = await endOf(reading.collector(t, ['--aggregate', '0']))
+  const { status, stderr } = await endOf(setup.collector(t, ['--aggregate', '0']))
   t.equal(status, 0, stderr)
-  t.same(await reading.organization.differences(reading.oracle.expected), [])
+  t.same(await setup.organization.differences(setup.oracle.expected), [])
 })
 
 for (const megabytesLeft of [32, 0]) {
-  t.test(`the service's disk is full, ${megabytesLeft} MB left: it says later, and goes on`, { skip }, async (t) => {
+  t.test(`a service with a full disk (${megabytesLeft} MB left) answers 503 and recovers`, { skip }, async (t) => {
     const disk = new SmallDisk(t, 160)
     const data = join(disk.directory, 'service')
-    const reading = await Reading.prepare(t, { data })
-    const { service, organization, oracle } = reading
+    const setup = await Setup.prepare(t, { data })
+    const { service, organization, oracle } = setup
     disk.fillUpTo(megabytesLeft)
-    // It looks once a second.
+    // The service checks the disk once a second.
     await later(1200)
-    const collector = reading.collector(t)
-    await until('a word', () => collector.output.stderr.includes('the disk is full'))
+    const collector = setup.collector(t)
+    await until('the log message', () => collector.output.stderr.includes('the disk is full'))
 
     const dispatcher = new Agent({ connect: { ca: readFileSync(join(data, 'tls/certificate.pem')) } })
     const answer = await request(`https://localhost:${service.ingestPort}/ingest/v1/events`, {
@@ -143,7 +146,7 @@ for (const megabytesLeft of [32, 0]) {
     t.match(await answer.body.json(), { error: 'Try again later: the disk is full' })
     t.match(answer, { statusCode: 503, headers: { 'retry-after': '5' } })
     await dispatcher.close()
-    t.equal(collector.child.exitCode, null, 'the collector tries on')
+    t.equal(collector.child.exitCode, null, 'the collector keeps retrying')
     const health = await askLocal(service.metricsPort, '/healthz')
     t.equal(health.status, 503)
     t.match(JSON.parse(health.text), { status: 'degraded', reasons: ['the disk is full'] })
@@ -151,10 +154,11 @@ for (const megabytesLeft of [32, 0]) {
       t.match(await run('admin', [...words, '--data-dir', data]), { status: 0, stderr: '' }, `${words} only reads`)
     }
     const scan = await organization.startScan().ended
-    // It frees more than it takes, so it may use what is held free for it; without a byte it may fail, and says so.
+    // A scan frees more space than it takes, so it may use the reserve. On a completely full disk
+    // the scan may fail with STORE_FULL.
     if (megabytesLeft > 0) t.equal(scan.status, 0, scan.stderr)
     else t.match(scan.status === 0 ? 'STORE_FULL' : scan.stderr, /STORE_FULL/)
-    // A disk without a byte once made the library end the process.
+    // A completely full disk once made the library abort the process.
     for (const words of [
       ['member', 'add', 'a'],
       ['scan', 'run'],
@@ -167,11 +171,11 @@ for (const megabytesLeft of [32, 0]) {
     const { status, stderr } = await endOf(collector)
     t.equal(status, 0, stderr)
     t.same(await organization.differences(oracle.expected), [])
-    t.equal(service.child.exitCode, null, 'the service lives')
+    t.equal(service.child.exitCode, null, 'the service runs')
     t.same(organization.findings(), [])
-    const said = (text: string): number => service.output.stderr.split(text).length - 1
-    t.equal(said('the store is not written'), 1, 'once')
-    t.equal(said('the store is written again'), 1, 'once')
+    const logged = (text: string): number => service.output.stderr.split(text).length - 1
+    t.equal(logged('the store is not written'), 1, 'once')
+    t.equal(logged('the store is written again'), 1, 'once')
     t.match(await askLocal(service.metricsPort, '/healthz'), { status: 200, text: '{"status":"running"}' })
   })
 }

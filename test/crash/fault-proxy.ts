@@ -3,16 +3,16 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import type { Random } from '../fuzz/random.ts'
 
 /**
- * What a network does to a connection:
+ * The faults of the network:
  *
- *   none      passes all on
- *   cut       the next bytes, of either side, go through in part; then the connection ends
- *   silence   nothing passes, nothing is refused; later it goes on, or has ended
- *   garbage   the next bytes are others
- *   lies      connections lead to a server that is not the service (lying-server.ts)
+ *   none      passes everything
+ *   abort     passes part of the next bytes of either side, then closes the connection
+ *   silence   passes and rejects nothing; later the connection resumes or is closed
+ *   garbage   replaces the next bytes
+ *   rogue     connects to another server (rogue-server.ts)
  */
-export const PROBLEMS = ['none', 'cut', 'silence', 'garbage', 'lies'] as const
-export type Problem = (typeof PROBLEMS)[number]
+export const FAULTS = ['none', 'abort', 'silence', 'garbage', 'rogue'] as const
+export type Fault = (typeof FAULTS)[number]
 
 export interface Upstream {
   readonly host: string
@@ -22,21 +22,21 @@ export interface Upstream {
 const FAULT_MS = { least: 50, most: 700 } as const
 const GARBAGE_BYTES_MAX = 200
 
-/** A TCP proxy between collector and service that makes trouble by chance. It does not look into TLS. */
+/** A TCP proxy between collector and service with random faults. It does not decrypt TLS. */
 export class FaultProxy {
-  /** How often each trouble began. */
-  readonly begun: Record<Problem, number> = { none: 0, cut: 0, silence: 0, garbage: 0, lies: 0 }
-  readonly #upstreams: { readonly service: Upstream; readonly liar: Upstream }
+  /** How often each fault began. */
+  readonly faultCounts: Record<Fault, number> = { none: 0, abort: 0, silence: 0, garbage: 0, rogue: 0 }
+  readonly #upstreams: { readonly service: Upstream; readonly rogue: Upstream }
   readonly #random: Random
   readonly #server: Server
   readonly #connections = new Set<Connection>()
-  #problem: Problem = 'none'
+  #fault: Fault = 'none'
   #timer: NodeJS.Timeout | undefined
 
-  constructor(upstreams: { readonly service: Upstream; readonly liar: Upstream }, random: Random) {
+  constructor(upstreams: { readonly service: Upstream; readonly rogue: Upstream }, random: Random) {
     this.#upstreams = upstreams
     this.#random = random
-    this.#server = createServer({ pauseOnConnect: true }, (client) => this.#take(client))
+    this.#server = createServer({ pauseOnConnect: true }, (client) => this.#accept(client))
   }
 
   async listen(): Promise<number> {
@@ -44,15 +44,15 @@ export class FaultProxy {
     return (this.#server.address() as AddressInfo).port
   }
 
-  /** Trouble of all kinds from now on, about half of the time. */
-  begin(): void {
-    this.#set(this.#random.below(2) === 0 ? 'none' : this.#random.of(PROBLEMS))
+  /** Starts random faults, which are active about half of the time. */
+  startFaults(): void {
+    this.#set(this.#random.below(2) === 0 ? 'none' : this.#random.of(FAULTS))
     const ms = FAULT_MS.least + this.#random.below(FAULT_MS.most - FAULT_MS.least)
-    this.#timer = setTimeout(() => this.begin(), ms)
+    this.#timer = setTimeout(() => this.startFaults(), ms)
   }
 
-  /** No more trouble; what hangs in some is cut. */
-  calm(): void {
+  /** Stops all faults. Connections that hang are resumed or closed. */
+  stopFaults(): void {
     clearTimeout(this.#timer)
     this.#set('none')
   }
@@ -63,31 +63,31 @@ export class FaultProxy {
     this.#server.close()
   }
 
-  #set(problem: Problem): void {
-    const before = this.#problem
-    if (problem === before) return
-    this.#problem = problem
-    this.begun[problem]++
+  #set(fault: Fault): void {
+    const before = this.#fault
+    if (fault === before) return
+    this.#fault = fault
+    this.faultCounts[fault]++
     for (const connection of this.#connections) {
-      // Elsewhere is another server.
-      if (problem === 'lies' || before === 'lies') connection.end()
-      else if (problem === 'silence') connection.hold()
+      // The connection leads to the wrong server now.
+      if (fault === 'rogue' || before === 'rogue') connection.end()
+      else if (fault === 'silence') connection.hold()
       else if (before === 'silence' && this.#random.below(2) === 0) connection.end()
       else connection.resumeRelay()
     }
   }
 
-  #take(client: Socket): void {
-    const upstream = this.#problem === 'lies' ? this.#upstreams.liar : this.#upstreams.service
+  #accept(client: Socket): void {
+    const upstream = this.#fault === 'rogue' ? this.#upstreams.rogue : this.#upstreams.service
     const connection = new Connection(client, upstream, (bytes, pass) => this.#pass(connection, bytes, pass))
     this.#connections.add(connection)
     client.once('close', () => this.#connections.delete(connection))
-    if (this.#problem !== 'silence') connection.resumeRelay()
+    if (this.#fault !== 'silence') connection.resumeRelay()
   }
 
   #pass(connection: Connection, bytes: Buffer, pass: (bytes: Buffer) => void): void {
-    switch (this.#problem) {
-      case 'cut':
+    switch (this.#fault) {
+      case 'abort':
         pass(bytes.subarray(0, this.#random.below(bytes.length + 1)))
         return connection.end()
       case 'garbage':
@@ -100,7 +100,7 @@ export class FaultProxy {
 
 type Pass = (bytes: Buffer, pass: (bytes: Buffer) => void) => void
 
-/** A client and, from when it first went on, an upstream. */
+/** A client connection. Its upstream connection is opened with the first relayed bytes. */
 class Connection {
   readonly #client: Socket
   readonly #address: Upstream
@@ -126,7 +126,7 @@ class Connection {
     this.#upstream.resume()
   }
 
-  /** What was passed on before may still arrive. */
+  /** Closes both connections. Bytes already passed on may still arrive. */
   end(): void {
     this.#client.destroySoon()
     this.#upstream?.destroySoon()

@@ -5,8 +5,9 @@ import { SingleBar } from 'cli-progress'
 import { crashRun } from './crash-run.ts'
 
 /**
- * npm run crash: collector and service are killed a thousand times, with a network in trouble between them; then every match must be in a scan
- * exactly once. CRASH_SEED replays the choices; CRASH_KILLS says how many kills. What failed stays on disk.
+ * npm run crash: kills collector and service a thousand times, with a faulty network between them.
+ * Then every match must be in a scan exactly once. CRASH_SEED repeats the choices, CRASH_KILLS sets
+ * the number of kills. After a failure the stores stay on disk.
  */
 const KILLS = Number(process.env['CRASH_KILLS'] ?? 1000)
 const SEED = Number(process.env['CRASH_SEED'] ?? Math.floor(Date.now() / 1000))
@@ -30,7 +31,7 @@ const { collector, service, scan } = report.kills
 const what = [
   `seed ${SEED}`,
   `${collector + service + scan} kills (collector ${collector}, service ${service}, scan ${scan}; ${report.atFaultPoints} at fault points)`,
-  `${report.problems} troubles of the network, ${report.lies} lies`,
+  `${report.faults} network faults, ${report.rogueAnswers} rogue answers`,
   `${report.captures} captures of ${report.queries} queries`,
   `${report.matches} matches in ${report.events} events in ${report.scans} scans`,
   `${Math.round((performance.now() - startMs) / 1000)} s`,

@@ -9,15 +9,21 @@ import { dnsQuery } from '../support/packets-dns.ts'
 import { framesAt, pcapFile } from '../support/packets-pcap.ts'
 
 const AI_DOMAINS = ['chatgpt.com', 'claude.ai', 'gemini.google.com', 'chat.deepseek.com', 'perplexity.ai', 'openai.com']
-/** Fewer than a platform keeps names for a day, and than clients are counted exactly: so the evidence tells each client apart. */
+/**
+ * Less than the limits for names per platform and day and for exact client counts, so the evidence
+ * identifies each client.
+ */
 const CLIENTS = 50
-/** A client of no other's names: `c7.claude.ai`, so that what is counted for a name is counted for its client. */
+/**
+ * A name that only one client looks up: `c7.claude.ai`. The count of the name is the count of its
+ * client.
+ */
 const nameOf = (client: number, domain: string): string => `c${client}.${domain}`
 
-/** How often each name of each platform was asked for: platform's id -> name -> matches. */
+/** Number of lookups per name: platform ID -> name -> matches. */
 export type Matches = ReadonlyMap<string, ReadonlyMap<string, number>>
 
-/** Capture files, and what must be found of them. */
+/** Writes capture files and records the expected matches. */
 export class Oracle {
   queries = 0
   matches = 0
@@ -40,14 +46,18 @@ export class Oracle {
       })
     }).flat()
     const unmatched = this.#frames.filter(({ platformId }) => platformId === undefined).length
-    if (unmatched !== this.#frames.length / 2) throw new Error('the registry does not know the names of the oracle')
+    if (unmatched !== this.#frames.length / 2)
+      throw new Error('the registry must match exactly half of the names of the oracle')
   }
 
   get expected(): Matches {
     return this.#expected
   }
 
-  /** A file of DNS queries a millisecond apart, of clients and names by chance, about half of them matched. */
+  /**
+   * Writes DNS queries, one per millisecond, from random clients for random names. About half of
+   * them match.
+   */
   writeCapture(path: string, random: Random, queries: number, startMs: number): void {
     const asked = Array.from({ length: queries }, () => random.of(this.#frames))
     for (const { name, platformId } of asked) {
@@ -63,7 +73,7 @@ export class Oracle {
   }
 }
 
-/** What the scans of an organization have counted, of all days. */
+/** The matches in an organization's evidence, over all days. */
 export function matchesInScans(store: Store, organizationId: string): Matches {
   const found = new Map<string, Evidence>()
   for (const { platformId, evidence: day } of store.evidence.since(organizationId, 0)) {
@@ -73,14 +83,14 @@ export function matchesInScans(store: Store, organizationId: string): Matches {
   }
   return new Map(
     [...found].map(([platformId, { byName, matches }]) => {
-      // What a platform counts besides its names stands under no name: an oracle has nothing there.
+      // Matches of a platform without a name are listed as name ''. The oracle expects none.
       const named = [...byName.values()].reduce((sum, count) => sum + count, 0)
       return [platformId, matches === named ? byName : new Map([...byName, ['', matches - named]])]
     }),
   )
 }
 
-/** One line for each platform and name that was counted otherwise than it was put in. */
+/** One line per platform and name with a wrong count. */
 export function differencesOf(expected: Matches, found: Matches): string[] {
   const platforms = new Set([...expected.keys(), ...found.keys()])
   return [...platforms].flatMap((platform) => {
@@ -88,7 +98,7 @@ export function differencesOf(expected: Matches, found: Matches): string[] {
     return [...names].flatMap((name) => {
       const put = expected.get(platform)?.get(name) ?? 0
       const counted = found.get(platform)?.get(name) ?? 0
-      return put === counted ? [] : [`${platform} ${name}: ${put} matches were put in, ${counted} are in scans`]
+      return put === counted ? [] : [`${platform} ${name}: ${put} matches expected, ${counted} in scans`]
     })
   })
 }

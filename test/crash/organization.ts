@@ -6,14 +6,17 @@ import { differencesOf, type Matches, matchesInScans } from './oracle.ts'
 
 const NAME = 'Acme'
 
-/** Where the two programs keep what they have. */
+/** The data directories of the two programs. */
 export interface Directories {
-  /** Of the service. */
+  /** The service's data directory. */
   readonly data: string
   readonly outbox: string
 }
 
-/** The organization of a test, its collector's token, and what the stores of both programs hold of it. */
+/**
+ * The organization of a test: its collector's token, and its records in the stores of both
+ * programs.
+ */
 export class Organization {
   readonly token: string
   readonly #id: string
@@ -36,7 +39,7 @@ export class Organization {
     return start('admin', ['scan', 'run', '--org', NAME, '--data-dir', this.#directories.data], environment)
   }
 
-  /** What a last scan and those before it lack or have too much; one line each. */
+  /** Runs a last scan. Returns missing and surplus matches and events, one line each. */
   async differences(expected: Matches): Promise<string[]> {
     const { status, stderr } = await this.startScan().ended
     if (status !== 0) return [`the last scan failed: ${stderr}`]
@@ -45,18 +48,21 @@ export class Organization {
       this.#withStore((store) => matchesInScans(store, this.#id)),
     )
     const { events, folded, buffered, waiting } = this.counts()
-    if (events !== folded) differences.push(`${events} events were made, ${folded} are in scans`)
-    if (buffered > 0) differences.push(`${buffered} events wait for a scan, after the last one`)
-    if (waiting > 0) differences.push(`${waiting} events wait in the outbox, after its collector has ended`)
+    if (events !== folded) differences.push(`${events} events were written, ${folded} are in scans`)
+    if (buffered > 0) differences.push(`${buffered} events wait for a scan after the last scan`)
+    if (waiting > 0) differences.push(`${waiting} events wait in the outbox after the collector has ended`)
     return differences
   }
 
-  /** What a check of the service's store finds. */
+  /** The findings of a check of the service's store. */
   findings(): string[] {
     return this.#withStore(findingsOf)
   }
 
-  /** Events that the outbox ever made and that wait in it, those that scans took in, and those that wait for one. */
+  /**
+   * Numbers of events: ever written to the outbox, waiting in the outbox, included in scans,
+   * waiting for a scan. Also the number of scans.
+   */
   counts(): { events: number; waiting: number; folded: number; buffered: number; scans: number } {
     return { ...this.#outboxCounts(), ...this.#scanCounts() }
   }

@@ -1,14 +1,14 @@
 import { gzipSync } from 'node:zlib'
 import { CaptureFile } from '../../collector/capture/capture-file.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
-import { madeCaptures } from '../captures/cases.ts'
-import { captureBytes } from '../captures/made-capture.ts'
+import { generatedCaptures } from '../captures/cases.ts'
+import { captureBytes } from '../captures/generated-capture.ts'
 import { bytesInPieces } from '../collector/capture/read-capture.ts'
 import { Random } from './random.ts'
 
 /**
- * Changed capture files through the readers. What must hold for any bytes: only a Fault is thrown, reading ends, every record lies in the
- * buffer, and no more records come out than the bytes could hold.
+ * Reads mutated capture files. For any bytes, only a Fault is thrown, reading ends, every record is
+ * within the buffer, and there are no more records than the bytes can hold.
  */
 const BUFFER_BYTES = 600_000
 const RECORD_BYTES_MIN = 12
@@ -16,7 +16,7 @@ const ODD_NUMBERS = [0, 1, 11, 12, 16, 28, 0x7fff_ffff, 0xffff_fff0, 0xffff_ffff
 
 export async function fuzzFiles(seed: number, mutations: number): Promise<void> {
   const random = new Random(seed)
-  const files = Object.values(madeCaptures())
+  const files = Object.values(generatedCaptures())
     .map(captureBytes)
     .filter(({ length }) => length < 20_000)
   for (let done = 0; done < mutations; done++) {

@@ -5,14 +5,14 @@ import t from 'tap'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 import { DomainTrie } from '../../registry/domain-trie.ts'
-import { wireName } from '../support/made-names.ts'
+import { wireName } from '../support/random-names.ts'
 
 const name = wireName(['WS', 'ChatGPT', 'com'])
 const match = (bytes: SharedArrayBuffer) =>
   new DomainTrie(bytes).matchWire(new DataView(name.buffer, name.byteOffset, name.byteLength), 0, name.byteLength)
 
 if (isMainThread) {
-  t.test('another thread reads the same bytes and gives the same answer', async (t) => {
+  t.test('another thread reads the same bytes and gets the same result', async (t) => {
     const { rules } = loadCatalog()
     const bytes = compileTrie(rules)
     const answer = new Int32Array(new SharedArrayBuffer(4)).fill(-2)

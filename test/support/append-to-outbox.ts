@@ -1,6 +1,9 @@
 import { Outbox } from '../../collector/outbox/outbox.ts'
 
-/** A process of its own that appends twice, so that a fault point can kill it behind the first: append-to-outbox DIRECTORY */
+/**
+ * Runs as a separate process: append-to-outbox DIRECTORY. Appends twice, so that a fault point can
+ * kill the process after the first append.
+ */
 const outbox = new Outbox(process.argv[2] ?? '')
 for (const framesDone of [100, 200]) {
   const event = {

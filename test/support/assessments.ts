@@ -3,7 +3,7 @@ import type { FrameworkId } from '../../engine/store/framework.ts'
 import { PublishedList } from '../../engine/store/published.ts'
 import type { Store } from '../../engine/store/store.ts'
 
-/** An item by its answer; all else says which item it is. */
+/** An item with the given answer. The other fields have defaults. */
 export function item(id: string, answer: Answer, more: Partial<AssessmentItem> = {}): AssessmentItem {
   return { id, title: `Check ${id}`, weight: 1, priority: 3, recommendation: `Do ${id}.`, answer, note: '', ...more }
 }
@@ -12,7 +12,7 @@ export function category(name: string, weight: number, items: readonly Assessmen
   return { name, weight, items }
 }
 
-/** An assessment of one category. */
+/** An assessment with one category. */
 export function content(frameworkId: FrameworkId, answers: Readonly<Record<string, Answer>>) {
   const items = Object.entries(answers).map(([id, answer]) => item(id, answer))
   return { frameworkId, title: 'Test', categories: [category('All', 1, items)] }
@@ -34,7 +34,7 @@ export function draft(more: Partial<Assessment> = {}): Assessment {
   }
 }
 
-/** A list as the API answers it. */
+/** A list as the API returns it. */
 export function publishedList(
   store: Store,
   organizationId: string,

@@ -1,9 +1,9 @@
 import { pino } from 'pino'
 import type { Logger } from '../../engine/process/log.ts'
 
-/** What tests read of a log entry, as it is written. */
+/** The fields of a log entry that tests read. */
 export interface LogEntry {
-  /** 40 is a warning, 50 an error. */
+  /** Pino level: 40 is a warning, 50 an error. */
   readonly level: number
   readonly msg: string
   readonly reason?: string
@@ -11,7 +11,7 @@ export interface LogEntry {
   readonly [field: string]: unknown
 }
 
-/** A logger whose entries can be read, after the serializers of the real one. */
+/** A logger whose entries tests can read. The entries have passed through the real serializers. */
 export function capturedLog(): { readonly log: Logger; readonly entries: readonly LogEntry[] } {
   const entries: LogEntry[] = []
   const log = pino(

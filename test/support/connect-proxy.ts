@@ -2,11 +2,14 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 
 export interface ConnectProxy {
   readonly url: string
-  /** `host:port` of each tunnel that was asked for. */
+  /** `host:port` of each requested tunnel. */
   readonly asked: string[]
 }
 
-/** A proxy for HTTP CONNECT whose tunnels all lead to loopback, named by HTTPS_PROXY until the test ends. */
+/**
+ * An HTTP CONNECT proxy that connects every tunnel to loopback. HTTPS_PROXY names the proxy until
+ * the test ends.
+ */
 export async function connectProxy(
   t: { teardown(work: () => unknown): void },
   options: { readonly password?: string } = {},

@@ -9,7 +9,7 @@ import { dnsQuery } from './packets-dns.ts'
 import { framesAt, pcapFile } from './packets-pcap.ts'
 import { admin, type RunningService, startService } from './programs.ts'
 
-/** What answers /health, as far as tests of containers look. */
+/** The fields of the /health body that container tests read. */
 export interface Health {
   readonly status: string
   readonly reason?: string
@@ -27,7 +27,10 @@ const HEALTH_PORT = 9090
 const POLL_MS = 100
 const POLLS_MAX = 300
 
-/** A host's network, a namespace with a veth pair, in which a service of ours listens and a collector in a container shall hear what is played. */
+/**
+ * A host's network: a namespace with a veth pair. The service and the collector's container run in
+ * the namespace. The collector captures the packets that `play` sends.
+ */
 export class ContainerSite {
   readonly network: string
   readonly #inside: (...command: string[]) => string[]
@@ -68,7 +71,7 @@ export class ContainerSite {
     return join(this.#directory, 'service')
   }
 
-  /** What a manifest leaves to its users. */
+  /** The settings that a manifest leaves to its users. */
   get settings(): Readonly<Record<string, string>> {
     return {
       ...{ SVC_TOKEN: this.token, SVC_ENDPOINT: SERVICE_NAME, SVC_FINGERPRINT: this.#service.fingerprint },
@@ -87,13 +90,13 @@ export class ContainerSite {
     await this.#service.ended
   }
 
-  /** On the port that it had. */
+  /** Restarts the service on the same port. */
   async startService(): Promise<void> {
     const port = ['--ingest-port', `${this.#service.ingestPort}`]
     this.#service = await startService(this.data, port, {}, ['ip', ...this.#inside()])
   }
 
-  /** Asks what a probe of Kubernetes asks from the node's network. */
+  /** Sends the request that a Kubernetes probe sends from the node's network. */
   get(port: number, path: string): string {
     const url = `http://127.0.0.1:${port}${path}`
     return execFileSync('ip', this.#inside('curl', '-s', '--fail', '--max-time', '2', url), {
@@ -102,12 +105,12 @@ export class ContainerSite {
     })
   }
 
-  /** Waits until the health record is like that. */
+  /** Waits until the health record satisfies the predicate. */
   untilHealth(what: string, holds: (health: Health) => boolean): Promise<Health> {
     return this.#until(what, '/health', holds)
   }
 
-  /** Waits until the collector counts so many events with an outcome. */
+  /** Waits until the collector counts `count` events with this outcome. */
   async untilEvents(outcome: string, count: number): Promise<void> {
     await this.#until<Counters>(`${count} ${outcome}`, '/counters', ({ counters }) =>
       counters.some(({ counter, outcomes }) => counter === 'events' && outcomes[outcome] === count),
@@ -126,10 +129,10 @@ export class ContainerSite {
       }
       await later(POLL_MS)
     }
-    throw new Error(`waited in vain for ${what}: ${JSON.stringify(last)}`)
+    throw new Error(`timed out waiting for ${what}: ${JSON.stringify(last)}`)
   }
 
-  /** Plays queries on the other end of the pair. */
+  /** Sends DNS queries from the other end of the veth pair. */
   play(names: readonly string[], ...more: string[]): void {
     const frames = names.map((name, index) => {
       const addresses = { source: `10.9.${index >> 8}.${index & 255}`, destination: '10.9.0.2' }

@@ -7,11 +7,12 @@ import type { Image } from './image.ts'
 import { runtimeDefault } from './seccomp.ts'
 
 /*
- * Runs an image by runc, which is what container engines run it by. What an engine decides stands in a configuration of the OCI runtime
- * specification (https://github.com/opencontainers/runtime-spec), made here from what a manifest says.
+ * Runs an image with runc, as container engines do. An engine writes its decisions into a
+ * configuration of the OCI runtime specification (https://github.com/opencontainers/runtime-spec).
+ * This file makes that configuration from a manifest.
  */
 
-/** What a manifest says of a container; sizes in bytes. */
+/** A manifest's restrictions of a container. Sizes are in bytes. */
 export interface Restrictions {
   readonly user: { readonly uid: number; readonly gid: number }
   readonly capabilities: readonly string[]
@@ -20,35 +21,39 @@ export interface Restrictions {
   readonly memoryBytes: number
   readonly cpus: number
   readonly pids?: number
-  /** Whether there is a /dev/shm, which every user may write. */
+  /** Whether the container has a /dev/shm, which every user can write. */
   readonly sharedMemory: boolean
   readonly temporary: readonly Temporary[]
-  /** Where its volume is. */
+  /** Mount point of the volume in the container. */
   readonly volume: string
 }
 
 export interface Temporary {
   readonly path: string
   readonly bytes: number
-  /** Of a file system in memory that is mounted in the container; where there are none, on this machine, as kubelet does. */
+  /**
+   * Mount options of a tmpfs inside the container. Without options, the file system is mounted on
+   * this machine, as kubelet does.
+   */
   readonly options?: readonly string[]
 }
 
 export interface Placement {
-  /** Folder on this machine that is its volume. */
+  /** Folder on this machine that becomes the volume. */
   readonly volume: string
   /** Name of the network namespace. */
   readonly network: string
   /** Lines of /etc/hosts, which every engine mounts. */
   readonly hosts?: string
   readonly environment?: Readonly<Record<string, string>>
-  /** In place of the image's entrypoint. */
+  /** Replaces the image's entrypoint. */
   readonly command?: readonly string[]
   /**
-   * How the engine gives a user that is not root the capabilities: containerd, CRI-O and Docker put them into three sets, of which execve takes two away; Podman
-   * makes them ambient, too.
+   * How the engine grants capabilities to a user other than root. containerd, CRI-O and Docker set
+   * them as bounding, permitted and effective, and execve clears the last two. Podman makes them
+   * ambient as well.
    */
-  readonly giving?: 'permitted' | 'ambient'
+  readonly granting?: 'permitted' | 'ambient'
 }
 
 interface Scope {
@@ -88,7 +93,7 @@ export class Container {
     }))
   }
 
-  /** Starts it; it is gone when the test ends. */
+  /** Starts the container. It is removed when the test ends. */
   static start(t: Scope, image: Image, restrictions: Restrictions, placement: Placement): Container {
     const id = `spsc${process.pid}x${Container.#made++}`
     const bundle = join(t.testdirName, `${id}-bundle`)
@@ -101,19 +106,19 @@ export class Container {
     )
     const mounted = restrictions.temporary.filter(({ options }) => options === undefined)
     for (const { path, bytes } of mounted) {
-      mkdirSync(outside(bundle, path))
-      execFileSync('mount', ['-t', 'tmpfs', '-o', `mode=0777,size=${bytes}`, id, outside(bundle, path)])
+      mkdirSync(hostPath(bundle, path))
+      execFileSync('mount', ['-t', 'tmpfs', '-o', `mode=0777,size=${bytes}`, id, hostPath(bundle, path)])
     }
     const container = new Container(id, state, bundle)
     t.teardown(async () => {
       container.kill('KILL')
       await container.ended
-      for (const { path } of mounted) execFileSync('umount', [outside(bundle, path)])
+      for (const { path } of mounted) execFileSync('umount', [hostPath(bundle, path)])
     })
     return container
   }
 
-  /** Of its first process, on this machine. */
+  /** PID of the container's first process, in this machine's PID namespace. */
   get pid(): number {
     const state = JSON.parse(execFileSync('runc', ['--root', this.#state, 'state', this.id], { encoding: 'utf8' })) as {
       pid: number
@@ -125,13 +130,16 @@ export class Container {
     try {
       execFileSync('runc', ['--root', this.#state, 'kill', this.id, signal], { stdio: 'pipe' })
     } catch {
-      // It has ended.
+      // The container has ended.
     }
   }
 
-  /** Runs a command in it, as `docker exec` does: answers status and output, never throws. */
-  async exec(...words: string[]): Promise<Ended> {
-    const run = promisify(execFile)('runc', ['--root', this.#state, 'exec', this.id, ...words], {
+  /**
+   * Runs a command in the container, as `docker exec` does. Returns status and output, never
+   * throws.
+   */
+  async exec(...args: string[]): Promise<Ended> {
+    const run = promisify(execFile)('runc', ['--root', this.#state, 'exec', this.id, ...args], {
       env: { PATH: process.env['PATH'] },
     })
     return run.then(
@@ -143,13 +151,16 @@ export class Container {
     )
   }
 
-  /** A line of /proc/PID/status of its first process. */
+  /** A field of /proc/PID/status of the container's first process. */
   status(field: string): string {
     const text = readFileSync(`/proc/${this.pid}/status`, 'utf8')
     return new RegExp(`^${field}:[^\\S\\n]*(.*)$`, 'm').exec(text)?.[1] ?? ''
   }
 
-  /** What its control group has counted: the most that it used at once, page cache included, and how often the limit was hit. */
+  /**
+   * Counters of the container's control group: peak memory use including page cache, and how often
+   * the limit was hit.
+   */
   memory(): { readonly peakBytes: number; readonly failures: number } {
     const text = execFileSync('runc', ['--root', this.#state, 'events', '--stats', this.id], { encoding: 'utf8' })
     const { data } = JSON.parse(text) as { data: { memory: { usage: { max?: number; failcnt?: number } } } }
@@ -165,7 +176,7 @@ function configuration(
 ): unknown {
   const { user, noNewPrivileges, readOnlyRoot, temporary } = restrictions
   const capabilities = restrictions.capabilities.map((name) => `CAP_${name}`)
-  const ambient = placement.giving === 'ambient' ? capabilities : []
+  const ambient = placement.granting === 'ambient' ? capabilities : []
   return {
     ociVersion: '1.0.2',
     process: {
@@ -192,7 +203,7 @@ function configuration(
       { destination: '/sys', type: 'none', source: '/sys', options: ['rbind', 'nosuid', 'noexec', 'nodev', 'ro'] },
       ...temporary.flatMap(({ path, bytes, options }) =>
         options === undefined
-          ? [{ destination: path, type: 'bind', source: outside(placement.bundle, path), options: ['rbind', 'rw'] }]
+          ? [{ destination: path, type: 'bind', source: hostPath(placement.bundle, path), options: ['rbind', 'rw'] }]
           : tmpfs(path, [...options, `size=${bytes}`]),
       ),
       { destination: restrictions.volume, type: 'bind', source: placement.volume, options: ['rbind', 'rw'] },
@@ -227,7 +238,7 @@ function tmpfs(destination: string, options: readonly string[]): unknown[] {
   return [{ destination, type: 'tmpfs', source: 'tmpfs', options }]
 }
 
-/** Where a mount of a container lies on this machine. */
-function outside(bundle: string, path: string): string {
+/** Path on this machine of a mount of the container. */
+function hostPath(bundle: string, path: string): string {
   return join(bundle, path.replaceAll('/', '-').slice(1))
 }

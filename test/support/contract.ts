@@ -6,19 +6,20 @@ import type { Json } from '../../api/openapi-responses.ts'
 import type { Answer } from './https.ts'
 
 /*
- * Whether an answer is one that the OpenAPI document tells of: status, header fields, body. The document is read as a client reads it, by its
- * references; only what it lets a later version add to `metadata` must not be there yet.
+ * Checks that the OpenAPI document describes an answer: status, header fields, body. References are
+ * resolved as a client resolves them. The check is stricter than the document in one point:
+ * `metadata` has no fields yet that only a later version may add.
  */
 interface Documented {
   readonly headers?: Readonly<Record<string, Json>>
   readonly content?: Readonly<Record<string, { readonly schema: Json }>>
 }
 
-/** Fields of the transport, which the document need not tell. */
+/** Header fields of the transport, which the document need not describe. */
 const TRANSPORT_FIELDS = ['content-type', 'content-length', 'date', 'connection', 'keep-alive']
 const METHODS_DOCUMENTED = ['get', 'head']
 
-/** @throws AssertionError that says what the document tells, and what came. */
+/** @throws AssertionError with the documented and the actual value. */
 export function assertContract(document: Json, method: string, path: string, answer: Answer): void {
   const place = `${method} ${path} ${answer.status}`
   const documented = responseOf(document, method, path.split('?')[0] ?? '', answer.status)
@@ -32,17 +33,20 @@ export function assertContract(document: Json, method: string, path: string, ans
   }
   assert.equal(answer.headers['content-type'], Object.keys(content)[0], place)
   const schema = content['application/json']?.schema ?? {}
-  assert.deepEqual(checkOf(document).asNow(schema, answer.body), [], `${place}: ${answer.text.slice(0, 1000)}`)
+  assert.deepEqual(checkOf(document).strict(schema, answer.body), [], `${place}: ${answer.text.slice(0, 1000)}`)
   const name = String(schema['$ref'] ?? '').replace('#/components/schemas/', '')
   if (name !== '') ANSWERS[name as AnswerName].parse(answer.body)
 }
 
-/** What a value has against the schema of this name, for a client that knows that metadata may grow. */
-export function schemaFaults(document: Json, name: AnswerName, value: unknown): string[] {
-  return checkOf(document).asEver({ $ref: `#/components/schemas/${name}` }, value)
+/** Schema errors of a value, as a client sees them that accepts new fields in metadata. */
+export function schemaErrors(document: Json, name: AnswerName, value: unknown): string[] {
+  return checkOf(document).extensible({ $ref: `#/components/schemas/${name}` }, value)
 }
 
-/** GET tells what other methods get; any documented path tells what another path gets. */
+/**
+ * Methods that are not documented use the response of GET. Unknown paths use the response of any
+ * documented path.
+ */
 function responseOf(document: Json, method: string, path: string, status: number): Documented | undefined {
   const items = document['paths'] as Readonly<Record<string, Readonly<Record<string, { responses: Json }>>>>
   const item = Object.hasOwn(items, path) ? items[path] : status === 404 ? Object.values(items)[0] : undefined
@@ -69,13 +73,13 @@ function assertHeaders(
       continue
     }
     const value = schema['type'] === 'integer' ? Number(text) : text
-    assert.deepEqual(checkOf(document).asNow(schema, value), [], `${place}: ${name}: ${text}`)
+    assert.deepEqual(checkOf(document).strict(schema, value), [], `${place}: ${name}: ${text}`)
   }
   const others = Object.keys(answer.headers).filter((name) => !reported.has(name))
   assert.deepEqual(others, [], `${place}: fields that the document does not tell of`)
 }
 
-/** What a reference within the document leads to, or the value itself. */
+/** The value that a reference within the document points to, or the value itself. */
 function resolved(document: Json, value: Json): Json {
   const reference = value['$ref']
   if (typeof reference !== 'string') return value
@@ -84,10 +88,10 @@ function resolved(document: Json, value: Json): Json {
 }
 
 interface Check {
-  /** With nothing but what this version has. */
-  asNow(schema: Json, value: unknown): string[]
-  /** With what later versions may add. */
-  asEver(schema: Json, value: unknown): string[]
+  /** Allows only the fields of this version. */
+  strict(schema: Json, value: unknown): string[]
+  /** Also allows the fields that later versions may add. */
+  extensible(schema: Json, value: unknown): string[]
 }
 
 const checks = new WeakMap<Json, Check>()
@@ -96,12 +100,12 @@ function checkOf(document: Json): Check {
   const known = checks.get(document)
   if (known !== undefined) return known
   const { schemas } = document['components'] as { schemas: Json }
-  const check = { asNow: validator(closed(schemas)), asEver: validator(schemas) }
+  const check = { strict: validator(closed(schemas)), extensible: validator(schemas) }
   checks.set(document, check)
   return check
 }
 
-/** The same schemas without what may be added to an object whose fields are named. */
+/** The same schemas, but objects with named fields accept no additional ones. */
 function closed(schemas: Json): Json {
   return JSON.parse(JSON.stringify(schemas), (_, value) =>
     value?.properties !== undefined && value.type === 'object' ? { ...value, additionalProperties: false } : value,
@@ -110,7 +114,7 @@ function closed(schemas: Json): Json {
 
 const DOCUMENT_ID = 'https://document.invalid/'
 
-function validator(schemas: Json): Check['asNow'] {
+function validator(schemas: Json): Check['strict'] {
   const ajv = new Ajv2020({ allErrors: true, strict: true })
   formats.default(ajv)
   ajv.addVocabulary(['components'])

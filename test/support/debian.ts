@@ -5,7 +5,10 @@ import { setTimeout as later } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { REPOSITORY } from './programs.ts'
 
-/** A small Debian, which the set-up of `npm run test:full` makes as root. It is not changed: each test has its copy. */
+/**
+ * A small Debian root file system, which the set-up of `npm run test:full` creates as root. Tests
+ * work on copies and never change the original.
+ */
 export const DEBIAN = join(REPOSITORY, 'node_modules/.cache/debian')
 
 interface Scope {
@@ -13,7 +16,7 @@ interface Scope {
   teardown(work: () => unknown): void
 }
 
-/** A Debian that may be changed, until the test ends. */
+/** A copy of the Debian root file system that a test may change. */
 export class DebianTree {
   readonly root: string
 
@@ -22,7 +25,12 @@ export class DebianTree {
     execFileSync('cp', ['--archive', '--reflink=auto', DEBIAN, this.root])
   }
 
-  /** Runs a shell command in it, with this machine's network and processes; answers what it prints. @throws Error with that where it fails. */
+  /**
+   * Runs a shell command in the tree, with this machine's network and processes. Returns its
+   * output.
+   *
+   * @throws Error with the output when the command fails.
+   */
   run(command: string): string {
     const script = 'mount -t proc proc "$1/proc" && exec chroot "$1" sh -c "exec 2>&1; $2"'
     return execFileSync('unshare', ['--mount', 'sh', '-c', script, 'sh', this.root, command], {
@@ -32,7 +40,7 @@ export class DebianTree {
     })
   }
 
-  /** Starts its systemd in a container whose network is a namespace. */
+  /** Boots systemd in a container whose network is the given namespace. */
   async boot(t: Scope, network: string): Promise<Machine> {
     const container = spawn(
       'systemd-nspawn',
@@ -44,7 +52,8 @@ export class DebianTree {
     )
     const ended = new Promise((resolve) => container.once('exit', resolve))
     t.teardown(async () => {
-      // With the first process of the container all others end; systemd-nspawn, which would leave them behind, follows.
+      // Killing the container's first process ends all others. systemd-nspawn then exits, too.
+      // Killing systemd-nspawn itself would leave the processes running.
       const [init] = childrenOf(container.pid ?? 0)
       if (init === undefined) container.kill('SIGKILL')
       else process.kill(init, 'SIGKILL')
@@ -57,7 +66,7 @@ export class DebianTree {
 const BOOT_MS = 60_000
 const POLL_MS = 100
 
-/** A system that runs. */
+/** A booted system. */
 export class Machine {
   readonly #init: number
 
@@ -79,7 +88,11 @@ export class Machine {
     }
   }
 
-  /** Runs a shell command in it; answers what it prints. @throws Error with all that where it fails. */
+  /**
+   * Runs a shell command on the machine. Returns its output.
+   *
+   * @throws Error with the output when the command fails.
+   */
   async run(command: string): Promise<string> {
     const { stdout } = await promisify(execFile)(
       'nsenter',
@@ -99,13 +112,13 @@ export class Machine {
     return stdout
   }
 
-  /** The same whether it fails or not. */
+  /** Like `run`, but returns the output even if the command fails. */
   async try(command: string): Promise<string> {
     return this.run(`{ ${command}; } || true`).catch(() => '')
   }
 }
 
-/** Of the container: one, the container's first process. */
+/** Child PIDs. systemd-nspawn has one child: the container's first process. */
 function childrenOf(pid: number): number[] {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)

@@ -8,13 +8,16 @@ import { type Forwarder, type Part, PLACEHOLDERS, type Placeholder, snippet } fr
 import { rsyslog } from './rsyslog.ts'
 import { freePort } from './syslog-ng.ts'
 
-/** rsyslog or syslog-ng with the snippets of docs/reference/forwarders.md, in a folder of its own that outlives it. */
-export class ForwarderAtWork {
+/**
+ * rsyslog or syslog-ng with the snippets of docs/reference/forwarders.md. Its folder survives a
+ * restart of the forwarder.
+ */
+export class RunningForwarder {
   readonly #t: { testdir(): string; teardown(work: () => unknown): void }
   readonly #forwarder: Forwarder
   readonly #directory: string
   readonly #configuration: string
-  /** Devices send to it; 0 where none do. */
+  /** Port that devices send to; 0 without devices. */
   readonly #relayPort: number
   #child: ChildProcess | undefined
 
@@ -32,17 +35,20 @@ export class ForwarderAtWork {
     this.#relayPort = relayPort
   }
 
-  /** Fills in the snippets; runs until the test ends. The folder is the test's own: to ask for one again would empty it. */
+  /**
+   * Fills in the snippets and starts the forwarder, which runs until the test ends. The caller
+   * passes the folder, because a second `t.testdir()` would empty it.
+   */
   static async start(
     t: { testdir(): string; teardown(work: () => unknown): void },
     within: string,
     forwarder: Forwarder,
     parts: readonly Part[],
     where: Pick<Record<Placeholder, string>, 'MONITORING_TOKEN' | 'INGEST_HOST' | 'INGEST_PORT' | 'CA_FILE'>,
-  ): Promise<ForwarderAtWork> {
+  ): Promise<RunningForwarder> {
     const directory = join(within, forwarder)
     const relayPort = await freePort()
-    const words: Record<Placeholder, string> = {
+    const args: Record<Placeholder, string> = {
       ...where,
       BUFFER_DIRECTORY: join(directory, 'buffer'),
       SQUID_LOG: join(directory, 'access.log'),
@@ -50,20 +56,20 @@ export class ForwarderAtWork {
       RELAY_ADDRESS: '127.0.0.1',
       RELAY_PORT: String(relayPort),
     }
-    mkdirSync(words.BUFFER_DIRECTORY, { recursive: true, mode: 0o700 })
-    for (const file of [words.SQUID_LOG, words.BIND_LOG]) writeFileSync(file, '')
+    mkdirSync(args.BUFFER_DIRECTORY, { recursive: true, mode: 0o700 })
+    for (const file of [args.SQUID_LOG, args.BIND_LOG]) writeFileSync(file, '')
     const text = parts.map((part) => snippet(forwarder, part)).join('\n')
     const configuration = Object.keys(PLACEHOLDERS).reduce(
-      (filled, word) => filled.replaceAll(word, words[word as Placeholder]),
+      (filled, word) => filled.replaceAll(word, args[word as Placeholder]),
       text,
     )
-    const made = new ForwarderAtWork(t, forwarder, directory, configuration, parts.includes('devices') ? relayPort : 0)
+    const made = new RunningForwarder(t, forwarder, directory, configuration, parts.includes('devices') ? relayPort : 0)
     t.teardown(() => made.stop('SIGKILL'))
     await made.start()
     return made
   }
 
-  /** Where the forwarder keeps what waits. */
+  /** Folder of the forwarder's disk buffer. */
   get bufferDirectory(): string {
     return this.#forwarder === 'rsyslog' ? this.#directory : join(this.#directory, 'buffer')
   }
@@ -72,7 +78,7 @@ export class ForwarderAtWork {
     appendFileSync(join(this.#directory, file), lines.map((line) => `${line}\n`).join(''))
   }
 
-  /** As a device does that sends datagrams. */
+  /** Sends datagrams, as a device does. */
   async sendUdp(messages: readonly string[]): Promise<void> {
     const socket = createSocket('udp4')
     for (const message of messages) {
@@ -81,7 +87,10 @@ export class ForwarderAtWork {
     socket.close()
   }
 
-  /** As a device does that keeps a connection, its messages ended by line feeds or with their octets counted. */
+  /**
+   * Sends messages over one connection, as a device does, with line feeds or octet counts as
+   * framing.
+   */
   async sendTcp(messages: readonly string[], framing: 'lines' | 'counted'): Promise<void> {
     const socket = connect(this.#relayPort, '127.0.0.1')
     await once(socket, 'connect')
@@ -95,10 +104,10 @@ export class ForwarderAtWork {
   async start(): Promise<void> {
     this.#child = this.#forwarder === 'rsyslog' ? await this.#startRsyslog() : this.#startSyslogNg()
     if (this.#relayPort === 0) return
-    while (!(await this.#takesConnections())) await new Promise((resolve) => setTimeout(resolve, 20))
+    while (!(await this.#acceptsConnections())) await new Promise((resolve) => setTimeout(resolve, 20))
   }
 
-  /** As the system ends it, when it writes down what waits; or at once. */
+  /** SIGTERM, as systemd sends it, makes the forwarder save its queue. SIGKILL does not. */
   async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
     const child = this.#child
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
@@ -116,14 +125,14 @@ export class ForwarderAtWork {
     const file = join(this.#directory, 'syslog-ng.conf')
     writeFileSync(file, `@version: 3.38\n${this.#configuration}`)
     const checked = spawnSync('syslog-ng', ['-s', '-f', file, '--no-caps'], { encoding: 'utf8' })
-    // Also warnings: what a user copies shall have none.
+    // Warnings fail as well: a configuration that users copy must not cause any.
     if (checked.status !== 0 || checked.stderr !== '') throw new Error(`syslog-ng -s: ${checked.stderr}`)
     const state = ['-R', join(this.#directory, 'persist'), '-c', join(this.#directory, 'control')]
-    const words = ['-F', '--no-caps', '-f', file, ...state, '-p', join(this.#directory, 'pid')]
-    return spawn('syslog-ng', words, { stdio: 'ignore' })
+    const args = ['-F', '--no-caps', '-f', file, ...state, '-p', join(this.#directory, 'pid')]
+    return spawn('syslog-ng', args, { stdio: 'ignore' })
   }
 
-  #takesConnections(): Promise<boolean> {
+  #acceptsConnections(): Promise<boolean> {
     const socket = connect(this.#relayPort, '127.0.0.1')
     return new Promise((resolve) => {
       socket.once('connect', () => resolve(true)).once('error', () => resolve(false))

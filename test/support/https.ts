@@ -6,13 +6,13 @@ import { type HttpImplementation, listenHttp } from '../../engine/http/listen.ts
 import type { HttpHandler, HttpListener, HttpListenOptions } from '../../engine/http/port.ts'
 import { quietLog } from './store.ts'
 
-/** The two implementations of the HTTP port; every suite over HTTP runs over both. */
+/** The two implementations of the HTTP port. Every HTTP suite runs on both. */
 export const IMPLEMENTATIONS: readonly HttpImplementation[] = ['uws', 'node']
 
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  /** As they came, `text` without their coding. */
+  /** The body as received. `text` is the body without content coding. */
   readonly bytes: Buffer
   readonly text: string
   readonly body: unknown
@@ -24,7 +24,7 @@ export interface Ask {
   readonly body?: Uint8Array | string
 }
 
-/** What `apiServer` makes. */
+/** The return value of `apiServer`. */
 type ServedPaths = Required<Pick<HttpListenOptions, 'handler' | 'fastPaths'>>
 
 export interface TestServer {
@@ -33,7 +33,7 @@ export interface TestServer {
   ask(path: string, options?: Ask): Promise<Answer>
 }
 
-/** Serves, wired as the service wires it, over real TLS on loopback until the test ends. */
+/** Serves over real TLS on loopback until the test ends, with the same wiring as the service. */
 export async function serve(
   t: { teardown(work: () => unknown): void },
   implementation: HttpImplementation,
@@ -66,8 +66,8 @@ export async function serve(
         body: body as Buffer | string | null,
       })
       const bytes = Buffer.from(await answer.body.arrayBuffer())
-      const isPacked = answer.headers['content-encoding'] === 'gzip' && bytes.length > 0
-      const text = (isPacked ? gunzipSync(bytes) : bytes).toString()
+      const isCompressed = answer.headers['content-encoding'] === 'gzip' && bytes.length > 0
+      const text = (isCompressed ? gunzipSync(bytes) : bytes).toString()
       return { status: answer.statusCode, headers: answer.headers, bytes, text, body: jsonOf(text) }
     },
   }

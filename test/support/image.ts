@@ -13,15 +13,16 @@ import { REPOSITORY } from './programs.ts'
 import { released, THIS_MACHINE, VERSION } from './released.ts'
 
 /*
- * Builds an image from a container file, instruction by instruction, without a container engine: a stage from Debian runs by chroot in a copy of
- * the small Debian that the set-up made, one from scratch is an empty folder. Whatever else an instruction can say is an error here.
+ * Builds an image from a container file, instruction by instruction, without a container engine. A
+ * stage from Debian runs in a chroot: a copy of the small Debian that the set-up made. A stage from
+ * scratch is an empty folder. Unsupported instructions and flags are errors.
  */
 
 export const CONTAINER_FILES = join(REPOSITORY, 'deploy/container')
-/** Stands for the image of the same name. */
+/** Replaces the image of the same name. */
 const DEBIAN = join(REPOSITORY, 'node_modules/.cache/debian')
 const BASES: Readonly<Record<string, string>> = { 'debian:bookworm-slim': DEBIAN }
-/** What an engine gives to a build where the file says nothing. */
+/** The PATH that an engine gives to a build without one. */
 const ENGINE_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 export interface Image {
@@ -50,7 +51,10 @@ interface Stage {
   healthcheck: string[]
 }
 
-/** @param context folder that COPY takes from. @param values for ARG. */
+/**
+ * @param context folder that COPY reads from.
+ * @param values values for ARG.
+ */
 export function buildImage(
   file: string,
   context: string,
@@ -67,14 +71,17 @@ export function buildImage(
       stage = newStage(from.getImage() ?? '', join(folder, name))
       stages.set(name, stage)
     } else if (stage === undefined) throw unknown(instruction)
-    else carryOut(instruction, stage, { stages, context, values })
+    else execute(instruction, stage, { stages, context, values })
   }
   if (stage === undefined) throw new Error(`${file}: no FROM`)
   for (const other of stages.values()) if (other !== stage) rmSync(other.root, { recursive: true })
   return stage
 }
 
-/** An image of ours from what `npm run release` built, for this machine, until the test ends. */
+/**
+ * The image of one of our programs, built from the release archive for this machine. Lasts until
+ * the test ends.
+ */
 export function imageOf(
   t: { testdir(): string; teardown(work: () => unknown): void },
   name: 'collector' | 'service',
@@ -101,7 +108,7 @@ interface Build {
   readonly values: Readonly<Record<string, string>>
 }
 
-function carryOut(instruction: Instruction, stage: Stage, build: Build): void {
+function execute(instruction: Instruction, stage: Stage, build: Build): void {
   const text = oneLine(instruction.getRawArgumentsContent() ?? '')
   const value = (given: string): string => substituted(given, { ...stage.variables, ...stage.environment })
   const all = (given: string): string[] => (given.startsWith('[') ? words(given) : given.split(/\s+/)).map(value)
@@ -114,7 +121,7 @@ function carryOut(instruction: Instruction, stage: Stage, build: Build): void {
       break
     }
     case 'ENV':
-      // Of one instruction none sees the others.
+      // Variables of one ENV instruction do not see each other.
       Object.assign(
         stage.environment,
         Object.fromEntries(properties(instruction).map(([name, given]) => [name, value(given)])),
@@ -158,7 +165,10 @@ function carryOut(instruction: Instruction, stage: Stage, build: Build): void {
   }
 }
 
-/** Like BuildKit: from the context without owners, from a stage with all that files have. */
+/**
+ * As BuildKit does: files from the context lose their owners, files from a stage keep all
+ * attributes.
+ */
 function copy(instruction: Copy, paths: readonly string[], stage: Stage, { stages, context }: Build): void {
   const flags = instruction.getFlags().map((flag) => `${flag.getName()}=${flag.getValue()}`)
   const target = paths.at(-1) ?? ''
@@ -195,7 +205,7 @@ function run(instruction: Instruction, stage: Stage): void {
     .filter((line) => !/^\s*#/.test(line))
     .join('\n')
   const variables = { PATH: ENGINE_PATH, HOME: '/root', ...stage.variables, ...stage.environment }
-  // By env, so that tap puts nothing of its own into the environment.
+  // The command runs through `env -i`, so that tap's variables do not reach it.
   const environment = ['-i', ...Object.entries(variables).map(([name, value]) => `${name}=${value}`)]
   const command = ['chroot', stage.root, '/bin/sh', '-c', `cd ${stage.workingDirectory} && { ${script}\n}`]
   execFileSync('env', [...environment, ...command], { stdio: 'pipe', maxBuffer: 64 * 1024 * 1024 })

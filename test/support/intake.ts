@@ -1,5 +1,6 @@
 import { Administration } from '../../engine/admin/administration.ts'
-import { Intake, type IntakeOptions, type Origin } from '../../engine/ingest/intake.ts'
+import { Intake, type IntakeOptions } from '../../engine/ingest/intake.ts'
+import type { Origin } from '../../engine/ingest/origin.ts'
 import { OUTCOMES, totalOf } from '../../engine/ingest/outcome.ts'
 import { READ_WORK_BYTES } from '../../engine/ingest/read-log.ts'
 import { LISTENERS } from '../../engine/ingest/sources.ts'
@@ -13,17 +14,17 @@ import { makeOrganization, openStore, type TestStore } from './store.ts'
 
 export const trie = compileTrie(loadCatalog().rules)
 
-/** An intake over a real store, and who may send to it. */
+/** An intake over a real store, with an organization and its token. */
 export interface TestIntake extends TestStore {
   readonly intake: Intake
   readonly authenticator: TokenAuthenticator
   readonly administration: Administration
   readonly organization: Organization
-  /** Of the organization. */
+  /** A token of the organization. */
   readonly token: { readonly raw: string; readonly record: MonitoringToken }
-  /** Origins whose messages were not taken. */
+  /** Origins of messages rejected as unauthorized. */
   readonly unauthorized: Origin[]
-  /** Takes a message, and answers what became of it; undefined where there was no room. */
+  /** Takes a message and returns its outcome, or undefined when the intake has no space. */
   take(message: string | Uint8Array, origin: Origin): string | undefined
 }
 
@@ -42,7 +43,7 @@ export function openIntake(
   const intake = new Intake(new Uint8Array(READ_WORK_BYTES), trie, authenticator, {
     tokenRate: options.tokenRate,
     noteUnauthorized: (origin) => unauthorized.push(origin),
-    takesCoverage: options.takesCoverage ?? false,
+    storesCoverage: options.storesCoverage ?? false,
   })
   intake.line.referenceMs = clock.nowMs()
   return {
@@ -61,7 +62,7 @@ export function openIntake(
   }
 }
 
-/** Messages that came, and those of which it is known what became of them, of all listeners. */
+/** Over all listeners: messages received, and messages with a known outcome. */
 export function sumsOf({ sources }: Intake): { received: number; known: number } {
   let received = 0
   let known = 0

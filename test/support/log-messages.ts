@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { REPOSITORY } from './programs.ts'
 
-/** The string literals of every call of a logger in the sources of the programs, by file. */
+/** The string literals in every logger call of the programs' sources, by file. */
 export function logMessages(): { readonly file: string; readonly message: string }[] {
   return ['api', 'collector', 'console', 'engine'].flatMap(sourcesBelow).flatMap((file) => {
     const text = readFileSync(join(REPOSITORY, file), 'utf8')
@@ -22,7 +22,7 @@ function sourcesBelow(folder: string): string[] {
   }
 }
 
-/** The literals up to the parenthesis that closes the one before `start`. */
+/** The string literals from `start` to the closing parenthesis of the call. */
 function literalsOf(text: string, start: number): string[] {
   const literals: string[] = []
   const token = /(['"`])((?:\\.|(?!\1)[^\\])*)\1|[()]/gs

@@ -5,20 +5,29 @@ import { MessageReader, RECEIVED_MS } from './log-rows.ts'
 import fc from './property.ts'
 import { cpuMsOf } from './wait.ts'
 
-/** How much longer a message of twice the length may take; linear work takes twice as long, quadratic four times. */
+/**
+ * Largest accepted ratio of times when a message doubles in length. Linear work takes twice as
+ * long, quadratic work four times.
+ */
 const GROWTH_MAX = 3.2
 
-/** What separates, quotes and escapes in some format or other, and a letter, a digit and a byte that is no ASCII. */
+/**
+ * Bytes that separate, quote or escape in some format; also a letter, a digit and a non-ASCII byte.
+ */
 const INSERTED = ' \t"\'#,-./:;<=>@[\\]()|{}%_*a7\u00e9\0'
 
-/** Bytes behind the message, one after the other: what is read there changes the answer. */
+/**
+ * Each byte in turn fills the buffer after the message. A reader that reads past the end returns
+ * different results.
+ */
 const GUARDS = [0x78, 0x20, 0x31, 0x5d, 0x22]
 const MUTATED_LINES = 2000
 const MUTATED_BYTES_MAX = 16 * 1024
 
 /**
- * Lines with bytes deleted, inserted and swapped: whatever comes of them, nothing throws, nothing outside of the line is read, and a host stands in
- * the line (`isIn` says how, where a format writes names in a way of its own).
+ * Deletes, inserts and swaps bytes of lines. Whatever the result, the reader must not throw, must
+ * not read outside the line, and must find only a host that is in the line. `isIn` decides that for
+ * formats that encode names differently.
  */
 export function checkMutations(
   test: Test,
@@ -32,7 +41,7 @@ export function checkMutations(
       other: fc.nat(10_000),
     })
     const changes = fc.array(change, { minLength: 1, maxLength: 6 })
-    // One that remembers, as the reader of a source does.
+    // A reader with memory, like the reader of a source.
     const reader = new MessageReader()
     fc.assert(
       fc.property(fc.constantFrom(...lines), changes, (line, made) => {
@@ -42,7 +51,8 @@ export function checkMutations(
         const [read = '', ...others] = GUARDS.map((guard) => readBefore(guard, mutated))
         if (others.some((other) => other !== read)) return false
         const text = mutated.toString('latin1').toLowerCase()
-        // Percent-encoding and names in Unicode are read in another form than they stand in.
+        // The reader decodes percent-encoding and Unicode names, so the host need not be in the
+        // line literally.
         if (/[%\x80-\xff]/.test(text)) return true
         const remembering = reader.read(mutated)
         if (remembering.verdict === 'event' && !isIn(remembering.host, text)) return false
@@ -58,7 +68,7 @@ const line = new LogLine(new Uint8Array(MUTATED_BYTES_MAX + SCRATCH_BYTES))
 const detector = new FormatDetector()
 line.referenceMs = RECEIVED_MS
 
-/** Verdict and host of a message that stands at the very beginning of a buffer. */
+/** Verdict and host of a message at the start of a buffer. */
 function readBefore(guard: number, message: Uint8Array): string {
   line.bytes.fill(guard)
   line.bytes.set(message)
@@ -81,13 +91,16 @@ function mutate(bytes: number[], kind: string, at: number, other: number): void 
   }
 }
 
-/** Checks that a message of twice the length takes about twice as long: `make` answers one of about so many bytes. */
+/**
+ * Checks that a message of twice the length takes about twice as long. `make` returns a message of
+ * about the given number of bytes.
+ */
 export function checkGrowth(test: Test, cases: Readonly<Record<string, (bytes: number) => string>>): void {
   for (const [name, make] of Object.entries(cases)) {
     test.test(`linear time: ${name}`, async (t) => {
       const small = msOf(make(1 << 18))
       const large = msOf(make(1 << 19))
-      // Times this short are noise.
+      // Shorter times are noise.
       t.ok(large < 20 || large / small < GROWTH_MAX, `${small.toFixed(1)} ms, ${large.toFixed(1)} ms`)
     })
   }

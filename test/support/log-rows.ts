@@ -4,29 +4,29 @@ import { FormatDetector, NO_FORMAT } from '../../engine/ingest/formats/detect.ts
 import { FORMATS } from '../../engine/ingest/formats/formats.ts'
 import { LogLine, SCRATCH_BYTES, SourceMemory, Verdict } from '../../engine/ingest/formats/log-line.ts'
 
-/** A message, and what must be read in it. */
+/** A message, and the expected result of reading it. */
 export interface LogRow {
   readonly name: string
   readonly line: string
   readonly verdict: keyof typeof Verdict
-  /** Of an event: the host in lower case. */
+  /** Events only: the host in lower case. */
   readonly host?: string
-  /** '' where none may be found. */
+  /** '' when the reader must find no client. */
   readonly client?: string
-  /** ISO 8601; with a `Z` where the message tells the zone or has an epoch, without where it does not. */
+  /** ISO 8601. Ends with `Z` if the message has a time zone or an epoch time. */
   readonly time?: string
   readonly action?: keyof typeof Action
-  /** The format that must have read it, where it is not the one of the table. */
+  /** The format that must read the message, if it is not the table's. */
   readonly format?: string
   readonly reason?: string | RegExp
 }
 
-/** When all messages of the tables came. */
+/** Time of receipt of all messages in the tables. */
 export const RECEIVED_MS = Date.parse('2026-11-20T12:00:00Z')
 
 const MESSAGE_BYTES_MAX = 256 * 1024
 
-/** What a message was read as, as a row says it. */
+/** The result of reading a message, in the notation of rows. */
 export interface Read {
   readonly verdict: keyof typeof Verdict
   readonly format: string
@@ -37,7 +37,7 @@ export interface Read {
   readonly reason: string
 }
 
-/** Reads one message after the other, as one source sends them. */
+/** Reads messages one after the other, as from one source. */
 export class MessageReader {
   readonly #line = new LogLine(new Uint8Array(MESSAGE_BYTES_MAX + SCRATCH_BYTES))
   readonly #detector = new FormatDetector()
@@ -51,7 +51,7 @@ export class MessageReader {
     return this.#line.memory
   }
 
-  /** The message stands somewhere in the buffer, with bytes of others around it, as messages do. */
+  /** Places the message inside the buffer with foreign bytes around it, as in production. */
   read(message: string | Uint8Array, at = 7): Read {
     const line = this.#line
     const bytes = typeof message === 'string' ? Buffer.from(message) : message
@@ -81,7 +81,10 @@ function nameOf<T extends Readonly<Record<string, number>>>(names: T, value: num
   return Object.keys(names).find((name) => names[name] === value) ?? ''
 }
 
-/** Checks the rows of a format, each as the first message of a source; and that no part of any of them makes the reader throw or see another host. */
+/**
+ * Checks the rows of a format, each as the first message of a source. Also checks that no prefix of
+ * a row makes the reader throw or find another host.
+ */
 export function checkRows(test: Test, format: string, rows: readonly LogRow[]): void {
   for (const row of rows) {
     test.test(row.name, async (t) => {
@@ -98,7 +101,10 @@ export function checkRows(test: Test, format: string, rows: readonly LogRow[]): 
   }
 }
 
-/** Cut at every byte: no throw, and no host but the one that is there (a host may itself be cut). */
+/**
+ * Truncates the line at every byte. The reader must not throw, and may find only the expected host
+ * or a prefix of it.
+ */
 function checkCuts(t: Test, row: LogRow): void {
   const bytes = Buffer.from(row.line)
   const expected = row.host ?? ''
@@ -111,7 +117,7 @@ function checkCuts(t: Test, row: LogRow): void {
   t.same(wrong, [], 'cut at any byte it names no other host')
 }
 
-/** Rows say seconds; what is read has milliseconds. */
+/** Rows give times in seconds; the reader's times have milliseconds. */
 function withMs(time: string): string {
   if (time === '' || time.includes('.')) return time
   return time.endsWith('Z') ? `${time.slice(0, -1)}.000Z` : `${time}.000`

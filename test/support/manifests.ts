@@ -6,8 +6,9 @@ import type { Restrictions } from './container.ts'
 import { CONTAINER_FILES } from './image.ts'
 
 /*
- * What compose.yaml and the manifests of Kubernetes say of a container, as an engine would understand it. Words that would restrict it and are not understood
- * here are an error: then nothing is tested that the file does not say.
+ * Reads the restrictions of a container from compose.yaml and the Kubernetes manifests, as an
+ * engine would. An unknown key that could restrict the container is an error, so that tests never
+ * run with restrictions that differ from the file's.
  */
 
 export type Document = Readonly<Record<string, unknown>>
@@ -24,12 +25,12 @@ export function manifests(name: string): Document[] {
   })
 }
 
-/** What does not restrict the container, or what runc has no word for. */
-const besides = (...names: string[]): Record<string, z.ZodType> =>
+/** Keys that do not restrict the container, or that runc has no setting for. */
+const ignored = (...names: string[]): Record<string, z.ZodType> =>
   Object.fromEntries(names.map((name) => [name, z.unknown().optional()]))
 
 const composeService = z.strictObject({
-  ...besides(
+  ...ignored(
     'image',
     'build',
     'env_file',
@@ -55,7 +56,7 @@ const composeService = z.strictObject({
   ipc: z.literal('none').optional(),
 })
 
-/** A container without a limit gets as much as a test may need. */
+/** A container without limits gets as much as a test may need. */
 const UNLIMITED = { memoryBytes: 2 ** 31, cpus: 2 }
 
 export function composeRestrictions(service: unknown): Restrictions {
@@ -81,7 +82,7 @@ export function composeRestrictions(service: unknown): Restrictions {
 }
 
 const kubernetesContainer = z.strictObject({
-  ...besides('image', 'env', 'envFrom', 'ports', 'livenessProbe', 'readinessProbe'),
+  ...ignored('image', 'env', 'envFrom', 'ports', 'livenessProbe', 'readinessProbe'),
   name: z.string(),
   command: z.array(z.string()).optional(),
   securityContext: z.strictObject({
@@ -105,9 +106,9 @@ const volume = z.object({
   emptyDir: z.strictObject({ medium: z.literal('Memory'), sizeLimit: z.string() }).optional(),
 })
 const pod = z.strictObject({
-  ...besides('hostNetwork', 'dnsPolicy', 'automountServiceAccountToken', 'enableServiceLinks', 'tolerations'),
-  ...besides('terminationGracePeriodSeconds'),
-  securityContext: z.strictObject(besides('fsGroup', 'fsGroupChangePolicy')).optional(),
+  ...ignored('hostNetwork', 'dnsPolicy', 'automountServiceAccountToken', 'enableServiceLinks', 'tolerations'),
+  ...ignored('terminationGracePeriodSeconds'),
+  securityContext: z.strictObject(ignored('fsGroup', 'fsGroupChangePolicy')).optional(),
   initContainers: z.array(kubernetesContainer).default([]),
   containers: z.tuple([kubernetesContainer]),
   volumes: z.array(volume),
@@ -120,7 +121,7 @@ export interface PodContainer {
   readonly restrictions: Restrictions
 }
 
-/** Those that start first, then the one that stays. */
+/** The init containers, then the main container. */
 export function podContainers(manifest: unknown): PodContainer[] {
   const { initContainers, containers, volumes } = workload.parse(manifest).spec.template.spec
   return [...initContainers, ...containers].map((container) => {

@@ -1,13 +1,13 @@
 import { squid } from './syslog-service.ts'
 
-/** Log files of any size. */
+/** Generates log files of any size. */
 export const NOW = Date.parse('2026-11-20T12:00:00Z')
 
-/** A line whose host matches, of one of many clients. */
+/** A line with a matching host, from one of many clients. */
 export const matching = (index: number): string => squid('claude.ai', `10.0.${(index >> 8) & 255}.${index & 255}`, NOW)
 export const other = (index: number): string => squid('www.example.com', `10.0.0.${index & 255}`, NOW)
 
-/** About so many megabytes, every other line matching. */
+/** About the given number of megabytes. Every other line matches. */
 export function manyLines(megabytes: number): { text: string; lines: number; matching: number } {
   const lines: string[] = []
   for (let bytes = 0; bytes < megabytes * 1024 * 1024; ) {

@@ -7,11 +7,11 @@ export interface Match {
   readonly client: string
   readonly method: Method
   readonly timeMs: number
-  /** 0 unless given. */
+  /** Default 0. */
   readonly rule?: number
 }
 
-/** A row of a match, in memory that holds something else before. */
+/** The row of a match, in memory that held other bytes before. */
 export function rowOf({ name, client, method, timeMs, rule = 0 }: Match): DataView {
   const view = new DataView(Buffer.alloc(2048, 0xee).buffer)
   const source = new RowSource()

@@ -1,19 +1,23 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 
-/** Network namespaces of our own, for tests that need interfaces. They need root and iproute2. */
+/** Network namespaces, for tests that need interfaces. Creating them requires root and iproute2. */
 
 const possible = process.getuid?.() === 0 && ['/sbin/ip', '/usr/sbin/ip', '/bin/ip'].some((path) => existsSync(path))
-/** On a developer's machine the reason is shown; in CI nothing is skipped: there the tests run, and fail where they cannot. */
+/**
+ * On a developer's machine, the tests are skipped with this reason. In CI nothing is skipped: the
+ * tests run, and fail without root.
+ */
 export const skipNamespaces = possible || process.env['CI'] !== undefined ? false : 'needs root and iproute2'
 
-export function ip(...words: string[]): void {
-  execFileSync('ip', words, { stdio: 'pipe' })
+export function ip(...args: string[]): void {
+  execFileSync('ip', args, { stdio: 'pipe' })
 }
 
 /**
- * Makes a namespace that goes when the test ends. Answers the words for `ip` that run a command in it: without tap's hooks, which write files
- * as the user that started the tests, when the process may be another's by then.
+ * Creates a namespace that is deleted when the test ends. Returns the arguments for `ip` that run a
+ * command in it. The command runs without NODE_OPTIONS: tap's hooks write files as the user that
+ * started the tests, and the program may have changed its user by then.
  */
 export function namespace(
   t: { teardown(work: () => unknown): void },

@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TlsFiles } from '../../engine/http/certificate.ts'
 
-/** Kinds of keys that people have, as the words of `openssl genpkey`. */
+/** Key types that people use, as arguments of `openssl genpkey`. */
 export const KEY_KINDS = {
   rsa: ['-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:2048'],
   'ECDSA P-256': ['-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256'],
@@ -11,7 +11,10 @@ export const KEY_KINDS = {
   secp256k1: ['-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:secp256k1'],
 } as const
 
-/** A self-signed certificate of this kind for localhost, in a directory that is made. */
+/**
+ * Creates the directory and, in it, a self-signed certificate for localhost with a key of this
+ * type.
+ */
 export function opensslCertificate(directory: string, kind: keyof typeof KEY_KINDS): TlsFiles {
   mkdirSync(directory, { recursive: true })
   const files = { keyFile: join(directory, 'key.pem'), certificateFile: join(directory, 'certificate.pem') }
@@ -22,7 +25,7 @@ export function opensslCertificate(directory: string, kind: keyof typeof KEY_KIN
   return files
 }
 
-/** Puts one certificate where another was, the key first. */
+/** Replaces a certificate, the key first. */
 export function replaceCertificate(old: TlsFiles, by: TlsFiles): void {
   copyFileSync(by.keyFile, old.keyFile)
   copyFileSync(by.certificateFile, old.certificateFile)

@@ -2,14 +2,15 @@ import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { EnvironmentOptions } from '../../engine/lmdb/environment.ts'
 
-/** What another user may do with what is there, for tests that run as root. */
+/** Tests of another user's access rights. They run as root. */
 
-/** On a developer's machine the reason is shown; in CI nothing is skipped. */
+/** On a developer's machine the tests are skipped with this reason. In CI nothing is skipped. */
 export const skipUnlessRoot =
   process.getuid?.() === 0 || process.env['CI'] !== undefined ? false : 'needs root, to become another user'
 
 /**
- * Becomes the user when all is loaded, since a developer's folder may be closed to others; then opens the environment. It must be a process: LMDB may
+ * Opens the environment in a process that becomes the user. The process does so after loading all
+ * modules, since a developer's folder may be closed to others. A separate process, because LMDB may
  * end it.
  */
 export function openAs(uid: number, path: string, options: EnvironmentOptions): SpawnSyncReturns<string> {

@@ -14,13 +14,16 @@ import {
 
 /** IANA Assigned Internet Protocol Numbers: the Fragment header of IPv6. */
 const PROTOCOL_FRAGMENT = 44
-/** RFC 791 §3.1: MF in the 16 bits of flags and offset. */
+/** RFC 791 §3.1: the MF bit in the 16-bit field of flags and offset. */
 const MORE_FRAGMENTS = 0x2000
 
-/** The indexes of the pieces in the order of sending. Without it they go in order. */
+/** The indexes of the fragments in sending order. Default: ascending. */
 export type SendingOrder = readonly number[]
 
-/** RFC 791 §3.1: the bytes [start, end) of the payload as one fragment; `start` and, but for the last, `end` in units of 8. */
+/**
+ * RFC 791 §3.1: the bytes [start, end) of the payload as one fragment. `start` must be a multiple
+ * of 8; `end`, too, except in the last fragment.
+ */
 export function ipv4Fragment(fields: Ipv4Fields, payload: Transport, start: number, end: number): NetworkPacket {
   const bytes = whole(fields, payload)
   const more = end < bytes.length ? MORE_FRAGMENTS : 0
@@ -30,7 +33,7 @@ export function ipv4Fragment(fields: Ipv4Fields, payload: Transport, start: numb
   )
 }
 
-/** The packet in fragments of `size` bytes of payload. */
+/** The packet in fragments with `size` bytes of payload each. */
 export function ipv4Fragments(
   fields: Ipv4Fields,
   payload: Transport,
@@ -42,7 +45,10 @@ export function ipv4Fragments(
   )
 }
 
-/** RFC 8200 §4.5: the same for IPv6, where a header behind the others holds offset and identification. */
+/**
+ * RFC 8200 §4.5: the same for IPv6. An extension header after the others holds offset and
+ * identification.
+ */
 export function ipv6Fragment(
   fields: Ipv6Fields & { readonly identification?: number },
   payload: Transport,
@@ -73,7 +79,7 @@ function whole(fields: { readonly source: string; readonly destination: string }
   return withChecksum(payload, addressBytes(fields.source), addressBytes(fields.destination))
 }
 
-/** Borders of the pieces of at most `size` bytes. */
+/** Offsets [start, end) of pieces of at most `size` bytes. */
 function pieces(length: number, size: number): [number, number][] {
   const borders: [number, number][] = []
   for (let at = 0; at < length; at += size) borders.push([at, Math.min(at + size, length)])

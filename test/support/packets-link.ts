@@ -5,7 +5,7 @@ export const LinkType = {
   bsdNull: 0,
   ethernet: 1,
   ppp: 9,
-  /** DLT_RAW as most systems write it; OpenBSD writes 14. */
+  /** DLT_RAW on most systems; OpenBSD uses 14. */
   rawDlt: 12,
   rawOpenBsd: 14,
   pppHdlc: 50,
@@ -22,13 +22,13 @@ export const LinkType = {
   linuxCooked2: 276,
 } as const
 
-/** A frame and the link type that its capture must have. */
+/** A frame and the link type of its capture. */
 export interface LinkFrame {
   readonly linkType: number
   readonly bytes: Buffer
 }
 
-/** ARPHRD_ETHER of Linux: the device below the cooked header. */
+/** ARPHRD_ETHER of Linux: the device type in the cooked header. */
 const ARPHRD_ETHER = 1
 const STATION = Buffer.from('020000000002', 'hex')
 const OTHER_STATION = Buffer.from('020000000001', 'hex')
@@ -49,38 +49,38 @@ export function linuxCooked2(packet: NetworkPacket): LinkFrame {
   return { linkType: LinkType.linuxCooked2, bytes: Buffer.concat([...header, packet.bytes]) }
 }
 
-/** IP with nothing before it. */
+/** IP without a link header. */
 export function rawIp(packet: NetworkPacket, linkType: number = LinkType.raw): LinkFrame {
   return { linkType, bytes: packet.bytes }
 }
 
-/** AF_INET6 differs between systems: 24 NetBSD and OpenBSD, 28 FreeBSD, 30 Darwin. */
+/** AF_INET6 differs between systems: 24 on NetBSD and OpenBSD, 28 on FreeBSD, 30 on Darwin. */
 export const AddressFamily = { inet: 2, inet6Bsd: 24, inet6FreeBsd: 28, inet6Darwin: 30 } as const
 
 function familyOf(packet: NetworkPacket): number {
   return packet.etherType === EtherType.ipv4 ? AddressFamily.inet : AddressFamily.inet6Bsd
 }
 
-/** LINKTYPE_NULL: the address family in the byte order of the capturing machine. */
+/** LINKTYPE_NULL: the address family in the capturing machine's byte order. */
 export function bsdNull(packet: NetworkPacket, fields: { bigEndian?: boolean; family?: number } = {}): LinkFrame {
   const header = u32(fields.family ?? familyOf(packet))
   if (fields.bigEndian !== true) header.reverse()
   return { linkType: LinkType.bsdNull, bytes: Buffer.concat([header, packet.bytes]) }
 }
 
-/** LINKTYPE_LOOP: the same in network byte order. */
+/** LINKTYPE_LOOP: the address family in network byte order. */
 export function bsdLoop(packet: NetworkPacket): LinkFrame {
   return { linkType: LinkType.bsdLoop, bytes: Buffer.concat([u32(familyOf(packet)), packet.bytes]) }
 }
 
-/** RFC 1661 §2 and §6.5: the protocol field, in one byte where it is compressed. */
+/** RFC 1661 §2 and §6.5: the protocol field, one byte if it is compressed. */
 export function pppFrame(packet: NetworkPacket, fields: { oneByteProtocol?: boolean } = {}): Buffer {
   const protocol = packet.etherType === EtherType.mpls ? 0x0281 : packet.etherType === EtherType.ipv4 ? 0x0021 : 0x0057
   const header = fields.oneByteProtocol === true ? Buffer.from([protocol]) : u16(protocol)
   return Buffer.concat([header, packet.bytes])
 }
 
-/** RFC 1662 §3.1: address and control, unless they are compressed away. */
+/** RFC 1662 §3.1: address and control, unless compressed away. */
 const PPP_ADDRESS_CONTROL = Buffer.from([0xff, 0x03])
 
 export function ppp(
@@ -99,12 +99,14 @@ export function pppoe(packet: NetworkPacket, session = 7): NetworkPacket {
   return { etherType: EtherType.pppoeSession, bytes }
 }
 
-/** IEEE 802.2 with SNAP (RFC 1042): what 802.11 and 802.3 have before the EtherType. */
+/** IEEE 802.2 with SNAP (RFC 1042): the header before the EtherType in 802.11 and 802.3. */
 export function llcSnap(packet: NetworkPacket): Buffer {
   return Buffer.concat([Buffer.from('aaaa03000000', 'hex'), u16(packet.etherType), packet.bytes])
 }
 
-/** IEEE 802.3: a length where Ethernet II has the EtherType. `padded` fills the frame to its 60 bytes. */
+/**
+ * IEEE 802.3: a length in place of Ethernet II's EtherType. `padded` fills the frame to 60 bytes.
+ */
 export function ethernet8023(packet: NetworkPacket, padded = false): Buffer {
   const content = llcSnap(packet)
   const frame = ethernet({}, { etherType: content.length, bytes: content })
@@ -112,19 +114,21 @@ export function ethernet8023(packet: NetworkPacket, padded = false): Buffer {
 }
 
 export interface Ieee80211Fields {
-  /** A QoS data frame, with its two bytes of QoS Control. */
+  /** A QoS data frame, with two bytes of QoS Control. */
   readonly qos?: boolean
-  /** From one distribution system to another: both DS bits and a fourth address. */
+  /** Between two distribution systems: both DS bits and a fourth address. */
   readonly fourAddresses?: boolean
-  /** +HTC: four bytes of HT Control behind QoS Control. */
+  /** +HTC: four bytes of HT Control after QoS Control. */
   readonly htControl?: boolean
-  /** Says that the body is encrypted: nothing of it can be read. */
+  /** The Protected Frame bit: the body is encrypted and unreadable. */
   readonly isProtected?: boolean
-  /** From the access point; otherwise to it. */
+  /** From the access point; otherwise to the access point. */
   readonly fromDs?: boolean
-  /** Bytes between header and body, as some drivers put them to reach a border of 4 (radiotap says so). */
+  /**
+   * Padding between header and body. Some drivers align the body to 4 bytes; radiotap flags this.
+   */
   readonly padBytes?: number
-  /** The frame check sequence behind the body. */
+  /** Appends the frame check sequence. */
   readonly fcs?: boolean
 }
 
@@ -151,13 +155,15 @@ export function ieee80211(packet: NetworkPacket, fields: Ieee80211Fields = {}): 
 const RADIOTAP_FCS = 0x10
 const RADIOTAP_DATA_PAD = 0x20
 
-/** A radiotap header (length and fields little-endian), with one bitmap or two, and the frame behind it. */
+/**
+ * A radiotap header with one or two bitmaps, then the frame. Length and fields are little-endian.
+ */
 export function radiotap(
   packet: NetworkPacket,
   fields: Ieee80211Fields & { readonly secondBitmap?: boolean } = {},
 ): LinkFrame {
   const flags = (fields.fcs === true ? RADIOTAP_FCS : 0) | ((fields.padBytes ?? 0) > 0 ? RADIOTAP_DATA_PAD : 0)
-  // TSFT (8 bytes, on a border of 8) and Flags are present; bit 31 announces another bitmap.
+  // TSFT (8 bytes, aligned to 8) and Flags are present. Bit 31 announces another bitmap.
   const bitmaps = fields.secondBitmap === true ? [0x8000_0003, 0] : [0x0000_0003]
   const padding = fields.secondBitmap === true ? 4 : 0
   const header = Buffer.alloc(4 + 4 * bitmaps.length + padding + 9)
@@ -167,7 +173,7 @@ export function radiotap(
   return { linkType: LinkType.radiotap, bytes: Buffer.concat([header, ieee80211Frame(packet, fields)]) }
 }
 
-/** IEEE 802.3 §3.2.9: CRC-32, sent with its lowest byte first. */
+/** IEEE 802.3 §3.2.9: CRC-32, least significant byte first. */
 function frameCheck(bytes: Buffer): Buffer {
   let crc = 0xffff_ffff
   for (const byte of bytes) {
@@ -177,12 +183,15 @@ function frameCheck(bytes: Buffer): Buffer {
   return u32(~crc >>> 0).reverse()
 }
 
-/** OpenBSD's if_pflog.h: length without padding, address family, action, reason, interface, ruleset, rules, ids, direction. */
+/**
+ * OpenBSD's if_pflog.h: length without padding, address family, action, reason, interface, ruleset,
+ * rules, ids, direction.
+ */
 export function pflog(packet: NetworkPacket): LinkFrame {
   const header = Buffer.alloc(64)
   header.set([61, familyOf(packet), 0, 0])
   header.write('em0', 4, 'latin1')
-  // Rule and sub rule are none; the direction is in.
+  // No rule and no subrule; the direction is in.
   header.fill(0xff, 36, 44)
   header[60] = 1
   return { linkType: LinkType.pflog, bytes: Buffer.concat([header, packet.bytes]) }
@@ -194,12 +203,15 @@ const JUNIPER_IN = 0x01
 const JUNIPER_NO_LINK_HEADER = 0x02
 const JUNIPER_EXTENSIONS = 0x80
 
-/** LINKTYPE_JUNIPER_ETHER: magic, flags, extensions (their length and type-length-values), then Ethernet, or four bytes and IP. */
+/**
+ * LINKTYPE_JUNIPER_ETHER: magic, flags, extensions (total length, then type-length-values), then
+ * Ethernet, or four bytes and IP.
+ */
 export function juniperEthernet(
   packet: NetworkPacket,
   fields: { extensions?: boolean; noLinkHeader?: boolean } = {},
 ): LinkFrame {
-  // Two of them: the device's media type (3) and its index (1).
+  // Two extensions: the device's media type (3) and its index (1).
   const extensions = fields.extensions === true ? Buffer.from('00080301040103020000', 'hex') : Buffer.alloc(0)
   const flags =
     JUNIPER_IN |
@@ -210,7 +222,7 @@ export function juniperEthernet(
   return { linkType: LinkType.juniperEthernet, bytes }
 }
 
-/** What stands in the place of the link header, little-endian: 2 for IPv4, 6 for IPv6. */
+/** The four bytes in place of the link header, little-endian: 2 for IPv4, 6 for IPv6. */
 function juniperProtocol(packet: NetworkPacket): Buffer {
   return u32(packet.etherType === EtherType.ipv4 ? 2 : 6).reverse()
 }

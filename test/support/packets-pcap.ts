@@ -3,11 +3,14 @@ export interface PcapFields {
   readonly bigEndian?: boolean
   readonly nanoseconds?: boolean
   readonly snaplen?: number
-  /** Major and minor; 2.4 when it is not given. */
+  /** Major and minor. Default: 2.4. */
   readonly version?: readonly [number, number]
-  /** Kuznetzov's patch of libpcap 0.4 (magic a1b2cd34): eight more bytes in each record header. */
+  /** Kuznetzov's patch of libpcap 0.4 (magic a1b2cd34): record headers have eight more bytes. */
   readonly modified?: boolean
-  /** The original length before the captured one, as libpcap before version 2.3 of the format wrote them. */
+  /**
+   * Writes the original length before the captured one, as libpcap did before version 2.3 of the
+   * format.
+   */
   readonly swappedLengths?: boolean
 }
 
@@ -15,11 +18,11 @@ export interface CapturedFrame {
   readonly bytes: Buffer
   /** Milliseconds since 1970, with a fraction. */
   readonly timeMs: number
-  /** When the capture cut the frame short. */
+  /** Set when the capture truncated the frame. */
   readonly originalBytes?: number
 }
 
-/** A classic capture file (draft-ietf-opsawg-pcap), or a relative of it. */
+/** A classic capture file (draft-ietf-opsawg-pcap) or one of its variants. */
 export function pcapFile(frames: readonly CapturedFrame[], fields: PcapFields = {}): Buffer {
   const numbers = (...values: readonly number[]) => {
     const bytes = Buffer.alloc(values.length * 4)
@@ -33,7 +36,8 @@ export function pcapFile(frames: readonly CapturedFrame[], fields: PcapFields = 
   const version = fields.bigEndian === true ? (major << 16) | minor : (minor << 16) | major
   const magic = fields.modified === true ? 0xa1b2_cd34 : fields.nanoseconds === true ? 0xa1b2_3c4d : 0xa1b2_c3d4
   const unitsPerMs = fields.nanoseconds === true ? 1e6 : 1e3
-  // Index of the interface, EtherType, packet type, padding: in the byte order of the file, but nobody reads them.
+  // Index of the interface, EtherType, packet type, padding, in the file's byte order. No reader
+  // uses them.
   const rest = fields.modified === true ? [numbers(1, 0)] : []
   return Buffer.concat([
     numbers(magic, version, 0, 0, fields.snaplen ?? 262_144, fields.linkType ?? 1),

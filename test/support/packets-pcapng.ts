@@ -23,15 +23,15 @@ const PACKET_FLAGS = 2
 /** The example number of RFC 5612. */
 const EXAMPLE_ENTERPRISE = 32_473
 
-/** What if_tsresol says: a negative power of ten, or of two. */
+/** The value of if_tsresol: a negative power of ten or of two. */
 export type TimeResolution = { readonly ten: number } | { readonly two: number }
 
 export interface PcapngInterface {
   readonly linkType?: number
   readonly snaplen?: number
-  /** Microseconds when it is not given, and then no option is written. */
+  /** Default: microseconds, without an option. */
   readonly resolution?: TimeResolution
-  /** if_tsoffset: seconds that are to be added to every time. */
+  /** if_tsoffset: seconds to add to every timestamp. */
   readonly offsetSeconds?: number
   readonly comment?: string
   readonly name?: string
@@ -44,13 +44,19 @@ interface PacketFields {
   readonly comment?: string
 }
 
-/** Writes a capture block by block (draft-ietf-opsawg-pcapng), in either byte order. It opens with `section()`. */
+/**
+ * Writes a capture block by block (draft-ietf-opsawg-pcapng), in either byte order. `section()`
+ * must come first.
+ */
 export class PcapngWriter {
   readonly #blocks: Buffer[] = []
   #bigEndian = false
   #interfaces: PcapngInterface[] = []
 
-  /** §4.1. The interfaces of the section before are gone. Without `lengthBytes` its length is left open. */
+  /**
+   * §4.1. A new section drops the interfaces of the previous one. Without `lengthBytes`, the
+   * section's length is unspecified.
+   */
   section(fields: { bigEndian?: boolean; lengthBytes?: number; comment?: string } = {}): this {
     this.#bigEndian = fields.bigEndian === true
     this.#interfaces = []
@@ -103,14 +109,17 @@ export class PcapngWriter {
     )
   }
 
-  /** §4.4: of the first interface, without a time. As much as its snaplen allows is there. */
+  /**
+   * §4.4: a packet of the first interface, without a timestamp, truncated to the interface's
+   * snaplen.
+   */
   simple(bytes: Buffer): this {
     const snaplen = this.#interfaces[0]?.snaplen ?? 0
     const kept = snaplen === 0 ? bytes : bytes.subarray(0, snaplen)
     return this.block(SIMPLE_PACKET, this.#u32(bytes.length), padded(kept))
   }
 
-  /** §A.1: the packet block that older programs wrote, with a count of drops. */
+  /** §A.1: the obsolete packet block, with a count of drops. */
   obsolete(bytes: Buffer, fields: PacketFields = {}): this {
     const id = fields.interfaceId ?? 0
     return this.block(
@@ -133,7 +142,7 @@ export class PcapngWriter {
     return this.block(INTERFACE_STATISTICS, this.#u32(interfaceId, ...this.#time(interfaceId, timeMs)))
   }
 
-  /** §4.7: a key log of TLS, which nobody here reads. */
+  /** §4.7: a TLS key log. Our reader skips it. */
   decryptionSecrets(text: string): this {
     const bytes = Buffer.from(text)
     return this.block(DECRYPTION_SECRETS, this.#u32(0x544c_534b, bytes.length), padded(bytes))
@@ -144,7 +153,7 @@ export class PcapngWriter {
     return this.block(copied ? CUSTOM : CUSTOM_NOT_COPIED, this.#u32(EXAMPLE_ENTERPRISE), padded(bytes))
   }
 
-  /** §3.1: type, length, body, length. Any type, also one that nobody defined. */
+  /** §3.1: type, length, body, length. Takes any type, including undefined ones. */
   block(type: number, ...body: readonly Buffer[]): this {
     const length = 12 + body.reduce((total, part) => total + part.length, 0)
     this.#blocks.push(this.#u32(type, length), ...body, this.#u32(length))
@@ -155,7 +164,7 @@ export class PcapngWriter {
     return Buffer.concat(this.#blocks)
   }
 
-  /** The time in the interface's units as two halves, the higher one first. */
+  /** The timestamp in the interface's units as two 32-bit halves, the high one first. */
   #time(interfaceId: number, timeMs: number): [number, number] {
     const fields = this.#interfaces[interfaceId]
     const resolution = fields?.resolution ?? { ten: 6 }
@@ -174,7 +183,7 @@ export class PcapngWriter {
     return Buffer.concat([this.#u16(code, bytes.length), padded(bytes)])
   }
 
-  /** §3.5: with opt_endofopt behind them; none at all when there are none. */
+  /** §3.5: options, then opt_endofopt. No options: no bytes. */
   #options(options: readonly Buffer[]): Buffer {
     return options.length === 0 ? Buffer.alloc(0) : Buffer.concat([...options, this.#u16(OPTION_END, 0)])
   }
@@ -204,13 +213,15 @@ export class PcapngWriter {
     return bytes
   }
 
-  /** The section's length is one number of 64 bits, so its halves go in the order of the bytes. */
+  /**
+   * The section's length is one 64-bit number, so the byte order decides which half comes first.
+   */
   #words32(value: number): [number, number] {
     return this.#bigEndian ? [0, value] : [value, 0]
   }
 }
 
-/** §3.1: everything ends on a border of 32 bits. */
+/** §3.1: blocks and options are padded to 32 bits. */
 function padded(bytes: Buffer): Buffer {
   return Buffer.concat([bytes, Buffer.alloc((4 - (bytes.length % 4)) % 4)])
 }

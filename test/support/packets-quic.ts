@@ -1,7 +1,10 @@
 import { createCipheriv, createHmac, hkdfSync } from 'node:crypto'
 import { fill } from './packets-tls.ts'
 
-/** Builders of QUIC packets (RFC 9000, 9001, 9369). They encrypt, with code of their own: what the decoder opens is not what it made. */
+/**
+ * Builders of QUIC packets (RFC 9000, 9001, 9369). The encryption code is separate from the
+ * decoder's, so that an error in one is not repeated in the other.
+ */
 
 export const QUIC_V1 = 0x0000_0001
 export const QUIC_V2 = 0x6b33_43cf
@@ -10,22 +13,25 @@ export const QUIC_V2 = 0x6b33_43cf
 const SAMPLE_BYTES = 16
 const TAG_BYTES = 16
 
-/** RFC 9000 §17.2: numbers of the long packet types in version 1; in version 2 they are one higher, Retry is 0 (RFC 9369 §3.2). */
+/**
+ * RFC 9000 §17.2: long packet types of version 1. In version 2 each is one higher and Retry is 0
+ * (RFC 9369 §3.2).
+ */
 const LONG_PACKET_TYPES = { initial: 0, zeroRtt: 1, handshake: 2, retry: 3 } as const
 type LongPacketType = keyof typeof LONG_PACKET_TYPES
 
-/** Each version's salt, by the highest number of the drafts that have it. */
+/** The salt of a version, by the highest draft number that uses it. */
 function saltOf(version: number): string {
   const draft = version >>> 8 === 0xff_0000 ? version & 0xff : 0
   if (version === QUIC_V2) return '0dede3def700a6db819381be6e269dcbf9bd2ed9'
-  // A reserved number (RFC 9000 §15) is sealed as version 1.
+  // A reserved version (RFC 9000 §15) is encrypted like version 1.
   if ((version & 0x0f0f_0f0f) === 0x0a0a_0a0a) return saltOf(QUIC_V1)
   if (draft === 22 || version === 0xface_b001) return '7fbcdb0e7c66bbe9193a96cd21519ebd7a02644a'
   if (version === QUIC_V1 || draft > 32) return '38762cf7f55934b34d179ae6a4c80cadccbb7f0a'
   return draft > 28 ? 'afbfec289993d24c9e9786f19c6111e04390a899' : 'c3eef712c72ebb5a11a7d2432bb46365bef9f502'
 }
 
-/** RFC 9001 §5.2, for the client. */
+/** RFC 9001 §5.2, client keys. */
 function clientKeys(version: number, dcid: Buffer): { key: Buffer; iv: Buffer; headerKey: Buffer } {
   const label = (name: string, bytes: number) =>
     Buffer.concat([Buffer.from([0, bytes, 6 + name.length]), Buffer.from(`tls13 ${name}`), Buffer.from([0])])
@@ -40,7 +46,7 @@ function clientKeys(version: number, dcid: Buffer): { key: Buffer; iv: Buffer; h
   return { key: expand('key', 16), iv: expand('iv', 12), headerKey: expand('hp', 16) }
 }
 
-/** RFC 9000 §16: in as few bytes as it needs, or in so many. */
+/** RFC 9000 §16. Default: the fewest bytes that hold the value. */
 export function varint(
   value: number,
   bytes: 1 | 2 | 4 | 8 = value < 64 ? 1 : value < 16_384 ? 2 : value < 2 ** 30 ? 4 : 8,
@@ -73,7 +79,7 @@ export interface AckFields {
   readonly first?: number
   /** Gap and ACK Range Length of each range. */
   readonly ranges?: readonly (readonly [number, number])[]
-  /** ECT0, ECT1 and ECN-CE counts: then it is an ACK_ECN. */
+  /** ECT0, ECT1 and ECN-CE counts. With them the frame is an ACK_ECN. */
   readonly ecn?: readonly [number, number, number]
 }
 
@@ -86,7 +92,7 @@ export function ack(fields: AckFields): Buffer {
   )
 }
 
-/** RFC 9000 §19.19, of a fault of the transport. */
+/** RFC 9000 §19.19: CONNECTION_CLOSE with a transport error. */
 export function connectionClose(errorCode: number, reason: string): Buffer {
   return Buffer.concat([
     varint(0x1c),
@@ -107,14 +113,14 @@ function longHeaderStart(type: LongPacketType, low: number, version: number, dci
 export interface InitialFields {
   readonly version?: number
   readonly dcid: Buffer
-  /** The connection ID that the keys come from, when it is another than the packet's. */
+  /** The connection ID that the keys derive from. Default: the packet's own. */
   readonly keyDcid?: Buffer
   readonly scid?: Buffer
   readonly token?: Buffer
   readonly packetNumber?: number
   readonly packetNumberBytes?: 1 | 2 | 3 | 4
   readonly frames: Buffer
-  /** Length of the whole packet, reached by PADDING. */
+  /** Length of the whole packet, padded with PADDING frames. */
   readonly padTo?: number
 }
 
@@ -134,7 +140,7 @@ export function quicInitial(fields: InitialFields): Buffer {
   ])
   const lengthBytes = (fields.padTo ?? 0) + fields.frames.length < 16_000 ? 2 : 4
   const padded = (fields.padTo ?? 0) - start.length - lengthBytes - numberBytes - TAG_BYTES
-  // Without padTo: as many bytes as the sample of the header protection needs.
+  // Without padTo: the fewest bytes that the sample of header protection needs.
   const plaintextBytes = Math.max(fields.frames.length, padded, 4 - numberBytes)
   const plaintext = Buffer.concat([fields.frames, padding(plaintextBytes - fields.frames.length)])
   const header = Buffer.concat([start, varint(numberBytes + plaintextBytes + TAG_BYTES, lengthBytes), packetNumber])
@@ -156,12 +162,12 @@ export interface OtherFields {
   readonly version?: number
   readonly dcid: Buffer
   readonly scid?: Buffer
-  /** Bytes behind the Length field, at random by the seed. */
+  /** Number of bytes after the Length field; the seed determines their values. */
   readonly bytes: number
   readonly seed?: number
 }
 
-/** RFC 9000 §17.2.3, §17.2.4: a packet whose keys nobody knows. */
+/** RFC 9000 §17.2.3, §17.2.4: a packet whose keys are unknown to an observer. */
 export function quicLongOther(fields: OtherFields): Buffer {
   const version = fields.version ?? QUIC_V1
   return Buffer.concat([
@@ -176,7 +182,10 @@ export interface RetryFields {
   readonly dcid: Buffer
   readonly scid?: Buffer
   readonly token: Buffer
-  /** The connection ID of the Initial that it answers: with it the tag is true, for version 1. Only endpoints look at the tag. */
+  /**
+   * Destination connection ID of the Initial that the Retry answers. With it, the integrity tag is
+   * valid (version 1). Only endpoints check the tag.
+   */
   readonly answers?: Buffer
 }
 
@@ -197,15 +206,18 @@ export function quicRetry(fields: RetryFields): Buffer {
 
 export interface SpreadFields extends Omit<InitialFields, 'frames' | 'padTo'> {
   readonly datagrams: number
-  /** CRYPTO frames in all; as many as datagrams unless given. */
+  /** Total number of CRYPTO frames. Default: one per datagram. */
   readonly pieces?: number
-  /** The pieces in the order in which they are sent, each by its index. */
+  /** Indexes of the pieces in sending order. */
   readonly order?: readonly number[]
-  /** Bytes of each UDP payload. */
+  /** Size of each UDP payload. */
   readonly payloadBytes?: number
 }
 
-/** A ClientHello as pieces of the same size in the CRYPTO frames of several datagrams, one Initial in each. */
+/**
+ * Splits a ClientHello into CRYPTO frames of equal size over several datagrams with one Initial
+ * each.
+ */
 export function initialDatagrams(hello: Buffer, fields: SpreadFields): Buffer[] {
   const pieces = fields.pieces ?? fields.datagrams
   const pieceBytes = Math.ceil(hello.length / pieces)

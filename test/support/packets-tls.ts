@@ -9,27 +9,30 @@ const SUPPORTED_VERSIONS = 43
 const KEY_SHARE = 51
 const ENCRYPTED_CLIENT_HELLO = 0xfe0d
 
-/** RFC 8701: a reserved value of cipher suites, groups and extensions. */
+/** RFC 8701: a reserved value for cipher suites, groups and extensions. */
 const GREASE = 0x0a0a
 const X25519 = 0x001d
 const X25519_MLKEM768 = 0x11ec
 
 export interface ClientHelloFields {
-  /** The host_name; without it there is no server_name. Bytes for what is no text. */
+  /**
+   * The host_name. Without one, the hello has no server_name. A Buffer allows bytes that are not
+   * text.
+   */
   readonly serverName?: string | Buffer
   readonly grease?: boolean
-  /** A key share of X25519MLKEM768: the hello is then about 1.8 kB. */
+  /** Adds a key share of X25519MLKEM768. The hello then has about 1.8 kB. */
   readonly postQuantum?: boolean
-  /** server_name behind all other extensions. */
+  /** Puts server_name after all other extensions. */
   readonly serverNameLast?: boolean
   readonly sessionIdBytes?: number
-  /** Extensions behind the others, whole. */
+  /** Complete extensions to append. */
   readonly moreExtensions?: readonly Buffer[]
-  /** Fills what a real client makes at random; the same seed makes the same hello. */
+  /** Seed of the fields that a real client fills at random. The same seed makes the same hello. */
   readonly seed?: number
 }
 
-/** The handshake message: RFC 8446 §4.1.2 behind type and length. */
+/** The handshake message: type, length, then RFC 8446 §4.1.2. */
 export function clientHello(fields: ClientHelloFields): Buffer {
   const random = fill(fields.seed ?? 1)
   const grease = fields.grease === true
@@ -46,7 +49,8 @@ export function clientHello(fields: ClientHelloFields): Buffer {
     extension(APPLICATION_LAYER_PROTOCOL, vector16(Buffer.from('\x02h2\x08http/1.1', 'latin1'))),
     extension(SUPPORTED_VERSIONS, vector8(Buffer.concat([0x0304, 0x0303].map(u16)))),
     extension(KEY_SHARE, vector16(Buffer.concat(shares))),
-    // RFC 7685. Such hellos are about 1.8 kB in the wild, by extensions that say nothing here.
+    // RFC 7685. Real post-quantum hellos have about 1.8 kB, because of extensions that do not
+    // matter here.
     ...(fields.postQuantum === true ? [extension(PADDING, Buffer.alloc(320))] : []),
   ]
   const extensions = [
@@ -74,15 +78,18 @@ export function extension(type: number, bytes: Buffer): Buffer {
   return Buffer.concat([u16(type), vector16(bytes)])
 }
 
-/** RFC 9849 §5: encrypted_client_hello of the outer hello, filled as GREASE fills it (§6.2). */
+/** RFC 9849 §5: encrypted_client_hello of the outer hello, with the contents of GREASE (§6.2). */
 export function encryptedClientHello(seed = 1): Buffer {
   const random = fill(seed)
-  // outer; HKDF-SHA256 with AES-128-GCM; config_id; enc; payload.
+  // Fields: outer; HKDF-SHA256 with AES-128-GCM; config_id; enc; payload.
   const header = Buffer.from([0, 0, 1, 0, 1, 42])
   return extension(ENCRYPTED_CLIENT_HELLO, Buffer.concat([header, vector16(random(32)), vector16(random(208))]))
 }
 
-/** RFC 5246 appendix E.2: the hello of SSL 2.0 by which old clients asked for more. It has no extensions. */
+/**
+ * RFC 5246 appendix E.2: the SSL 2.0 hello with which old clients offered later versions. It has no
+ * extensions.
+ */
 export function sslv2Hello(seed = 1): Buffer {
   const suites = Buffer.from('00002f000035010080', 'hex')
   const body = [Buffer.from([1, 3, 1]), u16(suites.length), u16(0), u16(16), suites, fill(seed)(16)]
@@ -113,7 +120,10 @@ function vector16(bytes: Buffer): Buffer {
   return Buffer.concat([u16(bytes.length), bytes])
 }
 
-/** Bytes by a seed (a linear congruential generator: they need to differ, not to be secret). */
+/**
+ * Bytes from a seed, by a linear congruential generator. The bytes need to differ, not to be
+ * secret.
+ */
 export function fill(seed: number): (bytes: number) => Buffer {
   let state = seed >>> 0
   return (bytes) => {

@@ -20,18 +20,21 @@ const PROTOCOL_MPLS = 137
 /** IANA Service Name and Transport Protocol Port Number Registry */
 export const TunnelPort = { gtpU: 2152, teredo: 3544, vxlan: 4789, geneve: 6081, mplsInUdp: 6635 } as const
 
-/** RFC 3032 §2.1: the label stack; the lowest entry carries S. */
+/** RFC 3032 §2.1: the label stack. The bottom entry has the S bit. */
 function labelStack(labels: readonly number[]): Buffer {
   const last = labels.length - 1
   return Buffer.concat(labels.map((label, index) => u32(((label << 12) | (index === last ? 0x100 : 0) | 64) >>> 0)))
 }
 
-/** IP below MPLS labels: nothing says so but the first four bits (RFC 4928). */
+/** IP under MPLS labels. Only the first four bits of the payload identify it as IP (RFC 4928). */
 export function mpls(labels: readonly number[], packet: NetworkPacket): NetworkPacket {
   return { etherType: EtherType.mpls, bytes: Buffer.concat([labelStack(labels), packet.bytes]) }
 }
 
-/** RFC 4448 §4: an Ethernet frame below MPLS labels, with the control word of four zero bits first, or without. */
+/**
+ * RFC 4448 §4: an Ethernet frame under MPLS labels, with or without the control word of four zero
+ * bytes.
+ */
 export function mplsPseudowire(
   labels: readonly number[],
   frame: Buffer,
@@ -41,17 +44,17 @@ export function mplsPseudowire(
   return { etherType: EtherType.mpls, bytes: Buffer.concat([labelStack(labels), controlWord, frame]) }
 }
 
-/** RFC 4023 §3: labels right behind IP. */
+/** RFC 4023 §3: labels directly after the IP header. */
 export function mplsInIp(packet: NetworkPacket): Transport {
   return otherTransport(PROTOCOL_MPLS, packet.bytes)
 }
 
-/** RFC 2003 and RFC 4213 §3: IP right behind IP, 6in4 among them. */
+/** RFC 2003 and RFC 4213 §3: IP directly after the IP header, including 6in4. */
 export function ipInIp(packet: NetworkPacket): Transport {
   return otherTransport(packet.etherType === EtherType.ipv4 ? PROTOCOL_IPV4 : PROTOCOL_IPV6, packet.bytes)
 }
 
-/** Ethernet where an EtherType is asked for. */
+/** An Ethernet frame as the payload of an EtherType. */
 export function transparentEthernet(frame: Buffer): NetworkPacket {
   return { etherType: EtherType.transparentEthernet, bytes: frame }
 }
@@ -84,7 +87,10 @@ export function gre(fields: GreFields, packet: NetworkPacket): Transport {
   return otherTransport(PROTOCOL_GRE, bytes)
 }
 
-/** RFC 2637 §4.1 (PPTP): version 1, a key of payload length and call, sequence and acknowledgement, then PPP. */
+/**
+ * RFC 2637 §4.1 (PPTP): version 1; key with payload length and call ID; sequence and
+ * acknowledgement numbers; then PPP.
+ */
 export function grePpp(
   fields: { sequence?: number; acknowledgement?: number; addressControl?: boolean },
   packet: NetworkPacket,
@@ -107,11 +113,13 @@ export function grePpp(
   )
 }
 
-/** draft-foschiano-erspan §4: types I and II have one protocol number in GRE, type III another. */
+/**
+ * draft-foschiano-erspan §4: types I and II share a protocol number in GRE, type III has its own.
+ */
 const ETHER_TYPE_ERSPAN = 0x88be
 const ETHER_TYPE_ERSPAN_3 = 0x22eb
 
-/** Type I: no header of its own, and no sequence number in GRE, by which it is known. */
+/** Type I: no ERSPAN header. GRE without a sequence number distinguishes it from type II. */
 export function erspan1(frame: Buffer): Transport {
   return gre({}, { etherType: ETHER_TYPE_ERSPAN, bytes: frame })
 }
@@ -122,7 +130,9 @@ export function erspan2(frame: Buffer): Transport {
   return gre({ sequence: 9 }, { etherType: ETHER_TYPE_ERSPAN, bytes: Buffer.concat([header, frame]) })
 }
 
-/** Type III: version 2, timestamp; the platform's own eight bytes follow when the last bit says so. */
+/**
+ * Type III: version 2, timestamp. If the last bit is set, the platform-specific eight bytes follow.
+ */
 export function erspan3(frame: Buffer, fields: { platformHeader?: boolean } = {}): Transport {
   const flags = fields.platformHeader === true ? 1 : 0
   const header = Buffer.concat([u16(0x2000 | 7), u16(100), u32(12_345), u16(0), u16(flags)])
@@ -130,12 +140,15 @@ export function erspan3(frame: Buffer, fields: { platformHeader?: boolean } = {}
   return gre({ sequence: 9 }, { etherType: ETHER_TYPE_ERSPAN_3, bytes: Buffer.concat([header, platform, frame]) })
 }
 
-/** RFC 7348 §5: flags with I, VNI. */
+/** RFC 7348 §5: flags with the I bit, VNI. */
 export function vxlan(vni: number, frame: Buffer): Buffer {
   return Buffer.concat([u32(0x0800_0000), u24(vni), Buffer.from([0]), frame])
 }
 
-/** RFC 8926 §3.4: `options` in units of four bytes, each with class, type and length. */
+/**
+ * RFC 8926 §3.4. `options` has a length that is a multiple of four bytes; each option has class,
+ * type and length.
+ */
 export function geneve(vni: number, packet: NetworkPacket, options: Buffer = Buffer.alloc(0)): Buffer {
   const header = [Buffer.from([options.length / 4, 0]), u16(packet.etherType), u24(vni), Buffer.from([0])]
   return Buffer.concat([...header, options, packet.bytes])
@@ -149,11 +162,14 @@ export function geneveOption(optionClass: number, type: number, bytes: Buffer): 
 export interface GtpUFields {
   readonly tunnel?: number
   readonly sequence?: number
-  /** Extension headers: the type of each and its content, whose length is 2 modulo 4. */
+  /** Extension headers: type and content of each. The content's length is 2 modulo 4. */
   readonly extensions?: readonly { readonly type: number; readonly bytes: Buffer }[]
 }
 
-/** 3GPP TS 29.281 §5.1: version 1, message 255 (G-PDU). The optional four bytes are there when one of E, S, PN is set. */
+/**
+ * 3GPP TS 29.281 §5.1: version 1, message type 255 (G-PDU). If E, S or PN is set, all four optional
+ * bytes are present.
+ */
 export function gtpU(fields: GtpUFields, packet: NetworkPacket): Buffer {
   const extensions = fields.extensions ?? []
   const flags = 0x30 | (extensions.length > 0 ? 4 : 0) | (fields.sequence === undefined ? 0 : 2)
@@ -166,11 +182,14 @@ export function gtpU(fields: GtpUFields, packet: NetworkPacket): Buffer {
   return Buffer.concat([Buffer.from([flags, 255]), u16(content.length), u32(fields.tunnel ?? 1), content])
 }
 
-/** RFC 4380 §5.1.1: what may stand before the IPv6 packet in Teredo, authentication before origin. */
+/**
+ * RFC 4380 §5.1.1: the headers that may precede the IPv6 packet in Teredo, authentication before
+ * origin.
+ */
 export function teredo(packet: NetworkPacket, fields: { origin?: boolean; authentication?: boolean } = {}): Buffer {
   const parts: Buffer[] = []
   if (fields.authentication === true) {
-    // Lengths of client identifier and authentication value, both bytes, nonce, confirmation.
+    // Lengths of client identifier and authentication value (one byte each), nonce, confirmation.
     parts.push(
       Buffer.from([0, 1, 2, 4]),
       Buffer.from('id'),
@@ -180,7 +199,7 @@ export function teredo(packet: NetworkPacket, fields: { origin?: boolean; authen
     )
   }
   if (fields.origin === true) {
-    // Port and address are sent with their bits turned over.
+    // Port and address are sent with inverted bits.
     const port = u16(~40_000)
     const address = Buffer.from(addressBytes('198.51.100.4').map((byte) => ~byte & 0xff))
     parts.push(u16(0), port, address)

@@ -1,6 +1,7 @@
 /**
- * Builders of packets that speak the protocols' words. Each takes what it carries, so that a packet reads from outside in:
- * `ethernet({}, ipv4({ source, destination }, udp({ sourcePort, destinationPort: 53 }, dnsQuery(['example.org']))))`.
+ * Builders of packets, in the terms of the protocols. Each takes its payload, so that a packet
+ * reads from the outside in: `ethernet({}, ipv4({ source, destination }, udp({ sourcePort,
+ * destinationPort: 53 }, dnsQuery(['example.org']))))`.
  */
 
 /** IANA Assigned Internet Protocol Numbers */
@@ -10,7 +11,7 @@ const PROTOCOL_UDP = 17
 export const EtherType = {
   ipv4: 0x0800,
   arp: 0x0806,
-  /** RFC 1701: Ethernet carried by GRE, also by GENEVE. */
+  /** RFC 1701: Ethernet in GRE, also in GENEVE. */
   transparentEthernet: 0x6558,
   vlan: 0x8100,
   ipv6: 0x86dd,
@@ -19,15 +20,15 @@ export const EtherType = {
   qinq: 0x88a8,
 } as const
 
-/** What an IP builder carries: the protocol's number and its bytes, the checksum not yet in them. */
+/** Payload of an IP builder: the protocol's number and bytes. The checksum is not filled in yet. */
 export interface Transport {
   readonly protocol: number
   readonly bytes: Buffer
-  /** Offset of the checksum over pseudo header and bytes; -1 when the protocol has none. */
+  /** Offset of the checksum over pseudo header and bytes; -1 if the protocol has none. */
   readonly checksumAt: number
 }
 
-/** An IP packet knows which EtherType announces it; so does a VLAN tag. */
+/** A network packet with its EtherType: an IP packet, or a VLAN tag with its payload. */
 export interface NetworkPacket {
   readonly etherType: number
   readonly bytes: Buffer
@@ -47,7 +48,7 @@ export function u32(value: number): Buffer {
   return bytes
 }
 
-/** RFC 1071: the complement of the sum in ones' complement. */
+/** RFC 1071: the complement of the ones' complement sum. */
 export function checksum(...parts: readonly Buffer[]): number {
   const bytes = Buffer.concat(parts)
   let sum = 0
@@ -76,7 +77,7 @@ export function ethernet(addresses: { source?: string; destination?: string }, p
   ])
 }
 
-/** IEEE 802.1Q; `tag` is the EtherType that announces it. */
+/** IEEE 802.1Q. `tag` is the EtherType of the tag. */
 export function vlan(id: number, packet: NetworkPacket, tag: number = EtherType.vlan): NetworkPacket {
   return { etherType: tag, bytes: Buffer.concat([u16(id), u16(packet.etherType), packet.bytes]) }
 }
@@ -86,7 +87,7 @@ export interface Ipv4Fields {
   readonly destination: string
   readonly options?: Buffer
   readonly identification?: number
-  /** The flags and the offset of fragmentation, as the 16 bits of the header. */
+  /** The 16-bit header field of flags and fragment offset. */
   readonly fragment?: number
   readonly ttl?: number
 }
@@ -114,7 +115,7 @@ export function ipv4(fields: Ipv4Fields, payload: Transport): NetworkPacket {
 export interface Ipv6Fields {
   readonly source: string
   readonly destination: string
-  /** Extension headers: the number of each and its bytes behind Next Header. */
+  /** Extension headers: number and bytes after Next Header. */
   readonly extensions?: readonly { readonly number: number; readonly bytes: Buffer }[]
 }
 
@@ -139,17 +140,17 @@ export function ipv6(fields: Ipv6Fields, payload: Transport): NetworkPacket {
   return { etherType: EtherType.ipv6, bytes: Buffer.concat([header, body]) }
 }
 
-/** RFC 9293 §3.1 and RFC 8200 §8.1: addresses, length and protocol count into the checksum. */
+/** RFC 9293 §3.1 and RFC 8200 §8.1: the checksum covers addresses, length and protocol. */
 export function withChecksum(payload: Transport, source: Buffer, destination: Buffer): Buffer {
   if (payload.checksumAt < 0) return payload.bytes
   const bytes = Buffer.from(payload.bytes)
   const sum = checksum(source, destination, u32(bytes.length), u32(payload.protocol), bytes)
-  // RFC 768: a sum of zero is sent as all ones, since zero says that there is none.
+  // RFC 768: a sum of zero is sent as all ones, because zero means no checksum.
   bytes.writeUInt16BE(sum === 0 && payload.protocol === PROTOCOL_UDP ? 0xffff : sum, payload.checksumAt)
   return bytes
 }
 
-/** RFC 768. `length` lies about the length. */
+/** RFC 768. `length` overrides the true length. */
 export function udp(
   fields: { sourcePort: number; destinationPort: number; length?: number },
   payload: Buffer,
@@ -188,7 +189,7 @@ export function tcp(fields: TcpFields, payload: Buffer = Buffer.alloc(0)): Trans
   return { protocol: PROTOCOL_TCP, bytes, checksumAt: 16 }
 }
 
-/** Any other protocol, its bytes as they are: ICMP, a fragment's payload. */
+/** Any other protocol, with its bytes unchanged: ICMP, a fragment's payload. */
 export function otherTransport(protocol: number, bytes: Buffer): Transport {
   return { protocol, bytes, checksumAt: -1 }
 }

@@ -5,7 +5,7 @@ import { type AdminRow, adminProgram } from '../../engine/admin/program.ts'
 import { failureOf } from '../../engine/process/program.ts'
 import { SCOPES } from '../../engine/store/api-keys.ts'
 
-/** The compiled programs, as a package would install them. */
+/** The compiled programs, in the layout of a package. */
 const DIST = new URL('../../', import.meta.url)
 export const PROGRAMS = {
   service: fileURLToPath(new URL('api/main.js', DIST)),
@@ -28,13 +28,13 @@ export interface Ended {
 export interface Running {
   readonly child: ChildProcess
   readonly ended: Promise<Ended>
-  /** What was written so far. */
+  /** The output so far. */
   readonly output: { stdout: string; stderr: string }
 }
 
 /**
- * Starts one of the programs with an environment of its own: nothing of the developer's settings reaches it. `through` is a command that
- * executes another, as `ip netns exec NAME`.
+ * Starts one of the programs with a minimal environment, so that the developer's settings do not
+ * reach it. `through` is a command that executes another, such as `ip netns exec NAME`.
  */
 export function start(
   program: keyof typeof PROGRAMS,
@@ -45,9 +45,9 @@ export function start(
   return startCommand([...through, process.execPath, PROGRAMS[program], ...parameters], environment)
 }
 
-/** The same for a command that is no program of dist/, as an executable of a release. */
-export function startCommand(words: readonly string[], environment: NodeJS.ProcessEnv = {}): Running {
-  const [command = '', ...parameters] = words
+/** Like `start`, for a command that is not in dist/, such as a released executable. */
+export function startCommand(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Running {
+  const [command = '', ...parameters] = args
   const child = spawn(command, parameters, {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env: { PATH: process.env['PATH'], ...environment },
@@ -63,7 +63,7 @@ export function startCommand(words: readonly string[], environment: NodeJS.Proce
   return { child, ended, output }
 }
 
-/** Runs one of the programs to its end. */
+/** Runs one of the programs until it exits. */
 export function run(
   program: keyof typeof PROGRAMS,
   parameters: readonly string[],
@@ -72,10 +72,14 @@ export function run(
   return start(program, parameters, environment).ended
 }
 
-/** Runs a command of posture-admin in this process, and answers the rows that it prints. Throws where it fails. */
-export async function admin(...words: string[]): Promise<AdminRow[]> {
-  const { status, stdout, stderr } = await runAdmin(words)
-  if (status !== 0) throw new Error(`posture-admin ${words.join(' ')}: ${status} ${stderr}`)
+/**
+ * Runs a posture-admin command in this process and returns the rows that it prints.
+ *
+ * @throws Error when the command fails.
+ */
+export async function admin(...args: string[]): Promise<AdminRow[]> {
+  const { status, stdout, stderr } = await runAdmin(args)
+  if (status !== 0) throw new Error(`posture-admin ${args.join(' ')}: ${status} ${stderr}`)
   return stdout
     .split('\n')
     .filter((line) => line !== '')
@@ -83,16 +87,17 @@ export async function admin(...words: string[]): Promise<AdminRow[]> {
 }
 
 /**
- * The same with the status and the line that the program would end with. A process of its own takes most of a second of CPU to
- * start, so `run('admin')` is for tests of the process: its signals, its input, what it writes beside its rows.
+ * Like `admin`, but returns the exit status and the error line. A separate process takes almost a
+ * second of CPU to start, so `run('admin')` is for tests of the process itself: signals, input,
+ * output other than rows.
  */
-export async function runAdmin(words: readonly string[]): Promise<Omit<Ended, 'signal'>> {
+export async function runAdmin(args: readonly string[]): Promise<Omit<Ended, 'signal'>> {
   let stdout = ''
   const program = adminProgram((text) => {
     stdout += text
   })
   try {
-    await program.parseAsync([...words, '--json'], { from: 'user' })
+    await program.parseAsync([...args, '--json'], { from: 'user' })
     const status = Number(process.exitCode ?? 0)
     process.exitCode = undefined
     return { status, stdout, stderr: '' }
@@ -104,21 +109,22 @@ export async function runAdmin(words: readonly string[]): Promise<Omit<Ended, 's
 
 export interface RunningService extends Running {
   readonly apiPort: number
+  readonly consolePort: number
   readonly ingestPort: number
   readonly metricsPort: number
   readonly syslog: readonly { readonly kind: 'tls' | 'tcp' | 'udp'; readonly address: string; readonly port: number }[]
   readonly fingerprint: string
 }
 
-/** Words by which a collector on this machine forwards to the service and to no other. */
-export function reachWords({ ingestPort, fingerprint }: RunningService): string[] {
+/** Arguments for a collector on this machine to forward to this service only. */
+export function forwardArgs({ ingestPort, fingerprint }: RunningService): string[] {
   return ['--endpoint', 'localhost', '--https-port', `${ingestPort}`, '--fingerprint', fingerprint]
 }
 
-/** Tests run side by side, so no service listens on the ports that are so by default. */
+/** Tests run in parallel, so the service must not listen on the default syslog ports. */
 export const SYSLOG_OFF = ['--syslog-tls', 'off', '--syslog-tcp', 'off', '--syslog-udp', 'off']
 
-/** Starts posture-service on ports that the system chooses, unless given, and waits until it serves. */
+/** Starts posture-service and waits until it serves. By default the system chooses the ports. */
 export async function startService(
   dataDirectory: string,
   parameters: readonly string[] = [],
@@ -129,7 +135,7 @@ export async function startService(
   return startServiceCommand(command, dataDirectory, parameters, environment)
 }
 
-/** The same for a posture-service that lies elsewhere, as one of a release. */
+/** Like `startService`, for a posture-service that is not in dist/, such as a released one. */
 export async function startServiceCommand(
   command: readonly string[],
   dataDirectory: string,
@@ -137,7 +143,7 @@ export async function startServiceCommand(
   environment: NodeJS.ProcessEnv = {},
 ): Promise<RunningService> {
   const loopback = ['--api-address', '127.0.0.1', '--ingest-address', '127.0.0.1']
-  const ports = ['--api-port', '0', '--ingest-port', '0', '--metrics-port', '0', ...SYSLOG_OFF]
+  const ports = ['--api-port', '0', '--console-port', '0', '--ingest-port', '0', '--metrics-port', '0', ...SYSLOG_OFF]
   const running = startCommand(
     [...command, '--data-dir', dataDirectory, ...loopback, ...ports, ...parameters],
     environment,
@@ -153,14 +159,15 @@ export async function startServiceCommand(
 }
 
 /**
- * Interrupts a program that waits, and answers how it ended. From outside one does not see when its signal handler is there: a program
- * that the signal killed was not ready, and is started again and given twice the time.
+ * Interrupts a waiting program and returns how it ended. The test cannot observe when the program's
+ * signal handler is installed. If the signal killed the program, the program was not ready: it is
+ * started again and given twice the time.
  */
-export async function interrupted<End extends Pick<Ended, 'signal'>>(
-  startOne: () => { readonly child: ChildProcess; readonly ended: Promise<End> },
+export async function interruptAndWait<End extends Pick<Ended, 'signal'>>(
+  startProgram: () => { readonly child: ChildProcess; readonly ended: Promise<End> },
 ): Promise<End> {
   for (let waitMs = 500; ; waitMs *= 2) {
-    const { child, ended } = startOne()
+    const { child, ended } = startProgram()
     await new Promise((resolve) => setTimeout(resolve, waitMs))
     child.kill('SIGINT')
     const how = await ended

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 
 /**
- * fast-check, with the seed set in one place: every test of properties imports it from here. `npm test` always tries the same
- * examples. `npm run test:full` chooses a seed and prints it; PROPERTY_SEED repeats a run. An example that ever failed
- * is kept as a row of the test or in its `examples`.
+ * fast-check with one seed for all. Every property test imports it from here. `npm test` always
+ * tries the same examples. `npm run test:full` chooses a seed and prints it; PROPERTY_SEED repeats
+ * a run. An example that ever failed is kept as a row of the test or in its `examples`.
  */
 export const PROPERTY_SEED = Number(process.env['PROPERTY_SEED'] ?? 20_261_122)
 

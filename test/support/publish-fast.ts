@@ -3,8 +3,9 @@ import { PublishedList } from '../../engine/store/published.ts'
 import { Store } from '../../engine/store/store.ts'
 
 /*
- * A thread that publishes one list after the other as fast as it can, for tests of what readers meanwhile see. Each list has its number in its head and in all
- * its elements; its length tells the number, too.
+ * A worker thread that publishes lists as fast as it can, to test concurrent readers. Each list has
+ * its number in its head and in all its elements. The length of the list depends on the number,
+ * too.
  */
 const { directory, organizationId, stop } = workerData as {
   readonly directory: string

@@ -1,18 +1,21 @@
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { AT_ONCE_MS } from './wait.ts'
+import { PROMPT_MS } from './wait.ts'
 
-/** A client that says bytes and no requests: what came, and whether the other side has closed. */
+/**
+ * A client that sends raw bytes instead of requests. Records what it receives and whether the
+ * server has closed the connection.
+ */
 export interface RawClient {
   readonly socket: Socket
-  /** What came so far, a character a byte. */
+  /** The bytes received so far, one character per byte. */
   text(): string
   readonly bytes: () => number
   readonly closed: Promise<void>
   readonly isClosed: () => boolean
 }
 
-/** `paused` until its socket is resumed; then nothing is read. */
+/** `paused`: reads nothing until the caller resumes the socket. */
 export function rawClient(
   port: number,
   options: { readonly tls?: boolean; readonly paused?: boolean } = {},
@@ -28,7 +31,7 @@ export function rawClient(
       resolve()
     }),
   )
-  // A reset is a way to close.
+  // A reset also counts as a close.
   socket.on('error', () => {})
   socket.on('data', (chunk) => {
     chunks.push(chunk)
@@ -43,7 +46,10 @@ export function rawClient(
   }
 }
 
-/** What a client of one exchange is answered: all bytes until the other side has closed. `waitMs` ends the wait for one that does not. */
+/**
+ * Sends bytes and returns all bytes received until the server closes the connection, or until
+ * `waitMs` have passed.
+ */
 export async function exchange(
   port: number,
   bytes: string | Buffer,
@@ -51,14 +57,14 @@ export async function exchange(
 ): Promise<{ text: string; closed: boolean }> {
   const client = rawClient(port, options)
   client.socket.write(bytes)
-  const timer = setTimeout(() => client.socket.destroy(), options.waitMs ?? AT_ONCE_MS)
+  const timer = setTimeout(() => client.socket.destroy(), options.waitMs ?? PROMPT_MS)
   const began = performance.now()
   await client.closed
   clearTimeout(timer)
-  return { text: client.text(), closed: performance.now() - began < (options.waitMs ?? AT_ONCE_MS) }
+  return { text: client.text(), closed: performance.now() - began < (options.waitMs ?? PROMPT_MS) }
 }
 
-/** Statuses of the answers in what came. */
+/** The status codes of all responses in the text. */
 export function statusesOf(text: string): number[] {
   return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
 }

@@ -11,27 +11,28 @@ import { decode, encode, streamEncode, TRUNCATED_RESPONSE } from 'dns-packet'
 import { quicRetry } from './packets-quic.ts'
 
 /**
- * Makes traffic with programs that are not ours, in namespaces of its own, while tcpdump writes traffic.pcap. Run as `unshare --net
- * --mount --pid --fork --kill-child node real-traffic.js FOLDER KEY CERTIFICATE`: its servers end with it. Prints what was asked as one
- * line of JSON.
+ * Generates traffic with third-party programs in separate namespaces while tcpdump writes
+ * traffic.pcap. Usage: `unshare --net --mount --pid --fork --kill-child node real-traffic.js FOLDER
+ * KEY CERTIFICATE`. Its servers end with the process. Prints what the clients requested as one line
+ * of JSON.
  */
 
-/** What one client's doing must show on the wire. */
-export interface Asked {
+/** The names that one client's traffic must contain. */
+export interface Requested {
   readonly by: string
   readonly method: 'dns' | 'tls' | 'quic'
   readonly names: readonly string[]
 }
 
 export interface RealTraffic {
-  readonly asked: readonly Asked[]
-  /** Programs that were not there. */
+  readonly requested: readonly Requested[]
+  /** Client programs that are not installed. */
   readonly absent: readonly string[]
 }
 
 const [folder = '', keyFile = '', certificateFile = ''] = process.argv.slice(2)
 const Port = { dns: 53, tls: 443, proxy: 3128, postgresql: 5432, retry: 4432, tlsP384: 4434 } as const
-/** Nobody answers there. */
+/** Nothing listens on this port. */
 const SILENT_PORT = 4431
 const LOOPBACK = '127.0.0.1'
 /** Names that clients look up. */
@@ -49,7 +50,7 @@ const HOSTS = [
 ]
 const nameOf = (label: string) => `${label}.real.example`
 
-const asked: Asked[] = []
+const requested: Requested[] = []
 const absent: string[] = []
 
 isolate()
@@ -59,22 +60,29 @@ await serveDns()
 await serve(Port.postgresql, startTls)
 await serve(Port.proxy, proxy)
 await askDns()
-await greetTls()
-await greetQuic()
+await connectTlsClients()
+await connectQuicClients()
 await stopCapture()
-const traffic: RealTraffic = { asked, absent }
+const traffic: RealTraffic = { requested, absent }
 process.stdout.write(`${JSON.stringify(traffic)}\n`, () => process.exit())
 
-/** Names of hosts that only this process knows, and segments of the size that a network has: loopback hands on whole writes otherwise. */
+/**
+ * Adds host names that only this process sees. Limits segments to the size that a network has;
+ * loopback would pass whole writes on.
+ */
 function isolate(): void {
   execFileSync('ip', ['link', 'set', 'lo', 'mtu', '1500', 'up', 'gso_max_segs', '1'])
   writeFileSync(join(folder, 'hosts'), HOSTS.map((label) => `${LOOPBACK} ${nameOf(label)}\n`).join(''))
   execFileSync('mount', ['--bind', join(folder, 'hosts'), '/etc/hosts'])
 }
 
-/** Starts tcpdump; what is returned ends it when all was written. Throws when the kernel dropped a packet. */
+/**
+ * Starts tcpdump. The returned function stops tcpdump when everything is written, and throws if the
+ * kernel dropped a packet.
+ */
 async function capture(): Promise<() => Promise<void>> {
-  // Each slot of the ring has room for a whole snaplen: with tcpdump's own, eight packets fill it.
+  // Each slot of the ring has space for a whole snaplen. With tcpdump's default, eight packets fill
+  // the ring.
   const ring = ['-s', '2000', '-B', '16384', '--immediate-mode', '-U']
   const child = spawn('tcpdump', ['-i', 'lo', ...ring, '-Z', 'root', '-w', join(folder, 'traffic.pcap')], {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -85,7 +93,7 @@ async function capture(): Promise<() => Promise<void>> {
   })
   while (!said.includes('listening on')) await once(child.stderr, 'data')
   return async () => {
-    // What was sent last shall be in the file.
+    // Gives tcpdump time to write the last packets.
     await sleep(300)
     child.kill('SIGINT')
     await once(child, 'close')
@@ -93,7 +101,10 @@ async function capture(): Promise<() => Promise<void>> {
   }
 }
 
-/** openssl's own servers. The last knows one group only, so that TLS 1.3 clients must say hello twice (RFC 8446 §4.1.4). */
+/**
+ * openssl's servers. The last one supports a single group, so TLS 1.3 clients must send a second
+ * ClientHello (RFC 8446 §4.1.4).
+ */
 async function serveTls(): Promise<void> {
   const server = async (address: string, port: number, options: readonly string[] = []) => {
     const identity = ['-key', keyFile, '-cert', certificateFile, '-www', '-quiet']
@@ -120,7 +131,7 @@ async function serve(port: number, answer: (socket: Socket) => void): Promise<vo
   await once(server, 'listening')
 }
 
-/** PostgreSQL's SSLRequest is answered with S; what follows is TLS. */
+/** The answer to PostgreSQL's SSLRequest is S; then TLS follows. */
 function startTls(socket: Socket): void {
   socket.once('data', () => {
     socket.write('S')
@@ -141,7 +152,10 @@ function relay(one: Socket, other: Socket): void {
   for (const socket of [one, other]) socket.on('error', () => {})
 }
 
-/** Answers with no records; a name that begins with "long" is answered over UDP by TC, so that the client asks again over TCP. */
+/**
+ * Answers without records. For a name that begins with "long", the UDP answer has TC set, so that
+ * the client repeats the query over TCP.
+ */
 async function serveDns(): Promise<void> {
   const answerTo = (message: Buffer) => {
     const { id, questions } = decode(message)
@@ -174,10 +188,10 @@ async function askDns(): Promise<void> {
   resolver.setServers([LOOPBACK])
   const ask = async (by: string, question: () => Promise<unknown>, names: readonly string[]) => {
     await question().catch((error) => {
-      // The answers are empty: only the questions count.
+      // The answers are empty; only the questions matter.
       if (error.code !== 'ENODATA') throw error
     })
-    asked.push({ by, method: 'dns', names })
+    requested.push({ by, method: 'dns', names })
   }
   for (const type of ['A', 'AAAA', 'TXT', 'SRV', 'PTR'] as const) {
     const name = nameOf(`c-ares-${type.toLowerCase()}`)
@@ -207,41 +221,41 @@ async function overTcp(writes: readonly Buffer[]): Promise<void> {
   socket.destroy()
 }
 
-async function greetTls(): Promise<void> {
+async function connectTlsClients(): Promise<void> {
   const openssl = async (by: string, label: string, parameters: readonly string[], times = 1) => {
     const name = nameOf(label)
     await run('openssl', ['s_client', '-servername', name, ...parameters])
-    asked.push({ by: `openssl, ${by}`, method: 'tls', names: new Array(times).fill(name) })
+    requested.push({ by: `openssl, ${by}`, method: 'tls', names: new Array(times).fill(name) })
   }
   const to = (port: number, address = LOOPBACK) => ['-connect', `${address}:${port}`]
   await openssl('TLS 1.2', 'tls-1-2', ['-tls1_2', ...to(Port.tls)])
   await openssl('TLS 1.3', 'tls-1-3', ['-tls1_3', ...to(Port.tls)])
   await openssl('over IPv6', 'ipv6', to(Port.tls, '[::1]'))
-  // The second hello has ChangeCipherSpec before it in its segment (RFC 8446 §D.4).
+  // ChangeCipherSpec precedes the second hello in the same segment (RFC 8446 §D.4).
   const retried = nameOf('retry-request')
   await run('openssl', ['s_client', '-servername', retried, '-groups', 'X25519:P-384', ...to(Port.tlsP384)])
-  asked.push({ by: 'openssl, HelloRetryRequest', method: 'tls', names: [retried, retried] })
-  // The relay sends the same hello on to the server.
+  requested.push({ by: 'openssl, HelloRetryRequest', method: 'tls', names: [retried, retried] })
+  // The relay sends the same hello to the server, so it is captured twice.
   await openssl('STARTTLS', 'starttls', ['-starttls', 'postgres', ...to(Port.postgresql)], 2)
   await run('openssl', ['s_client', '-noservername', ...to(Port.tls)])
-  asked.push({ by: 'openssl, without a name', method: 'tls', names: [] })
+  requested.push({ by: 'openssl, without a name', method: 'tls', names: [] })
 
   for (const protocols of [2, 60, 140]) {
     const name = nameOf(`node-${protocols}-protocols`)
     await nodeTls(name, protocols)
-    asked.push({ by: `node:tls, ${protocols} protocols`, method: 'tls', names: [name] })
+    requested.push({ by: `node:tls, ${protocols} protocols`, method: 'tls', names: [name] })
   }
 
   const curl = async (by: string, label: string, parameters: readonly string[], times = 1) => {
     const name = nameOf(label)
     await run('curl', ['-sk', '--max-time', '5', ...parameters, `https://${name}/`])
-    asked.push({ by: `curl, ${by}`, method: 'tls', names: new Array(times).fill(name) })
+    requested.push({ by: `curl, ${by}`, method: 'tls', names: new Array(times).fill(name) })
   }
   await curl('directly', 'curl', [])
   await curl('through a proxy', 'curl-proxy', ['--proxy', `http://${LOOPBACK}:${Port.proxy}`], 2)
 }
 
-/** A hello that takes several segments when there are many protocols. */
+/** With many protocols, the hello takes several segments. */
 async function nodeTls(servername: string, protocols: number): Promise<void> {
   const ALPNProtocols = Array.from({ length: protocols }, (_, index) => `protocol-${index}-of-no-meaning`)
   const socket = connectTls({ host: LOOPBACK, port: Port.tls, servername, rejectUnauthorized: false, ALPNProtocols })
@@ -249,32 +263,38 @@ async function nodeTls(servername: string, protocols: number): Promise<void> {
   socket.destroy()
 }
 
-/** ngtcp2's client: to a port where nobody is, and to one that answers with a Retry, behind which it says hello again. */
-async function greetQuic(): Promise<void> {
+/**
+ * Runs ngtcp2's client against a closed port and against a server that answers with a Retry, after
+ * which the client sends another hello.
+ */
+async function connectQuicClients(): Promise<void> {
   const client = 'gtlsclient'
   if (!(process.env['PATH'] ?? '').split(':').some((directory) => existsSync(join(directory, client)))) {
     absent.push(client)
     return
   }
-  const greet = async (by: string, label: string, port: number, options: readonly string[] = []) => {
+  const connectQuic = async (by: string, label: string, port: number, options: readonly string[] = []) => {
     const name = nameOf(label)
     await run(client, ['-q', '--handshake-timeout=400ms', ...options, name, `${port}`, `https://${name}/`])
-    asked.push({ by: `ngtcp2, ${by}`, method: 'quic', names: [name] })
+    requested.push({ by: `ngtcp2, ${by}`, method: 'quic', names: [name] })
   }
-  await greet('version 1', 'silent', SILENT_PORT)
-  await greet('draft 29', 'draft', SILENT_PORT, ['-v', '0xff00001d'])
+  await connectQuic('version 1', 'silent', SILENT_PORT)
+  await connectQuic('draft 29', 'draft', SILENT_PORT, ['-v', '0xff00001d'])
   const retried = await answerWithRetry()
-  await greet('behind a Retry', 'retry', Port.retry)
+  await connectQuic('behind a Retry', 'retry', Port.retry)
   if (!retried()) throw new Error('the client did not follow the Retry')
 }
 
-/** Answers a first Initial with a Retry (RFC 9000 §17.2.5), and what comes behind it not at all. What is returned says whether that came. */
+/**
+ * Answers the first Initial with a Retry (RFC 9000 §17.2.5) and ignores the second. The returned
+ * function reports whether the second arrived.
+ */
 async function answerWithRetry(): Promise<() => boolean> {
   const token = Buffer.from('a token of ours')
   const scid = Buffer.from('5e5e5e5e01020304', 'hex')
   let retried = false
   const socket = createSocket('udp4', (datagram, { port, address }) => {
-    // RFC 9000 §17.2: flags, version, then both connection ids, each behind its length.
+    // RFC 9000 §17.2: flags, version, then both connection IDs, each after its length.
     const scidAt = 6 + (datagram[5] ?? 0)
     const answers = datagram.subarray(6, scidAt)
     if (answers.equals(scid)) {
@@ -289,7 +309,7 @@ async function answerWithRetry(): Promise<() => boolean> {
   return () => retried
 }
 
-/** Runs a client to its end; how it ends is its own affair, what it sent is what counts. */
+/** Runs a client until it exits. Its exit status does not matter, only what it sent. */
 async function run(command: string, parameters: readonly string[]): Promise<void> {
   const child = spawn(command, parameters, { stdio: 'ignore', timeout: 5000 })
   await once(child, 'exit')

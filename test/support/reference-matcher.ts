@@ -1,6 +1,9 @@
 import { compareNarrowness, type TrieRule } from '../../registry/compile-trie.ts'
 
-/** What the trie must answer, written so that it is plainly right: strings, regular expressions and a look at every rule. */
+/**
+ * The reference for the trie, written to be obviously correct: strings, regular expressions, and a
+ * scan of all rules.
+ */
 export class ReferenceMatcher {
   readonly #rules: readonly TrieRule[]
   readonly #patterns: readonly (RegExp | undefined)[]
@@ -46,7 +49,7 @@ function patternOf(domain: string): RegExp {
   return new RegExp(`^${domain.replaceAll('.', '\\.').replaceAll('*', '[^.]+')}$`)
 }
 
-/** The labels of an uncompressed wire name that fills the bytes exactly, or undefined. */
+/** The labels of an uncompressed wire name that fills the bytes exactly; otherwise undefined. */
 function wireLabels(bytes: Uint8Array): string[] | undefined {
   const labels: string[] = []
   let at = 0

@@ -5,36 +5,47 @@ import { loadCatalog } from '../../registry/catalog.ts'
 import { NameMatcher } from '../../registry/match.ts'
 import { admin, REPOSITORY } from './programs.ts'
 
-/** What `npm run release` built: the set-up of `npm run test:full` has called it. */
+/** The output of `npm run release`, which the set-up of `npm run test:full` runs. */
 const RELEASE = join(REPOSITORY, 'release')
 export const { version: VERSION } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
   version: string
 }
 
 export type Machine = 'x86_64' | 'arm64'
-/** The one that the tests run on. */
+/** The machine that the tests run on. */
 export const THIS_MACHINE: Machine = process.arch === 'x64' ? 'x86_64' : 'arm64'
-/** Words that run a command of the other one: QEMU in user mode, with the cross compiler's C library. */
+/**
+ * Command prefix that runs a program of the other architecture: QEMU in user mode, with the cross
+ * compiler's C library.
+ */
 export const EMULATED: Readonly<Record<Machine, readonly string[]>> = {
   x86_64: [],
   arm64: ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu'],
 }
 
-/** A file of the release. Throws where it was not built. */
+/**
+ * Path of a released file.
+ *
+ * @throws Error when the file was not built.
+ */
 export function released(program: string, machine: Machine, suffix = ''): string {
   const file = join(RELEASE, `${program}-${VERSION}-linux-${machine}${suffix}`)
-  if (!existsSync(file)) throw new Error(`${file} is not there: npm run release`)
+  if (!existsSync(file)) throw new Error(`${file} does not exist: run npm run release`)
   return file
 }
 
-/** A Debian package of the release. Throws where it was not built. */
+/**
+ * Path of a released Debian package.
+ *
+ * @throws Error when the package was not built.
+ */
 export function debianPackage(program: string, machine: Machine): string {
   const file = join(RELEASE, `${program}_${VERSION}_${machine === 'x86_64' ? 'amd64' : 'arm64'}.deb`)
-  if (!existsSync(file)) throw new Error(`${file} is not there: npm run release`)
+  if (!existsSync(file)) throw new Error(`${file} does not exist: run npm run release`)
   return file
 }
 
-/** Unpacks an archive of the release; answers the folder that has bin/ and lib/. */
+/** Unpacks a released archive. Returns the folder with bin/ and lib/. */
 export function unpackedTree(t: { testdir(): string }, program: string, machine: Machine): string {
   const folder = join(t.testdir(), `${program}-${machine}`)
   mkdirSync(folder)
@@ -45,7 +56,9 @@ export function unpackedTree(t: { testdir(): string }, program: string, machine:
 const DEMO = join(REPOSITORY, 'test/captures/demo')
 export const DEMO_CAPTURE = join(DEMO, 'input.pcap')
 
-/** For each platform how often it must be matched in the demo capture, from what its builder put in. */
+/**
+ * Expected number of matches per platform in the demo capture, from its builder's list of names.
+ */
 export function demoMatches(): Record<string, number> {
   const { names } = JSON.parse(readFileSync(join(DEMO, 'expect.json'), 'utf8')) as { names: { name: string }[] }
   const matcher = new NameMatcher(loadCatalog())
@@ -57,7 +70,7 @@ export function demoMatches(): Record<string, number> {
   return found
 }
 
-/** Scans an organization, and gives for each platform how often it was matched. */
+/** Scans an organization and returns the number of matches per platform. */
 export async function scannedMatches(organization: string, dataDirectory: string): Promise<Record<string, unknown>> {
   const data = ['--org', organization, '--data-dir', dataDirectory]
   await admin('scan', 'run', ...data)

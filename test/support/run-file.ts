@@ -5,15 +5,15 @@ import { dirname } from 'node:path'
 import process from 'node:process'
 import { TapReport } from './tap-report.ts'
 
-/** What one test file reported. */
+/** The result of one test file. */
 export interface FileResult {
   readonly passed: number
   readonly failed: number
   readonly skipped: readonly string[]
-  /** A text for each failed assertion, and for what else went wrong with the process. */
+  /** One text per failed assertion and per problem of the process. */
   readonly failures: readonly string[]
   readonly wallSeconds: number
-  /** Of the process and of all its descendants that were waited for. */
+  /** CPU time of the process and of all descendants that were waited for. */
   readonly cpuSeconds: number
 }
 
@@ -24,24 +24,30 @@ export interface RunOptions {
   readonly environment: NodeJS.ProcessEnv
 }
 
-/** After its limit, tap has this long to report which test was running. */
+/** Time for tap to report the running test after the limit. */
 const REPORT_MS = 10_000
-/** A file that has ended closes its output within this time, unless a descendant that left the process group holds it. */
+/**
+ * Time for a file's output to close after its exit. Output stays open only if a descendant outside
+ * the process group holds it.
+ */
 const CLOSE_MS = 5000
 const STANDARD_ERROR_BYTES = 8192
 
 const running = new Set<ChildProcess>()
-/** CPU seconds of all children that ended so far. */
+/** CPU seconds of all children that have exited. */
 let endedCpuSeconds = 0
 
-/** Runs a compiled test file in a process of its own. A crash, a hang and incomplete TAP are failures in the result. */
+/**
+ * Runs a compiled test file in its own process. A crash, a hang and incomplete TAP count as
+ * failures.
+ */
 export async function runFile(compiled: string, options: RunOptions): Promise<FileResult> {
   mkdirSync(dirname(options.logFile), { recursive: true })
   const log = createWriteStream(options.logFile)
   const startMs = performance.now()
   const child = spawn(process.execPath, ['--enable-source-maps', compiled], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A process group of its own: the programs that the file started end with the file.
+    // A separate process group, so that the programs that the file started end with the file.
     detached: true,
     env: { ...process.env, ...options.environment, TAP: '1', TAP_TIMEOUT: `${options.timeoutSeconds}` },
   })
@@ -94,7 +100,7 @@ export async function runFile(compiled: string, options: RunOptions): Promise<Fi
   }
 }
 
-/** Ends every file that is running, with the programs that it started. */
+/** Kills all running files, including the programs that they started. */
 export function killRunning(): void {
   for (const child of running) killGroup(child)
 }
@@ -109,12 +115,12 @@ function killGroup(child: ChildProcess): void {
 }
 
 /**
- * Linux adds the times of a child to `cutime` and `cstime` (proc(5), fields 16 and 17, in ticks of 10 ms) when its parent waits
- * for it, which Node does just before it emits `exit`.
+ * Linux adds a child's times to `cutime` and `cstime` (proc(5), fields 16 and 17, in ticks of 10
+ * ms) when its parent waits for it. Node waits just before it emits `exit`.
  */
 function cpuSinceLastEnd(): number {
   const stat = readFileSync('/proc/self/stat', 'utf8')
-  // The fields follow the name of the program, which stands in parentheses and may hold spaces.
+  // The fields follow the program's name, which is in parentheses and may contain spaces.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const total = (Number(fields[13]) + Number(fields[14])) / 100
   const since = total - endedCpuSeconds

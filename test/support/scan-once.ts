@@ -2,7 +2,10 @@ import { runScan } from '../../engine/scan/fold.ts'
 import { Store } from '../../engine/store/store.ts'
 import { matcher } from './store.ts'
 
-/** A process of its own that runs one scan, so that a fault point can kill it: scan-once DIRECTORY ORGANIZATION NOW_MS */
+/**
+ * Runs as a separate process: scan-once DIRECTORY ORGANIZATION NOW_MS. Runs one scan, so that a
+ * fault point can kill the process.
+ */
 const [directory = '', organizationId = '', nowMs = ''] = process.argv.slice(2)
 const store = new Store(directory)
 runScan(store, matcher, organizationId, 'administrator', { nowMs: () => Number(nowMs) })

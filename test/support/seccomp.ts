@@ -4,8 +4,9 @@ import { z } from 'zod'
 import { REPOSITORY } from './programs.ts'
 
 /*
- * The system calls that a container engine leaves to a container: the profile that Podman has by default, which is made after Docker's. The set-up of
- * `npm run test:full` has unpacked it from its Debian package (deploy/setup.mjs).
+ * The system calls that a container engine allows in a container: Podman's default profile, which
+ * is derived from Docker's. The set-up of `npm run test:full` unpacks it from its Debian package
+ * (deploy/setup.mjs).
  */
 
 const PROFILE = join(REPOSITORY, 'node_modules/.cache/containers/usr/share/containers/seccomp.json')
@@ -30,7 +31,10 @@ const profile = z.object({
   ),
 })
 
-/** In the words of the OCI runtime specification, for a container with these capabilities. */
+/**
+ * The profile in the notation of the OCI runtime specification, for a container with these
+ * capabilities.
+ */
 export function runtimeDefault(capabilities: readonly string[]): unknown {
   const { defaultAction, defaultErrnoRet, archMap, syscalls } = profile.parse(JSON.parse(readFileSync(PROFILE, 'utf8')))
   const has = (name: string): boolean => capabilities.includes(name)

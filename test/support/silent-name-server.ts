@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 
-/** A name server on loopback that never answers. Runs the given program beside it, interrupts it at the first query, and
- * ends with its status and how long it took from there. */
+/**
+ * A name server on loopback that never answers. Runs the given program, interrupts it at the first
+ * query, and exits with its status. Prints the time from the interrupt to the exit.
+ */
 const [program = '', ...parameters] = process.argv.slice(2)
 const server = createSocket('udp4')
 server.bind(53, '127.0.0.1', () => {

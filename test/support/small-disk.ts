@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 const MEGABYTE = 1024 * 1024
 
-/** A file system of its own, and a file in it that takes what others would need. */
+/** A small file system, and a ballast file that takes up its space. */
 export class SmallDisk {
   readonly directory = mkdtempSync(join(tmpdir(), 'small-disk-'))
   readonly #ballast = join(this.directory, 'ballast')
@@ -13,7 +13,7 @@ export class SmallDisk {
   constructor(t: { teardown(work: () => unknown): void }, megabytes: number) {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', this.directory])
     t.teardown(() => {
-      // Lazily: LMDB may still have its file open.
+      // Lazy unmount, because LMDB may still have its file open.
       execFileSync('umount', ['-l', this.directory])
       rmSync(this.directory, { recursive: true })
     })
@@ -28,7 +28,7 @@ export class SmallDisk {
     try {
       writeFileSync(this.#ballast, Buffer.alloc(Math.max(0, this.freeBytes - megabytesLeft * MEGABYTE)))
     } catch (error) {
-      // What is written meanwhile takes space, too.
+      // Writes by the program under test can take the space meanwhile.
       if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
     }
   }

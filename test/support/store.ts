@@ -13,7 +13,9 @@ import { Store } from '../../engine/store/store.ts'
 import { loadCatalog } from '../../registry/catalog.ts'
 import { NameMatcher } from '../../registry/match.ts'
 
-/** What tests of the service share: a real store on disk, a clock that stands where it is put, events by a few words. */
+/**
+ * Shared by tests of the service: a real store on disk, a settable clock, and events with defaults.
+ */
 export interface TestStore {
   readonly store: Store
   readonly directory: string
@@ -22,22 +24,25 @@ export interface TestStore {
 
 export const NOON = Date.parse('2026-11-20T12:00:00Z')
 
-/** A store in the test's own folder. When the test ends it must be whole, unless the test madeUp it on purpose, and is closed. */
+/**
+ * A store in the test's own folder. At the end of the test, the store is checked and closed.
+ * `unchecked` skips the check, for tests that write inconsistent data on purpose.
+ */
 export function openStore(
   t: { testdir(): string; teardown(work: () => unknown): void },
-  options: { readonly madeUp?: boolean } = {},
+  options: { readonly unchecked?: boolean } = {},
 ): TestStore {
   const directory = t.testdir()
   const store = new Store(directory)
   t.teardown(async () => {
-    const findings = options.madeUp ? [] : findingsOf(store)
+    const findings = options.unchecked ? [] : findingsOf(store)
     await store.close()
     assert.deepEqual(findings, [])
   })
   return { store, directory, clock: testClock(NOON) }
 }
 
-/** What a check finds, a line each. */
+/** The findings of a check, one line each. */
 export function findingsOf(store: Store): string[] {
   return checkStore(store).findings.map(findingLine)
 }
@@ -56,7 +61,7 @@ export function testClock(startMs: number): TestStore['clock'] {
 }
 
 /** Runs scans in the test's own thread. */
-export function scansHere({ store, clock }: TestStore): ScanExecutor {
+export function inlineScans({ store, clock }: TestStore): ScanExecutor {
   const runner = new ScanRunner(store, matcher, clock)
   return { run: async (requests) => runner.run(requests), close: async () => {} }
 }
@@ -71,7 +76,7 @@ export function makeOrganization({ store, clock }: TestStore, name: string, plan
   )
 }
 
-/** A sender whose events get ids as a collector's do. */
+/** A sender whose events have IDs like a collector's. */
 export class Sender {
   readonly instance = randomBytes(8).toString('hex')
   #sequence = 0

@@ -4,12 +4,12 @@ import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 
-/** How long to wait before a condition is checked again. */
+/** Interval between checks of a condition. */
 const POLL_MS = 20
 
 /**
- * Starts syslog-ng in the foreground with this configuration and resolves when it listens on all of these TCP ports.
- * Its files are in `directory`.
+ * Starts syslog-ng in the foreground with this configuration, with its files in `directory`.
+ * Resolves when syslog-ng listens on all of these TCP ports.
  *
  * @throws Error when syslog-ng exits first
  */

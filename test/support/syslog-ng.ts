@@ -6,17 +6,20 @@ import { join } from 'node:path'
 import { type Certificate, provideCertificate } from '../../engine/http/certificate.ts'
 import { killSyslogNg, startSyslogNgProcess, until } from './syslog-ng-process.ts'
 
-/** syslog-ng as a receiver of all three transports: it takes each message apart, and writes the parts as a line of JSON. */
+/**
+ * syslog-ng as a receiver on all three transports. Parses each message and writes its parts as a
+ * line of JSON.
+ */
 export interface SyslogNg {
   readonly certificate: Certificate
-  /** The test's folder; others may put files into it. */
+  /** The test's folder. Tests may add files. */
   readonly directory: string
   readonly ports: { readonly tls: number; readonly tcp: number; readonly udp: number }
-  /** The messages so far. */
+  /** The messages received so far. */
   received(): ReceivedMessage[]
-  /** Resolved when so many are there. */
+  /** Resolves when at least `count` messages have arrived. */
   receivedAtLeast(count: number): Promise<ReceivedMessage[]>
-  /** As a crash would end it. */
+  /** Ends syslog-ng as a crash would. */
   kill(): Promise<void>
   start(): Promise<void>
 }
@@ -46,11 +49,11 @@ export async function syslogNg(t: { testdir(): string; teardown(work: () => unkn
   const { keyFile, certificateFile } = certificate
   const output = join(directory, 'received')
   const [tls, tcp, udp] = [await freePort(), await freePort(), await freePort()] as const
-  const tlsWords = `tls(key-file("${keyFile}") cert-file("${certificateFile}") peer-verify(optional-untrusted))`
+  const tlsOptions = `tls(key-file("${keyFile}") cert-file("${certificateFile}") peer-verify(optional-untrusted))`
   const configuration = `@version: 3.35
 options { keep-hostname(yes); chain-hostnames(no); use-dns(no); dns-cache(no); };
 source all {
-  syslog(ip("127.0.0.1") transport("tls") port(${tls}) ${tlsWords});
+  syslog(ip("127.0.0.1") transport("tls") port(${tls}) ${tlsOptions});
   syslog(ip("127.0.0.1") transport("tcp") port(${tcp}));
   syslog(ip("127.0.0.1") transport("udp") port(${udp}) so-rcvbuf(4194304));
 };

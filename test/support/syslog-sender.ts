@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs'
 import { connect, type Socket, type TcpSocketConnectOpts } from 'node:net'
 import { connect as connectTls, type SecureVersion, type TLSSocket } from 'node:tls'
 
-/** A connection to a listener, and whether the other side has ended it. */
+/** A connection to a listener. */
 export interface Sender<S extends Socket = Socket> {
   readonly socket: S
-  /** Resolved when the connection is at its end, by whatever side. */
+  /** Resolves when the connection is closed, by either side. */
   readonly closed: Promise<void>
   send(text: string | Uint8Array): void
 }
@@ -32,11 +32,11 @@ export async function sendTcp(
 export interface TlsSenderOptions extends SenderOptions {
   readonly caFile: string
   readonly version?: SecureVersion
-  /** What is sent before the handshake. */
+  /** Bytes to send before the handshake. */
   readonly before?: Uint8Array
 }
 
-/** Fails where the handshake does. */
+/** Rejects when the handshake fails. */
 export async function sendTls(
   t: { teardown(work: () => unknown): void },
   port: number,
@@ -47,7 +47,7 @@ export async function sendTls(
   await once(socket, 'connect')
   if (before !== undefined) socket.write(before)
   const versions = version === undefined ? {} : { minVersion: version, maxVersion: version }
-  // Without it OpenSSL would not even ask for TLS 1.1.
+  // Without this setting, OpenSSL does not offer TLS 1.1.
   const ciphers = version === 'TLSv1.1' ? { ciphers: 'DEFAULT@SECLEVEL=0' } : {}
   const secure = connectTls({ socket, ca: readFileSync(caFile), servername: 'localhost', ...versions, ...ciphers })
   const sender = senderOf(t, secure)
@@ -58,7 +58,7 @@ export async function sendTls(
 function senderOf<S extends Socket>(t: { teardown(work: () => unknown): void }, socket: S): Sender<S> {
   t.teardown(() => socket.destroy())
   socket.on('error', () => {})
-  // What is not read would keep the end from being seen.
+  // The socket reports its end only after all data is read.
   socket.resume()
   const closed = new Promise<void>((resolve) => {
     socket.once('close', () => resolve())
@@ -66,7 +66,7 @@ function senderOf<S extends Socket>(t: { teardown(work: () => unknown): void }, 
   return { socket, closed, send: (text) => void socket.write(text) }
 }
 
-/** One datagram a message, from a port that the system chooses. */
+/** Sends one datagram per message, from a port that the system chooses. */
 export async function sendUdp(
   port: number,
   messages: readonly string[],
@@ -81,7 +81,7 @@ export async function sendUdp(
   socket.close()
 }
 
-/** The PROXY header, version 2, of a client. */
+/** The PROXY protocol header, version 2, for a client. */
 export function proxyHeader(source: string, command = 1): Buffer {
   const signature = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1')
   const isIpv6 = source.includes(':')

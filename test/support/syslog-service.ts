@@ -4,18 +4,18 @@ import { LISTENERS, type Listener } from '../../engine/ingest/sources.ts'
 import { Store } from '../../engine/store/store.ts'
 import { admin, type RunningService, startService } from './programs.ts'
 
-/** Long enough for a machine under any load: only what never comes reaches it. */
+/** Long enough for a loaded machine. Only an event that never comes takes this long. */
 const WAIT_SECONDS = 300
 
-/** All three transports, on loopback, on ports that the system chooses. */
+/** All three transports on loopback, on ports that the system chooses. */
 export const SYSLOG_ON_LOOPBACK = [
   ...['--syslog-tls', '127.0.0.1:0', '--syslog-tcp', '127.0.0.1:0', '--syslog-udp', '127.0.0.1:0'],
 ]
 
-/** How many messages came, and what became of them. */
+/** Messages received, and messages per outcome. */
 export type Counts = Readonly<Record<OutcomeName | 'received', number>>
 
-/** A posture-service that listens for syslog, with an organization and a token. */
+/** A posture-service with syslog listeners, an organization and a token. */
 export class SyslogService {
   readonly service: RunningService
   /** Its data directory. */
@@ -52,14 +52,14 @@ export class SyslogService {
     return join(this.data, 'tls/certificate.pem')
   }
 
-  /** The first port of a transport. */
+  /** The port of the first listener of this transport. */
   port(kind: 'tls' | 'tcp' | 'udp'): number {
     const found = this.service.syslog.find((endpoint) => endpoint.kind === kind)
     if (found === undefined) throw new Error(`the service does not listen by ${kind}`)
     return found.port
   }
 
-  /** By name and labels as they stand there: `posture_ingest_received_total{listener="tcp"}`. */
+  /** All metrics by name and labels as exposed: `posture_ingest_received_total{listener="tcp"}`. */
   async metrics(): Promise<ReadonlyMap<string, number>> {
     return metricsOf(this.service.metricsPort)
   }
@@ -68,7 +68,12 @@ export class SyslogService {
     return countsOf(await this.metrics(), listener)
   }
 
-  /** Waits until so many messages came and it is known what became of all; answers the counts. Fails with what is there. */
+  /**
+   * Waits until the listener has received `messages` messages and all have an outcome. Returns the
+   * counts.
+   *
+   * @throws Error with the last counts at the time limit.
+   */
   async settled(listener: Listener, messages: number, seconds = WAIT_SECONDS): Promise<Counts> {
     let last: Counts | undefined
     for (const endMs = Date.now() + seconds * 1000; Date.now() < endMs; await later(25)) {
@@ -80,13 +85,13 @@ export class SyslogService {
     throw new Error(`not ${messages} messages by ${listener} within ${seconds} s: ${JSON.stringify(last)}`)
   }
 
-  /** Polls until it holds. */
+  /** Polls until `ask` returns a result. */
   async until<Result>(what: string, ask: () => Promise<Result | undefined> | Result | undefined): Promise<Result> {
     return until(what, ask)
   }
 
-  admin(...words: string[]): Promise<Record<string, unknown>[]> {
-    return admin(...words, '--data-dir', this.data)
+  admin(...args: string[]): Promise<Record<string, unknown>[]> {
+    return admin(...args, '--data-dir', this.data)
   }
 
   withStore<Result>(read: (store: Store) => Result): Result {
@@ -98,7 +103,7 @@ export class SyslogService {
     }
   }
 
-  /** How often each name was asked for, by what waits for a scan. */
+  /** Number of lookups per name, over the events that wait for a scan. */
   buffered(organizationId = this.organizationId): Map<string, number> {
     const names = new Map<string, number>()
     this.withStore((store) => {
@@ -170,7 +175,7 @@ export function later(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-/** A line of Squid. The host decides whether it matches: one of MATCHING does. */
+/** A line of Squid's log. A line with a host in MATCHING matches. */
 export function squid(host: string, client = '192.0.2.45', timeMs = Date.now()): string {
   const time = `${Math.floor(timeMs / 1000)}.${String(timeMs % 1000).padStart(3, '0')}`
   return `${time}    318 ${client} TCP_TUNNEL/200 6120 CONNECT ${host}:443 jdoe HIER_DIRECT/198.51.100.20 -`
@@ -178,7 +183,7 @@ export function squid(host: string, client = '192.0.2.45', timeMs = Date.now()):
 
 export const MATCHING = ['api.anthropic.com', 'claude.ai', 'chatgpt.com'] as const
 
-/** An RFC 5424 message with the token where it belongs. */
+/** An RFC 5424 message with the token in its SD-ELEMENT. */
 export function rfc5424(token: string, message: string, host = 'proxy-1'): string {
   return `<134>1 2026-11-20T09:15:02.123Z ${host} squid 4711 - [svc@00000 key="${token}"] ${message}`
 }

@@ -1,12 +1,12 @@
 import { type FinalResults, Parser, type Result } from 'tap-parser'
 
-/** Counts what one test file reports in TAP. Subtests count as their assertions. */
+/** Counts the results of one test file's TAP output. Only assertions count, not subtests. */
 export class TapReport {
   passed = 0
   failed = 0
-  /** For each skipped test its full name and the reason. */
+  /** Full name and reason of each skipped test. */
   readonly skipped: string[] = []
-  /** For each failed assertion its full name and its diagnostics. */
+  /** Full name and diagnostics of each failed assertion. */
   readonly failures: string[] = []
   readonly #parser = new Parser()
 
@@ -18,7 +18,7 @@ export class TapReport {
     this.#parser.write(chunk)
   }
 
-  /** No more output follows: what is incomplete becomes a failure. */
+  /** Ends the output. Incomplete TAP becomes a failure. */
   end(): void {
     this.#parser.end()
   }

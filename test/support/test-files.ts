@@ -3,18 +3,18 @@ import { join } from 'node:path'
 import { REPOSITORY } from './programs.ts'
 
 /**
- * Which tests there are, and which command runs them. The name of a file decides: `npm test` runs every `*.test.ts` but those
- * that are named `*.full.test.ts`, which `npm run test:full` runs in addition.
+ * The test files, and the command that runs each. The file name decides: `npm test` runs every
+ * `*.test.ts` except `*.full.test.ts`, which `npm run test:full` runs in addition.
  */
 export interface TestFile {
-  /** The path from the root of the repository: `test/engine/lmdb/queue.test.ts`. */
+  /** Path from the repository's root: `test/engine/lmdb/queue.test.ts`. */
   readonly source: string
-  /** The compiled file, absolute. */
+  /** Absolute path of the compiled file. */
   readonly compiled: string
   readonly suite: 'quick' | 'full'
 }
 
-/** Sources, not dist/, which may still have the compiled form of a test that was deleted or renamed. */
+/** Lists the sources, because dist/ may still contain tests that were deleted or renamed. */
 export function testFiles(): TestFile[] {
   return readdirSync(join(REPOSITORY, 'test'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.test.ts'))

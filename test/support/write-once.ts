@@ -2,13 +2,17 @@ import { existsSync } from 'node:fs'
 import { open } from 'lmdb'
 import { Environment } from '../../engine/lmdb/environment.ts'
 
-/** A process that writes into an environment once, when a file is there: as our programs do; or with no more than LMDB, whose lock it holds before that. */
+/**
+ * Runs as a separate process: writes into an environment once, as soon as a file exists. `ours`
+ * writes as our programs do. Otherwise the process uses LMDB only and holds its write lock while it
+ * waits.
+ */
 const [, , how = '', path = '', file = ''] = process.argv
-const nobody = new Int32Array(new SharedArrayBuffer(4))
-/** Tells that it waits, and waits without a turn of the event loop. */
+const never = new Int32Array(new SharedArrayBuffer(4))
+/** Reports that it waits, then blocks without a turn of the event loop. */
 const untilReported = (): void => {
   process.send?.('waits')
-  while (!existsSync(file)) Atomics.wait(nobody, 0, 0, 10)
+  while (!existsSync(file)) Atomics.wait(never, 0, 0, 10)
 }
 if (how === 'ours') {
   const environment = new Environment(path, { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 })

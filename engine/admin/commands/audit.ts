@@ -5,7 +5,7 @@ import type { Store } from '../../store/store.ts'
 import { auditRow } from '../audit-export.ts'
 import { countOption, sharedOptions, show, withStore } from './context.ts'
 
-/** Entries that are shown by default. */
+/** Default number of entries. */
 const SHOWN = 100
 
 /** posture-admin audit list */

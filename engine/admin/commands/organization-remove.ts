@@ -101,13 +101,13 @@ async function askForName(store: Store, { id, name }: Organization): Promise<voi
 async function deleteRecords(command: Command, store: Store, removal: Removal): Promise<void> {
   const cancelled = `${removal.name} is removed; the service deletes the rest of its records within a day`
   const total = store.environment.read(() => store.removals.left(removal))
-  const records = await longWork(cancelled, async (onStep, givenUp) => {
+  const records = await longWork(cancelled, async (onStep, signal) => {
     let deleted = 0
     for (const step of store.removals.finish(removal)) {
       deleted += step
       onStep('delete', deleted, Math.max(total, deleted))
       await othersTurn()
-      if (givenUp.aborted) return undefined
+      if (signal.aborted) return undefined
     }
     return deleted
   })

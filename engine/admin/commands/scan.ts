@@ -56,7 +56,10 @@ export function addScanCommands(program: Command): void {
   )
 }
 
-/** Waits for the end of a requested scan. Ctrl-C leaves the scan pending and returns undefined. @throws Fault SCAN_FAILED. */
+/**
+ * Waits for a requested scan. Ctrl-C leaves the scan pending and returns undefined. @throws Fault
+ * SCAN_FAILED.
+ */
 export async function waitForScan(
   { store, clock }: AdminContext,
   matcher: () => NameMatcher,
@@ -85,7 +88,7 @@ export function showDiscovery(command: Command, store: Store, organizationId: st
   if (process.stderr.isTTY && coverage !== undefined) process.stderr.write(`${coverage}\n`)
 }
 
-/** Scan and platforms as the API returns them, from one snapshot. */
+/** Scan and platforms as in the API, from one snapshot. */
 function discoveryJson(store: Store, organizationId: string): string {
   return store.environment.read(() => {
     const head = store.published.head(organizationId, PublishedList.discovery)

@@ -68,7 +68,7 @@ export function addSetupCommand(program: Command): void {
         .default(VERIFY_MS / SECOND_MS)
         .argParser(countOption(1, 24 * 3600)),
     )
-  setup.action((flags: Flags) => withStore(setup, (context) => run(setup, context, flags), { mayMake: true }))
+  setup.action((flags: Flags) => withStore(setup, (context) => run(setup, context, flags), { create: true }))
 }
 
 /** What the flags leave out is asked for. An organization that exists has its domain. */
@@ -167,7 +167,7 @@ async function firstFinding(
     organization.id,
     new Set([tokenId]),
     (arrival) => process.stderr.write(`${arrivalLine({ ...arrival, token_label: '' })}\n`),
-    { ...times, givenUp: cancel.signal },
+    { ...times, signal: cancel.signal },
   ).finally(() => stop.forget())
   if (cancel.signal.aborted) {
     process.stderr.write('posture-admin: everything is created; continue with posture-admin verify\n')

@@ -156,7 +156,7 @@ function bindingsIn({ tokenBindings }: Store): (token: MonitoringToken) => reado
 }
 
 interface PrintOptions {
-  /** The token itself, where it was just created. */
+  /** The token itself, if it was just created. */
   readonly raw?: string
   readonly bindingsOf?: (token: MonitoringToken) => readonly TokenBinding[]
 }

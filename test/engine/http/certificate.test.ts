@@ -3,7 +3,7 @@ import t from 'tap'
 import { provideCertificate } from '../../../engine/http/certificate.ts'
 import { skipUnlessRoot } from '../../support/other-user.ts'
 
-t.test('a file that the user may not read: whom, and what to do', { skip: skipUnlessRoot }, async (t) => {
+t.test('an unreadable file is an error that names the user and the fix', { skip: skipUnlessRoot }, async (t) => {
   const directory = t.testdir()
   const own = await provideCertificate(directory, undefined)
   const files = [own.keyFile, own.certificateFile]
@@ -14,7 +14,7 @@ t.test('a file that the user may not read: whom, and what to do', { skip: skipUn
       await t.rejects(provideCertificate(directory, own), {
         code: 'CERTIFICATE',
         message: new RegExp(
-          `^${closed} is not readable for uid 1234; chgrp \\d+ ${closed} && chmod g\\+r ${closed}, and let`,
+          `^${closed} is not readable by uid 1234; chgrp \\d+ ${closed} && chmod g\\+r ${closed}, and make`,
         ),
       })
     } finally {

@@ -2,8 +2,8 @@ import t from 'tap'
 import { PublishedList } from '../../../engine/store/published.ts'
 import { makeOrganization, openStore } from '../../support/store.ts'
 
-t.test('every page of every list is what JSON.stringify of its elements gives', async (t) => {
-  const opened = openStore(t, { madeUp: true })
+t.test('every page of every list equals JSON.stringify of its elements', async (t) => {
+  const opened = openStore(t, { unchecked: true })
   const { store } = opened
   const { id } = makeOrganization(opened, 'Acme')
   for (const count of [250, 0, 1, 99, 100, 101, 200, 201]) {
@@ -32,8 +32,8 @@ t.test('every page of every list is what JSON.stringify of its elements gives', 
   }
 })
 
-t.test('the tag changes exactly when head or elements do', async (t) => {
-  const opened = openStore(t, { madeUp: true })
+t.test('the tag changes exactly when head or elements change', async (t) => {
+  const opened = openStore(t, { unchecked: true })
   const { store } = opened
   const { id } = makeOrganization(opened, 'Acme')
   const tagOf = (head: string, elements: string[]): string | undefined => {
@@ -53,8 +53,8 @@ t.test('the tag changes exactly when head or elements do', async (t) => {
   }
 })
 
-t.test('lists and organizations do not see each other', async (t) => {
-  const opened = openStore(t, { madeUp: true })
+t.test('lists and organizations are independent', async (t) => {
+  const opened = openStore(t, { unchecked: true })
   const { store } = opened
   const a = makeOrganization(opened, 'A').id
   const b = makeOrganization(opened, 'B').id

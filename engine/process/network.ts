@@ -1,17 +1,21 @@
 import { isIP } from 'node:net'
 
-/** An IPv4 or IPv6 network. IPv4 stands in IPv6's form, so that both compare alike (RFC 4291 §2.5.5.2). */
+/**
+ * An IPv4 or IPv6 network. IPv4 is stored as an IPv4-mapped address, so that both compare alike
+ * (RFC 4291 §2.5.5.2).
+ */
 export interface Network {
   readonly bytes: Uint8Array
-  /** Bits of the 128 that count. */
+  /** Prefix length, out of 128 bits. */
   readonly prefixBits: number
 }
 
 const ADDRESS_BITS = 128
 const IPV4_BITS = 32
 const ADDRESS_BYTES = ADDRESS_BITS / 8
+const IPV4_BYTES = IPV4_BITS / 8
 
-/** `192.0.2.1`, `192.0.2.0/24`, `2001:db8::/32`; or undefined where the text is none of these. */
+/** Parses `192.0.2.1`, `192.0.2.0/24` or `2001:db8::/32`. undefined: the text is not a network. */
 export function networkOf(text: string): Network | undefined {
   const [address = '', bits, ...rest] = text.split('/')
   const bytes = addressBytes(address)
@@ -22,7 +26,7 @@ export function networkOf(text: string): Network | undefined {
   return { bytes, prefixBits: ADDRESS_BITS - own + Number(bits) }
 }
 
-/** The 16 bytes of an address, or undefined. A zone is left out. */
+/** Returns the 16 bytes of an address, or undefined. A zone id is ignored. */
 export function addressBytes(address: string): Uint8Array | undefined {
   const bare = address.split('%', 1)[0] ?? ''
   const bytes = new Uint8Array(ADDRESS_BYTES)
@@ -38,9 +42,9 @@ export function addressBytes(address: string): Uint8Array | undefined {
       : `${dotted[1]}${((Number(dotted[2]) << 8) | Number(dotted[3])).toString(16)}:${((Number(dotted[4]) << 8) | Number(dotted[5])).toString(16)}`
   const [head = '', tail] = hex.split('::')
   const before = head === '' ? [] : head.split(':')
-  const behind = tail === undefined || tail === '' ? [] : tail.split(':')
+  const after = tail === undefined || tail === '' ? [] : tail.split(':')
   const groups =
-    tail === undefined ? before : [...before, ...new Array(8 - before.length - behind.length).fill('0'), ...behind]
+    tail === undefined ? before : [...before, ...new Array(8 - before.length - after.length).fill('0'), ...after]
   for (const [index, group] of groups.entries()) {
     const value = Number.parseInt(group, 16)
     bytes[index * 2] = value >> 8
@@ -56,13 +60,37 @@ export function contains({ bytes, prefixBits }: Network, address: Uint8Array): b
   return ((bytes[whole] ?? 0) & mask & 0xff) === ((address[whole] ?? 0) & mask & 0xff)
 }
 
-/** One way to write an address: IPv4 in IPv6's form as IPv4, IPv6 as RFC 5952 says. Anything else stays what it is. */
+/**
+ * Returns the canonical text of an address: an IPv4-mapped address as IPv4, IPv6 as in RFC 5952.
+ * Other text is returned unchanged.
+ */
 export function canonicalAddress(text: string): string {
   const bytes = addressBytes(text)
   if (bytes === undefined) return text
   if (isIpv4InIpv6(bytes)) return bytes.subarray(12).join('.')
-  // The URL standard writes IPv6 as RFC 5952 §4 does.
+  // The URL standard writes IPv6 as in RFC 5952 §4.
   return new URL(`http://[${text.split('%', 1)[0]}]/`).hostname.slice(1, -1)
+}
+
+/** Bytes of the network prefix of an IPv6 address. A host chooses the other bytes freely. */
+const SITE_BYTES = 8
+
+/**
+ * Returns the client that an address counts as in limits: the IPv4 address, or the IPv6 /64. Other
+ * text is returned unchanged.
+ */
+export function clientOf(text: string): string {
+  const bytes = addressBytes(text)
+  return bytes === undefined ? text : clientOfBytes(bytes)
+}
+
+/** The same of the 4 or 16 bytes of an address; '' of none. */
+export function clientOfBytes(bytes: Uint8Array): string {
+  if (bytes.length === ADDRESS_BYTES && !isIpv4InIpv6(bytes)) {
+    const groups = Buffer.from(bytes.subarray(0, SITE_BYTES)).toString('hex').replace(/.{4}/g, '$&:')
+    return `${canonicalAddress(`${groups}:`)}/64`
+  }
+  return bytes.subarray(-IPV4_BYTES).join('.')
 }
 
 function isIpv4InIpv6(bytes: Uint8Array): boolean {

@@ -1,9 +1,12 @@
 import type { PacketClassName } from '../../collector/batch/packet-class.ts'
 import { type CapturedFrame, type PcapFields, pcapFile } from '../support/packets-pcap.ts'
 
-/** A name that must come out, as expect.json lists it. */
+/** An expected name, as a row of expect.json. */
 export interface ExpectedName {
-  /** The frame, counted from zero, with which the name is complete; the number of frames when it comes out at the end of the file. */
+  /**
+   * Index of the frame that completes the name. For a name that is reported at the end of the file:
+   * the number of frames.
+   */
   readonly frame: number
   readonly method: 'dns' | 'tls' | 'quic'
   readonly client: string
@@ -13,33 +16,36 @@ export interface ExpectedName {
   readonly name: string
   /** The hello has encrypted_client_hello. */
   readonly ech?: true
-  /** Where the case is about times: milliseconds since 1970. */
+  /** Milliseconds since 1970, in cases that test times. */
   readonly timeMs?: number
 }
 
-/** What expect.json holds: every name in order, the classes that are not empty, and the damage where the file has one. */
+/**
+ * The content of expect.json: every name in order, the nonzero packet classes, and the damage of
+ * the file, if any.
+ */
 export interface Expectation {
   readonly names: readonly ExpectedName[]
-  /** Left out when the case says nothing of classes. */
+  /** Absent in cases that do not test classes. */
   readonly classes?: Partial<Record<PacketClassName, number>>
-  /** The text of the fault behind the file's path. */
+  /** The text of the fault after the file's path. */
   readonly damage?: string
-  /** tshark reads this capture otherwise, as the case's README.md says. */
+  /** tshark finds other names in this capture. The case's README.md says why. */
   readonly tshark?: false
 }
 
-/** A packet with what its maker says of it: what the decoder must find is known before the decoder runs. */
-export interface MadePacket extends CapturedFrame {
+/** A packet with its expected names and class, which are known before the decoder runs. */
+export interface GeneratedPacket extends CapturedFrame {
   readonly packetClass?: PacketClassName
   readonly names?: readonly Omit<ExpectedName, 'frame'>[]
 }
 
-export interface MadeCapture {
-  readonly packets: readonly MadePacket[]
+export interface GeneratedCapture {
+  readonly packets: readonly GeneratedPacket[]
   readonly pcap?: PcapFields
-  /** Writes the file where it is not pcap. */
-  readonly write?: (packets: readonly MadePacket[]) => Buffer
-  /** input.pcap when it is not given; .gz and .zst say that build.ts compresses it. */
+  /** Writes the file, for formats other than pcap. */
+  readonly write?: (packets: readonly GeneratedPacket[]) => Buffer
+  /** Default: input.pcap. build.ts compresses .gz and .zst files. */
   readonly file?:
     | 'input.pcap'
     | 'input.pcapng'
@@ -47,27 +53,34 @@ export interface MadeCapture {
     | 'input.pcap.zst'
     | 'input.pcapng.gz'
     | 'input.pcapng.zst'
-  /** Names of messages that no frame completes, in the order in which the end of the file brings them out. */
+  /**
+   * Names of incomplete messages, in the order in which they are reported at the end of the file.
+   */
   readonly namesAtEnd?: readonly Omit<ExpectedName, 'frame'>[]
-  /** Why the case is there and how it was made, in markdown. */
+  /** Why the case exists and how it was made, in Markdown. */
   readonly about: string
-  /** Why tshark shows other names; without it its names are stored in tshark.json and compared. */
+  /**
+   * Why tshark finds other names. If absent, tshark's names are stored in tshark.json and compared.
+   */
   readonly tsharkDiffers?: string
-  /** Bytes of the file that are kept, and what must be said of the rest; packets behind that count for nothing. */
+  /**
+   * Truncates the file to `bytes`. The collector must report `damage`, and reads only the first
+   * `wholePackets` packets.
+   */
   readonly cut?: { readonly bytes: number; readonly damage: string; readonly wholePackets: number }
 }
 
-export function captureFile(capture: MadeCapture): string {
+export function captureFile(capture: GeneratedCapture): string {
   return capture.file ?? 'input.pcap'
 }
 
-/** The file, not compressed yet. */
-export function captureBytes(capture: MadeCapture): Buffer {
+/** The uncompressed file. */
+export function captureBytes(capture: GeneratedCapture): Buffer {
   const bytes = capture.write?.(capture.packets) ?? pcapFile(capture.packets, capture.pcap)
   return capture.cut === undefined ? bytes : bytes.subarray(0, capture.cut.bytes)
 }
 
-export function expectationOf(capture: MadeCapture): Expectation {
+export function expectationOf(capture: GeneratedCapture): Expectation {
   const packets = capture.packets.slice(0, capture.cut?.wholePackets)
   const names = packets.flatMap((packet, frame) => (packet.names ?? []).map((name) => ({ frame, ...name })))
   const atEnd = (capture.namesAtEnd ?? []).map((name) => ({ frame: packets.length, ...name }))
@@ -80,8 +93,8 @@ export function expectationOf(capture: MadeCapture): Expectation {
   }
 }
 
-/** Undefined unless every packet has one. */
-function classesOf(packets: readonly MadePacket[]): Expectation['classes'] {
+/** Undefined unless every packet has a class. */
+function classesOf(packets: readonly GeneratedPacket[]): Expectation['classes'] {
   const classes: Partial<Record<PacketClassName, number>> = {}
   for (const { packetClass } of packets) {
     if (packetClass === undefined) return undefined

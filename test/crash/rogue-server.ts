@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { generate } from 'selfsigned'
 import type { Random } from '../fuzz/random.ts'
 
-/** What may answer where the service should: none of it says that an event was taken. */
-const LIES: readonly ((response: ServerResponse) => void)[] = [
+/** Wrong answers. None of them acknowledges an event. */
+const ROGUE_ANSWERS: readonly ((response: ServerResponse) => void)[] = [
   (response) => response.writeHead(500).end('Internal Server Error'),
   (response) => response.writeHead(503, { 'retry-after': '1' }).end('{"error":"later"}'),
   (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Please log in</html>'),
@@ -14,14 +14,14 @@ const LIES: readonly ((response: ServerResponse) => void)[] = [
   (response) => response.writeHead(401, { 'content-type': 'text/html' }).end('<html>Please log in</html>'),
   (response) => response.writeHead(413).end(),
   () => {
-    // Says nothing; the proxy ends the connection when the lies end.
+    // No answer. The proxy closes the connection when the fault ends.
   },
 ]
 
-/** An HTTPS server that takes every batch, keeps none, and answers by chance. */
-export class LyingServer {
+/** An HTTPS server that reads every batch, stores none, and answers at random. */
+export class RogueServer {
   answers = 0
-  /** PEM. */
+  /** PEM format. */
   readonly certificate: string
   readonly #server: Server
 
@@ -31,21 +31,22 @@ export class LyingServer {
       request.on('error', () => {})
       response.on('error', () => {})
       this.answers++
-      const lie = random.of(LIES)
-      // Some answer before they have read what they answer to.
-      if (random.below(4) === 0) lie(response)
-      else request.resume().once('end', () => lie(response))
+      const answer = random.of(ROGUE_ANSWERS)
+      // Some servers answer before they have read the request.
+      if (random.below(4) === 0) answer(response)
+      else request.resume().once('end', () => answer(response))
     })
   }
 
-  static async listen(random: Random): Promise<LyingServer> {
-    // Another subject than the service's certificate has: of two trusted ones with the same OpenSSL tries the first only.
-    const pems = await generate([{ name: 'commonName', value: 'lying server' }], {
+  static async listen(random: Random): Promise<RogueServer> {
+    // The subject must differ from that of the service's certificate. If two trusted certificates
+    // have the same subject, OpenSSL tries only the first.
+    const pems = await generate([{ name: 'commonName', value: 'rogue server' }], {
       keyType: 'ec',
       curve: 'P-256',
       extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: 'localhost' }] }],
     })
-    const server = new LyingServer(pems, random)
+    const server = new RogueServer(pems, random)
     await new Promise<void>((resolve) => server.#server.listen(0, '127.0.0.1', resolve))
     return server
   }

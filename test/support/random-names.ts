@@ -1,6 +1,6 @@
 import type { TrieRule } from '../../registry/compile-trie.ts'
 
-/** Random numbers that a seed brings back (xorshift32). */
+/** Random numbers that a seed reproduces (xorshift32). */
 export class SeededRandom {
   #state: number
 
@@ -8,7 +8,7 @@ export class SeededRandom {
     this.#state = seed | 0 || 0x9e3779b9
   }
 
-  /** An integer of 0..bound-1. */
+  /** An integer in 0..bound-1. */
   below(bound: number): number {
     this.#state ^= this.#state << 13
     this.#state ^= this.#state >>> 17
@@ -21,12 +21,12 @@ export class SeededRandom {
   }
 }
 
-/** Few labels, so that rules and names meet often. */
+/** Few labels, so that rules and names often match. */
 const LABELS = ['a', 'b', 'ai', 'api', 'x-1', 'xn--p1ai', 'openai', 'a1-b', 'abab', 'a'.repeat(63)]
 const GLOBS = ['*', 'a*', '*-b', 'a*b', '*a*', 'x*1', 'a*-*', '*1*b']
 const TOPS = ['com', 'net', 'ai', 'co']
 
-/** Up to `count` rules with domains that stand once; the kinds overlap as much as they can. */
+/** Up to `count` rules with distinct domains. The kinds overlap as much as possible. */
 export function makeRules(random: SeededRandom, count: number): TrieRule[] {
   const rules = new Map<string, TrieRule>()
   for (let made = 0; made < count; made++) {
@@ -40,7 +40,10 @@ export function makeRules(random: SeededRandom, count: number): TrieRule[] {
   return [...rules.values()]
 }
 
-/** The labels of a name that is a rule's, or nearly: labels added, taken away, exchanged; upper case; bytes that no host name has. */
+/**
+ * The labels of a rule's name, or of a similar one: labels added, removed or replaced; upper case;
+ * bytes that are not allowed in host names.
+ */
 export function makeLabels(random: SeededRandom, rules: readonly TrieRule[]): string[] {
   const rule = random.of(rules)
   const labels = rule.domain
@@ -71,7 +74,7 @@ export function makeLabels(random: SeededRandom, rules: readonly TrieRule[]): st
       for (let added = random.below(130); added > 0; added--) labels.unshift(random.of(['a', 'api']))
       break
     case 7:
-      // Two labels as one with a dot inside: on the wire that is another name.
+      // Two labels joined into one with a dot inside. On the wire, the result is a different name.
       labels.splice(0, 2, labels.slice(0, 2).join('.'))
       break
   }
@@ -84,7 +87,7 @@ function mutate(random: SeededRandom, label: string): string {
   return label.slice(0, at) + byte + label.slice(at + random.below(2))
 }
 
-/** RFC 1035 §3.1; a label longer than 63 bytes gives bytes that are no name, which is wanted here. */
+/** RFC 1035 §3.1. A label longer than 63 bytes gives an invalid name on purpose. */
 export function wireName(labels: readonly string[]): Uint8Array {
   const parts = labels.map((label) => Buffer.from(`${String.fromCharCode(label.length & 0xff)}${label}`, 'latin1'))
   return Buffer.concat([...parts, Buffer.from([0])])

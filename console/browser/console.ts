@@ -1,0 +1,38 @@
+/* What pages gain where scripts run. Without the script every page works. */
+
+/** Hides the rows of a table that lack the text of a filter field. */
+for (const input of document.querySelectorAll<HTMLInputElement>('input[data-filters]')) {
+  const table = document.getElementById(input.dataset['filters'] ?? '')
+  const count = document.getElementById(`${input.dataset['filters']}-count`)
+  const rows = [...(table?.querySelectorAll('tbody tr') ?? [])].map((row) => {
+    return { row: row as HTMLElement, text: (row.textContent ?? '').toLowerCase() }
+  })
+  input.addEventListener('input', () => {
+    const wanted = input.value.trim().toLowerCase()
+    let shown = 0
+    for (const { row, text } of rows) {
+      row.hidden = !text.includes(wanted)
+      if (!row.hidden) shown++
+    }
+    if (count !== null) count.textContent = `${shown} of ${rows.length}`
+  })
+}
+
+/** Copies a secret or a snippet. */
+for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-copies]')) {
+  button.hidden = false
+  button.addEventListener('click', async () => {
+    const text = document.getElementById(button.dataset['copies'] ?? '')?.textContent ?? ''
+    await navigator.clipboard.writeText(text)
+    button.textContent = 'Copied'
+  })
+}
+
+/**
+ * Puts the secret of a link into its field. The fragment of an address is never sent to the server.
+ */
+for (const field of document.querySelectorAll<HTMLInputElement>('input[data-from-fragment]')) {
+  if (location.hash.length <= 1) continue
+  field.value = location.hash.slice(1)
+  history.replaceState(null, '', location.pathname)
+}

@@ -1,0 +1,33 @@
+import { createHash } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import { ASSETS_FILE, type StoredAsset } from './assets.ts'
+
+/**
+ * console/design/*.css, the icon and the browser script -> assets.json beside the compiled files.
+ * Run by `npm run build` as `node dist/console/build.js`.
+ */
+const DESIGN = new URL('../../console/design/', import.meta.url)
+/** In the order of the cascade. */
+const STYLES = ['tokens.css', 'base.css', 'layout.css', 'parts.css', 'form.css', 'table.css', 'chart.css', 'small.css']
+const HASH_DIGITS = 16
+
+function assetOf(name: string, type: string, text: string): StoredAsset {
+  const body = Buffer.from(text)
+  const hash = createHash('sha256').update(body).digest('hex').slice(0, HASH_DIGITS)
+  const path = `/assets/${name.replace('.', `.${hash}.`)}`
+  const gzip = gzipSync(body, { level: 9 })
+  return { name, path, type, hash, body: body.toString('base64'), gzip: gzip.toString('base64') }
+}
+
+const styles = STYLES.map((name) => readFileSync(new URL(name, DESIGN), 'utf8')).join('\n')
+const script = readFileSync(new URL('./browser/console.js', import.meta.url), 'utf8')
+writeFileSync(
+  fileURLToPath(ASSETS_FILE),
+  JSON.stringify([
+    assetOf('console.css', 'text/css; charset=utf-8', styles),
+    assetOf('console.js', 'text/javascript; charset=utf-8', script),
+    assetOf('icon.svg', 'image/svg+xml', readFileSync(new URL('icon.svg', DESIGN), 'utf8')),
+  ]),
+)

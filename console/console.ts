@@ -1,0 +1,63 @@
+import { Worker } from 'node:worker_threads'
+import { drainThread, faultOf, listening } from '../engine/http/listener-thread.ts'
+import { systemClock } from '../engine/process/clock.ts'
+import type { Logger } from '../engine/process/log.ts'
+import type { Store } from '../engine/store/store.ts'
+import type { ConsoleThreadData, FromConsole, ToConsole } from './protocol.ts'
+import { ConsoleWriter } from './writer.ts'
+
+/**
+ * Of the heap of the thread, for new objects: a page of 800 rows leaves several megabytes behind.
+ */
+const YOUNG_GENERATION_MB = 16
+
+/** The web console: a thread that answers browsers, and the changes that its pages make. */
+export class Console {
+  readonly implementation: string
+  readonly #thread: Worker
+
+  private constructor(thread: Worker, implementation: string) {
+    this.#thread = thread
+    this.implementation = implementation
+  }
+
+  /**
+   * Starts the thread and waits until it listens.
+   *
+   * @param onFailure called when the thread ends by itself.
+   * @throws Fault PORT_TAKEN, PORT_DENIED, CERTIFICATE.
+   */
+  static async start(
+    data: ConsoleThreadData,
+    store: Store,
+    log: Logger,
+    onFailure: (error: unknown) => void,
+  ): Promise<Console> {
+    const thread = new Worker(new URL('./thread.js', import.meta.url), {
+      workerData: data,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
+    })
+    const { implementation } = await listening(thread, 'the console')
+    const writer = new ConsoleWriter(store, data.catalog, systemClock, log)
+    thread.on('message', (message: FromConsole) => {
+      if (message.kind === 'failed') onFailure(faultOf(message, 'the console'))
+      else if (message.kind === 'change' || message.kind === 'account') {
+        const outcome: ToConsole = writer.make(message)
+        thread.postMessage(outcome)
+      }
+    })
+    thread.on('error', onFailure)
+    thread.on('exit', () => onFailure(new Error('the thread of the console ended')))
+    return new Console(thread, implementation)
+  }
+
+  /** New connections get the certificate that is in the files now. */
+  reload(): void {
+    const message: ToConsole = { kind: 'reload' }
+    this.#thread.postMessage(message)
+  }
+
+  drain(deadlineMs: number): Promise<void> {
+    return drainThread(this.#thread, deadlineMs)
+  }
+}

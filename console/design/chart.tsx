@@ -1,0 +1,151 @@
+import type { ComponentChildren } from 'preact'
+import { DAY_MS } from '../../engine/process/clock.ts'
+
+/** One bar of a timeline. */
+export interface DayBar {
+  /** Days since 1970-01-01. */
+  readonly day: number
+  readonly approved: number
+  readonly notApproved: number
+}
+
+/** Coordinates need no more than a tenth of a unit. */
+function rounded(value: number): number {
+  return Math.round(value * 10) / 10
+}
+
+const AXIS_WIDTH = 36
+const AXIS_HEIGHT = 20
+const TOP = 6
+const BAR_GAP = 4
+const DAYS_PER_LABEL = 7
+
+export interface TimelineProps {
+  readonly days: readonly DayBar[]
+  readonly label: string
+  /** What is counted, for the title of each bar. */
+  readonly unit: string
+  readonly width?: number
+  readonly height?: number
+}
+
+/** Bars per day: approved below, not approved above. */
+export function Timeline({ days, label, unit, width = 940, height = 150 }: TimelineProps) {
+  const most = Math.max(1, ...days.map(({ approved, notApproved }) => approved + notApproved))
+  const top = niceTop(most)
+  const base = height - AXIS_HEIGHT
+  const step = (width - AXIS_WIDTH) / Math.max(1, days.length)
+  const y = (value: number): number => rounded(base - (base - TOP) * (value / top))
+  return (
+    <svg class="plot" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
+      {[0, top / 2, top].map((value) => (
+        <g key={value}>
+          <line class="grid" x1={AXIS_WIDTH} x2={width} y1={y(value)} y2={y(value)} />
+          <text x={AXIS_WIDTH - 6} y={y(value) + 4} text-anchor="end">
+            {value}
+          </text>
+        </g>
+      ))}
+      {days.map(({ day, approved, notApproved }, at) => {
+        const x = rounded(AXIS_WIDTH + at * step + BAR_GAP / 2)
+        const barWidth = rounded(Math.max(1, step - BAR_GAP))
+        return (
+          <g key={day}>
+            <title>{`${shortDay(day)}: ${notApproved} ${unit} not approved, ${approved} approved`}</title>
+            {approved > 0 && (
+              <rect class="approved" x={x} y={y(approved)} width={barWidth} height={rounded(base - y(approved))} />
+            )}
+            {notApproved > 0 && (
+              <rect
+                class="shadow"
+                x={x}
+                y={y(approved + notApproved)}
+                width={barWidth}
+                height={rounded(y(approved) - y(approved + notApproved))}
+              />
+            )}
+          </g>
+        )
+      })}
+      {days.map(({ day }, at) =>
+        at % DAYS_PER_LABEL === 3 ? (
+          <text key={day} x={rounded(AXIS_WIDTH + (at + 0.5) * step)} y={height - 4} text-anchor="middle">
+            {shortDay(day)}
+          </text>
+        ) : null,
+      )}
+    </svg>
+  )
+}
+
+/**
+ * The smallest of 1, 2, 4, 5, 10 times a power of ten that is not below `most`, and even, so that
+ * its half is whole.
+ */
+export function niceTop(most: number): number {
+  const unit = 10 ** Math.floor(Math.log10(Math.max(1, most)))
+  const top = [1, 2, 4, 5, 10].map((times) => times * unit).find((each) => each >= most) ?? most
+  return top % 2 === 0 ? top : top + 1
+}
+
+const SHORT_DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
+
+/** `17 Nov` */
+export function shortDay(day: number): string {
+  return SHORT_DAY.format(day * DAY_MS)
+}
+
+export type ChartTone = 'approved' | 'shadow' | 'third' | 'fourth' | 'rest' | 'dot' | 'ring'
+
+/** An entry of a chart's key. */
+export function Key({ tone, children }: { readonly tone: ChartTone; readonly children: ComponentChildren }) {
+  const isRound = tone === 'dot' || tone === 'ring'
+  return (
+    <span class="key">
+      <svg viewBox="0 0 10 10" aria-hidden="true">
+        {isRound ? <circle cx="5" cy="5" r="4" class={tone} /> : <rect width="10" height="10" rx="2" class={tone} />}
+      </svg>
+      {children}
+    </span>
+  )
+}
+
+const SHARES_WIDTH = 640
+const SHARES_HEIGHT = 16
+
+export interface Share {
+  readonly tone: ChartTone
+  /** 0 to 1. */
+  readonly share: number
+}
+
+/** One bar of several shares; the text below it names them. */
+export function Shares({ parts, label }: { readonly parts: readonly Share[]; readonly label: string }) {
+  let at = 0
+  return (
+    <svg
+      class="plot"
+      viewBox={`0 0 ${SHARES_WIDTH} ${SHARES_HEIGHT}`}
+      role="img"
+      aria-label={label}
+      preserveAspectRatio="none"
+    >
+      {parts.map(({ tone, share }) => {
+        const x = at
+        at += share * SHARES_WIDTH
+        const width = Math.max(0, rounded(share * SHARES_WIDTH - 2))
+        return <rect key={tone} class={tone} x={rounded(x)} y="0" width={width} height={SHARES_HEIGHT} />
+      })}
+    </svg>
+  )
+}
+
+/** One share of a whole. */
+export function Bar({ share, label }: { readonly share: number; readonly label: string }) {
+  return (
+    <svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none" role="img" aria-label={label}>
+      <rect class="track" width="100" height="6" />
+      <rect class="value" width={rounded(Math.min(1, Math.max(0, share)) * 100)} height="6" />
+    </svg>
+  )
+}

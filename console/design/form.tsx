@@ -1,0 +1,115 @@
+import type { ComponentChildren } from 'preact'
+import type { FormState } from '../form.ts'
+
+export interface FieldProps {
+  readonly name: string
+  readonly label: string
+  readonly form: FormState
+  readonly type?: 'text' | 'password' | 'email' | 'number' | 'search' | 'date'
+  /** What is expected, below the field. */
+  readonly hint?: ComponentChildren
+  /** The value at first; what was typed wins. */
+  readonly value?: string
+  readonly required?: boolean
+  readonly maxLength?: number
+  readonly minLength?: number
+  readonly autoComplete?: string
+  /** Filled by the browser script from the fragment of the address. */
+  readonly fromFragment?: boolean
+}
+
+/** A field of one line with its label, hint and error. A password is never sent back. */
+export function Field(props: FieldProps) {
+  const { name, label, form, type = 'text', hint, value = '', required, maxLength, minLength } = props
+  const { autoComplete = 'off', fromFragment } = props
+  const error = form.errors[name]
+  const described = [hint === undefined ? '' : `${name}-hint`, error === undefined ? '' : `${name}-error`]
+  return (
+    <div class="field">
+      <label for={name}>{label}</label>
+      <input
+        id={name}
+        name={name}
+        // The types of Preact ask for one literal type.
+        type={type as 'text'}
+        value={type === 'password' ? '' : form.values.text(name) || value}
+        required={required}
+        maxLength={maxLength}
+        minLength={minLength}
+        autoComplete={autoComplete}
+        aria-invalid={error === undefined ? undefined : 'true'}
+        aria-describedby={described.join(' ').trim() || undefined}
+        data-from-fragment={fromFragment ? '' : undefined}
+      />
+      {hint !== undefined && (
+        <p id={`${name}-hint`} class="hint">
+          {hint}
+        </p>
+      )}
+      <FieldError id={`${name}-error`} error={error} />
+    </div>
+  )
+}
+
+function FieldError({ id, error }: { readonly id: string; readonly error: string | undefined }) {
+  return error === undefined ? null : (
+    <p id={id} class="error" role="alert">
+      {error}
+    </p>
+  )
+}
+
+/** What is wrong with the form as a whole. */
+export function FormError({ form }: { readonly form: FormState }) {
+  return <FieldError id="form-error" error={form.errors['']} />
+}
+
+export interface ChoiceProps {
+  readonly name: string
+  readonly label: string
+  readonly form: FormState
+  readonly options: readonly (readonly [value: string, name: string])[]
+  readonly value?: string
+}
+
+/** One of several values. */
+export function Select({ name, label, form, options, value = '' }: ChoiceProps) {
+  const chosen = form.values.text(name) || value
+  return (
+    <div class="field">
+      <label for={name}>{label}</label>
+      <select id={name} name={name}>
+        {options.map(([each, text]) => (
+          <option key={each} value={each} selected={each === chosen}>
+            {text}
+          </option>
+        ))}
+      </select>
+      <FieldError id={`${name}-error`} error={form.errors[name]} />
+    </div>
+  )
+}
+
+/** Any of several values. */
+export function Checks({
+  name,
+  label,
+  form,
+  options,
+  values = [],
+}: Omit<ChoiceProps, 'value'> & { readonly values?: readonly string[] }) {
+  const typed = form.values.all(name)
+  const chosen = typed.length > 0 ? typed : values
+  return (
+    <fieldset>
+      <legend>{label}</legend>
+      {options.map(([each, text]) => (
+        <label key={each} class="check">
+          <input type="checkbox" name={name} value={each} checked={chosen.includes(each)} />
+          {text}
+        </label>
+      ))}
+      <FieldError id={`${name}-error`} error={form.errors[name]} />
+    </fieldset>
+  )
+}

@@ -1,0 +1,198 @@
+import type { ComponentChildren } from 'preact'
+import type { Action } from '../../engine/admin/actions.ts'
+import type { Role } from '../../engine/store/members.ts'
+import type { Organization } from '../../engine/store/organizations.ts'
+import { assetPath } from '../assets.ts'
+import { NAVIGATION } from './navigation.ts'
+
+export type Theme = 'light' | 'dark' | undefined
+
+export interface DocumentProps {
+  readonly title: string
+  readonly theme: Theme
+  readonly class?: string
+  readonly children: ComponentChildren
+}
+
+/** The outermost elements of every page. */
+export function Document({ title, theme, class: name, children }: DocumentProps) {
+  return (
+    <html lang="en" data-theme={theme}>
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content={theme ?? 'light dark'} />
+        <title>{title}</title>
+        <link rel="icon" href={assetPath('icon.svg')} type="image/svg+xml" />
+        <link rel="stylesheet" href={assetPath('console.css')} />
+      </head>
+      <body class={name}>
+        {children}
+        <script type="module" src={assetPath('console.js')} />
+      </body>
+    </html>
+  )
+}
+
+export interface LayoutProps {
+  readonly title: string
+  /** The path of the navigation's entry for this page. */
+  readonly here: string
+  readonly theme: Theme
+  readonly path: string
+  readonly userName: string
+  readonly role: Role
+  readonly organization: Organization
+  readonly organizations: readonly Organization[]
+  readonly may: (action: Action) => boolean
+  readonly children: ComponentChildren
+}
+
+/** A page for someone who is signed in. */
+export function Layout(props: LayoutProps) {
+  const { title, here, theme, organization, may, children } = props
+  return (
+    <Document title={`${title} · ${organization.name}`} theme={theme} class="framed">
+      <a class="skip" href="#content">
+        Skip to content
+      </a>
+      <header class="rail">
+        <a class="brand" href="/">
+          <Mark />
+          {organization.name}
+        </a>
+        <details>
+          <summary>
+            <span class="brand">
+              <Mark />
+              {organization.name}
+            </span>
+            <span class="muted">Menu</span>
+          </summary>
+          <nav aria-label="Main">
+            {NAVIGATION.map(({ name, entries }) => {
+              const shown = entries.filter(({ action }) => may(action))
+              return shown.length === 0 ? null : (
+                <section key={name}>
+                  <h2>{name}</h2>
+                  <ul>
+                    {shown.map((entry) => (
+                      <li key={entry.path}>
+                        <a href={entry.path} aria-current={entry.path === here ? 'page' : undefined}>
+                          {entry.name}
+                        </a>
+                      </li>
+                    ))}
+                  </ul>
+                </section>
+              )
+            })}
+          </nav>
+          <Account {...props} />
+        </details>
+      </header>
+      <main id="content">{children}</main>
+    </Document>
+  )
+}
+
+const ROLE_NAMES: Readonly<Record<Role, string>> = {
+  viewer: 'Viewer',
+  member: 'Member',
+  admin: 'Admin',
+  owner: 'Owner',
+}
+
+/** Who is signed in, in which organization, and the theme. */
+function Account({ userName, role, organization, organizations, theme, path }: LayoutProps) {
+  return (
+    <div class="account">
+      <p>
+        <a href="/account">
+          <strong>{userName}</strong>
+        </a>
+        <span class="muted">{ROLE_NAMES[role]}</span>
+      </p>
+      {organizations.length > 1 && (
+        <form method="post" action="/organization" class="inline">
+          <label class="visually-hidden" for="organization">
+            Organization
+          </label>
+          <select id="organization" name="organization">
+            {organizations.map(({ id, name }) => (
+              <option key={id} value={id} selected={id === organization.id}>
+                {name}
+              </option>
+            ))}
+          </select>
+          <button type="submit">Switch</button>
+        </form>
+      )}
+      <div class="row">
+        <ThemeForm theme={theme} path={path} />
+        <form method="post" action="/sign-out">
+          <button class="quiet" type="submit">
+            Sign out
+          </button>
+        </form>
+      </div>
+    </div>
+  )
+}
+
+const THEMES = [
+  ['system', 'System'],
+  ['light', 'Light'],
+  ['dark', 'Dark'],
+] as const
+
+/** One button, which leads to the next theme: that of the system, light, dark. */
+export function ThemeForm({ theme, path }: { readonly theme: Theme; readonly path: string }) {
+  const at = THEMES.findIndex(([id]) => id === (theme ?? 'system'))
+  const [next] = THEMES[(at + 1) % THEMES.length] ?? THEMES[0]
+  const name = THEMES[at]?.[1] ?? 'System'
+  return (
+    <form method="post" action="/theme">
+      <input type="hidden" name="to" value={path} />
+      <button class="quiet" type="submit" name="theme" value={next} aria-label={`Theme: ${name}. Change to ${next}`}>
+        Theme: {name}
+      </button>
+    </form>
+  )
+}
+
+export interface PlainPageProps {
+  readonly title: string
+  readonly theme: Theme
+  readonly path: string
+  readonly children: ComponentChildren
+}
+
+/** A page for someone who is not signed in: one card in the middle. */
+export function PlainPage({ title, theme, path, children }: PlainPageProps) {
+  return (
+    <Document title={`${title} · Security Posture Service`} theme={theme} class="plain">
+      <main id="content">
+        <p class="brand">
+          <Mark />
+          Security Posture Service
+        </p>
+        <section class="card">
+          <div class="body">{children}</div>
+        </section>
+      </main>
+      <footer>
+        <ThemeForm theme={theme} path={path} />
+      </footer>
+    </Document>
+  )
+}
+
+export function Mark() {
+  return (
+    <svg class="mark" viewBox="0 0 20 20" aria-hidden="true">
+      <circle cx="10" cy="10" r="8" class="ring" />
+      <circle cx="13" cy="8" r="3" class="dot" />
+    </svg>
+  )
+}

@@ -1,0 +1,21 @@
+import type { Action } from '../../engine/admin/actions.ts'
+
+export interface NavigationEntry {
+  readonly path: string
+  readonly name: string
+  /** Only members whose role allows it see the entry. */
+  readonly action: Action
+}
+
+export interface NavigationGroup {
+  readonly name: string
+  readonly entries: readonly NavigationEntry[]
+}
+
+/** The navigation of every page. Each entry has a route in routes.ts. */
+export const NAVIGATION: readonly NavigationGroup[] = [
+  {
+    name: 'Discovery',
+    entries: [{ path: '/platforms', name: 'Platforms', action: 'discovery.read' }],
+  },
+]

@@ -1,0 +1,134 @@
+import type { ComponentChildren } from 'preact'
+import { isoSeconds } from '../../engine/process/clock.ts'
+
+/** The heading of a page: what it shows, and what can be done. */
+export function PageHead({
+  title,
+  about,
+  children,
+}: {
+  title: string
+  about?: ComponentChildren
+  children?: ComponentChildren
+}) {
+  return (
+    <div class="top">
+      <div>
+        <h1>{title}</h1>
+        {about !== undefined && <p>{about}</p>}
+      </div>
+      {children !== undefined && <div class="row">{children}</div>}
+    </div>
+  )
+}
+
+export interface CardProps {
+  readonly title: string
+  readonly note?: ComponentChildren
+  /** Without space around the content, for a table. */
+  readonly bare?: boolean
+  readonly children: ComponentChildren
+}
+
+export function Card({ title, note, bare = false, children }: CardProps) {
+  return (
+    <section class="card">
+      <header>
+        <h2>{title}</h2>
+        {note !== undefined && <p>{note}</p>}
+      </header>
+      {bare ? children : <div class="body">{children}</div>}
+    </section>
+  )
+}
+
+export type Tone = 'good' | 'warn' | 'bad' | 'plain'
+
+/** A word with a color; the word alone says it all. */
+export function Tag({ tone = 'plain', children }: { tone?: Tone; children: ComponentChildren }) {
+  return <span class={tone === 'plain' ? 'tag' : `tag ${tone}`}>{children}</span>
+}
+
+const HIGH_RISK = 70
+const MEDIUM_RISK = 45
+
+/** A risk of 0 to 100, with its word. */
+export function Risk({ score }: { score: number }) {
+  if (score >= HIGH_RISK) return <Tag tone="bad">{score} high</Tag>
+  if (score >= MEDIUM_RISK) return <Tag tone="warn">{score} medium</Tag>
+  return <Tag>{score} low</Tag>
+}
+
+/** A message above the content: what was done, or what is wrong. */
+export function Notice({
+  tone = 'good',
+  title,
+  children,
+}: {
+  tone?: 'good' | 'warn' | 'bad'
+  title: string
+  children?: ComponentChildren
+}) {
+  return (
+    <section class={`notice ${tone}`} role={tone === 'good' ? 'status' : 'alert'}>
+      <h2>{title}</h2>
+      {children}
+    </section>
+  )
+}
+
+/** What a page shows when it has nothing yet: why, and the next step. */
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <section class="card empty">
+      <h2>{title}</h2>
+      {children}
+    </section>
+  )
+}
+
+/** A secret that is shown once, with a button that copies it. */
+export function Secret({ id, value }: { id: string; value: string }) {
+  return (
+    <div class="secret">
+      <code id={id}>{value}</code>
+      <button type="button" data-copies={id} hidden>
+        Copy
+      </button>
+    </div>
+  )
+}
+
+const UNITS = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+] as const
+
+/** `2 hours ago`, `in 21 minutes`, `just now`. */
+export function relativeTime(timeMs: number, nowMs: number): string {
+  const distance = Math.abs(nowMs - timeMs)
+  const [unit, unitMs] = UNITS.find(([, each]) => distance >= each) ?? ['', 0]
+  if (unitMs === 0) return timeMs > nowMs ? 'in a moment' : 'just now'
+  const count = Math.floor(distance / unitMs)
+  const text = `${count} ${unit}${count === 1 ? '' : 's'}`
+  return timeMs > nowMs ? `in ${text}` : `${text} ago`
+}
+
+/** A time in words; the exact time in UTC appears on hover. `never` if the time is 0. */
+export function Time({ ms, nowMs }: { ms: number; nowMs: number }) {
+  if (ms === 0) return <span class="muted">never</span>
+  const exact = isoSeconds(ms)
+  return (
+    <time dateTime={exact} title={exact}>
+      {relativeTime(ms, nowMs)}
+    </time>
+  )
+}
+
+const NUMBER = new Intl.NumberFormat('en-US')
+
+/** `1,234` */
+export function countText(count: number): string {
+  return NUMBER.format(count)
+}

@@ -1,0 +1,145 @@
+import { stringify } from 'csv-stringify/sync'
+import type { ComponentChildren } from 'preact'
+
+/** A column of a table: how its cells look, how they sort, and what a CSV file has of them. */
+export interface Column<Row> {
+  readonly id: string
+  readonly name: string
+  /** Without it the column is in the CSV file only. */
+  readonly cell?: (row: Row) => ComponentChildren
+  /** What the column sorts by; without it the column cannot be sorted by. */
+  readonly sort?: (row: Row) => string | number
+  /** The cell in a CSV file; without it the column is not in the file. */
+  readonly csv?: (row: Row) => string | number
+  readonly number?: boolean
+  /** The column is hidden on narrow screens. */
+  readonly wide?: boolean
+  /** The heading is for screen readers only, as over buttons. */
+  readonly quiet?: boolean
+}
+
+export type Direction = 'ascending' | 'descending'
+
+export interface Sorting {
+  readonly by: string
+  readonly direction: Direction
+}
+
+/** The order that a query asks for: `sort=risk` or, descending, `sort=-risk`. */
+export function sortingOf<Row>(columns: readonly Column<Row>[], query: URLSearchParams, initial: Sorting): Sorting {
+  const word = query.get('sort') ?? ''
+  const by = word.replace(/^-/, '')
+  const column = columns.find(({ id, sort }) => id === by && sort !== undefined)
+  if (column === undefined) return initial
+  return { by, direction: word.startsWith('-') ? 'descending' : 'ascending' }
+}
+
+const COLLATOR = new Intl.Collator('en', { numeric: true })
+
+export function sorted<Row>(rows: readonly Row[], columns: readonly Column<Row>[], { by, direction }: Sorting): Row[] {
+  const key = columns.find(({ id }) => id === by)?.sort
+  if (key === undefined) return [...rows]
+  const sign = direction === 'ascending' ? 1 : -1
+  return rows
+    .map((row) => ({ row, key: key(row) }))
+    .sort((a, b) => sign * compare(a.key, b.key))
+    .map(({ row }) => row)
+}
+
+function compare(a: string | number, b: string | number): number {
+  return typeof a === 'number' && typeof b === 'number' ? a - b : COLLATOR.compare(String(a), String(b))
+}
+
+export interface TableProps<Row> {
+  readonly id: string
+  /** What the table shows, for screen readers. */
+  readonly label: string
+  readonly columns: readonly Column<Row>[]
+  readonly rows: readonly Row[]
+  /** With it, headings are links that sort. */
+  readonly sorting?: Sorting
+  /** The query of the page, which links keep. */
+  readonly query?: URLSearchParams
+}
+
+export function Table<Row>({ id, label, columns: all, rows, sorting, query }: TableProps<Row>) {
+  const columns = all.filter(({ cell }) => cell !== undefined)
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area needs keyboard focus
+    <section class="scroll" tabIndex={0} aria-label={label}>
+      <table id={id}>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <Heading key={column.id} column={column} sorting={sorting} query={query} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr>
+              {columns.map((column) => (
+                <td class={classOf(column)}>{column.cell?.(row)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+interface HeadingProps<Row> {
+  readonly column: Column<Row>
+  readonly sorting: Sorting | undefined
+  readonly query: URLSearchParams | undefined
+}
+
+function Heading<Row>({ column, sorting, query }: HeadingProps<Row>) {
+  const { id, name, sort, number, quiet } = column
+  if (quiet) {
+    return (
+      <th scope="col" class={classOf(column)}>
+        <span class="visually-hidden">{name}</span>
+      </th>
+    )
+  }
+  if (sorting === undefined || sort === undefined) {
+    return (
+      <th scope="col" class={classOf(column)}>
+        {name}
+      </th>
+    )
+  }
+  const current = sorting.by === id ? sorting.direction : undefined
+  // Numbers are first wanted largest first.
+  const first: Direction = number ? 'descending' : 'ascending'
+  const next = current === undefined ? first : current === 'ascending' ? 'descending' : 'ascending'
+  const kept = new URLSearchParams(query)
+  kept.set('sort', next === 'descending' ? `-${id}` : id)
+  return (
+    <th scope="col" class={classOf(column)} aria-sort={current}>
+      <a href={`?${kept}`}>{name}</a>
+    </th>
+  )
+}
+
+function classOf<Row>({ number, wide }: Column<Row>): string | undefined {
+  const names = [number ? 'n' : '', wide ? 'wide-only' : ''].filter((name) => name !== '')
+  return names.length > 0 ? names.join(' ') : undefined
+}
+
+/** A cell that begins so is a formula to a spreadsheet, whoever wrote it. */
+const FORMULA = /^\s*[=+\-@\t\r＝＋－＠]/u
+
+/** The rows as CSV (RFC 4180), with a heading. Formulas become text by an apostrophe. */
+export function csvOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
+  const shown = columns.filter((column) => column.csv !== undefined)
+  const cells = rows.map((row) => shown.map(({ csv }) => csvCell(csv?.(row) ?? '')))
+  return stringify([shown.map(({ name }) => name), ...cells], { record_delimiter: 'windows' })
+}
+
+function csvCell(value: string | number): string {
+  if (typeof value === 'number') return String(value)
+  return FORMULA.test(value) ? `'${value}` : value
+}

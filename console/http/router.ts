@@ -1,0 +1,132 @@
+import type { Action } from '../../engine/admin/actions.ts'
+import type { Answer } from './answer.ts'
+import type { Guest, Visit } from './visit.ts'
+
+/** The names of the parameters in a path: `'/platforms/:id'` has `id`. */
+type NamesIn<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | NamesIn<`/${Rest}`>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never
+
+/** The parameters of a path, decoded. */
+export type Parameters<Path extends string> = Readonly<Record<NamesIn<Path>, string>>
+
+/** Who may use a route: anyone, anyone who is signed in, or members whose role allows an action. */
+export type Access = 'anyone' | 'signed-in' | Action
+
+export interface RouteOptions {
+  /** The change needs a confirmation of the password, at most ten minutes old. */
+  readonly confirmed?: boolean
+  /** Bytes of the body of a POST; FORM_BYTES_MAX if absent. */
+  readonly bodyBytesMax?: number
+}
+
+export type Route = RouteOptions & {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+} & (
+    | {
+        readonly access: 'anyone'
+        readonly handle: (guest: Guest, parameters: Readonly<Record<string, string>>) => Answer | Promise<Answer>
+      }
+    | {
+        readonly access: Exclude<Access, 'anyone'>
+        readonly handle: (visit: Visit, parameters: Readonly<Record<string, string>>) => Answer | Promise<Answer>
+      }
+  )
+
+/** A page for signed-in users. `handle` reads one snapshot of the store, so it must not wait. */
+export function page<Path extends string>(
+  path: Path,
+  access: Exclude<Access, 'anyone'>,
+  handle: (visit: Visit, parameters: Parameters<Path>) => Answer,
+): Route {
+  return { method: 'GET', path, access, handle: handle as (visit: Visit, parameters: object) => Answer }
+}
+
+/** A form that a signed-in user posts. */
+export function form<Path extends string>(
+  path: Path,
+  access: Exclude<Access, 'anyone'>,
+  handle: (visit: Visit, parameters: Parameters<Path>) => Answer | Promise<Answer>,
+  options: RouteOptions = {},
+): Route {
+  return { ...options, method: 'POST', path, access, handle: handle as (visit: Visit, parameters: object) => Answer }
+}
+
+/** A page that anyone can open. */
+export function openPage(path: string, handle: (guest: Guest) => Answer | Promise<Answer>): Route {
+  return { method: 'GET', path, access: 'anyone', handle }
+}
+
+/** A form that anyone can post. */
+export function openForm(path: string, handle: (guest: Guest) => Answer | Promise<Answer>): Route {
+  return { method: 'POST', path, access: 'anyone', handle }
+}
+
+export interface Found {
+  readonly route: Route
+  readonly parameters: Readonly<Record<string, string>>
+}
+
+/** Finds the route of a request. Paths without parameters win over paths with parameters. */
+export class Router {
+  readonly #exact = new Map<string, Route[]>()
+  readonly #patterns: { readonly parts: readonly string[]; readonly route: Route }[] = []
+
+  constructor(routes: readonly Route[]) {
+    for (const route of routes) {
+      if (this.find(route.method, route.path)?.route.path === route.path)
+        throw new Error(`two routes for ${route.method} ${route.path}`)
+      if (route.path.includes(':')) this.#patterns.push({ parts: route.path.split('/'), route })
+      else this.#exact.set(route.path, [...(this.#exact.get(route.path) ?? []), route])
+    }
+  }
+
+  find(method: 'GET' | 'POST', path: string): Found | undefined {
+    const exact = this.#exact.get(path)
+    if (exact !== undefined) {
+      const route = exact.find((each) => each.method === method)
+      return route && { route, parameters: {} }
+    }
+    const given = path.split('/')
+    for (const { parts, route } of this.#patterns) {
+      if (route.method !== method) continue
+      const parameters = matched(parts, given)
+      if (parameters !== undefined) return { route, parameters }
+    }
+    return undefined
+  }
+
+  /** The methods that a path has. */
+  methodsOf(path: string): string[] {
+    const methods: string[] = []
+    if (this.find('GET', path) !== undefined) methods.push('GET', 'HEAD')
+    if (this.find('POST', path) !== undefined) methods.push('POST')
+    return methods
+  }
+}
+
+function matched(parts: readonly string[], given: readonly string[]): Record<string, string> | undefined {
+  if (parts.length !== given.length) return undefined
+  const parameters: Record<string, string> = {}
+  for (const [at, part] of parts.entries()) {
+    const value = given[at] ?? ''
+    if (part.startsWith(':')) {
+      const decoded = decodedPart(value)
+      if (decoded === undefined || decoded === '') return undefined
+      parameters[part.slice(1)] = decoded
+    } else if (part !== value) return undefined
+  }
+  return parameters
+}
+
+/** undefined if the text is not valid percent-encoded UTF-8. */
+function decodedPart(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}

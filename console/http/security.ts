@@ -1,0 +1,66 @@
+import { FieldBlock } from '../../engine/http/fields.ts'
+import type { HttpRequest } from '../../engine/http/port.ts'
+
+const POLICY = [
+  "default-src 'none'",
+  "style-src 'self'",
+  "script-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ')
+
+const SECURITY = [
+  'content-security-policy',
+  POLICY,
+  'x-content-type-options',
+  'nosniff',
+  // Not no-referrer: with it, browsers send `Origin: null` with a form.
+  'referrer-policy',
+  'same-origin',
+  'cross-origin-opener-policy',
+  'same-origin',
+  'cross-origin-resource-policy',
+  'same-origin',
+  'permissions-policy',
+  'camera=(), microphone=(), geolocation=(), payment=(), usb=()',
+  'strict-transport-security',
+  'max-age=31536000',
+] as const
+
+/** Every answer that depends on who asks. Nothing keeps it, also not the browser. */
+export const PAGE_BLOCK = new FieldBlock([...SECURITY, 'cache-control', 'no-store', 'vary', 'Cookie, Accept-Encoding'])
+
+/** Style sheets, scripts and pictures: their address changes with their content. */
+export const ASSET_BLOCK = new FieldBlock([
+  ...SECURITY,
+  'cache-control',
+  'public, max-age=31536000, immutable',
+  'vary',
+  'Accept-Encoding',
+])
+
+/**
+ * Why a POST is refused; undefined if it came from a page of this console. Both fields must be
+ * there. A cookie of SameSite=Strict is no proof: browsers also send it with forms from another
+ * port of the same host.
+ *
+ * @param origin the public origin; '' if it is that of the Host field.
+ */
+export function crossSiteFault(request: HttpRequest, origin: string, scheme: 'https' | 'http'): string | undefined {
+  const site = request.header('sec-fetch-site')
+  if (site !== 'same-origin') {
+    const found = site === '' ? 'no Sec-Fetch-Site field' : `Sec-Fetch-Site: ${site}`
+    return `The form did not come from this console (${found})`
+  }
+  const expected = origin === '' ? `${scheme}://${request.header('host')}` : origin
+  const found = request.header('origin')
+  if (found === expected) return undefined
+  return found === ''
+    ? 'The form did not come from this console (no Origin field)'
+    : 'The form did not come from this console (another Origin). After a proxy, set --console-origin'
+}

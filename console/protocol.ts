@@ -1,0 +1,30 @@
+import type { HttpImplementation } from '../engine/http/listen.ts'
+import type { FaultCode } from '../engine/process/error-codes.ts'
+import type { LogLevel } from '../engine/process/log.ts'
+import type { Catalog } from '../registry/catalog.ts'
+import type { ChangeOutcome, ChangeRequest } from './changes.ts'
+
+/** What the service gives the console's thread. */
+export interface ConsoleThreadData {
+  readonly dataDirectory: string
+  readonly address: string
+  readonly port: number
+  readonly tls: { readonly keyFile: string; readonly certificateFile: string } | undefined
+  readonly http: HttpImplementation
+  /** The public origin; '' if it is that of the Host field. */
+  readonly origin: string
+  readonly catalog: Catalog
+  readonly logLevel: LogLevel
+}
+
+export type ToConsole =
+  | { readonly kind: 'drain'; readonly deadlineMs: number }
+  | { readonly kind: 'reload' }
+  | ChangeOutcome
+
+export type FromConsole =
+  | { readonly kind: 'listening'; readonly implementation: string }
+  | { readonly kind: 'drained' }
+  /** The thread cannot go on, except to drain. `code` of an expected fault. */
+  | { readonly kind: 'failed'; readonly code: FaultCode | undefined; readonly message: string }
+  | ChangeRequest

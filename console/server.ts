@@ -1,0 +1,173 @@
+import type { HttpHandler, HttpRequest, HttpResponse } from '../engine/http/port.ts'
+import { Fault, type FaultCode } from '../engine/process/error-codes.ts'
+import { logFailure } from '../engine/process/failure.ts'
+import type { Logger } from '../engine/process/log.ts'
+import type { Asset } from './assets.ts'
+import { OverloadError } from './changes.ts'
+import { FORM_BYTES_MAX, FormFields, readFields } from './form.ts'
+import { type Answer, redirect } from './http/answer.ts'
+import { Cookies } from './http/cookies.ts'
+import { sendAnswer, sendAsset } from './http/respond.ts'
+import { type Found, type Route, Router } from './http/router.ts'
+import { crossSiteFault } from './http/security.ts'
+import { Guest, type RequestFacts, type Site, Visit } from './http/visit.ts'
+import { errorAnswer, type Refusal } from './pages/error.tsx'
+import { SessionReader } from './sign-in/session-reader.ts'
+
+export interface ConsoleParts {
+  readonly site: Site
+  readonly routes: readonly Route[]
+  readonly assets: ReadonlyMap<string, Asset>
+  /** The public origin; '' if it is that of the Host field. */
+  readonly origin: string
+  readonly scheme: 'https' | 'http'
+  readonly log: Logger
+}
+
+/** How fast the body of a form must come. */
+const FORM_PACE = { graceMs: 10_000, bytesPerSecondMin: 1024 }
+/** The rest of the body is not read, so the connection cannot be used again. */
+const CLOSE = ['connection', 'close'] as const
+
+type Send = (answer: Answer, fields?: readonly string[]) => void
+
+/** Answers the requests of browsers. */
+export function consoleHandler(parts: ConsoleParts): HttpHandler {
+  const server = new ConsoleServer(parts)
+  return (request, response) => server.handle(request, response)
+}
+
+class ConsoleServer {
+  readonly #parts: ConsoleParts
+  readonly #router: Router
+  readonly #sessions: SessionReader
+
+  constructor(parts: ConsoleParts) {
+    this.#parts = parts
+    this.#router = new Router(parts.routes)
+    const { store, changes } = parts.site
+    this.#sessions = new SessionReader(store, (hash, usedAtMs) => {
+      changes.account('sessions.used', [{ hash, usedAtMs }]).catch((error: unknown) => {
+        logFailure(parts.log, error, 'the last use of a session is not stored now', { level: 'warn' })
+      })
+    })
+  }
+
+  handle(request: HttpRequest, response: HttpResponse): void | Promise<void> {
+    const { method, path } = request
+    const isRead = method === 'GET' || method === 'HEAD'
+    const asset = this.#parts.assets.get(path)
+    if (asset !== undefined && isRead) return sendAsset(request, response, asset)
+    const facts = factsOf(request)
+    const gzip = /\bgzip\b/.test(request.header('accept-encoding'))
+    const send: Send = (answer, fields = []) =>
+      sendAnswer(response, answer, { gzip, bodyOmitted: method === 'HEAD', fields })
+    const found = isRead || method === 'POST' ? this.#router.find(isRead ? 'GET' : 'POST', path) : undefined
+    if (found === undefined) return this.#sendUnknown(facts, send)
+    if (method === 'POST') return this.#post(found, facts, request, send)
+    return this.#answer(facts, () => this.#run(found, facts)).then(send)
+  }
+
+  #sendUnknown(facts: RequestFacts, send: Send): void {
+    const methods = this.#router.methodsOf(facts.path)
+    if (methods.length === 0) {
+      send(this.#refused(facts, { status: 404, message: 'There is no page at this address' }))
+    } else {
+      const allow = methods.join(', ')
+      send(this.#refused(facts, { status: 405, message: `This address takes ${allow}` }), ['allow', allow])
+    }
+  }
+
+  async #post(found: Found, before: RequestFacts, request: HttpRequest, send: Send): Promise<void> {
+    const { origin, scheme } = this.#parts
+    const crossSite = crossSiteFault(request, origin, scheme)
+    if (crossSite !== undefined) return send(this.#refused(before, { status: 403, message: crossSite }))
+    const type = request.header('content-type').split(';', 1)[0]?.trim().toLowerCase()
+    if (type !== 'application/x-www-form-urlencoded') {
+      const message = 'The form was not sent as application/x-www-form-urlencoded'
+      return send(this.#refused(before, { status: 415, message }))
+    }
+    const body = await request.body(found.route.bodyBytesMax ?? FORM_BYTES_MAX, FORM_PACE)
+    if (body === 'aborted') return
+    if (body === 'too large') {
+      return send(this.#refused(before, { status: 413, message: 'The form is too large' }), CLOSE)
+    }
+    if (body === 'too slow') {
+      return send(this.#refused(before, { status: 408, message: 'The form arrived too slowly' }), CLOSE)
+    }
+    const fields = readFields(body)
+    if (typeof fields === 'string') return send(this.#refused(before, { status: 400, message: fields }))
+    const facts = { ...before, fields }
+    send(await this.#answer(facts, () => this.#run(found, facts)))
+  }
+
+  /**
+   * Runs a route for whoever asks, if it is for them. Reads one snapshot of the store until it
+   * first waits.
+   */
+  #run({ route, parameters }: Found, facts: RequestFacts): Answer | Promise<Answer> {
+    const { site } = this.#parts
+    return site.store.environment.read(() => {
+      const identity = this.#sessions.identify(facts.cookies.get('session'), site.clock.nowMs())
+      if (route.access === 'anyone') return route.handle(new Guest(site, facts, identity), parameters)
+      if (identity === undefined) {
+        if (facts.method !== 'POST') return redirect(signInPath(facts))
+        return this.#refused(facts, { status: 401, message: 'Your session has ended' })
+      }
+      const visit = new Visit(site, facts, identity)
+      if (route.access === 'signed-in' || visit.may(route.access)) return route.handle(visit, parameters)
+      return this.#refused(facts, { status: 403, message: `Your role (${identity.member.role}) does not allow this` })
+    })
+  }
+
+  /** What `work` answers, or a page that says why it failed. */
+  async #answer(facts: RequestFacts, work: () => Answer | Promise<Answer>): Promise<Answer> {
+    try {
+      return await work()
+    } catch (error) {
+      return this.#refused(facts, this.#refusalOf(error, facts))
+    }
+  }
+
+  #refusalOf(error: unknown, { path }: RequestFacts): Refusal {
+    if (error instanceof Fault) return { status: STATUS_OF_FAULT[error.code] ?? 503, message: error.message }
+    if (error instanceof OverloadError) return { status: 503, message: 'The service is busy. Try again in a minute' }
+    this.#parts.log.error({ path, err: error }, 'a page of the console failed')
+    return { status: 500, message: 'Internal error. The log of the service has the reason' }
+  }
+
+  #refused(facts: RequestFacts, refusal: Refusal): Answer {
+    const { site } = this.#parts
+    const identity = site.store.environment.read(() =>
+      this.#sessions.identify(facts.cookies.get('session'), site.clock.nowMs()),
+    )
+    return errorAnswer(new Guest(site, facts, identity), refusal)
+  }
+}
+
+/** Faults that a visitor can cause. All others mean that the service cannot do it now. */
+const STATUS_OF_FAULT: Readonly<Partial<Record<FaultCode, number>>> = {
+  USAGE: 400,
+  NOT_ALLOWED: 403,
+  NOT_FOUND: 404,
+  CONFLICT: 409,
+}
+
+/** The sign-in page leads back to the page that was asked for. */
+function signInPath({ path, query }: RequestFacts): string {
+  const to = query.size > 0 ? `${path}?${query}` : path
+  return to === '/' ? '/sign-in' : `/sign-in?${new URLSearchParams({ to })}`
+}
+
+function factsOf(request: HttpRequest): RequestFacts {
+  const { method } = request
+  return {
+    method: method === 'POST' || method === 'HEAD' ? method : 'GET',
+    path: request.path,
+    query: new URLSearchParams(request.query),
+    cookies: new Cookies(request.header('cookie')),
+    address: request.remoteAddress(),
+    userAgent: request.header('user-agent'),
+    fields: new FormFields(),
+  }
+}

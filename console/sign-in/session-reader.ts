@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto'
+import { HOUR_MS, MINUTE_MS } from '../../engine/process/clock.ts'
+import type { Organization } from '../../engine/store/organizations.ts'
+import type { Session } from '../../engine/store/sessions.ts'
+import type { Store } from '../../engine/store/store.ts'
+import type { Identity } from '../http/visit.ts'
+
+/**
+ * A session ends this long after its last request, and this long after its sign-in whatever
+ * happens.
+ */
+export const SESSION_IDLE_MS = 30 * MINUTE_MS
+export const SESSION_TOTAL_MS = 12 * HOUR_MS
+/** The last request of a session is written down this often. */
+const USE_PRECISION_MS = MINUTE_MS
+/** Sessions whose last request is remembered here until it is written. */
+const REMEMBERED_MAX = 10_000
+
+export function hashOf(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest()
+}
+
+export function isSessionOver(session: Session, usedAtMs: number, nowMs: number): boolean {
+  return nowMs - usedAtMs >= SESSION_IDLE_MS || nowMs - session.createdAtMs >= SESSION_TOTAL_MS
+}
+
+/** Finds out who a request is from, and remembers when each session was used. */
+export class SessionReader {
+  readonly #store: Store
+  readonly #noteUse: (hash: string, usedAtMs: number) => void
+  /**
+   * By hash: the last request that this thread has seen, which the store learns up to a minute
+   * later.
+   */
+  readonly #used = new Map<string, number>()
+
+  constructor(store: Store, noteUse: (hash: string, usedAtMs: number) => void) {
+    this.#store = store
+    this.#noteUse = noteUse
+  }
+
+  /** undefined: nobody is signed in. Inside Environment.read. */
+  identify(cookie: string | undefined, nowMs: number): Identity | undefined {
+    if (cookie === undefined || cookie === '') return undefined
+    const session = this.#store.sessions.byHash(hashOf(cookie))
+    if (session === undefined) return undefined
+    const usedAtMs = Math.max(session.usedAtMs, this.#used.get(session.hash) ?? 0)
+    if (isSessionOver(session, usedAtMs, nowMs)) return undefined
+    const identity = this.#identityOf(session)
+    if (identity === undefined) return undefined
+    this.#remember(session, nowMs)
+    return identity
+  }
+
+  /** A user whose last membership ended has no session any more. */
+  #identityOf(session: Session): Identity | undefined {
+    const store = this.#store
+    const user = store.users.get(session.userId)
+    if (user === undefined) return undefined
+    const members = store.members.ofUser(user.id)
+    const member = members.find(({ organizationId }) => organizationId === session.organizationId) ?? members[0]
+    if (member === undefined) return undefined
+    const organizations = members
+      .map(({ organizationId }) => store.organizations.get(organizationId))
+      .filter((each): each is Organization => each !== undefined)
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+    const organization = organizations.find(({ id }) => id === member.organizationId)
+    return organization && { user, session, member, organization, organizations }
+  }
+
+  #remember(session: Session, nowMs: number): void {
+    this.#used.delete(session.hash)
+    this.#used.set(session.hash, nowMs)
+    if (nowMs - session.usedAtMs >= USE_PRECISION_MS) this.#noteUse(session.hash, nowMs)
+    if (this.#used.size <= REMEMBERED_MAX) return
+    const [oldest] = this.#used.keys()
+    if (oldest !== undefined) this.#used.delete(oldest)
+  }
+}

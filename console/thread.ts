@@ -1,0 +1,72 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { listenHttp } from '../engine/http/listen.ts'
+import { systemClock } from '../engine/process/clock.ts'
+import { Fault } from '../engine/process/error-codes.ts'
+import { logFailure } from '../engine/process/failure.ts'
+import { createLogger, type Logger } from '../engine/process/log.ts'
+import { Store } from '../engine/store/store.ts'
+import { loadAssets } from './assets.ts'
+import { Changes } from './changes.ts'
+import type { ConsoleThreadData, FromConsole, ToConsole } from './protocol.ts'
+import { ROUTES } from './routes.ts'
+import { consoleHandler } from './server.ts'
+
+const notify = (message: FromConsole): void => parentPort?.postMessage(message)
+
+/** The console's thread: its own handle of the store, for reading, and its own port. */
+async function main(data: ConsoleThreadData, log: Logger): Promise<void> {
+  const store = new Store(data.dataDirectory)
+  const changes = new Changes(notify)
+  const handler = consoleHandler({
+    site: { store, clock: systemClock, catalog: data.catalog, changes },
+    routes: ROUTES,
+    assets: loadAssets(),
+    origin: data.origin,
+    scheme: data.tls === undefined ? 'http' : 'https',
+    log,
+  })
+  const { address, port, tls } = data
+  const listening = listenHttp(data.http, { address, port, ...(tls ? { tls } : {}), handler, log })
+  // A thread with an open store would not end.
+  const listener = await listening.catch(async (error: unknown) => {
+    await store.close()
+    throw error
+  })
+  const drain = async (deadlineMs: number): Promise<void> => {
+    await listener.drain(deadlineMs)
+    await store.close()
+    notify({ kind: 'drained' })
+    parentPort?.close()
+  }
+  parentPort?.on('message', (message: ToConsole) => {
+    if (message.kind === 'drain') return drain(message.deadlineMs)
+    if (message.kind !== 'reload') return changes.settle(message)
+    return listener
+      .reload()
+      .catch((error: unknown) => logFailure(log, error, 'the certificate was not reloaded; the old one stays'))
+  })
+  notify({ kind: 'listening', implementation: listener.implementation })
+}
+
+/*
+ * As in api/thread.ts: a thread that ends with open connections of uWebSockets.js ends the process
+ * by SIGABRT. So an uncaught error is reported, and the thread goes on until the service drains it.
+ */
+const data = workerData as ConsoleThreadData
+const log = createLogger('posture-service', data.logLevel)
+process.on('uncaughtException', (error: unknown) => {
+  log.error({ err: error }, 'the console failed')
+  notify({ kind: 'failed', code: undefined, message: error instanceof Error ? error.message : String(error) })
+})
+await start()
+
+async function start(): Promise<void> {
+  try {
+    await main(data, log)
+  } catch (error) {
+    const code = error instanceof Fault ? error.code : undefined
+    if (code === undefined) log.error({ err: error }, 'the console could not start')
+    notify({ kind: 'failed', code, message: (error as Error).message })
+    parentPort?.close()
+  }
+}

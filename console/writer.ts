@@ -1,0 +1,48 @@
+import { Administration } from '../engine/admin/administration.ts'
+import type { Clock } from '../engine/process/clock.ts'
+import { Fault, plainFault } from '../engine/process/error-codes.ts'
+import { logFailure } from '../engine/process/failure.ts'
+import type { Logger } from '../engine/process/log.ts'
+import type { Store } from '../engine/store/store.ts'
+import type { Catalog } from '../registry/catalog.ts'
+import { runAccountCommand } from './account-commands.ts'
+import type { ChangeOutcome, ChangeRequest } from './changes.ts'
+import { COMMANDS, type CommandContext } from './commands.ts'
+
+/** Makes the changes that the console's thread sends, in the thread that writes. */
+export class ConsoleWriter {
+  readonly #store: Store
+  readonly #catalog: Catalog
+  readonly #clock: Clock
+  readonly #log: Logger
+
+  constructor(store: Store, catalog: Catalog, clock: Clock, log: Logger) {
+    this.#store = store
+    this.#catalog = catalog
+    this.#clock = clock
+    this.#log = log
+  }
+
+  make(request: ChangeRequest): ChangeOutcome {
+    const { id, command } = request
+    try {
+      return { kind: 'changed', id, result: this.#run(request) }
+    } catch (error) {
+      if (error instanceof Fault) return { kind: 'refused', id, fault: plainFault(error) }
+      logFailure(this.#log, error, 'a change of the console failed', { fields: { command } })
+      return { kind: 'refused', id, fault: undefined }
+    }
+  }
+
+  #run(request: ChangeRequest): unknown {
+    if (request.kind === 'account') {
+      return runAccountCommand({ store: this.#store, clock: this.#clock }, request.command, request.parameters)
+    }
+    const { command, organizationId, memberName, parameters } = request
+    const administration = new Administration(this.#store, this.#clock, { kind: 'member', name: memberName })
+    const organization = this.#store.organizations.get(organizationId)
+    if (organization === undefined) throw new Fault('NOT_FOUND', 'the organization no longer exists')
+    const run = COMMANDS[command] as (context: CommandContext, parameters: unknown) => unknown
+    return run({ administration, organization, catalog: this.#catalog }, parameters)
+  }
+}

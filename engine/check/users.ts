@@ -1,0 +1,93 @@
+import { UUID_BYTES, uuidBytes, uuidText } from '../store/keys.ts'
+import type { Session } from '../store/sessions.ts'
+import type { User } from '../store/users.ts'
+import { packed, type StoreWalk, shortKey } from './walk.ts'
+
+const HASH_BYTES = 32
+const OPEN_BYTES = (bytes: Buffer): Buffer => bytes
+
+/**
+ * Users of the console with their names, memberships and sessions. Their keys begin with the user,
+ * not an organization.
+ */
+export function checkUsers(walk: StoreWalk): void {
+  checkRecords(walk)
+  checkNames(walk)
+  checkMemberships(walk)
+  checkSessions(walk)
+}
+
+function checkRecords(walk: StoreWalk): void {
+  const names = walk.store.environment.table('user-names')
+  walk.table('users', { keyBytes: UUID_BYTES, isIndex: true, open: packed<User>('user') }, ({ key, value }) => {
+    if (!uuidBytes(value.id).equals(key)) walk.wrong('users', '', `the id ${value.id} in the record`, 'that of its key')
+    const indexed = names.get(Buffer.from(value.name.toLowerCase()))
+    if (indexed === undefined || !indexed.equals(key)) {
+      walk.wrong('users', '', `no entry for the name ${JSON.stringify(value.name)} in user-names`, 'its own')
+    }
+  })
+}
+
+function checkNames(walk: StoreWalk): void {
+  const form = { keyBytes: 0, keyIsLonger: true, isIndex: true, open: OPEN_BYTES }
+  walk.table('user-names', form, ({ key, value }) => {
+    walk.unlessUnreadable(() => {
+      const name = value.length === UUID_BYTES ? walk.store.users.get(uuidText(value))?.name : undefined
+      if (name !== undefined && Buffer.from(name.toLowerCase()).equals(key)) return
+      walk.wrong('user-names', '', `an entry for ${JSON.stringify(key.toString())}`, 'a user of that name')
+    })
+  })
+}
+
+function checkMemberships(walk: StoreWalk): void {
+  const { environment, members } = walk.store
+  const form = { keyBytes: 2 * UUID_BYTES, isIndex: true, open: OPEN_BYTES }
+  walk.table('memberships', form, ({ key, value }) => {
+    const organizationId = uuidText(key.subarray(UUID_BYTES))
+    walk.unlessUnreadable(() => {
+      const isOfOrganization = value.subarray(0, UUID_BYTES).equals(key.subarray(UUID_BYTES))
+      const member = members.get(organizationId, value.toString('utf8', UUID_BYTES))
+      if (
+        isOfOrganization &&
+        member?.userId !== undefined &&
+        uuidBytes(member.userId).equals(key.subarray(0, UUID_BYTES))
+      )
+        return
+      walk.wrong('memberships', organizationId, `an entry at ${shortKey(key)}`, 'a member who is that user')
+    })
+  })
+  const users = environment.table('users')
+  const memberships = environment.table('memberships')
+  for (const organizationId of walk.store.organizations.ids()) {
+    walk.unlessUnreadable(() => {
+      for (const { name, userId } of members.ofOrganization(organizationId)) {
+        if (userId === undefined) continue
+        const who = `the user of the member ${JSON.stringify(name)}`
+        if (!users.doesExist(uuidBytes(userId))) walk.wrong('members', organizationId, who, 'a user of that id')
+        const key = Buffer.concat([uuidBytes(userId), uuidBytes(organizationId)])
+        if (!memberships.doesExist(key)) walk.wrong('members', organizationId, who, 'an entry in memberships')
+      }
+    })
+  }
+}
+
+function checkSessions(walk: StoreWalk): void {
+  const { environment, sessions } = walk.store
+  const hashes = environment.table('session-hashes')
+  const users = environment.table('users')
+  const form = { keyBytes: 2 * UUID_BYTES, isIndex: true, open: packed<Session>('session') }
+  walk.table('sessions', form, ({ key, value }) => {
+    const own = Buffer.concat([uuidBytes(value.userId), uuidBytes(value.id)])
+    if (!own.equals(key)) walk.wrong('sessions', '', `the id ${value.id} in the record`, 'that of its key')
+    if (!users.doesExist(uuidBytes(value.userId))) walk.wrong('sessions', '', `no user ${value.userId}`, 'one')
+    if (hashes.get(Buffer.from(value.hash, 'hex'))?.equals(key) !== true) {
+      walk.wrong('sessions', '', `no entry for ${value.id} in session-hashes`, 'its own')
+    }
+  })
+  walk.table('session-hashes', { keyBytes: HASH_BYTES, isIndex: true, open: OPEN_BYTES }, ({ key }) => {
+    walk.unlessUnreadable(() => {
+      if (sessions.byHash(key)?.hash === key.toString('hex')) return
+      walk.wrong('session-hashes', '', `an entry at ${shortKey(key)}`, 'a session with that hash')
+    })
+  })
+}

@@ -1,0 +1,145 @@
+import { randomBytes } from 'node:crypto'
+import { loadAssets } from '../../console/assets.ts'
+import { Changes } from '../../console/changes.ts'
+import type { Route } from '../../console/http/router.ts'
+import { ROUTES } from '../../console/routes.ts'
+import { consoleHandler } from '../../console/server.ts'
+import { hashOf } from '../../console/sign-in/session-reader.ts'
+import { ConsoleWriter } from '../../console/writer.ts'
+import type { HttpImplementation } from '../../engine/http/listen.ts'
+import { newUuid } from '../../engine/store/keys.ts'
+import type { Role } from '../../engine/store/members.ts'
+import type { Organization } from '../../engine/store/organizations.ts'
+import type { Session } from '../../engine/store/sessions.ts'
+import { loadCatalog } from '../../registry/catalog.ts'
+import { type Answer, serve, type TestServer } from './https.ts'
+import { makeOrganization, openStore, quietLog, type TestStore } from './store.ts'
+
+const catalog = loadCatalog()
+
+export interface TestConsole extends TestStore {
+  readonly server: TestServer
+  readonly origin: string
+  readonly organization: Organization
+  /** A user who is a member of the organization, and a browser that is signed in. */
+  signIn(name: string, role: Role, organization?: Organization): Browser
+  /** A browser without cookies. */
+  browser(): Browser
+}
+
+export interface ConsoleOptions {
+  readonly implementation?: HttpImplementation
+  readonly routes?: readonly Route[]
+  readonly origin?: string
+  /** The test stores what no program would write. */
+  readonly unchecked?: boolean
+}
+
+/**
+ * The console over TLS, on a store of its own with one organization; changes are made in the test's
+ * thread.
+ */
+export async function serveConsole(
+  t: { testdir(): string; teardown(work: () => unknown): void },
+  options: ConsoleOptions = {},
+): Promise<TestConsole> {
+  const opened = openStore(t, { unchecked: options.unchecked ?? false })
+  const { store, clock } = opened
+  const organization = makeOrganization(opened, 'Acme')
+  const writer = new ConsoleWriter(store, catalog, clock, quietLog)
+  const changes: Changes = new Changes((request) => {
+    setImmediate(() => changes.settle(structuredClone(writer.make(structuredClone(request)))))
+  })
+  const handler = consoleHandler({
+    site: { store, clock, catalog, changes },
+    routes: options.routes ?? ROUTES,
+    assets: loadAssets(),
+    origin: options.origin ?? '',
+    scheme: 'https',
+    log: quietLog,
+  })
+  const server = await serve(t, options.implementation ?? 'uws', opened.directory, handler)
+  const origin = `https://localhost:${server.listener.port}`
+  return {
+    ...opened,
+    server,
+    origin,
+    organization,
+    browser: () => new Browser(server, origin),
+    signIn(name, role, of = organization) {
+      const browser = new Browser(server, origin)
+      const secret = randomBytes(32).toString('hex')
+      browser.cookies.set('__Host-session', secret)
+      store.environment.write(() => {
+        const user = store.users.byName(name) ?? {
+          ...{ id: newUuid(), name, passwordHash: '', createdAtMs: clock.nowMs(), browsers: [] },
+        }
+        store.users.put(user)
+        store.members.put({ organizationId: of.id, name, role, createdAtMs: clock.nowMs(), userId: user.id })
+        store.sessions.put(newSession(user.id, of.id, secret, clock.nowMs()))
+      })
+      return browser
+    },
+  }
+}
+
+function newSession(userId: string, organizationId: string, secret: string, nowMs: number): Session {
+  const times = { createdAtMs: nowMs, usedAtMs: nowMs, confirmedAtMs: nowMs }
+  const hash = hashOf(secret).toString('hex')
+  return { id: newUuid(), userId, organizationId, hash, ...times, address: '127.0.0.1', browser: 'test' }
+}
+
+/** A browser as far as the server sees one: it keeps cookies, and says where a form comes from. */
+export class Browser {
+  readonly cookies = new Map<string, string>()
+  readonly #server: TestServer
+  readonly #origin: string
+
+  constructor(server: TestServer, origin: string) {
+    this.#server = server
+    this.#origin = origin
+  }
+
+  get(path: string, headers: Record<string, string> = {}): Promise<Answer> {
+    return this.#ask(path, 'GET', headers)
+  }
+
+  /** Posts a form from a page of the console. */
+  post(
+    path: string,
+    fields: Readonly<Record<string, string | readonly string[]>> = {},
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
+    const body = new URLSearchParams()
+    for (const [name, value] of Object.entries(fields)) {
+      for (const each of typeof value === 'string' ? [value] : value) body.append(name, each)
+    }
+    const own = { ...this.formHeaders(), ...headers }
+    return this.#ask(path, 'POST', own, body.toString())
+  }
+
+  formHeaders(): Record<string, string> {
+    return {
+      'content-type': 'application/x-www-form-urlencoded',
+      'sec-fetch-site': 'same-origin',
+      origin: this.#origin,
+    }
+  }
+
+  async #ask(path: string, method: string, headers: Record<string, string>, body?: string): Promise<Answer> {
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const answer = await this.#server.ask(path, {
+      method,
+      headers: { ...(cookie === '' ? {} : { cookie }), ...headers },
+      ...(body === undefined ? {} : { body }),
+    })
+    for (const line of [answer.headers['set-cookie'] ?? []].flat()) this.#keep(line)
+    return answer
+  }
+
+  #keep(line: string): void {
+    const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+    if (line.includes('Max-Age=0')) this.cookies.delete(name)
+    else this.cookies.set(name, value)
+  }
+}
