@@ -34,19 +34,23 @@ export interface Verdict {
 
 /** When `verify` starts to count, and when it stops. */
 export interface VerifyOptions {
-  /** Counts what arrived since then, to the minute: milliseconds since 1970. At most an hour ago. */
+  /**
+   * Counts what arrived since then, to the minute: milliseconds since 1970. At most an hour ago.
+   */
   readonly sinceMs: number
   readonly timeoutMs: number
   readonly signal: AbortSignal
 }
 
 /**
- * Waits for events of tokens. The running service stores about once a second who sent what. Events that arrived between
- * `sinceMs` and the call count also, because people start a sender before they verify it.
+ * Waits for events of tokens. The running service stores about once a second who sent what. Events
+ * that arrived between `sinceMs` and the call count also, because people start a sender before they
+ * verify it.
  *
  * @param tokenIds of the organization; empty: any of its tokens.
  * @param onArrival called for everything that arrives, whether it is an event or not.
- * @returns what arrived, shortly after the first event, or when `timeoutMs` have passed, or when `signal` is aborted.
+ * @returns what arrived, shortly after the first event, or when `timeoutMs` have passed, or when
+ *   `signal` is aborted.
  */
 export async function verify(
   store: Store,

@@ -1,9 +1,9 @@
 import { HOUR_MS, MINUTE_MS } from '../process/clock.ts'
 
 /**
- * What arrived from a source within one span of time: when the last message came, in milliseconds since 1970, the number of
- * messages, and their counts in the order of OUTCOMES. Each source stores at most 18 spans, because a source's record is
- * rewritten every second while it sends.
+ * What arrived from a source within one span of time: when the last message came, in milliseconds
+ * since 1970, the number of messages, and their counts in the order of OUTCOMES. Each source stores
+ * at most 18 spans, because a source's record is rewritten every second while it sends.
  */
 export type RecentSpan = readonly [lastMs: number, received: number, ...counts: readonly number[]]
 
@@ -14,7 +14,10 @@ const FINE_FOR_MS = 10 * MINUTE_MS
 const FINE_MS = MINUTE_MS
 const COARSE_MS = 10 * MINUTE_MS
 
-/** Both together, ascending and bounded. Spans that are RECENT_MS older than the newest one are dropped. */
+/**
+ * Both together, ascending and bounded. Spans that are RECENT_MS older than the newest one are
+ * dropped.
+ */
 export function combineRecent(some: readonly RecentSpan[], others: readonly RecentSpan[]): readonly RecentSpan[] {
   const all = [...some, ...others].sort(([a], [b]) => a - b)
   const newestMs = all.at(-1)?.[0] ?? 0

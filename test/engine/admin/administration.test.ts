@@ -95,7 +95,10 @@ t.test('a rotated key has the same label and scopes; the old one ends now, or af
   const third = administration.apiKeys.rotate(acme, second.record.id, {})
   t.same([await knows(second.raw), await knows(third.raw)], [false, true])
   for (const end of [first, second]) {
-    t.throws(() => administration.apiKeys.rotate(acme, end.record.id, {}), { code: 'CONFLICT', message: /is final/ })
+    t.throws(() => administration.apiKeys.rotate(acme, end.record.id, {}), {
+      code: 'CONFLICT',
+      message: /is permanent/,
+    })
   }
   t.match(store.auditLog.ofOrganization(acme.id), [
     { action: 'api-key.create' },
@@ -131,7 +134,7 @@ t.test('an expired key is as good as revoked', async (t) => {
   for (const change of ['revoke', 'rotate'] as const) {
     t.throws(() => administration.apiKeys[change](acme, id, {}), {
       code: 'CONFLICT',
-      message: /expired at 2026-12-20T12:00:00Z, which is final; create a new one/,
+      message: /expired at 2026-12-20T12:00:00Z, which is permanent; create a new one/,
     })
   }
 })

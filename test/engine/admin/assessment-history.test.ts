@@ -65,5 +65,5 @@ t.test('a file fills an open assessment', async (t) => {
   t.same(answers(), before, 'a refusal changes nothing')
   const done = assessments.fill(acme, draft.id, content('soc-2', { B: 'no' }), { complete: true })
   t.match(done, { status: 'completed', title: 'Autumn' })
-  t.throws(() => assessments.fill(acme, draft.id, content('soc-2', { B: 'yes' })), { message: /which is final/ })
+  t.throws(() => assessments.fill(acme, draft.id, content('soc-2', { B: 'yes' })), { message: /cannot change/ })
 })

@@ -40,7 +40,8 @@ t.test('whenever something arrives: nothing of the last hour is lost, and the sp
         spans = combineRecent(spans, [[nowMs, received, received]])
         if (spans.length > SPANS_MAX) return false
       }
-      // Since a moment of the last hour: at least what came since then, at most what came in the ten minutes before also.
+      // Since a moment of the last hour: at least what came since then, at most what came in the
+      // ten minutes before also.
       return [0, 1, 5, 9, 20, 45].every((minutes) => {
         const sinceMs = nowMs - minutes * MINUTE_MS
         const from = (ms: number): number =>
