@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { HTTP_IMPLEMENTATIONS } from '../engine/http/listen.ts'
 import { CONNECTIONS_PER_CLIENT_DEFAULT } from '../engine/limits.ts'
@@ -6,6 +7,7 @@ import { Fault } from '../engine/process/error-codes.ts'
 import { LOG_LEVELS } from '../engine/process/log.ts'
 import { registrySetting } from '../engine/process/registry-setting.ts'
 import {
+  hostNames,
   listenAddresses,
   oneOf,
   onOrOff,
@@ -13,6 +15,7 @@ import {
   portNumber,
   portOrOff,
   setting,
+  settingRows,
   someText,
   wholeNumber,
 } from '../engine/process/settings.ts'
@@ -128,6 +131,13 @@ export const serviceSettings = z.object({
     env: 'TLS_CERTIFICATE',
     about: "Use the certificate chain in this PEM file, with the service's certificate first",
   }),
+  tlsNames: setting(hostNames().default([]), {
+    flag: '--tls-name <name>',
+    env: 'TLS_NAMES',
+    about:
+      'Add this host name or IP address to the self-signed certificate; repeat the flag, or separate names by commas',
+    repeatable: true,
+  }),
   plainHttp: setting(onOrOff().default(false), {
     flag: '--plain-http',
     env: 'PLAIN_HTTP',
@@ -159,6 +169,17 @@ export const serviceSettings = z.object({
 
 type GivenSettings = z.output<typeof serviceSettings>
 export type ServiceSettings = GivenSettings & { readonly apiAddress: string; readonly ingestAddress: string }
+
+/** The names of settings that differ, as users know them. */
+export function changedSettings(before: ServiceSettings, after: ServiceSettings): string[] {
+  return settingRows(serviceSettings)
+    .filter(({ name }) => !isDeepStrictEqual(settingOf(before, name), settingOf(after, name)))
+    .map(({ flag, env, name }) => flag?.split(' ', 1)[0] ?? env ?? name)
+}
+
+function settingOf(settings: ServiceSettings, name: string): unknown {
+  return settings[name as keyof ServiceSettings]
+}
 
 const LOOPBACK = /^(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1|localhost)$/
 

@@ -27,7 +27,7 @@ import { Fault } from '../engine/process/error-codes.ts'
 import { type Release, tryHold } from '../engine/process/exclusive.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import { LocalServer } from '../engine/process/local-server.ts'
-import type { Logger } from '../engine/process/log.ts'
+import { type Logger, setLogLevel } from '../engine/process/log.ts'
 import { type MetricRow, Metrics } from '../engine/process/metrics.ts'
 import type { ListenAddress } from '../engine/process/settings.ts'
 import { within } from '../engine/process/shutdown.ts'
@@ -40,7 +40,7 @@ import { Store } from '../engine/store/store.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
 import { NameMatcher } from '../registry/match.ts'
-import type { ServiceSettings } from './config.ts'
+import { changedSettings, type ServiceSettings } from './config.ts'
 import { apiRows, makeCounters } from './counters.ts'
 import { Health } from './health.ts'
 import { KeyUseWriter } from './key-uses.ts'
@@ -70,7 +70,7 @@ const POLL_EVERY_MS = 100
 
 /** Wires the stages of the service: ingest, scans and API threads, over one store. */
 export class Service {
-  readonly #settings: ServiceSettings
+  #settings: ServiceSettings
   readonly #log: Logger
   readonly #store: Store
   readonly #schedule: ScanSchedule
@@ -86,6 +86,7 @@ export class Service {
   #syslog: SyslogIngest | undefined
   #local: LocalServer | undefined
   #console: Console | undefined
+  #certificate: TlsFiles | undefined
   #certificateWatch: CertificateWatch | undefined
   readonly #threads: Worker[] = []
   readonly #apiCounters: SharedArrayBuffer
@@ -128,7 +129,7 @@ export class Service {
     const settings = this.#settings
     this.#releaseScans = await this.#lockScans()
     const apiPort = await claimPort('--api-port', settings.apiAddress, settings.apiPort)
-    const certificate = this.#needsCertificate() ? await this.#certificate() : undefined
+    const certificate = this.#needsCertificate() ? await this.#provideCertificate(settings) : undefined
     const tls = certificate && { keyFile: certificate.keyFile, certificateFile: certificate.certificateFile }
     const httpTls = settings.plainHttp ? undefined : tls
     const ingestPort = await this.#startIngest(httpTls)
@@ -142,7 +143,7 @@ export class Service {
     this.#health.start()
     this.#retention.start()
     if (certificate !== undefined) {
-      this.#certificateWatch = new CertificateWatch(certificate, this.#log, () => this.#reloadCertificate(certificate))
+      this.#watchCertificate(certificate)
     }
     const url = `${schemeOf(httpTls)}://${hostText(settings.apiAddress)}:${apiPort}/api/v1`
     this.#log.info({ url, ...api }, 'API listens')
@@ -291,20 +292,59 @@ export class Service {
     return !this.#settings.plainHttp || this.#settings.syslogTls.length > 0
   }
 
-  /** New connections of all listeners use the current files. */
-  #reloadCertificate(files: TlsFiles): void {
-    this.#syslog?.reload(files)
+  /**
+   * Uses new settings as far as that is possible without a restart: certificate and log level.
+   * After an error the old ones stay in use. Never throws.
+   */
+  async reload(settingsNow: () => ServiceSettings): Promise<void> {
+    try {
+      const settings = settingsNow()
+      const certificate = this.#needsCertificate()
+        ? await this.#provideCertificate({ ...settings, dataDir: this.#settings.dataDir })
+        : undefined
+      const { logLevel, tlsKey, tlsCertificate, tlsNames } = settings
+      this.#settings = { ...this.#settings, logLevel, tlsKey, tlsCertificate, tlsNames }
+      setLogLevel(this.#log, logLevel)
+      this.#notifyThreads(undefined)
+      if (certificate !== undefined) this.#watchCertificate(certificate)
+      this.#log.info({ logLevel }, 'reloaded')
+      const waiting = changedSettings(this.#settings, settings)
+      if (waiting.length > 0) this.#log.warn({ settings: waiting }, 'changed settings that require a restart')
+    } catch (error) {
+      logFailure(this.#log, error, 'not reloaded; the old settings stay in use')
+    }
+  }
+
+  /** New connections of all listeners use the files, now and when their content changes. */
+  #watchCertificate(files: Certificate): void {
+    const isSame =
+      this.#certificate?.certificateFile === files.certificateFile && this.#certificate.keyFile === files.keyFile
+    if (this.#certificateWatch !== undefined && isSame) return this.#certificateWatch.poll()
+    const isFirst = this.#certificateWatch === undefined
+    this.#certificateWatch?.stop()
+    this.#certificate = files
+    this.#certificateWatch = new CertificateWatch(files, this.#log, () => this.#reloadCertificate(files))
+    if (!isFirst) this.#reloadCertificate(files)
+  }
+
+  #reloadCertificate({ keyFile, certificateFile }: TlsFiles): void {
+    const files = { keyFile, certificateFile }
+    this.#notifyThreads(files)
     if (this.#settings.plainHttp) return
-    this.#ingest?.reload().catch((error) => logFailure(this.#log, error, 'the certificate was not reloaded'))
-    this.#console?.reload()
-    const message: ToApiThread = { kind: 'reload' }
+    this.#ingest?.reload(files).catch((error) => logFailure(this.#log, error, 'the certificate was not reloaded'))
+  }
+
+  #notifyThreads(tls: TlsFiles | undefined): void {
+    const { logLevel, plainHttp } = this.#settings
+    this.#syslog?.reload(tls, logLevel)
+    this.#console?.reload(plainHttp ? undefined : tls, logLevel)
+    const message: ToApiThread = { kind: 'reload', tls: plainHttp ? undefined : tls, logLevel }
     for (const thread of this.#threads) thread.postMessage(message)
   }
 
-  async #certificate(): Promise<Certificate> {
-    const { tlsKey, tlsCertificate, dataDir } = this.#settings
+  async #provideCertificate({ tlsKey, tlsCertificate, tlsNames, dataDir }: ServiceSettings): Promise<Certificate> {
     const own = tlsKey === '' ? undefined : { keyFile: tlsKey, certificateFile: tlsCertificate }
-    const certificate = await provideCertificate(join(dataDir, 'tls'), own)
+    const certificate = await provideCertificate(join(dataDir, 'tls'), own, tlsNames)
     this.#log.info(
       { certificate: certificate.certificateFile, fingerprint: certificate.fingerprint },
       certificate.made ? 'made a self-signed certificate' : 'uses the certificate',

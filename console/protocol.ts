@@ -1,3 +1,4 @@
+import type { TlsFiles } from '../engine/http/certificate.ts'
 import type { HttpImplementation } from '../engine/http/listen.ts'
 import type { FaultCode } from '../engine/process/error-codes.ts'
 import type { LogLevel } from '../engine/process/log.ts'
@@ -19,7 +20,8 @@ export interface ConsoleThreadData {
 
 export type ToConsole =
   | { readonly kind: 'drain'; readonly deadlineMs: number }
-  | { readonly kind: 'reload' }
+  /** New connections use these files; the log level holds from now on. */
+  | { readonly kind: 'reload'; readonly tls: TlsFiles | undefined; readonly logLevel: LogLevel }
   | ChangeOutcome
 
 export type FromConsole =

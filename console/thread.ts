@@ -3,7 +3,7 @@ import { listenHttp } from '../engine/http/listen.ts'
 import { systemClock } from '../engine/process/clock.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
-import { createLogger, type Logger } from '../engine/process/log.ts'
+import { createLogger, type Logger, setLogLevel } from '../engine/process/log.ts'
 import { Store } from '../engine/store/store.ts'
 import { loadAssets } from './assets.ts'
 import { Changes } from './changes.ts'
@@ -41,8 +41,10 @@ async function main(data: ConsoleThreadData, log: Logger): Promise<void> {
   parentPort?.on('message', (message: ToConsole) => {
     if (message.kind === 'drain') return drain(message.deadlineMs)
     if (message.kind !== 'reload') return changes.settle(message)
+    setLogLevel(log, message.logLevel)
+    if (message.tls === undefined) return
     return listener
-      .reload()
+      .reload(message.tls)
       .catch((error: unknown) => logFailure(log, error, 'the certificate was not reloaded; the old one stays'))
   })
   notify({ kind: 'listening', implementation: listener.implementation })

@@ -361,8 +361,15 @@ for (const [array, lengthBytes, values] of [
   VALUES_EACH[array] = values
 }
 
+const TOO_MANY = 'too many events'
+
 function tooMany(found: number, eventsMax: number): string {
-  return `expected at most ${eventsMax} events, found ${found}`
+  return `${TOO_MANY}: expected at most ${eventsMax} events, found ${found}`
+}
+
+/** Whether the error of a batch is the number of its events, so that smaller batches can help. */
+export function isTooManyEvents(error: string): boolean {
+  return error.startsWith(TOO_MANY)
 }
 
 export function eventToJson(event: Event): Record<string, unknown> {

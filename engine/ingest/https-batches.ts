@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
-import { batchFromJson } from '../event/event.ts'
+import { batchFromJson, isTooManyEvents } from '../event/event.ts'
 import {
   type BodyPace,
   type HttpHandler,
@@ -25,6 +25,7 @@ import { BodyMemory } from './body-memory.ts'
 import { Outcome } from './outcome.ts'
 import { redact } from './redact.ts'
 import { type Source, type SourceOwner, SourceTable, UNATTRIBUTED } from './sources.ts'
+import { unpackZstd } from './unpack-zstd.ts'
 
 export const EVENTS_PATH = '/ingest/v1/events'
 
@@ -32,10 +33,10 @@ type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => P
 const asDecompress = (one: unknown): Decompress =>
   promisify(one as (...parameters: never[]) => void) as unknown as Decompress
 
-/** By Content-Encoding. zstd (RFC 8878) requires Node 22.15 or 23.8. */
+/** By Content-Encoding. Node itself has zstd (RFC 8878) since 22.15 and 23.8. */
 const DECOMPRESS: Readonly<Record<string, Decompress | undefined>> = {
   gzip: asDecompress(zlib.gunzip),
-  ...('zstdDecompress' in zlib ? { zstd: asDecompress(zlib.zstdDecompress) } : {}),
+  zstd: 'zstdDecompress' in zlib ? asDecompress(zlib.zstdDecompress) : unpackZstd,
 }
 
 type Accept = (acceptor: EventAcceptor, organizationId: string, bytes: Buffer) => Promise<Acceptance | Malformed>
@@ -154,6 +155,9 @@ async function takeBatch(
       counters.malformed++
       source.receive(Date.now())
       source.count(Outcome.rejected, Date.now())
+      if (isTooManyEvents(outcome.why)) {
+        return sendError(response, 413, `Expected a batch of at most ${BATCH_EVENTS_MAX} events`)
+      }
       return sendError(response, 400, `Malformed batch: ${outcome.why}`)
     }
     counters.batches++

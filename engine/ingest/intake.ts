@@ -442,10 +442,7 @@ function zoneMinutes(differenceMs: number): number {
     : 0
 }
 
-/**
- * HOSTNAME for display: at most 255 characters, with a question mark for each character that is not
- * printable ASCII (RFC 5424 §6).
- */
+/** HOSTNAME for display: `?` replaces each character that is not printable ASCII (RFC 5424 §6). */
 function printable(host: string): string {
   return host.slice(0, 255).replace(/[^\x21-\x7e]/g, '?')
 }

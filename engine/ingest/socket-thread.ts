@@ -3,7 +3,7 @@ import type { TlsFiles } from '../http/certificate.ts'
 import { SECOND_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
-import { createLogger, type Logger } from '../process/log.ts'
+import { createLogger, type Logger, setLogLevel } from '../process/log.ts'
 import { Store } from '../store/store.ts'
 import { DatagramListener, kernelDrops } from './datagram-listener.ts'
 import { type ConnectionLane, Lane } from './lane.ts'
@@ -76,7 +76,9 @@ class SocketThread {
         if (lane !== undefined) notify({ kind: 'status', id: message.id, status: lane.status() }, [])
         return notify({ kind: 'socketStatus', id: message.id, status: this.#status() }, [])
       case 'reload':
-        return this.#reload(message.tls)
+        setLogLevel(this.#log, message.logLevel)
+        if (message.tls !== undefined) this.#reload(message.tls)
+        return
       case 'drain':
         void this.#drain(message.deadlineMs)
         return

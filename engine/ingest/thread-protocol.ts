@@ -96,7 +96,9 @@ export type FromSockets =
   | { readonly kind: 'failed'; readonly code: FaultCode; readonly message: string }
   | { readonly kind: 'socketStatus'; readonly id: number; readonly status: SocketStatus }
 
-export type ToSockets = ToLane | { readonly kind: 'reload'; readonly tls: TlsFiles }
+export type ToSockets =
+  | ToLane
+  | { readonly kind: 'reload'; readonly tls: TlsFiles | undefined; readonly logLevel: LogLevel }
 
 /** The ring has new bytes, or the writer requested space. */
 export type FromSocketsToLane = { readonly kind: 'bytes' }

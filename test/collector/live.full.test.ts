@@ -193,7 +193,7 @@ t.test('a burst of queries arrives whole and in order', { skip }, async (t) => {
   const asked = Array.from({ length: 20_000 }, (_query, index) => `n${index}.example.org`)
   const frames = asked.map((name) => ethernet({}, ipv4(addresses, query(name))))
   const path = `${t.testdir({ 'burst.pcap': pcapFile(framesAt(0, frames)) })}/burst.pcap`
-  // The ring holds the whole burst, so that a machine that schedules the capture late drops nothing.
+  // The ring holds the whole burst, so a busy machine drops nothing.
   const watching = observer({ kind: 'interface', name: 'far', ringBytes: 128 * 1024 * 1024 })
   await watching.ready()
   send(path)

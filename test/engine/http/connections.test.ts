@@ -122,8 +122,8 @@ t.test(
 )
 
 /**
- * proc_pid_net(5): a listener on port 8443, two connections to it, a connection that is not
- * accepted yet, one to another port, one that is closing, and one from this machine to port 8443.
+ * proc_pid_net(5): a listener on port 8443, two connections to it, one that is not accepted yet,
+ * one to another port, one that is closing, and one from here to port 8443.
  */
 const TABLE = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:20FB 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 100 1 0000000000000000 100 0 0 10 0

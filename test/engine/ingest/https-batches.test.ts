@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { connect } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
@@ -51,6 +52,10 @@ for (const implementation of IMPLEMENTATIONS) {
         },
         { headers: msgpack, body: packBatch(events()) },
         { headers: { ...msgpack, 'content-encoding': 'gzip' }, body: gzipSync(packBatch(events())) },
+        {
+          headers: { ...msgpack, 'content-encoding': 'zstd' },
+          body: spawnSync('zstd', ['-q', '-c'], { input: packBatch(events()) }).stdout,
+        },
       ]
       for (const [index, options] of bodies.entries()) {
         for (const accepted of [1, 0]) {
@@ -191,7 +196,7 @@ for (const implementation of IMPLEMENTATIONS) {
         },
         { name: 'invalid msgpack', headers: good, body: 'hello', status: 400, error: /^Malformed batch: / },
         { name: 'an empty body', headers: good, body: '', status: 400, error: /^Malformed batch: / },
-        { name: 'too many events', headers: good, body: many, status: 400, error: /at most 10000 events/ },
+        { name: 'too many events', headers: good, body: many, status: 413, error: /at most 10000 events/ },
       ]
       for (const { name, path = EVENTS_PATH, method = 'POST', headers = {}, body: sent = '', status, error } of rows) {
         const answer = await ask(path, { method, headers, body: sent })
