@@ -23,6 +23,7 @@ import {
 /** All addresses, IPv4 and IPv6. */
 const ANY_ADDRESS = '::'
 const ANY_IPV4_ADDRESS = '0.0.0.0'
+const LOOPBACK_ADDRESS = '127.0.0.1'
 
 /** The settings of posture-service. */
 export const serviceSettings = z.object({
@@ -31,10 +32,11 @@ export const serviceSettings = z.object({
     env: 'DATA_DIR',
     about: 'Store data and the self-signed certificate in this directory',
   }),
-  apiAddress: setting(someText().default(ANY_IPV4_ADDRESS), {
+  apiAddress: setting(someText().optional(), {
     flag: '--api-address <address>',
     env: 'API_ADDRESS',
     about: 'Serve the REST API on this address',
+    defaultAbout: `${ANY_IPV4_ADDRESS}; ${LOOPBACK_ADDRESS} with --plain-http`,
   }),
   apiPort: setting(portNumber({ orAny: true }).default(8443), {
     flag: '--api-port <port>',
@@ -56,10 +58,11 @@ export const serviceSettings = z.object({
     env: 'API_THREADS',
     about: 'Answer API requests in this many threads',
   }),
-  ingestAddress: setting(someText().default(ANY_ADDRESS), {
+  ingestAddress: setting(someText().optional(), {
     flag: '--ingest-address <address>',
     env: 'INGEST_ADDRESS',
     about: 'Listen for HTTPS ingest and syslog on this address, unless a listener has its own; :: includes IPv4',
+    defaultAbout: `${ANY_ADDRESS}; ${LOOPBACK_ADDRESS} with --plain-http`,
   }),
   ingestPort: setting(portOrOff().default(9443), {
     flag: '--ingest-port <port>',
@@ -164,7 +167,8 @@ export const serviceSettings = z.object({
   }),
 })
 
-export type ServiceSettings = z.output<typeof serviceSettings>
+type GivenSettings = z.output<typeof serviceSettings>
+export type ServiceSettings = GivenSettings & { readonly apiAddress: string; readonly ingestAddress: string }
 
 /** The names of settings that differ, as users know them. */
 export function changedSettings(before: ServiceSettings, after: ServiceSettings): string[] {
@@ -180,30 +184,30 @@ function settingOf(settings: ServiceSettings, name: string): unknown {
 const LOOPBACK = /^(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1|localhost)$/
 
 /**
- * Checks relations between settings.
+ * Checks what must hold between settings, and sets the addresses that nobody gave: plain HTTP has
+ * others. An address that somebody gave is never replaced.
  *
  * @throws Fault USAGE
  */
-export function checkTogether(settings: ServiceSettings): ServiceSettings {
+export function checkTogether(settings: GivenSettings): ServiceSettings {
   if ((settings.tlsKey === '') !== (settings.tlsCertificate === '')) {
     throw new Fault('USAGE', '--tls-key and --tls-certificate: set both or neither')
   }
-  if (!settings.plainHttp) return settings
-  const loopback = {
-    ...settings,
-    apiAddress: loopbackOf(settings.apiAddress),
-    ingestAddress: loopbackOf(settings.ingestAddress),
-  }
+  const { plainHttp } = settings
+  const {
+    apiAddress = plainHttp ? LOOPBACK_ADDRESS : ANY_IPV4_ADDRESS,
+    ingestAddress = plainHttp ? LOOPBACK_ADDRESS : ANY_ADDRESS,
+  } = settings
   for (const [flag, address] of [
-    ['--api-address', loopback.apiAddress],
-    ['--ingest-address', loopback.ingestAddress],
+    ['--api-address', apiAddress],
+    ['--ingest-address', ingestAddress],
   ] as const) {
-    if (!LOOPBACK.test(address)) throw new Fault('USAGE', `--plain-http serves loopback only, found ${flag} ${address}`)
+    if (plainHttp && !LOOPBACK.test(address)) {
+      throw new Fault(
+        'USAGE',
+        `--plain-http serves loopback only, found ${flag} ${address}; leave out --plain-http, or use ${LOOPBACK_ADDRESS}`,
+      )
+    }
   }
-  return loopback
-}
-
-/** The default is all addresses. With plain HTTP it is loopback. */
-function loopbackOf(address: string): string {
-  return address === ANY_ADDRESS || address === ANY_IPV4_ADDRESS ? '127.0.0.1' : address
+  return { ...settings, apiAddress, ingestAddress }
 }

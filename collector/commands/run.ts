@@ -12,7 +12,7 @@ import { printRows } from '../../engine/process/table.ts'
 import { loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
 import { listInterfaces } from '../capture/interfaces.ts'
 import type { Collector } from '../collector.ts'
-import { type CollectorSettings, collectorSettings } from '../config.ts'
+import { type CollectorSettings, collectorSettings, readCollectorSettings } from '../config.ts'
 import type { Sensor } from '../sensor.ts'
 
 /**
@@ -55,12 +55,13 @@ export function addRunCommand(program: Command): void {
     if (word !== undefined) throw new Fault('USAGE', unknownCommand(word, program))
     if (options.listInterfaces) return printInterfaces()
     const stop = stopSignal()
+    // What is read again needs no token, whose file may be readable for root only.
     const settingsNow = (): CollectorSettings =>
       readSettings(collectorSettings, {
         command: run,
         environment: environmentWith(options),
       })
-    const settings = settingsNow()
+    const settings = readCollectorSettings(run, environmentWith(options))
     const log = createLogger('posture-collector', settings.logLevel)
     try {
       if (options.read === undefined) await watch(settings, log, stop.received, settingsNow)

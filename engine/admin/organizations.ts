@@ -1,7 +1,9 @@
 import { canonicalName, hostNameFault, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
 import { EVIDENCE_WINDOW_DAYS_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
+import type { AuditEntry } from '../store/audit-log.ts'
 import type { Organization, Plan, ScanFrequency } from '../store/organizations.ts'
+import type { Removal } from '../store/removals.ts'
 import { type Changes, checkText } from './changes.ts'
 
 /** The settings of an organization that its administrators can change. */
@@ -54,6 +56,59 @@ export class OrganizationChanges {
     return this.#update(organization, settings.plan === undefined ? 'organization.set' : 'organization.plan', settings)
   }
 
+  /** @throws Fault CONFLICT where the name is taken, USAGE, NOT_ALLOWED. */
+  rename(organization: Organization, name: string): Organization {
+    checkText('new name', name)
+    const { store } = this.#changes
+    const { id: organizationId, name: was } = organization
+    return this.#changes.make('organization.rename', organizationId, () => {
+      const result = store.organizations.rename(this.#existing(organization), name)
+      return { organizationId, subject: name, details: { was }, result }
+    })
+  }
+
+  /**
+   * Removes an organization for good: from then on its keys and tokens are unknown. Its records are
+   * left to delete, by store.removals.finish(). `audit` gets the audit log before anything changes,
+   * and then what was added to it until the removal.
+   *
+   * @throws Fault NOT_ALLOWED, STORE_FULL, and what `audit` throws: then nothing was changed.
+   */
+  remove(organization: Organization, audit: (entries: readonly AuditEntry[]) => void): Removal {
+    const { store, clock } = this.#changes
+    const { id: organizationId } = organization
+    const before = store.auditLog.ofOrganization(organizationId)
+    audit(before)
+    const exported = before.at(-1)?.sequence ?? 0
+    let rest: readonly AuditEntry[] = []
+    const removal = this.#changes.make(
+      'organization.remove',
+      organizationId,
+      () => {
+        const found = this.#existing(organization)
+        const result: Removal = { organizationId, name: found.name, removedAtMs: clock.nowMs() }
+        return { organizationId, subject: found.name, details: { domain: found.domain }, result }
+      },
+      (result) => {
+        rest = store.auditLog.ofOrganization(organizationId).filter(({ sequence }) => sequence > exported)
+        store.apiKeys.removeHashes(organizationId)
+        store.monitoringTokens.removeHashes(organizationId)
+        // With the index from users to members, whose keys begin with the user.
+        for (const member of store.members.ofOrganization(organizationId)) store.members.remove(member)
+        store.organizations.remove(this.#existing(organization))
+        store.removals.put(result)
+      },
+    )
+    audit(rest)
+    return removal
+  }
+
+  #existing({ id, name }: Organization): Organization {
+    const found = this.#changes.store.organizations.get(id)
+    if (found === undefined) throw new Fault('NOT_FOUND', `no organization ${name}`)
+    return found
+  }
+
   #update(
     organization: Organization,
     action: 'organization.plan' | 'organization.set',
@@ -62,9 +117,7 @@ export class OrganizationChanges {
     const { store } = this.#changes
     const { id: organizationId, name: subject } = organization
     return this.#changes.make(action, organizationId, () => {
-      const before = store.organizations.get(organizationId)
-      if (before === undefined) throw new Fault('NOT_FOUND', `no organization ${subject}`)
-      const result = { ...before, ...change }
+      const result = { ...this.#existing(organization), ...change }
       store.organizations.update(result)
       return { organizationId, subject, details: { ...change }, result }
     })

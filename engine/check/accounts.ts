@@ -4,6 +4,7 @@ import { UUID_BYTES, uuidBytes, uuidText } from '../store/keys.ts'
 import { type Member, ROLES } from '../store/members.ts'
 import { type Organization, PLANS, SCAN_FREQUENCIES } from '../store/organizations.ts'
 import type { OwnPlatform } from '../store/own-platforms.ts'
+import type { Removal } from '../store/removals.ts'
 import type { Secret, Secrets } from '../store/secrets.ts'
 import type { TokenBinding } from '../store/token-bindings.ts'
 import { packed, type StoreWalk, shortKey } from './walk.ts'
@@ -19,6 +20,7 @@ const OPEN_BYTES = (bytes: Buffer): Buffer => bytes
 export function checkAccounts(walk: StoreWalk): void {
   checkOrganizations(walk)
   checkNames(walk)
+  checkRemovals(walk)
   checkMembers(walk)
   checkOwnPlatforms(walk)
   checkAuditLog(walk)
@@ -98,6 +100,16 @@ function checkNames(walk: StoreWalk): void {
       const found = name === undefined ? 'no organization' : `one named ${JSON.stringify(name)}`
       walk.wrong('organization-names', id, `${found} of that id`, `one named ${JSON.stringify(key.toString())}`)
     })
+  })
+}
+
+function checkRemovals(walk: StoreWalk): void {
+  const form = { keyBytes: UUID_BYTES, isIndex: true, open: packed<Removal>('removal of an organization') }
+  walk.table('organization-removals', form, ({ key, value }) => {
+    const wrong = (found: string, expected: string): void =>
+      walk.wrong('organization-removals', uuidText(key), found, expected)
+    if (value.organizationId !== uuidText(key)) wrong(`the removal of ${value.organizationId}`, 'the one of its key')
+    if (walk.hasOrganization(uuidText(key))) wrong('an organization that was removed', 'none of that id')
   })
 }
 

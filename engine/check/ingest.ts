@@ -4,6 +4,7 @@ import { footprintInPages, isStateKey, openState, type QueueState } from '../lmd
 import { ChunkReader } from '../lmdb/queue-chunk.ts'
 import { endOfPrefix, UUID_BYTES, uuidBytes } from '../store/keys.ts'
 import { openBlock } from '../store/read-lines.ts'
+import { recentSince } from '../store/recent-arrivals.ts'
 import { lastOf, PAGE_RANGES_MAX, type StoredSeen, type StoredSeenPage } from '../store/seen-instance.ts'
 import type { Reject, StoredSource } from '../store/sources.ts'
 import { packed, type StoreWalk } from './walk.ts'
@@ -194,6 +195,9 @@ function checkSources(walk: StoreWalk): void {
     if (!numbers.every((count) => Number.isSafeInteger(count) && count >= 0)) {
       wrong(`${numbers} messages of ${listener} ${address}`, 'whole numbers')
     }
+    const [, recently] = recentSince(value.recent ?? [], 0)
+    if (!(recently <= received))
+      wrong(`${recently} messages in an hour of ${listener} ${address}`, `at most ${received}`)
     if (token.organizationId !== organizationId || token.tokenId !== tokenId) {
       checkCounters(walk, token)
       token = { organizationId, tokenId, listeners: new Map() }

@@ -78,8 +78,8 @@ export function checkedEvent(
   if (typeof client !== 'string' || isIP(client) === 0) return `client: expected an IP address, found ${shown(client)}`
   if (!METHODS.includes(method as Method))
     return `method: expected one of ${METHODS.join(', ')}, found ${shown(method)}`
-  if (!isTime(firstSeenMs)) return `first_seen: expected a time from 1970 to 9999, found ${shown(firstSeenMs)}`
-  if (!isTime(lastSeenMs)) return `last_seen: expected a time from 1970 to 9999, found ${shown(lastSeenMs)}`
+  if (!isTime(firstSeenMs)) return `first_seen: expected ${A_TIME}, found ${shown(firstSeenMs)}`
+  if (!isTime(lastSeenMs)) return `last_seen: expected ${A_TIME}, found ${shown(lastSeenMs)}`
   if (lastSeenMs < firstSeenMs) return 'last_seen: expected a time not before first_seen'
   if (!Number.isInteger(count) || (count as number) < 1 || (count as number) > EVENT_COUNT_MAX) {
     return `count: expected a whole number from 1 to ${EVENT_COUNT_MAX}, found ${shown(count)}`
@@ -98,6 +98,8 @@ export function checkedEvent(
   }
   return blocked === 0 ? event : { ...event, blocked: blocked as number }
 }
+
+const A_TIME = 'a time from 1970 to 9999 such as 2026-11-20T09:15:02Z'
 
 function isTime(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= TIME_MS_MAX

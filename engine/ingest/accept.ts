@@ -231,7 +231,11 @@ export class EventAcceptor {
   /** Runs in the transaction. */
   #storeBatch({ organizationId, batch, reports, deduplicate, alongside }: Waiting): Acceptance {
     const { events, runs, rejected } = batch
-    const { buffer, seenEvents } = this.#store
+    const { buffer, seenEvents, organizations } = this.#store
+    // It was removed after its token was read. The sender's next try is refused.
+    if (!organizations.exists(organizationId)) {
+      return { kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why: 'the organization was removed' }
+    }
     if (buffer.count(organizationId) + events.count > this.#bufferedEventsMax) {
       return { kind: 'retry', afterSeconds: RETRY_AFTER_SECONDS, why: "the organization's buffer is full" }
     }

@@ -89,7 +89,7 @@ export class ScanRunner {
         prepared.push(next)
         records += more
       } catch (error) {
-        outcomes.push(this.#fail(one.running, one.trigger, error))
+        outcomes.push(...this.#fail(one.running, one.trigger, error))
       }
     }
     commit()
@@ -151,9 +151,12 @@ export class ScanRunner {
       let overtaken: PreparedScan[] = []
       try {
         // The transaction frees more space than it needs, so it may use the reserve.
-        overtaken = this.#store.environment.shrink(() => group.filter((scan) => !this.#write(scan)))
+        overtaken = this.#store.environment.shrink(() => {
+          group = group.filter(({ completed }) => this.#store.organizations.exists(completed.organizationId))
+          return group.filter((scan) => !this.#write(scan))
+        })
       } catch (error) {
-        return [...outcomes, ...group.map(({ completed, trigger }) => this.#fail(completed, trigger, error))]
+        return [...outcomes, ...group.flatMap(({ completed, trigger }) => this.#fail(completed, trigger, error))]
       }
       for (const scan of group) {
         if (!overtaken.includes(scan)) outcomes.push({ scan: scan.completed, trigger: scan.trigger, left: scan.left })
@@ -164,7 +167,7 @@ export class ScanRunner {
             throw new Fault('CONFLICT', 'another process is scanning the same organization')
           return [this.#prepare({ ...completed, status: 'running', completedAtMs: 0 }, trigger)]
         } catch (error) {
-          outcomes.push(this.#fail(completed, trigger, error))
+          outcomes.push(...this.#fail(completed, trigger, error))
           return []
         }
       })
@@ -209,13 +212,14 @@ export class ScanRunner {
     return true
   }
 
-  #fail(running: Scan, trigger: ScanTrigger, error: unknown): ScanOutcome {
-    const { environment, scans, scanStates } = this.#store
+  /** No outcome where the organization was removed meanwhile: nothing of it is written any more. */
+  #fail(running: Scan, trigger: ScanTrigger, error: unknown): ScanOutcome[] {
+    const { environment, organizations, scans, scanStates } = this.#store
     const scan = failed(running, failureText(error), this.#clock)
     let internalError = internalErrorOf(error)
     try {
       environment.shrink(() => {
-        if (scans.current(running)?.status !== 'running') return
+        if (!organizations.exists(running.organizationId) || scans.current(running)?.status !== 'running') return
         scans.put(scan)
         scanStates.put(running.organizationId, { ...scanStates.get(running.organizationId), running: undefined })
       })
@@ -224,7 +228,8 @@ export class ScanRunner {
       // organization marks this one as failed.
       internalError ??= internalErrorOf(second)
     }
-    return { scan, trigger, left: 0, ...(internalError === undefined ? {} : { internalError }) }
+    if (!environment.read(() => organizations.exists(running.organizationId))) return []
+    return [{ scan, trigger, left: 0, ...(internalError === undefined ? {} : { internalError }) }]
   }
 }
 
@@ -268,9 +273,10 @@ export function recoverInterrupted(store: Store, clock: Clock): void {
     environment.shrink(() => {
       const scan = runningOf(store, organizationId)
       const organization = organizations.get(organizationId)
+      if (organization === undefined) return
       if (scan !== undefined) scans.put(failed(scan, INTERRUPTED, clock))
       scanStates.put(organizationId, { ...scanStates.get(organizationId), running: undefined })
-      if (scan?.trigger === 'administrator' && organization !== undefined) requestScan(store, organization, clock)
+      if (scan?.trigger === 'administrator') requestScan(store, organization, clock)
     })
   }
 }

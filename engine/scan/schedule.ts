@@ -152,7 +152,9 @@ export class ScanSchedule {
     this.#unstarted.clear()
     this.#immediateAtMs.clear()
     const nowMs = this.#clock.nowMs()
-    for (const id of this.#store.environment.read(() => this.#store.organizations.ids())) {
+    const ids = this.#store.environment.read(() => this.#store.organizations.ids())
+    this.#forgetOthers(new Set(ids))
+    for (const id of ids) {
       try {
         this.#checkOrganization(id, nowMs)
       } catch (error) {
@@ -163,6 +165,12 @@ export class ScanSchedule {
       }
     }
     this.pollRequests()
+  }
+
+  /** What is remembered of organizations that were removed. */
+  #forgetOthers(ids: ReadonlySet<string>): void {
+    for (const id of this.#periodSeen.keys()) if (!ids.has(id)) this.#periodSeen.delete(id)
+    for (const id of this.#failing) if (!ids.has(id)) this.#failing.delete(id)
   }
 
   #checkOrganization(organizationId: string, nowMs: number): void {

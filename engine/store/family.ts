@@ -22,6 +22,11 @@ export class Family<T> {
     return bytes === undefined ? undefined : this.#open(bytes)
   }
 
+  /** Whether there is a record, without opening it. */
+  has(key: Uint8Array): boolean {
+    return this.#table.doesExist(Buffer.from(key))
+  }
+
   /** Requires a write transaction. */
   put(key: Uint8Array, value: T): void {
     this.#table.putSync(Buffer.from(key), sealRecord(RECORD_VERSION, packr.pack(value)))

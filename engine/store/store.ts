@@ -16,6 +16,7 @@ import { OwnPlatforms } from './own-platforms.ts'
 import { Published } from './published.ts'
 import { ReadLines } from './read-lines.ts'
 import { Recommendations } from './recommendations.ts'
+import { Removals } from './removals.ts'
 import { ScanStates } from './scan-states.ts'
 import { Scans } from './scans.ts'
 import type { Secrets } from './secrets.ts'
@@ -40,6 +41,7 @@ export class Store {
   readonly apiVersions: ApiVersions
   readonly organizations: Organizations
   readonly ownPlatforms: OwnPlatforms
+  readonly removals: Removals
   readonly members: Members
   readonly users: Users
   readonly sessions: Sessions
@@ -79,6 +81,7 @@ export class Store {
     this.apiVersions = new ApiVersions(this.environment)
     this.organizations = new Organizations(this.environment, this.apiVersions)
     this.ownPlatforms = new OwnPlatforms(this.environment)
+    this.removals = new Removals(this.environment)
     this.members = new Members(this.environment)
     this.users = new Users(this.environment)
     this.sessions = new Sessions(this.environment)

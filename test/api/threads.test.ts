@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { Agent, request } from 'undici'
-import { admin, startService } from '../support/programs.ts'
+import { ALL_SCOPES, admin, startService } from '../support/programs.ts'
 
 /** State shared by a service's threads: the limit of a key holds over many connections. */
 t.test('all threads together accept sixty requests of a key, and sixty without a valid one', async (t) => {
   const directory = join(t.testdir(), 'service')
   const data = ['--data-dir', directory]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-  const [made] = await admin('key', 'create', 'test', '--org', 'Acme', ...data)
+  const [made] = await admin('key', 'create', 'test', ...ALL_SCOPES, '--org', 'Acme', ...data)
   const threads = ['--api-threads', '4', '--access-log', '1000']
   const service = await startService(directory, ['--plain-http', '--ingest-port', 'off', ...threads])
   const agents = Array.from({ length: 24 }, () => new Agent({ connections: 1 }))

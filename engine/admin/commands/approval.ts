@@ -6,7 +6,7 @@ import { type AdminContext, changeOptions, ofOrganization, sharedOptions, show, 
 import { waitForScan } from './scan.ts'
 
 interface Options {
-  readonly org: string
+  readonly org?: string
 }
 
 /** posture-admin approval add | remove | list */

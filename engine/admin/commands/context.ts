@@ -18,6 +18,15 @@ const adminSettings = z.object({
   }),
 })
 
+const organizationSettings = z.object({
+  org: setting(z.string().optional(), {
+    flag: '--org <name>',
+    env: 'POSTURE_ORG',
+    about: 'Select the organization by name or id',
+    defaultAbout: 'the only organization',
+  }),
+})
+
 /** The environment of a posture-admin command. */
 export interface AdminContext {
   readonly store: Store
@@ -40,9 +49,12 @@ export function changeOptions(command: Command): Command {
   )
 }
 
-/** Adds the option that names the organization. */
+/** Adds the option that names the organization. Where there is only one, nobody has to name it. */
 export function ofOrganization(command: Command): Command {
-  return command.requiredOption('--org <name>', 'Select the organization by name or id')
+  return addSettingOptions(command, organizationSettings).hook('preAction', (_, action) => {
+    const { org } = readSettings(organizationSettings, { command: action, environment: process.env })
+    action.setOptionValue('org', org)
+  })
 }
 
 /**

@@ -12,9 +12,10 @@ import { Fault } from '../../process/error-codes.ts'
 import { exclusively } from '../../process/exclusive.ts'
 import { fileProgress } from '../../process/file-progress.ts'
 import { createLogger } from '../../process/log.ts'
-import { addSettingOptions, readSettings, setting, someText } from '../../process/settings.ts'
+import { addSettingOptions, readSettings } from '../../process/settings.ts'
 import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
 import { printable } from '../../process/table.ts'
+import { sudoUser, tokenOf, tokenSettings } from '../../process/token-setting.ts'
 import { requestScan } from '../../scan/fold.ts'
 import { firstDayOfWindow } from '../../scan/prepare.ts'
 import { scanNow } from '../../scan/scan-now.ts'
@@ -26,15 +27,7 @@ import type { Store } from '../../store/store.ts'
 import { type AdminContext, countOption, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 import { type FileProblem, printFiles, type ReadFile, remarks } from './ingest-report.ts'
 
-const tokenSetting = z.object({
-  token: setting(someText(), {
-    flag: '--token <token>',
-    env: 'SVC_TOKEN',
-    about:
-      'Attribute the logs to this monitoring token; prefer the variable, because other users can read the command line',
-    secret: true,
-  }),
-})
+const tokenSetting = z.object(tokenSettings)
 
 /** Default number of listed lines that were not understood. */
 const PROBLEMS_SHOWN = 10
@@ -79,7 +72,7 @@ export function addIngestCommands(program: Command): void {
       ingest.command('rejects').description('Show the last messages that were not understood, with secrets redacted'),
     ),
   )
-  rejects.action((options: { org: string }) =>
+  rejects.action((options: { org?: string }) =>
     withStore(rejects, ({ store, administration }) => {
       const { id } = administration.organization(options.org)
       show(rejects, {
@@ -116,13 +109,17 @@ async function readFiles(
   options: FileOptions,
   { store, administration, registry, clock }: AdminContext,
 ): Promise<void> {
-  const { token: raw } = readSettings(tokenSetting, { command, environment: process.env })
+  const sources = { command, environment: process.env }
+  const raw = tokenOf(readSettings(tokenSetting, sources), { ...sources, owners: sudoUser(process.env) })
   const log = createLogger('posture-admin', 'WARNING')
   const authenticator = new TokenAuthenticator(store, clock)
   const bytes = Buffer.from(raw)
   const token = authenticator.find(bytes, 0, bytes.length)
   if (token === undefined)
-    throw new Fault('NOT_FOUND', '--token: unknown or revoked; create one with posture-admin token generate')
+    throw new Fault(
+      'NOT_FOUND',
+      'the monitoring token is unknown or revoked; create one with posture-admin token generate',
+    )
   const acceptor = new EventAcceptor(store, clock, log, () => {})
   const stop = stopSignal()
   let signal: Awaited<typeof stop.received> | undefined

@@ -24,7 +24,7 @@ export function addScanCommands(program: Command): void {
       scan.command('run').description('Scan now: add buffered events to the evidence and publish the findings'),
     ),
   )
-  run.action((options: { org: string }) =>
+  run.action((options: { org?: string }) =>
     withStore(run, async (context) => {
       const { administration } = context
       const pending = administration.scans.request(administration.organization(options.org))
@@ -43,7 +43,7 @@ export function addScanCommands(program: Command): void {
   const list = ofOrganization(
     sharedOptions(scan.command('list').description('List the scans of an organization, newest first')),
   )
-  list.action((options: { org: string }) =>
+  list.action((options: { org?: string }) =>
     withStore(list, ({ store, administration }) => {
       print(list, store.scans.ofOrganization(administration.organization(options.org).id).reverse())
     }),
@@ -52,13 +52,9 @@ export function addScanCommands(program: Command): void {
   const last = ofOrganization(
     sharedOptions(scan.command('show').description('Show the findings of the last completed scan')),
   )
-  last.action((options: { org: string }) =>
+  last.action((options: { org?: string }) =>
     withStore(last, ({ store, administration }) => {
-      const { id } = administration.organization(options.org)
-      const found = JSON.parse(discoveryJson(store, id)) as Discovery
-      show(last, { columns: PLATFORM_COLUMNS, rows: found.platforms })
-      const coverage = coverageLine(found)
-      if (process.stderr.isTTY && coverage !== undefined) process.stderr.write(`${coverage}\n`)
+      showDiscovery(last, store, administration.organization(options.org).id)
     }),
   )
 }
@@ -81,6 +77,14 @@ export async function waitForScan({ store, registry, clock }: AdminContext, pend
   } finally {
     stop.forget()
   }
+}
+
+/** Prints the platforms of the last completed scan. */
+export function showDiscovery(command: Command, store: Store, organizationId: string): void {
+  const found = JSON.parse(discoveryJson(store, organizationId)) as Discovery
+  show(command, { columns: PLATFORM_COLUMNS, rows: found.platforms })
+  const coverage = coverageLine(found)
+  if (process.stderr.isTTY && coverage !== undefined) process.stderr.write(`${coverage}\n`)
 }
 
 /** Scan and platforms as in the API, from one snapshot. */

@@ -5,7 +5,7 @@ import { sealRecord } from '../../../engine/lmdb/record.ts'
 import { requestScan, runScan } from '../../../engine/scan/fold.ts'
 import { Family } from '../../../engine/store/family.ts'
 import { newUuid, u64Bytes, uuidBytes } from '../../../engine/store/keys.ts'
-import { NO_ORGANIZATION, Sources } from '../../../engine/store/sources.ts'
+import { NO_ORGANIZATION, Sources, type StoredSource } from '../../../engine/store/sources.ts'
 import { report } from '../../support/coverage.ts'
 import { platform } from '../../support/own-platforms.ts'
 import {
@@ -47,7 +47,7 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     administration.apiKeys.create(organization, 'two', ['scores:read']).record.id,
   )
   const { record: token } = administration.tokens.generate(organization, 'firewalls')
-  administration.tokens.bind(organization, token.id, { network: '192.0.2.0/24', port: 0 })
+  administration.tokens.bind(organization, token.id, [{ network: '192.0.2.0/24', port: 0 }])
   administration.assessments.import(
     organization,
     {
@@ -202,6 +202,12 @@ const FIXED = [
 ]
 
 const ROWS: readonly Row[] = [
+  {
+    name: 'an organization is there that was removed',
+    table: 'organization-removals',
+    damage: ({ store, id }) => store.removals.put({ organizationId: id, name: 'Acme', removedAtMs: NOON }),
+    finds: /an organization that was removed, expected none of that id$/,
+  },
   ...SEALED.map((table) => ({
     name: `a byte of a record in ${table} is flipped`,
     table,
@@ -314,6 +320,12 @@ const ROWS: readonly Row[] = [
     table: 'sources',
     damage: changed(() => ({ received: 1 })),
     finds: /^sources of \S+: found 3 messages counted of tcp, expected at most the 1 received$/,
+  },
+  {
+    name: 'more came in an hour than ever',
+    table: 'sources',
+    damage: changed<StoredSource>(({ received }) => ({ recent: [[NOON, received + 1, received + 1]] })),
+    finds: /messages in an hour of tcp \S+, expected at most \d+$/,
   },
   {
     name: 'a fractional message count',
@@ -697,8 +709,11 @@ t.test('a store written by the programs passes, and every table has a record', a
   const { findings, findingsCount, records } = checkStore(store, (_, total) => asked.push(total))
   t.same(findings, [])
   t.equal(findingsCount, 0)
-  for (const [name, count] of Object.entries(records)) t.ok(count > 0, name)
-  t.same(Object.keys(records).sort(), [...SEALED, ...OF_USERS, ...INDEXES].sort())
+  // An organization that is removed has no other record that could be checked.
+  const { 'organization-removals': removals, ...others } = records
+  t.equal(removals, 0)
+  for (const [name, count] of Object.entries(others)) t.ok(count > 0, name)
+  t.same(Object.keys(others).sort(), [...SEALED, ...OF_USERS, ...INDEXES].sort())
   t.ok(asked.length > 0)
 })
 
