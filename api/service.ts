@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Console } from '../console/console.ts'
+import { offerSetupLink } from '../console/setup-offer.ts'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
 import { claimPort, listenHttp, wildcardAddress } from '../engine/http/listen.ts'
@@ -232,6 +233,7 @@ export class Service {
     this.#console = await Console.start(data, this.#store, this.#log, this.#failure.reject)
     const url = consoleOrigin === '' ? `${schemeOf(tls)}://${hostText(address)}:${port}` : consoleOrigin
     this.#log.info({ url, implementation: this.#console.implementation }, 'console listens')
+    offerSetupLink(this.#store, url, dataDir, this.#log)
     return port
   }
 

@@ -4,15 +4,17 @@ import { logFailure } from '../engine/process/failure.ts'
 import type { Logger } from '../engine/process/log.ts'
 import type { Asset } from './assets.ts'
 import { OverloadError } from './changes.ts'
+import { confirmed } from './confirmation.ts'
 import { FORM_BYTES_MAX, FormFields, readFields } from './form.ts'
 import { type Answer, redirect } from './http/answer.ts'
 import { Cookies } from './http/cookies.ts'
 import { sendAnswer, sendAsset } from './http/respond.ts'
 import { type Found, type Route, Router } from './http/router.ts'
 import { crossSiteFault } from './http/security.ts'
-import { Guest, type RequestFacts, type Site, Visit } from './http/visit.ts'
+import { Guest, type RequestFacts, Visit } from './http/visit.ts'
 import { errorAnswer, type Refusal } from './pages/error.tsx'
 import { SessionReader } from './sign-in/session-reader.ts'
+import type { Site } from './site.ts'
 
 export interface ConsoleParts {
   readonly site: Site
@@ -112,7 +114,11 @@ class ConsoleServer {
         return this.#refused(facts, { status: 401, message: 'Your session has ended' })
       }
       const visit = new Visit(site, facts, identity)
-      if (route.access === 'signed-in' || visit.may(route.access)) return route.handle(visit, parameters)
+      if (route.access === 'signed-in' || visit.may(route.access)) {
+        return route.confirmed === true
+          ? confirmed(visit, (now) => route.handle(now, parameters))
+          : route.handle(visit, parameters)
+      }
       return this.#refused(facts, { status: 403, message: `Your role (${identity.member.role}) does not allow this` })
     })
   }

@@ -34,6 +34,7 @@ interface DemoOptions {
 interface RunningService {
   readonly process: ChildProcess
   readonly apiPort: number
+  readonly consolePort: number
   readonly ingestPort: number
 }
 
@@ -52,11 +53,21 @@ async function startService(options: DemoOptions): Promise<RunningService> {
   })
   const endEarly = (status: number | null): void => process.exit(status ?? ExitStatus.internal)
   child.once('exit', endEarly)
-  const [{ apiPort, ingestPort }] = (await once(child, 'message')) as [{ apiPort: number; ingestPort: number }]
+  const [{ apiPort, consolePort, ingestPort }] = (await once(child, 'message')) as [RunningService]
   child.off('exit', endEarly)
   // The channel stays open: should we be killed, the service notices and stops.
   child.channel?.unref()
-  return { process: child, apiPort, ingestPort }
+  return { process: child, apiPort, consolePort, ingestPort }
+}
+
+/** How to open the console: by a setup link until somebody can sign in. */
+async function showConsole(demo: Demo): Promise<void> {
+  const [link] = (await demo.canSignIn())
+    ? []
+    : await demo.admin('setup-link', '--org', ORGANIZATION, '--console-origin', demo.consoleOrigin)
+  say(
+    `The console, in a browser that accepts the self-signed certificate:\n\n  ${link?.['url'] ?? demo.consoleOrigin}\n`,
+  )
 }
 
 /** Makes the first scan, or shows the one that an earlier start made. */
@@ -80,6 +91,7 @@ async function showDiscovery(demo: Demo): Promise<void> {
     printSummary(found)
     printCurl(demo, key)
   }
+  await showConsole(demo)
   say('serving until Ctrl-C')
 }
 
@@ -88,6 +100,7 @@ class Demo {
   readonly serviceData: string
   readonly certificate: string
   readonly url: string
+  readonly consoleOrigin: string
   readonly #ingestPort: number
 
   constructor(options: DemoOptions, service: RunningService) {
@@ -95,12 +108,19 @@ class Demo {
     this.serviceData = join(options.dataDir, 'service')
     this.certificate = join(this.serviceData, 'tls/certificate.pem')
     this.url = `https://localhost:${service.apiPort}/api/v1/discovery`
+    this.consoleOrigin = `https://localhost:${service.consolePort}`
     this.#ingestPort = service.ingestPort
   }
 
   /** Runs a command of posture-admin on the service's data, in this process: one of its own takes most of a second to start. */
   admin(...words: string[]): Promise<AdminRow[]> {
     return adminRows(...words, '--data-dir', this.serviceData)
+  }
+
+  /** Whether a member of the organization has an account for the console. */
+  async canSignIn(): Promise<boolean> {
+    const members = await this.admin('member', 'list', '--org', ORGANIZATION)
+    return members.some((member) => member['can_sign_in'] === true)
   }
 
   async hasCompletedScan(): Promise<boolean> {

@@ -19,7 +19,8 @@ export interface SendOptions {
 
 export function sendAnswer(response: HttpResponse, answer: Answer, { gzip, bodyOmitted, fields }: SendOptions): void {
   const all = [...fields]
-  if (answer.kind !== 'file') for (const cookie of answer.cookies) all.push('set-cookie', cookie)
+  for (const cookie of answer.cookies) all.push('set-cookie', cookie)
+  if (answer.kind === 'page') all.push(...answer.fields)
   if (answer.kind === 'redirect') {
     all.push('location', answer.to)
     response.send({ status: 303, body: '', fields: all, block: PAGE_BLOCK, bodyOmitted })

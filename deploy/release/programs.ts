@@ -72,6 +72,7 @@ export const SERVICE: Program = {
     'dist/registry/catalog.json',
     'dist/engine/assess/frameworks.json',
     'dist/console/assets.json',
+    'dist/console/common-passwords.txt',
     'package.json',
   ],
   addons: ['lmdb.node', 'uws.node'],

@@ -56,6 +56,18 @@ export class Changes {
     return REMOVALS.has(action) ? environment.shrink(transaction) : environment.write(transaction)
   }
 
+  /** @throws Fault NOT_ALLOWED where the actor is a member. */
+  assertOperator(action: Action): void {
+    if (this.#actor.kind === 'operator') return
+    throw new Fault('NOT_ALLOWED', `${action} is for the operator of the service only`)
+  }
+
+  /** Appends an entry to an audit log, inside a transaction of the caller, for a change that concerns several organizations. */
+  note(action: Action, organizationId: string, subject: string): void {
+    const actor = `${this.#actor.kind} ${this.#actor.name}`
+    this.store.auditLog.append({ organizationId, timeMs: this.clock.nowMs(), actor, action, subject, details: {} })
+  }
+
   /** Who makes the change, as the audit log names him. @throws Fault NOT_ALLOWED. */
   #allowed(action: Action, organizationId: string | undefined): string {
     if (this.#actor.kind === 'operator') return `operator ${this.#actor.name}`

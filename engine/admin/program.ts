@@ -13,6 +13,7 @@ import { addRecommendationCommands } from './commands/recommendation.ts'
 import { addRegistryCommands } from './commands/registry.ts'
 import { addRetentionCommands } from './commands/retention.ts'
 import { addScanCommands } from './commands/scan.ts'
+import { addPasswordLinkCommand, addSetupLinkCommand } from './commands/setup-link.ts'
 import { addTokenCommands } from './commands/token.ts'
 import { addVerifyCommand } from './commands/verify.ts'
 
@@ -28,6 +29,8 @@ export function adminProgram(write?: (text: string) => void): Command {
   if (write !== undefined) program.configureOutput({ writeOut: write })
   addOrganizationCommands(program)
   addMemberCommands(program)
+  addSetupLinkCommand(program)
+  addPasswordLinkCommand(program)
   addKeyCommands(program)
   addTokenCommands(program)
   addIngestCommands(program)

@@ -12,6 +12,7 @@ import { randomUUID } from 'node:crypto'
  *   user-names          name, lower case, UTF-8                          user id (16)           [index]
  *   sessions            user id (16) + session id (16)                   Session
  *   session-hashes      SHA-256 of the cookie's value (32)               user id + session id   [index]
+ *   account-links       SHA-256 of the link's secret (32)                AccountLink
  *   audit-log           organization (16) + sequence (8)                 AuditEntry
  *   api-keys            organization (16) + key id (16)                  ApiKey
  *   key-uses            organization (16) + key id (16)                  when it was used last
