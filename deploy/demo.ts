@@ -34,7 +34,7 @@ interface DemoOptions {
 interface RunningService {
   readonly process: ChildProcess
   readonly apiPort: number
-  readonly consolePort: number
+  readonly consolePort: number | undefined
   readonly ingestPort: number
 }
 
@@ -62,6 +62,7 @@ async function startService(options: DemoOptions): Promise<RunningService> {
 
 /** How to open the console: by a setup link until somebody can sign in. */
 async function showConsole(demo: Demo): Promise<void> {
+  if (demo.consoleOrigin === '') return
   const [link] = (await demo.canSignIn())
     ? []
     : await demo.admin('setup-link', '--org', ORGANIZATION, '--console-origin', demo.consoleOrigin)
@@ -100,6 +101,7 @@ class Demo {
   readonly serviceData: string
   readonly certificate: string
   readonly url: string
+  /** '' if the console is off. */
   readonly consoleOrigin: string
   readonly #ingestPort: number
 
@@ -108,7 +110,7 @@ class Demo {
     this.serviceData = join(options.dataDir, 'service')
     this.certificate = join(this.serviceData, 'tls/certificate.pem')
     this.url = `https://localhost:${service.apiPort}/api/v1/discovery`
-    this.consoleOrigin = `https://localhost:${service.consolePort}`
+    this.consoleOrigin = service.consolePort === undefined ? '' : `https://localhost:${service.consolePort}`
     this.#ingestPort = service.ingestPort
   }
 

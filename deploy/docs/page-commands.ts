@@ -167,16 +167,8 @@ class RunningSite {
 
   async #startDemo(): Promise<string> {
     this.#environment = { ...this.#environment, DATA_DIR: join(this.#directory, 'data/service') }
-    const words = [
-      '--data-dir',
-      join(this.#directory, 'data'),
-      '--api-port',
-      '0',
-      '--console-port',
-      'off',
-      '--ingest-port',
-      '0',
-    ]
+    const ports = ['--api-port', '0', '--console-port', '0', '--ingest-port', '0']
+    const words = ['--data-dir', join(this.#directory, 'data'), ...ports]
     const child = spawn(process.execPath, [DEMO, ...words], {
       cwd: this.#directory,
       env: this.#environment,
@@ -190,7 +182,8 @@ class RunningSite {
     }
     if (!text.includes(DEMO_READY)) throw new Error(`npm start ended early: ${text}`)
     const port = /localhost:(\d+)/.exec(text)?.[1] ?? ''
-    this.#ports.push(['localhost:8443', `localhost:${port}`])
+    const consolePort = /localhost:(\d+)\/setup/.exec(text)?.[1] ?? ''
+    this.#ports.push(['localhost:8443', `localhost:${port}`], ['localhost:8444', `localhost:${consolePort}`])
     return text
   }
 
@@ -252,6 +245,7 @@ class RunningSite {
   /** Secrets, ids and times by which two runs differ. A value is replaced by the same one everywhere on a page. */
   #withFixedValues(text: string): string {
     return text
+      .replace(/(?<=\/setup#)([0-9a-f]{8})[0-9a-f]+/g, (_, digits) => `${this.#fixed(digits)}…`)
       .replace(/svc_(pk|mt)_([0-9a-f]{8})[0-9a-f]+/g, (_, kind, digits) => `svc_${kind}_${this.#fixed(digits)}…`)
       .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, (id) => this.#fixedId(id))
       .replace(/\b[0-9a-f]{16}(?=[0-9a-f]{16}\b|\b)/g, (id) => this.#fixed(id))

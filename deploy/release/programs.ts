@@ -25,7 +25,7 @@ export interface Program {
   readonly debianDepends: readonly string[]
 }
 
-export type AddonName = 'pcap-0.8.node' | 'pcap-1.node' | 'lmdb.node' | 'uws.node'
+export type AddonName = 'pcap-0.8.node' | 'pcap-1.node' | 'lmdb.node' | 'uws.node' | 'argon2.node'
 
 export const COLLECTOR: Program = {
   name: 'posture-collector',
@@ -75,7 +75,7 @@ export const SERVICE: Program = {
     'dist/console/common-passwords.txt',
     'package.json',
   ],
-  addons: ['lmdb.node', 'uws.node'],
+  addons: ['lmdb.node', 'uws.node', 'argon2.node'],
   nodeFlags: [],
   unit: 'deploy/systemd/posture-service.service',
   settings: 'deploy/systemd/service.env',
