@@ -16,7 +16,13 @@ const SIZES = [
 
 /** Submits the form that has this button, and waits for the next page. */
 async function submit(page: Page, button: string): Promise<void> {
-  await Promise.all([page.waitForNavigation(), page.locator(`::-p-xpath(//button[contains(., "${button}")])`).click()])
+  // Not a locator, nor waitForSelector: in Firefox they wait in vain for a frame of animation.
+  for (const found of await page.$$(`::-p-xpath(//button[contains(., "${button}")])`)) {
+    if (!(await found.isVisible())) continue
+    await Promise.all([page.waitForNavigation(), found.click()])
+    return
+  }
+  throw new Error(`no button ${button}`)
 }
 
 const heading = (page: Page): Promise<string> => page.$eval('h1', (element) => element.textContent ?? '')
@@ -52,33 +58,34 @@ for (const name of WEB_BROWSERS) {
     t.equal(new URL(page.url()).hash, '', 'the secret is no longer in the address')
     await submit(page, 'Continue')
     t.match(await heading(page), 'Become the first owner')
-    await page.locator('#name').fill(NAME)
-    await page.locator('#password').fill(PASSWORD)
-    await page.locator('#repeated').fill(PASSWORD)
+    await page.type('#name', NAME)
+    await page.type('#password', PASSWORD)
+    await page.type('#repeated', PASSWORD)
     await submit(page, 'Continue')
     t.match(await heading(page), 'Platforms')
-    for (const viewport of SIZES) {
+    t.ok(await page.$eval('.rail a[href="/platforms"]', (link) => link.checkVisibility()))
+    // Firefox ESR 140 takes no size over WebDriver BiDi.
+    for (const viewport of name === 'chrome' ? SIZES : []) {
       await page.setViewport(viewport)
       for (const theme of ['light', 'dark']) {
         for (const path of ['/platforms', '/account']) {
           await page.goto(origin + path)
-          // Pages are checked in both themes as the system asks for them.
-          await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }]).catch(() => {})
-          if (name === 'chrome') t.same(await barriers(page), [], `${path} ${theme} ${viewport.width}`)
+          await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }])
+          t.same(await barriers(page), [], `${path} ${theme} ${viewport.width}`)
           const width = await page.evaluate('document.documentElement.scrollWidth')
           t.ok(Number(width) <= viewport.width, `${path} does not scroll sideways: ${width}`)
         }
       }
     }
-    await page.setViewport({ width: 1280, height: 800 })
+    if (name === 'chrome') await page.setViewport({ width: 1280, height: 800 })
     await submit(page, 'Theme: System')
     await submit(page, 'Theme: Light')
     t.equal(await page.$eval('html', (element) => element.getAttribute('data-theme')), 'dark')
     await submit(page, 'Sign out')
     t.match(await heading(page), 'Sign in')
     if (name === 'chrome') t.same(await barriers(page), [], 'sign-in')
-    await page.locator('#name').fill(NAME)
-    await page.locator('#password').fill(PASSWORD)
+    await page.type('#name', NAME)
+    await page.type('#password', PASSWORD)
     await submit(page, 'Sign in')
     t.match(await heading(page), 'Platforms')
     t.same(faults, [])
