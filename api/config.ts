@@ -1,10 +1,13 @@
 import { availableParallelism } from 'node:os'
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { HTTP_IMPLEMENTATIONS } from '../engine/http/listen.ts'
+import { CONNECTIONS_PER_CLIENT_DEFAULT } from '../engine/limits.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { LOG_LEVELS } from '../engine/process/log.ts'
 import { registrySetting } from '../engine/process/registry-setting.ts'
 import {
+  hostNames,
   listenAddresses,
   oneOf,
   onOrOff,
@@ -12,6 +15,7 @@ import {
   portNumber,
   portOrOff,
   setting,
+  settingRows,
   someText,
   wholeNumber,
 } from '../engine/process/settings.ts'
@@ -97,6 +101,12 @@ export const serviceSettings = z.object({
     about: 'Parse syslog messages in this many threads; 1 parses them in the thread of the sockets',
     defaultAbout: 'one per processor, at most 4',
   }),
+  connectionsPerAddress: setting(wholeNumber(0, 1_000_000).default(CONNECTIONS_PER_CLIENT_DEFAULT), {
+    flag: '--connections-per-address <count>',
+    env: 'CONNECTIONS_PER_ADDRESS',
+    about:
+      'Accept this many connections from one address (IPv6: /64) on each port; 0, for listeners behind a proxy, sets no limits by address',
+  }),
   proxyProtocol: setting(onOrOff().default(false), {
     flag: '--proxy-protocol',
     env: 'PROXY_PROTOCOL',
@@ -117,6 +127,13 @@ export const serviceSettings = z.object({
     flag: '--tls-certificate <file>',
     env: 'TLS_CERTIFICATE',
     about: "Use the certificate chain in this PEM file, with the service's certificate first",
+  }),
+  tlsNames: setting(hostNames().default([]), {
+    flag: '--tls-name <name>',
+    env: 'TLS_NAMES',
+    about:
+      'Add this host name or IP address to the self-signed certificate; repeat the flag, or separate names by commas',
+    repeatable: true,
   }),
   plainHttp: setting(onOrOff().default(false), {
     flag: '--plain-http',
@@ -148,6 +165,17 @@ export const serviceSettings = z.object({
 })
 
 export type ServiceSettings = z.output<typeof serviceSettings>
+
+/** The names of settings that differ, as users know them. */
+export function changedSettings(before: ServiceSettings, after: ServiceSettings): string[] {
+  return settingRows(serviceSettings)
+    .filter(({ name }) => !isDeepStrictEqual(settingOf(before, name), settingOf(after, name)))
+    .map(({ flag, env, name }) => flag?.split(' ', 1)[0] ?? env ?? name)
+}
+
+function settingOf(settings: ServiceSettings, name: string): unknown {
+  return settings[name as keyof ServiceSettings]
+}
 
 const LOOPBACK = /^(127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1|localhost)$/
 

@@ -1,5 +1,6 @@
 import type { Environment } from '../engine/lmdb/environment.ts'
 import { SECOND_MS } from '../engine/process/clock.ts'
+import { DESCRIPTORS_WARN_SHARE, type Descriptors, fileDescriptors } from '../engine/process/descriptors.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { failureText, logFailure } from '../engine/process/failure.ts'
 import type { Answer } from '../engine/process/local-server.ts'
@@ -9,15 +10,23 @@ import type { ScanSchedule } from '../engine/scan/schedule.ts'
 /** Reports whether the service works, and logs when writing to the store fails and recovers. */
 export class Health {
   readonly #environment: Environment
-  readonly #schedule: ScanSchedule
+  readonly #schedule: Pick<ScanSchedule, 'failing'>
   readonly #log: Logger
+  readonly #descriptors: () => Descriptors | undefined
   #writes = true
+  #hasDescriptors = true
   #timer: NodeJS.Timeout | undefined
 
-  constructor(environment: Environment, schedule: ScanSchedule, log: Logger) {
+  constructor(
+    environment: Environment,
+    schedule: Pick<ScanSchedule, 'failing'>,
+    log: Logger,
+    descriptors: () => Descriptors | undefined = fileDescriptors,
+  ) {
     this.#environment = environment
     this.#schedule = schedule
     this.#log = log
+    this.#descriptors = descriptors
   }
 
   start(): void {
@@ -37,13 +46,19 @@ export class Health {
       logFailure(this.#log, failure, 'the store is not written, senders are asked to wait; the API answers')
     }
     this.#writes = failure === undefined
+    const fewDescriptors = this.#whyFewDescriptors()
+    if (fewDescriptors !== undefined && this.#hasDescriptors) this.#log.warn(fewDescriptors)
+    if (fewDescriptors === undefined && !this.#hasDescriptors) this.#log.info('enough file descriptors are free again')
+    this.#hasDescriptors = fewDescriptors === undefined
   }
 
   /** Returns the problems, one line each; empty if there is none. */
   reasons(): string[] {
     const notWritten = this.#writeFailure()
     const failing = this.#schedule.failing
+    const fewDescriptors = this.#whyFewDescriptors()
     return [
+      ...(fewDescriptors === undefined ? [] : [fewDescriptors]),
       ...(notWritten === undefined ? [] : [failureText(notWritten)]),
       ...(failing === 0 ? [] : [`the last scan of ${failing} organization${failing === 1 ? '' : 's'} failed`]),
     ]
@@ -55,6 +70,13 @@ export class Health {
     const type = 'application/json'
     if (reasons.length === 0) return { type, body: JSON.stringify({ status: 'running' }) }
     return { type, status: 503, body: JSON.stringify({ status: 'degraded', reasons }) }
+  }
+
+  #whyFewDescriptors(): string | undefined {
+    const found = this.#descriptors()
+    if (found === undefined || found.open < found.max * DESCRIPTORS_WARN_SHARE) return undefined
+    const remedy = 'raise the limit (systemd: LimitNOFILE; shells: ulimit -n), or lower --connections-per-address'
+    return `${found.open} of ${found.max} file descriptors are open; ${remedy}`
   }
 
   #writeFailure(): unknown {

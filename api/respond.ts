@@ -48,6 +48,26 @@ export function respondError(
   response.send({ status, body: JSON.stringify({ error: message }), fields, block, bodyOmitted: head })
 }
 
+/** The same to a client without a valid key. It counts as a refusal of the client (HttpAnswer). */
+export function respondRefusal(
+  response: HttpResponse,
+  status: number,
+  message: string,
+  head: boolean,
+  fields: readonly string[] = [],
+  limited = false,
+): void {
+  const block = limited ? JSON_BLOCK : UNLIMITED_BLOCK
+  response.send({
+    status,
+    body: JSON.stringify({ error: message }),
+    fields,
+    block,
+    bodyOmitted: head,
+    isRefusal: true,
+  })
+}
+
 export function respondJson(
   response: HttpResponse,
   body: Uint8Array,

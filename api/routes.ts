@@ -13,7 +13,7 @@ import type { RecentKeyUses } from './key-uses.ts'
 import type { ListState } from './list-state.ts'
 import { type Page, pageOf } from './page.ts'
 import type { RateLimit } from './rate-limit.ts'
-import { rateFields, respondError, respondJson, respondNotModified } from './respond.ts'
+import { rateFields, respondError, respondJson, respondNotModified, respondRefusal } from './respond.ts'
 
 /** An endpoint: its required scope, and the list that it returns. */
 interface Route {
@@ -100,9 +100,9 @@ class Api {
 
   #answer(request: HttpRequest, response: HttpResponse, head: boolean): void {
     const route = Object.hasOwn(ROUTES, request.path) ? ROUTES[request.path] : undefined
-    if (route === undefined && request.path !== OPENAPI_PATH) return respondError(response, 404, 'Not found', head)
+    if (route === undefined && request.path !== OPENAPI_PATH) return respondRefusal(response, 404, 'Not found', head)
     if (!head && request.method !== 'GET') {
-      return respondError(response, 405, `Method not allowed; expected ${ALLOWED_METHODS}`, head, [
+      return respondRefusal(response, 405, `Method not allowed; expected ${ALLOWED_METHODS}`, head, [
         'allow',
         ALLOWED_METHODS,
       ])
@@ -170,7 +170,7 @@ class Api {
    * guessing.
    */
   #refuseUnauthenticated(request: HttpRequest, response: HttpResponse, head: boolean): void {
-    if (this.#admitWithoutKey(request, response, head)) respondError(response, 401, 'Invalid API key', head)
+    if (this.#admitWithoutKey(request, response, head)) respondRefusal(response, 401, 'Invalid API key', head)
   }
 
   /** Counts the request against its address. Rejects it and returns false above the limit. */
@@ -178,7 +178,7 @@ class Api {
     const verdict = this.#parts.addressLimit.take(addressHash(request.remoteAddress()))
     if (verdict.allowed) return true
     const message = `Too many requests without a valid API key; try again in ${verdict.resetSeconds} s`
-    respondError(response, 429, message, head, rateFields(verdict), true)
+    respondRefusal(response, 429, message, head, [...rateFields(verdict), 'connection', 'close'], true)
     return false
   }
 

@@ -4,6 +4,12 @@ import { Console } from '../console/console.ts'
 import { offerSetupLink } from '../console/setup-offer.ts'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
+import {
+  type ConnectionLimits,
+  connectionCountersOf,
+  connectionRows,
+  makeConnectionCounters,
+} from '../engine/http/connections.ts'
 import { claimPort, listenHttp, wildcardAddress } from '../engine/http/listen.ts'
 import { drainThread, faultOf, listening } from '../engine/http/listener-thread.ts'
 import type { HttpHandler, HttpListener } from '../engine/http/port.ts'
@@ -14,13 +20,15 @@ import { IngestAccounting } from '../engine/ingest/ingest-accounting.ts'
 import { ingestRows } from '../engine/ingest/metrics.ts'
 import { SyslogIngest, type SyslogOptions } from '../engine/ingest/syslog-ingest.ts'
 import type { SyslogEndpoint } from '../engine/ingest/thread-protocol.ts'
+import { SYSLOG_CONNECTIONS_MAX } from '../engine/limits.ts'
 import { SECOND_MS, systemClock } from '../engine/process/clock.ts'
 import { deferredFailure } from '../engine/process/deferred.ts'
+import { connectionsWithin } from '../engine/process/descriptors.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { type Release, tryHold } from '../engine/process/exclusive.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import { LocalServer } from '../engine/process/local-server.ts'
-import type { Logger } from '../engine/process/log.ts'
+import { type Logger, setLogLevel } from '../engine/process/log.ts'
 import { type MetricRow, Metrics } from '../engine/process/metrics.ts'
 import type { ListenAddress } from '../engine/process/settings.ts'
 import { within } from '../engine/process/shutdown.ts'
@@ -33,7 +41,7 @@ import { Store } from '../engine/store/store.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { compileTrie } from '../registry/compile-trie.ts'
 import { NameMatcher } from '../registry/match.ts'
-import type { ServiceSettings } from './config.ts'
+import { changedSettings, type ServiceSettings } from './config.ts'
 import { apiRows, makeCounters } from './counters.ts'
 import { Health } from './health.ts'
 import { KeyUseWriter } from './key-uses.ts'
@@ -48,6 +56,15 @@ const API_THREAD = 'an API thread'
 const YOUNG_GENERATION_MB = 16
 
 /**
+ * Shares of the file descriptors for the connections of each kind of listener. The rest is for the
+ * store, logs and local connections.
+ */
+const API_DESCRIPTORS_SHARE = 0.3
+const CONSOLE_DESCRIPTORS_SHARE = 0.1
+const INGEST_DESCRIPTORS_SHARE = 0.2
+const SYSLOG_DESCRIPTORS_SHARE = 0.3
+
+/**
  * How long the service waits for a scan of another process, and the poll interval, in milliseconds.
  */
 const OTHER_SCAN_MS = 10_000
@@ -55,7 +72,7 @@ const POLL_EVERY_MS = 100
 
 /** Wires the stages of the service: ingest, scans and API threads, over one store. */
 export class Service {
-  readonly #settings: ServiceSettings
+  #settings: ServiceSettings
   readonly #log: Logger
   readonly #store: Store
   readonly #schedule: ScanSchedule
@@ -71,9 +88,11 @@ export class Service {
   #syslog: SyslogIngest | undefined
   #local: LocalServer | undefined
   #console: Console | undefined
+  #certificate: TlsFiles | undefined
   #certificateWatch: CertificateWatch | undefined
   readonly #threads: Worker[] = []
   readonly #apiCounters: SharedArrayBuffer
+  readonly #connections: Readonly<Record<'api' | 'console' | 'ingest', SharedArrayBuffer>>
   readonly #rateTables = { keys: makeRateTable(), addresses: makeRateTable() }
   #releaseScans: Release | undefined
   readonly #failure = deferredFailure()
@@ -84,6 +103,11 @@ export class Service {
   constructor(settings: ServiceSettings, catalog: Catalog, log: Logger) {
     this.#settings = settings
     this.#apiCounters = makeCounters(settings.apiThreads)
+    this.#connections = {
+      api: makeConnectionCounters(settings.apiThreads),
+      console: makeConnectionCounters(1),
+      ingest: makeConnectionCounters(1),
+    }
     this.#log = log
     this.#store = new Store(settings.dataDir)
     this.#catalog = catalog
@@ -111,7 +135,7 @@ export class Service {
     const settings = this.#settings
     this.#releaseScans = await this.#lockScans()
     const apiPort = await claimPort('--api-port', settings.apiAddress, settings.apiPort)
-    const certificate = this.#needsCertificate() ? await this.#certificate() : undefined
+    const certificate = this.#needsCertificate() ? await this.#provideCertificate(settings) : undefined
     const tls = certificate && { keyFile: certificate.keyFile, certificateFile: certificate.certificateFile }
     const httpTls = settings.plainHttp ? undefined : tls
     const ingestPort = await this.#startIngest(httpTls)
@@ -125,7 +149,7 @@ export class Service {
     this.#health.start()
     this.#retention.start()
     if (certificate !== undefined) {
-      this.#certificateWatch = new CertificateWatch(certificate, this.#log, () => this.#reloadCertificate(certificate))
+      this.#watchCertificate(certificate)
     }
     const url = `${schemeOf(httpTls)}://${hostText(settings.apiAddress)}:${apiPort}/api/v1`
     this.#log.info({ url, ...api }, 'API listens')
@@ -174,12 +198,19 @@ export class Service {
       address,
       port,
       ...(tls ? { tls } : {}),
+      limits: this.#connectionLimits(INGEST_DESCRIPTORS_SHARE),
+      connectionCounters: connectionCountersOf(this.#connections.ingest),
       handler: this.#ingestHandler(),
       log: this.#log,
     })
     const { implementation } = this.#ingest
     this.#log.info({ url: `${schemeOf(tls)}://${hostText(address)}:${port}`, implementation }, 'ingest listens')
     return port
+  }
+
+  /** @param share of the file descriptors. */
+  #connectionLimits(share: number): ConnectionLimits {
+    return { connectionsMax: connectionsWithin(share), perClientMax: this.#settings.connectionsPerAddress }
   }
 
   #ingestHandler(): HttpHandler {
@@ -197,6 +228,8 @@ export class Service {
       proxyProtocol,
       idleMs: syslogIdleSeconds * SECOND_MS,
       tokenRateMax: tokenRate,
+      connectionsMax: Math.min(SYSLOG_CONNECTIONS_MAX, connectionsWithin(SYSLOG_DESCRIPTORS_SHARE)),
+      connectionsPerAddressMax: this.#settings.connectionsPerAddress,
       laneThreads: this.#settings.ingestThreads,
       trie: compileTrie(this.#catalog.rules),
       logLevel,
@@ -229,6 +262,8 @@ export class Service {
     const data = {
       ...{ dataDirectory: dataDir, address, port, tls, http, logLevel },
       ...{ origin: consoleOrigin, catalog: this.#catalog },
+      limits: this.#connectionLimits(CONSOLE_DESCRIPTORS_SHARE),
+      connections: this.#connections.console,
     }
     this.#console = await Console.start(data, this.#store, this.#log, this.#failure.reject)
     const url = consoleOrigin === '' ? `${schemeOf(tls)}://${hostText(address)}:${port}` : consoleOrigin
@@ -258,27 +293,67 @@ export class Service {
 
   #apiRows(): MetricRow[] {
     const { keys, addresses } = this.#rateTables
-    return apiRows(this.#apiCounters, { keys: tableFull(keys), addresses: tableFull(addresses) })
+    const rows = apiRows(this.#apiCounters, { keys: tableFull(keys), addresses: tableFull(addresses) })
+    return [...rows, ...connectionRows(this.#connections)]
   }
 
   #needsCertificate(): boolean {
     return !this.#settings.plainHttp || this.#settings.syslogTls.length > 0
   }
 
-  /** New connections of all listeners use the current files. */
-  #reloadCertificate(files: TlsFiles): void {
-    this.#syslog?.reload(files)
+  /**
+   * Uses new settings as far as that is possible without a restart: certificate and log level.
+   * After an error the old ones stay in use. Never throws.
+   */
+  async reload(settingsNow: () => ServiceSettings): Promise<void> {
+    try {
+      const settings = settingsNow()
+      const certificate = this.#needsCertificate()
+        ? await this.#provideCertificate({ ...settings, dataDir: this.#settings.dataDir })
+        : undefined
+      const { logLevel, tlsKey, tlsCertificate, tlsNames } = settings
+      this.#settings = { ...this.#settings, logLevel, tlsKey, tlsCertificate, tlsNames }
+      setLogLevel(this.#log, logLevel)
+      this.#notifyThreads(undefined)
+      if (certificate !== undefined) this.#watchCertificate(certificate)
+      this.#log.info({ logLevel }, 'reloaded')
+      const waiting = changedSettings(this.#settings, settings)
+      if (waiting.length > 0) this.#log.warn({ settings: waiting }, 'changed settings that require a restart')
+    } catch (error) {
+      logFailure(this.#log, error, 'not reloaded; the old settings stay in use')
+    }
+  }
+
+  /** New connections of all listeners use the files, now and when their content changes. */
+  #watchCertificate(files: Certificate): void {
+    const isSame =
+      this.#certificate?.certificateFile === files.certificateFile && this.#certificate.keyFile === files.keyFile
+    if (this.#certificateWatch !== undefined && isSame) return this.#certificateWatch.poll()
+    const isFirst = this.#certificateWatch === undefined
+    this.#certificateWatch?.stop()
+    this.#certificate = files
+    this.#certificateWatch = new CertificateWatch(files, this.#log, () => this.#reloadCertificate(files))
+    if (!isFirst) this.#reloadCertificate(files)
+  }
+
+  #reloadCertificate({ keyFile, certificateFile }: TlsFiles): void {
+    const files = { keyFile, certificateFile }
+    this.#notifyThreads(files)
     if (this.#settings.plainHttp) return
-    this.#ingest?.reload().catch((error) => logFailure(this.#log, error, 'the certificate was not reloaded'))
-    this.#console?.reload()
-    const message: ToApiThread = { kind: 'reload' }
+    this.#ingest?.reload(files).catch((error) => logFailure(this.#log, error, 'the certificate was not reloaded'))
+  }
+
+  #notifyThreads(tls: TlsFiles | undefined): void {
+    const { logLevel, plainHttp } = this.#settings
+    this.#syslog?.reload(tls, logLevel)
+    this.#console?.reload(plainHttp ? undefined : tls, logLevel)
+    const message: ToApiThread = { kind: 'reload', tls: plainHttp ? undefined : tls, logLevel }
     for (const thread of this.#threads) thread.postMessage(message)
   }
 
-  async #certificate(): Promise<Certificate> {
-    const { tlsKey, tlsCertificate, dataDir } = this.#settings
+  async #provideCertificate({ tlsKey, tlsCertificate, tlsNames, dataDir }: ServiceSettings): Promise<Certificate> {
     const own = tlsKey === '' ? undefined : { keyFile: tlsKey, certificateFile: tlsCertificate }
-    const certificate = await provideCertificate(join(dataDir, 'tls'), own)
+    const certificate = await provideCertificate(join(dataDir, 'tls'), own, tlsNames)
     this.#log.info(
       { certificate: certificate.certificateFile, fingerprint: certificate.fingerprint },
       certificate.made ? 'made a self-signed certificate' : 'uses the certificate',
@@ -293,7 +368,8 @@ export class Service {
   async #startApi(port: number, tls: ApiThreadData['tls']): Promise<{ threads: number; implementation: string }> {
     const { apiAddress: address, salesEmail, logLevel, accessLog, dataDir: dataDirectory, http } = this.#settings
     const { keys: rateTable, addresses: addressTable } = this.#rateTables
-    const shared = { counters: this.#apiCounters, rateTable, addressTable }
+    const limits = this.#connectionLimits(API_DESCRIPTORS_SHARE / this.#settings.apiThreads)
+    const shared = { counters: this.#apiCounters, connections: this.#connections.api, limits, rateTable, addressTable }
     const document = openApiAnswer(ROUTES, salesEmail)
     const own = { dataDirectory, address, port, tls, http, salesEmail, logLevel, accessLog, document }
     const start = async (number: number): Promise<Extract<FromApiThread, { kind: 'listening' }>> => {

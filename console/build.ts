@@ -7,9 +7,9 @@ import { ASSETS_FILE, type StoredAsset } from './assets.ts'
 import { COMMON_PASSWORD_LENGTH_MIN, COMMON_PASSWORDS_FILE } from './sign-in/common-passwords.ts'
 
 /**
- * console/design/*.css, the icon and the browser script -> assets.json beside the compiled files; a list of common
- * passwords -> common-passwords.txt. Run by `npm run build`
- * as `node dist/console/build.js`.
+ * console/design/*.css, the icon and the browser script -> assets.json beside the compiled files;
+ * a list of common passwords -> common-passwords.txt.
+ * Run by `npm run build` as `node dist/console/build.js`.
  */
 const DESIGN = new URL('../../console/design/', import.meta.url)
 /** In the order of the cascade. */

@@ -43,7 +43,9 @@ export class Changes {
     this.#send = send
   }
 
-  /** Makes a change as a member of an organization. @throws Fault of the use case; OverloadError. */
+  /**
+   * Makes a change as a member of an organization. @throws Fault of the use case; OverloadError.
+   */
   async make<N extends CommandName>(
     command: N,
     by: { readonly organizationId: string; readonly memberName: string },

@@ -15,8 +15,8 @@ export interface CommandContext {
 type Command<P, R> = (context: CommandContext, parameters: P) => R
 
 /**
- * The changes that pages can make: each is one use case of engine/admin. Parameters and results cross between threads,
- * so they are plain values.
+ * The changes that pages can make: each is one use case of engine/admin. Parameters and results
+ * cross between threads, so they are plain values.
  */
 export const COMMANDS = {
   'api-key.create': ({ administration, organization }, given: { label: string; scopes: readonly Scope[] }) =>

@@ -13,9 +13,9 @@ export const CONFIRMATION_MS = 10 * MINUTE_MS
 const FIELD = 'confirm-password'
 
 /**
- * Handles a sensitive change, once the user has confirmed the password in the last ten minutes. Otherwise asks for
- * it, in a form that also has all fields of the change, so that nothing is typed twice. A session that was
- * confirmed goes on under a new cookie value.
+ * Handles a sensitive change, once the user has confirmed the password in the last ten minutes.
+ * Otherwise asks for it, in a form that also has all fields of the change, so that nothing is typed
+ * twice. A session that was confirmed goes on under a new cookie value.
  */
 export async function confirmed(visit: Visit, handle: (visit: Visit) => Answer | Promise<Answer>): Promise<Answer> {
   const { identity, nowMs, request, site } = visit

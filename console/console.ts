@@ -1,12 +1,15 @@
 import { Worker } from 'node:worker_threads'
+import type { TlsFiles } from '../engine/http/certificate.ts'
 import { drainThread, faultOf, listening } from '../engine/http/listener-thread.ts'
 import { systemClock } from '../engine/process/clock.ts'
-import type { Logger } from '../engine/process/log.ts'
+import type { Logger, LogLevel } from '../engine/process/log.ts'
 import type { Store } from '../engine/store/store.ts'
 import type { ConsoleThreadData, FromConsole, ToConsole } from './protocol.ts'
 import { ConsoleWriter } from './writer.ts'
 
-/** Of the heap of the thread, for new objects: a page of 800 rows leaves several megabytes behind. */
+/**
+ * Of the heap of the thread, for new objects: a page of 800 rows leaves several megabytes behind.
+ */
 const YOUNG_GENERATION_MB = 16
 
 /** The web console: a thread that answers browsers, and the changes that its pages make. */
@@ -49,9 +52,9 @@ export class Console {
     return new Console(thread, implementation)
   }
 
-  /** New connections get the certificate that is in the files now. */
-  reload(): void {
-    const message: ToConsole = { kind: 'reload' }
+  /** New connections use these certificate files, if any. */
+  reload(tls: TlsFiles | undefined, logLevel: LogLevel): void {
+    const message: ToConsole = { kind: 'reload', tls, logLevel }
     this.#thread.postMessage(message)
   }
 

@@ -39,7 +39,10 @@ export class FormFields {
   }
 }
 
-/** Reads application/x-www-form-urlencoded. Answers in words what is wrong with a body that is no such form. */
+/**
+ * Reads application/x-www-form-urlencoded. Answers in words what is wrong with a body that is no
+ * such form.
+ */
 export function readFields(body: Uint8Array): FormFields | string {
   let text: string
   try {

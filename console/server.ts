@@ -103,7 +103,10 @@ class ConsoleServer {
     send(await this.#answer(facts, () => this.#run(found, facts)))
   }
 
-  /** Runs a route for whoever asks, if it is for them. Reads one snapshot of the store until it first waits. */
+  /**
+   * Runs a route for whoever asks, if it is for them. Reads one snapshot of the store until it
+   * first waits.
+   */
   #run({ route, parameters }: Found, facts: RequestFacts): Answer | Promise<Answer> {
     const { site } = this.#parts
     return site.store.environment.read(() => {

@@ -8,8 +8,8 @@ import { secretText } from '../engine/process/table.ts'
 import type { Store } from '../engine/store/store.ts'
 
 /**
- * While nobody can sign in: prints a setup link on a terminal, and elsewhere logs the command that prints it. A link
- * is a secret, which must not be in the log of a container or of systemd.
+ * While nobody can sign in: prints a setup link on a terminal, and elsewhere logs the command that
+ * prints it. A link is a secret, which must not be in the log of a container or of systemd.
  */
 export function offerSetupLink(
   store: Store,

@@ -1,9 +1,10 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { connectionCountersOf } from '../engine/http/connections.ts'
 import { listenHttp } from '../engine/http/listen.ts'
 import { systemClock } from '../engine/process/clock.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
-import { createLogger, type Logger } from '../engine/process/log.ts'
+import { createLogger, type Logger, setLogLevel } from '../engine/process/log.ts'
 import { Store } from '../engine/store/store.ts'
 import { loadAssets } from './assets.ts'
 import { Changes } from './changes.ts'
@@ -27,7 +28,12 @@ async function main(data: ConsoleThreadData, log: Logger): Promise<void> {
     log,
   })
   const { address, port, tls } = data
-  const listening = listenHttp(data.http, { address, port, ...(tls ? { tls } : {}), handler, log })
+  const listening = listenHttp(data.http, {
+    ...{ address, port, handler, log },
+    ...(tls ? { tls } : {}),
+    limits: data.limits,
+    connectionCounters: connectionCountersOf(data.connections),
+  })
   // A thread with an open store would not end.
   const listener = await listening.catch(async (error: unknown) => {
     await store.close()
@@ -42,16 +48,18 @@ async function main(data: ConsoleThreadData, log: Logger): Promise<void> {
   parentPort?.on('message', (message: ToConsole) => {
     if (message.kind === 'drain') return drain(message.deadlineMs)
     if (message.kind !== 'reload') return changes.settle(message)
+    setLogLevel(log, message.logLevel)
+    if (message.tls === undefined) return
     return listener
-      .reload()
+      .reload(message.tls)
       .catch((error: unknown) => logFailure(log, error, 'the certificate was not reloaded; the old one stays'))
   })
   notify({ kind: 'listening', implementation: listener.implementation })
 }
 
 /*
- * As in api/thread.ts: a thread that ends with open connections of uWebSockets.js ends the process by SIGABRT. So an
- * uncaught error is reported, and the thread goes on until the service drains it.
+ * As in api/thread.ts: a thread that ends with open connections of uWebSockets.js ends the process
+ * by SIGABRT. So an uncaught error is reported, and the thread goes on until the service drains it.
  */
 const data = workerData as ConsoleThreadData
 const log = createLogger('posture-service', data.logLevel)

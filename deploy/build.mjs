@@ -1,5 +1,6 @@
-// npm run build: compiles the sources, then the registry and the frameworks, to dist/. Set-up (setup.mjs) builds only when the
-// sources have changed. Plain JavaScript, because it runs before anything is compiled.
+// npm run build: compiles the sources, then the registry and the frameworks, to dist/. setup.mjs
+// calls it only when the sources have changed. Plain JavaScript, because it runs before anything is
+// compiled.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -8,9 +9,12 @@ import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-/** Says what dist/ was built from. Written last, so that an interrupted build is repeated. */
+/**
+ * Contains the hash of the sources of dist/. Written last, so that an interrupted build is
+ * repeated.
+ */
 const STAMP = join(root, 'dist/.built-from')
-/** tsc writes this file whenever it changes dist/, also when somebody calls it directly. */
+/** tsc writes this file whenever it changes dist/, even if it is called directly. */
 const COMPILER_STATE = join(root, 'dist/.tsbuildinfo')
 const SOURCE_FOLDERS = ['api', 'bench', 'collector', 'console', 'deploy', 'engine', 'registry', 'test']
 const SOURCE = /\.(ts|tsx|css|svg|yaml)$/
@@ -22,15 +26,15 @@ const STEPS = [
   ['dist/console/build.js'],
 ]
 
-/** Whether dist/ is what the sources of now make. */
+/** Whether dist/ is up to date with the sources. */
 export function isBuilt() {
   return existsSync(STAMP) && existsSync(COMPILER_STATE) && readFileSync(STAMP, 'utf8') === stamp()
 }
 
-/** Builds; answers whether it succeeded. What is wrong has been printed. */
+/** Builds and prints errors. Returns whether the build succeeded. */
 export function build() {
   rmSync(STAMP, { force: true })
-  // Sources that change meanwhile make the stamp wrong, and the next build necessary.
+  // Hashed before the build: if the sources change during the build, the next one is not skipped.
   const sources = sourceHash()
   for (const step of STEPS) {
     const { status } = spawnSync(process.execPath, step, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
@@ -44,7 +48,7 @@ function stamp(sources = sourceHash()) {
   return `${sources} ${statSync(COMPILER_STATE).mtimeMs}\n`
 }
 
-/** Content, not times of change: a checkout that leads back to the same sources needs no build. */
+/** Hashes content, not modification times: a checkout of the same sources needs no build. */
 function sourceHash() {
   const hash = createHash('sha256')
   const add = (file) => hash.update(`${file}\n`).update(readFileSync(join(root, file)))

@@ -2,11 +2,11 @@ import type { Command, Option } from 'commander'
 import { z } from 'zod'
 import { SettingOption, shownDefault } from '../engine/process/settings.ts'
 
-/** What a value of an option or an argument names, as far as a shell can complete it. */
+/** What the value of an option or argument names, for shell completion. */
 export type ValueKind = 'file' | 'directory' | 'other'
 
 export interface ArgumentModel {
-  /** As usage writes it: `<file...>`. */
+  /** In usage notation: `<file...>`. */
   readonly term: string
   readonly name: string
   readonly about: string
@@ -28,17 +28,17 @@ export interface OptionModel {
   readonly variadic: boolean
   readonly choices: readonly string[]
   readonly env: string | undefined
-  /** The default as people read it. */
+  /** The default as shown to people. */
   readonly byDefault: string | undefined
 }
 
-/** A command of a program as data, from which manual pages, completion scripts and reference pages are generated. */
+/** A command as data, for generating manual pages, completion scripts and reference pages. */
 export interface CommandModel {
   /** `['posture-admin', 'key', 'create']`. */
   readonly path: readonly string[]
   readonly about: string
   readonly arguments: readonly ArgumentModel[]
-  /** With `--help`, and for the program itself `--version`. */
+  /** Includes `--help` and, for the program itself, `--version`. */
   readonly options: readonly OptionModel[]
   readonly commands: readonly CommandModel[]
 }
@@ -62,12 +62,12 @@ export function commandModel(command: Command, parents: readonly string[] = []):
   }
 }
 
-/** The command and all commands below it, parents first. */
+/** The command and all its subcommands, parents first. */
 export function everyCommand(model: CommandModel): readonly CommandModel[] {
   return [model, ...model.commands.flatMap(everyCommand)]
 }
 
-/** `posture-admin key create [options] <label>`, without `[options]` where there are none but --help. */
+/** `posture-admin key create [options] <label>`, without `[options]` if --help is the only one. */
 export function usageOf({ path, arguments: args, options, commands }: CommandModel): string {
   const words = [...(options.length > 1 ? ['[options]'] : []), ...(commands.length > 0 ? ['<command>'] : [])]
   return [...path, ...words, ...args.map(({ term }) => term)].join(' ')
@@ -90,7 +90,7 @@ function optionModel(option: Option): OptionModel {
   }
 }
 
-/** The words that a setting takes, where it takes no others. */
+/** The allowed values of a setting, if they are a fixed set. */
 function choicesOf(schema: z.ZodType): readonly string[] {
   const { enum: words = [] } = z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' })
   return words.map(String)

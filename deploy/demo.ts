@@ -12,8 +12,9 @@ import { stopSignal } from '../engine/process/shutdown.ts'
 import { secretText, tableOf } from '../engine/process/table.ts'
 
 /*
- * npm start: the whole way from packets to the API on this machine, with the same programs that one deploys. The service
- * gets a demo organization, the collector reads the capture that ships with the repository, and a scan publishes it.
+ * npm start: the complete path from packets to the API on this machine, with the released programs.
+ * The service gets a demo organization, the collector reads the capture in the repository, and a
+ * scan publishes the result.
  */
 const DIST = fileURLToPath(new URL('..', import.meta.url))
 const ROOT = join(DIST, '..')
@@ -38,13 +39,16 @@ interface RunningService {
   readonly ingestPort: number
 }
 
-/** The service as a child that writes to our standard error. Where it does not start it has said why: we end as it did. */
+/**
+ * Starts the service as a child that logs to this process's standard error. If the service fails to
+ * start, it has printed the reason, and this process exits with the same status.
+ */
 async function startService(options: DemoOptions): Promise<RunningService> {
   const parameters = [
     ...['--data-dir', join(options.dataDir, 'service')],
     ...['--api-address', LOOPBACK, '--api-port', options.apiPort, '--console-port', options.consolePort],
     ...['--ingest-address', LOOPBACK, '--ingest-port', options.ingestPort, '--metrics-port', '0'],
-    // The ports of syslog may need a privilege that whoever tries this does not have.
+    // The syslog ports may require a privilege that the user lacks.
     ...['--syslog-tls', 'off', '--syslog-tcp', 'off', '--syslog-udp', 'off'],
   ]
   const child = spawn(process.execPath, [SERVICE, ...parameters], {
@@ -55,7 +59,7 @@ async function startService(options: DemoOptions): Promise<RunningService> {
   child.once('exit', endEarly)
   const [{ apiPort, consolePort, ingestPort }] = (await once(child, 'message')) as [RunningService]
   child.off('exit', endEarly)
-  // The channel stays open: should we be killed, the service notices and stops.
+  // The channel stays open: if this process is killed, the service notices and stops.
   child.channel?.unref()
   return { process: child, apiPort, consolePort, ingestPort }
 }
@@ -66,25 +70,25 @@ async function showConsole(demo: Demo): Promise<void> {
   const [link] = (await demo.canSignIn())
     ? []
     : await demo.admin('setup-link', '--org', ORGANIZATION, '--console-origin', demo.consoleOrigin)
-  say(
+  print(
     `The console, in a browser that accepts the self-signed certificate:\n\n  ${link?.['url'] ?? demo.consoleOrigin}\n`,
   )
 }
 
-/** Makes the first scan, or shows the one that an earlier start made. */
+/** Runs the first scan, or shows the scan of an earlier start. */
 async function showDiscovery(demo: Demo): Promise<void> {
   if (await demo.hasCompletedScan()) {
-    say(`continuing on the data in ${shortPath(demo.dataDir)}`)
+    print(`continuing on the data in ${shortPath(demo.dataDir)}`)
     printTable(await demo.admin('scan', 'show', '--org', ORGANIZATION))
     printCurl(demo, '<the API key>')
-    say('The API key was shown at the first start. To create another:')
-    say(`  npx posture-admin key create mine --org ${ORGANIZATION} --data-dir ${shortPath(demo.serviceData)}\n`)
+    print('The API key was shown at the first start. To create another:')
+    print(`  npx posture-admin key create mine --org ${ORGANIZATION} --data-dir ${shortPath(demo.serviceData)}\n`)
   } else {
     const { key, token } = await demo.makeOrganization()
-    say(`created the organization ${ORGANIZATION} on the Enterprise plan\n`)
-    say(secretText('API key', key))
-    say(secretText('Monitoring token', token))
-    say(`the collector reads ${shortPath(CAPTURE)} and forwards matches`)
+    print(`created the organization ${ORGANIZATION} on the Enterprise plan\n`)
+    print(secretText('API key', key))
+    print(secretText('Monitoring token', token))
+    print(`the collector reads ${shortPath(CAPTURE)} and forwards matches`)
     await demo.collect(token)
     await demo.admin('scan', 'run', '--org', ORGANIZATION)
     const found = await demo.discovery(key)
@@ -93,7 +97,7 @@ async function showDiscovery(demo: Demo): Promise<void> {
     printCurl(demo, key)
   }
   await showConsole(demo)
-  say('serving until Ctrl-C')
+  print('serving until Ctrl-C')
 }
 
 class Demo {
@@ -114,7 +118,10 @@ class Demo {
     this.#ingestPort = service.ingestPort
   }
 
-  /** Runs a command of posture-admin on the service's data, in this process: one of its own takes most of a second to start. */
+  /**
+   * Runs a posture-admin command on the service's data in this process. A new process takes most of
+   * a second to start.
+   */
   admin(...words: string[]): Promise<AdminRow[]> {
     return adminRows(...words, '--data-dir', this.serviceData)
   }
@@ -131,7 +138,10 @@ class Demo {
     return scans.some((scan) => scan['status'] === 'completed')
   }
 
-  /** A start that was cut off left secrets that nobody may have read: they are revoked, and new ones made. */
+  /**
+   * Revokes the secrets of an interrupted start, which the user may not have seen, and creates new
+   * ones.
+   */
   async makeOrganization(): Promise<{ key: string; token: string }> {
     if (!(await this.#hasOrganization()))
       await this.admin('organization', 'create', ORGANIZATION, '--domain', 'demo.example')
@@ -154,7 +164,7 @@ class Demo {
     await runCollector(parameters, { LOG_LEVEL: 'WARNING', SVC_TOKEN: token })
   }
 
-  /** GET /api/v1/discovery, as the curl line that is printed does it. */
+  /** Sends the request of the printed curl command: GET /api/v1/discovery. */
   async discovery(key: string): Promise<Discovery> {
     const dispatcher = new Agent({ connect: { ca: readFileSync(this.certificate) } })
     try {
@@ -173,7 +183,7 @@ class Demo {
   }
 }
 
-/** Runs the collector to its end. */
+/** Runs the collector until it exits. */
 async function runCollector(parameters: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
   const child = spawn(process.execPath, [COLLECTOR, ...parameters], {
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -184,28 +194,28 @@ async function runCollector(parameters: readonly string[], environment: NodeJS.P
 }
 
 function printTable(rows: readonly AdminRow[]): void {
-  say(`\n${tableOf({ columns: PLATFORM_COLUMNS, rows })}\n`)
+  print(`\n${tableOf({ columns: PLATFORM_COLUMNS, rows })}\n`)
 }
 
 function printSummary({ scan }: Discovery): void {
   if (scan === null) return
   const { platforms_discovered, shadow_ai_count, overall_risk_score } = scan.summary
-  say(
+  print(
     `${platforms_discovered} AI platforms, ${shadow_ai_count} not approved, overall risk ${overall_risk_score} of 100\n`,
   )
 }
 
 function printCurl(demo: Demo, key: string): void {
-  say(`The same from the API:\n\n  curl --cacert ${shortPath(demo.certificate)} -H 'X-API-Key: ${key}' ${demo.url}\n`)
+  print(`The same from the API:\n\n  curl --cacert ${shortPath(demo.certificate)} -H 'X-API-Key: ${key}' ${demo.url}\n`)
 }
 
-/** Relative to here where the path leads downwards. */
+/** Relative to the working directory if the path is below it. */
 function shortPath(path: string): string {
   const short = relative(process.cwd(), path)
   return short.startsWith('..') ? path : short
 }
 
-function say(text: string): void {
+function print(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
@@ -225,7 +235,7 @@ program.action(async (options: DemoOptions) => {
     if (service.process.exitCode === null) service.process.kill('SIGTERM')
     await ended
   }
-  if (service.process.exitCode === 0) say('stopped')
+  if (service.process.exitCode === 0) print('stopped')
   else process.exitCode = service.process.exitCode ?? ExitStatus.internal
 })
 await runProgram(program)

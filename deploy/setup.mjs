@@ -1,5 +1,6 @@
-// Set-up before `npm start`, `npm test` and `npm run test:full`: dependencies, packages of the system, build. Plain JavaScript,
-// because it runs before there is a TypeScript compiler. Everything that is in place already is left as it is.
+// Set-up before `npm start`, `npm test` and `npm run test:full`: dependencies, system packages,
+// build. Plain JavaScript, because it runs before there is a TypeScript compiler. Skips everything
+// that is already in place.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,12 +10,12 @@ import { fileURLToPath } from 'node:url'
 import { build, isBuilt } from './build.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
-/** Holds the hash of the lock file that node_modules was installed from. */
+/** Contains the hash of the lock file from which node_modules was installed. */
 const INSTALLED_LOCK = join(root, 'node_modules/.installed-lock')
 const PCAP_HEADERS = ['/usr/include/pcap/pcap.h', '/usr/local/include/pcap/pcap.h']
 const PCAP_HINT = 'libpcap-dev (Debian, Ubuntu, Alpine) or libpcap-devel (Fedora, RHEL, SUSE)'
 const NODE_MIN = [20, 19]
-/** For each command that the tests of `npm test` call, the Debian package that has it. */
+/** The commands that `npm test` calls, with their Debian packages. */
 const TEST_COMMANDS = {
   faketime: 'faketime',
   ip: 'iproute2',
@@ -23,7 +24,7 @@ const TEST_COMMANDS = {
   tcpdump: 'tcpdump',
   zstd: 'zstd',
 }
-/** What `npm run test:full` calls in addition. */
+/** The additional commands of `npm run test:full`. */
 const FULL_TEST_COMMANDS = {
   'aarch64-linux-gnu-g++': 'g++-aarch64-linux-gnu',
   bwrap: 'bubblewrap',
@@ -38,6 +39,7 @@ const FULL_TEST_COMMANDS = {
   'qemu-aarch64-static': 'qemu-user-static',
   runc: 'runc',
   slowhttptest: 'slowhttptest',
+  sslscan: 'sslscan',
   'systemd-analyze': 'systemd',
   'systemd-nspawn': 'systemd-container',
   tcpreplay: 'tcpreplay',
@@ -45,18 +47,28 @@ const FULL_TEST_COMMANDS = {
   wrk: 'wrk',
   zsh: 'zsh',
 }
-/** The same for commands that not every distribution has: a test that lacks one says so. */
+/**
+ * Commands that not every distribution has. Tests without their command are skipped with the
+ * reason.
+ */
 const OPTIONAL_TEST_COMMANDS = { gtlsclient: 'ngtcp2-client' }
-/** rsyslog and syslog-ng exclude each other as packages, so this one is unpacked beside the other (test/support/rsyslog.ts). */
+/**
+ * The packages rsyslog and syslog-ng exclude each other, so rsyslog is only extracted
+ * (test/support/rsyslog.ts).
+ */
 const RSYSLOG_PACKAGES = ['rsyslog-gnutls', 'libestr0', 'libfastjson4', 'rsyslog']
 const RSYSLOG_ROOT = join(root, 'node_modules/.cache/rsyslog')
-/** As a package it would start a server. */
+/** Extracted, because installing the package would start a server. */
 const NGINX_PACKAGES = ['nginx']
 const NGINX_ROOT = join(root, 'node_modules/.cache/nginx')
-/** Of Podman only the file that says which system calls a container has (test/support/seccomp.ts). */
+const HAPROXY_PACKAGES = ['liblua5.3-0', 'libopentracing1', 'libopentracing-c-wrapper0', 'haproxy']
+const HAPROXY_ROOT = join(root, 'node_modules/.cache/haproxy')
+/**
+ * Of Podman, only the file with the allowed system calls of a container (test/support/seccomp.ts).
+ */
 const CONTAINERS_PACKAGES = ['golang-github-containers-common']
 const CONTAINERS_ROOT = join(root, 'node_modules/.cache/containers')
-/** A small Debian, in which packages and images are tried: `debootstrap` makes it as root. */
+/** A minimal Debian in which packages and images are tested. `debootstrap` creates it as root. */
 const DEBIAN = { suite: 'bookworm', mirror: 'http://deb.debian.org/debian' }
 const DEBIAN_ROOT = join(root, 'node_modules/.cache/debian')
 
@@ -67,17 +79,17 @@ checkNode()
 provideSystemPackages()
 if (readIfThere(INSTALLED_LOCK) !== lockHash()) installDependencies()
 if (!existsSync(join(root, 'node_modules/pcap/build/Release/pcap_binding.node'))) {
-  say('building the pcap addon')
+  print('building the pcap addon')
   run('npm', ['rebuild', 'pcap', '--loglevel=error'])
 }
 if (forFullSuite) providePeers()
 if (!isBuilt()) {
-  say('building')
+  print('building')
   if (!build()) fail('the build failed')
 }
 if (forFullSuite) {
-  // What people install is what tests install (test/deploy/release).
-  say('building the release')
+  // Tests install the released packages (test/deploy/release).
+  print('building the release')
   run('node', ['dist/deploy/release/main.js', '--quiet'])
 }
 
@@ -89,13 +101,14 @@ function checkNode() {
 }
 
 function installDependencies() {
-  say('installing dependencies')
-  // Not npm ci: it refuses a lock file that lacks the optional packages of other platforms, as registries may.
+  print('installing dependencies')
+  // Not npm ci, which refuses a lock file without the optional packages of other platforms. Some
+  // registries omit them.
   run('npm', ['install', '--no-save', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'])
   writeFileSync(INSTALLED_LOCK, lockHash())
 }
 
-/** All in one call of apt-get. The pcap addon is compiled on this machine and needs libpcap's headers. */
+/** One call of apt-get. The pcap addon is compiled on this machine and needs libpcap's headers. */
 function provideSystemPackages() {
   const missing = [
     ...(forTests ? packagesOfMissing(TEST_COMMANDS) : []),
@@ -107,23 +120,27 @@ function provideSystemPackages() {
   if (missing.length > 0) installPackages(missing, hints.join(', '))
 }
 
-/** Servers and systems that only the full suite runs against. */
+/** Servers and systems that only the full suite uses. */
 function providePeers() {
   if (!existsSync(join(RSYSLOG_ROOT, 'usr/sbin/rsyslogd'))) unpack(RSYSLOG_PACKAGES, RSYSLOG_ROOT)
   if (!existsSync(join(NGINX_ROOT, 'usr/sbin/nginx'))) unpack(NGINX_PACKAGES, NGINX_ROOT)
+  if (!existsSync(join(HAPROXY_ROOT, 'usr/sbin/haproxy'))) unpack(HAPROXY_PACKAGES, HAPROXY_ROOT)
   if (!existsSync(join(CONTAINERS_ROOT, 'usr/share/containers'))) unpack(CONTAINERS_PACKAGES, CONTAINERS_ROOT)
   if (process.getuid?.() !== 0 || !onPath('apt-get')) return
   if (!existsSync(DEBIAN_ROOT)) makeDebian()
   for (const name of packagesOfMissing(OPTIONAL_TEST_COMMANDS)) {
-    say(`installing ${name}`)
-    if (!tryInstall([name])) say(`${name} is not to be had; tests that need it say so`)
+    print(`installing ${name}`)
+    if (!tryInstall([name])) print(`${name} is not available; tests that need it are skipped`)
   }
 }
 
-/** Made beside its place, so that one that was interrupted is not taken for a whole one. */
+/**
+ * Created under a temporary name, so that an interrupted creation is not mistaken for a complete
+ * one.
+ */
 function makeDebian() {
   if (!onPath('debootstrap')) installPackages(['debootstrap'], 'debootstrap')
-  say(`making a small Debian (${DEBIAN.suite})`)
+  print(`creating a minimal Debian (${DEBIAN.suite})`)
   const part = `${DEBIAN_ROOT}.part`
   rmSync(part, { recursive: true, force: true })
   mkdirSync(part, { recursive: true })
@@ -141,24 +158,24 @@ function packagesOfMissing(commands) {
 
 function installPackages(packages, hint) {
   if (process.getuid?.() !== 0 || !onPath('apt-get')) fail(`install ${hint}, then run this again`)
-  say(`installing ${packages.join(', ')}`)
+  print(`installing ${packages.join(', ')}`)
   if (!tryInstall(packages)) fail(`install ${hint}, then run this again`)
 }
 
 function tryInstall(packages) {
-  // --no-remove: syslog-ng and rsyslog exclude each other, and the machine keeps the one that it has.
+  // --no-remove: syslog-ng and rsyslog exclude each other, and the machine keeps the installed one.
   const install = ['apt-get', ['install', '-y', '-qq', '--no-install-recommends', '--no-remove', ...packages]]
   if (attempt(...install)) return true
-  // The package lists of a fresh machine are empty or old.
+  // The package lists of a new machine are empty or old.
   attempt('apt-get', ['update', '-qq'])
   return attempt(...install)
 }
 
-/** The last package last, so that what is half done is done again. */
+/** The last package is extracted last, so that an interrupted extraction is repeated. */
 function unpack(packages, folder) {
   const names = packages.join(', ')
   if (!onPath('apt-get')) fail(`tests need the Debian packages ${names}, which are unpacked by apt-get and dpkg`)
-  say(`unpacking ${packages.at(-1)}`)
+  print(`unpacking ${packages.at(-1)}`)
   const downloads = join(folder, 'packages')
   mkdirSync(downloads, { recursive: true })
   const download = ['apt-get', ['download', '-qq', ...packages], downloads]
@@ -200,7 +217,7 @@ function run(command, parameters) {
   if (status !== 0) fail(`${command} ${parameters.join(' ')} failed`)
 }
 
-function say(text) {
+function print(text) {
   process.stderr.write(`set-up: ${text}\n`)
 }
 

@@ -33,6 +33,35 @@ export const BODY_BYTES_PER_SECOND_MIN = 64 * 1024
  */
 export const ANSWERS_WAITING_BYTES_MAX = 64 * 1024 * 1024
 /**
+ * Of these, for one client (an IPv4 address or an IPv6 /64). Beyond it the connection of the client
+ * that has waited longest is closed; counted in the same way.
+ */
+export const ANSWERS_WAITING_PER_CLIENT_BYTES_MAX = 32 * 1024 * 1024
+/**
+ * HTTP requests that one thread answers in one turn of the event loop. Beyond it each connection
+ * gets one more response, and a connection that has pipelined more requests is closed.
+ */
+export const REQUESTS_PER_TURN_MAX = 128
+/**
+ * Refused HTTP requests of one client per minute and thread. Beyond it the client is disconnected;
+ * counted as `refusals`.
+ */
+export const REFUSALS_PER_MINUTE_MAX = 600
+/**
+ * Refusals that a connection counts for if it is closed because it pipelined more than
+ * REQUESTS_PER_TURN_MAX allows. The third one disconnects the client.
+ */
+export const PIPELINED_REFUSALS = REFUSALS_PER_MINUTE_MAX / 2
+/** Milliseconds during which new connections of a disconnected client are closed. */
+export const DISCONNECTED_MS = 60_000
+/** Clients whose refusals a thread counts. Beyond it the oldest are forgotten. */
+export const REFUSED_CLIENTS_MAX = 10_000
+/**
+ * Default of --connections-per-address: connections of one client to an HTTP port, or to all syslog
+ * listeners. More are closed when accepted; counted as `address` (HTTP) or `limit` (syslog).
+ */
+export const CONNECTIONS_PER_CLIENT_DEFAULT = 1000
+/**
  * Mean number of responses without a body (HEAD, 304) per connection, 115 KB. Then the service
  * closes the connection and the client reconnects.
  */
@@ -67,8 +96,6 @@ export const FUTURE_MS_MAX = 24 * 60 * 60 * 1000
 export const MESSAGE_BYTES_MAX = 64 * 1024
 /** Connections of all syslog listeners. Further connections are closed at once. */
 export const SYSLOG_CONNECTIONS_MAX = 20_000
-/** Of these, from one address, which may be a relay or a NAT gateway. */
-export const SYSLOG_CONNECTIONS_PER_ADDRESS_MAX = 10_000
 /** Of these, with messages of one token. */
 export const SYSLOG_CONNECTIONS_PER_TOKEN_MAX = 10_000
 /** Milliseconds for the TLS handshake or PROXY header, and again for the first message. */
@@ -198,7 +225,10 @@ export const MEMBERS_MAX = 1000
 export const ACCOUNT_LINKS_MAX = 1000
 /** Sessions of one user of the console. Beyond the limit, the session used longest ago ends. */
 export const SESSIONS_PER_USER_MAX = 20
-/** Browsers of one user that have an allowance of their own. Beyond the limit, the one used longest ago loses it. */
+/**
+ * Browsers of one user that have an allowance of their own. Beyond the limit, the one used longest
+ * ago loses it.
+ */
 export const TRUSTED_BROWSERS_MAX = 10
 /**
  * Assessments of one organization, in any state: one of each framework a month for ten years. More
@@ -255,6 +285,7 @@ assert(LOG_BATCH_EVENTS_MAX <= BATCH_EVENTS_MAX)
 /** Bytes of an event with a long name and an IPv6 address. */
 const COMMON_EVENT_BYTES_MAX = 400
 
+assert(ANSWERS_WAITING_PER_CLIENT_BYTES_MAX <= ANSWERS_WAITING_BYTES_MAX / 2)
 assert(PENDING_EVENTS_MAX >= BATCH_EVENTS_MAX)
 // An exported assessment can be imported: each item repeats its category, and each character may be
 // escaped as two.

@@ -5,10 +5,10 @@ import t from 'tap'
 import { REPOSITORY } from './support/programs.ts'
 import { hasProperties, testFile, testFiles } from './support/test-files.ts'
 
-/** The rules of the house (docs/design/architecture.md), so that they stay true. */
-const ROOMS = ['api', 'bench', 'collector', 'console', 'deploy', 'engine', 'registry', 'test'] as const
+/** Enforces the layout rules of docs/design/architecture.md. */
+const TOP_FOLDERS = ['api', 'bench', 'collector', 'console', 'deploy', 'engine', 'registry', 'test'] as const
 
-/** For each source file the files and packages that it imports. */
+/** Files and packages that each source file imports. */
 type Imports = ReadonlyMap<string, readonly string[]>
 
 function filesBelow(folder: string, wanted: (name: string) => boolean): string[] {
@@ -17,9 +17,9 @@ function filesBelow(folder: string, wanted: (name: string) => boolean): string[]
     .filter((name) => wanted(name) && statSync(join(REPOSITORY, name)).isFile())
 }
 
-const SOURCES = ROOMS.flatMap((room) => filesBelow(room, (name) => /\.tsx?$/.test(name)))
+const SOURCES = TOP_FOLDERS.flatMap((topFolder) => filesBelow(topFolder, (name) => /\.tsx?$/.test(name)))
 
-/** Imports, re-exports, dynamic imports and worker files, relative ones as paths from the root. */
+/** Imports, re-exports, dynamic imports and worker files. Relative ones are paths from the root. */
 function importsOf(file: string): string[] {
   const text = readFileSync(join(REPOSITORY, file), 'utf8')
   const found = [...text.matchAll(/(?:from|import\(|import|new URL\(|require\()\s*['"]([^'"\n]+)['"]/g)].map(
@@ -31,8 +31,9 @@ function importsOf(file: string): string[] {
 const IMPORTS: Imports = new Map(SOURCES.map((file) => [file, importsOf(file)]))
 
 /**
- * The folders whose order is fixed, lowest first. A folder imports itself and folders of an earlier row, and none of its own row:
- * features reach each other through the store and events. `engine/limits.ts` is one file that every row reads.
+ * The order of folders, lowest first. A folder may import itself and folders of earlier rows, but
+ * none of its own row: features reach each other through the store and events. Every row may read
+ * `engine/limits.ts`.
  */
 const ORDER: readonly (readonly string[])[] = [
   ['registry'],
@@ -47,14 +48,16 @@ const ORDER: readonly (readonly string[])[] = [
   ['api'],
 ]
 
-/** What the collector imports of the engine: the ground floor that both programs share. */
+/**
+ * The part of the engine that the collector may import: the ground floor that both programs share.
+ */
 const GROUND_FLOOR = ['engine/event/', 'engine/lmdb/', 'engine/process/']
 
 function rowOf(file: string): number {
   return ORDER.findIndex((row) => row.some((folder) => file === folder || file.startsWith(`${folder}/`)))
 }
 
-/** Whether a file may import another of ours. */
+/** Whether one source file may import another. */
 function mayImport(from: string, to: string): boolean {
   if (from.startsWith('collector/')) {
     return ['collector/', 'registry/', ...GROUND_FLOOR].some((folder) => to.startsWith(folder))
@@ -72,15 +75,18 @@ function inOrder(row: number, to: string): boolean {
 function forbidden(imports: Imports): string[] {
   return [...imports].flatMap(([from, all]) =>
     all
-      .filter((to) => ROOMS.some((room) => to.startsWith(`${room}/`)) && !mayImport(from, to))
+      .filter((to) => TOP_FOLDERS.some((topFolder) => to.startsWith(`${topFolder}/`)) && !mayImport(from, to))
       .map((to) => `${from} -> ${to}`),
   )
 }
 
-/** Files directly in these folders are nodes of their own: what everything below reads (limits, settings), and what wires it. */
+/**
+ * In these folders, each file directly in the folder is a node: files that everything below reads
+ * (limits, settings), and files that wire everything.
+ */
 const WIRED_FOLDERS = new Set(['collector', 'console', 'engine', 'engine/admin'])
 
-/** The same imports between folders. An entry point (`main.ts`) is above its folder. */
+/** Imports between folders. An entry point (`main.ts`) is above its folder. */
 function betweenFolders(imports: Imports): Imports {
   const nodeOf = (file: string): string =>
     WIRED_FOLDERS.has(dirname(file)) || file.endsWith('/main.ts') ? file : dirname(file)
@@ -93,7 +99,10 @@ function betweenFolders(imports: Imports): Imports {
   return folders
 }
 
-/** Nodes that import each other, or undefined. Type imports count: they bind as firmly for the reader. */
+/**
+ * Nodes that form an import cycle, or undefined. Type imports count, because a reader has to follow
+ * them as well.
+ */
 function cycle(imports: Imports): string[] | undefined {
   const done = new Set<string>()
   const walk = (file: string, path: readonly string[]): string[] | undefined => {
@@ -125,7 +134,7 @@ function reachable(imports: Imports, entries: readonly string[]): Set<string> {
   return seen
 }
 
-t.test('imports run one way, folder by folder', async (t) => {
+t.test('imports follow the order of folders', async (t) => {
   t.same(forbidden(IMPORTS), [])
   const upward: Imports = new Map([
     ['engine/admin/a.ts', ['api/b.ts']],
@@ -146,7 +155,7 @@ t.test('imports run one way, folder by folder', async (t) => {
   ])
 })
 
-t.test('no file and no folder imports itself through others', async (t) => {
+t.test('no file or folder is in an import cycle', async (t) => {
   const sources = new Map([...IMPORTS].filter(([file]) => /^(api|collector|console|engine|registry)\//.test(file)))
   t.equal(cycle(IMPORTS)?.join(' -> '), undefined)
   t.equal(cycle(betweenFolders(sources))?.join(' -> '), undefined)
@@ -168,10 +177,34 @@ t.test(`no source file has more than ${SOURCE_LINES_MAX} lines`, async (t) => {
   t.same(long, [])
 })
 
+const COMMENT_COLUMNS_MAX = 100
+const COMMENT = /^\s*(?:\/\/|\/?\*)|^[^'"`]*\s\/\/ /
+/** A URL cannot be wrapped. */
+const URL_ONLY = /^\s*(?:\/\/|\*) https?:\S+$/
+
+function longComments(text: string): number[] {
+  return text
+    .split('\n')
+    .flatMap((line, index) =>
+      line.length > COMMENT_COLUMNS_MAX && COMMENT.test(line) && !URL_ONLY.test(line) ? [index + 1] : [],
+    )
+}
+
+t.test(`no comment line has more than ${COMMENT_COLUMNS_MAX} columns`, async (t) => {
+  const long = SOURCES.flatMap((file) =>
+    longComments(readFileSync(join(REPOSITORY, file), 'utf8')).map((line) => `${file}:${line}`),
+  )
+  t.same(long, [])
+  const words = 'x '.repeat(50)
+  const url = ` * https://example.org/${'x'.repeat(100)}`
+  const texts = [`// ${words}`, `code() // ${words}`, `/** ${words} */`, ` * ${words}`, `const text = '${words}'`, url]
+  t.same(longComments(texts.join('\n')), [1, 2, 3, 4])
+})
+
 t.test('the collector ships with these packages and no others', async (t) => {
   const closure = [...reachable(IMPORTS, ['collector/main.ts'])]
   const packages = closure.filter((name) => !/\.(ts|json|pcap)$|^node:|\/$/.test(name))
-  // And pcap, whose addon collector/capture/live.ts loads by require.
+  // Plus pcap, whose addon collector/capture/live.ts loads with require.
   t.same(packages.sort(), [
     ...['cli-progress', 'cli-table3', 'commander', 'fzstd', 'lmdb', 'msgpackr', 'pino', 'pino-pretty', 'piscina'],
     ...['prom-client'],
@@ -179,10 +212,10 @@ t.test('the collector ships with these packages and no others', async (t) => {
   ])
 })
 
-t.test('one file touches uWebSockets.js', async (t) => {
-  // The peer of the benchmark is the library itself.
-  const touching = [...IMPORTS].filter(([, all]) => all.includes('uWebSockets.js')).map(([file]) => file)
-  t.same(touching, ['bench/peers/bare-uws.ts', 'engine/http/uws.ts'])
+t.test('only one file touches uWebSockets.js', async (t) => {
+  // The benchmark's peer is the library itself.
+  const importers = [...IMPORTS].filter(([, all]) => all.includes('uWebSockets.js')).map(([file]) => file)
+  t.same(importers, ['bench/peers/bare-uws.ts', 'engine/http/uws.ts'])
 })
 
 t.test('every file is reached from a program, a worker, a build step, a benchmark or a test', async (t) => {
@@ -209,7 +242,7 @@ t.test('every file is reached from a program, a worker, a build step, a benchmar
   )
 })
 
-t.test('each test file is run by exactly one of npm test and the rest of npm run test:full', async (t) => {
+t.test('each test file belongs to exactly one suite: npm test, or the rest of npm run test:full', async (t) => {
   const quick = testFiles().filter(({ suite }) => suite === 'quick')
   const full = testFiles().filter(({ suite }) => suite === 'full')
   const sources = SOURCES.filter((file) => file.endsWith('.test.ts'))
@@ -219,14 +252,14 @@ t.test('each test file is run by exactly one of npm test and the rest of npm run
   t.match(testFile('test/a.full.test.ts'), { suite: 'full' })
 })
 
-t.test('one file configures fast-check', async (t) => {
+t.test('only one file configures fast-check', async (t) => {
   const importing = [...IMPORTS].filter(([, all]) => all.includes('fast-check')).map(([file]) => file)
   t.same(importing, ['test/support/property.ts'])
   t.ok(hasProperties(testFile('test/engine/ingest/redact.test.ts')))
   t.notOk(hasProperties(testFile('test/layout.test.ts')))
 })
 
-t.test('no marker of unfinished work is left', async (t) => {
+t.test('the sources have no marker of unfinished work', async (t) => {
   const markers = new RegExp(['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', 'HA' + 'CK', '\\.on' + 'ly\\('].join('|'))
   const marked = SOURCES.filter((file) => markers.test(readFileSync(join(REPOSITORY, file), 'utf8')))
   t.same(marked, [])
@@ -237,7 +270,10 @@ t.test('the lock file names no registry', async (t) => {
   t.notMatch(readFileSync(join(REPOSITORY, 'package-lock.json'), 'utf8'), /"resolved"/)
 })
 
-/** uWebSockets.js comes repacked by a third party: a changed binary must be noticed (docs/design/decisions.md). */
+/**
+ * A third party repackages uWebSockets.js, so a changed binary must be detected
+ * (docs/design/decisions.md).
+ */
 const UWS_BINARIES = [
   {
     name: 'uws_linux_x64_115.node',
@@ -251,7 +287,7 @@ const UWS_BINARIES = [
   },
 ]
 for (const { name, node, sha256 } of UWS_BINARIES) {
-  t.test(`the binary of uWebSockets.js for Node ${node} is the one that was looked at`, async (t) => {
+  t.test(`the binary of uWebSockets.js for Node ${node} is the reviewed one`, async (t) => {
     const bytes = readFileSync(join(REPOSITORY, 'node_modules/uWebSockets.js/dist/bin', name))
     t.equal(createHash('sha256').update(bytes).digest('hex'), sha256)
     const decisions = readFileSync(join(REPOSITORY, 'docs/design/decisions.md'), 'utf8')

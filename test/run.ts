@@ -9,9 +9,10 @@ import { type FileResult, killRunning, runFile } from './support/run-file.ts'
 import { hasProperties, type TestFile, testFiles } from './support/test-files.ts'
 
 /*
- * npm test and npm run test:full: runs test files side by side, each in a process of its own, and sums up what they report. The
- * tests use tap as their library. tap's own runner is not used: it loads a TypeScript compiler, mocks and process hooks into every
- * process, also into those that tests start (docs/design/testing.md).
+ * npm test and npm run test:full: runs test files in parallel, each in its own process, and sums up
+ * their reports. The tests use tap as a library. tap's own runner is not used, because it loads a
+ * TypeScript compiler, mocks and process hooks into every process, including those that tests start
+ * (docs/design/testing.md).
  */
 const USAGE = `npm test [-- [OPTION...] [PART...]]
   PART      run the files whose path contains PART, of both suites
@@ -20,7 +21,7 @@ const USAGE = `npm test [-- [OPTION...] [PART...]]
   --jobs N  run N files at a time (default: one more than there are CPUs)
   --table   write the measured times into docs/design/testing.md
 `
-/** Generous: only a file that hangs reaches it. */
+/** Only a file that hangs takes this long. */
 const TIMEOUT_SECONDS = 900
 const PROGRESS_MS = 30_000
 const FAILURE_LINES = 60
@@ -40,14 +41,14 @@ function chosenFiles(options: { full: boolean; rest: boolean }, parts: readonly 
   return all.filter(({ suite }) => suite === 'quick')
 }
 
-/** A path as people paste it: that of the source, or that of the compiled file. */
+/** Accepts the path of the source or of the compiled file. */
 function sourceOf(part: string): string {
   return relative(REPOSITORY, join(REPOSITORY, part))
     .replace(/^dist\//, '')
     .replace(/\.js$/, '.ts')
 }
 
-/** A row of docs/design/testing.md. */
+/** A row of the table in docs/design/testing.md. */
 const ROW = /^\| `([^`]+)` \| ([\d.]+) \| ([\d.]+) \|$/gm
 
 /** CPU and wall seconds of each file, as docs/design/testing.md lists them. */
@@ -56,7 +57,7 @@ function readTable(): Map<string, readonly [cpu: number, wall: number]> {
   return new Map([...rows].map(([, source = '', cpu, wall]) => [source, [Number(cpu), Number(wall)]]))
 }
 
-/** Writes what was measured into docs/design/testing.md, beside the rows of files that did not run. */
+/** Updates the measured times in docs/design/testing.md. Rows of files that did not run stay. */
 function writeTable(outcomes: readonly Outcome[]): void {
   const sources = new Set(testFiles().map(({ source }) => source))
   const rows = new Map([...readTable()].filter(([source]) => sources.has(source)))
@@ -68,7 +69,10 @@ function writeTable(outcomes: readonly Outcome[]): void {
   writeFileSync(TABLE, `${page}\n${lines.join('')}`)
 }
 
-/** Files that need long go first, so that none runs alone at the end. What docs/design/testing.md does not list yet goes before all. */
+/**
+ * Sorts slow files first, so that none runs alone at the end. Files that docs/design/testing.md
+ * does not list yet come before all others.
+ */
 function longestFirst(files: readonly TestFile[]): TestFile[] {
   const table = readTable()
   const secondsOf = ({ source }: TestFile): number => table.get(source)?.[1] ?? Number.MAX_VALUE
@@ -84,7 +88,7 @@ async function runAll(files: readonly TestFile[], jobs: number, environment: Nod
     const names = [...running].map(({ source }) => shortName(source)).join(', ')
     const text = `${outcomes.length} of ${files.length} files, ${failed} failed; running ${names}`
     if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${text.slice(0, process.stdout.columns - 1)}`)
-    else say(text)
+    else print(text)
   }
   const timer = setInterval(showProgress, PROGRESS_MS)
   const work = async (): Promise<void> => {
@@ -95,7 +99,7 @@ async function runAll(files: readonly TestFile[], jobs: number, environment: Nod
       const result = await runFile(file.compiled, { timeoutSeconds: TIMEOUT_SECONDS, logFile, environment })
       running.delete(file)
       outcomes.push({ file, result })
-      if (result.failed > 0) sayFailure(file, result, logFile)
+      if (result.failed > 0) printFailure(file, result, logFile)
     }
   }
   await Promise.all(Array.from({ length: jobs }, work))
@@ -104,37 +108,37 @@ async function runAll(files: readonly TestFile[], jobs: number, environment: Nod
   return outcomes
 }
 
-function sayFailure(file: TestFile, { failures }: FileResult, logFile: string): void {
+function printFailure(file: TestFile, { failures }: FileResult, logFile: string): void {
   if (process.stdout.isTTY) process.stdout.write('\r\x1b[K')
-  say(`\nFAILED ${file.source} (${relative(REPOSITORY, logFile)})`)
+  print(`\nFAILED ${file.source} (${relative(REPOSITORY, logFile)})`)
   for (const failure of failures) {
     const lines = failure.split('\n')
-    for (const line of lines.slice(0, FAILURE_LINES)) say(`  ${line}`)
-    if (lines.length > FAILURE_LINES) say(`  and ${lines.length - FAILURE_LINES} more lines in the log`)
+    for (const line of lines.slice(0, FAILURE_LINES)) print(`  ${line}`)
+    if (lines.length > FAILURE_LINES) print(`  and ${lines.length - FAILURE_LINES} more lines in the log`)
   }
-  say('')
+  print('')
 }
 
-function saySummary(outcomes: readonly Outcome[], seconds: number): void {
+function printSummary(outcomes: readonly Outcome[], seconds: number): void {
   const sum = (of: (result: FileResult) => number): number =>
     outcomes.reduce((total, { result }) => total + of(result), 0)
   const skipped = outcomes.flatMap(({ file, result }) => result.skipped.map((name) => `${file.source}: ${name}`))
-  if (skipped.length > 0) say(`Skipped:\n${skipped.map((name) => `  ${name}`).join('\n')}`)
+  if (skipped.length > 0) print(`Skipped:\n${skipped.map((name) => `  ${name}`).join('\n')}`)
   const failed = outcomes.filter(({ result }) => result.failed > 0)
   if (failed.length > 0) {
-    say(`Failed:\n${failed.map(({ file }) => `  ${file.source}`).join('\n')}`)
-    say(`Run them again: npm test -- ${failed.map(({ file }) => file.source).join(' ')}`)
+    print(`Failed:\n${failed.map(({ file }) => `  ${file.source}`).join('\n')}`)
+    print(`Run them again: npm test -- ${failed.map(({ file }) => file.source).join(' ')}`)
   }
   const cpu = Math.round(sum(({ cpuSeconds }) => cpuSeconds))
-  say(`${outcomes.length} files in ${Math.round(seconds)} s, ${cpu} s of CPU, ${skipped.length} tests skipped`)
-  say(`${sum(({ passed }) => passed)} passed, ${sum(({ failed }) => failed)} failed`)
+  print(`${outcomes.length} files in ${Math.round(seconds)} s, ${cpu} s of CPU, ${skipped.length} tests skipped`)
+  print(`${sum(({ passed }) => passed)} passed, ${sum(({ failed }) => failed)} failed`)
 }
 
 function shortName(source: string): string {
   return source.replace(/^test\//, '').replace(/\.test\.ts$/, '')
 }
 
-function say(text: string): void {
+function print(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
@@ -166,10 +170,10 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 const environment: NodeJS.ProcessEnv = {}
 if ((values.full || values.rest) && process.env['PROPERTY_SEED'] === undefined) {
   environment['PROPERTY_SEED'] = `${randomInt(2 ** 31)}`
-  say(`property tests run with PROPERTY_SEED=${environment['PROPERTY_SEED']}`)
+  print(`property tests run with PROPERTY_SEED=${environment['PROPERTY_SEED']}`)
 }
 const startMs = performance.now()
 const outcomes = await runAll(longestFirst(files), Number(values.jobs), environment)
 if (values.table) writeTable(outcomes)
-saySummary(outcomes, (performance.now() - startMs) / 1000)
+printSummary(outcomes, (performance.now() - startMs) / 1000)
 process.exitCode = outcomes.some(({ result }) => result.failed > 0) ? 1 : 0

@@ -1,6 +1,6 @@
 import { type ByteSource, type FileKind, openBytes, WithHead, withPathOf } from '../../engine/process/byte-source.ts'
+import { compressionOf, DecompressedBytes } from '../../engine/process/decompressed-bytes.ts'
 import { Fault } from '../../engine/process/error-codes.ts'
-import { compressionOf, UnpackedBytes } from '../../engine/process/unpacked-bytes.ts'
 import { CAPTURE_HEAD_BYTES, FILE_CHUNK_BYTES } from '../limits.ts'
 import { PCAP_HEADER_BYTES, PcapReader, pcapByteOrder } from './pcap-file.ts'
 import { BLOCK_SECTION_HEADER, PcapngReader } from './pcapng-file.ts'
@@ -63,7 +63,7 @@ export class CaptureFile {
     const { head } = await readHead(source)
     const compression = compressionOf(head)
     if (compression === undefined) return new CaptureFile(source, head, readerOf(head))
-    const unpacked = new UnpackedBytes(new WithHead(source, head), compression, CAPTURE_FILE)
+    const unpacked = new DecompressedBytes(new WithHead(source, head), compression, CAPTURE_FILE)
     const start = await readHead(unpacked)
     return new CaptureFile(unpacked, start.head, readerOf(start.head), start.fault)
   }

@@ -45,7 +45,7 @@ function testWrite(directory: string): string {
   const missing: string[] = []
   for (let above = directory; !existsSync(above); above = dirname(above)) missing.push(above)
   try {
-    makeWritableDirectory(directory, '--outbox', { give: 'by the opener' })
+    makeWritableDirectory(directory, '--outbox', { chown: 'by the caller' })
     rmdirSync(mkdtempSync(join(directory, 'check-')))
   } catch (error) {
     if (error instanceof Fault) throw error

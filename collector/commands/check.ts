@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { Fault } from '../../engine/process/error-codes.ts'
 import { jsonOption } from '../../engine/process/program.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
+import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../../engine/process/settings-file.ts'
 import { exitStatusOf, stopSignal, within } from '../../engine/process/shutdown.ts'
 import { printable, printRows, printsTable } from '../../engine/process/table.ts'
 import { checkSettings } from '../check/settings.ts'
@@ -9,7 +10,6 @@ import { type CheckName, STEPS, type StepName, type StepOutcome } from '../check
 import { startStep } from '../check/step-runner.ts'
 import { type CollectorSettings, collectorSettings, syslogIsOn } from '../config.ts'
 import { userToBecome } from '../privileges.ts'
-import { addSettingsFileOption, environmentWith, type SettingsFileOption } from '../settings-file.ts'
 
 /** Maximum delay between two processes of a group noticing the same signal. */
 const SIGNAL_MS = 1000

@@ -3,7 +3,9 @@ import { Fault } from '../../engine/process/error-codes.ts'
 import { fileProgress } from '../../engine/process/file-progress.ts'
 import { createLogger, type Logger, setLogLevel } from '../../engine/process/log.ts'
 import { catalogInForce } from '../../engine/process/registry-setting.ts'
+import { ReloadSignal } from '../../engine/process/reload-signal.ts'
 import { addSettingOptions, readSettings } from '../../engine/process/settings.ts'
+import { environmentWith, type SettingsFileOption } from '../../engine/process/settings-file.ts'
 import { exitStatusOf, stopSignal } from '../../engine/process/shutdown.ts'
 import { nearestName } from '../../engine/process/similar.ts'
 import { printRows } from '../../engine/process/table.ts'
@@ -12,7 +14,6 @@ import { listInterfaces } from '../capture/interfaces.ts'
 import type { Collector } from '../collector.ts'
 import { type CollectorSettings, collectorSettings } from '../config.ts'
 import type { Sensor } from '../sensor.ts'
-import { environmentWith, type SettingsFileOption } from '../settings-file.ts'
 
 /**
  * Time to forward waiting events when a live collector is stopped, in milliseconds. With the
@@ -84,23 +85,12 @@ async function watch(
   stopped: Promise<StopSignal>,
   settingsNow: () => CollectorSettings,
 ): Promise<void> {
-  let asked = false
-  let reloadNow = (): void => {
-    asked = true
-  }
-  // Registered at once: without a listener the signal would end the program.
-  const onHangUp = (): void => reloadNow()
-  process.on('SIGHUP', onHangUp)
+  const hangUp = new ReloadSignal()
   // Imported here because the store takes longer to load than everything else, and no other command
   // needs it.
   const { Sensor } = await import('../sensor.ts')
   const sensor = new Sensor(settings, catalogInForce(settings.registry, log), log)
-  let reloading = Promise.resolve()
-  reloadNow = () => {
-    // One after the other, so that the last one takes effect.
-    reloading = reloading.then(() => reload(sensor, log, settingsNow))
-  }
-  if (asked) reloadNow()
+  hangUp.start(() => reload(sensor, log, settingsNow))
   void stopped.then((signal) => {
     log.info({ signal }, 'stopping')
     return sensor.collector.drain(DRAIN_MS)
@@ -108,7 +98,7 @@ async function watch(
   try {
     await report(sensor.collector, log, () => sensor.run())
   } finally {
-    process.off('SIGHUP', onHangUp)
+    hangUp.forget()
   }
 }
 

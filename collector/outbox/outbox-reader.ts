@@ -44,8 +44,8 @@ export class OutboxReader {
       readOnly: true,
     })
     // A collector killed right after its start may have created no tables. Then no event waits.
-    this.#instances = Instances.of(this.#environment.tableIfThere('state')?.get(OUTBOX_INSTANCE_KEY))
-    const queue = this.#environment.tableIfThere('queue') ?? new MemoryStore().table('queue')
+    this.#instances = Instances.of(this.#environment.tableIfExists('state')?.get(OUTBOX_INSTANCE_KEY))
+    const queue = this.#environment.tableIfExists('queue') ?? new MemoryStore().table('queue')
     this.#queue = new DurableQueue(queue, Buffer.alloc(0))
   }
 

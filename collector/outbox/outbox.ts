@@ -339,7 +339,7 @@ function environmentIn(directory: string): Environment {
     schemaVersion: OUTBOX_SCHEMA_VERSION,
     freeBytesMin: OUTBOX_FREE_BYTES_MIN,
     shrinkBytesMin: OUTBOX_SHRINK_BYTES_MIN,
-    give: 'by the opener',
+    chown: 'by the caller',
   })
 }
 

@@ -28,7 +28,9 @@ for (const button of document.querySelectorAll<HTMLButtonElement>('button[data-c
   })
 }
 
-/** Puts the secret of a link into its field. The fragment of an address is never sent to the server. */
+/**
+ * Puts the secret of a link into its field. The fragment of an address is never sent to the server.
+ */
 for (const field of document.querySelectorAll<HTMLInputElement>('input[data-from-fragment]')) {
   if (location.hash.length <= 1) continue
   field.value = location.hash.slice(1)

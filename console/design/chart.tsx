@@ -78,7 +78,10 @@ export function Timeline({ days, label, unit, width = 940, height = 150 }: Timel
   )
 }
 
-/** The smallest of 1, 2, 4, 5, 10 times a power of ten that is not below `most`, and even, so that its half is whole. */
+/**
+ * The smallest of 1, 2, 4, 5, 10 times a power of ten that is not below `most`, and even, so that
+ * its half is whole.
+ */
 export function niceTop(most: number): number {
   const unit = 10 ** Math.floor(Math.log10(Math.max(1, most)))
   const top = [1, 2, 4, 5, 10].map((times) => times * unit).find((each) => each >= most) ?? most

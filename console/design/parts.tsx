@@ -53,8 +53,8 @@ const HIGH_RISK = 70
 const MEDIUM_RISK = 45
 
 /**
- * A risk of 0 to 100, with its word. Cells of long tables call this and `Time` as functions: as components, 800 rows
- * take three times as long (18 ms instead of 6).
+ * A risk of 0 to 100, with its word. Cells of long tables call this and `Time` as functions: as
+ * components, 800 rows take three times as long (18 ms instead of 6).
  */
 export function Risk({ score }: { score: number }) {
   const [tone, word] = riskLevel(score)

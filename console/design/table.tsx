@@ -65,7 +65,7 @@ export interface TableProps<Row> {
 export function Table<Row>({ id, label, columns: all, rows, sorting, query }: TableProps<Row>) {
   const columns = all.filter(({ cell }) => cell !== undefined)
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard (WCAG 2.1.1)
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area needs keyboard focus
     <section class="scroll" tabIndex={0} aria-label={label}>
       <table id={id}>
         <thead>

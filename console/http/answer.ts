@@ -9,8 +9,8 @@ export interface PageAnswer {
   readonly document: VNode
   readonly cookies: readonly string[]
   /**
-   * The page shows a secret. It is sent without compression: with it, the length of the answer would depend on
-   * whether text from the request occurs in the secret.
+   * The page shows a secret. It is sent without compression: with it, the length of the answer
+   * would depend on whether text from the request occurs in the secret.
    */
   readonly showsSecret: boolean
   /** More fields, such as Retry-After: names and values in turn. */
@@ -60,7 +60,10 @@ export function withCookies(answer: Answer, cookies: readonly string[]): Answer 
   return { ...answer, cookies: [...answer.cookies, ...cookies] }
 }
 
-/** Whether this is a path of this console, and not an address that a browser would take for another host. */
+/**
+ * Whether this is a path of this console, and not an address that a browser would take for another
+ * host.
+ */
 export function isLocalPath(text: string): boolean {
   return /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(text) && text.length <= 2000
 }

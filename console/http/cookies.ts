@@ -1,4 +1,6 @@
-/** Cookies of the console. The prefix `__Host-` binds a cookie to this host, its path `/`, and TLS. */
+/**
+ * Cookies of the console. The prefix `__Host-` binds a cookie to this host, its path `/`, and TLS.
+ */
 const PREFIX = '__Host-'
 export type CookieName = 'session' | 'browser' | 'theme' | 'oidc'
 

@@ -45,8 +45,9 @@ export const ASSET_BLOCK = new FieldBlock([
 ])
 
 /**
- * Why a POST is refused; undefined if it came from a page of this console. Both fields must be there. A cookie of
- * SameSite=Strict is no proof: browsers also send it with forms from another port of the same host.
+ * Why a POST is refused; undefined if it came from a page of this console. Both fields must be
+ * there. A cookie of SameSite=Strict is no proof: browsers also send it with forms from another
+ * port of the same host.
  *
  * @param origin the public origin; '' if it is that of the Host field.
  */

@@ -61,7 +61,10 @@ export class Visit extends Guest {
     return mayDo(this.identity.member.role, action)
   }
 
-  /** Makes a change as this member. @throws Fault of the use case, which checks the role again; OverloadError. */
+  /**
+   * Makes a change as this member. @throws Fault of the use case, which checks the role again;
+   * OverloadError.
+   */
   change<N extends CommandName>(command: N, parameters: CommandParameters<N>): Promise<CommandResult<N>> {
     const by = { organizationId: this.organization.id, memberName: this.identity.member.name }
     return this.site.changes.make(command, by, parameters)

@@ -8,7 +8,8 @@ export function platformColumns(nowMs: number): readonly Column<PlatformRow>[] {
     {
       id: 'name',
       name: 'Platform',
-      // By name, which is in the cell already: 800 random ids would add 13 KB to the compressed page.
+      // By name, which is in the cell already: 800 random ids would add 13 KB to the compressed
+      // page.
       cell: ({ name }) => <a href={`/platforms/${encodeURIComponent(name)}`}>{name}</a>,
       sort: ({ name }) => name,
       csv: ({ name }) => name,

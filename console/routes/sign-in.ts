@@ -73,7 +73,10 @@ async function signIn(guest: Guest): Promise<Answer> {
   return startSession(guest, user.id, to)
 }
 
-/** Signs a user in whose identity was proved. The cookie's value is always new, whatever the browser sent. */
+/**
+ * Signs a user in whose identity was proved. The cookie's value is always new, whatever the browser
+ * sent.
+ */
 async function startSession(guest: Guest, userId: string, to: string, organizationId = ''): Promise<Answer> {
   const { site, request } = guest
   const session = newSecret()

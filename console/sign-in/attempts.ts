@@ -2,18 +2,26 @@ import { isIP } from 'node:net'
 import { MINUTE_MS } from '../../engine/process/clock.ts'
 
 export const WINDOW_MS = 15 * MINUTE_MS
-/** Failed attempts in any window: of one account from browsers that it does not trust, and of each that it trusts. */
+/**
+ * Failed attempts in any window: of one account from browsers that it does not trust, and of each
+ * that it trusts.
+ */
 export const ACCOUNT_FAILURES_MAX = 5
 /** The same of one IPv4 address or IPv6 /64, whatever the account. */
 export const NETWORK_FAILURES_MAX = 20
-/** Accounts, browsers and networks that are remembered. Beyond the limit, the one that failed longest ago is forgotten. */
+/**
+ * Accounts, browsers and networks that are remembered. Beyond the limit, the one that failed
+ * longest ago is forgotten.
+ */
 const REMEMBERED_MAX = 100_000
 
 export interface Attempt {
   /** The name as typed; it need not exist. */
   readonly name: string
   readonly address: string
-  /** SHA-256 of the cookie of a browser that this account trusts; undefined for any other browser. */
+  /**
+   * SHA-256 of the cookie of a browser that this account trusts; undefined for any other browser.
+   */
   readonly trustedBrowser: string | undefined
 }
 
@@ -22,9 +30,10 @@ export type Verdict =
   | { readonly allowed: false; readonly retryAfterSeconds: number }
 
 /**
- * Limits guesses of passwords. Each attempt counts as failed from its beginning until it has succeeded, so that
- * parallel attempts count, too. A browser that signed in before has an allowance of its own: whoever guesses from
- * elsewhere cannot lock the owner out. The counters are in memory and start at zero with the service.
+ * Limits guesses of passwords. Each attempt counts as failed from its beginning until it has
+ * succeeded, so that parallel attempts count, too. A browser that signed in before has an allowance
+ * of its own: whoever guesses from elsewhere cannot lock the owner out. The counters are in memory
+ * and start at zero with the service.
  */
 export class SignInAttempts {
   readonly #failures = new Map<string, number[]>()
@@ -78,7 +87,10 @@ export class SignInAttempts {
 const GROUPS = 8
 const GROUPS_OF_NETWORK = 4
 
-/** The address of an IPv4 client, also when written as IPv6; the /64 of an IPv6 client, since it can use any address there. */
+/**
+ * The address of an IPv4 client, also when written as IPv6; the /64 of an IPv6 client, since it can
+ * use any address there.
+ */
 export function networkOf(address: string): string {
   const mapped = /^(?:::ffff:|(?:0{1,4}:){5}ffff:)(.+)$/i.exec(address)?.[1]
   if (mapped !== undefined && isIP(mapped) === 4) return mapped

@@ -14,7 +14,10 @@ const SYSTEMS = [
   [/\bLinux\b/, 'Linux'],
 ] as const
 
-/** A User-Agent in words for the list of sessions: `Firefox on Linux`. Nothing of the text itself is kept. */
+/**
+ * A User-Agent in words for the list of sessions: `Firefox on Linux`. Nothing of the text itself is
+ * kept.
+ */
 export function browserName(userAgent: string): string {
   const browser = BROWSERS.find(([pattern]) => pattern.test(userAgent))?.[1] ?? 'Unknown browser'
   const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1]

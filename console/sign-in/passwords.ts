@@ -11,7 +11,10 @@ export const PASSWORD_BYTES_MAX = 1024
 /** Hashes that wait for their turn. One takes about 30 ms, so the last one waits about a second. */
 const WAITING_MAX = 32
 
-/** Why a new password is refused; undefined if it is good. `names` are words that it must not consist of. */
+/**
+ * Why a new password is refused; undefined if it is good. `names` are words that it must not
+ * consist of.
+ */
 export function passwordFault(password: string, names: readonly string[] = []): string | undefined {
   if ([...password].length < PASSWORD_LENGTH_MIN) return `Use at least ${PASSWORD_LENGTH_MIN} characters`
   if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX) return `Use at most ${PASSWORD_BYTES_MAX} bytes`
@@ -43,8 +46,8 @@ export class PasswordHasher {
   }
 
   /**
-   * Whether it is the password of this hash. With undefined or '', for an unknown name or a user without a password,
-   * it takes as long and answers false.
+   * Whether it is the password of this hash. With undefined or '', for an unknown name or a user
+   * without a password, it takes as long and answers false.
    *
    * @throws OverloadError where too many wait.
    */

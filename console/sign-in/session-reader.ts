@@ -26,7 +26,10 @@ export interface Identity {
 export class SessionReader {
   readonly #store: Store
   readonly #noteUse: (hash: string, usedAtMs: number) => void
-  /** By hash: the last request that this thread has seen, which the store learns up to a minute later. */
+  /**
+   * By hash: the last request that this thread has seen, which the store learns up to a minute
+   * later.
+   */
   readonly #used = new Map<string, number>()
 
   constructor(store: Store, noteUse: (hash: string, usedAtMs: number) => void) {

@@ -1,5 +1,6 @@
-# The collector as an image: Node, the program and the libraries that they load. No shell, no package manager, nothing that is unpacked
-# at run time. The build context is the folder that `npm run release` fills (docs/reference/containers.md):
+# Image of the collector: Node, the program and the libraries that they load. No shell, no package manager,
+# and nothing is extracted at run time. The build context is the output directory of `npm run release`
+# (docs/reference/containers.md):
 #
 #   docker build --file deploy/container/collector.Dockerfile --build-arg VERSION=0.1.0 --tag posture-collector:0.1.0 release
 
@@ -14,7 +15,7 @@ ARG TARGETARCH
 WORKDIR /build
 COPY posture-collector-${VERSION}-linux-*.tar.gz posture-collector-${VERSION}-linux-*.tar.gz.sha256 ./
 
-# The archive is checked; of it the program and its licences are taken.
+# Verify the archive, and extract the program and its licenses.
 RUN set -eu; \
     case "$TARGETARCH" in \
       amd64) machine=x86_64 ;; \
@@ -26,10 +27,11 @@ RUN set -eu; \
     mkdir -p /rootfs/usr; \
     tar -xzf "$archive" -C /rootfs/usr --strip-components=1 --exclude='*/docs' --no-same-owner \
       "posture-collector-$VERSION/lib/posture-collector" "posture-collector-$VERSION/share/doc/posture-collector"; \
-    # The addon for systems that name libpcap in the other way.
+    # The addon for systems with the other name of libpcap.
     rm /rootfs/usr/lib/posture-collector/pcap-1.node
 
-# The shared libraries, at the paths where the loader looks; with the licence of each, and with what scanners read to know its version.
+# The shared libraries at the paths where the loader finds them, with their licenses, and with the package
+# metadata from which scanners read versions.
 RUN set -eu; \
     cd /rootfs/usr/lib/posture-collector; \
     ldd node ./*.node > /build/libraries; \
@@ -44,7 +46,7 @@ RUN set -eu; \
       dpkg-query --status "$package" > "/rootfs/var/lib/dpkg/status.d/$package"; \
     done < /build/packages
 
-# A user, names, and commands without a shell: `docker exec CONTAINER posture-collector counters`.
+# A user, its name, and commands without a shell: `docker exec CONTAINER posture-collector counters`.
 RUN set -eu; \
     cd /rootfs; \
     printf '%s\n' 'root:x:0:0::/:/sbin/nologin' \
@@ -60,8 +62,9 @@ RUN set -eu; \
       ln -s "../lib/posture-collector/$command.cjs" "usr/bin/$command"; \
     done
 
-# Nothing is missing where this works. Only then the capability: the builder may lack it, and could not start the program any more.
-# A runtime gives a process that is not root the capability in its permitted set, and execve takes it away again unless the file has it.
+# If this works, nothing is missing. The capability is set afterward: without it, the builder could no longer
+# start the program. A container runtime adds the capability to the permitted set of a non-root process, but
+# execve removes it unless the file has it as well.
 RUN set -eu; \
     chroot /rootfs /usr/bin/posture-collector selftest; \
     setcap cap_net_raw=ep /rootfs/usr/lib/posture-collector/node
@@ -80,10 +83,10 @@ COPY --from=build /rootfs /
 
 ENV PATH=/usr/bin
 USER 10001:10001
-# The outbox: all that is written.
+# The outbox. Nothing else is written.
 VOLUME ["/var/lib/posture-collector"]
 
-# Unhealthy while /health says degraded; what it says is in the container's state.
+# Unhealthy while /health reports degraded. Its response is in the container's state.
 HEALTHCHECK --interval=60s --timeout=10s --start-period=30s --retries=2 CMD ["/usr/lib/posture-collector/node", "--max-old-space-size=16", "-e", "require('node:http').get({ host: '127.0.0.1', port: process.env.HEALTH_PORT || 9090, path: '/health' }, async (answer) => { const text = Buffer.concat(await answer.toArray()).toString(); console.log(text); process.exit(JSON.parse(text).status === 'running' ? 0 : 1) }).on('error', (error) => { console.log(error.message); process.exit(1) })"]
 
 ENTRYPOINT ["/usr/lib/posture-collector/node", "/usr/lib/posture-collector/posture-collector.cjs"]

@@ -1,11 +1,12 @@
-# The service as an image, with posture-admin: Node, the programs and the libraries that they load. No shell, no package manager, nothing
-# that is unpacked at run time. The build context is the folder that `npm run release` fills (docs/reference/containers.md):
+# Image of the service, with posture-admin: Node, the programs and the libraries that they load. No shell, no
+# package manager, and nothing is extracted at run time. The build context is the output directory of
+# `npm run release` (docs/reference/containers.md):
 #
 #   docker build --file deploy/container/service.Dockerfile --build-arg VERSION=0.1.0 --tag posture-service:0.1.0 release
 
 FROM debian:bookworm-slim AS build
 
-# The C++ library, which Node needs, is all that a small Debian may lack.
+# A minimal Debian may lack only the C++ library, which Node needs.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends libstdc++6 \
     && rm -rf /var/lib/apt/lists/*
@@ -15,7 +16,7 @@ ARG TARGETARCH
 WORKDIR /build
 COPY posture-service-${VERSION}-linux-*.tar.gz posture-service-${VERSION}-linux-*.tar.gz.sha256 ./
 
-# The archive is checked; of it the program and its licences are taken.
+# Verify the archive, and extract the program and its licenses.
 RUN set -eu; \
     case "$TARGETARCH" in \
       amd64) machine=x86_64 ;; \
@@ -28,7 +29,8 @@ RUN set -eu; \
     tar -xzf "$archive" -C /rootfs/usr --strip-components=1 --exclude='*/docs' --no-same-owner \
       "posture-service-$VERSION/lib/posture-service" "posture-service-$VERSION/share/doc/posture-service"
 
-# The shared libraries, at the paths where the loader looks; with the licence of each, and with what scanners read to know its version.
+# The shared libraries at the paths where the loader finds them, with their licenses, and with the package
+# metadata from which scanners read versions.
 RUN set -eu; \
     cd /rootfs/usr/lib/posture-service; \
     ldd node ./*.node > /build/libraries; \
@@ -43,7 +45,7 @@ RUN set -eu; \
       dpkg-query --status "$package" > "/rootfs/var/lib/dpkg/status.d/$package"; \
     done < /build/packages
 
-# A user, names, and commands without a shell: `docker exec CONTAINER posture-admin doctor`.
+# A user, its name, and commands without a shell: `docker exec CONTAINER posture-admin doctor`.
 RUN set -eu; \
     cd /rootfs; \
     printf '%s\n' 'root:x:0:0::/:/sbin/nologin' \
@@ -59,7 +61,7 @@ RUN set -eu; \
       ln -s "../lib/posture-service/$command.cjs" "usr/bin/$command"; \
     done
 
-# Nothing is missing where this works: a data directory is made, with a store in it, and read again.
+# If this works, nothing is missing: it creates a data directory with a store, and reads it again.
 RUN set -eu; \
     chroot /rootfs /usr/bin/posture-service --version; \
     chroot /rootfs /usr/bin/posture-admin organization create Acme --domain acme.example --data-dir /tmp/trial; \
@@ -78,17 +80,18 @@ LABEL org.opencontainers.image.title="posture-service" \
 
 COPY --from=build /rootfs /
 
-# Who is not root listens on high ports; those of syslog are published as 514 (compose.yaml, kubernetes/service.yaml).
+# A non-root process uses high ports. The syslog ports are published as 514 (compose.yaml,
+# kubernetes/service.yaml).
 ENV PATH=/usr/bin \
     SYSLOG_TCP=1514 \
     SYSLOG_UDP=1514
 USER 10001:10001
-# The store and the self-signed certificate: all that is written.
+# The store and the self-signed certificate. Nothing else is written.
 VOLUME ["/var/lib/posture-service"]
 # REST API, HTTPS ingest, syslog over TLS, TCP and UDP.
 EXPOSE 8443/tcp 8444/tcp 9443/tcp 6514/tcp 1514/tcp 1514/udp
 
-# Unhealthy while /healthz says degraded; what it says is in the container's state.
+# Unhealthy while /healthz reports degraded. Its response is in the container's state.
 HEALTHCHECK --interval=60s --timeout=10s --start-period=30s --retries=2 CMD ["/usr/lib/posture-service/node", "--max-old-space-size=16", "-e", "require('node:http').get({ host: '127.0.0.1', port: process.env.METRICS_PORT || 9091, path: '/healthz' }, async (answer) => { console.log(Buffer.concat(await answer.toArray()).toString()); process.exit(answer.statusCode === 200 ? 0 : 1) }).on('error', (error) => { console.log(error.message); process.exit(1) })"]
 
 ENTRYPOINT ["/usr/lib/posture-service/node", "/usr/lib/posture-service/posture-service.cjs"]

@@ -2,10 +2,10 @@
 set -e
 program=@PROGRAM@
 settings=@SETTINGS@
-# Without it the program cannot run, so it is neither started nor enabled before somebody has written it; empty: it runs as it is.
+# A required setting: the program is not started or enabled before it is set. Empty: there is none.
 required=@REQUIRED@
 unit=$program.service
-# Of preinst.
+# Written by preinst.
 upgrading=/run/$program.upgrading
 
 case "$1" in
@@ -14,7 +14,7 @@ configure | abort-upgrade | abort-deconfigure | abort-remove) ;;
 esac
 
 adduser --system --group --quiet --no-create-home --home "/var/lib/$program" "$program"
-# It holds a secret; the program reads it again when it is told to.
+# Contains a secret. The program itself rereads the file on reload.
 if [ -z "$2" ] && [ -e "$settings" ]; then
   chgrp "$program" "$settings"
   chmod 0640 "$settings"
@@ -24,7 +24,7 @@ configured() {
   [ -z "$required" ] || grep -qs "^[[:space:]]*$required=." "$settings"
 }
 
-# As the scripts that debhelper makes: enabled at first, and again only where nobody has disabled it.
+# Like debhelper scripts: enabled at first, then only if the administrator has not disabled it.
 deb-systemd-helper unmask "$unit" >/dev/null || true
 if { [ -n "$2" ] || configured; } && deb-systemd-helper --quiet was-enabled "$unit"; then
   deb-systemd-helper enable "$unit" >/dev/null || true
@@ -34,10 +34,10 @@ fi
 if [ -d /run/systemd/system ]; then
   systemctl --system daemon-reload >/dev/null || true
   if [ -e "$upgrading" ]; then
-    # One that was stopped stays so.
+    # A stopped unit stays stopped.
     if systemctl --quiet is-active "$unit"; then deb-systemd-invoke restart "$unit" >/dev/null || true; fi
   elif configured; then
-    # New, or back after a removal. Not where somebody has disabled it.
+    # A new installation, or one after a removal, unless the administrator has disabled the unit.
     deb-systemd-invoke start "$unit" >/dev/null || true
   fi
 fi

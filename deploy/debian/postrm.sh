@@ -12,7 +12,7 @@ if [ "$1" = purge ]; then
     deb-systemd-helper purge "$program.service" >/dev/null || true
     deb-systemd-helper unmask "$program.service" >/dev/null || true
   fi
-  # Its data, too: who wants to keep them removes without purging. The user stays, so that nobody else gets its number.
+  # Purging removes the data, too; removing keeps it. The user stays, so that its uid is not reused.
   rm -rf "/var/lib/$program" "/var/cache/$program"
   rmdir "/etc/$program" 2>/dev/null || true
 fi

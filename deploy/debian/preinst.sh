@@ -1,6 +1,6 @@
 #!/bin/sh
 set -e
-# For postinst, which is not told whether the package was there before or only its settings.
+# For postinst, which cannot tell an installed package from remaining configuration files.
 if [ "$1" = upgrade ]; then
   touch "/run/@PROGRAM@.upgrading"
 else

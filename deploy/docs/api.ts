@@ -4,7 +4,10 @@ import { type Json, refusals } from '../../api/openapi-responses.ts'
 import { ROUTES } from '../../api/routes.ts'
 import { code, codeBlock, markdownTable } from './markdown.ts'
 
-/** The tables of docs/reference/api.md: of the routes, of the refusals, and of the schemas as the OpenAPI document has them. */
+/**
+ * The tables of docs/reference/api.md: routes, error responses, and schemas as in the OpenAPI
+ * document.
+ */
 export function pathsTable(): string {
   const rows = Object.entries(ROUTES).map(([path, { scope, paged }]) => [
     code(path),
@@ -20,7 +23,10 @@ export function refusalsTable(): string {
   return markdownTable(['Status', 'When', 'Message'], rows)
 }
 
-/** For each path a request and its answer, from the examples of the OpenAPI document, which tests hold against the schemas. */
+/**
+ * A request and response for each path, from the examples of the OpenAPI document. Tests validate
+ * them against the schemas.
+ */
 export function answerSamples(): Record<string, () => string> {
   return Object.fromEntries(
     Object.entries(EXAMPLES).map(([path, examples]) => [
@@ -35,7 +41,7 @@ function sampleOf(path: string, answer: unknown): string {
   return `${codeBlock('sh', command)}\n\n${codeBlock('json', JSON.stringify(answer, undefined, 2))}`
 }
 
-/** For each object of an answer a heading, what it is, and its fields. */
+/** A heading, a description and the fields for each object of a response. */
 export function fieldTables(): string {
   const objects = Object.entries(SCHEMAS).filter(([, schema]) => schema.properties !== undefined)
   return objects
@@ -43,14 +49,14 @@ export function fieldTables(): string {
       const rows = Object.entries(properties).map(([field, schema]) => [
         code(field),
         typeOf(schema) + (required.includes(field) ? '' : ', may be absent'),
-        schema.description ?? descriptionBehind(schema),
+        schema.description ?? descriptionAfter(schema),
       ])
       return `### ${name}\n\n${description}\n\n${markdownTable(['Field', 'Type', 'Meaning'], rows)}`
     })
     .join('\n\n')
 }
 
-/** What of JSON Schema the schemas of answers use. */
+/** The subset of JSON Schema in the schemas of responses. */
 interface Schema {
   readonly $ref?: string
   readonly type?: string
@@ -70,7 +76,7 @@ interface Schema {
 }
 
 const SCHEMAS = (openApiDocument(ROUTES, '...')['components'] as Json)['schemas'] as Readonly<Record<string, Schema>>
-/** Longer lists of values stand elsewhere: types of platforms in docs/reference/registry.md. */
+/** Longer value lists are documented elsewhere: platform types in docs/reference/registry.md. */
 const VALUES_SHOWN_MAX = 8
 
 function membersOf(path: string): string {
@@ -84,7 +90,7 @@ function nameOf({ $ref = '' }: Schema): string {
   return $ref.replace('#/components/schemas/', '')
 }
 
-function descriptionBehind(schema: Schema): string {
+function descriptionAfter(schema: Schema): string {
   return SCHEMAS[nameOf(schema)]?.description ?? ''
 }
 

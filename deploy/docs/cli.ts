@@ -25,7 +25,7 @@ Every command accepts \`--help\`. [configuration.md](configuration.md) lists the
 posture-service with their environment variables. [errors.md](errors.md) lists exit statuses and error codes.
 `
 
-/** A command and all below it, in the order of the help. */
+/** A command and all its subcommands, in the order of the help. */
 export function commandsOf(command: Command): Command[] {
   return [command, ...command.commands.flatMap(commandsOf)]
 }
@@ -35,7 +35,7 @@ export function commandName(command: Command): string {
   return command.parent === null ? command.name() : `${commandName(command.parent)} ${command.name()}`
 }
 
-/** What \`--help\` prints on a terminal of HELP_COLUMNS. */
+/** The output of \`--help\` on a terminal of HELP_COLUMNS. */
 export function helpText(command: Command): string {
   let text = ''
   command.configureOutput({

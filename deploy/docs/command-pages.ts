@@ -1,6 +1,6 @@
 /**
- * What the commands of a page find: `clone` is a clone of the repository in which nothing runs; `service` is an
- * installed service with the organization Acme and a completed scan.
+ * The environment of a page's commands. `clone`: a clone of the repository without running
+ * programs. `service`: an installed service with the organization Acme and a completed scan.
  */
 export type Site = 'clone' | 'service'
 

@@ -19,9 +19,9 @@ import { pagePaths } from './readability.ts'
 import { registryPage } from './registry.ts'
 
 /*
- * `npm run docs` writes the generated parts of the documentation, and a test compares them: tables that repeat the
- * code, snippets that tests run, and sample output. A part is between two markers: `<!-- table NAME -->` or
- * `<!-- output NAME -->`, and `<!-- end -->`.
+ * `npm run docs` writes the generated parts of the documentation, and a test compares them: tables
+ * that repeat the code, snippets that tests run, and sample output. A part is between two markers:
+ * `<!-- table NAME -->` or `<!-- output NAME -->`, and `<!-- end -->`.
  */
 const END = '<!-- end -->'
 const REPOSITORY = new URL('../../../', import.meta.url)
@@ -59,7 +59,7 @@ export async function generatedParts(): Promise<Generated> {
   return parts
 }
 
-/** A page with its parts generated again. Throws where a marker names no part, or its end is missing. */
+/** Regenerates the parts of a page. Throws if a marker names no part or lacks its end. */
 export function withGenerated(page: string, text: string, parts: Generated): string {
   const whole = PAGES[page]
   if (whole !== undefined) return whole()

@@ -8,7 +8,7 @@ import { statusOf } from '../../test/support/collector-status.ts'
 import { startService } from '../../test/support/programs.ts'
 import { code, markdownTable } from './markdown.ts'
 
-/** A label with more values than this is named without them. */
+/** Labels with more values are listed without their values. */
 const LABEL_VALUES_SHOWN_MAX = 6
 
 /** One metric in Prometheus' text format. */
@@ -16,7 +16,7 @@ interface Metric {
   readonly name: string
   type: string
   help: string
-  /** The values of each label that the scrape has shown. */
+  /** The values of each label in the scrape. */
   readonly labels: Map<string, Set<string>>
 }
 
@@ -30,7 +30,7 @@ export async function collectorMetrics(): Promise<string> {
   }
 }
 
-/** The metrics of a service with every listener open: a scrape of one that was just started. */
+/** The metrics of a newly started service with all listeners. */
 export async function serviceMetrics(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'posture-docs-'))
   const anyPort = ['--syslog-tls', '127.0.0.1:0', '--syslog-tcp', '127.0.0.1:0', '--syslog-udp', '127.0.0.1:0']

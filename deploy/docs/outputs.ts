@@ -8,22 +8,29 @@ import { adminProgram } from '../../engine/admin/program.ts'
 import { codeBlock } from './markdown.ts'
 
 /*
- * Sample output in the documentation. The commands below run in this process, in order, on a store in an empty
- * directory, as on a terminal of 80 columns. What differs between two runs (ids, secrets, times) gets a fixed value
- * of the same length, so that the pages change only when the programs do.
+ * Sample output in the documentation. The commands below run in this process, in order, on a store
+ * in an empty directory, as on a terminal of 80 columns. Values that differ between runs (ids,
+ * secrets, times) are replaced by fixed values of the same length, so that the pages change only
+ * when the programs do.
  */
 const COLUMNS = 80
-/** Shows the file that its sample imports. */
+/** The page contains the file that its sample imports. */
 const ASSESSMENTS_PAGE = new URL('../../../docs/reference/assessments.md', import.meta.url)
 const SAMPLE_TIME = '2026-11-20T09:15:02'
 
-/** A page shows it between `<!-- output NAME -->` and `<!-- end -->`. Without a name the command only prepares. */
+/**
+ * The page shows the output between `<!-- output NAME -->` and `<!-- end -->`. A step without a
+ * name is preparation.
+ */
 interface Step {
   readonly name?: string
   readonly command: string
 }
 
-/** Files that the commands read, in the working directory. Their times are recent, since evidence has a window. */
+/**
+ * Files in the working directory that the commands read. Their times are recent, because evidence
+ * has a window.
+ */
 function sampleFiles(nowMs: number): Readonly<Record<string, string>> {
   const requests = [
     ['192.0.2.48', 'api.anthropic.com'],
@@ -86,7 +93,7 @@ function restore(variable: string, value: string | undefined): void {
   else process.env[variable] = value
 }
 
-/** What a command writes to standard output on a terminal. */
+/** The output of a command on a terminal. */
 async function outputOf(command: string): Promise<string> {
   const [name, ...words] = [...command.matchAll(/"([^"]*)"|[^ ]+/g)].map(([word, quoted]) => quoted ?? word)
   const program: Command = name === 'posture-collector' ? collectorProgram() : adminProgram()
@@ -109,7 +116,7 @@ async function outputOf(command: string): Promise<string> {
   return output
 }
 
-/** Replaces what differs between runs. The same value gets the same replacement in every output. */
+/** Replaces values that differ between runs. Equal values get equal replacements in all outputs. */
 class StableText {
   readonly #replacements = new Map<string, string>()
 
@@ -122,7 +129,10 @@ class StableText {
     return known.replace(/operator [\w-]+/g, 'operator root')
   }
 
-  /** Hexadecimal digits that depend only on how many values were replaced before; other characters stay. */
+  /**
+   * Replaces hex digits, depending only on the number of previous replacements. Keeps other
+   * characters.
+   */
   #hex(value: string): string {
     const seed = this.#replacements.size + 1
     let state = (seed * 0x9e3779b1) >>> 0

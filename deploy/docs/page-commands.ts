@@ -19,15 +19,16 @@ import { COMMAND_PAGES, type Site } from './command-pages.ts'
 import { terminalPicture } from './terminal-picture.ts'
 
 /*
- * Sample outputs in the documentation are outputs of the commands above them. A block of commands (```sh) is run if
- * this marker follows it, and its output is put between the markers:
+ * Sample outputs in the documentation are outputs of the commands above them. A block of commands
+ * (```sh) is run if this marker follows it, and its output is put between the markers:
  *
  *   <!-- printed -->      or <!-- printed 12 --> for the first 12 lines
  *   <!-- end -->
  *
- * <!-- run COMMAND --> runs a command that the page does not show, for what a reader does by hand.
- * Commands run on a terminal of 80 columns, against programs that this script starts on loopback ports of their own.
- * Secrets, ids, times, ports and paths of this run are replaced, so that running it again changes nothing.
+ * <!-- run COMMAND --> runs a command that the page does not show, for steps that a reader does
+ * manually. Commands run on a terminal of 80 columns, against programs that this script starts on
+ * free loopback ports. Secrets, ids, times, ports and paths are replaced, so that another run
+ * changes nothing.
  */
 const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url))
 const PROGRAMS = {
@@ -38,16 +39,16 @@ const PROGRAMS = {
 const DEMO = join(REPOSITORY, 'dist/deploy/demo.js')
 const DEMO_CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')
 const DEMO_READY = 'serving until Ctrl-C'
-/** Where the packages store data. A site has its own copy of this tree. */
+/** The data directories of the packages. Each site has its own copy of this tree. */
 const STATE = '/var/lib/posture-'
 const COMMAND_MS_MAX = 120_000
-/** Colors, and what is on a line before the terminal's "erase in line" (ECMA-48, SGR and EL). */
+/** Color sequences, and the text of a line before "erase in line" (ECMA-48, SGR and EL). */
 const COLORS = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g')
 const ERASED = new RegExp(`[^\\n]*${String.fromCharCode(27)}\\[\\d*K`, 'g')
 const BLOCK =
   /^```sh\n((?:(?!```).*\n)*)```\n\n<!-- printed(?: (\d+))? -->\n([\s\S]*?)<!-- end -->|^<!-- run (.+) -->$/gm
 
-/** The page with the outputs of its commands. Rejects if a command ends with a status that its site does not expect. */
+/** Returns the page with the outputs of its commands. Rejects if a command fails unexpectedly. */
 export async function withOutputs(text: string, site: Site): Promise<string> {
   const blocks = [...text.matchAll(BLOCK)]
   const running = await RunningSite.start(site)
@@ -77,7 +78,7 @@ function firstLines(text: string, count: number): string {
   return lines.length > count ? [...lines.slice(0, count), '…'].join('\n') : text
 }
 
-/** A directory, and the programs that the commands of one page talk to. */
+/** A directory, and the running programs that the commands of one page use. */
 class RunningSite {
   readonly #directory: string
   readonly #children: ChildProcess[] = []
@@ -86,7 +87,7 @@ class RunningSite {
   #environment: NodeJS.ProcessEnv
 
   private constructor() {
-    // A short name, since columns of a table are as wide as the paths in them.
+    // A short name, since table columns are as wide as the paths in them.
     this.#directory = mkdtempSync(join(tmpdir(), 'p'))
     const bin = join(this.#directory, 'bin')
     mkdirSync(bin)
@@ -94,7 +95,7 @@ class RunningSite {
       writeFileSync(join(bin, name), `#!/bin/sh\nexec ${process.execPath} ${script} "$@"\n`)
       chmodSync(join(bin, name), 0o755)
     }
-    // From a clone, npx runs the same programs; it takes half a second more for each.
+    // In a clone, npx runs the same programs, but each call takes half a second longer.
     writeFileSync(join(bin, 'npx'), '#!/bin/sh\nexec "$@"\n')
     chmodSync(join(bin, 'npx'), 0o755)
     for (const name of ['dist', 'test']) symlinkSync(join(REPOSITORY, name), join(this.#directory, name))
@@ -117,13 +118,13 @@ class RunningSite {
     rmSync(this.#directory, { recursive: true, force: true })
   }
 
-  /** What the commands print, as a reader would see it. */
+  /** The output of the commands as a reader would see it. */
   async output(commands: string): Promise<string> {
     if (commands.trim() === 'npm start') return this.#shown(await this.#startDemo())
     return this.#shown(await this.#run(commands))
   }
 
-  /** A service with an organization, the events of the demo capture, log lines of every sample device, and a scan. */
+  /** Starts a service with an organization, demo events, log lines of all devices, and a scan. */
   async #startService(): Promise<void> {
     const data = this.#inside(`${STATE}service`)
     mkdirSync(data, { recursive: true })
@@ -242,7 +243,7 @@ class RunningSite {
       .replaceAll(/\/data\//g, 'data/')
   }
 
-  /** Secrets, ids and times by which two runs differ. A value is replaced by the same one everywhere on a page. */
+  /** Replaces secrets, ids and times, which differ between runs, consistently within a page. */
   #withFixedValues(text: string): string {
     return text
       .replace(/(?<=\/setup#)([0-9a-f]{8})[0-9a-f]+/g, (_, digits) => `${this.#fixed(digits)}…`)
@@ -272,7 +273,7 @@ class RunningSite {
   }
 }
 
-/** The cells of a table keep their width. */
+/** Keeps the width of table cells. */
 function aligned(original: string, changed: string): string {
   const cells = original.split('│')
   if (cells.length < 3) return changed
@@ -289,7 +290,7 @@ function secretIn(text: string): string {
   return secret
 }
 
-/** Lines of a Squid log in its native format, from now: evidence of other times would leave the evidence window. */
+/** Current lines of a native Squid log. Older lines would be outside the evidence window. */
 function squidLines(): string[] {
   const seconds = (Date.now() / 1000).toFixed(3)
   return ['api.anthropic.com', 'chatgpt.com', 'www.example.com'].map(
@@ -298,7 +299,7 @@ function squidLines(): string[] {
   )
 }
 
-/** The same of a BIND query log. */
+/** Current lines of a BIND query log. */
 function bindLines(): string[] {
   const time = new Date().toISOString()
   return ['claude.ai', 'www.example.com'].map(

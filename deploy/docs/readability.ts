@@ -8,8 +8,8 @@ import { markdownTable } from './markdown.ts'
  *
  *   node dist/deploy/docs/readability.js [FILE...]
  *
- * Without arguments it reads the pages of this repository. The grade is that of the prose: code blocks, tables,
- * headings and generated parts count as words of the page, but not as sentences.
+ * Without arguments, it reads the pages of this repository. The grade is that of the prose: code
+ * blocks, tables, headings and generated parts count as words of the page, but not as sentences.
  */
 const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url))
 
@@ -21,7 +21,10 @@ export interface Readability {
   readonly sentences: number
   /** Mean number of words in a sentence. */
   readonly wordsPerSentence: number
-  /** Flesch-Kincaid grade (Kincaid et al. 1975): US school years needed to read the prose. NaN without prose. */
+  /**
+   * Flesch-Kincaid grade (Kincaid et al. 1975): US school years needed to read the prose. NaN
+   * without prose.
+   */
   readonly grade: number
 }
 
@@ -38,7 +41,10 @@ export function readability(page: string): Readability {
   }
 }
 
-/** The sentences of the prose of a Markdown page, without markup. A paragraph or list item ends its last sentence. */
+/**
+ * The sentences of a Markdown page's prose, without markup. A sentence ends with its paragraph or
+ * list item.
+ */
 export function sentencesOf(page: string): string[] {
   const prose = page
     .replace(/<!-- (?:table|output) [\s\S]*?<!-- end -->/g, '\n\n')
@@ -70,7 +76,7 @@ function syllablesOf(word: string): number {
   return Math.max(1, groups?.length ?? 1)
 }
 
-/** Paths of the pages that people read, from the root of the repository. */
+/** Paths of the documentation pages, from the root of the repository. */
 export function pagePaths(): string[] {
   const pages = readdirSync(join(REPOSITORY, 'docs'), { recursive: true, encoding: 'utf8' })
   return [

@@ -4,7 +4,7 @@ import type { Platform, PlatformDomain } from '../../registry/platform.ts'
 import { PLATFORM_TYPES, type PlatformType } from '../../registry/platform-type.ts'
 import { markdownTable } from './markdown.ts'
 
-/** The text of docs/reference/registry.md, which is generated from the registry. */
+/** Generates docs/reference/registry.md from the registry. */
 export function registryPage(catalog: Catalog): string {
   const types = Object.keys(PLATFORM_TYPES) as PlatformType[]
   return [
@@ -102,7 +102,10 @@ ${lines.join('\n')}
 `
 }
 
-/** A list and no table: the cells of a table are padded to the longest, and one platform has 26 domains. */
+/**
+ * A list item, not a table row: table cells are padded to the longest, and one platform has 26
+ * domains.
+ */
 function line({ id, name, vendor, url, risk, domains }: Platform): string {
   return `- [${name}](${url}) (\`${id}\`, ${vendor}, risk ${risk.score}): ${domains.map(shown).join(' ')}`
 }

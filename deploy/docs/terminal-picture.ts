@@ -1,4 +1,4 @@
-/** Text and background, and the color of the prompt and of platforms that nobody approved. WCAG AA or better. */
+/** Colors of text, background, prompt, and unapproved platforms. WCAG AA or better. */
 const THEMES = {
   light: {
     background: '#ffffff',
@@ -19,14 +19,19 @@ const THEMES = {
 } as const
 export type Theme = keyof typeof THEMES
 
-/** In pixels. Every monospaced font is stretched or narrowed to CHARACTER, so that lines of boxes meet. */
+/**
+ * In pixels. Any monospaced font is scaled to the width CHARACTER, so that box-drawing lines meet.
+ */
 const CHARACTER = 7.8
 const LINE = 18
 const MARGIN = 16
 const BAR = 30
 const BOX_LINES = /[─│┌┐└┘├┤┬┴┼]/
 
-/** An SVG of a terminal with `npm start` and what it prints, taken from the first sample output of `page`. */
+/**
+ * An SVG of a terminal with `npm start` and its output, taken from the first sample output of
+ * `page`.
+ */
 export function terminalPicture(page: string, theme: Theme): string {
   const [, output = ''] = /<!-- printed -->\n```text\n([\s\S]*?)```/.exec(page) ?? []
   const end = output.indexOf('\n\nThe same from the API')

@@ -1,17 +1,20 @@
-/** A line as a device writes it, and what the service reads of it: docs/reference/forwarders.md shows them, a test reads each. */
+/**
+ * A log line of a device, and what the service reads from it. Shown in
+ * docs/reference/forwarders.md, and tested.
+ */
 export interface Sample {
-  /** The family in the specification, where it begins one. */
+  /** The family in the specification. Only in the first sample of a family. */
   readonly family: string
   readonly device: string
-  /** The id of the format that reads it. */
+  /** The id of the format that recognizes it. */
   readonly format: string
-  /** The line, behind the headings that it needs, if any. */
+  /** The line, after its header lines, if any. */
   readonly lines: readonly string[]
   readonly host: string
   readonly client: string
 }
 
-/** Addresses are of RFC 5737, everything else is made up. In the order of the specification. */
+/** Addresses are from RFC 5737, all other data is fictitious. In the order of the specification. */
 export const SAMPLES: readonly Sample[] = [
   {
     family: 'Next-generation firewall, CSV',

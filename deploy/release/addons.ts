@@ -10,8 +10,9 @@ import type { AddonName } from './programs.ts'
 import { GLIBC_MAX, NODE_ABI, type Target } from './targets.ts'
 
 /*
- * Compiles the addons for a machine. npm's own builds will not do: that of pcap is of the machine where npm ran and bound to one name of libpcap, those
- * of lmdb need glibc 2.34. The flags are those that node-gyp would give, without what names folders of this machine.
+ * Compiles the addons for a target. npm's own builds are not usable: pcap's is for the build
+ * machine and one name of libpcap, lmdb's need glibc 2.34. The flags are those of node-gyp, except
+ * for paths of the build machine.
  */
 
 const NATIVE = join(REPOSITORY, 'deploy/release/native')
@@ -19,12 +20,12 @@ const MODULES = join(REPOSITORY, 'node_modules')
 const LIBPCAP_HEADERS = '/usr/include'
 
 interface Recipe {
-  /** As its binding.gyp says. */
+  /** From its binding.gyp. */
   readonly c: readonly string[]
   readonly cc: readonly string[]
   readonly includes: readonly string[]
   readonly defines: readonly string[]
-  /** Shared library of the host that it is bound to, by its soname. */
+  /** The host's shared library that it links to, by soname. */
   readonly library?: string
 }
 
@@ -65,7 +66,10 @@ const RECIPES: Readonly<Partial<Record<AddonName, Recipe>>> = {
   },
 }
 
-/** The addon's file for a machine, made or from an earlier build. Throws an Error where it needs a newer glibc than Node does. */
+/**
+ * Returns the addon's file for a target, from the cache or newly built. Throws an Error if it needs
+ * a newer glibc than Node does.
+ */
 export async function addonFile(name: AddonName, target: Target): Promise<string> {
   const recipe = RECIPES[name]
   const file = recipe === undefined ? await prebuilt(name, target) : await compiled(name, recipe, target)
@@ -114,7 +118,7 @@ async function compiled(name: AddonName, recipe: Recipe, target: Target): Promis
   return made
 }
 
-/** Names what the addon is made of, so that an old one is not taken for it. */
+/** Identifies the inputs of the build, so that a cached addon is not used after they changed. */
 async function recipeHash(flags: readonly string[], sources: readonly string[]): Promise<string> {
   const hash = createHash('sha256').update(flags.join('\0'))
   for (const source of sources) hash.update(await readFile(source))
@@ -124,10 +128,10 @@ async function recipeHash(flags: readonly string[], sources: readonly string[]):
     .slice(0, 12)
 }
 
-/** libpcap's headers alone: the folder that they lie in has those of this machine's C library, too. */
+/** Only libpcap's headers: their directory also contains those of the build machine's C library. */
 async function libpcapHeaders(): Promise<string> {
   if (!existsSync(join(LIBPCAP_HEADERS, 'pcap/pcap.h'))) {
-    throw new Error('libpcap\'s headers are missing: "apt-get install libpcap-dev" brings them')
+    throw new Error('the headers of libpcap are missing: run "apt-get install libpcap-dev"')
   }
   const folder = join(CACHE, 'libpcap-headers')
   await mkdir(folder, { recursive: true })
@@ -136,7 +140,7 @@ async function libpcapHeaders(): Promise<string> {
   return folder
 }
 
-/** A library of that soname without contents: enough to be bound to the one that the host has. */
+/** An empty library with this soname, sufficient to link against. */
 async function emptyLibrary(soname: string, target: Target, folder: string): Promise<string> {
   const source = join(folder, 'empty.c')
   const library = join(folder, soname)
@@ -145,13 +149,13 @@ async function emptyLibrary(soname: string, target: Target, folder: string): Pro
   return library
 }
 
-/** The newest version of glibc of which a file asks for a symbol. */
+/** The newest glibc version that a file requires. */
 export async function glibcNeeded(file: string): Promise<string> {
   const versions = (await run('readelf', ['--version-info', '--wide', file])).matchAll(/Name: GLIBC_([0-9.]+)/g)
   return [...versions].map(([, version = '0']) => version).reduce((a, b) => (isNewer(b, a) ? b : a), '0')
 }
 
-/** Whether a version of numbers and points is a later one: 2.34 than 2.28, 3.4.30 than 3.4.25. */
+/** Compares dotted versions: 2.34 is newer than 2.28, 3.4.30 than 3.4.25. */
 export function isNewer(version: string, than: string): boolean {
   const [parts = [], thanParts = []] = [version, than].map((text) => text.split('.').map(Number))
   for (let at = 0; at < Math.max(parts.length, thanParts.length); at++) {

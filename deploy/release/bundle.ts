@@ -6,8 +6,9 @@ import { PARTS, VIRTUAL_ROOT } from './embedded/parts.ts'
 import type { Program } from './programs.ts'
 
 /*
- * Puts a program and its threads together, each as one file of CommonJS, which a single executable's main script has to be. Where the sources
- * name files beside them, the bundle names parts (embedded/parts.ts); four modules of Node are stood for by embedded/.
+ * Bundles a program and each of its threads into a CommonJS file, the format that a single
+ * executable requires. Paths of files next to the sources become names of parts
+ * (embedded/parts.ts). Modules in embedded/ replace some of Node's.
  */
 
 export const REPOSITORY = resolve(dirname(fileURLToPath(import.meta.url)), '../../..')
@@ -15,7 +16,7 @@ const DIST = join(REPOSITORY, 'dist')
 const EMBEDDED = join(DIST, 'deploy/release/embedded')
 const PISCINA_WORKER = 'node_modules/piscina/dist/worker.js'
 
-/** Modules of Node that look for files, and what stands for them. */
+/** Replacements for Node modules that access files. */
 const REPLACEMENTS: Readonly<Record<string, URL>> = {
   'node:fs': new URL('./embedded/fs.js', import.meta.url),
   'node:worker_threads': new URL('./embedded/worker-threads.js', import.meta.url),
@@ -24,13 +25,16 @@ const REPLACEMENTS: Readonly<Record<string, URL>> = {
 const ADDON_LOADER = fileURLToPath(new URL('./embedded/addons.js', import.meta.url))
 
 export interface Bundle {
-  /** Name of the part, and its text. */
+  /** Contents by part name. */
   readonly parts: ReadonlyMap<string, Buffer>
-  /** Files of the repository that went into it, as paths from its root. */
+  /** The bundled files, as paths from the repository's root. */
   readonly inputs: ReadonlySet<string>
 }
 
-/** Bundles a program's commands and threads. Throws what esbuild throws, and an Error where a source is not as the rules below expect. */
+/**
+ * Bundles a program's commands and threads. Throws esbuild's errors, and an Error if a source
+ * violates the rules below.
+ */
 export async function bundle(program: Program): Promise<Bundle> {
   const parts = new Map<string, Buffer>()
   const inputs = new Set<string>()
@@ -52,13 +56,15 @@ export async function bundle(program: Program): Promise<Bundle> {
       metafile: true,
       absWorkingDir: REPOSITORY,
       legalComments: 'none',
-      // V8 keeps the text: what it need not hold is memory saved. Names and lines stay, for stacks.
+      // V8 keeps the source text in memory, so whitespace is removed. Names and lines are kept for
+      // stack traces.
       minifyWhitespace: true,
       lineLimit: 120,
       logLevel: 'error',
-      // Native parts that their users do without: of msgpackr, and of piscina for priorities that we do not set.
+      // Optional native modules: of msgpackr, and of piscina for thread priorities, which are not
+      // used.
       external: ['msgpackr-extract', '@napi-rs/nice'],
-      plugins: [replacements, addons, ownPlace],
+      plugins: [replacements, addons, ownPath],
       outfile: name,
     })
     const [output] = outputFiles
@@ -70,7 +76,7 @@ export async function bundle(program: Program): Promise<Bundle> {
   return { parts, inputs }
 }
 
-/** Of package.json only what a program says of itself. */
+/** Of package.json, only name and version. */
 function fileBytes(file: string): Buffer {
   const bytes = readFileSync(join(REPOSITORY, file))
   if (file !== 'package.json') return bytes
@@ -88,13 +94,16 @@ function source(file: string): string {
   return JSON.stringify(join(REPOSITORY, file))
 }
 
-/** A command is its main file, or the process of a step where the first argument names its file and a parent listens. */
+/**
+ * A command is its main file. If a parent process is connected, it is the step whose file is the
+ * first argument.
+ */
 function commandText(entry: string, steps: readonly string[]): string {
   const cases = steps.map((file) => `case ${JSON.stringify(VIRTUAL_ROOT + file)}: require(${source(file)}); break`)
   return `switch (process.connected ? process.argv[2] : undefined) { ${cases.join('\n')}\ndefault: require(${source(entry)}) }`
 }
 
-/** A thread of a pool loads its task by name. */
+/** A pool thread loads its task by name. */
 function poolText(tasks: readonly string[]): string {
   const loaders = tasks.map((file) => `${JSON.stringify(VIRTUAL_ROOT + file)}: () => require(${source(file)})`)
   return `globalThis.postureTasks = { ${loaders.join(', ')} }; require(${source(PISCINA_WORKER)})`
@@ -105,7 +114,7 @@ function filesOf(metafile: Metafile): string[] {
 }
 
 const replacements: Plugin = {
-  name: 'stand-ins',
+  name: 'replacements',
   setup(build) {
     build.onResolve({ filter: /^node:(fs|worker_threads|child_process)$/ }, ({ path, importer }) => {
       const ours = importer.startsWith(DIST) && !importer.startsWith(EMBEDDED)
@@ -116,12 +125,12 @@ const replacements: Plugin = {
   },
 }
 
-/** What stands for modules that load an addon; the path of the embedded loader is put before. */
+/** Replacements for modules that load an addon. The path of the embedded loader is prepended. */
 const ADDON_MODULES: readonly { readonly filter: RegExp; readonly text: string }[] = [
   { filter: /^pcap\/build\/Release\/pcap_binding\.node$/, text: 'module.exports = loadPcapAddon()' },
   { filter: /^uWebSockets\.js$/, text: "module.exports = loadAddon('uws.node')" },
   { filter: /^@node-rs\/argon2$/, text: "module.exports = loadAddon('argon2.node')" },
-  // What lmdb finds its addon with.
+  // The module with which lmdb finds its addon.
   { filter: /^node-gyp-build-optional-packages$/, text: "module.exports = () => loadAddon('lmdb.node')" },
 ]
 
@@ -132,8 +141,10 @@ const addons: Plugin = {
       const importers = new Set<string>()
       build.onResolve({ filter }, ({ path, importer }) => {
         importers.add(importer)
-        // As a module and as CommonJS a library has its state twice, and the addon serves only one of the two.
-        if (importers.size > 1) throw new Error(`${path} has two users, ${[...importers].join(' and ')}: one must go`)
+        // A library loaded both as ES module and as CommonJS has its state twice, but the addon
+        // works with only one.
+        if (importers.size > 1)
+          throw new Error(`${path} is imported by ${[...importers].join(' and ')}; expected one importer`)
         return { path, namespace: 'addon', pluginData: text }
       })
     }
@@ -144,16 +155,19 @@ const addons: Plugin = {
   },
 }
 
-/** What a file says of its own place becomes its place below VIRTUAL_ROOT; what it requires becomes part of the bundle. */
-const ownPlace: Plugin = {
-  name: 'own place',
+/**
+ * The path of a file becomes its path below VIRTUAL_ROOT. Required files become part of the bundle.
+ */
+const ownPath: Plugin = {
+  name: 'own path',
   setup(build) {
     build.onLoad({ filter: /\.m?js$/ }, ({ path }) => {
       const place = VIRTUAL_ROOT + relative(REPOSITORY, path)
       let contents = readFileSync(path, 'utf8')
       if (path.startsWith(DIST)) {
         contents = contents
-          // CommonJS has no await at the top; each of ours is the last statement of its file.
+          // CommonJS has no top-level await. In these sources, it is always the last statement of a
+          // file.
           .replace(/^await (?=\w+\()/gm, '')
           .replace(/^const require = createRequire\(import\.meta\.url\);$/m, '')
           .replaceAll('createRequire(import.meta.url)(', 'require(')

@@ -3,18 +3,18 @@ import { collectorProgram } from '../../collector/program.ts'
 import { adminProgram } from '../../engine/admin/program.ts'
 import { type CommandModel, commandModel } from '../command-model.ts'
 
-/** An installed command, with what its manual page says besides its options. */
+/** An installed command, with additional text for its manual page. */
 export interface CommandLine {
   readonly model: CommandModel
-  /** Section of the manual: 1 is for commands of users, 8 for daemons. */
+  /** Manual section: 1 for user commands, 8 for daemons. */
   readonly section: 1 | 8
-  /** The command that runs where none is named. */
+  /** The subcommand that runs by default. */
   readonly defaultCommand?: string
   readonly files: readonly { readonly path: string; readonly about: string }[]
   readonly seeAlso: readonly string[]
 }
 
-/** By the name of the command. */
+/** By command name. */
 export const COMMAND_LINES: Readonly<Record<string, CommandLine>> = {
   'posture-collector': {
     model: commandModel(collectorProgram()),

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
-/** Runs a tool of the build and gives what it printed. Throws an Error with what it said on its standard error. */
+/** Runs a build tool and returns its output. Throws an Error with its standard error. */
 export async function run(
   command: string,
   args: readonly string[],

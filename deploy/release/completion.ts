@@ -2,8 +2,8 @@ import { type ArgumentModel, type CommandModel, everyCommand, type OptionModel }
 import type { CommandLine } from './command-lines.ts'
 
 /*
- * Completion scripts of bash, zsh and fish, generated from the command definitions. They need nothing but the shell itself,
- * and complete commands, options, choices, files and directories.
+ * Completion scripts for bash, zsh and fish, generated from the command definitions. They complete
+ * commands, options, choices, files and directories, and need only the shell.
  */
 
 /** A single-quoted word of a POSIX shell, which bash and zsh share. */
@@ -11,7 +11,7 @@ function quoted(plain: string): string {
   return `'${plain.replaceAll("'", "'\\''")}'`
 }
 
-/** The words below the program: `key create`; '' for the program itself. */
+/** The subcommands: `key create`; '' for the program itself. */
 function pathOf({ path }: CommandModel): string {
   return path.slice(1).join(' ')
 }
@@ -21,7 +21,7 @@ function functionName({ path }: CommandModel): string {
   return `_${path.join('_').replaceAll('-', '_')}`
 }
 
-/** The options of a command. A program also takes those of its default command. */
+/** The options of a command. A program also accepts those of its default command. */
 function optionsOf(command: CommandModel, { model, defaultCommand }: CommandLine): readonly OptionModel[] {
   const byDefault = command === model ? model.commands.find(({ path }) => path.at(-1) === defaultCommand) : undefined
   const own = new Set(command.options.map(({ long }) => long))
@@ -37,7 +37,7 @@ export function bashCompletion(line: CommandLine): string {
   const { model } = line
   const [program = ''] = model.path
   const all = everyCommand(model)
-  // Patterns by what completes the value.
+  // Option patterns by the kind of completion of their values.
   const patterns = new Map<string, string[]>()
   for (const command of all) {
     for (const option of optionsOf(command, line).filter(({ value }) => value !== undefined)) {
@@ -91,7 +91,9 @@ function bashValue({ kind, choices }: OptionModel): string {
   return `compopt -o filenames 2> /dev/null; mapfile -t COMPREPLY < <(compgen ${kind === 'file' ? '-f' : '-d'} -- "$word")`
 }
 
-/** A function of zsh's completion system (zshcompsys(1)), found by its name in a folder of $fpath. */
+/**
+ * A function for zsh's completion system (zshcompsys(1)), which finds it by file name in $fpath.
+ */
 export function zshCompletion(line: CommandLine): string {
   const [program = ''] = line.model.path
   const functions = everyCommand(line.model).map((command) => zshFunction(command, line))
@@ -162,7 +164,7 @@ function zshValues({ kind, choices }: { readonly kind: string; readonly choices:
   return kind === 'file' ? '_files' : kind === 'directory' ? '_files -/' : ' '
 }
 
-/** Calls of `complete` of fish 3 or later. */
+/** Calls of `complete` for fish 3 or later. */
 export function fishCompletion(line: CommandLine): string {
   const { model } = line
   const [program = ''] = model.path

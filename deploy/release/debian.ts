@@ -10,19 +10,20 @@ import { GLIBC_MAX, type Target } from './targets.ts'
 import { type Ingredients, writeMode, writeTree } from './tree.ts'
 
 /*
- * Debian packages: the tree below /usr, the unit of systemd, the file of its settings, and a user of its own (deploy/debian has the scripts that
- * dpkg runs). Debian Policy, chapters 5 (control files), 6 (scripts), 10.7 (configuration files).
+ * Debian packages: the tree below /usr, the systemd unit, its settings file, and a system user (the
+ * scripts that dpkg runs are in deploy/debian). Debian Policy, chapters 5 (control files), 6
+ * (scripts), 10.7 (configuration files).
  */
 
 const MAINTAINER = 'Security Posture Service maintainers <maintainers@posture.invalid>'
 const SCRIPTS = ['preinst', 'postinst', 'prerm', 'postrm'] as const
 
-/** Debian's name: PACKAGE_VERSION_ARCHITECTURE.deb */
+/** In Debian's form: PACKAGE_VERSION_ARCHITECTURE.deb */
 export function packageFile(program: Program, target: Target, { version }: Release): string {
   return `${program.name}_${version}_${target.debian}.deb`
 }
 
-/** Packs a program for one machine as a package that apt installs. */
+/** Builds the Debian package of a program for one target. */
 export async function writePackage(ingredients: Ingredients, release: Release, file: string): Promise<void> {
   const { program, target } = ingredients
   const work = await workFolder(file)
@@ -42,7 +43,8 @@ export async function writePackage(ingredients: Ingredients, release: Release, f
   await writeMode(join(meta, 'md5sums'), list, 0o644)
   for (const name of SCRIPTS) await writeMode(join(meta, name), await script(name, program), 0o755)
 
-  // gzip: what Debian 10 and 11 read, in a tenth of xz's time. Files newer than the commit get its time (SOURCE_DATE_EPOCH).
+  // gzip: supported by Debian 10 and 11, and ten times as fast as xz. Files newer than the commit
+  // get its time (SOURCE_DATE_EPOCH).
   await run('dpkg-deb', ['--root-owner-group', '-Zgzip', '--build', root, join(work, 'package')], {
     env: { ...process.env, SOURCE_DATE_EPOCH: `${release.epochSeconds}` },
   })
@@ -70,7 +72,7 @@ function control(program: Program, { debian }: Target, { version }: Release, kib
   ].join('\n')
 }
 
-/** Further lines of a description: a blank, then text of 80 columns at most. */
+/** Continuation lines of a description: a blank, then text of at most 80 columns. */
 function folded(text: string): string[] {
   return text.match(/.{1,78}(?:\s|$)/g)?.map((line) => ` ${line.trimEnd()}`) ?? []
 }
@@ -107,7 +109,7 @@ async function script(name: (typeof SCRIPTS)[number], program: Program): Promise
     .replaceAll('@REQUIRED@', program.requiredSetting)
 }
 
-/** As `md5sum` prints it, which debsums compares with; and what it takes on disk. */
+/** The output of `md5sum`, for debsums, and the installed size. */
 async function contents(root: string): Promise<{ list: string; kibibytes: number }> {
   const lines: string[] = []
   let kibibytes = 0
@@ -117,7 +119,7 @@ async function contents(root: string): Promise<{ list: string; kibibytes: number
   for (const name of names.toSorted()) {
     const file = join(root, name)
     kibibytes += Math.ceil((await stat(file)).size / 1024)
-    // What dpkg knows as a configuration file it looks after itself.
+    // dpkg tracks configuration files itself.
     if (name.startsWith('usr/')) {
       lines.push(
         `${createHash('md5')

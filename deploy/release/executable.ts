@@ -6,13 +6,16 @@ import { moveFile, workFolder } from './files.ts'
 import { npmFolder } from './npm-file.ts'
 import { TARGETS, type Target } from './targets.ts'
 
-/* A single executable application (Node's documentation, "Single executable applications"): Node itself, with the program as a note inside. */
+/*
+ * A single executable application (Node's documentation, "Single executable applications"): Node
+ * itself, with the program in an ELF note.
+ */
 
 const POSTJECT = join(REPOSITORY, 'node_modules/postject/dist/cli.js')
 const NOTE = 'NODE_SEA_BLOB'
 const FUSE = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
 
-/** Node for a machine without symbols for debuggers, which are an eighth of it. */
+/** Node for a target, without debug symbols, which are an eighth of its size. */
 export async function strippedNode(target: Target, file: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true })
   await copyFile(join(await npmFolder(target.node), 'bin/node'), file)
@@ -20,7 +23,7 @@ export async function strippedNode(target: Target, file: string): Promise<void> 
   await run(`${target.tools}strip`, ['--strip-all', file])
 }
 
-/** Writes one file that is the command with all its parts. */
+/** Writes one file with the command and all its parts. */
 export async function writeExecutable(
   command: string,
   parts: ReadonlyMap<string, Buffer>,
@@ -32,11 +35,11 @@ export async function writeExecutable(
   for (const [name, bytes] of parts) await writeFile(join(folder, name), bytes)
   const assets = Object.fromEntries([...parts.keys()].filter((name) => name !== command).map((name) => [name, name]))
   const config = {
-    // Relative: the note holds the path.
+    // Relative, because the note contains the path.
     main: command,
     output: 'note',
     disableExperimentalSEAWarning: true,
-    // Neither is the same twice, nor can it be made for another machine.
+    // Neither is reproducible or can be built for another machine.
     useSnapshot: false,
     useCodeCache: false,
     assets,
@@ -49,7 +52,9 @@ export async function writeExecutable(
   await rm(folder, { recursive: true })
 }
 
-/** The same release of Node, for the machine that builds: it knows the form of the note. */
+/**
+ * The same Node release for the build machine, since the format of the note depends on the release.
+ */
 async function builderNode(): Promise<string> {
   const own = TARGETS.find(({ nodeArch }) => nodeArch === process.arch)
   if (own === undefined) throw new Error(`releases are built on x64 or arm64, this is ${process.arch}`)

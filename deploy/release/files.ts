@@ -7,16 +7,19 @@ import { REPOSITORY } from './bundle.ts'
 import { run } from './commands.ts'
 import { CACHE, emptyFolder } from './npm-file.ts'
 
-/** What every file of a release is stamped with. */
+/** Identifies a release. */
 export interface Release {
   readonly version: string
-  /** The commit that is built, and whether the sources were changed since. */
+  /** The commit, and whether the sources were modified. */
   readonly commit: string
-  /** Seconds since 1970 of the commit: the time of every file, so that the same commit gives the same bytes (reproducible-builds.org). */
+  /**
+   * Time of the commit in seconds since 1970. All files get this time, so that builds are
+   * reproducible (reproducible-builds.org).
+   */
   readonly epochSeconds: number
 }
 
-/** @throws Error outside of a clone: a release says which commit it is made of. */
+/** @throws Error outside a git clone, because a release names its commit */
 export async function releaseOfClone(): Promise<Release> {
   const { version } = JSON.parse(await readFile(join(REPOSITORY, 'package.json'), 'utf8')) as { version: string }
   const git = (...args: string[]) => run('git', args, { cwd: REPOSITORY })
@@ -25,12 +28,15 @@ export async function releaseOfClone(): Promise<Release> {
   return { version, commit: changed ? `${commit}-changed` : commit, epochSeconds: Number(time) }
 }
 
-/** A folder for what is on its way to a file: not beside it, where an interrupted build would leave it. */
+/**
+ * A temporary directory for building a file. Not next to the file, where an interrupted build would
+ * leave it.
+ */
 export function workFolder(file: string): Promise<string> {
   return emptyFolder(join(CACHE, 'work', basename(file)))
 }
 
-/** Puts a file into its place, whole or not at all, from another file system, too. */
+/** Moves a file atomically, even from another file system. */
 export async function moveFile(from: string, to: string): Promise<void> {
   try {
     await rename(from, to)
@@ -48,14 +54,17 @@ export async function sha256Of(file: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** Writes FILE.sha256 beside a file, as `sha256sum --check` reads it. */
+/** Writes FILE.sha256 next to a file, for `sha256sum --check`. */
 export async function writeChecksum(file: string): Promise<string> {
   const sum = `${file}.sha256`
   await writeFile(sum, `${await sha256Of(file)}  ${basename(file)}\n`)
   return sum
 }
 
-/** Packs a folder as a gzip-compressed tar archive whose bytes depend on nothing but the files' names, modes and contents, and the time. */
+/**
+ * Packs a directory as a gzip-compressed tar archive. Its bytes depend only on the names, modes and
+ * contents of the files, and on the release's time.
+ */
 export async function packFolder(folder: string, archive: string, { epochSeconds }: Release): Promise<void> {
   await run('tar', [
     ...['--create', '--sort=name', `--mtime=@${epochSeconds}`, '--owner=0', '--group=0', '--numeric-owner'],

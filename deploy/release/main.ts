@@ -17,11 +17,11 @@ import { TARGETS, type Target } from './targets.ts'
 import { type Ingredients, writeTree } from './tree.ts'
 
 /*
- * npm run release: everything that people install, for each machine, each file with its SHA-256 beside it. Two runs on the same
- * commit give the same bytes.
+ * npm run release: everything that users install, for each target, each file with its SHA-256. Two
+ * runs on the same commit produce the same bytes.
  */
 
-// Folders, too, have the same modes whoever builds.
+// Makes the modes of directories independent of the user.
 process.umask(0o022)
 const program = createProgram(
   'npm run release --',
@@ -61,7 +61,7 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** Builds one program for one machine, and gives the files that were written. */
+/** Builds one program for one target. Returns the written files. */
 async function build(
   program: Program,
   target: Target,
@@ -70,7 +70,7 @@ async function build(
   folder: string,
 ): Promise<string[]> {
   const name = `${program.name}-${release.version}-linux-${target.name}`
-  say(`${name}`)
+  reportProgress(`${name}`)
   const addons = new Map<string, string>()
   for (const addon of program.addons) addons.set(addon, await addonFile(addon, target))
   const packages = await packagesInside(program, inputs, target)
@@ -108,7 +108,7 @@ async function executable({ program, parts, addons, target }: Ingredients, file:
   return file
 }
 
-/** Where the build stands, for who watches; a pipe gets only the names of the files. */
-function say(line: string): void {
+/** Prints progress on a terminal. A pipe gets only the names of the files. */
+function reportProgress(line: string): void {
   if (process.stderr.isTTY) process.stderr.write(`building ${basename(line)}\n`)
 }

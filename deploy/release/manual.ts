@@ -3,7 +3,8 @@ import { type CommandModel, everyCommand, type OptionModel, usageOf } from '../c
 import type { CommandLine } from './command-lines.ts'
 
 /*
- * Manual pages in the man macros of roff (man-pages(7), groff_man(7)), generated from the command definitions.
+ * Manual pages in roff's man macros (man-pages(7), groff_man(7)), generated from the command
+ * definitions.
  */
 
 const EXIT_STATUS: Readonly<Record<keyof typeof ExitStatus, string>> = {
@@ -15,10 +16,10 @@ const EXIT_STATUS: Readonly<Record<keyof typeof ExitStatus, string>> = {
   refused: 'The request was refused',
 }
 
-/** Signals that end a program before its work is done: 128 + number of the signal. */
+/** Signals that end a program before its work is done: 128 + signal number. */
 const SIGNAL_STATUS = 'SIGINT (130) or SIGTERM (143) ended the command before its work was done'
 
-/** @param dateMs the day that the page shows, in milliseconds since 1970. */
+/** @param dateMs the date of the page, in milliseconds since 1970 */
 export function manualPage(line: CommandLine, version: string, dateMs: number): string {
   const { model, section, files, seeAlso } = line
   const [name = ''] = model.path
@@ -42,13 +43,16 @@ export function manualPage(line: CommandLine, version: string, dateMs: number): 
   ].join('\n')
 }
 
-/** Text of a line: a backslash starts an escape, a hyphen is written as `\-` to stay one, and a first dot starts a request. */
+/**
+ * Escapes text: a backslash begins an escape, `\-` is a literal hyphen, and a leading dot would
+ * begin a request.
+ */
 function text(plain: string): string {
   const escaped = plain.replaceAll('\\', '\\e').replaceAll('-', '\\-')
   return /^[.']/.test(escaped) ? `\\&${escaped}` : escaped
 }
 
-/** An argument of a request. */
+/** Quotes an argument of a request. */
 function quoted(plain: string): string {
   return `"${text(plain).replaceAll('"', '\\(dq')}"`
 }
@@ -73,7 +77,7 @@ function synopsis({ model, defaultCommand }: CommandLine): string[] {
   return usages.flatMap((usage, index) => [...(index === 0 ? [] : ['.br']), usageLine(usage)])
 }
 
-/** The words of a usage in bold, with what a user replaces in italics. */
+/** A usage line: literal words in bold, placeholders in italics. */
 function usageLine(usage: string): string {
   const words = usage.split(' ').map((word) => {
     if (word.startsWith('<')) return `\\fI${text(word.slice(1, -1))}\\fR`
@@ -115,7 +119,7 @@ function notes({ required, choices, env, byDefault }: OptionModel): string[] {
   ]
 }
 
-/** Each variable once, with the options that it replaces. */
+/** Each variable once, with the option that it replaces. */
 function environment(model: CommandModel): string[] {
   const flags = new Map<string, Set<string>>()
   for (const { options } of everyCommand(model)) {

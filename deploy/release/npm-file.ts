@@ -7,13 +7,13 @@ import { REPOSITORY } from './bundle.ts'
 import { run } from './commands.ts'
 import type { NpmFile } from './targets.ts'
 
-/** What releases are made from and of is kept here between builds. */
+/** Caches inputs and intermediate results of releases between builds. */
 export const CACHE = join(REPOSITORY, 'node_modules/.cache/release')
 
 /**
- * Unpacks an archive of the npm registry, once, and gives its folder.
+ * Extracts an archive of the npm registry, once, and returns its directory.
  *
- * @throws Error where its bytes are not those that were looked at.
+ * @throws Error if its hash is not the recorded one
  */
 export async function npmFolder({ spec, integrity }: NpmFile): Promise<string> {
   const name = spec.replaceAll('/', '-').replaceAll('@', '-')
@@ -23,7 +23,7 @@ export async function npmFolder({ spec, integrity }: NpmFile): Promise<string> {
   await run('npm', ['pack', '--silent', '--pack-destination', download, spec], { cwd: download })
   const [archive = ''] = await readdir(download)
   const found = await sha512(join(download, archive))
-  if (found !== integrity) throw new Error(`${spec} is not the archive that was looked at: ${found}, not ${integrity}`)
+  if (found !== integrity) throw new Error(`${spec} has the hash ${found}, expected ${integrity}`)
   const part = await emptyFolder(`${folder}.part`)
   await run('tar', ['-xzf', join(download, archive), '-C', part, '--no-same-owner'])
   await rename(part, folder)

@@ -6,17 +6,17 @@ import { npmFolder } from './npm-file.ts'
 import type { AddonName, Program } from './programs.ts'
 import { NODE_VERSION, type Target } from './targets.ts'
 
-/** A package whose code is in a release. */
+/** A package that is included in a release. */
 export interface PackageInside {
   readonly name: string
   readonly version: string
-  /** As its package.json says: an SPDX expression, mostly. */
+  /** From its package.json; usually an SPDX expression. */
   readonly license: string
-  /** Its licences and notices in full. */
+  /** Its complete licenses and notices. */
   readonly texts: readonly string[]
 }
 
-/** What each addon is compiled or taken from. */
+/** The packages from which each addon is compiled or taken. */
 const OF_ADDON: Readonly<Record<AddonName, readonly string[]>> = {
   'pcap-0.8.node': ['pcap', 'nan'],
   'pcap-1.node': ['pcap', 'nan'],
@@ -27,7 +27,7 @@ const OF_ADDON: Readonly<Record<AddonName, readonly string[]>> = {
 
 const LICENCE_FILE = /^(licen[cs]e|copying|notice)/i
 
-/** The packages that a program holds on a machine, by name; `inputs` are the files that its bundle was made of. */
+/** The packages in a program for a target, by name. `inputs`: the files in its bundle. */
 export async function packagesInside(
   program: Program,
   inputs: ReadonlySet<string>,
@@ -58,7 +58,7 @@ async function packageIn(folder: string): Promise<PackageInside> {
   }
   const named = typeof license === 'object' ? license.type : license
   const texts = await licencesIn(folder)
-  // Of libraries inside the package: lmdb's own is the OpenLDAP licence, that of lz4 is BSD.
+  // Libraries included in a package: lmdb itself has the OpenLDAP license, lz4 the BSD license.
   if (name === 'lmdb') texts.push(...(await licencesIn(join(folder, 'dependencies/lz4'))))
   if (name === 'lmdb') texts.push(...(await licencesIn(join(folder, 'dependencies/lmdb/libraries/liblmdb'))))
   return { name, version, license: named ?? 'NOASSERTION', texts }
@@ -70,7 +70,7 @@ async function licencesIn(folder: string): Promise<string[]> {
   return Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
 }
 
-/** One file with the licences of all that is inside. */
+/** One file with the licenses of all included packages. */
 export function licencesText(packages: readonly PackageInside[]): string {
   const rule = '='.repeat(100)
   return packages

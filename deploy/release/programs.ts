@@ -1,27 +1,27 @@
-/** What makes up a released program. Files are paths from the repository's root. */
+/** The contents of a released program. Files are paths from the repository's root. */
 export interface Program {
-  /** Of its package, archive and image. */
+  /** The name of its package, archive and image. */
   readonly name: 'posture-collector' | 'posture-service'
-  /** What it is, in a few words. */
+  /** A short description. */
   readonly title: string
-  /** The same in a sentence. */
+  /** The description as a sentence. */
   readonly about: string
   readonly commands: readonly { readonly name: string; readonly entry: string }[]
-  /** Files that run as threads of their own, as tasks of a pool, or as processes. */
+  /** Files that run as threads, as pool tasks, or as processes. */
   readonly threads: readonly string[]
   readonly tasks: readonly string[]
   readonly steps: readonly string[]
   /** Files that it reads. */
   readonly files: readonly string[]
   readonly addons: readonly AddonName[]
-  /** Flags of Node that its commands are started with. */
+  /** Node flags for its commands. */
   readonly nodeFlags: readonly string[]
-  /** The unit of systemd, and the file that the settings of an installed one stand in. */
+  /** The systemd unit, and the settings file of an installation. */
   readonly unit: string
   readonly settings: string
-  /** The setting without which it does not start; empty where there is none. */
+  /** The setting that is required to start; empty if none. */
   readonly requiredSetting: string
-  /** What a Debian package of it needs besides the C library. */
+  /** Dependencies of its Debian package, in addition to the C library. */
   readonly debianDepends: readonly string[]
 }
 
@@ -42,12 +42,13 @@ export const COLLECTOR: Program = {
     'package.json',
   ],
   addons: ['pcap-0.8.node', 'pcap-1.node', 'lmdb.node'],
-  // Nothing is allocated per packet, so a small young generation is collected no oftener, and 6 MB less are resident.
+  // Nothing is allocated per packet, so a small young generation does not increase the number of
+  // collections and saves 6 MB of resident memory.
   nodeFlags: ['--max-semi-space-size=2'],
   unit: 'deploy/systemd/posture-collector.service',
   settings: 'deploy/systemd/collector.env',
   requiredSetting: 'SVC_TOKEN',
-  // Its name since time_t has 64 bits on 32-bit machines (Debian 13, Ubuntu 24.04), and before.
+  // The package's names with 64-bit time_t (Debian 13, Ubuntu 24.04), and before.
   debianDepends: ['libpcap0.8t64 | libpcap0.8'],
 }
 

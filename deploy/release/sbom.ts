@@ -4,7 +4,7 @@ import type { PackageInside } from './packages-inside.ts'
 import type { Program } from './programs.ts'
 import type { Target } from './targets.ts'
 
-/** The software bill of materials of a program on a machine, as CycloneDX 1.6 JSON. */
+/** The software bill of materials of a program for a target, as CycloneDX 1.6 JSON. */
 export function sbomText(
   program: Program,
   target: Target,

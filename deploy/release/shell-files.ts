@@ -4,10 +4,10 @@ import { bashCompletion, fishCompletion, zshCompletion } from './completion.ts'
 import { manualPage } from './manual.ts'
 
 /**
- * The manual pages and completion scripts of commands, by their paths below /usr, which Debian's packages of man-db, bash,
- * zsh and fish read. Pages are compressed, as Debian Policy 12.1 asks.
+ * Manual pages and completion scripts by their paths below /usr, where man-db, bash, zsh and fish
+ * find them on Debian. Pages are compressed, as required by Debian Policy 12.1.
  *
- * @param epochSeconds seconds since 1970 of the day that the pages show.
+ * @param epochSeconds the date of the pages, in seconds since 1970
  */
 export function shellFiles(
   commands: readonly { readonly name: string }[],
@@ -17,7 +17,7 @@ export function shellFiles(
   for (const { name } of commands) {
     const line = COMMAND_LINES[name]
     if (line === undefined) throw new Error(`${name} is not in COMMAND_LINES`)
-    // gzip writes neither name nor time, so the same page gives the same bytes.
+    // gzip stores neither name nor time here, so equal pages give equal bytes.
     const page = gzipSync(manualPage(line, version, epochSeconds * 1000), { level: 9 })
     files.set(`share/man/man${line.section}/${name}.${line.section}.gz`, page)
     files.set(`share/bash-completion/completions/${name}`, bashCompletion(line))

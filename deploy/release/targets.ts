@@ -1,29 +1,38 @@
-/** A machine that releases are made for. */
+/** A platform for which releases are built. */
 export interface Target {
-  /** As the specification names it, in names of files. */
+  /** The specification's name for it, used in file names. */
   readonly name: 'x86_64' | 'arm64'
-  /** process.arch there, Debian's name and the container registries' name. */
+  /** Its names in process.arch, in Debian, and in container registries. */
   readonly nodeArch: 'x64' | 'arm64'
   readonly debian: 'amd64' | 'arm64'
-  /** Prefix of the GNU tools that compile for it; '' for those of a machine of this kind. */
+  /** Prefix of the GNU cross-compilation tools; '' for a build on this platform. */
   readonly tools: string
-  /** npm package with Node for it. */
+  /** The npm package with Node for it. */
   readonly node: NpmFile
   /** npm package with the addon of Argon2 for it. */
   readonly argon2: NpmFile
 }
 
-/** A file of the npm registry: what `npm pack` is asked for, and the SHA-512 that the archive must have (npm's `dist.integrity`). */
+/**
+ * A file of the npm registry: the argument of `npm pack`, and the SHA-512 of the archive (npm's
+ * `dist.integrity`).
+ */
 export interface NpmFile {
   readonly spec: string
   readonly integrity: string
 }
 
-/** Node 22 is the release target: the last with a binary of uWebSockets.js, and in support until April 2027. */
+/**
+ * Node 22 is the release target: the last version with a binary of uWebSockets.js, supported until
+ * April 2027.
+ */
 export const NODE_VERSION = '22.23.3'
-/** What process.versions.modules says there. */
+/** process.versions.modules of this version. */
 export const NODE_ABI = '127'
-/** Node's own binaries need it, so it is what everything else may need (RHEL 8, Debian 10, Ubuntu 20.04 and later). */
+/**
+ * Required by Node's own binaries, so all other files may require it, too (RHEL 8, Debian 10,
+ * Ubuntu 20.04 and later).
+ */
 export const GLIBC_MAX = '2.28'
 
 export const TARGETS: readonly Target[] = [

@@ -7,26 +7,27 @@ import type { Program } from './programs.ts'
 import type { Target } from './targets.ts'
 
 /*
- * A program as files that need no unpacking: what archives, Debian packages and container images hold. It lies as below /usr:
+ * A program as installed files, for archives, Debian packages and container images. The layout
+ * below /usr:
  *
- *   bin/COMMAND                    a script of two lines that starts Node
+ *   bin/COMMAND                    a two-line script that starts Node
  *   lib/PROGRAM/node               Node
  *   lib/PROGRAM/COMMAND.cjs, ...   the parts (embedded/parts.ts)
- *   lib/systemd/system/...         the unit of systemd, for a tree at /usr
- *   share/doc/PROGRAM/...          licences, SBOM, the documentation, an example of the settings
- *   share/man/...                  manual pages; completion scripts are beside them (shell-files.ts)
+ *   lib/systemd/system/...         the systemd unit, for a tree at /usr
+ *   share/doc/PROGRAM/...          licenses, SBOM, documentation, sample settings
+ *   share/man/...                  manual pages; completion scripts (shell-files.ts)
  */
 
-/** What a program is made of on one machine. */
+/** The contents of a program for one target. */
 export interface Ingredients {
   readonly program: Program
   readonly target: Target
-  /** Texts and addons by the names of the parts. */
+  /** Code, files and addons by part name. */
   readonly parts: ReadonlyMap<string, Buffer>
   readonly addons: ReadonlyMap<string, string>
-  /** Names and texts of what belongs to its documentation. */
+  /** Documentation files by name. */
   readonly documents: ReadonlyMap<string, string>
-  /** Manual pages and completion scripts by their paths. */
+  /** Manual pages and completion scripts by path. */
   readonly shell: ReadonlyMap<string, string | Buffer>
 }
 
@@ -63,7 +64,7 @@ export async function writeTree(
   }
 }
 
-/** Wherever the tree lies, and by whatever link it is called. */
+/** Works wherever the tree is, and through symbolic links. */
 function starter(program: Program, command: string): string {
   return [
     '#!/bin/sh',
@@ -73,12 +74,12 @@ function starter(program: Program, command: string): string {
   ].join('\n')
 }
 
-/** Copies a file of the repository into a folder. */
+/** Copies a file of the repository into a directory. */
 async function copyPlain(file: string, folder: string): Promise<void> {
   await writeMode(join(folder, basename(file)), await readFile(join(REPOSITORY, file)), 0o644)
 }
 
-/** With the same modes whatever the umask. */
+/** Sets the mode regardless of the umask. */
 export async function writeMode(file: string, bytes: string | Uint8Array, mode: number): Promise<void> {
   await writeFile(file, bytes)
   await chmod(file, mode)

@@ -30,7 +30,8 @@ export class AccountLinkChanges {
   }
 
   /**
-   * A link whose holder becomes an owner: of this organization, or of one that the holder then creates.
+   * A link whose holder becomes an owner: of this organization, or of one that the holder then
+   * creates.
    *
    * @throws Fault NOT_ALLOWED, CONFLICT where too many links wait.
    */
@@ -50,7 +51,8 @@ export class AccountLinkChanges {
   /**
    * A link whose holder becomes the user of a member.
    *
-   * @throws Fault NOT_FOUND, NOT_ALLOWED, CONFLICT where the member has a user already, or too many links wait.
+   * @throws Fault NOT_FOUND, NOT_ALLOWED, CONFLICT where the member has a user already, or too many
+   *   links wait.
    */
   invite(organization: Organization, memberName: string): NewAccountLink {
     const { store, clock } = this.#changes
@@ -70,7 +72,9 @@ export class AccountLinkChanges {
     })
   }
 
-  /** A link that sets the password of a user, for the operator. @throws Fault NOT_FOUND, CONFLICT. */
+  /**
+   * A link that sets the password of a user, for the operator. @throws Fault NOT_FOUND, CONFLICT.
+   */
   password(userName: string): NewAccountLink {
     const { store, clock } = this.#changes
     this.#changes.assertOperator('password-link.create')
@@ -107,7 +111,10 @@ export function linkHash(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }
 
-/** The address of a link. The secret is in the fragment, which browsers send to no server, so it is in no log. */
+/**
+ * The address of a link. The secret is in the fragment, which browsers send to no server, so it is
+ * in no log.
+ */
 export function linkUrl(origin: string, secret: string): string {
   return `${origin}/setup#${secret}`
 }

@@ -10,7 +10,10 @@ import type { User } from '../store/users.ts'
 import type { Action } from './actions.ts'
 import { checkText } from './changes.ts'
 
-/** A session ends this long after its last request, and this long after its sign-in whatever happens. */
+/**
+ * A session ends this long after its last request, and this long after its sign-in whatever
+ * happens.
+ */
 export const SESSION_IDLE_MS = 30 * MINUTE_MS
 export const SESSION_TOTAL_MS = 12 * HOUR_MS
 /** A browser that has not signed in for this long has no allowance of its own any more. */
@@ -45,8 +48,9 @@ export interface LinkUse {
 }
 
 /**
- * Changes of users and their sessions. Who makes them was proved before, by a password, a session or a link. Each is
- * one transaction with an entry in the audit log of each organization that it concerns.
+ * Changes of users and their sessions. Who makes them was proved before, by a password, a session
+ * or a link. Each is one transaction with an entry in the audit log of each organization that it
+ * concerns.
  */
 export class Accounts {
   readonly #store: Store
@@ -156,7 +160,9 @@ export class Accounts {
     })
   }
 
-  /** Also forgets the browsers that the user trusted: one of them may be why the password changes. */
+  /**
+   * Also forgets the browsers that the user trusted: one of them may be why the password changes.
+   */
   #storePassword(user: User, passwordHash: string, keptHash: string): User {
     const { sessions, users } = this.#store
     const changed: User = { ...user, passwordHash, browsers: [] }
@@ -167,7 +173,8 @@ export class Accounts {
   }
 
   /**
-   * Starts a session. The user's sessions that are over end, and beyond the limit those used longest ago.
+   * Starts a session. The user's sessions that are over end, and beyond the limit those used
+   * longest ago.
    *
    * @throws Fault NOT_FOUND where the user belongs to no organization.
    */
@@ -209,7 +216,10 @@ export class Accounts {
     return wanted.find((id) => own.includes(id)) ?? own.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))[0]
   }
 
-  /** After the user proved again who they are: the session goes on under another cookie value. @throws Fault NOT_FOUND. */
+  /**
+   * After the user proved again who they are: the session goes on under another cookie value.
+   * @throws Fault NOT_FOUND.
+   */
   confirmSession(given: { readonly hash: string; readonly nextHash: string }): Session {
     const { sessions, environment } = this.#store
     return environment.write(() => {

@@ -1,8 +1,9 @@
 import type { Role } from '../store/members.ts'
 
 /**
- * What can be read or changed, and the least role that may. Each change is a word of the audit log. `operator` is whoever has the data directory; what a plan
- * includes and which organizations there are is not for members to say. docs/reference/administration.md has the same table.
+ * What can be read or changed, with the minimum role of each. Changes appear in the audit log.
+ * `operator`: anyone with write access to the data directory. Members cannot change plans or the
+ * set of organizations. docs/reference/administration.md has the same table.
  */
 export const ACTIONS = {
   'organization.create': 'operator',
@@ -53,7 +54,9 @@ export const ACTIONS = {
 } as const satisfies Record<string, Role | 'operator'>
 export type Action = keyof typeof ACTIONS
 
-/** What takes something away, from people or from the disk, or only writes down what was done: it must go also when the disk is full. */
+/**
+ * Actions that only remove access or data, or only record an action. They must work on a full disk.
+ */
 export const REMOVALS: ReadonlySet<Action> = new Set<Action>([
   'api-key.revoke',
   'token.revoke',

@@ -14,10 +14,13 @@ import { RetentionChanges } from './retention.ts'
 import { ScanChanges } from './scans.ts'
 import { TokenChanges } from './tokens.ts'
 
-/** Who administers where nobody is named. */
+/** The default actor. */
 export const OPERATOR: Actor = { kind: 'operator', name: 'operator' }
 
-/** What an administrator can change. Each change is one transaction with its entry in the audit log, and is seen by the next request in every thread. */
+/**
+ * All changes that an administrator can make. Each change and its audit log entry are one
+ * transaction, visible to the next request in every thread.
+ */
 export class Administration {
   readonly organizations: OrganizationChanges
   readonly members: MemberChanges
@@ -48,7 +51,7 @@ export class Administration {
     this.retention = new RetentionChanges(changes)
   }
 
-  /** What was read into an organization's buffer is written down; it needed a monitoring token. */
+  /** Adds an ingested file to the audit log. Ingest itself required a monitoring token. */
   noteIngested(organizationId: string, files: readonly string[], messages: number, matched: number): void {
     const subject = files.join(', ')
     this.#changes.make('ingest.file', organizationId, () => {

@@ -5,7 +5,7 @@ import type { Organization } from '../store/organizations.ts'
 import { type Changes, checkText } from './changes.ts'
 import { chosen, newSecret } from './secrets.ts'
 
-/** The specification's limit of active API keys of one organization. */
+/** The specification's limit for active API keys of one organization. */
 export const ACTIVE_API_KEYS_MAX = 25
 
 export class ApiKeyChanges {
@@ -16,8 +16,8 @@ export class ApiKeyChanges {
   }
 
   /**
-   * @returns the key's record and the raw key, which is nowhere else.
-   * @throws Fault CONFLICT where 25 keys are active, USAGE, NOT_ALLOWED.
+   * @returns the key's record, and the raw key, which is stored nowhere
+   * @throws Fault CONFLICT if 25 keys are active; USAGE, NOT_ALLOWED
    */
   create(organization: Organization, label: string, scopes: readonly Scope[]): { record: ApiKey; raw: string } {
     checkText('label', label)
@@ -36,7 +36,7 @@ export class ApiKeyChanges {
     })
   }
 
-  /** @throws Fault NOT_FOUND, CONFLICT where it was revoked before, NOT_ALLOWED. */
+  /** @throws Fault NOT_FOUND, CONFLICT if it was already revoked, NOT_ALLOWED */
   revoke(organization: Organization, idOrVisible: string): ApiKey {
     const { store, clock } = this.#changes
     return this.#changes.make('api-key.revoke', organization.id, () => {

@@ -7,7 +7,7 @@ import type { Organization } from '../store/organizations.ts'
 import type { Scan } from '../store/scans.ts'
 import type { Changes } from './changes.ts'
 
-/** What became of a list of approvals, and the scan that will show it. */
+/** The result of changing approvals, and the scan that will show it. */
 export interface ApprovalChange {
   readonly organization: Organization
   readonly scan: Scan
@@ -21,9 +21,11 @@ export class ApprovalChanges {
   }
 
   /**
-   * Approves platforms, by id or name as the registry has them. What was approved stays so, however often it is. A scan is asked for, which shows it.
+   * Approves platforms by their id or name in the registry, and requests a scan that shows the
+   * result. Approving a platform again changes nothing.
    *
-   * @throws Fault NOT_FOUND for a platform that the registry does not know, CONFLICT at the bound, NOT_ALLOWED.
+   * @throws Fault NOT_FOUND if the registry does not contain a platform, CONFLICT at the limit,
+   *   NOT_ALLOWED
    */
   add(organization: Organization, catalog: Catalog, platforms: readonly string[]): ApprovalChange {
     const added = platforms.map((named) => registered(catalog, named))
@@ -36,11 +38,11 @@ export class ApprovalChanges {
     })
   }
 
-  /** @throws Fault NOT_FOUND for a platform that is not approved, NOT_ALLOWED. */
+  /** @throws Fault NOT_FOUND if a platform is not approved, NOT_ALLOWED */
   remove(organization: Organization, catalog: Catalog, platforms: readonly string[]): ApprovalChange {
     return this.#change('approval.remove', organization, platforms, (approved) => {
       const removed = platforms.map((named) => {
-        // One that has left the registry is known by its id alone.
+        // A platform that was removed from the registry is known only by its id.
         const id = approved.includes(named) ? named : found(catalog, named)
         if (id === undefined || !approved.includes(id)) {
           throw new Fault(
@@ -81,7 +83,7 @@ function registered(catalog: Catalog, named: string): string {
   )
 }
 
-/** By id, or by name in any case. */
+/** By id, or by name ignoring case. */
 function found({ platforms }: Catalog, named: string): string | undefined {
   const isId = platformId.safeParse(named).success
   const wanted = named.toLowerCase()

@@ -19,7 +19,10 @@ export class AssessmentChanges {
     this.#changes = changes
   }
 
-  /** A draft with the framework's own items. @throws Fault CONFLICT where the bound is reached, USAGE, NOT_ALLOWED. */
+  /**
+   * Creates a draft with the framework's own items. @throws Fault CONFLICT at the limit, USAGE,
+   * NOT_ALLOWED.
+   */
   create(organization: Organization, frameworkId: FrameworkId, title: string = FRAMEWORKS[frameworkId]): Assessment {
     checkText('--title', title)
     const categories = loadTemplates()[frameworkId].map((category) => ({
@@ -32,7 +35,10 @@ export class AssessmentChanges {
     })
   }
 
-  /** One that was made elsewhere; with `complete` it is completed in the same transaction. @throws Fault CONFLICT, NOT_ALLOWED. */
+  /**
+   * Imports an assessment. With `complete`, completes it in the same transaction. @throws Fault
+   * CONFLICT, NOT_ALLOWED.
+   */
   import(organization: Organization, imported: AssessmentContent, options: { complete?: boolean } = {}): Assessment {
     checkText('title', imported.title)
     const { store, clock } = this.#changes
@@ -44,9 +50,9 @@ export class AssessmentChanges {
   }
 
   /**
-   * Answers one item; without a note the item keeps its own.
+   * Answers one item. Without `note`, the item keeps its note.
    *
-   * @throws Fault NOT_FOUND, CONFLICT where the assessment is completed, USAGE, NOT_ALLOWED.
+   * @throws Fault NOT_FOUND, CONFLICT if the assessment is completed, USAGE, NOT_ALLOWED
    */
   answer(organization: Organization, idOrPrefix: string, item: string, answer: Answer, note?: string): Assessment {
     const { store, clock } = this.#changes
@@ -72,7 +78,10 @@ export class AssessmentChanges {
     })
   }
 
-  /** @throws Fault NOT_FOUND, CONFLICT where an item is unanswered or it is completed already, NOT_ALLOWED. */
+  /**
+   * @throws Fault NOT_FOUND, CONFLICT if an item is unanswered or the assessment is already
+   *   completed, NOT_ALLOWED
+   */
   complete(organization: Organization, idOrPrefix: string): Assessment {
     const { store, clock } = this.#changes
     return this.#changes.make('assessment.complete', organization.id, () => {
@@ -82,7 +91,7 @@ export class AssessmentChanges {
     })
   }
 
-  /** @throws Fault NOT_FOUND, CONFLICT where it is completed, NOT_ALLOWED. */
+  /** @throws Fault NOT_FOUND, CONFLICT if it is completed, NOT_ALLOWED */
   remove(organization: Organization, idOrPrefix: string): Assessment {
     const { store } = this.#changes
     return this.#changes.make('assessment.remove', organization.id, () => {

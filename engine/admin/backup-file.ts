@@ -3,29 +3,32 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { Fault } from '../process/error-codes.ts'
 
 /*
- * A backup is LMDB's file of one snapshot, and behind it a seal, so that every bit of it is checked before LMDB maps it: pages that are wrong or missing
- * would end the process.
+ * A backup file is LMDB's data file of one snapshot with a seal, so that every bit is verified
+ * before LMDB maps the file: damaged or missing pages would crash the process.
  *
- *   offset  width  what
- *   0       n      LMDB's file
+ *   offset  width  content
+ *   0       n      LMDB's data file
  *   n       16     posture-backup-1, ASCII
- *   n + 16  32     SHA-256 of all before
+ *   n + 16  32     SHA-256 of all bytes before
  */
 const MARK = Buffer.from('posture-backup-1')
 const HASH_BYTES = 32
 const SEAL_BYTES = MARK.length + HASH_BYTES
 const STEP_BYTES = 1024 * 1024
 
-/** Told how many bytes were read, of how many. */
+/** Receives the number of bytes read and the total. */
 export type OnBytes = (bytes: number, bytesTotal: number) => void
 
-/** Puts the seal behind LMDB's file and waits until all of it is on disk. Answers its size, or undefined where `givenUp` was aborted. */
-export async function seal(path: string, onBytes: OnBytes, givenUp: AbortSignal): Promise<number | undefined> {
+/**
+ * Appends the seal to LMDB's file and flushes the file to disk. Returns its size, or undefined if
+ * `signal` is aborted first.
+ */
+export async function seal(path: string, onBytes: OnBytes, signal: AbortSignal): Promise<number | undefined> {
   const file = await open(path, 'r+')
   try {
     const { size } = await file.stat()
     const hash = createHash('sha256')
-    const bytes = await readThrough(file, size, onBytes, givenUp, async (step) => {
+    const bytes = await readThrough(file, size, onBytes, signal, async (step) => {
       hash.update(step)
     })
     if (bytes === undefined) return undefined
@@ -38,15 +41,16 @@ export async function seal(path: string, onBytes: OnBytes, givenUp: AbortSignal)
 }
 
 /**
- * Copies what is in a backup, and waits until it is on disk. Answers its size, or undefined where `givenUp` was aborted.
+ * Copies the LMDB file out of a backup and flushes it to disk. Returns its size, or undefined if
+ * `signal` is aborted first.
  *
- * @throws Fault BACKUP_FILE where it is none or is damaged; then the copy is good for nothing.
+ * @throws Fault BACKUP_FILE if the file is not a backup or is damaged; the copy is then unusable
  */
 export async function unseal(
   path: string,
   target: string,
   onBytes: OnBytes,
-  givenUp: AbortSignal,
+  signal: AbortSignal,
 ): Promise<number | undefined> {
   const file = await open(path, 'r')
   try {
@@ -55,12 +59,12 @@ export async function unseal(
     const found = Buffer.alloc(SEAL_BYTES)
     if (stat.isFile() && size > 0) await file.read(found, 0, SEAL_BYTES, size)
     if (!found.subarray(0, MARK.length).equals(MARK)) {
-      throw new Fault('BACKUP_FILE', `${path}: not a whole file of posture-admin backup; name another one`)
+      throw new Fault('BACKUP_FILE', `${path}: not a complete backup of posture-admin. Name another file`)
     }
     const hash = createHash('sha256')
     const copy = await open(target, 'wx', 0o600)
     try {
-      const bytes = await readThrough(file, size, onBytes, givenUp, async (step) => {
+      const bytes = await readThrough(file, size, onBytes, signal, async (step) => {
         hash.update(step)
         await writeAll(copy, step)
       })
@@ -70,7 +74,7 @@ export async function unseal(
       await copy.close()
     }
     if (hash.update(MARK).digest().equals(found.subarray(MARK.length))) return size
-    throw new Fault('BACKUP_FILE', `${path}: damaged, its bytes are not those that were written; name another backup`)
+    throw new Fault('BACKUP_FILE', `${path}: damaged: checksum mismatch. Name another backup`)
   } finally {
     await file.close()
   }
@@ -80,13 +84,13 @@ async function readThrough(
   file: FileHandle,
   size: number,
   onBytes: OnBytes,
-  givenUp: AbortSignal,
+  signal: AbortSignal,
   take: (step: Buffer) => Promise<void>,
 ): Promise<number | undefined> {
   const step = Buffer.allocUnsafe(STEP_BYTES)
   let at = 0
   while (at < size) {
-    if (givenUp.aborted) return undefined
+    if (signal.aborted) return undefined
     const { bytesRead } = await file.read(step, 0, Math.min(STEP_BYTES, size - at), at)
     if (bytesRead === 0) return at
     await take(step.subarray(0, bytesRead))
@@ -96,7 +100,7 @@ async function readThrough(
   return at
 }
 
-/** A write may take only a part. */
+/** A write may be partial. */
 async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
   for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten
 }

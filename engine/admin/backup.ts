@@ -15,9 +15,9 @@ const POLL_EVERY_MS = 100
 
 export interface BackupOptions {
   readonly force: boolean
-  /** Told how far it is with what. */
+  /** Receives the progress of each step. */
   readonly onProgress: (what: 'copy' | 'check' | 'seal', done: number, total: number) => void
-  readonly givenUp: AbortSignal
+  readonly signal: AbortSignal
 }
 
 export interface Backup {
@@ -28,30 +28,30 @@ export interface Backup {
 }
 
 /**
- * Copies one snapshot of the store into a file, while others write. It has its name only when the copy was checked and is on disk; until then it is in a
- * directory beside it.
+ * Copies one snapshot of the store into a file while others write. The copy is made in a temporary
+ * directory next to the file, and gets its name only after it was checked and flushed to disk.
  *
- * @returns undefined where `givenUp` was aborted: nothing is left then.
- * @throws Fault CONFLICT where the file exists, BACKUP_FILE, STORE_FULL, STORE_UNSOUND where the store is damaged, STORE_IN_USE where the same file is
- *   being made.
+ * @returns undefined if `signal` is aborted first; nothing is left behind
+ * @throws Fault CONFLICT if the file exists; BACKUP_FILE; STORE_FULL; STORE_UNSOUND if the store is
+ *   damaged; STORE_IN_USE if another process writes the same file
  */
 export async function backUp(store: Store, given: string, options: BackupOptions): Promise<Backup | undefined> {
   const file = resolve(given)
   const directory = dirname(file)
   if (existsSync(file) && statSync(file).isDirectory())
-    throw new Fault('BACKUP_FILE', `${file}: a directory; name a file`)
+    throw new Fault('BACKUP_FILE', `${file}: is a directory. Name a file`)
   if (existsSync(file) && !options.force) throw new Fault('CONFLICT', `${file} exists; --force replaces it`)
   if (!existsSync(directory))
-    throw new Fault('BACKUP_FILE', `${file}: there is no directory ${directory}; make it first`)
+    throw new Fault('BACKUP_FILE', `${file}: no such directory: ${directory}. Create it first`)
   const release = await tryHold(directory, `backup ${basename(file)}`).catch((error: unknown) => {
     throw fileFault(error, file)
   })
-  if (release === undefined) throw new Fault('STORE_IN_USE', `${file}: another process is making it`)
+  if (release === undefined) throw new Fault('STORE_IN_USE', `${file}: another process is writing this file`)
   const partial = `${file}.partial`
   try {
-    // Of one that was killed.
+    // Left by a process that was killed.
     rmSync(partial, { recursive: true, force: true })
-    // Not by Node's recursive option, which loops for ever below /proc.
+    // Node's recursive option loops endlessly below /proc.
     mkdirSync(partial, { mode: 0o700 })
     mkdirSync(join(partial, 'store'), { mode: 0o700 })
     return await makeIn(store, file, partial, options)
@@ -67,7 +67,7 @@ async function makeIn(
   store: Store,
   file: string,
   partial: string,
-  { onProgress, givenUp }: BackupOptions,
+  { onProgress, signal }: BackupOptions,
 ): Promise<Backup | undefined> {
   const copy = join(partial, 'store', DATA_FILE)
   const { fileBytes, unusedBytes } = store.environment.space()
@@ -80,20 +80,20 @@ async function makeIn(
     onProgress('copy', Math.min(bytes, fileBytes), Math.max(1, fileBytes - unusedBytes))
   }, POLL_EVERY_MS)
   try {
-    // Nothing can stop it, so whoever gives up waits for its end.
+    // The copy cannot be interrupted, so a cancellation takes effect after it.
     await store.environment.copyInto(join(partial, 'store'))
   } finally {
     clearInterval(poll)
   }
   faultPoint('backup:copied')
-  if (givenUp.aborted) return undefined
-  const check = await checkInThread(partial, (done, total) => onProgress('check', done, total), givenUp)
+  if (signal.aborted) return undefined
+  const check = await checkInThread(partial, (done, total) => onProgress('check', done, total), signal)
   if (check === undefined) return undefined
-  assertWhole(check, 'the store is damaged, so is its copy', 'posture-admin doctor says more')
-  const bytes = await seal(copy, (done, total) => onProgress('seal', done, total), givenUp)
+  assertIntact(check, 'the store is damaged', 'run posture-admin doctor for details')
+  const bytes = await seal(copy, (done, total) => onProgress('seal', done, total), signal)
   if (bytes === undefined) return undefined
   faultPoint('backup:sealed')
-  // LMDB makes it as the umask says; its directory was closed to others meanwhile.
+  // LMDB applies the umask. The enclosing directory protected the file in the meantime.
   chmodSync(copy, 0o600)
   renameSync(copy, file)
   syncDirectory(dirname(file))
@@ -105,7 +105,7 @@ export function recordsOf({ records }: StoreCheck): number {
 }
 
 /** @throws Fault STORE_UNSOUND */
-export function assertWhole({ findings, findingsCount }: StoreCheck, what: string, todo: string): void {
+export function assertIntact({ findings, findingsCount }: StoreCheck, what: string, todo: string): void {
   const [first] = findings
   if (first === undefined) return
   throw new Fault('STORE_UNSOUND', `${what}: ${findingsCount} findings, the first: ${findingLine(first)}; ${todo}`)

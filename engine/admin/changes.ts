@@ -6,22 +6,28 @@ import { NAME_BYTES_MAX } from '../store/organizations.ts'
 import type { Store } from '../store/store.ts'
 import { ACTIONS, type Action, REMOVALS } from './actions.ts'
 
-/** Who makes a change: whoever can write the data directory, by the name of the system's user; or a member of the organization. */
+/**
+ * The author of a change: the operator, that is, anyone with write access to the data directory, by
+ * system user name; or a member of the organization.
+ */
 export interface Actor {
   readonly kind: 'operator' | 'member'
   readonly name: string
 }
 
-/** What a change did. */
+/** The result of a change. */
 export interface Changed<T> {
   readonly organizationId: string
-  /** What was changed, as people name it. */
+  /** The changed object, by its display name. */
   readonly subject: string
   readonly details?: AuditDetails
   readonly result: T
 }
 
-/** How every change of an organization's data is made: by someone who may, in one transaction, and with an entry in the audit log. */
+/**
+ * Makes changes of organizations' data: authorized, in one transaction, and with an audit log
+ * entry.
+ */
 export class Changes {
   readonly store: Store
   readonly clock: Clock
@@ -34,9 +40,9 @@ export class Changes {
   }
 
   /**
-   * Runs `work`, which reads and writes, as one transaction. `organizationId` is undefined where the organization is only made.
+   * Runs `work` in one transaction. `organizationId` is undefined when creating an organization.
    *
-   * @throws Fault NOT_ALLOWED where the actor may not, STORE_FULL, and what `work` throws: then nothing was changed.
+   * @throws Fault NOT_ALLOWED, STORE_FULL, and whatever `work` throws; then nothing was changed
    */
   make<T>(action: Action, organizationId: string | undefined, work: () => Changed<T>): T {
     const { environment, auditLog } = this.store
@@ -62,13 +68,16 @@ export class Changes {
     throw new Fault('NOT_ALLOWED', `${action} is for the operator of the service only`)
   }
 
-  /** Appends an entry to an audit log, inside a transaction of the caller, for a change that concerns several organizations. */
+  /**
+   * Appends an entry to an audit log, inside a transaction of the caller, for a change that
+   * concerns several organizations.
+   */
   note(action: Action, organizationId: string, subject: string): void {
     const actor = `${this.#actor.kind} ${this.#actor.name}`
     this.store.auditLog.append({ organizationId, timeMs: this.clock.nowMs(), actor, action, subject, details: {} })
   }
 
-  /** Who makes the change, as the audit log names him. @throws Fault NOT_ALLOWED. */
+  /** Returns the actor's name for the audit log. @throws Fault NOT_ALLOWED. */
   #allowed(action: Action, organizationId: string | undefined): string {
     if (this.#actor.kind === 'operator') return `operator ${this.#actor.name}`
     const needed = ACTIONS[action]
@@ -93,15 +102,20 @@ function article(word: string): string {
   return /^[aeiou]/.test(word) ? 'an' : 'a'
 }
 
-/** Control characters, those that change the direction of text or join it unseen, and ends of lines. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u
+/**
+ * Control characters, invisible format characters (including text direction), and line separators.
+ */
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u
 
-/** Texts that people give are shown in tables and logs: one line, and no longer than an index takes. @throws Fault USAGE. */
+/**
+ * Names and labels appear in tables and logs: one line, short enough for an index key. @throws
+ * Fault USAGE.
+ */
 export function checkText(what: string, text: string): void {
   const bytes = Buffer.byteLength(text.toLowerCase())
-  if (bytes >= 1 && bytes <= NAME_BYTES_MAX && text.trim() === text && !UNSEEN.test(text)) return
+  if (bytes >= 1 && bytes <= NAME_BYTES_MAX && text.trim() === text && !INVISIBLE.test(text)) return
   throw new Fault(
     'USAGE',
-    `${what}: expected one line of 1 to ${NAME_BYTES_MAX} bytes without blanks around it or characters that do not show, found ${bytes} bytes`,
+    `${what}: expected one line of 1 to ${NAME_BYTES_MAX} bytes without surrounding blanks or invisible characters, found ${bytes} bytes`,
   )
 }

@@ -1,10 +1,10 @@
 import { Fault } from '../process/error-codes.ts'
 
-/** Digits that an id may be shortened to: what stands before the first hyphen. */
+/** Minimum length of an abbreviated id: up to the first hyphen. */
 const PREFIX_CHARACTERS_MIN = 8
 const UUID_CHARACTERS = 36
 
-/** The one of `all` whose id is, or begins with, what a person typed. @throws Fault USAGE, NOT_FOUND, CONFLICT. */
+/** Finds an element by id or id prefix. @throws Fault USAGE, NOT_FOUND, CONFLICT. */
 export function byIdPrefix<T extends { readonly id: string }>(all: readonly T[], given: string, what: string): T {
   const prefix = given.toLowerCase()
   if (!/^[0-9a-f-]+$/.test(prefix) || prefix.length < PREFIX_CHARACTERS_MIN || prefix.length > UUID_CHARACTERS) {
@@ -16,5 +16,5 @@ export function byIdPrefix<T extends { readonly id: string }>(all: readonly T[],
   const [found, ...others] = all.filter(({ id }) => id.startsWith(prefix))
   if (found === undefined) throw new Fault('NOT_FOUND', `no ${what} ${JSON.stringify(given)}`)
   if (others.length === 0) return found
-  throw new Fault('CONFLICT', `${others.length + 1} ${what}s begin with ${given}; give more of the id`)
+  throw new Fault('CONFLICT', `${others.length + 1} ${what}s begin with ${given}. Give more characters of the id`)
 }

@@ -12,7 +12,7 @@ export class MemberChanges {
     this.#changes = changes
   }
 
-  /** @throws Fault CONFLICT where the name is taken or the bound is reached, USAGE, NOT_ALLOWED. */
+  /** @throws Fault CONFLICT if the name is taken or the limit is reached, USAGE, NOT_ALLOWED */
   add(organization: Organization, name: string, role: Role): Member {
     checkText('name', name)
     const { store, clock } = this.#changes
@@ -31,7 +31,7 @@ export class MemberChanges {
     })
   }
 
-  /** @throws Fault NOT_FOUND, CONFLICT where no owner would be left, NOT_ALLOWED. */
+  /** @throws Fault NOT_FOUND, CONFLICT if no owner would remain, NOT_ALLOWED */
   setRole(organization: Organization, name: string, role: Role): Member {
     const { store } = this.#changes
     const organizationId = organization.id
@@ -44,7 +44,9 @@ export class MemberChanges {
     })
   }
 
-  /** @throws Fault NOT_FOUND, CONFLICT where others would be left without an owner, NOT_ALLOWED. */
+  /**
+   * @throws Fault NOT_FOUND, CONFLICT if other members would remain without an owner, NOT_ALLOWED
+   */
   remove(organization: Organization, name: string): Member {
     const { store } = this.#changes
     const organizationId = organization.id
@@ -63,7 +65,7 @@ export class MemberChanges {
     throw new Fault('NOT_FOUND', `${organization.name} has no member ${JSON.stringify(name)}`)
   }
 
-  /** Someone must be left who can make others owners. */
+  /** Only an owner can make others owners. */
   #assertOwnerWithout(organization: Organization, leaving: Member): void {
     if (leaving.role !== 'owner') return
     const owners = this.#changes.store.members.ofOrganization(organization.id).filter(({ role }) => role === 'owner')

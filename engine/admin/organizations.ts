@@ -3,9 +3,9 @@ import { Fault } from '../process/error-codes.ts'
 import type { Organization, Plan, ScanFrequency } from '../store/organizations.ts'
 import { type Changes, checkText } from './changes.ts'
 
-/** What of an organization its administrators can change. */
+/** The settings of an organization that its administrators can change. */
 export interface OrganizationSettings {
-  /** For the operator to change. */
+  /** Only the operator can change the plan. */
   readonly plan?: Plan
   readonly domain?: string
   readonly scanFrequency?: ScanFrequency
@@ -19,7 +19,10 @@ export class OrganizationChanges {
     this.#changes = changes
   }
 
-  /** @throws Fault CONFLICT where the name is taken, USAGE where a text is empty, too long or not of one line, NOT_ALLOWED. */
+  /**
+   * @throws Fault CONFLICT if the name is taken; USAGE if a text is empty, too long or has several
+   *   lines; NOT_ALLOWED
+   */
   create(given: { name: string; domain: string; plan: Plan }): Organization {
     checkText('name', given.name)
     checkText('--domain', given.domain)
@@ -31,12 +34,15 @@ export class OrganizationChanges {
     })
   }
 
-  /** Requests of its API keys are answered by the plan from the next one on. @throws Fault NOT_ALLOWED. */
+  /** Takes effect with the next request of an API key. @throws Fault NOT_ALLOWED. */
   setPlan(organization: Organization, plan: Plan): Organization {
     return this.set(organization, { plan })
   }
 
-  /** One change, which the operator must make where the plan is a part of it. @throws Fault USAGE, NOT_ALLOWED. */
+  /**
+   * Changes all settings in one transaction. Only the operator may include the plan. @throws Fault
+   * USAGE, NOT_ALLOWED.
+   */
   set(organization: Organization, settings: OrganizationSettings): Organization {
     if (settings.domain !== undefined) checkText('--domain', settings.domain)
     const days = settings.evidenceWindowDays

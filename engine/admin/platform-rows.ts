@@ -36,7 +36,9 @@ export const PLATFORM_COLUMNS: readonly Column[] = [
   ['Matches', 'metadata.matches', { hide: 4 }],
 ]
 
-/** The share of traffic that the sensors could name, in one line; undefined where no sensor has reported. */
+/**
+ * The share of traffic that the sensors could name, as one line. undefined: no sensor has reported.
+ */
 export function coverageLine({ platforms }: Discovery): string | undefined {
   const coverage = platforms[0]?.metadata.coverage
   if (coverage === undefined || coverage.sensors === 0 || coverage.visible_share === null) return undefined

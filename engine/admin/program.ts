@@ -47,7 +47,10 @@ export function adminProgram(write?: (text: string) => void): Command {
   return program
 }
 
-/** Runs a command in this process; answers the rows that it prints. @throws Fault and CommanderError, which the program prints. */
+/**
+ * Runs a command in this process and returns its output rows. @throws Fault and CommanderError,
+ * which the program prints.
+ */
 export async function adminRows(...words: string[]): Promise<AdminRow[]> {
   let text = ''
   const program = adminProgram((part) => {

@@ -12,7 +12,10 @@ export class RecommendationChanges {
     this.#changes = changes
   }
 
-  /** Any status may follow any other; the API shows it at the next request. @throws Fault USAGE, NOT_FOUND, CONFLICT, NOT_ALLOWED. */
+  /**
+   * Sets any status, regardless of the previous one. The API shows it with the next request.
+   * @throws Fault USAGE, NOT_FOUND, CONFLICT, NOT_ALLOWED.
+   */
   setStatus(organization: Organization, idOrPrefix: string, status: RecommendationStatus): Recommendation {
     const { store, clock } = this.#changes
     const organizationId = organization.id

@@ -8,19 +8,19 @@ import { type Release, tryHold } from '../process/exclusive.ts'
 import { SCANS } from '../scan/scan-now.ts'
 import { Store } from '../store/store.ts'
 import type { Action } from './actions.ts'
-import { assertWhole, recordsOf } from './backup.ts'
+import { assertIntact, recordsOf } from './backup.ts'
 import { unseal } from './backup-file.ts'
 import type { Actor } from './changes.ts'
 import { fileFault, syncDirectory } from './file-faults.ts'
 
 const ACTION: Action = 'store.restore'
-/** What one process at a time does on a store, and what a restore must not meet. */
-const HELD = [SCANS, 'ingest file']
+/** The locks that a restore must hold. */
+const REQUIRED_LOCKS = [SCANS, 'ingest file']
 
 export interface RestoreOptions {
   readonly force: boolean
   readonly onProgress: (what: 'copy' | 'check', done: number, total: number) => void
-  readonly givenUp: AbortSignal
+  readonly signal: AbortSignal
   readonly actor: Actor
   readonly clock: Clock
 }
@@ -29,16 +29,18 @@ export interface Restored {
   readonly organizations: number
   readonly records: number
   readonly schema: number
-  /** Where the store is that was there before; '' where none was. */
+  /** Path of the replaced store. '': there was none. */
   readonly kept: string
 }
 
 /**
- * Makes a backup the store of a data directory. Everything is copied, checked, brought to this release's schema and written down in the audit log beside
- * the store; then one rename puts it in its place, so that at each instant the whole of the one or of the other is there.
+ * Replaces the store of a data directory by a backup. The backup is copied, checked, migrated and
+ * recorded in the audit log in a directory next to the store. Then one rename puts it in place, so
+ * that at each instant either store is complete.
  *
- * @returns undefined where `givenUp` was aborted: nothing has changed then.
- * @throws Fault STORE_IN_USE, CONFLICT where there is a store, BACKUP_FILE, STORE_VERSION, STORE_UNSOUND, STORE_FULL, STORE_UNWRITABLE.
+ * @returns undefined if `signal` is aborted first; nothing has changed
+ * @throws Fault STORE_IN_USE; CONFLICT if there is a store; BACKUP_FILE, STORE_VERSION,
+ *   STORE_UNSOUND, STORE_FULL, STORE_UNWRITABLE
  */
 export async function restore(given: string, dataDir: string, options: RestoreOptions): Promise<Restored | undefined> {
   const file = resolve(given)
@@ -51,14 +53,14 @@ export async function restore(given: string, dataDir: string, options: RestoreOp
   const releases: Release[] = []
   const beside = join(directory, 'store.restoring')
   try {
-    for (const what of HELD) releases.push(await hold(place, dataDir, what))
+    for (const what of REQUIRED_LOCKS) releases.push(await hold(place, dataDir, what))
     if (environmentExists(place) && !options.force) {
       throw new Fault(
         'CONFLICT',
-        `--data-dir ${dataDir}: has a store already; --force replaces it, and keeps it beside`,
+        `--data-dir ${dataDir}: already contains a store. --force replaces it and keeps the old one`,
       )
     }
-    // Of one that was killed.
+    // Left by a process that was killed.
     rmSync(beside, { recursive: true, force: true })
     mkdirSync(beside, { mode: 0o700 })
     mkdirSync(join(beside, 'store'), { mode: 0o700 })
@@ -77,23 +79,26 @@ export async function restore(given: string, dataDir: string, options: RestoreOp
 async function hold(place: string, dataDir: string, what: string): Promise<Release> {
   const release = await tryHold(place, what)
   if (release !== undefined) return release
-  throw new Fault('STORE_IN_USE', `--data-dir ${dataDir}: a service, a scan or ingest file runs on it; stop it first`)
+  throw new Fault(
+    'STORE_IN_USE',
+    `--data-dir ${dataDir}: a service, a scan or an ingest is running on it. Stop it first`,
+  )
 }
 
-/** The store of the backup, ready to be put into its place. */
+/** Prepares the store of the backup for replacing the current one. */
 async function prepare(
   file: string,
   beside: string,
-  { onProgress, givenUp, actor, clock }: RestoreOptions,
+  { onProgress, signal, actor, clock }: RestoreOptions,
 ): Promise<Omit<Restored, 'kept'> | undefined> {
   const copy = join(beside, 'store', DATA_FILE)
-  const bytes = await unseal(file, copy, (done, total) => onProgress('copy', done, total), givenUp)
+  const bytes = await unseal(file, copy, (done, total) => onProgress('copy', done, total), signal)
   if (bytes === undefined) return undefined
   const store = openCopy(file, beside)
   try {
-    const check = await checkInThread(beside, (done, total) => onProgress('check', done, total), givenUp)
+    const check = await checkInThread(beside, (done, total) => onProgress('check', done, total), signal)
     if (check === undefined) return undefined
-    assertWhole(check, `${file}: what was backed up is damaged`, 'name another backup')
+    assertIntact(check, `${file}: the backup contains a damaged store`, 'name another backup')
     const organizations = store.organizations.all()
     store.environment.write(() => {
       for (const { id: organizationId } of organizations) {
@@ -113,7 +118,7 @@ async function prepare(
   }
 }
 
-/** Opening brings it to this release's schema. What is wrong with it is told of the backup, not of its copy. */
+/** Opening migrates the copy. Errors name the backup, not its copy. */
 function openCopy(file: string, beside: string): Store {
   try {
     return new Store(beside, { mustExist: true })
@@ -123,10 +128,10 @@ function openCopy(file: string, beside: string): Store {
   }
 }
 
-/** Answers where the store is kept that was there before. */
+/** Returns the path where the replaced store is kept. */
 function swap(restored: string, place: string, clock: Clock): string {
   const data = join(place, DATA_FILE)
-  // Whoever restores may be root, and the service is not.
+  // This process may run as root, but the service does not.
   const { uid, gid } = statSync(existsSync(data) ? data : place)
   if (process.getuid?.() === 0) chownSync(restored, uid, gid)
   let kept = ''
@@ -135,12 +140,12 @@ function swap(restored: string, place: string, clock: Clock): string {
     kept = `${place}.before-restore-${time}`
     mkdirSync(kept, { mode: 0o700 })
     if (process.getuid?.() === 0) chownSync(kept, uid, gid)
-    // A second name for the old file, so that the first can be given to the new one at once.
+    // A hard link to the old file, so that the rename below can atomically replace it.
     linkSync(data, join(kept, DATA_FILE))
     syncDirectory(kept)
   }
   renameSync(restored, data)
-  // It names the readers of the other file, and is made anew.
+  // The lock file lists readers of the old file. LMDB creates a new one.
   rmSync(join(place, LOCK_FILE), { force: true })
   syncDirectory(place)
   return kept

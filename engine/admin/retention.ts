@@ -11,7 +11,7 @@ export class RetentionChanges {
     this.#changes = changes
   }
 
-  /** Days that are not given stay what they are. @throws Fault USAGE, NOT_ALLOWED. */
+  /** Changes the given days and keeps the others. @throws Fault USAGE, NOT_ALLOWED. */
   set(organization: Organization, days: Partial<Retention>): Organization {
     for (const [name, min] of Object.entries(RETENTION_DAYS_MIN)) {
       const found = days[name as keyof Retention]
@@ -29,7 +29,10 @@ export class RetentionChanges {
     })
   }
 
-  /** Takes away now what the service takes away once a day. The entry in the audit log is written before, since it takes several transactions. @throws Fault NOT_ALLOWED. */
+  /**
+   * Applies the retention now instead of waiting for the daily run. Writes the audit log entry
+   * first, because the removal takes several transactions. @throws Fault NOT_ALLOWED.
+   */
   apply(organization: Organization): Removed {
     const { store, clock } = this.#changes
     const { id: organizationId, name: subject } = organization

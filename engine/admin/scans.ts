@@ -10,7 +10,7 @@ export class ScanChanges {
     this.#changes = changes
   }
 
-  /** Asks for a scan, which is pending then; the one that is pending already, where there is one. @throws Fault NOT_ALLOWED. */
+  /** Requests a scan, or returns the one that is already pending. @throws Fault NOT_ALLOWED. */
   request(organization: Organization): Scan {
     const { store, clock } = this.#changes
     const organizationId = organization.id

@@ -4,7 +4,7 @@ import { newUuid } from '../store/keys.ts'
 import type { Organization } from '../store/organizations.ts'
 import type { Secret } from '../store/secrets.ts'
 
-/** What is stored of a new API key or monitoring token. */
+/** The stored record of a new API key or monitoring token. */
 export function newSecret(organization: Organization, label: string, raw: string, nowMs: number): Secret {
   return {
     id: newUuid(),
@@ -17,19 +17,22 @@ export function newSecret(organization: Organization, label: string, raw: string
   }
 }
 
-/** The one active secret that has this id or these visible digits, or is this text; which is in no error line then. @throws Fault NOT_FOUND, CONFLICT. */
+/**
+ * Returns the one active secret with this id or these visible digits, or with this text, which then
+ * appears in no error. @throws Fault NOT_FOUND, CONFLICT.
+ */
 export function chosen<T extends Secret>(secrets: readonly T[], idOrVisible: string, what: string): T {
   const named = namedBy(secrets, idOrVisible)
   const shown = redactedSecret(idOrVisible)
   const active = named.filter(({ revokedAtMs }) => revokedAtMs === 0)
   if (active.length === 1 && active[0] !== undefined) return active[0]
   if (active.length > 1)
-    throw new Fault('CONFLICT', `${active.length} active ${what}s begin with ${shown}; name its id`)
-  if (named.length > 0) throw new Fault('CONFLICT', `${what} ${shown} is revoked already, which is final`)
+    throw new Fault('CONFLICT', `${active.length} active ${what}s begin with ${shown}. Name the id instead`)
+  if (named.length > 0) throw new Fault('CONFLICT', `${what} ${shown} is already revoked, which is permanent`)
   throw new Fault('NOT_FOUND', `no ${what} ${JSON.stringify(shown)}`)
 }
 
-/** Those that have this id or these visible digits, or are this text. */
+/** The secrets with this id or these visible digits, or with this text. */
 export function namedBy<T extends Secret>(secrets: readonly T[], text: string): T[] {
   const hash = hashSecret(text).toString('hex')
   return secrets.filter((secret) => secret.id === text || secret.visible === text || secret.hash === hash)

@@ -1,6 +1,6 @@
-import { contains, networkOf } from '../ingest/network.ts'
 import { isZone } from '../ingest/zone.ts'
 import { Fault } from '../process/error-codes.ts'
+import { contains, networkOf } from '../process/network.ts'
 import { makeMonitoringToken, redactedSecret } from '../store/access-key.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import type { Organization } from '../store/organizations.ts'
@@ -8,13 +8,13 @@ import type { TokenBinding } from '../store/token-bindings.ts'
 import { type Changes, checkText } from './changes.ts'
 import { chosen, namedBy, newSecret } from './secrets.ts'
 
-/** Monitoring tokens have no limit in the specification; this one keeps the look-up of a list short. */
+/** The specification has no limit for monitoring tokens. This one bounds lists. */
 export const ACTIVE_TOKENS_MAX = 1000
 
-/** Bindings of all organizations: each message without a token is compared with them. */
+/** Limit over all organizations: each message without a token is compared with all bindings. */
 export const TOKEN_BINDINGS_MAX = 1000
 
-/** What of a monitoring token can be changed. */
+/** The properties of a monitoring token that can be changed. */
 export type TokenChange = Partial<Pick<MonitoringToken, 'label' | 'zone' | 'dayOrder'>>
 
 export class TokenChanges {
@@ -25,8 +25,8 @@ export class TokenChanges {
   }
 
   /**
-   * @returns the token's record and the raw token, which is nowhere else.
-   * @throws Fault CONFLICT at the bound, USAGE, NOT_ALLOWED.
+   * @returns the token's record, and the raw token, which is stored nowhere
+   * @throws Fault CONFLICT at the limit, USAGE, NOT_ALLOWED
    */
   generate(organization: Organization, label: string): { record: MonitoringToken; raw: string } {
     checkText('label', label)
@@ -45,7 +45,7 @@ export class TokenChanges {
     })
   }
 
-  /** @throws Fault NOT_FOUND, CONFLICT where it was revoked before, NOT_ALLOWED. */
+  /** @throws Fault NOT_FOUND, CONFLICT if it was already revoked, NOT_ALLOWED */
   revoke(organization: Organization, idOrVisible: string): MonitoringToken {
     const { store, clock } = this.#changes
     return this.#changes.make('token.revoke', organization.id, () => {
@@ -55,9 +55,9 @@ export class TokenChanges {
   }
 
   /**
-   * Which of its times' zone and order of days a token's devices have, where their messages do not tell.
+   * Changes a token's label, and the time zone and day order of devices whose messages lack them.
    *
-   * @throws Fault NOT_FOUND, CONFLICT, USAGE, NOT_ALLOWED.
+   * @throws Fault NOT_FOUND, CONFLICT, USAGE, NOT_ALLOWED
    */
   set(organization: Organization, idOrVisible: string, change: TokenChange): MonitoringToken {
     if (change.label !== undefined) checkText('--label', change.label)
@@ -75,9 +75,9 @@ export class TokenChanges {
   }
 
   /**
-   * Says that syslog without a token that comes from a network, or to a port, is that of a token's devices.
+   * Assigns syslog messages without a token to a token, by their source network or local port.
    *
-   * @throws Fault NOT_FOUND, CONFLICT where the same is bound to another token, USAGE, NOT_ALLOWED.
+   * @throws Fault NOT_FOUND, CONFLICT if the same is bound to another token, USAGE, NOT_ALLOWED
    */
   bind(organization: Organization, idOrVisible: string, to: { network: string; port: number }): TokenBinding {
     if (to.network === '' && to.port === 0) throw new Fault('USAGE', 'name what to bind to: --address, --port or both')
@@ -97,8 +97,8 @@ export class TokenChanges {
         same.tokenId !== token.id &&
         monitoringTokens.isActive(Buffer.from(same.tokenHash, 'hex'))
       ) {
-        const whose = same.organizationId === organization.id ? 'another token' : 'a token of another organization'
-        throw new Fault('CONFLICT', `${describeBinding(to)} is bound to ${whose} already`)
+        const owner = same.organizationId === organization.id ? 'another token' : 'a token of another organization'
+        throw new Fault('CONFLICT', `${describeBinding(to)} is bound to ${owner} already`)
       }
       if (others.length >= TOKEN_BINDINGS_MAX) {
         throw new Fault('CONFLICT', `there are ${TOKEN_BINDINGS_MAX} bindings already; remove some`)
@@ -110,7 +110,10 @@ export class TokenChanges {
     })
   }
 
-  /** Removes the bindings of a token, revoked or not. Answers what they were. @throws Fault NOT_FOUND, NOT_ALLOWED. */
+  /**
+   * Removes and returns the bindings of a token, which may be revoked. @throws Fault NOT_FOUND,
+   * NOT_ALLOWED.
+   */
   unbind(organization: Organization, idOrVisible: string): TokenBinding[] {
     const { monitoringTokens, tokenBindings } = this.#changes.store
     return this.#changes.make('token.unbind', organization.id, () => {
@@ -131,7 +134,7 @@ export class TokenChanges {
   }
 }
 
-/** What a binding binds, for people. */
+/** Formats a binding for people. */
 export function describeBinding({ network, port }: { network: string; port: number }): string {
   return [network, port === 0 ? '' : `port ${port}`].filter((part) => part !== '').join(' ')
 }

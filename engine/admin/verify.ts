@@ -3,26 +3,26 @@ import { POLL_EVENTS_EVERY_MS } from '../limits.ts'
 import type { StoredSource } from '../store/sources.ts'
 import type { Store } from '../store/store.ts'
 
-/** The specification: after so many milliseconds there is nothing to wait for. */
+/** Milliseconds to wait for the first event, from the specification. */
 export const VERIFY_MS = 5 * 60 * 1000
-/** What comes so soon behind the first events is shown with them, in milliseconds: it shows that they go on, and who else sends. */
+/** Milliseconds to keep polling after the first events, to show further events and senders. */
 const KEEP_POLLING_MS = 3000
 
-/** What came from one source since the last look. */
+/** Messages of one source since the last poll. */
 export interface Arrival {
   readonly timeMs: number
   readonly tokenId: string
   readonly listener: string
   readonly address: string
   readonly host: string
-  /** The format that most of its messages have had so far. */
+  /** The most frequent format of its messages so far. */
   readonly format: string
   readonly messages: number
-  /** Of these, events that are in the buffer, or were counted before. */
+  /** Of these, events that were stored now or before. */
   readonly events: number
-  /** The others, by what became of them. */
+  /** Other messages by outcome. */
   readonly otherwise: Readonly<Record<string, number>>
-  /** The last message that was not understood, redacted; '' where there is none. */
+  /** The last message that was not understood, redacted; '' if none. */
   readonly sample: string
 }
 
@@ -32,18 +32,20 @@ export interface Verdict {
 }
 
 /**
- * Waits for events of tokens, as the running service writes down who sent what: about once a second.
+ * Waits for events of tokens by polling the counters of senders, which the running service stores
+ * about once a second.
  *
- * @param tokenIds of the organization; empty: any of its tokens.
- * @param onArrival is told of everything that comes, whether it is an event or not.
- * @returns what came, a little after the first event, or when `timeoutMs` have passed, or when `givenUp` is aborted.
+ * @param tokenIds of the organization; empty: any of its tokens
+ * @param onArrival receives all messages, whether they are events or not
+ * @returns the totals, shortly after the first event, after `timeoutMs`, or when `signal` is
+ *   aborted
  */
 export async function verify(
   store: Store,
   organizationId: string,
   tokenIds: ReadonlySet<string>,
   onArrival: (arrival: Arrival) => void,
-  { timeoutMs, givenUp }: { readonly timeoutMs: number; readonly givenUp: AbortSignal },
+  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
 ): Promise<Verdict> {
   const read = (): Map<string, StoredSource> => {
     const sources = store.environment.read(() => store.sources.ofOrganization(organizationId))
@@ -55,8 +57,8 @@ export async function verify(
   let before = read()
   let endMs = performance.now() + timeoutMs
   const verdict = { messages: 0, events: 0 }
-  while (!givenUp.aborted && performance.now() < endMs) {
-    await pause(Math.min(POLL_EVENTS_EVERY_MS, endMs - performance.now()), givenUp)
+  while (!signal.aborted && performance.now() < endMs) {
+    await pause(Math.min(POLL_EVENTS_EVERY_MS, endMs - performance.now()), signal)
     const now = read()
     for (const [key, source] of now) {
       const arrival = arrivalOf(source, before.get(key))
@@ -94,14 +96,14 @@ function arrivalOf(source: StoredSource, before: StoredSource | undefined): Arri
   }
 }
 
-function pause(milliseconds: number, givenUp: AbortSignal): Promise<void> {
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       clearTimeout(timer)
-      givenUp.removeEventListener('abort', end)
+      signal.removeEventListener('abort', end)
       resolve()
     }
     const timer = setTimeout(end, Math.max(0, milliseconds))
-    givenUp.addEventListener('abort', end)
+    signal.addEventListener('abort', end)
   })
 }

@@ -7,14 +7,15 @@ import { categories, type Problem, problemsAcross, problemsOf, templateItem } fr
 import { TEMPLATES_FILE } from './templates.ts'
 
 /**
- * engine/assess/frameworks/*.yaml -> frameworks.json beside the compiled files, so that a command reads JSON and not YAML.
- * Run by `npm run build` as `node dist/engine/assess/build.js`, from wherever: paths are taken from this file's own place.
+ * Compiles engine/assess/frameworks/*.yaml to frameworks.json in dist/, so that commands need no
+ * YAML parser. Run by `npm run build` as `node dist/engine/assess/build.js`. Independent of the
+ * working directory.
  */
 export const FRAMEWORKS_DIR = new URL('../../../engine/assess/frameworks/', import.meta.url)
 
 const templateFile = z.strictObject({ categories: categories(templateItem) })
 
-/** The template that a text in YAML says. Throws an error that names the place and what is wrong there. */
+/** Parses a YAML template. Throws an error with the place and the problem. */
 export function readTemplate(name: string, text: string): readonly TemplateCategory[] {
   const document: unknown = parse(text)
   const parsed = templateFile.safeParse(document)
@@ -24,7 +25,7 @@ export function readTemplate(name: string, text: string): readonly TemplateCateg
   return parsed.data.categories
 }
 
-/** The templates of all frameworks, which each have one file. */
+/** Reads the templates of all frameworks, one file each. */
 export function readTemplates(): Templates {
   const files = new Set(readdirSync(FRAMEWORKS_DIR))
   const templates = FRAMEWORK_IDS.map((id) => {

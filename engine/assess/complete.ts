@@ -10,10 +10,11 @@ import { scoreOf } from './score.ts'
 import { assertMayComplete } from './states.ts'
 
 /**
- * Completes an assessment: its score stands, its recommendations are made, and the API shows both at the next request. Inside one transaction of the
- * caller, so that a kill at any instant leaves nothing of it or everything.
+ * Completes an assessment: stores its score, updates its recommendations and publishes both.
+ * Requires a write transaction, so that a kill at any instant leaves either everything or nothing.
  *
- * @throws Fault CONFLICT where it may not be completed, or would bring more recommendations than an organization can have.
+ * @throws Fault CONFLICT if the assessment cannot be completed, or would add too many
+ *   recommendations
  */
 export function completeAssessment(
   store: Store,
@@ -47,11 +48,11 @@ export function completeAssessment(
 
 function resultOf(categories: readonly AssessmentCategory[]): AssessmentResult {
   const { overallScore, categories: scores } = scoreOf(categories)
-  if (overallScore === null) throw new Error('an assessment without a score was let through')
+  if (overallScore === null) throw new Error('internal error: an assessment without a score was completed')
   return { overallScore, grade: gradeOf(overallScore), categories: scores }
 }
 
-/** Beyond the bound those go that were completed the longest ago: nobody has to do anything about them. */
+/** Beyond the limit, removes the recommendations that were completed the longest ago. */
 function keepWithinBound(store: Store, organizationId: string): void {
   const all = store.recommendations.ofOrganization(organizationId)
   const excess = all.length - RECOMMENDATIONS_MAX
@@ -60,7 +61,7 @@ function keepWithinBound(store: Store, organizationId: string): void {
   if (done.length < excess) {
     throw new Fault(
       'CONFLICT',
-      `the organization would have ${all.length - done.length} recommendations that are not completed, at most ${RECOMMENDATIONS_MAX} can be; complete some first`,
+      `the organization would have ${all.length - done.length} recommendations that are not completed, more than the maximum of ${RECOMMENDATIONS_MAX}. Complete some first`,
     )
   }
   done.sort((a, b) => a.statusChangedAtMs - b.statusChangedAtMs)

@@ -1,9 +1,9 @@
 import { ASSESSMENT_FAULTS_NAMED_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
 
-/** All that is wrong in the file of an assessment, so that it is corrected in one go. */
+/** All errors in an assessment file, so that they can be fixed together. */
 export class AssessmentFileFault extends Fault {
-  /** A line each: the place, what was found there, and what was expected. */
+  /** One line per error: the place, the found and the expected value. */
   readonly lines: readonly string[]
 
   constructor(lines: readonly string[]) {

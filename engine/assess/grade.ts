@@ -1,7 +1,7 @@
 export const GRADES = ['A', 'B', 'C', 'D', 'F'] as const
 export type Grade = (typeof GRADES)[number]
 
-/** The letter of a whole score from 0 to 100. */
+/** The grade of an integer score from 0 to 100. */
 export function gradeOf(score: number): Grade {
   if (score >= 90) return 'A'
   if (score >= 80) return 'B'

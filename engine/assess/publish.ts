@@ -5,7 +5,7 @@ import { PublishedList } from '../store/published.ts'
 import type { Recommendation } from '../store/recommendations.ts'
 import type { Store } from '../store/store.ts'
 
-/** The lists that are made of an organization's assessments and recommendations. */
+/** The published lists that derive from assessments and recommendations. */
 export const ASSESSED_LISTS = [
   'scores',
   'recommendations',
@@ -13,13 +13,15 @@ export const ASSESSED_LISTS = [
 ] as const satisfies (keyof typeof PublishedList)[]
 export type AssessedList = (typeof ASSESSED_LISTS)[number]
 
-/** Publishes scores and assessments of an organization, inside the transaction that changed them. */
+/**
+ * Publishes an organization's scores and assessments. Requires the transaction that changed them.
+ */
 export function publishAssessments(store: Store, organizationId: string): void {
   publish(store, organizationId, 'scores')
   publish(store, organizationId, 'assessments')
 }
 
-/** Publishes the recommendations of an organization, inside the transaction that changed them. */
+/** Publishes an organization's recommendations. Requires the transaction that changed them. */
 export function publishRecommendations(store: Store, organizationId: string): void {
   publish(store, organizationId, 'recommendations')
 }
@@ -28,7 +30,7 @@ function publish(store: Store, organizationId: string, list: AssessedList): void
   store.published.replace(organizationId, PublishedList[list], '', elementsOf(store, organizationId, list))
 }
 
-/** The elements of a list as its records say them now. */
+/** The elements of a list, from the current records. */
 export function elementsOf(store: Store, organizationId: string, list: AssessedList): string[] {
   switch (list) {
     case 'scores':
@@ -36,18 +38,24 @@ export function elementsOf(store: Store, organizationId: string, list: AssessedL
     case 'assessments':
       return store.assessments.completed(organizationId).map(assessmentJson)
     case 'recommendations':
-      return store.recommendations.ofOrganization(organizationId).sort(inOrderOfPriority).map(recommendationJson)
+      return store.recommendations.ofOrganization(organizationId).sort(byPriority).map(recommendationJson)
     default:
       return list satisfies never
   }
 }
 
-/** As GET /api/v1/recommendations sorts: priority, then the newest first; of one instant by id, so that pages fit together. */
-export function inOrderOfPriority(a: Recommendation, b: Recommendation): number {
+/**
+ * The order of GET /api/v1/recommendations: priority, then newest first, then id, so that pages are
+ * consistent.
+ */
+export function byPriority(a: Recommendation, b: Recommendation): number {
   return a.priority - b.priority || b.createdAtMs - a.createdAtMs || (a.id < b.id ? -1 : 1)
 }
 
-/** Of each framework the last one completed, in the order of the specification. `completed` has the last one first. */
+/**
+ * The latest completed assessment of each framework, in the order of the specification. `completed`
+ * is newest first.
+ */
 function latestOfEach(completed: readonly Assessment[]): Assessment[] {
   const latest = new Map<FrameworkId, Assessment>()
   for (const assessment of completed) {
@@ -56,7 +64,7 @@ function latestOfEach(completed: readonly Assessment[]): Assessment[] {
   return FRAMEWORK_IDS.flatMap((id) => latest.get(id) ?? [])
 }
 
-/** A score as GET /api/v1/scores shows it. */
+/** A score as in GET /api/v1/scores. */
 function scoreJson({ frameworkId, completedAtMs, result }: Assessment): string {
   return JSON.stringify({
     framework_id: frameworkId,
@@ -66,7 +74,7 @@ function scoreJson({ frameworkId, completedAtMs, result }: Assessment): string {
   })
 }
 
-/** An assessment as GET /api/v1/assessments shows it. */
+/** An assessment as in GET /api/v1/assessments. */
 function assessmentJson(assessment: Assessment): string {
   return JSON.stringify({
     id: assessment.id,
@@ -80,7 +88,7 @@ function assessmentJson(assessment: Assessment): string {
   })
 }
 
-/** A recommendation as GET /api/v1/recommendations shows it. */
+/** A recommendation as in GET /api/v1/recommendations. */
 function recommendationJson(recommendation: Recommendation): string {
   return JSON.stringify({
     id: recommendation.id,

@@ -5,16 +5,22 @@ import { itemKey } from './rules.ts'
 import { pointsOf } from './score.ts'
 
 /*
- * One recommendation for each item that a completed assessment answers below 100, with the item's text and priority. Where the framework was
- * assessed before:
+ * A completed assessment has a recommendation for each item with an answer below 100, with the
+ * item's text and priority. If the framework was assessed before:
  *
- *   the item now          before: open  in_progress  completed  dismissed
- *   below 100             open          in_progress  open       dismissed    same id and created_at; text, priority and category are the newer ones
- *   100, or not to apply  completed     completed    completed  dismissed
- *   is no longer there    as it was
+ *   item now               status before: open  in_progress  completed  dismissed
+ *   below 100              open                 in_progress  open       dismissed
+ *   100 or not applicable  completed            completed    completed  dismissed
+ *   removed                unchanged
+ *
+ * An existing recommendation keeps its id and created_at. Its text, priority and category are
+ * updated while the item is below 100.
  */
 
-/** The recommendations that completing this assessment makes or changes. `before` are those of its framework, by item. */
+/**
+ * Returns the new and changed recommendations of a completed assessment. `before`: the framework's
+ * existing ones, by item.
+ */
 export function recommendationsAfter(
   assessment: Assessment,
   categories: readonly AssessmentCategory[],
@@ -32,7 +38,9 @@ export function recommendationsAfter(
   )
 }
 
-/** The recommendation in another status; the same object where it has that status already. */
+/**
+ * Returns the recommendation with another status, or the same object if the status is unchanged.
+ */
 export function withStatus(
   recommendation: Recommendation,
   status: RecommendationStatus,

@@ -10,15 +10,15 @@ import { type Answer, type AssessmentCategory, WORD_ANSWERS } from '../store/ass
 import type { TemplateCategory } from '../store/framework.ts'
 
 /*
- * What may stand in each field of a template and of an assessment, wherever it comes from: YAML, JSON, CSV or the command line. Every rule says
- * with one text what it expects.
+ * The rules for each field of a template and an assessment, for all sources: YAML, JSON, CSV and
+ * the command line. The message of a rule states what it expects.
  */
 
-/** The highest weight. Weights have up to three decimals, so that scores are computed in whole numbers. */
+/** Maximum weight. Weights have at most three decimals, so that scores are computed in integers. */
 export const WEIGHT_MAX = 1000
 const ITEM_ID_BYTES_MAX = 64
 const NOT_ONE_LINE = /[\p{Cc}\p{Cs}]/u
-/** Notes have line breaks, and no other control characters. */
+/** Notes may contain line breaks and tabs, but no other control characters. */
 const NOT_TEXT = /[^\P{Cc}\n\t]|\p{Cs}/u
 
 export const line = z.custom<string>(
@@ -28,7 +28,7 @@ export const line = z.custom<string>(
     value.trim() === value &&
     Buffer.byteLength(value) <= ASSESSMENT_LINE_BYTES_MAX &&
     !NOT_ONE_LINE.test(value),
-  `expected one line of 1 to ${ASSESSMENT_LINE_BYTES_MAX} bytes without blanks around it`,
+  `expected one line of 1 to ${ASSESSMENT_LINE_BYTES_MAX} bytes without surrounding blanks`,
 )
 
 export const weight = z.custom<number>(
@@ -36,7 +36,7 @@ export const weight = z.custom<number>(
   `expected a number above 0, up to ${WEIGHT_MAX}, with at most three decimals`,
 )
 
-/** First a letter or digit, so that no spreadsheet takes an id for a formula. */
+/** Begins with a letter or digit, so that no spreadsheet interprets an id as a formula. */
 export const itemId = z.custom<string>(
   (value) =>
     typeof value === 'string' && value.length <= ITEM_ID_BYTES_MAX && /^[A-Za-z0-9][A-Za-z0-9.:()/_-]*$/.test(value),
@@ -55,7 +55,7 @@ export const answer = z.custom<Answer>(
   `expected ${WORD_ANSWERS.join(', ')} or a whole number from 0 to 100`,
 )
 
-/** An answer as people type it: an empty cell is none. */
+/** Parses an answer as typed by a user. An empty cell means `unanswered`. */
 export function readAnswer(text: string): unknown {
   if (text === '') return 'unanswered'
   return /^\d{1,3}$/.test(text) ? Number(text) : text.toLowerCase()
@@ -67,7 +67,7 @@ export const note = z.custom<string>(
     value.trim() === value &&
     Buffer.byteLength(value) <= ASSESSMENT_NOTE_BYTES_MAX &&
     !NOT_TEXT.test(value),
-  `expected text of up to ${ASSESSMENT_NOTE_BYTES_MAX} bytes without blanks around it`,
+  `expected text of up to ${ASSESSMENT_NOTE_BYTES_MAX} bytes without surrounding blanks`,
 )
 
 export const templateItem = z.strictObject({ id: itemId, title: line, weight, priority, recommendation: line })
@@ -82,20 +82,20 @@ export const categories = <T extends z.ZodType>(item: T) =>
     .min(1, 'expected at least one category')
     .max(ASSESSMENT_CATEGORIES_MAX, `expected at most ${ASSESSMENT_CATEGORIES_MAX} categories`)
 
-/** What is wrong at a place: `categories[0].items[3].id`. */
+/** A problem at a place such as `categories[0].items[3].id`. */
 export interface Problem {
   readonly place: string
   readonly problem: string
 }
 
-/** What no field shows by itself: names and ids that stand twice, and too many items in all. */
+/** Checks what single fields cannot show: duplicate names and ids, and too many items in total. */
 export function problemsAcross(given: readonly TemplateCategory[] | readonly AssessmentCategory[]): Problem[] {
   const problems: Problem[] = []
-  const homes = new Map<string, string>()
+  const places = new Map<string, string>()
   const claim = (key: string, shown: string, place: string): void => {
-    const home = homes.get(key)
-    if (home === undefined) homes.set(key, place)
-    else problems.push({ place, problem: `found ${JSON.stringify(shown)}, which stands at ${home} already` })
+    const firstPlace = places.get(key)
+    if (firstPlace === undefined) places.set(key, place)
+    else problems.push({ place, problem: `found ${JSON.stringify(shown)}, which is already at ${firstPlace}` })
   }
   let count = 0
   for (const [at, category] of given.entries()) {
@@ -111,12 +111,12 @@ export function problemsAcross(given: readonly TemplateCategory[] | readonly Ass
   return problems
 }
 
-/** Ids are the same whatever their case. */
+/** Ids are case-insensitive. */
 export function itemKey(id: string): string {
   return id.toLowerCase()
 }
 
-/** What zod found wrong, with what stands there. */
+/** The errors found by zod, with the values found. */
 export function problemsOf(error: z.ZodError, document: unknown): Problem[] {
   return error.issues.flatMap((issue) => {
     if (issue.code === 'unrecognized_keys') {
@@ -140,10 +140,10 @@ function valueAt(document: unknown, path: readonly PropertyKey[]): unknown {
   return value
 }
 
-/** Longer texts are cut: the place says where the rest is. */
+/** Longer texts are truncated in errors. The place identifies the field. */
 const SHOWN_CHARACTERS_MAX = 60
 
-/** A value as an error line shows it. */
+/** A value for an error message. */
 export function shown(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (Array.isArray(value)) return `a list of ${value.length}`

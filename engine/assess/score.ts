@@ -3,12 +3,13 @@ import type { Answer, AssessmentCategory, CategoryScore } from '../store/assessm
 /*
  * The score of an assessment, 0 to 100.
  *
- *   answer    yes 100, partial 50, no 0, or the number that was given
- *   category  sum of weight x answer / sum of weights, over its items that apply and are answered
- *   overall   sum of weight x category / sum of weights, over the categories that have such an item
+ *   answer    yes 100, partial 50, no 0, or the given number
+ *   category  sum of weight x answer / sum of weights, over its applicable, answered items
+ *   overall   sum of weight x category / sum of weights, over the categories with such an item
  *
- * Both are rounded half up to whole numbers, the overall score from the exact categories and not from the rounded ones. Averages are fractions of
- * whole numbers: in binary 0.1 + 0.2 is more than 0.3, and 89.5 could become 89. docs/reference/assessments.md works an example.
+ * Both are rounded half up to integers. The overall score is computed from the exact category
+ * scores. Averages are fractions of integers, because binary floating point would turn some 89.5
+ * into 89. Worked example: docs/reference/assessments.md.
  */
 const WORDS = { yes: 100, partial: 50, no: 0 } as const
 
@@ -17,12 +18,12 @@ const WEIGHT_UNITS = 1000
 
 interface Fraction {
   readonly numerator: bigint
-  /** Above 0. */
+  /** Positive. */
   readonly denominator: bigint
 }
 
 export interface Score {
-  /** null where no item counts. */
+  /** null if no item counts. */
   readonly overallScore: number | null
   readonly categories: readonly CategoryScore[]
 }
@@ -48,7 +49,7 @@ export function scoreOf(categories: readonly AssessmentCategory[]): Score {
   }
 }
 
-/** What an answer counts; undefined where it does not. */
+/** The points of an answer. undefined: the answer does not count. */
 export function pointsOf(answer: Answer): number | undefined {
   if (typeof answer === 'number') return answer
   return answer === 'unanswered' || answer === 'not_applicable' ? undefined : WORDS[answer]
@@ -66,7 +67,7 @@ function averageOf(category: AssessmentCategory): Fraction | undefined {
   return denominator === 0n ? undefined : { numerator, denominator }
 }
 
-/** The rounding only takes away what binary left: a weight has no more decimals. */
+/** Rounding only removes the floating-point error: a weight has at most three decimals. */
 function unitsOf(weight: number): bigint {
   return BigInt(Math.round(weight * WEIGHT_UNITS))
 }

@@ -3,17 +3,17 @@ import type { AssessmentCategory, AssessmentItem, AssessmentStatus } from '../st
 import { pointsOf } from './score.ts'
 
 /*
- * The states of an assessment:
+ * The transitions of an assessment:
  *
- *   state        answer                     complete                          remove
- *   draft        in_progress, once an item  refused                           gone
+ *   state        answer                     complete                     remove
+ *   draft        in_progress, once an item  refused                      removed
  *                has an answer
- *   in_progress  in_progress                completed, where every item is    gone
- *                                           answered and one of them applies
- *   completed    refused                    refused                           refused
+ *   in_progress  in_progress                completed, if every item is  removed
+ *                                           answered and one applies
+ *   completed    refused                    refused                      refused
  */
 
-/** Items that a refusal names. */
+/** Maximum items listed in a refusal. */
 const UNANSWERED_NAMED_MAX = 5
 
 export function itemsOf(categories: readonly AssessmentCategory[]): AssessmentItem[] {
@@ -24,19 +24,19 @@ export function unansweredOf(categories: readonly AssessmentCategory[]): Assessm
   return itemsOf(categories).filter(({ answer }) => answer === 'unanswered')
 }
 
-/** The state of an assessment that has these answers now. @throws Fault CONFLICT where answers cannot change any more. */
+/** The state of an assessment with these answers. @throws Fault CONFLICT if it is completed. */
 export function statusAfterAnswer(
   status: AssessmentStatus,
   categories: readonly AssessmentCategory[],
 ): AssessmentStatus {
-  assertNotCompleted(status, 'its answers do not change')
+  assertNotCompleted(status, 'its answers cannot change')
   if (status === 'draft' && itemsOf(categories).every(({ answer }) => answer === 'unanswered')) return 'draft'
   return 'in_progress'
 }
 
-/** @throws Fault CONFLICT that says what is missing. */
+/** @throws Fault CONFLICT with what is missing */
 export function assertMayComplete(status: AssessmentStatus, categories: readonly AssessmentCategory[]): void {
-  assertNotCompleted(status, 'it is completed once')
+  assertNotCompleted(status, 'it cannot be completed again')
   const unanswered = unansweredOf(categories)
   if (unanswered.length > 0) {
     const named = unanswered.slice(0, UNANSWERED_NAMED_MAX).map(({ id }) => id)
@@ -49,11 +49,11 @@ export function assertMayComplete(status: AssessmentStatus, categories: readonly
   }
 }
 
-/** @throws Fault CONFLICT: scores and recommendations rest on it. */
+/** @throws Fault CONFLICT if it is completed, because scores and recommendations depend on it */
 export function assertMayRemove(status: AssessmentStatus): void {
-  assertNotCompleted(status, 'it is kept')
+  assertNotCompleted(status, 'it cannot be removed')
 }
 
 function assertNotCompleted(status: AssessmentStatus, consequence: string): void {
-  if (status === 'completed') throw new Fault('CONFLICT', `the assessment is completed, which is final: ${consequence}`)
+  if (status === 'completed') throw new Fault('CONFLICT', `the assessment is completed: ${consequence}`)
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Templates } from '../store/framework.ts'
 
-/** What engine/assess/build.ts writes beside the compiled files; checked there, so it is read here without a second check. */
+/** Written and checked by engine/assess/build.ts, so it is not checked again when read. */
 export const TEMPLATES_FILE = new URL('./frameworks.json', import.meta.url)
 
 export function loadTemplates(): Templates {

@@ -7,23 +7,28 @@ import { AssessmentFileFault } from './file-fault.ts'
 import { answer, itemId, itemKey, line, note, priority, readAnswer, shown, weight } from './rules.ts'
 
 /*
- * An assessment as a spreadsheet has it: one row an item, each with the name and weight of its category.
+ * An assessment as CSV: one row per item, each with the name and weight of its category.
  *
- * A cell that begins with = + - or @ is a formula to a spreadsheet, whoever wrote it. On the way out an apostrophe is put before it, and before a cell that
- * begins with apostrophes and then one of those; on the way in one apostrophe is taken from such cells. So every text comes back as it was.
+ * Spreadsheets interpret a cell that begins with = + - or @ as a formula. Export therefore prefixes
+ * such a cell with an apostrophe, and also a cell that begins with apostrophes followed by one of
+ * these characters. Import removes one apostrophe from such cells, so every text survives a round
+ * trip.
  */
 const FORMULA = /^'*[=+\-@＝＋－＠]/u
-const NEUTRALISED = /^'+[=+\-@＝＋－＠]/u
+const ESCAPED_FORMULA = /^'+[=+\-@＝＋－＠]/u
 
-/** Spreadsheets separate by what their country has not given to decimals; also a tab, which is what they copy. */
+/**
+ * The separator of a spreadsheet depends on its locale's decimal separator. A tab is used for
+ * copied cells.
+ */
 const SEPARATORS = [',', ';', '\t'] as const
-/** A row at its longest has a tenth of it, with every character quoted. */
+/** Ten times the longest row with every character quoted. */
 const ROW_BYTES_MAX = 64 * 1024
 
 interface Column {
   readonly name: string
   readonly rule: z.ZodType
-  /** What the cell's text means. A text without meaning stays what it is, and the rule refuses it. */
+  /** Parses a cell. Unparsable text is returned unchanged, and the rule rejects it. */
   readonly read: (cell: string) => unknown
 }
 
@@ -43,10 +48,10 @@ const COLUMNS = [
   { name: 'recommendation', rule: line, read: asText },
 ] as const satisfies readonly Column[]
 type ColumnName = (typeof COLUMNS)[number]['name']
-/** The one column that may be missing. */
+/** The only optional column. */
 const OPTIONAL: ColumnName = 'note'
 
-/** A row whose cells were checked. */
+/** A row with checked cells. */
 interface Row {
   readonly category: string
   readonly category_weight: number
@@ -59,13 +64,13 @@ interface Row {
   readonly recommendation: string
 }
 
-/** A record of the file, and the line that it begins in. */
+/** A record of the file, and the number of its first line. */
 interface Cells {
   readonly line: number
   readonly cells: readonly string[]
 }
 
-/** With the mark by which spreadsheets know UTF-8. */
+/** Begins with a byte order mark, by which spreadsheets recognize UTF-8. */
 export function writeAssessmentCsv(categories: readonly AssessmentCategory[]): string {
   const rows = categories.flatMap(({ name, weight, items }) =>
     items.map((item) => {
@@ -80,7 +85,7 @@ export function writeAssessmentCsv(categories: readonly AssessmentCategory[]): s
         note: item.note,
         recommendation: item.recommendation,
       }
-      return COLUMNS.map((column) => neutralised(String(row[column.name])))
+      return COLUMNS.map((column) => escapeFormula(String(row[column.name])))
     }),
   )
   return stringify([COLUMNS.map(({ name }) => name), ...rows], {
@@ -90,7 +95,7 @@ export function writeAssessmentCsv(categories: readonly AssessmentCategory[]): s
   })
 }
 
-/** @throws AssessmentFileFault that names all that is wrong. */
+/** @throws AssessmentFileFault with all errors */
 export function readAssessmentCsv(text: string): AssessmentCategory[] {
   const [header, ...records] = recordsOf(text.replace(/\r\n?/g, '\n'))
   if (header === undefined) throw new AssessmentFileFault(['line 1: found nothing, expected a row of column names'])
@@ -106,7 +111,7 @@ export function readAssessmentCsv(text: string): AssessmentCategory[] {
   return categories
 }
 
-function neutralised(cell: string): string {
+function escapeFormula(cell: string): string {
   return FORMULA.test(cell) ? `'${cell}` : cell
 }
 
@@ -123,7 +128,7 @@ function recordsOf(text: string): Cells[] {
       info: true,
     }) as unknown as { record: string[]; info: { lines: number } }[]
     return parsed.map(({ record, info }) => ({
-      // The library counts the lines up to the end of the record.
+      // The library counts lines up to the end of the record.
       line: info.lines - record.reduce((breaks, cell) => breaks + cell.split('\n').length - 1, 0),
       cells: record.map((cell) => cell.trim()),
     }))
@@ -137,19 +142,19 @@ function recordsOf(text: string): Cells[] {
 
 const CSV_PROBLEMS: Readonly<Record<string, string>> = {
   INVALID_OPENING_QUOTE: 'found a quote inside a cell, expected the whole cell in quotes and the quote written twice',
-  CSV_INVALID_CLOSING_QUOTE: 'found text behind a quoted cell, expected a separator',
+  CSV_INVALID_CLOSING_QUOTE: 'found text after a quoted cell, expected a separator',
   CSV_QUOTE_NOT_CLOSED: 'found a quote that is opened and never closed',
   CSV_MAX_RECORD_SIZE: `found a row of more than ${ROW_BYTES_MAX} bytes; is a quote not closed?`,
 }
 
-/** The one that the first line has most of: no column's name contains one. */
+/** The most frequent separator of the first line. No column name contains one. */
 function separatorOf(text: string): string {
   const first = /[^\n]+/.exec(text)?.[0] ?? ''
   const counts = SEPARATORS.map((separator) => first.split(separator).length)
   return SEPARATORS[counts.indexOf(Math.max(...counts))] ?? ','
 }
 
-/** For each column where its cell stands in a row; undefined where it is missing and may be. */
+/** The index of each column in a row. undefined: an optional column is missing. */
 function columnsOf({ line, cells }: Cells): ReadonlyMap<ColumnName, number> {
   const columns = new Map<ColumnName, number>()
   const problems: string[] = []
@@ -166,13 +171,13 @@ function columnsOf({ line, cells }: Cells): ReadonlyMap<ColumnName, number> {
   return columns
 }
 
-/** undefined where a cell is wrong, which `troubles` then says. */
+/** undefined if a cell is invalid; the errors are added to `problems`. */
 function rowOf({ line, cells }: Cells, columns: ReadonlyMap<ColumnName, number>, problems: string[]): Row | undefined {
   const before = problems.length
   const row: Partial<Record<ColumnName, unknown>> = {}
   for (const { name, rule, read } of COLUMNS) {
     const cell = cells[columns.get(name) ?? -1] ?? ''
-    const value = read(NEUTRALISED.test(cell) ? cell.slice(1) : cell)
+    const value = read(ESCAPED_FORMULA.test(cell) ? cell.slice(1) : cell)
     const checked = rule.safeParse(value)
     if (checked.success) row[name] = checked.data
     else problems.push(`line ${line}, ${name}: found ${shown(value)}, ${checked.error.issues[0]?.message}`)
@@ -183,7 +188,7 @@ function rowOf({ line, cells }: Cells, columns: ReadonlyMap<ColumnName, number>,
   return problems.length === before ? (row as unknown as Row) : undefined
 }
 
-/** Categories in the order in which they come first. Rows of one need not stand together. */
+/** Categories in order of their first row. Rows of a category need not be adjacent. */
 function categoriesOf(
   rows: readonly (Row | undefined)[],
   records: readonly Cells[],
@@ -200,9 +205,9 @@ function categoriesOf(
       const expected = `expected ${category.weight} as in line ${category.line}`
       problems.push(`line ${line}, category_weight: found ${row.category_weight}, ${expected}`)
     }
-    const home = lineOfItem.get(itemKey(row.item_id))
-    if (home !== undefined) {
-      problems.push(`line ${line}, item_id: found ${shown(row.item_id)}, which stands in line ${home} already`)
+    const firstRow = lineOfItem.get(itemKey(row.item_id))
+    if (firstRow !== undefined) {
+      problems.push(`line ${line}, item_id: found ${shown(row.item_id)}, which is already in line ${firstRow}`)
     } else lineOfItem.set(itemKey(row.item_id), line)
     category.items.push({
       id: row.item_id,

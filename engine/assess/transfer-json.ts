@@ -6,7 +6,7 @@ import { FRAMEWORK_IDS, type FrameworkId } from '../store/framework.ts'
 import { AssessmentFileFault } from './file-fault.ts'
 import { answer, categories, line, note, problemsAcross, problemsOf, templateItem } from './rules.ts'
 
-/** An assessment without its place in an organization: what a file holds. */
+/** The content of an assessment file: an assessment without its organization and state. */
 export interface AssessmentContent {
   readonly frameworkId: FrameworkId
   readonly title: string
@@ -29,7 +29,7 @@ export function writeAssessmentJson({ frameworkId, title, categories }: Assessme
   return `${JSON.stringify({ version: 1, framework_id: frameworkId, title, categories }, null, 2)}\n`
 }
 
-/** @throws AssessmentFileFault that names all that is wrong. */
+/** @throws AssessmentFileFault with all errors */
 export function readAssessmentJson(text: string): AssessmentContent {
   const given = parseJson(text)
   assertCount(given)
@@ -44,7 +44,7 @@ export function readAssessmentJson(text: string): AssessmentContent {
   return { frameworkId, title, categories }
 }
 
-/** Before all else is looked at: a file that holds millions of wrong items would take gigabytes to say so. */
+/** Checked first: reporting millions of invalid items would need gigabytes of memory. */
 function assertCount(given: unknown): void {
   const categories = listIn(given, 'categories')
   const count = categories.reduce<number>((sum, category) => sum + listIn(category, 'items').length, 0)
@@ -68,7 +68,7 @@ function parseJson(text: string): unknown {
     return JSON.parse(text)
   } catch (error) {
     const { message } = error as Error
-    // Not every release of Node tells where; then the message holds what stands around it.
+    // Not every Node release reports the position. The message then quotes the surrounding text.
     const position = /at position (\d+)/.exec(message)?.[1]
     const problem = printable(message.replace(/ in JSON at position.*$/s, ''))
     throw new AssessmentFileFault([

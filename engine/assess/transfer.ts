@@ -19,9 +19,9 @@ const READ_BYTES = 64 * 1024
 const LINE_FEED = 0x0a
 const BYTE_ORDER_MARK = '\ufeff'
 
-/** What a file does not say, or is to be taken for. */
+/** Properties that the file does not contain, or that override the file's. */
 export interface ImportOptions {
-  /** Needed for CSV, which does not name it. */
+  /** Required for CSV, which does not name the framework. */
   readonly frameworkId?: FrameworkId
   readonly title?: string
 }
@@ -31,9 +31,9 @@ export function writeAssessment(content: AssessmentContent, format: TransferForm
 }
 
 /**
- * Reads JSON or CSV, whichever the bytes are: only JSON begins with a brace.
+ * Reads JSON or CSV. Only JSON begins with a brace.
  *
- * @throws AssessmentFileFault that names all that is wrong; Fault USAGE where the framework is not known or another.
+ * @throws AssessmentFileFault with all errors; Fault USAGE if the framework is missing or differs
  */
 export function readAssessment(bytes: Uint8Array, options: ImportOptions = {}): AssessmentContent {
   const text = textOf(bytes)
@@ -44,7 +44,7 @@ export function readAssessment(bytes: Uint8Array, options: ImportOptions = {}): 
   throw new Fault('USAGE', `--framework is ${frameworkId}, the file is an assessment of ${content.frameworkId}`)
 }
 
-/** The whole file, or standard input. @throws Fault ASSESSMENT_FILE. */
+/** Reads the whole file, or standard input. @throws Fault ASSESSMENT_FILE. */
 export async function readAssessmentFile(path: string): Promise<Uint8Array> {
   try {
     const source = openBytes(path, ASSESSMENT_FILE)
@@ -57,7 +57,7 @@ export async function readAssessmentFile(path: string): Promise<Uint8Array> {
         if (got === 0) return bytes.subarray(0, used)
         used += got
       }
-      throw new Fault('ASSESSMENT_FILE', `larger than ${ASSESSMENT_FILE_BYTES_MAX} bytes, which no assessment is`)
+      throw new Fault('ASSESSMENT_FILE', `larger than the maximum of ${ASSESSMENT_FILE_BYTES_MAX} bytes`)
     } finally {
       source.close()
     }
@@ -68,7 +68,7 @@ export async function readAssessmentFile(path: string): Promise<Uint8Array> {
 
 function fromCsv(text: string, { frameworkId }: ImportOptions): AssessmentContent {
   if (frameworkId === undefined) {
-    throw new Fault('USAGE', '--framework is required for CSV, which does not say of what framework it is')
+    throw new Fault('USAGE', '--framework is required for CSV, which does not name its framework')
   }
   return { frameworkId, title: FRAMEWORKS[frameworkId], categories: readAssessmentCsv(text) }
 }
@@ -81,7 +81,10 @@ function textOf(bytes: Uint8Array): string {
   return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text
 }
 
-/** No character but the line feed has its byte, so each line is UTF-8 or not by itself. */
+/**
+ * The byte of a line feed never occurs inside another UTF-8 character, so each line can be checked
+ * by itself.
+ */
 function firstForeignLine(bytes: Uint8Array): number {
   let line = 1
   for (let begin = 0; begin < bytes.length; line++) {

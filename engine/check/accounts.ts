@@ -11,7 +11,9 @@ const SEQUENCE_OFFSET = 16
 const SEQUENCE_BYTES = 8
 const OPEN_BYTES = (bytes: Buffer): Buffer => bytes
 
-/** Organizations with their names, members and audit log; their secrets with the indexes by hash. */
+/**
+ * Checks organizations with their names, members and audit logs, and secrets with their indexes.
+ */
 export function checkAccounts(walk: StoreWalk): void {
   checkOrganizations(walk)
   checkNames(walk)
@@ -30,7 +32,7 @@ function checkOrganizations(walk: StoreWalk): void {
   walk.table('organizations', form, ({ key, value, organizationId }) => {
     const wrong = (found: string, expected: string): void =>
       walk.wrong('organizations', organizationId, found, expected)
-    if (value.id !== organizationId) wrong(`the id ${value.id} in the record`, 'that of its key')
+    if (value.id !== organizationId) wrong(`the id ${value.id} in the record`, 'the one in its key')
     if (!PLANS.includes(value.plan)) wrong(`the plan ${value.plan}`, `one of ${PLANS.join(', ')}`)
     if (!SCAN_FREQUENCIES.includes(value.scanFrequency)) {
       wrong(`the scan frequency ${value.scanFrequency}`, `one of ${SCAN_FREQUENCIES.join(', ')}`)
@@ -46,8 +48,7 @@ function checkKeyUses(walk: StoreWalk): void {
   const form = { keyBytes: 2 * UUID_BYTES, open: packed<number>('use of an API key') }
   const keys = walk.store.environment.table('api-keys')
   walk.table('key-uses', form, ({ key, value, organizationId }) => {
-    if (!keys.doesExist(key))
-      walk.wrong('key-uses', organizationId, `a use at ${shortKey(key)}`, 'of a key that there is')
+    if (!keys.doesExist(key)) walk.wrong('key-uses', organizationId, `a use at ${shortKey(key)}`, 'of an existing key')
     if (!(Number.isSafeInteger(value) && value > 0)) walk.wrong('key-uses', organizationId, `the time ${value}`, 'one')
   })
 }
@@ -82,7 +83,7 @@ function checkMembers(walk: StoreWalk): void {
   walk.table('members', form, ({ key, value, organizationId }) => {
     const own = Buffer.concat([uuidBytes(value.organizationId), Buffer.from(value.name.toLowerCase())])
     if (!own.equals(key))
-      walk.wrong('members', organizationId, `the name ${JSON.stringify(value.name)}`, 'that of its key')
+      walk.wrong('members', organizationId, `the name ${JSON.stringify(value.name)}`, 'the one in its key')
     if (!ROLES.includes(value.role)) walk.wrong('members', organizationId, `the role ${value.role}`, ROLES.join(', '))
   })
 }
@@ -94,10 +95,10 @@ function checkAuditLog(walk: StoreWalk): void {
     const sequence = Number(key.readBigUInt64BE(SEQUENCE_OFFSET))
     const wrong = (found: string, expected: string): void => walk.wrong('audit-log', organizationId, found, expected)
     if (value.sequence !== sequence || value.organizationId !== organizationId) {
-      wrong(`the entry ${value.sequence} of ${value.organizationId} at ${sequence}`, 'the one of its key')
+      wrong(`the entry ${value.sequence} of ${value.organizationId} at ${sequence}`, 'the one in its key')
     }
     if (before.organizationId === organizationId && sequence !== before.sequence + 1) {
-      wrong(`the entry ${sequence} behind ${before.sequence}`, `${before.sequence + 1}`)
+      wrong(`entry ${sequence} after ${before.sequence}`, `${before.sequence + 1}`)
     }
     before = { organizationId, sequence }
   })
@@ -109,7 +110,7 @@ function checkSecrets<T extends Secret>(walk: StoreWalk, table: string, index: s
     const wrong = (found: string, expected: string): void =>
       walk.wrong(table, organizationId, `${found} of ${value.visible}`, expected)
     const own = Buffer.concat([uuidBytes(value.organizationId), uuidBytes(value.id)])
-    if (!own.equals(key)) wrong(`the id ${value.id}`, 'that of its key')
+    if (!own.equals(key)) wrong(`the id ${value.id}`, 'the one in its key')
     const hash = Buffer.from(value.hash, 'hex')
     const isIndexed = hashes.get(hash)?.equals(key) ?? false
     if (hash.length !== HASH_BYTES) wrong(`a hash of ${hash.length} bytes`, `${HASH_BYTES}`)
@@ -135,7 +136,7 @@ function checkBindings(walk: StoreWalk): void {
     const own = Buffer.concat([uuidBytes(value.organizationId), uuidBytes(tokenId), Buffer.from(`${network} ${port}`)])
     const wrong = (found: string, expected: string): void =>
       walk.wrong('token-bindings', organizationId, found, expected)
-    if (!own.equals(key)) wrong(`the binding of ${tokenId} to ${network} ${port}`, 'the one of its key')
+    if (!own.equals(key)) wrong(`the binding of ${tokenId} to ${network} ${port}`, 'the one in its key')
     walk.unlessUnreadable(() => {
       const hash = tokens.get(organizationId, tokenId)?.hash
       if (hash === undefined) wrong(`no token ${tokenId}`, 'the one that is bound')

@@ -6,7 +6,7 @@ import { PublishedList, packList, tagOf } from '../store/published.ts'
 import { RECOMMENDATION_STATUSES, type Recommendation } from '../store/recommendations.ts'
 import { packed, type StoreWalk } from './walk.ts'
 
-/** Assessments with their answers, recommendations, and whether the API shows what they say. */
+/** Checks assessments and recommendations, and that the published lists match them. */
 export function checkAssessed(walk: StoreWalk): void {
   checkAssessments(walk)
   checkAnswers(walk)
@@ -22,7 +22,7 @@ function checkAssessments(walk: StoreWalk): void {
     const wrong = (found: string, expected: string): void =>
       walk.wrong('assessments', organizationId, `${found} of ${id}`, expected)
     const own = Buffer.concat([uuidBytes(value.organizationId), uuidBytes(id)])
-    if (!own.equals(key)) wrong('the record', 'the one of its key')
+    if (!own.equals(key)) wrong('the record', 'the one in its key')
     if (!ASSESSMENT_STATUSES.includes(status)) wrong(`the status ${status}`, ASSESSMENT_STATUSES.join(', '))
     if (!answers.doesExist(key)) wrong('no answers', 'a record of them')
     const isCompleted = completedAtMs > 0 && completion > 0 && result !== null
@@ -49,13 +49,13 @@ function checkRecommendations(walk: StoreWalk): void {
     const wrong = (found: string, expected: string): void =>
       walk.wrong('recommendations', organizationId, found, expected)
     const own = [uuidBytes(value.organizationId), Buffer.from(`${frameworkId}\0${itemId.toLowerCase()}`)]
-    if (!Buffer.concat(own).equals(key)) wrong(`the one of ${frameworkId} ${itemId}`, 'the one of its key')
+    if (!Buffer.concat(own).equals(key)) wrong(`the one of ${frameworkId} ${itemId}`, 'the one in its key')
     if (!RECOMMENDATION_STATUSES.includes(status)) wrong(`the status ${status}`, RECOMMENDATION_STATUSES.join(', '))
     if (!(Number.isInteger(priority) && priority >= 1 && priority <= 5)) wrong(`the priority ${priority}`, '1 to 5')
   })
 }
 
-/** One organization's lists at a time: they are bounded. */
+/** One organization at a time: the lists of one are bounded. */
 function checkLists(walk: StoreWalk): void {
   const { store } = walk
   const form = { keyBytes: UUID_BYTES, open: packed<Organization>('organization') }
@@ -64,11 +64,11 @@ function checkLists(walk: StoreWalk): void {
       walk.unlessUnreadable(() => {
         const head = store.published.head(organizationId, PublishedList[list])
         const elements = elementsOf(store, organizationId, list)
-        // What was never published is answered as an empty list.
+        // The API returns an unpublished list as empty.
         if (head === undefined && elements.length === 0) return
         if (head?.tag === tagOf(packList(PublishedList[list], '', elements))) return
         const found = head === undefined ? 'no list' : `another list of ${head.count}`
-        walk.wrong('published', organizationId, `${found} of ${list}`, `the ${elements.length} that the records say`)
+        walk.wrong('published', organizationId, `${found} of ${list}`, `the ${elements.length} in the records`)
       })
     }
   })

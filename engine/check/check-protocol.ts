@@ -1,14 +1,14 @@
 import type { FaultCode } from '../process/error-codes.ts'
 import type { StoreCheck } from './check.ts'
 
-/** What the thread of a check is started with. */
+/** Options of the check thread. */
 export interface CheckWorkerData {
   readonly dataDirectory: string
-  /** One 32-bit number; anything but 0 asks the check to stop. */
+  /** One 32-bit number. Any value but 0 requests a stop. */
   readonly stop: SharedArrayBuffer
 }
 
-/** What it tells. After `checked`, `stopped` or `failed` it ends. */
+/** Messages of the check thread. `checked`, `stopped` or `failed` is the last one. */
 export type FromCheckWorker =
   | { readonly kind: 'progress'; readonly records: number; readonly recordsTotal: number }
   | { readonly kind: 'checked'; readonly check: StoreCheck }

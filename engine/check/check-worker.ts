@@ -7,7 +7,7 @@ import type { CheckWorkerData, FromCheckWorker } from './check-protocol.ts'
 class Stopped extends Error {}
 
 const { dataDirectory, stop } = workerData as CheckWorkerData
-const asked = new Int32Array(stop)
+const stopFlag = new Int32Array(stop)
 
 function notify(message: FromCheckWorker): void {
   parentPort?.postMessage(message)
@@ -17,7 +17,7 @@ async function check(): Promise<void> {
   const store = new Store(dataDirectory, { mustExist: true })
   try {
     const found = checkStore(store, (records, recordsTotal) => {
-      if (Atomics.load(asked, 0) !== 0) throw new Stopped()
+      if (Atomics.load(stopFlag, 0) !== 0) throw new Stopped()
       notify({ kind: 'progress', records, recordsTotal })
     })
     notify({ kind: 'checked', check: found })

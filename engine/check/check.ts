@@ -9,9 +9,9 @@ import { checkPublished } from './published.ts'
 import { checkUsers } from './users.ts'
 import { type OnProgress, StoreWalk } from './walk.ts'
 
-/** What a check of the whole store came to. */
+/** The result of checking the whole store. */
 export interface StoreCheck {
-  /** None: the store is whole. The first FINDINGS_NAMED_MAX, where there are more. */
+  /** Empty if the store is intact. At most FINDINGS_NAMED_MAX. */
   readonly findings: readonly Finding[]
   readonly findingsCount: number
   /** Records by table. */
@@ -19,9 +19,10 @@ export interface StoreCheck {
 }
 
 /**
- * Proves the whole store, in one snapshot: that each record can be opened and is somebody's, that indexes and records agree both ways, and that what is
- * told in two places is the same. Holds one record of each kind at a time, takes time linear in what is stored, and does not return before it is done;
- * writers go on meanwhile, and the file grows by what they replace.
+ * Verifies the whole store in one snapshot: each record can be read and has an owner, indexes and
+ * records match in both directions, and redundant data agrees. Holds one record of each kind at a
+ * time, takes linear time, and does not yield. Others can write in the meantime; the file grows by
+ * what they replace.
  */
 export function checkStore(store: Store, onProgress: OnProgress = () => {}): StoreCheck {
   const { environment } = store

@@ -5,7 +5,10 @@ import { packed, type StoreWalk } from './walk.ts'
 const INSTANCE_BYTES = 8
 const DAY_BYTES = 4
 
-/** What sensors have told of their coverage, and its sums by day. Instances that fell silent are forgotten, so the sums may be of more. */
+/**
+ * Checks the coverage reports of sensors and their daily sums. Inactive instances are removed from
+ * the former, so the sums may include more instances.
+ */
 export function checkCoverage(walk: StoreWalk): void {
   const sensor = { keyBytes: UUID_BYTES + INSTANCE_BYTES, open: packed<StoredSensor>("sensor's coverage") }
   walk.table('coverage-sensors', sensor, ({ value, organizationId }) => {

@@ -10,7 +10,7 @@ import { packed, type StoreWalk } from './walk.ts'
 const DAY_BYTES = 4
 const TIME_BYTES = 8
 
-/** Evidence and detections; scans with those that wait and what is remembered of all. */
+/** Checks evidence and detections, and scans with their requests and states. */
 export function checkDiscovery(walk: StoreWalk): void {
   checkEvidence(walk)
   checkDetections(walk)
@@ -37,8 +37,7 @@ function checkEvidence(walk: StoreWalk): void {
     if (!(blocked >= 0 && blocked <= matches)) wrong(`${blocked} blocked matches`, `0 to ${matches}`)
     if (Object.keys(byName).length > NAMES_PER_DAY_MAX)
       wrong(`${Object.keys(byName).length} names`, `${NAMES_PER_DAY_MAX}`)
-    if (!(firstSeenMs <= lastSeenMs))
-      wrong(`the times ${firstSeenMs} to ${lastSeenMs}`, 'the first not behind the last')
+    if (!(firstSeenMs <= lastSeenMs)) wrong(`the times ${firstSeenMs} to ${lastSeenMs}`, 'the first not after the last')
     if (dayOf(lastSeenMs) !== day) wrong(`the last time ${lastSeenMs}`, 'one of that day')
     if (!isSketch(value.clients)) wrong(`a sketch of ${value.clients.length} bytes`, 'one of its two forms')
   })
@@ -58,7 +57,7 @@ function checkDetections(walk: StoreWalk): void {
   })
 }
 
-/** Scans of one organization, in the order in which they were asked for. */
+/** The scans of one organization, in order of their requests. */
 class ScansRead {
   readonly organizationId: string
   count = 0
@@ -80,7 +79,7 @@ function checkScans(walk: StoreWalk): void {
     if (read.running > 1) wrong(`${read.running} running scans`, 'one at most')
     walk.unlessUnreadable(() => {
       const { stored } = scanStates.get(read.organizationId)
-      if (stored !== read.count) wrong(`${read.count} scans`, `${stored}, as scan-states says`)
+      if (stored !== read.count) wrong(`${read.count} scans`, `${stored}, as in scan-states`)
     })
   }
   const form = { keyBytes: 2 * UUID_BYTES + TIME_BYTES, open: packed<Scan>('scan') }
@@ -96,9 +95,10 @@ function checkScans(walk: StoreWalk): void {
       value.organizationId === organizationId &&
       value.requestedAtMs === Number(key.readBigUInt64BE(UUID_BYTES)) &&
       value.id === uuidText(key.subarray(UUID_BYTES + TIME_BYTES))
-    if (!isAtItsKey) wrong(`the scan ${value.id} asked for at ${value.requestedAtMs}`, 'the one of its key')
-    const lie = contradictionOf(value)
-    if (lie !== undefined) wrong(`the ${value.status} scan ${value.id} ${lie.found}`, lie.expected)
+    if (!isAtItsKey) wrong(`the scan ${value.id} requested at ${value.requestedAtMs}`, 'the one in its key')
+    const contradiction = contradictionOf(value)
+    if (contradiction !== undefined)
+      wrong(`the ${value.status} scan ${value.id} ${contradiction.found}`, contradiction.expected)
     if (value.status !== 'pending') return
     walk.unlessUnreadable(() => {
       if (scans.pending(organizationId)?.id !== value.id)
@@ -108,7 +108,7 @@ function checkScans(walk: StoreWalk): void {
   end()
 }
 
-/** What a scan says that its status contradicts. */
+/** Returns a property of a scan that contradicts its status. */
 function contradictionOf(scan: Scan): { readonly found: string; readonly expected: string } | undefined {
   const { status, startedAtMs, completedAtMs, failure } = scan
   const times = `started at ${startedAtMs} and ended at ${completedAtMs}`
@@ -121,7 +121,7 @@ function contradictionOf(scan: Scan): { readonly found: string; readonly expecte
     case 'failed': {
       const isFailed = status === 'failed'
       if (!(startedAtMs > 0 && completedAtMs >= startedAtMs))
-        return { found: times, expected: 'an end behind the start' }
+        return { found: times, expected: 'an end after the start' }
       if ((failure !== '') === isFailed) return undefined
       return { found: `with the reason ${JSON.stringify(failure)}`, expected: isFailed ? 'a reason' : 'none' }
     }
@@ -151,7 +151,7 @@ function checkStates(walk: StoreWalk): void {
       walk.wrong('scan-states', organizationId, found, 'whole numbers')
     }
     walk.unlessUnreadable(() => {
-      // Where there are scans these were counted with them.
+      // If there are scans, they were counted with the scans.
       if (stored === 0 || walk.store.scans.last(organizationId, () => true) !== undefined) return
       walk.wrong('scan-states', organizationId, `${stored} stored scans`, '0')
     })

@@ -1,16 +1,16 @@
 import { FINDINGS_NAMED_MAX } from '../limits.ts'
 import { printable } from '../process/table.ts'
 
-/** Something in the store that contradicts what must hold. */
+/** A violated invariant of the store. */
 export interface Finding {
   readonly table: string
-  /** '' where it is not known whose it is. */
+  /** '' if the organization is unknown. */
   readonly organizationId: string
   readonly found: string
   readonly expected: string
 }
 
-/** What a check found; a store may be so damaged that only the first are kept. */
+/** The findings of a check. Only the first are kept, in case the store is badly damaged. */
 export class Findings {
   readonly named: Finding[] = []
   count = 0
@@ -21,8 +21,8 @@ export class Findings {
   }
 }
 
-/** One line. What stands in a damaged record may be anything. */
+/** Formats a finding as one line. A damaged record can contain any characters. */
 export function findingLine({ table, organizationId, found, expected }: Finding): string {
-  const whose = organizationId === '' ? 'of nobody' : `of ${organizationId}`
-  return printable(`${table} ${whose}: found ${found}, expected ${expected}`)
+  const owner = organizationId === '' ? 'of no organization' : `of ${organizationId}`
+  return printable(`${table} ${owner}: found ${found}, expected ${expected}`)
 }

@@ -14,7 +14,7 @@ const SENDER_HASH_BYTES = 16
 const INSTANCE_BYTES = 8
 const BLOCK_HASHES_BYTES = 32
 
-/** What waits, what was counted, and who sent it. */
+/** Checks buffered events, counted sequences and the counters of senders. */
 export function checkIngest(walk: StoreWalk): void {
   checkBuffer(walk)
   checkSeen(walk)
@@ -30,10 +30,10 @@ export function checkIngest(walk: StoreWalk): void {
   walk.table('read-lines', { keyBytes: UUID_BYTES + BLOCK_HASHES_BYTES, open: openBlock }, () => {})
 }
 
-/** What was read of one organization's queue, up to its state, which is its last record. */
+/** The chunks of one organization's queue, up to its state, which is the last record. */
 class BufferReading {
   readonly organizationId: string
-  /** undefined before the first chunk, and behind one that is damaged. */
+  /** undefined before the first chunk and after a damaged one. */
   next: number | undefined
   first: number | undefined
   chunks = 0
@@ -44,13 +44,13 @@ class BufferReading {
   }
 }
 
-/** The invariants of engine/lmdb/queue.ts. */
+/** Checks the invariants of engine/lmdb/queue.ts. */
 function checkBuffer(walk: StoreWalk): void {
   const chunk = new ChunkReader()
   let reading = new BufferReading('')
   const wrong = (found: string, expected: string): void => walk.wrong('buffer', reading.organizationId, found, expected)
   const noState = (): void => {
-    if (reading.chunks > 0) wrong(`${reading.chunks} chunks without the queue's state`, 'the state behind them')
+    if (reading.chunks > 0) wrong(`${reading.chunks} chunks without the queue's state`, 'the state after them')
   }
   const form = { keyBytes: UUID_BYTES + SEQUENCE_BYTES, open: (bytes: Buffer) => bytes }
   walk.table('buffer', form, ({ key, bytes, organizationId }) => {
@@ -82,11 +82,11 @@ function checkBuffer(walk: StoreWalk): void {
 function checkState(reading: BufferReading, state: QueueState, wrong: (found: string, expected: string) => void): void {
   const { next, first, footprint } = state
   if (!(Number.isSafeInteger(first) && Number.isSafeInteger(next) && first >= 1 && first <= next)) {
-    wrong(`the sequences ${first} to ${next}`, 'whole numbers from 1, the first not behind the next')
+    wrong(`the sequences ${first} to ${next}`, 'whole numbers from 1, the first not after the next')
     return
   }
   if (reading.next !== undefined && reading.next !== next) wrong(`the next sequence ${next}`, `${reading.next}`)
-  if (first === next && reading.chunks > 0) wrong(`${reading.chunks} chunks`, 'none, since no event waits')
+  if (first === next && reading.chunks > 0) wrong(`${reading.chunks} chunks`, 'none, since the buffer is empty')
   if (first < next && reading.chunks === 0) wrong('no chunk', `those of ${next - first} events`)
   if (reading.first !== undefined && reading.first > first) wrong(`${reading.first} as the oldest entry`, `${first}`)
   if (footprint !== reading.footprint) wrong(`a footprint of ${footprint} bytes`, `${reading.footprint}`)
@@ -101,18 +101,18 @@ function checkSeen(walk: StoreWalk): void {
     if (ranges.length === 0 || ranges.length % 2 !== 0 || ranges.length > 2 * RANGES_MAX) {
       wrong(`${ranges.length} bounds`, `pairs, up to ${RANGES_MAX}`)
     }
-    const at = ranges.findIndex((bound, index) => !isBehind(bound, ranges[index - 1], index))
-    if (at >= 0) wrong(`the bound ${ranges[at]} behind ${ranges[at - 1]}`, 'ranges that ascend and do not touch')
+    const at = ranges.findIndex((bound, index) => !isAscending(bound, ranges[index - 1], index))
+    if (at >= 0) wrong(`the bound ${ranges[at]} after ${ranges[at - 1]}`, 'ranges that ascend and do not touch')
   })
 }
 
-/** A range ends where it begins or later; the next begins with a gap behind it. */
-function isBehind(bound: number, before: number | undefined, index: number): boolean {
+/** Whether a bound may follow the previous one: ranges ascend, with gaps between them. */
+function isAscending(bound: number, before: number | undefined, index: number): boolean {
   if (!Number.isSafeInteger(bound) || before === undefined) return Number.isSafeInteger(bound)
   return index % 2 === 1 ? bound >= before : bound > before + 1
 }
 
-/** Messages of one token that came to one listener. */
+/** Messages of one token at one listener. */
 interface Messages {
   received: number
   counted: number
@@ -130,7 +130,7 @@ function checkSources(walk: StoreWalk): void {
     const wrong = (found: string, expected: string): void => walk.wrong('sources', organizationId, found, expected)
     const sender = createHash('sha256').update(`${listener}\n${address}\n${host}`).digest()
     const own = [uuidBytes(value.organizationId), uuidBytes(tokenId), sender.subarray(0, SENDER_HASH_BYTES)]
-    if (!Buffer.concat(own).equals(key)) wrong(`the sender ${listener} ${address}`, 'the one of its key')
+    if (!Buffer.concat(own).equals(key)) wrong(`the sender ${listener} ${address}`, 'the one in its key')
     const numbers = [received, ...counts]
     if (!numbers.every((count) => Number.isSafeInteger(count) && count >= 0)) {
       wrong(`${numbers} messages of ${listener} ${address}`, 'whole numbers')
@@ -148,8 +148,9 @@ function checkSources(walk: StoreWalk): void {
 }
 
 /**
- * Not row by row, since a message may be received in a sender's row and be counted in the one that it shares later. Those that were on their way to the
- * disk when the service was killed were received, and are never counted.
+ * Compares sums per listener, not rows: a message may be received in a sender's own row and counted
+ * later in a shared one. Messages in transit to the disk when the service was killed were received
+ * but never counted.
  */
 function checkCounters(
   walk: StoreWalk,

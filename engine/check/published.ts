@@ -23,7 +23,7 @@ function isList(list: number): list is PublishedList {
   return NAMES.has(list)
 }
 
-/** A list that is being read, part by part behind its head. */
+/** A list being checked, part by part after its head. */
 interface Reading {
   readonly organizationId: string
   readonly list: PublishedList
@@ -31,13 +31,16 @@ interface Reading {
   readonly hash: Hash
   parts: number
   elements: number
-  /** The texts that the usual answer shows. */
+  /** The elements in the response to a request without parameters. */
   readonly shown: string[]
-  /** A part of it is damaged, which was said. */
+  /** A part is damaged, which is already a finding. */
   broken: boolean
 }
 
-/** Whether heads and parts of the lists fit together, their tags are those of their bytes, and all in them is JSON. */
+/**
+ * Checks that heads and parts of the lists match, that tags are correct, and that all elements are
+ * JSON.
+ */
 export function checkPublished(walk: StoreWalk): void {
   let reading: Reading | undefined
   const form = { keyBytes: KEY_BYTES, open: (bytes: Buffer) => bytes }
@@ -78,7 +81,7 @@ export function checkPublished(walk: StoreWalk): void {
       reading.broken = true
       return
     }
-    // Until it was read to its end.
+    // If opening the part throws, the list stays marked as broken.
     const isBroken = reading.broken
     reading.broken = true
     const opened = openPart(bytes)
@@ -90,7 +93,7 @@ export function checkPublished(walk: StoreWalk): void {
   endReading(walk, reading)
 }
 
-/** What is sent as it lies is what would be put together. */
+/** The stored body must equal the body assembled from the parts. */
 function checkFirstBody(walk: StoreWalk, { organizationId, list, head, shown, broken }: Reading, bytes: Buffer): void {
   const body = openPart(bytes)
   if (broken || body.equals(bodyOf(list, head.text, [Buffer.from(shown.join(','))]))) return
@@ -102,12 +105,12 @@ function endReading(walk: StoreWalk, reading: Reading | undefined): void {
   const { organizationId, list, head, hash, elements } = reading
   const wrong = (found: string, expected: string): void =>
     walk.wrong('published', organizationId, `${found} of ${NAMES.get(list)}`, expected)
-  if (elements !== head.count) wrong(`${elements} elements`, `${head.count}, as its head says`)
+  if (elements !== head.count) wrong(`${elements} elements`, `${head.count}, as in its head`)
   const tag = hash.digest('hex').slice(0, head.tag.length)
   if (tag !== head.tag) wrong(`the tag ${head.tag}`, `${tag}, that of its bytes`)
 }
 
-/** Answers how many there are. */
+/** Returns the number of elements. */
 function checkElements(
   walk: StoreWalk,
   reading: Reading,
@@ -135,7 +138,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Only the head of discovery says something: of which scan it is. */
+/** Only the head of discovery has content: its scan. */
 function checkHead(walk: StoreWalk, { organizationId, list, head }: Reading): void {
   const text = head.text.toString()
   const wrong = (found: string, expected: string): void =>
@@ -148,7 +151,7 @@ function checkHead(walk: StoreWalk, { organizationId, list, head }: Reading): vo
   const scan = JSON.parse(text) as { id: string; organization_id: string; summary: { platforms_discovered: number } }
   if (scan.organization_id !== organizationId) wrong(`the organization ${scan.organization_id}`, 'its own')
   if (scan.summary.platforms_discovered !== head.count) {
-    wrong(`${scan.summary.platforms_discovered} platforms`, `${head.count}, as there are elements`)
+    wrong(`${scan.summary.platforms_discovered} platforms`, `${head.count}, the number of elements`)
   }
   walk.unlessUnreadable(() => {
     const status = walk.store.scans.last(organizationId, ({ id }) => id === scan.id)?.status

@@ -7,7 +7,10 @@ import { packed, type StoreWalk, shortKey } from './walk.ts'
 const HASH_BYTES = 32
 const OPEN_BYTES = (bytes: Buffer): Buffer => bytes
 
-/** Users of the console with their names, memberships and sessions. Their keys begin with the user, not an organization. */
+/**
+ * Users of the console with their names, memberships and sessions. Their keys begin with the user,
+ * not an organization.
+ */
 export function checkUsers(walk: StoreWalk): void {
   checkRecords(walk)
   checkNames(walk)

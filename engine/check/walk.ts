@@ -6,39 +6,39 @@ import { NO_ORGANIZATION } from '../store/sources.ts'
 import type { Store } from '../store/store.ts'
 import { type Finding, Findings } from './findings.ts'
 
-/** So many records are looked at between two calls of `onProgress`. */
+/** Records between two calls of `onProgress`. */
 const PROGRESS_RECORDS = 8192
 
-/** Told how many records were looked at, of how many. What it throws ends the check. */
+/** Receives the number of checked records and the total. An exception ends the check. */
 export type OnProgress = (records: number, recordsTotal: number) => void
 
-/** How the records of a table are read. */
+/** How to read the records of a table. */
 export interface TableForm<T> {
-  /** What the key has: so many bytes exactly, or at least where others' text is a part of it. */
+  /** Length of the key in bytes; the minimum length if `keyIsLonger`. */
   readonly keyBytes: number
   readonly keyIsLonger?: boolean
   /** The key does not begin with an organization. */
   readonly isIndex?: boolean
-  /** Records may be of the organization that is none. */
+  /** Records may have the all-zero organization (NO_ORGANIZATION). */
   readonly mayBeUnattributed?: boolean
   readonly open: (bytes: Buffer) => T
 }
 
-/** One record of a table, whose key has the form that it must have. */
+/** A record with a well-formed key. */
 export interface Visited<T> {
   readonly key: Buffer
   readonly value: T
-  /** As stored. */
+  /** The stored bytes. */
   readonly bytes: Buffer
   readonly organizationId: string
 }
 
-/** msgpack in a sealed record, as Family writes it. */
+/** Opens msgpack in a sealed record, as written by Family. */
 export function packed<T>(what: string): (bytes: Buffer) => T {
   return (bytes) => openPacked<T>(bytes, what)
 }
 
-/** Goes through tables record by record, and keeps what is wrong with them. Holds one record at a time. */
+/** Visits tables record by record and collects findings. Holds one record at a time. */
 export class StoreWalk {
   readonly store: Store
   readonly findings = new Findings()
@@ -46,7 +46,7 @@ export class StoreWalk {
   readonly #recordsTotal: number
   #records = 0
   readonly #visited = new Set<string>()
-  /** The organization asked for last: keys of one follow each other. */
+  /** Cache of the last lookup: the keys of an organization are adjacent. */
   #organization = { id: '', exists: false }
 
   constructor(store: Store, onProgress: OnProgress) {
@@ -56,13 +56,16 @@ export class StoreWalk {
     this.#recordsTotal = names.reduce((sum, name) => sum + store.environment.tableRecords(name), 0)
   }
 
-  /** A table that nobody looks at is a fault of ours. */
+  /** An unvisited table is an internal error. */
   assertAllVisited(): void {
     const left = [...this.store.environment.tables.keys()].filter((name) => !this.#visited.has(name))
-    assert.deepEqual(left, [], 'tables that the check passes over')
+    assert.deepEqual(left, [], 'tables that the check skips')
   }
 
-  /** Visits each record that can be opened, in order of their keys; what cannot is a finding, and so is what `visit` throws. */
+  /**
+   * Visits all readable records in key order. An unreadable record or an exception of `visit`
+   * becomes a finding.
+   */
   table<T>(name: string, form: TableForm<T>, visit: (record: Visited<T>) => void): void {
     this.#visited.add(name)
     for (const { key, value: bytes } of this.store.environment.table(name).getRange({})) {
@@ -73,14 +76,19 @@ export class StoreWalk {
       try {
         value = form.open(bytes)
       } catch (error) {
-        this.wrong(name, organizationId, whyUnread(error), `a whole record at ${shortKey(key)}`)
+        this.wrong(name, organizationId, whyUnread(error), `a valid record at ${shortKey(key)}`)
         continue
       }
       try {
         visit({ key, value, bytes, organizationId })
       } catch (error) {
-        // Its checksum is right, so a release wrote it that was not ours or had a fault.
-        this.wrong(name, organizationId, `fields of another form at ${shortKey(key)} (${whyUnread(error)})`, 'ours')
+        // The checksum is correct, so another program or a defective release wrote the record.
+        this.wrong(
+          name,
+          organizationId,
+          `unexpected fields at ${shortKey(key)} (${whyUnread(error)})`,
+          'the current format',
+        )
       }
     }
   }
@@ -90,7 +98,9 @@ export class StoreWalk {
     this.findings.add(finding)
   }
 
-  /** Runs work that reads records which were looked at before: what cannot be read was found then. */
+  /**
+   * Runs work that reads other records. An unreadable one is already a finding of its own table.
+   */
   unlessUnreadable(work: () => void): void {
     try {
       work()
@@ -107,7 +117,7 @@ export class StoreWalk {
     return this.#organization.exists
   }
 
-  /** Whose a record is; undefined where its key is wrong, which was said then. */
+  /** The organization of a record. undefined: the key is malformed, which is added as a finding. */
   #ownerOf<T>(table: string, form: TableForm<T>, key: Buffer): string | undefined {
     const isOfForm = form.keyIsLonger ? key.length > form.keyBytes : key.length === form.keyBytes
     if (!isOfForm) {
@@ -127,7 +137,7 @@ export class StoreWalk {
 
 const KEY_BYTES_SHOWN = 48
 
-/** A key for people: its bytes in hex, since any may stand there. */
+/** A key as hex, since it may contain any bytes. */
 export function shortKey(key: Buffer): string {
   const hex = key.toString('hex', 0, KEY_BYTES_SHOWN)
   return key.length > KEY_BYTES_SHOWN ? `${hex}...` : hex

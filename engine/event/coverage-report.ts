@@ -1,6 +1,7 @@
 /**
- * What a sensor counts of what it saw and of what was hidden from it: the words in which the collector tells it and the service stores and shows it.
- * The two programs share this list. docs/design/visibility.md has it as a table, which is made of this one.
+ * The counters of what a sensor saw and what it could not see, by their names in reports and in the
+ * store. Both programs share this list. The table in docs/design/visibility.md is generated from
+ * it.
  */
 export const COVERAGE_COUNTERS = {
   packets: 'Packets that were read',
@@ -22,30 +23,40 @@ export type CoverageCounters = Readonly<Record<CoverageCounter, number>>
 
 export const COVERAGE_COUNTER_NAMES = Object.keys(COVERAGE_COUNTERS) as readonly CoverageCounter[]
 
-/** A larger count is none: 2^50 packets take 3.5 years at ten million a second. Sums of some thousand such counts are still exact. */
+/**
+ * A larger count is invalid: 2^50 packets take 3.5 years at ten million per second. Sums of some
+ * thousand such counts are still exact.
+ */
 export const COVERAGE_COUNT_MAX = 2 ** 50
 
-/** What one run of a sensor has counted since it began: cumulative, so that the next one makes up for one that was lost. */
+/**
+ * The counters of one run of a sensor since its start. Cumulative, so that a later report includes
+ * a lost one.
+ */
 export interface CoverageReport {
-  /** 16 lower-case hex digits. Of one run of a live sensor, whose counters begin at 0; of a capture file the same in each run that reads it. */
+  /**
+   * 16 lower-case hex digits. Identifies one run of a live sensor, whose counters begin at 0. A
+   * capture file has the same instance in each run that reads it.
+   */
   readonly instance: string
   /** When the run began, by the sensor's clock, in milliseconds since 1970. */
   readonly sinceMs: number
-  /** That and the time that has passed since, so that it never steps back. */
+  /** `sinceMs` plus the elapsed time, so that it never goes backward. */
   readonly madeMs: number
-  /** Nothing follows of this run. */
+  /** The last report of this run. */
   readonly ended: boolean
   readonly counters: CoverageCounters
 }
 
 /*
- * The form of a report, as `coverage` in a batch (event.ts) and in a syslog message of its own. Times
- * are ISO 8601 in UTC with milliseconds.
+ * The JSON form of a report, as `coverage` in a batch (event.ts) or in a syslog message. Times are
+ * ISO 8601 in UTC with milliseconds.
  *
  *   { "instance": "5c28dc30ef9d3ca8", "since": "2026-11-20T09:00:00.000Z",
  *     "made": "2026-11-20T09:15:02.123Z", "ended": false, "counters": { "packets": 120000, ... } }
  *
- * All counters of this release are required. Unknown members belong to a later release and are ignored.
+ * All counters of this release are required. Unknown members belong to a later release and are
+ * ignored.
  */
 export function coverageReportToJson(report: CoverageReport): Record<string, unknown> {
   const { instance, sinceMs, madeMs, ended, counters } = report

@@ -2,49 +2,59 @@ import { isIP } from 'node:net'
 import { Packr, Unpackr } from 'msgpackr'
 import { type CoverageReport, coverageReportToJson } from './coverage-report.ts'
 
-/** How a name was seen: in a DNS query, a TLS or QUIC ClientHello, or a line of another device's log. */
+/** How a name was seen: in a DNS query, a TLS or QUIC ClientHello, or the log of another device. */
 export const METHODS = ['dns', 'tls', 'quic', 'log'] as const
 export type Method = (typeof METHODS)[number]
 
-/** Matches of one client and name, counted. What travels from the collector to the service and waits in both stores. */
+/**
+ * Counted matches of one client and name. The unit that the collector sends and that both programs
+ * store.
+ */
 export interface Event {
-  /** 32 lower-case hex digits: the collector's instance (64 bit), then its sequence (64 bit, from 1). Unique for ever. */
+  /**
+   * 32 lower-case hex digits: the collector's instance (64 bits), then its sequence (64 bits, from
+   * 1). Globally unique.
+   */
   readonly id: string
   /** The name as seen on the wire: lower case, no trailing dot. */
   readonly name: string
-  /** Textual IPv4 or IPv6 address of the client. */
+  /** The client's IPv4 or IPv6 address as text. */
   readonly client: string
   readonly method: Method
   /** Milliseconds since 1970 in UTC. */
   readonly firstSeenMs: number
   readonly lastSeenMs: number
-  /** How many matches the event stands for, from 1. */
+  /** Number of matches, from 1. */
   readonly count: number
-  /** How many of them the device that logged them has blocked. Only where there are any, as in all forms of an event. */
+  /**
+   * Number of these matches that the logging device blocked. Omitted if 0, in all forms of an
+   * event.
+   */
   readonly blocked?: number
 }
 
 export const EVENT_ID_HEX_DIGITS = 32
 const ID_PATTERN = /^[0-9a-f]{32}$/
 export const NAME_LENGTH_MAX = 253
-/** 9999-12-31: the last instant that ISO 8601 writes with four digits of year. */
+/** 9999-12-31: the last instant with a four-digit year in ISO 8601. */
 export const TIME_MS_MAX = 253_402_300_799_999
-/** Matches that one event can stand for. */
+/** Maximum number of matches in one event. */
 export const EVENT_COUNT_MAX = 0xffff_ffff
 
-/** The id of the event with this sequence number (from 1) of a collector's instance (16 hex digits). */
+/** The id of the event with this sequence (from 1) of a collector instance (16 hex digits). */
 export function eventId(instance: string, sequence: number): string {
   return instance + sequence.toString(16).padStart(16, '0')
 }
 
-/** The two halves of an id: instance as 16 hex digits, sequence as a number. */
+/** The parts of an id: instance as 16 hex digits, sequence as a number. */
 export function eventIdParts(id: string): { instance: string; sequence: number } {
   return { instance: id.slice(0, 16), sequence: Number.parseInt(id.slice(16), 16) }
 }
 
 /**
- * The parts of an event, checked; or one line that says which field is wrong, what was found and what is right.
- * Written by hand, and not with zod, because it runs once an event: 0.2 us instead of 2 us.
+ * Checks the parts of an event. Returns the event, or an error that names the wrong field, the
+ * found and the expected value. Hand-written instead of zod, because it runs once per event: 0.2 us
+ * instead of 2 us.
  */
 export function checkedEvent(
   id: unknown,
@@ -85,14 +95,14 @@ function isTime(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= TIME_MS_MAX
 }
 
-/** A wrong value for an error line: short, on one line, whatever it is. */
+/** A value for an error message: short and on one line. */
 function shown(value: unknown): string {
   if (value === undefined) return 'nothing'
   let text: string | undefined
   try {
     text = JSON.stringify(value)
   } catch {
-    // BigInt, or an object that contains itself.
+    // A BigInt or a circular object.
   }
   text ??= typeof value
   return text.length <= 48 ? text : `${text.slice(0, 48)}…`
@@ -101,23 +111,24 @@ function shown(value: unknown): string {
 /*
  * The forms of an event.
  *
- *   stored   msgpack array [id: bin 16, name, client, method: index in METHODS, first: ms, span: ms, count], inside a
- *            record (store/record.ts) with version byte and checksum; where some were blocked, how many is an eighth column
- *   batch    msgpack array [version = 1, [event, ...], coverage?] with the same event arrays; coverage is a map, the
- *            report of coverage-report.ts
- *   JSON     { "id", "name", "client", "method", "first_seen", "last_seen", "count" } and "blocked" where some were, times
- *            in ISO 8601 UTC with milliseconds; a batch is { "events": [ ... ], "coverage": { ... } }
+ *   stored   msgpack array [id: bin 16, name, client, method: index in METHODS, first: ms,
+ *            span: ms, count, blocked?] in a record (lmdb/record.ts) with version byte and checksum
+ *   batch    msgpack array [version = 1, [event, ...], coverage?] with the same event arrays;
+ *            coverage is a map, the report of coverage-report.ts
+ *   JSON     { "id", "name", "client", "method", "first_seen", "last_seen", "count", "blocked"? }
+ *            with times in ISO 8601 UTC with milliseconds;
+ *            a batch is { "events": [ ... ], "coverage": { ... } }
  *
- * The coverage report of a batch is optional, and the events may be none. It is the last element, so that events are
- * read the same with and without a report.
+ * The events of a batch may be empty. Its coverage report is optional, and the last element, so
+ * that events are read the same with and without a report.
  *
- * ingest/batch-reader.ts reads a batch in place: what changes here changes there.
+ * ingest/batch-reader.ts reads batches in place and must be changed together with this file.
  */
 export const BATCH_VERSION = 1
 const EVENT_COLUMNS = 7
 const EVENT_COLUMNS_MAX = 8
 
-// useRecords false: the bytes are read by others, so no shared structures; moreTypes off: no structured clone.
+// useRecords false: other programs read the bytes. moreTypes false: no structured clone.
 const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
 const unpackr = new Unpackr({ useRecords: false, moreTypes: false, mapsAsObjects: true })
 
@@ -158,7 +169,7 @@ export function packEvent(event: Event): Buffer {
   return packr.pack(columnsOf(event))
 }
 
-/** The event in bytes that packEvent wrote, or one line that says why it is none. */
+/** Returns the event that packEvent wrote, or an error. */
 export function unpackEvent(bytes: Uint8Array): Event | string {
   try {
     return eventFromColumns(unpackr.unpack(bytes))
@@ -174,15 +185,15 @@ export function packBatch(events: readonly Event[], coverage?: CoverageReport): 
 }
 
 /**
- * A batch. Each event is good or a line that says what is wrong with it. The coverage report is not
- * checked: `Report` is its bytes in msgpack, or its value in JSON; undefined where there is none.
+ * A batch. A string is the error of an event. The coverage report is unchecked: `Report` is its
+ * msgpack bytes or its JSON value.
  */
 export interface UnpackedBatch<Report> {
   readonly events: readonly (Event | string)[]
   readonly coverage: Report | undefined
 }
 
-/** The batch in these bytes, or one line that says why there is none. */
+/** Returns the batch in these bytes, or an error. */
 export function unpackBatch(bytes: Uint8Array, eventsMax: number): UnpackedBatch<Uint8Array> | string {
   const starts: number[] = []
   const error = msgpackError(bytes, 0, starts)
@@ -194,7 +205,7 @@ export function unpackBatch(bytes: Uint8Array, eventsMax: number): UnpackedBatch
   if (isArray && eventsAt !== undefined && starts.length <= 3) {
     try {
       version = unpackr.unpack(bytes.subarray(versionAt, eventsAt))
-      // Apart from the report, so that nothing in it costs the events.
+      // Separate from the report, so that an invalid report does not affect the events.
       events = unpackr.unpack(bytes.subarray(eventsAt, coverageAt))
     } catch (error) {
       return `expected msgpack: ${(error as Error).message}`
@@ -208,27 +219,28 @@ export function unpackBatch(bytes: Uint8Array, eventsMax: number): UnpackedBatch
   return { events: events.map(eventFromColumns), coverage }
 }
 
-/** The one value in bytes that msgpackError() has accepted. @throws what msgpackr throws. */
+/** Unpacks one value that msgpackError() has accepted. Passes on msgpackr's errors. */
 export function unpackValue(bytes: Uint8Array): unknown {
   return unpackr.unpack(bytes)
 }
 
-/** Deeper than any batch: the batch, its list of events, an event, and a little for what later versions add. */
+/** Deeper than any batch: batch, list of events, event, and some levels for later versions. */
 const MSGPACK_DEPTH_MAX = 8
-/** How many starts of a batch's elements are noted: one more than it may have. */
+/** Recorded offsets of a batch's elements: one more than a batch may have. */
 const STARTS_MAX = 4
 
 /**
- * msgpackr makes room for as many places as an array announces before it reads the first, so a few bytes of nested lies
- * could ask for gigabytes. This walk over the headers, in time linear in the bytes and without recursion, refuses what
- * announces more places than bytes are left, or nests too deep. Answers what is wrong and where, or undefined.
- * `outerDepth` says in how many arrays the value is; `starts` receives the offsets of the first elements of the outermost
- * array. Formats: msgpack specification, "Formats".
+ * msgpackr allocates the announced length of an array before it reads the first element, so a few
+ * bytes of nested headers could allocate gigabytes. This function walks over the headers, in linear
+ * time and without recursion, and refuses values that announce more elements than there are bytes
+ * left, or that nest too deeply. Returns the error with its offset, or undefined. `outerDepth`: the
+ * number of arrays around the value. `starts` receives the offsets of the first elements of the
+ * outermost array. Formats: msgpack specification, "Formats".
  */
 export function msgpackError(bytes: Uint8Array, outerDepth: number, starts: number[] = []): string | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const end = bytes.byteLength
-  // How many values are still to come at each depth.
+  // Number of values still expected at each depth.
   const due = new Array<number>(MSGPACK_DEPTH_MAX + 1).fill(0)
   let depth = 0
   due[0] = 1
@@ -259,8 +271,9 @@ export function msgpackError(bytes: Uint8Array, outerDepth: number, starts: numb
 }
 
 /**
- * The offset behind the event at `at` if it is an array of up to fifteen numbers, strings, byte strings, true, false and nil, all before
- * `end`; else -1. What such an event says does not depend on the rest of its batch: msgpackr's own extensions stand in others.
+ * Returns the offset after the event at `at` if the event is an array of up to fifteen numbers,
+ * strings, byte strings, booleans and nil that ends before `end`; else -1. Such an event can be
+ * unpacked without the rest of its batch: it contains none of msgpackr's extensions.
  */
 export function endOfPlainEvent(view: DataView, at: number, end: number): number {
   if (at >= end || view.getUint8(at) >> 4 !== 0x9) return -1
@@ -281,11 +294,14 @@ export function endOfPlainEvent(view: DataView, at: number, end: number): number
   return next
 }
 
-/** For each format byte: how many bytes of length follow, how long it is besides, and values for each unit of length. */
+/**
+ * By format byte: number of length bytes that follow, additional fixed length, and values per unit
+ * of length.
+ */
 const LENGTH_BYTES = new Uint8Array(256)
 const FIXED_LENGTH = new Uint8Array(256)
 const VALUES_EACH = new Uint8Array(256)
-/** ext and fixext, and the one byte that the specification never uses. */
+/** ext, fixext, and the byte that the specification never uses. */
 const IS_EXTENSION = new Uint8Array(256)
 for (const format of [0xc1, 0xc7, 0xc8, 0xc9, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8]) IS_EXTENSION[format] = 1
 for (let low = 0; low < 16; low++) {
@@ -343,8 +359,15 @@ for (const [array, lengthBytes, values] of [
   VALUES_EACH[array] = values
 }
 
+const TOO_MANY = 'too many events'
+
 function tooMany(found: number, eventsMax: number): string {
-  return `expected at most ${eventsMax} events, found ${found}`
+  return `${TOO_MANY}: expected at most ${eventsMax} events, found ${found}`
+}
+
+/** Whether the error of a batch is the number of its events, so that smaller batches can help. */
+export function isTooManyEvents(error: string): boolean {
+  return error.startsWith(TOO_MANY)
 }
 
 export function eventToJson(event: Event): Record<string, unknown> {
@@ -376,7 +399,10 @@ export function eventFromJson(value: unknown): Event | string {
   )
 }
 
-/** ISO 8601 with a zone, as Date reads it; anything else stays what it is and fails the check that follows. */
+/**
+ * Parses ISO 8601 with a zone, as Date does. Other values are returned unchanged and fail the check
+ * that follows.
+ */
 function timeFromJson(value: unknown): unknown {
   if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/.test(value))
     return value

@@ -1,13 +1,15 @@
 /*
- * The usual event, column by column, as packEvent (event.ts) writes it and as ingest and scans read it without making an object of it:
+ * The common form of an event, as packEvent (event.ts) writes it, and as ingest and scans read it
+ * in place:
  *
  *   97 or 98      array of seven or eight
  *   c4 10         id: 8 bytes of instance, 8 bytes of sequence, big-endian
  *   a0..bf, d9    name, then client: up to 31 or up to 255 bytes
  *   00..03        method
- *   00..7f, cc, cd, ce, cb   first seen, span, count and blocked: u8, u16, u32, or f64 from 2^32 on
+ *   00..7f, cc, cd, ce, cb   first seen, span, count and blocked:
+ *                            u8, u16, u32, or f64 from 2^32 on
  *
- * Whatever stands there otherwise may be as good: the event, or the batch, is then unpacked as before.
+ * Other forms may be valid as well. The event, or its batch, is then unpacked by msgpackr.
  */
 export const EVENT_ARRAY = 0x97
 export const EVENT_ARRAY_BLOCKED = 0x98
@@ -18,10 +20,10 @@ const FLOAT_64 = 0xcb
 const UINT_8 = 0xcc
 const UINT_16 = 0xcd
 const UINT_32 = 0xce
-/** Where the id stands in an event. */
+/** Offset of the id in an event. */
 export const ID_OFFSET = 3
 
-/** For each format byte: how many bytes a whole number of that format has, with the format byte; 0 where it is no usual one. */
+/** By format byte: length of an integer including the format byte; 0: not a common form. */
 const NUMBER_BYTES = new Uint8Array(256)
 NUMBER_BYTES.fill(1, 0x00, 0x80)
 NUMBER_BYTES[UINT_8] = 2
@@ -29,7 +31,10 @@ NUMBER_BYTES[UINT_16] = 3
 NUMBER_BYTES[UINT_32] = 5
 NUMBER_BYTES[FLOAT_64] = 9
 
-/** Where the text begins whose header is at `at`, which lies before the end; -1 where that is no usual string. */
+/**
+ * Returns the start of the text whose header is at `at`, which must be before the end. -1: not a
+ * common string.
+ */
 export function stringStart(view: DataView, at: number): number {
   const format = view.getUint8(at)
   if (format >> 5 === 0x5) return at + 1
@@ -42,14 +47,16 @@ export function stringBytes(view: DataView, at: number): number {
   return format === STRING_8 ? view.getUint8(at + 1) : format & 0x1f
 }
 
-/** The offset behind the number at `at`; -1 where there is no usual one before `end`. */
+/** Returns the offset after the number at `at`. -1: no common number before `end`. */
 export function numberEnd(view: DataView, at: number, end: number): number {
   if (at >= end) return -1
   const bytes = NUMBER_BYTES[view.getUint8(at)] ?? 0
   return bytes === 0 || at + bytes > end ? -1 : at + bytes
 }
 
-/** The number at `at`, whose format and end were checked; -1 where it is not whole or below 0. */
+/**
+ * Returns the number at `at`, whose format and end were checked. -1: not an integer, or negative.
+ */
 export function wholeNumber(view: DataView, at: number): number {
   const format = view.getUint8(at)
   switch (format) {

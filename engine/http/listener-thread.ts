@@ -16,7 +16,9 @@ export interface ThreadFailure {
 
 type ListeningOf<M extends { readonly kind: string }> = Extract<M, { readonly kind: 'listening' }>
 
-/** Waits until a thread listens, and answers its message. @throws Fault that the thread reported. */
+/**
+ * Waits until a thread listens, and answers its message. @throws Fault that the thread reported.
+ */
 export function listening<M extends { readonly kind: string } = FromListenerThread>(
   thread: Worker,
   name: string,
@@ -42,7 +44,9 @@ export function faultOf({ code, message }: ThreadFailure, name: string): Error {
 /** Of a thread that has ended. */
 const NO_THREAD_ID = -1
 
-/** Lets a thread's answers in progress end, for `deadlineMs`, and waits until the thread has ended. */
+/**
+ * Lets a thread's answers in progress end, for `deadlineMs`, and waits until the thread has ended.
+ */
 export function drainThread(thread: Worker, deadlineMs: number): Promise<void> {
   return new Promise((resolve) => {
     if (thread.threadId === NO_THREAD_ID) return resolve()

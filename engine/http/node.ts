@@ -4,7 +4,10 @@ import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Fault } from '../process/error-codes.ts'
+import { clientOf } from '../process/network.ts'
 import { usingTlsFiles } from './certificate.ts'
+import { ExactCounts } from './client-counts.ts'
+import { Connections, UNLIMITED } from './connections.ts'
 import {
   type BodyPace,
   type HttpAnswer,
@@ -12,25 +15,27 @@ import {
   type HttpListenOptions,
   type HttpRequest,
   type HttpResponse,
-  type OnAnswer,
   REASON_PHRASE,
   sendError,
   sentBytes,
   watchPace,
   whenIdle,
 } from './port.ts'
+import { NODE_TLS_OPTIONS } from './tls-ciphers.ts'
+import { TurnBudget } from './turn-budget.ts'
+import { type WaitingAnswer, WaitingAnswers } from './waiting-answers.ts'
 
 /**
  * Implements port.ts over node:http and node:https, for Node versions and C libraries without a
  * uWebSockets.js binary.
  */
 export async function listenNode(options: HttpListenOptions): Promise<HttpListener> {
-  const traffic = new Traffic()
+  const traffic = new Traffic(options)
   const onRequest: RequestListener = (message, raw) => {
-    traffic.begin(message.socket, raw)
+    if (!traffic.begin(message.socket, raw)) return stopReading(message.socket)
     closeUnreadBody(message, raw)
     const request = new NodeRequest(message)
-    const response = new NodeResponse(raw, request, options.onAnswer)
+    const response = new NodeResponse(raw, message.socket, request, traffic, options)
     const refusal = refusalOf(message)
     if (refusal !== undefined) return refuse(response, refusal, message.method === 'HEAD')
     const failed = (error: unknown): void => {
@@ -38,17 +43,20 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
       sendError(response, 500, 'Internal error', [], request.method === 'HEAD')
     }
     Promise.resolve()
-      .then(() => options.handler(request, response))
+      .then(() => (response.aborted ? undefined : options.handler(request, response)))
       .catch(failed)
   }
-  const { tls } = options
+  let { tls } = options
   const secure = tls && createTlsServer({ ...secureOptions(tls), ...LIMITS, handshakeTimeout: HEADERS_MS }, onRequest)
   const server = secure ?? createServer(LIMITS, onRequest)
   // refusalOf() counts the fields. Node would silently drop the fields over this limit.
   server.maxHeadersCount = 0
   server.headersTimeout = HEADERS_MS
   server.timeout = SILENCE_MS
-  server.on('connection', (socket) => traffic.open(socket))
+  server.keepAliveTimeout = KEEP_ALIVE_MS
+  server.on('connection', (socket) => {
+    if (!traffic.open(socket)) socket.destroy()
+  })
   server.on('timeout', (socket) => traffic.onSilence(socket))
   server.on('clientError', refuseMalformed)
   // Expectations other than 100-continue are ignored (RFC 9110 §10.1.1).
@@ -60,8 +68,9 @@ export async function listenNode(options: HttpListenOptions): Promise<HttpListen
   return {
     implementation: 'node:http',
     port: (server.address() as AddressInfo).port,
-    async reload() {
-      if (tls !== undefined) usingTlsFiles(tls, () => secure?.setSecureContext(secureOptions(tls)))
+    async reload(files = tls) {
+      if (files !== undefined) usingTlsFiles(files, () => secure?.setSecureContext(secureOptions(files)))
+      tls = files
     },
     async drain(deadlineMs) {
       // http's own close() also closes connections whose responses are not fully written.
@@ -88,6 +97,12 @@ const HEADERS_MS = 10_000
  * the kernel accepted a part of the response before.
  */
 const SILENCE_MS = 10_000
+/**
+ * Milliseconds between two requests of a connection, longer than the 60 s of most load balancers.
+ * A client that reads the field sends nothing in the last seconds.
+ */
+const KEEP_ALIVE_MS = 75_000
+const KEEP_ALIVE_FIELD = 'timeout=70'
 /** Milliseconds in which an unread body must end. */
 const UNREAD_BODY_MS = 10_000
 const CHECK_CONNECTIONS_MS = 1000
@@ -95,6 +110,7 @@ const LIMITS = {
   maxHeaderSize: HEADER_BYTES_MAX,
   connectionsCheckingInterval: CHECK_CONNECTIONS_MS,
   requireHostHeader: false,
+  joinDuplicateHeaders: true,
 } as const
 
 /** The connections of a listener, and their responses in progress. */
@@ -104,14 +120,33 @@ class Traffic {
   readonly #sockets = new Set<Socket>()
   /** Responses in progress by connection, in order. */
   readonly #answers = new Map<Socket, Set<ServerResponse>>()
+  readonly connections: Connections
+  readonly waiting: WaitingAnswers
+  readonly #turn = new TurnBudget()
 
-  /** A connection, before any handshake. */
-  open(socket: Socket): void {
-    this.#sockets.add(socket)
-    socket.once('close', () => this.#sockets.delete(socket))
+  constructor({ limits = UNLIMITED, connectionCounters, log }: HttpListenOptions) {
+    this.connections = new Connections(limits, new ExactCounts(), connectionCounters, log)
+    this.waiting = new WaitingAnswers(limits.perClientMax > 0)
   }
 
-  begin(socket: Socket, answer: ServerResponse): void {
+  /** Counts a connection, before any handshake. Returns whether to accept it. */
+  open(socket: Socket): boolean {
+    const client = clientOf(socket.remoteAddress ?? '')
+    const isAccepted = this.connections.open(client)
+    this.#sockets.add(socket)
+    socket.once('close', () => {
+      this.#sockets.delete(socket)
+      this.connections.close(isAccepted ? client : undefined)
+    })
+    return isAccepted
+  }
+
+  /**
+   * Counts a request. Returns false if the connection is closed, or if it pipelined a request
+   * beyond what this turn of the event loop answers.
+   */
+  begin(socket: Socket, answer: ServerResponse): boolean {
+    const isOver = this.#turn.take()
     let answers = this.#answers.get(socket)
     if (answers === undefined) {
       answers = new Set()
@@ -122,11 +157,17 @@ class Traffic {
         this.#answers.delete(socket)
       })
     }
+    if (socket.destroyed) return false
+    if (isOver && answers.size > 0) {
+      this.connections.notePipelined(clientOf(socket.remoteAddress ?? ''))
+      return false
+    }
     this.requests++
     answers.add(answer)
     answer.once('close', () => {
       if (this.#answers.get(socket)?.delete(answer)) this.requests--
     })
+    return true
   }
 
   /** A handler may be slow. A client may not. */
@@ -144,6 +185,20 @@ class Traffic {
   closeAll(): void {
     for (const socket of this.#sockets) socket.destroy()
   }
+}
+
+/** Result of parserOnIncoming (_http_server) if another protocol follows a request. */
+const SKIP_REST = 2
+
+/**
+ * Closes a connection. One read brings up to 64 KB of pipelined requests, and Node parses them all,
+ * even for a destroyed socket, in 15 ms. Its parser stops when a request announces another
+ * protocol. A Node version without `onIncoming` parses the rest.
+ */
+function stopReading(socket: Socket): void {
+  const { parser } = socket as { parser?: { onIncoming?: () => number } | null }
+  if (parser?.onIncoming !== undefined) parser.onIncoming = () => SKIP_REST
+  socket.destroy()
 }
 
 /** A TLS socket and its TCP socket are different objects with the same remote port. */
@@ -194,7 +249,7 @@ function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
 }
 
 function secureOptions(tls: { keyFile: string; certificateFile: string }) {
-  return { key: readFileSync(tls.keyFile), cert: readFileSync(tls.certificateFile), minVersion: 'TLSv1.2' as const }
+  return { key: readFileSync(tls.keyFile), cert: readFileSync(tls.certificateFile), ...NODE_TLS_OPTIONS }
 }
 
 function listening(server: Server, options: HttpListenOptions): Promise<void> {
@@ -262,24 +317,30 @@ class NodeRequest implements HttpRequest {
   }
 }
 
-class NodeResponse implements HttpResponse {
+class NodeResponse implements HttpResponse, WaitingAnswer {
   readonly #raw: ServerResponse
+  /** Of the request: a response that waits for the one before it has no socket yet. */
+  readonly #socket: Socket
   readonly #request: NodeRequest
-  readonly #onAnswer: OnAnswer | undefined
+  readonly #traffic: Traffic
+  readonly #options: HttpListenOptions
 
-  constructor(raw: ServerResponse, request: NodeRequest, onAnswer: OnAnswer | undefined) {
+  constructor(raw: ServerResponse, socket: Socket, request: NodeRequest, traffic: Traffic, options: HttpListenOptions) {
     this.#raw = raw
+    this.#socket = socket
     this.#request = request
-    this.#onAnswer = onAnswer
+    this.#traffic = traffic
+    this.#options = options
   }
 
   get aborted(): boolean {
-    return this.#raw.destroyed
+    return this.#raw.destroyed || this.#socket.destroyed
   }
 
   send(answer: HttpAnswer): void {
     if (this.aborted || this.#raw.headersSent) return
     const { status, body, fields = [], block, bodyOmitted = false } = answer
+    if (answer.isRefusal && this.#traffic.connections.isPastRefusals(this.#client())) return void this.#socket.destroy()
     const headers: Record<string, string | number | string[]> = {}
     const all = block === undefined ? fields : [...block.fields, ...fields]
     // Each cookie has a field of its own (RFC 6265 §3).
@@ -290,9 +351,27 @@ class NodeResponse implements HttpResponse {
     }
     if (cookies.length > 0) headers['set-cookie'] = cookies
     if (status !== 304) headers['content-length'] = Buffer.byteLength(body)
+    if (this.#raw.shouldKeepAlive && !all.includes('connection')) headers['keep-alive'] = KEEP_ALIVE_FIELD
     this.#raw.writeHead(status, REASON_PHRASE[status] ?? '', headers)
     // Copied: the bytes may be a view of the store, and the socket may send them later.
     this.#raw.end(bodyOmitted || status === 304 ? undefined : typeof body === 'string' ? body : Buffer.from(body))
-    this.#onAnswer?.(this.#request, status, sentBytes(answer))
+    if (this.#raw.writableLength > 0) this.#wait(sentBytes(answer))
+    this.#options.onAnswer?.(this.#request, status, sentBytes(answer))
+  }
+
+  /** The kernel has not accepted all of this response, or of a response before it. */
+  #wait(bytes: number): void {
+    const { waiting } = this.#traffic
+    waiting.add(this, this.#client(), bytes)
+    this.#raw.once('close', () => waiting.remove(this))
+  }
+
+  abort(): void {
+    this.#options.onAnswerAborted?.()
+    this.#socket.destroy()
+  }
+
+  #client(): string {
+    return clientOf(this.#request.remoteAddress())
   }
 }

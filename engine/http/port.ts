@@ -1,4 +1,6 @@
 import type { Logger } from '../process/log.ts'
+import type { TlsFiles } from './certificate.ts'
+import type { ConnectionLimits } from './connections.ts'
 import type { FieldBlock } from './fields.ts'
 
 /** A request, as handlers see it. Valid only until the handler first awaits or returns. */
@@ -47,6 +49,11 @@ export interface HttpAnswer {
   readonly block?: FieldBlock
   /** Sends only the length of the body, as for HEAD. */
   readonly bodyOmitted?: boolean
+  /**
+   * The client has sent no valid key or token. A client with too many refusals is disconnected
+   * without a response (REFUSALS_PER_MINUTE_MAX).
+   */
+  readonly isRefusal?: boolean
 }
 
 /** Answers a request, now or later. An exception is logged and answered with 500. */
@@ -60,6 +67,10 @@ export interface HttpListenOptions {
   readonly handler: HttpHandler
   /** Frequent paths, which are routed for GET before the handler is called. */
   readonly fastPaths?: readonly string[]
+  /** Without limits, every connection is accepted. */
+  readonly limits?: ConnectionLimits
+  /** The thread's row of connection counters (connections.ts). */
+  readonly connectionCounters?: Float64Array
   /** Called once for each answered request. */
   readonly onAnswer?: OnAnswer
   /**
@@ -82,7 +93,7 @@ export interface HttpListener {
   readonly implementation: string
   readonly port: number
   /** Loads the certificate files again for new connections. Open connections are unaffected. */
-  reload(): Promise<void>
+  reload(files?: TlsFiles): Promise<void>
   /**
    * Stops accepting connections and waits up to `deadlineMs` for responses in progress. Closes the
    * remaining connections and logs their number.
@@ -128,6 +139,14 @@ export function sendError(
     body: JSON.stringify({ error: message }),
     bodyOmitted,
   })
+}
+
+/**
+ * Answers a client without a valid key or token as `sendError` does, and counts the refusal.
+ */
+export function refuse(response: HttpResponse, status: number, message: string, fields: readonly string[] = []): void {
+  const body = JSON.stringify({ error: message })
+  response.send({ status, fields: ['content-type', 'application/json', ...fields], body, isRefusal: true })
 }
 
 /** The bytes of the body that are sent. */

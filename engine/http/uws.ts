@@ -1,21 +1,13 @@
 import type * as Uws from 'uWebSockets.js'
-import { ANSWERS_WAITING_BYTES_MAX, BODILESS_ANSWERS_MEAN } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
+import { clientOfBytes } from '../process/network.ts'
 import type { TlsFiles } from './certificate.ts'
-import { type FieldLines, linesOf, withoutConnection } from './fields.ts'
-import {
-  type BodyPace,
-  type HttpAnswer,
-  type HttpListener,
-  type HttpListenOptions,
-  type HttpRequest,
-  type HttpResponse,
-  REASON_PHRASE,
-  sendError,
-  sentBytes,
-  watchPace,
-  whenIdle,
-} from './port.ts'
+import { type HttpListener, type HttpListenOptions, REASON_PHRASE, sendError, whenIdle } from './port.ts'
+import { shortTurn } from './short-turn.ts'
+import { TLS_1_2_CIPHERS } from './tls-ciphers.ts'
+import { UwsRequest } from './uws-request.ts'
+import { UwsResponse } from './uws-response.ts'
+import { Traffic } from './uws-traffic.ts'
 
 /*
  * The only file that uses uWebSockets.js. Breaking one of two rules of that library ends the
@@ -56,18 +48,21 @@ export async function listenUws(options: HttpListenOptions): Promise<HttpListene
   const uws = (await import('uWebSockets.js')) as Library
   // Removes the `uWebSockets` banner from responses.
   uws._cfg?.('silent')
-  const traffic = new Traffic()
+  const traffic = new Traffic(options)
+  let { tls } = options
   const first = await open(uws, options, traffic)
   const apps = [first]
   const port = uws.us_socket_local_port(first.socket)
+  traffic.port = port
   return {
     implementation: 'uWebSockets.js',
     port,
-    async reload() {
+    async reload(files = tls) {
       if (apps.length === 0) return
       // An app cannot change its certificate, so a new app takes over the port. Both share it
       // briefly.
-      const next = await open(uws, { ...options, port }, traffic)
+      const next = await open(uws, { ...options, ...(files && { tls: files }), port }, traffic)
+      tls = files
       await shortTurn()
       const before = apps.at(-1)
       if (before !== undefined) uws.us_listen_socket_close(before.socket)
@@ -84,22 +79,6 @@ export async function listenUws(options: HttpListenOptions): Promise<HttpListene
   }
 }
 
-/** Maximum turns of the event loop to wait for a short one. */
-const TURNS_MAX = 30
-const SHORT_TURN_MS = 0.3
-
-/**
- * Resolves after a turn of the event loop with little work. Closing a listening socket resets
- * connections that wait to be accepted. After such a turn there are hardly any.
- */
-async function shortTurn(): Promise<void> {
-  for (let turns = 0; turns < TURNS_MAX; turns++) {
-    const began = performance.now()
-    await new Promise((resolve) => setImmediate(resolve))
-    if (turns > 0 && performance.now() - began < SHORT_TURN_MS) return
-  }
-}
-
 interface OpenApp {
   readonly app: Uws.TemplatedApp
   readonly socket: Uws.us_listen_socket
@@ -107,6 +86,12 @@ interface OpenApp {
 
 async function open(uws: typeof Uws, options: HttpListenOptions, traffic: Traffic): Promise<OpenApp> {
   const app = options.tls ? secureApp(uws, options.tls) : uws.App()
+  const onConnection = (raw: Uws.HttpResponse, change: number): void => {
+    // The library does not know the address of a connection that has closed.
+    if (change < 0) traffic.connections.close()
+    else if (!traffic.connections.open(clientOfBytes(new Uint8Array(raw.getRemoteAddress())))) raw.close()
+  }
+  app.filter(onConnection)
   for (const path of options.fastPaths ?? []) {
     app.get(path, (raw, request) => answer(raw, request, 'GET', path, options, traffic))
   }
@@ -123,54 +108,13 @@ async function open(uws: typeof Uws, options: HttpListenOptions, traffic: Traffi
 /** The library supports fewer key types than Node. */
 function secureApp(uws: typeof Uws, { keyFile, certificateFile }: TlsFiles): Uws.TemplatedApp {
   try {
-    return uws.SSLApp({ key_file_name: keyFile, cert_file_name: certificateFile })
+    return uws.SSLApp({ key_file_name: keyFile, cert_file_name: certificateFile, ssl_ciphers: TLS_1_2_CIPHERS })
   } catch (error) {
     throw new Fault(
       'CERTIFICATE',
       `${certificateFile}, ${keyFile}: uWebSockets.js does not support this key type. Use RSA, ECDSA on P-256, P-384 or P-521, or --http node`,
       { cause: error },
     )
-  }
-}
-
-/** State shared by the responses of a listener. */
-class Traffic {
-  /** Requests whose response the kernel has not accepted completely. */
-  requests = 0
-  #waitingBytes = 0
-  #bodiless = 0
-  /** In order of waiting time, longest first. */
-  readonly #waiting = new Set<UwsResponse>()
-
-  /**
-   * The kernel accepted a part of a response. If too many bytes wait, the responses that waited
-   * longest are aborted: a client that reads finishes soon.
-   */
-  wait(response: UwsResponse, bytes: number): void {
-    this.#waiting.add(response)
-    this.#waitingBytes += bytes
-    for (const longest of this.#waiting) {
-      if (this.#waitingBytes <= ANSWERS_WAITING_BYTES_MAX) break
-      longest.abort()
-    }
-  }
-
-  /**
-   * Whether to close the connection after a response without a body. The library buffers these for
-   * clients that do not read, and reveals neither the buffered size nor the connection. So
-   * connections are closed at random, which bounds the expected number per connection. The first
-   * responses of a listener are exempt.
-   */
-  closesBodiless(): boolean {
-    return ++this.#bodiless > BODILESS_ANSWERS_MEAN && Math.random() * BODILESS_ANSWERS_MEAN < 1
-  }
-
-  /** The response has ended. `waitingBytes` is the number that was passed to `wait`. */
-  forget(response: UwsResponse, waitingBytes: number): void {
-    this.requests--
-    if (waitingBytes === 0) return
-    this.#waitingBytes -= waitingBytes
-    this.#waiting.delete(response)
   }
 }
 
@@ -183,7 +127,8 @@ function answer(
   traffic: Traffic,
 ): void {
   traffic.requests++
-  const response = new UwsResponse(raw, traffic, options)
+  const keepsAlive = rawRequest.getHeader('connection').toLowerCase() !== 'close'
+  const response = new UwsResponse(raw, traffic, options, keepsAlive)
   const length = rawRequest.getHeader('content-length')
   const request = new UwsRequest(rawRequest, raw, response, method, path, length)
   response.request = request
@@ -215,250 +160,4 @@ function isRepeated(request: Uws.HttpRequest, wanted: string): boolean {
     if (name === wanted) times++
   })
   return times > 1
-}
-
-class UwsRequest implements HttpRequest {
-  readonly method: string
-  readonly path: string
-  readonly #request: Uws.HttpRequest
-  readonly #raw: Uws.HttpResponse
-  readonly #response: UwsResponse
-  readonly #length: string
-
-  constructor(
-    request: Uws.HttpRequest,
-    raw: Uws.HttpResponse,
-    response: UwsResponse,
-    method: string,
-    path: string,
-    length: string,
-  ) {
-    this.method = method
-    this.path = path
-    this.#request = request
-    this.#raw = raw
-    this.#response = response
-    this.#length = length
-  }
-
-  get query(): string {
-    return this.#request.getQuery() ?? ''
-  }
-
-  header(name: string): string {
-    if (name === 'content-length') return this.#length
-    const first = this.#request.getHeader(name)
-    return first !== '' && (name === 'if-match' || name === 'if-none-match') ? this.#joined(name) : first
-  }
-
-  /**
-   * Joins the lines of a list field (RFC 9110 §5.3), of which the library returns only the first.
-   * Needed for conditional requests only, so only they pay for it.
-   */
-  #joined(wanted: string): string {
-    let joined = ''
-    this.#request.forEach((name, value) => {
-      if (name === wanted) joined += joined === '' ? value : `, ${value}`
-    })
-    return joined
-  }
-
-  remoteAddress(): string {
-    return Buffer.from(this.#raw.getRemoteAddressAsText()).toString()
-  }
-
-  body(bytesMax: number, pace?: BodyPace): Promise<Buffer | 'too large' | 'too slow' | 'aborted'> {
-    const field = this.#length
-    const announced = Number(field || 0)
-    if (announced > bytesMax) return Promise.resolve('too large')
-    // uWebSockets.js ends a body at its announced length, so the body is copied once, into its
-    // final buffer.
-    const whole = field === '' || !(announced >= 0) ? undefined : Buffer.allocUnsafe(announced)
-    const most = whole?.length ?? bytesMax
-    return new Promise((settle) => {
-      const chunks: Buffer[] = []
-      let bytes = 0
-      let isEnded = false
-      const stopWatch = watchPace(
-        pace,
-        () => bytes,
-        () => resolve('too slow'),
-      )
-      const resolve = (body: Buffer | 'too large' | 'too slow' | 'aborted'): void => {
-        stopWatch()
-        isEnded = true
-        settle(body)
-      }
-      this.#response.onAborted(() => resolve('aborted'))
-      this.#raw.onData((chunk, isLast) => {
-        if (isEnded) return
-        const at = bytes
-        bytes += chunk.byteLength
-        if (bytes > most) {
-          chunks.length = 0
-          resolve('too large')
-          return
-        }
-        // uWebSockets.js invalidates the chunk when this callback returns.
-        if (whole === undefined) chunks.push(Buffer.from(Buffer.from(chunk)))
-        else whole.set(new Uint8Array(chunk), at)
-        if (isLast) resolve(whole?.subarray(0, bytes) ?? Buffer.concat(chunks, bytes))
-      })
-    })
-  }
-}
-
-class UwsResponse implements HttpResponse {
-  aborted = false
-  /** The argument of onAnswer. */
-  request: UwsRequest | undefined
-  #answered = false
-  /** The kernel has accepted the response, or the connection is closed. */
-  #isDone = false
-  /** The library corks writes while the handler runs. Later writes must be corked explicitly. */
-  #corked = true
-  #watched = false
-  /** Bytes that remained after the kernel accepted the first part. */
-  #waitingBytes = 0
-  #notifyAborted: (() => void) | undefined
-  readonly #raw: Uws.HttpResponse
-  readonly #traffic: Traffic
-  readonly #options: HttpListenOptions
-
-  constructor(raw: Uws.HttpResponse, traffic: Traffic, options: HttpListenOptions) {
-    this.#raw = raw
-    this.#traffic = traffic
-    this.#options = options
-  }
-
-  /** The handler has returned. A later response needs the abort callback. */
-  returned(): void {
-    this.#corked = false
-    if (!this.#answered) this.#watch()
-  }
-
-  onAborted(notify: () => void): void {
-    this.#notifyAborted = notify
-    this.#watch()
-  }
-
-  send(answer: HttpAnswer): void {
-    if (this.aborted || this.#answered) return
-    const { status, body, fields = [], block, bodyOmitted = false } = answer
-    const closes = fields.includes('connection')
-    // Before anything is written, so that an invalid field can still be answered with an error.
-    const lines = linesOf(closes ? withoutConnection(fields) : fields, block)
-    this.#answered = true
-    const isBodiless = bodyOmitted || status === 304
-    try {
-      // Before the response is written: the library does not know the address afterward.
-      if (this.request !== undefined) this.#options.onAnswer?.(this.request, status, sentBytes(answer))
-    } finally {
-      this.#sendNow(status, lines, body, isBodiless, closes)
-    }
-  }
-
-  #sendNow(status: number, lines: FieldLines, body: Uint8Array | string, isBodiless: boolean, closes: boolean): void {
-    if (closes || (isBodiless && this.#traffic.closesBodiless())) this.#sendLast(status, lines, body, isBodiless)
-    else if (this.#corked) this.#write(status, lines, body, isBodiless)
-    else this.#raw.cork(() => this.#write(status, lines, body, isBodiless))
-  }
-
-  /** Aborts the response, whose waiting bytes exceed the limit. */
-  abort(): void {
-    this.#options.onAnswerAborted?.()
-    this.#raw.close()
-  }
-
-  /**
-   * Closes the connection after the response, with `connection: close`. While the handler runs, the
-   * library would process the next pipelined request and not close. One turn later it disconnects a
-   * client that has sent more.
-   */
-  #sendLast(status: number, lines: FieldLines, body: Uint8Array | string, isBodiless: boolean): void {
-    this.#watch()
-    const taken = typeof body === 'string' ? body : Buffer.from(body)
-    setImmediate(() => {
-      if (this.aborted) return
-      this.#raw.cork(() => {
-        if (isBodiless) this.#writeLastBodiless(status, lines, Buffer.byteLength(taken))
-        else {
-          this.#writeHead(status, lines)
-          this.#raw.end(taken, true)
-          this.#end()
-        }
-      })
-      if (isBodiless) this.#raw.close()
-    })
-  }
-
-  /**
-   * The library closes only after a body. So this writes the header section, including its empty
-   * last line, as fields, and the caller closes the connection.
-   */
-  #writeLastBodiless(status: number, lines: FieldLines, bytes: number): void {
-    this.#writeHead(status, lines)
-    if (status !== 304) this.#raw.writeHeader('content-length', String(bytes))
-    this.#raw.writeHeader('date', new Date().toUTCString())
-    this.#raw.writeHeader('connection', 'close\r\n')
-  }
-
-  #watch(): void {
-    if (this.#watched) return
-    this.#watched = true
-    this.#raw.onAborted(() => {
-      this.aborted = true
-      this.#notifyAborted?.()
-      this.#end()
-    })
-  }
-
-  #end(): void {
-    if (this.#isDone) return
-    this.#isDone = true
-    this.#traffic.forget(this, this.#waitingBytes)
-  }
-
-  #write(status: number, lines: FieldLines, body: Uint8Array | string, isBodiless: boolean): void {
-    this.#writeHead(status, lines)
-    if (!isBodiless) return this.#writeBody(body)
-    // A 304 has neither body nor length (RFC 9110 §15.4.5). For an omitted body, the length is
-    // written as an ordinary field: otherwise the library waits for the body and drops the
-    // connection at its next request.
-    if (status !== 304) this.#raw.writeHeader('content-length', String(Buffer.byteLength(body)))
-    // The library does not count a response without a body as a response: without an abort callback
-    // it would end the process.
-    this.#watch()
-    this.#raw.endWithoutBody()
-    this.#end()
-  }
-
-  #writeHead(status: number, { firstName, rest }: FieldLines): void {
-    if (status !== 200) this.#raw.writeStatus(`${status} ${REASON_PHRASE[status] ?? ''}`)
-    if (firstName !== '') this.#raw.writeHeader(firstName, rest)
-  }
-
-  #writeBody(body: Uint8Array | string): void {
-    const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length
-    if (this.#raw.tryEnd(body, bytes)[1]) this.#end()
-    else this.#writeRest(body, bytes)
-  }
-
-  /**
-   * The kernel accepted only a part. The rest is kept until the client reads it. The library
-   * disconnects a client that reads nothing for 10 s.
-   */
-  #writeRest(body: Uint8Array | string, bytes: number): void {
-    this.#watch()
-    const from = this.#raw.getWriteOffset()
-    const rest = typeof body === 'string' ? Buffer.from(body).subarray(from) : Buffer.from(body.subarray(from))
-    this.#raw.onWritable((at) => {
-      if (this.aborted) return true
-      const [wasTaken, isWhole] = this.#raw.tryEnd(rest.subarray(at - from), bytes)
-      if (isWhole) this.#end()
-      return wasTaken
-    })
-    this.#waitingBytes = rest.length
-    this.#traffic.wait(this, rest.length)
-  }
 }

@@ -221,7 +221,7 @@ export class EventAcceptor {
     const { coverage } = this.#store
     const nowMs = this.#clock.nowMs()
     try {
-      const fate = coverage.poll(organizationId, report, nowMs)
+      const fate = coverage.preview(organizationId, report, nowMs)
       if (fate !== 'added') return fate
       return this.#coverageRate.take(organizationId, nowMs) ? coverage.add(organizationId, report, nowMs) : 'tooSoon'
     } catch (error) {

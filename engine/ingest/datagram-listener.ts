@@ -2,9 +2,9 @@ import { createSocket, type Socket } from 'node:dgram'
 import { readFileSync } from 'node:fs'
 import { portFault } from '../http/listen.ts'
 import { UDP_RECEIVE_BYTES } from '../limits.ts'
+import { canonicalAddress } from '../process/network.ts'
 import type { ConnectionReader, Peer } from './connection.ts'
 import type { ConnectionLane } from './lane.ts'
-import { canonicalAddress } from './network.ts'
 
 /**
  * Peers whose state is kept. Beyond the limit, all are forgotten; their counters stay with the

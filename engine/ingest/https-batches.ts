@@ -1,7 +1,14 @@
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
-import { batchFromJson } from '../event/event.ts'
-import { type BodyPace, type HttpHandler, type HttpRequest, type HttpResponse, sendError } from '../http/port.ts'
+import { batchFromJson, isTooManyEvents } from '../event/event.ts'
+import {
+  type BodyPace,
+  type HttpHandler,
+  type HttpRequest,
+  type HttpResponse,
+  refuse,
+  sendError,
+} from '../http/port.ts'
 import {
   BATCH_BYTES_MAX,
   BATCH_EVENTS_MAX,
@@ -10,14 +17,15 @@ import {
   BODY_GRACE_MS,
   RETRY_AFTER_SECONDS,
 } from '../limits.ts'
+import { canonicalAddress } from '../process/network.ts'
 import type { Store } from '../store/store.ts'
 import type { Acceptance, EventAcceptor, Malformed } from './accept.ts'
 import { admit, bearerToken } from './admit.ts'
 import { BodyMemory } from './body-memory.ts'
-import { canonicalAddress } from './network.ts'
 import { Outcome } from './outcome.ts'
 import { redact } from './redact.ts'
 import { type Source, type SourceOwner, SourceTable, UNATTRIBUTED } from './sources.ts'
+import { unpackZstd } from './unpack-zstd.ts'
 
 export const EVENTS_PATH = '/ingest/v1/events'
 
@@ -25,10 +33,10 @@ type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => P
 const asDecompress = (one: unknown): Decompress =>
   promisify(one as (...parameters: never[]) => void) as unknown as Decompress
 
-/** By Content-Encoding. zstd (RFC 8878) requires Node 22.15 or 23.8. */
+/** By Content-Encoding. Node itself has zstd (RFC 8878) since 22.15 and 23.8. */
 const DECOMPRESS: Readonly<Record<string, Decompress | undefined>> = {
   gzip: asDecompress(zlib.gunzip),
-  ...('zstdDecompress' in zlib ? { zstd: asDecompress(zlib.zstdDecompress) } : {}),
+  zstd: 'zstdDecompress' in zlib ? asDecompress(zlib.zstdDecompress) : unpackZstd,
 }
 
 type Accept = (acceptor: EventAcceptor, organizationId: string, bytes: Buffer) => Promise<Acceptance | Malformed>
@@ -81,16 +89,15 @@ export function eventsHandler(
 ): HttpHandler {
   const shared: Shared = { acceptor, counters, memory, sources }
   return (request, response) => {
-    if (request.path !== EVENTS_PATH)
-      return sendError(response, 404, `No such path. Send events to POST ${EVENTS_PATH}`)
-    if (request.method !== 'POST') return sendError(response, 405, 'Send events by POST', ['allow', 'POST'])
+    if (request.path !== EVENTS_PATH) return refuse(response, 404, `No such path. Send events to POST ${EVENTS_PATH}`)
+    if (request.method !== 'POST') return refuse(response, 405, 'Send events by POST', ['allow', 'POST'])
     const token = admit(store, bearerToken(request))
     if (token === undefined) {
       counters.unauthorized++
       const unauthenticated = sourceOf(sources, UNATTRIBUTED, request)
       unauthenticated.receive(Date.now())
       unauthenticated.count(Outcome.unauthorized, Date.now())
-      return sendError(response, 401, 'Invalid monitoring token', ['www-authenticate', 'Bearer'])
+      return refuse(response, 401, 'Invalid monitoring token', ['www-authenticate', 'Bearer'])
     }
     const contentType = request.header('content-type').split(';', 1)[0]?.trim().toLowerCase() ?? ''
     const accept = Object.hasOwn(ACCEPT, contentType) ? ACCEPT[contentType] : undefined
@@ -148,6 +155,9 @@ async function takeBatch(
       counters.malformed++
       source.receive(Date.now())
       source.count(Outcome.rejected, Date.now())
+      if (isTooManyEvents(outcome.why)) {
+        return sendError(response, 413, `Expected a batch of at most ${BATCH_EVENTS_MAX} events`)
+      }
       return sendError(response, 400, `Malformed batch: ${outcome.why}`)
     }
     counters.batches++

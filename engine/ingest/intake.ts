@@ -10,6 +10,7 @@ import {
   REJECTS_PER_SECOND_MAX,
 } from '../limits.ts'
 import { MINUTE_MS, SECOND_MS } from '../process/clock.ts'
+import { canonicalAddress } from '../process/network.ts'
 import type { Reject } from '../store/sources.ts'
 import { Action } from './formats/action.ts'
 import { textAt } from './formats/bytes.ts'
@@ -17,13 +18,13 @@ import { FormatDetector, NO_FORMAT } from './formats/detect.ts'
 import { FORMATS } from './formats/formats.ts'
 import { LogLine, Verdict } from './formats/log-line.ts'
 import { LogTime, TimeFound } from './formats/log-time.ts'
-import { canonicalAddress } from './network.ts'
 import { OrganizationRate } from './organization-rate.ts'
+import type { Origin } from './origin.ts'
 import { Outcome } from './outcome.ts'
 import { type EventBatch, EventIds, PendingEvents } from './pending-events.ts'
 import { coverageFromMessage } from './read-coverage.ts'
 import { redact, SAMPLE_CHARS_MAX } from './redact.ts'
-import { type Listener, type Source, SourceTable, UNATTRIBUTED } from './sources.ts'
+import { type Source, SourceTable, UNATTRIBUTED } from './sources.ts'
 import { SyslogMessage } from './syslog/message.ts'
 import { readSyslog } from './syslog/read-message.ts'
 import type { KnownToken, TokenAuthenticator } from './token-authenticator.ts'
@@ -42,35 +43,6 @@ const CLIENTS_REMEMBERED = 4096
 const QUARTER_MINUTES = 15
 const ZONE_SLACK_MS = 2 * MINUTE_MS
 const METHOD_LOG = METHODS.indexOf('log')
-
-/**
- * Where messages come from: a connection, a datagram peer or a file. Caches the token and source of
- * the previous message.
- */
-export class Origin {
-  readonly listener: Listener
-  readonly address: string
-  /** The local port, to which a token can be bound. */
-  readonly port: number
-  token: KnownToken | undefined
-  boundToken: KnownToken | undefined
-  bindingsRead = 0
-  source: Source | undefined
-  /** The token of all messages of a file, whatever the messages contain. */
-  readonly givenToken: KnownToken | undefined
-  /**
-   * What to do with a match: store it, count it as a duplicate, or count it without storing (dry
-   * run).
-   */
-  matched: 'store' | 'repeat' | 'dry' = 'store'
-
-  constructor(listener: Listener, address: string, port: number, givenToken?: KnownToken) {
-    this.listener = listener
-    this.address = address
-    this.port = port
-    this.givenToken = givenToken
-  }
-}
 
 export interface IntakeOptions {
   /**
@@ -329,9 +301,8 @@ export class Intake {
   }
 
   /**
-   * Parsing a report allocates an object and costs many times as much as reading a message in
-   * place, so reports are rate-limited. Reports are cumulative: the next one includes a skipped
-   * one.
+   * Rate-limited: parsing a report allocates an object and costs many times as much as reading a
+   * message in place. Reports are cumulative, so the next one includes a skipped one.
    */
   #takeCoverage(organizationId: string): Verdict {
     const { line } = this
@@ -470,10 +441,7 @@ function zoneMinutes(differenceMs: number): number {
     : 0
 }
 
-/**
- * HOSTNAME for display: at most 255 characters, with a question mark for each character that is not
- * printable ASCII (RFC 5424 §6).
- */
+/** HOSTNAME for display: `?` replaces each character that is not printable ASCII (RFC 5424 §6). */
 function printable(host: string): string {
   return host.slice(0, 255).replace(/[^\x21-\x7e]/g, '?')
 }

@@ -129,14 +129,14 @@ export class LogRecords {
       else if (byte === CLOSE_BRACKET && this.#inArray) this.#inArray = false
       else if (byte !== SPACE && byte !== TAB && byte !== CR && !(byte === COMMA && this.#inArray)) {
         // `[4711]` begins a log line. In an array of objects, a brace follows the bracket.
-        if (this.#atFileStart && this.#inArray && byte !== OPEN_BRACE) this.#leaveArray()
+        if (this.#atFileStart && this.#inArray && byte !== OPEN_BRACE) this.#exitArray()
         this.#atFileStart = false
         return
       }
     }
   }
 
-  #leaveArray(): void {
+  #exitArray(): void {
     this.#inArray = false
     while (this.place > 0 && this.#bytes[this.place] !== OPEN_BRACKET) this.place--
   }

@@ -4,8 +4,8 @@ import { basename } from 'node:path'
 import { TextDecoder } from 'node:util'
 import { MESSAGE_BYTES_MAX } from '../limits.ts'
 import { type ByteSource, type FileKind, STANDARD_INPUT, withPathOf } from '../process/byte-source.ts'
+import { openDecompressed } from '../process/decompressed-bytes.ts'
 import { Fault } from '../process/error-codes.ts'
-import { openUnpacked } from '../process/unpacked-bytes.ts'
 import { BLOCK_KEY_BYTES, type LineHashes } from '../store/read-lines.ts'
 import type { Store } from '../store/store.ts'
 import type { EventAcceptor } from './accept.ts'
@@ -13,8 +13,9 @@ import { LF } from './formats/bytes.ts'
 import { NO_FORMAT } from './formats/detect.ts'
 import { FORMATS } from './formats/formats.ts'
 import { SCRATCH_BYTES, Verdict } from './formats/log-line.ts'
-import { type Intake, Origin } from './intake.ts'
+import type { Intake } from './intake.ts'
 import { LogRecords } from './log-records.ts'
+import { Origin } from './origin.ts'
 import { Outcome } from './outcome.ts'
 import type { KnownToken } from './token-authenticator.ts'
 
@@ -37,7 +38,7 @@ export const READ_WORK_BYTES = BLOCK_BYTES + MESSAGE_BYTES_MAX * 2 + DECODED_BYT
 /** Messages read before other work of the process gets its turn (progress bar, Ctrl-C). */
 const MESSAGES_PER_TURN = 20_000
 /** Maximum milliseconds until data from a pipe is stored. */
-const LIVE_COMMIT_MS = 1000
+const PIPE_COMMIT_MS = 1000
 /**
  * If a file was modified within this time (milliseconds), a last line without line feed may be
  * incomplete.
@@ -86,7 +87,7 @@ export interface ReadLogOptions {
   /** Resolves when the reading should end. Needed for an idle pipe. */
   readonly stop: Promise<unknown>
   /** Frees space in a full buffer. */
-  readonly fold: () => Promise<unknown>
+  readonly freeSpace: () => Promise<unknown>
 }
 
 /**
@@ -116,7 +117,7 @@ export class LogReader {
    */
   async read(path: string): Promise<{ report: FileReport; fault: Fault | undefined }> {
     const report = newReport(path)
-    const source = await openUnpacked(path, LOG_FILE).catch((error: unknown) => {
+    const source = await openDecompressed(path, LOG_FILE).catch((error: unknown) => {
       throw withPathOf(LOG_FILE, path, error)
     })
     const lastWritten = lastWrittenMs(path)
@@ -151,7 +152,7 @@ export class LogReader {
       if (file.source.live) this.#intake.line.referenceMs = Date.now()
       await this.#takeAll(file)
       const nowMs = Date.now()
-      if (file.source.live && nowMs - committedMs >= LIVE_COMMIT_MS) {
+      if (file.source.live && nowMs - committedMs >= PIPE_COMMIT_MS) {
         await this.#commit(file)
         committedMs = nowMs
       }
@@ -246,7 +247,7 @@ export class LogReader {
           for (const messages of batch.messages.values()) report.matched -= messages
           throw new Fault('STORE_FULL', `${outcome.why}; everything read before is stored. Run the command again later`)
         }
-        await this.#options.fold()
+        await this.#options.freeSpace()
       }
     }
   }

@@ -3,7 +3,7 @@ import type { TlsFiles } from '../http/certificate.ts'
 import { SECOND_MS } from '../process/clock.ts'
 import { Fault } from '../process/error-codes.ts'
 import { logFailure } from '../process/failure.ts'
-import { createLogger, type Logger } from '../process/log.ts'
+import { createLogger, type Logger, setLogLevel } from '../process/log.ts'
 import { Store } from '../store/store.ts'
 import { DatagramListener, kernelDrops } from './datagram-listener.ts'
 import { type ConnectionLane, Lane } from './lane.ts'
@@ -45,7 +45,8 @@ class SocketThread {
   }
 
   async start(): Promise<readonly SyslogEndpoint[]> {
-    const { proxyProtocol, tls } = this.#data
+    const { proxyProtocol, connectionsMax, connectionsPerAddressMax, tls } = this.#data
+    const limits = { connectionsMax, connectionsPerAddressMax }
     const lane = (): ConnectionLane => this.#leastLoaded()
     const bound: SyslogEndpoint[] = []
     for (const endpoint of this.#data.endpoints) {
@@ -56,7 +57,7 @@ class SocketThread {
         bound.push({ ...endpoint, port: listener.port })
       } else {
         const files = kind === 'tls' ? tls : undefined
-        const options = { kind, setting, address, port, proxyProtocol, tls: files, lane }
+        const options = { kind, setting, address, port, ...limits, proxyProtocol, tls: files, lane }
         const listener = await StreamListener.listen(options, this.#accounting)
         this.#streams.push(listener)
         bound.push({ ...endpoint, port: listener.port })
@@ -75,7 +76,9 @@ class SocketThread {
         if (lane !== undefined) notify({ kind: 'status', id: message.id, status: lane.status() }, [])
         return notify({ kind: 'socketStatus', id: message.id, status: this.#status() }, [])
       case 'reload':
-        return this.#reload(message.tls)
+        setLogLevel(this.#log, message.logLevel)
+        if (message.tls !== undefined) this.#reload(message.tls)
+        return
       case 'drain':
         void this.#drain(message.deadlineMs)
         return

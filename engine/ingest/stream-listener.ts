@@ -3,15 +3,11 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
 import { type TlsFiles, usingTlsFiles } from '../http/certificate.ts'
 import { portFault } from '../http/listen.ts'
-import {
-  SYSLOG_CONNECTIONS_MAX,
-  SYSLOG_CONNECTIONS_PER_ADDRESS_MAX,
-  SYSLOG_CONNECTIONS_PER_TOKEN_MAX,
-  SYSLOG_HELLO_MS,
-} from '../limits.ts'
+import { NODE_TLS_OPTIONS } from '../http/tls-ciphers.ts'
+import { SYSLOG_CONNECTIONS_PER_TOKEN_MAX, SYSLOG_HELLO_MS } from '../limits.ts'
+import { canonicalAddress, clientOf } from '../process/network.ts'
 import { CLOSE_REASONS, type CloseReason, type Peer, type StreamKind } from './connection.ts'
 import type { ConnectionLane } from './lane.ts'
-import { canonicalAddress } from './network.ts'
 import { takeProxyHeader } from './proxy-protocol.ts'
 
 export interface StreamListenerOptions {
@@ -22,6 +18,10 @@ export interface StreamListenerOptions {
   readonly port: number
   /** Required for `tls`. */
   readonly tls: TlsFiles | undefined
+  /** Connections of all listeners of the thread. More are closed when accepted. */
+  readonly connectionsMax: number
+  /** Of these, from one client (an IPv4 address or an IPv6 /64); 0 is unlimited. */
+  readonly connectionsPerAddressMax: number
   /** Every connection begins with a PROXY header. */
   readonly proxyProtocol: boolean
   /** Replaces SYSLOG_HELLO_MS in tests. */
@@ -36,7 +36,8 @@ export class ConnectionAccounting {
   /** By listener. */
   readonly accepted: Record<StreamKind, number> = { tcp: 0, tls: 0 }
   readonly closed: Readonly<Record<StreamKind, Record<CloseReason, number>>> = { tcp: noneClosed(), tls: noneClosed() }
-  readonly byAddress = new Map<string, number>()
+  /** By address, or by its /64 for IPv6. */
+  readonly byClient = new Map<string, number>()
   readonly byToken = new Map<string, number>()
 }
 
@@ -98,7 +99,7 @@ export class StreamListener {
       createSecureContext({
         key: readFileSync(files.keyFile),
         cert: readFileSync(files.certificateFile),
-        minVersion: 'TLSv1.2',
+        ...NODE_TLS_OPTIONS,
       }),
     )
   }
@@ -129,7 +130,7 @@ export class StreamListener {
     socket.on('error', () => {})
     let address = canonicalAddress(socket.remoteAddress ?? '')
     accounting.accepted[this.#options.kind]++
-    if (accounting.open >= SYSLOG_CONNECTIONS_MAX) {
+    if (accounting.open >= this.#options.connectionsMax) {
       this.#closed.limit++
       socket.destroy()
       return
@@ -149,14 +150,15 @@ export class StreamListener {
       }
       address = canonicalAddress(client)
     }
-    const before = accounting.byAddress.get(address) ?? 0
-    if (before >= SYSLOG_CONNECTIONS_PER_ADDRESS_MAX) {
+    const client = clientOf(address)
+    const before = accounting.byClient.get(client) ?? 0
+    if (this.#options.connectionsPerAddressMax > 0 && before >= this.#options.connectionsPerAddressMax) {
       this.#closed.limit++
       socket.destroy()
       return
     }
-    accounting.byAddress.set(address, before + 1)
-    socket.once('close', () => decrement(accounting.byAddress, address))
+    accounting.byClient.set(client, before + 1)
+    socket.once('close', () => decrement(accounting.byClient, client))
     if (this.#secure === undefined) this.#begin(socket, socket, address)
     else this.#handshake(socket, address, this.#secure)
   }

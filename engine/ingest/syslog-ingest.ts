@@ -1,7 +1,8 @@
 import { MessageChannel, Worker } from 'node:worker_threads'
+import type { TlsFiles } from '../http/certificate.ts'
 import { LANE_RING_BYTES, SYSLOG_WAITING_BYTES_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
-import type { Logger } from '../process/log.ts'
+import type { Logger, LogLevel } from '../process/log.ts'
 import { within } from '../process/shutdown.ts'
 import type { EventAcceptor } from './accept.ts'
 import { makeByteRing } from './byte-ring.ts'
@@ -137,8 +138,8 @@ export class SyslogIngest {
   }
 
   /** New TLS connections use these certificate files. */
-  reload(tls: { keyFile: string; certificateFile: string }): void {
-    this.#sockets.notify({ kind: 'reload', tls })
+  reload(tls: TlsFiles | undefined, logLevel: LogLevel): void {
+    this.#sockets.notify({ kind: 'reload', tls, logLevel })
   }
 
   /** Closes the listeners and waits until everything they received is stored. */

@@ -45,6 +45,9 @@ export interface SocketThreadData extends LaneData {
   readonly endpoints: readonly SyslogEndpoint[]
   readonly tls: TlsFiles | undefined
   readonly proxyProtocol: boolean
+  /** See StreamListenerOptions. */
+  readonly connectionsMax: number
+  readonly connectionsPerAddressMax: number
   readonly logLevel: LogLevel
   /** The lane threads. If empty, the socket thread reads the messages itself. */
   readonly lanes: readonly { readonly ring: SharedArrayBuffer; readonly port: MessagePort }[]
@@ -93,7 +96,9 @@ export type FromSockets =
   | { readonly kind: 'failed'; readonly code: FaultCode; readonly message: string }
   | { readonly kind: 'socketStatus'; readonly id: number; readonly status: SocketStatus }
 
-export type ToSockets = ToLane | { readonly kind: 'reload'; readonly tls: TlsFiles }
+export type ToSockets =
+  | ToLane
+  | { readonly kind: 'reload'; readonly tls: TlsFiles | undefined; readonly logLevel: LogLevel }
 
 /** The ring has new bytes, or the writer requested space. */
 export type FromSocketsToLane = { readonly kind: 'bytes' }

@@ -1,10 +1,10 @@
 import { KNOWN_TOKENS_MAX } from '../limits.ts'
 import type { Clock } from '../process/clock.ts'
+import { addressBytes, contains, type Network, networkOf } from '../process/network.ts'
 import { hashSecret, isMonitoringToken } from '../store/access-key.ts'
 import type { MonitoringToken } from '../store/monitoring-tokens.ts'
 import type { Store } from '../store/store.ts'
 import { DayOrder } from './formats/day-order.ts'
-import { addressBytes, contains, type Network, networkOf } from './network.ts'
 import type { SourceOwner } from './sources.ts'
 import { WallClock } from './zone.ts'
 

@@ -13,7 +13,10 @@ import {
 } from './free-space.ts'
 import { openRecord, sealRecord } from './record.ts'
 
-/** The library's own version, which its types omit. Imported as a module: as CommonJS it would be loaded twice. */
+/**
+ * The library's version, which its types omit. Imported as a module: as CommonJS the library would
+ * be loaded twice.
+ */
 export const LMDB_VERSION = (lmdb as unknown as { readonly version: { readonly versionString: string } }).version
   .versionString
 
@@ -21,24 +24,27 @@ export const LMDB_VERSION = (lmdb as unknown as { readonly version: { readonly v
 export type Table = Database<Buffer, Buffer>
 
 export interface EnvironmentOptions extends AccessOptions, SpaceOptions {
-  /** The highest schema version that this program knows. */
+  /** The newest schema version that this program supports. */
   readonly schemaVersion: number
-  /** 'by the owner': the caller calls migrate() once its tables are open. Otherwise the schema is written at once. */
-  readonly migrate?: 'by the owner'
+  /**
+   * 'by the caller': the caller calls migrate() after opening its tables. Otherwise the constructor
+   * writes the schema.
+   */
+  readonly migrate?: 'by the caller'
 }
 
 const TABLES_MAX = 64
 /**
- * Threads and programs that read at the same time, 64 bytes each: at most 128 threads of the service, and any commands
- * besides. LMDB refuses more.
+ * Maximum concurrent readers, 64 bytes each: up to 128 threads of the service, and commands. LMDB
+ * refuses more.
  */
 const READERS_MAX = 512
 const SCHEMA_KEY = Buffer.from('schema')
 const SCHEMA_RECORD_VERSION = 1
 
 /**
- * One LMDB environment in its own directory. One thread writes at a time. A transaction that has returned is flushed
- * to disk (MDB_NOSYNC is never set, and lmdb-js flushes synchronous transactions).
+ * One LMDB environment in its own directory. One thread writes at a time. When a transaction
+ * returns, it is on disk (MDB_NOSYNC is never set, and lmdb-js flushes synchronous transactions).
  */
 export class Environment {
   readonly path: string
@@ -54,7 +60,8 @@ export class Environment {
     this.path = path
     const readOnly = options.readOnly ?? false
     prepareFiles(path, options)
-    // The names that an organization looks up are confidential. A worker cannot set the umask, and never creates files.
+    // The names that an organization looks up are confidential. A worker cannot set the umask, and
+    // never creates files.
     const umask = isMainThread ? process.umask(0o077) : 0
     try {
       this.#root = open<Buffer, Buffer>({
@@ -78,15 +85,15 @@ export class Environment {
   }
 
   /**
-   * Brings the data to this program's schema: calls `step` for each missing version, ascending from 1, in one
-   * transaction.
+   * Migrates the data to this program's schema: calls `step` for each missing version, ascending
+   * from 1, in one transaction.
    *
-   * @throws Fault STORE_FULL.
+   * @throws Fault STORE_FULL
    */
   migrate(step: (version: number) => void = () => {}): void {
     if (this.#storedSchema() >= this.#schemaVersion) return
     this.write(() => {
-      // Read again: another thread or program may have migrated meanwhile.
+      // Read again: another thread or process may have migrated in the meantime.
       for (let version = this.#storedSchema() + 1; version <= this.#schemaVersion; version++) step(version)
       this.#root.putSync(SCHEMA_KEY, sealRecord(SCHEMA_RECORD_VERSION, Buffer.from([this.#schemaVersion])))
     })
@@ -94,32 +101,35 @@ export class Environment {
 
   /** Opens a table, and creates it unless the environment is read-only. */
   table(name: string): Table {
-    const table = this.tableIfThere(name)
-    if (table === undefined) throw new Error(`${this.path}: no table ${name}, and it is open to be read only`)
+    const table = this.tableIfExists(name)
+    if (table === undefined) throw new Error(`${this.path}: no table ${name}, and the environment is read-only`)
     return table
   }
 
-  /** As table(), but undefined if the table does not exist and the environment is read-only. */
-  tableIfThere(name: string): Table | undefined {
+  /**
+   * Like table(), but returns undefined if the table does not exist and the environment is
+   * read-only.
+   */
+  tableIfExists(name: string): Table | undefined {
     const known = this.#tables.get(name)
     if (known !== undefined) return known
-    // openDB returns undefined for a table that it may not create, which its type does not say.
+    // openDB returns undefined for a table that it may not create. Its type omits that.
     const table: Table | undefined = this.#root.openDB({ name, keyEncoding: 'binary', encoding: 'binary' })
     if (table !== undefined) this.#tables.set(name, table)
     return table
   }
 
-  /** The tables that were opened, by name. */
+  /** The open tables by name. */
   get tables(): ReadonlyMap<string, Table> {
     return this.#tables
   }
 
-  /** The part of the file that a table takes, in bytes: whole pages. */
+  /** The bytes of a table in the file: whole pages. */
   tableBytes(name: string): number {
     return this.#space.bytesOf(this.table(name))
   }
 
-  /** The number of records of a table, without reading them. */
+  /** Number of records in a table, without reading them. */
   tableRecords(name: string): number {
     return (this.table(name).getStats() as TreeStats).entryCount
   }
@@ -139,15 +149,19 @@ export class Environment {
     return this.#storedSchema()
   }
 
-  /** Copies one snapshot, without unused pages, into an empty directory, while others write. */
+  /**
+   * Copies one snapshot, without unused pages, into an empty directory. Others can write in the
+   * meantime.
+   */
   async copyInto(directory: string): Promise<void> {
     await this.#root.backup(directory, true)
   }
 
   /**
-   * Runs `work` as one atomic transaction and returns when it is on disk. If `work` throws, the transaction is aborted.
+   * Runs `work` as one atomic transaction and returns when it is on disk. If `work` throws, the
+   * transaction is aborted.
    *
-   * @throws Fault STORE_FULL before anything is written, if the file system is short of space.
+   * @throws Fault STORE_FULL before anything is written if disk space is short
    */
   write<T>(work: () => T): T {
     this.#space.assertForWrite()
@@ -155,10 +169,10 @@ export class Environment {
   }
 
   /**
-   * As write(), for `work` that only removes. It may use the space that is kept free for it, because LMDB needs new
-   * pages to free old ones.
+   * Like write(), for `work` that only removes. It may use the reserved space, because LMDB needs
+   * new pages to free old ones.
    *
-   * @throws Fault STORE_FULL before anything is written, if even that space is gone.
+   * @throws Fault STORE_FULL before anything is written if even that space is used up
    */
   shrink<T>(work: () => T): T {
     this.#space.assertForShrink()
@@ -177,16 +191,20 @@ export class Environment {
     }
   }
 
-  /** Runs `work` over one snapshot, whatever is written meanwhile. Not across an await. */
+  /**
+   * Runs `work` on one snapshot, unaffected by concurrent writes. Must not be used across an await.
+   */
   read<T>(work: () => T): T {
-    // All synchronous reads of a turn share lmdb-js's read transaction. A reset makes it the latest snapshot.
+    // All synchronous reads in a turn of the event loop share lmdb-js's read transaction. A reset
+    // selects the latest snapshot.
     this.#root.resetReadTxn()
     return work()
   }
 
   /**
-   * As read(), over the snapshot of the first reader in this turn of the event loop, so at most a turn old. A new
-   * snapshot costs 2 us, which a thread with thousands of requests a second need not spend on each.
+   * Like read(), on the snapshot of the first reader in this turn of the event loop, which is at
+   * most one turn old. A new snapshot costs 2 us, too much for each of thousands of requests per
+   * second.
    */
   readInTurn<T>(work: () => T): T {
     if (!this.#hasTurnsSnapshot) {
@@ -200,7 +218,7 @@ export class Environment {
     return work()
   }
 
-  /** The number of the snapshot that readInTurn() reads. */
+  /** The number of the snapshot that readInTurn() uses. */
   get turn(): number {
     return this.#turn
   }
@@ -210,7 +228,7 @@ export class Environment {
     this.#space.close()
   }
 
-  /** 0: nothing was stored yet. */
+  /** 0: the environment is new. */
   #storedSchema(): number {
     const stored = this.#root.get(SCHEMA_KEY)
     return stored === undefined ? 0 : (openRecord(stored, SCHEMA_RECORD_VERSION, `${this.path}: schema`)[0] ?? 0)

@@ -7,24 +7,25 @@ import { DATA_FILE } from './file-access.ts'
 export interface SpaceOptions {
   /** The setting that names the directory, for error messages: `--data-dir`. */
   readonly setting: string
-  /** Writing stops, as back-pressure, while the file system has less free space than this, in bytes. */
+  /** Writes are refused, as backpressure, while the file system has fewer free bytes than this. */
   readonly freeBytesMin: number
   /**
-   * The part of it that a transaction which only removes needs, unless twice as many bytes are unused in the file:
-   * LMDB writes changed pages to new places before it frees the old ones. More than the largest such transaction.
+   * The part of `freeBytesMin` that a removing transaction needs, unless twice as many bytes in the
+   * file are unused: LMDB writes changed pages to new places before it frees the old ones. Larger
+   * than the largest such transaction.
    */
   readonly shrinkBytesMin?: number
   /** The file never grows. */
   readonly readOnly?: boolean
 }
 
-/** The space that an environment takes and may take, in bytes. */
+/** The disk space of an environment, in bytes. */
 export interface EnvironmentSpace {
   readonly fileBytes: number
-  /** The part of the file without data, which is used before the file grows. */
+  /** Bytes of the file without data, which are used before the file grows. */
   readonly unusedBytes: number
   readonly diskFreeBytes: number
-  /** Writing stops below this sum of unused and free bytes. */
+  /** Writes are refused below this sum of unused and free bytes. */
   readonly freeBytesMin: number
 }
 
@@ -35,31 +36,34 @@ export interface TreeStats {
   readonly treeLeafPageCount: number
   readonly overflowPages: number
 }
-/** What lmdb-js adds for the environment: its own two trees and its size. */
+/** Added by lmdb-js for the environment: its own two trees and its size. */
 interface RootStats {
   readonly root: TreeStats
   readonly free: TreeStats
   readonly lastPageNumber: number
   readonly pageSize: number
 }
-/** A tree of LMDB. Its type does not say what getStats() returns. */
+/** An LMDB tree. The library does not type the result of getStats(). */
 interface Tree {
   getStats(): unknown
 }
 
 const META_PAGES = 2
-/** A measurement costs system calls; writers ask far more often than the result changes. */
+/** A measurement costs system calls, and writers ask far more often than the result changes. */
 const FREE_SPACE_RECHECK_MS = 1000
 /**
- * The file is kept AHEAD_BYTES longer than its data. A transaction needs at least AHEAD_BYTES_MIN of them; one that
- * only removes may use what the others leave.
+ * The file is kept AHEAD_BYTES longer than its data. A transaction needs at least AHEAD_BYTES_MIN
+ * of them. One that only removes may use the rest.
  */
 const AHEAD_BYTES = 4 * 1024 * 1024
 export const AHEAD_BYTES_MIN = AHEAD_BYTES / 2
 export const SHRINK_AHEAD_BYTES_MIN = 512 * 1024
 const ZEROS = new Uint8Array(64 * 1024)
 
-/** Whether an environment has room: on the file system, within its file, and at the end of its file. */
+/**
+ * Checks the space of an environment: on the file system, within its file, and at the end of its
+ * file.
+ */
 export class FreeSpace {
   readonly #path: string
   readonly #setting: string
@@ -67,13 +71,19 @@ export class FreeSpace {
   readonly #shrinkBytesMin: number
   readonly #root: Tree
   readonly #tables: ReadonlyMap<string, Tree>
-  /** Kept open: later the path may lead elsewhere, or this user may lack the permission. undefined: read only. */
+  /**
+   * Kept open: later the path may refer to another file, or permissions may be missing. undefined:
+   * read-only.
+   */
   #file: number | undefined
   #checkedAtMs = 0
   #freeBytes = Number.POSITIVE_INFINITY
   #hasAhead = true
 
-  /** Of an environment that is open, with the tables that are open at any time. */
+  /**
+   * @param root the open environment
+   * @param tables its open tables, which may grow
+   */
   constructor(path: string, options: SpaceOptions, root: Tree, tables: ReadonlyMap<string, Tree>) {
     this.#path = path
     this.#setting = options.setting
@@ -99,7 +109,7 @@ export class FreeSpace {
     }
   }
 
-  /** The part of the file that a table takes, in bytes: whole pages. */
+  /** The bytes of a table in the file: whole pages. */
   bytesOf(table: Tree): number {
     return pagesOf(table.getStats() as TreeStats) * this.#stats().pageSize
   }
@@ -126,25 +136,30 @@ export class FreeSpace {
   }
 
   /**
-   * Extends the file before LMDB has to, by writing to it, so that the file system has allocated the space. When LMDB
-   * cannot write a page, its binding formats the reason into a buffer of 100 bytes, which is too short, and so
-   * corrupts the memory of the process. Call inside a transaction, while no one else can write to the file.
+   * Extends the file before LMDB needs to, by writing, so that the file system has allocated the
+   * space. If LMDB cannot write a page, its binding formats the error into a buffer of 100 bytes,
+   * which is too short and corrupts memory. Call in a transaction, while nothing else can write to
+   * the file.
    *
-   * @throws Fault STORE_FULL if the file is not `bytesMin` longer than its data.
+   * @throws Fault STORE_FULL if the file is not `bytesMin` longer than its data
    */
   keepAhead(bytesMin: number): void {
     if (this.#file === undefined) return
     const size = fstatSync(this.#file).size
     const end = this.#endOfPages()
     if (size - end < AHEAD_BYTES_MIN && extend(this.#file, size, end + AHEAD_BYTES) - end < bytesMin) {
-      // Valid until the next measurement, whatever the file system reports: a quota is not part of that.
+      // Valid until the next measurement, even if the file system reports free space, which ignores
+      // quotas.
       this.#hasAhead = false
       this.#checkedAtMs = Date.now()
       throw this.#noSpace()
     }
   }
 
-  /** STORE_FULL if a transaction failed with this error for lack of space, else undefined. */
+  /**
+   * Returns a Fault STORE_FULL if the error means that a transaction ran out of space, else
+   * undefined.
+   */
   faultOf(error: unknown): Fault | undefined {
     this.#checkedAtMs = 0
     return isNoSpace(error) || (existsSync(this.#path) && this.full) ? this.#noSpace(error) : undefined
@@ -177,18 +192,18 @@ export class FreeSpace {
     try {
       disk = statfsSync(this.#path)
     } catch (error) {
-      throw new Fault('STORE_UNWRITABLE', `${this.#setting} ${this.#path}: the directory is gone`, { cause: error })
+      throw new Fault('STORE_UNWRITABLE', `${this.#setting} ${this.#path}: the directory was removed`, { cause: error })
     }
     return disk.bavail * disk.bsize
   }
 
-  /** The end of the last page that was ever used. */
+  /** The end of the last page ever used. */
   #endOfPages(): number {
     const { lastPageNumber, pageSize } = this.#stats()
     return (lastPageNumber + 1) * pageSize
   }
 
-  /** LMDB's file never shrinks: after a full environment was emptied, its space is here. */
+  /** LMDB's file never shrinks: data that was removed leaves unused pages. */
   #unusedBytes(): number {
     const { root, free, pageSize } = this.#stats()
     const trees = [root, free, ...Array.from(this.#tables.values(), (table) => table.getStats() as TreeStats)]
@@ -201,7 +216,9 @@ function pagesOf({ treeBranchPageCount, treeLeafPageCount, overflowPages }: Tree
   return treeBranchPageCount + treeLeafPageCount + overflowPages
 }
 
-/** Writes zeros from a file's end to `length`, as far as there is space. Returns the length of the file. */
+/**
+ * Writes zeros from the file's end to `length`, or until the disk is full. Returns the new length.
+ */
 function extend(file: number, size: number, length: number): number {
   let at = size
   try {
@@ -212,7 +229,7 @@ function extend(file: number, size: number, length: number): number {
   return at
 }
 
-/** LMDB reports the number of the system's error, Node its name. */
+/** LMDB reports the error number, Node its name. */
 function isNoSpace(error: unknown): boolean {
   const { code, message } = error as { code?: unknown; message?: unknown }
   if (code === 'EDQUOT' || code === constants.errno.EDQUOT) return true

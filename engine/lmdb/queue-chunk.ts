@@ -2,12 +2,12 @@ import { Fault, isFault } from '../process/error-codes.ts'
 import { openRecord, RECORD_HEADER_BYTES, sealInPlace } from './record.ts'
 
 /*
- * A chunk: entries of a queue that share a record. All numbers are little-endian.
+ * A chunk: entries of a queue in one record. Numbers are little-endian.
  *
- *   offset  width  what
- *   0       8      when it was written, f64, milliseconds since 1970
+ *   offset  width  content
+ *   0       8      time of writing, f64, milliseconds since 1970
  *   8       2      number of entries n, from 1
- *   10      2 x n  length of each entry, in bytes
+ *   10      2 x n  length of each entry in bytes
  *   ...            the entries
  */
 const RECORD_VERSION = 1
@@ -17,11 +17,11 @@ const LENGTHS_OFFSET = 10
 const LENGTH_BYTES = 2
 export const ENTRY_BYTES_MAX = 0xffff
 
-/** A chunk is rewritten as a whole when one of its entries is replaced, so it is short. */
+/** Short, because replacing an entry rewrites its whole chunk. */
 export const CHUNK_ENTRIES_MAX = 256
 export const CHUNK_BYTES_MAX = 128 * 1024
 
-/** Byte strings in shared memory: entry i, below count, is bytes [starts[i], ends[i]). */
+/** Byte strings in one buffer: entry i (below count) is bytes [starts[i], ends[i]). */
 export interface Slices {
   readonly bytes: Uint8Array
   readonly starts: Uint32Array
@@ -29,7 +29,7 @@ export interface Slices {
   readonly count: number
 }
 
-/** The same entries, copied into memory of their own. */
+/** Copies entries into one buffer. */
 export function slicesOf(entries: readonly Uint8Array[]): Slices {
   const starts = new Uint32Array(entries.length)
   const ends = new Uint32Array(entries.length)
@@ -49,7 +49,10 @@ export function bytesBetween({ starts, ends }: Slices, from: number, to: number)
   return bytes
 }
 
-/** The end of a chunk that begins with entry `from`: as many entries as its bounds allow, at least one. */
+/**
+ * Returns the end of a chunk that begins with entry `from`: as many entries as the limits allow, at
+ * least one.
+ */
 export function chunkEnd({ starts, ends, count }: Slices, from: number): number {
   let bytes = 0
   let to = from
@@ -69,10 +72,10 @@ export interface EntryRange {
 }
 
 /**
- * The record of one chunk with the entries of all ranges. Entries that follow each other in memory are copied
+ * Returns the record of one chunk with the entries of all ranges. Adjacent entries are copied
  * together.
  *
- * @throws RangeError for an entry longer than ENTRY_BYTES_MAX.
+ * @throws RangeError for an entry longer than ENTRY_BYTES_MAX
  */
 export function sealChunk(ranges: readonly EntryRange[], writtenMs: number): Buffer {
   let count = 0
@@ -110,7 +113,7 @@ export function sealChunk(ranges: readonly EntryRange[], writtenMs: number): Buf
   return sealInPlace(RECORD_VERSION, record)
 }
 
-/** The entries of a chunk, read in place. One object can read chunk after chunk. */
+/** The entries of a chunk, read in place. One instance can read many chunks. */
 export class ChunkReader implements Slices {
   bytes: Buffer = Buffer.alloc(0)
   readonly starts = new Uint32Array(CHUNK_ENTRIES_MAX)
@@ -122,7 +125,8 @@ export class ChunkReader implements Slices {
   /**
    * Reads the record of a chunk. After an error there are no entries.
    *
-   * @throws Fault STORE_DAMAGED where the checksum fails or the entries do not fill the record exactly, STORE_VERSION.
+   * @throws Fault STORE_DAMAGED if the checksum fails or the entries do not fill the record
+   *   exactly; STORE_VERSION
    */
   open(record: Buffer): void {
     this.count = 0
@@ -146,8 +150,8 @@ export class ChunkReader implements Slices {
     this.count = count
   }
 
-  /** Reads a record, unless it is damaged: the disk or its driver changed it. @throws Fault STORE_VERSION. */
-  openIfWhole(record: Buffer): boolean {
+  /** Reads a record. Returns false if it is damaged. @throws Fault STORE_VERSION. */
+  openIfIntact(record: Buffer): boolean {
     try {
       this.open(record)
       return true

@@ -13,47 +13,55 @@ import {
 import { openRecord, sealRecord } from './record.ts'
 
 /*
- * A durable first-in, first-out queue of byte strings. Several queues share a table; each has its own prefix. Entries
- * are stored in chunks, many to a record, because LMDB's cost is per record: a record with 256 small entries costs
- * about as much as a record with one.
+ * A durable FIFO queue of byte strings. Several queues share a table, each with its own prefix.
+ * Entries are stored in chunks, because LMDB's cost is per record: a record with 256 small entries
+ * costs about as much as a record with one.
  *
- *   key                                         value
- *   prefix + sequence of a chunk's first        the chunk, see queue-chunk.ts
- *   entry, u64 big-endian
- *   prefix + ff ff ff ff ff ff ff ff            the state: next sequence, first sequence, footprint; f64 each, little-endian
+ *   key                                    value
+ *   prefix + sequence of the first entry   a chunk, see queue-chunk.ts
+ *   (u64 big-endian)
+ *   prefix + ff ff ff ff ff ff ff ff       the state: next sequence, first sequence, footprint;
+ *                                          f64 little-endian each
  *
  * Invariants:
- *   1. Sequences start at 1 and grow by one. None is assigned twice, through any crash and also while the queue is
- *      empty, because entries and next sequence are written in one transaction.
- *   2. Entries leave only at the front, so first .. next - 1 are all in the queue. The first chunk may begin with
- *      entries that have left.
- *   3. All changes happen inside the owner's transaction, so they commit or abort with its other changes.
+ * 1. Sequences begin at 1 and have no gaps. No sequence is assigned twice, even after a crash or
+ *    while the queue is empty, because entries and next sequence are written in one transaction.
+ * 2. Entries are removed only at the front, so first .. next - 1 are all in the queue. The first
+ *    chunk may begin with removed entries.
+ * 3. All changes are made in the caller's transaction, so they commit or abort with its other
+ *    changes.
  */
 const SEQUENCE_BYTES = 8
 const STATE_KEY = Buffer.alloc(SEQUENCE_BYTES, 0xff)
 const STATE_VERSION = 1
 const STATE_BYTES = 3 * 8
 
-/** At most this many entries join an existing chunk, if it is at most this long and was written this recently. */
+/**
+ * At most JOIN_ENTRIES_MAX entries are added to the last chunk, if the chunk has at most
+ * JOIN_BYTES_MAX bytes and was written within JOIN_MS.
+ */
 const JOIN_ENTRIES_MAX = 64
 const JOIN_BYTES_MAX = 16 * 1024
 const JOIN_MS = 60_000
 
-/** Chunks that are removed in one step: a bound on memory. */
+/** Chunks removed per step. Bounds memory. */
 const CHUNKS_PER_STEP = 64
 
-/** LMDB (mdb.c): a value that does not fit into a page twice has pages of its own, each chain with one header. */
+/**
+ * LMDB (mdb.c): a page holds at least two values. A longer value has its own chain of pages with
+ * one header.
+ */
 const PAGE_BYTES = 4096
 const PAGE_HEADER_BYTES = 16
 const NODE_BYTES_MAX = (PAGE_BYTES - PAGE_HEADER_BYTES) / 2
 const NODE_HEADER_BYTES = 10
 
-/** The methods of an LMDB table that the queue calls. */
+/** The methods of an LMDB table that the queue uses. */
 export interface QueueTable {
   get(key: Buffer): Buffer | undefined
   putSync(key: Buffer, value: Buffer): unknown
   removeSync(key: Buffer): unknown
-  /** The space that a record takes, in bytes, where records are not in LMDB's pages. */
+  /** The bytes that a record occupies, for tables that are not in LMDB's pages. */
   footprintOf?(key: Buffer, value: Buffer): number
   /** Ascending from `start` and before `end`, or with `reverse` descending from `start`. */
   getRange(options: {
@@ -69,14 +77,14 @@ export interface QueueEntry {
   readonly bytes: Buffer
 }
 
-/** A chunk read in place. One object serves for all chunks of a reading. */
+/** A chunk, read in place. One object is reused for all chunks. */
 export interface ChunkView {
-  /** The first entry of the chunk that is waiting, and its index in the slices. */
+  /** The first entry in the chunk that is still in the queue, and its index in the slices. */
   sequence: number
   from: number
   /** The sequence after the last entry. */
   end: number
-  /** The chunk cannot be read: only `sequence` and `end` are known, and there are no slices. */
+  /** The chunk is unreadable: only `sequence` and `end` are valid. */
   damaged: boolean
   readonly slices: Slices
 }
@@ -87,7 +95,7 @@ export interface QueueState {
   readonly footprint: number
 }
 
-/** The entry to be read is in a chunk that is damaged. Other chunks can be read. */
+/** The requested entry is in a damaged chunk. Other chunks can be read. */
 export class DamagedChunk extends Fault {
   constructor(message: string) {
     super('STORE_DAMAGED', message)
@@ -105,44 +113,45 @@ export class DurableQueue {
     this.#stateKey = Buffer.concat([prefix, STATE_KEY])
   }
 
-  /** The sequence that the next entry will get. */
+  /** The sequence of the next entry. */
   get nextSequence(): number {
     return this.#state().next
   }
 
-  /** The oldest sequence that is waiting, or nextSequence in an empty queue. */
+  /** The oldest sequence in the queue, or nextSequence if the queue is empty. */
   get firstSequence(): number {
     return this.#state().first
   }
 
-  /** How many entries are waiting. */
+  /** Number of entries. */
   get length(): number {
     const { next, first } = this.#state()
     return next - first
   }
 
-  /** The space that the queue takes of LMDB's pages, in bytes, computed from the sizes of its records. */
+  /** The bytes that the queue occupies in LMDB's pages, computed from the sizes of its records. */
   get footprintBytes(): number {
     return this.#state().footprint
   }
 
   /**
-   * When the oldest chunk was written, in milliseconds since 1970 (0: it is damaged), and its last sequence. undefined
-   * in an empty queue.
+   * When the oldest chunk was written, in milliseconds since 1970 (0: it is damaged), and its last
+   * sequence. undefined: the queue is empty.
    */
   get oldestChunk(): { readonly writtenMs: number; readonly lastSequence: number } | undefined {
     const { next, first } = this.#state()
     if (first === next) return undefined
     const key = this.#chunkKey(first)
     const chunk = new ChunkReader()
-    const writtenMs = chunk.openIfWhole(this.#get(key)) ? chunk.writtenMs : 0
+    const writtenMs = chunk.openIfIntact(this.#get(key)) ? chunk.writtenMs : 0
     return { writtenMs, lastSequence: this.#endOf(key, next) - 1 }
   }
 
   /**
-   * Appends inside a transaction of the caller, without an object per entry. Returns the sequence of the first entry.
+   * Appends entries without allocating an object per entry. Returns the sequence of the first.
+   * Requires a write transaction.
    *
-   * @throws RangeError for an entry longer than ENTRY_BYTES_MAX.
+   * @throws RangeError for an entry longer than ENTRY_BYTES_MAX
    */
   append(entries: Slices, nowMs = Date.now()): number {
     const { next, first, footprint } = this.#state()
@@ -163,15 +172,16 @@ export class DurableQueue {
   }
 
   /**
-   * A few entries join the last chunk if they fit and it is recent. Otherwise a quiet link would write a record per
-   * entry. Returns by how many bytes the footprint grew, or undefined.
+   * Adds a few entries to the last chunk if they fit and the chunk is recent. Otherwise a quiet
+   * link would write one record per entry. Returns the growth of the footprint in bytes, or
+   * undefined if nothing was added.
    */
   #joinLast(entries: Slices, next: number, first: number, nowMs: number): number | undefined {
     if (entries.count > JOIN_ENTRIES_MAX || first === next) return undefined
     const key = this.#chunkKey(next - 1)
     const before = this.#get(key)
     const chunk = new ChunkReader()
-    if (before.length > JOIN_BYTES_MAX || !chunk.openIfWhole(before)) return undefined
+    if (before.length > JOIN_BYTES_MAX || !chunk.openIfIntact(before)) return undefined
     const isRecent = nowMs >= chunk.writtenMs && nowMs - chunk.writtenMs < JOIN_MS
     const fits =
       chunk.count + entries.count <= CHUNK_ENTRIES_MAX &&
@@ -184,8 +194,8 @@ export class DurableQueue {
   }
 
   /**
-   * Replaces waiting entries inside a transaction of the caller: the one with sequence `sequences[i]`, ascending, by
-   * entry i. Entries that have left and entries of damaged chunks are ignored.
+   * Replaces the entry with sequence `sequences[i]` (ascending) by entry i. Ignores removed entries
+   * and entries of damaged chunks. Requires a write transaction.
    */
   replace(sequences: readonly number[], entries: Slices): void {
     const state = this.#state()
@@ -200,7 +210,7 @@ export class DurableQueue {
       }
       const key = this.#chunkKey(sequence)
       const before = this.#get(key)
-      if (!chunk.openIfWhole(before)) {
+      if (!chunk.openIfIntact(before)) {
         at++
         continue
       }
@@ -217,10 +227,10 @@ export class DurableQueue {
   }
 
   /**
-   * Entries from `sequence` and before `before`, oldest first: at most `countMax`, and no more once they have
-   * `bytesMax` bytes together. They end before a damaged chunk.
+   * Reads entries from `sequence` on and before `before`, oldest first, until `countMax` entries or
+   * `bytesMax` bytes are reached. Stops before a damaged chunk.
    *
-   * @throws DamagedChunk if the first entry is in a damaged chunk, which removeDamaged() removes.
+   * @throws DamagedChunk if the first entry is in a damaged chunk, which removeDamaged() removes
    */
   read(
     sequence: number,
@@ -237,7 +247,7 @@ export class DurableQueue {
     let bytes = 0
     for (const { key, value } of this.#table.getRange({ start: this.#chunkKey(from), end: this.#keyOf(end) })) {
       const begin = this.#sequenceOf(key)
-      if (!chunk.openIfWhole(value)) {
+      if (!chunk.openIfIntact(value)) {
         if (read.length > 0) return read
         throw new DamagedChunk(`queue: the chunk at sequence ${begin} is damaged`)
       }
@@ -253,8 +263,8 @@ export class DurableQueue {
   }
 
   /**
-   * All chunks with waiting entries, oldest first, to read many entries without an object per entry. A view is valid
-   * until the next one is requested, and not across an await.
+   * Returns all chunks, oldest first, without allocating an object per entry. A view is valid until
+   * the next one is requested, and not across an await.
    */
   *chunks(): Generator<ChunkView> {
     const { next, first } = this.#state()
@@ -266,10 +276,10 @@ export class DurableQueue {
       view.sequence = Math.max(begin, first)
       view.from = view.sequence - begin
       view.end = end
-      view.damaged = !reader.openIfWhole(value) || reader.count !== end - begin
+      view.damaged = !reader.openIfIntact(value) || reader.count !== end - begin
       return view
     }
-    // The end of a damaged chunk is known only from the chunk after it.
+    // The end of a damaged chunk is known only from the next chunk.
     let before: { key: Buffer; value: Buffer } | undefined
     for (const chunk of this.#table.getRange({ start: this.#chunkKey(first), end: this.#keyOf(next) })) {
       if (before !== undefined) yield viewOf(before, this.#sequenceOf(chunk.key))
@@ -278,7 +288,10 @@ export class DurableQueue {
     if (before !== undefined) yield viewOf(before, next)
   }
 
-  /** Removes the entries up to and including `sequence`, inside a transaction of the caller. Returns their number. */
+  /**
+   * Removes the entries up to and including `sequence` and returns their number. Requires a write
+   * transaction.
+   */
   removeThrough(sequence: number): number {
     const { next, first, footprint } = this.#state()
     const through = Math.min(sequence, next - 1)
@@ -290,7 +303,8 @@ export class DurableQueue {
       step = 0
       const chunks = [...this.#table.getRange({ start, end, limit: CHUNKS_PER_STEP + 1 })]
       for (const [index, { key, value }] of chunks.slice(0, CHUNKS_PER_STEP).entries()) {
-        // The end of a damaged chunk is known only from the chunk after it. The last one may have entries that stay.
+        // The end of a damaged chunk is known only from the next chunk. The last chunk may have
+        // entries that are kept.
         const following = chunks[index + 1]
         if (following === undefined && this.#endOf(key, next) > through + 1) break
         this.#table.removeSync(key)
@@ -303,12 +317,15 @@ export class DurableQueue {
     return through + 1 - first
   }
 
-  /** Removes the oldest chunk if it is damaged, inside a transaction of the caller. Returns the number of its entries. */
+  /**
+   * Removes the oldest chunk if it is damaged and returns the number of its entries. Requires a
+   * write transaction.
+   */
   removeDamaged(): number {
     const { next, first } = this.#state()
     if (first === next) return 0
     const key = this.#chunkKey(first)
-    if (new ChunkReader().openIfWhole(this.#get(key))) return 0
+    if (new ChunkReader().openIfIntact(this.#get(key))) return 0
     return this.removeThrough(this.#endOf(key, next) - 1)
   }
 
@@ -331,7 +348,7 @@ export class DurableQueue {
     return value
   }
 
-  /** The sequence of the first entry of the chunk after this one, or nextSequence. */
+  /** The sequence of the first entry of the next chunk, or nextSequence. */
   #endOf(key: Buffer, next: number): number {
     const start = this.#keyOf(this.#sequenceOf(key) + 1)
     for (const { key: following } of this.#table.getRange({ start, end: this.#stateKey, limit: 1 })) {
@@ -340,7 +357,7 @@ export class DurableQueue {
     return next
   }
 
-  /** The key of the chunk with this entry, which is waiting. */
+  /** The key of the chunk that contains this entry. */
   #chunkKey(sequence: number): Buffer {
     for (const { key } of this.#table.getRange({ start: this.#keyOf(sequence), limit: 1, reverse: true })) return key
     throw new Error(`queue: entry ${sequence} is missing`)
@@ -362,7 +379,7 @@ export class DurableQueue {
   }
 }
 
-/** The entries of a chunk that begins at `begin`, after replacements [from, to). */
+/** The entries of the chunk that begins at `begin`, with replacements [from, to) applied. */
 function replaced(
   chunk: Slices,
   begin: number,
@@ -383,7 +400,7 @@ function replaced(
   return ranges
 }
 
-/** Whether a key with a prefix of `prefixBytes` is the key of a queue's state. */
+/** Whether this is the key of a queue's state. The prefix has `prefixBytes` bytes. */
 export function isStateKey(key: Buffer, prefixBytes: number): boolean {
   return key.subarray(prefixBytes).equals(STATE_KEY)
 }
@@ -397,7 +414,7 @@ export function openState(stored: Buffer): QueueState {
   return { next: state.readDoubleLE(0), first: state.readDoubleLE(8), footprint: state.readDoubleLE(16) }
 }
 
-/** The space that a record takes of LMDB's pages, in bytes. */
+/** The bytes that a record occupies in LMDB's pages. */
 export function footprintInPages(key: Buffer, record: Buffer): number {
   const node = NODE_HEADER_BYTES + key.length + record.length
   if (node <= NODE_BYTES_MAX) return node

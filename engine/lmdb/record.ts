@@ -2,10 +2,10 @@ import { crc32 } from 'node:zlib'
 import { Fault } from '../process/error-codes.ts'
 
 /*
- * Every stored value is a record:
+ * The form of every stored value:
  *
- *   offset  width  what
- *   0       1      version of the payload's form, from 1
+ *   offset  width  content
+ *   0       1      version of the payload's format, from 1
  *   1       4      CRC-32 (ISO 3309, as in gzip) of version byte and payload, little-endian
  *   5       n      payload
  */
@@ -13,14 +13,14 @@ const VERSION_OFFSET = 0
 const CHECKSUM_OFFSET = 1
 export const RECORD_HEADER_BYTES = 5
 
-/** The payload with version byte and checksum before it. */
+/** Prefixes the payload with version byte and checksum. */
 export function sealRecord(version: number, payload: Uint8Array): Buffer {
   const record = Buffer.allocUnsafe(RECORD_HEADER_BYTES + payload.length)
   record.set(payload, RECORD_HEADER_BYTES)
   return sealInPlace(version, record)
 }
 
-/** Makes bytes a record whose payload stands behind the first RECORD_HEADER_BYTES already. */
+/** Completes a record whose payload already follows its RECORD_HEADER_BYTES header bytes. */
 export function sealInPlace(version: number, record: Buffer): Buffer {
   record[VERSION_OFFSET] = version
   record.writeUInt32LE(checksumOf(record), CHECKSUM_OFFSET)
@@ -28,9 +28,9 @@ export function sealInPlace(version: number, record: Buffer): Buffer {
 }
 
 /**
- * The payload of a record, as a view of its bytes.
+ * Returns the payload of a record as a view of its bytes.
  *
- * @throws Fault STORE_DAMAGED where the checksum fails, STORE_VERSION where a newer release wrote it.
+ * @throws Fault STORE_DAMAGED if the checksum fails, STORE_VERSION if a newer release wrote it
  */
 export function openRecord(record: Uint8Array, versionMax: number, what: string): Buffer {
   const bytes = Buffer.from(record.buffer, record.byteOffset, record.byteLength)

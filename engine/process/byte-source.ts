@@ -3,34 +3,37 @@ import { Socket } from 'node:net'
 import { isatty } from 'node:tty'
 import { Fault, type FaultCode } from './error-codes.ts'
 
-/** What is read, and what it is called when it cannot be. */
+/** The kind of a file, for error messages. */
 export interface FileKind {
-  /** `capture file` */
+  /** For example `capture file`. */
   readonly what: string
   readonly unreadable: FaultCode
   readonly damaged: FaultCode
 }
 
-/** Where the bytes of a file come from. */
+/** A source of bytes: a file or a pipe. */
 export interface ByteSource {
-  /** Reads up to `bytes` bytes to offset `at` of `into`; 0 at the end. A file answers at once, a pipe when it has some. */
+  /**
+   * Reads up to `bytes` bytes into `into` at offset `at`. Returns 0 at the end. A pipe waits for
+   * data.
+   */
   read(into: Uint8Array, at: number, bytes: number): number | Promise<number>
-  /** Bytes that were read of what is on the disk or came through the pipe. */
+  /** Bytes read from the disk or the pipe, before decompression. */
   readonly bytesRead: number
-  /** Their total; 0 where nobody knows. */
+  /** The total of `bytesRead`; 0 if unknown. */
   readonly bytesTotal: number
-  /** More bytes come when somebody writes them: what came is to be used at once. */
+  /** A pipe: data should be processed as soon as it arrives. */
   readonly live: boolean
   close(): void
 }
 
-/** How a user names standard input. */
+/** The path that means standard input. */
 export const STANDARD_INPUT = '-'
 
 /**
  * Opens a file, a named pipe, or standard input.
  *
- * @throws Fault of the kind's `unreadable`, without the path.
+ * @throws Fault of the kind's `unreadable`, without the path
  */
 export function openBytes(path: string, kind: FileKind): ByteSource {
   const descriptor = path === STANDARD_INPUT ? 0 : openSync(path, 'r')
@@ -93,7 +96,7 @@ class PipeBytes implements ByteSource {
   }
 }
 
-/** Reads bytes in pieces of any size from chunks of any size. */
+/** Reads pieces of any size from chunks of any size. */
 export class ChunkBytes {
   readonly #chunks: AsyncIterator<Uint8Array>
   #chunk: Uint8Array = new Uint8Array(0)
@@ -117,7 +120,7 @@ export class ChunkBytes {
   }
 }
 
-/** A source of which the first bytes were read to look at them. */
+/** A source whose first bytes were already read for inspection. */
 export class WithHead implements ByteSource {
   readonly #source: ByteSource
   #head: Uint8Array
@@ -150,7 +153,7 @@ export class WithHead implements ByteSource {
   }
 }
 
-/** The fault again, with the path before its text; an error of the system becomes the kind's `unreadable`. */
+/** Adds the path to a Fault. A system error becomes the kind's `unreadable`. */
 export function withPathOf(kind: FileKind, path: string, error: unknown): Error {
   if (error instanceof Fault) return new Fault(error.code, `${path}: ${error.message}`, { cause: error })
   const code = (error as NodeJS.ErrnoException).code
@@ -159,7 +162,7 @@ export function withPathOf(kind: FileKind, path: string, error: unknown): Error 
     ENOENT: 'no such file',
     EACCES: 'no permission to read it',
     EPERM: 'no permission to read it',
-    ENOTDIR: 'a part of the path is no directory',
+    ENOTDIR: 'a part of the path is not a directory',
     EISDIR: `is a directory, expected a ${kind.what}`,
     EIO: 'the disk reports a read error',
   }

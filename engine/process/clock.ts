@@ -1,6 +1,6 @@
-/** The time, so that tests can set it. */
+/** The current time, replaceable in tests. */
 export interface Clock {
-  /** Milliseconds since 1970-01-01T00:00:00Z. Steps when the system's clock is set. */
+  /** Milliseconds since 1970-01-01T00:00:00Z. Jumps when the system clock is set. */
   nowMs(): number
 }
 
@@ -16,10 +16,13 @@ export function dayOf(timeMs: number): number {
   return Math.floor(timeMs / DAY_MS)
 }
 
-/** ISO 8601 in UTC to the second, as the API writes every timestamp: `2026-11-20T09:15:02Z`. */
+/** ISO 8601 in UTC with seconds, as in all API timestamps: `2026-11-20T09:15:02Z`. */
 export function isoSeconds(timeMs: number): string {
   return `${new Date(timeMs).toISOString().slice(0, 19)}Z`
 }
 
-/** A clock before this instant was never set, so nothing is told by it: 2025-01-01, in milliseconds since 1970. */
+/**
+ * 2025-01-01 in milliseconds since 1970. A clock before this instant was never set, so its time is
+ * not used.
+ */
 export const CLOCK_SET_MS = 1_735_689_600_000

@@ -1,4 +1,6 @@
-/** A promise that is settled from outside: `Promise.withResolvers` of ES2024, which Node 20 lacks. */
+/**
+ * A promise that is settled from outside: `Promise.withResolvers` of ES2024, which Node 20 lacks.
+ */
 export interface Deferred<T> {
   readonly promise: Promise<T>
   readonly resolve: (value: T) => void
@@ -10,13 +12,13 @@ export function deferred<T = void>(): Deferred<T> {
   const promise = new Promise<T>((resolve, reject) => {
     settle = { resolve, reject }
   })
-  // The executor has run when the constructor returns.
+  // The executor runs before the constructor returns.
   return { promise, ...(settle as NonNullable<typeof settle>) }
 }
 
 /**
- * A promise that never resolves, for Promise.race: it rejects when a part fails that nobody waits for. A failure before anybody awaits the promise does not
- * count as unhandled.
+ * A promise that never resolves, for Promise.race. It rejects when a background task fails. A
+ * rejection before anything awaits the promise does not count as unhandled.
  */
 export function deferredFailure(): Pick<Deferred<never>, 'promise' | 'reject'> {
   const failure = deferred<never>()

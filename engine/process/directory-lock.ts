@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { closeSync, linkSync, lstatSync, openSync, renameSync, unlinkSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { setTimeout as later } from 'node:timers/promises'
-import { giveSocket, type Owner } from './ownership.ts'
+import { chownSocket, type Owner } from './ownership.ts'
 
-/** What the names of locks begin with, in the directories that they are of. */
+/** Prefix of the names of lock files. */
 export const LOCK_PREFIX = 'in-use.'
 
-/** So long two that start in the same instant may need to see each other, in milliseconds. */
+/** Milliseconds in which two processes that start at the same time can see each other's lock. */
 const SETTLE_MS = 50
 
 interface Held {
@@ -19,8 +19,9 @@ interface Held {
 }
 
 /**
- * Says that this process alone does something in a directory. A Unix socket in it is the lock, because the kernel ends it with its process, however that
- * ends; it is seen from other containers on the same volume; and nobody can take it who may not write there.
+ * A named lock on a directory, held by one process. The lock is a Unix socket in the directory: the
+ * kernel closes it when the process ends, however it ends; other containers on the same volume see
+ * it; and only users with write access to the directory can take it.
  */
 export class DirectoryLock {
   readonly #held: Held | undefined
@@ -30,44 +31,46 @@ export class DirectoryLock {
   }
 
   /**
-   * @param owner of the socket, for who is root: nobody else but root could ask whether it is held.
-   * @returns undefined where another process has the lock of this name (of letters, digits and hyphens, or none).
+   * @param name letters, digits and hyphens, or empty
+   * @param owner of the socket if this process is root, so that this user can check the lock, too
+   * @returns undefined if another process has the lock
    */
   static async take(directory: string, name = '', owner?: Owner): Promise<DirectoryLock | undefined> {
     const descriptor = openSync(directory, 'r')
     const path = pathOf(descriptor, name)
-    // Node removes the name that it listens on; so that one is nobody else's.
+    // Node removes the socket name that it listens on, so that name must be unique.
     const own = pathOf(descriptor, randomBytes(6).toString('hex'))
     let server: Server | undefined
-    const lost = (): undefined => {
+    const abandon = (): undefined => {
       server?.close()
       closeSync(descriptor)
     }
     try {
       server = await listen(own)
-      if (owner !== undefined) giveSocket(owner, own)
+      if (owner !== undefined) chownSocket(owner, own)
       const inode = inodeOf(own)
-      if (!takeName(own, path)) {
+      if (!claimName(own, path)) {
         const stale = inodeOf(path)
-        if ((await answers(path)) || inodeOf(path) !== stale) return lost()
-        // Whose it was ended without removing it.
+        if ((await answers(path)) || inodeOf(path) !== stale) return abandon()
+        // The previous holder ended without removing its socket.
         renameSync(own, path)
       }
-      // Another one may have found it stale in the same instant.
+      // Another process may have replaced the stale lock at the same time.
       await later(SETTLE_MS)
-      if (inodeOf(path) !== inode) return lost()
-      // It keeps no program alive.
+      if (inodeOf(path) !== inode) return abandon()
+      // The lock must not keep the process running.
       server.unref()
       return new DirectoryLock({ server, directory: descriptor, path, inode })
     } catch (error) {
-      lost()
-      // A file system without sockets, as those of other systems are, has no such lock.
+      abandon()
+      // Some file systems, such as those of other operating systems, support no sockets and
+      // therefore no lock.
       if (NO_SOCKETS.has((error as NodeJS.ErrnoException).code ?? '')) return new DirectoryLock()
       throw error
     }
   }
 
-  /** Whether a process has the lock. */
+  /** Whether a process holds the lock. */
   static async isTaken(directory: string, name = ''): Promise<boolean> {
     const descriptor = openSync(directory, 'r')
     try {
@@ -83,20 +86,21 @@ export class DirectoryLock {
     try {
       if (inodeOf(path) === inode) unlinkSync(path)
     } catch {
-      // Who gave up root may not: it stays behind, and nobody answers there.
+      // After dropping root, the process may lack the permission. A remaining socket is harmless:
+      // nothing accepts connections on it.
     }
     await new Promise((resolve) => server.close(resolve))
     closeSync(directory)
   }
 }
 
-/** By the directory's descriptor, since the path of a socket has 107 bytes at most (unix(7)). */
+/** Via the directory's descriptor, since the path of a socket has at most 107 bytes (unix(7)). */
 function pathOf(descriptor: number, name: string): string {
   return `/proc/self/fd/${descriptor}/${LOCK_PREFIX}${name === '' ? '' : `${name}.`}sock`
 }
 
-/** Gives the socket the name that all know; false where it is given. */
-function takeName(own: string, path: string): boolean {
+/** Links the socket to the lock's name. Returns false if the name is taken. */
+function claimName(own: string, path: string): boolean {
   try {
     linkSync(own, path)
     unlinkSync(own)

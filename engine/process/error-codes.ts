@@ -1,6 +1,7 @@
 /**
- * The exit statuses of the three programs. A script that wraps a program decides by these, so they never change meaning.
- * 0 success; 1 a fault of ours; 130 and 143 ended by SIGINT and SIGTERM before the work was done (128 + signal number).
+ * The exit statuses of the three programs. Scripts depend on them, so they never change meaning. 0:
+ * success. 1: internal error. 130, 143: ended by SIGINT or SIGTERM before the work was done (128 +
+ * signal number).
  */
 export const ExitStatus = {
   success: 0,
@@ -12,7 +13,9 @@ export const ExitStatus = {
 } as const
 export type ExitStatus = (typeof ExitStatus)[keyof typeof ExitStatus]
 
-/** Every stable code of an expected fault at a boundary, with the exit status it becomes. docs/reference/errors.md lists them all. */
+/**
+ * All stable codes of expected errors, with their exit status. Listed in docs/reference/errors.md.
+ */
 export const FAULTS = {
   USAGE: {
     exit: ExitStatus.usage,
@@ -116,8 +119,8 @@ export const FAULTS = {
 export type FaultCode = keyof typeof FAULTS
 
 /**
- * An expected fault at a boundary: what was wrong, where, and what would be right, in one line.
- * A broken invariant is not a Fault but an assertion.
+ * An expected error at a boundary. The message is one line: what was wrong, where, and what would
+ * be right. A broken invariant is an assertion, not a Fault.
  */
 export class Fault extends Error {
   readonly code: FaultCode
@@ -133,7 +136,7 @@ export class Fault extends Error {
   }
 }
 
-/** A Fault as it crosses from one thread to another, where an error loses its class and its code. */
+/** A Fault in a message between threads, where an error loses its class and its code. */
 export interface PlainFault {
   readonly code: FaultCode
   readonly message: string
@@ -143,7 +146,7 @@ export function plainFault({ code, message }: Fault): PlainFault {
   return { code, message }
 }
 
-/** Whether it is the expected fault of this code. */
+/** Whether the error is a Fault with this code. */
 export function isFault(error: unknown, code: FaultCode): error is Fault {
   return error instanceof Fault && error.code === code
 }

@@ -1,24 +1,28 @@
 import { Fault } from './error-codes.ts'
 import type { Logger } from './log.ts'
 
-/** What users read of a failure that is no Fault: its message may quote data, and does not help them. */
+/**
+ * Shown to users instead of the message of an internal error, which may quote data and does not
+ * help them.
+ */
 export const INTERNAL_ERROR = 'internal error; the log shows its stack'
 
-/** One line for users: the message of a Fault; of anything else, that it is an internal error. */
+/** One line for users: the message of a Fault, or INTERNAL_ERROR. */
 export function failureText(error: unknown): string {
   return error instanceof Fault ? error.message : INTERNAL_ERROR
 }
 
 export interface FailureEntry {
-  /** Fields of the log entry, in addition to the failure itself. */
+  /** Additional fields of the log entry. */
   readonly fields?: Readonly<Record<string, unknown>>
-  /** Of the entry of a Fault: `error` where it is not given. */
+  /** Level for a Fault. Default: `error`. */
   readonly level?: 'warn' | 'error'
 }
 
 /**
- * Logs a failure after which the program continues. A Fault is expected, so its message is the `reason`. Anything else is an internal error: it is
- * always logged at error level, as `err` with its stack, so that it can be found and fixed.
+ * Logs an error after which the program continues. A Fault is expected: its message becomes
+ * `reason`. Any other error is internal: it is always logged at level error, with its stack in
+ * `err`, so that it can be fixed.
  */
 export function logFailure(
   log: Logger,

@@ -1,6 +1,7 @@
 /**
- * Named places where a test can end the process as a power cut would, to prove what the store then holds.
- * Armed by the variable POSTURE_FAULT_POINT; without it a fault point is one comparison.
+ * Named places where a test can kill the process, as a power failure would, to check what the store
+ * then contains. Armed by the variable POSTURE_FAULT_POINT. Otherwise a fault point costs one
+ * comparison.
  */
 const ARMED = process.env['POSTURE_FAULT_POINT']
 

@@ -8,12 +8,12 @@ export interface FileProgress {
   readonly end: () => void
 }
 
-/** A progress bar on standard error where that is a terminal; nothing in a pipe, and nothing without a file. */
+/** A progress bar for a file. Shown on standard error if that is a terminal and there is a file. */
 export function fileProgress(path: string | undefined): FileProgress {
   return progressOf(path === undefined ? undefined : basename(path))
 }
 
-/** The same of work by its name. */
+/** A progress bar for work with this name. */
 export function progressOf(what: string | undefined): FileProgress {
   if (what === undefined || !process.stderr.isTTY) return { update: () => {}, end: () => {} }
   const { Presets, SingleBar } = require('cli-progress') as typeof import('cli-progress')
@@ -24,7 +24,7 @@ export function progressOf(what: string | undefined): FileProgress {
   let started = false
   return {
     update(done, total) {
-      // Nobody knows how much comes through a pipe.
+      // The size of a pipe's data is unknown.
       if (total === 0) return
       if (started) bar.update(done)
       else bar.start(total, done)

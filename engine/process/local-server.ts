@@ -4,23 +4,23 @@ import { Fault } from './error-codes.ts'
 import { failureText, logFailure } from './failure.ts'
 import type { Logger } from './log.ts'
 
-/** It is told to those on this host alone (specification, "Collector local endpoint"). */
+/** Only this host may connect (specification, "Collector local endpoint"). */
 const LOOPBACK = '127.0.0.1'
-/** Connections at once. More are closed. */
+/** Maximum concurrent connections. Further ones are closed. */
 const CONNECTIONS_MAX = 32
-/** Milliseconds that a request has. */
+/** Milliseconds for a request. */
 export const LOCAL_REQUEST_MS = 5000
 
 export interface Answer {
   readonly type: string
   readonly body: string
-  /** 200 where it is not given. */
+  /** Default: 200. */
   readonly status?: number
 }
 
 type Answers = Readonly<Record<string, () => Answer | undefined | Promise<Answer>>>
 
-/** Answers GET by path on loopback, over node:http: a few requests a minute, none from elsewhere. */
+/** Serves GET requests by path on loopback, over node:http. Expects a few requests per minute. */
 export class LocalServer {
   readonly port: number
   readonly #server: Server
@@ -31,15 +31,15 @@ export class LocalServer {
   }
 
   /**
-   * @param setting that names the port, for error lines
-   * @param port 0 lets the system choose one.
-   * @param answers by path; an undefined one is 503, one that fails is 500.
-   * @param log of failed answers; a server without answers needs none.
-   * @throws Fault PORT_TAKEN, PORT_DENIED.
+   * @param setting the name of the port's setting, for error messages
+   * @param port 0: chosen by the system
+   * @param answers by path; undefined becomes 503, an exception 500
+   * @param log for failed requests
+   * @throws Fault PORT_TAKEN, PORT_DENIED
    */
   static async listen(setting: string, port: number, answers: Answers, log?: Logger): Promise<LocalServer> {
     const server = createServer(
-      // Node looks every 30 s whether a request is late, unless told.
+      // By default Node checks for slow requests only every 30 s.
       {
         requestTimeout: LOCAL_REQUEST_MS,
         headersTimeout: LOCAL_REQUEST_MS,
@@ -69,15 +69,16 @@ async function answer(
 ): Promise<void> {
   const path = (request.url ?? '').split('?')[0] ?? ''
   const known = Object.hasOwn(answers, path) ? answers[path] : undefined
-  if (known === undefined) return refuse(response, 404, `no ${path}, there are ${Object.keys(answers).join(', ')}`)
+  if (known === undefined)
+    return refuse(response, 404, `no such path: ${path}. Available: ${Object.keys(answers).join(', ')}`)
   if (request.method !== 'GET' && request.method !== 'HEAD') {
     response.setHeader('allow', 'GET, HEAD')
     return refuse(response, 405, 'expected GET')
   }
   try {
-    const said = await known()
-    if (said === undefined) return refuse(response, 503, 'starting')
-    const { type, body, status = 200 } = said
+    const result = await known()
+    if (result === undefined) return refuse(response, 503, 'starting')
+    const { type, body, status = 200 } = result
     response.writeHead(status, {
       'content-type': type,
       'content-length': Buffer.byteLength(body),
@@ -97,12 +98,12 @@ function refuse(response: ServerResponse, status: number, error: string): void {
 
 function listenFault(setting: string, port: number, error: NodeJS.ErrnoException): Error {
   if (error.code === 'EADDRINUSE') {
-    return new Fault('PORT_TAKEN', `${setting}: ${LOOPBACK}:${port} is taken by another program; set another port`, {
+    return new Fault('PORT_TAKEN', `${setting}: ${LOOPBACK}:${port} is in use by another program. Set another port`, {
       cause: error,
     })
   }
   if (error.code === 'EACCES') {
-    return new Fault('PORT_DENIED', `${setting}: ${LOOPBACK}:${port}: no permission; set one from 1024 on`, {
+    return new Fault('PORT_DENIED', `${setting}: ${LOOPBACK}:${port}: permission denied. Set a port above 1023`, {
       cause: error,
     })
   }

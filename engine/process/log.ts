@@ -12,24 +12,25 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 const PINO_LEVEL: Record<LogLevel, string> = { DEBUG: 'debug', INFO: 'info', WARNING: 'warn', ERROR: 'error' }
 const STDERR_FD = 2
 
-/** Entries below this level are no longer written. */
+/** Suppresses entries below this level. */
 export function setLogLevel(log: Logger, level: LogLevel): void {
   log.level = PINO_LEVEL[level]
 }
 
 /**
- * A logger on standard error, so that standard output carries nothing but data: one readable line an entry on a terminal,
- * one JSON object an entry elsewhere. Writes are synchronous, so that the last line before a crash is there.
+ * Creates a logger on standard error, so that standard output contains only data. Writes one
+ * readable line per entry on a terminal, else one JSON object. Writes are synchronous, so that the
+ * last line before a crash is written.
  */
 export function createLogger(program: string, level: LogLevel): Logger {
-  // Only here: who only reads settings or prints a table does not pay the 20 ms.
+  // Loaded on demand: it takes 20 ms, which commands that log nothing need not spend.
   const { pino } = require('pino') as typeof import('pino')
   const options = {
     name: program,
     level: PINO_LEVEL[level],
     base: isMainThread ? null : { thread: threadId },
     timestamp: pino.stdTimeFunctions.isoTime,
-    // A token or key that slips into an entry as a field of these names is not printed.
+    // Masks fields that contain a token or key by mistake.
     redact: { paths: ['token', 'key', 'authorization', '*.token', '*.key', '*.authorization'], censor: '[secret]' },
   }
   if (process.stderr.isTTY) {

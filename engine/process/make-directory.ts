@@ -1,14 +1,14 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { giveDirectory, type Owner } from './ownership.ts'
+import { chownDirectory, type Owner } from './ownership.ts'
 
 const PRIVATE_DIRECTORY_MODE = 0o700
 
 /**
- * As `mkdir -p -m MODE`, but not by Node's recursive option, which loops for ever below /proc (ENOENT for an existing
- * parent). What is made becomes the owner's, where one is given.
+ * Like `mkdir -p -m MODE`. Node's recursive option loops endlessly below /proc (ENOENT for an
+ * existing parent). New directories get the owner, if given.
  *
- * @throws Error with a `code`: ENOTDIR where a file is in the way, EACCES, EROFS, ENOSPC …
+ * @throws Error with a `code`: ENOTDIR if a file is in the path, EACCES, EROFS, ENOSPC …
  */
 export function makeDirectory(path: string, owner?: Owner, mode = PRIVATE_DIRECTORY_MODE): void {
   try {
@@ -25,5 +25,5 @@ export function makeDirectory(path: string, owner?: Owner, mode = PRIVATE_DIRECT
 
 function make(path: string, owner: Owner | undefined, mode: number): void {
   mkdirSync(path, { mode })
-  if (owner !== undefined) giveDirectory(owner, path)
+  if (owner !== undefined) chownDirectory(owner, path)
 }

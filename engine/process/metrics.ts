@@ -1,7 +1,8 @@
 import { createRequire } from 'node:module'
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks'
+import { fileDescriptors } from './descriptors.ts'
 
-/** Times between two looks at the event loop, in milliseconds: each is a wake-up of an idle process. */
+/** Interval of event loop checks in milliseconds. Each one wakes up an idle process. */
 const EVENT_LOOP_CHECK_MS = 1000
 const NANOSECONDS = 1e9
 
@@ -10,12 +11,12 @@ export interface LabelledValue {
   readonly labels: Readonly<Record<string, string>>
   readonly value: number
 }
-/** A value, or one for each value of a label, or one for each of several labels' values. */
+/** One value, a value for each value of one label, or values with several labels. */
 type Values = number | Readonly<Record<string, number>> | readonly LabelledValue[]
-/** Name, type, help, values, and the label where there is one. */
+/** Name, type, help, values, and the label, if any. */
 export type MetricRow = readonly [name: string, type: 'counter' | 'gauge', help: string, values: Values, label?: string]
 
-/** Writes Prometheus' text format. The library is loaded when it is asked for first: who does not scrape does not pay the 8 MB. */
+/** Writes Prometheus' text format. Loads the library on the first request, since it takes 8 MB. */
 export class Metrics {
   readonly #eventLoopDelay: IntervalHistogram = monitorEventLoopDelay({ resolution: EVENT_LOOP_CHECK_MS })
 
@@ -27,7 +28,7 @@ export class Metrics {
     this.#eventLoopDelay.disable()
   }
 
-  /** The rows, and those of the process. */
+  /** Renders the rows and those of the process. */
   async render(rows: readonly MetricRow[]): Promise<{ type: string; body: string }> {
     const prometheus = createRequire(import.meta.url)('prom-client') as typeof import('prom-client')
     const registry = new prometheus.Registry()
@@ -44,7 +45,7 @@ export class Metrics {
     const delay = this.#eventLoopDelay
     const { rss, heapUsed, arrayBuffers } = process.memoryUsage()
     const { user, system } = process.cpuUsage()
-    // Node counts the time from one look to the next, the wanted pause included.
+    // Node measures the time from one check to the next, including the interval.
     const seconds = (nanoseconds: number): number =>
       delay.count === 0 ? 0 : Math.max(0, nanoseconds / NANOSECONDS - EVENT_LOOP_CHECK_MS / 1000)
     const rows: MetricRow[] = [
@@ -58,11 +59,22 @@ export class Metrics {
       ['process_resident_memory_bytes', 'gauge', 'Resident memory', rss],
       ['nodejs_heap_used_bytes', 'gauge', 'Heap of the main thread', heapUsed],
       ['nodejs_array_buffers_bytes', 'gauge', 'Memory of buffers outside the heap', arrayBuffers],
+      ...descriptorRows(),
       ['process_cpu_seconds_total', 'counter', 'CPU time of all threads', (user + system) / 1e6],
     ]
     delay.reset()
     return rows
   }
+}
+
+/** By the names that Prometheus' client libraries give them. */
+function descriptorRows(): MetricRow[] {
+  const descriptors = fileDescriptors()
+  if (descriptors === undefined) return []
+  return [
+    ['process_open_fds', 'gauge', 'Open file descriptors', descriptors.open],
+    ['process_max_fds', 'gauge', 'Limit of open file descriptors', descriptors.max],
+  ]
 }
 
 function labelledValues(values: Values, label: string): readonly LabelledValue[] {

@@ -13,7 +13,8 @@ import {
 import { dirname } from 'node:path'
 
 /*
- * Root looks after what belongs to others: what it makes beside their files must be theirs, or their program cannot open it afterwards.
+ * Ownership of files that root creates next to the files of another user. They must belong to that
+ * user, or the user's program cannot open them later.
  */
 
 export interface Owner {
@@ -21,7 +22,10 @@ export interface Owner {
   readonly gid: number
 }
 
-/** Whose the path is, or the nearest one above that there is, where this is root and it is another user's; otherwise undefined. */
+/**
+ * Returns the owner of the path, or of its nearest existing parent, if this process is root and the
+ * owner is not. Otherwise undefined.
+ */
 export function otherOwner(path: string): Owner | undefined {
   if (process.getuid?.() !== 0) return undefined
   const { uid, gid } = statSync(nearestAbove(path))
@@ -33,20 +37,23 @@ function nearestAbove(path: string): string {
 }
 
 /**
- * Makes an empty file that is the owner's alone, unless something has its name. Where that cannot be done nothing is said: who opens it finds
- * out what is wrong.
+ * Creates an empty file that only the owner can access, unless the name exists. Errors are ignored:
+ * opening the file reports them.
  */
-export function makeFileOf(owner: Owner, path: string): void {
-  give(owner, path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL)
+export function createOwnedFile(owner: Owner, path: string): void {
+  chown(owner, path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL)
 }
 
-/** Gives a directory that root has just made. */
-export function giveDirectory(owner: Owner, path: string): void {
-  give(owner, path, constants.O_RDONLY | constants.O_DIRECTORY)
+/** Sets the owner of a directory that root has just created. */
+export function chownDirectory(owner: Owner, path: string): void {
+  chown(owner, path, constants.O_RDONLY | constants.O_DIRECTORY)
 }
 
-/** By a descriptor: whose the directory is may put something else into the place of what root has made there. */
-function give({ uid, gid }: Owner, path: string, flags: number): void {
+/**
+ * Uses a descriptor: the owner of the directory could replace the new file between two calls by
+ * path.
+ */
+function chown({ uid, gid }: Owner, path: string, flags: number): void {
   let descriptor: number
   try {
     descriptor = openSync(path, flags | constants.O_NOFOLLOW, 0o600)
@@ -56,40 +63,43 @@ function give({ uid, gid }: Owner, path: string, flags: number): void {
   try {
     if (fstatSync(descriptor).uid === 0) fchownSync(descriptor, uid, gid)
   } catch {
-    // Root of a container without CAP_CHOWN, or of whom this owner has no number.
+    // Root in a container without CAP_CHOWN, or without a mapping for this uid.
   } finally {
     closeSync(descriptor)
   }
 }
 
-/** Gives a socket that root listens on. It cannot be opened, so that only its kind and its names are looked at. */
-export function giveSocket({ uid, gid }: Owner, path: string): void {
+/**
+ * Sets the owner of a socket that root listens on. A socket cannot be opened, so only its type and
+ * link count are checked.
+ */
+export function chownSocket({ uid, gid }: Owner, path: string): void {
   try {
     const status = lstatSync(path)
     if (status.uid === 0 && status.isSocket() && status.nlink === 1) lchownSync(path, uid, gid)
   } catch {
-    // As above.
+    // As in chown().
   }
 }
 
-/** `user alice (uid 1000)`, or `uid 1000` for a number without a name. */
+/** `user alice (uid 1000)`, or `uid 1000` without a name. */
 export function userText(uid: number, passwd = '/etc/passwd'): string {
   const name = nameOf(uid, passwd)
   return name === undefined ? `uid ${uid}` : `user ${name} (uid ${uid})`
 }
 
-/** This process's. */
+/** The user of this process. */
 export function ownUserText(): string {
   return userText(process.geteuid?.() ?? 0)
 }
 
-/** What is wrong and what to do where this user may not read a file; undefined for another error. */
+/** Returns the problem and its fix if this user may not read a file. undefined for other errors. */
 export function notReadable(error: unknown): { readonly found: string; readonly remedy: string } | undefined {
   const { code, path } = error as NodeJS.ErrnoException
   if (code !== 'EACCES' || path === undefined) return undefined
   return {
-    found: `${path} is not readable for ${ownUserText()}`,
-    remedy: `chgrp ${process.getegid?.() ?? 0} ${path} && chmod g+r ${path}, and let that user enter the directories above it`,
+    found: `${path} is not readable by ${ownUserText()}`,
+    remedy: `chgrp ${process.getegid?.() ?? 0} ${path} && chmod g+r ${path}, and make its parent directories accessible to that user`,
   }
 }
 

@@ -13,17 +13,17 @@ export function programVersion(): string {
       }
       if (parsed.name === 'security-posture-service' && parsed.version !== undefined) return parsed.version
     } catch {
-      // Not in this folder: try the one above.
+      // Not in this directory: try its parent.
     }
   }
   return 'unknown'
 }
 
 /**
- * A program whose commands share these rules: one line for a usage error, with the nearest name for a typo; exit status 2;
- * help that fits the terminal.
+ * Creates a program. All programs share these rules: a usage error is one line, with the nearest
+ * name for a typo, and exit status 2; help fits the terminal.
  *
- * @param about imperative, capitalized, without a period: as every text of `--help`.
+ * @param about imperative, capitalized, without a period, like all help texts
  */
 export function createProgram(name: string, about: string): Command {
   const program = new Command(name).description(about).version(programVersion(), '-V, --version', 'Print the version')
@@ -36,28 +36,31 @@ export function createProgram(name: string, about: string): Command {
       getOutHelpWidth: () => terminalWidth(process.stdout),
       getErrHelpWidth: () => terminalWidth(process.stderr),
       outputError: () => {
-        // runProgram prints the error, once.
+        // runProgram prints the error once.
       },
     })
 }
 
-/** For programs with commands, before any is added. */
+/** For programs with commands. Call before adding any. */
 export function withHelpCommand(program: Command): Command {
   return program.helpCommand('help [command]', 'Print the help of a command')
 }
 
-/** `--json`, with the same words for every command. */
+/** Adds `--json` with the same help for every command. */
 export function jsonOption(command: Command): Command {
   return command.option('--json', 'Print one JSON object per line, as in a pipe')
 }
 
-/** Descriptions in help have at least this many characters a line. */
+/** Minimum line length of descriptions in help. */
 const HELP_WIDTH_MIN = 20
 const USAGE_INDENT = 'Usage: '.length
 const ITEM_INDENT = 2
 const BELOW_INDENT = 6
 
-/** commander's own leaves a description unbroken that has little room beside its term. Here it begins below the term. */
+/**
+ * commander does not wrap a description with little space beside its term. This function puts it
+ * below the term.
+ */
 function formatItem(this: Help, term: string, termWidth: number, description: string, helper: Help): string {
   const helpWidth = this.helpWidth ?? terminalWidth()
   const indented = (text: string, indent: number): string => {
@@ -66,7 +69,8 @@ function formatItem(this: Help, term: string, termWidth: number, description: st
   const first = ' '.repeat(ITEM_INDENT) + term
   if (description === '') return first
   const column = ITEM_INDENT + termWidth + 2
-  // Half of the line for descriptions, or they turn into columns of single words.
+  // Descriptions get at least half of the line. Otherwise they would become columns of single
+  // words.
   if (column * 2 <= helpWidth) return first.padEnd(column) + indented(description, column)
   return `${first}\n${' '.repeat(BELOW_INDENT)}${indented(description, BELOW_INDENT)}`
 }
@@ -77,8 +81,8 @@ function styleUsage(this: Help, usage: string): string {
 }
 
 /**
- * Runs a program to its end and sets the exit status; never throws.
- * A Fault and a usage error become one line on standard error. Anything else is an internal error and keeps its stack.
+ * Runs a program to its end and sets the exit status. Never throws. A Fault or usage error becomes
+ * one line on standard error. Any other error is internal and keeps its stack.
  */
 export async function runProgram(program: Command, argv: readonly string[] = process.argv): Promise<void> {
   endQuietlyWhenPipeCloses(program.name())
@@ -91,7 +95,7 @@ export async function runProgram(program: Command, argv: readonly string[] = pro
   }
 }
 
-/** The exit status of a program that failed, and what it writes to standard error. */
+/** The exit status of a failed program, and its text for standard error. */
 export function failureOf(name: string, error: unknown): { readonly status: number; readonly text: string } {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return { status: ExitStatus.success, text: '' }
@@ -108,12 +112,12 @@ export function failureOf(name: string, error: unknown): { readonly status: numb
   return { status: ExitStatus.internal, text }
 }
 
-/** A line may quote what a user typed or a file holds. */
+/** A line may quote untrusted input. */
 function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n')
 }
 
-/** `posture-... | head` closes the pipe, which is no error. */
+/** `posture-... | head` closes the pipe, which is not an error. */
 function endQuietlyWhenPipeCloses(name: string): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(ExitStatus.success)

@@ -3,7 +3,7 @@ import { type Catalog, loadCatalogOrBuiltIn } from '../../registry/catalog.ts'
 import type { Logger } from './log.ts'
 import { setting } from './settings.ts'
 
-/** The operator's registry file; '' where there is none. */
+/** The operator's registry file. '': none. */
 export const registrySetting = setting(z.string().default(''), {
   flag: '--registry <file>',
   env: 'REGISTRY_FILE',
@@ -11,8 +11,9 @@ export const registrySetting = setting(z.string().default(''), {
 })
 
 /**
- * The catalog that the setting asks for: the built-in registry, changed by the operator's file where one is named. With a
- * faulty file the built-in registry stays in force, since a sensor that sees most is better than one that does not start.
+ * Returns the built-in registry with the changes in the operator's file, if any. If the file is
+ * faulty, the built-in registry is used: a sensor that detects most platforms is better than one
+ * that does not start.
  */
 export function catalogInForce(registryFile: string, log: Logger): Catalog {
   const { catalog, fault } = loadCatalogOrBuiltIn(registryFile === '' ? {} : { file: registryFile })

@@ -3,22 +3,27 @@ import { type Command, Option } from 'commander'
 import { z } from 'zod'
 import { Fault } from './error-codes.ts'
 
-/** What a setting is called outside: at least one of flag and environment variable. */
+/** The external names of a setting: a flag, an environment variable, or both. */
 export interface SettingNames {
-  /** As commander writes it: `--syslog-port <port>`, or `--no-https` for a switch that turns something off. */
+  /**
+   * In commander's notation: `--syslog-port <port>`, or `--no-https` for a switch that turns
+   * something off.
+   */
   readonly flag?: string
   readonly env?: string
   /** One line for `--help` and the documentation: imperative, capitalized, without a period. */
   readonly about: string
-  /** The default for people, where it depends on the machine. */
+  /** Describes the default if it depends on the machine. */
   readonly defaultAbout?: string
-  /** Never printed, not even when it is wrong. */
+  /** The flag may be repeated. Its values are joined by commas. */
+  readonly repeatable?: boolean
+  /** Never printed, even if invalid. */
   readonly secret?: boolean
 }
 
 const names = z.registry<SettingNames>()
 
-/** Gives a schema the names by which users set it. */
+/** Attaches external names to a schema. */
 export function setting<S extends z.ZodType>(schema: S, about: SettingNames): S {
   names.add(schema, about)
   return schema
@@ -27,7 +32,7 @@ export function setting<S extends z.ZodType>(schema: S, about: SettingNames): S 
 const WORDS_FOR_TRUE = new Set(['true', '1', 'yes', 'on'])
 const WORDS_FOR_FALSE = new Set(['false', '0', 'no', 'off'])
 
-/** A whole number from `min` to `max`, written in decimal digits. */
+/** An integer from `min` to `max` in decimal digits. */
 export function wholeNumber(min: number, max: number) {
   const expected = `expected a whole number from ${min} to ${max}`
   return z
@@ -46,7 +51,7 @@ export function wholeNumber(min: number, max: number) {
 
 const PORT_MAX = 65535
 
-/** A TCP or UDP port. 0 lets the system choose one where `orAny` allows it. */
+/** A TCP or UDP port. With `orAny`, 0 lets the system choose one. */
 export function portNumber(options: { orAny?: boolean } = {}) {
   return wholeNumber(options.orAny ? 0 : 1, PORT_MAX)
 }
@@ -71,15 +76,18 @@ export function portList(initial: readonly number[]) {
     })
 }
 
-/** Where a listener listens. */
+/** An address to listen on. */
 export interface ListenAddress {
-  /** '' where none was given. */
+  /** '': any address. */
   readonly address: string
-  /** 0: the system chooses. */
+  /** 0: chosen by the system. */
   readonly port: number
 }
 
-/** `off`, or comma-separated ports, each with or without an address: `514`, `192.0.2.1:514,[2001:db8::1]:5514`. */
+/**
+ * `off`, or comma-separated ports with optional addresses: `514`,
+ * `192.0.2.1:514,[2001:db8::1]:5514`.
+ */
 export function listenAddresses() {
   const expected = 'expected off, or comma-separated ports such as 514, 192.0.2.1:514 or [2001:db8::1]:514'
   return z.string().transform((text, context): readonly ListenAddress[] => {
@@ -96,7 +104,22 @@ export function listenAddresses() {
   })
 }
 
-/** true, 1, yes, on, or false, 0, no, off, in any case. */
+const HOST_NAME = /^(\*\.)?(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/
+const HOST_NAME_MAX = 253
+
+/** Comma-separated host names, whose first label may be `*`, and IP addresses. */
+export function hostNames() {
+  const expected = 'expected comma-separated host names or IP addresses, such as posture.example.com or 192.0.2.1'
+  return z.string().transform((text, context): readonly string[] => {
+    if (text.trim() === '') return []
+    const names = text.split(',').map((name) => name.trim().toLowerCase())
+    if (names.every((name) => isIP(name) !== 0 || (name.length <= HOST_NAME_MAX && HOST_NAME.test(name)))) return names
+    context.addIssue({ code: 'custom', message: expected })
+    return z.NEVER
+  })
+}
+
+/** true, 1, yes, on, or false, 0, no, off, ignoring case. */
 export function onOrOff() {
   return z.union([z.boolean(), z.string()]).transform((value, context) => {
     if (typeof value === 'boolean') return value
@@ -108,7 +131,7 @@ export function onOrOff() {
   })
 }
 
-/** One of the given words; the case of what the user wrote does not matter. */
+/** One of the given words, ignoring case. */
 export function oneOf<const W extends readonly [string, ...string[]]>(words: W) {
   const expected = `expected one of ${words.join(', ')}`
   return z
@@ -117,7 +140,10 @@ export function oneOf<const W extends readonly [string, ...string[]]>(words: W) 
     .pipe(z.enum(words, { error: expected }))
 }
 
-/** The origin of a web page (RFC 6454): scheme, host and, unless it is the scheme's own, port. '' for none. */
+/**
+ * The origin of a web page (RFC 6454): scheme, host and, unless it is the scheme's own, port. ''
+ * for none.
+ */
 export function originOrNone() {
   return z.string().transform((text, context) => {
     const url = URL.canParse(text) ? new URL(text) : undefined
@@ -127,7 +153,7 @@ export function originOrNone() {
   })
 }
 
-/** A text with at least one character. */
+/** A non-empty string. */
 export function someText() {
   return z.string().min(1, 'expected some text, found none')
 }
@@ -138,7 +164,7 @@ function namesOf(schema: z.ZodType): SettingNames | undefined {
   return names.get(schema)
 }
 
-/** The default as the user would write it, or undefined where there is none. */
+/** The default in the form in which users write it, or undefined. */
 function defaultOf(schema: z.ZodType): unknown {
   const parsed = schema.safeParse(undefined)
   return parsed.success ? parsed.data : undefined
@@ -150,7 +176,7 @@ export interface SettingRow extends SettingNames {
   readonly default: unknown
 }
 
-/** The settings of a schema in their order, as `--help` and docs/configuration.md show them. */
+/** The settings of a schema in order, for `--help` and the reference pages. */
 export function settingRows(schema: SettingsSchema): SettingRow[] {
   const rows: SettingRow[] = []
   for (const [name, field] of Object.entries(schema.shape)) {
@@ -161,7 +187,9 @@ export function settingRows(schema: SettingsSchema): SettingRow[] {
   return rows
 }
 
-/** The default as help shows it; undefined where there is none, or where it is a switch that is off. */
+/**
+ * The default as help shows it. undefined: there is none, or the setting is a switch that is off.
+ */
 export function shownDefault(row: SettingRow): string | undefined {
   if (row.defaultAbout !== undefined) return row.defaultAbout
   return row.default === undefined || row.default === '' || typeof row.default === 'boolean'
@@ -169,7 +197,7 @@ export function shownDefault(row: SettingRow): string | undefined {
     : `${row.default}`
 }
 
-/** The option of a setting. Its description ends with the variable and the default. */
+/** The command-line option of a setting. Its description ends with the variable and the default. */
 export class SettingOption extends Option {
   readonly setting: SettingRow
 
@@ -177,15 +205,20 @@ export class SettingOption extends Option {
     const byDefault = shownDefault(row)
     const notes = [
       ...(row.env === undefined ? [] : [`env: ${row.env}`]),
-      // Long lists break at their spaces.
+      // Long lists wrap at their spaces.
       ...(byDefault === undefined ? [] : [`default: ${byDefault.replaceAll(/,(?! )/g, ', ')}`]),
     ]
     super(flag, notes.length > 0 ? `${row.about} (${notes.join(', ')})` : row.about)
     this.setting = row
+    if (row.repeatable) this.argParser(joinValues)
   }
 }
 
-/** Adds one option for each setting that has a flag. */
+function joinValues(value: string, before: unknown): string {
+  return typeof before === 'string' ? `${before},${value}` : value
+}
+
+/** Adds an option for each setting with a flag. */
 export function addSettingOptions(command: Command, schema: SettingsSchema): Command {
   for (const row of settingRows(schema)) {
     if (row.flag !== undefined) command.addOption(new SettingOption(row.flag, row))
@@ -194,9 +227,11 @@ export function addSettingOptions(command: Command, schema: SettingsSchema): Com
 }
 
 /**
- * The settings from the command line over the environment over the defaults.
+ * Reads the settings. The command line takes precedence over the environment, which takes
+ * precedence over the defaults.
  *
- * @throws Fault USAGE with one line for the first wrong setting: its flag or variable, what was found, what is right.
+ * @throws Fault USAGE for the first invalid setting, with its flag or variable, the found and the
+ *   expected value
  */
 export function readSettings<S extends SettingsSchema>(
   schema: S,
@@ -232,7 +267,7 @@ function describeIssue(
   const issue = error.issues[0]
   const name = String(issue?.path[0] ?? '')
   const row = settingRows(schema).find((each) => each.name === name)
-  if (row === undefined) return issue?.message ?? 'the settings are wrong'
+  if (row === undefined) return issue?.message ?? 'invalid settings'
   if (!(name in given)) {
     const names = [row.flag?.split(/[ ,]/)[0], row.env].filter((each) => each !== undefined)
     return `${names.join(' or ')} is required: ${row.about.split(';')[0]}`

@@ -3,17 +3,21 @@ import { deferred } from './deferred.ts'
 const SIGNAL_NUMBER = { SIGINT: 2, SIGTERM: 15 } as const
 type StopSignal = keyof typeof SIGNAL_NUMBER
 
-/** What an ended process reports when a signal ended it: 128 + the signal's number. */
+/** The exit status of a process that a signal ended: 128 + signal number. */
 export function exitStatusOf(signal: StopSignal): number {
   return 128 + SIGNAL_NUMBER[signal]
 }
 
-/** One Ctrl-C reaches a program more than once: from the terminal, and from the parent that passes it on. */
+/**
+ * One Ctrl-C can reach a process more than once: from the terminal, and from a parent that forwards
+ * it.
+ */
 const SAME_SIGNAL_MS = 1000
 
 /**
- * Waits for the first SIGINT or SIGTERM. Another one, a second or more later, is from a user who does not want to wait for
- * the drain: it ends the process at once, as a crash would, which every store here survives.
+ * Waits for the first SIGINT or SIGTERM. A second signal, at least one second later, means that the
+ * user does not want to wait for the drain. It kills the process at once, like a crash, which all
+ * stores survive.
  */
 export function stopSignal(): { readonly received: Promise<StopSignal>; forget(): void } {
   let firstAtMs = 0
@@ -35,13 +39,13 @@ export function stopSignal(): { readonly received: Promise<StopSignal>; forget()
 }
 
 function endAtOnce(signal: StopSignal): void {
-  // Not by process.exit: Node aborts in it while other threads have handles open.
+  // Not process.exit: Node aborts in it while other threads have open handles.
   process.kill(process.pid, 'SIGKILL')
   // The first process of a container cannot kill itself (pid_namespaces(7)).
   if (process.pid === 1) process.exit(exitStatusOf(signal))
 }
 
-/** Ends `work` after `deadlineMs` at the latest; answers whether it ended by itself. */
+/** Waits for `work`, at most `deadlineMs`. Returns whether it completed. */
 export async function within(deadlineMs: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const deadline = new Promise<boolean>((resolve) => {

@@ -1,4 +1,6 @@
-/** Levenshtein distance: how many characters must be inserted, deleted or replaced to turn `a` into `b`. */
+/**
+ * Levenshtein distance: the number of characters to insert, delete or replace to turn `a` into `b`.
+ */
 export function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, at) => at)
   for (let i = 1; i <= a.length; i++) {
@@ -12,11 +14,11 @@ export function editDistance(a: string, b: string): number {
   return row[b.length] ?? 0
 }
 
-/** A name that differs in more characters is no typo. The bound is commander's, for its own suggestions. */
+/** Maximum distance of a typo. Same as in commander's suggestions. */
 const TYPO_DISTANCE_MAX = 3
 const TYPO_SHARE_MAX = 0.6
 
-/** The one of `names` that `word` is most likely a typo of, or undefined. */
+/** Returns the name that `word` is most likely a typo of, or undefined. */
 export function nearestName(word: string, names: readonly string[]): string | undefined {
   const [nearest] = names
     .map((name) => ({ name, distance: editDistance(word, name) }))

@@ -2,48 +2,54 @@ import { createRequire } from 'node:module'
 
 const require = createRequire(import.meta.url)
 
-/** How a column gives way where the table is wider than the terminal. */
+/** How a column shrinks if the table is wider than the terminal. */
 export interface ColumnFit {
-  /** Columns with a number are hidden while the table is too wide, the greatest number first. Others always stay. */
+  /**
+   * Columns with a number are hidden until the table fits, the greatest number first. Others are
+   * never hidden.
+   */
   readonly hide?: number
-  /** Breaks the cells of the column into lines. */
+  /** Wraps the cells of the column. */
   readonly wrap?: boolean
-  /** The text of a cell, where the plain value is hard to read. JSON keeps the value. */
+  /** Formats a cell for people. JSON keeps the raw value. */
   readonly text?: (value: unknown) => string
 }
 
-/** Heading of a column and the property of a row that it shows. `risk.score` is a property of a property. */
+/** Heading of a column and the property that it shows. `risk.score` is a nested property. */
 export type Column = readonly [heading: string, property: string, fit?: ColumnFit]
 
-/** What a command prints: a table for people, or JSON for programs. */
+/** The output of a command: a table for people, or JSON for programs. */
 export interface Shown {
   readonly columns: readonly Column[]
   readonly rows: readonly Readonly<Record<string, unknown>>[]
-  /** Prints one line for each field of a row, however wide the terminal is. */
+  /** Prints one line for each field of a row, regardless of the terminal width. */
   readonly vertical?: boolean
 }
 
-/** What a terminal has that does not report its width: the width of a punch card, which every terminal supports. */
+/** For terminals that do not report their width. */
 const COLUMNS_DEFAULT = 80
-/** A wrapped column keeps at least this many characters a line. */
+/** Minimum width of a wrapped column. */
 const WRAP_WIDTH_MIN = 20
-/** The same for the values of a record that is printed as lines. */
+/** Minimum width of the values of a record that is printed as lines. */
 const VALUE_WIDTH_MIN = 10
-/** Border and two spaces of each column; one more border ends the table. */
+/** A border and two spaces for each column. One more border ends the table. */
 const FRAME_WIDTH = 3
 const WITHOUT_COLORS = { head: [], border: [] }
 
-/** Characters in a line of the terminal: COLUMNS where it is set (POSIX), else the width that the terminal reports. */
+/**
+ * Width of the terminal in characters: COLUMNS if set (POSIX), else as reported by the terminal.
+ */
 export function terminalWidth(stream: { readonly columns?: number } = process.stdout): number {
   const { COLUMNS = '' } = process.env
-  // A terminal that does not know its width reports 0.
+  // A terminal of unknown width reports 0.
   return (/^[1-9]\d{0,3}$/.test(COLUMNS) ? Number(COLUMNS) : stream.columns) || COLUMNS_DEFAULT
 }
 
 /**
- * A table of at most `widthMax` characters, without colors, so that it can be pasted anywhere. Where it is wider, columns
- * wrap; then a single row is printed as one line for each field, and of more rows the least important columns are hidden,
- * which the last line reports. Only a record whose headings alone exceed `widthMax` is wider.
+ * Draws a table of at most `widthMax` characters, without colors, so that it can be pasted
+ * anywhere. A wider table first wraps columns. If it is still too wide, a single row is printed as
+ * one line per field; of several rows, the least important columns are hidden and listed in the
+ * last line. Only a record whose headings alone exceed `widthMax` is wider.
  */
 export function tableOf({ columns, rows, vertical = false }: Shown, widthMax = terminalWidth()): string {
   const cells = rows.map((row) => columns.map(([, property, fit]) => cellOf(propertyOf(row, property), fit)))
@@ -58,7 +64,7 @@ export function tableOf({ columns, rows, vertical = false }: Shown, widthMax = t
   return `${table}\n${wrapped(`Hidden to fit ${widthMax} columns: ${hidden.join(', ')}`, widthMax).join('\n')}`
 }
 
-/** The width that a column needs at least, with its frame. */
+/** The minimum width of a column, with its frame. */
 function widthOf([heading, , fit]: Column, at: number, cells: readonly (readonly string[])[]): number {
   const natural = Math.max(displayWidth(heading), ...cells.map((row) => displayWidth(row[at] ?? '')))
   const least = fit?.wrap ? Math.max(displayWidth(heading), Math.min(natural, WRAP_WIDTH_MIN)) : natural
@@ -69,7 +75,7 @@ function sum(visible: readonly number[], widths: readonly number[]): number {
   return visible.reduce((total, at) => total + (widths[at] ?? 0), 1)
 }
 
-/** The columns that stay: the least important ones go until the others fit. */
+/** Hides the least important columns until the others fit. Returns the visible ones. */
 function withoutLeast(columns: readonly Column[], widths: readonly number[], widthMax: number): number[] {
   const rank = (at: number): number => columns[at]?.[2]?.hide ?? 0
   let visible = columns.map((_, at) => at)
@@ -87,7 +93,7 @@ function drawn(
   cells: readonly (readonly string[])[],
   widthMax: number,
 ): string {
-  // Only where a table is drawn: a pipe gets JSON.
+  // Loaded on demand: a pipe gets JSON and needs no table.
   const Table = require('cli-table3') as typeof import('cli-table3')
   const head = visible.map((at) => columns[at]?.[0] ?? '')
   const table = new Table({ head, style: { ...WITHOUT_COLORS, compact: true } })
@@ -96,7 +102,10 @@ function drawn(
   return table.toString()
 }
 
-/** The width of each wrapped column: what the others leave, shared evenly between those that want more than their share. */
+/**
+ * The width of each wrapped column: the remaining width, shared evenly between the columns that
+ * need more than their share.
+ */
 function wrapWidths(
   columns: readonly Column[],
   visible: readonly number[],
@@ -120,7 +129,7 @@ function wrapWidths(
   return widths
 }
 
-/** Each record as lines of heading and value. An empty line separates records. */
+/** Prints each record as lines of heading and value, separated by empty lines. */
 function recordsOf(columns: readonly Column[], cells: readonly (readonly string[])[], widthMax: number): string {
   const headings = Math.max(...columns.map(([heading]) => displayWidth(heading)))
   const indent = ' '.repeat(headings + 2)
@@ -134,7 +143,7 @@ function recordsOf(columns: readonly Column[], cells: readonly (readonly string[
   return records.map((lines) => lines.join('\n')).join('\n\n')
 }
 
-/** Breaks a text at spaces. A word that is longer than a line is broken anywhere. */
+/** Wraps a text at spaces. A word longer than a line is split anywhere. */
 function wrapped(text: string, width: number): string[] {
   if (displayWidth(text) <= width) return [text]
   const lines: string[] = []
@@ -158,7 +167,7 @@ function wrapped(text: string, width: number): string[] {
   return [...lines, line]
 }
 
-/** Columns that a text takes on a terminal: two for each wide character of East Asia. */
+/** Terminal columns of a text: wide East Asian characters take two. */
 function displayWidth(text: string): number {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is the fast path
   if (/^[\u0000-\u007f]*$/.test(text)) return text.length
@@ -167,16 +176,16 @@ function displayWidth(text: string): number {
 }
 
 export interface PrintOptions {
-  /** Prints JSON on a terminal also. */
+  /** Prints JSON on a terminal, too. */
   readonly json?: boolean
 }
 
-/** Whether the output is for people: a terminal, and no JSON wanted. */
+/** Whether to print a table: on a terminal, unless JSON was requested. */
 export function printsTable({ json }: PrintOptions): boolean {
   return json !== true && process.stdout.isTTY
 }
 
-/** Prints a table on a terminal, and one JSON object for each row elsewhere. */
+/** Prints a table on a terminal, otherwise one JSON object per row. */
 export function printRows(shown: Shown, options: PrintOptions, write = toStandardOutput): void {
   if (printsTable(options)) write(shown.rows.length === 0 ? 'none\n' : `${tableOf(shown)}\n`)
   else for (const row of shown.rows) write(`${jsonLine(row)}\n`)
@@ -186,19 +195,19 @@ function toStandardOutput(text: string): void {
   process.stdout.write(text)
 }
 
-/** One line of JSON. Records hold '' where they have no value, which JSON can say better. */
+/** One line of JSON. The '' of missing values becomes null. */
 export function jsonLine(row: object): string {
   return JSON.stringify(row, (_, value) => (value === '' ? null : value))
 }
 
-/** A secret on a line of its own, in one piece on every terminal, so that it can be copied. */
+/** A secret on one line of its own, never wrapped, so that it can be copied. */
 export function secretText(name: string, secret: string): string {
   return `${name}:\n\n${secret}\n\nSave it now; it will not be shown again\n`
 }
 
 /**
- * Text from outside may hold control characters, which a terminal would obey, and others that change what is seen:
- * directions of text, and characters without width.
+ * Untrusted text may contain control characters, which a terminal executes, and characters that
+ * change the visible text: text direction, zero width.
  */
 const CONTROL_CHARACTERS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are replaced

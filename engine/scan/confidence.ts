@@ -1,21 +1,24 @@
 import type { Role } from '../../registry/platform.ts'
 
 /*
- * How sure we are that a platform is in use: confidence = 1 - product over the kinds of evidence of (1 - strength).
+ * The confidence that a platform is in use: confidence = 1 - product over the kinds of evidence of
+ * (1 - strength).
  *
- * The strength of every kind is the domain's strength d = specificity x weight of the role, times how far that kind can
- * carry, times how much of it there is. So a name that says little stays unconvincing however often it comes.
+ * The strength of each kind is the domain strength d = specificity x weight of the role, times a
+ * maximum for that kind, times a factor that grows with the amount. So a name of little
+ * significance stays unconvincing however often it is seen.
  *
  *   domain    0.70 x d
  *   clients   0.40 x d x (1 - 1 / clients)
  *   matches   0.30 x d x (1 - 1 / (1 + log10 matches))
  *   days      0.40 x d x (1 - 1 / days)
  *
- * Each grows with its count, so more evidence never lowers the result. docs/reference/scoring.md works an example.
+ * Each strength grows with its count, so more evidence never lowers the result. Worked example:
+ * docs/reference/scoring.md.
  */
 const CARRIES = { domain: 0.7, clients: 0.4, matches: 0.3, days: 0.4 } as const
 
-/** How much a name of each role says about use: a documentation site is read, an API is used. */
+/** How strongly a name of each role indicates use: documentation is only read, an API is used. */
 export const ROLE_WEIGHT: Readonly<Record<Role, number>> = {
   web: 1,
   api: 1,

@@ -1,12 +1,15 @@
 import type { CoverageCounters } from '../event/coverage-report.ts'
 import type { Coverage } from '../store/coverage.ts'
 
-/** How much of what passed the sensors could be seen, as it stands in the answers of the API. docs/reference/scoring.md works an example. */
+/**
+ * How much of the traffic at the sensors was visible, as in API responses. Worked example:
+ * docs/reference/scoring.md.
+ */
 export interface CoverageJson {
-  /** Instances of sensors that were heard in the window; 0 where all evidence is of logs. */
+  /** Instances of sensors that reported in the window. 0 if all evidence is from logs. */
   readonly sensors: number
   readonly names_seen: number
-  /** What was there and gave no name, or hid the names behind it. */
+  /** Traffic that had no name or hid its names. */
   readonly hidden: {
     readonly ech: number
     readonly encrypted_dns: number
@@ -15,7 +18,7 @@ export interface CoverageJson {
     readonly undecodable: number
     readonly packets_lost: number
   }
-  /** 0 to 1, four decimals; null where no sensor has told of a packet. */
+  /** 0 to 1, four decimals. null if no sensor has reported a packet. */
   readonly visible_share: number | null
 }
 
@@ -36,12 +39,15 @@ export function coverageJson({ sensors, counters }: Coverage): CoverageJson {
 }
 
 /*
- * The share of connections and DNS questions whose name could be read, times the share of packets that were: what stood in a packet that was lost
- * or could not be read nobody knows, so it is taken to be as visible as the rest.
+ * The share of connections and DNS questions with a readable name, times the share of packets that
+ * were read. The content of lost or undecodable packets is unknown, so it is assumed to be as
+ * visible as the rest.
  *
- *   seen    = names - hellos_ech                  (an outer name is not the one that was asked for)
- *   hidden  = hellos_ech + hellos_unnamed + hellos_incomplete + hellos_unknown_version + dot_sessions + doh_sessions
- *   visible = seen / (seen + hidden) x (packets - packets_truncated - packets_undecodable) / (packets + packets_lost)
+ *   seen    = names - hellos_ech        (an outer name is not the requested name)
+ *   hidden  = hellos_ech + hellos_unnamed + hellos_incomplete + hellos_unknown_version
+ *             + dot_sessions + doh_sessions
+ *   visible = seen / (seen + hidden)
+ *             x (packets - packets_truncated - packets_undecodable) / (packets + packets_lost)
  */
 function visibleShare(counters: CoverageCounters): number | null {
   const all = counters.packets + counters.packets_lost

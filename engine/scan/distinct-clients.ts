@@ -1,35 +1,35 @@
 /*
- * How many different clients were seen, in bounded memory.
+ * Counts distinct clients in bounded memory.
  *
- * Few clients are kept exactly, as their 32-bit hashes; many become a HyperLogLog (Flajolet, Fusy, Gandouet, Meunier 2007)
- * of 2,048 registers, whose standard error is 1.04 / sqrt(2048) = 2.3%. Two sketches merge into what one sketch of all
- * clients would be.
+ * Few clients are stored exactly, as 32-bit hashes. Many become a HyperLogLog (Flajolet, Fusy,
+ * Gandouet, Meunier 2007) of 2,048 registers with a standard error of 1.04 / sqrt(2048) = 2.3%.
+ * Merging two sketches gives the sketch of all clients.
  *
  *   byte 0       form: 0 exact, 1 registers
- *   exact        hashes, u32 little-endian, ascending, no two the same
- *   registers    2,048 bytes, each the longest run of leading zeros (plus one) seen behind its index
+ *   exact        distinct hashes, u32 little-endian, ascending
+ *   registers    2,048 bytes: the longest run of leading zeros after the index, plus one
  */
 const EXACT = 0
 const REGISTERS = 1
 export const EXACT_CLIENTS_MAX = 256
 const INDEX_BITS = 11
 const REGISTER_COUNT = 1 << INDEX_BITS
-/** HyperLogLog's bias constant for 128 registers and more. */
+/** HyperLogLog's bias correction for at least 128 registers. */
 const ALPHA = 0.7213 / (1 + 1.079 / REGISTER_COUNT)
-/** Up to so many clients linear counting is used. */
+/** Linear counting is used up to this number of clients. */
 const LINEAR_MAX = 2.5 * REGISTER_COUNT
-/** One standard deviation, as a share of the estimate; 0 while the sketch is exact. */
+/** The relative standard error of an estimate. An exact count has none. */
 export const ESTIMATE_ERROR = 1.04 / Math.sqrt(REGISTER_COUNT)
 
-/** Places of the exact form at the beginning; they double when half of them are taken. A power of two. */
+/** Initial slots of the exact form. They double when half full. A power of two. */
 const SLOTS_MIN = 8
-/** An empty place, so no hash is 0. */
+/** Marks an empty slot. No hash is 0. */
 const NO_HASH = 0
-/** Spreads hashes over the places: Knuth's multiplicative hashing, 2^32 / the golden ratio. */
+/** Knuth's multiplicative hashing: 2^32 / the golden ratio. */
 const SPREAD = 0x9e3779b1
 
 export class DistinctClients {
-  /** An open-addressed table of hashes while exact, of a power of two of places. */
+  /** While exact: an open-addressed hash table. */
   #slots = new Uint32Array(SLOTS_MIN)
   #count = 0
   #registers: Uint8Array | undefined
@@ -55,7 +55,7 @@ export class DistinctClients {
     return bytes
   }
 
-  /** A client by its hash (hashClient). */
+  /** Adds a client by its hash (hashClient). */
   add(hash: number): void {
     if (this.#registers !== undefined) {
       register(this.#registers, hash)
@@ -69,21 +69,21 @@ export class DistinctClients {
     }
     this.#slots[slot] = hash
     this.#count++
-    if (this.#count > EXACT_CLIENTS_MAX) this.#becomeRegisters()
+    if (this.#count > EXACT_CLIENTS_MAX) this.#toRegisters()
     else if (this.#count * 2 > this.#slots.length) this.#resize(this.#slots.length * 2)
   }
 
   merge(other: DistinctClients): void {
     if (other.#registers === undefined) {
-      this.#makeRoom(other.#count)
+      this.#reserve(other.#count)
       for (const hash of other.#slots) if (hash !== NO_HASH) this.add(hash)
     } else this.#mergeRegisters(other.#registers)
   }
 
-  /** As merge, of what toBytes wrote. */
+  /** Like merge, from the bytes of toBytes. */
   mergeBytes(bytes: Uint8Array): void {
     if (bytes[0] === REGISTERS) return this.#mergeRegisters(bytes.subarray(1))
-    this.#makeRoom((bytes.byteLength - 1) >> 2)
+    this.#reserve((bytes.byteLength - 1) >> 2)
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     for (let at = 1; at + 4 <= bytes.byteLength; at += 4) this.add(view.getUint32(at, true) || 1)
   }
@@ -92,7 +92,7 @@ export class DistinctClients {
     return this.#registers === undefined
   }
 
-  /** The number of clients: exact up to EXACT_CLIENTS_MAX, an estimate beyond. */
+  /** The number of clients: exact up to EXACT_CLIENTS_MAX, then an estimate. */
   get estimate(): number {
     if (this.#registers === undefined) return this.#count
     let sum = 0
@@ -101,22 +101,23 @@ export class DistinctClients {
       sum += POWERS[run] ?? 0
       if (run === 0) empty++
     }
-    // Linear counting is closer while many registers are empty. Each of the two grows with every client; so does the whole, from one form to the next, too.
+    // Linear counting is more accurate while many registers are empty. Both estimates grow with
+    // every client, and the switch between them never lowers the result.
     const linear = empty === 0 ? Number.POSITIVE_INFINITY : REGISTER_COUNT * Math.log(REGISTER_COUNT / empty)
     if (linear <= LINEAR_MAX) return Math.max(EXACT_CLIENTS_MAX + 1, Math.round(linear))
     return Math.round(Math.max(LINEAR_MAX, (ALPHA * REGISTER_COUNT * REGISTER_COUNT) / sum))
   }
 
   #mergeRegisters(others: Uint8Array): void {
-    const registers = this.#becomeRegisters()
+    const registers = this.#toRegisters()
     for (let index = 0; index < REGISTER_COUNT; index++) {
       const run = others[index] ?? 0
       if (run > (registers[index] ?? 0)) registers[index] = run
     }
   }
 
-  /** For so many hashes at once: doubling by and by would move each of them several times. */
-  #makeRoom(count: number): void {
+  /** Grows once for `count` hashes. Repeated doubling would move each hash several times. */
+  #reserve(count: number): void {
     if (this.#registers !== undefined) return
     let slots = this.#slots.length
     while (slots < count * 2) slots *= 2
@@ -130,7 +131,7 @@ export class DistinctClients {
     for (const hash of hashes) if (hash !== NO_HASH) this.add(hash)
   }
 
-  #becomeRegisters(): Uint8Array {
+  #toRegisters(): Uint8Array {
     if (this.#registers === undefined) {
       this.#registers = new Uint8Array(REGISTER_COUNT)
       for (const hash of this.#slots) if (hash !== NO_HASH) register(this.#registers, hash)
@@ -140,7 +141,7 @@ export class DistinctClients {
   }
 }
 
-/** Whether these are bytes that toBytes writes. */
+/** Whether toBytes could have written these bytes. */
 export function isSketch(bytes: Uint8Array): boolean {
   if (bytes[0] === REGISTERS) {
     return bytes.length === 1 + REGISTER_COUNT && bytes.subarray(1).every((run) => run <= RUN_MAX)
@@ -157,10 +158,10 @@ export function isSketch(bytes: Uint8Array): boolean {
   return true
 }
 
-/** All bits behind the index are zero. */
+/** All bits after the index are zero. */
 const RUN_MAX = 32 - INDEX_BITS + 1
 const NO_SLOTS = new Uint32Array(0)
-/** 2^-run for every run that 32 bits can have. */
+/** 2^-run for each possible run of 32 bits. */
 const POWERS = Float64Array.from({ length: 33 }, (_, run) => 2 ** -run)
 
 function register(registers: Uint8Array, hash: number): void {
@@ -169,7 +170,10 @@ function register(registers: Uint8Array, hash: number): void {
   if (run > (registers[index] ?? 0)) registers[index] = run
 }
 
-/** The hash of a client's address, as ASCII text in [start, end): FNV-1a, then MurmurHash3's finalizer, which spreads near addresses over all 32 bits. */
+/**
+ * The hash of a client address, ASCII text in [start, end): FNV-1a, then MurmurHash3's finalizer,
+ * which spreads similar addresses over all 32 bits.
+ */
 export function hashClient(view: DataView, start: number, end: number): number {
   let hash = 0x811c9dc5
   for (let at = start; at < end; at++) hash = Math.imul(hash ^ view.getUint8(at), 0x01000193)

@@ -21,20 +21,25 @@ import { type Evidence, increase } from './evidence.ts'
 import { NAMES_MAX, NameTable, TABLE_FULL } from './name-table.ts'
 
 /*
- * Sums buffered events up, where they lie: an event is read from its packed bytes into columns, and neither it nor its name becomes an object.
+ * Aggregates buffered events in place: columns are read from the packed bytes of an event, and
+ * neither the event nor its name becomes an object.
  *
- *   cell   platform and day: first, last, blocked, matches by method, clients, matches of names without a row by role
- *   row    name and day: matches. A name knows its rule, and the row of the day that it was seen on last
+ *   cell   platform and day: first and last time, blocked, matches by method, clients,
+ *          and matches of names without a row by rule
+ *   row    name and day: matches. A name caches its rule, and its last day with that day's row.
  *
- * The names of a row become strings once, at the end.
+ * Each name becomes a string once, at the end.
  */
 const ROWS_MAX = 2 * NAMES_MAX
-/** Days since 1970 fit 22 bits up to the year 9999 (event.ts, TIME_MS_MAX), so that name or platform and day make one number. */
+/**
+ * Days since 1970 have 22 bits up to the year 9999 (event.ts, TIME_MS_MAX), so that the number of a
+ * name or platform and a day fit one number.
+ */
 const DAY_BITS = 2 ** 22
 const NONE = -1
 const METHOD_COUNT = METHODS.length
 
-/** What was found of one platform on one day. */
+/** The aggregate of one platform on one day. */
 export interface FoldedDay {
   readonly day: number
   readonly platformId: string
@@ -44,7 +49,7 @@ export interface FoldedDay {
 export class EventFold {
   readonly #matcher: NameMatcher
   readonly #names = new NameTable()
-  /** By number of a name: its rule, its platform's number; the day that it was seen on last, and its row. */
+  /** By name number: rule, platform number, last day, and the row of that day. */
   readonly #rules: (Rule | undefined)[] = []
   readonly #platformOfName = new Int32Array(NAMES_MAX)
   readonly #dayOfName = new Int32Array(NAMES_MAX)
@@ -67,15 +72,15 @@ export class EventFold {
   readonly #blocked = new Float64Array(FOLD_CELLS_MAX)
   readonly #byMethod = new Float64Array(FOLD_CELLS_MAX * METHOD_COUNT)
   readonly #clients: DistinctClients[] = []
-  /** By cell and rule: matches of names that found no room. */
+  /** By cell and rule: matches of names for which the tables were full. */
   readonly #overflow = new Map<number, Map<Rule, number>>()
 
-  /** Events that were taken in, and those among them whose name belongs to no platform of the registry any more. */
+  /** Processed events. `unmatched`: of these, events whose name no longer belongs to a platform. */
   folded = 0
   unmatched = 0
-  /** Events that could not be read: a disk or its driver wrote something else. */
+  /** Unreadable events: the bytes on disk changed. */
   damaged = 0
-  /** Events of days that do not count any more. Among the folded. */
+  /** Of the processed events, those of days before the first day. */
   tooOld = 0
   #firstDay = 0
 
@@ -83,7 +88,7 @@ export class EventFold {
     this.#matcher = matcher
   }
 
-  /** Events of days before `firstDay` are passed over. */
+  /** Events of days before `firstDay` are skipped. */
   clear(firstDay = 0): void {
     this.#firstDay = firstDay
     this.tooOld = 0
@@ -102,7 +107,10 @@ export class EventFold {
     this.damaged = 0
   }
 
-  /** Takes the events of a chunk, oldest first. Answers the sequence behind the last that was taken: less than the chunk's end where a bound is reached. */
+  /**
+   * Adds the events of a chunk, oldest first. Returns the sequence after the last processed event,
+   * which is less than the chunk's end if a limit is reached.
+   */
   addChunk({ sequence, from, end, damaged, slices }: ChunkView): number {
     if (damaged) {
       this.damaged += end - sequence
@@ -116,7 +124,7 @@ export class EventFold {
     return end
   }
 
-  /** What was found, a platform and day at a time. */
+  /** The aggregates by platform and day. */
   *days(): Generator<FoldedDay> {
     const rowsOfCell = Array.from({ length: this.#cells }, (): number[] => [])
     for (let row = 0; row < this.#rows; row++) rowsOfCell[this.#cellOfRow[row] ?? 0]?.push(row)
@@ -129,10 +137,10 @@ export class EventFold {
     }
   }
 
-  /** false where the bound of cells is reached: the event was not taken. */
+  /** Returns false, without processing the event, if there are too many cells. */
   #add(view: DataView, start: number, end: number): boolean {
     const nameHeader = start + ID_OFFSET + ID_BYTES
-    // A header may have two bytes.
+    // A string header has one or two bytes.
     if (nameHeader + 1 >= end) return this.#countDamaged()
     const columns = view.getUint8(start)
     const isCommon =
@@ -151,9 +159,9 @@ export class EventFold {
     const countAt = spanAt < 0 ? NONE : numberEnd(view, spanAt, end)
     const countEnd = countAt < 0 ? NONE : numberEnd(view, countAt, end)
     const isBlocked = columns === EVENT_ARRAY_BLOCKED
-    const behind = countEnd < 0 || !isBlocked ? countEnd : numberEnd(view, countEnd, end)
+    const eventEnd = countEnd < 0 || !isBlocked ? countEnd : numberEnd(view, countEnd, end)
     const method = view.getUint8(clientEnd)
-    if (behind !== end || method >= METHOD_COUNT) return this.#countDamaged()
+    if (eventEnd !== end || method >= METHOD_COUNT) return this.#countDamaged()
 
     const firstSeenMs = wholeNumber(view, firstAt)
     const lastSeenMs = firstSeenMs + wholeNumber(view, spanAt)
@@ -173,7 +181,7 @@ export class EventFold {
       if (cell === NONE) return false
       this.#countOverflow(cell, rule, count)
     } else {
-      if (name === this.#rules.length) this.#meet(name, view, nameAt, nameEnd)
+      if (name === this.#rules.length) this.#resolveName(name, view, nameAt, nameEnd)
       const rule = this.#rules[name]
       if (rule === undefined) return this.#skip()
       const row = this.#dayOfName[name] === day ? (this.#rowOfName[name] ?? NONE) : this.#row(name, day)
@@ -196,20 +204,23 @@ export class EventFold {
     return true
   }
 
-  /** Ingest stores events in the form of packed-event.ts only: anything else is damaged. */
+  /** Ingest stores events only in the form of packed-event.ts. Any other form is damaged. */
   #countDamaged(): boolean {
     this.damaged++
     return true
   }
 
-  /** The registry matched the name when the event was admitted; a later one may no longer list it. */
+  /**
+   * The registry matched the name when the event was admitted, but the current registry does not
+   * list it.
+   */
   #skip(): boolean {
     this.folded++
     this.unmatched++
     return true
   }
 
-  #meet(name: number, view: DataView, start: number, end: number): void {
+  #resolveName(name: number, view: DataView, start: number, end: number): void {
     const rule = this.#matcher.matchBytes(view, start, end)
     this.#rules.push(rule)
     this.#dayOfName[name] = NONE
@@ -224,7 +235,7 @@ export class EventFold {
     return number
   }
 
-  /** NONE where rows or cells have no room. */
+  /** Returns NONE if there are too many rows or cells. */
   #row(name: number, day: number): number {
     const key = name * DAY_BITS + day
     let row = this.#rowOf.get(key)
@@ -243,7 +254,7 @@ export class EventFold {
     return row
   }
 
-  /** NONE where there is no room. */
+  /** Returns NONE if there are too many cells. */
   #cell(platform: number, day: number): number {
     const key = platform * DAY_BITS + day
     const known = this.#cellOf.get(key)

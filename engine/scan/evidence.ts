@@ -3,7 +3,7 @@ import type { Method } from '../event/event.ts'
 import { type DayEvidence, NAMES_PER_DAY_MAX } from '../store/evidence.ts'
 import { DistinctClients } from './distinct-clients.ts'
 
-/** The evidence of one platform, gathered from what was folded and from stored days. */
+/** The evidence of one platform: the sum of new events and stored days. */
 export class Evidence {
   firstSeenMs = Number.MAX_SAFE_INTEGER
   lastSeenMs = 0
@@ -27,7 +27,7 @@ export class Evidence {
     this.lastSeenMs = Math.max(this.lastSeenMs, lastSeenMs)
   }
 
-  /** Matches of one name. */
+  /** Adds matches of one name. */
   addName(name: string, count: number): void {
     if (this.byName.has(name) || this.byName.size < this.#namesMax) increase(this.byName, name, count)
     else this.otherNames += count

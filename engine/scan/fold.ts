@@ -13,34 +13,36 @@ import { EventFold } from './event-fold.ts'
 import { type PreparedScan, prepareScan } from './prepare.ts'
 
 const NOTHING_FOUND = { platformsDiscovered: 0, shadowAiCount: 0, overallRiskScore: 0 } as const
-/** Why a scan failed whose process was killed. */
+/** The failure of a scan whose process was killed. */
 export const INTERRUPTED = 'interrupted'
-/** A scan that another process overtook is prepared again. More than so many times in a row is no accident. */
+/** Attempts to prepare a scan that another process overtakes. More in a row indicate an error. */
 const PREPARATIONS_MAX = 3
 
 export interface ScanRequest {
   readonly organizationId: string
-  /** Of a scan that is not pending yet. */
+  /** Used unless a scan is already pending, which keeps its own. */
   readonly trigger: ScanTrigger
 }
 
-/** What became of a scan: completed, or failed with its reason. */
+/** The outcome of a scan: completed, or failed with a reason. */
 export interface ScanOutcome {
   readonly scan: Scan
-  /** Of the request. */
+  /** The trigger of the request. */
   readonly trigger: ScanTrigger
-  /** Events that wait for the next scan because this one reached a bound. */
+  /** Events left in the buffer because the scan reached a limit. */
   readonly left: number
-  /** What failed the scan, where it was no Fault: an internal error. */
+  /** The error that failed the scan, unless it was a Fault. */
   readonly internalError?: Error
 }
 
 /**
- * Scans organizations: folds their buffered events into their evidence, and publishes what the evidence of the window says.
+ * Scans organizations: adds buffered events to the evidence and publishes the evidence of the
+ * window.
  *
- * All is read and computed first, without holding up anybody. Then folding, publishing and emptying the buffer are one transaction, which a few
- * organizations share: a kill at any instant leaves the buffer as it was or the scan complete. A scan whose organization was scanned by another process
- * meanwhile is prepared again.
+ * A scan first reads and computes everything without blocking other writers. Then one transaction,
+ * shared by a few organizations, writes the evidence, publishes the result and empties the buffer.
+ * So after a kill at any instant the scan is either complete or has changed nothing. If another
+ * process completed a scan of the organization in the meantime, the scan is prepared again.
  */
 export class ScanRunner {
   readonly #store: Store
@@ -55,7 +57,7 @@ export class ScanRunner {
     this.#fold = new EventFold(matcher)
   }
 
-  /** Each request's outcome, in their order; those of organizations that are gone have none. */
+  /** Returns the outcomes in the order of the requests. Removed organizations have none. */
   run(requests: readonly ScanRequest[]): ScanOutcome[] {
     const outcomes: ScanOutcome[] = []
     for (let from = 0; from < requests.length; from += SCANS_PER_TRANSACTION_MAX) {
@@ -91,7 +93,7 @@ export class ScanRunner {
     return outcomes
   }
 
-  /** A record that cannot be read is no reason for others not to be scanned. */
+  /** An unreadable record of one organization must not prevent the scans of the others. */
   #startOrFail(request: ScanRequest, outcomes: ScanOutcome[]): StartedScan[] {
     try {
       return this.#start(request)
@@ -103,7 +105,10 @@ export class ScanRunner {
     }
   }
 
-  /** The scan of an organization as running; one that is pending, where there is one. Reads all before it writes. */
+  /**
+   * Marks the organization's pending scan, or a new one, as running. Reads everything before it
+   * writes.
+   */
   #start({ organizationId, trigger }: ScanRequest): StartedScan[] {
     const { scans, scanStates, organizations } = this.#store
     const organization = organizations.get(organizationId)
@@ -112,7 +117,7 @@ export class ScanRunner {
     const pending = scans.pending(organizationId)
     const nowMs = this.#clock.nowMs()
     const { domain } = organization
-    // It was killed; its transaction left no trace.
+    // Its process was killed, so its transaction was never committed.
     if (interrupted !== undefined) scans.put(failed(interrupted, INTERRUPTED, this.#clock))
     const scan = pending ?? newScan(organizationId, trigger, domain, nowMs)
     const running: Scan = { ...scan, status: 'running', domain, startedAtMs: nowMs }
@@ -140,7 +145,7 @@ export class ScanRunner {
     for (let round = 1; group.length > 0; round++) {
       let overtaken: PreparedScan[] = []
       try {
-        // What it frees is more than it takes, so it may use what is held free for that.
+        // The transaction frees more space than it needs, so it may use the reserve.
         overtaken = this.#store.environment.shrink(() => group.filter((scan) => !this.#write(scan)))
       } catch (error) {
         return [...outcomes, ...group.map(({ completed, trigger }) => this.#fail(completed, trigger, error))]
@@ -150,7 +155,8 @@ export class ScanRunner {
       }
       group = overtaken.flatMap(({ completed, trigger }) => {
         try {
-          if (round === PREPARATIONS_MAX) throw new Fault('CONFLICT', 'another process scans the same organization')
+          if (round === PREPARATIONS_MAX)
+            throw new Fault('CONFLICT', 'another process is scanning the same organization')
           return [this.#prepare({ ...completed, status: 'running', completedAtMs: 0 }, trigger)]
         } catch (error) {
           outcomes.push(this.#fail(completed, trigger, error))
@@ -161,7 +167,10 @@ export class ScanRunner {
     return outcomes
   }
 
-  /** Inside the transaction. false where another scan was completed since this one was prepared: nothing of it is written then. */
+  /**
+   * Runs in the transaction. Returns false, and writes nothing, if another scan was completed since
+   * this one was prepared.
+   */
   #write(prepared: PreparedScan): boolean {
     const { completed, stateBefore, state } = prepared
     const { scans, scanStates, buffer, evidence, coverage, published } = this.#store
@@ -169,7 +178,7 @@ export class ScanRunner {
     const stateNow = scanStates.get(organizationId)
     if (stateNow.generation !== stateBefore.generation) return false
     if (scans.current(completed)?.status !== 'running') {
-      throw new Fault('CONFLICT', 'another process has ended the scan')
+      throw new Fault('CONFLICT', 'another process ended the scan')
     }
     for (const { day, platformId, record } of prepared.evidence) {
       evidence.putDay(organizationId, day, platformId, record)
@@ -182,7 +191,7 @@ export class ScanRunner {
     evidence.removeBefore(organizationId, prepared.removeBefore)
     coverage.removeBefore(organizationId, prepared.removeBefore)
     scans.put(completed)
-    // How many are stored may have changed since, by one that was asked for.
+    // A requested scan may have changed the number of stored scans since.
     scanStates.put(organizationId, { ...state, stored: stateNow.stored, running: undefined })
     published.replacePacked(organizationId, PublishedList.discovery, prepared.discovery)
     faultPoint('scan:published')
@@ -200,7 +209,8 @@ export class ScanRunner {
         scanStates.put(running.organizationId, { ...scanStates.get(running.organizationId), running: undefined })
       })
     } catch (second) {
-      // A Fault here is of the same disk that failed the scan. The next scan of the organization marks this one as failed.
+      // A Fault here has the same cause as the failure of the scan. The next scan of the
+      // organization marks this one as failed.
       internalError ??= internalErrorOf(second)
     }
     return { scan, trigger, left: 0, ...(internalError === undefined ? {} : { internalError }) }
@@ -212,13 +222,15 @@ function internalErrorOf(error: unknown): Error | undefined {
   return error instanceof Error ? error : new Error(String(error))
 }
 
-/** A scan that has begun, and what had it begin: one that was pending may be due by the schedule, too. */
+/**
+ * A running scan, and the trigger of the request. A pending scan may also be due by the schedule.
+ */
 interface StartedScan {
   readonly running: Scan
   readonly trigger: ScanTrigger
 }
 
-/** The scan that is running, as far as is known. */
+/** The recorded running scan, if any. */
 function runningOf({ scans, scanStates }: Store, organizationId: string): Scan | undefined {
   const place = scanStates.get(organizationId).running
   const scan = place && scans.at(organizationId, place)
@@ -226,10 +238,10 @@ function runningOf({ scans, scanStates }: Store, organizationId: string): Scan |
 }
 
 /**
- * Fails scans that were running when their process was killed, and asks again for those that were asked for. For the process that alone runs scans, before it
- * runs any.
+ * Marks scans that were running when their process was killed as failed, and requests those of
+ * administrators again. Call before the first scan, in the only process that runs scans.
  *
- * @throws Fault of the store.
+ * @throws Fault of the store
  */
 export function recoverInterrupted(store: Store, clock: Clock): void {
   const { environment, scans, scanStates, organizations } = store
@@ -248,10 +260,11 @@ export function recoverInterrupted(store: Store, clock: Clock): void {
 }
 
 /**
- * Scans an organization until no event waits that was there at the beginning.
+ * Scans an organization until all events that were buffered at the beginning are processed.
  *
- * @returns the last scan, completed.
- * @throws Fault SCAN_FAILED after the scan was recorded as failed with the reason; its events then wait for the next. NOT_FOUND. An internal error as it is.
+ * @returns the last scan, completed
+ * @throws Fault SCAN_FAILED after the scan was stored as failed with the reason (its events stay in
+ *   the buffer); NOT_FOUND; internal errors unchanged
  */
 export function runScan(
   store: Store,
@@ -269,12 +282,12 @@ export function runScan(
   }
 }
 
-/** What failed a scan: the internal error, or a Fault SCAN_FAILED with the reason. */
+/** The error of a failed scan: the internal error, or a Fault SCAN_FAILED with the reason. */
 export function failureOf({ scan, internalError }: ScanOutcome): Error {
   return internalError ?? new Fault('SCAN_FAILED', scan.failure)
 }
 
-/** A scan that waits for its turn: the one that waits already, or a new one. Inside a transaction of the caller. */
+/** Returns the organization's pending scan, or creates one. Requires a write transaction. */
 export function requestScan(
   store: Store,
   { id: organizationId, domain }: Organization,
@@ -308,7 +321,7 @@ function newScan(organizationId: string, trigger: ScanTrigger, domain: string, n
   }
 }
 
-/** Stores one more, and lets the oldest go beyond the bound. */
+/** Stores a new scan. Beyond the limit, removes the oldest. */
 function putNewScan(store: Store, scan: Scan): void {
   const { scans, scanStates } = store
   const state = scanStates.get(scan.organizationId)

@@ -1,7 +1,7 @@
 import type { MetricRow } from '../process/metrics.ts'
 import type { ScanCounters } from './schedule.ts'
 
-/** What the schedule has counted, for Prometheus. */
+/** The Prometheus metrics of the schedule. */
 export function scanRows({ completed, failed, eventsFolded, eventsDamaged, milliseconds }: ScanCounters): MetricRow[] {
   return [
     ['posture_scans_completed_total', 'counter', 'Completed discovery scans by trigger', completed, 'trigger'],

@@ -1,18 +1,18 @@
 /*
- * Names that were seen in a fold, each with a number, so that what is counted for them stands in columns: a name is looked up in the bytes where it
- * lies, and no string is made of it before the end.
+ * The names of a fold, each with a number that indexes the columns of its counts. A name is looked
+ * up by its bytes and becomes a string only at the end.
  *
- *   slots    open-addressed, a power of two of places: number of the name + 1, or 0
- *   hashes   of each name
- *   starts   where the text of each name begins in `text`; it ends where the next begins
+ *   slots    open-addressed hash table: number of the name + 1, or 0
+ *   hashes   hash of each name
+ *   starts   offset of each name in `text`; a name ends where the next one begins
  */
 const SLOTS = 1 << 16
-/** Half of the slots, so that a look-up ends soon. */
+/** Half of the slots, so that lookups are short. */
 export const NAMES_MAX = SLOTS / 2
-/** 64 bytes a name on average. */
+/** 64 bytes per name on average. */
 const TEXT_BYTES_MAX = NAMES_MAX * 64
 
-/** The number of a name that found no room. */
+/** The number of a name if the table is full. */
 export const TABLE_FULL = -1
 
 export class NameTable {
@@ -22,7 +22,7 @@ export class NameTable {
   #text = new Uint8Array(64 * 1024)
   #count = 0
 
-  /** How many names there are: their numbers are 0 to count - 1, in the order in which they came. */
+  /** Number of names. They are numbered from 0 in order of arrival. */
   get count(): number {
     return this.#count
   }
@@ -32,7 +32,10 @@ export class NameTable {
     this.#count = 0
   }
 
-  /** The number of the name in bytes [start, end); it is taken in where it is new. TABLE_FULL where it is new and the table is full. */
+  /**
+   * Returns the number of the name in [start, end), adding the name if it is new. TABLE_FULL: the
+   * name is new and the table is full.
+   */
   numberOf(view: DataView, start: number, end: number): number {
     const hash = hashBytes(view, start, end)
     let slot = hash & (SLOTS - 1)
@@ -43,7 +46,7 @@ export class NameTable {
     }
     const begin = this.#starts[this.#count] ?? 0
     if (this.#count === NAMES_MAX || begin + end - start > TEXT_BYTES_MAX) return TABLE_FULL
-    this.#makeRoom(begin + end - start)
+    this.#reserve(begin + end - start)
     for (let at = start; at < end; at++) this.#text[begin + at - start] = view.getUint8(at)
     const number = this.#count++
     this.#hashes[number] = hash
@@ -64,7 +67,7 @@ export class NameTable {
     return true
   }
 
-  #makeRoom(bytes: number): void {
+  #reserve(bytes: number): void {
     if (bytes <= this.#text.length) return
     const longer = new Uint8Array(Math.min(TEXT_BYTES_MAX, Math.max(bytes, this.#text.length * 2)))
     longer.set(this.#text)
@@ -72,7 +75,7 @@ export class NameTable {
   }
 }
 
-/** FNV-1a and a last mix, over bytes [start, end). */
+/** FNV-1a with a final mix, over [start, end). */
 function hashBytes(view: DataView, start: number, end: number): number {
   let hash = 0x811c9dc5 | 0
   for (let at = start; at < end; at++) hash = Math.imul(hash ^ view.getUint8(at), 0x01000193)

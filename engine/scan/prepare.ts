@@ -13,37 +13,40 @@ import { confidence } from './confidence.ts'
 import { coverageJson } from './coverage.ts'
 import type { EventFold } from './event-fold.ts'
 import { Evidence } from './evidence.ts'
-import { type Finding, inOrderOfConfidence, platformJson, scanJson } from './publish.ts'
+import { byConfidence, type Finding, platformJson, scanJson } from './publish.ts'
 import { overallRiskScore } from './risk.ts'
 
-/** Names of one platform that a finding is made of. */
+/** Maximum names of one platform in a finding. */
 const NAMES_IN_WINDOW_MAX = 512
 
-/** What a scan will write, all of it ready: so that its transaction, which holds up all other writers, is short. */
+/**
+ * Everything that a scan will write, prepared in advance, so that its transaction is short: it
+ * blocks all other writers.
+ */
 export interface PreparedScan {
   readonly completed: Scan
-  /** Of the request: one that was pending may be due by the schedule, too. */
+  /** The trigger of the request. A pending scan may also be due by the schedule. */
   readonly trigger: ScanTrigger
-  /** The state that all of this was read in, and the one that follows. */
+  /** The state before the scan, and the state to be written. */
   readonly stateBefore: ScanState
   readonly state: ScanState
-  /** The last event that was folded; 0 where there was none. */
+  /** The sequence of the last processed event. 0: none. */
   readonly foldedThrough: number
   readonly evidence: readonly { readonly day: number; readonly platformId: string; readonly record: DayEvidence }[]
   readonly newDetections: readonly { readonly platformId: string; readonly detection: Detection }[]
   readonly discovery: PackedList
-  /** Evidence before this day is not needed any more. */
+  /** Evidence before this day is removed. */
   readonly removeBefore: number
-  /** Events that were not folded, because a bound was reached. */
+  /** Events left in the buffer because a limit was reached. */
   readonly left: number
 }
 
-/** The oldest day (UTC) whose evidence still counts. */
+/** The oldest day (UTC) in the evidence window. */
 export function firstDayOfWindow(organization: Organization, nowMs: number): number {
   return Math.max(0, dayOf(nowMs) - organization.evidenceWindowDays + 1)
 }
 
-/** What else than evidence decides how a scan reads: where this changes, so may the next scan. */
+/** Hash of all inputs of a scan except evidence. If it changes, the result may change. */
 export function inputsOf(organization: Organization, matcher: NameMatcher): string {
   const { approvedPlatformIds, evidenceWindowDays, domain } = organization
   return createHash('sha256')
@@ -52,7 +55,10 @@ export function inputsOf(organization: Organization, matcher: NameMatcher): stri
     .slice(0, 32)
 }
 
-/** Reads the buffer and the evidence of an organization, and makes what a scan of them writes. Writes nothing itself. `fold` is scratch. */
+/**
+ * Reads the buffer and the evidence of an organization and computes what a scan writes. Writes
+ * nothing. `fold` is scratch space.
+ */
 export function prepareScan(
   store: Store,
   matcher: NameMatcher,
@@ -73,7 +79,7 @@ export function prepareScan(
     return { day, platformId, record: sum.toDay() }
   })
 
-  // A clock that is set back while the scan runs must not make it end before it began.
+  // If the clock is set back during the scan, the scan must not end before it began.
   const nowMs = Math.max(clock.nowMs(), running.startedAtMs)
   const firstDay = firstDayOfWindow(organization, nowMs)
   const newDetections: { platformId: string; detection: Detection }[] = []
@@ -138,7 +144,7 @@ export function prepareScan(
     discovery: packList(
       PublishedList.discovery,
       scanJson(completed),
-      inOrderOfConfidence(findings).map((finding) => platformJson(finding, coverage)),
+      byConfidence(findings).map((finding) => platformJson(finding, coverage)),
     ),
     removeBefore: isScheduled ? horizon : 0,
     left,
@@ -146,14 +152,15 @@ export function prepareScan(
 }
 
 /**
- * The day before which nothing is kept: what the scheduled scan before did not count either. So a clock that was set far ahead for less than a period costs
- * nothing; and who sends events of long gone days fills no store with them.
+ * The first day that is kept: the first day that the previous scheduled scan counted. So a clock
+ * that is far ahead for less than a period loses no evidence, and events of very old days cannot
+ * fill the store.
  */
 function horizonOf(organization: Organization, { scheduledAtMs }: ScanState, nowMs: number): number {
   return firstDayOfWindow(organization, Math.min(Math.max(scheduledAtMs, organization.createdAtMs), nowMs))
 }
 
-/** Sums up every buffered event, or as many as the fold's bounds allow. */
+/** Adds all buffered events, or as many as the limits of the fold allow. */
 function foldBuffer(
   store: Store,
   fold: EventFold,
@@ -169,7 +176,10 @@ function foldBuffer(
   return { foldedThrough: Math.max(0, next - 1), left: 0 }
 }
 
-/** What is known of each platform in the window, with days that are about to be written instead of what is stored of them. */
+/**
+ * The evidence of each platform in the window. Days about to be written replace their stored
+ * versions.
+ */
 function evidenceInWindow(
   store: Store,
   organizationId: string,
@@ -192,7 +202,8 @@ function evidenceInWindow(
   for (const { day, platformId, evidence } of store.evidence.since(organizationId, firstDay)) {
     if (!isChanged.has(`${day} ${platformId}`)) add(platformId, evidence)
   }
-  // In the order in which they will be stored: names beyond a bound are those that came last, whichever way they are read.
+  // In the order of storage, so that the same names exceed the limit when the evidence is read
+  // again.
   for (const { day, platformId, record } of changed.toSorted((a, b) => a.day - b.day)) {
     if (day >= firstDay) add(platformId, record)
   }

@@ -6,10 +6,10 @@ import type { CoverageJson } from './coverage.ts'
 import { ESTIMATE_ERROR } from './distinct-clients.ts'
 import type { Evidence } from './evidence.ts'
 
-/** Domains that a finding names; `domains_total` says how many there were. */
+/** Maximum domains in a finding. `domains_total` is their full number. */
 export const DOMAINS_SHOWN_MAX = 20
 
-/** A platform as a scan finds it. */
+/** A detected platform. */
 export interface Finding {
   readonly platform: Platform
   readonly evidence: Evidence
@@ -18,8 +18,8 @@ export interface Finding {
   readonly detection: Detection
 }
 
-/** Most convincing first; equal ones by name, so that the order is the same every time. */
-export function inOrderOfConfidence(findings: readonly Finding[]): Finding[] {
+/** Highest confidence first, then by name, so that the order is stable. */
+export function byConfidence(findings: readonly Finding[]): Finding[] {
   return [...findings].sort(
     (a, b) =>
       b.confidence - a.confidence ||
@@ -27,7 +27,10 @@ export function inOrderOfConfidence(findings: readonly Finding[]): Finding[] {
   )
 }
 
-/** A detected platform as GET /api/v1/discovery shows it. `coverage` is the scan's: what was hidden from it may be more of any platform. */
+/**
+ * A detected platform as in GET /api/v1/discovery. `coverage` applies to the whole scan: hidden
+ * traffic may belong to any platform.
+ */
 export function platformJson(finding: Finding, coverage: CoverageJson): string {
   const { platform, evidence } = finding
   const domains = [...evidence.byName].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
@@ -59,7 +62,7 @@ export function platformJson(finding: Finding, coverage: CoverageJson): string {
   })
 }
 
-/** A scan as GET /api/v1/discovery shows it. */
+/** A scan as in GET /api/v1/discovery. */
 export function scanJson(scan: Scan): string {
   return JSON.stringify({
     id: scan.id,

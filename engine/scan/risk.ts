@@ -4,9 +4,9 @@
  *   effective risk of a platform   e = registry risk x confidence x (approved ? 0.25 : 1)
  *   overall                        top + (100 - top) x (1 - exp(-rest / 500))
  *
- * with top the largest e and rest the sum of all others: the worst platform sets the level, and the others lift it, the
- * slower the nearer it is to 100. Every term grows with every e, so approving a platform never raises the result and
- * finding one more never lowers it. docs/reference/scoring.md works an example.
+ * `top` is the largest e, `rest` the sum of all others: the worst platform sets the level, the
+ * others raise it toward 100. The result grows with every e, so approving a platform never raises
+ * it and finding another never lowers it. Worked example: docs/reference/scoring.md.
  */
 export const APPROVED_SHARE = 0.25
 const REST_SCALE = 500
@@ -18,7 +18,7 @@ export interface RiskOfPlatform {
   readonly approved: boolean
 }
 
-/** A whole number from 0 to 100. */
+/** An integer from 0 to 100. */
 export function overallRiskScore(platforms: readonly RiskOfPlatform[]): number {
   let top = 0
   let sum = 0

@@ -6,38 +6,42 @@ import type { Scan } from '../store/scans.ts'
 import type { Store } from '../store/store.ts'
 import { INTERRUPTED, requestScan, runScan } from './fold.ts'
 
-/** What one process at a time does on a store (process/exclusive.ts): the service as long as it runs, or a command that scans. */
+/**
+ * The lock (process/exclusive.ts) of the process that runs scans on a store: the service while it
+ * runs, or a command.
+ */
 export const SCANS = 'scans'
 
 const POLL_EVERY_MS = 100
 
 /**
- * Waits until a scan that was asked for has ended: the running service has it run, and where there is none, we do. Where its runner was killed in the
- * middle, another is asked for.
+ * Waits until a requested scan has ended. The running service runs it; without a service, this
+ * process does. If the process that ran the scan was killed, requests another scan.
  *
- * @returns undefined where `givenUp` is aborted before: the scan then stays pending.
- * @throws Fault SCAN_FAILED with the reason.
+ * @returns undefined if `signal` is aborted first; the scan stays pending
+ * @throws Fault SCAN_FAILED with the reason
  */
 export async function scanNow(
   store: Store,
   matcher: () => NameMatcher,
-  asked: Scan,
+  requested: Scan,
   clock: Clock,
-  givenUp: AbortSignal,
+  signal: AbortSignal,
 ): Promise<Scan | undefined> {
-  let wanted = asked
-  while (!givenUp.aborted) {
+  let wanted = requested
+  while (!signal.aborted) {
     const scan = store.environment.read(() => store.scans.current(wanted))
     if (scan?.status === 'completed') return scan
     if (scan?.status === 'failed' && scan.failure !== INTERRUPTED) throw new Fault('SCAN_FAILED', scan.failure)
-    if (scan === undefined || scan.status === 'failed') wanted = askAgain(store, wanted.organizationId, clock)
+    if (scan === undefined || scan.status === 'failed') wanted = requestAgain(store, wanted.organizationId, clock)
     const release = await tryHold(store.environment.path, SCANS)
     if (release === undefined) {
       await new Promise((resolve) => setTimeout(resolve, POLL_EVERY_MS))
       continue
     }
     try {
-      // It may have ended between our look and now; what has not is nobody's but ours.
+      // The scan may have ended before this process got the lock. Otherwise no other process can
+      // run it now.
       const status = store.environment.read(() => store.scans.current(wanted))?.status
       if (status === 'pending' || status === 'running') {
         return runScan(store, matcher(), wanted.organizationId, 'administrator', clock)
@@ -49,7 +53,7 @@ export async function scanNow(
   return undefined
 }
 
-function askAgain(store: Store, organizationId: string, clock: Clock): Scan {
+function requestAgain(store: Store, organizationId: string, clock: Clock): Scan {
   return store.environment.shrink(() => {
     const organization = store.organizations.get(organizationId)
     if (organization === undefined) throw new Fault('NOT_FOUND', `no organization ${organizationId}`)

@@ -2,16 +2,16 @@ import type { Catalog } from '../../registry/catalog.ts'
 import type { PlainFault } from '../process/error-codes.ts'
 import type { ScanOutcome, ScanRequest } from './fold.ts'
 
-/** What the thread of the scans is given when it starts. */
+/** Options of the scan thread. */
 export interface ScanWorkerData {
   readonly dataDirectory: string
   readonly catalog: Catalog
 }
 
-/** What it is asked to do: to run scans, or to close its store before it ends. */
+/** A task of the scan thread: run scans, or close the store before the thread ends. */
 export type ScanTask = readonly ScanRequest[] | 'close'
 
-/** What it answers: the outcomes, or the fault that kept all of the scans from being started. */
+/** The result: the outcomes, or the fault that prevented all scans from starting. */
 export type ScanAnswer =
   | { readonly kind: 'ran'; readonly outcomes: readonly ScanOutcome[] }
   | { readonly kind: 'failed'; readonly fault: PlainFault }

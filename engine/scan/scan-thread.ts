@@ -4,25 +4,26 @@ import { within } from '../process/shutdown.ts'
 import type { ScanOutcome, ScanRequest } from './fold.ts'
 import type { ScanAnswer, ScanTask, ScanWorkerData } from './scan-task.ts'
 
-/** Milliseconds that a thread has to end. */
+/** Milliseconds for the thread to end. */
 const DESTROY_MS = 5000
 
-/** Who runs scans: one group at a time. */
+/** Runs scans, one group at a time. */
 export interface ScanExecutor {
   run(requests: readonly ScanRequest[]): Promise<readonly ScanOutcome[]>
   close(): Promise<void>
 }
 
 /**
- * Runs scans in a thread of its own, so that folding a full buffer holds up neither ingest nor anybody else who waits for the main thread. It is
- * started with the first scan: a site that scans once a day does not pay for it before.
+ * Runs scans in a separate thread, so that scanning a full buffer blocks neither ingest nor other
+ * work of the main thread. Starts the thread with the first scan: a site that scans once a day does
+ * not pay for it before.
  */
 export class ScanThread implements ScanExecutor {
   readonly #data: ScanWorkerData
   readonly #onError: (error: Error) => void
   #pool: Piscina<ScanTask, ScanAnswer> | undefined
 
-  /** `onError` hears of a thread that ends while it scans nothing. */
+  /** @param onError called if the thread ends while it runs no scan */
   constructor(data: ScanWorkerData, onError: (error: Error) => void) {
     this.#data = data
     this.#onError = onError
@@ -36,14 +37,15 @@ export class ScanThread implements ScanExecutor {
       if (answer.kind === 'failed') throw new Fault(answer.fault.code, answer.fault.message)
       return answer.outcomes
     } catch (error) {
-      // What made it fail may be in the thread, or keep it from starting, and a pool whose thread does not start answers nothing more: the next gets another.
+      // The thread may be broken or unable to start, and a pool whose thread does not start never
+      // responds. The next scan gets a new pool.
       this.#pool = undefined
       await within(DESTROY_MS, pool.destroy())
       throw error
     }
   }
 
-  /** After the scans that run. */
+  /** Waits for running scans. */
   async close(): Promise<void> {
     const pool = this.#pool
     if (pool === undefined) return
@@ -57,14 +59,15 @@ export class ScanThread implements ScanExecutor {
     const pool = new Piscina<ScanTask, ScanAnswer>({
       filename: new URL('./scan-worker.js', import.meta.url).href,
       workerData: this.#data,
-      // The worker is compiled: loaders and flags of the main thread only slow its start.
+      // The worker is compiled. Loaders and flags of the main thread would only slow its start.
       execArgv: [],
       minThreads: 1,
       maxThreads: 1,
       idleTimeout: Number.POSITIVE_INFINITY,
       concurrentTasksPerWorker: 1,
     })
-    // A thread that ends while it scans fails the task; one that ends otherwise is started again with the next.
+    // A thread that ends during a scan fails the task. A thread that ends otherwise is restarted
+    // for the next task.
     pool.on('error', this.#onError)
     return pool
   }

@@ -10,11 +10,12 @@ import { failureOf, recoverInterrupted, type ScanOutcome } from './fold.ts'
 import { firstDayOfWindow, inputsOf } from './prepare.ts'
 import type { ScanExecutor } from './scan-thread.ts'
 
-/** At this many buffered events of one organization a scan runs at once. */
+/** Buffered events of one organization that start a scan at once. */
 export const EVENTS_FOR_IMMEDIATE_SCAN = 5000
 /**
- * But not again within this time, in milliseconds: on a link with more events than that a scan follows the other, each with the cost of all platforms.
- * What comes meanwhile is in the scan that follows.
+ * Minimum milliseconds between two such scans. On a busy link, scans would otherwise follow each
+ * other without a pause, each with the full cost of all platforms. Later events are in the next
+ * scan.
  */
 const IMMEDIATE_SCAN_GAP_MS = 1000
 
@@ -22,19 +23,20 @@ const PERIOD_MS: Readonly<Record<ScanFrequency, number>> = { hourly: HOUR_MS, da
 const CHECK_EVERY_MS = MINUTE_MS
 const POLL_REQUESTS_EVERY_MS = SECOND_MS
 
-/** What the schedule has counted since it started. */
+/** Counters of the schedule since its start. */
 export interface ScanCounters {
   readonly completed: Record<ScanTrigger, number>
   failed: number
   eventsFolded: number
   eventsDamaged: number
-  /** From start to end, of all that have completed. */
+  /** Total duration of completed scans. */
   milliseconds: number
 }
 
 /**
- * Has the scans of all organizations run, one group after the other: on their frequency, counted from when the organization was made; at once when the
- * buffer is full enough; and when an administrator asks. Times that passed while the service was down are made up by one scan.
+ * Schedules the scans of all organizations in groups: by their frequency, counted from the creation
+ * of the organization; at once when the buffer has enough events; and on request of an
+ * administrator. After a downtime, one scan replaces all missed ones.
  */
 export class ScanSchedule {
   readonly counters: ScanCounters = {
@@ -49,20 +51,26 @@ export class ScanSchedule {
   readonly #clock: Clock
   readonly #log: Logger
   readonly #executor: ScanExecutor
-  /** Organizations that wait for a scan, each once. */
+  /** Organizations waiting for a scan, each once. */
   #queue = new Map<string, ScanTrigger>()
-  /** Organizations whose scans the executor runs now. A request that comes meanwhile is found at a later check. */
+  /** Organizations whose scans run now. A request in the meantime is found by a later check. */
   #inProgress = new Set<string>()
   #running: Promise<void> | undefined
-  /** The last period of each organization that was looked at. One small entry an organization. */
+  /** The last checked period of each organization. One small entry per organization. */
   readonly #periodSeen = new Map<string, number>()
-  /** Organizations whose scan failed wait for the next check, so that a full disk is not tried a thousand times. */
+  /**
+   * Organizations whose scan failed wait for the next check, so that a full disk does not cause
+   * thousands of attempts.
+   */
   readonly #failedSinceCheck = new Set<string>()
-  /** Among them those whose scan could not even be started: what was asked for is still asked for. */
+  /** Of these, organizations whose scan could not even be started. Their requests stay pending. */
   readonly #unstarted = new Set<string>()
   /** Organizations whose last scan failed. */
   readonly #failing = new Set<string>()
-  /** When the last immediate scan of an organization ended; and those that wait for the next. */
+  /**
+   * When the last immediate scan of an organization ended, and the timers of those that wait for
+   * the next one.
+   */
   readonly #immediateAtMs = new Map<string, number>()
   readonly #waiting = new Map<string, NodeJS.Timeout>()
   readonly #timers: NodeJS.Timeout[] = []
@@ -85,16 +93,19 @@ export class ScanSchedule {
     )
   }
 
-  /** Scans that a kill has interrupted are failed, and those among them that were asked for are asked for again. */
+  /** Marks interrupted scans as failed and repeats the requested ones. */
   #recover(): void {
     try {
       recoverInterrupted(this.#store, this.#clock)
     } catch (error) {
-      logFailure(this.#log, error, 'interrupted scans are marked as failed when the next scan starts')
+      logFailure(this.#log, error, 'could not mark interrupted scans as failed; the next scan will do so')
     }
   }
 
-  /** Starts no more scans, and waits for those that run. What waits is found again at the next start. */
+  /**
+   * Starts no more scans and waits for running ones. Waiting scans are found again at the next
+   * start.
+   */
   async stop(): Promise<void> {
     this.#stopped = true
     for (const timer of this.#timers) clearInterval(timer)
@@ -105,17 +116,17 @@ export class ScanSchedule {
     await this.#executor.close()
   }
 
-  /** Resolves when no scan runs or waits for its turn. */
+  /** Resolves when no scan is running or waiting. */
   async idle(): Promise<void> {
     while (this.#running !== undefined) await this.#running
   }
 
-  /** How many organizations there are whose last scan failed. */
+  /** Number of organizations whose last scan failed. */
   get failing(): number {
     return this.#failing.size
   }
 
-  /** Looks at every organization and has run what is due. */
+  /** Checks every organization and queues the scans that are due. */
   check(): void {
     this.#failedSinceCheck.clear()
     this.#unstarted.clear()
@@ -123,10 +134,10 @@ export class ScanSchedule {
     const nowMs = this.#clock.nowMs()
     for (const id of this.#store.environment.read(() => this.#store.organizations.ids())) {
       try {
-        this.#poll(id, nowMs)
+        this.#checkOrganization(id, nowMs)
       } catch (error) {
-        // A damaged record of one organization does not keep the others from being scanned.
-        logFailure(this.#log, error, 'organization cannot be checked, its events wait', {
+        // A damaged record of one organization must not prevent the scans of the others.
+        logFailure(this.#log, error, 'could not check an organization; its events stay buffered', {
           fields: { organization: id },
         })
       }
@@ -134,31 +145,31 @@ export class ScanSchedule {
     this.pollRequests()
   }
 
-  #poll(organizationId: string, nowMs: number): void {
+  #checkOrganization(organizationId: string, nowMs: number): void {
     const organization = this.#store.organizations.get(organizationId)
     if (organization === undefined) return
     const period = periodOf(organization, nowMs)
     const due = period > (this.#periodSeen.get(organizationId) ?? this.#lastScheduledPeriod(organization, nowMs))
     this.#periodSeen.set(organizationId, period)
-    if (due && this.#wouldReadDifferently(organization, nowMs)) this.#enqueue(organizationId, 'schedule')
+    if (due && this.#resultMayChange(organization, nowMs)) this.#enqueue(organizationId, 'schedule')
     else this.noteBuffered(organizationId)
   }
 
-  /** Has run what administrators asked for. */
+  /** Queues the scans that administrators requested. */
   pollRequests(): void {
     for (const organizationId of this.#store.environment.read(() => this.#store.scans.organizationsWaiting())) {
-      // The request of a scan stays pending until the thread has started it, which may take seconds.
+      // A request stays pending until the thread has started the scan, which may take seconds.
       if (this.#unstarted.has(organizationId) || this.#inProgress.has(organizationId)) continue
       this.#enqueue(organizationId, 'administrator')
     }
   }
 
-  /** Called when events were buffered. */
+  /** Call after events were buffered. */
   noteBuffered(organizationId: string): void {
     if (this.#stopped || this.#failedSinceCheck.has(organizationId) || this.#waiting.has(organizationId)) return
     if (this.#store.buffer.count(organizationId) < EVENTS_FOR_IMMEDIATE_SCAN) return
     const sinceMs = this.#clock.nowMs() - (this.#immediateAtMs.get(organizationId) ?? Number.NEGATIVE_INFINITY)
-    // A clock that was set back must not keep it waiting.
+    // A clock that was set back must not delay the scan.
     if (sinceMs >= IMMEDIATE_SCAN_GAP_MS || sinceMs < 0) this.#enqueue(organizationId, 'buffer')
     else {
       const later = (): void => {
@@ -172,7 +183,7 @@ export class ScanSchedule {
 
   #enqueue(organizationId: string, trigger: ScanTrigger): void {
     if (this.#stopped) return
-    // A scan that is due by the schedule counts as that, whatever else asked for it.
+    // A scan that is due by the schedule has that trigger, even if it is also requested.
     if (trigger === 'schedule' || !this.#queue.has(organizationId)) this.#queue.set(organizationId, trigger)
     this.#running ??= this.#runAll()
   }
@@ -200,7 +211,7 @@ export class ScanSchedule {
     if (scan.status === 'failed') {
       this.#noteFailed(organizationId)
       if (scan.startedAtMs === 0) this.#unstarted.add(organizationId)
-      logFailure(this.#log, failureOf(outcome), 'scan failed, its events wait', {
+      logFailure(this.#log, failureOf(outcome), 'scan failed; its events stay buffered', {
         fields: { organization: organizationId, scan: scan.id, trigger },
       })
       return
@@ -210,7 +221,7 @@ export class ScanSchedule {
     this.counters.eventsFolded += scan.eventsFolded
     this.counters.eventsDamaged += scan.eventsDamaged ?? 0
     this.counters.milliseconds += scan.completedAtMs - scan.startedAtMs
-    this.#log.info(aboutScan(scan), 'scan completed')
+    this.#log.info(scanLogFields(scan), 'scan completed')
     if ((scan.eventsDamaged ?? 0) > 0) {
       this.#log.error(
         { organization: organizationId, scan: scan.id, events: scan.eventsDamaged },
@@ -225,32 +236,37 @@ export class ScanSchedule {
     this.counters.failed++
     this.#failedSinceCheck.add(organizationId)
     this.#failing.add(organizationId)
-    // One that was due is due again at the next check, and not in the next period.
+    // Makes a scheduled scan due again at the next check instead of the next period.
     this.#periodSeen.delete(organizationId)
   }
 
-  /** A scan could not even be recorded as started: the store cannot be written, or the thread ended. */
+  /** The scans could not be recorded as started: the store is not writable, or the thread ended. */
   #noteUnstarted(group: readonly (readonly [string, ScanTrigger])[], error: unknown): void {
     for (const [organizationId] of group) {
       this.#noteFailed(organizationId)
       this.#unstarted.add(organizationId)
     }
-    logFailure(this.#log, error, 'scans could not be started, events wait', { fields: { organizations: group.length } })
+    logFailure(this.#log, error, 'could not start scans; events stay buffered', {
+      fields: { organizations: group.length },
+    })
   }
 
-  /** Of a clock that was set far ahead and back again nothing is left but this. */
+  /** The minimum corrects a time that was stored while the clock was far ahead. */
   #lastScheduledPeriod(organization: Organization, nowMs: number): number {
     const { scheduledAtMs } = this.#store.scanStates.get(organization.id)
     return scheduledAtMs === 0 ? 0 : periodOf(organization, Math.min(scheduledAtMs, nowMs))
   }
 
-  /** Events wait; or settings, approvals or registry are others, or evidence has grown too old to count, since the last scan. */
-  #wouldReadDifferently(organization: Organization, nowMs: number): boolean {
+  /**
+   * Whether there are new events, changed settings, approvals or registry, or evidence that left
+   * the window since the last scan.
+   */
+  #resultMayChange(organization: Organization, nowMs: number): boolean {
     const { buffer, scanStates, evidence } = this.#store
     if (buffer.count(organization.id) > 0) return true
     const { inputs, firstDay } = scanStates.get(organization.id)
     if (inputs !== '' && inputs !== inputsOf(organization, this.#matcher)) return true
-    // Behind a clock that was set back the window has moved the other way.
+    // After the clock was set back, the window moves backward.
     const days = [firstDay, firstDayOfWindow(organization, nowMs)] as const
     return evidence.firstDayFrom(organization.id, Math.min(...days), Math.max(...days)) !== undefined
   }
@@ -260,8 +276,8 @@ function periodOf(organization: Organization, timeMs: number): number {
   return Math.floor((timeMs - organization.createdAtMs) / PERIOD_MS[organization.scanFrequency])
 }
 
-/** What a log line says of a scan. */
-export function aboutScan(scan: Scan): Record<string, unknown> {
+/** The log fields of a scan. */
+export function scanLogFields(scan: Scan): Record<string, unknown> {
   return {
     organization: scan.organizationId,
     scan: scan.id,

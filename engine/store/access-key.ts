@@ -4,11 +4,12 @@ import { crc32 } from 'node:zlib'
 /*
  * The secrets of the service.
  *
- *   API key           svc_pk_ + 64 hex digits: 56 random ones (224 bit) and the CRC-32 of those 56 as ASCII, so that a
- *                     typo is refused without a look-up
- *   monitoring token  svc_mt_ + 48 random hex digits (192 bit)
+ *   API key           svc_pk_ + 64 hex digits: 56 random digits (224 bits) and the CRC-32
+ *                     of these 56 as ASCII, so that typos are caught without a lookup
+ *   monitoring token  svc_mt_ + 48 random hex digits (192 bits)
  *
- * Only the SHA-256 of a secret is stored: it is random and long, so there is nothing that a slow hash would protect.
+ * Only the SHA-256 of a secret is stored. A slow hash is not needed, because secrets are long and
+ * random.
  */
 const API_KEY_PREFIX = 'svc_pk_'
 const TOKEN_PREFIX = 'svc_mt_'
@@ -22,7 +23,7 @@ export function makeApiKey(): string {
   return API_KEY_PREFIX + random + checkDigits(random)
 }
 
-/** Whether this has the form of an API key, check digits included. */
+/** Whether the text has the form of an API key, including valid check digits. */
 export function isApiKey(text: string): boolean {
   if (!API_KEY_PATTERN.test(text)) return false
   const random = text.slice(API_KEY_PREFIX.length, -VISIBLE_HEX_DIGITS)
@@ -37,12 +38,12 @@ export function isMonitoringToken(text: string): boolean {
   return TOKEN_PATTERN.test(text)
 }
 
-/** The digits that stay visible in lists, of either kind of secret. */
+/** The digits of a key or token that lists show. */
 export function visibleDigits(secret: string): string {
   return secret.slice(API_KEY_PREFIX.length, API_KEY_PREFIX.length + VISIBLE_HEX_DIGITS)
 }
 
-/** Text that may be a secret, for a line that others read: no more of it than lists show. */
+/** Masks everything that may be a secret, except the digits that lists show. */
 export function redactedSecret(text: string): string {
   return text.replace(/(svc_[a-z]{2}_[0-9a-zA-Z]{0,8})[0-9a-zA-Z]+/g, '$1...')
 }

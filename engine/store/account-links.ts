@@ -1,7 +1,10 @@
 import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 
-/** What a link lets its holder do, once: become the first owner, become the user of a member, or set a password. */
+/**
+ * What a link lets its holder do, once: become the first owner, become the user of a member, or set
+ * a password.
+ */
 export const ACCOUNT_LINK_KINDS = ['setup', 'invitation', 'password'] as const
 export type AccountLinkKind = (typeof ACCOUNT_LINK_KINDS)[number]
 
@@ -10,7 +13,9 @@ export interface AccountLink {
   readonly kind: AccountLinkKind
   /** SHA-256 of the secret in the link, in hex. The secret itself is stored nowhere. */
   readonly hash: string
-  /** '' for a setup link that also creates the organization, and for a link that sets a password. */
+  /**
+   * '' for a setup link that also creates the organization, and for a link that sets a password.
+   */
   readonly organizationId: string
   /** Of an invitation: the member. Of a link that sets a password: the user. Otherwise ''. */
   readonly name: string

@@ -3,13 +3,14 @@ import { uuidBytes } from './keys.ts'
 import { NO_ORGANIZATION } from './sources.ts'
 
 /*
- * One number for each organization that changes with everything that the API reads of it: its plan, its API keys, what is published. A thread of the
- * API keeps what it has read, and asks this number before each use: one look-up instead of four, and no record to open.
+ * A version number for each organization. It changes with everything that the API reads of the
+ * organization: plan, API keys, published lists. An API thread caches what it has read and checks
+ * the version before each use: one lookup instead of four, and no record to verify.
  *
- *   key    organization (16), and 16 bytes of 0 for all of them together
- *   value  f64, little-endian; grows by one with each change
+ *   key    organization (16); 16 zero bytes for all organizations together
+ *   value  f64, little-endian, incremented at each change
  *
- * It is no sealed record: whatever stands there, all that matters is whether it is still the same.
+ * Not a sealed record: only equality matters, so a damaged value does no harm.
  */
 const VERSION_BYTES = 8
 const ALL = uuidBytes(NO_ORGANIZATION)
@@ -21,19 +22,21 @@ export class ApiVersions {
     this.#table = environment.table('api-versions')
   }
 
-  /** The organization's, by its id in 16 bytes. 0 where nothing was ever changed. */
+  /** The version of an organization, by its id as 16 bytes. 0: never changed. */
   get(organizationKey: Buffer): number {
-    // Not get(), which copies the value and costs twice as much. The bytes are lmdb-js's own, until the next read.
+    // get() would copy the value, at twice the cost. lmdb-js reuses these bytes at the next read.
     const bytes = this.#table.getBinaryFast(organizationKey)
     return bytes === undefined ? 0 : bytes.readDoubleLE(0)
   }
 
-  /** Of all organizations together: while it is the same, each of theirs is. */
+  /**
+   * The version of all organizations together. While it is unchanged, no organization has changed.
+   */
   ofAll(): number {
     return this.get(ALL)
   }
 
-  /** Inside the transaction of the change. */
+  /** Requires the transaction of the change. */
   change(organizationId: string): void {
     this.#raise(uuidBytes(organizationId))
     this.#raise(ALL)

@@ -7,16 +7,19 @@ export const ASSESSMENT_STATUSES = ['draft', 'in_progress', 'completed'] as cons
 export type AssessmentStatus = (typeof ASSESSMENT_STATUSES)[number]
 
 export const WORD_ANSWERS = ['yes', 'partial', 'no', 'not_applicable', 'unanswered'] as const
-/** A word, or how much of the item is there, as a whole number from 0 to 100. */
+/** A word, or the degree of fulfillment as a whole number from 0 to 100. */
 export type Answer = (typeof WORD_ANSWERS)[number] | number
 
 export interface AssessmentItem extends TemplateItem {
   readonly answer: Answer
-  /** What the answer rests on; may be empty. */
+  /** The evidence for the answer. May be empty. */
   readonly note: string
 }
 
-/** The assessment's own copy of a category of its framework: a later release of the template does not change it. */
+/**
+ * A copy of a category of the framework: later releases of the template do not change the
+ * assessment.
+ */
 export interface AssessmentCategory {
   readonly name: string
   readonly weight: number
@@ -26,11 +29,11 @@ export interface AssessmentCategory {
 export interface CategoryScore {
   readonly name: string
   readonly weight: number
-  /** 0 to 100; null where no item of the category applies. */
+  /** 0 to 100. null if no item of the category applies. */
   readonly score: number | null
 }
 
-/** What the answers of a completed assessment came to. */
+/** The scores of a completed assessment. */
 export interface AssessmentResult {
   /** 0 to 100. */
   readonly overallScore: number
@@ -38,25 +41,31 @@ export interface AssessmentResult {
   readonly categories: readonly CategoryScore[]
 }
 
-/** An assessment without its items, which few need. */
+/** An assessment without its items. */
 export interface Assessment {
   readonly id: string
   readonly organizationId: string
   readonly frameworkId: FrameworkId
   readonly status: AssessmentStatus
   readonly title: string
-  /** When it was made. */
+  /** When the assessment was created. */
   readonly startedAtMs: number
-  /** 0 until it is completed. */
+  /** 0 until completed. */
   readonly completedAtMs: number
   readonly updatedAtMs: number
-  /** Which completion of the organization it was, from 1; 0 until then. Two may fall into one millisecond. */
+  /**
+   * The organization's count of completed assessments, from 1; 0 until completed. Orders
+   * completions within one millisecond.
+   */
   readonly completion: number
-  /** null until it is completed. */
+  /** null until completed. */
   readonly result: AssessmentResult | null
 }
 
-/** The assessments of each organization, each in two records: itself, and its categories with items and answers. */
+/**
+ * The assessments of each organization, each in two records: the assessment, and its categories
+ * with items and answers.
+ */
 export class Assessments {
   readonly #assessments: Family<Assessment>
   readonly #categories: Family<readonly AssessmentCategory[]>
@@ -70,12 +79,12 @@ export class Assessments {
     return this.#assessments.get(keyOf(organizationId, id))
   }
 
-  /** In no order that means anything. */
+  /** In arbitrary order. */
   ofOrganization(organizationId: string): Assessment[] {
     return Array.from(this.#assessments.range(uuidBytes(organizationId)), ({ value }) => value)
   }
 
-  /** Those that are completed, the last one first. */
+  /** Completed assessments, newest first. */
   completed(organizationId: string): Assessment[] {
     return this.ofOrganization(organizationId)
       .filter(({ status }) => status === 'completed')
@@ -88,14 +97,14 @@ export class Assessments {
     return categories
   }
 
-  /** Inside a transaction of the caller. Without `categories` these stay what they are. */
+  /** Requires a write transaction. Without `categories`, the stored ones are kept. */
   put(assessment: Assessment, categories?: readonly AssessmentCategory[]): void {
     const key = keyOf(assessment.organizationId, assessment.id)
     this.#assessments.put(key, assessment)
     if (categories !== undefined) this.#categories.put(key, categories)
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   remove({ organizationId, id }: Assessment): void {
     const key = keyOf(organizationId, id)
     this.#assessments.remove(key)

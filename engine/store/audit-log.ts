@@ -3,25 +3,25 @@ import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { u64Bytes, uuidBytes } from './keys.ts'
 
-/** What a change was about, beside its subject: what it is now, and never a secret. */
+/** The changed values. Never contains a secret. */
 export type AuditDetails = Readonly<Record<string, string | number | boolean | readonly string[]>>
 
 /** One change of an organization's data. */
 export interface AuditEntry {
   readonly organizationId: string
-  /** From 1, without gaps: what an organization's log lacks at its beginning has left by the bound. */
+  /** From 1, without gaps. Only the oldest entries are ever removed. */
   readonly sequence: number
   readonly timeMs: number
   /** `operator root`, or `member alice@acme.example`. */
   readonly actor: string
-  /** `api-key.create`; see admin/actions.ts. */
+  /** For example `api-key.create`; see admin/actions.ts. */
   readonly action: string
-  /** What was changed, as people name it. */
+  /** The changed object, by its display name. */
   readonly subject: string
   readonly details: AuditDetails
 }
 
-/** Who changed what, when. An entry is written in the transaction of its change: neither is there without the other. */
+/** Records who changed what, and when. A change and its entry are written in one transaction. */
 export class AuditLog {
   readonly #entries: Family<AuditEntry>
   readonly #entriesMax: number
@@ -31,7 +31,7 @@ export class AuditLog {
     this.#entriesMax = entriesMax
   }
 
-  /** Inside the transaction of the change. The oldest entry goes beyond the bound. */
+  /** Requires the transaction of the change. Beyond the limit, removes the oldest entry. */
   append(entry: Omit<AuditEntry, 'sequence'>): void {
     const prefix = uuidBytes(entry.organizationId)
     const sequence = (this.#entries.last(prefix)?.sequence ?? 0) + 1
@@ -44,13 +44,16 @@ export class AuditLog {
     return Array.from(this.#entries.range(uuidBytes(organizationId)), ({ value }) => value)
   }
 
-  /** Of every organization, oldest first. */
+  /** The entries of all organizations, oldest first. */
   all(): AuditEntry[] {
     const entries = Array.from(this.#entries.range(Buffer.alloc(0)), ({ value }) => value)
     return entries.sort((a, b) => a.timeMs - b.timeMs)
   }
 
-  /** At most `countMax`. The last stays, since the next one's sequence follows it. Inside a transaction of the caller. Answers how many went. */
+  /**
+   * Removes at most `countMax` entries and returns their number. Keeps the last entry, because the
+   * next one continues its sequence. Requires a write transaction.
+   */
   removeOlderThan(organizationId: string, timeMs: number, countMax = Number.POSITIVE_INFINITY): number {
     const last = this.#entries.last(uuidBytes(organizationId))?.sequence
     let removed = 0
@@ -62,7 +65,7 @@ export class AuditLog {
     return removed
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   #removeBefore(organizationId: string, sequenceMin: number): void {
     for (const { sequence } of this.#oldest(organizationId)) {
       if (sequence >= sequenceMin) break
@@ -70,7 +73,7 @@ export class AuditLog {
     }
   }
 
-  /** A step at a time, since a cursor must not stand on what is removed. */
+  /** Reads in steps, since a cursor must not point to a removed entry. */
   *#oldest(organizationId: string): Generator<AuditEntry> {
     const prefix = uuidBytes(organizationId)
     let from: Uint8Array = prefix

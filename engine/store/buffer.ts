@@ -11,7 +11,10 @@ export interface BufferedEvent {
   readonly event: Event
 }
 
-/** The admitted events of each organization, in the order of their arrival, until a scan has folded them. */
+/**
+ * The admitted events of each organization, in order of arrival, until a scan adds them to the
+ * evidence.
+ */
 export class EventBuffer {
   readonly #table: Table
 
@@ -19,46 +22,52 @@ export class EventBuffer {
     this.#table = environment.table('buffer')
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   append(organizationId: string, events: readonly Event[]): void {
     this.#queue(organizationId).append(slicesOf(events.map(packEvent)))
   }
 
-  /** The same of events that are packed already: those at the given places, ascending. Answers how many they are. */
+  /**
+   * Appends the packed events at the given places, ascending. Returns their number. Requires a
+   * write transaction.
+   */
   appendPacked(organizationId: string, events: Slices, places: readonly Places[]): number {
     const kept = keptOf(events, places)
     this.#queue(organizationId).append(kept)
     return kept.count
   }
 
-  /** How many events wait. */
+  /** Number of buffered events. */
   count(organizationId: string): number {
     return this.#queue(organizationId).length
   }
 
-  /** When the oldest waiting events were stored, in milliseconds since 1970. 0: none is waiting, or they are damaged. */
+  /**
+   * When the oldest buffered events were stored, in milliseconds since 1970. 0: the buffer is
+   * empty, or these events are damaged.
+   */
   oldestMs(organizationId: string): number {
     return this.#queue(organizationId).oldestChunk?.writtenMs ?? 0
   }
 
-  /** The sequence that the next event will get. */
+  /** The sequence of the next event. */
   next(organizationId: string): number {
     return this.#queue(organizationId).nextSequence
   }
 
-  /** Up to `countMax` events from `sequence` on (0: the oldest). */
+  /** Reads up to `countMax` events from `sequence` on (0: from the oldest). */
   read(organizationId: string, sequence: number, countMax: number): BufferedEvent[] {
     return this.#queue(organizationId)
       .read(sequence, countMax)
       .map((entry) => ({ sequence: entry.sequence, event: opened(entry.bytes) }))
   }
 
-  /** Those that wait now, in chunks, each event as packEvent wrote it; see DurableQueue.chunks. */
+  /** The buffered events in chunks, each event as packEvent wrote it. See DurableQueue.chunks. */
   chunks(organizationId: string): Generator<ChunkView> {
     return this.#queue(organizationId).chunks()
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   removeThrough(organizationId: string, sequence: number): void {
     this.#queue(organizationId).removeThrough(sequence)
   }

@@ -5,30 +5,39 @@ import { dayOf } from '../process/clock.ts'
 import { Family } from './family.ts'
 import { u32Bytes, uuidBytes } from './keys.ts'
 
-/** Counters by name; a name that is missing is of a later release than the record, and was not counted. */
+/** Counters by name. Counters introduced after the record was written are missing. */
 type StoredCounters = Readonly<Partial<CoverageCounters>>
 
-/** The last report of one instance: of each counter the most that was ever told. */
+/** The last report of one instance. Each counter has the maximum of all reports. */
 export interface StoredSensor {
-  /** When it came, by our clock, and when it was made, by the sensor's. */
+  /**
+   * When the report arrived, by this host's clock. `madeMs` is when it was made, by the sensor's
+   * clock.
+   */
   readonly heardMs: number
   readonly madeMs: number
   readonly ended: boolean
   readonly counters: StoredCounters
 }
 
-/** What all sensors of an organization have counted on one day (UTC) by our clock, and how many instances were heard then. */
+/**
+ * Sums over all sensors of an organization for one day (UTC, by this host's clock), and the number
+ * of reporting instances.
+ */
 export interface StoredDay {
   readonly sensors: number
   readonly counters: StoredCounters
 }
 
-/** What became of a report. `known`: its content was stored before. `tooSoon`: it came too soon after the previous one. */
+/**
+ * The outcome of a report. `known`: the same content was stored before. `tooSoon`: the previous
+ * report is too recent.
+ */
 export type CoverageAddition = 'added' | 'known' | 'tooSoon'
 
-/** What the sensors of an organization saw, and what was hidden from them. */
+/** What the sensors of an organization saw, and what they could not see. */
 export interface Coverage {
-  /** Instances that were heard. */
+  /** Instances that reported. */
   readonly sensors: number
   /** Days with a report. */
   readonly days: number
@@ -36,19 +45,22 @@ export interface Coverage {
 }
 
 const DAY_OFFSET = 16
-/** Records that one transaction takes away, so that none is long: the rest goes with the next scan. */
+/** Maximum records removed per transaction, so that none is long. The next scan continues. */
 const REMOVED_AT_ONCE_MAX = 20_000
 
 /**
- * What sensors report of their coverage. Reports are cumulative: what a report adds to its day is by how much each counter is above the most
- * that its instance has told before. So a report that comes twice, late or not at all makes no sum too large, and the last one of an
- * instance makes it right.
+ * The coverage reports of sensors. Reports are cumulative: a report adds to its day the increase of
+ * each counter over the maximum that its instance reported before. A duplicate, late or lost report
+ * therefore never inflates a sum, and the last report of an instance makes the sums complete.
  */
 export class CoverageStore {
   readonly #sensors: Family<StoredSensor>
   readonly #days: Family<StoredDay>
   readonly #instancesMax: number
-  /** Instances by organization, where they were counted. One too many, of a transaction that failed, only has them counted sooner. */
+  /**
+   * Number of instances by organization, once counted. An aborted transaction may leave it too high
+   * by one, which only causes an earlier recount.
+   */
   readonly #counts = new Map<string, number>()
 
   constructor(environment: Environment, instancesMax = COVERAGE_INSTANCES_MAX) {
@@ -57,12 +69,12 @@ export class CoverageStore {
     this.#instancesMax = instancesMax
   }
 
-  /** What add() would answer. */
-  poll(organizationId: string, report: CoverageReport, nowMs: number): CoverageAddition {
+  /** What add() would return, without writing. */
+  preview(organizationId: string, report: CoverageReport, nowMs: number): CoverageAddition {
     return fateOf(report, this.#sensors.get(sensorKey(organizationId, report.instance)), nowMs)
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   add(organizationId: string, report: CoverageReport, nowMs: number): CoverageAddition {
     const key = sensorKey(organizationId, report.instance)
     const last = this.#sensors.get(key)
@@ -70,7 +82,7 @@ export class CoverageStore {
     if (fate !== 'added') return fate
     const { madeMs, ended } = report
     const day = dayOf(nowMs)
-    // Read before anything is written, so that a damaged record leaves no half of a report.
+    // Read before writing, so that a damaged record does not leave a partial report.
     const before = this.#days.get(dayKey(organizationId, day)) ?? { sensors: 0, counters: {} }
     this.#sensors.put(key, { heardMs: nowMs, madeMs, ended, counters: most(last?.counters ?? {}, report.counters) })
     const isFirstToday = last === undefined || dayOf(last.heardMs) < day
@@ -82,7 +94,10 @@ export class CoverageStore {
     return fate
   }
 
-  /** Of `firstDay` (days since 1970) and later. Of more instances than are remembered, those that are. */
+  /**
+   * Sums from `firstDay` (days since 1970) on. `sensors` counts only instances whose last report is
+   * still stored.
+   */
   sumSince(organizationId: string, firstDay: number): Coverage {
     let sensors = 0
     let days = 0
@@ -98,14 +113,17 @@ export class CoverageStore {
     return { sensors, days, counters: sum(counters, {}) }
   }
 
-  /** Instances that were heard on each day, ascending. */
+  /** Number of reporting instances on each day, ascending. */
   sensorsByDay(organizationId: string): { readonly day: number; readonly sensors: number }[] {
     return Array.from(this.#days.range(uuidBytes(organizationId)), ({ key, value }) => {
       return { day: key.readUInt32BE(DAY_OFFSET), sensors: value.sensors }
     })
   }
 
-  /** Removes the days before `firstDay`, inside a transaction of the caller. What instances have told stays, for the next difference. */
+  /**
+   * Removes the days before `firstDay`. Keeps the last report of each instance, from which the next
+   * increase is computed. Requires a write transaction.
+   */
   removeBefore(organizationId: string, firstDay: number): void {
     const old: Buffer[] = []
     for (const key of this.#days.keys(uuidBytes(organizationId))) {
@@ -115,16 +133,19 @@ export class CoverageStore {
     for (const key of old) this.#days.remove(key)
   }
 
-  /** One more instance. Beyond the limit those go that were silent the longest; what such a one tells again would count again. */
+  /**
+   * Counts a new instance. Beyond the limit, removes the instances that were inactive the longest;
+   * their next report would count in full.
+   */
   #bound(organizationId: string): void {
     const before = this.#counts.get(organizationId)
     let count = before === undefined ? this.#all(organizationId).length : before + 1
     if (count > this.#instancesMax) {
       const all = this.#all(organizationId).sort((a, b) => a.heardMs - b.heardMs)
-      // A tenth at once, so that they are not looked through for each new one.
-      const leaving = all.slice(0, Math.max(0, all.length - Math.floor(this.#instancesMax * 0.9)))
-      for (const { key } of leaving) this.#sensors.remove(key)
-      count = all.length - leaving.length
+      // Remove a tenth at once, so that not every new instance causes a scan of all records.
+      const expired = all.slice(0, Math.max(0, all.length - Math.floor(this.#instancesMax * 0.9)))
+      for (const { key } of expired) this.#sensors.remove(key)
+      count = all.length - expired.length
     }
     this.#counts.set(organizationId, count)
   }
@@ -135,11 +156,15 @@ export class CoverageStore {
   }
 }
 
-/** One report of an instance is stored in COVERAGE_INTERVAL_MS; the last one of a run besides, since none follows that would make up for it. */
+/**
+ * At most one report of an instance per COVERAGE_INTERVAL_MS, plus the final report of a run, since
+ * no later report would include it.
+ */
 function fateOf(report: CoverageReport, last: StoredSensor | undefined, nowMs: number): CoverageAddition {
   if (last === undefined) return 'added'
   if (report.madeMs <= last.madeMs) return 'known'
-  // A clock that was set back must not silence the sensor until it is there again.
+  // Absolute: after the clock was set back, the sensor's reports must not be ignored until the
+  // clock catches up.
   const passedMs = Math.abs(nowMs - last.heardMs)
   return passedMs >= COVERAGE_INTERVAL_MS || (report.ended && !last.ended) ? 'added' : 'tooSoon'
 }
@@ -156,7 +181,7 @@ function growth(before: StoredCounters, now: StoredCounters): CoverageCounters {
   return each((name) => Math.max(0, (now[name] ?? 0) - (before[name] ?? 0)))
 }
 
-/** Ends at the largest number that is exact, which only made-up counts reach. */
+/** Saturates at the largest exact integer, which only forged counters reach. */
 function sum(a: StoredCounters, b: StoredCounters): CoverageCounters {
   return each((name) => Math.min(Number.MAX_SAFE_INTEGER, (a[name] ?? 0) + (b[name] ?? 0)))
 }

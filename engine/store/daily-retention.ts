@@ -5,10 +5,10 @@ import type { Logger } from '../process/log.ts'
 import { applyRetention } from './retention.ts'
 import type { Store } from './store.ts'
 
-/** After the start of the service, so that it serves first. */
+/** Delay after the start of the service, so that requests are served first. */
 const FIRST_AFTER_MS = MINUTE_MS
 
-/** Takes away once a day what organizations need not keep any more. */
+/** Removes expired records of all organizations once a day. */
 export class DailyRetention {
   readonly #store: Store
   readonly #clock: Clock
@@ -36,7 +36,7 @@ export class DailyRetention {
     await this.#running
   }
 
-  /** All organizations, one after the other. Never rejects: what failed is tried again the next day. */
+  /** Processes all organizations in turn. Never rejects: a failed run is retried the next day. */
   async run(): Promise<void> {
     const removed = { scans: 0, auditEntries: 0, sources: 0 }
     try {
@@ -51,7 +51,7 @@ export class DailyRetention {
       }
       if (removed.scans + removed.auditEntries + removed.sources > 0) this.#log.info(removed, 'retention applied')
     } catch (error) {
-      logFailure(this.#log, error, 'retention was not applied, it is tried again tomorrow')
+      logFailure(this.#log, error, 'could not apply retention; retrying tomorrow')
     }
   }
 }

@@ -5,26 +5,29 @@ import { Family } from './family.ts'
 import { u32Bytes, uuidBytes } from './keys.ts'
 
 const DAY_OFFSET = 16
-/** Records that one transaction takes away, so that none is long: the rest goes with the next scan. */
+/** Maximum records removed per transaction, so that none is long. The next scan continues. */
 const REMOVED_AT_ONCE_MAX = 20_000
 const PLATFORM_OFFSET = 20
 
-/** Names that one platform keeps for one day, and that a finding shows. More are counted, not kept. */
+/**
+ * Maximum names stored per platform and day, and shown in a finding. Further names are only
+ * counted.
+ */
 export const NAMES_PER_DAY_MAX = 64
 
-/** What an organization knows of one platform on one day (UTC), as it is stored. */
+/** The stored evidence of one platform on one day (UTC). */
 export interface DayEvidence {
   readonly firstSeenMs: number
   readonly lastSeenMs: number
   readonly matches: number
-  /** Matches that were blocked by the device that logged them. */
+  /** Matches blocked by the device that logged them. */
   readonly blocked: number
   readonly byMethod: Readonly<Partial<Record<Method, number>>>
   readonly byRole: Readonly<Partial<Record<Role, number>>>
   readonly byName: Readonly<Record<string, number>>
   /** Matches of names beyond NAMES_PER_DAY_MAX. */
   readonly otherNames: number
-  /** The strongest rule that matched: specificity times the weight of its role (confidence.ts). */
+  /** The strongest matched rule: specificity times the weight of its role (confidence.ts). */
   readonly domainStrength: number
   /** DistinctClients.toBytes. */
   readonly clients: Uint8Array
@@ -36,7 +39,7 @@ export interface StoredDay {
   readonly evidence: DayEvidence
 }
 
-/** What each organization knows of each platform, day by day. */
+/** The evidence of each organization, by day and platform. */
 export class EvidenceStore {
   readonly #days: Family<DayEvidence>
   readonly #detections: Family<Detection>
@@ -50,12 +53,12 @@ export class EvidenceStore {
     return this.#days.get(dayKey(organizationId, day, platformId))
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   putDay(organizationId: string, day: number, platformId: string, evidence: DayEvidence): void {
     this.#days.put(dayKey(organizationId, day, platformId), evidence)
   }
 
-  /** All evidence of `firstDay` and later, day by day. */
+  /** The evidence from `firstDay` on, by day. */
   *since(organizationId: string, firstDay: number): Generator<StoredDay> {
     const prefix = uuidBytes(organizationId)
     for (const { key, value } of this.#days.range(prefix, Buffer.concat([prefix, u32Bytes(firstDay)]))) {
@@ -63,7 +66,7 @@ export class EvidenceStore {
     }
   }
 
-  /** Removes the evidence before `firstDay`, inside a transaction of the caller. */
+  /** Removes evidence before `firstDay`. Requires a write transaction. */
   removeBefore(organizationId: string, firstDay: number): void {
     const old: Buffer[] = []
     for (const key of this.#days.keys(uuidBytes(organizationId))) {
@@ -73,7 +76,7 @@ export class EvidenceStore {
     for (const key of old) this.#days.remove(key)
   }
 
-  /** The first day with evidence in [firstDay, endDay), or undefined. */
+  /** Returns the first day with evidence in [firstDay, endDay), or undefined. */
   firstDayFrom(organizationId: string, firstDay: number, endDay: number): number | undefined {
     const prefix = uuidBytes(organizationId)
     for (const { key } of this.#days.range(prefix, Buffer.concat([prefix, u32Bytes(firstDay)]))) {
@@ -88,13 +91,13 @@ export class EvidenceStore {
     return this.#detections.get(detectionKey(organizationId, platformId))
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   putDetection(organizationId: string, platformId: string, detection: Detection): void {
     this.#detections.put(detectionKey(organizationId, platformId), detection)
   }
 }
 
-/** What stays the same of a detected platform from scan to scan. */
+/** The properties of a detected platform that never change. */
 export interface Detection {
   readonly id: string
   readonly createdAtMs: number

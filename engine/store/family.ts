@@ -7,7 +7,7 @@ const RECORD_VERSION = 1
 
 const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
 
-/** The records of one kind in one table, each msgpack in a sealed record (record.ts). */
+/** The records of one type in one table, each in msgpack in a sealed record (record.ts). */
 export class Family<T> {
   readonly #table: Table
   readonly #what: string
@@ -22,29 +22,29 @@ export class Family<T> {
     return bytes === undefined ? undefined : this.#open(bytes)
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   put(key: Uint8Array, value: T): void {
     this.#table.putSync(Buffer.from(key), sealRecord(RECORD_VERSION, packr.pack(value)))
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   remove(key: Uint8Array): void {
     this.#table.removeSync(Buffer.from(key))
   }
 
-  /** All whose key begins with `prefix` (and from `start` on, where given), in order of their keys. */
+  /** Records whose key begins with `prefix`, from the key `start` on, in key order. */
   *range(prefix: Uint8Array, start: Uint8Array = prefix): Generator<{ key: Buffer; value: T }> {
     for (const { key, value } of this.#table.getRange({ start: Buffer.from(start), end: endOfPrefix(prefix) })) {
       yield { key, value: this.#open(value) }
     }
   }
 
-  /** Keys that begin with `prefix`, without opening what stands there. */
+  /** Keys that begin with `prefix`. Does not read the records. */
   keys(prefix: Uint8Array): Iterable<Buffer> {
     return this.#table.getKeys({ start: Buffer.from(prefix), end: endOfPrefix(prefix) })
   }
 
-  /** The last whose key begins with `prefix`, for which `wanted` answers true. */
+  /** The last record whose key begins with `prefix` and for which `wanted` returns true. */
   last(prefix: Uint8Array, wanted: (value: T) => boolean = () => true): T | undefined {
     const range = { start: endOfPrefix(prefix), end: Buffer.from(prefix), reverse: true, exclusiveStart: true }
     for (const { value } of this.#table.getRange(range)) {
@@ -59,7 +59,7 @@ export class Family<T> {
   }
 }
 
-/** The value in a family's record. @throws Fault STORE_DAMAGED, STORE_VERSION. */
+/** Returns the value in a record of a family. @throws Fault STORE_DAMAGED, STORE_VERSION. */
 export function openPacked<T>(bytes: Uint8Array, what: string): T {
   return packr.unpack(openRecord(bytes, RECORD_VERSION, what)) as T
 }

@@ -1,4 +1,7 @@
-/** The specification's frameworks with their names, in its order, which is the order of scores, too. */
+/**
+ * The frameworks of the specification with their names, in its order, which is also the order of
+ * scores.
+ */
 export const FRAMEWORKS = {
   'ai-security': 'AI Security',
   'cis-v8': 'CIS Controls v8',
@@ -12,15 +15,15 @@ export const FRAMEWORKS = {
 export type FrameworkId = keyof typeof FRAMEWORKS
 export const FRAMEWORK_IDS = Object.keys(FRAMEWORKS) as [FrameworkId, ...FrameworkId[]]
 
-/** One check of a framework. */
+/** One control of a framework. */
 export interface TemplateItem {
-  /** `GV.OC`, `3.4`: as the framework numbers it, unique in the template. */
+  /** `GV.OC`, `3.4`: the framework's own number, unique in the template. */
   readonly id: string
   readonly title: string
   readonly weight: number
-  /** 1 to 5, 1 is the highest. */
+  /** 1 (highest) to 5. */
   readonly priority: number
-  /** What to do where the check fails. */
+  /** What to do if the control is not met. */
   readonly recommendation: string
 }
 
@@ -30,5 +33,5 @@ export interface TemplateCategory {
   readonly items: readonly TemplateItem[]
 }
 
-/** For each framework the categories that a new assessment begins with. */
+/** The categories of a new assessment, by framework. */
 export type Templates = Readonly<Record<FrameworkId, readonly TemplateCategory[]>>

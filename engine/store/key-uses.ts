@@ -2,7 +2,7 @@ import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
 
-/** That an API key was used, and when. */
+/** A use of an API key. */
 export interface KeyUse {
   readonly organizationId: string
   readonly keyId: string
@@ -10,7 +10,10 @@ export interface KeyUse {
   readonly timeMs: number
 }
 
-/** When each API key was used last: in a table of its own, so that a key's own record stays what its administrators made it. */
+/**
+ * When each API key was last used. A separate table, so that a use does not rewrite the key's own
+ * record.
+ */
 export class KeyUses {
   readonly #uses: Family<number>
 
@@ -18,12 +21,12 @@ export class KeyUses {
     this.#uses = new Family(environment.table('key-uses'), 'use of an API key')
   }
 
-  /** Milliseconds since 1970; 0 where it was never used. */
+  /** Milliseconds since 1970. 0: never used. */
   lastUseMs(organizationId: string, keyId: string): number {
     return this.#uses.get(keyOf(organizationId, keyId)) ?? 0
   }
 
-  /** Inside a transaction of the caller. An earlier use than the one that is known changes nothing. */
+  /** Ignores a use earlier than the stored one. Requires a write transaction. */
   put({ organizationId, keyId, timeMs }: KeyUse): void {
     if (timeMs > this.lastUseMs(organizationId, keyId)) this.#uses.put(keyOf(organizationId, keyId), timeMs)
   }

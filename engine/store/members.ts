@@ -2,14 +2,14 @@ import type { Environment, Table } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { endOfPrefix, uuidBytes } from './keys.ts'
 
-/** What a member may do grows from left to right; admin/actions.ts says what each may. */
+/** Roles in ascending order of permissions. admin/actions.ts lists the permissions. */
 export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const
 export type Role = (typeof ROLES)[number]
 
-/** A person of an organization. */
+/** A person in an organization. */
 export interface Member {
   readonly organizationId: string
-  /** An e-mail address or another name, unique in the organization, whatever its case. */
+  /** An e-mail address or another name, unique in the organization regardless of case. */
   readonly name: string
   readonly role: Role
   readonly createdAtMs: number
@@ -17,7 +17,7 @@ export interface Member {
   readonly userId?: string
 }
 
-/** The people of each organization, with an index from user to members. */
+/** The members of each organization, with an index from user to members. */
 export class Members {
   readonly #members: Family<Member>
   readonly #memberships: Table
@@ -31,7 +31,7 @@ export class Members {
     return this.#members.get(keyOf(organizationId, name))
   }
 
-  /** By name. */
+  /** Sorted by name. */
   ofOrganization(organizationId: string): Member[] {
     return Array.from(this.#members.range(uuidBytes(organizationId)), ({ value }) => value)
   }
@@ -53,7 +53,7 @@ export class Members {
     return key === undefined ? undefined : this.#members.get(key)
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   put(member: Member): void {
     const { organizationId, name, userId } = member
     const before = this.get(organizationId, name)?.userId
@@ -63,7 +63,7 @@ export class Members {
       this.#memberships.putSync(membershipKey(userId, organizationId), keyOf(organizationId, name))
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   remove(member: Member): void {
     this.#members.remove(keyOf(member.organizationId, member.name))
     if (member.userId !== undefined) this.#memberships.removeSync(membershipKey(member.userId, member.organizationId))

@@ -1,22 +1,22 @@
 import { strict as assert } from 'node:assert'
 import type { Environment } from '../lmdb/environment.ts'
 
-/** Rewrites what one version of the schema stores as the next version stores it, inside a transaction of the caller. */
+/** Converts stored data to the next version of the schema. Requires a write transaction. */
 export type Migration = (environment: Environment) => void
 
 /**
- * The first entry leads from schema 1 to 2, the next one to 3, and so on. A migration reads records in their old form
- * itself: the families in this folder know only the newest one. Tables are created when they are opened. Each new
- * version needs a sample of what it writes (test/upgrade/write.ts).
+ * The first entry migrates from schema 1 to 2, the next one to 3, and so on. A migration parses old
+ * records itself: the families in this folder know only the newest form. Tables are created when
+ * opened. Each new version needs a sample of its data (test/upgrade/write.ts).
  */
 const MIGRATIONS: readonly Migration[] = []
 
 export const SCHEMA_VERSION = 1 + MIGRATIONS.length
 
 /**
- * Brings an environment to the schema that it was opened with, in one transaction.
+ * Migrates an environment to the schema with which it was opened, in one transaction.
  *
- * @throws Fault STORE_FULL.
+ * @throws Fault STORE_FULL
  */
 export function migrate(environment: Environment, migrations: readonly Migration[] = MIGRATIONS): void {
   environment.migrate((version) => {

@@ -2,14 +2,14 @@ import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { type Secret, Secrets } from './secrets.ts'
 
-/** Which number of `05/06/2026` is the day. */
+/** Whether `05/06/2026` is 5 June or May 6. */
 export const DAY_ORDERS = ['day-first', 'month-first'] as const
 
 /** `visible` is the first 8 hex digits after the prefix. */
 export interface MonitoringToken extends Secret {
-  /** The zone of the clocks of the devices that use it, where their messages do not tell: UTC unless set. */
+  /** The time zone of the devices' clocks, for messages without one. Default: UTC. */
   readonly zone?: string
-  /** How those devices write days, where their messages do not show it. */
+  /** The day order in the devices' messages, if it is ambiguous. */
   readonly dayOrder?: (typeof DAY_ORDERS)[number]
 }
 

@@ -10,34 +10,34 @@ export type Plan = (typeof PLANS)[number]
 export const SCAN_FREQUENCIES = ['hourly', 'daily', 'weekly'] as const
 export type ScanFrequency = (typeof SCAN_FREQUENCIES)[number]
 
-/** For how many days an organization keeps what nothing else bounds by time. */
+/** Days for which an organization keeps records that have no other time limit. */
 export interface Retention {
-  /** Scans that have ended, in the list of scans. */
+  /** Ended scans in the list of scans. */
   readonly scanDays: number
   /** Entries of the audit log. */
   readonly auditDays: number
-  /** Senders that fell silent; what they sent stays in the sums. */
+  /** Inactive senders. Their messages remain in the sums. */
   readonly sourceDays: number
 }
 
 export interface Organization {
   readonly id: string
-  /** Unique among organizations, whatever its case. */
+  /** Unique regardless of case. */
   readonly name: string
-  /** The domain that its discovery scans are of. */
+  /** The domain of the discovery scans. */
   readonly domain: string
   readonly plan: Plan
   readonly createdAtMs: number
   readonly scanFrequency: ScanFrequency
   readonly evidenceWindowDays: number
-  /** Ids of the platforms that the organization approved. */
+  /** Ids of the approved platforms. */
   readonly approvedPlatformIds: readonly string[]
-  /** What is not in it is as retention.ts has it by default. */
+  /** Overrides the defaults in retention.ts. */
   readonly retention?: Partial<Retention>
 }
 
 export const EVIDENCE_WINDOW_DAYS_DEFAULT = 30
-/** A name is a key of LMDB, which takes at least 511 bytes; folding its case may make it longer. */
+/** A name is an LMDB key of at most 511 bytes, and case folding may lengthen it. */
 export const NAME_BYTES_MAX = 255
 
 export class Organizations {
@@ -55,7 +55,7 @@ export class Organizations {
     return this.#records.get(uuidBytes(id))
   }
 
-  /** By name in any case, or by id. */
+  /** By name (ignoring case) or by id. */
   find(nameOrId: string): Organization | undefined {
     const key = nameKey(nameOrId)
     if (key.length === 0 || key.length > NAME_BYTES_MAX) return undefined
@@ -64,7 +64,7 @@ export class Organizations {
     return /^[0-9a-f-]{36}$/.test(nameOrId) ? this.get(nameOrId) : undefined
   }
 
-  /** Also of those whose record is damaged. */
+  /** Includes organizations with a damaged record. */
   ids(): string[] {
     return Array.from(this.#records.keys(Buffer.alloc(0)), uuidText)
   }
@@ -74,13 +74,13 @@ export class Organizations {
   }
 
   /**
-   * Inside a transaction of the caller.
+   * Requires a write transaction.
    *
-   * @throws Fault CONFLICT where the name is taken.
+   * @throws Fault CONFLICT if the name is taken
    */
   create(given: { name: string; domain: string; plan: Plan }, nowMs: number): Organization {
     if (this.#names.get(nameKey(given.name)) !== undefined) {
-      throw new Fault('CONFLICT', `an organization named ${JSON.stringify(given.name)} exists already`)
+      throw new Fault('CONFLICT', `an organization named ${JSON.stringify(given.name)} already exists`)
     }
     const organization: Organization = {
       id: newUuid(),
@@ -95,7 +95,7 @@ export class Organizations {
     return organization
   }
 
-  /** Inside a transaction of the caller. The name stays what it is. */
+  /** Cannot change the name. Requires a write transaction. */
   update(organization: Organization): void {
     this.#records.put(uuidBytes(organization.id), organization)
     this.#versions.change(organization.id)

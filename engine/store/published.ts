@@ -5,21 +5,23 @@ import type { ApiVersions } from './api-versions.ts'
 import { u32Bytes, uuidBytes } from './keys.ts'
 
 /*
- * What the API answers, as ready bytes. A list of the API is a head and its elements as JSON text, in parts:
+ * API responses as ready bytes. A list of the API is a head and elements in JSON, stored in parts:
  *
- *   key    organization (16) + list (1) + part (4)
- *   part 0 the head, a sealed record:
- *            0  16  entity tag: the first half of the SHA-256 of all that follows and of all parts
- *            16  4  number of elements
- *            20  n  JSON text that stands before the list (a scan, or nothing)
- *   part i elements (i - 1) * 100 .. i * 100 - 1, a sealed record:
- *            0   4 x 101  where each element begins behind this table, and where the last ends; 0-filled at the end
- *            404 n        JSON texts of the elements, a comma between two of them
- *   part 0xffffffff  a sealed record: the whole body of the answer to a request without parameters, which most
- *            requests are. It is sent as it is stored.
+ *   key     organization (16) + list (1) + part (4)
+ *   part 0  the head, a sealed record:
+ *             0   16       entity tag: first half of the SHA-256 of the rest and all parts
+ *             16  4        number of elements
+ *             20  n        JSON text before the list (a scan, or nothing)
+ *   part i  elements (i - 1) * 100 .. i * 100 - 1, a sealed record:
+ *             0   4 x 101  offset of each element after this table, and the end of the
+ *                          last one; zero-filled
+ *             404 n        the elements in JSON, comma-separated
+ *   part 0xffffffff
+ *           a sealed record: the complete body of the response to a request without
+ *           parameters, which most requests are; sent as stored
  *
- * A page has at most 100 elements, so it lies in at most two parts and is one or two runs of bytes: no JSON is made, and
- * none parsed, when a client asks.
+ * A page has at most 100 elements, so it is in at most two parts and consists of one or two byte
+ * ranges. A request neither serializes nor parses JSON.
  */
 export const ELEMENTS_PER_PART = 100
 const RECORD_VERSION = 1
@@ -29,19 +31,19 @@ const HEAD_TEXT_OFFSET = 20
 const OFFSETS_BYTES = 4 * (ELEMENTS_PER_PART + 1)
 export const FIRST_BODY_PART = 0xffff_ffff
 
-/** The lists of the API, by the byte that stands for each in keys. */
+/** The lists of the API, by their byte in keys. */
 export const PublishedList = { discovery: 1, scores: 2, recommendations: 3, assessments: 4 } as const
 export type PublishedList = (typeof PublishedList)[keyof typeof PublishedList]
 
-/** What stands around the elements of a list in an answer. */
+/** The JSON around the elements of a list in a response. */
 export interface ListShape {
-  /** Before the head's text, and between it and the elements. */
+  /** `open` precedes the head, `afterHead` separates it from the elements. */
   readonly open: Buffer
   readonly afterHead: Buffer
   readonly close: Buffer
-  /** The head where nothing was published yet. */
+  /** The head before the first publication. */
   readonly emptyHead: Buffer
-  /** false: an answer has all elements. */
+  /** false: a response contains all elements. */
   readonly paged: boolean
 }
 
@@ -64,19 +66,19 @@ export const LIST_SHAPES: Readonly<Record<PublishedList, ListShape>> = {
 }
 
 export interface PublishedHead {
-  /** 32 hex digits; changes whenever a byte of head or elements does. */
+  /** 32 hex digits. Changes with every byte of the head or the elements. */
   readonly tag: string
   readonly count: number
   readonly text: Buffer
 }
 
-/** The body of an answer. */
+/** Assembles the body of a response. */
 export function bodyOf(list: PublishedList, head: Buffer | undefined, runs: readonly Buffer[]): Buffer {
   const { open, afterHead, close, emptyHead } = LIST_SHAPES[list]
   return Buffer.concat([open, head ?? emptyHead, afterHead, ...runs, close])
 }
 
-/** A list as it is stored: packList makes it, outside of the transaction that writes it. */
+/** A list in stored form. packList creates it outside the write transaction. */
 export interface PackedList {
   readonly head: Buffer
   readonly parts: readonly Buffer[]
@@ -103,13 +105,13 @@ export function packList(list: PublishedList, headText: string, elements: readon
   }
 }
 
-/** The entity tag of a list that was packed. */
+/** The entity tag of a packed list. */
 export function tagOf({ head }: PackedList): string {
   return openHead(head).tag
 }
 
 /**
- * A head as it is stored, and the bytes of it that its tag is of.
+ * Opens a stored head. `hash` is the hashed part of its bytes.
  *
  * @throws Fault STORE_DAMAGED, STORE_VERSION
  */
@@ -128,7 +130,10 @@ export function openPart(stored: Uint8Array): Buffer {
   return openRecord(stored, RECORD_VERSION, 'published list')
 }
 
-/** The texts of the elements of a part that has `count` of them, and nothing else; undefined for one whose place is wrong. */
+/**
+ * Returns the JSON texts of the `count` elements of a part. undefined: the offsets of an element
+ * are invalid.
+ */
 export function elementTexts(part: Buffer, count: number): (string | undefined)[] {
   const texts = part.subarray(OFFSETS_BYTES)
   const offset = (index: number): number => part.readUInt32BE(index * 4)
@@ -150,12 +155,12 @@ export class Published {
     this.#versions = versions
   }
 
-  /** Replaces a list, inside a transaction of the caller. */
+  /** Replaces a list. Requires a write transaction. */
   replace(organizationId: string, list: PublishedList, headText: string, elements: readonly string[]): void {
     this.replacePacked(organizationId, list, packList(list, headText, elements))
   }
 
-  /** The same of one that was packed before. */
+  /** Replaces a list with a packed one. Requires a write transaction. */
   replacePacked(organizationId: string, list: PublishedList, packed: PackedList): void {
     const before = this.head(organizationId, list)
     this.#table.putSync(partKey(organizationId, list, 0), packed.head)
@@ -177,23 +182,24 @@ export class Published {
   }
 
   /**
-   * The whole body of the answer to a request without parameters, by firstBodyKey(). Valid until the next read from
-   * the store. undefined: the list was never published.
+   * The complete body of the response to a request without parameters, by firstBodyKey(). Valid
+   * until the next read from the store. undefined: the list was never published.
    *
-   * @param check whether to verify its checksum. Once after each publication is enough.
+   * @param check whether to verify the checksum; once after each publication is enough
    */
   firstBody(key: Buffer, check: boolean): Uint8Array | undefined {
     const stored = this.#table.getBinaryFast(key)
     if (stored === undefined) return undefined
-    // lmdb-js lends a buffer whose length, but not byteLength, is that of the value.
+    // lmdb-js returns a reused buffer whose length, but not byteLength, is that of the value.
     const { buffer, byteOffset, length } = stored
     if (check) openRecord(new Uint8Array(buffer, byteOffset, length), RECORD_VERSION, 'published list')
     return new Uint8Array(buffer, byteOffset + RECORD_HEADER_BYTES, length - RECORD_HEADER_BYTES)
   }
 
   /**
-   * The JSON texts of elements `offset` .. `offset + limit - 1`, commas between them, in one to a few runs of bytes.
-   * Inside Environment.read, so that head and elements are of one snapshot. `count` is the head's.
+   * The JSON of elements `offset` .. `offset + limit - 1`, comma-separated, in one or more byte
+   * ranges. `count` is the count in the head. Call within Environment.read, so that head and
+   * elements are from one snapshot.
    */
   elements(organizationId: string, list: PublishedList, count: number, offset: number, limit: number): Buffer[] {
     const runs: Buffer[] = []
@@ -221,7 +227,7 @@ function packPart(elements: readonly string[]): Buffer {
   let begin = 0
   for (const [index, element] of elements.entries()) {
     part.writeUInt32BE(begin, index * 4)
-    // One more for the comma; so the slot behind the last element says where a comma behind it would end.
+    // One more for the comma. The entry after the last element is the end of an assumed comma.
     begin += Buffer.byteLength(element) + 1
     part.writeUInt32BE(begin, (index + 1) * 4)
   }

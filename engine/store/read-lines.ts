@@ -4,25 +4,32 @@ import { openRecord, sealRecord } from '../lmdb/record.ts'
 import { Fault } from '../process/error-codes.ts'
 import { endOfPrefix, uuidBytes } from './keys.ts'
 
-/** Hashes that a key is made of. */
+/** Length of each hash in a key. */
 export const BLOCK_KEY_BYTES = 16
-/** Files that agree in all before a block and in its first two messages, and then differ. More, and the oldest counts again. */
+/**
+ * Maximum files that agree up to a block and in its first two messages, and differ later. Beyond it
+ * the oldest is forgotten, and its messages would count again.
+ */
 const VERSIONS_MAX = 16
-/** Blocks come by the megabyte of logs: how many there are is asked once in so many. */
+/** Blocks are 1 MB each, so the limit is checked only once per this number of blocks. */
 const BOUND_EVERY = 50
 const WRITTEN_BYTES = 8
 const COUNT_BYTES = 4
 
-/** For each message of a block the hash of the block up to it, 32 bit: so two files agree as far as their hashes do. */
+/**
+ * For each message of a block, a 32-bit hash of the block up to the message. Two files agree as far
+ * as their hashes do.
+ */
 export type LineHashes = Uint32Array
 
 /**
- * Which messages of log files were read, so that each counts once: in a file that is read again, under another name, packed otherwise, grown or cut
- * short.
+ * Remembers which messages of log files were read, so that each counts once, even if a file is read
+ * again, renamed, compressed, appended to or truncated.
  *
- *   key     organization (16), hash of the file before the block and of the block's first message (16), hash of its second message (16; zero where
- *           the block has one)
- *   value   record: when it was written, f64 little-endian, milliseconds since 1970; then versions: number of hashes, u32, and the hashes, u32
+ *   key    organization (16), hash of the file before the block and of the block's first
+ *          message (16), hash of its second message (16; zero if there is none)
+ *   value  record, little-endian: time of writing, f64, milliseconds since 1970;
+ *          then for each version the number of hashes, u32, and the hashes, u32
  */
 export class ReadLines {
   readonly #table: Table
@@ -34,20 +41,20 @@ export class ReadLines {
     this.#blocksMax = blocksMax
   }
 
-  /** What was read of the block with these keys. */
+  /** The stored versions of the block with these keys. */
   versions(organizationId: string, first: Buffer, second: Buffer): LineHashes[] {
     const stored = this.#table.get(keyOf(organizationId, first, second))
-    return stored === undefined ? [] : versionsIn(openRecord(stored, 1, 'messages that were read'))
+    return stored === undefined ? [] : versionsIn(openRecord(stored, 1, 'hashes of log messages'))
   }
 
-  /** Whether a block with this beginning was read: then its first message was. */
+  /** Whether a block with this beginning was read, so that its first message is known. */
   knowsFirst(organizationId: string, first: Buffer): boolean {
     const prefix = Buffer.concat([uuidBytes(organizationId), first])
     for (const _one of this.#table.getRange({ start: prefix, end: endOfPrefix(prefix), limit: 1 })) return true
     return false
   }
 
-  /** Remembers the hashes, in the place of a version that they go on from. Inside a transaction of the caller. */
+  /** Stores the hashes. Replaces a version that they extend. Requires a write transaction. */
   put(organizationId: string, first: Buffer, second: Buffer, hashes: LineHashes, nowMs: number): void {
     const last = hashes.length - 1
     const before = this.versions(organizationId, first, second)
@@ -64,7 +71,7 @@ export class ReadLines {
     const count = this.#table.getKeysCount(range)
     if (count <= this.#blocksMax) return
     const blocks = Array.from(this.#table.getRange(range), ({ key, value }) => {
-      return { key: Buffer.from(key), writtenMs: openRecord(value, 1, 'messages that were read').readDoubleLE(0) }
+      return { key: Buffer.from(key), writtenMs: openRecord(value, 1, 'hashes of log messages').readDoubleLE(0) }
     })
     blocks.sort((a, b) => a.writtenMs - b.writtenMs)
     for (const { key } of blocks.slice(0, count - Math.floor(this.#blocksMax * 0.9))) this.#table.removeSync(key)
@@ -88,17 +95,17 @@ function packed(versions: readonly LineHashes[], nowMs: number): Buffer {
 }
 
 /**
- * What was read of a block, as it is stored.
+ * Returns the versions in a stored block.
  *
  * @throws Fault STORE_DAMAGED, STORE_VERSION
  */
 export function openBlock(stored: Buffer): LineHashes[] {
-  const bytes = openRecord(stored, 1, 'messages that were read')
+  const bytes = openRecord(stored, 1, 'hashes of log messages')
   let at = WRITTEN_BYTES
   let count = 0
   for (; at + COUNT_BYTES <= bytes.length; count++) at += COUNT_BYTES + bytes.readUInt32LE(at) * 4
   if (at === bytes.length && count >= 1 && count <= VERSIONS_MAX) return versionsIn(bytes)
-  throw new Fault('STORE_DAMAGED', `messages that were read: ${count} versions fill ${at} bytes of ${bytes.length}`)
+  throw new Fault('STORE_DAMAGED', `hashes of log messages: ${count} versions fill ${at} bytes of ${bytes.length}`)
 }
 
 function versionsIn(bytes: Buffer): LineHashes[] {

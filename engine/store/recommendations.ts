@@ -6,23 +6,26 @@ import { uuidBytes } from './keys.ts'
 export const RECOMMENDATION_STATUSES = ['open', 'in_progress', 'completed', 'dismissed'] as const
 export type RecommendationStatus = (typeof RECOMMENDATION_STATUSES)[number]
 
-/** What an organization is asked to do, since an item of a framework was answered below 100. */
+/** What an organization should do because the answer to an item was below 100. */
 export interface Recommendation {
   readonly id: string
   readonly organizationId: string
   readonly frameworkId: FrameworkId
   readonly itemId: string
   readonly title: string
-  /** 1 to 5, 1 is the highest. */
+  /** 1 (highest) to 5. */
   readonly priority: number
   readonly status: RecommendationStatus
-  /** Name of the category that the item stands in. */
+  /** Name of the item's category. */
   readonly category: string
   readonly createdAtMs: number
   readonly statusChangedAtMs: number
 }
 
-/** The recommendations of each organization, one for each framework and item: assessing again finds what is there. */
+/**
+ * The recommendations of each organization, one per framework and item. A later assessment updates
+ * them.
+ */
 export class Recommendations {
   readonly #recommendations: Family<Recommendation>
 
@@ -30,29 +33,29 @@ export class Recommendations {
     this.#recommendations = new Family(environment.table('recommendations'), 'recommendation')
   }
 
-  /** By framework and item. */
+  /** Sorted by framework and item. */
   ofOrganization(organizationId: string): Recommendation[] {
     return Array.from(this.#recommendations.range(uuidBytes(organizationId)), ({ value }) => value)
   }
 
-  /** By item, in lower case. */
+  /** By lower-case item id. */
   ofFramework(organizationId: string, frameworkId: FrameworkId): Map<string, Recommendation> {
     const range = this.#recommendations.range(frameworkPrefix(organizationId, frameworkId))
     return new Map(Array.from(range, ({ value }) => [value.itemId.toLowerCase(), value]))
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   put(recommendation: Recommendation): void {
     this.#recommendations.put(keyOf(recommendation), recommendation)
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   remove(recommendation: Recommendation): void {
     this.#recommendations.remove(keyOf(recommendation))
   }
 }
 
-/** No framework's id and no item's has a zero byte, so no prefix reaches into another framework. */
+/** Framework ids and item ids contain no zero byte, so a prefix never matches another framework. */
 function frameworkPrefix(organizationId: string, frameworkId: FrameworkId): Buffer {
   return Buffer.concat([uuidBytes(organizationId), Buffer.from(`${frameworkId}\0`)])
 }

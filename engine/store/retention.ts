@@ -3,14 +3,14 @@ import { DAY_MS } from '../process/clock.ts'
 import type { Organization, Retention } from './organizations.ts'
 import type { Store } from './store.ts'
 
-/** The least of each. */
+/** Minimum days of each setting. */
 export const RETENTION_DAYS_MIN: Readonly<Record<keyof Retention, number>> = {
   scanDays: 1,
   auditDays: AUDIT_DAYS_MIN,
   sourceDays: 1,
 }
 
-/** How many of each went. */
+/** Number of removed records. */
 export interface Removed {
   scans: number
   auditEntries: number
@@ -27,8 +27,8 @@ export function retentionOf({ retention }: Organization): Retention {
 }
 
 /**
- * Takes away what an organization need not keep any more, a transaction a step: whoever runs it lets others have their turn between two. Each answers what
- * went with it.
+ * Removes expired records of an organization, one transaction per step. The caller can yield
+ * between steps. Yields what each step removed.
  *
  * @throws Fault STORE_FULL
  */
@@ -54,7 +54,7 @@ function removeStep(store: Store, organizationId: string, nowMs: number): Remove
   return { scans, auditEntries, sources }
 }
 
-/** How many are stored is counted beside them. */
+/** Removes scans and updates the count of stored ones. */
 function removeScans({ scans, scanStates }: Store, organizationId: string, countMax: number, beforeMs: number): number {
   const removed = scans.removeOldest(organizationId, countMax, beforeMs)
   if (removed > 0) {

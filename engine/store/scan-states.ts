@@ -2,19 +2,25 @@ import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { uuidBytes, uuidText } from './keys.ts'
 
-/** What the scans of an organization know of those before them. */
+/** What the next scan of an organization needs to know of earlier ones. */
 export interface ScanState {
-  /** Grows with each scan that is completed: one that was prepared before another completed must not be written. */
+  /**
+   * Incremented by each completed scan. A scan that was prepared for an older generation must not
+   * be written.
+   */
   readonly generation: number
-  /** Scans that are stored. */
+  /** Number of stored scans. */
   readonly stored: number
-  /** When the last scan on the schedule was started, 0 where there was none: milliseconds since 1970. */
+  /** When the last scheduled scan began, in milliseconds since 1970. 0: never. */
   readonly scheduledAtMs: number
   /** The oldest day whose evidence the last completed scan counted, in days since 1970. */
   readonly firstDay: number
-  /** What else than evidence the last completed scan was made of: settings, approvals and registry, as a hash. '' where none was completed. */
+  /**
+   * Hash of the inputs of the last completed scan other than evidence: settings, approvals,
+   * registry. '': no completed scan.
+   */
   readonly inputs: string
-  /** The scan that is running: the parts of its key. Absent when none is. */
+  /** The key parts of the running scan, if any. */
   readonly running?: { readonly id: string; readonly requestedAtMs: number } | undefined
 }
 
@@ -31,12 +37,12 @@ export class ScanStates {
     return this.#states.get(uuidBytes(organizationId)) ?? NEVER
   }
 
-  /** Organizations that have one. */
+  /** Organizations with a state. */
   organizations(): string[] {
     return Array.from(this.#states.keys(Buffer.alloc(0)), uuidText)
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   put(organizationId: string, state: ScanState): void {
     this.#states.put(uuidBytes(organizationId), state)
   }

@@ -5,18 +5,18 @@ import { u64Bytes, uuidBytes, uuidText } from './keys.ts'
 /*
  * The states of a scan:
  *
- *   (none)  -- requested by an administrator -->              pending
- *   (none)  -- due by the schedule or a full buffer -->       running
- *   pending -- its turn has come -->                          running
- *   running -- its transaction is on disk -->                 completed
- *   running -- what made it fail, or `interrupted` -->        failed
+ *   (none)  -- requested by an administrator -->          pending
+ *   (none)  -- due by the schedule or a full buffer -->   running
+ *   pending -- its turn -->                               running
+ *   running -- its transaction is on disk -->             completed
+ *   running -- error, or `interrupted` -->                failed
  *
  * completed and failed are final.
  */
 export const SCAN_STATUSES = ['pending', 'running', 'completed', 'failed'] as const
 export type ScanStatus = (typeof SCAN_STATUSES)[number]
 
-/** What made a scan start. */
+/** Why a scan started. */
 export type ScanTrigger = 'schedule' | 'buffer' | 'administrator'
 
 export interface Scan {
@@ -25,21 +25,21 @@ export interface Scan {
   readonly status: ScanStatus
   readonly trigger: ScanTrigger
   readonly domain: string
-  /** When it was requested: milliseconds since 1970. Part of its key. */
+  /** When the scan was requested, in milliseconds since 1970. Part of the key. */
   readonly requestedAtMs: number
-  /** 0 while it is pending. */
+  /** 0 while pending. */
   readonly startedAtMs: number
-  /** 0 until the scan has ended. */
+  /** 0 until ended. */
   readonly completedAtMs: number
   readonly eventsFolded: number
-  /** Among them those whose name belongs to no platform of the registry any more. */
+  /** Of these, events whose name no longer belongs to a platform of the registry. */
   readonly eventsUnmatched: number
-  /** Events that could not be read any more, and were let go. */
+  /** Events that could not be read and were dropped. */
   readonly eventsDamaged: number
-  /** Events of days that had left the window before they came: they are counted nowhere else. */
+  /** Events of days before the evidence window. They are counted nowhere else. */
   readonly eventsTooOld: number
   readonly summary: ScanSummary
-  /** Why it failed; empty otherwise. */
+  /** The error; empty unless failed. */
   readonly failure: string
 }
 
@@ -50,13 +50,13 @@ export interface ScanSummary {
   readonly overallRiskScore: number
 }
 
-/** A scan that waits for its turn. */
+/** A pending scan. */
 export interface ScanRequest {
   readonly scanId: string
   readonly requestedAtMs: number
 }
 
-/** The scans of each organization, in the order in which they were asked for, and those that wait. */
+/** The scans of each organization in order of their requests, and the pending ones. */
 export class Scans {
   readonly #records: Family<Scan>
   readonly #requests: Family<ScanRequest>
@@ -66,35 +66,38 @@ export class Scans {
     this.#requests = new Family(environment.table('scan-requests'), 'scan request')
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   put(scan: Scan): void {
     this.#records.put(keyOf(scan), scan)
   }
 
-  /** A pending scan. Inside a transaction of the caller, who knows that none is pending yet. */
+  /**
+   * Stores a pending scan. The organization must not have another one. Requires a write
+   * transaction.
+   */
   request(scan: Scan): void {
     this.put(scan)
     this.#requests.put(uuidBytes(scan.organizationId), { scanId: scan.id, requestedAtMs: scan.requestedAtMs })
   }
 
-  /** The organization's scan that waits for its turn. */
+  /** The organization's pending scan. */
   pending(organizationId: string): Scan | undefined {
     const request = this.#requests.get(uuidBytes(organizationId))
     if (request === undefined) return undefined
     return this.#records.get(scanKey(organizationId, request.requestedAtMs, request.scanId))
   }
 
-  /** Organizations of which a scan is pending. Usually there are none. */
+  /** Organizations with a pending scan. Usually none. */
   organizationsWaiting(): string[] {
     return Array.from(this.#requests.keys(Buffer.alloc(0)), uuidText)
   }
 
-  /** Its turn has come. Inside a transaction of the caller. */
+  /** Removes the pending request when the scan starts. Requires a write transaction. */
   removeRequest(organizationId: string): void {
     this.#requests.remove(uuidBytes(organizationId))
   }
 
-  /** The scan that stands there. */
+  /** The scan with this key. */
   at(
     organizationId: string,
     { id, requestedAtMs }: { readonly id: string; readonly requestedAtMs: number },
@@ -102,7 +105,7 @@ export class Scans {
     return this.#records.get(scanKey(organizationId, requestedAtMs, id))
   }
 
-  /** The scan as it is now. */
+  /** The stored version of the scan. */
   current(scan: Scan): Scan | undefined {
     return this.#records.get(keyOf(scan))
   }
@@ -117,19 +120,20 @@ export class Scans {
   }
 
   /**
-   * Removes the oldest that have ended: at most `countMax`, and those asked for before `beforeMs`. The last one completed stays, since it is what the API
-   * shows. Inside a transaction of the caller. Answers how many went.
+   * Removes the oldest ended scans: at most `countMax`, requested before `beforeMs`. Keeps the last
+   * completed one, which the API shows. Returns how many were removed. Requires a write
+   * transaction.
    */
   removeOldest(organizationId: string, countMax: number, beforeMs = Number.POSITIVE_INFINITY): number {
     if (countMax <= 0) return 0
     const shown = this.last(organizationId, ({ status }) => status === 'completed')?.id
-    const leaving: Buffer[] = []
+    const expired: Buffer[] = []
     for (const { key, value } of this.#records.range(uuidBytes(organizationId))) {
-      if (leaving.length >= countMax || value.requestedAtMs >= beforeMs) break
-      if (value.id !== shown && (value.status === 'completed' || value.status === 'failed')) leaving.push(key)
+      if (expired.length >= countMax || value.requestedAtMs >= beforeMs) break
+      if (value.id !== shown && (value.status === 'completed' || value.status === 'failed')) expired.push(key)
     }
-    for (const key of leaving) this.#records.remove(key)
-    return leaving.length
+    for (const key of expired) this.#records.remove(key)
+    return expired.length
   }
 }
 

@@ -2,34 +2,37 @@ import type { Table } from '../lmdb/environment.ts'
 import type { Family } from './family.ts'
 import { ORGANIZATION_KEY_BYTES, UUID_BYTES, uuidBytes } from './keys.ts'
 
-/** What API keys and monitoring tokens share: they belong to an organization, are known by a hash, and end by revocation. */
+/**
+ * The common properties of API keys and monitoring tokens: they belong to an organization, are
+ * found by their hash, and end by revocation.
+ */
 export interface Secret {
   readonly id: string
   readonly organizationId: string
   readonly label: string
-  /** SHA-256 of the raw secret in hex; the raw secret itself is stored nowhere. */
+  /** SHA-256 of the raw secret in hex. The raw secret is never stored. */
   readonly hash: string
-  /** The few characters by which people tell secrets apart. */
+  /** The characters that lists show. */
   readonly visible: string
   readonly createdAtMs: number
   /** 0 while active. */
   readonly revokedAtMs: number
 }
 
-/** A family of secrets with the index from hash to secret. The index holds active secrets only. */
+/** A family of secrets with an index by hash, which contains active secrets only. */
 export class Secrets<T extends Secret> {
   readonly #records: Family<T>
   readonly #hashes: Table
   readonly #onChange: (organizationId: string) => void
 
-  /** `onChange` is told in the transaction of each change. */
+  /** @param onChange called in the transaction of each change */
   constructor(records: Family<T>, hashes: Table, onChange: (organizationId: string) => void = () => {}) {
     this.#records = records
     this.#hashes = hashes
     this.#onChange = onChange
   }
 
-  /** The active secret whose SHA-256 this is. */
+  /** The active secret with this SHA-256. */
   byHash(hash: Uint8Array): T | undefined {
     const key = this.#hashes.get(Buffer.from(hash))
     return key === undefined ? undefined : this.#records.get(key)
@@ -39,7 +42,7 @@ export class Secrets<T extends Secret> {
     return this.#records.get(Buffer.concat([uuidBytes(organizationId), uuidBytes(id)]))
   }
 
-  /** Whether the secret whose SHA-256 this is is active: byHash without reading the record. */
+  /** Whether an active secret has this SHA-256. Unlike byHash, does not read the record. */
   isActive(hash: Buffer): boolean {
     return this.#hashes.get(hash) !== undefined
   }
@@ -52,7 +55,7 @@ export class Secrets<T extends Secret> {
     return this.ofOrganization(organizationId).filter((secret) => secret.revokedAtMs === 0).length
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   add(secret: T): void {
     const key = secretKey(secret)
     this.#records.put(key, secret)
@@ -60,13 +63,15 @@ export class Secrets<T extends Secret> {
     this.#onChange(secret.organizationId)
   }
 
-  /** Changes what may be changed of an active secret; its hash stays. Inside a transaction of the caller. */
+  /** Updates an active secret, except for its hash. Requires a write transaction. */
   replace(secret: T): void {
     this.#records.put(secretKey(secret), secret)
     this.#onChange(secret.organizationId)
   }
 
-  /** Inside a transaction of the caller. Final: the hash leaves the index and is not added again. */
+  /**
+   * Revokes a secret permanently by removing its hash from the index. Requires a write transaction.
+   */
   revoke(secret: T, nowMs: number): T {
     const revoked = { ...secret, revokedAtMs: nowMs }
     this.#records.put(secretKey(secret), revoked)

@@ -4,32 +4,39 @@ import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
 import { SequenceSet } from './sequence-set.ts'
 
-/** Which sequences of one collector instance were counted: pairs of first and last, ascending; and when one was last, in ms since 1970. */
+/**
+ * The counted sequences of one collector instance: pairs of first and last, ascending. `usedMs`:
+ * time of the last event, in milliseconds since 1970.
+ */
 export interface StoredSeen {
   readonly ranges: readonly number[]
   readonly usedMs: number
 }
-/** Events that follow each other in a batch and in their sequences: count of them, from first on, of an instance (16 hex digits). */
+/**
+ * Consecutive events of a batch with consecutive sequences: `count` of them, beginning with
+ * `first`, of an instance (16 hex digits).
+ */
 export interface IdRun {
   readonly instance: string
   readonly first: number
   readonly count: number
 }
 
-/** Places [from, to) of events in their batch. */
+/** The events [from, to) of a batch, by index. */
 export interface Places {
   readonly from: number
   to: number
 }
 
 /**
- * The events that each organization has counted, so that none counts twice. One record a collector instance, of which each start of a collector
- * makes one; beyond SEEN_INSTANCES_MAX those go that were silent the longest. What such a one sends again would count again.
+ * The events that each organization has counted, so that none counts twice. One record per
+ * collector instance, that is, per start of a collector. Beyond SEEN_INSTANCES_MAX, the instances
+ * that were inactive the longest are removed; their events would count again if they were resent.
  */
 export class SeenEvents {
   readonly #instances: Family<StoredSeen>
   readonly #instancesMax: number
-  /** By organization, where it was asked for. */
+  /** Number of instances by organization, once counted. */
   readonly #counts = new Map<string, number>()
 
   constructor(environment: Environment, instancesMax = SEEN_INSTANCES_MAX) {
@@ -38,8 +45,9 @@ export class SeenEvents {
   }
 
   /**
-   * The places of those events that were not counted before, ascending; they are remembered as counted. Inside a transaction of the
-   * caller, which also stores these events: so an event is remembered exactly if it is stored.
+   * Returns the places of the events that were not counted before, ascending, and marks them as
+   * counted. Requires the write transaction that stores these events, so that both are committed
+   * together.
    */
   keepUnseen(organizationId: string, runs: readonly IdRun[], nowMs: number): Places[] {
     const sets = new Map<string, SequenceSet>()
@@ -72,10 +80,11 @@ export class SeenEvents {
     let count = before === undefined ? this.#all(organizationId).length : before + added
     if (count > this.#instancesMax) {
       const all = this.#all(organizationId).sort((a, b) => a.usedMs - b.usedMs)
-      // A tenth at once, so that it is not looked through at each start of a collector.
-      const leaving = all.slice(0, all.length - Math.floor(this.#instancesMax * 0.9))
-      for (const { key } of leaving) this.#instances.remove(key)
-      count = all.length - leaving.length
+      // Remove a tenth at once, so that not every start of a collector causes a scan of all
+      // records.
+      const expired = all.slice(0, all.length - Math.floor(this.#instancesMax * 0.9))
+      for (const { key } of expired) this.#instances.remove(key)
+      count = all.length - expired.length
     }
     this.#counts.set(organizationId, count)
   }

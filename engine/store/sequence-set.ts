@@ -1,14 +1,14 @@
 /**
- * A collector sends its sequences almost in order, so what was seen is a handful of ranges. Each gap costs one more; a
- * sender with more gaps than this has lost its oldest gap filled in: what comes late into it counts as a duplicate.
+ * A collector sends sequences almost in order, so a set consists of few ranges. Each gap adds one.
+ * Beyond this number, the oldest gap is closed: a late event in that gap counts as a duplicate.
  */
 export const RANGES_MAX = 1024
 
-/** A set of whole numbers, kept as ascending ranges that neither touch nor overlap. */
+/** A set of integers, as ascending ranges that neither touch nor overlap. */
 export class SequenceSet {
   /** first, last, first, last, ... */
   readonly #bounds: number[]
-  /** How many gaps were filled in because there were too many. */
+  /** Number of gaps closed because of the limit. */
   gapsForgotten = 0
 
   constructor(ranges: readonly number[] = []) {
@@ -19,11 +19,11 @@ export class SequenceSet {
     return this.#bounds
   }
 
-  /** Adds a number; false where it was in the set already. */
+  /** Adds a number. Returns false if the set contains it. */
   add(sequence: number): boolean {
     const bounds = this.#bounds
     const last = bounds.length - 1
-    // The usual case: the next one.
+    // Fast path: the next sequence.
     if (last > 0 && sequence === (bounds[last] ?? 0) + 1) {
       bounds[last] = sequence
       return true
@@ -45,16 +45,19 @@ export class SequenceSet {
     return true
   }
 
-  /** Adds first..last if none of them was in the set; else it answers false, and they must be added one by one. */
+  /**
+   * Adds first..last if the set contains none of them. Otherwise returns false, and the caller adds
+   * them one by one.
+   */
   addRange(first: number, last: number): boolean {
     const bounds = this.#bounds
     const end = bounds.length - 1
-    // The usual case: those that follow.
+    // Fast path: the next sequences.
     if (end > 0 && first === (bounds[end] ?? 0) + 1) {
       bounds[end] = last
       return true
     }
-    // One by one where a gap might have to be filled in: which one it is depends on what comes in between.
+    // At the limit, add one by one: each addition may close a gap.
     if (bounds.length >= RANGES_MAX * 2) return false
     const range = this.#firstRangeEndingAtOrAfter(first)
     const next = bounds[range * 2]

@@ -48,7 +48,10 @@ export class Sessions {
     return Array.from(this.#records.range(Buffer.alloc(0)), ({ value }) => value)
   }
 
-  /** Inside a transaction of the caller. A session that changes its hash is no longer found by the old one. */
+  /**
+   * Inside a transaction of the caller. A session that changes its hash is no longer found by the
+   * old one.
+   */
   put(session: Session): void {
     const before = this.#records.get(keyOf(session))
     if (before !== undefined && before.hash !== session.hash) this.#hashes.removeSync(Buffer.from(before.hash, 'hex'))

@@ -4,10 +4,10 @@ import type { Environment } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { u64Bytes, uuidBytes } from './keys.ts'
 
-/** The organization of messages without a token that is known: none. */
+/** The organization of messages without a known token. No such organization exists. */
 export const NO_ORGANIZATION = '00000000-0000-0000-0000-000000000000'
 
-/** What was counted of one source since the last time. */
+/** The counters of one source since the previous delta. */
 export interface SourceDelta {
   readonly organizationId: string
   readonly tokenId: string
@@ -15,25 +15,28 @@ export interface SourceDelta {
   readonly address: string
   readonly host: string
   readonly lastSeenMs: number
-  /** Messages that came. Those that match count as stored when they are on disk, and never if the service was killed before. */
+  /**
+   * Received messages. A match counts as `stored` only when it is on disk, so it has no outcome if
+   * the service was killed before.
+   */
   readonly received: number
   /** In the order of OUTCOMES. */
   readonly counts: readonly number[]
-  /** Messages by id of their format. */
+  /** Messages by format id. */
   readonly formats: Readonly<Record<string, number>>
-  /** '' where nothing new was not understood. */
+  /** '' if every message was understood. */
   readonly sample: string
   readonly zoneMinutes: number
-  /** Messages that matched and had a time that could not be read. */
+  /** Matched messages whose time could not be parsed. */
   readonly timesUnread: number
 }
 
-/** A source as it is stored: what was counted of it in all. */
+/** A stored source with its total counts. */
 export interface StoredSource extends SourceDelta {
   readonly firstSeenMs: number
 }
 
-/** A message that was rejected or not recognised, for the operator to read. */
+/** A message that was rejected or not recognized, for the operator. */
 export interface Reject {
   readonly organizationId: string
   readonly timeMs: number
@@ -41,20 +44,20 @@ export interface Reject {
   readonly address: string
   readonly host: string
   readonly tokenId: string
-  /** '' where none was recognised. */
+  /** '' if no format was recognized. */
   readonly format: string
   readonly reason: string
   /** Redacted. */
   readonly sample: string
 }
 
-/** Who sends what: a row a sender, and the last messages that were not understood. */
+/** One row per sender with its counters, and the last messages that were not understood. */
 export class Sources {
   readonly #sources: Family<StoredSource>
   readonly #rejects: Family<Reject>
   readonly #sourcesMax: number
   readonly #rejectsMax: number
-  /** Rows by organization, where they were counted. */
+  /** Number of rows by organization, once counted. */
   readonly #rows = new Map<string, number>()
   #rejectSequence = 0
 
@@ -65,12 +68,15 @@ export class Sources {
     this.#rejectsMax = rejectsMax
   }
 
-  /** Those of an organization; of NO_ORGANIZATION: who sent without a token that is known. */
+  /** The sources of an organization. For NO_ORGANIZATION: senders without a known token. */
   ofOrganization(organizationId: string): StoredSource[] {
     return Array.from(this.#sources.range(uuidBytes(organizationId)), ({ value }) => value)
   }
 
-  /** Adds what was counted to the rows, and makes new ones; beyond the limit those go that were silent the longest. Inside a transaction of the caller. */
+  /**
+   * Adds counts to the rows and creates missing rows. Beyond the limit, the sources that were
+   * inactive the longest are merged into shared rows. Requires a write transaction.
+   */
   add(deltas: readonly SourceDelta[]): void {
     const added = new Map<string, number>()
     for (const delta of deltas) {
@@ -82,7 +88,10 @@ export class Sources {
     for (const [organizationId, rows] of added) this.#bound(organizationId, rows)
   }
 
-  /** Counting costs as much as there are rows, so it is done once, and then again when rows have left: as many as a tenth of the limit must come between. */
+  /**
+   * Counting the rows is linear in their number. So they are counted once, and again only after
+   * rows were removed, which is a tenth of the limit at a time.
+   */
   #bound(organizationId: string, added: number): void {
     const before = this.#rows.get(organizationId)
     if (before !== undefined && before + added <= this.#sourcesMax) {
@@ -96,34 +105,34 @@ export class Sources {
       return
     }
     all.sort((a, b) => a.value.lastSeenMs - b.value.lastSeenMs)
-    const leaving = all.slice(0, excess + Math.floor(this.#sourcesMax / 10))
-    this.#forget(organizationId, leaving)
+    const expired = all.slice(0, excess + Math.floor(this.#sourcesMax / 10))
+    this.#forget(organizationId, expired)
   }
 
   /**
-   * Removes those that were last heard of before `beforeMs`, at most `countMax`; what they sent stays in the sums. Inside a transaction of the caller.
-   * Answers how many went.
+   * Removes at most `countMax` sources last seen before `beforeMs`. Their counts are kept in shared
+   * rows. Returns how many were removed. Requires a write transaction.
    */
   removeSilent(organizationId: string, beforeMs: number, countMax: number): number {
-    const leaving: { readonly key: Buffer; readonly value: StoredSource }[] = []
+    const expired: { readonly key: Buffer; readonly value: StoredSource }[] = []
     for (const source of this.#sources.range(uuidBytes(organizationId))) {
-      if (leaving.length >= countMax) break
-      if (source.value.lastSeenMs < beforeMs && !isShared(source.value)) leaving.push(source)
+      if (expired.length >= countMax) break
+      if (source.value.lastSeenMs < beforeMs && !isShared(source.value)) expired.push(source)
     }
-    if (leaving.length > 0) this.#forget(organizationId, leaving)
-    return leaving.length
+    if (expired.length > 0) this.#forget(organizationId, expired)
+    return expired.length
   }
 
-  #forget(organizationId: string, leaving: readonly { readonly key: Buffer; readonly value: StoredSource }[]): void {
-    for (const { key } of leaving) this.#sources.remove(key)
-    // What they counted stays in the books, in one row for each token and listener.
-    for (const { value } of leaving) {
+  #forget(organizationId: string, expired: readonly { readonly key: Buffer; readonly value: StoredSource }[]): void {
+    for (const { key } of expired) this.#sources.remove(key)
+    // Keep the counts, in one shared row per token and listener.
+    for (const { value } of expired) {
       const one = { ...value, ...SHARED }
       const key = keyOf(one)
       const stored = this.#sources.get(key)
       this.#sources.put(key, stored === undefined ? one : sum(stored, one))
     }
-    // The transaction may still fail, and then none of it was done: they are counted anew next time.
+    // Count again the next time, because this transaction may still be aborted.
     this.#rows.delete(organizationId)
   }
 
@@ -131,7 +140,7 @@ export class Sources {
     return Array.from(this.#rejects.range(uuidBytes(organizationId)), ({ value }) => value)
   }
 
-  /** Inside a transaction of the caller. The oldest go beyond the limit. */
+  /** Beyond the limit, removes the oldest. Requires a write transaction. */
   addRejects(rejects: readonly Reject[]): void {
     for (const reject of rejects) {
       this.#rejectSequence = Math.max(this.#rejectSequence + 1, Date.now() * 1024)
@@ -144,20 +153,20 @@ export class Sources {
   }
 }
 
-/** The row of a token and listener that those share who have left. */
+/** The address and host of the row that removed sources of a token and listener share. */
 const SHARED = { address: 'other', host: '' } as const
 
 function isShared({ address, host }: SourceDelta): boolean {
   return address === SHARED.address && host === SHARED.host
 }
 
-/** HOSTNAME and address are others' text of any length: the key has their hash. */
+/** HOSTNAME and address are untrusted and of any length, so the key contains their hash. */
 function keyOf({ organizationId, tokenId, listener, address, host }: SourceDelta): Buffer {
   const sender = createHash('sha256').update(`${listener}\n${address}\n${host}`).digest().subarray(0, 16)
   return Buffer.concat([uuidBytes(organizationId), uuidBytes(tokenId), sender])
 }
 
-/** Both together: of the same sender, `delta` the later one. */
+/** Adds the later `delta` to the counters of the same sender. */
 export function sum<Counted extends SourceDelta>(stored: Counted, delta: SourceDelta): Counted {
   const formats: Record<string, number> = { ...stored.formats }
   for (const [id, count] of Object.entries(delta.formats)) formats[id] = (formats[id] ?? 0) + count

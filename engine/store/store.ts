@@ -25,12 +25,15 @@ import { Sources } from './sources.ts'
 import { TokenBindings } from './token-bindings.ts'
 import { Users } from './users.ts'
 
-/** Room for the transactions that are under way when the check is made, and for the service's log. */
+/** For transactions in progress when free space is checked, and for the service's log. */
 const FREE_BYTES_MIN = 64 * 1024 * 1024
-/** A group of scans writes the most of what may be written on a disk that is nearly full: 4,096 records of evidence. */
+/**
+ * The largest transaction allowed on a nearly full disk is a group of scans: 4,096 records of
+ * evidence.
+ */
 const SHRINK_BYTES_MIN = 24 * 1024 * 1024
 
-/** The service's store: one LMDB environment and the record families in it. */
+/** The service's store: one LMDB environment with its record families. */
 export class Store {
   readonly environment: Environment
   readonly apiVersions: ApiVersions
@@ -57,9 +60,10 @@ export class Store {
   readonly coverage: CoverageStore
 
   /**
-   * Opens the store in `dataDirectory`/store, and makes it where there is none, unless it must exist.
+   * Opens the store in `dataDirectory`/store. Creates it if missing, unless `mustExist`.
    *
-   * @throws Fault STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED; NOT_FOUND where it must exist and does not.
+   * @throws Fault STORE_UNWRITABLE, STORE_VERSION, STORE_DAMAGED; NOT_FOUND if it must exist and
+   *   does not
    */
   constructor(dataDirectory: string, options: { readonly mustExist?: boolean } = {}) {
     this.environment = new Environment(join(dataDirectory, 'store'), {
@@ -67,7 +71,7 @@ export class Store {
       schemaVersion: SCHEMA_VERSION,
       freeBytesMin: FREE_BYTES_MIN,
       shrinkBytesMin: SHRINK_BYTES_MIN,
-      migrate: 'by the owner',
+      migrate: 'by the caller',
       ...options,
     })
     this.apiVersions = new ApiVersions(this.environment)

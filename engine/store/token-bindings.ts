@@ -3,17 +3,17 @@ import { Family } from './family.ts'
 import { uuidBytes } from './keys.ts'
 
 /**
- * Says that syslog messages without a token that come from an address, or to a port, are those of a token's devices. For devices that cannot
- * write STRUCTURED-DATA.
+ * Assigns syslog messages without a token to a token, by their source address or local port. For
+ * devices that cannot write STRUCTURED-DATA.
  */
 export interface TokenBinding {
   readonly organizationId: string
   readonly tokenId: string
-  /** SHA-256 of the raw token in hex: whether it is still active is asked by it. */
+  /** SHA-256 of the raw token in hex. Used to check that the token is active. */
   readonly tokenHash: string
-  /** An address, or a network as `192.0.2.0/24`; '' for every address. */
+  /** An address, or a network such as `192.0.2.0/24`. '': any address. */
   readonly network: string
-  /** The local port that messages come to; 0 for every port. */
+  /** The local port. 0: any port. */
   readonly port: number
 }
 
@@ -24,7 +24,9 @@ export class TokenBindings {
     this.#bindings = new Family(environment.table('token-bindings'), 'token binding')
   }
 
-  /** Those of all organizations: a message without a token does not say whose it is. */
+  /**
+   * The bindings of all organizations: a message without a token does not name its organization.
+   */
   all(): TokenBinding[] {
     return Array.from(this.#bindings.range(Buffer.alloc(0)), ({ value }) => value)
   }
@@ -34,12 +36,12 @@ export class TokenBindings {
     return Array.from(this.#bindings.range(prefix), ({ value }) => value)
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   put(binding: TokenBinding): void {
     this.#bindings.put(keyOf(binding), binding)
   }
 
-  /** Inside a transaction of the caller. */
+  /** Requires a write transaction. */
   remove(binding: TokenBinding): void {
     this.#bindings.remove(keyOf(binding))
   }

@@ -2,14 +2,20 @@ import type { Environment, Table } from '../lmdb/environment.ts'
 import { Family } from './family.ts'
 import { uuidBytes, uuidText } from './keys.ts'
 
-/** A browser that has signed in before, known by a cookie. It has its own allowance of wrong passwords. */
+/**
+ * A browser that has signed in before, known by a cookie. It has its own allowance of wrong
+ * passwords.
+ */
 export interface TrustedBrowser {
   /** SHA-256 of the cookie's value, in hex. */
   readonly hash: string
   readonly usedAtMs: number
 }
 
-/** A person who signs in to the console. What this person may do is in the members of each organization. */
+/**
+ * A person who signs in to the console. What this person may do is in the members of each
+ * organization.
+ */
 export interface User {
   readonly id: string
   /** The name for sign-in: an e-mail address or another name, unique whatever its case. */
@@ -22,8 +28,8 @@ export interface User {
 }
 
 /**
- * The people who sign in. A user can belong to several organizations, so the key is the user's id and not an
- * organization.
+ * The people who sign in. A user can belong to several organizations, so the key is the user's id
+ * and not an organization.
  */
 export class Users {
   readonly #records: Family<User>
@@ -53,7 +59,10 @@ export class Users {
     return true
   }
 
-  /** Inside a transaction of the caller, who checked that a new name is free. The name of a stored user stays. */
+  /**
+   * Inside a transaction of the caller, who checked that a new name is free. The name of a stored
+   * user stays.
+   */
   put(user: User): void {
     this.#records.put(uuidBytes(user.id), user)
     this.#names.putSync(nameKey(user.name), uuidBytes(user.id))

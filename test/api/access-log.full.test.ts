@@ -4,12 +4,12 @@ import { IMPLEMENTATIONS } from '../support/https.ts'
 import { admin, type RunningService, startService } from '../support/programs.ts'
 import { exchange, statusesOf } from '../support/raw-client.ts'
 
-/** The access log of a running service: a line a request, with what it may hold and nothing else. */
+/** The access log of a running service: one line per request, with the allowed fields only. */
 interface Site {
   readonly service: RunningService
   readonly key: string
   readonly organization: string
-  /** Lines of requests so far. */
+  /** The request lines so far. */
   lines(): Record<string, unknown>[]
 }
 
@@ -35,7 +35,7 @@ const request = (path: string, fields = '', method = 'GET'): string =>
   `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${fields}\r\n`
 
 for (const implementation of IMPLEMENTATIONS) {
-  t.test(`over ${implementation}: a line for each request, without the words of its client`, async (t) => {
+  t.test(`over ${implementation}: each request has a line without text from the client`, async (t) => {
     const { service, key, organization, lines } = await start(t, '--http', implementation, '--access-log', '1000')
     const own = `X-API-Key: ${key}\r\n`
     const known = { organization, key_visible: key.slice(7, 15) }
@@ -53,7 +53,7 @@ for (const implementation of IMPLEMENTATIONS) {
       { bytes: request('/constructor'), line: { path: 'other', status: 404 } },
       { bytes: request('/api/v1/scores', own, 'DELETE'), line: { method: 'DELETE', status: 405 } },
     ]
-    // Node's parser refuses methods that are not registered.
+    // Node's parser rejects unregistered methods.
     if (implementation === 'uws') {
       rows.push({ bytes: request('/api/v1/scores', '', key), line: { method: 'other', status: 405 } })
       rows.push({ bytes: request('/api/v1/scores', '', 'M'.repeat(3000)), line: { method: 'other', status: 405 } })
@@ -61,7 +61,7 @@ for (const implementation of IMPLEMENTATIONS) {
     for (const [at, { bytes, line }] of rows.entries()) {
       const { text } = await exchange(service.apiPort, bytes)
       t.same(statusesOf(text), [line['status']])
-      // The answer may be here before the line has come through the pipe.
+      // The answer can arrive before the log line.
       for (let polls = 0; polls < 100 && lines().length <= at; polls++)
         await new Promise((done) => setTimeout(done, 20))
       const all = lines()
@@ -73,13 +73,13 @@ for (const implementation of IMPLEMENTATIONS) {
     t.notOk(service.output.stderr.includes(key.slice(15)), 'no rest of one')
   })
 
-  t.test(`over ${implementation}: off by default`, async (t) => {
+  t.test(`over ${implementation}: the access log is off by default`, async (t) => {
     const { service, key, lines } = await start(t, '--http', implementation)
     await exchange(service.apiPort, request('/api/v1/scores', `X-API-Key: ${key}\r\n`))
     t.same(lines(), [])
   })
 
-  t.test(`over ${implementation}: some of many, which say how many were left out, in each thread`, async (t) => {
+  t.test(`over ${implementation}: each thread samples requests and logs the number omitted`, async (t) => {
     const threads = implementation === 'uws' ? 3 : 1
     const { service, lines } = await start(
       t,
@@ -90,7 +90,8 @@ for (const implementation of IMPLEMENTATIONS) {
     const seconds = 4
     t.ok(lines().length >= 5, `${lines().length} lines`)
     t.ok(lines().length <= 5 * threads * seconds, 'fewer than there were requests')
-    // In a later second each thread has a line again, which says how many it has left out.
+    // One second later, each thread logs a line again, with the number of lines that it has
+    // omitted.
     await new Promise((resolve) => setTimeout(resolve, 1100))
     const reported = (): number => lines().reduce((sum, line) => sum + 1 + Number(line['left_out'] ?? 0), 0)
     let asked = 60

@@ -4,13 +4,18 @@ import { acceptsGzip } from '../../api/content-coding.ts'
 
 const SAME: readonly { name: string; one: string; other: string; same: boolean }[] = [
   { name: 'one IPv4 address', one: '192.0.2.1', other: '192.0.2.1', same: true },
-  { name: 'IPv4 in the form of IPv6', one: '192.0.2.1', other: '::ffff:192.0.2.1', same: true },
+  { name: 'an IPv4-mapped IPv6 address', one: '192.0.2.1', other: '::ffff:192.0.2.1', same: true },
   { name: 'two IPv4 addresses', one: '192.0.2.1', other: '192.0.2.2', same: false },
-  { name: 'two IPv4 addresses in the form of IPv6', one: '::ffff:192.0.2.1', other: '::ffff:192.0.2.2', same: false },
+  { name: 'two IPv4-mapped IPv6 addresses', one: '::ffff:192.0.2.1', other: '::ffff:192.0.2.2', same: false },
   { name: 'two addresses of one /64', one: '2001:db8:1:2::1', other: '2001:db8:1:2:ffff::9', same: true },
-  { name: 'the same in full', one: '2001:db8::1', other: '2001:0db8:0000:0000:0000:0000:0000:0002', same: true },
+  {
+    name: 'the same two addresses uncompressed',
+    one: '2001:db8::1',
+    other: '2001:0db8:0000:0000:0000:0000:0000:0002',
+    same: true,
+  },
   { name: 'two /64', one: '2001:db8:1:2::1', other: '2001:db8:1:3::1', same: false },
-  { name: 'a zone', one: 'fe80::1%eth0', other: 'fe80::1', same: true },
+  { name: 'an address with a zone', one: 'fe80::1%eth0', other: 'fe80::1', same: true },
 ]
 for (const { name, one, other, same } of SAME) {
   t.test(name, async (t) => t.equal(addressHash(one).equals(addressHash(other)), same))

@@ -47,7 +47,7 @@ async function startApi(t: Test, implementation: (typeof IMPLEMENTATIONS)[number
   }
 }
 
-/** Publishes a discovery list of so many platforms, straight into the store. */
+/** Publishes a discovery list with this many platforms, directly in the store. */
 function publishPlatforms({ store }: TestStore, id: string, count: number): void {
   const platforms = Array.from({ length: count }, (_, index) => JSON.stringify({ id: `${id}-${index}` }))
   store.environment.write(() => store.published.replace(id, PublishedList.discovery, '{"id":"scan"}', platforms))
@@ -60,7 +60,7 @@ const ENDPOINTS: readonly { path: string; scope: Scope; empty: unknown; paged: b
   { path: '/api/v1/assessments', scope: 'assessments:read', empty: { assessments: [] }, paged: true },
 ]
 
-/** Queries of a paged endpoint that are refused by 400. */
+/** Queries that a paged endpoint rejects with 400. */
 const BAD_QUERIES = [
   ...[
     'limit=0',
@@ -80,13 +80,14 @@ const BAD_QUERIES = [
     'offset=',
     'offset=1&offset=1',
     'offset=99999999999999999',
+    'offset=9007199254740992',
     'limit=5&offset=NaN',
   ],
 ]
 
 for (const implementation of IMPLEMENTATIONS) {
   t.test(`over ${implementation}`, async (t) => {
-    t.test('each endpoint: its empty answer, its scope, its parameters', async (t) => {
+    t.test('each endpoint has its empty answer, scope and parameters', async (t) => {
       const api = await startApi(t, implementation)
       makeOrganization(api.opened, 'Acme')
       for (const { path, scope, empty, paged } of ENDPOINTS) {
@@ -119,7 +120,7 @@ for (const implementation of IMPLEMENTATIONS) {
       }
     })
 
-    t.test('the order of the checks: path, method, key, plan, scope, rate, parameters', async (t) => {
+    t.test('checks run in order: path, method, key, plan, scope, rate, parameters', async (t) => {
       const api = await startApi(t, implementation)
       makeOrganization(api.opened, 'Free', 'free')
       makeOrganization(api.opened, 'Acme')
@@ -128,12 +129,12 @@ for (const implementation of IMPLEMENTATIONS) {
       const rows = [
         { name: 'another path, without a key', path: '/api/v1/nothing', status: 404 },
         { name: 'the path of an object property', path: '/constructor', status: 404 },
-        { name: 'a path with a slash behind', path: '/api/v1/scores/', status: 404 },
+        { name: 'a path with a trailing slash', path: '/api/v1/scores/', status: 404 },
         { name: 'another method, without a key', path: '/api/v1/scores', method: 'POST', status: 405 },
         { name: 'OPTIONS', path: '/api/v1/scores', method: 'OPTIONS', status: 405 },
         { name: 'no key, bad limit', path: '/api/v1/discovery?limit=0', status: 401 },
-        { name: 'a plan without the API, a scope that lacks', path: '/api/v1/discovery', key: free, status: 403 },
-        { name: 'a scope that lacks, bad limit', path: '/api/v1/assessments?limit=0', key: acme, status: 403 },
+        { name: 'a plan without the API, a missing scope', path: '/api/v1/discovery', key: free, status: 403 },
+        { name: 'a missing scope, bad limit', path: '/api/v1/assessments?limit=0', key: acme, status: 403 },
         { name: 'bad limit', path: '/api/v1/discovery?limit=0', key: acme, status: 400 },
       ]
       for (const { name, path, method = 'GET', key, status } of rows) {
@@ -152,7 +153,7 @@ for (const implementation of IMPLEMENTATIONS) {
       t.match(plan.body, { error: /requires the Enterprise plan.*sales@vendor\.example/ })
     })
 
-    t.test('keys that are none: one answer for all', async (t) => {
+    t.test('all invalid keys get the same answer', async (t) => {
       const api = await startApi(t, implementation)
       makeOrganization(api.opened, 'Acme')
       const key = api.key('Acme')
@@ -182,7 +183,7 @@ for (const implementation of IMPLEMENTATIONS) {
       )
     })
 
-    t.test('the 61st request within 60 s is refused, other keys are not', async (t) => {
+    t.test('the 61st request within 60 s is rejected, and other keys are not affected', async (t) => {
       const api = await startApi(t, implementation)
       makeOrganization(api.opened, 'Acme')
       const [key, other] = [api.key('Acme'), api.key('Acme')]
@@ -205,7 +206,7 @@ for (const implementation of IMPLEMENTATIONS) {
       t.equal((await ask(key)).status, 429)
     })
 
-    t.test('pages of a list, its tag, and a list that changes between two pages', async (t) => {
+    t.test('a list has pages and a tag, and may change between two pages', async (t) => {
       const api = await startApi(t, implementation)
       const { id } = makeOrganization(api.opened, 'Acme')
       publishPlatforms(api.opened, id, 250)
@@ -237,7 +238,7 @@ for (const implementation of IMPLEMENTATIONS) {
       t.equal((await api.ask('/api/v1/discovery', { headers: { ...headers, 'if-none-match': tag } })).status, 200)
     })
 
-    t.test('gzip where the client takes it and it pays, with a tag of its own', async (t) => {
+    t.test('an answer is compressed if the client accepts gzip and it pays, with a separate tag', async (t) => {
       const api = await startApi(t, implementation)
       const { id } = makeOrganization(api.opened, 'Acme')
       const own = { 'x-api-key': api.key('Acme') }
@@ -264,7 +265,7 @@ for (const implementation of IMPLEMENTATIONS) {
       }
     })
 
-    t.test('conditions of several lines are one list, and `*` is told the tag of what would come', async (t) => {
+    t.test('conditions on several lines form one list, and `*` gets the current tag', async (t) => {
       const api = await startApi(t, implementation)
       const { id } = makeOrganization(api.opened, 'Acme')
       const key = api.key('Acme')
@@ -289,7 +290,7 @@ for (const implementation of IMPLEMENTATIONS) {
       t.same(await asked({ 'if-match': '"a,*,b"' }), [412, tag])
     })
 
-    t.test('an older list without a ready body is answered the same', async (t) => {
+    t.test('an older list without a prepared body has the same answer', async (t) => {
       const api = await startApi(t, implementation)
       const { id } = makeOrganization(api.opened, 'Acme')
       const own = { 'x-api-key': api.key('Acme') }
@@ -305,7 +306,7 @@ for (const implementation of IMPLEMENTATIONS) {
       t.equal(assembled.headers['etag'], ready.headers['etag'])
     })
 
-    t.test('what one organization is shown never holds an id of another', async (t) => {
+    t.test('answers to one organization never contain an ID of another', async (t) => {
       const api = await startApi(t, implementation)
       const names = ['claude.ai', 'chatgpt.com', 'api.openai.com', 'gemini.google.com']
       let run = 0

@@ -15,15 +15,18 @@ function state(): ListState {
   }
 }
 
-/** The longest body that is kept; how many of them are kept as they come, and how many there is memory for. */
-const LONGEST = 512 * 1024
-const FREELY = 49
-const ROOM = 64
+/**
+ * Size limit of a cached body; number of bodies of that size that are always cached; number of
+ * bodies that fit into memory.
+ */
+const BODY_BYTES_MAX = 512 * 1024
+const UNCONDITIONAL_BODIES = 49
+const CAPACITY_BODIES = 64
 const BLOCKS = 8
 
 const keptOf = (states: readonly ListState[]): ListState[] => states.filter(({ body }) => body !== undefined)
 
-t.test('a copy is kept, whatever becomes of the bytes', async (t) => {
+t.test('the cache stores a copy, independent of the original bytes', async (t) => {
   const cache = new BodyCache()
   const one = state()
   const bytes = Uint8Array.of(1, 2, 3)
@@ -36,36 +39,34 @@ t.test('a copy is kept, whatever becomes of the bytes', async (t) => {
   cache.drop(one)
 })
 
-t.test(
-  'it is bounded: when it is full most of what is there stays, and now and then the oldest makes room',
-  async (t) => {
-    const cache = new BodyCache()
-    const states = Array.from({ length: FREELY + 40 * 64 }, state)
-    for (const one of states.slice(0, FREELY)) cache.keep(one, new Uint8Array(LONGEST))
-    t.equal(keptOf(states).length, FREELY)
-    for (const one of states.slice(FREELY)) cache.keep(one, new Uint8Array(LONGEST))
-    // Of each 64 that found no room one was kept all the same: 15 where there was memory left, then in the place of the oldest block, of 8, thrice and once more.
-    t.equal(keptOf(states).length, ROOM - 8 + 1)
-    t.equal(keptOf(states.slice(0, 32)).length, 0, 'the oldest went first')
-    t.equal(keptOf(states.slice(32, FREELY)).length, FREELY - 32)
-  },
-)
+t.test('a full cache stays bounded: most bodies stay, and occasionally the oldest block is replaced', async (t) => {
+  const cache = new BodyCache()
+  const states = Array.from({ length: UNCONDITIONAL_BODIES + 40 * 64 }, state)
+  for (const one of states.slice(0, UNCONDITIONAL_BODIES)) cache.keep(one, new Uint8Array(BODY_BYTES_MAX))
+  t.equal(keptOf(states).length, UNCONDITIONAL_BODIES)
+  for (const one of states.slice(UNCONDITIONAL_BODIES)) cache.keep(one, new Uint8Array(BODY_BYTES_MAX))
+  // One of every 64 rejected bodies is cached anyway, 40 in total. The first 15 use the remaining
+  // memory. Then, four times, one replaces the oldest block of 8 bodies.
+  t.equal(keptOf(states).length, CAPACITY_BODIES - 8 + 1)
+  t.equal(keptOf(states.slice(0, 32)).length, 0, 'the oldest went first')
+  t.equal(keptOf(states.slice(32, UNCONDITIONAL_BODIES)).length, UNCONDITIONAL_BODIES - 32)
+})
 
-t.test('a body that is too long is not kept, and what is dropped makes room', async (t) => {
+t.test('a body over the size limit is not cached, and a dropped body frees its space', async (t) => {
   const cache = new BodyCache()
   const long = state()
-  const body = new Uint8Array(LONGEST + 1)
+  const body = new Uint8Array(BODY_BYTES_MAX + 1)
   t.equal(cache.keep(long, body), body)
   t.equal(long.body, undefined)
-  const states = Array.from({ length: FREELY }, state)
+  const states = Array.from({ length: UNCONDITIONAL_BODIES }, state)
   for (let times = 0; times < 3; times++) {
-    for (const one of states) cache.keep(one, new Uint8Array(LONGEST))
-    t.equal(keptOf(states).length, FREELY)
+    for (const one of states) cache.keep(one, new Uint8Array(BODY_BYTES_MAX))
+    t.equal(keptOf(states).length, UNCONDITIONAL_BODIES)
     for (const one of states) cache.drop(one)
   }
 })
 
-t.test('bodies that fit are all there when they are asked for in turn, however long they are', async (t) => {
+t.test('all bodies that fit stay cached, at any size', async (t) => {
   for (const kilobytes of [1, 30, 74, 300, 511]) {
     const cache = new BodyCache()
     const states = Array.from({ length: Math.floor((24 * 1024) / kilobytes) }, state)
@@ -79,19 +80,19 @@ t.test('bodies that fit are all there when they are asked for in turn, however l
   }
 })
 
-t.test('what is kept anew does not count twice', async (t) => {
+t.test('replacing a body does not count its space twice', async (t) => {
   const cache = new BodyCache()
   const one = state()
   for (let times = 0; times < 200; times++) {
-    const body = new Uint8Array(LONGEST)
+    const body = new Uint8Array(BODY_BYTES_MAX)
     t.not(cache.keep(one, body), body)
   }
 })
 
-t.test('what is kept is what was put in, in whatever order bodies come, change and go', async (t) => {
+t.test('a cached body equals the stored one, at any order of changes', async (t) => {
   const step = fc.record({
     of: fc.nat(60),
-    bytes: fc.oneof(fc.nat(2000), fc.integer({ min: 200_000, max: LONGEST })),
+    bytes: fc.oneof(fc.nat(2000), fc.integer({ min: 200_000, max: BODY_BYTES_MAX })),
     drops: fc.boolean(),
   })
   fc.assert(

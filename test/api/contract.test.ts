@@ -30,12 +30,12 @@ const DOCUMENT = openApiDocument(ROUTES, SALES_EMAIL)
 const PATHS = Object.keys(ROUTES)
 const PAGED = PATHS.filter((path) => ROUTES[path]?.paged)
 
-/** A service whose every answer is held against the document before the test sees it. */
+/** A service. Every answer is checked against the OpenAPI document before the test gets it. */
 interface Service {
   readonly opened: TestStore
   readonly administration: Administration
   readonly now: { ms: number }
-  /** What was answered so far, as `GET /api/v1/scores 200`. */
+  /** The answers so far, such as `GET /api/v1/scores 200`. */
   readonly seen: Set<string>
   key(organization: Organization): Record<string, string>
   ask(path: string, options?: Ask): Promise<Answer>
@@ -66,14 +66,17 @@ async function startService(t: Test, implementation: (typeof IMPLEMENTATIONS)[nu
       const method = options.method ?? 'GET'
       assertContract(DOCUMENT, method, path, answer)
       seen.add(`${method} ${path.split('?')[0]} ${answer.status}`)
-      // So that only those are refused that are to be.
+      // Advances the clock, so that the rate limit rejects only what a test intends.
       now.ms += 1001
       return answer
     },
   }
 }
 
-/** Scans with all that metadata can hold, and completed assessments against all frameworks with recommendations of every status. */
+/**
+ * Creates scans with all possible metadata, and completed assessments of all frameworks with
+ * recommendations of every status.
+ */
 function fill({ opened, administration }: Service, acme: Organization): void {
   const { store, clock } = opened
   const sender = new Sender()
@@ -86,12 +89,12 @@ function fill({ opened, administration }: Service, acme: Organization): void {
       }),
     ),
   )
-  // More clients than are counted exactly, and more names than are shown.
-  const crowd = Array.from({ length: EXACT_CLIENTS_MAX + 50 }, (_, at) =>
+  // More clients than are counted exactly, and more names than are published.
+  const manyClients = Array.from({ length: EXACT_CLIENTS_MAX + 50 }, (_, at) =>
     sender.event(`host-${at % 30}.claude.ai`, NOON, { client: `10.1.${at >> 8}.${at & 255}` }),
   )
   store.environment.write(() => {
-    store.buffer.append(acme.id, [...events, ...crowd])
+    store.buffer.append(acme.id, [...events, ...manyClients])
     store.coverage.add(acme.id, report({ counters: { packets: 1000, names: 90, hellos_ech: 7 } }), NOON)
   })
   administration.approvals.add(acme, loadCatalog(), ['claude'])
@@ -116,7 +119,7 @@ function fill({ opened, administration }: Service, acme: Organization): void {
 }
 
 for (const implementation of IMPLEMENTATIONS) {
-  t.test(`over ${implementation}: every answer of every path is one that the document tells of`, async (t) => {
+  t.test(`over ${implementation}: every answer on every path is documented`, async (t) => {
     const service = await startService(t, implementation)
     const { opened, ask, seen } = service
     const organizations = ['Acme', 'Empty', 'Free'].map((name) =>
@@ -152,13 +155,13 @@ for (const implementation of IMPLEMENTATIONS) {
         if (paged) await expected(400, headers, '?limit=0')
         if (paged) await expected(400, headers, '?offset=-1')
         await expected(404, headers, '/')
-        const crowd = service.key(acme)
+        const manyClients = service.key(acme)
         for (let request = 0; request < 60; request++) {
-          await ask(path, { method, headers: crowd })
+          await ask(path, { method, headers: manyClients })
           service.now.ms -= 1001
         }
-        await expected(429, crowd)
-        service.administration.apiKeys.revoke(acme, crowd['x-api-key']?.slice(7, 15) ?? '')
+        await expected(429, manyClients)
+        service.administration.apiKeys.revoke(acme, manyClients['x-api-key']?.slice(7, 15) ?? '')
         service.administration.apiKeys.revoke(acme, raw.slice(7, 15))
         service.now.ms += 61_000
       }
@@ -174,7 +177,7 @@ for (const implementation of IMPLEMENTATIONS) {
     t.match(JSON.stringify(lists), /"clients_error":0\.\d.*"domains_total":3\d/)
     t.match(JSON.stringify(lists), /"blocked_matches":\d.*"visible_share":0\.\d/)
 
-    t.test('the document itself, without a key', async (t) => {
+    t.test('the document is served without a key', async (t) => {
       const answer = await ask(OPENAPI_PATH)
       t.same(answer.body, DOCUMENT)
       const head = await ask(OPENAPI_PATH, { method: 'HEAD' })
@@ -200,8 +203,9 @@ for (const implementation of IMPLEMENTATIONS) {
       }
     })
 
-    t.test('every status that the document tells of was seen', async (t) => {
-      // A fault of the service is made in the test below; other paths and methods are told with those that there are.
+    t.test('every documented status occurred', async (t) => {
+      // The next test covers the 500. Unknown paths and methods use the documented response of an
+      // existing path.
       const reported = documented().filter((each) => !/ (404|405|500)$/.test(each))
       t.same(
         reported.filter((each) => !seen.has(each)),
@@ -210,7 +214,7 @@ for (const implementation of IMPLEMENTATIONS) {
     })
   })
 
-  t.test(`over ${implementation}: each message of the document is said`, async (t) => {
+  t.test(`over ${implementation}: each documented message occurs`, async (t) => {
     const service = await startService(t, implementation)
     const { opened, ask } = service
     const acme = makeOrganization(opened, 'Acme')
@@ -224,12 +228,12 @@ for (const implementation of IMPLEMENTATIONS) {
       plan: () => ask('/api/v1/scores', { headers: service.key(free) }),
       scope: () => ask('/api/v1/scores', { headers: { 'x-api-key': raw } }),
       rate: async () => {
-        const crowd = service.key(acme)
+        const manyClients = service.key(acme)
         for (let request = 0; request < 60; request++) {
-          await ask('/api/v1/scores', { headers: crowd })
+          await ask('/api/v1/scores', { headers: manyClients })
           service.now.ms -= 1001 - 500
         }
-        return ask('/api/v1/scores', { headers: crowd })
+        return ask('/api/v1/scores', { headers: manyClients })
       },
       guesses: async () => {
         for (let request = 0; request < 60; request++) {
@@ -256,7 +260,7 @@ for (const implementation of IMPLEMENTATIONS) {
     t.equal((await ask('/api/v1/scores', { method: 'HEAD', headers })).status, 500, 'a fault, to HEAD')
   })
 
-  t.test(`over ${implementation}: no answer to a key of one organization holds anything of another`, async (t) => {
+  t.test(`over ${implementation}: no answer to one organization's key contains another's data`, async (t) => {
     const service = await startService(t, implementation)
     let shown = 0
     await fc.assert(
@@ -276,7 +280,7 @@ for (const implementation of IMPLEMENTATIONS) {
   })
 }
 
-t.test('an answer that is not told of is noticed', async (t) => {
+t.test('the check detects an undocumented answer', async (t) => {
   const fixed = {
     'cache-control': 'private, no-cache',
     vary: 'X-API-Key, Accept-Encoding',
@@ -300,21 +304,21 @@ t.test('an answer that is not told of is noticed', async (t) => {
     { name: 'a status', answer: { status: 202 } },
     { name: 'a 400 of the document itself', path: OPENAPI_PATH, answer: { status: 400, body: { error: 'x' } } },
     { name: 'a field that is missing', answer: { headers: { ...headers, etag: undefined } } },
-    { name: 'a field more', answer: { headers: { ...headers, 'access-control-allow-origin': '*' } } },
+    { name: 'an additional field', answer: { headers: { ...headers, 'access-control-allow-origin': '*' } } },
     { name: 'a tag in another form', answer: { headers: { ...headers, etag: 'W/"1"' } } },
-    { name: 'a rate that is no number', answer: { headers: { ...headers, 'ratelimit-remaining': 'many' } } },
+    { name: 'a rate that is not a number', answer: { headers: { ...headers, 'ratelimit-remaining': 'many' } } },
     { name: 'another type', answer: { headers: { ...headers, 'content-type': 'text/html' } } },
     { name: 'another body', answer: { body: { assessments: [] } } },
     { name: 'a body to HEAD', method: 'HEAD', answer: {} },
     { name: 'another path', path: '/api/v1/nothing', answer: {} },
-    { name: 'metadata that the document does not name yet', path: '/api/v1/discovery', answer: { body: grown } },
+    { name: 'metadata that the document does not have yet', path: '/api/v1/discovery', answer: { body: grown } },
   ]
   for (const { name, method = 'GET', path = '/api/v1/scores', answer: words } of rows) {
     t.throws(() => assertContract(DOCUMENT, method, path, answer(words)), AssertionError, name)
   }
 })
 
-/** All that the document tells, as `GET /api/v1/scores 200`. */
+/** All documented answers, such as `GET /api/v1/scores 200`. */
 function documented(): string[] {
   const paths = DOCUMENT['paths'] as Record<string, Record<string, { responses: Json }>>
   return Object.entries(paths).flatMap(([path, item]) =>
@@ -325,7 +329,10 @@ function documented(): string[] {
 }
 
 interface OrganizationData {
-  /** Stands in all that is named for the organization, so that it is found wherever that is shown. */
+  /**
+   * Contained in every name of the organization, so that a test finds it wherever the name is
+   * shown.
+   */
   readonly mark: string
   readonly hosts: readonly string[]
   readonly assessments: readonly { readonly framework: number; readonly answers: readonly ItemAnswer[] }[]
@@ -346,7 +353,7 @@ function organizationData(): fc.Arbitrary<OrganizationData> {
   })
 }
 
-/** An organization of these data, and all texts that stand for it alone. */
+/** Creates an organization with this data. Returns it with all texts that are specific to it. */
 function make({ opened, administration }: Service, data: OrganizationData) {
   const { store, clock } = opened
   const organization = makeOrganization(opened, `${data.mark}-${clock.nowMs()}`)
@@ -359,7 +366,7 @@ function make({ opened, administration }: Service, data: OrganizationData) {
   runScan(store, matcher, organization.id, 'administrator', clock)
   for (const { framework, answers } of data.assessments) {
     const items = answers.map((each, at) => item(`I${at}`, each, { recommendation: `Do ${data.mark} ${at}.` }))
-    // One that counts, so that there is a score.
+    // One item with a weight, so that there is a score.
     const categories = [category(data.mark, 1, [...items, item('last', 'no')])]
     const frameworkId = FRAMEWORK_IDS[framework] ?? 'hipaa'
     administration.assessments.import(organization, { frameworkId, title: data.mark, categories }, { complete: true })
@@ -375,7 +382,10 @@ function make({ opened, administration }: Service, data: OrganizationData) {
   return { organization, secrets: [data.mark, organization.id, ...records.map(({ id }) => id), ...detections] }
 }
 
-/** Fields and bodies of all that a key of one organization can be answered, also where it asks for what another has. */
+/**
+ * Header fields and bodies of all answers to a key of one organization, including requests for
+ * another organization's data.
+ */
 async function everyAnswer(service: Service, own: Organization, other?: Organization): Promise<string> {
   const headers = service.key(own)
   const texts: string[] = []

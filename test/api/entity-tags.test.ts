@@ -25,14 +25,14 @@ const ROWS: readonly { text: string; weakly: string | undefined; strongly: strin
   { text: '"ABC"', weakly: undefined, strongly: undefined },
 ]
 
-t.test('rows', async (t) => {
+t.test('each row matches as expected', async (t) => {
   for (const { text, weakly, strongly } of ROWS) {
     t.equal(namedTag(text, TAGS, true), weakly, `${text}, weakly`)
     t.equal(namedTag(text, TAGS, false), strongly, `${text}, strongly`)
   }
 })
 
-t.test('a list names what one of its members is, whatever stands between quotation marks', async (t) => {
+t.test('a list matches if one member does, with any text in the quotation marks', async (t) => {
   const tag = fc.oneof(fc.constantFrom(TAGS.etag, TAGS.gzipEtag), fc.stringMatching(/^"[!#-~]{0,8}"$/))
   const member = fc.record({ tag, weak: fc.boolean() })
   fc.assert(
@@ -45,7 +45,7 @@ t.test('a list names what one of its members is, whatever stands between quotati
   t.pass('held')
 })
 
-t.test('any text is read, in time linear in its length', async (t) => {
+t.test('any text is parsed in time linear in its length', async (t) => {
   fc.assert(fc.property(fc.string(), fc.boolean(), (text, weakly) => namedTag(text, TAGS, weakly) !== ''))
   for (const part of [' ', '\t', ',', '"', '"a', 'W/', '"",', '"" ', ' ,"']) {
     const timeMs = (length: number): number => {

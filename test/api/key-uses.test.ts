@@ -14,7 +14,7 @@ function caller(keyId: string): Caller {
   return { keyId, visible: '', keyHash: Buffer.alloc(32), scopes: 0, organization, usedMs: 0 }
 }
 
-t.test('a key is noted at its first use, and once a minute while it asks on', async (t) => {
+t.test("a key's use is recorded at first, and then once a minute", async (t) => {
   const uses = new RecentKeyUses()
   const asking = caller('a')
   const rows: readonly { atMs: number; noted: boolean; why: string }[] = [
@@ -32,7 +32,7 @@ t.test('a key is noted at its first use, and once a minute while it asks on', as
   t.same(uses.take(), [], 'each once')
 })
 
-t.test('what finds no room is noted at its next use', async (t) => {
+t.test('a use that does not fit is recorded at the next use', async (t) => {
   const uses = new RecentKeyUses()
   for (let key = 0; key < 100_000; key++) uses.note(caller(String(key)), NOON)
   const late = caller('late')
@@ -42,13 +42,13 @@ t.test('what finds no room is noted at its next use', async (t) => {
   t.match(uses.take(), [{ keyId: 'late', timeMs: NOON + 1 }])
 })
 
-t.test('what a full disk did not take is written when there is room', { skip }, async (t) => {
+t.test('a use that a full disk rejected is written when there is space', { skip }, async (t) => {
   const disk = new SmallDisk(t, 100)
   const store = new Store(disk.directory)
   const writer = new KeyUseWriter(store, quietLog)
   const use = { organizationId: '018f0000-0000-7000-8000-000000000001', keyId: '018f0000-0000-7000-8000-000000000002' }
   disk.fillUpTo(0)
-  // It looks once a second.
+  // The store checks the disk once a second.
   while (!store.environment.full) await later(50)
   writer.write([{ ...use, timeMs: NOON }])
   t.equal(store.keyUses.lastUseMs(use.organizationId, use.keyId), 0)

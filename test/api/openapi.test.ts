@@ -10,7 +10,7 @@ import { schemaErrors } from '../support/contract.ts'
 
 const DOCUMENT = openApiDocument(ROUTES, 'sales@vendor.example')
 
-/** Every rule of the linter's strict set is on, and these beside it: none of its rules is off here that is on there. */
+/** All rules of the linter's strict set are on, plus these. No rule of the strict set is off. */
 const FURTHER_RULES = [
   ...['info-contact', 'operation-description', 'operation-tag-defined', 'operation-singular-tag'],
   ...[
@@ -31,20 +31,20 @@ async function lint(document: object): Promise<string[]> {
   return problems.map(({ ruleId, message, location }) => `${ruleId} ${location[0]?.pointer}: ${message}`)
 }
 
-t.test('a public linter finds nothing to say, neither errors nor warnings', async (t) => {
+t.test('a public linter reports neither errors nor warnings', async (t) => {
   t.same(await lint(DOCUMENT), [])
   const { license: _, ...info } = DOCUMENT['info'] as { license: unknown }
   t.match(await lint({ ...DOCUMENT, info }), [/^info-license /], 'and is known to look')
 })
 
-t.test('it fits the JSON Schema that the OpenAPI initiative publishes for 3.1', async (t) => {
+t.test('the document conforms to the JSON Schema of OpenAPI 3.1', async (t) => {
   const check = async (document: object) => new Validator().validate(JSON.parse(JSON.stringify(document)))
   t.match(await check(DOCUMENT), { valid: true })
   t.match(await check({ ...DOCUMENT, paths: { 'no-slash': {} } }), { valid: false })
   t.match(await check({ ...DOCUMENT, servers: 'here' }), { valid: false })
 })
 
-t.test('each example fits its schema, in the document and in zod', async (t) => {
+t.test('each example conforms to its schema, in the document and in zod', async (t) => {
   t.same(Object.keys(EXAMPLES).sort(), Object.keys(ROUTES).sort())
   for (const path of Object.keys(ROUTES)) {
     const name = answerOf(path)
@@ -60,12 +60,12 @@ t.test('each example fits its schema, in the document and in zod', async (t) => 
   }
 })
 
-t.test('what is no answer is refused by both schemas', async (t) => {
+t.test('both schemas reject invalid answers', async (t) => {
   const [score] = exampleOf('/api/v1/scores', 'scores')['scores'] as object[]
   const [platform] = exampleOf('/api/v1/discovery', 'scan')['platforms'] as { metadata: object }[]
   const [recommendation] = exampleOf('/api/v1/recommendations', 'recommendations')['recommendations'] as object[]
   const rows: { name: string; answer: AnswerName; value: unknown; fits?: boolean }[] = [
-    { name: 'a framework that there is not', answer: 'Score', value: { ...score, framework_id: 'gdpr' } },
+    { name: 'an unknown framework', answer: 'Score', value: { ...score, framework_id: 'gdpr' } },
     { name: 'a grade E', answer: 'Score', value: { ...score, grade: 'E' } },
     { name: 'a score of 101', answer: 'Score', value: { ...score, overall_score: 101 } },
     { name: 'a score of 71.5', answer: 'Score', value: { ...score, overall_score: 71.5 } },
@@ -76,13 +76,17 @@ t.test('what is no answer is refused by both schemas', async (t) => {
     },
     { name: 'a time with an offset', answer: 'Score', value: { ...score, completed_at: '2026-11-20T12:00:00+01:00' } },
     { name: 'a month 13', answer: 'Score', value: { ...score, completed_at: '2026-13-20T12:00:00Z' } },
-    { name: 'a field more', answer: 'Score', value: { ...score, organization_id: 'x' } },
+    { name: 'an additional field', answer: 'Score', value: { ...score, organization_id: 'x' } },
     { name: 'a priority 0', answer: 'Recommendation', value: { ...recommendation, priority: 0 } },
     { name: 'a priority 6', answer: 'Recommendation', value: { ...recommendation, priority: 6 } },
-    { name: 'a status of an assessment', answer: 'Recommendation', value: { ...recommendation, status: 'draft' } },
-    { name: 'an id that is no UUID', answer: 'Recommendation', value: { ...recommendation, id: '12' } },
+    {
+      name: 'an unknown status of an assessment',
+      answer: 'Recommendation',
+      value: { ...recommendation, status: 'draft' },
+    },
+    { name: 'an ID that is not a UUID', answer: 'Recommendation', value: { ...recommendation, id: '12' } },
     { name: 'a confidence above 1', answer: 'Platform', value: { ...platform, confidence: 1.01 } },
-    { name: 'a type that there is not', answer: 'Platform', value: { ...platform, platform_type: 'toaster' } },
+    { name: 'an unknown type', answer: 'Platform', value: { ...platform, platform_type: 'toaster' } },
     { name: 'no metadata', answer: 'Platform', value: { ...platform, metadata: undefined } },
     { name: 'metadata without a vendor', answer: 'Platform', value: { ...platform, metadata: { category: 'x' } } },
     {
@@ -91,9 +95,9 @@ t.test('what is no answer is refused by both schemas', async (t) => {
       value: { ...platform, metadata: { ...platform?.metadata, later: { more: 1 } } },
       fits: true,
     },
-    { name: 'a list that is none', answer: 'Scores', value: { scores: null } },
-    { name: 'a scan that is missing', answer: 'Discovery', value: { platforms: [] } },
-    { name: 'an error without words', answer: 'Error', value: { error: '' } },
+    { name: 'a list that is not a list', answer: 'Scores', value: { scores: null } },
+    { name: 'a missing scan', answer: 'Discovery', value: { platforms: [] } },
+    { name: 'an error without text', answer: 'Error', value: { error: '' } },
   ]
   for (const { name, answer, value, fits = false } of rows) {
     const sent: unknown = JSON.parse(JSON.stringify(value))
@@ -102,7 +106,7 @@ t.test('what is no answer is refused by both schemas', async (t) => {
   }
 })
 
-t.test('a contact that is no address is a name', async (t) => {
+t.test('a contact that is not an address becomes a name', async (t) => {
   for (const [contact, reported] of [
     ['sales@vendor.example', { name: 'Sales', email: 'sales@vendor.example' }],
     ['https://vendor.example/sales', { name: 'https://vendor.example/sales' }],
@@ -113,7 +117,7 @@ t.test('a contact that is no address is a name', async (t) => {
   }
 })
 
-t.test('a route that the document does not tell of is noticed', async (t) => {
+t.test('the check detects an undocumented route', async (t) => {
   t.throws(() => openApiDocument({ '/api/v1/more': { scope: 'scores:read', paged: false } }, 'x'), /\/api\/v1\/more/)
 })
 
@@ -121,7 +125,7 @@ function exampleOf(path: string, example: string): Readonly<Record<string, unkno
   return EXAMPLES[path]?.[example]?.value ?? {}
 }
 
-/** The schema of a path's answer: the document names it. */
+/** The schema of a path's answer, by its name in the document. */
 function answerOf(path: string): AnswerName {
   const item = (DOCUMENT['paths'] as Record<string, { get: { tags: string[] } }>)[path]
   return item?.get.tags[0] as AnswerName

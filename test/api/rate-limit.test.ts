@@ -12,7 +12,7 @@ import {
 } from '../../api/rate-limit.ts'
 import fc from '../support/property.ts'
 
-t.test('never more than 60 in any 60 s, and never fewer than a plain log of times allows', async (t) => {
+t.test('the limiter never allows more than 60 in any 60 s, and never fewer than a log of times would', async (t) => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 3000 }), { minLength: 100, maxLength: 300 }), (gaps) => {
       let nowMs = 1
@@ -38,7 +38,7 @@ t.test('never more than 60 in any 60 s, and never fewer than a plain log of time
   t.pass('held')
 })
 
-/** Bytes 8 to 11 choose a key's first bucket, 12 to 15 its second. */
+/** Bytes 8 to 11 of a hash select a key's first bucket, bytes 12 to 15 its second. */
 function keyOf(first: number, second: number): Buffer {
   const key = randomBytes(32)
   key.writeUInt32LE(first, 8)
@@ -47,7 +47,7 @@ function keyOf(first: number, second: number): Buffer {
 }
 
 t.test(
-  'a key has room in two buckets; where both are in use it is refused and counted, until one has been idle for a window',
+  'a key fits into two buckets; with both in use the key is rejected and counted until one is idle for a window',
   async (t) => {
     let nowMs = 1
     const table = makeRateTable()
@@ -67,7 +67,7 @@ t.test(
   },
 )
 
-t.test('a key in its second bucket keeps its count when its first one has room again', async (t) => {
+t.test('a key in its second bucket keeps its count when its first bucket has space again', async (t) => {
   let nowMs = 1
   const limit = new RateLimit(makeRateTable(), () => nowMs)
   for (let count = 0; count < ROWS; count++) limit.take(keyOf(0, 2))
@@ -79,7 +79,7 @@ t.test('a key in its second bucket keeps its count when its first one has room a
   t.equal(limit.take(key).remaining, 58)
 })
 
-/** Hashes by a generator of its own, so that a test is the same each time. Each is valid until the next. */
+/** Pseudorandom hashes, the same in every run. Each is valid until the next one. */
 function* hashes(count: number): Generator<Buffer> {
   let state = 1
   const next = (): number => {
@@ -93,7 +93,7 @@ function* hashes(count: number): Generator<Buffer> {
   }
 }
 
-t.test('100,000 keys in use find room', async (t) => {
+t.test('100,000 keys in use fit', async (t) => {
   const table = makeRateTable()
   const limit = new RateLimit(table, () => 1)
   for (const key of hashes(100_000)) {
@@ -102,7 +102,7 @@ t.test('100,000 keys in use find room', async (t) => {
   t.equal(tableFull(table), 0)
 })
 
-t.test('keys that are in use at once lie side by side, and those of a later window take their place', async (t) => {
+t.test('the rows of keys in use at once are contiguous, and keys of a later window reuse them', async (t) => {
   const table = makeRateTable()
   let nowMs = 1
   const limit = new RateLimit(table, () => nowMs)
@@ -124,7 +124,7 @@ t.test('keys that are in use at once lie side by side, and those of a later wind
   t.ok(more < 6_000, `${more} of 10,000 keys stand where none has stood before`)
 })
 
-t.test('its clock is the clock of the system, whichever thread asks', async (t) => {
+t.test('the clock is the same in every thread', async (t) => {
   const systemMs = (): number => Number(process.hrtime.bigint()) / 1e6
   for (let time = 0; time < 100; time++) {
     const [before, asked, after] = [systemMs(), monotonicMs(), systemMs()]
@@ -133,9 +133,12 @@ t.test('its clock is the clock of the system, whichever thread asks', async (t) 
   t.pass('between two looks')
 })
 
-t.test('four threads on one table accept 60 requests of each key together', async (t) => {
+t.test('four threads on one table together accept 60 requests per key', async (t) => {
   const THREADS = 4
-  /** All ask for the same key at the same time, for one key after the other; before that each for keys of its own, which get their rows then. */
+  /**
+   * All threads request the same key at the same time, for one key after the other. First, each
+   * thread requests its own keys, which allocates their rows.
+   */
   const COMMON = 2000
   const OWN = 2000
   const KEYS = COMMON + THREADS * OWN
@@ -145,7 +148,7 @@ t.test('four threads on one table accept 60 requests of each key together', asyn
     table: makeRateTable(),
     keys: Buffer.concat(Array.from(hashes(KEYS), (key) => Buffer.from(key))),
     accepted: new Int32Array(new SharedArrayBuffer(4 * KEYS)),
-    // How many threads have come to the start.
+    // Number of threads that are ready.
     start: new Int32Array(new SharedArrayBuffer(4)),
     file: new URL('../../api/rate-limit.js', import.meta.url).href,
   }

@@ -8,11 +8,14 @@ import { run, SYSLOG_OFF, startService } from '../support/programs.ts'
 import { rawClient, statusesOf } from '../support/raw-client.ts'
 import { until } from '../support/syslog-service.ts'
 
-/** What goes wrong in a service, and how it then ends, or goes on: never by a signal. */
+/**
+ * Faults of a service. The service ends with an exit status or continues; it never ends by a
+ * signal.
+ */
 const KINDS = ['RSA-PSS', 'secp256k1'] as const
 
 for (const kind of KINDS) {
-  t.test(`a certificate of the kind ${kind}, which uWebSockets.js does not take`, async (t) => {
+  t.test(`a certificate with a ${kind} key is rejected, because uWebSockets.js does not support it`, async (t) => {
     const directory = t.testdir()
     const files = opensslCertificate(join(directory, 'own'), kind)
     const own = ['--tls-key', files.keyFile, '--tls-certificate', files.certificateFile]
@@ -38,7 +41,7 @@ for (const kind of KINDS) {
       )
     }
 
-    t.test('comes as a renewed one: the old one stays, and all goes on', async (t) => {
+    t.test('an unsupported renewed certificate is ignored, and the service continues with the old one', async (t) => {
       const place = t.testdir()
       const live = opensslCertificate(join(place, 'live'), 'ECDSA P-256')
       const service = await startService(join(directory, 'data'), [
@@ -75,9 +78,9 @@ async function fingerprintAt(port: number): Promise<string> {
 for (const implementation of IMPLEMENTATIONS) {
   for (const fault of ["throw new Error('made for the test')", "Promise.reject(new Error('made for the test'))"]) {
     t.test(
-      `over ${implementation}: a fault of an API thread (${fault.split(' ')[0]}) ends the service in order`,
+      `over ${implementation}: a fault in an API thread (${fault.split(' ')[0]}) ends the service in order`,
       async (t) => {
-        // In the threads of the API alone, which are those that have a table of keys.
+        // Only the API threads have a key table, so only they fail.
         const sign = join(t.testdir(), 'fail')
         const code = [
           "import { existsSync } from 'node:fs'; import { workerData } from 'node:worker_threads'",
@@ -98,8 +101,8 @@ for (const implementation of IMPLEMENTATIONS) {
         t.equal(signal, null, stderr)
         t.equal(status, 1)
         t.same(statusesOf(client.text()), [404], 'a connection was open')
-        const said = stderr.split('\n').filter((line) => line.startsWith('posture-service: '))
-        t.same(said, ['posture-service: INTERNAL an API thread failed: made for the test'])
+        const errorLines = stderr.split('\n').filter((line) => line.startsWith('posture-service: '))
+        t.same(errorLines, ['posture-service: INTERNAL an API thread failed: made for the test'])
         t.match(stderr, /"level":50.*"stack":"Error: made for the test.*an API thread failed/)
         t.match(stderr, /"msg":"stopped"/, 'the store was closed')
       },

@@ -9,9 +9,12 @@ import { SCOPES } from '../../engine/store/api-keys.ts'
 import { IMPLEMENTATIONS, serve } from '../support/https.ts'
 import { makeOrganization, openStore } from '../support/store.ts'
 
-/** While lists are published as fast as can be, every answer is of one of them: its tag, its head and its elements. */
+/**
+ * While lists are published as fast as possible, each answer's tag, head and elements must belong
+ * to the same list.
+ */
 const READ_MS = 2500
-/** What is asked for, and how a client can tell that its elements belong to the head. */
+/** The queries, and how a client verifies that the elements belong to the head. */
 const QUERIES = ['', '', '?limit=100', '?limit=7&offset=95', '?limit=100&offset=100'] as const
 
 const unlimited = {
@@ -19,7 +22,7 @@ const unlimited = {
 } as unknown as RateLimit
 
 for (const implementation of IMPLEMENTATIONS) {
-  t.test(`over ${implementation}: no answer is torn`, async (t) => {
+  t.test(`over ${implementation}: each answer comes from a single list`, async (t) => {
     const opened = openStore(t, { unchecked: true })
     const { id } = makeOrganization(opened, 'Acme')
     const administration = new Administration(opened.store, opened.clock)
@@ -42,7 +45,7 @@ for (const implementation of IMPLEMENTATIONS) {
     const workerData = { directory: opened.directory, organizationId: id, stop }
     const publisher = new Worker(new URL('../support/publish-fast.js', import.meta.url), { workerData })
     const ended = once(publisher, 'exit')
-    /** What each tag has stood for, by query and coding. */
+    /** The body of each tag, by query and coding. */
     const bodies = new Map<string, string>()
     const numbers = new Set<number>()
     let last = 0
@@ -57,10 +60,10 @@ for (const implementation of IMPLEMENTATIONS) {
       const { scan, platforms } = answer.body as { scan: { number: number }; platforms: { number: number }[] }
       const offset = Number(new URLSearchParams(query).get('offset') ?? 0)
       const limit = Number(new URLSearchParams(query).get('limit') ?? 100)
-      const torn = platforms.filter(({ number }) => number !== scan.number)
+      const mixed = platforms.filter(({ number }) => number !== scan.number)
       const expected = Math.max(0, Math.min(limit, 101 + (scan.number % 50) - offset))
       const name = `${query} ${answer.headers['etag']}`
-      if (torn.length > 0) t.fail(`a list of ${scan.number} with an element of ${torn[0]?.number}`)
+      if (mixed.length > 0) t.fail(`a list of ${scan.number} with an element of ${mixed[0]?.number}`)
       if (platforms.length !== expected) t.fail(`${platforms.length} elements of ${scan.number}, not ${expected}`)
       if ((bodies.get(name) ?? answer.text) !== answer.text) t.fail(`${name} stands for two answers`)
       if (scan.number < last) t.fail(`${scan.number} behind ${last}`)

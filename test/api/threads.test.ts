@@ -3,8 +3,8 @@ import t from 'tap'
 import { Agent, request } from 'undici'
 import { admin, startService } from '../support/programs.ts'
 
-/** What the threads of a service share: one key, asked for over many connections, is one key. */
-t.test('sixty requests of a key and sixty of strangers, over all threads together', async (t) => {
+/** State shared by a service's threads: the limit of a key holds over many connections. */
+t.test('all threads together accept sixty requests of a key, and sixty without a valid one', async (t) => {
   const directory = join(t.testdir(), 'service')
   const data = ['--data-dir', directory]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
@@ -29,8 +29,8 @@ t.test('sixty requests of a key and sixty of strangers, over all threads togethe
   t.same(Object.fromEntries(await statuses({ 'x-api-key': String(made?.['key']) })), { 200: 60, 429: 84 })
   t.same(Object.fromEntries(await statuses({})), { 401: 60, 429: 84 })
   t.ok(performance.now() - began < 60_000, 'within the window')
-  const said = new Set(service.output.stderr.match(/"thread":\d+/g))
-  t.ok(said.size > 1, `${said.size} threads have answered`)
+  const loggedThreads = new Set(service.output.stderr.match(/"thread":\d+/g))
+  t.ok(loggedThreads.size > 1, `${loggedThreads.size} threads have answered`)
   const metrics = await request(`http://127.0.0.1:${service.metricsPort}/metrics`)
   const text = await metrics.body.text()
   t.match(text, /^posture_api_answers_total\{status="429"\} 168$/m)

@@ -8,8 +8,8 @@ function bench(...parameters: string[]): { status: number | null; stdout: string
   return spawnSync(process.execPath, [join(REPOSITORY, 'dist/bench/main.js'), ...parameters], { encoding: 'utf8' })
 }
 
-t.test('every benchmark runs at toy size, and prints what it was measured on', async (t) => {
-  // A live capture needs a network namespace.
+t.test('every benchmark runs at toy size and prints its environment', async (t) => {
+  // Live capture requires a network namespace.
   const names = [
     'registry',
     'decode',
@@ -26,7 +26,7 @@ t.test('every benchmark runs at toy size, and prints what it was measured on', a
   for (const name of names) t.match(stdout, new RegExp(`^${name}$`, 'm'))
 })
 
-t.test('one of them by name; a name that is none is said in one line', async (t) => {
+t.test('a benchmark runs by name; an unknown name is one error line', async (t) => {
   t.notMatch(bench('registry', '--toy').stdout, /^decode$/m)
   const { status, stderr } = bench('regsitry')
   t.equal(status, 2)

@@ -14,31 +14,31 @@ const ROWS: readonly { title: string; status: StatusFields; wrong?: readonly [Ba
     },
   },
   {
-    title: 'packets on their way to be decoded',
+    title: 'packets waiting to be decoded',
     status: { classes: { dnsQuery: 70 }, live: { received: 80, taken: 80 } },
   },
   {
-    title: 'decoded since the capture last told',
+    title: 'packets decoded since the last report of the capture',
     status: { classes: { dnsQuery: 90 }, live: { received: 80, taken: 80 } },
   },
   {
-    title: 'a packet of the kernel that is nowhere',
+    title: 'a packet from the kernel that is counted nowhere',
     status: { classes: { dnsQuery: 70 }, live: { received: 71, taken: 70 } },
     wrong: ['packets', 1],
   },
   {
-    title: 'what was on its way when all has ended',
+    title: 'packets still waiting after everything has ended',
     status: { ended: true, classes: { dnsQuery: 70 }, live: { received: 80, taken: 80 } },
     wrong: ['packets', 10],
   },
   { title: 'names', status: { names: 9, matched: 4 } },
-  { title: 'matches on their way to be counted', status: { names: 9, matched: 4, matches: 3 } },
+  { title: 'matches waiting to be counted', status: { names: 9, matched: 4, matches: 3 } },
   {
-    title: 'a match that was counted nowhere',
+    title: 'a match that is counted nowhere',
     status: { ended: true, names: 9, matched: 4, matches: 3 },
     wrong: ['matches', 1],
   },
-  { title: 'a match that was counted twice', status: { names: 9, matched: 4, matches: 5 }, wrong: ['matches', -1] },
+  { title: 'a match that is counted twice', status: { names: 9, matched: 4, matches: 5 }, wrong: ['matches', -1] },
   {
     title: 'each outcome of an event',
     status: {
@@ -47,7 +47,7 @@ const ROWS: readonly { title: string; status: StatusFields; wrong?: readonly [Ba
     },
   },
   {
-    title: 'by syslog alone',
+    title: 'syslog only',
     status: {
       events: { made: 9, waiting: 4 },
       https: { acknowledged: 100 },
@@ -56,7 +56,7 @@ const ROWS: readonly { title: string; status: StatusFields; wrong?: readonly [Ba
     },
   },
   {
-    title: 'an event that is nowhere',
+    title: 'an event that is counted nowhere',
     status: { events: { found: 10, made: 90, waiting: 40 }, https: { acknowledged: 59 } },
     wrong: ['events', 1],
   },
@@ -76,7 +76,7 @@ for (const { title, status, wrong } of ROWS) {
   })
 }
 
-t.test('of a file the packets are those of its classes', async (t) => {
+t.test('the packets of a file are the sum of its classes', async (t) => {
   const [packets] = balancesOf({ ...statusOf({ classes: { dnsQuery: 3, notIp: 1 } }), live: undefined })
   t.same(packets, { counter: 'packets', total: 4, outcomes: { notIp: 1, dnsQuery: 3 }, difference: 0 })
 })

@@ -13,10 +13,11 @@ const FOLDER = new URL('../../../test/captures/', import.meta.url)
 const { rules } = loadCatalog()
 const trie = compileTrie(rules)
 
-// The capture thread decodes, with a small pool: a thread for each capture is what this costs.
+// The capture thread decodes, with a small pool. Starting a thread per capture is the main cost of
+// this test.
 testCaptures({ lanes: 0, pool: { batches: 2, frameBytes: 1_000_000, rowBytes: 1_000_000 } })
 
-t.test('the files are what build.ts makes of the builders', async (t) => {
+t.test('the stored captures equal the output of build.ts', async (t) => {
   for (const [name, capture] of Object.entries(generatedCaptures())) {
     const file = `${name}/${captureFile(capture)}`
     t.ok(captureBytes(capture).equals(uncompressed(fileURLToPath(new URL(file, FOLDER)))), file)
@@ -28,7 +29,7 @@ t.test('the files are what build.ts makes of the builders', async (t) => {
   }
 })
 
-t.test('the demo shows AI platforms among other names', async (t) => {
+t.test('the demo capture has AI platforms among other names', async (t) => {
   const matched: ObservedName[] = []
   const path = fileURLToPath(new URL('demo/input.pcap', FOLDER))
   const observation = await observe(

@@ -6,11 +6,11 @@ import { captureCases, storedVerdict, verdictLine } from '../captures/verdicts.t
 
 const trie = compileTrie(loadCatalog().rules)
 
-/** What the collector finds in each capture: what its builder put in, and what tshark shows. */
+/** Compares the collector's names in each capture with the builder's list and with tshark's. */
 export function testCaptures(options: Pick<ObserveOptions, 'lanes' | 'pool'>): void {
   for (const capture of captureCases()) {
     const { name, file, expected } = capture
-    t.test(`${name} with ${options.lanes} lanes: all names both ways, and the classes`, async (t) => {
+    t.test(`${name} with ${options.lanes} lanes: the names in both directions, and the packet classes`, async (t) => {
       const names: ObservedName[] = []
       let framesDone = 0
       const observation = await observe(

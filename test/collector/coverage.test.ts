@@ -31,12 +31,12 @@ for (const [name, status, found] of ROWS) {
   })
 }
 
-t.test('a capture file loses nothing, and its packets are counted all the same', async (t) => {
+t.test('a capture file has no losses, and its packets are counted', async (t) => {
   const { observed } = statusOf({ classes: { dnsQuery: 2 } })
   t.same(coverageOf({ observed, live: undefined, link: undefined }), counters({ packets: 2 }))
 })
 
-t.test('a packet is undecodable by its class, and of classes that carry no name none is', async (t) => {
+t.test('a packet is undecodable by its class; classes without a name are not counted', async (t) => {
   const undecodable = PACKET_CLASS_NAMES.filter(
     (name) => coverageOf(statusOf({ classes: { [name]: 1 } })).packets_undecodable === 1,
   )
@@ -54,7 +54,7 @@ const CAPTURES: readonly (readonly [capture: string, found: Partial<CoverageCoun
   ['quic-unknown-version', { hellos_unknown_version: 1 }],
 ]
 for (const [capture, found] of CAPTURES) {
-  t.test(`of the capture ${capture}`, async (t) => {
+  t.test(`the capture's ${capture}`, async (t) => {
     const path = `${REPOSITORY}/test/captures/${capture}/input.pcap`
     const trie = compileTrie(loadCatalog().rules)
     const { counts, done } = await observe({ kind: 'file', path }, { trie, lanes: 1, onNames: () => {} })

@@ -8,13 +8,16 @@ import { BATCH_FRAME_BYTES, BATCH_ROW_BYTES } from '../../collector/limits.ts'
 import { RESOLVERS } from '../../collector/visibility.ts'
 import { compileTrie } from '../../registry/compile-trie.ts'
 
-/** Two rules suffice here; the trie has its own tests. */
+/** Two rules suffice; the trie has its own tests. */
 export const TRIE = compileTrie([
   { domain: 'chatgpt.com', match: 'suffix' },
   { domain: 'claude.ai', match: 'suffix' },
 ])
 
-/** A decoder without threads: frames go in, names and the counts of the classes come out. It is one capture: streams go on. */
+/**
+ * A decoder without threads: takes frames, returns names and packet classes. All frames belong to
+ * one capture, so streams continue across calls.
+ */
 export class FrameDecoder {
   readonly #batch = new FrameBatch(
     allocateBatch(1, { frameBytes: BATCH_FRAME_BYTES, rowBytes: BATCH_ROW_BYTES, listFrames: 8 }),
@@ -45,7 +48,7 @@ export class FrameDecoder {
     return { names, classes }
   }
 
-  /** What comes out when time has passed, or at the end. */
+  /** Returns the names that come out when time has passed, or at the end. */
   pass(options: { seconds?: number; last?: boolean }): ObservedName[] {
     const names: ObservedName[] = []
     this.#run([], 1, options.seconds ?? 0, options.last === true, names)
@@ -81,7 +84,7 @@ export class FrameDecoder {
     return counted
   }
 
-  /** Names and class of one frame. */
+  /** Names and class of a single frame. */
   one(frame: Buffer, linkType = 1): { names: string[]; packetClass: PacketClassName | undefined } {
     const { names, classes } = this.decode([frame], linkType)
     return { names: names.map(({ name }) => name), packetClass: classes[0] }

@@ -5,7 +5,7 @@ import type { Catalog } from '../../registry/catalog.ts'
 const catalogOf = (...names: string[]): Catalog =>
   ({ rules: names.map((name) => ({ platform: { name } })) }) as unknown as Catalog
 
-t.test('platforms of all matches are counted once, over a change of the registry', async (t) => {
+t.test('platforms are counted once, even when the registry changes', async (t) => {
   const found = new FoundPlatforms(catalogOf('Claude', 'Claude', 'ChatGPT'))
   const rules =
     (...matched: number[]) =>

@@ -8,7 +8,7 @@ import { Metrics } from '../../engine/process/metrics.ts'
 import { capturedLog } from '../support/captured-log.ts'
 import { type StatusFields, statusOf } from '../support/collector-status.ts'
 
-t.test('the record is the one of the specification', async (t) => {
+t.test('the record has the fields of the specification', async (t) => {
   const record = healthRecord(statusOf({ names: 12, matched: 5, lastMatchMs: Date.UTC(2026, 10, 20, 9, 15, 2, 7) }))
   t.same(record, {
     status: 'running',
@@ -54,7 +54,7 @@ for (const [title, words, reason] of DEGRADED) {
   })
 }
 
-t.test('one way that gets through is enough, and each is told as it is', async (t) => {
+t.test('one working transport is enough, and the status of each is shown', async (t) => {
   const https = { connected: false, problem: 'nothing listens', sinceMs: longAgoMs }
   const record = healthRecord(statusOf({ https, syslog: {} }))
   t.match(record, { status: 'running', https_connected: false, syslog_connected: true })
@@ -66,12 +66,12 @@ t.test('one way that gets through is enough, and each is told as it is', async (
   })
 })
 
-t.test('a service that does not answer for a moment degrades nothing', async (t) => {
+t.test('a service that is briefly unreachable does not degrade the status', async (t) => {
   const words = { https: { connected: false, problem: 'reset', sinceMs: performance.now() } }
   t.match(healthRecord(statusOf(words)), { status: 'running', https_connected: false, reason: undefined })
 })
 
-t.test('metrics are in the text format of Prometheus, each series once', async (t) => {
+t.test('metrics are in the Prometheus text format, and each series is present once', async (t) => {
   const metrics = new Metrics()
   t.teardown(() => metrics.close())
   const status = statusOf({
@@ -89,7 +89,7 @@ t.test('metrics are in the text format of Prometheus, each series once', async (
   const series = body.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
   for (const line of series) t.match(line, /^[a-z_]+(\{[a-z]+="[A-Za-z0-9_.]+"\})? -?\d+(\.\d+)?(e[+-]?\d+)?$/, line)
   const lag = /^nodejs_eventloop_lag_seconds\{quantile="p50"\} (\S+)$/m.exec(body)?.[1]
-  // In seconds: a lag in milliseconds would be 10 and more, since that is how often it is measured.
+  // The lag is in seconds. A value in milliseconds would be at least 10, the sampling interval.
   t.ok(Number(lag) < 5, `an idle event loop lags by ${lag} s`)
   const names = series.map((line) => line.split(' ')[0])
   t.equal(new Set(names).size, names.length)
@@ -104,7 +104,7 @@ t.test('metrics are in the text format of Prometheus, each series once', async (
   }
 })
 
-t.test('the endpoint', async (t) => {
+t.test('the endpoint serves health, metrics and counters', async (t) => {
   let started = false
   const { log, entries } = capturedLog()
   const answers = {
@@ -122,8 +122,8 @@ t.test('the endpoint', async (t) => {
     ['GET', '/health?verbose', 200, /running/],
     ['HEAD', '/health', 200, /^$/],
     ['POST', '/health', 405, /expected GET/],
-    ['GET', '/', 404, /no \/, there are \/health, \/broken, \/full/],
-    ['GET', '/toString', 404, /no \/toString/],
+    ['GET', '/', 404, /no such path: \/. Available: \/health, \/broken, \/full/],
+    ['GET', '/toString', 404, /no such path: \/toString/],
     ['GET', '/broken', 500, /internal error/],
     ['GET', '/full', 500, /no space left/],
   ]
@@ -139,13 +139,13 @@ t.test('the endpoint', async (t) => {
   ])
   await t.rejects(LocalServer.listen('HEALTH_PORT', server.port, {}), {
     code: 'PORT_TAKEN',
-    message: /^HEALTH_PORT: 127\.0\.0\.1:\d+ is taken/,
+    message: /^HEALTH_PORT: 127\.0\.0\.1:\d+ is in use/,
   })
 
   const many = await Promise.all(Array.from({ length: 30 }, () => fetch(`${url}/health`).then(({ status }) => status)))
   t.ok(many.every((status) => status === 200))
 
-  // A client that never finishes its request does not stay, and hinders nobody.
+  // A client that never finishes its request is disconnected and blocks no other client.
   const slow = connect(server.port, '127.0.0.1').on('error', () => {})
   slow.write('GET /health HTTP/1.1\r\nHost: x\r\n')
   t.equal((await fetch(`${url}/health`)).status, 200)

@@ -3,7 +3,7 @@ import t from 'tap'
 import { userToBecome } from '../../collector/privileges.ts'
 import { skipNamespaces } from '../support/namespace.ts'
 
-t.test('who to become when started as root', { skip: skipNamespaces }, async (t) => {
+t.test('the collector started as root becomes the configured user', { skip: skipNamespaces }, async (t) => {
   const passwd = `${t.testdir()}/passwd`
   const system = 'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65533::/:/bin/false\n'
   writeFileSync(passwd, `${system}admin:x:0:10::/:/bin/sh\n`)

@@ -26,7 +26,7 @@ function counted(work: Partial<TickerWork> = {}) {
   return { ticker, calls, upTo }
 }
 
-t.test('it ticks from the start to the end, and the first tick is of a new second', async (t) => {
+t.test('the ticker ticks from start to end, and the first tick begins a new second', async (t) => {
   const { ticker, calls, upTo } = counted()
   ticker.wake()
   t.same(calls, { ticks: 0, seconds: 0 })
@@ -47,10 +47,10 @@ t.test('new work ends the pause of a quiet link', async (t) => {
   t.teardown(() => ticker.stop())
   void ticker.start()
   await upTo(1)
-  // The pause that begins with the next tick is a long one.
+  // The pause after the next tick is a long one.
   isBusy = false
   await upTo(2)
-  // Two timers of one event loop: which comes first does not depend on the machine.
+  // Both timers belong to one event loop, so their order does not depend on the machine's speed.
   const pause = new Promise<string>((resolve) => setTimeout(resolve, COLLECTOR_QUIET_TICK_MS - 100, 'the pause'))
   const tick = upTo(3).then(() => 'a tick')
   await new Promise((resolve) => setImmediate(resolve))
@@ -79,7 +79,7 @@ const ROWS: readonly { name: string; work: Partial<TickerWork> }[] = [
   },
 ]
 for (const { name, work } of ROWS) {
-  t.test(`${name} fails the promise of the start, and the next ticks come`, async (t) => {
+  t.test(`${name} rejects the promise of the start, and later ticks follow`, async (t) => {
     const { ticker, upTo } = counted(work)
     t.teardown(() => ticker.stop())
     const failed = ticker.start()

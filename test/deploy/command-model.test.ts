@@ -9,14 +9,14 @@ const PROGRAMS = [collectorProgram, serviceProgram, adminProgram] as const
 const MODELS = PROGRAMS.map((program) => commandModel(program()))
 const COMMANDS: readonly CommandModel[] = MODELS.flatMap(everyCommand)
 
-/** The first words of the texts of commands and options. A new one is added after a look at whether it is a verb. */
+/** Verbs that texts of commands and options start with. Add a word only if it is a verb. */
 const VERBS = new Set(
   `Accept Add Administer Answer Approve Assess Attribute Authenticate Back Bind Buffer Capture Change Close Combine Complete
   Connect Count Create Decode Delete Drop Expect Export Find Forward Generate Grant Ingest Inspect Keep Limit List Listen Log
   Look Make Manage Name Parse Print Read Receive Record Remove Replace Restore Revoke Run Scan Search Select Send Serve Set
   Shift Show Store Test Track Trust Turn Use Verify Wait Withdraw Write`.split(/\s+/),
 )
-/** Figurative and outdated words, for which there is a standard term. */
+/** Figurative or outdated words that have a standard term. */
 const FIGURATIVE =
   /\b(books?|door|stranger|stands?|anew|besides|for ever|parted|told|tells?|lend|lent|roomless|packed|halves|mended|shall|trouble)\b/i
 
@@ -39,13 +39,13 @@ t.test('every argument is described, as a noun', async (t) => {
   }
 })
 
-t.test('no public word is figurative', async (t) => {
+t.test('no public text has a figurative word', async (t) => {
   for (const { path, options } of COMMANDS) {
     for (const word of [...path, ...options.map(({ long }) => long)]) t.notMatch(word, FIGURATIVE, word)
   }
 })
 
-t.test('the model has what help shows: usage, variable, default, choices, kinds of values', async (t) => {
+t.test('the model has everything that help shows: usage, variable, default, choices, value types', async (t) => {
   const find = (words: string): CommandModel => {
     const found = COMMANDS.find(({ path }) => path.join(' ') === words)
     if (found === undefined) throw new Error(words)
@@ -82,8 +82,8 @@ for (const width of [40, 80, 200]) {
   })
 }
 
-t.test('a typo of every command and subcommand is answered with its name', async (t) => {
-  /** One character is replaced. */
+t.test('a typo in any command or subcommand is answered with the right name', async (t) => {
+  /** Replaces the last character. */
   const typo = (word: string): string => `${word.slice(0, -1)}_`
   for (const { path } of COMMANDS.filter(({ path }) => path.length > 1)) {
     const program = PROGRAMS.map((make) => make()).find((each) => each.name() === path[0])

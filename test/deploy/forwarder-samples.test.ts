@@ -8,14 +8,14 @@ import { matcher } from '../support/store.ts'
 
 const HEADER = '<134>1 2026-11-20T09:15:03+01:00 relay - - - [svc@00000 key="svc_mt_x"] '
 
-/** How a line comes to the service. */
+/** How a line reaches the service. */
 const TRANSPORTS: readonly { readonly name: string; readonly wrap: (line: string) => string }[] = [
-  { name: 'from the device or a file', wrap: (line) => line },
-  { name: 'by syslog-ng, with the PRI of the device', wrap: (line) => `${HEADER}${line}` },
-  { name: 'by rsyslog, without', wrap: (line) => `${HEADER}${line.replace(/^<\d+>/, '')}` },
+  { name: 'directly from the device or a file', wrap: (line) => line },
+  { name: "through syslog-ng, with the device's PRI", wrap: (line) => `${HEADER}${line}` },
+  { name: 'through rsyslog, without a PRI', wrap: (line) => `${HEADER}${line.replace(/^<\d+>/, '')}` },
 ]
 
-/** Reads a message as the listeners do: what is header and what is not, and then the format. */
+/** Reads a message as the listeners do: splits header and content, then detects the format. */
 function readMessage(reader: MessageReader, text: string): Read {
   const bytes = Buffer.from(text)
   const message = new SyslogMessage()
@@ -24,7 +24,7 @@ function readMessage(reader: MessageReader, text: string): Read {
 }
 
 for (const { device, lines, format, host, client } of SAMPLES) {
-  t.test(`the sample of ${device} is read as docs/reference/forwarders.md says`, async (t) => {
+  t.test(`the sample of ${device} is read as docs/reference/forwarders.md states`, async (t) => {
     for (const { name, wrap } of TRANSPORTS) {
       const reader = new MessageReader()
       const reads = lines.map((line) => readMessage(reader, wrap(line)))
@@ -35,14 +35,14 @@ for (const { device, lines, format, host, client } of SAMPLES) {
   })
 }
 
-t.test('what is to be replaced in the snippets stands in the table, and nothing else does', async (t) => {
+t.test('the table lists all placeholders of the snippets, and no others', async (t) => {
   const words = FORWARDERS.flatMap((forwarder) => PARTS.map((part) => snippet(forwarder, part))).flatMap(
     (text) => text.match(/\b[A-Z]+_[A-Z]+\b/g) ?? [],
   )
   t.same([...new Set(words)].sort(), Object.keys(PLACEHOLDERS).sort())
 })
 
-t.test('the token is in the files that say where to, and in no others', async (t) => {
+t.test('the token is only in the parts that define the destination', async (t) => {
   for (const forwarder of FORWARDERS) {
     for (const part of PARTS) {
       const name = `${forwarder} ${part}`

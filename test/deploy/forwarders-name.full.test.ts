@@ -6,7 +6,7 @@ import { FORWARDERS } from '../../deploy/docs/forwarders.ts'
 import { RunningForwarder } from '../support/forwarders.ts'
 import { later, SyslogService, squid } from '../support/syslog-service.ts'
 
-/** Files of an authority and of a service that it has signed, by the flag or word that takes each. */
+/** Files of a CA and of a service certificate that it signed, with the flag or setting for each. */
 async function signed(directory: string, name: string): Promise<{ caFile: string; flags: string[] }> {
   const authority = await generate([{ name: 'commonName', value: 'authority' }], {
     keyType: 'ec',
@@ -34,11 +34,11 @@ async function signed(directory: string, name: string): Promise<{ caFile: string
 }
 
 const CASES = [
-  { certificate: 'localhost', received: 1, about: 'sends to a service whose certificate an authority has signed' },
+  { certificate: 'localhost', received: 1, about: 'sends to a service with a certificate signed by the CA' },
   {
     certificate: 'other.example',
     received: 0,
-    about: 'sends no token to a service of another name, of that authority',
+    about: 'sends no token to a service with another name and a certificate signed by the CA',
   },
 ] as const
 
@@ -59,7 +59,7 @@ for (const forwarder of FORWARDERS) {
         const metrics = await service.metrics()
         return (metrics.get('posture_ingest_connections_total{listener="tls"}') ?? 0) > 0 || undefined
       })
-      // syslog-ng looks at a file once a second.
+      // syslog-ng checks files once a second.
       await later(2000)
       t.equal((await service.counts('tls')).received, received)
     })

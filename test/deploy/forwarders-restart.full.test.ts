@@ -7,15 +7,18 @@ import { startService } from '../support/programs.ts'
 import { freePort } from '../support/syslog-ng.ts'
 import { later, SyslogService, squid } from '../support/syslog-service.ts'
 
-/** How many lines of each name are written: more than rsyslog's queues hold that are not told their size. */
+/** Lines per name: more than rsyslog's default queues hold. */
 const LINES = 3000
 
 interface Case {
   readonly forwarder: Forwarder
   readonly kind: 'tls' | 'tcp'
-  /** What befalls the forwarder while the service is away. */
+  /** What the forwarder does while the service is unavailable. */
   readonly meanwhile: 'runs on' | 'restarts' | 'is killed'
-  /** Of what is written first after the service has gone: docs/reference/forwarders.md says who notices a closed connection only by writing. */
+  /**
+   * Of the first lines after the service has stopped. docs/reference/forwarders.md lists the
+   * forwarders that detect a closed connection only by writing.
+   */
   readonly lostMax: number
 }
 
@@ -30,53 +33,57 @@ const CASES: readonly Case[] = [
 ]
 
 for (const { forwarder, kind, meanwhile, lostMax } of CASES) {
-  t.test(`${forwarder} over ${kind}: the service is away, the forwarder ${meanwhile}`, async (t) => {
-    const port = await freePort()
-    const listen = [`--syslog-${kind}`, `127.0.0.1:${port}`]
-    const service = await SyslogService.start(t, listen)
-    const relay = await RunningForwarder.start(t, service.directory, forwarder, [`service-${kind}`, 'files'], {
-      MONITORING_TOKEN: service.token,
-      INGEST_HOST: 'localhost',
-      INGEST_PORT: String(port),
-      CA_FILE: service.certificateFile,
-    })
-    const write = (host: string): void =>
-      relay.write(
-        'access.log',
-        Array.from({ length: LINES }, () => squid(host)),
-      )
-    write('claude.ai')
-    await service.settled(kind, LINES)
-    service.service.child.kill('SIGTERM')
-    t.equal((await service.service.ended).status, 0)
+  t.test(
+    `${forwarder} over ${kind}: messages survive while the service is unavailable and the forwarder ${meanwhile}`,
+    async (t) => {
+      const port = await freePort()
+      const listen = [`--syslog-${kind}`, `127.0.0.1:${port}`]
+      const service = await SyslogService.start(t, listen)
+      const relay = await RunningForwarder.start(t, service.directory, forwarder, [`service-${kind}`, 'files'], {
+        MONITORING_TOKEN: service.token,
+        INGEST_HOST: 'localhost',
+        INGEST_PORT: String(port),
+        CA_FILE: service.certificateFile,
+      })
+      const write = (host: string): void =>
+        relay.write(
+          'access.log',
+          Array.from({ length: LINES }, () => squid(host)),
+        )
+      write('claude.ai')
+      await service.settled(kind, LINES)
+      service.service.child.kill('SIGTERM')
+      t.equal((await service.service.ended).status, 0)
 
-    write('chatgpt.com')
-    // Until it has read them: it notices that the service is away, and they wait.
-    await later(3000)
-    if (meanwhile !== 'runs on') {
-      await relay.stop(meanwhile === 'restarts' ? 'SIGTERM' : 'SIGKILL')
-      checkKept(t, forwarder, relay.bufferDirectory, service.token)
-      await relay.start()
-    }
-    write('api.anthropic.com')
-    await later(1000)
+      write('chatgpt.com')
+      // Time for the forwarder to read the lines, detect that the service is unavailable, and queue
+      // them.
+      await later(3000)
+      if (meanwhile !== 'runs on') {
+        await relay.stop(meanwhile === 'restarts' ? 'SIGTERM' : 'SIGKILL')
+        checkKept(t, forwarder, relay.bufferDirectory, service.token)
+        await relay.start()
+      }
+      write('api.anthropic.com')
+      await later(1000)
 
-    const again = await startService(service.data, listen)
-    t.teardown(async () => {
-      again.child.kill('SIGKILL')
-      await again.ended
-    })
-    const sum = (): number => [...service.buffered().values()].reduce((total, count) => total + count, 0)
-    await service.until('all that waited', () => sum() >= 3 * LINES - lostMax || undefined)
-    // What comes twice comes at once: the forwarder has nothing else to send.
-    await later(1500)
-    const { 'chatgpt.com': first = 0, ...others } = Object.fromEntries(service.buffered())
-    t.same(others, { 'claude.ai': LINES, 'api.anthropic.com': LINES }, 'nothing is lost, nothing counts twice')
-    t.ok(first <= LINES && first >= LINES - lostMax, `${first} of those that were written first`)
-  })
+      const again = await startService(service.data, listen)
+      t.teardown(async () => {
+        again.child.kill('SIGKILL')
+        await again.ended
+      })
+      const sum = (): number => [...service.buffered().values()].reduce((total, count) => total + count, 0)
+      await service.until('all that waited', () => sum() >= 3 * LINES - lostMax || undefined)
+      // Duplicates arrive at once, because the forwarder has nothing else to send.
+      await later(1500)
+      const { 'chatgpt.com': first = 0, ...others } = Object.fromEntries(service.buffered())
+      t.same(others, { 'claude.ai': LINES, 'api.anthropic.com': LINES }, 'nothing is lost, nothing counts twice')
+      t.ok(first <= LINES && first >= LINES - lostMax, `${first} of those that were written first`)
+    },
+  )
 }
 
-/** What waits is on the disk, and the page says who may read it. */
+/** The queue is on disk, with the permissions that the page documents. */
 function checkKept(t: Test, forwarder: Forwarder, directory: string, token: string): void {
   const kept = readdirSync(directory).filter((file) => /^posture|\.rqf$/.test(file))
   for (const name of kept) {

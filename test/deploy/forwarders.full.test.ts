@@ -9,7 +9,7 @@ import { SyslogService, squid } from '../support/syslog-service.ts'
 const COPIES = 20
 const TRANSPORTS = ['tls', 'tcp', 'udp'] as const
 
-/** A line of a sample with the time of now, in UTC: evidence that is too old is not shown. */
+/** A sample line with the current time in UTC, because evidence that is too old is not shown. */
 function today(line: string, now = new Date()): string {
   const iso = now.toISOString()
   const time = iso.slice(11, 19)
@@ -41,7 +41,7 @@ const BY_UDP = ['PAN-OS, URL filtering', 'PAN-OS, decryption'] as const
 const BY_TCP = ['FortiGate, web filter'] as const
 const SENT = [...SQUID, ...BIND, ...BY_UDP, ...BY_TCP].map(sample)
 
-/** How often each key comes, of what was sent. */
+/** Number of sent messages per key. */
 function sums(keyOf: (sent: (typeof SAMPLES)[number]) => string): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const sent of SENT) counts[keyOf(sent)] = (counts[keyOf(sent)] ?? 0) + COPIES
@@ -50,7 +50,7 @@ function sums(keyOf: (sent: (typeof SAMPLES)[number]) => string): Record<string,
 
 for (const forwarder of FORWARDERS) {
   for (const kind of TRANSPORTS) {
-    t.test(`${forwarder} over ${kind}: files and devices of several families`, async (t) => {
+    t.test(`${forwarder} over ${kind}: files and devices of several vendors arrive`, async (t) => {
       const service = await SyslogService.start(t)
       const relay = await RunningForwarder.start(
         t,
@@ -66,7 +66,8 @@ for (const forwarder of FORWARDERS) {
       )
       relay.write('access.log', [...copies(...SQUID), squid('www.example.com')])
       relay.write('queries.log', copies(...BIND))
-      // FortiGate's reliable mode counts octets, which syslog-ng's network() does not.
+      // FortiGate's reliable mode uses octet counting, which syslog-ng's network() does not
+      // support.
       await relay.sendTcp(copies(...BY_TCP), forwarder === 'rsyslog' ? 'counted' : 'lines')
       await relay.sendUdp(copies(...BY_UDP))
       const messages = SENT.length * COPIES + 1

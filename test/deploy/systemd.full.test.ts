@@ -12,7 +12,7 @@ const SETTINGS = { 'posture-collector': collectorSettings, 'posture-service': se
 const PAGE = readFileSync(join(REPOSITORY, 'docs/reference/packages.md'), 'utf8')
 
 for (const { name, unit, settings } of PROGRAMS) {
-  t.test(`${name}: its file of settings names only settings that there are`, async (t) => {
+  t.test(`${name}: the settings file names only existing settings`, async (t) => {
     const lines = readFileSync(join(REPOSITORY, settings), 'utf8').split('\n')
     const named = lines.flatMap((line) => /^#([A-Z_]+)=/.exec(line)?.slice(1) ?? [])
     t.ok(named.length > 5)
@@ -25,11 +25,11 @@ for (const { name, unit, settings } of PROGRAMS) {
     )
   })
 
-  t.test(`${name}: the documentation has the exposure that systemd computes`, async (t) => {
-    const said = execFileSync('systemd-analyze', ['security', '--offline=yes', join(REPOSITORY, unit)], {
+  t.test(`${name}: the documentation has the exposure level that systemd computes`, async (t) => {
+    const logged = execFileSync('systemd-analyze', ['security', '--offline=yes', join(REPOSITORY, unit)], {
       encoding: 'utf8',
     })
-    const [, exposure = ''] = /Overall exposure level for \S+: ([\d.]+)/.exec(said) ?? []
+    const [, exposure = ''] = /Overall exposure level for \S+: ([\d.]+)/.exec(logged) ?? []
     t.ok(Number(exposure) < 2, exposure)
     t.match(PAGE, `Overall exposure level for ${name}.service: ${exposure} `)
   })

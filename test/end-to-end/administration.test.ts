@@ -5,7 +5,10 @@ import { Agent, request } from 'undici'
 import { admin, interruptAndWait, run, runAdmin, start, startService } from '../support/programs.ts'
 import { organizationWithToken, until } from '../support/syslog-service.ts'
 
-/** posture-admin beside a running posture-service on the same data: what is changed holds for the next request, in every thread. */
+/**
+ * Runs posture-admin while posture-service runs on the same data. Changes apply to the next request
+ * in every thread.
+ */
 interface Site {
   readonly data: readonly string[]
   readonly organizationId: string
@@ -20,7 +23,7 @@ async function site(t: { testdir(): string; teardown(work: () => unknown): void 
   const { token, tokenId, organizationId } = await organizationWithToken(directory, 'Acme', 'sensor')
   const service = await startService(directory, ['--api-threads', '2'])
   const ca = readFileSync(join(directory, 'tls/certificate.pem'))
-  // A connection for each request, so that each API thread gets some.
+  // One connection per request, so that each API thread gets some.
   const dispatcher = new Agent({ connect: { ca }, pipelining: 0, keepAliveTimeout: 1, keepAliveMaxTimeout: 1 })
   t.teardown(async () => {
     await dispatcher.destroy()
@@ -51,12 +54,12 @@ async function site(t: { testdir(): string; teardown(work: () => unknown): void 
   }
 }
 
-t.test('keys, plan and tokens: what is changed holds for the next request', async (t) => {
+t.test('changes to keys, plan and tokens apply to the next request', async (t) => {
   const { data, ask, send, token, tokenId } = await site(t)
   const org = ['--org', 'Acme', ...data]
   const [made] = await admin('key', 'create', 'dashboard', '--scope', 'discovery:read', ...org)
   const key = String(made?.['key'])
-  /** The same for many connections, which both threads answer. */
+  /** Statuses over many connections, which both threads answer. */
   const statuses = async (path = '/api/v1/discovery'): Promise<number[]> => {
     const answers = await Promise.all(Array.from({ length: 8 }, () => ask(path, key)))
     return [...new Set(answers.map(({ status }) => status))]
@@ -81,7 +84,7 @@ t.test('keys, plan and tokens: what is changed holds for the next request', asyn
   t.ok(Math.abs(Date.parse(used) - Date.now()) < 60_000, used)
 })
 
-t.test('a scan that is asked for, and approvals, are visible at once; the service runs them', async (t) => {
+t.test('a requested scan and approvals are visible at once; the service runs the scan', async (t) => {
   const { data, ask, send, token } = await site(t)
   const org = ['--org', 'Acme', ...data]
   const [made] = await admin('key', 'create', 'dashboard', ...org)
@@ -107,11 +110,11 @@ t.test('a scan that is asked for, and approvals, are visible at once; the servic
   ])
 })
 
-t.test('verify shows events of a token as they come', async (t) => {
+t.test("verify shows a token's events as they arrive", async (t) => {
   const { data, send, token, tokenId } = await site(t)
   const org = ['--org', 'Acme', ...data]
   const waits = start('admin', ['verify', ...org, '--token', tokenId, '--timeout', '300'])
-  // What came before it started is not shown, so events are sent until one is.
+  // verify shows only events received after its start, so events are sent until one is shown.
   let sent = 0
   const { status, stdout } = await until('it has ended', async () => {
     await send(token, 'claude.ai', ++sent)
@@ -122,7 +125,7 @@ t.test('verify shows events of a token as they come', async (t) => {
   t.match(first, { listener: 'https', address: '127.0.0.1', token_label: 'sensor', events: first?.['messages'] })
   t.ok(Number(first?.['messages']) >= 1 && Number(first?.['messages']) <= sent)
 
-  // A token of its own: the service may count the last events of the first one later.
+  // A separate token, because the service may count the first token's last events later.
   const [unused] = await admin('token', 'generate', 'unused', ...org)
   const never = await run('admin', ['verify', ...org, '--token', String(unused?.['id']), '--timeout', '1'])
   t.equal(never.status, 4)
@@ -132,7 +135,7 @@ t.test('verify shows events of a token as they come', async (t) => {
   t.equal((await interruptAndWait(() => start('admin', ['verify', ...org]))).status, 130)
 })
 
-t.test('without a service: a scan runs here, verify says that nothing can come', async (t) => {
+t.test('without a service, a scan runs in the command, and verify reports that no events can arrive', async (t) => {
   const directory = t.testdir()
   const data = ['--data-dir', directory]
   await organizationWithToken(directory, 'Acme', 'sensor')
@@ -143,7 +146,7 @@ t.test('without a service: a scan runs here, verify says that nothing can come',
   t.match(await admin('scan', 'run', '--org', 'Acme', ...data), [{ status: 'completed', events: 0 }])
 })
 
-t.test('a second service on the same data is refused, and a scan waits for its turn', async (t) => {
+t.test('a second service on the same data is rejected, and a scan waits for its turn', async (t) => {
   const { data } = await site(t)
   const second = await run('service', [
     ...data,
@@ -159,7 +162,7 @@ t.test('a second service on the same data is refused, and a scan waits for its t
   t.match(second, { status: 4, stderr: /STORE_IN_USE .*another service/ })
 })
 
-t.test('in the name of a member, and what the line says where it may not', async (t) => {
+t.test('a command can run as a member, and names the missing right otherwise', async (t) => {
   const data = ['--data-dir', t.testdir()]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
   const org = ['--org', 'Acme', ...data]
@@ -179,7 +182,7 @@ t.test('in the name of a member, and what the line says where it may not', async
     'both or none',
   )
   for (const hidden of ['al\u200bice', 'x\u202eecila', 'a\u2028b']) {
-    t.match(await runAdmin(['member', 'add', hidden, ...org]), { status: 2, stderr: /do not show/ })
+    t.match(await runAdmin(['member', 'add', hidden, ...org]), { status: 2, stderr: /invisible characters/ })
   }
   const entries = await admin('audit', 'list', ...org, '--last', '2')
   t.match(entries, [
@@ -193,7 +196,7 @@ t.test('in the name of a member, and what the line says where it may not', async
   ])
 })
 
-t.test('a secret that is given where its name belongs is found by it, and in no line', async (t) => {
+t.test('a secret given in place of its name finds the record, and is in no output', async (t) => {
   const data = ['--data-dir', t.testdir()]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
   const org = ['--org', 'Acme', ...data]
@@ -212,11 +215,11 @@ t.test('a secret that is given where its name belongs is found by it, and in no 
       t.notOk(`${ended.stdout}${ended.stderr}`.includes(text.slice(20)), ended.stderr)
     }
   }
-  for (const words of [
+  for (const args of [
     ['token', 'bind', raw.token, '--port', '5514'],
     ['verify', '--token', raw.token],
   ]) {
-    const { stderr } = await runAdmin([...words, ...org])
+    const { stderr } = await runAdmin([...args, ...org])
     t.notOk(stderr.includes(raw.token.slice(20)), stderr)
   }
 })

@@ -6,12 +6,12 @@ import t from 'tap'
 import { claimPort } from '../../engine/http/listen.ts'
 import { admin, REPOSITORY, startService } from '../support/programs.ts'
 
-/** The commands of docs/reference/api.md, and what it says that the first one prints. */
+/** The commands of docs/reference/api.md, and the documented output of the first. */
 const PAGE = readFileSync(join(REPOSITORY, 'docs/reference/api.md'), 'utf8')
 const COMMANDS = [...PAGE.matchAll(/^curl .*$/gm)].map(([command]) => command)
 const PRINTED = /this prints:\n\n```json\n(.*)\n/.exec(PAGE)?.[1] ?? ''
 
-t.test('each command of docs/reference/api.md does what the page says, against a real service', async (t) => {
+t.test('each command of docs/reference/api.md works as documented against a real service', async (t) => {
   const directory = t.testdir()
   const data = join(directory, 'data/service')
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', '--data-dir', data)
@@ -23,8 +23,8 @@ t.test('each command of docs/reference/api.md does what the page says, against a
   })
   const variables = { SVC_API_KEY: String(made?.['key']), ETAG: `"${'0'.repeat(32)}"` }
   const shell = async (command: string): Promise<string> => {
-    const words = command.replace('localhost:8443', `localhost:${service.apiPort}`).replace('curl ', 'curl -sS --fail ')
-    const child = spawn('sh', ['-c', words], { cwd: directory, env: { PATH: process.env['PATH'], ...variables } })
+    const args = command.replace('localhost:8443', `localhost:${service.apiPort}`).replace('curl ', 'curl -sS --fail ')
+    const child = spawn('sh', ['-c', args], { cwd: directory, env: { PATH: process.env['PATH'], ...variables } })
     let output = ''
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (chunk: string) => {
@@ -45,10 +45,10 @@ t.test('each command of docs/reference/api.md does what the page says, against a
   for (const sample of samples) t.type(JSON.parse(await shell(sample)), 'object', sample)
 })
 
-/** Unpacked by the set-up of `npm run test:full`. */
+/** The set-up of `npm run test:full` unpacks nginx here. */
 const NGINX = join(REPOSITORY, 'node_modules/.cache/nginx/usr/sbin/nginx')
 
-t.test('nginx, told what the page tells, passes requests on', async (t) => {
+t.test('nginx passes requests on with the documented configuration', async (t) => {
   const [location = ''] = /^location [\s\S]*?^\}$/m.exec(PAGE) ?? []
   t.match(location, /proxy_pass http:\/\/127\.0\.0\.1:8443;/)
   const directory = t.testdir()

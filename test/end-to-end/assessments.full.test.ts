@@ -8,7 +8,7 @@ import { admin, run, runAdmin, startService } from '../support/programs.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
-/** A file for posture-admin assessment import. */
+/** Writes a file for posture-admin assessment import. */
 function fileIn(directory: string, answers: Parameters<typeof content>[1]): string {
   const { frameworkId, title, categories } = content('hipaa', answers)
   const file = join(directory, 'assessment.json')
@@ -16,7 +16,7 @@ function fileIn(directory: string, answers: Parameters<typeof content>[1]): stri
   return file
 }
 
-t.test('an assessment, from its draft to the API of a running service', async (t) => {
+t.test('an assessment goes from its draft to the API of a running service', async (t) => {
   const directory = t.testdir()
   const data = ['--data-dir', directory]
   const service = await startService(directory)
@@ -44,7 +44,7 @@ t.test('an assessment, from its draft to the API of a running service', async (t
   const items = await admin('assessment', 'show', id, '--items', ...ofAcme)
   t.equal(items.length, 24)
 
-  // The answers come back in the spreadsheet that was exported, but for one.
+  // The answers are imported from the exported spreadsheet, with one answer missing.
   const sheet = join(directory, 'answers.csv')
   await admin('assessment', 'export', id, '--format', 'csv', '--output', sheet, ...ofAcme)
   writeFileSync(sheet, readFileSync(sheet, 'utf8').replaceAll(',unanswered,', ',yes,').replace(',yes,', ',unanswered,'))
@@ -68,7 +68,7 @@ t.test('an assessment, from its draft to the API of a running service', async (t
 
   await admin('assessment', 'answer', ours, '164.308(A)(1)', 'no', '--note', '=once', ...ofAcme)
   const [completed] = await admin('assessment', 'complete', ours, ...ofAcme)
-  // Ten thirteenths of a category that weighs 4 of 15: 100 - 100 x 3 / 13 x 4 / 15 = 93.85.
+  // 10 of 13 points in a category with weight 4 of 15: 100 - 100 x 3 / 13 x 4 / 15 = 93.85.
   t.match(completed, { status: 'completed', overall_score: 94, grade: 'A' })
   const [score] = await get('scores')
   t.same(score, { framework_id: 'hipaa', overall_score: 94, grade: 'A', completed_at: completed?.['completed_at'] })
@@ -113,7 +113,7 @@ t.test('an assessment, from its draft to the API of a running service', async (t
   t.equal((await admin('assessment', 'list', ...ofAcme)).length, 1)
 })
 
-t.test('all that is wrong in a file is said, a line each, and nothing is stored', async (t) => {
+t.test('all errors of a file are reported, one line each, and nothing is stored', async (t) => {
   const directory = t.testdir({ 'bad.csv': 'category,answer\n', 'bad.json': '{"version":2,"framework_id":"x"}' })
   const data = ['--data-dir', join(directory, 'data')]
   await admin('organization', 'create', 'Acme', '--domain', 'x.example', ...data)
@@ -144,44 +144,52 @@ t.test('all that is wrong in a file is said, a line each, and nothing is stored'
 })
 
 for (const point of ['assessment:completed', 'assessment:recommended', 'assessment:published']) {
-  t.test(`killed at ${point}, an assessment is in progress as before; the next attempt does all`, async (t) => {
-    const directory = t.testdir()
-    const data = ['--org', 'Acme', '--data-dir', join(directory, 'data')]
-    await admin('organization', 'create', 'Acme', '--domain', 'x.example', ...data.slice(2))
-    // One was completed before, whose recommendations the second changes.
-    await admin('assessment', 'import', fileIn(directory, { A: 'no', B: 'no' }), '--complete', ...data)
-    const [made] = await admin('assessment', 'import', fileIn(directory, { A: 'yes', B: 'partial', C: 'no' }), ...data)
-    const state = async (): Promise<unknown> => {
-      const store = new Store(join(directory, 'data'))
-      const id = store.organizations.find('Acme')?.id ?? ''
-      const found = {
-        assessments: store.assessments.ofOrganization(id),
-        recommendations: store.recommendations.ofOrganization(id),
-        audit: store.auditLog.ofOrganization(id),
-        published: (['scores', 'recommendations', 'assessments'] as const).map((list) =>
-          publishedList(store, id, list),
-        ),
+  t.test(
+    `an assessment of a process killed at ${point} is still in progress, and the next attempt completes it`,
+    async (t) => {
+      const directory = t.testdir()
+      const data = ['--org', 'Acme', '--data-dir', join(directory, 'data')]
+      await admin('organization', 'create', 'Acme', '--domain', 'x.example', ...data.slice(2))
+      // An earlier assessment is completed. The second one changes its recommendations.
+      await admin('assessment', 'import', fileIn(directory, { A: 'no', B: 'no' }), '--complete', ...data)
+      const [made] = await admin(
+        'assessment',
+        'import',
+        fileIn(directory, { A: 'yes', B: 'partial', C: 'no' }),
+        ...data,
+      )
+      const state = async (): Promise<unknown> => {
+        const store = new Store(join(directory, 'data'))
+        const id = store.organizations.find('Acme')?.id ?? ''
+        const found = {
+          assessments: store.assessments.ofOrganization(id),
+          recommendations: store.recommendations.ofOrganization(id),
+          audit: store.auditLog.ofOrganization(id),
+          published: (['scores', 'recommendations', 'assessments'] as const).map((list) =>
+            publishedList(store, id, list),
+          ),
+        }
+        await store.close()
+        return found
       }
-      await store.close()
-      return found
-    }
-    const before = await state()
-    const complete = ['assessment', 'complete', String(made?.['id']), ...data]
-    t.match(await run('admin', complete, { POSTURE_FAULT_POINT: point }), { signal: 'SIGKILL' })
-    t.same(await state(), before)
-    t.match(await runAdmin(complete), { status: 0 })
-    const after = (await state()) as { published: Row[][] }
-    t.match(after.published, [
-      [{ framework_id: 'hipaa', overall_score: 50, grade: 'F' }],
-      Array.from({ length: 3 }, () => ({ framework_id: 'hipaa' })),
-      [{ overall_score: 50 }, { overall_score: 0 }],
-    ])
-    const statuses = Object.fromEntries((after.published[1] ?? []).map(({ title, status }) => [title, status]))
-    t.same(statuses, { 'Do A.': 'completed', 'Do B.': 'open', 'Do C.': 'open' })
-  })
+      const before = await state()
+      const complete = ['assessment', 'complete', String(made?.['id']), ...data]
+      t.match(await run('admin', complete, { POSTURE_FAULT_POINT: point }), { signal: 'SIGKILL' })
+      t.same(await state(), before)
+      t.match(await runAdmin(complete), { status: 0 })
+      const after = (await state()) as { published: Row[][] }
+      t.match(after.published, [
+        [{ framework_id: 'hipaa', overall_score: 50, grade: 'F' }],
+        Array.from({ length: 3 }, () => ({ framework_id: 'hipaa' })),
+        [{ overall_score: 50 }, { overall_score: 0 }],
+      ])
+      const statuses = Object.fromEntries((after.published[1] ?? []).map(({ title, status }) => [title, status]))
+      t.same(statuses, { 'Do A.': 'completed', 'Do B.': 'open', 'Do C.': 'open' })
+    },
+  )
 }
 
-t.test('of two processes that complete an assessment at once, one does and the other is refused', async (t) => {
+t.test('when two processes complete an assessment at once, one succeeds and the other is rejected', async (t) => {
   const directory = t.testdir()
   const data = ['--org', 'Acme', '--data-dir', join(directory, 'data')]
   await admin('organization', 'create', 'Acme', '--domain', 'x.example', ...data.slice(2))
@@ -190,74 +198,74 @@ t.test('of two processes that complete an assessment at once, one does and the o
     const complete = ['assessment', 'complete', String(made?.['id']), ...data]
     const ended = await Promise.all([run('admin', complete), run('admin', complete)])
     t.same(ended.map(({ status }) => status).sort(), [0, 5], ended.map(({ stderr }) => stderr).join())
-    t.match(ended.find(({ status }) => status === 5)?.stderr, /CONFLICT the assessment is completed, which is final/)
+    t.match(ended.find(({ status }) => status === 5)?.stderr, /CONFLICT the assessment is completed: /)
     const audit = await admin('audit', 'list', ...data)
     t.equal(audit.filter(({ action }) => action === 'assessment.complete').length, round)
     t.equal((await admin('recommendation', 'list', ...data)).length, 1)
   }
 })
 
-const MISUSES: readonly { name: string; words: readonly string[]; status: number; line: RegExp }[] = [
+const MISUSES: readonly { name: string; args: readonly string[]; status: number; line: RegExp }[] = [
   {
     name: 'no framework',
-    words: ['assessment', 'create'],
+    args: ['assessment', 'create'],
     status: 2,
     line: /USAGE required option '--framework <framework>' not specified/,
   },
   {
-    name: 'a framework that is none',
-    words: ['assessment', 'create', '--framework', 'cis'],
+    name: 'an unknown framework',
+    args: ['assessment', 'create', '--framework', 'cis'],
     status: 2,
     line: /Allowed choices are ai-security, /,
   },
   {
-    name: 'an answer that is none',
-    words: ['assessment', 'answer', '00000000', 'A', '101'],
+    name: 'an invalid answer',
+    args: ['assessment', 'answer', '00000000', 'A', '101'],
     status: 2,
     line: /expected yes, partial, no, .* from 0 to 100/,
   },
   {
     name: 'a note with a control character',
-    words: ['assessment', 'answer', '00000000', 'A', 'no', '--note', 'a\u0007'],
+    args: ['assessment', 'answer', '00000000', 'A', 'no', '--note', 'a\u0007'],
     status: 2,
     line: /expected text of up to 2000 bytes/,
   },
   {
-    name: 'an assessment that is not there',
-    words: ['assessment', 'show', '00000000'],
+    name: 'a nonexistent assessment',
+    args: ['assessment', 'show', '00000000'],
     status: 5,
     line: /NOT_FOUND no assessment "00000000"$/,
   },
   {
     name: 'a short id',
-    words: ['assessment', 'export', '0000'],
+    args: ['assessment', 'export', '0000'],
     status: 2,
     line: /USAGE assessment "0000": expected its id, /,
   },
   {
-    name: 'a form that is none',
-    words: ['assessment', 'export', '00000000', '--format', 'xlsx'],
+    name: 'an unknown format',
+    args: ['assessment', 'export', '00000000', '--format', 'xlsx'],
     status: 2,
     line: /Allowed choices are json, csv/,
   },
   {
-    name: 'a file that is not there',
-    words: ['assessment', 'import', '/nowhere.csv'],
+    name: 'a nonexistent file',
+    args: ['assessment', 'import', '/nowhere.csv'],
     status: 2,
     line: /ASSESSMENT_FILE \/nowhere\.csv: no such file$/,
   },
   {
-    name: 'a status that is none',
-    words: ['recommendation', 'set', '00000000', 'done'],
+    name: 'an unknown status',
+    args: ['recommendation', 'set', '00000000', 'done'],
     status: 2,
     line: /Allowed choices are open, in_progress, completed, dismissed/,
   },
 ]
-t.test('each misuse is one clear line', async (t) => {
+t.test('each misuse is one clear error line', async (t) => {
   const data = ['--data-dir', t.testdir()]
   await admin('organization', 'create', 'Acme', '--domain', 'x.example', ...data)
-  for (const { name, words, status, line } of MISUSES) {
-    const ended = await runAdmin([...words, '--org', 'Acme', ...data])
+  for (const { name, args, status, line } of MISUSES) {
+    const ended = await runAdmin([...args, '--org', 'Acme', ...data])
     t.equal(ended.status, status, `${name}: ${ended.stderr}`)
     t.match(ended.stderr.trimEnd(), line, name)
     t.equal(ended.stderr.trimEnd().split('\n').length, 1, name)

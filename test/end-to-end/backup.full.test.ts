@@ -8,7 +8,7 @@ import { skipUnlessRoot } from '../support/other-user.ts'
 import { admin, run, runAdmin, startService } from '../support/programs.ts'
 import { Sender } from '../support/store.ts'
 
-/** What a service on this directory answers, text by text. */
+/** The answers of a service on this directory, as texts. */
 async function answersOf(t: Test, directory: string, key: string): Promise<string[]> {
   const service = await startService(directory)
   t.teardown(() => service.child.kill('SIGKILL'))
@@ -25,7 +25,7 @@ async function answersOf(t: Test, directory: string, key: string): Promise<strin
   return answers
 }
 
-t.test('a backup of a running service answers as the service does', async (t) => {
+t.test('a backup of a running service gives the same answers as the service', async (t) => {
   const directory = t.testdir({ there: {}, again: {} })
   const there = join(directory, 'there')
   const again = join(directory, 'again')
@@ -46,7 +46,7 @@ t.test('a backup of a running service answers as the service does', async (t) =>
   t.match(await admin('backup', file, ...data), [{ file, schema: SCHEMA_VERSION }])
   t.match(await runAdmin(['restore', file, '--force', ...data]), {
     status: 4,
-    stderr: /STORE_IN_USE.*stop it first\n$/,
+    stderr: /STORE_IN_USE.*Stop it first\n$/,
   })
   t.match(await runAdmin(['doctor', ...data]), { status: 0, stderr: '' })
   service.child.kill('SIGTERM')
@@ -67,7 +67,7 @@ t.test('a backup of a running service answers as the service does', async (t) =>
 })
 
 for (const point of ['backup:copied', 'backup:sealed']) {
-  t.test(`killed at ${point}: there is no file of that name, and the next backup leaves nothing else`, async (t) => {
+  t.test(`a process killed at ${point} leaves no backup file, and the next backup leaves no other file`, async (t) => {
     const directory = t.testdir({ here: {} })
     const data = ['--data-dir', join(directory, 'here')]
     await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
@@ -80,30 +80,36 @@ for (const point of ['backup:copied', 'backup:sealed']) {
   })
 }
 
-t.test('root restores and looks, and the service of another user starts', { skip: skipUnlessRoot }, async (t) => {
-  const directory = t.testdir()
-  const [made, file] = [join(directory, 'made'), join(directory, 'a.backup')]
-  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', '--data-dir', made)
-  await admin('backup', file, '--data-dir', made)
-  const service = join(directory, 'service')
-  mkdirSync(service)
-  chownSync(service, 1234, 1234)
-  const data = ['--data-dir', service]
-  for (const options of [[], ['--force']]) {
-    await admin('restore', file, ...options, ...data)
-    await admin('doctor', ...data)
-    const names = readdirSync(service, { recursive: true, encoding: 'utf8' }).filter((name) => !name.startsWith('tls'))
-    t.ok(names.includes('store/data.mdb'))
-    t.same(
-      names.filter((name) => statSync(join(service, name)).uid !== 1234),
-      [],
-      `all is the service's: ${names.join(', ')}`,
-    )
-    rmSync(join(service, 'store/lock.mdb'), { force: true })
-    await admin('doctor', ...data)
-    const through = ['setpriv', '--reuid=1234', '--regid=1234', '--clear-groups']
-    const running = await startService(service, [], {}, through)
-    running.child.kill('SIGTERM')
-    t.match(await running.ended, { status: 0, signal: null })
-  }
-})
+t.test(
+  'after root restores and inspects a backup, the service of another user starts',
+  { skip: skipUnlessRoot },
+  async (t) => {
+    const directory = t.testdir()
+    const [made, file] = [join(directory, 'made'), join(directory, 'a.backup')]
+    await admin('organization', 'create', 'Acme', '--domain', 'acme.example', '--data-dir', made)
+    await admin('backup', file, '--data-dir', made)
+    const service = join(directory, 'service')
+    mkdirSync(service)
+    chownSync(service, 1234, 1234)
+    const data = ['--data-dir', service]
+    for (const options of [[], ['--force']]) {
+      await admin('restore', file, ...options, ...data)
+      await admin('doctor', ...data)
+      const names = readdirSync(service, { recursive: true, encoding: 'utf8' }).filter(
+        (name) => !name.startsWith('tls'),
+      )
+      t.ok(names.includes('store/data.mdb'))
+      t.same(
+        names.filter((name) => statSync(join(service, name)).uid !== 1234),
+        [],
+        `all is the service's: ${names.join(', ')}`,
+      )
+      rmSync(join(service, 'store/lock.mdb'), { force: true })
+      await admin('doctor', ...data)
+      const through = ['setpriv', '--reuid=1234', '--regid=1234', '--clear-groups']
+      const running = await startService(service, [], {}, through)
+      running.child.kill('SIGTERM')
+      t.match(await running.ended, { status: 0, signal: null })
+    }
+  },
+)

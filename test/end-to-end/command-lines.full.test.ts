@@ -10,7 +10,7 @@ const CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')
 const TRUNCATED = join(REPOSITORY, 'test/captures/truncated-file/input.pcap')
 
 for (const program of ['service', 'collector', 'admin'] as const) {
-  t.test(`posture-${program} says what it is`, async (t) => {
+  t.test(`posture-${program} prints its name and version`, async (t) => {
     const { version } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as { version: string }
     t.match(await run(program, ['--version']), { status: 0, stdout: `${version}\n`, stderr: '' })
     t.match(await run(program, ['--help']), {
@@ -53,21 +53,21 @@ const MISUSES: readonly Misuse[] = [
     line: /USAGE unknown command 'chek' \(Did you mean check\?\); see posture-collector --help$/,
   },
   {
-    name: 'a word too many',
+    name: 'an extra argument',
     program: 'collector',
     parameters: ['run', 'eth0'],
     status: 2,
     line: /USAGE unknown command 'eth0'; see posture-collector --help$/,
   },
   {
-    name: 'a token of the wrong form',
+    name: 'a token in the wrong format',
     program: 'collector',
     parameters: ['--token', 'hunter2'],
     status: 2,
     line: /USAGE --token: expected svc_mt_ and 48 hex digits$/,
   },
   {
-    name: 'the same by the variable',
+    name: 'the same in the environment variable',
     program: 'collector',
     parameters: [],
     environment: { SVC_TOKEN: 'hunter2' },
@@ -75,14 +75,14 @@ const MISUSES: readonly Misuse[] = [
     line: /USAGE SVC_TOKEN: expected/,
   },
   {
-    name: 'a port that is none',
+    name: 'an invalid port',
     program: 'collector',
     parameters: ['--token', TOKEN, '--https-port', '70000'],
     status: 2,
     line: /USAGE --https-port: expected a whole number from 1 to 65535, found "70000"$/,
   },
   {
-    name: 'a level that is none',
+    name: 'an unknown log level',
     program: 'collector',
     parameters: ['--token', TOKEN],
     environment: { LOG_LEVEL: 'loud' },
@@ -97,14 +97,14 @@ const MISUSES: readonly Misuse[] = [
     line: /Did you mean --token\?/,
   },
   {
-    name: 'a file that is not there',
+    name: 'a nonexistent file',
     program: 'collector',
     parameters: ['read', '/nowhere.pcap'],
     status: 4,
     line: /CAPTURE_UNREADABLE \/nowhere\.pcap: no such file$/,
   },
   {
-    name: 'a file that is no capture',
+    name: 'a file that is not a capture',
     program: 'collector',
     parameters: ['read', join(REPOSITORY, 'package.json')],
     status: 4,
@@ -125,28 +125,28 @@ const MISUSES: readonly Misuse[] = [
     line: /USAGE missing required argument 'file'/,
   },
   {
-    name: 'an outbox that cannot be made',
+    name: 'an outbox that cannot be created',
     program: 'collector',
     parameters: ['--token', TOKEN, '--outbox', '/proc/outbox'],
     status: 4,
     line: /STORE_UNWRITABLE --outbox \/proc\/outbox/,
   },
   {
-    name: 'an authority that is not there',
+    name: 'a nonexistent CA file',
     program: 'collector',
     parameters: ['--token', TOKEN, '--ca', '/nowhere.pem', '--outbox', 'memory'],
     status: 2,
     line: /USAGE --ca: /,
   },
   {
-    name: 'half a certificate',
+    name: 'a certificate without a key',
     program: 'service',
     parameters: ['--tls-key', 'x'],
     status: 2,
     line: /--tls-key and --tls-certificate: set both or neither/,
   },
   {
-    name: 'plain HTTP for all',
+    name: 'plain HTTP on all addresses',
     program: 'service',
     parameters: ['--plain-http', '--api-address', '192.0.2.1'],
     status: 2,
@@ -160,21 +160,21 @@ const MISUSES: readonly Misuse[] = [
     line: /STORE_UNWRITABLE --data-dir .*not a directory/,
   },
   {
-    name: 'no store where one must be',
+    name: 'no store where one is required',
     program: 'admin',
     parameters: ['key', 'list', '--org', 'x', '--data-dir', '/tmp'],
     status: 5,
     line: /NOT_FOUND --data-dir: there is no store in \/tmp\/store/,
   },
   {
-    name: 'a command that is none',
+    name: 'an unknown command',
     program: 'admin',
     parameters: ['frobnicate'],
     status: 2,
     line: /USAGE unknown command 'frobnicate'/,
   },
   {
-    name: 'a scope that is none',
+    name: 'an unknown scope',
     program: 'admin',
     parameters: ['key', 'create', 'x', '--org', 'x', '--scope', 'all'],
     status: 2,
@@ -191,7 +191,7 @@ for (const { name, program, parameters, environment = {}, status, line } of MISU
   })
 }
 
-t.test('a port that is taken', async (t) => {
+t.test('a port in use is one error line', async (t) => {
   const taken = createServer()
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
   t.teardown(() => taken.close())
@@ -209,7 +209,7 @@ t.test('a port that is taken', async (t) => {
   }
 })
 
-t.test('reading: several files, one of them missing and one cut short', async (t) => {
+t.test('read continues after a missing and a truncated file', async (t) => {
   const { status, stdout, stderr } = await run('collector', ['read', CAPTURE, '/nowhere.pcap', TRUNCATED])
   t.equal(status, 3)
   t.match(
@@ -231,7 +231,7 @@ t.test('reading: several files, one of them missing and one cut short', async (t
   })
 })
 
-t.test('reading: every name, and the counters, whose sums hold', async (t) => {
+t.test('read prints every name, and counters whose sums match', async (t) => {
   const names = await run('collector', ['read', '--names', CAPTURE])
   t.equal(names.stdout.trim().split('\n').length, 129)
   const stats = await run('collector', ['read', '--stats', CAPTURE])
@@ -252,7 +252,7 @@ t.test('reading: every name, and the counters, whose sums hold', async (t) => {
   t.equal((counts.get('matched') ?? 0) + (counts.get('unmatched') ?? 0), counts.get('names'))
 })
 
-t.test('a pipe that head closes is no fault', async (t) => {
+t.test('a pipe closed by head is not an error', async (t) => {
   const big = join(t.testdir(), 'big.pcap')
   const bytes = readFileSync(CAPTURE)
   writeFileSync(big, Buffer.concat([bytes, ...Array.from({ length: 100 }, () => bytes.subarray(24))]))
@@ -262,7 +262,7 @@ t.test('a pipe that head closes is no fault', async (t) => {
   t.equal(stderr, '')
 })
 
-t.test('a damaged file is forwarded as far as it goes; Ctrl-C while nobody takes the events keeps them', async (t) => {
+t.test('a damaged file is forwarded up to the damage; Ctrl-C while events cannot be sent keeps them', async (t) => {
   const directory = t.testdir()
   const file = join(directory, 'copy.pcap')
   copyFileSync(TRUNCATED, file)
@@ -284,7 +284,7 @@ t.test('a damaged file is forwarded as far as it goes; Ctrl-C while nobody takes
   t.notOk(stderr.includes(TOKEN))
 })
 
-t.test('output that nobody reads, and a disk that is full, are said', async (t) => {
+t.test('closed output and a full disk are reported', async (t) => {
   const child = spawn(process.execPath, [PROGRAMS.collector, 'read', CAPTURE], { stdio: ['ignore', 'pipe', 'pipe'] })
   child.stdout.destroy()
   const status = await new Promise((resolve) => child.once('close', resolve))

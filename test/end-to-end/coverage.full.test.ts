@@ -12,13 +12,16 @@ import { clientHello, encryptedClientHello, tlsRecords } from '../support/packet
 import { type Running, run, start } from '../support/programs.ts'
 import { organizationWithToken, SYSLOG_ON_LOOPBACK, SyslogService, until } from '../support/syslog-service.ts'
 
-/** What the capture holds, by its maker. */
-const HELD = counters({
+/** The expected counters, from the capture's builder. */
+const COLLECTED = counters({
   ...{ packets: 19, packets_truncated: 1, names: 5, names_matched: 1 },
   ...{ hellos_named: 2, hellos_ech: 1, hellos_unnamed: 1, dot_sessions: 1, doh_sessions: 1 },
 })
 
-/** Two questions, and connections of which each hides something; then a packet that the capture has cut. `clientPort` makes it another file. */
+/**
+ * Two queries, connections that hide something, and a packet that the capture truncated.
+ * `clientPort` makes captures differ.
+ */
 function capture(clientPort: number): Buffer {
   const question = (name: string) =>
     ethernet(
@@ -30,15 +33,15 @@ function capture(clientPort: number): Buffer {
     )
   const hellos = [
     {
-      said: clientHello({ serverName: 'public.example.org', moreExtensions: [encryptedClientHello()] }),
+      hello: clientHello({ serverName: 'public.example.org', moreExtensions: [encryptedClientHello()] }),
       serverPort: 443,
     },
-    { said: clientHello({}), serverPort: 443 },
-    { said: clientHello({ serverName: 'resolver.example.org' }), serverPort: 853 },
-    { said: clientHello({ serverName: 'dns.google' }), serverPort: 443 },
+    { hello: clientHello({}), serverPort: 443 },
+    { hello: clientHello({ serverName: 'resolver.example.org' }), serverPort: 853 },
+    { hello: clientHello({ serverName: 'dns.google' }), serverPort: 443 },
   ]
-  const streams = hellos.map(({ said, serverPort }, index) => {
-    return new TcpStream({ clientPort: clientPort + 1 + index, serverPort }, tlsRecords(said))
+  const streams = hellos.map(({ hello, serverPort }, index) => {
+    return new TcpStream({ clientPort: clientPort + 1 + index, serverPort }, tlsRecords(hello))
   })
   const packets = [
     question('claude.ai'),
@@ -53,7 +56,7 @@ function capture(clientPort: number): Buffer {
   return pcapFile(all.map((frame, index) => ({ ...frame, timeMs: Date.UTC(2026, 10, 20) + index })))
 }
 
-t.test('what a sensor did not see is told to its service, by each way, once', async (t) => {
+t.test('a sensor reports its coverage once, over each transport', async (t) => {
   const service = await SyslogService.start(t, SYSLOG_ON_LOOPBACK)
   const file = (name: string, clientPort: number): string => {
     const path = join(service.directory, name)
@@ -73,7 +76,7 @@ t.test('what a sensor did not see is told to its service, by each way, once', as
     const { status, stderr } = await reading(first, service.token, ...https)
     t.equal(status, 0, stderr)
     t.notMatch(stderr, /do not balance/)
-    t.same(of(service.organizationId), { sensors: 1, days: 1, counters: HELD }, times)
+    t.same(of(service.organizationId), { sensors: 1, days: 1, counters: COLLECTED }, times)
   }
   const second = await reading(file('second.pcap', 51_000), service.token, ...https)
   t.equal(second.status, 0, second.stderr)
@@ -93,31 +96,28 @@ t.test('what a sensor did not see is told to its service, by each way, once', as
     const path = file(`${protocol}.pcap`, 52_000 + index * 1000)
     const { status, stderr } = await reading(path, token, ...transport)
     t.equal(status, 0, stderr)
-    // One event and one report: both are in the books.
+    // The accounting has one event and one report.
     t.match(await service.settled(protocol, 2), { received: 2, stored: 1, skipped: 1, rejected: 0, unknown: 0 })
     await until('stored', () => of(organizationId).sensors === 1 || undefined)
-    t.same(of(organizationId), { sensors: 1, days: 1, counters: HELD }, protocol)
+    t.same(of(organizationId), { sensors: 1, days: 1, counters: COLLECTED }, protocol)
   }
   t.match(of(service.organizationId), { sensors: 2 }, 'each organization has its own')
 
-  const nobody = await reading(file('third.pcap', 55_000), `svc_mt_${'0'.repeat(48)}`, ...https)
-  t.equal(nobody.status, 5, nobody.stderr)
-  t.match(nobody.stderr, /TOKEN_REFUSED/)
+  const wrongToken = await reading(file('third.pcap', 55_000), `svc_mt_${'0'.repeat(48)}`, ...https)
+  t.equal(wrongToken.status, 5, wrongToken.stderr)
+  t.match(wrongToken.stderr, /TOKEN_REFUSED/)
 })
 
-t.test(
-  'a service that is not there delays the end of a reading that found nothing by a few seconds at most',
-  async (t) => {
-    const directory = t.testdir()
-    const path = join(directory, 'empty.pcap')
-    writeFileSync(path, pcapFile([]))
-    const startMs = performance.now()
-    const collector: Running = start(
-      'collector',
-      ['--read', path, '--outbox', join(directory, 'outbox'), '--endpoint', '127.0.0.1', '--https-port', '1'],
-      { SVC_TOKEN: `svc_mt_${'0'.repeat(48)}` },
-    )
-    t.match(await collector.ended, { status: 0 })
-    t.ok(performance.now() - startMs < 9000)
-  },
-)
+t.test('an unavailable service delays the end of a run without matches by only a few seconds', async (t) => {
+  const directory = t.testdir()
+  const path = join(directory, 'empty.pcap')
+  writeFileSync(path, pcapFile([]))
+  const startMs = performance.now()
+  const collector: Running = start(
+    'collector',
+    ['--read', path, '--outbox', join(directory, 'outbox'), '--endpoint', '127.0.0.1', '--https-port', '1'],
+    { SVC_TOKEN: `svc_mt_${'0'.repeat(48)}` },
+  )
+  t.match(await collector.ended, { status: 0 })
+  t.ok(performance.now() - startMs < 9000)
+})

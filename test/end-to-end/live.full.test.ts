@@ -12,7 +12,10 @@ import { framesAt, pcapFile } from '../support/packets-pcap.ts'
 import { admin, type Running, type RunningService, start, startService } from '../support/programs.ts'
 import { until } from '../support/wait.ts'
 
-/** A collector and a service in a network namespace of their own, with a veth pair on which tcpreplay plays what the collector hears. */
+/**
+ * A collector and a service in a network namespace with a veth pair. tcpreplay sends the packets
+ * that the collector captures.
+ */
 
 interface Health {
   readonly status: string
@@ -71,7 +74,7 @@ class Site {
   }
   static #made = 0
 
-  /** A collector that watches `far`. */
+  /** A collector that captures on `far`. */
   collector(
     t: Test,
     parameters: readonly string[] = [],
@@ -79,7 +82,7 @@ class Site {
     through: readonly string[] = [],
   ): Running {
     const service = this.#service
-    const words = ['--interface', 'far', '--outbox', join(this.directory, 'outbox'), '--aggregate', '1']
+    const args = ['--interface', 'far', '--outbox', join(this.directory, 'outbox'), '--aggregate', '1']
     const reach = [
       '--endpoint',
       '127.0.0.1',
@@ -89,7 +92,7 @@ class Site {
       service.fingerprint,
     ]
     const variables = { SVC_TOKEN: this.token, HEALTH_PORT: String(this.#healthPort), ...environment }
-    const running = start('collector', [...words, ...reach, ...parameters], variables, [
+    const running = start('collector', [...args, ...reach, ...parameters], variables, [
       'ip',
       ...this.inside(...through),
     ])
@@ -110,7 +113,7 @@ class Site {
     return execFileSync('ip', this.inside('curl', '-s', '--max-time', '2', url), { encoding: 'utf8' })
   }
 
-  /** Waits until the health record is like that. */
+  /** Waits until the health record satisfies the predicate. */
   async until(what: string, holds: (health: Health) => boolean): Promise<Health> {
     let last: unknown
     for (let tries = 0; tries < 150; tries++) {
@@ -123,10 +126,10 @@ class Site {
       }
       await new Promise((resolve) => setTimeout(resolve, 100))
     }
-    throw new Error(`waited in vain for ${what}: ${JSON.stringify(last)}`)
+    throw new Error(`timed out waiting for ${what}: ${JSON.stringify(last)}`)
   }
 
-  /** Plays queries on the other end of the pair. */
+  /** Sends DNS queries from the other end of the veth pair. */
   play(names: readonly string[], ...more: string[]): void {
     const frames = names.map((name, index) => {
       const addresses = { source: `10.9.${index >> 8}.${index & 255}`, destination: '10.9.0.2' }
@@ -138,59 +141,63 @@ class Site {
   }
 }
 
-t.test('what is played is matched, kept, forwarded; the counters balance; root is given up', { skip }, async (t) => {
+t.test(
+  'captured names are matched, stored and forwarded; the counters balance; root is dropped',
+  { skip },
+  async (t) => {
+    const site = await Site.make(t)
+    const collector = site.collector(t)
+    await site.until('the service', ({ https_connected }) => https_connected)
+    site.play([...Array.from({ length: 300 }, () => 'claude.ai'), 'chatgpt.com', 'www.example.org'])
+    const health = await site.until('matches', ({ events_matched }) => events_matched === 301)
+    t.match(health, {
+      status: 'running',
+      interface: 'far',
+      events_captured: 302,
+      platforms_detected: 2,
+      syslog_connected: false,
+    })
+    t.match(health, { last_event_at: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00$/ })
+
+    const tasks = `/proc/${collector.child.pid}/task`
+    for (const thread of readdirSync(tasks)) {
+      const status = readFileSync(`${tasks}/${thread}/status`, 'utf8')
+      t.match(status, /^Uid:\t65534\t65534\t65534\t65534$/m)
+      t.match(status, /^CapEff:\t0000000000000000$/m)
+    }
+
+    // The collector reads the kernel's counters once a second.
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    const metrics = site.text('/metrics')
+    t.match(metrics, /^posture_collector_names_total\{result="matched"\} 301$/m)
+    t.match(metrics, /^posture_collector_packets_received_total 302$/m)
+    t.match(metrics, /^posture_collector_matches_total\{method="dns"\} 301$/m)
+    t.notOk(metrics.includes(site.token), 'no secret is in a metric')
+
+    collector.child.kill('SIGTERM')
+    const { status, stderr } = await collector.ended
+    t.equal(status, 0, stderr)
+    const ended = stderr.split('\n').map((line) => (line === '' ? {} : (JSON.parse(line) as Record<string, unknown>)))
+    t.match(ended.at(-2), {
+      msg: 'ended',
+      frames: 302,
+      matched: 301,
+      events: 301,
+      acknowledged: 301,
+      waiting: 0,
+      refused: 0,
+    })
+    t.notOk(stderr.includes('counters do not balance'), stderr)
+    t.notOk(stderr.includes(site.token), 'no secret is logged')
+
+    const [scan] = await admin('scan', 'run', '--org', 'Acme', '--data-dir', join(site.directory, 'service'))
+    t.match(scan, { status: 'completed', events: 301, summary: { platforms_discovered: 2 } })
+  },
+)
+
+t.test('health reports when the link goes down and up, and when it disappears and returns', { skip }, async (t) => {
   const site = await Site.make(t)
-  const collector = site.collector(t)
-  await site.until('the service', ({ https_connected }) => https_connected)
-  site.play([...Array.from({ length: 300 }, () => 'claude.ai'), 'chatgpt.com', 'www.example.org'])
-  const health = await site.until('matches', ({ events_matched }) => events_matched === 301)
-  t.match(health, {
-    status: 'running',
-    interface: 'far',
-    events_captured: 302,
-    platforms_detected: 2,
-    syslog_connected: false,
-  })
-  t.match(health, { last_event_at: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00$/ })
-
-  const tasks = `/proc/${collector.child.pid}/task`
-  for (const thread of readdirSync(tasks)) {
-    const status = readFileSync(`${tasks}/${thread}/status`, 'utf8')
-    t.match(status, /^Uid:\t65534\t65534\t65534\t65534$/m)
-    t.match(status, /^CapEff:\t0000000000000000$/m)
-  }
-
-  // The kernel's figures are read once a second.
-  await new Promise((resolve) => setTimeout(resolve, 1500))
-  const metrics = site.text('/metrics')
-  t.match(metrics, /^posture_collector_names_total\{result="matched"\} 301$/m)
-  t.match(metrics, /^posture_collector_packets_received_total 302$/m)
-  t.match(metrics, /^posture_collector_matches_total\{method="dns"\} 301$/m)
-  t.notOk(metrics.includes(site.token), 'no secret is in a metric')
-
-  collector.child.kill('SIGTERM')
-  const { status, stderr } = await collector.ended
-  t.equal(status, 0, stderr)
-  const ended = stderr.split('\n').map((line) => (line === '' ? {} : (JSON.parse(line) as Record<string, unknown>)))
-  t.match(ended.at(-2), {
-    msg: 'ended',
-    frames: 302,
-    matched: 301,
-    events: 301,
-    acknowledged: 301,
-    waiting: 0,
-    refused: 0,
-  })
-  t.notOk(stderr.includes('counters do not balance'), stderr)
-  t.notOk(stderr.includes(site.token), 'no secret is logged')
-
-  const [scan] = await admin('scan', 'run', '--org', 'Acme', '--data-dir', join(site.directory, 'service'))
-  t.match(scan, { status: 'completed', events: 301, summary: { platforms_discovered: 2 } })
-})
-
-t.test('the link goes down and up, and vanishes and returns: health says so', { skip }, async (t) => {
-  const site = await Site.make(t)
-  // Who gives up root cannot open a new interface.
+  // After dropping root, a collector cannot open a new interface.
   const collector = site.collector(t, ['--user', 'root'])
   await site.until('the start', ({ status }) => status === 'running')
   ip(...site.inside('ip', 'link', 'set', 'far', 'down'))
@@ -211,7 +218,7 @@ t.test('the link goes down and up, and vanishes and returns: health says so', { 
     counters.map(({ counter, difference }) => [counter, difference]),
     ['packets', 'names', 'matches', 'events'].map((counter) => [counter, 0]),
   )
-  // The log looks once a second.
+  // The health log checks once a second.
   while (!collector.output.stderr.includes('"msg":"running again"')) await later(50)
   collector.child.kill('SIGTERM')
   const { status, stderr } = await collector.ended
@@ -220,13 +227,16 @@ t.test('the link goes down and up, and vanishes and returns: health says so', { 
   t.match(stderr, /"msg":"running again"/)
 })
 
-/** The port of an HTTP server that does nothing else, in the same network namespace as the collector. */
+/** Port of an HTTP server that does nothing else, in the collector's network namespace. */
 const IDLE_PORT = 19_091
 const IDLE_SERVER = `
   import { createServer } from 'node:http'
   createServer((_request, response) => response.end('{}')).listen(${IDLE_PORT}, '127.0.0.1', () => console.log('listening'))`
 
-/** Requests /health and the idle server in turn for a time. Prints their response times in milliseconds. */
+/**
+ * Requests /health and the idle server in turn for a time. Prints their response times in
+ * milliseconds.
+ */
 const POLLER = `
   const [port, forMs] = process.argv.slice(1).map(Number)
   const took = { health: [], idle: [] }
@@ -246,10 +256,10 @@ function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.POSITIVE_INFINITY
 }
 
-// The idle server runs on the same busy machine, so the difference is what the collector adds. Medians, because
-// a scheduler delays single answers of either process by hundreds of milliseconds.
+// The idle server runs on the same busy machine, so the difference is what the collector adds.
+// Medians, because a scheduler delays single answers of either process by hundreds of milliseconds.
 t.test(
-  'while the ring is full /health takes at most 100 ms longer than an idle server, and every loss is counted',
+  'while the ring is full, /health takes at most 100 ms longer than an idle server, and every loss is counted',
   { skip },
   async (t) => {
     const site = await Site.make(t)
@@ -290,7 +300,7 @@ t.test(
   },
 )
 
-t.test('SIGHUP reads the registry and the log level again', { skip }, async (t) => {
+t.test('SIGHUP reloads the registry and the log level', { skip }, async (t) => {
   const site = await Site.make(t)
   const registry = join(site.directory, 'registry.yaml')
   const environmentFile = join(site.directory, 'collector.env')
@@ -339,13 +349,13 @@ platforms:
   await site.until('a match by the registry before', ({ events_matched }) => events_matched === 3)
 })
 
-t.test('SIGHUP while it starts ends nothing, and what it asks for is there in the end', { skip }, async (t) => {
+t.test('SIGHUP during the start is not fatal and takes effect', { skip }, async (t) => {
   const site = await Site.make(t)
   const environmentFile = join(site.directory, 'collector.env')
   writeFileSync(environmentFile, 'LOG_LEVEL=INFO\n')
   const collector = site.collector(t, ['--settings-file', environmentFile])
   const hangUps = setInterval(() => {
-    // Before Node has called the program it can listen to no signal.
+    // Until Node runs the program, no signal handler is installed.
     if (collector.output.stderr.includes('registry loaded')) collector.child.kill('SIGHUP')
   }, 20)
   await site.until('the start', ({ status }) => status === 'running')
@@ -355,7 +365,7 @@ t.test('SIGHUP while it starts ends nothing, and what it asks for is there in th
   await until('the settings', () => collector.output.stderr.includes('"msg":"reloaded"'))
 })
 
-t.test('in memory: root is given up, and nothing is written', { skip }, async (t) => {
+t.test('with the outbox in memory, root is dropped and nothing is written to disk', { skip }, async (t) => {
   const site = await Site.make(t)
   const collector = site.collector(t, ['--outbox', 'memory'])
   await site.until('the service', ({ https_connected }) => https_connected)
@@ -370,113 +380,127 @@ t.test('in memory: root is given up, and nothing is written', { skip }, async (t
   t.notOk(existsSync(join(site.directory, 'outbox')))
 })
 
-t.test('entered by nsenter, where /sys is of another namespace', { skip }, async (t) => {
+t.test('the collector runs under nsenter, where /sys belongs to another namespace', { skip }, async (t) => {
   const site = await Site.make(t)
   const { service, healthPort } = site.reach
-  const words = ['--interface', 'far', '--outbox', 'memory', '--https-port', String(service.ingestPort)]
+  const args = ['--interface', 'far', '--outbox', 'memory', '--https-port', String(service.ingestPort)]
   const enter = ['nsenter', `--net=/run/netns/${site.name}`, 'env', '-u', 'NODE_OPTIONS']
   const trust = ['--endpoint', '127.0.0.1', '--fingerprint', service.fingerprint]
   const variables = { SVC_TOKEN: site.token, HEALTH_PORT: String(healthPort) }
-  const collector = start('collector', [...words, ...trust], variables, enter)
+  const collector = start('collector', [...args, ...trust], variables, enter)
   t.teardown(() => collector.child.kill('SIGKILL'))
   await site.until('the start', ({ status }) => status === 'running')
   site.play(['claude.ai'])
   await site.until('a match', ({ events_matched }) => events_matched === 1)
 })
 
-t.test('a root that may not become anybody, as in a container with CAP_NET_RAW alone, goes on', { skip }, async (t) => {
-  const site = await Site.make(t)
-  const collector = site.collector(t, [], {}, ['setpriv', '--bounding-set=-all,+net_raw', '--inh-caps=-all'])
-  await site.until('the start', ({ status }) => status === 'running')
-  t.match(readFileSync(`/proc/${collector.child.pid}/status`, 'utf8'), /^CapEff:\t0000000000002000$/m)
-  site.play(['claude.ai'])
-  await site.until('a match', ({ events_matched }) => events_matched === 1)
-  t.notOk(collector.output.stderr.includes('root privileges are dropped'))
-  collector.child.kill('SIGTERM')
-  t.equal((await collector.ended).status, 0)
-})
+t.test(
+  'a root user who cannot change users, as in a container with only CAP_NET_RAW, continues',
+  { skip },
+  async (t) => {
+    const site = await Site.make(t)
+    const collector = site.collector(t, [], {}, ['setpriv', '--bounding-set=-all,+net_raw', '--inh-caps=-all'])
+    await site.until('the start', ({ status }) => status === 'running')
+    t.match(readFileSync(`/proc/${collector.child.pid}/status`, 'utf8'), /^CapEff:\t0000000000002000$/m)
+    site.play(['claude.ai'])
+    await site.until('a match', ({ events_matched }) => events_matched === 1)
+    t.notOk(collector.output.stderr.includes('root privileges are dropped'))
+    collector.child.kill('SIGTERM')
+    t.equal((await collector.ended).status, 0)
+  },
+)
 
-t.test('SIGTERM ends within ten seconds while the service is away; the events wait on disk', { skip }, async (t) => {
-  const site = await Site.make(t)
-  const collector = site.collector(t, ['--https-port', '1'])
-  await site.until('the start', ({ status }) => status === 'running')
-  site.play(['claude.ai'])
-  await site.until('a match', ({ events_matched }) => events_matched === 1)
-  const start = performance.now()
-  collector.child.kill('SIGTERM')
-  const { status, stderr } = await collector.ended
-  t.ok(performance.now() - start < 10_000)
-  t.equal(status, 0, stderr)
-  t.match(stderr, /"acknowledged":0,.*"waiting":1,.*"msg":"ended"/)
-})
+t.test(
+  'SIGTERM ends the collector within ten seconds while the service is unavailable; events wait on disk',
+  { skip },
+  async (t) => {
+    const site = await Site.make(t)
+    const collector = site.collector(t, ['--https-port', '1'])
+    await site.until('the start', ({ status }) => status === 'running')
+    site.play(['claude.ai'])
+    await site.until('a match', ({ events_matched }) => events_matched === 1)
+    const start = performance.now()
+    collector.child.kill('SIGTERM')
+    const { status, stderr } = await collector.ended
+    t.ok(performance.now() - start < 10_000)
+    t.equal(status, 0, stderr)
+    t.match(stderr, /"acknowledged":0,.*"waiting":1,.*"msg":"ended"/)
+  },
+)
 
-t.test('what hinders a start is one line', { skip }, async (t) => {
+t.test('each failure to start is one error line', { skip }, async (t) => {
   const site = await Site.make(t)
   const first = site.collector(t)
   const sharedDirectory = join(site.directory, 'shared')
   mkdirSync(sharedDirectory)
   writeFileSync(join(sharedDirectory, 'of another program'), '')
   await site.until('the start', ({ status }) => status === 'running')
-  const rows: readonly { words: readonly string[]; environment?: NodeJS.ProcessEnv; status: number; says: RegExp }[] = [
-    { words: [], status: 4, says: /^posture-collector: PORT_TAKEN HEALTH_PORT: 127\.0\.0\.1:19090 is taken/ },
+  const rows: readonly {
+    args: readonly string[]
+    environment?: NodeJS.ProcessEnv
+    status: number
+    expected: RegExp
+  }[] = [
+    { args: [], status: 4, expected: /^posture-collector: PORT_TAKEN HEALTH_PORT: 127\.0\.0\.1:19090 is in use/ },
     {
-      words: ['--interface', 'fra', '--outbox', join(site.directory, 'outbox')],
+      args: ['--interface', 'fra', '--outbox', join(site.directory, 'outbox')],
       environment: { HEALTH_PORT: '0' },
       status: 4,
-      says: /^posture-collector: STORE_IN_USE --outbox \S+outbox: another collector runs on it; stop that one/,
+      expected: /^posture-collector: STORE_IN_USE --outbox \S+outbox: another collector runs on it; stop that one/,
     },
     {
-      words: ['--outbox', sharedDirectory],
+      args: ['--outbox', sharedDirectory],
       environment: { HEALTH_PORT: '0' },
       status: 4,
-      says: /^posture-collector: STORE_UNWRITABLE --outbox \S+: user nobody cannot write there; name a directory of its own/,
+      expected:
+        /^posture-collector: STORE_UNWRITABLE --outbox \S+: user nobody cannot write there; name a directory of its own/,
     },
     {
-      words: ['--filter', 'not vlan'],
+      args: ['--filter', 'not vlan'],
       environment: { HEALTH_PORT: '0' },
       status: 2,
-      says: /^posture-collector: USAGE --filter: "not vlan": "vlan" is not supported/,
+      expected: /^posture-collector: USAGE --filter: "not vlan": "vlan" is not supported/,
     },
     {
-      words: ['--tls-ports', Array.from({ length: 90 }, (_, index) => 2 * index + 1).join(',')],
+      args: ['--tls-ports', Array.from({ length: 90 }, (_, index) => 2 * index + 1).join(',')],
       environment: { HEALTH_PORT: '0' },
       status: 2,
-      says: /^posture-collector: USAGE the filter does not fit the kernel: 9\d ports or ranges/,
+      expected: /^posture-collector: USAGE the filter does not fit the kernel: 9\d ports or ranges/,
     },
     {
-      words: ['--filter', 'ip and ip6'],
+      args: ['--filter', 'ip and ip6'],
       environment: { HEALTH_PORT: '0' },
       status: 2,
-      says: /^posture-collector: USAGE --filter: "ip and ip6": .*rejects all packets/,
+      expected: /^posture-collector: USAGE --filter: "ip and ip6": .*rejects all packets/,
     },
     {
-      words: ['--interface', 'fra'],
+      args: ['--interface', 'fra'],
       environment: { HEALTH_PORT: '0' },
       status: 4,
-      says: /^posture-collector: CAPTURE_DENIED fra: no such interface; available: far/,
+      expected: /^posture-collector: CAPTURE_DENIED fra: no such interface; available: far/,
     },
     {
-      words: ['--user', 'nobody-at-all'],
+      args: ['--user', 'nobody-at-all'],
       environment: { HEALTH_PORT: '0' },
       status: 2,
-      says: /^posture-collector: USAGE --user: no user "nobody-at-all"/,
+      expected: /^posture-collector: USAGE --user: no user "nobody-at-all"/,
     },
     {
-      words: ['--snaplen', '20'],
+      args: ['--snaplen', '20'],
       status: 2,
-      says: /^posture-collector: USAGE --snaplen: expected a whole number from 64 to 262144, found "20"/,
+      expected: /^posture-collector: USAGE --snaplen: expected a whole number from 64 to 262144, found "20"/,
     },
     {
-      words: ['--settings-file', '/none'],
+      args: ['--settings-file', '/none'],
       status: 2,
-      says: /^posture-collector: USAGE --settings-file \/none: ENOENT/,
+      expected: /^posture-collector: USAGE --settings-file \/none: ENOENT/,
     },
   ]
-  for (const [index, { words, environment, status, says }] of rows.entries()) {
-    const refused = site.collector(t, ['--outbox', join(site.directory, `other${index}`), ...words], environment)
+  for (const [index, { args, environment, status, expected }] of rows.entries()) {
+    const refused = site.collector(t, ['--outbox', join(site.directory, `other${index}`), ...args], environment)
     const ended = await refused.ended
     const [line = ''] = ended.stderr.split('\n').filter((each) => each.startsWith('posture-collector:'))
-    t.match(line, says)
+    t.match(line, expected)
     t.equal(ended.status, status)
   }
   const wrong = site.collector(t, ['--outbox', join(site.directory, 'wrong')], {
@@ -491,7 +515,7 @@ t.test('what hinders a start is one line', { skip }, async (t) => {
 })
 
 t.test(
-  'a watching collector tells its coverage soon, and when it stops; another start is another sensor',
+  'a capturing collector reports its coverage early and at the end; another start is another sensor',
   { skip },
   async (t) => {
     const site = await Site.make(t)

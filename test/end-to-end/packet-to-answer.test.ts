@@ -8,8 +8,8 @@ import { admin, REPOSITORY, type RunningService, run, start, startService } from
 
 const CAPTURE = join(REPOSITORY, 'test/captures/demo/input.pcap')
 
-/** What must be found: the names that the capture's builder put in, against the registry. */
-function expected(): { events: number; byPlatform: Map<string, number> } {
+/** The expected result, from the builder's names and the registry. */
+function expectedEvents(): { events: number; byPlatform: Map<string, number> } {
   const { names } = JSON.parse(readFileSync(join(REPOSITORY, 'test/captures/demo/expect.json'), 'utf8')) as {
     names: { name: string }[]
   }
@@ -46,13 +46,13 @@ async function get(
   return { status: answer.statusCode, body }
 }
 
-t.test('packets of a capture become platforms of the API, through crashes of both programs', async (t) => {
+t.test('captured packets become platforms in the API despite crashes of both programs', async (t) => {
   const directory = t.testdir()
   const dataDirectory = join(directory, 'service')
   const outbox = join(directory, 'collector')
   const certificate = join(dataDirectory, 'tls/certificate.pem')
-  const want = expected()
-  t.ok(want.events > 50, 'the capture holds AI names')
+  const expected = expectedEvents()
+  t.ok(expected.events > 50, 'the capture holds AI names')
 
   let service = await startService(dataDirectory)
   const data = ['--data-dir', dataDirectory]
@@ -69,14 +69,15 @@ t.test('packets of a capture become platforms of the API, through crashes of bot
   const before = await get(service, certificate, '/api/v1/discovery', apiKey)
   t.same(before, { status: 200, body: { scan: null, platforms: [] } }, 'nothing is found before the first scan')
 
-  // The collector is killed when it has put its first events on disk.
+  // The collector is killed after storing its first events.
   const killed = await run('collector', collect(service.ingestPort, '--ca', certificate), {
     ...environment,
     POSTURE_FAULT_POINT: 'outbox:appended',
   })
   t.equal(killed.signal, 'SIGKILL')
 
-  // The service is killed when it has stored events and before it has said so; the collector tries on meanwhile.
+  // The service is killed after storing events and before acknowledging them. The collector keeps
+  // retrying.
   service.child.kill('SIGKILL')
   await service.ended
   service = await startService(dataDirectory, [], { POSTURE_FAULT_POINT: 'accept:committed' })
@@ -95,14 +96,14 @@ t.test('packets of a capture become platforms of the API, through crashes of bot
   const found = body as Discovery
   t.equal(status, 200)
   t.equal(found.scan?.id, scan?.['id'])
-  t.equal(found.scan?.summary['platforms_discovered'], want.byPlatform.size)
+  t.equal(found.scan?.summary['platforms_discovered'], expected.byPlatform.size)
   t.same(
     new Map(found.platforms.map((platform) => [platform.platform_name, platform.metadata.matches])),
-    want.byPlatform,
+    expected.byPlatform,
     'each platform with the names that the capture holds: every match is in the scan, and none twice',
   )
 
-  // The same file again: the outbox knows how far it was read.
+  // The outbox remembers the position in the file.
   const again = await run('collector', collect(ingestPort, '--ca', certificate), environment)
   t.equal(again.status, 0, again.stderr)
   const [second] = await admin('scan', 'run', '--org', 'Acme', ...data)
@@ -122,7 +123,7 @@ t.test('packets of a capture become platforms of the API, through crashes of bot
   t.equal(stopped, 0, 'SIGTERM stops the service cleanly')
 })
 
-t.test('npm start: finds, shows and serves; stops by Ctrl-C; continues on the same data', async (t) => {
+t.test('npm start finds, shows and serves platforms, ends with Ctrl-C, and continues with the same data', async (t) => {
   const directory = t.testdir()
   const parameters = ['--data-dir', directory, '--api-port', '0', '--console-port', 'off', '--ingest-port', '0']
   const serving = async (): Promise<{ status: number | null; stdout: string }> => {
@@ -141,7 +142,7 @@ t.test('npm start: finds, shows and serves; stops by Ctrl-C; continues on the sa
   t.equal(first.status, 0, first.stdout)
   t.match(first.stdout, /API key:\n\nsvc_pk_[0-9a-f]{64}\n/)
   t.match(first.stdout, /│ ChatGPT\s+│ 0\.\d\d /)
-  t.match(first.stdout, new RegExp(`${expected().byPlatform.size} AI platforms, `))
+  t.match(first.stdout, new RegExp(`${expectedEvents().byPlatform.size} AI platforms, `))
   t.match(
     first.stdout,
     /curl --cacert \S+ -H 'X-API-Key: svc_pk_[0-9a-f]{64}' https:\/\/localhost:\d+\/api\/v1\/discovery\n/,

@@ -10,17 +10,18 @@ const README = page('README.md')
 const GET_STARTED = page('docs/get-started.md')
 
 /**
- * Hexadecimal digits are random. Numbers and the order of rows depend on the time: events of the demo that are on both sides of midnight are evidence
- * of two days. Names and columns do not.
+ * Normalizes output. Hexadecimal digits are random. Numbers and the order of rows depend on the
+ * time: around midnight, the demo's events are evidence of two days. Names and columns do not
+ * change.
  */
-function shape(text: string): string[] {
+function normalized(text: string): string[] {
   const lines = text.split('\n').map((line) => line.replace(/\b[0-9a-f]{8,}\b|\d+/g, '#').replace(/[ ─]+/g, ' '))
   return lines.sort()
 }
 
 for (const [name, text] of Object.entries({ 'README.md': README, 'docs/get-started.md': GET_STARTED })) {
-  t.test(`${name} shows what its commands print; npm run docs updates it`, async (t) => {
-    t.same(shape(await withOutputs(text, 'clone')), shape(text))
+  t.test(`${name} shows the current output of its commands; npm run docs updates it`, async (t) => {
+    t.same(normalized(await withOutputs(text, 'clone')), normalized(text))
   })
 }
 

@@ -7,18 +7,19 @@ import { run } from '../support/programs.ts'
 import type { RealTraffic } from '../support/real-traffic.ts'
 
 /**
- * Packets of programs that are not ours, captured by tcpdump: posture-collector, tshark and the clients themselves must agree on the
- * names, each as often as it was said.
+ * Traffic of third-party programs, captured with tcpdump. posture-collector, tshark and the clients
+ * must agree on the names and how often each occurred.
  */
 const TRAFFIC = fileURLToPath(new URL('../support/real-traffic.js', import.meta.url))
-// On a developer's machine the reason is shown; in CI nothing is skipped: there the tests run, and fail where they cannot.
+// On a developer's machine, the tests are skipped with this reason. In CI nothing is skipped: the
+// tests run, and fail without root.
 const skip =
   process.getuid?.() === 0 || process.env['CI'] !== undefined ? false : 'needs root, for namespaces and tcpdump'
 
 const runProgram = promisify(execFile)
 const folder = t.testdir()
 const capture = `${folder}/traffic.pcap`
-let traffic: RealTraffic = { asked: [], absent: [] }
+let traffic: RealTraffic = { requested: [], absent: [] }
 
 t.before(async () => {
   if (skip !== false) return
@@ -30,28 +31,28 @@ t.before(async () => {
   ) as RealTraffic
 })
 
-/** "method name", as often as it must be seen. */
-function said(): string[] {
-  return traffic.asked.flatMap(({ method, names }) => names.map((name) => `${method} ${name}`)).sort()
+/** The expected "method name" lines, with repetitions. */
+function expectedNames(): string[] {
+  return traffic.requested.flatMap(({ method, names }) => names.map((name) => `${method} ${name}`)).sort()
 }
 
-t.test('every client did what it was asked to', { skip }, async (t) => {
-  t.ok(said().length >= 25, `${said().length} names`)
+t.test('every client sent its requests', { skip }, async (t) => {
+  t.ok(expectedNames().length >= 25, `${expectedNames().length} names`)
   for (const program of traffic.absent) t.comment(`${program} is not installed: none of its packets are in the capture`)
   if (process.env['CI'] !== undefined) t.same(traffic.absent, [])
 })
 
 for (const lanes of ['1', '2']) {
-  t.test(`posture-collector sees what was said, with ${lanes} decode workers`, { skip }, async (t) => {
+  t.test(`posture-collector finds every name with ${lanes} decode workers`, { skip }, async (t) => {
     const { status, stdout } = await run('collector', ['read', '--names', '--decode-workers', lanes, capture])
     t.equal(status, 0)
     const rows = stdout.split('\n').filter((line) => line !== '')
     const seen = rows.map((line) => JSON.parse(line) as { method: string; name: string })
-    t.same(seen.map(({ method, name }) => `${method} ${name}`).sort(), said())
+    t.same(seen.map(({ method, name }) => `${method} ${name}`).sort(), expectedNames())
   })
 }
 
-t.test('tshark sees the same', { skip }, async (t) => {
+t.test('tshark finds the same names', { skip }, async (t) => {
   const filter = 'dns.flags.response==0 || tls.handshake.type==1'
   const fields = ['frame.protocols', 'dns.qry.name', 'tls.handshake.extensions_server_name']
   const columns = ['-T', 'fields', '-E', 'aggregator= ', ...fields.flatMap((field) => ['-e', field])]
@@ -63,5 +64,5 @@ t.test('tshark sees the same', { skip }, async (t) => {
       names.split(' ').flatMap((name) => (name === '' ? [] : `${method} ${name.toLowerCase()}`))
     return [...rows('dns', questions), ...rows(kind, serverNames)]
   })
-  t.same(seen.sort(), said())
+  t.same(seen.sort(), expectedNames())
 })

@@ -5,8 +5,9 @@ import { coverageMessage, report } from '../support/coverage.ts'
 import { Random } from './random.ts'
 
 /**
- * Changed reports of coverage through their parser. What must hold for any text: nothing throws; it is a report whose counters can be added up,
- * and which is the same when it is written and read again, or one line that says why not.
+ * Parses mutated coverage reports. For any text, nothing throws. The result is a report whose
+ * counters can be added, and that stays the same when written and read again; or one line with the
+ * error.
  */
 const ODD_TEXTS = [
   ...[
@@ -74,7 +75,7 @@ function mutated(random: Random, original: string): string {
         text = text.slice(0, at) + random.of(ODD_TEXTS) + text.slice(at + random.below(12))
         break
       default:
-        // A part of it twice.
+        // Duplicates a part of the text.
         text = text.slice(0, at) + text.slice(random.below(at + 1))
     }
   }

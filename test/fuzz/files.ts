@@ -7,8 +7,8 @@ import { bytesInPieces } from '../collector/capture/read-capture.ts'
 import { Random } from './random.ts'
 
 /**
- * Changed capture files through the readers. What must hold for any bytes: only a Fault is thrown, reading ends, every record lies in the
- * buffer, and no more records come out than the bytes could hold.
+ * Reads mutated capture files. For any bytes, only a Fault is thrown, reading ends, every record is
+ * within the buffer, and there are no more records than the bytes can hold.
  */
 const BUFFER_BYTES = 600_000
 const RECORD_BYTES_MIN = 12

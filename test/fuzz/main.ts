@@ -7,9 +7,10 @@ import { fuzzMessages } from './messages.ts'
 import { fuzzPackets } from './packets.ts'
 
 /**
- * npm run fuzz: many changed packets, capture files, syslog messages and reports of coverage, on all cores. FUZZ_SEED replays; FUZZ_MUTATIONS says how many
- * packets; a hundredth as many files and reports, a tenth as many messages. Each seed is of STEP packets, so that a failure is replayed in seconds:
- * FUZZ_SEED=<it> FUZZ_MUTATIONS=<STEP>.
+ * npm run fuzz: mutated packets, capture files, syslog messages and coverage reports, on all cores.
+ * FUZZ_MUTATIONS is the number of packets; there are a tenth as many messages, and a hundredth as
+ * many files and reports. FUZZ_SEED repeats a run. Each seed covers STEP packets, so that repeating
+ * a failure takes seconds: FUZZ_SEED=<seed> FUZZ_MUTATIONS=<STEP>.
  */
 const STEP = 250_000
 const MUTATIONS = Number(process.env['FUZZ_MUTATIONS'] ?? 100_000_000)

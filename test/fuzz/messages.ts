@@ -5,7 +5,8 @@ import { HEADER_LINES, LINE_KINDS, linesOf } from '../../bench/workload/log-line
 import { Administration } from '../../engine/admin/administration.ts'
 import { unpackBatch } from '../../engine/event/event.ts'
 import { WORK_BYTES } from '../../engine/ingest/connection.ts'
-import { Intake, Origin } from '../../engine/ingest/intake.ts'
+import { Intake } from '../../engine/ingest/intake.ts'
+import { Origin } from '../../engine/ingest/origin.ts'
 import { totalOf } from '../../engine/ingest/outcome.ts'
 import { coverageFromMessage } from '../../engine/ingest/read-coverage.ts'
 import { LISTENERS } from '../../engine/ingest/sources.ts'
@@ -21,16 +22,17 @@ import { coverageMessage, report } from '../support/coverage.ts'
 import { Random } from './random.ts'
 
 /**
- * Changed syslog messages through the framing, the reading of headers, and the whole intake. What must hold for any bytes: nothing throws; how
- * a stream is cut into chunks has no say in its messages, nor have bytes around a message in what is read in it; places lie within the
- * message; and messages that came are messages of which it is known what became of them.
+ * Sends mutated syslog messages through framing, header parsing and intake. For any bytes: nothing
+ * throws; the messages do not depend on how the stream is split into chunks; the result of a
+ * message does not depend on the bytes around it; offsets are within the message; and every
+ * received message has an outcome.
  */
 const MESSAGE_BYTES_MAX = 600
 const FRAME_BYTES = 16 * 1024
 const GAP_BYTES = 16
 const FILLINGS = [0x00, 0x3c, 0xff] as const
 const NOW = Date.parse('2026-11-20T12:00:00Z')
-/** What headers and delimiters are made of. */
+/** Parts of headers and delimiters. */
 const ODD_TEXTS = [
   ...[
     '\n',
@@ -122,7 +124,7 @@ function messagesOf(token: string): Buffer[] {
     `<5>*Nov 20 09:15:02.123: %SYS-5-CONFIG_I: [svc@00000 key="${token}"] x`,
     `<134>1 2026-11-20T09:15:02Z edge-7 posture-collector 1 coverage [svc@00000 key="${token}"] ${coverageMessage(report())}`,
     squid,
-    // Of each format a line, as a device behind a relay sends it.
+    // One line of each format, as a device behind a relay sends it.
     ...LINE_KINDS.flatMap((kind) => linesOf(kind, 1)).map((line) => {
       return `<134>1 2026-11-20T09:15:02Z relay fw - - [svc@00000 key="${token}"] ${line}`
     }),
@@ -133,7 +135,7 @@ function messagesOf(token: string): Buffer[] {
 function mutated(random: Random, original: Buffer): Buffer {
   let bytes = Buffer.from(original)
   for (let changes = random.below(4); changes > 0 && bytes.length > 1; changes--) {
-    // Headers stand in the first bytes.
+    // Headers are in the first bytes.
     const at = random.below(random.below(2) === 0 ? Math.min(60, bytes.length) : bytes.length)
     switch (random.below(5)) {
       case 0:
@@ -259,6 +261,6 @@ function checkIntake(random: Random, intake: Intake, stream: Buffer): void {
     known += totalOf(intake.sources.listeners[listener])
   }
   if (received !== known) throw new Error(`${received} messages came, ${known} are known`)
-  // Each changed host is a source: they are told and forgotten, as the service does.
+  // Each mutated host is a new source. Sources are reported and forgotten, as in the service.
   if (random.below(100) === 0) intake.sources.takeDeltas(Number.POSITIVE_INFINITY)
 }

@@ -13,9 +13,10 @@ import { LinkType } from '../support/packets-link.ts'
 import { Random } from './random.ts'
 
 /**
- * Changed packets through the whole decoder. What must hold for any bytes: nothing throws, every packet is in one class, names are in their
- * alphabet, counters add up, and no byte outside a frame has a say. The last is seen by two decoders that get the same frames among
- * different bytes: they must come to the same.
+ * Decodes mutated packets. For any bytes: nothing throws, every packet is in one class, names
+ * contain only allowed characters, counters add up, and no byte outside a frame has an effect. To
+ * check the last point, two decoders get the same frames between different bytes and must return
+ * the same results.
  */
 const FRAME_BYTES = 1024 * 1024
 const GAP_BYTES = 48
@@ -23,7 +24,7 @@ const FRAMES_MAX = 64
 const FRAME_BYTES_MAX = 8192
 const FILLINGS = [0x00, 0xff] as const
 const LINK_TYPES = Object.values(LinkType)
-/** Numbers that lengths and offsets like to be mistaken at. */
+/** Numbers at which errors in lengths and offsets are likely. */
 const ODD_NUMBERS = [0, 1, 2, 0x3f, 0x40, 0x7f, 0x80, 0xff, 0x100, 0x3fff, 0x4000, 0x7fff, 0x8000, 0xfffe, 0xffff]
 const PLAIN_NAME = /^(?:[!-[\]-~]|\\\d{3})*$/
 
@@ -50,7 +51,7 @@ class Subject {
     })
   }
 
-  /** Decodes the frames, and says in one text what came of it. */
+  /** Decodes the frames and returns the results as text. */
   outcome(frames: readonly Buffer[], linkType: number, seconds: number): string {
     const { batch } = this
     const section = batch.lane(0)
@@ -93,7 +94,11 @@ class Subject {
   }
 }
 
-/** Runs until `mutations` packets were decoded. Throws an Error that names the seed and the packets. */
+/**
+ * Decodes `mutations` packets.
+ *
+ * @throws Error that names the seed and the packets.
+ */
 export function fuzzPackets(seed: number, mutations: number, onProgress: (done: number) => void = () => {}): void {
   const random = new Random(seed)
   const sequences = Object.values(generatedCaptures()).map(
@@ -106,7 +111,7 @@ export function fuzzPackets(seed: number, mutations: number, onProgress: (done: 
   let seconds = 1_000
   for (let done = 0; done < mutations; ) {
     const { linkType, frames } = changed(random, sequences)
-    // Time goes on, and sometimes back.
+    // Time advances, and sometimes goes back.
     seconds += random.below(50) === 0 ? random.below(100) - 20 : 0
     try {
       const [first, second] = subjects.map((subject) => subject.outcome(frames, linkType, seconds))
@@ -122,7 +127,7 @@ export function fuzzPackets(seed: number, mutations: number, onProgress: (done: 
   }
 }
 
-/** A part of a capture with packets changed, left out, repeated and in another order. */
+/** Part of a capture, with packets mutated, omitted, repeated and reordered. */
 function changed(random: Random, sequences: readonly Sequence[]): Sequence {
   const { linkType, frames } = random.of(sequences)
   const first = random.below(Math.max(1, frames.length - 4))
@@ -144,7 +149,7 @@ function changed(random: Random, sequences: readonly Sequence[]): Sequence {
 function mutated(random: Random, original: Buffer, others: readonly Buffer[]): Buffer {
   let frame = Buffer.from(original)
   for (let changes = 1 + random.below(4); changes > 0 && frame.length > 0; changes--) {
-    // Most of the structure stands in the first bytes.
+    // Most of the structure is in the first bytes.
     const at = random.below(random.below(2) === 0 ? Math.min(frame.length, 120) : frame.length)
     switch (random.below(8)) {
       case 0:

@@ -1,4 +1,4 @@
-/** Numbers by a seed (xorshift32, Marsaglia 2003): fast, and the same for the same seed. */
+/** Random numbers from a seed (xorshift32, Marsaglia 2003). Fast and reproducible. */
 export class Random {
   #state: number
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = Math.imul(seed, 0x9e37_79b1) >>> 0 || 1
   }
 
-  /** A whole number from 0 to below `end`. */
+  /** An integer in 0..end-1. */
   below(end: number): number {
     let state = this.#state
     state ^= state << 13

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { compare } from '../../bench/compare.ts'
 
-t.test('the benchmark of the registry runs at toy size, and its contenders give the same answers', async (t) => {
+t.test('the registry benchmark runs at toy size, and its contenders agree', async (t) => {
   const file = fileURLToPath(new URL('../../bench/registry.js', import.meta.url))
   const output = execFileSync(process.execPath, [file, '--toy'], { encoding: 'utf8' })
   for (const row of ['real hit', 'real miss', '1,000 hit', '1,000 miss'])
@@ -11,7 +11,7 @@ t.test('the benchmark of the registry runs at toy size, and its contenders give 
   t.match(output, /answers equal {2}checksum -500/)
 })
 
-t.test('a contender that answers differently stops the comparison', async (t) => {
+t.test('a contender with a different result stops the comparison', async (t) => {
   const work = { name: 'work', units: 1, unit: 'unit', rounds: 1 }
   t.throws(
     () =>

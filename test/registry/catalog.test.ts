@@ -15,11 +15,11 @@ function load(document: unknown) {
   return loadCatalog({ file })
 }
 
-t.test('catalog.json is in step with the YAML it is made from', async (t) => {
+t.test('catalog.json matches the YAML files', async (t) => {
   t.same(loadCatalog().platforms, readPlatforms())
 })
 
-t.test('rules come in a stable order: platforms by type and id, domains as they stand', async (t) => {
+t.test('rules have a stable order: platforms by type and ID, domains as in the file', async (t) => {
   const { platforms, rules } = loadCatalog()
   t.same(
     rules.map(({ domain }) => domain),
@@ -35,7 +35,7 @@ t.test('rules come in a stable order: platforms by type and id, domains as they 
   t.ok(rules.every(({ platform }) => platforms.includes(platform)))
 })
 
-t.test('a changed platform keeps its place, and the rest of the rules their order', async (t) => {
+t.test('a changed platform keeps its position, and the other rules keep their order', async (t) => {
   const before = loadCatalog()
   const after = load({ platforms: [{ id: 'claude', name: 'Claude by agreement' }] })
   t.same(
@@ -45,7 +45,7 @@ t.test('a changed platform keeps its place, and the rest of the rules their orde
   t.equal(after.platforms.find(({ id }) => id === 'claude')?.name, 'Claude by agreement')
 })
 
-t.test('another type brings its category', async (t) => {
+t.test('a new type adds its category', async (t) => {
   const { platforms } = load({ platforms: [{ id: 'claude', platform_type: 'code_assistant' }] })
   t.match(
     platforms.find(({ id }) => id === 'claude'),
@@ -53,7 +53,7 @@ t.test('another type brings its category', async (t) => {
   )
 })
 
-t.test('domains of a changed platform are replaced as a whole', async (t) => {
+t.test('the domains of a changed platform are replaced entirely', async (t) => {
   const domains = [{ domain: 'claude.ai', match: 'exact', role: 'web', specificity: 0.5 }]
   const { rules } = load({ platforms: [{ id: 'claude', domains }] })
   t.match(
@@ -62,7 +62,7 @@ t.test('domains of a changed platform are replaced as a whole', async (t) => {
   )
 })
 
-t.test('a domain that the file gives to another platform is taken from the built-in one', async (t) => {
+t.test('a domain that the file assigns to another platform is removed from the built-in one', async (t) => {
   const domains = [{ domain: 'chatgpt.com', match: 'suffix', role: 'web', specificity: 1 }]
   const { rules } = load({ platforms: [{ id: 'claude', domains }] })
   const owners = rules.filter(({ domain }) => domain === 'chatgpt.com').map(({ platform }) => platform.id)
@@ -70,7 +70,7 @@ t.test('a domain that the file gives to another platform is taken from the built
   t.doesNotThrow(() => compileTrie(rules))
 })
 
-t.test('a start needs less than 50 ms for the registry: loaded and compiled', async (t) => {
+t.test('loading and compiling the registry takes less than 50 ms', async (t) => {
   const times = Array.from({ length: 5 }, () => {
     return cpuMsOf(() => compileTrie(loadCatalog().rules))
   })

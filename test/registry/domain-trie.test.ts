@@ -27,24 +27,24 @@ const rules: TrieRule[] = [
 const trie = new DomainTrie(compileTrie(rules))
 
 const named: { name: string; host: string; rule: string | undefined }[] = [
-  { name: 'the domain of a suffix itself', host: 'eu.openai.com', rule: '*.openai.com' },
-  { name: 'deep below a suffix', host: 'x.y.z.openai.com', rule: 'openai.com' },
+  { name: "a suffix's own domain", host: 'eu.openai.com', rule: '*.openai.com' },
+  { name: 'a deep subdomain of a suffix', host: 'x.y.z.openai.com', rule: 'openai.com' },
   { name: 'the longest suffix wins', host: 'x.eu.openai.com', rule: 'eu.openai.com' },
-  { name: 'exact before pattern and suffix', host: 'chat.openai.com', rule: 'chat.openai.com' },
-  { name: 'below an exact host the suffix wins', host: 'x.chat.openai.com', rule: 'openai.com' },
-  { name: 'a pattern before the suffix', host: 'anything.openai.com', rule: '*.openai.com' },
-  { name: 'the pattern with more given characters', host: 'api-eu.openai.com', rule: 'api-*.openai.com' },
+  { name: 'an exact rule wins over pattern and suffix', host: 'chat.openai.com', rule: 'chat.openai.com' },
+  { name: 'below an exact host, the suffix wins', host: 'x.chat.openai.com', rule: 'openai.com' },
+  { name: 'a pattern wins over the suffix', host: 'anything.openai.com', rule: '*.openai.com' },
+  { name: 'the pattern with more literal characters wins', host: 'api-eu.openai.com', rule: 'api-*.openai.com' },
   { name: 'a star is at least one character', host: 'api-.openai.com', rule: undefined },
   { name: 'upper case', host: 'CHAT.OpenAI.COM', rule: 'chat.openai.com' },
   { name: 'a star in the middle label', host: 'bedrock.us-east-1.amazonaws.com', rule: 'bedrock.*.amazonaws.com' },
-  { name: 'a star is one label only', host: 'bedrock.a.b.amazonaws.com', rule: undefined },
+  { name: 'a star does not span labels', host: 'bedrock.a.b.amazonaws.com', rule: undefined },
   { name: 'a pattern does not match its parent', host: 'us-east-1.amazonaws.com', rule: undefined },
-  { name: 'a pattern does not match below itself', host: 'x.bedrock.us-east-1.amazonaws.com', rule: undefined },
+  { name: 'a pattern does not match its subdomains', host: 'x.bedrock.us-east-1.amazonaws.com', rule: undefined },
   { name: 'two stars, two labels', host: 'a.b.replit.dev', rule: '*.*.replit.dev' },
   { name: 'two stars, one label', host: 'b.replit.dev', rule: undefined },
   { name: 'several stars in a label', host: 'a1b2bbc.example.net', rule: 'a*b*c.example.net' },
-  { name: 'several stars that do not fit', host: 'a1bc.example.net', rule: undefined },
-  { name: 'a pattern right below a top-level domain', host: 'antigravity.goog', rule: '*.goog' },
+  { name: 'several stars that do not match', host: 'a1bc.example.net', rule: undefined },
+  { name: 'a pattern directly below a top-level domain', host: 'antigravity.goog', rule: '*.goog' },
   { name: 'the top-level domain of a pattern', host: 'goog', rule: undefined },
   { name: 'below an exact rule without a suffix', host: 'x.only.example.org', rule: undefined },
   { name: 'the parent of an exact rule', host: 'example.org', rule: undefined },
@@ -53,7 +53,7 @@ const named: { name: string; host: string; rule: string | undefined }[] = [
   { name: 'another top-level domain', host: 'openai.net', rule: undefined },
   { name: 'an underscore label below a suffix', host: '_https._tcp.eu.openai.com', rule: 'eu.openai.com' },
   { name: 'digits and a hyphen', host: 'x.1-2.example.co.uk', rule: '1-2.example.co.uk' },
-  { name: 'a label of 63 below a suffix', host: `${'a'.repeat(63)}.x.openai.com`, rule: 'openai.com' },
+  { name: 'a label of 63 characters below a suffix', host: `${'a'.repeat(63)}.x.openai.com`, rule: 'openai.com' },
   {
     name: 'a name of 253 characters',
     host: `${'a.'.repeat(121)}x.openai.com`.slice(-253).replace(/^\./, 'a'),
@@ -61,7 +61,7 @@ const named: { name: string; host: string; rule: string | undefined }[] = [
   },
 ]
 
-t.test('which rule wins, on the wire and as text', async (t) => {
+t.test('the right rule wins, on the wire and as text', async (t) => {
   for (const { name, host, rule } of named) {
     const wanted = rule === undefined ? NO_MATCH : rules.findIndex(({ domain }) => domain === rule)
     t.equal(matchWire(trie, wireName(host.split('.'))), wanted, `${name}, on the wire`)
@@ -70,7 +70,7 @@ t.test('which rule wins, on the wire and as text', async (t) => {
   }
 })
 
-t.test('text that is no host name never matches', async (t) => {
+t.test('text that is not a host name never matches', async (t) => {
   const hostile: { name: string; text: string }[] = [
     { name: 'nothing', text: '' },
     { name: 'a dot', text: '.' },
@@ -79,7 +79,7 @@ t.test('text that is no host name never matches', async (t) => {
     { name: 'an empty label', text: 'x..openai.com' },
     { name: 'one label', text: 'com' },
     { name: 'a space', text: 'a b.openai.com' },
-    { name: 'a space behind', text: 'openai.com ' },
+    { name: 'a trailing space', text: 'openai.com ' },
     { name: 'a NUL', text: 'x\0.openai.com' },
     { name: 'a byte above 127', text: 'caf\u00e9.openai.com' },
     { name: 'a star', text: '*.openai.com' },
@@ -90,33 +90,33 @@ t.test('text that is no host name never matches', async (t) => {
     { name: 'a path', text: 'openai.com/' },
     { name: 'an IPv4 address', text: '192.0.2.1' },
     { name: 'an IPv6 address', text: '[2001:db8::1]' },
-    { name: 'a label of 64', text: `${'a'.repeat(64)}.openai.com` },
+    { name: 'a label of 64 characters', text: `${'a'.repeat(64)}.openai.com` },
     { name: 'a name of 255 characters', text: `${'a.'.repeat(122)}x.openai.com`.padStart(255, 'a').slice(0, 255) },
-    { name: 'a control character that folds to a hyphen', text: '1\r2.example.co.uk' },
-    { name: 'a control character that folds to a digit', text: '\x11-2.example.co.uk' },
-    { name: 'an at sign, which folds like a letter', text: 'openai@com.example' },
+    { name: 'a control character that case-folding turns into a hyphen', text: '1\r2.example.co.uk' },
+    { name: 'a control character that case-folding turns into a digit', text: '\x11-2.example.co.uk' },
+    { name: 'an at sign, which case-folds like a letter', text: 'openai@com.example' },
   ]
   for (const { name, text } of hostile) t.equal(matchDotted(trie, text), NO_MATCH, name)
 })
 
-t.test('bytes that are no wire name never match', async (t) => {
+t.test('bytes that are not a wire name never match', async (t) => {
   const good = Buffer.from(wireName(['x', 'openai', 'com']))
   t.not(matchWire(trie, good), NO_MATCH, 'the name itself does')
   const hostile: { name: string; bytes: Uint8Array }[] = [
     { name: 'nothing', bytes: Buffer.alloc(0) },
     { name: 'the root alone', bytes: Buffer.from([0]) },
     { name: 'no zero byte at the end', bytes: good.subarray(0, -1) },
-    { name: 'a byte behind the zero byte', bytes: Buffer.concat([good, Buffer.from([0])]) },
-    { name: 'a zero byte too soon', bytes: Buffer.concat([Buffer.from([0]), good]) },
+    { name: 'a byte after the final zero byte', bytes: Buffer.concat([good, Buffer.from([0])]) },
+    { name: 'a premature zero byte', bytes: Buffer.concat([Buffer.from([0]), good]) },
     { name: 'a length beyond the end', bytes: Buffer.from([9, 0x61, 0]) },
     { name: 'a length that ends on the last byte', bytes: Buffer.from([2, 0x61, 0]) },
     { name: 'a compression pointer', bytes: Buffer.concat([Buffer.from([1, 0x78]), Buffer.from([0xc0, 0x0c])]) },
-    { name: 'a label of 64', bytes: wireName(['a'.repeat(64), 'openai', 'com']) },
-    { name: 'a dot inside a label that forges two', bytes: wireName(['chat.openai', 'com']) },
-    { name: 'a dot inside a label that forges all', bytes: wireName(['chat.openai.com']) },
+    { name: 'a label of 64 bytes', bytes: wireName(['a'.repeat(64), 'openai', 'com']) },
+    { name: 'a dot inside a label that looks like two labels', bytes: wireName(['chat.openai', 'com']) },
+    { name: 'a dot inside a label that looks like the whole name', bytes: wireName(['chat.openai.com']) },
     { name: 'a dot inside a left label', bytes: wireName(['a.b', 'openai', 'com']) },
     { name: 'a length byte inside a label', bytes: wireName(['x\u0006openai', 'com']) },
-    { name: 'upper-case look-alikes with bit 5 flipped', bytes: wireName(['x', 'openai', 'c/m']) },
+    { name: 'characters that differ from upper case only in bit 5', bytes: wireName(['x', 'openai', 'c/m']) },
     { name: '256 bytes', bytes: wireName([...Array(122).fill('a'), 'openai', 'com']) },
     { name: 'only zeros', bytes: Buffer.alloc(64) },
     { name: 'only 0xff', bytes: Buffer.alloc(64, 0xff) },
@@ -124,7 +124,7 @@ t.test('bytes that are no wire name never match', async (t) => {
   for (const { name, bytes } of hostile) t.equal(matchWire(trie, bytes), NO_MATCH, name)
 })
 
-t.test('offsets outside of the bytes are answered, not thrown at', async (t) => {
+t.test('offsets outside the bytes never match and never throw', async (t) => {
   const bytes = wireName(['openai', 'com'])
   const view = viewOf(bytes)
   for (const [offset, end] of [
@@ -156,7 +156,7 @@ t.test('every built-in rule wins for its own name', async (t) => {
   )
 })
 
-t.test('what compileTrie and DomainTrie refuse', async (t) => {
+t.test('compileTrie and DomainTrie reject invalid input', async (t) => {
   const suffix = (domain: string): TrieRule => ({ domain, match: 'suffix' })
   t.throws(() => compileTrie([suffix('a.com'), suffix('a.com')]), /a.com is in the registry twice/)
   t.throws(() => compileTrie([suffix('com')]), /one label only/)
@@ -180,7 +180,7 @@ t.test('1,000,000 domains fit into 32 bytes each, sampled at 100,000', async (t)
   t.ok(perDomain <= 32, `${perDomain.toFixed(1)} bytes`)
 })
 
-t.test('a warm matcher allocates nothing: not for a miss, a hit, a pattern or bytes that are no name', async (t) => {
+t.test('a warm matcher allocates nothing for a miss, a hit, a pattern or an invalid name', async (t) => {
   const names = [
     wireName(['www', 'example', 'com']),
     wireName(['X', 'Eu', 'OpenAI', 'com']),
@@ -197,7 +197,8 @@ t.test('a warm matcher allocates nothing: not for a miss, a hit, a pattern or by
     return sum
   }
   matches(20_000)
-  // 200,000 matches: one heap number (16 bytes) each would be 3.2 MB, less than what the young generation holds before it is collected.
+  // 200,000 matches. One heap number (16 bytes) each would be 3.2 MB, less than the young
+  // generation holds before a collection.
   const grown = medianGrowth(() => matches(20_000))
   t.ok(grown < 200_000, `${grown} bytes`)
   const kept = { last: {} }

@@ -6,7 +6,7 @@ import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
 const catalog = loadCatalog()
 const lookup = new Lookup(catalog)
 
-t.test('which platform a name belongs to, and by which rule', async (t) => {
+t.test('check finds the platform and the rule of a name', async (t) => {
   const cases: { host: string; platform?: string; domain?: string }[] = [
     { host: 'chatgpt.com', platform: 'chatgpt', domain: 'chatgpt.com' },
     { host: 'WWW.ChatGPT.com.', platform: 'chatgpt', domain: 'chatgpt.com' },
@@ -36,7 +36,7 @@ t.test('which platform a name belongs to, and by which rule', async (t) => {
   }
 })
 
-t.test('names that everybody asks for belong to no platform', async (t) => {
+t.test('background hosts belong to no platform', async (t) => {
   const everyday = `google.com www.google.com accounts.google.com mail.google.com clients4.google.com youtube.com www.gstatic.com
     fonts.gstatic.com ssl.gstatic.com googleapis.com storage.googleapis.com oauth2.googleapis.com play.googleapis.com
     firebaselogging-pa.googleapis.com geller-pa.googleapis.com proactivebackend-pa.googleapis.com lh3.googleusercontent.com
@@ -52,7 +52,7 @@ t.test('names that everybody asks for belong to no platform', async (t) => {
   for (const host of everyday.split(/\s+/)) t.equal(lookup.check(host)?.platform.id, undefined, host)
 })
 
-t.test('search', async (t) => {
+t.test('search finds platforms by part of a name', async (t) => {
   const ids = (text: string) => lookup.search(text).map(({ id }) => id)
   t.equal(ids('Claude')[0], 'claude', 'names first')
   t.ok(ids('ANTHROPIC').includes('claude'), 'by vendor, in any case')
@@ -62,7 +62,7 @@ t.test('search', async (t) => {
   t.same(ids('  '), [], 'nothing is not everything')
 })
 
-t.test('show', async (t) => {
+t.test('show lists a platform', async (t) => {
   t.equal(lookup.show('deepseek')?.vendor, 'DeepSeek')
   t.equal(lookup.show('nobody'), undefined)
 })

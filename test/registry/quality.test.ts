@@ -5,12 +5,15 @@ import type { Platform, PlatformDomain } from '../../registry/platform.ts'
 import { PLATFORM_TYPES } from '../../registry/platform-type.ts'
 import { qualityReport } from '../../registry/quality.ts'
 
-/** Public suffixes of both parts of the list: registries, and companies that let their customers have names. */
+/**
+ * Public suffixes of both sections of the list: of registries, and of companies that let customers
+ * register names.
+ */
 function isPublicSuffix(domain: string): boolean {
   return getPublicSuffix(domain, { allowPrivateDomains: true, validateHostname: false }) === domain
 }
 
-t.test('the built-in data', async (t) => {
+t.test('the built-in data passes all quality rules', async (t) => {
   const { platforms, rules } = loadCatalog()
   t.same(qualityReport(platforms, isPublicSuffix), [], 'has nothing that good data would not have')
   t.ok(platforms.length >= 600, `${platforms.length} platforms`)
@@ -50,14 +53,14 @@ const domain = (over: Partial<PlatformDomain>): PlatformDomain => ({
 const other = { id: 'two', name: 'Two', domains: [domain({ domain: 'two.example' })] }
 
 const cases: { name: string; platforms: Platform[]; finding: RegExp }[] = [
-  { name: 'an id twice', platforms: [platform({}), platform({ ...other, id: 'one' })], finding: /ID is used twice/ },
+  { name: 'a duplicate id', platforms: [platform({}), platform({ ...other, id: 'one' })], finding: /ID is used twice/ },
   {
-    name: 'a name twice in another case',
+    name: 'a duplicate name in different case',
     platforms: [platform({}), platform({ ...other, name: 'ONE' })],
     finding: /name is already used by one/,
   },
   {
-    name: 'a domain twice',
+    name: 'a duplicate domain',
     platforms: [platform({}), platform({ ...other, domains: [domain({})] })],
     finding: /is already listed under one/,
   },
@@ -94,7 +97,7 @@ const cases: { name: string; platforms: Platform[]; finding: RegExp }[] = [
   },
 ]
 
-t.test('each rule of quality can fail', async (t) => {
+t.test('each quality rule can fail', async (t) => {
   t.same(qualityReport([platform({}), platform(other)], isPublicSuffix), [], 'good data passes')
   for (const { name, platforms, finding } of cases) {
     const findings = qualityReport(platforms, isPublicSuffix)

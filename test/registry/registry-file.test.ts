@@ -29,7 +29,7 @@ const corp = {
 }
 const withDomain = (over: object) => ({ platforms: [{ ...corp, domains: [{ ...domain, ...over }] }] })
 
-t.test('the example of docs/reference/registry-file.md is taken as it stands', async (t) => {
+t.test('the example in docs/reference/registry-file.md is valid as it is', async (t) => {
   const page = readFileSync(new URL('../../../docs/reference/registry-file.md', import.meta.url), 'utf8')
   const example = /```yaml\n(.*?)```/s.exec(page)?.[1] ?? ''
   t.ok(parse(example))
@@ -53,7 +53,13 @@ const faulty: { name: string; file: () => string; entry: string; field: string; 
   { name: 'a folder', file: () => folder, entry: '', field: '', problem: /EISDIR/ },
   { name: 'broken YAML', file: () => fileOf('platforms: [}'), entry: '', field: '', problem: /at line 1/ },
   { name: 'broken JSON', file: () => fileOf('{', 'json'), entry: '', field: '', problem: /JSON/ },
-  { name: 'YAML that grows by aliases', file: () => fileOf(bomb()), entry: '', field: '', problem: /alias/i },
+  {
+    name: 'YAML that expands aliases exponentially',
+    file: () => fileOf(bomb()),
+    entry: '',
+    field: '',
+    problem: /alias/i,
+  },
   { name: 'an empty file', file: () => fileOf(''), entry: '', field: '', problem: /expected object/ },
   { name: 'a list', file: () => fileOf('- a'), entry: '', field: '', problem: /expected object/ },
   {
@@ -64,14 +70,14 @@ const faulty: { name: string; file: () => string; entry: string; field: string; 
     problem: /[Uu]nrecognized/,
   },
   {
-    name: 'platforms that are no list',
+    name: 'platforms that are not a list',
     file: () => jsonFile({ platforms: {} }),
     entry: '',
     field: 'platforms',
     problem: /expected array/,
   },
   {
-    name: 'an entry that is text',
+    name: 'an entry that is a text',
     file: () => jsonFile({ platforms: ['x'] }),
     entry: 'platforms[0]',
     field: '',
@@ -99,7 +105,7 @@ const faulty: { name: string; file: () => string; entry: string; field: string; 
     problem: /is missing; expected string/,
   },
   {
-    name: 'a misspelt field',
+    name: 'a misspelled field',
     file: () => jsonFile({ platforms: [{ ...corp, vender: 'x' }] }),
     entry: 'corp-llm',
     field: 'vender',
@@ -113,14 +119,14 @@ const faulty: { name: string; file: () => string; entry: string; field: string; 
     problem: /llm_chat/,
   },
   {
-    name: 'a name of two lines',
+    name: 'a name with a line break',
     file: () => jsonFile({ platforms: [{ ...corp, name: 'a\nb' }] }),
     entry: 'corp-llm',
     field: 'name',
     problem: /one line/,
   },
   {
-    name: 'a url of another kind',
+    name: 'a url with another scheme',
     file: () => jsonFile({ platforms: [{ ...corp, url: 'javascript:alert(1)' }] }),
     entry: 'corp-llm',
     field: 'url',
@@ -176,14 +182,14 @@ const faulty: { name: string; file: () => string; entry: string; field: string; 
     problem: /single label/,
   },
   {
-    name: 'a label of 64',
+    name: 'a label of 64 characters',
     file: () => jsonFile(withDomain({ domain: `${'a'.repeat(64)}.example` })),
     entry: 'corp-llm',
     field: 'domains[0].domain',
     problem: /at most 63/,
   },
   {
-    name: 'a name of 254',
+    name: 'a name of 254 characters',
     file: () => jsonFile(withDomain({ domain: `${'a.'.repeat(124)}exampl` })),
     entry: 'corp-llm',
     field: 'domains[0].domain',
@@ -211,21 +217,21 @@ const faulty: { name: string; file: () => string; entry: string; field: string; 
     problem: /needs a \*/,
   },
   {
-    name: 'a pattern of the last label',
+    name: 'a pattern for the last label',
     file: () => jsonFile(withDomain({ match: 'pattern', domain: 'corp.*' })),
     entry: 'corp-llm',
     field: 'domains[0].domain',
     problem: /last label/,
   },
   {
-    name: 'two stars side by side',
+    name: 'two adjacent stars',
     file: () => jsonFile(withDomain({ match: 'pattern', domain: '**.corp.example' })),
     entry: 'corp-llm',
     field: 'domains[0].domain',
     problem: /\*\*/,
   },
   {
-    name: 'hyphens that mark no A-label',
+    name: 'hyphens as in an A-label, without one',
     file: () => jsonFile(withDomain({ domain: 'ab--c.example' })),
     entry: 'corp-llm',
     field: 'domains[0].domain',
@@ -253,21 +259,21 @@ const faulty: { name: string; file: () => string; entry: string; field: string; 
     problem: />0/,
   },
   {
-    name: 'a domain twice',
+    name: 'a duplicate domain',
     file: () => jsonFile({ platforms: [{ ...corp, domains: [domain, domain] }] }),
     entry: 'corp-llm',
     field: 'domains[1].domain',
-    problem: /under corp-llm already/,
+    problem: /already listed under corp-llm/,
   },
   {
-    name: 'an id twice',
+    name: 'a duplicate id',
     file: () => jsonFile({ platforms: [corp, { id: 'corp-llm', name: 'Other' }] }),
     entry: 'corp-llm',
     field: 'id',
     problem: /twice/,
   },
   {
-    name: 'an unknown id disabled',
+    name: 'an unknown id under disable',
     file: () => jsonFile({ disable: ['nobody'] }),
     entry: 'nobody',
     field: 'disable[0]',
@@ -282,7 +288,7 @@ const faulty: { name: string; file: () => string; entry: string; field: string; 
   },
 ]
 
-t.test('a fault names file, entry and field, and the built-in registry stays in force', async (t) => {
+t.test('a fault names file, entry and field, and the built-in registry stays active', async (t) => {
   const builtIn = loadCatalog()
   for (const { name, file, entry, field, problem } of faulty) {
     const path = file()

@@ -12,7 +12,7 @@ const match = (bytes: SharedArrayBuffer) =>
   new DomainTrie(bytes).matchWire(new DataView(name.buffer, name.byteOffset, name.byteLength), 0, name.byteLength)
 
 if (isMainThread) {
-  t.test('another thread reads the same bytes and gives the same answer', async (t) => {
+  t.test('another thread reads the same bytes and gets the same result', async (t) => {
     const { rules } = loadCatalog()
     const bytes = compileTrie(rules)
     const answer = new Int32Array(new SharedArrayBuffer(4)).fill(-2)

@@ -30,20 +30,20 @@ export interface StatusFields {
   readonly outboxFull?: boolean
 }
 
-export function statusOf(words: StatusFields): CollectorStatus {
-  const classes = { ...zeros(PACKET_CLASS_NAMES), ...words.classes }
+export function statusOf(overrides: StatusFields): CollectorStatus {
+  const classes = { ...zeros(PACKET_CLASS_NAMES), ...overrides.classes }
   const frames = Object.values(classes).reduce((sum, count) => sum + count, 0)
-  const names = words.names ?? 0
-  const matched = words.matched ?? 0
+  const names = overrides.names ?? 0
+  const matched = overrides.matched ?? 0
   return {
     source: 'eth7',
     uptimeSeconds: 61,
-    ended: words.ended ?? false,
+    ended: overrides.ended ?? false,
     observed: {
       frames,
       bytes: frames * 80,
       classes,
-      counters: { ...zeros(COUNTER_NAMES), ...words.counters },
+      counters: { ...zeros(COUNTER_NAMES), ...overrides.counters },
       names,
       matched,
       unmatched: names - matched,
@@ -60,33 +60,33 @@ export function statusOf(words: StatusFields): CollectorStatus {
       refused: '',
       lost: '',
       reopened: 0,
-      ...words.live,
+      ...overrides.live,
     },
-    liveAgeMs: words.liveAgeMs ?? 0,
-    link: { problem: '', packets: 1000, missed: 0, silence: '', ...words.link },
-    matches: words.matches ?? matched,
+    liveAgeMs: overrides.liveAgeMs ?? 0,
+    link: { problem: '', packets: 1000, missed: 0, silence: '', ...overrides.link },
+    matches: overrides.matches ?? matched,
     matchesByMethod: { dns: matched, tls: 0, quic: 0 },
     platforms: matched > 0 ? 1 : 0,
-    lastMatchMs: words.lastMatchMs ?? 0,
+    lastMatchMs: overrides.lastMatchMs ?? 0,
     events: {
       ...{ made: 0, found: 0, unwritten: 0, waiting: 0, closedEarly: 0, oldestMs: 0, outboxBytes: 0 },
       dropped: { full: 0, tooOld: 0, damaged: 0 },
-      ...words.events,
+      ...overrides.events,
     },
     coverageReports: { sent: 0, failed: 0 },
     transports: {
-      https: transportOf(words.https),
-      ...(words.syslog === undefined ? {} : { syslog: transportOf(words.syslog) }),
+      https: transportOf(overrides.https),
+      ...(overrides.syslog === undefined ? {} : { syslog: transportOf(overrides.syslog) }),
     },
-    deciding: words.deciding ?? 'https',
-    outboxFull: words.outboxFull ?? false,
+    deciding: overrides.deciding ?? 'https',
+    outboxFull: overrides.outboxFull ?? false,
   }
 }
 
-function transportOf(words: Partial<TransportStatus> = {}): TransportStatus {
+function transportOf(overrides: Partial<TransportStatus> = {}): TransportStatus {
   return {
     ...{ acknowledged: 0, duplicates: 0, refused: 0, batches: 0, retries: 0, answerMs: 0, missed: 0 },
     ...{ connected: true, problem: '', sinceMs: performance.now() },
-    ...words,
+    ...overrides,
   }
 }

@@ -36,7 +36,10 @@ export interface ConsoleOptions {
   readonly unchecked?: boolean
 }
 
-/** The console over TLS, on a store of its own with one organization; changes are made in the test's thread. */
+/**
+ * The console over TLS, on a store of its own with one organization; changes are made in the test's
+ * thread.
+ */
 export async function serveConsole(
   t: { testdir(): string; teardown(work: () => unknown): void },
   options: ConsoleOptions = {},

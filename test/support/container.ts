@@ -138,8 +138,8 @@ export class Container {
    * Runs a command in the container, as `docker exec` does. Returns status and output, never
    * throws.
    */
-  async exec(...words: string[]): Promise<Ended> {
-    const run = promisify(execFile)('runc', ['--root', this.#state, 'exec', this.id, ...words], {
+  async exec(...args: string[]): Promise<Ended> {
+    const run = promisify(execFile)('runc', ['--root', this.#state, 'exec', this.id, ...args], {
       env: { PATH: process.env['PATH'] },
     })
     return run.then(

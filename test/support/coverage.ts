@@ -8,16 +8,23 @@ import {
 export const INSTANCE = '5c28dc30ef9d3ca8'
 
 /** All counters; the ones not given are 0. */
-export function counters(words: Partial<CoverageCounters> = {}): CoverageCounters {
-  return { ...(Object.fromEntries(COVERAGE_COUNTER_NAMES.map((name) => [name, 0])) as CoverageCounters), ...words }
+export function counters(overrides: Partial<CoverageCounters> = {}): CoverageCounters {
+  return { ...(Object.fromEntries(COVERAGE_COUNTER_NAMES.map((name) => [name, 0])) as CoverageCounters), ...overrides }
 }
 
 /** A report of a run that began at the start of 2026-11-20. */
 export function report(
-  words: Omit<Partial<CoverageReport>, 'counters'> & { readonly counters?: Partial<CoverageCounters> } = {},
+  overrides: Omit<Partial<CoverageReport>, 'counters'> & { readonly counters?: Partial<CoverageCounters> } = {},
 ): CoverageReport {
   const sinceMs = Date.parse('2026-11-20T00:00:00Z')
-  return { instance: INSTANCE, sinceMs, madeMs: sinceMs, ended: false, ...words, counters: counters(words.counters) }
+  return {
+    instance: INSTANCE,
+    sinceMs,
+    madeMs: sinceMs,
+    ended: false,
+    ...overrides,
+    counters: counters(overrides.counters),
+  }
 }
 
 /** The report as the text of a collector's syslog message. */

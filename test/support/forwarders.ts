@@ -48,7 +48,7 @@ export class RunningForwarder {
   ): Promise<RunningForwarder> {
     const directory = join(within, forwarder)
     const relayPort = await freePort()
-    const words: Record<Placeholder, string> = {
+    const args: Record<Placeholder, string> = {
       ...where,
       BUFFER_DIRECTORY: join(directory, 'buffer'),
       SQUID_LOG: join(directory, 'access.log'),
@@ -56,11 +56,11 @@ export class RunningForwarder {
       RELAY_ADDRESS: '127.0.0.1',
       RELAY_PORT: String(relayPort),
     }
-    mkdirSync(words.BUFFER_DIRECTORY, { recursive: true, mode: 0o700 })
-    for (const file of [words.SQUID_LOG, words.BIND_LOG]) writeFileSync(file, '')
+    mkdirSync(args.BUFFER_DIRECTORY, { recursive: true, mode: 0o700 })
+    for (const file of [args.SQUID_LOG, args.BIND_LOG]) writeFileSync(file, '')
     const text = parts.map((part) => snippet(forwarder, part)).join('\n')
     const configuration = Object.keys(PLACEHOLDERS).reduce(
-      (filled, word) => filled.replaceAll(word, words[word as Placeholder]),
+      (filled, word) => filled.replaceAll(word, args[word as Placeholder]),
       text,
     )
     const made = new RunningForwarder(t, forwarder, directory, configuration, parts.includes('devices') ? relayPort : 0)
@@ -128,8 +128,8 @@ export class RunningForwarder {
     // Warnings fail as well: a configuration that users copy must not cause any.
     if (checked.status !== 0 || checked.stderr !== '') throw new Error(`syslog-ng -s: ${checked.stderr}`)
     const state = ['-R', join(this.#directory, 'persist'), '-c', join(this.#directory, 'control')]
-    const words = ['-F', '--no-caps', '-f', file, ...state, '-p', join(this.#directory, 'pid')]
-    return spawn('syslog-ng', words, { stdio: 'ignore' })
+    const args = ['-F', '--no-caps', '-f', file, ...state, '-p', join(this.#directory, 'pid')]
+    return spawn('syslog-ng', args, { stdio: 'ignore' })
   }
 
   #acceptsConnections(): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { Administration } from '../../engine/admin/administration.ts'
-import { Intake, type IntakeOptions, type Origin } from '../../engine/ingest/intake.ts'
+import { Intake, type IntakeOptions } from '../../engine/ingest/intake.ts'
+import type { Origin } from '../../engine/ingest/origin.ts'
 import { OUTCOMES, totalOf } from '../../engine/ingest/outcome.ts'
 import { READ_WORK_BYTES } from '../../engine/ingest/read-log.ts'
 import { LISTENERS } from '../../engine/ingest/sources.ts'

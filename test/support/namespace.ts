@@ -10,8 +10,8 @@ const possible = process.getuid?.() === 0 && ['/sbin/ip', '/usr/sbin/ip', '/bin/
  */
 export const skipNamespaces = possible || process.env['CI'] !== undefined ? false : 'needs root and iproute2'
 
-export function ip(...words: string[]): void {
-  execFileSync('ip', words, { stdio: 'pipe' })
+export function ip(...args: string[]): void {
+  execFileSync('ip', args, { stdio: 'pipe' })
 }
 
 /**

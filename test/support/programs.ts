@@ -42,8 +42,8 @@ export function start(
 }
 
 /** Like `start`, for a command that is not in dist/, such as a released executable. */
-export function startCommand(words: readonly string[], environment: NodeJS.ProcessEnv = {}): Running {
-  const [command = '', ...parameters] = words
+export function startCommand(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Running {
+  const [command = '', ...parameters] = args
   const child = spawn(command, parameters, {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env: { PATH: process.env['PATH'], ...environment },
@@ -73,9 +73,9 @@ export function run(
  *
  * @throws Error when the command fails.
  */
-export async function admin(...words: string[]): Promise<AdminRow[]> {
-  const { status, stdout, stderr } = await runAdmin(words)
-  if (status !== 0) throw new Error(`posture-admin ${words.join(' ')}: ${status} ${stderr}`)
+export async function admin(...args: string[]): Promise<AdminRow[]> {
+  const { status, stdout, stderr } = await runAdmin(args)
+  if (status !== 0) throw new Error(`posture-admin ${args.join(' ')}: ${status} ${stderr}`)
   return stdout
     .split('\n')
     .filter((line) => line !== '')
@@ -87,13 +87,13 @@ export async function admin(...words: string[]): Promise<AdminRow[]> {
  * second of CPU to start, so `run('admin')` is for tests of the process itself: signals, input,
  * output other than rows.
  */
-export async function runAdmin(words: readonly string[]): Promise<Omit<Ended, 'signal'>> {
+export async function runAdmin(args: readonly string[]): Promise<Omit<Ended, 'signal'>> {
   let stdout = ''
   const program = adminProgram((text) => {
     stdout += text
   })
   try {
-    await program.parseAsync([...words, '--json'], { from: 'user' })
+    await program.parseAsync([...args, '--json'], { from: 'user' })
     const status = Number(process.exitCode ?? 0)
     process.exitCode = undefined
     return { status, stdout, stderr: '' }

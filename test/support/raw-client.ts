@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { AT_ONCE_MS } from './wait.ts'
+import { PROMPT_MS } from './wait.ts'
 
 /**
  * A client that sends raw bytes instead of requests. Records what it receives and whether the
@@ -57,11 +57,11 @@ export async function exchange(
 ): Promise<{ text: string; closed: boolean }> {
   const client = rawClient(port, options)
   client.socket.write(bytes)
-  const timer = setTimeout(() => client.socket.destroy(), options.waitMs ?? AT_ONCE_MS)
+  const timer = setTimeout(() => client.socket.destroy(), options.waitMs ?? PROMPT_MS)
   const began = performance.now()
   await client.closed
   clearTimeout(timer)
-  return { text: client.text(), closed: performance.now() - began < (options.waitMs ?? AT_ONCE_MS) }
+  return { text: client.text(), closed: performance.now() - began < (options.waitMs ?? PROMPT_MS) }
 }
 
 /** The status codes of all responses in the text. */

@@ -25,7 +25,7 @@ export interface Requested {
 }
 
 export interface RealTraffic {
-  readonly asked: readonly Requested[]
+  readonly requested: readonly Requested[]
   /** Client programs that are not installed. */
   readonly absent: readonly string[]
 }
@@ -50,7 +50,7 @@ const HOSTS = [
 ]
 const nameOf = (label: string) => `${label}.real.example`
 
-const asked: Requested[] = []
+const requested: Requested[] = []
 const absent: string[] = []
 
 isolate()
@@ -63,7 +63,7 @@ await askDns()
 await connectTlsClients()
 await connectQuicClients()
 await stopCapture()
-const traffic: RealTraffic = { asked, absent }
+const traffic: RealTraffic = { requested, absent }
 process.stdout.write(`${JSON.stringify(traffic)}\n`, () => process.exit())
 
 /**
@@ -191,7 +191,7 @@ async function askDns(): Promise<void> {
       // The answers are empty; only the questions matter.
       if (error.code !== 'ENODATA') throw error
     })
-    asked.push({ by, method: 'dns', names })
+    requested.push({ by, method: 'dns', names })
   }
   for (const type of ['A', 'AAAA', 'TXT', 'SRV', 'PTR'] as const) {
     const name = nameOf(`c-ares-${type.toLowerCase()}`)
@@ -225,7 +225,7 @@ async function connectTlsClients(): Promise<void> {
   const openssl = async (by: string, label: string, parameters: readonly string[], times = 1) => {
     const name = nameOf(label)
     await run('openssl', ['s_client', '-servername', name, ...parameters])
-    asked.push({ by: `openssl, ${by}`, method: 'tls', names: new Array(times).fill(name) })
+    requested.push({ by: `openssl, ${by}`, method: 'tls', names: new Array(times).fill(name) })
   }
   const to = (port: number, address = LOOPBACK) => ['-connect', `${address}:${port}`]
   await openssl('TLS 1.2', 'tls-1-2', ['-tls1_2', ...to(Port.tls)])
@@ -234,22 +234,22 @@ async function connectTlsClients(): Promise<void> {
   // ChangeCipherSpec precedes the second hello in the same segment (RFC 8446 §D.4).
   const retried = nameOf('retry-request')
   await run('openssl', ['s_client', '-servername', retried, '-groups', 'X25519:P-384', ...to(Port.tlsP384)])
-  asked.push({ by: 'openssl, HelloRetryRequest', method: 'tls', names: [retried, retried] })
+  requested.push({ by: 'openssl, HelloRetryRequest', method: 'tls', names: [retried, retried] })
   // The relay sends the same hello to the server, so it is captured twice.
   await openssl('STARTTLS', 'starttls', ['-starttls', 'postgres', ...to(Port.postgresql)], 2)
   await run('openssl', ['s_client', '-noservername', ...to(Port.tls)])
-  asked.push({ by: 'openssl, without a name', method: 'tls', names: [] })
+  requested.push({ by: 'openssl, without a name', method: 'tls', names: [] })
 
   for (const protocols of [2, 60, 140]) {
     const name = nameOf(`node-${protocols}-protocols`)
     await nodeTls(name, protocols)
-    asked.push({ by: `node:tls, ${protocols} protocols`, method: 'tls', names: [name] })
+    requested.push({ by: `node:tls, ${protocols} protocols`, method: 'tls', names: [name] })
   }
 
   const curl = async (by: string, label: string, parameters: readonly string[], times = 1) => {
     const name = nameOf(label)
     await run('curl', ['-sk', '--max-time', '5', ...parameters, `https://${name}/`])
-    asked.push({ by: `curl, ${by}`, method: 'tls', names: new Array(times).fill(name) })
+    requested.push({ by: `curl, ${by}`, method: 'tls', names: new Array(times).fill(name) })
   }
   await curl('directly', 'curl', [])
   await curl('through a proxy', 'curl-proxy', ['--proxy', `http://${LOOPBACK}:${Port.proxy}`], 2)
@@ -276,7 +276,7 @@ async function connectQuicClients(): Promise<void> {
   const connectQuic = async (by: string, label: string, port: number, options: readonly string[] = []) => {
     const name = nameOf(label)
     await run(client, ['-q', '--handshake-timeout=400ms', ...options, name, `${port}`, `https://${name}/`])
-    asked.push({ by: `ngtcp2, ${by}`, method: 'quic', names: [name] })
+    requested.push({ by: `ngtcp2, ${by}`, method: 'quic', names: [name] })
   }
   await connectQuic('version 1', 'silent', SILENT_PORT)
   await connectQuic('draft 29', 'draft', SILENT_PORT, ['-v', '0xff00001d'])

@@ -29,11 +29,11 @@ export async function rsyslog(
   const file = join(directory, 'rsyslog.conf')
   const ca = caFile === undefined ? '' : `global(defaultNetstreamDriverCAFile="${caFile}")\n`
   writeFileSync(file, `global(workDirectory="${directory}")\n${ca}${configuration}`)
-  const words = ['-n', '-C', '-f', file, '-i', join(directory, 'rsyslog.pid')]
+  const args = ['-n', '-C', '-f', file, '-i', join(directory, 'rsyslog.pid')]
   const modules = ['-M', join(LIBRARY_DIRECTORY, 'rsyslog')]
   const environment = { PATH: process.env['PATH'], LD_LIBRARY_PATH: LIBRARY_DIRECTORY }
   execFileSync(PROGRAM, ['-N1', '-f', file, ...modules], { env: environment, stdio: 'pipe' })
-  const child = spawn(PROGRAM, [...words, ...modules], { stdio: ['ignore', 'pipe', 'pipe'], env: environment })
+  const child = spawn(PROGRAM, [...args, ...modules], { stdio: ['ignore', 'pipe', 'pipe'], env: environment })
   const output = { text: '' }
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (chunk: string) => {

@@ -90,8 +90,8 @@ export class SyslogService {
     return until(what, ask)
   }
 
-  admin(...words: string[]): Promise<Record<string, unknown>[]> {
-    return admin(...words, '--data-dir', this.data)
+  admin(...args: string[]): Promise<Record<string, unknown>[]> {
+    return admin(...args, '--data-dir', this.data)
   }
 
   withStore<Result>(read: (store: Store) => Result): Result {

@@ -7,7 +7,7 @@
  * Separates "at once" from "after a timeout". Longer than any delay of a loaded machine, and at
  * most half of the timeouts in the tests.
  */
-export const AT_ONCE_MS = 30_000
+export const PROMPT_MS = 30_000
 const WAIT_MS = 300_000
 const POLL_MS = 10
 
@@ -16,8 +16,8 @@ const POLL_MS = 10
  *
  * @throws Error that names the condition, at the time limit.
  */
-export async function until(what: string, holds: () => boolean): Promise<void> {
-  for (const endMs = performance.now() + WAIT_MS; !holds(); ) {
+export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (const endMs = performance.now() + WAIT_MS; !(await holds()); ) {
     if (performance.now() > endMs) throw new Error(`not within ${WAIT_MS / 1000} s: ${what}`)
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }

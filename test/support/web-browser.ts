@@ -7,7 +7,10 @@ import puppeteer, { type Browser, type Page } from 'puppeteer-core'
 export interface WebBrowser {
   readonly browser: Browser
   readonly page: Page
-  /** Messages of the console of errors, exceptions, violations of the content security policy and failed requests. */
+  /**
+   * Messages of the console of errors, exceptions, violations of the content security policy and
+   * failed requests.
+   */
   readonly faults: string[]
 }
 

@@ -16,8 +16,8 @@ import {
 import { demoMatches } from '../support/released.ts'
 
 /*
- * The programs open what each schema left on disk (write.ts): nothing is lost, nothing counts twice, and the API
- * answers as it did.
+ * The programs open what each schema left on disk (write.ts). Nothing is lost, nothing counts
+ * twice, and the API's answers do not change.
  */
 
 const FOLDER = join(REPOSITORY, 'test/upgrade')
@@ -28,7 +28,7 @@ interface Was {
   readonly token: string
   readonly discovery: Discovery
   readonly answers: Readonly<Record<string, unknown>>
-  /** Records by table. */
+  /** Number of records per table. */
   readonly tables: Readonly<Record<string, number>>
 }
 interface Discovery {
@@ -66,9 +66,10 @@ for (const sample of samples) {
       execFileSync('tar', ['-xzf', join(FOLDER, sample, `${name}.tar.gz`), '-C', to])
     }
     const was = JSON.parse(readFileSync(join(FOLDER, sample, 'was.json'), 'utf8')) as Was
-    // The programs' clocks are an hour later: evidence older than the window does not count.
+    // The programs run with a clock that is an hour later than the sample, because evidence older
+    // than the window does not count.
     const at = new Date(Date.parse(was.writtenAt) + 3_600_000).toISOString().slice(0, 19).replace('T', ' ')
-    // libfaketime without its command, which would stay the parent of the program.
+    // Preloads libfaketime directly. Its command would stay as the parent process.
     const faked = [
       'LD_PRELOAD=/usr/$LIB/faketime/libfaketime.so.1',
       `FAKETIME=@${at}`,
@@ -91,9 +92,9 @@ for (const sample of samples) {
     }
     const before = await discovery(service, was.key)
     t.same(before.scan, was.discovery.scan, 'the scan that was published')
-    t.same(before.platforms.map(lasting), was.discovery.platforms.map(lasting), 'and its platforms')
+    t.same(before.platforms.map(stableFields), was.discovery.platforms.map(stableFields), 'and its platforms')
 
-    // A capture without packets: the collector only forwards what waits.
+    // A capture without packets: the collector only forwards waiting events.
     const nothing = join(folder, 'nothing.pcap')
     writeFileSync(nothing, pcapFile([]))
     const collector = await startCommand(
@@ -103,7 +104,7 @@ for (const sample of samples) {
     t.equal(collector.status, 0, collector.stderr)
     t.match(collector.stderr, /"acknowledged":90,"duplicates":0,"refused":0/)
 
-    // The service has read this log before.
+    // The service has ingested this log before.
     await admin('ingest', 'file', join(FOLDER, sample, 'squid.log'), '--token', was.token)
     await admin('scan', 'run', '--org', 'Acme')
     const after = await discovery(service, was.key)
@@ -119,7 +120,7 @@ for (const sample of samples) {
 }
 
 /** The fields that an upgrade must not change. metadata may gain fields. */
-function lasting({ id, platform_name, platform_type, url, confidence, metadata }: Platform): unknown {
+function stableFields({ id, platform_name, platform_type, url, confidence, metadata }: Platform): unknown {
   const { matches, clients, first_seen } = metadata
   return { id, platform_name, platform_type, url, confidence, matches, clients, first_seen }
 }
@@ -135,7 +136,7 @@ async function discovery(service: RunningService, key: string): Promise<Discover
 }
 
 async function get(service: RunningService, key: string, path: string): Promise<unknown> {
-  // Each connection asks for the certificate that was made in this test.
+  // The certificate was created by this test, so it is not verified.
   const dispatcher = new Agent({ connect: { rejectUnauthorized: false } })
   const url = `https://127.0.0.1:${service.apiPort}${path}`
   const { statusCode, body } = await request(url, { dispatcher, headers: { 'x-api-key': key }, reset: true })

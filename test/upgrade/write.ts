@@ -7,10 +7,12 @@ import { join, resolve } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 
 /*
- * Writes what the programs of a schema leave on disk, for upgrade.test.ts: npm run keep-sample -- CHECKOUT NAME. The
- * checkout must be built. The sample of a published release never changes.
+ * Writes a sample of the data that the programs of a schema leave on disk, for upgrade.test.ts: npm
+ * run keep-sample -- CHECKOUT NAME. The checkout must be built. The sample of a published release
+ * never changes.
  *
- * The demo capture is read three times: once into a scan, once into the service's buffer, once into the outbox.
+ * The demo capture is read three times: into a scan, into the service's buffer, and into the
+ * outbox.
  */
 
 const [checkout = '', name = ''] = process.argv.slice(2)
@@ -41,7 +43,7 @@ const [{ key }] = admin('key', 'create', 'dashboard', '--org', 'Acme') as [{ key
 const [{ token }] = admin('token', 'generate', 'sensor', '--org', 'Acme') as [{ token: string }]
 await collect('scanned', `${ports.ingestPort}`)
 admin('scan', 'run', '--org', 'Acme')
-// At least one record of each kind that lasts.
+// At least one record of each persistent kind.
 const acme = ['--org', 'Acme']
 admin('member', 'add', 'ada@acme.example', '--role', 'admin', ...acme)
 admin('approval', 'add', 'ChatGPT', ...acme)
@@ -53,7 +55,7 @@ for (const { item_id: item } of admin('assessment', 'show', id, '--items', ...ac
   admin('assessment', 'answer', id, item, 'partial', ...acme)
 }
 admin('assessment', 'complete', id, ...acme)
-// A log with one match, and with one line that is not understood.
+// A log with one match and one line of an unknown format.
 const log = join(folder, 'squid.log')
 const seconds = (Date.now() / 1000).toFixed(3)
 writeFileSync(
@@ -79,7 +81,8 @@ const tables = Object.fromEntries(
 const to = resolve('test/upgrade', name)
 rmSync(to, { recursive: true, force: true })
 mkdirSync(to, { recursive: true })
-// Locks belong to processes that have ended. The service makes another certificate.
+// Leaves out locks, whose processes have ended, and the certificate, which the service creates
+// again.
 const pack = (from: string, archive: string) =>
   execFileSync('tar', [
     '-czf',
@@ -99,7 +102,7 @@ const was = { commit, writtenAt: new Date().toISOString(), key, token, discovery
 writeFileSync(join(to, 'was.json'), `${JSON.stringify(was, null, 1)}\n`)
 rmSync(folder, { recursive: true })
 
-/** The lines that a command of posture-admin prints. */
+/** The rows that a posture-admin command prints. */
 function admin(...words: string[]): unknown[] {
   const [command, file] = program('engine/admin/main.js')
   const printed = execFileSync(command, [file, ...words, '--data-dir', data], { encoding: 'utf8' })
@@ -109,7 +112,7 @@ function admin(...words: string[]): unknown[] {
     .map((line) => JSON.parse(line) as unknown)
 }
 
-/** Reads the demo capture, with its times shifted to now, through an outbox of its own. */
+/** Reads the demo capture, with its times shifted to now, through a separate outbox. */
 function collect(outbox: string, port: string): Promise<void> & { child: Promise<ReturnType<typeof spawn>> } {
   const [command, file] = program('collector/main.js')
   const child = spawn(

@@ -1,6 +1,6 @@
 import { partPath } from './parts.ts'
 
-/** Loads the addon that is a part of the program. Throws what the system's loader says. */
+/** Loads an addon that is part of the program. Throws the system loader's errors. */
 export function loadAddon(name: string): unknown {
   const addon = { exports: {} }
   process.dlopen(addon, partPath(name))
@@ -8,8 +8,9 @@ export function loadAddon(name: string): unknown {
 }
 
 /**
- * libpcap comes from the host. Debian and its kin name the library after its first interface, all others after the upstream's major
- * version; it is the same interface, and the addon is here once for each name.
+ * libpcap is the host's. Debian and its derivatives name the library after the first version of its
+ * ABI, others after the upstream major version. The ABI is the same, so the program includes the
+ * addon once for each name.
  */
 export function loadPcapAddon(): unknown {
   try {

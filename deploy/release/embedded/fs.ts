@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { partBytes, partNamed, partPath } from './parts.ts'
 
-/** Stands for node:fs in a release: files that ship with the program are parts of it. */
+/** Replaces node:fs in a release: files that ship with the program are parts. */
 export * from 'node:fs'
 
 export const readFileSync = ((file: fs.PathOrFileDescriptor, options?: BufferEncoding | null) => {

@@ -1,4 +1,7 @@
-/** Whether the file system that holds a path is mounted noexec, by the text of /proc/self/mountinfo (proc(5)). */
+/**
+ * Whether the file system that contains a path is mounted noexec, from the text of
+ * /proc/self/mountinfo (proc(5)).
+ */
 export function mountedNoexec(path: string, mountinfo: string): boolean {
   let deepest = ''
   let noexec = false
@@ -7,7 +10,7 @@ export function mountedNoexec(path: string, mountinfo: string): boolean {
     const [, , , , escaped = '', options = ''] = line.split(' ')
     const point = escaped.replace(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)))
     if (point === '' || !isWithin(path, point)) continue
-    // Of two mounts on one point the later covers the earlier.
+    // Of two mounts on one directory, the later one hides the earlier.
     if (point.length < deepest.length) continue
     deepest = point
     noexec = options.split(',').includes('noexec')

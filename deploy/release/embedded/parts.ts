@@ -5,14 +5,15 @@ import { fileURLToPath } from 'node:url'
 import { unpacked } from './unpack.ts'
 
 /*
- * The parts of a released program: the code of each thread, the files that it reads, its addons. They lie beside the program, or inside the
- * single executable. The sources name them as they lie in the repository; bundle.ts has put VIRTUAL_ROOT for the repository's folder.
+ * The parts of a released program: code of threads, files that it reads, addons. They are next to
+ * the program, or inside the single executable. The sources name them by their paths in the
+ * repository, in which bundle.ts has replaced the root by VIRTUAL_ROOT.
  */
 
-/** No file system has it: a name below it is always a part. */
+/** Does not exist in any file system: a path below it always names a part. */
 export const VIRTUAL_ROOT = '/$posture/'
 
-/** For each file of the repository that is a part: its name in a release. */
+/** The names of parts, by their files in the repository. */
 export const PARTS: Readonly<Record<string, string>> = {
   'dist/collector/pipeline/capture-thread.js': 'capture-thread.cjs',
   'dist/api/thread.js': 'api-thread.cjs',
@@ -32,13 +33,13 @@ export const PARTS: Readonly<Record<string, string>> = {
 
 declare const __dirname: string
 
-/** The part that a path or URL of the sources names, or undefined where it names a file of the system. */
+/** The part that a path or URL in the sources names. undefined: a file of the system. */
 export function partNamed(file: unknown): string | undefined {
   const path = file instanceof URL && file.protocol === 'file:' ? fileURLToPath(file) : file
   if (typeof path !== 'string' || !path.startsWith(VIRTUAL_ROOT)) return undefined
   const name = PARTS[path.slice(VIRTUAL_ROOT.length)]
   if (name !== undefined) return name
-  // As for any file that is not there.
+  // The error of any missing file.
   throw Object.assign(new Error(`ENOENT: no part ${path}`), { code: 'ENOENT' })
 }
 
@@ -46,7 +47,7 @@ export function partBytes(name: string): Buffer {
   return isSea() ? Buffer.from(getRawAsset(name) as ArrayBuffer) : readFileSync(join(__dirname, name))
 }
 
-/** A path of the part: beside the program, or where it was unpacked to. */
+/** The path of a part: next to the program, or where it was extracted. */
 export function partPath(name: string): string {
   return isSea() ? unpacked(name, partBytes(name)) : join(__dirname, name)
 }

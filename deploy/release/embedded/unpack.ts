@@ -7,17 +7,20 @@ import { makeDirectory } from '../../../engine/process/make-directory.ts'
 import { mountedNoexec } from './mounts.ts'
 
 /*
- * Where the single executable puts what the system's loader can only load from a file. Nobody but the user who runs the program, and root, may
- * write there or put another directory in its place, and what lies there already is used only if it is, byte for byte, what the executable holds.
+ * Extracts files of the single executable that the system's loader can only load from disk. Only
+ * the current user and root may write to the directory or replace it, and an existing file is used
+ * only if it equals the embedded one byte for byte.
  */
 
-/** Names the one directory that is to be used. */
+/** Names the only directory to be used. */
 export const UNPACK_VARIABLE = 'POSTURE_UNPACK_DIR'
 const OTHERS_WRITE = 0o022
-/** Only the owner of a file may rename it (inode(7)). */
+/** In such a directory, only the owner of a file may rename it (inode(7)). */
 const STICKY = 0o1000
 
-/** Directories that are tried, in this order: the operator's word, what systemd made, the user's cache, the system's. */
+/**
+ * Directories to try, in order: the operator's choice, systemd's, the user's cache, the system's.
+ */
 function candidates(environment: NodeJS.ProcessEnv): string[] {
   const named = environment[UNPACK_VARIABLE]
   if (named !== undefined && named !== '') return [named]
@@ -34,9 +37,9 @@ function candidates(environment: NodeJS.ProcessEnv): string[] {
 }
 
 /**
- * The path of a file with these bytes.
+ * Returns the path of a file with these bytes.
  *
- * @throws Fault UNPACK_DENIED where no directory can be written to and executed from.
+ * @throws Fault UNPACK_DENIED if no directory is writable and allows execution
  */
 export function unpacked(name: string, bytes: Buffer): string {
   const sha256 = createHash('sha256').update(bytes).digest('hex')
@@ -54,9 +57,12 @@ export function unpacked(name: string, bytes: Buffer): string {
   )
 }
 
-/** Makes the directory, or sees that it is the user's alone and that files in it may be executed. Its path, without links. */
+/**
+ * Creates the directory, or checks that only this user can write to it and that files in it can be
+ * executed. Returns its path without symbolic links.
+ */
 function ownDirectory(directory: string): string {
-  // Before it is made: a link of somebody else leads anywhere.
+  // Checked before the directory is created: another user's link could lead anywhere.
   refuseForeign(realpathSync(deepestThereIs(directory)))
   makeDirectory(directory)
   const real = realpathSync(directory)
@@ -72,7 +78,7 @@ function deepestThereIs(path: string): string {
   return existsSync(path) ? path : deepestThereIs(dirname(path))
 }
 
-/** Refuses a path where another user may put something else in the place of a part of it. */
+/** Rejects a path of which another user could replace a component. */
 function refuseForeign(path: string): void {
   const own = process.getuid?.() ?? 0
   for (let part = path; ; part = dirname(part)) {
@@ -85,7 +91,7 @@ function refuseForeign(path: string): void {
   }
 }
 
-/** Empty where /proc is not mounted: then the loader says it, less clearly. */
+/** Empty if /proc is not mounted. The loader then reports the error, less clearly. */
 function mountTable(): string {
   try {
     return readFileSync('/proc/self/mountinfo', 'utf8')
@@ -94,7 +100,10 @@ function mountTable(): string {
   }
 }
 
-/** What is there is taken only if it is the same; what is not there comes by a rename, since others may start at the same time. */
+/**
+ * An existing file is used only if it is identical. A new one is renamed into place, since other
+ * processes may start at the same time.
+ */
 function placed(path: string, bytes: Buffer): string {
   if (holds(path, bytes)) return path
   const part = `${path}.${process.pid}.part`

@@ -2,7 +2,7 @@ import { isSea } from 'node:sea'
 import { Worker as NodeWorker, type WorkerOptions } from 'node:worker_threads'
 import { partBytes, partNamed, partPath } from './parts.ts'
 
-/** Stands for node:worker_threads in a release: a thread's code is a part of the program. */
+/** Replaces node:worker_threads in a release: the code of a thread is a part of the program. */
 export * from 'node:worker_threads'
 
 export class Worker extends NodeWorker {

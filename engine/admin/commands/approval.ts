@@ -73,7 +73,7 @@ function print(command: Command, { approvedPlatformIds }: Organization, { platfo
       ['Risk', 'risk.score', { hide: 3 }],
       ['Id', 'id'],
     ],
-    // A platform that the registry does not have any more has an id alone.
+    // A platform that was removed from the registry has only an id.
     rows: approvedPlatformIds.map((id) => {
       const platform = byId.get(id)
       return {

@@ -12,7 +12,10 @@ import { byIdPrefix } from '../id-prefix.ts'
 import { ASSESSMENT_ID, addAssessmentExport, addAssessmentImport } from './assessment-file.ts'
 import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
 
-/** posture-admin assessment create | list | show | answer | complete | remove | export | import | frameworks */
+/**
+ * posture-admin assessment create | list | show | answer | complete | remove | export | import |
+ * frameworks
+ */
 export function addAssessmentCommands(program: Command): void {
   const assessment = program.command('assessment').description('Assess an organization against a framework')
   addCreate(assessment)
@@ -204,7 +207,7 @@ function rowOf(assessment: Assessment): Record<string, unknown> {
   }
 }
 
-/** The score so far counts answered items alone; for a completed assessment it is final. */
+/** The score so far counts only answered items. For a completed assessment it is final. */
 function printProgress(command: Command, assessment: Assessment, categories: readonly AssessmentCategory[]): void {
   show(command, {
     columns: [

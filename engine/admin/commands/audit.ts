@@ -4,7 +4,7 @@ import type { AuditEntry } from '../../store/audit-log.ts'
 import type { Store } from '../../store/store.ts'
 import { countOption, sharedOptions, show, timeText, withStore } from './context.ts'
 
-/** Entries that are shown by default. */
+/** Default number of entries. */
 const SHOWN = 100
 
 /** posture-admin audit list */

@@ -16,8 +16,8 @@ export function addBackupCommands(program: Command): void {
   backup.action((file: string, { force = false }: { force?: boolean }) =>
     withStore(backup, async ({ store, clock }) => {
       const startedMs = clock.nowMs()
-      const made = await longWork('backup cancelled', (onProgress, givenUp) =>
-        backUp(store, file, { force, onProgress, givenUp }),
+      const made = await longWork('backup cancelled', (onProgress, signal) =>
+        backUp(store, file, { force, onProgress, signal }),
       )
       if (made === undefined) return
       const seconds = (clock.nowMs() - startedMs) / 1000
@@ -43,8 +43,8 @@ export function addBackupCommands(program: Command): void {
   bring.action(async (file: string, { force = false }: { force?: boolean }) => {
     const dataDir = dataDirectoryOf(bring)
     const options = { force, actor: actorOf(bring), clock: systemClock }
-    const restored = await longWork('restore cancelled; nothing was changed', (onProgress, givenUp) =>
-      restore(file, dataDir, { ...options, onProgress, givenUp }),
+    const restored = await longWork('restore cancelled; nothing was changed', (onProgress, signal) =>
+      restore(file, dataDir, { ...options, onProgress, signal }),
     )
     if (restored === undefined) return
     show(bring, {

@@ -17,19 +17,19 @@ const adminSettings = z.object({
   }),
 })
 
-/** What every command of posture-admin works with. */
+/** The environment of a posture-admin command. */
 export interface AdminContext {
   readonly store: Store
   readonly administration: Administration
   readonly clock: Clock
 }
 
-/** Adds the options that all commands share: the data directory and the form of the output. */
+/** Adds the options of all commands: data directory and output format. */
 export function sharedOptions(command: Command): Command {
   return jsonOption(addSettingOptions(command, adminSettings))
 }
 
-/** The same for commands that change something, and the member who makes the change. */
+/** Adds the options of commands that make changes: in addition, the member who makes the change. */
 export function changeOptions(command: Command): Command {
   return sharedOptions(command).option(
     '--as <member>',
@@ -42,14 +42,17 @@ export function ofOrganization(command: Command): Command {
   return command.requiredOption('--org <name>', 'Select the organization by name or id')
 }
 
-/** Runs `work` on the store that the command line names, and closes the store. Only `mayMake` creates a store. */
+/**
+ * Opens the store that the command line names, runs `work` and closes the store. Creates the store
+ * only with `create`.
+ */
 export async function withStore(
   command: Command,
   work: (context: AdminContext) => void | Promise<void>,
-  options: { mayMake?: boolean } = {},
+  options: { create?: boolean } = {},
 ): Promise<void> {
   const dataDir = dataDirectoryOf(command)
-  const store = new Store(dataDir, { mustExist: options.mayMake !== true })
+  const store = new Store(dataDir, { mustExist: options.create !== true })
   try {
     const administration = new Administration(store, systemClock, actorOf(command))
     await work({ store, administration, clock: systemClock })
@@ -63,7 +66,7 @@ export function dataDirectoryOf(command: Command): string {
   return readSettings(adminSettings, { command, environment: process.env }).dataDir
 }
 
-/** Reads the value of an option that is a whole number. */
+/** Parses an integer option. */
 export function countOption(min: number, max: number): (text: string) => number {
   return (text) => {
     const count = wholeNumber(min, max).safeParse(text)
@@ -72,14 +75,14 @@ export function countOption(min: number, max: number): (text: string) => number 
   }
 }
 
-/** Under sudo the actor is the user who called it. */
+/** Under sudo, the actor is the calling user. */
 export function actorOf(command: Command): Actor {
   const { as } = command.opts<{ as?: string }>()
   if (as !== undefined) return { kind: 'member', name: as }
   return { kind: 'operator', name: process.env['SUDO_USER'] || userName() }
 }
 
-/** A container may run under a number that has no name. */
+/** In a container, the uid may have no name. */
 function userName(): string {
   try {
     return userInfo().username
@@ -92,18 +95,23 @@ export function show(command: Command, shown: Shown): void {
   printRows(shown, command.optsWithGlobals<{ json?: boolean }>(), (text) => printText(command, text))
 }
 
-/** Writes to where the program's output goes: standard output, or the caller in the same process (program.ts). */
+/**
+ * Writes to the program's output: standard output, or the caller in the same process (program.ts).
+ */
 export function printText(command: Command, text: string): void {
   command.configureOutput().writeOut?.(text)
 }
 
-/** Prints the record of a new secret, and for people the secret below it. In JSON the secret is a field of the record. */
+/**
+ * Prints the record of a new secret, with the secret below it. In JSON, the secret is a field of
+ * the record.
+ */
 export function showSecret(command: Command, shown: Shown, name: string, secret: string): void {
   show(command, shown)
   if (printsTable(command.optsWithGlobals<{ json?: boolean }>())) printText(command, `\n${secretText(name, secret)}`)
 }
 
-/** A time as the API writes it; null where there is none. */
+/** A time as in the API; null if there is none. */
 export function timeText(timeMs: number): string | null {
   return timeMs === 0 ? null : isoSeconds(timeMs)
 }

@@ -18,8 +18,8 @@ export function addDoctorCommand(program: Command): void {
   )
   doctor.action(() =>
     withStore(doctor, async ({ store }) => {
-      const check = await longWork('check cancelled', (onStep, givenUp) =>
-        checkInThread(dataDirectoryOf(doctor), (done, total) => onStep('check', done, total), givenUp),
+      const check = await longWork('check cancelled', (onStep, signal) =>
+        checkInThread(dataDirectoryOf(doctor), (done, total) => onStep('check', done, total), signal),
       )
       if (check === undefined) return
       showAbout(doctor, store)
@@ -93,7 +93,7 @@ function showOrganizations(command: Command, store: Store): void {
   })
 }
 
-/** Findings name the records that cannot be read. */
+/** Unreadable records are reported as findings instead. */
 function organizationsOf(store: Store): Organization[] {
   try {
     return store.environment.read(() => store.organizations.all())
@@ -125,7 +125,7 @@ function rowOf(store: Store, { id, name }: Organization): Record<string, unknown
   }
 }
 
-/** @throws Fault STORE_UNSOUND where there are any. */
+/** @throws Fault STORE_UNSOUND if there are findings */
 function showFindings(command: Command, { findings, findingsCount }: StoreCheck): void {
   if (findingsCount === 0) {
     if (process.stderr.isTTY) process.stderr.write('posture-admin: the store is sound\n')

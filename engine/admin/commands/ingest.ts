@@ -35,7 +35,7 @@ const tokenSetting = z.object({
   }),
 })
 
-/** Lines of a file that were not understood and are shown by default. */
+/** Default number of listed lines that were not understood. */
 const PROBLEMS_SHOWN = 10
 
 interface FileOptions {
@@ -61,7 +61,7 @@ export function addIngestCommands(program: Command): void {
   file.action((paths: string[], options: FileOptions) =>
     withStore(file, (context) => {
       const read = (): Promise<void> => readFiles(file, paths, options, context)
-      // Two at once would count what both read twice.
+      // Two concurrent runs would both count the lines of the same file.
       return options.dryRun === true ? read() : exclusively(context.store.environment.path, 'ingest file', read)
     }),
   )
@@ -149,14 +149,14 @@ async function readFiles(
       onProgress: progress.update,
       stopped: () => signal !== undefined,
       stop: stop.received,
-      fold: () => makeRoom(store, matcher, token.organizationId, clock),
+      freeSpace: () => scanToFreeSpace(store, matcher, token.organizationId, clock),
     })
     try {
       const { report, fault } = await reader.read(path)
       reports.push(report)
       if (fault !== undefined) faults.push(fault)
     } catch (error) {
-      // A file that cannot be opened does not keep the others from being read.
+      // An unreadable file must not prevent reading the others.
       if (!(error instanceof Fault)) throw error
       faults.push(error)
     } finally {
@@ -175,7 +175,7 @@ async function readFiles(
       sum(({ matched }) => matched),
     )
   }
-  // Who holds the buffer, which is the service, does not see that it was filled by us.
+  // The service has the buffer open and does not notice events that this process adds.
   if (store.buffer.count(token.organizationId) >= EVENTS_FOR_IMMEDIATE_SCAN)
     askForScan(store, token.organizationId, clock)
   stop.forget()
@@ -186,8 +186,13 @@ async function readFiles(
   if (faults[0] !== undefined) throw faults[0]
 }
 
-/** Folds a buffer that is full. */
-async function makeRoom(store: Store, matcher: NameMatcher, organizationId: string, clock: Clock): Promise<void> {
+/** Scans the organization to empty a full buffer. */
+async function scanToFreeSpace(
+  store: Store,
+  matcher: NameMatcher,
+  organizationId: string,
+  clock: Clock,
+): Promise<void> {
   const pending = askForScan(store, organizationId, clock)
   if (pending !== undefined) await scanNow(store, () => matcher, pending, clock, new AbortController().signal)
 }
@@ -199,7 +204,7 @@ function askForScan(store: Store, organizationId: string, clock: Clock): Scan | 
   })
 }
 
-/** A few rows: they may use what is held free for work that makes room. */
+/** A few rows, so they may use the space that is reserved for removals. */
 function writeSources(store: Store, intake: Intake): void {
   store.environment.shrink(() => {
     store.sources.add(intake.sources.takeDeltas(0))
@@ -234,11 +239,11 @@ function print(
   for (const { file, unfinished } of reports) {
     if (unfinished) {
       process.stderr.write(
-        `${printable(file)}: the last line is incomplete and was skipped; read the file again later\n`,
+        `${printable(file)}: the last line is incomplete and was skipped. Read the file again later\n`,
       )
     }
   }
-  // On standard error, so that a program that reads the report does not see these lines.
+  // On standard error, so that standard output contains only the report.
   for (const { file, line, format, reason } of problems) {
     process.stderr.write(`${printable(file)} line ${line}: ${format === '' ? '' : `${format}: `}${reason}\n`)
   }
@@ -352,7 +357,7 @@ function showCounters(command: Command, store: Store): void {
     rows: [...sums].map(([listener, counts]) => ({
       listener,
       messages: received.get(listener) ?? 0,
-      // Not yet on the disk; or lost, if the service was killed.
+      // Not on disk yet, or lost because the service was killed.
       in_progress: (received.get(listener) ?? 0) - totalOf(counts),
       ...Object.fromEntries(OUTCOMES.map((outcome, index) => [snake(outcome), counts[index] ?? 0])),
     })),

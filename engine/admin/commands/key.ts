@@ -47,7 +47,7 @@ export function addKeyCommands(program: Command): void {
   )
 }
 
-/** @param raw the key itself, where it was just created. */
+/** @param raw the key itself, if it was just created */
 function print(command: Command, keys: readonly ApiKey[], lastUseMs: (key: ApiKey) => number, raw?: string): void {
   const shown: Shown = {
     columns: [

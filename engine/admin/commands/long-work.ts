@@ -1,23 +1,23 @@
 import { type FileProgress, progressOf } from '../../process/file-progress.ts'
 import { exitStatusOf, stopSignal } from '../../process/shutdown.ts'
 
-/** Called with the progress of a step. */
+/** Receives the progress of a step. */
 export type OnStep = (what: string, done: number, total: number) => void
 
 /**
- * Runs work that may take minutes, with a progress bar for each step on a terminal. Ctrl-C cancels the work; then one line
- * reports it, and the exit status is that of the signal.
+ * Runs long work with a progress bar for each step on a terminal. Ctrl-C cancels the work; then one
+ * line reports it, and the exit status is that of the signal.
  *
- * @param cancelled the line that reports a cancellation.
- * @returns undefined where the work was cancelled.
+ * @param cancelled the line that reports a cancellation
+ * @returns undefined if the work was cancelled
  */
 export async function longWork<T>(
   cancelled: string,
-  work: (onStep: OnStep, givenUp: AbortSignal) => Promise<T | undefined>,
+  work: (onStep: OnStep, signal: AbortSignal) => Promise<T | undefined>,
 ): Promise<T | undefined> {
   const stop = stopSignal()
-  const givenUp = new AbortController()
-  void stop.received.then(() => givenUp.abort())
+  const controller = new AbortController()
+  void stop.received.then(() => controller.abort())
   let step: { readonly what: string; readonly bar: FileProgress } | undefined
   const onStep: OnStep = (what, done, total) => {
     if (step?.what !== what) {
@@ -27,7 +27,7 @@ export async function longWork<T>(
     step.bar.update(done, total)
   }
   try {
-    const result = await work(onStep, givenUp.signal)
+    const result = await work(onStep, controller.signal)
     step?.bar.end()
     if (result === undefined) {
       process.stderr.write(`posture-admin: ${cancelled}\n`)

@@ -30,7 +30,7 @@ export function addOrganizationCommands(program: Command): void {
       ({ administration }) => {
         print(create, [administration.organizations.create({ name, domain: options.domain, plan: options.plan })])
       },
-      { mayMake: true },
+      { create: true },
     ),
   )
 

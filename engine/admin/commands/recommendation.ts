@@ -1,5 +1,5 @@
 import { Argument, type Command, Option } from 'commander'
-import { inOrderOfPriority } from '../../assess/publish.ts'
+import { byPriority } from '../../assess/publish.ts'
 import { FRAMEWORK_IDS, type FrameworkId } from '../../store/framework.ts'
 import { RECOMMENDATION_STATUSES, type Recommendation, type RecommendationStatus } from '../../store/recommendations.ts'
 import { changeOptions, ofOrganization, sharedOptions, show, timeText, withStore } from './context.ts'
@@ -29,7 +29,7 @@ export function addRecommendationCommands(program: Command): void {
           (status === undefined || each.status === status) &&
           (framework === undefined || each.frameworkId === framework),
       )
-      print(list, wanted.sort(inOrderOfPriority))
+      print(list, wanted.sort(byPriority))
     }),
   )
 

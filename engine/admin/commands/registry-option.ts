@@ -7,12 +7,12 @@ import { addSettingOptions, readSettings } from '../../process/settings.ts'
 
 const settings = z.object({ registry: registrySetting })
 
-/** Commands that look up platforms need the service's registry file. */
+/** Adds the option of commands that look up platforms. */
 export function registryOption(command: Command): Command {
   return addSettingOptions(command, settings)
 }
 
-/** The file that the command line or the environment names; '' where there is none. */
+/** The file that the command line or the environment names; '' if none. */
 export function registryFileOf(command: Command): string {
   return readSettings(settings, { command, environment: process.env }).registry
 }

@@ -55,7 +55,10 @@ function options(command: Command): Command {
   return jsonOption(registryOption(command))
 }
 
-/** The registry with the operator's file. An error in the file ends the command, because the command is used to test it. */
+/**
+ * The registry with the operator's file. Throws on an error in the file, because the command is
+ * used to test it.
+ */
 function catalogOf(command: Command): Catalog {
   const registry = registryFileOf(command)
   try {

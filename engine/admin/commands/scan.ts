@@ -60,7 +60,10 @@ export function addScanCommands(program: Command): void {
   )
 }
 
-/** Waits for the end of a requested scan. Ctrl-C leaves the scan pending and returns undefined. @throws Fault SCAN_FAILED. */
+/**
+ * Waits for a requested scan. Ctrl-C leaves the scan pending and returns undefined. @throws Fault
+ * SCAN_FAILED.
+ */
 export async function waitForScan(
   { store, clock }: AdminContext,
   matcher: () => NameMatcher,
@@ -81,7 +84,7 @@ export async function waitForScan(
   }
 }
 
-/** Scan and platforms as the API returns them, from one snapshot. */
+/** Scan and platforms as in the API, from one snapshot. */
 function discoveryJson(store: Store, organizationId: string): string {
   return store.environment.read(() => {
     const head = store.published.head(organizationId, PublishedList.discovery)

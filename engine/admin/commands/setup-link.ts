@@ -41,7 +41,7 @@ export function addSetupLinkCommand(program: Command): void {
           options.org !== undefined ? administration.organization(options.org) : all.length === 1 ? all[0] : undefined
         printLink(link, 'Setup link', organization?.name, administration.accountLinks.setup(organization))
       },
-      { mayMake: true },
+      { create: true },
     ),
   )
 }

@@ -129,7 +129,7 @@ function anyOr(value: unknown): string {
 }
 
 interface PrintOptions {
-  /** The token itself, where it was just created. */
+  /** The token itself, if it was just created. */
   readonly raw?: string
   readonly bindingsOf?: (token: MonitoringToken) => readonly TokenBinding[]
 }

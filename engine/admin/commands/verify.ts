@@ -49,9 +49,9 @@ async function waitForEvents({ store, administration }: AdminContext, options: O
   }
   await assertServiceRuns(store.environment.path)
 
-  const whose = wanted === undefined ? organization.name : `${organization.name}, token ${wanted.label}`
+  const owner = wanted === undefined ? organization.name : `${organization.name}, token ${wanted.label}`
   if (process.stderr.isTTY) {
-    process.stderr.write(`waiting up to ${options.timeout} s for events of ${whose}; press Ctrl-C to stop\n`)
+    process.stderr.write(`waiting up to ${options.timeout} s for events of ${owner}; press Ctrl-C to stop\n`)
   }
   const labels = new Map(tokens.map(({ id, label }) => [id, label]))
   const asJson = options.json === true || !process.stdout.isTTY
@@ -66,11 +66,11 @@ async function waitForEvents({ store, administration }: AdminContext, options: O
       const row = { ...arrival, token_label: labels.get(arrival.tokenId) ?? '' }
       process.stdout.write(`${asJson ? jsonOf(row) : lineOf(row)}\n`)
     },
-    { timeoutMs: options.timeout * SECOND_MS, givenUp: cancel.signal },
+    { timeoutMs: options.timeout * SECOND_MS, signal: cancel.signal },
   ).finally(() => stop.forget())
 
   if (verdict.events > 0) {
-    if (process.stderr.isTTY) process.stderr.write(`verified: events of ${whose} are arriving\n`)
+    if (process.stderr.isTTY) process.stderr.write(`verified: events of ${owner} are arriving\n`)
     return
   }
   if (cancel.signal.aborted) {
@@ -81,10 +81,10 @@ async function waitForEvents({ store, administration }: AdminContext, options: O
     verdict.messages === 0
       ? 'no message arrived: check the endpoint, port and token of the sender with posture-collector check, and look for senders without a known token with posture-admin ingest sources'
       : `${verdict.messages} messages arrived, and none names an AI platform yet`
-  throw new Fault('NO_EVENTS', `no events of ${whose} within ${options.timeout} s; ${why}`)
+  throw new Fault('NO_EVENTS', `no events of ${owner} within ${options.timeout} s; ${why}`)
 }
 
-/** Without the service no event can arrive. */
+/** Without a running service, no event can arrive. */
 async function assertServiceRuns(path: string): Promise<void> {
   if (await isHeld(path, SCANS)) return
   throw new Fault('SERVICE_UNREACHABLE', `no posture-service runs on ${path}; start it first`)

@@ -35,9 +35,9 @@ import { TimeFound } from './log-time.ts'
  *   {"coverage":{"instance":"5c28dc30ef9d3ca8","since":"2026-11-20T09:00:00.000Z",…,
  *    "counters":{"packets":120000,…}}}
  *
- * Events are checked as in checkedEvent; last_seen, count and blocked are optional. A relay may have
- * reordered the members. A coverage report is no client's request, so it is skipped; the line stores
- * its offsets for the intake.
+ * Events are checked as in checkedEvent; last_seen, count and blocked are optional. A relay may
+ * have reordered the members. A coverage report is not a client request, so it is skipped; the line
+ * stores its offsets for the intake.
  */
 export const collectorJson: LogFormat = { id: 'collector-json', detect: isCollectorMessage, parse }
 
@@ -64,9 +64,13 @@ const KEYS = new KeyTable({
 })
 const NONE = 0
 const TIME_MS_MAX = 253_402_300_799_999
-/** The maximum length of an event up to its last key, and of a coverage report up to its counters. */
+/**
+ * The maximum length of an event up to its last key, and of a coverage report up to its counters.
+ */
 const CUE_BYTES = 640
-/** 2^53 - 1 has 14 hex digits, so the sequence begins with two zeros and a third digit of 0 or 1. */
+/**
+ * 2^53 - 1 has 14 hex digits, so the sequence begins with two zeros and a third digit of 0 or 1.
+ */
 const SEQUENCE_ZEROS = 2
 
 const scanner = new JsonScanner()

@@ -32,7 +32,7 @@ const KINDS = new KeyTable({
 const SOURCE = 'src='
 const REQUEST = 'request: '
 const AGENT = " agent='"
-const REQUEST_BEHIND_AGENT = "' request: "
+const REQUEST_AFTER_AGENT = "' request: "
 /** `1795162502.342705328`: ten digits, a dot and at least this many. */
 const FRACTION_DIGITS_MIN = 6
 
@@ -67,9 +67,9 @@ export function readMeraki(line: LogLine, start: number, end: number): Verdict {
   if (kind === Kind.flows) return Verdict.noDomain
   // An agent string may contain `request:`, and its own apostrophes look like the device's.
   const hasAgent = indexOfText(view, kindEnd, end, AGENT) !== NOT_FOUND
-  const request = lastIndexOfText(view, kindEnd, end, hasAgent ? REQUEST_BEHIND_AGENT : REQUEST)
+  const request = lastIndexOfText(view, kindEnd, end, hasAgent ? REQUEST_AFTER_AGENT : REQUEST)
   if (request === NOT_FOUND) return line.reject('request: expected a method and a URL')
-  const method = skipBlanks(view, request + (hasAgent ? REQUEST_BEHIND_AGENT : REQUEST).length, end)
+  const method = skipBlanks(view, request + (hasAgent ? REQUEST_AFTER_AGENT : REQUEST).length, end)
   const url = skipBlanks(view, tokenEnd(view, method, end), end)
   const urlEnd = tokenEnd(view, url, end)
   const verdict = line.takeHost(url, urlEnd)

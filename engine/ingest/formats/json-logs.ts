@@ -218,7 +218,7 @@ function decodeHead(line: LogLine, start: number, end: number): number {
   let out = line.scratchStart
   let bits = 0
   let count = 0
-  const limit = Math.min(line.bytes.length, out + NAME_ROOM)
+  const limit = Math.min(line.bytes.length, out + NAME_SPACE)
   for (let at = start; at < end && out < limit; at++) {
     const value = base64Digit(line.view.getUint8(at))
     if (value < 0) break
@@ -231,7 +231,7 @@ function decodeHead(line: LogLine, start: number, end: number): number {
   }
   return out
 }
-const NAME_ROOM = 250
+const NAME_SPACE = 250
 
 function base64Digit(byte: number): number {
   if (isUpper(byte)) return byte - 0x41

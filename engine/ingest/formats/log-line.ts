@@ -12,7 +12,7 @@ import { LogTime, TimeFound } from './log-time.ts'
  *
  *   event      a client requested a host, whose name is in `host`
  *   noDomain   well-formed traffic that names no host
- *   skip       well-formed, but no client's request: answers, headers, comments, device events
+ *   skip       well-formed, but not a client request: answers, headers, comments, device events
  *   reject     the format was recognized by its cue, but a mandatory field is missing or impossible
  *   unknown    not of this format
  *   ambiguous  names a host, but has no positive evidence that a client requested the host
@@ -24,7 +24,7 @@ export type Verdict = (typeof Verdict)[keyof typeof Verdict]
 export const Mark = { pipe: 1, hash: 2, bracket: 4, quote: 8, equals: 16 } as const
 export const ANY_MARKS = -1
 
-/** Room after the messages' bytes for a name in another encoding. */
+/** Scratch space after the messages' bytes for a name in another encoding. */
 export const SCRATCH_BYTES = NAME_CHARS_MAX + 3
 /** No date, time of day or zone is longer. */
 const TIME_PART_BYTES_MAX = 64
@@ -38,7 +38,7 @@ const METHOD_LOG = METHODS.indexOf('log')
  * per thread, filled again for each message. A format sets the fields and returns a Verdict.
  */
 export class LogLine {
-  /** The messages' bytes and SCRATCH_BYTES of room after them. */
+  /** The messages' bytes and SCRATCH_BYTES of scratch space after them. */
   readonly bytes: Uint8Array
   readonly view: DataView
   /** Names with another encoding in the message (Windows DNS) are written from this offset. */
@@ -87,7 +87,7 @@ export class LogLine {
   readonly #host: HostFinder
   readonly #time = new LogTime()
 
-  /** @param bytes with SCRATCH_BYTES of room at the end */
+  /** @param bytes with SCRATCH_BYTES of scratch space at the end */
   constructor(bytes: Uint8Array) {
     this.bytes = bytes
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -223,8 +223,9 @@ export class LogLine {
     zoneStart = 0,
     zoneEnd = 0,
   ): TimeFound {
-    const room = TIME_PART_BYTES_MAX
-    if (dateEnd - dateStart > room || timeEnd - timeStart > room || zoneEnd - zoneStart > room) return TimeFound.none
+    const bytesMax = TIME_PART_BYTES_MAX
+    if (dateEnd - dateStart > bytesMax || timeEnd - timeStart > bytesMax || zoneEnd - zoneStart > bytesMax)
+      return TimeFound.none
     const { bytes, scratchStart } = this
     let at = scratchStart
     for (let from = dateStart; from < dateEnd; from++) bytes[at++] = bytes[from] ?? 0

@@ -2,7 +2,7 @@ import { DOT, isLetter, isUpper, NOT_FOUND } from './bytes.ts'
 
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'] as const
 const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
-/** monthAt answers this for the name of a weekday. */
+/** monthAt returns this for the name of a weekday. */
 export const WEEKDAY = 20
 /** Three letters, five bits each, to the number of the month (from 1), or WEEKDAY. */
 const NAMES = new Uint8Array(1 << 15)

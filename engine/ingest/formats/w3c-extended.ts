@@ -65,7 +65,7 @@ const COLUMNS = new KeyTable({
   'x-cs-timestamp': Column.timestamp,
   gmttime: Column.timestamp,
   timestamp: Column.timestamp,
-  // The client behind a tunnel has priority over the tunnel's own address.
+  // The client inside a tunnel has priority over the tunnel's own address.
   'x-cs-userip': Column.client,
   'c-ip': Column.lastClient,
   'cs-host': Column.firstHost,

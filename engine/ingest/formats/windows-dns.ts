@@ -133,7 +133,7 @@ function takeQuestion(line: LogLine, at: number, end: number): Verdict {
 function takeLabels(line: LogLine, name: number, end: number): Verdict {
   const { view, bytes, scratchStart } = line
   const byLength = labelsFit(view, name, end)
-  const room = scratchStart + NAME_CHARS_MAX + 1
+  const scratchEnd = scratchStart + NAME_CHARS_MAX + 1
   let to = scratchStart
   let at = name
   for (;;) {
@@ -144,10 +144,10 @@ function takeLabels(line: LogLine, name: number, end: number): Verdict {
     const labelEnd = byLength ? labelAt + length : nextMark(view, labelAt, end)
     for (let from = labelAt; from < labelEnd; from++) {
       const byte = view.getUint8(from)
-      if (((LABEL_BYTE[byte] ?? 0) === 0 && byte < 0x80) || to >= room) return Verdict.noDomain
+      if (((LABEL_BYTE[byte] ?? 0) === 0 && byte < 0x80) || to >= scratchEnd) return Verdict.noDomain
       bytes[to++] = byte
     }
-    if (to >= room) return Verdict.noDomain
+    if (to >= scratchEnd) return Verdict.noDomain
     bytes[to++] = DOT
     at = labelEnd
   }

@@ -24,7 +24,7 @@ const LENGTH_DIGITS_MAX = 6
 
 /** Receives the messages. */
 export interface FrameSink {
-  /** Returns false if there is no room for the message now. The message is delivered again. */
+  /** Returns false if there is no space for the message now. The message is delivered again. */
   frame(start: number, end: number): boolean
 }
 
@@ -33,7 +33,7 @@ export class Framing {
   kind: FramingKind = FramingKind.undecided
   /** Messages longer than allowed: truncated at the limit, or skipped whole with octet counting. */
   oversized = 0
-  /** The last split ended because the sink had no room. */
+  /** The last split ended because the sink had no space. */
   stalled = false
   readonly #bytesMax: number
   /** The number of bytes to skip, of a message with a known length. */
@@ -194,7 +194,7 @@ export class Framing {
     return end
   }
 
-  /** Delivers a message without trailing CR, LF and NUL. Returns false if the sink has no room. */
+  /** Delivers a message without trailing CR, LF and NUL. Returns false if the sink has no space. */
   #deliver(view: DataView, start: number, end: number, sink: FrameSink): boolean {
     let stop = Math.min(end, start + this.#bytesMax)
     const isTruncated = stop < end

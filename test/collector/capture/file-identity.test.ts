@@ -5,7 +5,7 @@ import { identityOf } from '../../../collector/capture/file-identity.ts'
 const bytes = (count: number, seed = 0): Buffer =>
   Buffer.from(Array.from({ length: count }, (_, at) => (at * 7 + seed) & 255))
 
-t.test('a file is known again: renamed, grown, and told from others', async (t) => {
+t.test('a file is recognized after a rename and after growing, and distinguished from other files', async (t) => {
   const directory = t.testdir()
   const [file, other] = [`${directory}/a`, `${directory}/b`]
   writeFileSync(file, bytes(1000))
@@ -22,7 +22,7 @@ t.test('a file is known again: renamed, grown, and told from others', async (t) 
   t.match(identityOf(other, [identity]), /^999 /, 'a part of it is not it')
 })
 
-t.test('what is too short to tell anything is known only as it is', async (t) => {
+t.test('a file that is too short to identify is recognized only if it is unchanged', async (t) => {
   const file = `${t.testdir()}/a`
   writeFileSync(file, bytes(24))
   const identity = identityOf(file, [])
@@ -31,7 +31,7 @@ t.test('what is too short to tell anything is known only as it is', async (t) =>
   t.match(identityOf(file, [identity]), /^524 /)
 })
 
-t.test('beyond 64 KiB a file may grow as it will', async (t) => {
+t.test('a file of more than 64 KiB is recognized after any growth', async (t) => {
   const file = `${t.testdir()}/a`
   writeFileSync(file, bytes(70_000))
   const identity = identityOf(file, [])

@@ -6,7 +6,7 @@ import { PROGRAMS, run } from '../../support/programs.ts'
 
 const NO_ORGANIZATION = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups']
 
-t.test('the interfaces and their states, told to anybody', { skip: skipNamespaces }, async (t) => {
+t.test('--list-interfaces lists interfaces and their states for any user', { skip: skipNamespaces }, async (t) => {
   const inside = namespace(t, `spsifs${process.pid}`)
   const link = (...words: string[]) => ip(...inside('ip', 'link', ...words))
   link('add', 'near', 'type', 'veth', 'peer', 'name', 'far')
@@ -37,7 +37,7 @@ t.test('the interfaces and their states, told to anybody', { skip: skipNamespace
   t.match(rows.at(-1), { name: 'any', state: 'up' })
 })
 
-t.test('it is an option of run, which is the default, and asks for no token', async (t) => {
+t.test('--list-interfaces is an option of run, the default command, and needs no token', async (t) => {
   for (const parameters of [['--list-interfaces'], ['run', '--list-interfaces', '--log-level', 'ERROR']]) {
     const { status, stdout, stderr } = await run('collector', parameters)
     t.match({ status, stderr }, { status: 0, stderr: '' })
@@ -47,26 +47,26 @@ t.test('it is an option of run, which is the default, and asks for no token', as
 })
 
 const MANY = Array.from({ length: 300 }, (_interface, index) => `veth${String(index).padStart(3, '0')}`)
-const MISTYPED: readonly { name: string; wrong: string; names: readonly string[]; says: RegExp }[] = [
+const MISTYPED: readonly { name: string; wrong: string; names: readonly string[]; expected: RegExp }[] = [
   {
     name: 'two letters exchanged',
     wrong: 'esn3',
     names: ['eth0', 'lo', 'ens3'],
-    says: /^esn3: no such interface; available: ens3, eth0, lo \(posture-collector --list-interfaces\)$/,
+    expected: /^esn3: no such interface; available: ens3, eth0, lo \(posture-collector --list-interfaces\)$/,
   },
   {
-    name: 'nothing alike, all of the same distance',
+    name: 'no similar name: all have the same distance',
     wrong: 'eth0',
     names: ['ens3', 'lo'],
-    says: /available: ens3, lo \(/,
+    expected: /available: ens3, lo \(/,
   },
   {
-    name: 'a host of containers',
+    name: 'a container host with many interfaces',
     wrong: 'eth',
     names: [...MANY, 'eth0'],
-    says: /available: eth0, (veth\d{3}, ){6}veth\d{3}, and 293 more \(/,
+    expected: /available: eth0, (veth\d{3}, ){6}veth\d{3}, and 293 more \(/,
   },
 ]
-for (const { name, wrong, names, says } of MISTYPED) {
-  t.test(`a wrong name: ${name}`, async (t) => t.match(noSuchInterface(wrong, names), says))
+for (const { name, wrong, names, expected } of MISTYPED) {
+  t.test(`an unknown interface: ${name}`, async (t) => t.match(noSuchInterface(wrong, names), expected))
 }

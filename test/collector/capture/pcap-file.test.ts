@@ -24,14 +24,15 @@ for (const fields of [
   })
 }
 
-t.test('the same records wherever the reads are split', async (t) => {
+t.test('the records do not depend on where reads are split', async (t) => {
   const whole = pcapFile(frames)
   for (let at = 0; at <= whole.length; at++)
     t.same((await readCapture(whole, { pieces: [at] })).records, expected, `split at byte ${at}`)
 })
 
-t.test('records that straddle the end of the buffer', async (t) => {
-  // The buffer holds one record of the greatest length, so these two and the header do not fit at once.
+t.test('a record that straddles the end of the buffer is read', async (t) => {
+  // The buffer holds one record of the maximum length, so it cannot hold these two and the header
+  // at once.
   const large = framesAt(START_MS, [SNAPLEN_BYTES_MAX, 1000, SNAPLEN_BYTES_MAX - 1, 3].map(bytes))
   const { records, damage } = await readCapture(pcapFile(large), { bufferBytes: SNAPLEN_BYTES_MAX + 16 })
   t.equal(damage, undefined)
@@ -42,7 +43,7 @@ t.test('records that straddle the end of the buffer', async (t) => {
   t.ok(records.every(({ bytes }, index) => bytes === large[index]?.bytes.toString('hex')))
 })
 
-t.test('cut at every byte: what stands before is read, the rest is reported', async (t) => {
+t.test('a file truncated at any byte is read up to that byte, and the rest is reported', async (t) => {
   const whole = pcapFile(frames)
   const ends = [24]
   for (const { bytes } of frames) ends.push((ends.at(-1) ?? 0) + 16 + bytes.length)
@@ -65,7 +66,7 @@ t.test('cut at every byte: what stands before is read, the rest is reported', as
   }
 })
 
-t.test('damage names the offset, what was found and what was expected', async (t) => {
+t.test('a damage report names the offset, the found and the expected value', async (t) => {
   const whole = pcapFile(frames)
   t.equal(
     (await readCapture(whole.subarray(0, 24 + 76 + 11))).damage,
@@ -75,36 +76,43 @@ t.test('damage names the offset, what was found and what was expected', async (t
     (await readCapture(whole.subarray(0, 24 + 16 + 59))).damage,
     'byte 24: found 59 bytes after the record header, expected a packet of 60',
   )
-  const lie = Buffer.from(whole)
-  lie.writeUInt32LE(0xdead_beef, 24 + 8)
-  t.equal((await readCapture(lie)).damage, 'byte 24: found a captured length of 3735928559, expected at most 262144')
+  const corrupt = Buffer.from(whole)
+  corrupt.writeUInt32LE(0xdead_beef, 24 + 8)
+  t.equal(
+    (await readCapture(corrupt)).damage,
+    'byte 24: found a captured length of 3735928559, expected at most 262144',
+  )
 })
 
-t.test('the snaplen of the header is not believed, and FCS bits are not taken for a link type', async (t) => {
+t.test("the header's snaplen is ignored, and FCS bits are not read as a link type", async (t) => {
   const whole = pcapFile(frames, { snaplen: 10 })
   whole.writeUInt32LE(0x1400_0001, 20)
   t.same((await readCapture(whole)).records, expected)
 })
 
-const notPcap: readonly { name: string; bytes: Buffer; says: RegExp }[] = [
-  { name: 'an empty file', bytes: Buffer.alloc(0), says: /the file is empty/ },
-  { name: 'gzip of something else', bytes: gzipSync('text'), says: /found 74657874/ },
-  { name: 'xz', bytes: Buffer.from('fd377a585a0000', 'hex'), says: /xz.*unpack/ },
-  { name: 'snoop', bytes: Buffer.from('736e6f6f70000000', 'hex'), says: /snoop.*editcap/ },
-  { name: 'a text', bytes: Buffer.from('time,client,name\n'), says: /found 74696d65, expected the magic number/ },
+const notPcap: readonly { name: string; bytes: Buffer; expected: RegExp }[] = [
+  { name: 'an empty file', bytes: Buffer.alloc(0), expected: /the file is empty/ },
+  { name: 'gzip of something else', bytes: gzipSync('text'), expected: /found 74657874/ },
+  { name: 'xz', bytes: Buffer.from('fd377a585a0000', 'hex'), expected: /xz.*unpack/ },
+  { name: 'snoop', bytes: Buffer.from('736e6f6f70000000', 'hex'), expected: /snoop.*editcap/ },
   {
-    name: 'another version',
+    name: 'a text file',
+    bytes: Buffer.from('time,client,name\n'),
+    expected: /found 74696d65, expected the magic number/,
+  },
+  {
+    name: 'another version of the format',
     bytes: Buffer.concat([pcapFile([]).subarray(0, 4), Buffer.from([9, 0, 0, 0]), Buffer.alloc(16)]),
-    says: /version 9/,
+    expected: /version 9/,
   },
 ]
-for (const { name, bytes, says } of notPcap) {
+for (const { name, bytes, expected } of notPcap) {
   t.test(`${name} is not a capture file`, async (t) => {
-    await t.rejects(readCapture(bytes), { code: 'CAPTURE_FORMAT', message: says })
+    await t.rejects(readCapture(bytes), { code: 'CAPTURE_FORMAT', message: expected })
   })
 }
 
-t.test('files that cannot be opened', async (t) => {
+t.test('a file that cannot be opened is an error', async (t) => {
   const folder = t.testdir({ 'secret.pcap': pcapFile(frames), 'text.txt': 'hello' })
   mkdirSync(`${folder}/folder`)
   await t.rejects(CaptureFile.open(`${folder}/none.pcap`), {
@@ -112,7 +120,7 @@ t.test('files that cannot be opened', async (t) => {
     message: `${folder}/none.pcap: no such file`,
   })
   await t.rejects(CaptureFile.open(`${folder}/folder`), { code: 'CAPTURE_UNREADABLE', message: /is a directory/ })
-  await t.rejects(CaptureFile.open(`${folder}/text.txt/a`), { code: 'CAPTURE_UNREADABLE', message: /no directory/ })
+  await t.rejects(CaptureFile.open(`${folder}/text.txt/a`), { code: 'CAPTURE_UNREADABLE', message: /not a directory/ })
   await t.rejects(CaptureFile.open(`${folder}/text.txt`), { code: 'CAPTURE_FORMAT', message: /text\.txt: byte 0/ })
   writeFileSync(`${folder}/good.pcap`, pcapFile(frames))
   const file = await CaptureFile.open(`${folder}/good.pcap`)

@@ -5,19 +5,23 @@ import { LinkWatch } from '../../../collector/capture/link-watch.ts'
 import { Pressure } from '../../../collector/capture/pressure.ts'
 import { Watchdog } from '../../../collector/capture/watchdog.ts'
 
-/** Losses of each second, and w or n for the width that is answered. */
+/** Lost packets of each second, and the resulting filter width: w (wide) or n (narrow). */
 const PRESSURE: readonly { title: string; lost: readonly number[]; widths: string }[] = [
   { title: 'no loss', lost: [0, 0, 0, 0], widths: 'wwww' },
-  { title: 'a burst of one second is over before a new filter is there', lost: [0, 5000, 0, 5000, 0], widths: 'wwwww' },
-  { title: 'losses in two seconds narrow, three calm ones widen', lost: [1, 1, 0, 0, 0, 0], widths: 'wnnnww' },
-  { title: 'narrow stays while it still loses', lost: [1, 1, 1, 0, 0, 1, 0, 0, 0], widths: 'wnnnnnnnw' },
+  { title: 'a one-second burst ends before the filter changes', lost: [0, 5000, 0, 5000, 0], widths: 'wwwww' },
   {
-    title: 'widening too early takes twice as long the next time',
+    title: 'losses in two successive seconds narrow the filter; three seconds without loss widen it',
+    lost: [1, 1, 0, 0, 0, 0],
+    widths: 'wnnnww',
+  },
+  { title: 'the filter stays narrow while losses continue', lost: [1, 1, 1, 0, 0, 1, 0, 0, 0], widths: 'wnnnnnnnw' },
+  {
+    title: 'the delay doubles after the filter was widened too early',
     lost: [1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0],
     widths: 'wnnnwwnnnnnnw',
   },
   {
-    title: 'after a calm as long as it was narrow the first time counts again',
+    title: 'the delay resets after a quiet period as long as the narrow one',
     lost: [1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0],
     widths: 'wnnnwwwwwwwwnnnw',
   },
@@ -30,40 +34,46 @@ for (const { title, lost, widths } of PRESSURE) {
   })
 }
 
-/** Of each second: packets that the kernel received for the capture, that it dropped, that arrived; and whether the capture is opened anew. */
+/**
+ * For each second: packets that the kernel received, packets that it dropped, packets that arrived.
+ * `barks`: the seconds at which the capture is reopened.
+ */
 const SILENT_TEN = Array.from({ length: 10 }, (): readonly [number, number, number] => [150, 0, 100])
-const WATCHDOG: readonly { title: string; seconds: readonly (readonly [number, number, number])[]; barks: number[] }[] =
-  [
-    { title: 'a quiet link', seconds: Array.from({ length: 30 }, () => [100, 0, 100] as const), barks: [] },
-    {
-      title: 'packets arrive',
-      seconds: Array.from({ length: 30 }, (_s, at) => [at * 10 + 5, 0, at * 10] as const),
-      barks: [],
-    },
-    { title: 'counted, and none arrives', seconds: [[100, 0, 100], ...SILENT_TEN], barks: [10] },
-    {
-      title: 'all that comes is dropped: the ring is full, which is no silence',
-      seconds: [[100, 0, 100], ...Array.from({ length: 12 }, (_s, at) => [100 + at, at, 100] as const)],
-      barks: [],
-    },
-    {
-      title: 'one packet ends the silence',
-      seconds: [[100, 0, 100], ...SILENT_TEN.slice(0, 9), [151, 0, 101], ...SILENT_TEN.slice(0, 5)],
-      barks: [],
-    },
-  ]
-for (const { title, seconds, barks } of WATCHDOG) {
+const WATCHDOG: readonly {
+  title: string
+  seconds: readonly (readonly [number, number, number])[]
+  reopenedAt: number[]
+}[] = [
+  { title: 'a quiet link', seconds: Array.from({ length: 30 }, () => [100, 0, 100] as const), reopenedAt: [] },
+  {
+    title: 'packets arrive',
+    seconds: Array.from({ length: 30 }, (_s, at) => [at * 10 + 5, 0, at * 10] as const),
+    reopenedAt: [],
+  },
+  { title: 'packets are counted but none arrives', seconds: [[100, 0, 100], ...SILENT_TEN], reopenedAt: [10] },
+  {
+    title: 'all packets are dropped: the ring is full, which is not silence',
+    seconds: [[100, 0, 100], ...Array.from({ length: 12 }, (_s, at) => [100 + at, at, 100] as const)],
+    reopenedAt: [],
+  },
+  {
+    title: 'one packet ends the silence',
+    seconds: [[100, 0, 100], ...SILENT_TEN.slice(0, 9), [151, 0, 101], ...SILENT_TEN.slice(0, 5)],
+    reopenedAt: [],
+  },
+]
+for (const { title, seconds, reopenedAt } of WATCHDOG) {
   t.test(`watchdog: ${title}`, async (t) => {
     const watchdog = new Watchdog()
-    const heard = seconds.map((second) => watchdog.second(...second))
+    const reopened = seconds.map((second) => watchdog.second(...second))
     t.same(
-      heard.flatMap((bark, at) => (bark ? [at] : [])),
-      barks,
+      reopened.flatMap((reopens, at) => (reopens ? [at] : [])),
+      reopenedAt,
     )
   })
 }
 
-t.test('link: traffic without a name is strange after a minute, and an idle link is not', async (t) => {
+t.test('link: traffic without a name is reported after a minute; an idle link is not', async (t) => {
   let state: LinkState = { problem: '', packets: 1000, missed: 7 }
   const watch = new LinkWatch('eth7', 0, () => state)
   const second = (at: number, captured: number, packets: number, named = captured) => {
@@ -87,7 +97,7 @@ t.test('link: traffic without a name is strange after a minute, and an idle link
   )
 })
 
-t.test('link: what the interface missed counts from the start', async (t) => {
+t.test('link: packets missed by the interface count from the start', async (t) => {
   let state: LinkState = { problem: '', packets: 0, missed: 7 }
   const watch = new LinkWatch('eth7', 0, () => state)
   state = { problem: 'eth7 is down', packets: 0, missed: 9 }

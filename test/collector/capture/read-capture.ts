@@ -9,7 +9,7 @@ export interface ReadRecord {
   readonly linkType: number
 }
 
-/** Bytes in memory. `pieces` are offsets that no read goes over. */
+/** A source of bytes in memory. No read crosses the offsets in `pieces`. */
 export function bytesInPieces(bytes: Buffer, pieces: readonly number[] = []): ByteSource {
   let at = 0
   const borders = [...pieces, bytes.length]
@@ -30,7 +30,7 @@ export function bytesInPieces(bytes: Buffer, pieces: readonly number[] = []): By
   }
 }
 
-/** All records of a capture file, and the damage. */
+/** Reads all records of a capture file, and its damage. */
 export async function readCapture(
   bytes: Buffer,
   options: { pieces?: readonly number[]; bufferBytes?: number } = {},

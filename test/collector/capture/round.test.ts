@@ -13,10 +13,10 @@ function hashOf(frame: Buffer): number {
   return flowHash(viewOf(frame), 1, 0, frame.length)
 }
 
-t.test('both directions of a flow have one hash, different flows differ', async (t) => {
+t.test('both directions of a flow have the same hash, and other flows another one', async (t) => {
   const hashes = new Set<number>()
   for (let port = 1000; port < 1100; port++) {
-    const there = ethernet(
+    const forth = ethernet(
       {},
       ipv4({ source: '10.0.0.7', destination: '192.0.2.1' }, tcp({ sourcePort: port, destinationPort: 443 })),
     )
@@ -24,13 +24,13 @@ t.test('both directions of a flow have one hash, different flows differ', async 
       {},
       ipv4({ source: '192.0.2.1', destination: '10.0.0.7' }, tcp({ sourcePort: 443, destinationPort: port })),
     )
-    t.equal(hashOf(there), hashOf(back))
-    hashes.add(hashOf(there))
+    t.equal(hashOf(forth), hashOf(back))
+    hashes.add(hashOf(forth))
   }
   t.equal(hashes.size, 100)
   const odd = [...hashes].filter((hash) => hash % 2 === 1).length
   t.ok(odd > 30 && odd < 70, `${odd} of 100 flows fall to the second of two lanes`)
-  const there = ethernet(
+  const forth = ethernet(
     {},
     ipv6(
       { source: '2001:db8::1', destination: '2001:db8::2' },
@@ -44,14 +44,14 @@ t.test('both directions of a flow have one hash, different flows differ', async 
       udp({ sourcePort: 53, destinationPort: 5 }, Buffer.alloc(4)),
     ),
   )
-  t.equal(hashOf(there), hashOf(back))
+  t.equal(hashOf(forth), hashOf(back))
   t.equal(hashOf(Buffer.from(addressBytes('10.0.0.1'))), 0, 'what is no IP')
 })
 
 const SIZES = { frameBytes: 1024, rowBytes: 1024, listFrames: 8 }
 const LIVE = { whenExhausted: 'drop', holdBack: false } as const
 
-/** Puts a frame of that many bytes, which count up from 1. */
+/** Puts a frame of this many bytes, with values counting up from 1. */
 function putBytes(filler: RoundFiller, bytes: number): boolean {
   const words = new Uint32Array(Math.ceil(bytes / 4))
   const frame = Buffer.from(words.buffer, 0, bytes)
@@ -59,7 +59,7 @@ function putBytes(filler: RoundFiller, bytes: number): boolean {
   return filler.put(frame, words, bytes, 1, 2, 1)
 }
 
-t.test('a frame is copied whole, whatever its length', async (t) => {
+t.test('a frame of any length is copied whole', async (t) => {
   const frameBytes = 4096
   const pool = new BatchPool(allocatePool(1, 1, { ...SIZES, frameBytes, listFrames: 16 }))
   const filler = new RoundFiller(pool, LIVE, () => {})
@@ -75,7 +75,7 @@ t.test('a frame is copied whole, whatever its length', async (t) => {
   }
 })
 
-t.test('a live capture whose pool is taken says so; a batch that was freed is used again', async (t) => {
+t.test('a live capture reports an exhausted pool, and reuses a freed batch', async (t) => {
   const pool = new BatchPool(allocatePool(1, 1, SIZES))
   const rounds: Round[] = []
   const filler = new RoundFiller(pool, LIVE, (round) => rounds.push(round))
@@ -91,7 +91,7 @@ t.test('a live capture whose pool is taken says so; a batch that was freed is us
   t.equal(batch.sequence, 1)
 })
 
-t.test('a list that is full ends a batch, too', async (t) => {
+t.test('a full frame list also ends a batch', async (t) => {
   const pool = new BatchPool(allocatePool(2, 2, SIZES))
   const rounds: Round[] = []
   const filler = new RoundFiller(pool, LIVE, (round) => rounds.push(round))
@@ -106,7 +106,7 @@ t.test('a list that is full ends a batch, too', async (t) => {
   )
 })
 
-t.test('held back, the last round that has frames is known to be the last', async (t) => {
+t.test('the last round with frames is held back until it is known to be the last', async (t) => {
   const pool = new BatchPool(allocatePool(3, 1, SIZES))
   const rounds: Round[] = []
   const filler = new RoundFiller(pool, { whenExhausted: 'wait', holdBack: true }, (round) => rounds.push(round))
@@ -126,7 +126,7 @@ t.test('held back, the last round that has frames is known to be the last', asyn
   t.equal(pool.batch(0).last, false)
 })
 
-t.test('a source without a frame has one empty round, the last', async (t) => {
+t.test('a source without frames has one empty last round', async (t) => {
   const pool = new BatchPool(allocatePool(2, 1, SIZES))
   const rounds: Round[] = []
   const filler = new RoundFiller(pool, { whenExhausted: 'wait', holdBack: true }, (round) => rounds.push(round))
@@ -134,7 +134,7 @@ t.test('a source without a frame has one empty round, the last', async (t) => {
   t.same(rounds, [{ firstFrame: 0, frames: 0, batch: 0, bytesRead: 24, last: true }])
 })
 
-t.test('a source that is abandoned has no last round', async (t) => {
+t.test('an abandoned source has no last round', async (t) => {
   const pool = new BatchPool(allocatePool(3, 1, SIZES))
   const rounds: Round[] = []
   const filler = new RoundFiller(pool, { whenExhausted: 'wait', holdBack: true }, (round) => rounds.push(round))
@@ -152,7 +152,7 @@ t.test('a source that is abandoned has no last round', async (t) => {
   )
 })
 
-t.test('a batch that is not its owner`s is not passed on', async (t) => {
+t.test('a batch is passed on only by its owner', async (t) => {
   const pool = new BatchPool(allocatePool(1, 1, SIZES))
   const batch = pool.take()
   t.throws(() => batch?.pass(BatchState.ready, BatchState.free), /found state 1, expected 2/)

@@ -8,7 +8,7 @@ import { Outbox } from '../../../collector/outbox/outbox.ts'
 const check = async (outbox: string) =>
   checkOutbox(collectorSettings.parse({ token: `svc_mt_${'7'.repeat(48)}`, outbox }))
 
-t.test('a directory that is to be made is not made', async (t) => {
+t.test('a check does not create the outbox directory', async (t) => {
   const directory = t.testdir()
   t.match(await check(join(directory, 'a/b/c')), { result: 'ok', found: /\/a\/b\/c: can be created, \d+ MB free$/ })
   t.same(readdirSync(directory), [])
@@ -17,7 +17,7 @@ t.test('a directory that is to be made is not made', async (t) => {
   t.same(readdirSync(join(directory, 'empty')), [], 'and one that is there stays as it is')
 })
 
-t.test('an outbox with events, open elsewhere', async (t) => {
+t.test('a check reads an outbox that another process has open', async (t) => {
   const directory = t.testdir()
   const outbox = new Outbox(directory)
   t.teardown(() => outbox.close())
@@ -42,19 +42,19 @@ const REFUSED: readonly { name: string; make: (directory: string) => string; cod
     message: /: not a directory; name a directory/,
   },
   {
-    name: 'below a file',
+    name: 'a path below a file',
     make: (directory) => join(directory, 'file/outbox'),
     code: 'STORE_UNWRITABLE',
     message: /: not a directory; name/,
   },
   {
-    name: 'where nothing can be made',
+    name: 'a directory that cannot be created',
     make: () => '/proc/outbox',
     code: 'STORE_UNWRITABLE',
-    message: /: it cannot be made here; /,
+    message: /: it cannot be created here; /,
   },
   {
-    name: 'what is no LMDB file',
+    name: 'a file that is not an LMDB file',
     make(directory) {
       writeFileSync(join(directory, 'data.mdb'), 'x'.repeat(9999))
       return directory

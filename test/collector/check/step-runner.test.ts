@@ -14,7 +14,7 @@ import { PROGRAMS } from '../../support/programs.ts'
 
 const UNKNOWN_TOKEN = `svc_mt_${'8'.repeat(48)}`
 
-t.test('somebody else answers where the service should', async (t) => {
+t.test('a step fails when another server answers in place of the service', async (t) => {
   const { keyFile, certificateFile, fingerprint } = await provideCertificate(t.testdir(), undefined)
   const portal = createServer({ key: readFileSync(keyFile), cert: readFileSync(certificateFile) }, (_request, answer) =>
     answer.end('<html>Welcome</html>'),
@@ -37,7 +37,7 @@ t.test('somebody else answers where the service should', async (t) => {
   })
 })
 
-/** A port that takes connections and says nothing. */
+/** A port that accepts connections and sends nothing. */
 async function silentPort(t: Test): Promise<number> {
   const server = createTcpServer((socket) => t.teardown(() => socket.on('error', () => {}).destroy()))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -45,13 +45,13 @@ async function silentPort(t: Test): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-t.test('a step that takes too long has failed', async (t) => {
+t.test('a step that takes too long fails', async (t) => {
   const settings = collectorSettings.parse({ token: UNKNOWN_TOKEN, httpsPort: await silentPort(t) })
   t.match(await startStep('tls', settings, 500).outcome, {
     result: 'failed',
     code: 'SERVICE_UNREACHABLE',
     found: 'localhost: no answer within 0.5 s',
-    remedy: /^a firewall or proxy on the way/,
+    remedy: /^a firewall or proxy on the path/,
   })
   t.ok(CHECK_STEP_MS <= 10_000)
 })
@@ -60,9 +60,10 @@ for (const [signal, status] of [
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const) {
-  t.test(`${signal} in the middle ends at once, with ${status}`, async (t) => {
+  t.test(`${signal} during a step ends the check at once with status ${status}`, async (t) => {
     const parameters = ['check', '--interface', 'lo', '--outbox', t.testdir(), '--https-port', `${await silentPort(t)}`]
-    // A group of its own: a terminal's Ctrl-C, and timeout(1), reach the step's process too.
+    // A separate process group, so that the signal reaches the step's process as well, as with
+    // Ctrl-C in a terminal and timeout(1).
     const child = spawn(process.execPath, [PROGRAMS.collector, ...parameters], {
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -87,10 +88,10 @@ for (const [signal, status] of [
   })
 }
 
-t.test('nor does a name server that does not answer hold it', { skip: skipNamespaces }, async (t) => {
+t.test('a name server that does not answer does not delay the end', { skip: skipNamespaces }, async (t) => {
   const name = `spsdns${process.pid}`
   const inside = namespace(t, name)
-  // ip netns exec puts this file in the place of /etc/resolv.conf.
+  // ip netns exec mounts this file over /etc/resolv.conf.
   const folder = `/etc/netns/${name}`
   mkdirSync(folder, { recursive: true })
   t.teardown(() => rmSync(folder, { recursive: true }))

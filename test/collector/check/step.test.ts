@@ -5,7 +5,7 @@ import { Fault } from '../../../engine/process/error-codes.ts'
 
 const NOWHERE = "no directory for the program's addons: /a: no permission; /b: mounted noexec"
 
-t.test('what was found, and what to do', async (t) => {
+t.test('a step reports its finding and a fix', async (t) => {
   const rows = [
     { message: 'lo: the interface is down', found: 'lo: the interface is down', remedy: '' },
     { message: '--outbox /a: not ours; name another', found: '--outbox /a: not ours', remedy: 'name another' },
@@ -16,7 +16,7 @@ t.test('what was found, and what to do', async (t) => {
   }
 })
 
-t.test('an addon that cannot be unpacked is no interface that cannot be opened', async (t) => {
+t.test('an addon that cannot be unpacked is not reported as an interface error', async (t) => {
   const fault = new Fault('UNPACK_DENIED', `${NOWHERE}; set POSTURE_UNPACK_DIR`)
   t.equal(openingFault('lo', 'port 53', fault), fault, 'though it speaks of permission')
   t.match(openingFault('lo', '', new Error('no permission')), {

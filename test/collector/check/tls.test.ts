@@ -25,14 +25,14 @@ async function listen(t: Test, server: Server): Promise<number> {
 
 interface Shown {
   readonly port: number
-  /** The certificate as a file. */
+  /** Path of the certificate. */
   readonly ca: string
   readonly fingerprint: string
-  /** What was asked, headers as they came. */
+  /** The received requests, with raw headers. */
   readonly received: string[]
 }
 
-/** A server whose certificate is valid between these days from now, for this name. */
+/** A server whose certificate is valid for this name between these days, relative to today. */
 async function server(t: Test, fromDays: number, toDays: number, name = 'localhost'): Promise<Shown> {
   const { private: key, cert } = await generate([{ name: 'commonName', value: name }], {
     keyType: 'ec',
@@ -51,7 +51,7 @@ async function server(t: Test, fromDays: number, toDays: number, name = 'localho
   return { port: await listen(t, https), ca, fingerprint: new X509Certificate(cert).fingerprint256, received }
 }
 
-t.test('trusted by --ca, or pinned: protocol, expiry and fingerprint', async (t) => {
+t.test('a certificate trusted by --ca or by fingerprint: protocol, expiry and fingerprint are reported', async (t) => {
   const { port, ca, fingerprint } = await server(t, -1, 100)
   for (const trust of [{ ca }, { fingerprint }]) {
     const { result, found } = await check(port, trust)
@@ -70,7 +70,7 @@ const REFUSALS: readonly {
   readonly remedy: (shown: Shown) => string
 }[] = [
   {
-    name: 'self-signed, and no trust given',
+    name: 'self-signed and not trusted',
     days: [-1, 100],
     trust: 'nothing',
     found: /the certificate is self-signed, valid until/,
@@ -88,18 +88,19 @@ const REFUSALS: readonly {
     days: [10, 100],
     trust: 'ca',
     found: /the certificate is valid from \d{4}-\S+ on,/,
-    remedy: () => 'set the clock here, which says 2',
+    remedy: () => 'set this clock, which shows 2',
   },
   {
-    name: 'for another name',
+    name: 'issued for another name',
     days: [-1, 100],
     for: 'posture.example',
     trust: 'ca',
     found: /the certificate is for DNS:posture\.example, and not for localhost$/,
-    remedy: ({ fingerprint }) => `give --endpoint a name of the certificate, or pin it: --fingerprint ${fingerprint}`,
+    remedy: ({ fingerprint }) =>
+      `start the service with --tls-name localhost, or pin the certificate: --fingerprint ${fingerprint}`,
   },
   {
-    name: 'another than the pinned one',
+    name: 'not the pinned one',
     days: [-1, 100],
     trust: 'another pin',
     found: /another certificate than the pinned one: valid until/,
@@ -107,7 +108,7 @@ const REFUSALS: readonly {
   },
 ]
 for (const { name, days, for: host, trust, found, remedy } of REFUSALS) {
-  t.test(`a certificate that is ${name}`, async (t) => {
+  t.test(`a certificate that is ${name} fails`, async (t) => {
     const shown = await server(t, ...days, host)
     const trusts = { nothing: {}, ca: { ca: shown.ca }, 'another pin': { fingerprint: 'ab'.repeat(32) } }
     const outcome = await check(shown.port, trusts[trust])
@@ -119,33 +120,33 @@ for (const { name, days, for: host, trust, found, remedy } of REFUSALS) {
 
 const UNAUTHENTICATED: readonly { name: string; server: () => Server; found: RegExp; remedy: RegExp }[] = [
   {
-    name: 'greets in plain text',
+    name: 'sends plain text first',
     server: () => createTcpServer((socket) => socket.on('error', () => {}).end('SSH-2.0-OpenSSH_9.2\r\n')),
     found: /^https:\/\/localhost:\d+ does not speak TLS$/,
     remedy: /^--https-port, here \d+, must be the port that posture-service's --ingest-port names$/,
   },
-  { name: 'speaks HTTP', server: createHttpServer, found: /does not speak TLS$/, remedy: /^--https-port/ },
+  { name: 'speaks plain HTTP', server: createHttpServer, found: /does not speak TLS$/, remedy: /^--https-port/ },
   {
-    name: 'hangs up',
+    name: 'closes the connection',
     server: () => createTcpServer((socket) => socket.on('error', () => {}).destroy()),
     found: /^https:\/\/localhost:\d+: .+/,
     remedy: /^check that posture-service runs there/,
   },
   {
-    name: 'says nothing',
+    name: 'sends nothing',
     server: () => createTcpServer((socket) => t.teardown(() => socket.destroy())),
     found: /timeout, no connection within 4 s/,
     remedy: /^a firewall may drop the packets, or what listens there speaks no TLS/,
   },
 ]
 for (const { name, server: make, found, remedy } of UNAUTHENTICATED) {
-  t.test(`what listens there ${name}`, async (t) => {
+  t.test(`a server that ${name} fails`, async (t) => {
     const port = await listen(t, make())
     t.match(await check(port), { result: 'failed', code: 'SERVICE_UNREACHABLE', found, remedy })
   })
 }
 
-t.test('a closed port', async (t) => {
+t.test('a closed port fails', async (t) => {
   t.match(await check(1), {
     code: 'SERVICE_UNREACHABLE',
     found: 'nothing listens on https://localhost:1',
@@ -153,7 +154,7 @@ t.test('a closed port', async (t) => {
   })
 })
 
-t.test('through a proxy: the same', async (t) => {
+t.test('a proxy does not change the result', async (t) => {
   const { port, ca, fingerprint } = await server(t, -1, 100)
   const { asked } = await connectProxy(t)
   t.match(await check(port, { ca }), { result: 'ok', found: new RegExp(`SHA-256 ${fingerprint}$`) })
@@ -167,5 +168,5 @@ t.test('through a proxy: the same', async (t) => {
     remedy: /^check that HTTPS_PROXY is right/,
   })
   process.env['HTTPS_PROXY'] = 'proxy.invalid:3128'
-  await t.rejects(check(port, { ca }), { code: 'USAGE', message: /^HTTPS_PROXY: found no URL/ })
+  await t.rejects(check(port, { ca }), { code: 'USAGE', message: /^HTTPS_PROXY: not the URL/ })
 })

@@ -44,7 +44,7 @@ async function service(t: Test) {
   }
 }
 
-t.test('all is well; nothing is stored, and nothing is left behind', { skip: skipNamespaces }, async (t) => {
+t.test('a successful check stores nothing and leaves no file', { skip: skipNamespaces }, async (t) => {
   const running = await service(t)
   const { token, fingerprint, parameters, directory } = running
   const ended = await run('collector', [...parameters, '--fingerprint', fingerprint], {
@@ -68,7 +68,7 @@ t.test('all is well; nothing is stored, and nothing is left behind', { skip: ski
   t.match((await running.ended).stderr, /"messages":0,.*"batches":1,"unauthorized":0,.*"stopped"/)
 })
 
-t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }, async (t) => {
+t.test('each failure has a message and an exit status', { skip: skipNamespaces }, async (t) => {
   const { token, fingerprint, parameters, directory } = await service(t)
   const garbage = join(directory, 'garbage')
   writeFileSync(garbage, 'nothing of use')
@@ -99,7 +99,7 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
       rows: [{ check: 'token', result: 'failed', code: 'TOKEN_REFUSED', remedy: /posture-admin token generate/ }],
     },
     {
-      name: 'a mistyped interface: the other checks go on, the first failure gives the status',
+      name: 'a mistyped interface: the other checks continue, and the first failure determines the status',
       more: ['--interface', 'loo', '--fingerprint', fingerprint],
       token: UNKNOWN_TOKEN,
       status: 4,
@@ -115,14 +115,14 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
       ],
     },
     {
-      name: 'an outbox that cannot be',
+      name: 'an outbox that cannot be created',
       more: ['--outbox', '/proc/outbox', '--fingerprint', fingerprint],
       status: 4,
       stderr: /STORE_UNWRITABLE 1 of 8 checks failed: outbox\n$/,
       rows: [{ check: 'outbox', result: 'failed', code: 'STORE_UNWRITABLE', remedy: /^name a directory that/ }],
     },
     {
-      name: 'a name that nobody has',
+      name: 'a host name that does not resolve',
       more: ['--endpoint', 'nobody.invalid'],
       status: 4,
       stderr: /SERVICE_UNREACHABLE 1 of 8 checks failed: resolution\n$/,
@@ -133,7 +133,7 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
       ],
     },
     {
-      name: 'an address needs no resolution',
+      name: 'an address that needs no resolution',
       more: ['--endpoint', '127.0.0.1', '--fingerprint', fingerprint],
       status: 0,
       stderr: /^all ok\n$/,
@@ -143,7 +143,7 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
       ],
     },
     {
-      name: 'syslog alone, and nothing listens',
+      name: 'syslog only, with nothing listening',
       more: ['--no-https', '--syslog-port', '1'],
       status: 4,
       stderr: /SERVICE_UNREACHABLE 1 of 8 checks failed: syslog\n$/,
@@ -153,7 +153,7 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
       ],
     },
     {
-      name: 'syslog besides, by UDP, and no disk',
+      name: 'syslog over UDP in addition, without a disk',
       more: ['--fingerprint', fingerprint, '--syslog', '--syslog-protocol', 'udp', '--outbox', 'memory'],
       status: 0,
       stderr: /^all ok\n$/,
@@ -163,21 +163,21 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
       ],
     },
     {
-      name: 'a registry file of another form',
+      name: 'a registry file in the wrong format',
       more: ['--registry', garbage, '--fingerprint', fingerprint],
       status: 2,
       stderr: /REGISTRY_FILE 1 of 8 checks failed: settings\n$/,
       rows: [{ check: 'settings', result: 'failed', remedy: /the built-in registry is used$/ }],
     },
     {
-      name: 'an authority that is no certificate',
+      name: 'a CA file without a certificate',
       more: ['--ca', garbage],
       status: 2,
       stderr: /^posture-collector: USAGE --ca: \S+garbage holds no certificate; expected a PEM file/,
       rows: [],
     },
     {
-      name: 'a setting that is wrong',
+      name: 'an invalid setting',
       more: ['--https-port', '0'],
       status: 2,
       stderr: /^posture-collector: USAGE --https-port: expected a whole number from 1 to 65535, found "0"\n$/,
@@ -200,7 +200,7 @@ t.test('what fails, what it says, and the exit status', { skip: skipNamespaces }
   }
 })
 
-t.test('root looks as the user that it becomes', { skip: skipNamespaces }, async (t) => {
+t.test('a check started as root runs as the user that the collector becomes', { skip: skipNamespaces }, async (t) => {
   const { token, parameters, directory } = await service(t)
   const ca = join(directory, 'authority.pem')
   const registry = join(directory, 'registry.yaml')
@@ -215,8 +215,10 @@ t.test('root looks as the user that it becomes', { skip: skipNamespaces }, async
   t.match(asRoot, { status: 0, stderr: 'all ok\n' }, 'who stays root reads them')
   const denied = (file: string) => ({
     result: 'failed',
-    found: new RegExp(`: ${file} is not readable for uid 1234$`),
-    remedy: new RegExp(`^chgrp 1235 ${file} && chmod g\\+r ${file}, and let that user`),
+    found: new RegExp(`: ${file} is not readable by uid 1234$`),
+    remedy: new RegExp(
+      `^chgrp 1235 ${file} && chmod g\\+r ${file}, and make its parent directories accessible to that user`,
+    ),
   })
   const user = ['--user', '1234:1235']
   const other = await check(...user, '--registry', registry)
@@ -234,9 +236,9 @@ t.test('root looks as the user that it becomes', { skip: skipNamespaces }, async
   t.match(fixed, { status: 0, stderr: 'all ok\n' }, 'and what the remedy says is one')
 })
 
-t.test('without CAP_NET_RAW the ways to it are said', { skip: skipNamespaces }, async (t) => {
-  const nobody = ['--reuid=65534', '--regid=65534', '--clear-groups', process.execPath, PROGRAMS.collector]
-  const parameters = [...nobody, 'check', '--interface', 'lo', '--outbox', '/root/outbox', '--https-port', '1']
+t.test('without CAP_NET_RAW, the check lists the ways to grant it', { skip: skipNamespaces }, async (t) => {
+  const asNobody = ['--reuid=65534', '--regid=65534', '--clear-groups', process.execPath, PROGRAMS.collector]
+  const parameters = [...asNobody, 'check', '--interface', 'lo', '--outbox', '/root/outbox', '--https-port', '1']
   const { status, stdout } = spawnSync('setpriv', parameters, {
     encoding: 'utf8',
     env: { SVC_TOKEN: UNKNOWN_TOKEN, HEALTH_PORT: '0' },
@@ -252,27 +254,37 @@ t.test('without CAP_NET_RAW the ways to it are said', { skip: skipNamespaces }, 
   t.match(rowsOf(stdout)[3], { check: 'outbox', code: 'STORE_UNWRITABLE', found: /no permission to write$/ })
 })
 
-t.test('an interface that is down, one without carrier, and any', { skip: skipNamespaces }, async (t) => {
-  const inside = namespace(t, `spschk${process.pid}`)
-  ip(...inside('ip', 'link', 'add', 'near', 'type', 'veth', 'peer', 'name', 'far'))
-  ip(...inside('ip', 'link', 'set', 'near', 'up'))
-  const rows = [
-    { name: 'far', says: { result: 'failed', found: 'far: the interface is down', remedy: /"ip link set far up"/ } },
-    { name: 'near', says: { result: 'ok', found: /^near: no carrier, so nothing arrives yet, link type ethernet/ } },
-    { name: 'any', says: { result: 'ok', found: /^any: up, link type linuxCooked2? \(\d+\)$/ } },
-  ]
-  const outbox = t.testdir()
-  for (const { name, says } of rows) {
-    const command = [process.execPath, PROGRAMS.collector, 'check', '--interface', name, '--outbox', outbox]
-    const { stdout } = spawnSync('ip', inside(...command, '--https-port', '1'), {
-      encoding: 'utf8',
-      env: { SVC_TOKEN: UNKNOWN_TOKEN },
-    })
-    t.match(rowsOf(stdout)[1], says, name)
-  }
-})
+t.test(
+  'a check covers an interface that is down, one without carrier, and "any"',
+  { skip: skipNamespaces },
+  async (t) => {
+    const inside = namespace(t, `spschk${process.pid}`)
+    ip(...inside('ip', 'link', 'add', 'near', 'type', 'veth', 'peer', 'name', 'far'))
+    ip(...inside('ip', 'link', 'set', 'near', 'up'))
+    const rows = [
+      {
+        name: 'far',
+        expected: { result: 'failed', found: 'far: the interface is down', remedy: /"ip link set far up"/ },
+      },
+      {
+        name: 'near',
+        expected: { result: 'ok', found: /^near: no carrier, so nothing arrives yet, link type ethernet/ },
+      },
+      { name: 'any', expected: { result: 'ok', found: /^any: up, link type linuxCooked2? \(\d+\)$/ } },
+    ]
+    const outbox = t.testdir()
+    for (const { name, expected } of rows) {
+      const command = [process.execPath, PROGRAMS.collector, 'check', '--interface', name, '--outbox', outbox]
+      const { stdout } = spawnSync('ip', inside(...command, '--https-port', '1'), {
+        encoding: 'utf8',
+        env: { SVC_TOKEN: UNKNOWN_TOKEN },
+      })
+      t.match(rowsOf(stdout)[1], expected, name)
+    }
+  },
+)
 
-t.test('a collector that runs on the same outbox is not disturbed', async (t) => {
+t.test('a check does not disturb a collector on the same outbox', async (t) => {
   const outbox = join(t.testdir(), 'outbox')
   const environment = { SVC_TOKEN: UNKNOWN_TOKEN, OUTBOX: outbox, HTTPS_PORT: '1' }
   const collector = start('collector', ['--read', CAPTURE], environment)

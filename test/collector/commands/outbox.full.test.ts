@@ -16,22 +16,22 @@ const jsonLines = (text: string): Record<string, unknown>[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Record<string, unknown>)
 
-async function outbox(...words: string[]): Promise<Ended & { rows: Record<string, unknown>[] }> {
-  const ended = await run('collector', ['outbox', ...words])
+async function outbox(...args: string[]): Promise<Ended & { rows: Record<string, unknown>[] }> {
+  const ended = await run('collector', ['outbox', ...args])
   return { ...ended, rows: jsonLines(ended.stdout) }
 }
 
-t.test('what waits is shown, also beside the collector that runs on it', async (t) => {
+t.test('outbox shows waiting events, even while a collector uses the outbox', async (t) => {
   const directory = join(t.testdir(), 'outbox')
   const filled = await run('collector', ['--read', CAPTURE, '--outbox', directory], KEPT)
   t.equal(filled.status, 0, filled.stderr)
   const [, waiting = ''] = /"waiting":(\d+)/.exec(filled.stderr) ?? []
 
-  // One that cannot forward, and reads the same file to its end.
-  const beside = start('collector', ['--read', CAPTURE, '--outbox', directory, '--https-port', '1'], {
+  // A collector that reads the whole file and cannot forward.
+  const other = start('collector', ['--read', CAPTURE, '--outbox', directory, '--https-port', '1'], {
     SVC_TOKEN: TOKEN,
   })
-  while (!beside.output.stderr.includes('cannot forward')) await new Promise((resolve) => setTimeout(resolve, 20))
+  while (!other.output.stderr.includes('cannot forward')) await new Promise((resolve) => setTimeout(resolve, 20))
   const stats = await outbox('stats', '--outbox', directory)
   t.match(stats, { status: 0, stderr: '' })
   t.match(stats.rows, [
@@ -49,8 +49,8 @@ t.test('what waits is shown, also beside the collector that runs on it', async (
   const all = await outbox('export', '--outbox', directory)
   t.equal(all.rows.length, Number(waiting))
   t.same(all.rows.slice(0, 3), peek.rows)
-  beside.child.kill('SIGINT')
-  t.equal((await beside.ended).status, 130)
+  other.child.kill('SIGINT')
+  t.equal((await other.ended).status, 130)
   t.match((await outbox('stats', '--outbox', directory)).rows, [{ waiting: Number(waiting) }], 'nothing was changed')
 
   const pipe = `"${process.execPath}" "${PROGRAMS.collector}" outbox export --outbox "${directory}" | head -n 1`
@@ -59,10 +59,10 @@ t.test('what waits is shown, also beside the collector that runs on it', async (
   t.same(jsonLines(stdout), peek.rows.slice(0, 1))
 })
 
-t.test('an outbox that no event has entered yet is empty', async (t) => {
+t.test('an outbox without events is shown as empty', async (t) => {
   const directory = t.testdir({ opened: {}, made: {} })
   await new Outbox(join(directory, 'opened')).close()
-  // A collector that was killed before it had made its tables.
+  // The outbox of a collector that was killed before it created its tables.
   await new Environment(join(directory, 'made'), {
     setting: '--outbox',
     schemaVersion: OUTBOX_SCHEMA_VERSION,
@@ -77,27 +77,27 @@ t.test('an outbox that no event has entered yet is empty', async (t) => {
   }
 })
 
-t.test('what cannot be shown is one line', async (t) => {
-  const rows: readonly (readonly [words: readonly string[], status: number, says: RegExp])[] = [
+t.test('an outbox that cannot be read is one error line', async (t) => {
+  const rows: readonly (readonly [args: readonly string[], status: number, expected: RegExp])[] = [
     [['stats', '--outbox', '/nowhere'], 5, /^posture-collector: NOT_FOUND --outbox: there is no store in \/nowhere/],
     [['stats', '--outbox', 'memory'], 2, /USAGE --outbox memory: events in the memory of a collector/],
     [['peek', '-n', '0', '--outbox', t.testdir()], 2, /USAGE --count: expected a whole number from 1 to 10000/],
     [['stat'], 2, /USAGE unknown command 'stat' \(Did you mean stats\?\)/],
   ]
-  for (const [words, status, says] of rows) {
-    const ended = await outbox(...words)
+  for (const [args, status, expected] of rows) {
+    const ended = await outbox(...args)
     t.equal(ended.status, status, ended.stderr)
-    t.match(ended.stderr, says)
+    t.match(ended.stderr, expected)
     t.equal(ended.stderr.trim().split('\n').length, 1)
   }
 })
 
-t.test('a second collector on an outbox is refused, by reading a file, too', async (t) => {
+t.test('a second collector on an outbox is rejected, even when it reads a file', async (t) => {
   const directory = join(t.testdir(), 'outbox')
-  const words = ['--read', CAPTURE, '--outbox', directory, '--https-port', '1']
-  const first = start('collector', words, { SVC_TOKEN: TOKEN })
+  const args = ['--read', CAPTURE, '--outbox', directory, '--https-port', '1']
+  const first = start('collector', args, { SVC_TOKEN: TOKEN })
   while (!first.output.stderr.includes('cannot forward')) await new Promise((resolve) => setTimeout(resolve, 20))
-  const second = await run('collector', words, { SVC_TOKEN: TOKEN })
+  const second = await run('collector', args, { SVC_TOKEN: TOKEN })
   t.equal(second.status, 4)
   t.match(second.stderr, /^posture-collector: STORE_IN_USE --outbox \S+: another collector runs on it/m)
   first.child.kill('SIGKILL')
@@ -106,13 +106,13 @@ t.test('a second collector on an outbox is refused, by reading a file, too', asy
   t.equal(third.status, 0, third.stderr)
 })
 
-t.test('by syslog alone every event arrives, and the outbox is empty', async (t) => {
+t.test('every event arrives by syslog alone, and the outbox is empty afterwards', async (t) => {
   const receiver = await syslogNg(t)
   const directory = join(receiver.directory, 'outbox')
   const events = new Map<string, ReceivedMessage[]>()
   for (const protocol of ['tls', 'udp'] as const) {
     const before = receiver.received().length
-    const words = [
+    const args = [
       '--read',
       CAPTURE,
       '--outbox',
@@ -122,7 +122,7 @@ t.test('by syslog alone every event arrives, and the outbox is empty', async (t)
       protocol,
     ]
     const where = ['--syslog-port', String(receiver.ports[protocol]), '--ca', receiver.certificate.certificateFile]
-    const { status, stderr } = await run('collector', [...words, ...where], { SVC_TOKEN: TOKEN })
+    const { status, stderr } = await run('collector', [...args, ...where], { SVC_TOKEN: TOKEN })
     t.equal(status, 0, stderr)
     const [, made = ''] = /"events":(\d+),"acknowledged":\1,.*"waiting":0/.exec(stderr) ?? []
     t.ok(Number(made) > 50, stderr)

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { interruptAndWait, PROGRAMS, REPOSITORY } from '../../support/programs.ts'
 
-/** posture-collector read, with a standard input of every kind. */
+/** Tests `posture-collector read` with every kind of standard input. */
 const CAPTURE = `${REPOSITORY}/test/captures/demo/input.pcap`
 const NAMES = 129
 const bytes = readFileSync(CAPTURE)
@@ -41,12 +41,12 @@ for (const { name, input } of [
   { name: 'pcap', input: bytes },
   { name: 'gzip', input: gzipSync(bytes) },
   {
-    name: 'gzip in gzip, one behind the other',
+    name: 'gzip in gzip, two members',
     input: Buffer.concat([gzipSync(bytes.subarray(0, 9999)), gzipSync(bytes.subarray(9999))]),
   },
   { name: 'zstd', input: execFileSync('zstd', ['-qc', CAPTURE]) },
   {
-    name: 'zstd, two frames and one that is skipped',
+    name: 'zstd, two frames and a skippable one',
     input: Buffer.concat([
       Buffer.from('502a4d1804000000deadbeef', 'hex'),
       execFileSync('zstd', ['-qc'], { input: bytes.subarray(0, 9999) }),
@@ -54,7 +54,7 @@ for (const { name, input } of [
     ]),
   },
 ]) {
-  t.test(`${name} through a pipe, in pieces`, async (t) => {
+  t.test(`${name} is read from a pipe, in pieces`, async (t) => {
     const { child, ended } = read(['-'], 'pipe')
     for (const border of [3, 30, 5000]) {
       child.stdin?.write(input.subarray(border === 3 ? 0 : border === 30 ? 3 : 30, border))
@@ -65,7 +65,7 @@ for (const { name, input } of [
   })
 }
 
-t.test('a redirected file, a named pipe, and nothing', async (t) => {
+t.test('a redirected file, a named pipe and an empty input are read', async (t) => {
   const file = openSync(CAPTURE, 'r')
   t.match(await read(['-'], file).ended, { status: 0, names: NAMES })
   closeSync(file)
@@ -84,7 +84,7 @@ t.test('a redirected file, a named pipe, and nothing', async (t) => {
   closeSync(nothing)
 })
 
-t.test('what comes through a pipe is printed at once, and Ctrl-C ends the wait for more', async (t) => {
+t.test('names from a pipe are printed at once, and Ctrl-C ends the wait for more', async (t) => {
   const { child, ended } = read(['-'], 'pipe')
   child.stdin?.write(bytes.subarray(0, 60_000))
   await once(child.stdout as NodeJS.ReadableStream, 'data')
@@ -95,7 +95,7 @@ t.test('what comes through a pipe is printed at once, and Ctrl-C ends the wait f
   t.equal(stderr, '')
 })
 
-t.test('Ctrl-C ends the wait for the first byte, too', async (t) => {
+t.test('Ctrl-C ends the wait for the first byte', async (t) => {
   const how = await interruptAndWait(() => {
     const { child, ended } = read(['-'], 'pipe')
     return { child, ended: ended.then((end) => ({ ...end, signal: child.signalCode })) }
@@ -110,7 +110,7 @@ for (const [name, packed] of [
     gzipSync(Buffer.concat([bytes, ...Array.from({ length: 9 }, () => bytes.subarray(24))])),
   ],
 ] as const) {
-  t.test(`${name}, cut in the middle: what stands before is read, one line says where it ends`, async (t) => {
+  t.test(`${name}, truncated in the middle, is read up to there, and one line reports the offset`, async (t) => {
     const path = `${t.testdir()}/cut.pcap.gz`
     writeFileSync(path, packed.subarray(0, packed.length / 2))
     const { status, names, stderr } = await read([path], 'pipe').ended

@@ -7,7 +7,7 @@ import { REPOSITORY } from '../../support/programs.ts'
 
 const FOLDER = pathToFileURL(`${REPOSITORY}/collector/selftest/`)
 
-t.test('the golden capture is what its builder makes, and every case of it is seen', async (t) => {
+t.test("the golden capture equals its builder's output, and every case is found", async (t) => {
   const { cases, capture } = golden()
   t.ok(capture.equals(readFileSync(new URL('golden.pcap', FOLDER))), 'npm run captures makes it so')
   t.same(JSON.parse(readFileSync(new URL('golden.json', FOLDER), 'utf8')), cases)
@@ -15,7 +15,7 @@ t.test('the golden capture is what its builder makes, and every case of it is se
   for (const result of await selftest(FOLDER)) t.equal(result.result, 'seen', result.case)
 })
 
-t.test('what is not there is missed, what comes twice is said, and what nobody expects is invented', async (t) => {
+t.test('a missing, a duplicate and an unexpected name are each reported', async (t) => {
   const { cases, capture } = golden()
   const folder = t.testdir()
   const url = pathToFileURL(`${folder}/`)
@@ -28,7 +28,7 @@ t.test('what is not there is missed, what comes twice is said, and what nobody e
   write(cases, capture.subarray(0, 24))
   t.same(new Set(await resultsOf()), new Set(['missed']))
 
-  // The first record is a DNS query of its own: with it twice, the first name is.
+  // The first record is a complete DNS query. Duplicating the record duplicates the first name.
   const second = 24 + 16 + capture.readUInt32LE(24 + 8)
   write(cases, Buffer.concat([capture.subarray(0, second), capture.subarray(24)]))
   t.equal((await resultsOf())[0], 'twice')

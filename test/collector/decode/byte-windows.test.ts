@@ -5,7 +5,7 @@ import fc from '../../support/property.ts'
 const SHORT = 16
 const LONG = 64
 
-/** The same beside plain arrays: what stands at each offset, undefined where nothing came. */
+/** The reference model, with plain arrays: the byte at each offset, or undefined. */
 class Model {
   bytes: (number | undefined)[] = []
 
@@ -40,7 +40,7 @@ const steps = fc.array(
   { maxLength: 40 },
 )
 
-t.test('bytes in any order, twice and overlapping: those that came first stand, as in a plain array', async () => {
+t.test('bytes in any order, repeated and overlapping: the first ones stay, as in a plain array', async () => {
   fc.assert(
     fc.property(steps, (steps) => {
       const windows = new ByteWindows(SHORT, 2, LONG, 2)
@@ -50,7 +50,7 @@ t.test('bytes in any order, twice and overlapping: those that came first stand, 
         switch (step.kind) {
           case 'put': {
             const values = step.values.slice(0, LONG - step.offset)
-            // Not at the view's start, so that a wrong offset shows.
+            // Not at the start of the view, so that a wrong offset is detected.
             const source = new DataView(Uint8Array.from([0, 0, 0, ...values, 99]).buffer)
             const fresh = windows.put(buffer, step.offset, source, 3, 3 + values.length)
             if (fresh !== model.put(step.offset, values)) return false
@@ -86,7 +86,7 @@ t.test('bytes in any order, twice and overlapping: those that came first stand, 
           if (windows.view.getUint8(start + at) !== model.bytes[at]) return false
         }
       }
-      // What was given back is empty: nothing of it shows in what the next owner gets.
+      // A released buffer is empty: the next owner sees no byte of the previous one.
       windows.release(buffer)
       const next = windows.take(LONG)
       windows.put(next, 5, new DataView(new ArrayBuffer(1)), 0, 1)
@@ -96,7 +96,7 @@ t.test('bytes in any order, twice and overlapping: those that came first stand, 
   )
 })
 
-t.test('there are as many buffers as were asked for, and each is its owner`s alone', async (t) => {
+t.test('the number of buffers is exact, and each belongs to its owner', async (t) => {
   const windows = new ByteWindows(SHORT, 2, LONG, 1)
   const taken = [windows.take(1), windows.take(SHORT), windows.take(SHORT + 1)]
   t.equal(new Set(taken).size, 3)
@@ -111,7 +111,7 @@ t.test('there are as many buffers as were asked for, and each is its owner`s alo
   t.equal(windows.taken, 0)
 })
 
-t.test('copies of every length and alignment', async (t) => {
+t.test('copies of every length and alignment are correct', async (t) => {
   const source = new DataView(Uint8Array.from({ length: 40 }, (_, index) => index + 1).buffer)
   for (let from = 0; from < 5; from++) {
     for (let length = 0; length < 20; length++) {

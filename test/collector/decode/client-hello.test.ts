@@ -6,7 +6,7 @@ import { FrameDecoder } from '../decode-frames.ts'
 
 const decoder = new FrameDecoder()
 let connection = 0
-/** Each on a connection of its own. */
+/** Each hello on its own connection. */
 const frameOf = (payload: Buffer, destinationPort = 443) => {
   connection++
   const source = `10.0.${connection >> 8}.${connection & 0xff}`
@@ -15,7 +15,7 @@ const frameOf = (payload: Buffer, destinationPort = 443) => {
 }
 const hello = clientHello({ serverName: 'www.ChatGPT.com', grease: true })
 
-t.test('the name comes out of every hello, however it is cut into records', async () => {
+t.test('the name is found in a hello split into records at any point', async () => {
   fc.assert(
     fc.property(
       fc.boolean(),
@@ -40,7 +40,7 @@ t.test('the name comes out of every hello, however it is cut into records', asyn
 })
 
 t.test(
-  'cut at every byte: a part until the last; at the end the name, when it was there; never malformed',
+  'a hello truncated at any byte is incomplete, never malformed; at the end its name is reported if present',
   async (t) => {
     for (const records of [tlsRecords(hello), tlsRecords(hello, 50)]) {
       let first = 0
@@ -52,7 +52,7 @@ t.test(
         const atEnd = one.pass({ last: true }).map(({ name }) => name)
         if (atEnd.length > 0 && first === 0) first = length
         t.same(atEnd, first > 0 ? ['www.chatgpt.com'] : [])
-        // Of five bytes nobody knows that they are of a ClientHello.
+        // Up to five bytes cannot be identified as a ClientHello.
         t.equal(one.counters.helloIncomplete, first > 0 || length < 6 ? 0 : 1)
       }
       t.ok(first > 0)
@@ -61,7 +61,7 @@ t.test(
   },
 )
 
-/** The hello with the two bytes at the place where `find` stands, moved by `offset`, replaced. */
+/** The hello with two bytes replaced, at `offset` from the position of `find`. */
 function withLength(find: Buffer, offset: number, value: number): Buffer {
   const copy = Buffer.from(tlsRecords(hello))
   copy.writeUInt16BE(value, copy.indexOf(find) + offset)
@@ -71,7 +71,7 @@ function withLength(find: Buffer, offset: number, value: number): Buffer {
 const serverName = Buffer.from('www.ChatGPT.com')
 const rows: readonly { name: string; payload: Buffer; packetClass: string; names?: string[]; port?: number }[] = [
   {
-    name: 'a hello on another port',
+    name: 'a hello on an unusual port',
     payload: tlsRecords(hello),
     port: 8443,
     packetClass: 'clientHello',
@@ -97,7 +97,7 @@ const rows: readonly { name: string; payload: Buffer; packetClass: string; names
     payload: withLength(serverName, -7, 4000),
     packetClass: 'clientHelloMalformed',
   },
-  { name: 'a name type that is none', payload: withLength(serverName, -3, 0x0100), packetClass: 'clientHelloNoName' },
+  { name: 'an unknown name type', payload: withLength(serverName, -3, 0x0100), packetClass: 'clientHelloNoName' },
   {
     name: 'a ServerHello',
     payload: Buffer.concat([Buffer.from([22, 3, 3, 0, 4, 2]), Buffer.alloc(3)]),
@@ -109,7 +109,7 @@ const rows: readonly { name: string; payload: Buffer; packetClass: string; names
     packetClass: 'tcpOther',
   },
   { name: 'HTTP', payload: Buffer.from('GET / HTTP/1.1\r\nHost: chatgpt.com\r\n\r\n'), packetClass: 'tcpOther' },
-  { name: 'a record without bytes', payload: Buffer.from([22, 3, 1, 0, 0, 1, 0, 0]), packetClass: 'tcpOther' },
+  { name: 'a record without content', payload: Buffer.from([22, 3, 1, 0, 0, 1, 0, 0]), packetClass: 'tcpOther' },
   {
     name: 'a hello of 16 MB',
     payload: Buffer.concat([Buffer.from([22, 3, 1, 0x40, 0, 1, 0xff, 0xff, 0xff]), Buffer.alloc(99)]),

@@ -18,7 +18,7 @@ const label = fc.stringMatching(/^[a-zA-Z0-9_-]{1,63}$/)
 const name = fc.array(label, { minLength: 1, maxLength: 8 }).map((parts) => parts.join('.'))
 const legalName = name.filter((text) => text.length <= 253)
 
-t.test('what dns-packet encodes comes out again, in lower case', async () => {
+t.test('names encoded by dns-packet are decoded, in lower case', async () => {
   fc.assert(
     fc.property(fc.array(legalName, { minLength: 1, maxLength: 5 }), fc.nat(65_535), (names, id) => {
       const message = encode({ type: 'query', id, questions: names.map((asked) => ({ type: 'A', name: asked })) })
@@ -30,7 +30,7 @@ t.test('what dns-packet encodes comes out again, in lower case', async () => {
   )
 })
 
-t.test('a name of any bytes is written so that labels and bytes can be told apart', async () => {
+t.test('a name of arbitrary bytes is escaped, so that labels and bytes remain distinct', async () => {
   const anyLabel = fc.uint8Array({ minLength: 1, maxLength: 63 }).map((bytes) => Buffer.from(bytes))
   fc.assert(
     fc.property(fc.array(anyLabel, { minLength: 1, maxLength: 3 }), (parts) => {
@@ -45,7 +45,7 @@ t.test('a name of any bytes is written so that labels and bytes can be told apar
   )
 })
 
-t.test('names that share their ends by pointers are the names written out', async () => {
+t.test('names that share suffixes by pointers equal the uncompressed names', async () => {
   fc.assert(
     fc.property(legalName, label, (base, first) => {
       const parts = base.split('.')
@@ -66,7 +66,7 @@ t.test('names that share their ends by pointers are the names written out', asyn
   )
 })
 
-t.test('a chain of pointers goes down, bounded in length', async (t) => {
+t.test('a chain of pointers is followed up to the length limit', async (t) => {
   const chain = (pointers: number) => {
     const message = dnsMessage({ questions: pointers + 1 }, labels('ai'), ROOT, TYPE_A_IN)
     const parts = [message]
@@ -109,14 +109,14 @@ const rows: readonly {
     names: ['a.b'],
   },
   { name: 'a query to another port', message: dnsQuery(['a.b']), ports: [5000, 5353], packetClass: 'udpOther' },
-  { name: 'a header cut short', message: dnsQuery(['a.b']).subarray(0, 11), packetClass: 'truncated' },
+  { name: 'a truncated header', message: dnsQuery(['a.b']).subarray(0, 11), packetClass: 'truncated' },
   {
-    name: 'a label that goes on behind the end',
+    name: 'a label that extends beyond the end',
     message: dnsQuery(['abc.de']).subarray(0, 15),
     packetClass: 'truncated',
   },
   {
-    name: 'a pointer of which the second byte is missing',
+    name: 'a pointer without its second byte',
     message: dnsMessage({ questions: 1 }, Buffer.from([0xc0])),
     packetClass: 'truncated',
   },
@@ -142,7 +142,7 @@ const rows: readonly {
     packetClass: 'dnsMalformed',
   },
   {
-    name: 'a name that only a pointer makes longer than 255 octets',
+    name: 'a name that exceeds 255 octets only through a pointer',
     message: dnsMessage(
       { questions: 2 },
       labels(...['a', 'b', 'c'].map((c) => c.repeat(63))),

@@ -21,15 +21,15 @@ badDataOffset.bytes[20 + 12] = 0xf0
 const rows: readonly { name: string; frame: Buffer; linkType?: number; packetClass: string; named?: boolean }[] = [
   { name: 'Ethernet', frame: ethernet({}, packet), packetClass: 'dnsQuery', named: true },
   {
-    name: 'Ethernet with padding behind the packet',
+    name: 'Ethernet with padding after the packet',
     frame: Buffer.concat([ethernet({}, packet), Buffer.alloc(20)]),
     packetClass: 'dnsQuery',
     named: true,
   },
   { name: 'raw IP, IPv4', frame: packet.bytes, linkType: 101, packetClass: 'dnsQuery', named: true },
   { name: 'raw IP, IPv6', frame: packet6.bytes, linkType: 12, packetClass: 'dnsQuery', named: true },
-  { name: 'raw IP of no version', frame: Buffer.alloc(40), linkType: 101, packetClass: 'ipMalformed' },
-  { name: 'raw IP without a byte', frame: Buffer.alloc(0), linkType: 101, packetClass: 'truncated' },
+  { name: 'raw IP of an unknown version', frame: Buffer.alloc(40), linkType: 101, packetClass: 'ipMalformed' },
+  { name: 'raw IP without content', frame: Buffer.alloc(0), linkType: 101, packetClass: 'truncated' },
   {
     name: 'Linux cooked v1',
     frame: Buffer.concat([Buffer.alloc(14), u16(EtherType.ipv4), packet.bytes]),
@@ -44,10 +44,10 @@ const rows: readonly { name: string; frame: Buffer; linkType?: number; packetCla
     packetClass: 'dnsQuery',
     named: true,
   },
-  { name: 'a link type that is not read', frame: ethernet({}, packet), linkType: 107, packetClass: 'linkUnsupported' },
+  { name: 'an unsupported link type', frame: ethernet({}, packet), linkType: 107, packetClass: 'linkUnsupported' },
   { name: 'ARP', frame: ethernet({}, { etherType: EtherType.arp, bytes: Buffer.alloc(28) }), packetClass: 'notIp' },
   {
-    name: 'MPLS labels without an end',
+    name: 'MPLS labels without a bottom',
     frame: ethernet({}, { etherType: 0x8847, bytes: Buffer.alloc(80) }),
     packetClass: 'nestedTooDeep',
   },
@@ -57,12 +57,12 @@ const rows: readonly { name: string; frame: Buffer; linkType?: number; packetCla
     packetClass: 'notIp',
   },
   {
-    name: 'an EtherType of IPv6 before IPv4',
+    name: 'the IPv6 EtherType before IPv4',
     frame: ethernet({}, { etherType: EtherType.ipv6, bytes: packet.bytes }),
     packetClass: 'ipMalformed',
   },
   {
-    name: 'a VLAN tag cut short',
+    name: 'a truncated VLAN tag',
     frame: ethernet({}, { etherType: EtherType.vlan, bytes: Buffer.alloc(3) }),
     packetClass: 'truncated',
   },
@@ -73,7 +73,7 @@ const rows: readonly { name: string; frame: Buffer; linkType?: number; packetCla
     named: true,
   },
   {
-    name: 'IPv4 with a total length of 0, as offloads show it',
+    name: 'IPv4 with a total length of 0, as with segmentation offload',
     frame: ethernet({}, { ...packet, bytes: zeroLength }),
     packetClass: 'dnsQuery',
     named: true,
@@ -84,7 +84,7 @@ const rows: readonly { name: string; frame: Buffer; linkType?: number; packetCla
     packetClass: 'ipMalformed',
   },
   {
-    name: 'IPv4 that carries ICMP',
+    name: 'IPv4 with ICMP',
     frame: ethernet({}, ipv4(addresses, otherTransport(1, Buffer.alloc(8)))),
     packetClass: 'otherTransport',
   },
@@ -95,7 +95,7 @@ const rows: readonly { name: string; frame: Buffer; linkType?: number; packetCla
     named: true,
   },
   {
-    name: 'IPv6 with an authentication header, which counts in other units',
+    name: 'IPv6 with an authentication header, whose length has other units',
     frame: ethernet(
       {},
       ipv6(
@@ -107,7 +107,7 @@ const rows: readonly { name: string; frame: Buffer; linkType?: number; packetCla
     named: true,
   },
   {
-    name: 'IPv6 with an extension header that goes on behind the packet',
+    name: 'IPv6 with an extension header that extends beyond the packet',
     frame: ethernet(
       {},
       ipv6(
@@ -118,7 +118,7 @@ const rows: readonly { name: string; frame: Buffer; linkType?: number; packetCla
     packetClass: 'truncated',
   },
   {
-    name: 'IPv6 with extension headers without end',
+    name: 'IPv6 with too many extension headers',
     frame: ethernet(
       {},
       ipv6(
@@ -129,21 +129,21 @@ const rows: readonly { name: string; frame: Buffer; linkType?: number; packetCla
     packetClass: 'ipMalformed',
   },
   {
-    name: 'UDP cut in its header',
+    name: 'UDP truncated in its header',
     frame: ethernet({}, ipv4(addresses, otherTransport(17, Buffer.alloc(7)))),
     packetClass: 'truncated',
   },
   {
-    name: 'QUIC behind its handshake',
+    name: 'QUIC after its handshake',
     frame: ethernet({}, ipv4(addresses, udp({ sourcePort: 9, destinationPort: 443 }, Buffer.alloc(9, 0x40)))),
     packetClass: 'quicOther',
   },
   {
-    name: 'TCP cut in its header',
+    name: 'TCP truncated in its header',
     frame: ethernet({}, ipv4(addresses, otherTransport(6, Buffer.alloc(19)))),
     packetClass: 'truncated',
   },
-  { name: 'TCP whose options go on behind the packet', frame: ethernet({}, badDataOffset), packetClass: 'truncated' },
+  { name: 'TCP whose options extend beyond the packet', frame: ethernet({}, badDataOffset), packetClass: 'truncated' },
   {
     name: 'TCP without payload, padded by the link',
     frame: Buffer.concat([
@@ -171,7 +171,7 @@ for (const row of rows) {
   })
 }
 
-t.test('a row says when, who and whom', async (t) => {
+t.test('a row has the time, the client and the name', async (t) => {
   const { names } = decoder.decode([ethernet({}, packet), ethernet({}, packet6)])
   t.same(names, [
     {
@@ -197,7 +197,7 @@ t.test('a row says when, who and whom', async (t) => {
   ])
 })
 
-t.test('IPv6 addresses as RFC 5952 writes them', async (t) => {
+t.test('IPv6 addresses are formatted according to RFC 5952', async (t) => {
   for (const address of [
     '::',
     '::1',

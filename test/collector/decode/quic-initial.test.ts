@@ -33,11 +33,11 @@ import {
 } from '../../support/packets-quic.ts'
 import { clientHello, fill } from '../../support/packets-tls.ts'
 
-/** Bounded here; a longer run is this test with a greater number. */
+/** Default for quick runs. FUZZ_MUTATIONS makes the run longer. */
 const MUTATIONS = Number(process.env['FUZZ_MUTATIONS'] ?? 20_000)
 const SEED = Number(process.env['FUZZ_SEED'] ?? 1)
 
-/** RFC 9001 Appendix A, RFC 9369 Appendix A: both protect the same frames under this connection ID. */
+/** RFC 9001 appendix A and RFC 9369 appendix A protect the same frames with this connection ID. */
 const DCID = Buffer.from('8394c8f03e515708', 'hex')
 const SCID = Buffer.from('c0ffee01', 'hex')
 const RFC_CRYPTO_FRAME = Buffer.from(
@@ -49,17 +49,20 @@ const RFC_CRYPTO_FRAME = Buffer.from(
   'hex',
 )
 
-/** What a datagram holds, as the decoder sees it. */
+/** The contents of a datagram, as the decoder reads them. */
 interface Seen {
-  /** Type, token and plaintext of each packet; `plaintext` is undefined when it does not open. */
+  /** Type, token and plaintext of each packet. `plaintext` is undefined if decryption fails. */
   readonly packets: { type: QuicPacket; token: string; plaintext: Buffer | undefined; crypto: Map<number, Buffer> }[]
-  /** The fault at which reading ended; 0 at the end of the datagram. */
+  /** The fault that ended reading; 0 at the end of the datagram. */
   readonly fault: number
 }
 
 const opener = new InitialOpener()
 
-/** Shared memory with other bytes around the datagram, as in a batch: 0xff would be read as something. */
+/**
+ * Places the datagram in shared memory between 0xff bytes, as in a batch. A read beyond the
+ * datagram changes the result.
+ */
 function placed(datagram: Buffer): { view: DataView; bytes: Uint8Array; start: number; end: number } {
   const start = 13
   const bytes = new Uint8Array(new SharedArrayBuffer(datagram.length + 40)).fill(0xff)
@@ -120,7 +123,10 @@ function serverName(handshake: Buffer): string {
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 
-/** The published packets are 1,200 bytes: their beginning, their tag, and the digest of the whole. */
+/**
+ * The published packets have 1,200 bytes. Each is given by its start, its tag and a digest of the
+ * whole.
+ */
 const PUBLISHED = [
   {
     source: 'RFC 9001 A.1 and A.2',
@@ -145,7 +151,7 @@ const PUBLISHED = [
 ] as const
 
 for (const row of PUBLISHED) {
-  t.test(`${row.source}: keys, and the packet that the client sends`, async (t) => {
+  t.test(`${row.source}: the keys and the client's packet are correct`, async (t) => {
     const version = quicVersion(row.version)
     if (version === undefined) throw new Error('unknown version')
     const keys = InitialKeys.derive(version, DCID)
@@ -175,15 +181,15 @@ const HELLO = clientHello({ serverName: 'chatgpt.com', seed: 5 })
 const LARGE_HELLO = clientHello({ serverName: 'claude.ai', postQuantum: true, serverNameLast: true, seed: 6 })
 const FRAMES = cryptoFrame(0, HELLO)
 
-t.test('every version that is read opens; their neighbours are unknown', async (t) => {
+t.test('every supported version is decrypted; the neighboring versions are unknown', async (t) => {
   const drafts = Array.from({ length: 13 }, (_, index) => 0xff00_0016 + index)
-  // And a reserved number (RFC 9000 §15), sealed as version 1.
+  // Also a reserved version (RFC 9000 §15), encrypted as version 1.
   const reserved = 0x1a2a_3a4a
   for (const version of [QUIC_V1, QUIC_V2, ...drafts, 0xface_b001, 0xface_b002, 0xface_b00e, reserved]) {
     const { packets } = see(quicInitial({ version, dcid: DCID, scid: SCID, frames: FRAMES, padTo: 1200 }))
     t.same(packets[0]?.crypto, new Map([[0, HELLO]]), version.toString(16))
   }
-  // Google's Q046 and Q050, drafts before and after.
+  // Google's Q046 and Q050, and the drafts just outside the supported range.
   for (const version of [
     2, 0x1a2a_3a4b, 0x5130_3436, 0x5130_3530, 0xff00_0015, 0xff00_0023, 0xface_b000, 0xffff_ffff,
   ]) {
@@ -213,7 +219,7 @@ const OPENING: readonly [why: string, fields: Partial<InitialFields>][] = [
   ['a payload of 60,000', { frames: Buffer.concat([FRAMES, padding(60_000 - FRAMES.length)]) }],
 ]
 
-t.test('Initials of every form open', async (t) => {
+t.test('Initials of every form are decrypted', async (t) => {
   for (const [why, fields] of OPENING) {
     for (const version of [QUIC_V1, QUIC_V2]) {
       const packet = { dcid: DCID, scid: SCID, frames: FRAMES, version, ...fields }
@@ -225,13 +231,13 @@ t.test('Initials of every form open', async (t) => {
   }
 })
 
-t.test('other keys do not open', async (t) => {
+t.test('other keys do not decrypt a packet', async (t) => {
   const datagram = quicInitial({ dcid: DCID, frames: FRAMES, padTo: 1200 })
   const opened = Array.from({ length: 200 }, (_, seed) => see(datagram, fill(seed)(8)).packets[0]?.plaintext)
   t.ok(opened.every((plaintext) => plaintext === undefined))
 })
 
-t.test('packets of one datagram are read one behind the other', async (t) => {
+t.test('all packets of a datagram are read', async (t) => {
   for (const version of [QUIC_V1, QUIC_V2]) {
     const half = HELLO.length >> 1
     const datagram = Buffer.concat([
@@ -254,14 +260,14 @@ t.test('packets of one datagram are read one behind the other', async (t) => {
     )
     t.equal(whole.fault, 0)
     t.equal(serverName(handshakeBytes([whole])), 'chatgpt.com')
-    // RFC 9000 §12.2: a short header comes last.
+    // RFC 9000 §12.2: a packet with a short header comes last.
     const shortLast = see(Buffer.concat([datagram, Buffer.from([0x41]), fill(1)(40)]))
     t.equal(shortLast.packets.length, 4)
     t.equal(shortLast.fault, QuicFault.notLongHeader)
   }
 })
 
-t.test('a hello over several datagrams, in any order', async (t) => {
+t.test('a hello is read from several datagrams in any order', async (t) => {
   const rows = [
     { datagrams: 1, pieces: 7, order: [6, 0, 5, 1, 4, 2, 3], payloadBytes: 2400 },
     { datagrams: 2 },
@@ -276,7 +282,7 @@ t.test('a hello over several datagrams, in any order', async (t) => {
   }
 })
 
-/** RFC 9000 §17.2: first byte, version, connection IDs with their lengths, and what follows. */
+/** RFC 9000 §17.2: first byte, version, both connection IDs with their lengths, and the rest. */
 function longHeader(first: number, version: number, dcid: Buffer, scid: Buffer, rest: readonly Buffer[]): Buffer {
   const start = Buffer.from([first, 0, 0, 0, 0, dcid.length])
   start.writeUInt32BE(version, 1)
@@ -321,7 +327,7 @@ const HEADERS: readonly [why: string, bytes: Buffer, answer: number, type?: Quic
   ]),
 ]
 
-t.test('long headers', async (t) => {
+t.test('long headers are parsed', async (t) => {
   for (const [why, datagram, answer, type] of HEADERS) {
     const { view, start, end } = placed(datagram)
     const header = new LongHeader()
@@ -337,14 +343,15 @@ t.test('long headers', async (t) => {
   t.same(Buffer.from(bytes.slice(header.tokenStart, header.tokenEnd)), id(60))
 })
 
-t.test('a packet in which one byte was changed does not open', async (t) => {
+t.test('a packet with one changed byte is not decrypted', async (t) => {
   const packet = quicInitial({ dcid: DCID, scid: SCID, token: fill(1)(20), frames: FRAMES, packetNumberBytes: 2 })
   const opened: number[] = []
   for (let at = 0; at < packet.length; at++) {
     for (const bit of [1, 0x08, 0x80]) {
       const changed = Buffer.from(packet)
       changed[at] = (changed[at] ?? 0) ^ bit
-      // Also with the keys of the true connection ID: what is changed there is associated data.
+      // Also with keys from the original connection ID: a changed header is associated data, so
+      // decryption fails.
       for (const keyDcid of [undefined, DCID])
         if (see(changed, keyDcid).packets.some(({ plaintext }) => plaintext !== undefined)) opened.push(at)
     }
@@ -352,18 +359,19 @@ t.test('a packet in which one byte was changed does not open', async (t) => {
   t.same(opened, [])
 })
 
-t.test('a datagram cut anywhere does not open, and is not read beyond its end', async (t) => {
+t.test('a datagram truncated at any byte is not decrypted and not read beyond its end', async (t) => {
   const packet = quicInitial({ dcid: DCID, scid: SCID, token: fill(1)(70), frames: FRAMES, packetNumberBytes: 4 })
   for (let length = 0; length < packet.length; length++) {
     const { packets, fault } = see(packet.subarray(0, length))
     if (packets.length > 0 || (length > 0 && fault === 0))
       t.fail(`${length} bytes: ${packets.length} packets, ${fault}`)
-    // The same bytes, where a view of exactly this length would throw if more were read.
+    // A view of exactly this length, which throws if the decoder reads beyond it.
     const exact = Uint8Array.prototype.slice.call(packet, 0, length)
     if (readLongHeader(new DataView(exact.buffer), 0, length, new LongHeader()) === 0)
       t.fail(`${length} bytes are read`)
   }
-  // The Length says what is there, but the payload was cut: too short for sample or tag, or with a false tag.
+  // The Length field is correct for the truncated payload, but the payload is too short for sample
+  // or tag, or the tag is wrong.
   for (let length = 0; length < 60; length++) {
     const bytes = longHeader(0xc0, 1, DCID, SCID, [varint(0), varint(length), fill(length)(length)])
     t.equal(see(bytes).packets[0]?.plaintext, undefined)
@@ -432,11 +440,11 @@ function walk(plaintext: Buffer): { frames: [number, string][]; answer: number }
   }
 }
 
-t.test('frames of an Initial', async (t) => {
+t.test('frames of an Initial are parsed', async (t) => {
   for (const [why, parts, frames, answer] of WALKS) t.same(walk(Buffer.concat(parts)), { frames, answer }, why)
 })
 
-t.test('frames cut anywhere: malformed, or ended between two', async (t) => {
+t.test('frames truncated anywhere are malformed, or end between two frames', async (t) => {
   const whole = [
     ack({ largest: 70, delay: 99_999, ranges: many.slice(0, 5), ecn: [70, 1, 2 ** 33] }),
     ping(),
@@ -453,7 +461,7 @@ t.test('frames cut anywhere: malformed, or ended between two', async (t) => {
   t.equal(walk(bytes).frames.length, 2)
 })
 
-t.test('a hello in many small CRYPTO frames out of order, with PING and PADDING between', async (t) => {
+t.test('a hello is read from many small CRYPTO frames out of order, with PING and PADDING between them', async (t) => {
   const random = fill(11)
   const pieces: Buffer[] = []
   for (let at = 0; at < HELLO.length; ) {
@@ -468,33 +476,44 @@ t.test('a hello in many small CRYPTO frames out of order, with PING and PADDING 
   t.equal(serverName(handshakeBytes([seen])), 'chatgpt.com')
 })
 
-t.test(`${MUTATIONS} changed datagrams: no throw, offsets within the bytes (seed ${SEED})`, async (t) => {
-  const seeds = [
-    ...[QUIC_V1, QUIC_V2, 0xff00_001d].flatMap((version) =>
-      initialDatagrams(LARGE_HELLO, { version, dcid: DCID, scid: SCID, datagrams: 2, pieces: 20, token: fill(3)(40) }),
-    ),
-    Buffer.concat([
-      quicInitial({ dcid: DCID, frames: FRAMES }),
-      quicLongOther({ type: 'zeroRtt', dcid: DCID, bytes: 50 }),
-      quicInitial({ dcid: DCID, packetNumber: 1, frames: ping() }),
-    ]),
-    quicRetry({ dcid: DCID, scid: SCID, token: fill(4)(80) }),
-    ...HEADERS.map(([, bytes]) => bytes),
-  ]
-  const random = fill(SEED)
-  const draw = (below: number) => (below === 0 ? 0 : random(4).readUInt32BE() % below)
-  let opened = 0
-  for (let mutation = 0; mutation < MUTATIONS; mutation++) {
-    const datagram = Buffer.from(seeds[draw(seeds.length)] as Buffer)
-    for (let flips = draw(4); flips > 0 && datagram.length > 0; flips--)
-      datagram[draw(draw(2) === 0 ? Math.min(datagram.length, 40) : datagram.length)] = draw(256)
-    // see() throws when offsets are out of order or beyond the end.
-    const { packets } = see(draw(3) === 0 ? datagram.subarray(0, draw(datagram.length + 1)) : datagram, DCID)
-    if (packets.some(({ plaintext }) => plaintext !== undefined)) opened++
-    // Frames that no packet protects, so that their walker meets what the tag keeps from it.
-    const plain = Buffer.concat([ack({ largest: 9, ranges: many.slice(0, 9) }), FRAMES.subarray(0, 90), padding(9)])
-    for (let flips = 1 + draw(4); flips > 0; flips--) plain[draw(plain.length)] = draw(256)
-    walk(plain)
-  }
-  t.ok(opened > MUTATIONS / 100, `${opened} opened all the same`)
-})
+t.test(
+  `${MUTATIONS} mutated datagrams cause no exception, and offsets stay within the bytes (seed ${SEED})`,
+  async (t) => {
+    const seeds = [
+      ...[QUIC_V1, QUIC_V2, 0xff00_001d].flatMap((version) =>
+        initialDatagrams(LARGE_HELLO, {
+          version,
+          dcid: DCID,
+          scid: SCID,
+          datagrams: 2,
+          pieces: 20,
+          token: fill(3)(40),
+        }),
+      ),
+      Buffer.concat([
+        quicInitial({ dcid: DCID, frames: FRAMES }),
+        quicLongOther({ type: 'zeroRtt', dcid: DCID, bytes: 50 }),
+        quicInitial({ dcid: DCID, packetNumber: 1, frames: ping() }),
+      ]),
+      quicRetry({ dcid: DCID, scid: SCID, token: fill(4)(80) }),
+      ...HEADERS.map(([, bytes]) => bytes),
+    ]
+    const random = fill(SEED)
+    const draw = (below: number) => (below === 0 ? 0 : random(4).readUInt32BE() % below)
+    let opened = 0
+    for (let mutation = 0; mutation < MUTATIONS; mutation++) {
+      const datagram = Buffer.from(seeds[draw(seeds.length)] as Buffer)
+      for (let flips = draw(4); flips > 0 && datagram.length > 0; flips--)
+        datagram[draw(draw(2) === 0 ? Math.min(datagram.length, 40) : datagram.length)] = draw(256)
+      // see() throws if offsets are out of order or beyond the end.
+      const { packets } = see(draw(3) === 0 ? datagram.subarray(0, draw(datagram.length + 1)) : datagram, DCID)
+      if (packets.some(({ plaintext }) => plaintext !== undefined)) opened++
+      // Frames without packet protection, so that the frame parser gets input that the tag would
+      // reject.
+      const plain = Buffer.concat([ack({ largest: 9, ranges: many.slice(0, 9) }), FRAMES.subarray(0, 90), padding(9)])
+      for (let flips = 1 + draw(4); flips > 0; flips--) plain[draw(plain.length)] = draw(256)
+      walk(plain)
+    }
+    t.ok(opened > MUTATIONS / 100, `${opened} opened all the same`)
+  },
+)

@@ -20,7 +20,7 @@ function backwards(bytes: Buffer): Buffer {
   return quicInitial({ dcid: DCID, frames: Buffer.concat(pieces.reverse()), padTo: 1200 })
 }
 
-t.test('a stream that gives way while another`s hello is put together does not lend it its address', async (t) => {
+t.test("a stream evicted during another hello's reassembly does not pass on its address", async (t) => {
   const decoder = new FrameDecoder()
   const part = tlsRecords(clientHello({ serverName: 'api.openai.com', postQuantum: true })).subarray(0, 900)
   for (let connection = 0; connection < SHORT_BUFFERS; connection++) {
@@ -42,7 +42,7 @@ t.test('a stream that gives way while another`s hello is put together does not l
   ])
 })
 
-t.test('any order of three datagrams, each perhaps twice: the name once', async (t) => {
+t.test('any order of three datagrams, with repetitions, reports the name once', async (t) => {
   const [one, two, three] = initialDatagrams(hello, { dcid: DCID, datagrams: 3, pieces: 12 }) as [
     Buffer,
     Buffer,
@@ -66,7 +66,7 @@ t.test('any order of three datagrams, each perhaps twice: the name once', async 
   }
 })
 
-t.test('what does not open is not followed, and a server is not asked', async (t) => {
+t.test("a datagram that cannot be decrypted starts no stream, and neither does a server's", async (t) => {
   const decoder = new FrameDecoder()
   const sealed = quicInitial({ dcid: DCID, keyDcid: fill(9)(8), frames: cryptoFrame(0, hello), padTo: 1200 })
   t.same(decoder.decode([datagram(sealed)]).classes, ['quicUndecodable'])
@@ -78,7 +78,7 @@ t.test('what does not open is not followed, and a server is not asked', async (t
   t.same(decoder.decode([datagram(good)]).classes, ['clientHello'])
 })
 
-t.test('offsets beyond what is kept, and a hello longer than any', async (t) => {
+t.test('offsets beyond the buffer are dropped, and so is a hello of excessive length', async (t) => {
   const far = new FrameDecoder()
   const frames = Buffer.concat([cryptoFrame(0, hello.subarray(0, 200)), cryptoFrame(2 ** 40, Buffer.alloc(10))])
   far.decode([datagram(quicInitial({ dcid: DCID, frames, padTo: 1200 }))])
@@ -89,7 +89,7 @@ t.test('offsets beyond what is kept, and a hello longer than any', async (t) => 
   t.same(classes, ['clientHelloMalformed'])
 })
 
-t.test('a connection between the same ports as one before is a new one', async (t) => {
+t.test('a later connection between the same ports is a new connection', async (t) => {
   const decoder = new FrameDecoder()
   const other = clientHello({ serverName: 'claude.ai', seed: 77 })
   const { names } = decoder.decode([
@@ -102,7 +102,7 @@ t.test('a connection between the same ports as one before is a new one', async (
   )
 })
 
-t.test('a hello of which one datagram was lost before the Retry is told once', async (t) => {
+t.test('a hello that lost a datagram before a Retry is reported once', async (t) => {
   const decoder = new FrameDecoder()
   const long = clientHello({ serverName: 'claude.ai', postQuantum: true })
   const [first] = initialDatagrams(long, { dcid: DCID, datagrams: 2 }) as [Buffer]
@@ -115,7 +115,7 @@ t.test('a hello of which one datagram was lost before the Retry is told once', a
   t.same(decoder.pass({ last: true }), [])
 })
 
-t.test('a flood of Initials that open takes no more memory than there is room for connections', async (t) => {
+t.test('a flood of valid Initials takes no more memory than the connection table', async (t) => {
   const decoder = new FrameDecoder()
   const frame = datagram(quicInitial({ dcid: DCID, frames: cryptoFrame(0, hello), padTo: 1200 }))
   const flood = (first: number, connections: number) => {

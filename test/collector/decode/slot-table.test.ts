@@ -4,7 +4,7 @@ import fc from '../../support/property.ts'
 
 const SLOTS = 8
 
-/** Addresses of a few hosts, IPv4 at 0 and IPv6 at 64; behind each source stands its destination. */
+/** Addresses of a few hosts: IPv4 at offset 0, IPv6 at 64. Each source precedes its destination. */
 const packet = new DataView(new ArrayBuffer(128))
 for (let at = 0; at < 128; at++) packet.setUint8(at, at * 7)
 
@@ -26,12 +26,12 @@ const step = fc.record({ kind: fc.constantFrom('add', 'remove', 'touch', 'keep',
 const textOf = ({ addresses, addressBytes, ports, protocol }: Key) =>
   [addresses, addressBytes, ports, protocol].join(' ')
 
-t.test('finds, adds and removes as a Map does, and knows who was silent the longest', async () => {
+t.test('a slot table finds, adds and removes like a Map, and knows the least recently used entry', async () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), fc.nat(), (steps, seed) => {
       const table = new SlotTable(SLOTS, seed)
       const model = new Map<string, number>()
-      /** Of each list, the oldest first. */
+      /** The entries of each list, oldest first. */
       const lists: [number[], number[]] = [[], []]
       const leave = (slot: number) => {
         for (const list of lists) if (list.includes(slot)) list.splice(list.indexOf(slot), 1)
@@ -71,7 +71,7 @@ t.test('finds, adds and removes as a Map does, and knows who was silent the long
   )
 })
 
-t.test('a key reads back as it stood on the wire', async (t) => {
+t.test('a key is read back with the bytes of the wire', async (t) => {
   const table = new SlotTable(SLOTS, 1)
   table.prepare(packet, 64, 16, 0x1234_5678, 17)
   const slot = table.add(5)

@@ -12,7 +12,7 @@ import fc from '../../support/property.ts'
 import { cpuMsOf } from '../../support/wait.ts'
 import { FrameDecoder } from '../decode-frames.ts'
 
-/** A host for each number, and 60,000 of them differ. */
+/** A distinct address for each number up to 2^24. */
 const hostOf = (number: number) => `10.${(number >> 16) & 255}.${(number >> 8) & 255}.${number & 255}`
 
 interface Sent {
@@ -36,7 +36,7 @@ function frameOf({ connection, sequence, payload, flags, port }: Sent): Buffer {
 const syn = (connection: number, sequence: number, port?: number) =>
   frameOf({ connection, sequence: sequence - 1, flags: TcpFlags.syn, ...(port === undefined ? {} : { port }) })
 
-/** Pieces that cover all of `length` bytes, overlap at will, and come in any order. */
+/** Pieces that cover `length` bytes, with arbitrary overlaps and order. */
 function pieces(length: number) {
   return fc
     .tuple(
@@ -62,7 +62,7 @@ const messages = Buffer.concat(
   ['one.example.org', 'two.example.org', 'claude.ai', 'four.example.org'].map((name) => dnsOverTcp(dnsQuery([name]))),
 )
 
-t.test('behind a SYN, any pieces in any order with repetitions: the name once', async () => {
+t.test('after a SYN, pieces in any order and with repetitions report the name once', async () => {
   const decoder = new FrameDecoder()
   let connection = 0
   fc.assert(
@@ -81,7 +81,7 @@ t.test('behind a SYN, any pieces in any order with repetitions: the name once', 
   )
 })
 
-t.test('DNS over TCP behind a SYN, any pieces in any order: every name once, in order', async () => {
+t.test('DNS over TCP after a SYN, in pieces of any order, reports every name once, in order', async () => {
   const decoder = new FrameDecoder()
   let connection = 0
   fc.assert(
@@ -101,7 +101,7 @@ t.test('DNS over TCP behind a SYN, any pieces in any order: every name once, in 
   )
 })
 
-t.test('without a SYN, two segments in either order', async (t) => {
+t.test('without a SYN, two segments in either order report the name', async (t) => {
   for (const [index, order] of [
     [0, 1],
     [1, 0],
@@ -123,15 +123,19 @@ t.test('without a SYN, two segments in either order', async (t) => {
   }
 })
 
-t.test('bytes that contradict those that came before change nothing', async (t) => {
+t.test('bytes that contradict earlier ones change nothing', async (t) => {
   const decoder = new FrameDecoder()
-  const lie = tlsRecords(clientHello({ serverName: 'api.forged.com', postQuantum: true, grease: true }), 700)
+  const forged = tlsRecords(clientHello({ serverName: 'api.forged.com', postQuantum: true, grease: true }), 700)
   const { names } = decoder.decode([
     syn(1, 1),
     frameOf({ connection: 1, sequence: 1 + 200, payload: hello.subarray(200) }),
     frameOf({ connection: 1, sequence: 1 + 100, payload: hello.subarray(100, 200) }),
-    frameOf({ connection: 1, sequence: 1 + 100, payload: lie.subarray(100) }),
-    frameOf({ connection: 1, sequence: 1, payload: Buffer.concat([hello.subarray(0, 100), lie.subarray(100, 300)]) }),
+    frameOf({ connection: 1, sequence: 1 + 100, payload: forged.subarray(100) }),
+    frameOf({
+      connection: 1,
+      sequence: 1,
+      payload: Buffer.concat([hello.subarray(0, 100), forged.subarray(100, 300)]),
+    }),
   ])
   t.same(
     names.map(({ name }) => name),
@@ -139,7 +143,7 @@ t.test('bytes that contradict those that came before change nothing', async (t) 
   )
 })
 
-t.test('a second ClientHello of the connection, as after a HelloRetryRequest, is one more name', async (t) => {
+t.test('a second ClientHello on the connection, as after a HelloRetryRequest, reports another name', async (t) => {
   const decoder = new FrameDecoder()
   const { names, classes } = decoder.decode([
     syn(1, 1),
@@ -153,7 +157,7 @@ t.test('a second ClientHello of the connection, as after a HelloRetryRequest, is
   t.same(classes, ['tcpNoPayload', 'clientHello', 'tcpRetransmission', 'tcpOther', 'clientHelloPart', 'clientHello'])
 })
 
-t.test('a hello that goes silent comes out with its own time, after its time', async (t) => {
+t.test('a hello that goes silent is reported after the timeout, with its own time', async (t) => {
   const decoder = new FrameDecoder()
   decoder.decode([syn(1, 1), frameOf({ connection: 1, sequence: 1, payload: hello.subarray(0, 900) })], 1, {
     seconds: 1000,
@@ -167,7 +171,7 @@ t.test('a hello that goes silent comes out with its own time, after its time', a
   t.same(decoder.pass({ last: true }), [])
 })
 
-t.test('a flood of SYNs takes no more room than there is, and pushes out no hello that waits', async (t) => {
+t.test('a flood of SYNs stays within the table and evicts no waiting hello', async (t) => {
   const decoder = new FrameDecoder()
   decoder.decode([syn(0, 1), frameOf({ connection: 0, sequence: 1, payload: hello.subarray(0, 900) })])
   const flood = STREAMS_MAX + 5000
@@ -180,67 +184,68 @@ t.test('a flood of SYNs takes no more room than there is, and pushes out no hell
   t.same(decoder.pass(remembered), [])
 })
 
-t.test('a flood of hellos that never end: the longest silent one gives way, and its name comes out', async (t) => {
-  const decoder = new FrameDecoder()
-  const part = hello.subarray(0, 900)
-  const names: string[] = []
-  for (let connection = 0; connection < SHORT_BUFFERS + 100; connection++) {
-    const found = decoder.decode([syn(connection, 1), frameOf({ connection, sequence: 1, payload: part })])
-    names.push(...found.names.map(({ client }) => client))
-  }
-  t.same(
-    names,
-    Array.from({ length: 100 }, (_, connection) => hostOf(connection)),
-    'the oldest first',
-  )
-  t.equal(decoder.counters.streamsEvicted, 100)
-  const rest = decoder.pass({ last: true })
-  t.equal(rest.length, SHORT_BUFFERS)
-  t.equal(decoder.counters.helloName, SHORT_BUFFERS + 100, 'every hello ended in one way')
-})
-
 t.test(
-  'a stream that gives way in the middle of another`s hello does not lend it its address, name or bytes',
+  'a flood of incomplete hellos evicts the one that has been silent the longest, and reports its name',
   async (t) => {
+    const decoder = new FrameDecoder()
     const part = hello.subarray(0, 900)
-    const several = tlsRecords(clientHello({ serverName: 'several.example.org' }), 50)
-    const second = tlsRecords(
-      clientHello({ serverName: 'second.example.org', postQuantum: true, serverNameLast: true }),
-    )
-    const full = () => {
-      const decoder = new FrameDecoder()
-      for (let connection = 0; connection < SHORT_BUFFERS; connection++) {
-        decoder.decode([syn(connection, 1), frameOf({ connection, sequence: 1, payload: part })])
-      }
-      return decoder
+    const names: string[] = []
+    for (let connection = 0; connection < SHORT_BUFFERS + 100; connection++) {
+      const found = decoder.decode([syn(connection, 1), frameOf({ connection, sequence: 1, payload: part })])
+      names.push(...found.names.map(({ client }) => client))
     }
-    // The second segment comes first, so the buffer is taken before the hello is read; and the part of a hello that begins a stream.
-    const reversed = full().decode([
-      syn(60_000, 1),
-      frameOf({ connection: 60_000, sequence: 1 + 1460, payload: second.subarray(1460) }),
-      frameOf({ connection: 60_000, sequence: 1, payload: second.subarray(0, 1460) }),
-    ])
-    t.match(reversed.names, [
-      { name: 'api.openai.com', client: hostOf(0) },
-      { name: 'second.example.org', client: hostOf(60_000) },
-    ])
-    // The table itself is full of streams in which bytes are kept only when there are as many buffers as slots; so by hand.
-    const decoder = full()
-    const begun = decoder.decode([frameOf({ connection: 60_001, sequence: 1, payload: second.subarray(0, 1460) })])
-    t.match(begun.names, [{ name: 'api.openai.com', client: hostOf(0) }])
-    const ended = decoder.decode([
-      frameOf({ connection: 60_001, sequence: 1461, payload: second.subarray(1460) }),
-      frameOf({ connection: 60_002, sequence: 1, payload: several }),
-    ])
-    t.match(ended.names, [
-      { name: 'second.example.org', client: hostOf(60_001) },
-      { name: 'several.example.org', client: hostOf(60_002) },
-    ])
+    t.same(
+      names,
+      Array.from({ length: 100 }, (_, connection) => hostOf(connection)),
+      'the oldest first',
+    )
+    t.equal(decoder.counters.streamsEvicted, 100)
+    const rest = decoder.pass({ last: true })
+    t.equal(rest.length, SHORT_BUFFERS)
+    t.equal(decoder.counters.helloName, SHORT_BUFFERS + 100, 'every hello ended in one way')
   },
 )
 
-t.test('a buffer that is taken in the packet that completes a hello', async (t) => {
-  // A long hello needs a longer buffer with its last segment, while a QUIC or TCP stream that waits is the longest silent.
+t.test("a stream evicted during another hello's reassembly does not pass on its address, name or bytes", async (t) => {
+  const part = hello.subarray(0, 900)
+  const several = tlsRecords(clientHello({ serverName: 'several.example.org' }), 50)
+  const second = tlsRecords(clientHello({ serverName: 'second.example.org', postQuantum: true, serverNameLast: true }))
+  const full = () => {
+    const decoder = new FrameDecoder()
+    for (let connection = 0; connection < SHORT_BUFFERS; connection++) {
+      decoder.decode([syn(connection, 1), frameOf({ connection, sequence: 1, payload: part })])
+    }
+    return decoder
+  }
+  // The second segment arrives first, so it takes a buffer before the hello is read. Then comes
+  // the start of the hello.
+  const reversed = full().decode([
+    syn(60_000, 1),
+    frameOf({ connection: 60_000, sequence: 1 + 1460, payload: second.subarray(1460) }),
+    frameOf({ connection: 60_000, sequence: 1, payload: second.subarray(0, 1460) }),
+  ])
+  t.match(reversed.names, [
+    { name: 'api.openai.com', client: hostOf(0) },
+    { name: 'second.example.org', client: hostOf(60_000) },
+  ])
+  // The table fills up with buffering streams only if there are as many buffers as slots. So this
+  // case is built by hand.
+  const decoder = full()
+  const started = decoder.decode([frameOf({ connection: 60_001, sequence: 1, payload: second.subarray(0, 1460) })])
+  t.match(started.names, [{ name: 'api.openai.com', client: hostOf(0) }])
+  const ended = decoder.decode([
+    frameOf({ connection: 60_001, sequence: 1461, payload: second.subarray(1460) }),
+    frameOf({ connection: 60_002, sequence: 1, payload: several }),
+  ])
+  t.match(ended.names, [
+    { name: 'second.example.org', client: hostOf(60_001) },
+    { name: 'several.example.org', client: hostOf(60_002) },
+  ])
+})
+
+t.test('a buffer can be evicted by the packet that completes a hello', async (t) => {
+  // With its last segment, a long hello needs a longer buffer while another waiting stream has been
+  // silent the longest.
   const decoder = new FrameDecoder()
   const large = tlsRecords(
     clientHello({
@@ -260,7 +265,7 @@ t.test('a buffer that is taken in the packet that completes a hello', async (t) 
   t.equal(found.names.length, 1)
 })
 
-t.test('bytes far ahead are not kept for ever, and one connection cannot take much', async (t) => {
+t.test('bytes far ahead are dropped eventually, and one connection cannot buffer many', async (t) => {
   const decoder = new FrameDecoder()
   const { classes } = decoder.decode([
     syn(1, 1),
@@ -272,7 +277,7 @@ t.test('bytes far ahead are not kept for ever, and one connection cannot take mu
   t.equal(decoder.counters.helloName, 1, 'what was there is given out')
 })
 
-t.test('a hello of 60 kB in many records and segments', async (t) => {
+t.test('a hello of 60 kB in many records and segments is read', async (t) => {
   const decoder = new FrameDecoder()
   const large = tlsRecords(
     clientHello({
@@ -291,7 +296,7 @@ t.test('a hello of 60 kB in many records and segments', async (t) => {
   )
 })
 
-t.test('a segment of DNS that is lost costs what was in it, and no more', async (t) => {
+t.test('a lost DNS segment loses only the names in it', async (t) => {
   const decoder = new FrameDecoder()
   const message = (name: string) => dnsOverTcp(dnsQuery([name]))
   const filler = Array.from({ length: 300 }, (_, index) => message(`lost${index}.example.org`))
@@ -313,7 +318,7 @@ t.test('a segment of DNS that is lost costs what was in it, and no more', async 
   )
 })
 
-t.test('sessions of DNS over TLS, and of resolvers known for DNS over HTTPS, are counted', async (t) => {
+t.test('sessions of DNS over TLS and of known DNS over HTTPS resolvers are counted', async (t) => {
   const decoder = new FrameDecoder()
   const to = (connection: number, serverName: string, port: number) =>
     decoder.decode([

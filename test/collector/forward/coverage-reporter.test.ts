@@ -12,7 +12,7 @@ import { quietLog } from '../../support/store.ts'
 const ACCEPTED: Outcome = { kind: 'accepted', duplicates: 0, rejected: [] }
 const FAILED: Outcome = { kind: 'retry', why: 'nothing listens' }
 
-/** A reporter whose reports are due at once, and what it counts. */
+/** A reporter whose reports are due at once, and its counters. */
 function reporter(options: Partial<CoverageReporterOptions> = {}) {
   const state = { counted: { packets: 1 } as Partial<CoverageCounters> }
   const count = () => counters(state.counted)
@@ -24,7 +24,7 @@ function reporter(options: Partial<CoverageReporterOptions> = {}) {
     everyMs: 0,
     ...options,
   })
-  /** Takes the report that is due, and says what became of it. */
+  /** Takes the report that is due and settles it with this outcome. */
   const send = (outcome: Outcome): CoverageReport | undefined => {
     const report = made.take()
     if (report !== undefined) made.settle(report, outcome)
@@ -33,7 +33,7 @@ function reporter(options: Partial<CoverageReporterOptions> = {}) {
   return { made, state, send }
 }
 
-t.test('a report when something has changed, and the last one at the end', async (t) => {
+t.test('a report is made when something has changed, and a last one at the end', async (t) => {
   const { made, state, send } = reporter()
   const sent = [send(ACCEPTED)]
   t.equal(send(ACCEPTED), undefined, 'nothing has changed')
@@ -57,7 +57,7 @@ t.test('a report when something has changed, and the last one at the end', async
   t.same(made.counts, { sent: 3, failed: 0 })
 })
 
-t.test('the first is due after a while, the others after another, and the last one at once', async (t) => {
+t.test('the first report has its own delay, later ones the interval, and the last one none', async (t) => {
   const startMs = performance.now()
   const { made } = reporter({ firstMs: 60_000, everyMs: 600_000 })
   t.equal(made.take(), undefined)
@@ -71,7 +71,7 @@ t.test('the first is due after a while, the others after another, and the last o
   t.same(made.takeLast(), report, 'the last one is the same however often it is sent')
 })
 
-t.test('the next report replaces one that failed, though nothing has changed', async (t) => {
+t.test('the next report replaces a failed one even if nothing has changed', async (t) => {
   const { made, send } = reporter()
   for (let times = 0; times < 3; times++) t.match(send(FAILED), { counters: { packets: 1 } })
   t.match(send(ACCEPTED), { counters: { packets: 1 } })
@@ -79,7 +79,7 @@ t.test('the next report replaces one that failed, though nothing has changed', a
   t.same(made.counts, { sent: 1, failed: 3 })
 })
 
-t.test('what the service says of a report is logged once; that it is not there, the loop logs', async (t) => {
+t.test("the service's answer to a report is logged once; a missing connection is logged by the loop", async (t) => {
   const warnings: unknown[] = []
   const log = Object.assign(Object.create(quietLog), { warn: (fields: unknown) => warnings.push(fields) })
   const { made, send } = reporter({ log })
@@ -91,7 +91,7 @@ t.test('what the service says of a report is logged once; that it is not there, 
   t.same(made.counts, { sent: 0, failed: 4 })
 })
 
-t.test('an instance is of one run of a live capture, and of one capture file', async (t) => {
+t.test('an instance identifies one run of a live capture, or one capture file', async (t) => {
   t.match(coverageInstance(undefined), /^[0-9a-f]{16}$/)
   t.not(coverageInstance(undefined), coverageInstance(undefined))
   t.match(coverageInstance('4096 9f86d0'), /^[0-9a-f]{16}$/)

@@ -11,7 +11,7 @@ import { INTERNAL_ERROR } from '../../../engine/process/failure.ts'
 import { capturedLog } from '../../support/captured-log.ts'
 import { counters, INSTANCE } from '../../support/coverage.ts'
 import { quietLog } from '../../support/store.ts'
-import { AT_ONCE_MS, until } from '../../support/wait.ts'
+import { PROMPT_MS, until } from '../../support/wait.ts'
 
 function outboxOf(t: Test, count: number): Outbox {
   const outbox = new Outbox(t.testdir())
@@ -31,11 +31,11 @@ function outboxOf(t: Test, count: number): Outbox {
 
 type Answer = (events: readonly Event[], call: number, coverage: CoverageReport | undefined) => Outcome
 
-/** Answers as it is told; what it accepts is remembered. */
+/** A forwarder with scripted outcomes. Records the events that it accepts. */
 class RecordingForwarder implements Forwarder {
   alive = true
   readonly accepted: string[] = []
-  /** What came: how many events, and the packets of the report. */
+  /** The batches received: number of events, and the report's packet count. */
   readonly batches: [events: number, packets: number | undefined][] = []
   calls = 0
   readonly #answer: Answer
@@ -69,7 +69,7 @@ async function runToEnd(outbox: Outbox, forwarder: Forwarder, reporter?: Coverag
   return loop
 }
 
-/** Has counted seven packets, which are due at once, and nothing more. */
+/** A reporter with seven packets to report, due at once, and nothing after them. */
 function reporterOf(options: { readonly everyMs?: number } = {}): CoverageReporter {
   const count = () => counters({ packets: 7 })
   return new CoverageReporter({ instance: INSTANCE, counters: count, log: quietLog, firstMs: 0, ...options })
@@ -80,7 +80,7 @@ function finished(reporter: CoverageReporter): CoverageReporter {
   return reporter
 }
 
-t.test('all go in their order, and leave the outbox only then', async (t) => {
+t.test('all events are sent in order, and leave the outbox only when accepted', async (t) => {
   const outbox = outboxOf(t, 5000)
   const forwarder = new RecordingForwarder(() => {
     t.ok(outbox.waiting > 0)
@@ -95,14 +95,14 @@ t.test('all go in their order, and leave the outbox only then', async (t) => {
   t.equal(outbox.waiting, 0)
 })
 
-t.test('what fails for now is tried again, whole', async (t) => {
+t.test('a batch that fails temporarily is sent again unchanged', async (t) => {
   const outbox = outboxOf(t, 3)
   const forwarder = new RecordingForwarder((_, call) => (call < 3 ? { kind: 'retry', why: 'not now' } : ACCEPTED))
   const { counters } = await runToEnd(outbox, forwarder)
   t.match(counters, { acknowledged: 3, retries: 2 })
 })
 
-t.test('an internal error is logged with its stack, costs no event, and is tried again', async (t) => {
+t.test('an internal error is logged with its stack, loses no event, and is retried', async (t) => {
   const outbox = outboxOf(t, 3)
   const bug = new TypeError('x is not a function')
   const forwarder = new RecordingForwarder((_, call) => {
@@ -120,7 +120,7 @@ t.test('an internal error is logged with its stack, costs no event, and is tried
   ])
 })
 
-t.test('a batch with one event that is refused does not hold up the others', async (t) => {
+t.test('a batch with one rejected event does not block later events', async (t) => {
   const outbox = outboxOf(t, 100)
   const forwarder = new RecordingForwarder((events) =>
     events.some(({ name }) => name === 'h42.claude.ai') ? { kind: 'refused', why: '400' } : ACCEPTED,
@@ -131,7 +131,7 @@ t.test('a batch with one event that is refused does not hold up the others', asy
   t.ok(forwarder.calls < 30, `${forwarder.calls} tries`)
 })
 
-t.test('a gateway that takes only small batches gets small ones, and one that takes none loses nothing', async (t) => {
+t.test('a gateway that limits the size gets small batches, and one that accepts none loses no event', async (t) => {
   const outbox = outboxOf(t, 100)
   const small = new RecordingForwarder((events) =>
     events.length > 10 ? { kind: 'notPassed', why: '413 of a gateway' } : ACCEPTED,
@@ -145,13 +145,13 @@ t.test('a gateway that takes only small batches gets small ones, and one that ta
   t.match((await runToEnd(kept, none)).counters, { acknowledged: 3, refused: 0 })
 })
 
-t.test('who refuses everything gets everything again', async (t) => {
+t.test('a forwarder that refuses every event gets all of them again', async (t) => {
   const outbox = outboxOf(t, 4)
   const refusing = new RecordingForwarder((_, call) => (call < 9 ? { kind: 'refused', why: '400' } : ACCEPTED))
   t.match((await runToEnd(outbox, refusing)).counters, { acknowledged: 4, refused: 0 })
 })
 
-t.test('stopped while a send hangs, it does not wait for another try', async (t) => {
+t.test('a loop stopped during a hanging send does not retry', async (t) => {
   const outbox = outboxOf(t, 4)
   let answer: (outcome: Outcome) => void = () => {}
   let calls = 0
@@ -173,7 +173,7 @@ t.test('stopped while a send hangs, it does not wait for another try', async (t)
   const before = performance.now()
   answer({ kind: 'retry', why: 'cut', afterMs: 60_000 })
   await running
-  t.ok(performance.now() - before < AT_ONCE_MS)
+  t.ok(performance.now() - before < PROMPT_MS)
 })
 
 t.test('events that the service rejects count as refused, not as acknowledged', async (t) => {
@@ -185,14 +185,14 @@ t.test('events that the service rejects count as refused, not as acknowledged', 
   t.match(counters, { acknowledged: 7, duplicates: 2, refused: 3 })
 })
 
-t.test('without a valid token it ends, and the events stay', async (t) => {
+t.test('an invalid token ends the loop, and the events stay', async (t) => {
   const outbox = outboxOf(t, 10)
   const loop = loopOn(outbox, new RecordingForwarder(() => ({ kind: 'unauthorized', why: '401' })))
   t.same(await loop.run(), { kind: 'unauthorized', why: '401' })
   t.equal(outbox.waiting, 10)
 })
 
-t.test('stopped while it waits to try again, it ends at once', async (t) => {
+t.test('a loop stopped during a backoff ends at once', async (t) => {
   const outbox = outboxOf(t, 10)
   const loop = loopOn(outbox, new RecordingForwarder(() => ({ kind: 'retry', why: 'x', afterMs: 60_000 })))
   const running = loop.run()
@@ -200,11 +200,11 @@ t.test('stopped while it waits to try again, it ends at once', async (t) => {
   const before = performance.now()
   loop.stop()
   t.same(await running, { kind: 'stopped' })
-  t.ok(performance.now() - before < AT_ONCE_MS)
+  t.ok(performance.now() - before < PROMPT_MS)
   t.equal(outbox.waiting, 10)
 })
 
-t.test('what is not answered is no connection, long before it has failed', async (t) => {
+t.test('a missing answer shows as no connection long before the send fails', async (t) => {
   const outbox = outboxOf(t, 1)
   let answer: (outcome: Outcome) => void = () => {}
   let calls = 0
@@ -239,7 +239,7 @@ t.test('what is not answered is no connection, long before it has failed', async
   await running
 })
 
-t.test('an event that is refused, and leaves by the limit meanwhile, is counted once', async (t) => {
+t.test('an event that is refused after leaving through the limit is counted once', async (t) => {
   const outbox = new Outbox('memory', { bytesMax: 20_000, ageMsMax: Number.POSITIVE_INFINITY })
   t.teardown(() => outbox.close())
   let made = 0
@@ -254,7 +254,7 @@ t.test('an event that is refused, and leaves by the limit meanwhile, is counted 
   const forwarder = new RecordingForwarder((events) => {
     if (events.length > 0)
       return events.some(({ name }) => name === 'h0.claude.ai') ? { kind: 'refused', why: '400' } : ACCEPTED
-    // While it is asked whether the others would be taken, many come.
+    // Many events are written while the loop waits for the outcome.
     if (made === 1) for (let round = 0; round < 10; round++) write(100)
     return ACCEPTED
   })
@@ -265,10 +265,10 @@ t.test('an event that is refused, and leaves by the limit meanwhile, is counted 
 })
 
 const REPORTS: readonly { name: string; events: number; answer: Answer; batches: [number, number | undefined][] }[] = [
-  { name: 'goes with the events', events: 3, answer: () => ACCEPTED, batches: [[3, 7]] },
-  { name: 'goes alone where there are none', events: 0, answer: () => ACCEPTED, batches: [[0, 7]] },
+  { name: 'is sent with the events', events: 3, answer: () => ACCEPTED, batches: [[3, 7]] },
+  { name: 'is sent alone if there are no events', events: 0, answer: () => ACCEPTED, batches: [[0, 7]] },
   {
-    name: 'with its events fails, and goes alone after them',
+    name: 'is sent alone after its events have failed',
     events: 3,
     answer: (_events, call) => (call === 1 ? { kind: 'retry', why: 'busy' } : ACCEPTED),
     batches: [
@@ -278,7 +278,7 @@ const REPORTS: readonly { name: string; events: number; answer: Answer; batches:
     ],
   },
   {
-    name: 'alone is tried again',
+    name: 'is retried when sent alone',
     events: 0,
     answer: (_events, call) => (call < 3 ? { kind: 'retry', why: 'busy' } : ACCEPTED),
     batches: [
@@ -288,7 +288,7 @@ const REPORTS: readonly { name: string; events: number; answer: Answer; batches:
     ],
   },
   {
-    name: 'that the service rejects costs no event, and is not sent again',
+    name: 'is not sent again when the service rejects it, and costs no event',
     events: 1,
     answer: (_events, _call, coverage) => (coverage ? { ...ACCEPTED, coverageError: 'malformed' } : ACCEPTED),
     batches: [
@@ -297,7 +297,7 @@ const REPORTS: readonly { name: string; events: number; answer: Answer; batches:
     ],
   },
   {
-    name: 'for which the batch is refused costs no event',
+    name: 'costs no event when its batch is refused',
     events: 1,
     answer: (_events, _call, coverage) => (coverage ? { kind: 'refused', why: '400' } : ACCEPTED),
     batches: [
@@ -307,7 +307,7 @@ const REPORTS: readonly { name: string; events: number; answer: Answer; batches:
     ],
   },
   {
-    name: 'that a gateway does not pass costs no event',
+    name: 'costs no event when a gateway does not pass it',
     events: 1,
     answer: (_events, _call, coverage) => (coverage ? { kind: 'notPassed', why: '413' } : ACCEPTED),
     batches: [
@@ -328,7 +328,7 @@ for (const { name, events, answer, batches } of REPORTS) {
   })
 }
 
-t.test('a report that is due goes alone where no events wait, and with them where they do', async (t) => {
+t.test('a due report is sent alone if no events wait, and with them otherwise', async (t) => {
   const outbox = outboxOf(t, 0)
   let packets = 1
   const count = () => counters({ packets })
@@ -353,7 +353,7 @@ t.test('a report that is due goes alone where no events wait, and with them wher
   await running
 })
 
-t.test('an unknown token ends the run, though only a report was sent', async (t) => {
+t.test('an unknown token ends the run even if only a report was sent', async (t) => {
   const refusing = () => new RecordingForwarder(() => ({ kind: 'unauthorized', why: '401' }))
   t.same(await loopOn(outboxOf(t, 0), refusing()).run(reporterOf()), { kind: 'unauthorized', why: '401' })
   const ending = loopOn(outboxOf(t, 0), refusing())
@@ -361,7 +361,7 @@ t.test('an unknown token ends the run, though only a report was sent', async (t)
   t.same(await ending.run(finished(reporterOf())), { kind: 'unauthorized', why: '401' })
 })
 
-t.test('the end waits for a service that hangs only so long, and not at all when it is stopped', async (t) => {
+t.test('the end waits for a hanging service for a limited time, and not at all once stopped', async (t) => {
   const hanging: Forwarder = { alive: true, send: () => new Promise(() => {}), close: async () => {} }
   const startMs = performance.now()
   await runToEnd(outboxOf(t, 0), hanging, finished(reporterOf()))

@@ -23,7 +23,7 @@ const EVENTS = [sender.event('claude.ai', 1000), sender.event('chatgpt.com', 200
 interface FakeService {
   readonly settings: HttpsSettings
   readonly fingerprint: string
-  /** Bodies that arrived. */
+  /** The requests received. */
   readonly received: { headers: IncomingMessage['headers']; body: Buffer }[]
 }
 
@@ -63,7 +63,7 @@ function answering(status: number, body: string, headers: Record<string, string>
 const whole = JSON.stringify({ accepted: 1, duplicates: 0, rejected: [{ index: 1, error: 'name: unknown' }] })
 const ANSWERS = [
   {
-    name: 'a whole answer',
+    name: 'a complete answer',
     answer: answering(200, whole),
     outcome: { kind: 'accepted', duplicates: 0, rejected: ['name: unknown'] },
   },
@@ -90,31 +90,35 @@ const ANSWERS = [
   },
   { name: '413', answer: answering(413, '{"error":"Too large"}'), outcome: { kind: 'refused' } },
   {
-    name: 'the 415 of another program',
+    name: 'a 415 from another program',
     answer: answering(415, '{"status":415,"error":"Unsupported Media Type"}'),
     outcome: { kind: 'notPassed', why: /answered 415 Unsupported Media Type$/ },
   },
   {
-    name: 'the 400 of a gateway',
+    name: 'a 400 from a gateway',
     answer: answering(400, '<h1>Bad Request</h1>'),
     outcome: { kind: 'notPassed', why: /answered 400, but not as the service does/ },
   },
-  { name: 'the 413 of a gateway', answer: answering(413, ''), outcome: { kind: 'notPassed' } },
+  { name: 'a 413 from a gateway', answer: answering(413, ''), outcome: { kind: 'notPassed' } },
   {
-    name: 'the 401 of a gateway',
+    name: 'a 401 from a gateway',
     answer: answering(401, 'Proxy login'),
     outcome: { kind: 'retry', why: /answered 401, but not as the service does/ },
   },
   { name: '500', answer: answering(500, 'oops'), outcome: { kind: 'retry', why: /answered 500/ } },
   { name: '302', answer: answering(302, '', { location: 'https://example.com/' }), outcome: { kind: 'retry' } },
   {
-    name: '503 with seconds',
+    name: 'a 503 with seconds',
     answer: answering(503, '{"error":"busy"}', { 'retry-after': '7' }),
     outcome: { kind: 'retry', afterMs: 7000, why: /busy/ },
   },
-  { name: 'hanging up', answer: (response: ServerResponse) => void response.destroy(), outcome: { kind: 'retry' } },
   {
-    name: 'hanging up in the middle',
+    name: 'closing the connection',
+    answer: (response: ServerResponse) => void response.destroy(),
+    outcome: { kind: 'retry' },
+  },
+  {
+    name: 'closing the connection in the middle',
     answer: (response: ServerResponse) =>
       void response.writeHead(200, { 'content-length': '99' }).write('{', () => response.destroy()),
     outcome: { kind: 'retry' },
@@ -139,10 +143,14 @@ const COVERAGE: readonly { name: string; body: object; coverageError: RegExp | u
     body: { ...DONE, coverage: { accepted: false, error: 'coverage: reports are sent too often' } },
     coverageError: /^coverage: reports are sent too often$/,
   },
-  { name: 'is not mentioned', body: DONE, coverageError: /^https:\/\/.* did not accept the coverage report$/ },
+  {
+    name: 'is not mentioned in the answer',
+    body: DONE,
+    coverageError: /^https:\/\/.* did not accept the coverage report$/,
+  },
 ]
 for (const { name, body, coverageError } of COVERAGE) {
-  t.test(`a coverage report that ${name}`, async (t) => {
+  t.test(`a coverage report ${name}`, async (t) => {
     const { settings, received } = await fakeService(t, answering(200, JSON.stringify(body)))
     const forwarder = new HttpsForwarder(settings)
     t.teardown(() => forwarder.close())
@@ -156,7 +164,7 @@ for (const { name, body, coverageError } of COVERAGE) {
   })
 }
 
-t.test('certificates: not trusted, pinned, and pinned to another', async (t) => {
+t.test('a certificate is accepted only if it is trusted or has the pinned fingerprint', async (t) => {
   const { settings, fingerprint, received } = await fakeService(t, answering(200, whole))
   t.match(await send(t, { ...settings, ca: '' }), {
     kind: 'retry',
@@ -171,7 +179,7 @@ t.test('certificates: not trusted, pinned, and pinned to another', async (t) => 
   t.throws(() => new HttpsForwarder({ ...settings, ca: '/nowhere' }), { code: 'USAGE', message: /^--ca: .*ENOENT/ })
 })
 
-t.test('nobody there: the line says what to look at', async (t) => {
+t.test('an error about a closed port says what to check', async (t) => {
   const settings = { token: TOKEN, endpoint: 'localhost', httpsPort: 1, ca: '', fingerprint: '' }
   t.match(await send(t, settings), { kind: 'retry', why: 'nothing listens on https://localhost:1' })
   t.match(await send(t, { ...settings, endpoint: 'nobody.invalid' }), {
@@ -180,7 +188,7 @@ t.test('nobody there: the line says what to look at', async (t) => {
   })
 })
 
-t.test('by the proxy that HTTPS_PROXY names, with the same trust; NO_PROXY excepts', async (t) => {
+t.test('HTTPS_PROXY names the proxy, with the same trust; NO_PROXY makes exceptions', async (t) => {
   const { settings, fingerprint, received } = await fakeService(t, answering(200, whole))
   const { asked } = await connectProxy(t)
   t.match(await send(t, settings), { kind: 'accepted' })
@@ -197,7 +205,7 @@ t.test('by the proxy that HTTPS_PROXY names, with the same trust; NO_PROXY excep
   t.equal(asked.length, 3, 'not by the proxy')
 })
 
-t.test('a proxy that asks for a password, and one that refuses', async (t) => {
+t.test('a proxy may require a password, and may refuse the tunnel', async (t) => {
   const { settings } = await fakeService(t, answering(200, whole))
   const { url, asked } = await connectProxy(t, { password: 'user:p%40ss' })
   t.match(await send(t, settings), { kind: 'retry', why: /the proxy 127\.0\.0\.1 port \d+ answered 407 Login/ })
@@ -206,10 +214,10 @@ t.test('a proxy that asks for a password, and one that refuses', async (t) => {
   t.match(await send(t, settings), { kind: 'accepted' })
 })
 
-t.test('a kept connection that the service closes is made anew without a complaint', async (t) => {
+t.test('a kept-alive connection that the service closes is replaced without a warning', async (t) => {
   let answers = 0
   const { settings, received } = await fakeService(t, (response) => {
-    // The second request comes over the connection of the first, which ends without an answer.
+    // The second request reuses the first connection, which closes without an answer.
     if (++answers === 2) return void response.destroy()
     response.writeHead(200).end(whole)
   })
@@ -220,7 +228,7 @@ t.test('a kept connection that the service closes is made anew without a complai
   t.equal(received.length, 3)
 })
 
-t.test('a proxy that is not there, and one that is no URL', async (t) => {
+t.test('a proxy that is not reachable, or not a URL, is an error', async (t) => {
   const { settings } = await fakeService(t, answering(200, whole))
   t.teardown(() => {
     delete process.env['HTTPS_PROXY']
@@ -247,7 +255,7 @@ t.test('a proxy that is not there, and one that is no URL', async (t) => {
   t.match(await send(t, settings), { kind: 'accepted' }, 'an empty variable names none')
 })
 
-t.test('waiting: full jitter below a bound that doubles, Retry-After in both forms', async (t) => {
+t.test('backoff: full jitter below a limit that doubles; Retry-After in both formats', async (t) => {
   for (const [attempt, bound] of [
     [1, 500],
     [2, 1000],
@@ -272,7 +280,7 @@ t.test('waiting: full jitter below a bound that doubles, Retry-After in both for
   t.equal(retryAfterMs('soon', now), undefined)
 })
 
-t.test('a network that resets connections at any moment: each send has an outcome', async (t) => {
+t.test('each send has an outcome on a network that resets connections at any time', async (t) => {
   const { settings } = await fakeService(t, (response) => {
     response.writeHead(200).write('{"accepted":1,')
     setTimeout(() => response.end('"duplicates":1,"rejected":[]}'), Math.random() * 5)

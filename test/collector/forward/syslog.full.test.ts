@@ -1,32 +1,21 @@
-import t, { type Test } from 'tap'
-import { SyslogForwarder, type SyslogSettings } from '../../../collector/forward/syslog.ts'
+import t from 'tap'
 import { eventFromJson } from '../../../engine/event/event.ts'
 import { coverageMessage, report } from '../../support/coverage.ts'
 import { Sender } from '../../support/store.ts'
+import { syslogForwarder, TOKEN } from '../../support/syslog-forwarder.ts'
 import { syslogNg } from '../../support/syslog-ng.ts'
 
-const TOKEN = `svc_mt_${'7'.repeat(48)}`
 const SEEN_MS = Date.parse('2026-11-20T09:15:02.007Z')
 const sender = new Sender()
 
-function forwarder(t: Test, settings: Partial<SyslogSettings>): SyslogForwarder {
-  const made = new SyslogForwarder({
-    ...{ token: TOKEN, endpoint: 'localhost', httpsPort: 9443, syslogPort: 6514, syslogProtocol: 'tls' },
-    ...{ ca: '', fingerprint: '' },
-    ...settings,
-  })
-  t.teardown(() => made.close())
-  return made
-}
-
-t.test('syslog-ng takes all of it apart: over TLS, TCP and UDP', async (t) => {
+t.test('syslog-ng parses all messages over TLS, TCP and UDP', async (t) => {
   const receiver = await syslogNg(t)
   const { certificate } = receiver
   const trust = { ca: certificate.certificateFile }
   let before = 0
   for (const syslogProtocol of ['tls', 'tcp', 'udp'] as const) {
-    const sending = forwarder(t, { ...trust, syslogProtocol, syslogPort: receiver.ports[syslogProtocol] })
-    t.equal(sending.alive, false, 'no hopes')
+    const sending = syslogForwarder(t, { ...trust, syslogProtocol, syslogPort: receiver.ports[syslogProtocol] })
+    t.equal(sending.alive, false, 'not connected yet')
     const batches = [1, 2, 3].map((batch) =>
       Array.from({ length: 200 }, (_, number) => sender.event(`b${batch}-${number}.claude.ai`, SEEN_MS + number)),
     )
@@ -43,7 +32,7 @@ t.test('syslog-ng takes all of it apart: over TLS, TCP and UDP', async (t) => {
     t.ok(messages.every(({ key }) => key === TOKEN))
     t.ok(messages.every(({ id, message }) => message.includes(id)))
     t.match(messages[0], { pri: '134', program: 'posture-collector', msgid: 'event' })
-    // On the connection of the events, after them.
+    // The report uses the events' connection, after the events.
     const [last] = batches.at(-1) ?? []
     if (last === undefined) throw new Error('an event')
     t.same(await sending.send([last], report()), { kind: 'accepted', duplicates: 0, rejected: [] })
@@ -53,30 +42,30 @@ t.test('syslog-ng takes all of it apart: over TLS, TCP and UDP', async (t) => {
   }
 })
 
-t.test('TLS: who is trusted, and to whom nothing is sent', async (t) => {
+t.test('TLS sends nothing to a receiver that is not trusted', async (t) => {
   const receiver = await syslogNg(t)
   const { certificate } = receiver
   const events = [sender.event('claude.ai', SEEN_MS)]
   const syslogPort = receiver.ports.tls
-  t.match(await forwarder(t, { syslogPort }).send(events), {
+  t.match(await syslogForwarder(t, { syslogPort }).send(events), {
     kind: 'retry',
     why: /^tls:\S+ the certificate is not trusted/,
   })
-  t.match(await forwarder(t, { syslogPort, fingerprint: 'ab'.repeat(32) }).send(events), {
+  t.match(await syslogForwarder(t, { syslogPort, fingerprint: 'ab'.repeat(32) }).send(events), {
     kind: 'retry',
     why: /not the one that --fingerprint pins/,
   })
   const fingerprint = certificate.fingerprint.replaceAll(':', '').toLowerCase()
-  t.match(await forwarder(t, { syslogPort, fingerprint }).send(events), { kind: 'accepted' })
+  t.match(await syslogForwarder(t, { syslogPort, fingerprint }).send(events), { kind: 'accepted' })
   t.equal((await receiver.receivedAtLeast(1)).length, 1)
-  t.throws(() => forwarder(t, { ca: '/nowhere' }), { code: 'USAGE', message: /^--ca: .*ENOENT/ })
-  t.match(await forwarder(t, { syslogPort: receiver.ports.tcp }).send(events), { kind: 'retry' }, 'no TLS there')
+  t.throws(() => syslogForwarder(t, { ca: '/nowhere' }), { code: 'USAGE', message: /^--ca: .*ENOENT/ })
+  t.match(await syslogForwarder(t, { syslogPort: receiver.ports.tcp }).send(events), { kind: 'retry' }, 'no TLS there')
 })
 
-t.test('a receiver that goes, and comes back', async (t) => {
+t.test('forwarding continues when a receiver returns', async (t) => {
   const receiver = await syslogNg(t)
   const { certificate } = receiver
-  const sending = forwarder(t, { ca: certificate.certificateFile, syslogPort: receiver.ports.tls })
+  const sending = syslogForwarder(t, { ca: certificate.certificateFile, syslogPort: receiver.ports.tls })
   const [first, second] = [sender.event('claude.ai', SEEN_MS), sender.event('chatgpt.com', SEEN_MS)]
   t.match(await sending.send([first]), { kind: 'accepted' })
   await receiver.receivedAtLeast(1)

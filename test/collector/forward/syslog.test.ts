@@ -1,9 +1,8 @@
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { HttpsForwarder } from '../../../collector/forward/https.ts'
-import { SyslogForwarder, type SyslogSettings } from '../../../collector/forward/syslog.ts'
 import { SyslogMessages } from '../../../collector/forward/syslog-message.ts'
 import { StreamLink } from '../../../collector/forward/syslog-stream.ts'
 import { SYSLOG_DATAGRAM_BYTES_MAX } from '../../../collector/limits.ts'
@@ -11,24 +10,14 @@ import { COVERAGE_COUNT_MAX, COVERAGE_COUNTER_NAMES } from '../../../engine/even
 import { eventFromJson, TIME_MS_MAX } from '../../../engine/event/event.ts'
 import { coverageMessage, report } from '../../support/coverage.ts'
 import { Sender } from '../../support/store.ts'
+import { syslogForwarder, TOKEN } from '../../support/syslog-forwarder.ts'
 import { freePort } from '../../support/syslog-ng.ts'
-import { AT_ONCE_MS } from '../../support/wait.ts'
+import { PROMPT_MS } from '../../support/wait.ts'
 
-const TOKEN = `svc_mt_${'7'.repeat(48)}`
 const SEEN_MS = Date.parse('2026-11-20T09:15:02.007Z')
 const sender = new Sender()
 
-function forwarder(t: Test, settings: Partial<SyslogSettings>): SyslogForwarder {
-  const made = new SyslogForwarder({
-    ...{ token: TOKEN, endpoint: 'localhost', httpsPort: 9443, syslogPort: 6514, syslogProtocol: 'tls' },
-    ...{ ca: '', fingerprint: '' },
-    ...settings,
-  })
-  t.teardown(() => made.close())
-  return made
-}
-
-t.test('a message is what RFC 5424 says, and ASCII', async (t) => {
+t.test('a message conforms to RFC 5424 and is ASCII', async (t) => {
   const event = sender.event('claude.ai', SEEN_MS, { client: '2001:db8::1', count: 3 })
   t.equal(
     new SyslogMessages(TOKEN, 'edge-7').of(event),
@@ -44,7 +33,7 @@ t.test('a message is what RFC 5424 says, and ASCII', async (t) => {
   t.same(eventFromJson(JSON.parse(message.slice(message.indexOf('{')))), odd, 'the event can be read of it')
 })
 
-t.test('a message that must fit a datagram goes without its host, or not at all', async (t) => {
+t.test('a message that exceeds a datagram is sent without its host, or not at all', async (t) => {
   const messages = new SyslogMessages(TOKEN, 'h'.repeat(255))
   const event = sender.event('claude.ai', SEEN_MS)
   const whole = messages.of(event)?.length ?? 0
@@ -55,7 +44,7 @@ t.test('a message that must fit a datagram goes without its host, or not at all'
   t.ok(whole < SYSLOG_DATAGRAM_BYTES_MAX, 'an ordinary event fits with the longest of hosts')
 })
 
-t.test('a coverage report is a message of its own kind, and fits a datagram whatever it counts', async (t) => {
+t.test('a coverage report is a separate message type and fits a datagram with any counts', async (t) => {
   const messages = new SyslogMessages(TOKEN, 'edge-7')
   t.equal(
     messages.ofCoverage(report({ counters: { packets: 7 } })),
@@ -68,7 +57,7 @@ t.test('a coverage report is a message of its own kind, and fits a datagram what
   t.ok(message !== undefined && message.length <= SYSLOG_DATAGRAM_BYTES_MAX, `${message?.length}`)
 })
 
-t.test('a receiver that does not read: no more is given to it than it takes', async (t) => {
+t.test('a receiver that does not read gets no more than it takes', async (t) => {
   const server = createServer((socket) => socket.on('error', () => {}).pause()).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
@@ -78,15 +67,15 @@ t.test('a receiver that does not read: no more is given to it than it takes', as
   const messages = Array.from({ length: 1000 }, () => 'x'.repeat(1000))
   await link.open()
   const sendAll = async (): Promise<void> => {
-    // The kernel's buffers take some of it.
+    // The kernel's buffers take some of the messages.
     for (let batch = 0; batch < 100; batch++) await link.send(messages)
   }
   await t.rejects(sendAll(), { message: 'the receiver has read nothing for 3 s' })
   t.equal(link.alive, false)
 })
 
-t.test('UDP: where nobody listens the kernel says so, and what is too long is refused alone', async (t) => {
-  const sending = forwarder(t, { syslogProtocol: 'udp', endpoint: '127.0.0.1', syslogPort: await freePort() })
+t.test('UDP: an ICMP error is detected, and only the message that is too long is refused', async (t) => {
+  const sending = syslogForwarder(t, { syslogProtocol: 'udp', endpoint: '127.0.0.1', syslogPort: await freePort() })
   const long = sender.event(`${'\\001'.repeat(250)}.claude.ai`, SEEN_MS)
   const events = [sender.event('claude.ai', SEEN_MS), long]
   const outcomes = []
@@ -102,25 +91,25 @@ t.test('UDP: where nobody listens the kernel says so, and what is too long is re
   t.match(await sending.send([]), { kind: 'retry' }, 'a probe tells what is known')
 })
 
-t.test('a name that does not resolve', async (t) => {
+t.test('a host name that does not resolve is reported', async (t) => {
   for (const syslogProtocol of ['tls', 'tcp', 'udp'] as const) {
-    const outcome = await forwarder(t, { syslogProtocol, endpoint: 'nobody.invalid' }).send([])
+    const outcome = await syslogForwarder(t, { syslogProtocol, endpoint: 'nobody.invalid' }).send([])
     t.match(outcome, { kind: 'retry', why: 'the name nobody.invalid does not resolve' })
   }
 })
 
-t.test('a receiver that closes each connection gets nothing, and is none', async (t) => {
+t.test('a receiver that closes each connection is not connected and gets nothing', async (t) => {
   const server = createServer((socket) => socket.on('error', () => {}).end()).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
   const { port: syslogPort } = server.address() as AddressInfo
-  const sending = forwarder(t, { syslogProtocol: 'tcp', syslogPort })
+  const sending = syslogForwarder(t, { syslogProtocol: 'tcp', syslogPort })
   const outcome = await sending.send([sender.event('claude.ai', SEEN_MS)])
   t.match(outcome, { kind: 'retry', why: /the receiver closed the connection at once$/ })
   t.equal(sending.alive, false)
 })
 
-t.test('closed while it connects, a send is over at once', async (t) => {
+t.test('a send that is closed while connecting ends at once', async (t) => {
   const silent = createServer((socket) => t.teardown(() => socket.destroy())).listen(0, '127.0.0.1')
   await once(silent, 'listening')
   t.teardown(() => silent.close())
@@ -128,20 +117,20 @@ t.test('closed while it connects, a send is over at once', async (t) => {
   const https = new HttpsForwarder({ token: TOKEN, endpoint: '127.0.0.1', httpsPort: port, ca: '', fingerprint: '' })
   for (const sending of [
     https,
-    forwarder(t, { syslogPort: port }),
-    forwarder(t, { syslogPort: port, syslogProtocol: 'tcp' }),
+    syslogForwarder(t, { syslogPort: port }),
+    syslogForwarder(t, { syslogPort: port, syslogProtocol: 'tcp' }),
   ]) {
     const sent = sending.send([sender.event('claude.ai', SEEN_MS)])
     const before = performance.now()
     await sending.close()
     t.match(await sent, { kind: 'retry', why: /the collector is stopping/ })
-    t.ok(performance.now() - before < AT_ONCE_MS)
+    t.ok(performance.now() - before < PROMPT_MS)
   }
 })
 
-t.test('UDP: what cannot be connected keeps no socket', async (t) => {
-  // Without SO_BROADCAST the kernel refuses.
-  const sending = forwarder(t, { syslogProtocol: 'udp', endpoint: '255.255.255.255', syslogPort: 514 })
+t.test('UDP: a failed connect keeps no socket', async (t) => {
+  // The kernel refuses a broadcast without SO_BROADCAST.
+  const sending = syslogForwarder(t, { syslogProtocol: 'udp', endpoint: '255.255.255.255', syslogPort: 514 })
   const open = (): number => readdirSync('/proc/self/fd').length
   await sending.send([])
   const before = open()

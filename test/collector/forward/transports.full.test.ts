@@ -16,7 +16,7 @@ import { type SyslogNg, syslogNg } from '../../support/syslog-ng.ts'
 
 const TOKEN = `svc_mt_${'9'.repeat(48)}`
 
-/** A service that acknowledges all, or answers 503 while it is busy. */
+/** A service that acknowledges every batch, or answers 503 while it is busy. */
 async function service(t: Test, { certificate }: SyslogNg) {
   const state = { busy: false, ids: [] as string[], reports: 0, httpsPort: 0 }
   const tls = { key: readFileSync(certificate.keyFile), cert: readFileSync(certificate.certificateFile) }
@@ -64,7 +64,7 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setTimeout(resolve, 10))
 }
 
-t.test('both: each gets every event once, and what HTTPS has acknowledged leaves', async (t) => {
+t.test('with both transports, each gets every event once, and events leave when HTTPS acknowledges them', async (t) => {
   const receiver = await syslogNg(t)
   const { httpsPort, ids } = await service(t, receiver)
   const outbox = new Outbox(`${receiver.directory}/outbox`)
@@ -91,7 +91,7 @@ t.test('both: each gets every event once, and what HTTPS has acknowledged leaves
 })
 
 t.test(
-  'both, and the receiver of syslog is gone for a while: HTTPS does not wait, and what was missed is counted',
+  'with both, HTTPS does not wait while the syslog receiver is unavailable, and missed events are counted',
   async (t) => {
     const receiver = await syslogNg(t)
     const { httpsPort, ids } = await service(t, receiver)
@@ -120,7 +120,7 @@ t.test(
   },
 )
 
-t.test('both, and the service is busy: syslog goes on, and after a restart not from the beginning', async (t) => {
+t.test('with both, syslog continues while the service is busy, and does not start over after a restart', async (t) => {
   const receiver = await syslogNg(t)
   const state = await service(t, receiver)
   state.busy = true
@@ -148,7 +148,7 @@ t.test('both, and the service is busy: syslog goes on, and after a restart not f
   t.equal(receiver.received().length, 50, 'syslog has none twice')
 })
 
-t.test('syslog alone decides; nothing at all keeps what waits', async (t) => {
+t.test('syslog alone decides when events leave; without a transport, events stay', async (t) => {
   const receiver = await syslogNg(t)
   const outbox = new Outbox(`${receiver.directory}/outbox`)
   t.teardown(() => outbox.close())
@@ -168,33 +168,30 @@ t.test('syslog alone decides; nothing at all keeps what waits', async (t) => {
   t.equal((await receiver.receivedAtLeast(700)).length, 700)
 })
 
-t.test(
-  'both, and a receiver of syslog that takes next to nothing: HTTPS waits for a while, not for ever',
-  async (t) => {
-    const receiver = await syslogNg(t)
-    const { httpsPort, ids } = await service(t, receiver)
-    const slow = createTcpServer((socket) => socket.on('error', () => {}).pause()).listen(0, '127.0.0.1')
-    await once(slow, 'listening')
-    t.teardown(() => slow.close())
-    const outbox = new Outbox('memory')
-    t.teardown(() => outbox.close())
-    const { port: syslogPort } = slow.address() as AddressInfo
-    const settings = { httpsPort, ca: receiver.certificate.certificateFile, syslogEnabled: true, syslogPort }
-    // More than the buffers of a connection hold.
-    for (let round = 0; round < 40; round++) write(outbox, 1000)
-    const transports = transportsOn(t, outbox, { ...settings, syslogProtocol: 'tcp' })
-    const running = transports.run()
-    const start = performance.now()
-    await until(() => outbox.waiting === 0)
-    t.ok(performance.now() - start < 9000, 'before the connection is given up')
-    t.equal(ids.length, 40_000)
-    transports.stop()
-    await transports.close()
-    await running
-  },
-)
+t.test('with both, HTTPS waits only a limited time for a slow syslog receiver', async (t) => {
+  const receiver = await syslogNg(t)
+  const { httpsPort, ids } = await service(t, receiver)
+  const slow = createTcpServer((socket) => socket.on('error', () => {}).pause()).listen(0, '127.0.0.1')
+  await once(slow, 'listening')
+  t.teardown(() => slow.close())
+  const outbox = new Outbox('memory')
+  t.teardown(() => outbox.close())
+  const { port: syslogPort } = slow.address() as AddressInfo
+  const settings = { httpsPort, ca: receiver.certificate.certificateFile, syslogEnabled: true, syslogPort }
+  // More than a connection's buffers hold.
+  for (let round = 0; round < 40; round++) write(outbox, 1000)
+  const transports = transportsOn(t, outbox, { ...settings, syslogProtocol: 'tcp' })
+  const running = transports.run()
+  const start = performance.now()
+  await until(() => outbox.waiting === 0)
+  t.ok(performance.now() - start < 9000, 'before the connection is given up')
+  t.equal(ids.length, 40_000)
+  transports.stop()
+  await transports.close()
+  await running
+})
 
-t.test('both, and syslog was never there: what it missed is counted, and the end does not wait for it', async (t) => {
+t.test('with both, events that syslog missed are counted, and the end does not wait for syslog', async (t) => {
   const receiver = await syslogNg(t)
   const { httpsPort } = await service(t, receiver)
   const outbox = new Outbox('memory')
@@ -205,19 +202,19 @@ t.test('both, and syslog was never there: what it missed is counted, and the end
   write(outbox, 300)
   await until(() => outbox.waiting === 0)
   t.match(transports.status, { syslog: { missed: 300, acknowledged: 0, connected: false }, https: { missed: 0 } })
-  // By now it waits for many seconds before it tries again.
+  // By now the backoff is several seconds.
   await new Promise((resolve) => setTimeout(resolve, 6000))
   const before = performance.now()
   transports.finish()
   await running
   t.ok(performance.now() - before < 500)
 
-  // Another run: what was missed before is not missed again.
+  // A new run does not count the events again that syslog missed before.
   const again = transportsOn(t, outbox, settings)
   t.equal(again.status.syslog?.missed, 0)
 })
 
-t.test('coverage reports go by the way that decides, and by no other', async (t) => {
+t.test('coverage reports use only the deciding transport', async (t) => {
   const receiver = await syslogNg(t)
   const state = await service(t, receiver)
   const syslogPort = receiver.ports.tcp
@@ -248,16 +245,16 @@ t.test('coverage reports go by the way that decides, and by no other', async (t)
   }
 })
 
-t.test('since when events are there is known to half a second', async (t) => {
+t.test('the age of events is known to half a second', async (t) => {
   const ages = new SequenceAges()
   const seen: number[] = []
-  // A hundred events a tenth of a second; what was there five seconds ago.
+  // A hundred events every tenth of a second. Each query asks about the events of five seconds ago.
   for (let tenth = 0; tenth <= 100; tenth++) seen.push(ages.before(1 + tenth * 100, tenth * 100 - 5000, tenth * 100))
   t.equal(seen[49], 0, 'nobody looked by then')
   t.equal(seen[50], 1)
   for (let tenth = 60; tenth <= 100; tenth++) {
-    const there = 1 + (tenth - 50) * 100
-    t.ok((seen[tenth] as number) <= there && (seen[tenth] as number) >= there - 500, `${seen[tenth]} of ${there}`)
+    const newest = 1 + (tenth - 50) * 100
+    t.ok((seen[tenth] as number) <= newest && (seen[tenth] as number) >= newest - 500, `${seen[tenth]} of ${newest}`)
   }
   t.equal(ages.before(10_001, 60_000, 65_000), 10_001, 'what came last is known when it is looked at again')
 })

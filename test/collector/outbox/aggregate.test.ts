@@ -8,7 +8,7 @@ import fc from '../../support/property.ts'
 const keyOf = ({ method, client, name }: { method: string; client: string; name: string }) =>
   `${method} ${client} ${name}`
 
-/** What an outbox that is told pending() and written() holds: events by sequence. */
+/** An outbox that records pending() and written(): events by sequence. */
 class RecordingOutbox {
   readonly events = new Map<number, NewEvent>()
   #next = 1
@@ -36,7 +36,7 @@ const arbitraryStep = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 0, max: 20_000 }).map((laterMs) => ({ kind: 'close' as const, laterMs })) },
 )
 
-t.test('every match is counted in exactly one event, whatever is written when', async () => {
+t.test('every match is counted in exactly one event, at any order of writes', async () => {
   fc.assert(
     fc.property(
       fc.array(arbitraryStep, { maxLength: 120 }),
@@ -106,7 +106,7 @@ t.test('a window begins with its first match', async (t) => {
   ])
 })
 
-t.test('client, name and method part events; times out of order do not', async (t) => {
+t.test('client, name and method determine the event; the order of times does not matter', async (t) => {
   const aggregate = new Aggregate(10_000, 1_000_000)
   const rows = [
     match(),
@@ -121,7 +121,7 @@ t.test('client, name and method part events; times out of order do not', async (
   t.match(added[0], { firstSeenMs: 1_004_000, lastSeenMs: 1_005_000, count: 2 }, 'shifted, and first before last')
 })
 
-t.test('what was written is written again when it counts more, or not before it closes', async (t) => {
+t.test('an event is rewritten when its count has grown, or not before its window closes', async (t) => {
   const aggregate = new Aggregate(10_000)
   const outbox = new RecordingOutbox()
   aggregate.take(rowOf(match()), 0)
@@ -138,7 +138,7 @@ t.test('what was written is written again when it counts more, or not before it 
   t.match(outbox.events.get(1), { count: 3, lastSeenMs: 7000 })
 })
 
-t.test('at the bound the oldest make room, and nothing is lost', async (t) => {
+t.test('at the limit the oldest windows are closed, and no match is lost', async (t) => {
   const aggregate = new Aggregate(10_000, 0, { events: 8, keyBytes: 4096 })
   const outbox = new RecordingOutbox()
   for (let index = 0; index < 100; index++) {

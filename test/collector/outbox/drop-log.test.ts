@@ -2,7 +2,7 @@ import t from 'tap'
 import { DropLog } from '../../../collector/outbox/drop-log.ts'
 import { capturedLog } from '../../support/captured-log.ts'
 
-t.test('drops are logged when they begin, and not again within a minute', async (t) => {
+t.test('drops are logged when they begin, and at most once a minute', async (t) => {
   const { log, entries } = capturedLog()
   const drops = new DropLog(log)
   drops.note({ full: 0, tooOld: 0, damaged: 0 })

@@ -12,27 +12,27 @@ import { skipNamespaces } from '../../support/namespace.ts'
 
 const START_MS = Date.UTC(2026, 2, 3)
 
-/** A writer on a real outbox, and what it said. */
+/** A writer on a real outbox, and its notices. */
 function writerOn(directory: string, source: string | undefined, bytesMax = 1e9) {
   const outbox = new Outbox(directory, { bytesMax, ageMsMax: Number.POSITIVE_INFINITY })
   const aggregate = new Aggregate(10_000)
-  const said: string[] = []
+  const notices: string[] = []
   const writer = new MatchWriter(aggregate, outbox, {
     source,
     rules: 4,
-    onFull: () => said.push('full'),
-    onWritten: () => said.push('written'),
+    onFull: () => notices.push('full'),
+    onWritten: () => notices.push('written'),
   })
   const match = (name: string, afterMs = 0, rule = 0) => {
     const view = rowOf({ name, client: '10.0.0.1', method: Method.dns, timeMs: START_MS + afterMs, rule })
     writer.row(view, Buffer.from(view.buffer), 0)
   }
-  return { outbox, aggregate, writer, match, said }
+  return { outbox, aggregate, writer, match, notices }
 }
 
 const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-t.test('of a file events and position are on disk together, whatever is still open', async (t) => {
+t.test("a file's events and position are on disk together, including open events", async (t) => {
   const directory = t.testdir()
   const first = writerOn(directory, 'file')
   first.match('claude.ai')
@@ -42,7 +42,7 @@ t.test('of a file events and position are on disk together, whatever is still op
   first.match('claude.ai', 2000)
   first.match('chatgpt.com', 3000)
   await first.writer.delivered({ framesDone: 9 })
-  // As a crash would leave it: nothing is finished.
+  // Closed without finishing, as after a crash.
   await first.outbox.close()
   const second = new Outbox(directory)
   t.teardown(() => second.close())
@@ -57,8 +57,8 @@ t.test('of a file events and position are on disk together, whatever is still op
   )
 })
 
-t.test('an event that is open is not handed out; when its window closes it is, with all its matches', async (t) => {
-  const { outbox, writer, match, said } = writerOn(t.testdir(), undefined)
+t.test('an open event is not forwarded; when its window closes, it is, with all its matches', async (t) => {
+  const { outbox, writer, match, notices } = writerOn(t.testdir(), undefined)
   t.teardown(() => outbox.close())
   match('claude.ai', 0, 2)
   const opened = performance.now()
@@ -72,7 +72,7 @@ t.test('an event that is open is not handed out; when its window closes it is, w
   await later(250)
   await writer.tick(performance.now() + 10_000)
   t.match(outbox.peek(10, 1e6)?.events, [{ name: 'claude.ai', count: 2, lastSeenMs: START_MS + 5000 }])
-  t.equal(said.at(-1), 'written')
+  t.equal(notices.at(-1), 'written')
   t.same(writer.matchedRules, [2, 3])
   t.same(writer.matchesByMethod, { dns: 2, tls: 0, quic: 0 })
   match('chatgpt.com', 20_000)
@@ -80,12 +80,12 @@ t.test('an event that is open is not handed out; when its window closes it is, w
   t.equal(outbox.peek(10, 1e6)?.events.length, 2)
 })
 
-/** A file system of 40 MB, of which so many are taken. */
+/** A file system of 40 MB. `take` fills part of it. */
 function smallDisk(t: Test): { directory: string; take(megabytes: number): void; free(): void } {
   const disk = mkdtempSync(join(tmpdir(), 'small-disk-'))
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'tmpfs', disk])
   t.teardown(() => {
-    // Lazily: LMDB may still have its file open.
+    // Lazy unmount, because LMDB may still have its file open.
     execFileSync('umount', ['-l', disk])
     rmSync(disk, { recursive: true })
   })
@@ -97,9 +97,9 @@ function smallDisk(t: Test): { directory: string; take(megabytes: number): void;
   }
 }
 
-t.test('a full disk holds up the source, loses nothing, and is said once', { skip: skipNamespaces }, async (t) => {
+t.test('a full disk blocks the source, loses nothing, and is logged once', { skip: skipNamespaces }, async (t) => {
   const disk = smallDisk(t)
-  const { outbox, writer, match, said } = writerOn(disk.directory, 'file')
+  const { outbox, writer, match, notices } = writerOn(disk.directory, 'file')
   disk.take(30)
   await later(1100)
   match('claude.ai')
@@ -110,7 +110,7 @@ t.test('a full disk holds up the source, loses nothing, and is said once', { ski
   await later(1500)
   t.equal(delivered, false, 'the source waits')
   t.ok(writer.full)
-  t.same(said, ['full'])
+  t.same(notices, ['full'])
   disk.free()
   await delivering
   t.notOk(writer.full)
@@ -119,7 +119,7 @@ t.test('a full disk holds up the source, loses nothing, and is said once', { ski
   await outbox.close()
 })
 
-t.test('who stops does not wait for space', { skip: skipNamespaces }, async (t) => {
+t.test('a writer that is stopped does not wait for space', { skip: skipNamespaces }, async (t) => {
   const disk = smallDisk(t)
   const { outbox, writer, match } = writerOn(disk.directory, 'file')
   disk.take(30)
@@ -131,35 +131,32 @@ t.test('who stops does not wait for space', { skip: skipNamespaces }, async (t) 
   await outbox.close()
 })
 
-t.test(
-  'an outbox that is too small for its open events loses those, and none of the matches that follow',
-  async (t) => {
-    const { outbox, aggregate, writer, match } = writerOn('memory', undefined, 200_000)
-    for (let name = 0; name < 10_000; name++) match(`h${name}.claude.ai`)
-    await writer.tick(performance.now())
-    await later(250)
-    await writer.tick(performance.now())
-    const dropped = outbox.dropped.full
-    t.ok(dropped > 1000, `${dropped} dropped`)
-    t.equal(aggregate.events, 10_000)
-    // The first one has left: what matches now is counted in an event of its own.
-    for (let times = 0; times < 100; times++) match('h0.claude.ai')
-    t.equal(aggregate.events, 10_001)
-    await writer.finish()
-    const events = []
-    for (let waiting = outbox.peek(1000, 1e9); waiting !== undefined; waiting = outbox.peek(1000, 1e9)) {
-      events.push(...waiting.events)
-      outbox.acknowledge(waiting.lastSequence)
-    }
-    t.match(
-      events.filter(({ name }) => name === 'h0.claude.ai').map(({ count }) => count),
-      [100],
-    )
-    t.equal(events.length + outbox.dropped.full, 10_001)
-  },
-)
+t.test('an outbox that is too small for its open events loses those, and no later matches', async (t) => {
+  const { outbox, aggregate, writer, match } = writerOn('memory', undefined, 200_000)
+  for (let name = 0; name < 10_000; name++) match(`h${name}.claude.ai`)
+  await writer.tick(performance.now())
+  await later(250)
+  await writer.tick(performance.now())
+  const dropped = outbox.dropped.full
+  t.ok(dropped > 1000, `${dropped} dropped`)
+  t.equal(aggregate.events, 10_000)
+  // The first event has left, so new matches go into another event.
+  for (let times = 0; times < 100; times++) match('h0.claude.ai')
+  t.equal(aggregate.events, 10_001)
+  await writer.finish()
+  const events = []
+  for (let waiting = outbox.peek(1000, 1e9); waiting !== undefined; waiting = outbox.peek(1000, 1e9)) {
+    events.push(...waiting.events)
+    outbox.acknowledge(waiting.lastSequence)
+  }
+  t.match(
+    events.filter(({ name }) => name === 'h0.claude.ai').map(({ count }) => count),
+    [100],
+  )
+  t.equal(events.length + outbox.dropped.full, 10_001)
+})
 
-t.test('a clock that goes back holds up nothing', async (t) => {
+t.test('a clock that goes back blocks nothing', async (t) => {
   const { outbox, writer, match } = writerOn('memory', undefined)
   match('claude.ai', 3_600_000)
   for (let minute = 0; minute < 50; minute++) match('chatgpt.com', minute * 60_000)

@@ -33,55 +33,52 @@ const steps = fc.array(
   { maxLength: 20 },
 )
 
-t.test(
-  'an outbox does what a plain array does; ids are given once, also after it was empty and reopened',
-  async (t) => {
-    const directory = t.testdir()
-    let run = 0
-    await fc.assert(
-      fc.asyncProperty(steps, async (all) => {
-        const path = `${directory}/${run++}`
-        let outbox = new Outbox(path)
-        const model: NewEvent[] = []
-        const given = new Map<string, string>()
-        let made = 0
-        for (const { kind, count } of all) {
-          if (kind === 'append') {
-            const events = Array.from({ length: count }, () => eventNumber(++made))
-            outbox.write({ added: events, position: { source: 'file', framesDone: made } })
-            model.push(...events)
-          } else if (kind === 'acknowledge') {
-            const waiting = outbox.peek(count, 1e9)
-            if (waiting !== undefined) outbox.acknowledge(waiting.lastSequence)
-            model.splice(0, count)
-          } else if (kind === 'give back') {
-            outbox.peek(count, 1e9)
-            outbox.returnInFlight()
-          } else {
-            await outbox.close()
-            outbox = new Outbox(path)
-          }
-          t.equal(outbox.waiting, model.length)
-          t.equal(outbox.framesDone('file'), all.some((step) => step.kind === 'append') ? made : 0)
-          const events = outbox.peek(1000, 1e9)?.events ?? []
-          t.same(
-            events.map(({ id, ...event }) => {
-              t.equal(given.get(id) ?? event.name, event.name, 'an id is of one event')
-              given.set(id, event.name)
-              return event
-            }),
-            model,
-          )
+t.test('an outbox behaves like an array, and never reuses an ID, even after it was emptied and reopened', async (t) => {
+  const directory = t.testdir()
+  let run = 0
+  await fc.assert(
+    fc.asyncProperty(steps, async (all) => {
+      const path = `${directory}/${run++}`
+      let outbox = new Outbox(path)
+      const model: NewEvent[] = []
+      const given = new Map<string, string>()
+      let made = 0
+      for (const { kind, count } of all) {
+        if (kind === 'append') {
+          const events = Array.from({ length: count }, () => eventNumber(++made))
+          outbox.write({ added: events, position: { source: 'file', framesDone: made } })
+          model.push(...events)
+        } else if (kind === 'acknowledge') {
+          const waiting = outbox.peek(count, 1e9)
+          if (waiting !== undefined) outbox.acknowledge(waiting.lastSequence)
+          model.splice(0, count)
+        } else if (kind === 'give back') {
+          outbox.peek(count, 1e9)
+          outbox.returnInFlight()
+        } else {
+          await outbox.close()
+          outbox = new Outbox(path)
         }
-        await outbox.close()
-      }),
-      { numRuns: 20 },
-    )
-  },
-)
+        t.equal(outbox.waiting, model.length)
+        t.equal(outbox.framesDone('file'), all.some((step) => step.kind === 'append') ? made : 0)
+        const events = outbox.peek(1000, 1e9)?.events ?? []
+        t.same(
+          events.map(({ id, ...event }) => {
+            t.equal(given.get(id) ?? event.name, event.name, 'an id is of one event')
+            given.set(id, event.name)
+            return event
+          }),
+          model,
+        )
+      }
+      await outbox.close()
+    }),
+    { numRuns: 20 },
+  )
+})
 
 t.test(
-  'each start is another instance; what waits keeps its ids, and one that was restored gives no id twice',
+  'each start is another instance; waiting events keep their IDs, and a restored outbox reuses none',
   async (t) => {
     const directory = t.testdir()
     const [original, copy] = [`${directory}/original`, `${directory}/copy`]
@@ -110,17 +107,20 @@ t.test(
   },
 )
 
-t.test('killed behind a transaction: events and the position of their file are there together', async (t) => {
-  const directory = t.testdir()
-  const child = fileURLToPath(new URL('../../support/append-to-outbox.js', import.meta.url))
-  const environment = { ...process.env, POSTURE_FAULT_POINT: 'outbox:appended' }
-  const { signal, stderr } = spawnSync(process.execPath, [child, directory], { env: environment, encoding: 'utf8' })
-  t.equal(signal, 'SIGKILL', stderr)
-  const outbox = new Outbox(directory)
-  t.equal(outbox.waiting, 3)
-  t.equal(outbox.framesDone('file'), 100)
-  await outbox.close()
-})
+t.test(
+  'events and the position of their file are stored together when the process is killed after a transaction',
+  async (t) => {
+    const directory = t.testdir()
+    const child = fileURLToPath(new URL('../../support/append-to-outbox.js', import.meta.url))
+    const environment = { ...process.env, POSTURE_FAULT_POINT: 'outbox:appended' }
+    const { signal, stderr } = spawnSync(process.execPath, [child, directory], { env: environment, encoding: 'utf8' })
+    t.equal(signal, 'SIGKILL', stderr)
+    const outbox = new Outbox(directory)
+    t.equal(outbox.waiting, 3)
+    t.equal(outbox.framesDone('file'), 100)
+    await outbox.close()
+  },
+)
 
 t.test('a batch is bounded in events and bytes', async (t) => {
   const outbox = new Outbox(t.testdir())
@@ -132,7 +132,7 @@ t.test('a batch is bounded in events and bytes', async (t) => {
   await outbox.close()
 })
 
-t.test('a directory that cannot be used is one line that names --outbox', async (t) => {
+t.test('a directory that cannot be used is one error line that names --outbox', async (t) => {
   t.throws(() => new Outbox('/proc/outbox'), { code: 'STORE_UNWRITABLE', message: /^--outbox \/proc\/outbox: / })
 })
 
@@ -140,7 +140,7 @@ const NO_AGE = Number.POSITIVE_INFINITY
 const many = (from: number, count: number) => Array.from({ length: count }, (_, index) => eventNumber(from + index))
 
 for (const where of ['disk', 'memory']) {
-  t.test(`on ${where}: at the limit in bytes the oldest go first, and are counted`, async (t) => {
+  t.test(`on ${where}, the oldest events are dropped and counted at the limit in bytes`, async (t) => {
     const limits = { bytesMax: 256 * 1024, ageMsMax: NO_AGE }
     const directory = where === 'disk' ? t.testdir() : 'memory'
     const outbox = new Outbox(directory, limits)
@@ -153,26 +153,26 @@ for (const where of ['disk', 'memory']) {
     t.match(outbox.peek(1, 1e9)?.events, [{ firstSeenMs: outbox.dropped.full }], 'the oldest that is left')
     if (where === 'memory') return
     const fileBytes = statSync(`${directory}/data.mdb`).size
-    // The file has up to 4 MB ahead (engine/lmdb/free-space.ts).
+    // The file preallocates up to 4 MB (engine/lmdb/free-space.ts).
     t.ok(fileBytes < 2 * limits.bytesMax + 4 * 1024 * 1024, `${fileBytes} bytes on disk`)
   })
 
-  t.test(`on ${where}: what is lent and leaves by the limit is counted once, whichever way it ends`, async (t) => {
+  t.test(`on ${where}, events in flight that leave through the limit are counted once, with any outcome`, async (t) => {
     for (const arrives of [true, false]) {
       const outbox = new Outbox(where === 'disk' ? `${t.testdir()}/${arrives}` : 'memory', {
         bytesMax: 64 * 1024,
         ageMsMax: NO_AGE,
       })
       outbox.write({ added: many(0, 600) })
-      const lent = outbox.peek(300, 1e9)
-      t.equal(lent?.events.length, 300)
+      const inFlight = outbox.peek(300, 1e9)
+      t.equal(inFlight?.events.length, 300)
       outbox.write({ added: many(600, 1200) })
       t.ok(outbox.footprintBytes <= 64 * 1024)
       const left = 1800 - outbox.waiting - outbox.dropped.full
       t.equal(left, 0, 'each is in one place')
       const droppedBefore = outbox.dropped.full
       if (arrives) {
-        outbox.acknowledge(lent?.lastSequence ?? 0)
+        outbox.acknowledge(inFlight?.lastSequence ?? 0)
         t.equal(outbox.dropped.full, droppedBefore, 'it was not lost')
         t.equal(outbox.waiting + outbox.dropped.full + 300, 1800)
       } else {
@@ -185,7 +185,7 @@ for (const where of ['disk', 'memory']) {
   })
 }
 
-t.test('what is too old goes, but not on a clock that was never set', async (t) => {
+t.test('events that are too old are dropped, but not with a clock that was never set', async (t) => {
   const outbox = new Outbox('memory', { bytesMax: 1e9, ageMsMax: 50 })
   const realNow = Date.now
   t.teardown(() => {
@@ -207,7 +207,7 @@ t.test('what is too old goes, but not on a clock that was never set', async (t) 
   t.equal(outbox.waiting, 5, 'written in 1970, as a machine without a clock says')
 })
 
-t.test('an outbox can be looked into beside the one who runs on it', async (t) => {
+t.test('an outbox can be read while a collector uses it', async (t) => {
   const directory = t.testdir()
   const outbox = new Outbox(directory)
   t.teardown(() => outbox.close())
@@ -227,7 +227,7 @@ t.test('an outbox can be looked into beside the one who runs on it', async (t) =
   t.throws(() => new OutboxReader(`${directory}/nothing`), { code: 'NOT_FOUND' })
 })
 
-t.test('an outbox of a newer release is refused', async (t) => {
+t.test('an outbox of a newer release is rejected', async (t) => {
   const directory = t.testdir()
   await new Environment(directory, { setting: '--outbox', schemaVersion: 2, freeBytesMin: 0 }).close()
   const refused = { code: 'STORE_VERSION', message: /install the newer release/ }
@@ -235,7 +235,7 @@ t.test('an outbox of a newer release is refused', async (t) => {
   t.throws(() => new OutboxReader(directory), refused)
 })
 
-t.test('a chunk that the disk gives back damaged is counted, and the rest goes on', async (t) => {
+t.test('a chunk that the disk damaged is counted, and later chunks are read', async (t) => {
   const directory = t.testdir()
   const outbox = new Outbox(directory)
   for (let round = 0; round < 4; round++) outbox.write({ added: many(round * 300, 300) })
@@ -266,7 +266,7 @@ t.test('a chunk that the disk gives back damaged is counted, and the rest goes o
   t.equal(again.peek(9, 1e9)?.events.length, 1)
 })
 
-t.test('files of which it is known how far they were read are bounded', async (t) => {
+t.test('the number of remembered file positions is bounded', async (t) => {
   const outbox = new Outbox('memory')
   t.teardown(() => outbox.close())
   for (let file = 0; file < SOURCES_MAX + 5; file++) {
@@ -276,7 +276,7 @@ t.test('files of which it is known how far they were read are bounded', async (t
   t.equal(outbox.framesDone('file 01004'), 1004)
 })
 
-t.test('a clock that is set makes nothing older', async (t) => {
+t.test('setting the clock does not age events', async (t) => {
   const directory = t.testdir()
   const day = 86_400_000
   const realNow = Date.now
@@ -286,7 +286,7 @@ t.test('a clock that is set makes nothing older', async (t) => {
     Date.now = realNow
   })
   const limits = { bytesMax: 1e9, ageMsMax: 30 * day }
-  // Written by a clock that stands 50 days back, which is then set right.
+  // Written with a clock that is 50 days behind and is then set right.
   setMs = -50 * day
   let outbox = new Outbox(directory, limits)
   outbox.write({ added: many(0, 10) })
@@ -299,7 +299,7 @@ t.test('a clock that is set makes nothing older', async (t) => {
   outbox.dropExpired()
   t.equal(outbox.waiting, 20, 'and that is known after a restart')
   await outbox.close()
-  // Nobody looks meanwhile: so much time has passed.
+  // The clock jumps without a check in between: the time has passed.
   setMs = 40 * day
   outbox = new Outbox(directory, limits)
   t.teardown(() => outbox.close())
@@ -308,21 +308,21 @@ t.test('a clock that is set makes nothing older', async (t) => {
   t.equal(outbox.dropped.tooOld, 20)
 })
 
-t.test('in memory a record takes little more than it is counted with', async (t) => {
+t.test('a record in memory takes little more than its counted size', async (t) => {
   const outbox = new Outbox('memory', { bytesMax: 1e9, ageMsMax: NO_AGE })
   t.teardown(() => outbox.close())
   const before = await heldBytes()
-  // One by one, with other small buffers made between.
+  // One at a time, with other small buffers allocated in between.
   for (let event = 0; event < 30_000; event++) {
     outbox.write({ added: many(event, 1) })
     Buffer.allocUnsafe(3900)
   }
-  const held = (await heldBytes()) - before
-  t.ok(held < 10e6, `${Math.round(held / 1e6)} MB`)
+  const usedBytes = (await heldBytes()) - before
+  t.ok(usedBytes < 10e6, `${Math.round(usedBytes / 1e6)} MB`)
   t.ok(outbox.footprintBytes < 30_000 * 100, 'and the records are not of one event each')
 })
 
-/** What is in use, without what only waits to be collected: which goes in steps. */
+/** Memory in use, after several garbage collections. */
 async function heldBytes(): Promise<number> {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
@@ -334,7 +334,7 @@ async function heldBytes(): Promise<number> {
   return heapUsed + external
 }
 
-t.test('one collector an outbox', async (t) => {
+t.test('an outbox has one collector', async (t) => {
   const directory = t.testdir({ 'a name that is longer than a socket may be called': {} })
   const path = `${directory}/a name that is longer than a socket may be called`
   const first = await OutboxLock.take(path)
@@ -342,11 +342,12 @@ t.test('one collector an outbox', async (t) => {
   await first.release()
   const second = await OutboxLock.take(path)
   await second.release()
-  // As a crash leaves it: the file is there, and nobody listens.
+  // State after a crash: the file exists, and no process listens.
   const crashed = spawnSync(process.execPath, ['--input-type=module', '-e', CRASHING(path)], { encoding: 'utf8' })
   t.equal(crashed.signal, 'SIGKILL', crashed.stderr)
   t.ok(existsSync(`${path}/in-use.sock`))
-  // Two that start in the same instant, over what the crash left: one of them has it, and keeps it.
+  // Two collectors start at the same instant on the crashed one's file. Exactly one takes the lock
+  // and keeps it.
   const both = await Promise.allSettled([OutboxLock.take(path), OutboxLock.take(path)])
   t.same(both.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   await t.rejects(OutboxLock.take(path), { code: 'STORE_IN_USE' })
@@ -360,7 +361,7 @@ const CRASHING = (path: string): string => `
   await OutboxLock.take(${JSON.stringify(path)})
   process.kill(process.pid, 'SIGKILL')`
 
-t.test('a directory that is removed while it is used is said', async (t) => {
+t.test('the removal of a directory in use is reported', async (t) => {
   const directory = `${t.testdir()}/outbox`
   const outbox = new Outbox(directory)
   outbox.write({ added: many(0, 1) })
@@ -368,7 +369,7 @@ t.test('a directory that is removed while it is used is said', async (t) => {
   await new Promise((resolve) => setTimeout(resolve, 1100))
   t.throws(() => outbox.write({ added: many(1, 1) }), {
     code: 'STORE_UNWRITABLE',
-    message: /^--outbox \S+: the directory is gone$/,
+    message: /^--outbox \S+: the directory was removed$/,
   })
   await outbox.close()
 })

@@ -6,11 +6,11 @@ import { RESOLVERS } from '../../../collector/visibility.ts'
 import { compileTrie } from '../../../registry/compile-trie.ts'
 import { TRIE } from '../decode-frames.ts'
 
-t.test('a lane that is stopped while a batch waits for its turn starts no other thread', async (t) => {
+t.test('a lane that is stopped while a batch waits starts no other thread', async (t) => {
   const memory = allocateBatch(1, { frameBytes: 1_000_000, rowBytes: 1_000_000, listFrames: 8 })
   const batch = new FrameBatch(memory, 0)
   batch.tryTake()
-  // The batches before it never come, as when an observation has failed.
+  // The batches before it never arrive, as after a failed observation.
   batch.beginFilling(7)
   const resolvers = compileTrie(RESOLVERS)
   const options = { trie: TRIE, resolvers, everyName: true, dnsPorts: DNS_PORTS, tlsPorts: TLS_PORTS }

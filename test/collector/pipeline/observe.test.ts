@@ -16,7 +16,7 @@ import { TRIE } from '../decode-frames.ts'
 const QUERIES = 3000
 const START_MS = Date.UTC(2026, 2, 3, 9)
 
-/** Query number i is of its own name and client port; every third matches. */
+/** Query i has its own name and client port. Every third query matches. */
 function nameOf(query: number): string {
   return query % 3 === 0 ? `n${query}.claude.ai` : `n${query}.example.org`
 }
@@ -36,9 +36,12 @@ function writeCapture(t: Test): string {
   return path
 }
 
-/** Batches of a few hundred frames, so that a small file makes many of them. 1 MB is what one frame's names may need, and some more. */
+/**
+ * Batches of a few hundred frames, so that a small file fills many. 1 MB covers the names of one
+ * frame, with some space left.
+ */
 const SMALL = { frameBytes: 40_000, rowBytes: 1_000_000 }
-/** Room for about a hundred rows behind that reserve: every batch takes several runs. */
+/** After that reserve, space for about a hundred rows, so that every batch takes several runs. */
 const FEW_ROWS = { frameBytes: 40_000, rowBytes: 896 * 1024 + 8000 }
 
 async function observeAll(source: CaptureSource, options: Partial<ObserveOptions>) {
@@ -87,7 +90,7 @@ for (const [title, options] of [
   })
 }
 
-t.test('at every position exactly the names before it were delivered', async (t) => {
+t.test('at every position, exactly the names before it have been delivered', async (t) => {
   const path = writeCapture(t)
   let delivered = 0
   const observation = await observe(
@@ -107,7 +110,7 @@ t.test('at every position exactly the names before it were delivered', async (t)
   await observation.done
 })
 
-t.test('goes on behind the frames that were delivered before', async (t) => {
+t.test('an observation continues after the frames that were delivered before', async (t) => {
   const { names, positions } = await observeAll(
     { kind: 'file', path: writeCapture(t) },
     { lanes: 2, deliveredFrames: 1234 },
@@ -119,9 +122,10 @@ t.test('goes on behind the frames that were delivered before', async (t) => {
 })
 
 t.test(
-  'ended after any delivery and observed again: every name once, also of hellos that span the position',
+  'an observation ended after any delivery and restarted reports every name once, including hellos that span the position',
   async (t) => {
-    // 60 connections whose hellos interleave, every third never ends, in batches of a few frames.
+    // 60 connections with interleaved hellos, of which every third is incomplete, in batches of a
+    // few frames.
     const connections = Array.from({ length: 60 }, (_, index) => {
       const hello = clientHello({ serverName: `c${index}.claude.ai`, postQuantum: true })
       return new TcpStream({ clientPort: 40_000 + index }, tlsRecords(hello))
@@ -164,7 +168,7 @@ t.test(
   },
 )
 
-t.test('a hello goes on over the border of two batches, however long after it the second one ends', async (t) => {
+t.test('a hello continues in the next batch, however late that batch ends', async (t) => {
   const hello = tlsRecords(clientHello({ serverName: 'late.claude.ai', serverNameLast: true, postQuantum: true }))
   const connection = new TcpStream({}, hello)
   const [first, second] = connection.sendSplit([1000]) as [Buffer, Buffer]
@@ -186,7 +190,7 @@ t.test('a hello goes on over the border of two batches, however long after it th
       { bytes: filler, timeMs: START_MS + hour },
     ]),
   )
-  // Two frames and their headers fit.
+  // Two frames with headers fit into a batch.
   const { names, positions } = await observeAll(
     { kind: 'file', path },
     { pool: { ...SMALL, frameBytes: 2200, batches: 3 } },
@@ -195,7 +199,7 @@ t.test('a hello goes on over the border of two batches, however long after it th
   t.same(positions, [2, 4], 'two batches')
 })
 
-t.test('without everyName only matches are delivered; the others are counted', async (t) => {
+t.test('without everyName, only matches are delivered, and the others are counted', async (t) => {
   const { names, counts, first } = await observeAll({ kind: 'file', path: writeCapture(t) }, { everyName: false })
   t.same(
     names,
@@ -205,7 +209,7 @@ t.test('without everyName only matches are delivered; the others are counted', a
   t.match(first, { timeMs: START_MS, rule: 1, client: '10.0.0.7', clientPort: 1024 })
 })
 
-t.test('a slow taker holds back the source, and is called once at a time', async (t) => {
+t.test('a slow consumer blocks the source, and is called once at a time', async (t) => {
   let running = 0
   let taken = 0
   const observation = await observe(
@@ -227,7 +231,7 @@ t.test('a slow taker holds back the source, and is called once at a time', async
   t.equal(taken, QUERIES)
 })
 
-t.test('a taker that fails ends the observation with its error', async (t) => {
+t.test('a consumer that fails ends the observation with its error', async (t) => {
   const observation = await observe(
     { kind: 'file', path: writeCapture(t) },
     {
@@ -240,7 +244,7 @@ t.test('a taker that fails ends the observation with its error', async (t) => {
   await t.rejects(observation.done, { message: 'outbox is full' })
 })
 
-t.test('a decode worker that cannot start ends the observation, also while the source waits for a batch', async (t) => {
+t.test('a decode worker that cannot start ends the observation, even while the source waits for a batch', async (t) => {
   const observation = await observe(
     { kind: 'file', path: writeCapture(t) },
     { trie: new SharedArrayBuffer(4), lanes: 2, pool: { ...SMALL, batches: 2 }, onNames: () => {} },
@@ -271,7 +275,7 @@ t.test('stop() delivers what was captured and ends', async (t) => {
   t.equal(observation.counts.frames, position)
 })
 
-t.test('progress goes to the end of the file', async (t) => {
+t.test('progress reaches the end of the file', async (t) => {
   const path = writeCapture(t)
   const seen: [number, number][] = []
   await observeAll(

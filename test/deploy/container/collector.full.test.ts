@@ -12,17 +12,17 @@ import { scannedMatches } from '../../support/released.ts'
 const VOLUME = '/var/lib/posture-collector'
 const NODE = '/usr/lib/posture-collector/node'
 const NET_RAW_ALONE = (1n << 13n).toString(16).padStart(16, '0')
-/** Seccomp mode of who has a filter: proc(5). */
+/** Seccomp mode of a process with a filter: proc(5). */
 const FILTERED = '2'
 
 const IMAGE: Image | undefined = skip === false ? imageOf(t, 'collector') : undefined
 
-/** For each manifest what it says, how its volume looks at the first start, and which paths may be written. */
+/** For each manifest: its restrictions, the initial state of its volume, and the writable paths. */
 const MANIFESTS = [
   {
     name: 'compose.yaml',
     container: () => composeRestrictions((composeFile()['services'] as Record<string, unknown>)['collector']),
-    // An engine fills a new volume with what the image has there.
+    // An engine copies the image's folder into a new volume.
     async volume(site: ContainerSite, image: Image) {
       const folder = site.folder('volume')
       execFileSync('cp', ['--archive', `${join(image.root, VOLUME)}/.`, folder])
@@ -34,7 +34,7 @@ const MANIFESTS = [
   {
     name: 'kubernetes/collector.yaml',
     container: () => podContainers(daemonSet()).at(-1)?.restrictions as Restrictions,
-    // kubelet makes it, root's; the pod's first container gives it away.
+    // kubelet creates the folder as root. The pod's init container changes its owner.
     async volume(site: ContainerSite, image: Image, t: Test) {
       const folder = site.folder('volume')
       chmodSync(folder, 0o755)
@@ -57,7 +57,7 @@ function daemonSet(): unknown {
 }
 
 for (const [index, { name, container, volume, writable, executable }] of MANIFESTS.entries()) {
-  t.test(`${name}: matches, forwards, survives`, { skip, timeout: 120_000 }, async (t) => {
+  t.test(`${name}: the collector matches, forwards and survives a kill`, { skip, timeout: 120_000 }, async (t) => {
     const image = IMAGE as Image
     const site = await ContainerSite.make(t, `spsctr${process.pid}x${index}`)
     const restrictions = container()
@@ -69,14 +69,14 @@ for (const [index, { name, container, volume, writable, executable }] of MANIFES
     t.same([uid, gid, mode & 0o777], [10001, 10001, 0o700], 'the outbox is the collector’s alone')
     const first = Container.start(t, image, restrictions, placement)
 
-    await t.test('live capture, to a scan', async (t) => {
+    await t.test('live capture reaches a scan', async (t) => {
       await site.untilHealth('the service', ({ https_connected }) => https_connected)
       site.play([...Array.from({ length: 30 }, () => 'claude.ai'), 'chatgpt.com', 'www.example.org'])
       await site.untilEvents('acknowledged', 31)
       const health = await site.untilHealth('matches', ({ events_matched }) => events_matched === 31)
       t.equal(health.status, 'running', JSON.stringify(health))
       t.same(await scannedMatches('Acme', site.data), { Claude: 30, ChatGPT: 1 })
-      // More than fits the memory, if something kept it.
+      // More packets than fit into memory, in case anything keeps them.
       site.play(
         Array.from({ length: 20_000 }, (_, i) => (i % 100 === 0 ? 'claude.ai' : `h${i}.example.org`)),
         '--loop',
@@ -88,7 +88,7 @@ for (const [index, { name, container, volume, writable, executable }] of MANIFES
       t.match(asked.output, /"status":"running"/)
     })
 
-    await t.test('it has what the manifest says, and no more', async (t) => {
+    await t.test('the container has exactly the rights in the manifest', async (t) => {
       t.equal(first.status('Uid').split('\t')[0], '10001')
       t.equal(first.status('Gid').split('\t')[0], '10001')
       t.equal(first.status('Groups').trim(), '')
@@ -101,7 +101,7 @@ for (const [index, { name, container, volume, writable, executable }] of MANIFES
       t.match(await first.exec('/bin/sh'), { status: 255 }, 'there is no shell')
     })
 
-    await t.test('what waits outlives a kill, and is forwarded exactly once', async (t) => {
+    await t.test('waiting events survive a kill and are forwarded exactly once', async (t) => {
       await site.stopService()
       site.play(Array.from({ length: 20 }, () => 'claude.ai'))
       await site.untilEvents('waiting in the outbox', 20)
@@ -123,7 +123,7 @@ for (const [index, { name, container, volume, writable, executable }] of MANIFES
   })
 }
 
-/** How an engine gives the capability, whether the file asks for it, and what becomes of it. */
+/** How an engine grants the capability, whether the file requests it, and the expected result. */
 const DENIED = /CAPTURE_DENIED/
 const OPENED = /"result":"ok"/
 const GRANTING = [
@@ -135,14 +135,14 @@ const GRANTING = [
   { granting: 'permitted', capabilities: [], asks: false, outcome: DENIED },
 ] as const
 
-t.test('the capability reaches the program whatever the engine', { skip, timeout: 90_000 }, async (t) => {
+t.test('the program gets the capability with every engine', { skip, timeout: 90_000 }, async (t) => {
   const image = IMAGE as Image
   const restrictions = composeRestrictions((composeFile()['services'] as Record<string, unknown>)['collector'])
   const site = await ContainerSite.make(t, `spsctr${process.pid}x9`)
   const common = { network: site.network, environment: site.settings, hosts: `127.0.0.1 ${SERVICE_NAME}` }
   const [, program = ''] = image.entrypoint
   const check = [program, 'check', '--json']
-  // Without extended attributes, which is where a file's capabilities are.
+  // A copy without extended attributes, which hold a file's capabilities.
   const bare = { ...image, root: join(t.testdirName, 'bare') }
   execFileSync('cp', ['--recursive', '--no-dereference', '--preserve=mode,ownership', image.root, bare.root])
   for (const [index, { granting, capabilities, asks, outcome }] of GRANTING.entries()) {
@@ -155,7 +155,7 @@ t.test('the capability reaches the program whatever the engine', { skip, timeout
     t.match(interfaceRow(output), outcome, `${granting} [${capabilities}], the file ${asks ? 'asks' : 'does not ask'}`)
   }
 
-  // As an init would: a program that the engine starts, and that starts another.
+  // Like an init: a program that the engine starts and that starts another.
   execFileSync('cp', ['--archive', join(image.root, NODE), join(bare.root, 'usr/bin/asks')])
   const between = `require('node:child_process').spawnSync('/usr/bin/asks', process.argv.slice(1), { stdio: 'inherit' })`
   const { output } = await Container.start(t, bare, restrictions, {
@@ -168,7 +168,7 @@ function interfaceRow(output: string): string {
   return output.split('\n').find((line) => line.includes('"check":"interface"')) ?? output
 }
 
-t.test('what the image says of itself', { skip }, async (t) => {
+t.test('the image has the documented metadata', { skip }, async (t) => {
   const image = IMAGE as Image
   t.equal(image.user, '10001:10001')
   t.same(image.volumes, [VOLUME])
@@ -179,13 +179,13 @@ t.test('what the image says of itself', { skip }, async (t) => {
   })
   t.comment(`${sized.split('\t')[0]} MB`)
   t.ok(Number(sized.split('\t')[0]) < 130, 'small')
-  const strange = execFileSync('find', [image.root, '-perm', '/6000', '-o', '-type', 'f', '-perm', '/022'], {
+  const unsafe = execFileSync('find', [image.root, '-perm', '/6000', '-o', '-type', 'f', '-perm', '/022'], {
     encoding: 'utf8',
   })
-  t.equal(strange, '', 'no file is set-user-ID, or written by others')
+  t.equal(unsafe, '', 'no file is set-user-ID, or written by others')
 })
 
-/** Tries to make and to run a file in every directory that there is. */
+/** Tries to create and to run a file in every directory. */
 const TRY_EVERYTHING = `
   const { chmodSync, copyFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs')
   const { spawnSync } = require('node:child_process')
@@ -212,7 +212,7 @@ const TRY_EVERYTHING = `
 function memoryOf(container: Container): string {
   const { peakBytes, failures } = container.memory()
   const mb = (bytes: number): number => Math.round(bytes / 2 ** 20)
-  // runc 1.1 tells the peak of cgroup v1 only.
+  // runc 1.1 reports the peak only for cgroup v1.
   const group =
     peakBytes === 0 ? '' : `; its control group ${mb(peakBytes)} MB with page cache, ${failures} times at the limit`
   return `at most ${container.status('VmHWM')} resident${group}`

@@ -5,7 +5,7 @@ import { buildImage, CONTAINER_FILES } from '../../support/image.ts'
 import { skipNamespaces } from '../../support/namespace.ts'
 import { released, THIS_MACHINE, VERSION } from '../../support/released.ts'
 
-t.test('the tests’ builder of images refuses what it does not carry out', async (t) => {
+t.test('the tests’ image builder rejects unsupported instructions', async (t) => {
   const refused: readonly (readonly [string, RegExp])[] = [
     ['FROM alpine', /no such image/],
     ['USER 7', /not understood/],
@@ -29,7 +29,7 @@ t.test('the tests’ builder of images refuses what it does not carry out', asyn
   }
 })
 
-t.test('a stage from scratch has what the file says', async (t) => {
+t.test('a stage from scratch has the files that it copies', async (t) => {
   const folder = t.testdir({ context: { 'a.txt': 'a', 'b.txt': 'b' } })
   const file = join(folder, 'Dockerfile')
   const text = [
@@ -59,7 +59,7 @@ t.test('a stage from scratch has what the file says', async (t) => {
   for (const name of ['a', 'b']) t.equal(readFileSync(join(image.root, `copied/${name}.txt`), 'utf8'), name)
 })
 
-t.test('an archive that does not fit its checksum ends the build', { skip: skipNamespaces }, async (t) => {
+t.test('an archive with a wrong checksum fails the build', { skip: skipNamespaces }, async (t) => {
   const context = join(t.testdir(), 'release')
   mkdirSync(context)
   const archive = released('posture-service', THIS_MACHINE, '.tar.gz')

@@ -9,11 +9,11 @@ import t from 'tap'
 import { composeFile, composeRestrictions, type Document, manifests, podContainers } from '../../support/manifests.ts'
 import { VERSION } from '../../support/released.ts'
 
-/** What each kind of a manifest must be, by the API's own schema. */
+/** The schema of each kind of manifest, from the API. */
 const KINDS = { ConfigMap, DaemonSet, Namespace, Secret, Service, StatefulSet }
 
 for (const name of ['collector.yaml', 'service.yaml']) {
-  t.test(`kubernetes/${name} is what the API takes`, async (t) => {
+  t.test(`kubernetes/${name} conforms to the API schema`, async (t) => {
     for (const document of manifests(name)) {
       const title = `${document['kind']} ${(document['metadata'] as Document)['name']}`
       t.same(unknownFields(document), [], title)
@@ -21,7 +21,7 @@ for (const name of ['collector.yaml', 'service.yaml']) {
   })
 }
 
-t.test('a wrong manifest is refused', async (t) => {
+t.test('an invalid manifest is rejected', async (t) => {
   const wrong = (change: (container: Record<string, unknown>) => void): Document => {
     const document = structuredClone(daemonSet()) as {
       spec: { template: { spec: { containers: Record<string, unknown>[] } } }
@@ -34,7 +34,7 @@ t.test('a wrong manifest is refused', async (t) => {
   t.same(unknownFields(misspelt), ['/spec/template/spec/containers/0/securityContext/readOnlyRootFileSystem'])
 })
 
-t.test('compose.yaml is what the Compose Specification takes', async (t) => {
+t.test('compose.yaml conforms to the Compose Specification', async (t) => {
   const folder = dirname(createRequire(import.meta.url).resolve('dclint/package.json'))
   const schema = JSON.parse(readFileSync(join(folder, 'schemas/compose.schema.json'), 'utf8')) as Document
   const ajv = new Ajv({ strict: false, allErrors: true })
@@ -48,7 +48,7 @@ t.test('compose.yaml is what the Compose Specification takes', async (t) => {
   )
 })
 
-t.test('both say exactly what the specification recommends', async (t) => {
+t.test('the manifests for Compose and Kubernetes have exactly the recommended settings', async (t) => {
   const compose = composeRestrictions((composeFile()['services'] as Record<string, unknown>)['collector'])
   const [kubernetes] = podContainers(daemonSet()).slice(-1)
   const recommended = {
@@ -71,7 +71,7 @@ t.test('both say exactly what the specification recommends', async (t) => {
   t.match(daemonSet(), { spec: { template: { spec: { hostNetwork: true } } } })
 })
 
-t.test('every image has the version of this release', async (t) => {
+t.test("every image has this release's version", async (t) => {
   const files = [
     JSON.stringify(composeFile()),
     ...['collector.yaml', 'service.yaml'].map((name) => JSON.stringify(manifests(name))),
@@ -88,10 +88,10 @@ function daemonSet(): Document {
 }
 
 /**
- * Validates a manifest; answers its fields that the schema does not know, by their paths: those that the validator, which ignores what it does not know, has not
- * looked at.
+ * Validates a manifest. Returns the paths of fields that the schema does not know. The validator
+ * ignores unknown fields, so they are those that it has not read.
  *
- * @throws Error that says what is wrong.
+ * @throws Error with the validation error.
  */
 function unknownFields(document: Document): string[] {
   const kind = KINDS[document['kind'] as keyof typeof KINDS]
@@ -103,7 +103,7 @@ function unknownFields(document: Document): string[] {
   return pathsOf(document, '').filter((path) => !examined.has(path))
 }
 
-/** The same object, which remembers the paths that are read. */
+/** The same object, which records the paths that are read. */
 function watched<T extends object>(object: T, path: string, examined: Set<string>): T {
   return new Proxy(object, {
     get(target, key) {

@@ -11,7 +11,7 @@ import { ip, namespace, skipNamespaces as skip } from '../../support/namespace.t
 const VOLUME = '/var/lib/posture-service'
 const IMAGE: Image | undefined = skip === false ? imageOf(t, 'service') : undefined
 
-/** For each manifest what it says, and how its volume looks at the first start. */
+/** For each manifest: its restrictions, and the initial state of its volume. */
 const MANIFESTS = [
   {
     name: 'compose.yaml',
@@ -25,7 +25,7 @@ const MANIFESTS = [
     container: () =>
       podContainers(manifests('service.yaml').find(({ kind }) => kind === 'StatefulSet')).at(-1)
         ?.restrictions as Restrictions,
-    // fsGroup: root's still, and the group's.
+    // fsGroup: the owner stays root, the group changes.
     volume(_image: Image, folder: string) {
       chownSync(folder, 0, 10001)
       chmodSync(folder, 0o2775)
@@ -34,53 +34,58 @@ const MANIFESTS = [
 ]
 
 for (const [index, { name, container, volume }] of MANIFESTS.entries()) {
-  t.test(`${name}: serves, is administered, keeps its store`, { skip, timeout: 120_000 }, async (t) => {
-    const image = IMAGE as Image
-    const network = `spsctr${process.pid}y${index}`
-    const inside = namespace(t, network)
-    ip(...inside('ip', 'link', 'set', 'lo', 'up'))
-    // A host's ports below 1024 are root's; what an engine makes of that in a container's network is not relied on.
-    t.match(
-      execFileSync('ip', inside('sysctl', '-n', 'net.ipv4.ip_unprivileged_port_start'), { encoding: 'utf8' }),
-      '1024',
-    )
-    const folder = join(t.testdir(), 'volume')
-    mkdirSync(folder)
-    volume(image, folder)
-    const start = (): Container => Container.start(t, image, container(), { volume: folder, network })
+  t.test(
+    `${name}: the service serves, can be administered, and keeps its store`,
+    { skip, timeout: 120_000 },
+    async (t) => {
+      const image = IMAGE as Image
+      const network = `spsctr${process.pid}y${index}`
+      const inside = namespace(t, network)
+      ip(...inside('ip', 'link', 'set', 'lo', 'up'))
+      // Ports below 1024 require root in this network. Some engines lift that restriction; the
+      // image must not rely on it.
+      t.match(
+        execFileSync('ip', inside('sysctl', '-n', 'net.ipv4.ip_unprivileged_port_start'), { encoding: 'utf8' }),
+        '1024',
+      )
+      const folder = join(t.testdir(), 'volume')
+      mkdirSync(folder)
+      volume(image, folder)
+      const start = (): Container => Container.start(t, image, container(), { volume: folder, network })
 
-    const first = start()
-    await untilHealthy(image, first)
-    for (const set of ['CapBnd', 'CapPrm', 'CapEff', 'CapInh', 'CapAmb'])
-      t.equal(first.status(set), '0'.repeat(16), set)
-    t.equal(first.status('Uid').split('\t')[0], '10001')
-    t.equal(first.status('NoNewPrivs'), '1')
-    t.equal(first.status('Seccomp'), '2')
-    const admin = (...words: string[]) => first.exec('posture-admin', ...words)
-    t.match(await admin('organization', 'create', 'Acme', '--domain', 'acme.example'), {
-      status: 0,
-    })
-    const [, key = ''] = /"key":"([^"]+)"/.exec((await admin('key', 'create', 'test', '--org', 'Acme')).output) ?? []
-    const url = 'https://127.0.0.1:8443/api/v1/scores'
-    // Nobody waits: /healthz answers when all else does.
-    const ask = ['curl', '-sk', '-o', '/dev/null', '-w', '%{http_code}', '-H', `X-API-Key: ${key}`, url]
-    t.equal(execFileSync('ip', inside(...ask), { encoding: 'utf8' }), '200')
-    for (const port of [8443, 9443, 6514, 1514])
-      t.match(listening(inside), new RegExp(`:${port}\\b`), `listens on ${port}`)
-    t.match(await admin('doctor'), { status: 0 }, 'beside the service that runs')
+      const first = start()
+      await untilHealthy(image, first)
+      for (const set of ['CapBnd', 'CapPrm', 'CapEff', 'CapInh', 'CapAmb'])
+        t.equal(first.status(set), '0'.repeat(16), set)
+      t.equal(first.status('Uid').split('\t')[0], '10001')
+      t.equal(first.status('NoNewPrivs'), '1')
+      t.equal(first.status('Seccomp'), '2')
+      const admin = (...args: string[]) => first.exec('posture-admin', ...args)
+      t.match(await admin('organization', 'create', 'Acme', '--domain', 'acme.example'), {
+        status: 0,
+      })
+      const [, key = ''] = /"key":"([^"]+)"/.exec((await admin('key', 'create', 'test', '--org', 'Acme')).output) ?? []
+      const url = 'https://127.0.0.1:8443/api/v1/scores'
+      // Requests are not retried: when /healthz answers, everything else does.
+      const ask = ['curl', '-sk', '-o', '/dev/null', '-w', '%{http_code}', '-H', `X-API-Key: ${key}`, url]
+      t.equal(execFileSync('ip', inside(...ask), { encoding: 'utf8' }), '200')
+      for (const port of [8443, 9443, 6514, 1514])
+        t.match(listening(inside), new RegExp(`:${port}\\b`), `listens on ${port}`)
+      t.match(await admin('doctor'), { status: 0 }, 'beside the service that runs')
 
-    first.kill('KILL')
-    await first.ended
-    const second = start()
-    await untilHealthy(image, second)
-    t.equal(execFileSync('ip', inside(...ask), { encoding: 'utf8' }), '200', 'the key is still there')
-    second.kill('TERM')
-    const { status, output } = await second.ended
-    t.equal(status, 0, output)
-  })
+      first.kill('KILL')
+      await first.ended
+      const second = start()
+      await untilHealthy(image, second)
+      t.equal(execFileSync('ip', inside(...ask), { encoding: 'utf8' }), '200', 'the key is still there')
+      second.kill('TERM')
+      const { status, output } = await second.ended
+      t.equal(status, 0, output)
+    },
+  )
 }
 
-t.test('what the image says of itself', { skip }, async (t) => {
+t.test('the image has the documented metadata', { skip }, async (t) => {
   const image = IMAGE as Image
   t.equal(image.user, '10001:10001')
   t.same(image.volumes, [VOLUME])

@@ -5,14 +5,14 @@ import { DebianTree } from '../../support/debian.ts'
 import { skipNamespaces as skip } from '../../support/namespace.ts'
 import { released, THIS_MACHINE } from '../../support/released.ts'
 
-/** The single executable on a system that has been given nothing else. */
+/** Runs the single executable on a minimal system. */
 
 const TOKEN = `svc_mt_${'0'.repeat(48)}`
 
-t.test('one file on a small Debian', { skip }, async (t) => {
+t.test('the executable runs as one file on a minimal Debian', { skip }, async (t) => {
   const tree = new DebianTree(t)
   copyFileSync(released('posture-collector', THIS_MACHINE), join(tree.root, 'usr/local/bin/posture-collector'))
-  const run = (words: string) => tree.run(`posture-collector ${words}; echo status $?`)
+  const run = (args: string) => tree.run(`posture-collector ${args}; echo status $?`)
 
   t.match(run('selftest | tail -1'), /^(\d+) of \1 seen$/m, 'reads captures without libpcap')
   t.match(run('--list-interfaces'), /"name":"lo"/)

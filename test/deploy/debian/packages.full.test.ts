@@ -12,8 +12,8 @@ const SETTINGS = '/etc/posture-collector/collector.env'
 const STORE = '--data-dir /var/lib/posture-service'
 const SYSTEMD = 'systemd systemd-sysv dbus'
 
-/** Puts packages into the tree; answers their names there. */
-function bring(tree: DebianTree, machine: 'x86_64' | 'arm64' = THIS_MACHINE): string[] {
+/** Copies packages into the tree. Returns their paths in it. */
+function copyPackages(tree: DebianTree, machine: 'x86_64' | 'arm64' = THIS_MACHINE): string[] {
   return PROGRAMS.map((program) => {
     const name = `/root/${program}-${machine}.deb`
     copyFileSync(debianPackage(program, machine), join(tree.root, name))
@@ -31,118 +31,132 @@ function nextVersion(tree: DebianTree, file: string, version: string): string {
   return next
 }
 
-t.test('installs, runs, is upgraded, removed and purged, under systemd', { skip, timeout: 300_000 }, async (t) => {
-  const tree = new DebianTree(t)
-  const network = `spsdeb${process.pid}`
-  const inside = namespace(t, network)
-  ip(...inside('ip', 'link', 'add', 'near', 'type', 'veth', 'peer', 'name', 'far'))
-  // The demo's frames are of a link with a larger MTU than Ethernet's.
-  for (const link of ['near', 'far']) ip(...inside('ip', 'link', 'set', link, 'mtu', '1600'))
-  for (const link of ['lo', 'near', 'far']) ip(...inside('ip', 'link', 'set', link, 'up'))
+t.test(
+  'a package is installed, runs, and is upgraded, removed and purged under systemd',
+  { skip, timeout: 300_000 },
+  async (t) => {
+    const tree = new DebianTree(t)
+    const network = `spsdeb${process.pid}`
+    const inside = namespace(t, network)
+    ip(...inside('ip', 'link', 'add', 'near', 'type', 'veth', 'peer', 'name', 'far'))
+    // The demo's frames come from a link with a larger MTU than Ethernet's.
+    for (const link of ['near', 'far']) ip(...inside('ip', 'link', 'set', link, 'mtu', '1600'))
+    for (const link of ['lo', 'near', 'far']) ip(...inside('ip', 'link', 'set', link, 'up'))
 
-  const [collector = '', service = ''] = bring(tree)
-  tree.run('apt-get update')
-  const before = files(tree)
-  const said = tree.run(
-    `apt-get install -y --no-install-recommends ${SYSTEMD} && apt-get install -y ${collector} ${service}`,
-  )
-  t.match(said, /Setting up libpcap0\.8/, 'what it needs comes by itself')
-  t.match(
-    said,
-    /^posture-collector: write SVC_TOKEN into .*collector\.env, then: systemctl enable --now posture-collector$/m,
-  )
-  t.match(tree.run('cd / && md5sum --quiet -c /var/lib/dpkg/info/posture-*.md5sums && echo sound'), 'sound')
-  t.equal(tree.run(`stat -c '%U %G %a' ${SETTINGS}`), 'root posture-collector 640\n')
-  t.equal(tree.run('systemd-analyze verify /lib/systemd/system/posture-*.service'), '')
-  const versions = PROGRAMS.map((_, i) => nextVersion(tree, [collector, service][i] ?? '', '0.99.0'))
-
-  const machine = await tree.boot(t, network)
-  t.equal(await state(machine, 'posture-service'), 'active', 'the service runs at once')
-  t.equal(await state(machine, 'posture-collector'), 'inactive', 'the collector waits for its token')
-
-  await machine.run(`posture-admin organization create Acme --domain acme.example ${STORE}`)
-  const token = JSON.parse(
-    await machine.run(`posture-admin token generate sensor --org Acme ${STORE} 2>/dev/null`),
-  ) as {
-    token: string
-  }
-  const lines = [`SVC_TOKEN=${token.token}`, 'INTERFACE=far', 'AGGREGATE_SECONDS=0', 'SVC_ENDPOINT=127.0.0.1']
-  const ca = '/etc/posture-collector/ca.pem'
-  await machine.run(`install -m 644 /var/lib/posture-service/tls/certificate.pem ${ca}`)
-  writeFileSync(join(tree.root, SETTINGS), [...lines, `SVC_CA=${ca}`, ''].join('\n'))
-  t.match(await machine.run(`posture-collector check --settings-file ${SETTINGS}`), /token.*ok/)
-  await machine.run('systemctl enable --now posture-collector')
-
-  await t.test('live capture under the unit’s sandbox, to a scan', async (t) => {
-    await until(() => machine.try('posture-collector counters | grep packets'), /packets/)
-    execFileSync('ip', inside('tcpreplay', '--quiet', '-i', 'near', '--pps', '200', DEMO_CAPTURE), { stdio: 'ignore' })
-    const wanted = Object.values(demoMatches()).reduce((sum, count) => sum + count, 0)
-    await until(() => machine.try('posture-collector counters'), new RegExp(`"acknowledged","count":${wanted}\\b`))
-    t.same(await scanned(machine), demoMatches())
-    const status = await machine.run('cat /proc/$(systemctl show --value -p MainPID posture-collector)/status')
-    for (const line of ['CapEff:\t0000000000002000', 'CapBnd:\t0000000000002000', 'NoNewPrivs:\t1', 'Seccomp:\t2']) {
-      t.match(status, line)
-    }
-    t.notMatch(status, /^Uid:\t0/m)
-  })
-
-  await t.test('starts again when it was killed', async (t) => {
-    for (const program of PROGRAMS) {
-      const first = await pid(machine, program)
-      await machine.run(`systemctl kill --kill-whom=main -s SIGKILL ${program}`)
-      t.not(await untilOther(machine, program, first), first, program)
-    }
-  })
-
-  await t.test('an upgrade starts the new one, and keeps data and settings', async (t) => {
-    const first = await pid(machine, 'posture-service')
-    await machine.run('systemctl stop posture-collector')
-    const said = await machine.run(`dpkg -i ${versions.join(' ')}`)
-    t.notMatch(said, /conffile|prompt/i, 'no question')
-    t.not(await untilOther(machine, 'posture-service', first), first)
-    t.match(await machine.run('dpkg-query --show posture-service'), '0.99.0')
-    t.equal(await pid(machine, 'posture-collector'), '0', 'what was stopped stays so')
-    await machine.run('systemctl start posture-collector')
-    t.same(await scanned(machine), demoMatches())
-    t.equal(tree.run(`stat -c '%U %G %a' ${SETTINGS}`), 'root posture-collector 640\n')
-    t.match(readFileSync(join(tree.root, SETTINGS), 'utf8'), lines.join('\n'))
-  })
-
-  await t.test('removed: data and settings stay; installed again it goes on', async (t) => {
-    await machine.run(`dpkg -r ${PROGRAMS.join(' ')}`)
-    t.equal(await machine.try('ls -l /proc/[0-9]*/exe 2>/dev/null | grep /usr/lib/posture'), '', 'no process is left')
-    t.ok(existsSync(join(tree.root, SETTINGS)))
-    t.ok(existsSync(join(tree.root, 'var/lib/posture-service/store')))
-    await machine.run(`dpkg -i ${versions.join(' ')}`)
-    for (const program of PROGRAMS) {
-      t.equal(await state(machine, program), 'active', program)
-    }
-    t.same(await scanned(machine), demoMatches())
-  })
-
-  await t.test('purged: nothing stays but the users', async (t) => {
-    await machine.run(`dpkg -P ${PROGRAMS.join(' ')}`)
-    const left = files(tree).filter((file) => /posture/.test(file) && !before.includes(file))
-    t.same(
-      left.filter((file) => !file.startsWith('/root/') && !file.startsWith('/var/log/journal')),
-      // The administrator's own file.
-      [`/etc/posture-collector`, ca].filter((file) => existsSync(join(tree.root, file))),
+    const [collector = '', service = ''] = copyPackages(tree)
+    tree.run('apt-get update')
+    const before = files(tree)
+    const logged = tree.run(
+      `apt-get install -y --no-install-recommends ${SYSTEMD} && apt-get install -y ${collector} ${service}`,
     )
-    t.match(await machine.try('systemctl status posture-service'), /could not be found/)
-  })
-})
+    t.match(logged, /Setting up libpcap0\.8/, 'what it needs comes by itself')
+    t.match(
+      logged,
+      /^posture-collector: write SVC_TOKEN into .*collector\.env, then: systemctl enable --now posture-collector$/m,
+    )
+    t.match(tree.run('cd / && md5sum --quiet -c /var/lib/dpkg/info/posture-*.md5sums && echo sound'), 'sound')
+    t.equal(tree.run(`stat -c '%U %G %a' ${SETTINGS}`), 'root posture-collector 640\n')
+    t.equal(tree.run('systemd-analyze verify /lib/systemd/system/posture-*.service'), '')
+    const versions = PROGRAMS.map((_, i) => nextVersion(tree, [collector, service][i] ?? '', '0.99.0'))
 
-t.test('the packages of the other machine', { skip }, async (t) => {
+    const machine = await tree.boot(t, network)
+    t.equal(await state(machine, 'posture-service'), 'active', 'the service runs at once')
+    t.equal(await state(machine, 'posture-collector'), 'inactive', 'the collector waits for its token')
+
+    await machine.run(`posture-admin organization create Acme --domain acme.example ${STORE}`)
+    const token = JSON.parse(
+      await machine.run(`posture-admin token generate sensor --org Acme ${STORE} 2>/dev/null`),
+    ) as {
+      token: string
+    }
+    const lines = [`SVC_TOKEN=${token.token}`, 'INTERFACE=far', 'AGGREGATE_SECONDS=0', 'SVC_ENDPOINT=127.0.0.1']
+    const ca = '/etc/posture-collector/ca.pem'
+    await machine.run(`install -m 644 /var/lib/posture-service/tls/certificate.pem ${ca}`)
+    writeFileSync(join(tree.root, SETTINGS), [...lines, `SVC_CA=${ca}`, ''].join('\n'))
+    t.match(await machine.run(`posture-collector check --settings-file ${SETTINGS}`), /token.*ok/)
+    await machine.run('systemctl enable --now posture-collector')
+
+    await t.test('live capture in the unit’s sandbox reaches a scan', async (t) => {
+      await until(() => machine.try('posture-collector counters | grep packets'), /packets/)
+      execFileSync('ip', inside('tcpreplay', '--quiet', '-i', 'near', '--pps', '200', DEMO_CAPTURE), {
+        stdio: 'ignore',
+      })
+      const wanted = Object.values(demoMatches()).reduce((sum, count) => sum + count, 0)
+      await until(() => machine.try('posture-collector counters'), new RegExp(`"acknowledged","count":${wanted}\\b`))
+      t.same(await scanned(machine), demoMatches())
+      const status = await machine.run('cat /proc/$(systemctl show --value -p MainPID posture-collector)/status')
+      for (const line of ['CapEff:\t0000000000002000', 'CapBnd:\t0000000000002000', 'NoNewPrivs:\t1', 'Seccomp:\t2']) {
+        t.match(status, line)
+      }
+      t.notMatch(status, /^Uid:\t0/m)
+    })
+
+    await t.test('a killed program restarts', async (t) => {
+      for (const program of PROGRAMS) {
+        const first = await pid(machine, program)
+        await machine.run(`systemctl kill --kill-whom=main -s SIGKILL ${program}`)
+        t.not(await untilOther(machine, program, first), first, program)
+      }
+    })
+
+    await t.test('an upgrade starts the new version and keeps data and settings', async (t) => {
+      const first = await pid(machine, 'posture-service')
+      await machine.run('systemctl stop posture-collector')
+      const logged = await machine.run(`dpkg -i ${versions.join(' ')}`)
+      t.notMatch(logged, /conffile|prompt/i, 'no question')
+      t.not(await untilOther(machine, 'posture-service', first), first)
+      t.match(await machine.run('dpkg-query --show posture-service'), '0.99.0')
+      t.equal(await pid(machine, 'posture-collector'), '0', 'what was stopped stays so')
+      await machine.run('systemctl start posture-collector')
+      t.same(await scanned(machine), demoMatches())
+      t.equal(tree.run(`stat -c '%U %G %a' ${SETTINGS}`), 'root posture-collector 640\n')
+      t.match(readFileSync(join(tree.root, SETTINGS), 'utf8'), lines.join('\n'))
+    })
+
+    await t.test(
+      'removing a package keeps data and settings, and a new installation continues with them',
+      async (t) => {
+        await machine.run(`dpkg -r ${PROGRAMS.join(' ')}`)
+        t.equal(
+          await machine.try('ls -l /proc/[0-9]*/exe 2>/dev/null | grep /usr/lib/posture'),
+          '',
+          'no process is left',
+        )
+        t.ok(existsSync(join(tree.root, SETTINGS)))
+        t.ok(existsSync(join(tree.root, 'var/lib/posture-service/store')))
+        await machine.run(`dpkg -i ${versions.join(' ')}`)
+        for (const program of PROGRAMS) {
+          t.equal(await state(machine, program), 'active', program)
+        }
+        t.same(await scanned(machine), demoMatches())
+      },
+    )
+
+    await t.test('purging a package leaves only the users', async (t) => {
+      await machine.run(`dpkg -P ${PROGRAMS.join(' ')}`)
+      const left = files(tree).filter((file) => /posture/.test(file) && !before.includes(file))
+      t.same(
+        left.filter((file) => !file.startsWith('/root/') && !file.startsWith('/var/log/journal')),
+        // A file that the administrator created.
+        [`/etc/posture-collector`, ca].filter((file) => existsSync(join(tree.root, file))),
+      )
+      t.match(await machine.try('systemctl status posture-service'), /could not be found/)
+    })
+  },
+)
+
+t.test('the packages of the other architecture can be installed and removed', { skip }, async (t) => {
   const tree = new DebianTree(t)
   const other = THIS_MACHINE === 'x86_64' ? 'arm64' : 'x86_64'
   tree.run('apt-get update && apt-get install -y --no-install-recommends adduser')
-  // Its scripts are for every machine; what it needs of its own kind is not there.
-  tree.run(`dpkg --force-architecture --force-depends -i ${bring(tree, other).join(' ')}`)
+  // The package's scripts run on every architecture. Its dependencies for the other architecture
+  // are not installed.
+  tree.run(`dpkg --force-architecture --force-depends -i ${copyPackages(tree, other).join(' ')}`)
   const lib = join(tree.root, 'usr/lib/posture-collector')
-  const [emulator = '', ...words] = EMULATED[other]
+  const [emulator = '', ...args] = EMULATED[other]
   const seen = execFileSync(
     emulator,
-    [...words, join(lib, 'node'), join(lib, 'posture-collector.cjs'), 'selftest', '--json'],
+    [...args, join(lib, 'node'), join(lib, 'posture-collector.cjs'), 'selftest', '--json'],
     {
       encoding: 'utf8',
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -153,7 +167,7 @@ t.test('the packages of the other machine', { skip }, async (t) => {
   t.notOk(existsSync(lib))
 })
 
-t.test('what a package holds', async (t) => {
+t.test('a package contains the listed files', async (t) => {
   for (const program of PROGRAMS) {
     for (const machine of ['x86_64', 'arm64'] as const) {
       const listed = execFileSync('dpkg-deb', ['--contents', debianPackage(program, machine)], { encoding: 'utf8' })

@@ -5,7 +5,7 @@ import { commandsOf, programs } from '../../../deploy/docs/cli.ts'
 import { pageText } from '../../../deploy/docs/main.ts'
 import { pagePaths } from '../../../deploy/docs/readability.ts'
 
-/** The script of each program, by which pages that work in a clone call it. */
+/** The script of each program, which pages for work in a clone use. */
 const SCRIPTS: Readonly<Record<string, string>> = {
   'dist/collector/main.js': 'posture-collector',
   'dist/api/main.js': 'posture-service',
@@ -18,7 +18,7 @@ function commandsIn(block: string): string[][] {
   return joined.split('\n').flatMap((line) => commandsOfLine(wordsOf(line)))
 }
 
-/** Words of a shell line. Operators are words of their own; a comment ends the line. */
+/** The words of a shell line. Operators are separate words. A comment ends the line. */
 function wordsOf(line: string): string[] {
   const words: string[] = []
   for (const [, comment, operator, word] of line.matchAll(
@@ -30,11 +30,14 @@ function wordsOf(line: string): string[] {
   return words
 }
 
-/** Commands that run another command, which follows their options. */
+/** Commands that run the command after their options. */
 const WRAPPERS = new Set(['sudo', 'npx', 'node', 'env', 'exec', 'time'])
 const CONTAINER_TOOLS = new Set(['docker', 'podman', 'kubectl'])
 
-/** The commands of our programs in a line, each from the name of the program to the next operator. */
+/**
+ * The commands of our programs in a line. Each starts with the program's name and ends at the next
+ * operator.
+ */
 function commandsOfLine(words: readonly string[]): string[][] {
   const pipeline: string[][] = [[]]
   for (const word of words) {
@@ -44,7 +47,9 @@ function commandsOfLine(words: readonly string[]): string[][] {
   return pipeline.flatMap((command) => ourCommand(command) ?? [])
 }
 
-/** `SVC_TOKEN=x sudo posture-admin ...` and `docker exec NAME posture-admin ...` run posture-admin. */
+/**
+ * `SVC_TOKEN=x sudo posture-admin ...` and `docker exec NAME posture-admin ...` run posture-admin.
+ */
 function ourCommand(words: readonly string[]): string[][] | undefined {
   const [word = '', ...rest] = words
   if (word === '') return undefined
@@ -55,7 +60,7 @@ function ourCommand(words: readonly string[]): string[][] | undefined {
   return Object.values(SCRIPTS).includes(name) ? [[name, ...rest]] : undefined
 }
 
-/** Of `exec [OPTION...] CONTAINER COMMAND` or `exec CONTAINER -- COMMAND`, the command. */
+/** The command in `exec [OPTION...] CONTAINER COMMAND` or `exec CONTAINER -- COMMAND`. */
 function insideContainer(words: readonly string[]): readonly string[] {
   const separator = words.indexOf('--')
   if (separator >= 0) return words.slice(separator + 1)
@@ -65,7 +70,7 @@ function insideContainer(words: readonly string[]): readonly string[] {
   return words.slice(container + 1)
 }
 
-/** Why commander does not accept a command, or undefined. Nothing is run. */
+/** Commander's error for a command, or undefined. The command is not run. */
 function parseError([name, ...words]: readonly string[]): string | undefined {
   const program = programs().find((each) => each.name() === name)
   if (program === undefined) return `no program ${name}`
@@ -89,12 +94,12 @@ for (const page of pagePaths().filter((each) => !each.endsWith('reference/cli.md
   const blocks = [...pageText(page).matchAll(/^( *)```sh\n([\s\S]*?)^\1```/gm)].map(([, , block = '']) => block)
   const commands = blocks.flatMap(commandsIn)
   if (commands.length === 0) continue
-  t.test(`${page}: ${commands.length} commands parse`, async (t) => {
+  t.test(`${page}: all ${commands.length} commands parse`, async (t) => {
     for (const command of commands) t.equal(parseError(command), undefined, command.join(' '))
   })
 }
 
-t.test('unknown commands, flags and missing arguments are found', async (t) => {
+t.test('unknown commands, flags and missing arguments are reported', async (t) => {
   for (const line of [
     'posture-admin organisation list',
     'posture-admin key list --org Acme --sort',

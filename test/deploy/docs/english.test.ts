@@ -6,10 +6,10 @@ import { pagePaths } from '../../../deploy/docs/readability.ts'
 import { logMessages } from '../../support/log-messages.ts'
 import { ALLOWED, AVOIDED } from './glossary.ts'
 
-/** Pages whose words are names: platforms and vendors. */
+/** Pages that consist of names: platforms and vendors. */
 const NAMES_ONLY = 'docs/reference/registry.md'
 
-/** The avoided words in a text, with the standard term. `where` names the text. */
+/** The avoided words in a text, each with its standard term. `where` identifies the text. */
 function avoidedWords(where: string, text: string): string[] {
   const checked = ALLOWED.reduce((rest, allowed) => rest.replaceAll(allowed, ''), text).replace(/\s+/g, ' ')
   return AVOIDED.flatMap(({ pattern, use }) =>
@@ -20,7 +20,7 @@ function avoidedWords(where: string, text: string): string[] {
   )
 }
 
-t.test('the patterns find the wrong use of a word and no other', async (t) => {
+t.test('the patterns match only the wrong use of a word', async (t) => {
   const wrong = [
     'It stands in the log',
     'the rows behind it',

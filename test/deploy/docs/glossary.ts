@@ -1,14 +1,15 @@
 /** A word or phrase that the documentation, the help and the log do not use. */
 export interface Avoided {
-  /** Matched without regard to case. */
+  /** Case-insensitive. */
   readonly pattern: RegExp
   /** The standard term. */
   readonly use: string
 }
 
 /**
- * Words that are not the field's standard term, and what to write instead. A pattern matches only the wrong use: `behind a
- * proxy`, `lookup`, `one way` and `certificate authority` are correct English.
+ * Words that are not the field's standard term, and what to write instead. A pattern matches only
+ * the wrong use: `behind a proxy`, `lookup`, `one way` and `certificate authority` are correct
+ * English.
  */
 export const AVOIDED: readonly Avoided[] = [
   {
@@ -86,8 +87,8 @@ export const AVOIDED: readonly Avoided[] = [
   },
 ]
 
-/** Text in which an avoided word is right. */
+/** Text in which an avoided word is correct. */
 export const ALLOWED: readonly RegExp[] = [
-  // Names of files in the repository.
+  // File names in the repository.
   /[\w./-]+\.(?:ts|js|md|yaml)\b/g,
 ]

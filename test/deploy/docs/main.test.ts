@@ -20,7 +20,7 @@ t.test('every generated part is on a page', async (t) => {
   )
 })
 
-t.test('a marker without a part, and a part without an end', async (t) => {
+t.test('a marker without a part and a part without an end are errors', async (t) => {
   t.throws(() => withGenerated('a.md', '<!-- table nothing -->\n<!-- end -->', parts), /no generated part/)
   t.throws(
     () => withGenerated('a.md', '<!-- table roles -->\n\n<!-- table roles -->\n', parts),

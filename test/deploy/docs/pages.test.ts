@@ -7,7 +7,9 @@ import { REPOSITORY } from '../../support/programs.ts'
 
 const GUIDE_WORDS_MAX = 900
 const README_LINES_MAX = 150
-/** The languages of code blocks: `sh` is for commands, `text` for output, the others for files. */
+/**
+ * The allowed languages of code blocks: `sh` for commands, `text` for output, the others for files.
+ */
 const LANGUAGES = new Set(['sh', 'text', 'json', 'yaml', 'csv', 'conf', 'nginx', 'ini', 'powershell', 'mermaid', 'sql'])
 
 const CAPTURE_PAGES = readdirSync(join(REPOSITORY, 'test/captures'), { recursive: true, encoding: 'utf8' })
@@ -15,7 +17,7 @@ const CAPTURE_PAGES = readdirSync(join(REPOSITORY, 'test/captures'), { recursive
   .map((name) => join('test/captures', name))
 const PAGES = [...pagePaths(), 'SECURITY.md', ...CAPTURE_PAGES]
 
-/** The lines outside of code blocks, and the languages of the blocks. */
+/** The lines outside code blocks, and the languages of the blocks. */
 function proseOf(text: string): { readonly lines: readonly string[]; readonly languages: readonly string[] } {
   const lines: string[] = []
   const languages: string[] = []
@@ -53,7 +55,7 @@ function anchorsOf(text: string): Set<string> {
   return anchors
 }
 
-/** What is wrong with the links of a page. */
+/** The broken links of a page. */
 function brokenLinks(page: string, text: string): string[] {
   const prose = proseOf(text)
     .lines.join('\n')
@@ -91,12 +93,12 @@ for (const page of pagePaths().filter((each) => each.startsWith('docs/') || each
   })
 }
 
-t.test('broken links are found', async (t) => {
+t.test('broken links are reported', async (t) => {
   const text = '# A `b`, C\n[x](nowhere.md) [y](#a-b-c) [z](#d) [w](../SECURITY.md)\n```text\n[v](none.md)\n```\n'
   t.same(brokenLinks('docs/page.md', text), ['nowhere.md: no such file', '#d: no such heading'])
 })
 
-t.test('guides are short', async (t) => {
+t.test('no guide exceeds the word limit', async (t) => {
   const guides = pagePaths().filter((page) => page.startsWith('docs/guides/'))
   t.ok(guides.length > 5)
   for (const guide of guides) {
@@ -108,7 +110,7 @@ t.test('guides are short', async (t) => {
   t.ok(pageText('README.md').split('\n').length - 1 <= README_LINES_MAX, 'README.md')
 })
 
-t.test('every page is in the folder of its readers', async (t) => {
+t.test('every page is in the folder for its readers', async (t) => {
   const direct = readdirSync(join(REPOSITORY, 'docs'), { withFileTypes: true })
   t.same(
     direct.filter((entry) => entry.isFile()).map(({ name }) => name),
@@ -116,7 +118,7 @@ t.test('every page is in the folder of its readers', async (t) => {
   )
 })
 
-t.test('source files that the documentation names exist', async (t) => {
+t.test('source files named in the documentation exist', async (t) => {
   const folders = ['api', 'bench', 'collector', 'console', 'deploy', 'engine', 'registry', 'test']
   const sources = folders
     .filter((folder) => existsSync(join(REPOSITORY, folder)))

@@ -10,7 +10,10 @@ import { GLIBC_MAX, NODE_VERSION } from '../../../deploy/release/targets.ts'
 import { debianPackage, type Machine, released, THIS_MACHINE, unpackedTree, VERSION } from '../../support/released.ts'
 
 const MACHINES: readonly Machine[] = ['x86_64', 'arm64']
-/** What GCC 8 has, the compiler of the systems with that C library: libstdc++'s list of ABI versions. */
+/**
+ * The newest ABI versions of GCC 8, the compiler of systems with that C library, from libstdc++'s
+ * list.
+ */
 const LIBSTDCXX_MAX = { GLIBCXX: '3.4.25', CXXABI: '1.3.11' } as const
 
 interface Sbom {
@@ -24,7 +27,7 @@ interface Sbom {
 
 for (const { name } of PROGRAMS) {
   for (const machine of MACHINES) {
-    t.test(`${name} for ${machine}: the bill of materials is CycloneDX, and lists what is inside`, async (t) => {
+    t.test(`${name} for ${machine}: the SBOM is valid CycloneDX and lists the contents`, async (t) => {
       const text = readFileSync(released(name, machine, '.cdx.json'), 'utf8')
       const fault = await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text)
       t.equal(fault, null)
@@ -44,7 +47,7 @@ for (const { name } of PROGRAMS) {
   }
 
   for (const machine of MACHINES) {
-    t.test(`${name} for ${machine}: what it asks of the C and C++ libraries`, async (t) => {
+    t.test(`${name} for ${machine}: the required C and C++ library versions are old enough`, async (t) => {
       const lib = join(unpackedTree(t, name, machine), 'lib', name)
       const binaries = readdirSync(lib).filter((file) => file === 'node' || file.endsWith('.node'))
       t.ok(binaries.length > 1)

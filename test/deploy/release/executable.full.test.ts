@@ -17,22 +17,22 @@ import {
 
 const MACHINES: readonly Machine[] = ['x86_64', 'arm64']
 
-/** The collector as one file, with a home that holds nothing. */
+/** Runs the single-file collector with an empty home directory. */
 function collector(
   t: { testdirName: string },
   machine: Machine,
-  words: readonly string[],
+  args: readonly string[],
   environment: NodeJS.ProcessEnv = {},
 ): Promise<Ended> {
   const through = machine === THIS_MACHINE ? [] : EMULATED[machine]
-  return startCommand([...through, released('posture-collector', machine), ...words], {
+  return startCommand([...through, released('posture-collector', machine), ...args], {
     XDG_CACHE_HOME: join(t.testdirName, 'cache'),
     ...environment,
   }).ended
 }
 
 for (const machine of MACHINES) {
-  t.test(`${machine}: the file has its checksum beside it`, async (t) => {
+  t.test(`${machine}: the checksum file matches`, async (t) => {
     const file = released('posture-collector', machine)
     const [sum, name] = readFileSync(`${file}.sha256`, 'utf8').trim().split('  ')
     t.equal(name, basename(file))
@@ -40,21 +40,21 @@ for (const machine of MACHINES) {
     execFileSync('sha256sum', ['--check', '--status', basename(`${file}.sha256`)], { cwd: dirname(file) })
   })
 
-  t.test(`${machine}: sees all that its self-test holds`, async (t) => {
+  t.test(`${machine}: the self-test passes`, async (t) => {
     const { status, stderr } = await collector(t, machine, ['selftest'])
     t.equal(status, 0, stderr)
     t.match(stderr, /^(\d+) of \1 seen$/m)
   })
 
-  t.test(`${machine}: reads a capture, matches, and forwards to a service`, async (t) => {
+  t.test(`${machine}: the executable reads a capture, matches, and forwards to a service`, async (t) => {
     const data = join(t.testdir(), 'service')
     const service = await startService(data)
     t.teardown(() => service.child.kill('SIGKILL'))
     await admin('organization', 'create', 'Acme', '--domain', 'acme.example', '--data-dir', data)
     const [token] = await admin('token', 'generate', 'sensor', '--org', 'Acme', '--data-dir', data)
     const outbox = join(t.testdirName, 'outbox')
-    const words = ['--read', DEMO_CAPTURE, '--shift-to-now', '--aggregate', '0', '--outbox', outbox]
-    const { status, stderr } = await collector(t, machine, [...words, ...forwardArgs(service)], {
+    const args = ['--read', DEMO_CAPTURE, '--shift-to-now', '--aggregate', '0', '--outbox', outbox]
+    const { status, stderr } = await collector(t, machine, [...args, ...forwardArgs(service)], {
       SVC_TOKEN: String(token?.['token']),
     })
     t.equal(status, 0, stderr)
@@ -65,7 +65,7 @@ for (const machine of MACHINES) {
   })
 }
 
-t.test('opens an interface, with libpcap of the host', async (t) => {
+t.test("the executable opens an interface with the host's libpcap", async (t) => {
   const check = await collector(t, THIS_MACHINE, [
     ...['check', '--json', '--interface', 'lo', '--endpoint', 'localhost', '--outbox', join(t.testdir(), 'outbox')],
     ...['--token', `svc_mt_${'0'.repeat(48)}`],
@@ -83,7 +83,7 @@ t.test('opens an interface, with libpcap of the host', async (t) => {
   t.equal(steps.get('outbox')?.result, 'ok', 'each step is a process of the same file')
 })
 
-t.test('where nothing may be executed: one line that says what to do', async (t) => {
+t.test('a file system that allows no execution is one error line with a fix', async (t) => {
   const { status, stdout, stderr } = await collector(t, THIS_MACHINE, ['selftest'], {
     POSTURE_UNPACK_DIR: '/proc/none',
   })
@@ -95,7 +95,7 @@ t.test('where nothing may be executed: one line that says what to do', async (t)
   )
 })
 
-t.test('works from any folder, under any name, started by a link', async (t) => {
+t.test('the executable works from any folder, under any name, and through a link', async (t) => {
   const folder = join(t.testdir(), 'a folder')
   mkdirSync(folder)
   const file = join(folder, 'sensor')

@@ -8,7 +8,7 @@ import { shellFiles } from '../../../deploy/release/shell-files.ts'
 
 const COMMANDS = PROGRAMS.flatMap(({ commands }) => commands)
 
-/** Writes the files below a folder, manual pages unpacked; answers their paths. */
+/** Writes the files to a folder, with uncompressed manual pages. Returns their paths. */
 function written(t: { testdir(): string }): string[] {
   const folder = t.testdir()
   return [...shellFiles(COMMANDS, { version: '1.2.3', epochSeconds: 1_795_132_800 })].map(([path, bytes]) => {
@@ -19,7 +19,7 @@ function written(t: { testdir(): string }): string[] {
   })
 }
 
-t.test('manual pages have no fault that mandoc or groff knows', async (t) => {
+t.test('mandoc and groff accept the manual pages', async (t) => {
   const pages = written(t).filter((file) => file.includes('/man/'))
   t.equal(pages.length, 3)
   for (const page of pages) {
@@ -33,7 +33,7 @@ t.test('manual pages have no fault that mandoc or groff knows', async (t) => {
   }
 })
 
-t.test('zsh and fish read their scripts, and fish completes', async (t) => {
+t.test('zsh and fish accept their scripts, and fish completes', async (t) => {
   const files = written(t)
   for (const file of files.filter((name) => name.includes('/zsh/'))) {
     t.match(spawnSync('zsh', ['-n', file], { encoding: 'utf8' }), { status: 0, stderr: '' }, basename(file))
@@ -56,7 +56,8 @@ t.test('zsh and fish read their scripts, and fish completes', async (t) => {
 
 t.test('zsh completes subcommands in its own completion system', async (t) => {
   const script = written(t).find((name) => name.endsWith('/_posture-admin')) ?? ''
-  // Without a terminal there is no completion widget: the functions that would show matches print them instead.
+  // Without a terminal there is no completion widget, so the functions that show matches print them
+  // instead.
   const program = `
     _describe() { local -a all; all=("\${(@P)4}"); print -l -- "\${all[@]%%:*}" }
     _arguments() { state=$want; line=($chosen) }

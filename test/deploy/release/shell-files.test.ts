@@ -61,24 +61,24 @@ for (const [name, { model, section }] of Object.entries(COMMAND_LINES)) {
   })
 }
 
-/** The words that bash suggests after the last of `words`. */
-const COMPLETIONS: readonly { readonly words: readonly string[]; readonly found: readonly string[] }[] = [
-  { words: ['posture-admin', 're'], found: ['recommendation', 'registry', 'retention', 'restore'] },
-  { words: ['posture-admin', 'key', ''], found: ['create', 'list', 'revoke'] },
-  { words: ['posture-admin', 'key', 'create', '--sc'], found: ['--scope'] },
-  { words: ['posture-admin', 'key', 'create', '--scope', 'dis'], found: ['discovery:read'] },
-  { words: ['posture-admin', 'key', 'create', '--org', ''], found: [] },
-  { words: ['posture-admin', 'member', 'role', 'bob', 'ad'], found: ['admin'] },
-  { words: ['posture-admin', 'backup', '/etc/hostn'], found: ['/etc/hostname'] },
-  { words: ['posture-admin', 'audit', 'list', '--data-dir', '/etc/ssl/c'], found: ['/etc/ssl/certs'] },
-  { words: ['posture-admin', 'key', 'no-such', ''], found: ['create', 'list', 'revoke'] },
-  { words: ['posture-collector', 'co'], found: ['counters'] },
-  { words: ['posture-collector', '--syslog-protocol', 't'], found: ['tls', 'tcp'] },
-  { words: ['posture-collector', '--interf'], found: ['--interface'] },
-  { words: ['posture-collector', 'outbox', 'p'], found: ['peek'] },
-  { words: ['posture-collector', 'read', '--st'], found: ['--stats'] },
-  { words: ['posture-service', '--log-level', ''], found: ['DEBUG', 'INFO', 'WARNING', 'ERROR'] },
-  { words: ['posture-service', '--api-p'], found: ['--api-port'] },
+/** The words that bash suggests after the last argument. */
+const COMPLETIONS: readonly { readonly args: readonly string[]; readonly found: readonly string[] }[] = [
+  { args: ['posture-admin', 're'], found: ['recommendation', 'registry', 'retention', 'restore'] },
+  { args: ['posture-admin', 'key', ''], found: ['create', 'list', 'revoke'] },
+  { args: ['posture-admin', 'key', 'create', '--sc'], found: ['--scope'] },
+  { args: ['posture-admin', 'key', 'create', '--scope', 'dis'], found: ['discovery:read'] },
+  { args: ['posture-admin', 'key', 'create', '--org', ''], found: [] },
+  { args: ['posture-admin', 'member', 'role', 'bob', 'ad'], found: ['admin'] },
+  { args: ['posture-admin', 'backup', '/etc/hostn'], found: ['/etc/hostname'] },
+  { args: ['posture-admin', 'audit', 'list', '--data-dir', '/etc/ssl/c'], found: ['/etc/ssl/certs'] },
+  { args: ['posture-admin', 'key', 'no-such', ''], found: ['create', 'list', 'revoke'] },
+  { args: ['posture-collector', 'co'], found: ['counters'] },
+  { args: ['posture-collector', '--syslog-protocol', 't'], found: ['tls', 'tcp'] },
+  { args: ['posture-collector', '--interf'], found: ['--interface'] },
+  { args: ['posture-collector', 'outbox', 'p'], found: ['peek'] },
+  { args: ['posture-collector', 'read', '--st'], found: ['--stats'] },
+  { args: ['posture-service', '--log-level', ''], found: ['DEBUG', 'INFO', 'WARNING', 'ERROR'] },
+  { args: ['posture-service', '--api-p'], found: ['--api-port'] },
 ]
 
 t.test('bash completes commands, options, choices, files and directories', async (t) => {
@@ -91,13 +91,13 @@ t.test('bash completes commands, options, choices, files and directories', async
   lines.push(
     // biome-ignore lint/suspicious/noTemplateCurlyInString: of bash
     'ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); "_${1//-/_}" || true; echo "${COMPREPLY[*]-}"; }',
-    ...COMPLETIONS.map(({ words }) => `ask ${words.map((word) => `'${word}'`).join(' ')}`),
+    ...COMPLETIONS.map(({ args }) => `ask ${args.map((word) => `'${word}'`).join(' ')}`),
   )
   const { stdout, stderr, status } = spawnSync('bash', ['-c', lines.join('\n')], { encoding: 'utf8' })
   t.equal(status, 0, stderr)
   t.equal(stderr, '')
   const answers = stdout.split('\n')
-  for (const [index, { words, found }] of COMPLETIONS.entries()) {
-    t.same((answers[index] ?? '').split(' ').filter(Boolean).sort(), [...found].sort(), words.join(' '))
+  for (const [index, { args, found }] of COMPLETIONS.entries()) {
+    t.same((answers[index] ?? '').split(' ').filter(Boolean).sort(), [...found].sort(), args.join(' '))
   }
 })

@@ -15,7 +15,7 @@ import { UNPACK_VARIABLE, unpacked } from '../../../deploy/release/embedded/unpa
 
 const BYTES = Buffer.from('an addon')
 
-/** Unpacks with nothing but these variables set. */
+/** Unpacks with only these environment variables. */
 function unpackIn(environment: Readonly<Record<string, string>>): string {
   const before = { ...process.env }
   for (const name of [UNPACK_VARIABLE, 'CACHE_DIRECTORY', 'XDG_CACHE_HOME', 'XDG_RUNTIME_DIR']) delete process.env[name]
@@ -28,7 +28,7 @@ function unpackIn(environment: Readonly<Record<string, string>>): string {
   }
 }
 
-t.test('the file is the caller’s alone, may be executed, and is written once', async (t) => {
+t.test('the file belongs to the caller only, is executable, and is written once', async (t) => {
   const directory = join(t.testdir(), 'own')
   const file = unpackIn({ [UNPACK_VARIABLE]: directory })
   t.same(readFileSync(file), BYTES)
@@ -39,7 +39,7 @@ t.test('the file is the caller’s alone, may be executed, and is written once',
   t.equal(statSync(file).ino, ino)
 })
 
-t.test('a file that was changed is replaced, and so is a link', async (t) => {
+t.test('a modified file or a link is replaced', async (t) => {
   const directory = join(t.testdir(), 'own')
   const file = unpackIn({ [UNPACK_VARIABLE]: directory })
   chmodSync(file, 0o700)
@@ -57,7 +57,7 @@ t.test('a file that was changed is replaced, and so is a link', async (t) => {
   t.same(readdirSync(other), [name], 'nothing is left beside it')
 })
 
-t.test('directories that are not taken, and why', async (t) => {
+t.test('unsuitable directories are rejected with a reason', async (t) => {
   const open = join(t.testdir(), 'open')
   mkdirSync(open)
   chmodSync(open, 0o777)
@@ -75,7 +75,7 @@ t.test('directories that are not taken, and why', async (t) => {
     mkdirSync(others, { mode: 0o755 })
     chownSync(others, 65534, 65534)
     cases.push([others, /: belongs to another user/])
-    // Its owner could put another directory in the place of ours, at any time.
+    // The owner of the parent directory could replace ours at any time.
     cases.push([join(others, 'ours'), /others belongs to another user|: belongs to another user/])
     symlinkSync(others, join(t.testdirName, 'link'))
     cases.push([join(t.testdirName, 'link/ours'), /belongs to another user/])
@@ -87,20 +87,17 @@ t.test('directories that are not taken, and why', async (t) => {
   }
 })
 
-t.test(
-  'a directory that everybody may write to will do where it is sticky, as /tmp is, and so will a link',
-  async (t) => {
-    const sticky = join(t.testdir(), 'sticky')
-    mkdirSync(sticky)
-    chmodSync(sticky, 0o1777)
-    const file = unpackIn({ [UNPACK_VARIABLE]: join(sticky, 'own') })
-    t.equal(file.startsWith(join(sticky, 'own')), true)
-    symlinkSync(join(sticky, 'own'), join(t.testdirName, 'link'))
-    t.equal(unpackIn({ [UNPACK_VARIABLE]: join(t.testdirName, 'link') }), file)
-  },
-)
+t.test('a world-writable directory is accepted if it is sticky, as /tmp is, also through a link', async (t) => {
+  const sticky = join(t.testdir(), 'sticky')
+  mkdirSync(sticky)
+  chmodSync(sticky, 0o1777)
+  const file = unpackIn({ [UNPACK_VARIABLE]: join(sticky, 'own') })
+  t.equal(file.startsWith(join(sticky, 'own')), true)
+  symlinkSync(join(sticky, 'own'), join(t.testdirName, 'link'))
+  t.equal(unpackIn({ [UNPACK_VARIABLE]: join(t.testdirName, 'link') }), file)
+})
 
-t.test('the first directory that will do is taken', async (t) => {
+t.test('the first suitable directory is used', async (t) => {
   const open = join(t.testdir(), 'open')
   const uid = process.getuid?.() ?? 0
   mkdirSync(join(open, `posture-${uid}`), { recursive: true })

@@ -11,13 +11,13 @@ import {
 } from '../../../engine/store/access-key.ts'
 import { makeOrganization, openStore } from '../../support/store.ts'
 
-t.test('keys and tokens have the form that the design gives them', async (t) => {
+t.test('keys and tokens have the documented form', async (t) => {
   for (let run = 0; run < 100; run++) {
     const key = makeApiKey()
     t.match(key, /^svc_pk_[0-9a-f]{64}$/)
     t.equal(isApiKey(key), true)
     t.equal(visibleDigits(key), key.slice(7, 15))
-    // One digit changed anywhere: the check digits notice.
+    // Changes one digit at any place. The check digits must detect it.
     const at = 7 + (run % 64)
     const other = key[at] === '0' ? '1' : '0'
     t.equal(isApiKey(key.slice(0, at) + other + key.slice(at + 1)), false)
@@ -38,7 +38,7 @@ t.test('keys and tokens have the form that the design gives them', async (t) => 
   t.equal(isApiKey(`svc_pk_${'0'.repeat(64)}`), false, 'the CRC of zeros is not zero')
 })
 
-t.test('a 26th active key is refused; revoking frees the slot at once, and is final', async (t) => {
+t.test('a 26th active key is rejected; revoking a key frees its slot at once and is final', async (t) => {
   const opened = openStore(t)
   const administration = new Administration(opened.store, opened.clock)
   const acme = makeOrganization(opened, 'Acme')
@@ -58,7 +58,7 @@ t.test('a 26th active key is refused; revoking frees the slot at once, and is fi
   administration.apiKeys.create(acme, 'one more', ['scores:read'])
   t.throws(() => administration.apiKeys.revoke(acme, first.record.id), {
     code: 'CONFLICT',
-    message: /revoked already, which is final/,
+    message: /already revoked, which is permanent/,
   })
   t.throws(
     () => administration.apiKeys.revoke(other, keys[1]?.record.id ?? ''),
@@ -67,7 +67,7 @@ t.test('a 26th active key is refused; revoking frees the slot at once, and is fi
   )
 })
 
-t.test('the raw secret is nowhere in the store', async (t) => {
+t.test('the store contains no raw secret', async (t) => {
   const opened = openStore(t)
   const administration = new Administration(opened.store, opened.clock)
   const acme = makeOrganization(opened, 'Acme')
@@ -82,7 +82,7 @@ t.test('the raw secret is nowhere in the store', async (t) => {
   }
 })
 
-t.test('names of organizations are unique in any case, and found by name or id', async (t) => {
+t.test('names of organizations are unique regardless of case, and can be found by name or ID', async (t) => {
   const opened = openStore(t)
   const administration = new Administration(opened.store, opened.clock)
   const { id } = administration.organizations.create({ name: 'Acme', domain: 'acme.example', plan: 'free' })

@@ -37,7 +37,7 @@ function assess({ administration, acme }: Opened, framework: FrameworkId, answer
   return administration.assessments.import(acme, content(framework, answers), { complete: true })
 }
 
-t.test('from draft to what the API shows', async (t) => {
+t.test('an assessment goes from its draft to the API', async (t) => {
   const opened = open(t)
   const { store, clock, administration, acme } = opened
   const made = administration.assessments.import(acme, {
@@ -95,10 +95,10 @@ t.test('from draft to what the API shows', async (t) => {
     () => administration.assessments.complete(acme, id),
     () => administration.assessments.remove(acme, id),
   ])
-    t.throws(change, { code: 'CONFLICT', message: /completed, which is final/ })
+    t.throws(change, { code: 'CONFLICT', message: /the assessment is completed: / })
 })
 
-t.test('a draft has the items of its framework, and can be removed', async (t) => {
+t.test('a draft has the items of its framework and can be deleted', async (t) => {
   const { store, administration, acme } = open(t)
   const made = administration.assessments.create(acme, 'cis-v8')
   t.match(made, { title: 'CIS Controls v8', status: 'draft', startedAtMs: NOON, completedAtMs: 0 })
@@ -110,12 +110,13 @@ t.test('a draft has the items of its framework, and can be removed', async (t) =
   t.throws(() => store.assessments.categories(made), /has no record/, 'both its records are gone')
 })
 
-t.test('of each framework the last one completed has the score, in the order of the specification', async (t) => {
+t.test("each framework's score is that of the last completed assessment, in the specification's order", async (t) => {
   const opened = open(t)
   const { store, clock, acme } = opened
   assess(opened, 'pci-dss', { A: 'yes' })
   assess(opened, 'cis-v8', { A: 10 })
-  // In the same millisecond, and with a clock that was set back: what was completed last counts.
+  // In the same millisecond, and with a clock that was set back. The assessment completed last
+  // counts.
   assess(opened, 'cis-v8', { A: 20 })
   clock.add(-5000)
   assess(opened, 'cis-v8', { A: 30 })
@@ -139,7 +140,7 @@ t.test('of each framework the last one completed has the score, in the order of 
   )
 })
 
-t.test('recommendations by priority, then the newest, then by id', async (t) => {
+t.test('recommendations are sorted by priority, then newest first, then by ID', async (t) => {
   const opened = open(t)
   const { store, clock, administration, acme } = opened
   for (const framework of ['hipaa', 'soc-2', 'cis-v8'] as const) {
@@ -163,7 +164,7 @@ t.test('recommendations by priority, then the newest, then by id', async (t) => 
   t.ok(String(shown[0]?.['id']) < String(shown[1]?.['id']))
 })
 
-t.test('a change of status is shown at once, and survives the next assessment as the rule says', async (t) => {
+t.test('a status change is visible at once and survives the next assessment as the rule defines', async (t) => {
   const opened = open(t)
   const { store, clock, administration, acme } = opened
   assess(opened, 'hipaa', { A: 'no', B: 'no', C: 'no' })
@@ -186,7 +187,7 @@ t.test('a change of status is shown at once, and survives the next assessment as
   )
 })
 
-t.test('any sequence of assessments and changes: as a plain model says', async (t) => {
+t.test('any sequence of assessments and changes matches a simple model', async (t) => {
   const ITEMS = ['a', 'b', 'c']
   const anyAnswers = fc
     .tuple(...ITEMS.map(() => fc.constantFrom<Answer | 'absent'>('yes', 'no', 30, 100, 'not_applicable', 'absent')))
@@ -242,7 +243,7 @@ t.test('any sequence of assessments and changes: as a plain model says', async (
   )
 })
 
-t.test('one organization sees and changes nothing of another', async (t) => {
+t.test("one organization cannot see or change another's assessments", async (t) => {
   const opened = open(t)
   const { store, administration } = opened
   const other = makeOrganization(opened, 'Other')
@@ -266,39 +267,46 @@ const MAY: readonly { role: Role; may: readonly string[] }[] = [
   { role: 'admin', may: ['create', 'answer', 'status', 'import', 'complete', 'remove'] },
 ]
 for (const { role, may } of MAY) {
-  t.test(`what a member with the role ${role} may do, and what of it is in the audit log`, async (t) => {
-    const opened = open(t)
-    const { store, clock, administration, acme } = opened
-    assess(opened, 'hipaa', { A: 'no' })
-    const [recommendation] = store.recommendations.ofOrganization(acme.id)
-    const { id } = administration.assessments.import(acme, content('soc-2', { A: 'no' }))
-    const another = administration.assessments.create(acme, 'soc-2').id
-    administration.members.add(acme, 'owner', 'owner')
-    administration.members.add(acme, 'bob', role)
-    const bob = new Administration(store, clock, { kind: 'member', name: 'bob' })
-    const attempts: Record<string, () => unknown> = {
-      create: () => bob.assessments.create(acme, 'hipaa', 'Mine'),
-      answer: () => bob.assessments.answer(acme, id, 'A', 'partial'),
-      status: () => bob.recommendations.setStatus(acme, recommendation?.id ?? '', 'in_progress'),
-      import: () => bob.assessments.import(acme, content('soc-2', { A: 'no' })),
-      complete: () => bob.assessments.complete(acme, id),
-      remove: () => bob.assessments.remove(acme, another),
-    }
-    for (const [what, attempt] of Object.entries(attempts)) {
-      if (may.includes(what)) t.doesNotThrow(attempt, what)
-      else t.throws(attempt, { code: 'NOT_ALLOWED' }, what)
-    }
-    const entries = store.auditLog.ofOrganization(acme.id).filter(({ actor }) => actor === 'member bob')
-    t.equal(entries.length, may.length)
-    t.match(entries, [
-      { action: 'assessment.create', subject: 'Mine', details: { framework: 'hipaa', status: 'draft' } },
-      { action: 'assessment.change', subject: 'Test', details: { id, item: 'A', answer: 'partial', was: 'no' } },
-      { action: 'recommendation.status', subject: 'Do A.', details: { item: 'A', status: 'in_progress', was: 'open' } },
-    ])
-    if (role === 'admin') {
-      t.match(entries[4], { action: 'assessment.complete', details: { id, overall_score: 50, grade: 'F' } })
-    }
-  })
+  t.test(
+    `a member with the role ${role} has the right permissions, and the audit log records each change`,
+    async (t) => {
+      const opened = open(t)
+      const { store, clock, administration, acme } = opened
+      assess(opened, 'hipaa', { A: 'no' })
+      const [recommendation] = store.recommendations.ofOrganization(acme.id)
+      const { id } = administration.assessments.import(acme, content('soc-2', { A: 'no' }))
+      const another = administration.assessments.create(acme, 'soc-2').id
+      administration.members.add(acme, 'owner', 'owner')
+      administration.members.add(acme, 'bob', role)
+      const bob = new Administration(store, clock, { kind: 'member', name: 'bob' })
+      const attempts: Record<string, () => unknown> = {
+        create: () => bob.assessments.create(acme, 'hipaa', 'Mine'),
+        answer: () => bob.assessments.answer(acme, id, 'A', 'partial'),
+        status: () => bob.recommendations.setStatus(acme, recommendation?.id ?? '', 'in_progress'),
+        import: () => bob.assessments.import(acme, content('soc-2', { A: 'no' })),
+        complete: () => bob.assessments.complete(acme, id),
+        remove: () => bob.assessments.remove(acme, another),
+      }
+      for (const [what, attempt] of Object.entries(attempts)) {
+        if (may.includes(what)) t.doesNotThrow(attempt, what)
+        else t.throws(attempt, { code: 'NOT_ALLOWED' }, what)
+      }
+      const entries = store.auditLog.ofOrganization(acme.id).filter(({ actor }) => actor === 'member bob')
+      t.equal(entries.length, may.length)
+      t.match(entries, [
+        { action: 'assessment.create', subject: 'Mine', details: { framework: 'hipaa', status: 'draft' } },
+        { action: 'assessment.change', subject: 'Test', details: { id, item: 'A', answer: 'partial', was: 'no' } },
+        {
+          action: 'recommendation.status',
+          subject: 'Do A.',
+          details: { item: 'A', status: 'in_progress', was: 'open' },
+        },
+      ])
+      if (role === 'admin') {
+        t.match(entries[4], { action: 'assessment.complete', details: { id, overall_score: 50, grade: 'F' } })
+      }
+    },
+  )
 }
 
 const MISUSES: readonly {
@@ -314,19 +322,19 @@ const MISUSES: readonly {
     message: /expected its id, or at least the first 8 characters of it/,
   },
   {
-    name: 'an id that is none',
+    name: 'an unknown id',
     attempt: ({ administration, acme }) => administration.assessments.complete(acme, '../../etc/passwd'),
     code: 'USAGE',
     message: /assessment "\.\.\/\.\.\/etc\/passwd": expected its id/,
   },
   {
-    name: 'an id that nothing has',
+    name: 'a nonexistent id',
     attempt: ({ administration, acme }) => administration.recommendations.setStatus(acme, '00000000', 'open'),
     code: 'NOT_FOUND',
     message: /no recommendation "00000000"/,
   },
   {
-    name: 'the beginning of two ids',
+    name: 'an ambiguous id prefix',
     attempt: ({ store, administration, acme }) => {
       const two = [1, 2].map((at) => draft({ id: `00000000-0000-4000-8000-00000000000${at}`, organizationId: acme.id }))
       store.environment.write(() => {
@@ -335,30 +343,30 @@ const MISUSES: readonly {
       return administration.assessments.remove(acme, '00000000')
     },
     code: 'CONFLICT',
-    message: /2 assessments begin with 00000000; give more of the id/,
+    message: /2 assessments begin with 00000000. Give more characters of the id/,
   },
   {
-    name: 'an item that the assessment has not',
+    name: 'an item that is not in the assessment',
     attempt: ({ administration, acme }, id) => administration.assessments.answer(acme, id, 'Z', 'yes'),
     code: 'NOT_FOUND',
     message: /no item "Z" in the assessment/,
   },
   {
-    name: 'a title of two lines',
+    name: 'a title with a line break',
     attempt: ({ administration, acme }) => administration.assessments.create(acme, 'hipaa', 'a\nb'),
     code: 'USAGE',
     message: /--title: expected one line/,
   },
 ]
 for (const { name, attempt, code, message } of MISUSES) {
-  t.test(`${name} is refused`, async (t) => {
+  t.test(`${name} is rejected`, async (t) => {
     const opened = open(t)
     const { id } = opened.administration.assessments.import(opened.acme, content('hipaa', { A: 'no' }))
     t.throws(() => attempt(opened, id), { code, message })
   })
 }
 
-t.test('an import that cannot be completed leaves nothing', async (t) => {
+t.test('an import that cannot be completed stores nothing', async (t) => {
   const { store, administration, acme } = open(t)
   const unanswered = content('hipaa', { A: 'no', B: 'unanswered' })
   t.throws(() => administration.assessments.import(acme, unanswered, { complete: true }), { code: 'CONFLICT' })
@@ -367,7 +375,7 @@ t.test('an import that cannot be completed leaves nothing', async (t) => {
   t.same(store.auditLog.ofOrganization(acme.id), [])
 })
 
-t.test('more assessments than the bound are refused', async (t) => {
+t.test('assessments above the limit are rejected', async (t) => {
   const { store, administration, acme } = open(t)
   store.environment.write(() => {
     for (let count = 0; count < ASSESSMENTS_MAX - 1; count++) {
@@ -403,13 +411,13 @@ function fill({ store, acme }: Opened, count: number): Recommendation[] {
   return all
 }
 
-t.test('at the bound of recommendations the oldest completed ones go, and open ones are never lost', async (t) => {
+t.test('at the limit the oldest completed recommendations are removed, and open ones are never lost', async (t) => {
   const opened = open(t)
   const { store, administration, acme } = opened
   const [first, second, third] = fill(opened, RECOMMENDATIONS_MAX)
   t.throws(() => assess(opened, 'hipaa', { A: 'no' }), {
     code: 'CONFLICT',
-    message: /10001 recommendations .*, at most 10000/,
+    message: /10001 recommendations .*, more than the maximum of 10000/,
   })
   t.same(store.assessments.ofOrganization(acme.id), [], 'and nothing was stored')
   for (const each of [second, first]) {
@@ -425,7 +433,7 @@ t.test('at the bound of recommendations the oldest completed ones go, and open o
   )
 })
 
-t.test('publishing costs time by the number of recommendations', async (t) => {
+t.test('publishing takes time linear in the number of recommendations', async (t) => {
   const opened = open(t)
   const { store, acme } = opened
   fill(opened, RECOMMENDATIONS_MAX)

@@ -16,10 +16,13 @@ import {
   testClock,
 } from '../../support/store.ts'
 
-const BACKUP = { force: false, onProgress: () => {}, givenUp: new AbortController().signal }
+const BACKUP = { force: false, onProgress: () => {}, signal: new AbortController().signal }
 const RESTORE: RestoreOptions = { ...BACKUP, actor: OPERATOR, clock: testClock(NOON) }
 
-/** Two organizations get the same events in the same transaction: so in each snapshot they have as many. */
+/**
+ * Two organizations get the same events in the same transaction, so in every snapshot their counts
+ * are equal.
+ */
 function append({ store }: TestStore, ids: readonly string[], sender: Sender): void {
   const events = Array.from({ length: 200 }, () => sender.event('claude.ai', NOON))
   store.environment.write(() => {
@@ -27,7 +30,7 @@ function append({ store }: TestStore, ids: readonly string[], sender: Sender): v
   })
 }
 
-t.test('a backup under a full writing load is one snapshot, and comes back whole', async (t) => {
+t.test('a backup under full write load is one consistent snapshot and can be restored', async (t) => {
   const opened = openStore(t)
   const { store, directory } = opened
   const ids = ['A', 'B'].map((name) => makeOrganization(opened, name).id)
@@ -37,7 +40,7 @@ t.test('a backup under a full writing load is one snapshot, and comes back whole
   const writing = (async () => {
     for (; !done; written++) {
       append(opened, ids, sender)
-      // Also what frees pages, which a copy must not meet half done.
+      // Also frees pages, which a copy must not see half done.
       if (written % 7 === 6)
         store.environment.write(() => ids.map((id) => store.buffer.removeThrough(id, written * 20)))
       await othersTurn()

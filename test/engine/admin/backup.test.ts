@@ -14,10 +14,10 @@ import fc from '../../support/property.ts'
 import { makeOrganization, NOON, openStore, testClock } from '../../support/store.ts'
 
 const never = new AbortController().signal
-const BACKUP = { force: false, onProgress: () => {}, givenUp: never }
+const BACKUP = { force: false, onProgress: () => {}, signal: never }
 const RESTORE: RestoreOptions = { ...BACKUP, actor: OPERATOR, clock: testClock(NOON) }
 
-t.test('what is in the way of a backup is one line, and leaves nothing', async (t) => {
+t.test('a failed backup is one error line and leaves no file', async (t) => {
   const opened = openStore(t)
   const { store, directory } = opened
   makeOrganization(opened, 'A')
@@ -25,14 +25,14 @@ t.test('what is in the way of a backup is one line, and leaves nothing', async (
   writeFileSync(file, 'mine')
   await t.rejects(backUp(store, file, BACKUP), { code: 'CONFLICT', message: `${file} exists; --force replaces it` })
   t.equal(readFileSync(file, 'utf8'), 'mine')
-  await t.rejects(backUp(store, directory, BACKUP), { code: 'BACKUP_FILE', message: /a directory; name a file/ })
+  await t.rejects(backUp(store, directory, BACKUP), { code: 'BACKUP_FILE', message: /is a directory. Name a file/ })
   await t.rejects(backUp(store, join(directory, 'no/a'), BACKUP), {
     code: 'BACKUP_FILE',
-    message: /there is no directory/,
+    message: /no such directory/,
   })
   await t.rejects(backUp(store, '/proc/a', BACKUP), { code: 'BACKUP_FILE' })
-  const givenUp = AbortSignal.abort()
-  t.equal(await backUp(store, file, { ...BACKUP, force: true, givenUp }), undefined)
+  const signal = AbortSignal.abort()
+  t.equal(await backUp(store, file, { ...BACKUP, force: true, signal }), undefined)
   t.equal(readFileSync(file, 'utf8'), 'mine', 'who gives up changes nothing')
   const release = await tryHold(directory, 'backup a.backup')
   await t.rejects(backUp(store, file, { ...BACKUP, force: true }), { code: 'STORE_IN_USE' })
@@ -44,7 +44,7 @@ t.test('what is in the way of a backup is one line, and leaves nothing', async (
   )
 })
 
-t.test('a damaged store has no backup', async (t) => {
+t.test('a damaged store cannot be backed up', async (t) => {
   const opened = openStore(t, { unchecked: true })
   const { store, directory } = opened
   const { id } = makeOrganization(opened, 'A')
@@ -52,12 +52,12 @@ t.test('a damaged store has no backup', async (t) => {
   const file = join(directory, 'a.backup')
   await t.rejects(backUp(store, file, BACKUP), {
     code: 'STORE_UNSOUND',
-    message: /the store is damaged, so is its copy: 1 findings, the first: scans of .*; posture-admin doctor says more/,
+    message: /the store is damaged: 1 findings, the first: scans of .*; run posture-admin doctor for details/,
   })
   t.notOk(existsSync(file))
 })
 
-t.test('what is in the way of a restore is one line, and changes nothing', async (t) => {
+t.test('a failed restore is one error line and changes nothing', async (t) => {
   const opened = openStore(t)
   const { store, directory } = opened
   makeOrganization(opened, 'A')
@@ -70,9 +70,9 @@ t.test('what is in the way of a restore is one line, and changes nothing', async
   writeFileSync(foreign, 'a text')
   await t.rejects(restore(foreign, empty, RESTORE), {
     code: 'BACKUP_FILE',
-    message: /not a whole file of posture-admin/,
+    message: /not a complete backup of posture-admin/,
   })
-  t.equal(await restore(file, empty, { ...RESTORE, givenUp: AbortSignal.abort() }), undefined)
+  t.equal(await restore(file, empty, { ...RESTORE, signal: AbortSignal.abort() }), undefined)
   t.same(readdirSync(empty), [], 'nothing is left')
 
   const newer = join(directory, 'newer')
@@ -88,7 +88,7 @@ t.test('what is in the way of a restore is one line, and changes nothing', async
     message: `${newerFile}: written by a newer release (schema ${SCHEMA_VERSION + 1}), this one reads up to ${SCHEMA_VERSION}; install the newer release`,
   })
 
-  await t.rejects(restore(file, directory, RESTORE), { code: 'CONFLICT', message: /has a store already; --force/ })
+  await t.rejects(restore(file, directory, RESTORE), { code: 'CONFLICT', message: /already contains a store. --force/ })
   for (const what of [SCANS, 'ingest file']) {
     const release = await tryHold(store.environment.path, what)
     await t.rejects(restore(file, directory, { ...RESTORE, force: true }), { code: 'STORE_IN_USE' })
@@ -100,7 +100,7 @@ t.test('what is in the way of a restore is one line, and changes nothing', async
   )
 })
 
-t.test('with force the store before is kept beside, whole', async (t) => {
+t.test('a forced restore keeps the previous store intact in another directory', async (t) => {
   const directory = t.testdir()
   const opened = { store: new Store(directory), directory, clock: testClock(NOON) }
   makeOrganization(opened, 'Old')
@@ -121,7 +121,7 @@ t.test('with force the store before is kept beside, whole', async (t) => {
   await kept.close()
 })
 
-t.test('a seal notices every bit that is another, and every byte that is missing', async (t) => {
+t.test('a seal detects every changed bit and every missing byte', async (t) => {
   const directory = t.testdir()
   const file = join(directory, 'file')
   const copy = (run: number): string => join(directory, `copy-${run}`)

@@ -8,7 +8,7 @@ function inNameOf(opened: TestStore, name: string): Administration {
   return new Administration(opened.store, opened.clock, { kind: 'member', name })
 }
 
-t.test('every change is in the audit log: who, when, what; what failed is not', async (t) => {
+t.test('the audit log records who made which change and when; failed changes are not recorded', async (t) => {
   const opened = openStore(t)
   const { store, clock } = opened
   const administration = new Administration(store, clock, { kind: 'operator', name: 'root' })
@@ -51,7 +51,7 @@ const MAY: readonly { role: Role | undefined; may: readonly string[] }[] = [
   { role: 'owner', may: ['set', 'key', 'token', 'member'] },
 ]
 for (const { role, may } of MAY) {
-  t.test(`what ${role ?? 'a stranger'} may change`, async (t) => {
+  t.test(`${role ?? 'an unknown member'} may make exactly the permitted changes`, async (t) => {
     const opened = openStore(t)
     const acme = makeOrganization(opened, 'Acme')
     const other = makeOrganization(opened, 'Other')
@@ -78,7 +78,7 @@ for (const { role, may } of MAY) {
   })
 }
 
-t.test('an organization that has an owner keeps one', async (t) => {
+t.test('the last owner of an organization cannot be removed', async (t) => {
   const opened = openStore(t)
   const acme = makeOrganization(opened, 'Acme')
   const { members } = new Administration(opened.store, opened.clock)
@@ -96,14 +96,14 @@ t.test('an organization that has an owner keeps one', async (t) => {
 })
 
 for (const days of [0, -1, 1.5, 401, Number.NaN]) {
-  t.test(`an evidence window of ${days} days is refused`, async (t) => {
+  t.test(`an evidence window of ${days} days is rejected`, async (t) => {
     const opened = openStore(t)
     const { organizations } = new Administration(opened.store, opened.clock)
     t.throws(() => organizations.set(makeOrganization(opened, 'Acme'), { evidenceWindowDays: days }), { code: 'USAGE' })
   })
 }
 
-t.test('the audit log has a bound of entries, and of age where it is asked', async (t) => {
+t.test('the audit log is limited in entries, and in age if configured', async (t) => {
   const { store } = openStore(t, { unchecked: true })
   const log = new AuditLog(store.environment, 250)
   const [a, b] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222']

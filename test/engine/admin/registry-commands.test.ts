@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { admin, runAdmin } from '../../support/programs.ts'
 
-t.test('list and search show platforms, show its domains, stats the counts', async (t) => {
+t.test('list and search show platforms, show their domains, stats the counts', async (t) => {
   const all = await admin('registry', 'list')
   t.ok(all.length >= 600)
   t.match(all[0], { id: String, platform_name: String, vendor: String, platform_type: String, risk: { score: Number } })
@@ -17,7 +17,7 @@ t.test('list and search show platforms, show its domains, stats the counts', asy
   t.ok(stats.length <= 21, 'at most 20 types, and all')
 })
 
-t.test('check says which platform a name belongs to, and by which rule', async (t) => {
+t.test('check finds the platform and the rule of a name', async (t) => {
   const rows = await admin('registry', 'check', 'API.OpenAI.com.', 'x.claude.ai', 'example.com', '127.0.0.1', '')
   t.match(rows, [
     { name: 'API.OpenAI.com.', rule: 'api.openai.com', match: 'exact', role: 'api' },
@@ -28,7 +28,7 @@ t.test('check says which platform a name belongs to, and by which rule', async (
   ])
 })
 
-t.test("an operator's file is in force; its faults name file, entry and field", async (t) => {
+t.test("an operator's registry file is used; its errors name file, entry and field", async (t) => {
   const file = join(t.testdir(), 'own.yaml')
   writeFileSync(file, 'disable: [chatgpt]\n')
   t.match(await admin('registry', 'check', 'chatgpt.com', '--registry', file), [{ match: 'none' }])

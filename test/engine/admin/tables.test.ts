@@ -4,7 +4,7 @@ import t from 'tap'
 import { adminProgram } from '../../../engine/admin/program.ts'
 import { admin } from '../../support/programs.ts'
 
-/** What the commands print on a terminal of so many columns. */
+/** The output of the commands on a terminal with this many columns. */
 async function printed(t: Tap, columns: number, ...words: readonly string[]): Promise<string> {
   let text = ''
   t.intercept(process.stdout, 'isTTY', { value: true, configurable: true })
@@ -20,7 +20,7 @@ async function printed(t: Tap, columns: number, ...words: readonly string[]): Pr
 }
 type Tap = { intercept: typeof t.intercept }
 
-t.test('every table fits 40 and 80 columns; a secret has a line of its own', async (t) => {
+t.test('every table fits 40 and 80 columns; a secret has its own line', async (t) => {
   const directory = t.testdir()
   const data = ['--data-dir', join(directory, 'service')]
   const org = ['--org', 'Acme Widgets International', ...data]
@@ -75,7 +75,7 @@ t.test('every table fits 40 and 80 columns; a secret has a line of its own', asy
   }
 })
 
-t.test('JSON: one object per line, typed, with the names of the API, and null for what is missing', async (t) => {
+t.test("JSON output has one typed object per line with the API's names, and null for missing values", async (t) => {
   const data = ['--data-dir', join(t.testdir(), 'service')]
   const org = ['--org', 'Acme', ...data]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)

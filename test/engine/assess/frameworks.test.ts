@@ -19,11 +19,11 @@ t.test('the frameworks are those of the specification, in its order', async (t) 
   ])
 })
 
-t.test('what the build wrote is what the files say', async (t) => {
+t.test('the built frameworks match the files', async (t) => {
   t.same(loadTemplates(), templates)
 })
 
-/** The parts that each framework has, by what its items' ids begin with. */
+/** The parts of each framework, by the prefixes of item IDs. */
 const STRUCTURE: Readonly<Record<string, readonly string[]>> = {
   'ai-security': ['GOV', 'INV', 'DAT', 'ACC', 'MOD', 'MON', 'INC', 'PEO'],
   'cis-v8': Array.from({ length: 18 }, (_, control) => `${control + 1}.`),
@@ -38,7 +38,7 @@ const STRUCTURE: Readonly<Record<string, readonly string[]>> = {
   'pci-dss': Array.from({ length: 12 }, (_, requirement) => `${requirement + 1}.`),
 }
 for (const id of FRAMEWORK_IDS) {
-  t.test(`${id}: no part of the framework is missing, and no category is too thin or too long`, async (t) => {
+  t.test(`${id}: every part of the framework has items, and categories have a reasonable size`, async (t) => {
     const ids = templates[id].flatMap(({ items }) => items.map((item) => item.id))
     const parts = STRUCTURE[id] ?? []
     for (const part of parts)
@@ -56,7 +56,7 @@ for (const id of FRAMEWORK_IDS) {
   })
 }
 
-t.test('no text stands twice, and each is a sentence of its kind', async (t) => {
+t.test('no text is repeated, and each is a sentence of the right kind', async (t) => {
   const all = FRAMEWORK_IDS.flatMap((id) => templates[id].flatMap(({ items }) => items))
   t.ok(all.length >= 300, `${all.length} items`)
   for (const field of ['title', 'recommendation'] as const) {
@@ -74,7 +74,7 @@ t.test('no text stands twice, and each is a sentence of its kind', async (t) => 
   }
 })
 
-t.test('items and categories differ in what they weigh and how urgent they are', async (t) => {
+t.test('items and categories differ in weight and priority', async (t) => {
   for (const id of FRAMEWORK_IDS) {
     const items = templates[id].flatMap((category) => category.items)
     t.ok(new Set(items.map(({ weight }) => weight)).size > 1, `${id}: weights`)
@@ -98,24 +98,24 @@ const FAULTY: readonly { name: string; from: string | RegExp; to: string; found:
     found: /items\[0\]\.priority: found 6, expected/,
   },
   {
-    name: 'an id that stands twice',
+    name: 'a duplicate id',
     from: '164.308(a)(2)',
     to: '164.308(A)(1)',
-    found: /items\[1\]\.id: found "164.308\(A\)\(1\)", which stands at categories\[0\]\.items\[0\]\.id already/,
+    found: /items\[1\]\.id: found "164.308\(A\)\(1\)", which is already at categories\[0\]\.items\[0\]\.id/,
   },
   {
-    name: 'a category that stands twice',
+    name: 'a duplicate category',
     from: 'name: Physical safeguards',
     to: 'name: Administrative safeguards',
-    found: /categories\[1\]\.name: found .*, which stands at/,
+    found: /categories\[1\]\.name: found .*, which is already at/,
   },
   {
-    name: 'a field that is none',
+    name: 'an unknown field',
     from: 'title:',
     to: 'titel:',
     found: /items\[0\]\.title: found nothing, expected one line/,
   },
-  { name: 'an item that starts a formula', from: '164.308(a)(1)', to: '=1', found: /items\[0\]\.id: found "=1"/ },
+  { name: 'an item that looks like a formula', from: '164.308(a)(1)', to: '=1', found: /items\[0\]\.id: found "=1"/ },
   {
     name: 'no categories',
     from: /categories:[\s\S]*/,
@@ -124,7 +124,7 @@ const FAULTY: readonly { name: string; from: string | RegExp; to: string; found:
   },
 ]
 for (const { name, from, to, found } of FAULTY) {
-  t.test(`a template with ${name} is refused`, async (t) => {
+  t.test(`a template with ${name} is rejected`, async (t) => {
     const text = GOOD.replace(from, to)
     t.not(text, GOOD)
     t.throws(() => readTemplate('hipaa.yaml', text), { message: found })

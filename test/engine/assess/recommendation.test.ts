@@ -23,7 +23,10 @@ function after(answer: Answer, before?: RecommendationStatus): Recommendation[] 
   return recommendationsAfter(draft(), categories, known, 99)
 }
 
-/** What assessing again makes of a recommendation; undefined where it stays as it is. */
+/**
+ * The effect of a new assessment on a recommendation's status; undefined if the status does not
+ * change.
+ */
 const AGAIN: readonly { before: RecommendationStatus; answer: Answer; status: RecommendationStatus | undefined }[] = [
   { before: 'open', answer: 'no', status: 'open' },
   { before: 'in_progress', answer: 'partial', status: 'in_progress' },
@@ -37,7 +40,7 @@ const AGAIN: readonly { before: RecommendationStatus; answer: Answer; status: Re
   { before: 'dismissed', answer: 'not_applicable', status: undefined },
 ]
 for (const { before, answer, status } of AGAIN) {
-  t.test(`${before}, and the item is now answered ${answer}: ${status ?? 'as it was'}`, async (t) => {
+  t.test(`${before} and answered ${answer} again: ${status ?? 'unchanged'}`, async (t) => {
     const [found, ...others] = after(answer, before)
     t.same(others, [])
     if (status === undefined) {
@@ -51,7 +54,7 @@ for (const { before, answer, status } of AGAIN) {
   })
 }
 
-t.test('an item answered below 100 is recommended for the first time', async (t) => {
+t.test('an item answered below 100 becomes a recommendation', async (t) => {
   for (const answer of ['no', 'partial', 0, 99] as const) {
     const [found] = after(answer)
     t.match(found, {
@@ -68,7 +71,7 @@ t.test('an item answered below 100 is recommended for the first time', async (t)
   for (const answer of ['yes', 100, 'not_applicable'] as const) t.same(after(answer), [], `${answer}`)
 })
 
-t.test('what the newer assessment does not ask stays as it is', async (t) => {
+t.test('a recommendation that the newer assessment does not cover is unchanged', async (t) => {
   const known = new Map([['i', KNOWN]])
   t.same(recommendationsAfter(draft(), [category('New', 1, [item('other', 'yes')])], known, 99), [])
 })

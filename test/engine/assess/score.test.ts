@@ -10,7 +10,7 @@ import { category, draft, item } from '../../support/assessments.ts'
 import { REPOSITORY } from '../../support/programs.ts'
 import fc from '../../support/property.ts'
 
-/** Categories by weight and, for each item, weight and answer. */
+/** Categories by weight, with weight and answer of each item. */
 function assessed(
   ...given: readonly (readonly [number, readonly (readonly [number, Answer])[]])[]
 ): AssessmentCategory[] {
@@ -29,12 +29,12 @@ const SCORES: readonly {
   overall: number | null
   categories: (number | null)[]
 }[] = [
-  { name: 'all is there', given: assessed([1, [[1, 'yes']]]), overall: 100, categories: [100] },
-  { name: 'nothing is there', given: assessed([1, [[1, 'no']]]), overall: 0, categories: [0] },
-  { name: 'half of it is', given: assessed([1, [[1, 'partial']]]), overall: 50, categories: [50] },
+  { name: 'everything is implemented', given: assessed([1, [[1, 'yes']]]), overall: 100, categories: [100] },
+  { name: 'nothing is implemented', given: assessed([1, [[1, 'no']]]), overall: 0, categories: [0] },
+  { name: 'half is implemented', given: assessed([1, [[1, 'partial']]]), overall: 50, categories: [50] },
   { name: 'a number counts as it is', given: assessed([1, [[1, 37]]]), overall: 37, categories: [37] },
   {
-    name: 'items weigh within their category',
+    name: 'items have weights within their category',
     given: assessed([
       1,
       [
@@ -46,7 +46,7 @@ const SCORES: readonly {
     categories: [75],
   },
   {
-    name: 'categories weigh, however many items they have',
+    name: 'categories have weights regardless of their number of items',
     given: assessed(
       [3, [[1, 'yes']]],
       [
@@ -62,7 +62,7 @@ const SCORES: readonly {
     categories: [100, 0],
   },
   {
-    name: 'what does not apply is left out, and what is unanswered, too',
+    name: 'items that are not applicable or unanswered are left out',
     given: assessed([
       1,
       [
@@ -75,13 +75,13 @@ const SCORES: readonly {
     categories: [100],
   },
   {
-    name: 'a category of which nothing applies is left out',
+    name: 'a category without applicable items is left out',
     given: assessed([1, [[1, 80]]], [100, [[1, 'not_applicable']]]),
     overall: 80,
     categories: [80, null],
   },
   {
-    name: 'nothing applies at all',
+    name: 'nothing is applicable',
     given: assessed([1, [[1, 'not_applicable']]], [1, [[1, 'unanswered']]]),
     overall: null,
     categories: [null, null],
@@ -93,19 +93,19 @@ const SCORES: readonly {
     categories: [89, 90],
   },
   {
-    name: 'just below a half stays below: 89.4995',
+    name: 'just below a half is rounded down: 89.4995',
     given: assessed([500.5, [[1, 89]]], [499.5, [[1, 90]]]),
     overall: 89,
     categories: [89, 90],
   },
   {
-    name: 'weights that make 89.5 exactly, and 89.49999999999999 in binary',
+    name: 'weights that give exactly 89.5, which is 89.49999999999999 in binary',
     given: assessed([0.3, [[1, 88]]], [0.1, [[1, 88]]], [0.2, [[1, 91]]], [0.6, [[1, 90]]]),
     overall: 90,
     categories: [88, 88, 91, 90],
   },
   {
-    name: 'the overall score is of the exact categories: of 49.5 and 49, and not of 50 and 49',
+    name: 'the overall score uses the unrounded categories: 49.5 and 49, not 50 and 49',
     given: assessed(
       [
         1,
@@ -131,7 +131,7 @@ for (const { name, given, overall, categories } of SCORES) {
   })
 }
 
-t.test('the worked example of docs/reference/assessments.md is what the code computes', async (t) => {
+t.test('the code computes the worked example in docs/reference/assessments.md', async (t) => {
   const page = readFileSync(join(REPOSITORY, 'docs/reference/assessments.md'), 'utf8')
   const csv = /```csv\n([\s\S]*?)```/.exec(page)?.[1] ?? ''
   const { categories } = readAssessment(Buffer.from(csv), { frameworkId: 'nist-csf-2' })
@@ -170,7 +170,7 @@ const anyCategories = fc
   })
   .map((given) => assessed(...given))
 
-t.test('any answers: within what floating point says, up to where it cannot tell which way to round', async () => {
+t.test('any answers give the reference score, within floating-point precision', async () => {
   const points = (answer: Answer): number =>
     typeof answer === 'number' ? answer : answer === 'yes' ? 100 : answer === 'partial' ? 50 : answer === 'no' ? 0 : NaN
   fc.assert(
@@ -191,12 +191,12 @@ t.test('any answers: within what floating point says, up to where it cannot tell
   )
 })
 
-t.test('weights twice as high, and a better answer, never make a score lower', async (t) => {
+t.test('doubling the weights or improving an answer never lowers a score', async (t) => {
   fc.assert(
     fc.property(anyCategories, (categories) => {
       const score = scoreOf(categories).overallScore
-      const heavier = categories.map((each) => ({ ...each, weight: each.weight * 2 }))
-      t.equal(scoreOf(heavier).overallScore, score, 'only the relation of weights counts')
+      const withHigherWeight = categories.map((each) => ({ ...each, weight: each.weight * 2 }))
+      t.equal(scoreOf(withHigherWeight).overallScore, score, 'only the relation of weights counts')
       const better = categories.map((each) => ({
         ...each,
         items: each.items.map((one) =>

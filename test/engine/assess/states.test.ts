@@ -5,9 +5,9 @@ import { category, item } from '../../support/assessments.ts'
 
 type Outcome = AssessmentStatus | 'gone' | RegExp
 
-const FINAL = /completed, which is final/
+const FINAL = /the assessment is completed: /
 
-/** What each action makes of each state, with the answers that the assessment has when it is done. */
+/** The effect of each action in each state, with the assessment's answers at that time. */
 const ROWS: readonly {
   state: AssessmentStatus
   action: 'answer' | 'complete' | 'remove'

@@ -29,7 +29,7 @@ function readCsv(text: string | Uint8Array): AssessmentContent {
   return readAssessment(Buffer.from(text), { frameworkId: 'hipaa', title: 'Test' })
 }
 
-/** The lines of the fault that reading ends with. */
+/** The lines of the fault that ends reading. */
 function faultsOf(read: () => unknown): readonly string[] {
   try {
     read()
@@ -72,7 +72,7 @@ const anyContent: fc.Arbitrary<AssessmentContent> = fc.record({
       { minLength: 1, maxLength: 5, selector: ({ name }) => name },
     )
     .map((categories) => {
-      // Ids are unique over the whole assessment: a number behind them makes them so.
+      // IDs are unique in an assessment. A number as suffix makes them so.
       let count = 0
       return categories.map((each) => ({
         ...each,
@@ -81,7 +81,7 @@ const anyContent: fc.Arbitrary<AssessmentContent> = fc.record({
     }),
 })
 
-t.test('what is exported and imported again is the same', async (t) => {
+t.test('an exported assessment can be imported unchanged', async (t) => {
   fc.assert(
     fc.property(anyContent, fc.constantFrom('json', 'csv'), (given, format) => {
       const bytes = Buffer.from(writeAssessment(given, format))
@@ -91,12 +91,12 @@ t.test('what is exported and imported again is the same', async (t) => {
   )
 })
 
-t.test('no cell of an export is a formula', async (t) => {
+t.test('no exported cell is a formula', async (t) => {
   fc.assert(
     fc.property(anyContent, (given) => {
       const titles = given.categories.flatMap(({ items }) => items.map(({ title }) => title))
       const text = writeAssessment(given, 'csv')
-      // Every cell begins behind a separator, a line feed or a quote; notes hold line feeds and are left out here.
+      // Every cell follows a separator, a line feed or a quote. Notes with line feeds are excluded.
       if (given.categories.some(({ items }) => items.some(({ note }) => note.includes('\n')))) return
       for (const [at, row] of text.split('\r\n').slice(1, -1).entries()) {
         t.notMatch(row, /^"?[=+\-@]/, row)
@@ -106,7 +106,7 @@ t.test('no cell of an export is a formula', async (t) => {
   )
 })
 
-t.test('the form of a CSV file', async (t) => {
+t.test('a CSV file has the documented format', async (t) => {
   const text = writeAssessment(content('hipaa', { A: 'partial', B: 37 }), 'csv')
   t.equal(
     text,
@@ -115,19 +115,19 @@ t.test('the form of a CSV file', async (t) => {
 })
 
 const ACCEPTED: readonly { name: string; text: string }[] = [
-  { name: 'as it is written', text: `${HEADER}\n${ROW}\n` },
+  { name: 'as exported', text: `${HEADER}\n${ROW}\n` },
   { name: 'without a line feed at the end', text: `${HEADER}\n${ROW}` },
   { name: 'with a byte order mark and CRLF', text: `\ufeff${HEADER}\r\n${ROW}\r\n` },
-  { name: 'with CR alone', text: `${HEADER}\r${ROW}\r` },
+  { name: 'with CR only', text: `${HEADER}\r${ROW}\r` },
   {
     name: 'with semicolons and a decimal comma',
     text: `${HEADER}\n${ROW.replace('1.5', '1,5')}`.replaceAll(/,(?!5)/g, ';'),
   },
   { name: 'with tabs', text: `${HEADER}\n${ROW}`.replaceAll(',', '\t') },
-  { name: 'all quoted', text: `${HEADER}\n${ROW}`.replaceAll(/[^,\n]+/g, '"$&"') },
+  { name: 'with all cells quoted', text: `${HEADER}\n${ROW}`.replaceAll(/[^,\n]+/g, '"$&"') },
   { name: 'with blanks around cells', text: `${HEADER}\n${ROW}`.replaceAll(',', ' , ') },
-  { name: 'with columns in capitals', text: `${HEADER.toUpperCase()}\n${ROW}` },
-  { name: 'with the answer in capitals', text: `${HEADER}\n${ROW.replace('partial', 'PARTIAL')}` },
+  { name: 'with column names in upper case', text: `${HEADER.toUpperCase()}\n${ROW}` },
+  { name: 'with the answer in upper case', text: `${HEADER}\n${ROW.replace('partial', 'PARTIAL')}` },
   { name: 'with empty rows', text: `\n${HEADER}\n\n,,,,,,,,\n${ROW}\n\n` },
   {
     name: 'with columns in another order',
@@ -151,7 +151,7 @@ for (const { name, text } of ACCEPTED) {
   })
 }
 
-t.test('an empty answer is none, a note may be missing, and rows of a category need not stand together', async (t) => {
+t.test("an empty answer is unanswered, a note may be missing, and a category's rows may be scattered", async (t) => {
   const { categories } = readCsv(
     [
       HEADER.replace('note,', ''),
@@ -183,7 +183,7 @@ function rowWith(column: string, cell: string): string {
 }
 
 const REFUSED_CSV: readonly { name: string; text: string | Uint8Array; lines: readonly (string | RegExp)[] }[] = [
-  { name: 'nothing at all', text: '', lines: ['line 1: found nothing, expected a row of column names'] },
+  { name: 'an empty file', text: '', lines: ['line 1: found nothing, expected a row of column names'] },
   { name: 'only column names', text: HEADER, lines: ['line 2: found nothing, expected a row for each item'] },
   {
     name: 'no column names',
@@ -191,13 +191,13 @@ const REFUSED_CSV: readonly { name: string; text: string | Uint8Array; lines: re
     lines: [/^line 1: there is no column "Access"$/, ...Array(8).fill(/no column/), /found no column category, /],
   },
   {
-    name: 'a column that is missing',
+    name: 'a missing column',
     text: `${HEADER.replace('priority,', '')}\n${ROW}`,
     lines: ['line 1: found no column priority'],
   },
-  { name: 'a column twice', text: `${HEADER},note\n${ROW}`, lines: ['line 1: the column note stands there twice'] },
+  { name: 'a duplicate column', text: `${HEADER},note\n${ROW}`, lines: ['line 1: the column note stands there twice'] },
   {
-    name: 'a weight that is none',
+    name: 'an invalid weight',
     text: `${HEADER}\n${rowWith('category_weight', '0')}`,
     lines: ['line 2, category_weight: found 0, expected a number above 0, up to 1000, with at most three decimals'],
   },
@@ -207,17 +207,17 @@ const REFUSED_CSV: readonly { name: string; text: string | Uint8Array; lines: re
     lines: [/^line 2, item_weight: found 0.1234, expected/],
   },
   {
-    name: 'a weight below zero',
+    name: 'a negative weight',
     text: `${HEADER}\n${rowWith('item_weight', '-1')}`,
     lines: [/^line 2, item_weight: found "-1", expected/],
   },
   {
-    name: 'a priority of none',
+    name: 'a priority out of range',
     text: `${HEADER}\n${rowWith('priority', '')}`,
     lines: ['line 2, priority: found nothing, expected a whole number from 1 (highest) to 5'],
   },
   {
-    name: 'an answer that is none',
+    name: 'an invalid answer',
     text: `${HEADER}\n${rowWith('answer', 'maybe')}`,
     lines: [
       'line 2, answer: found "maybe", expected yes, partial, no, not_applicable, unanswered or a whole number from 0 to 100',
@@ -249,17 +249,17 @@ const REFUSED_CSV: readonly { name: string; text: string | Uint8Array; lines: re
     lines: [/^line 2, item_title: found "a\\u0007b"/],
   },
   {
-    name: 'an item twice',
+    name: 'a duplicate item',
     text: `${HEADER}\n${ROW}\n${rowWith('item_id', 'a.1')}`,
-    lines: ['line 3, item_id: found "a.1", which stands in line 2 already'],
+    lines: ['line 3, item_id: found "a.1", which is already in line 2'],
   },
   {
-    name: 'a category of two weights',
+    name: 'a category with two weights',
     text: `${HEADER}\n${ROW}\n${rowWith('item_id', 'A.2').replace(',2,', ',3,')}`,
     lines: ['line 3, category_weight: found 3, expected 2 as in line 2'],
   },
   {
-    name: 'a cell too many',
+    name: 'an extra cell',
     text: `${HEADER}\n${ROW},more`,
     lines: ['line 2: found "more" in cell 10, which has no column'],
   },
@@ -269,14 +269,14 @@ const REFUSED_CSV: readonly { name: string; text: string | Uint8Array; lines: re
     lines: [/^line 2: found a quote inside a cell/],
   },
   {
-    name: 'a quote that is never closed',
+    name: 'an unclosed quote',
     text: `${HEADER}\n${ROW}\n"A`,
     lines: ['line 3: found a quote that is opened and never closed'],
   },
   {
-    name: 'text behind a quoted cell',
+    name: 'text after a quoted cell',
     text: `${HEADER}\n"A"x${ROW}`,
-    lines: [/^line 2: found text behind a quoted cell/],
+    lines: [/^line 2: found text after a quoted cell/],
   },
   {
     name: 'Latin-1',
@@ -289,7 +289,7 @@ const REFUSED_CSV: readonly { name: string; text: string | Uint8Array; lines: re
     lines: [/^found more than 2000 rows/],
   },
   {
-    name: 'a row that does not end',
+    name: 'an incomplete row',
     text: `${HEADER}\n"${'x'.repeat(100_000)}`,
     lines: [/^line 2: found a row of more than 65536 bytes/],
   },
@@ -300,14 +300,14 @@ const REFUSED_CSV: readonly { name: string; text: string | Uint8Array; lines: re
   },
 ]
 for (const { name, text, lines } of REFUSED_CSV) {
-  t.test(`CSV: ${name} is refused`, async (t) => {
+  t.test(`CSV: ${name} is rejected`, async (t) => {
     const found = faultsOf(() => readCsv(text))
     t.equal(found.length, lines.length, found.join('\n'))
     for (const [at, line] of lines.entries()) t.match(found[at], line)
   })
 }
 
-t.test('the line of a fault is that of the file, behind notes of several lines', async (t) => {
+t.test("a fault's line number counts the line breaks in notes", async (t) => {
   for (const end of ['\n', '\r\n']) {
     const text = [HEADER, rowWith('note', `"one${end}two${end}three"`), '', rowWith('answer', '?')].join(end)
     t.match(
@@ -317,7 +317,7 @@ t.test('the line of a fault is that of the file, behind notes of several lines',
   }
 })
 
-t.test('of many faults the first are named', async (t) => {
+t.test('only the first of many faults are listed', async (t) => {
   const text = [
     HEADER,
     ...Array.from({ length: 30 }, (_, at) => rowWith('item_id', `A.${at}`).replace('partial', '?')),
@@ -335,7 +335,7 @@ const REFUSED_JSON: readonly {
 }[] = [
   { name: 'another version', change: (file) => ({ ...file, version: 2 }), lines: [/^version: found 2, expected 1$/] },
   {
-    name: 'a framework that is none',
+    name: 'an unknown framework',
     change: (file) => ({ ...file, framework_id: 'cis' }),
     lines: [/^framework_id: found "cis", expected one of ai-security, /],
   },
@@ -345,34 +345,34 @@ const REFUSED_JSON: readonly {
     lines: [/^categories: found a list of 0, expected at least one category$/],
   },
   {
-    name: 'categories that are none',
+    name: 'categories that are not a list',
     change: (file) => ({ ...file, categories: {} }),
     lines: [/^categories: found an object, expected a list of categories$/],
   },
   {
-    name: 'a field too many',
+    name: 'an additional field',
     change: (file) => ({ ...file, colour: 'red' }),
     lines: [/^colour: there is no such field$/],
   },
   {
-    name: 'a field too many in an item',
+    name: 'an additional field in an item',
     change: (file) => ({ ...file, categories: [category('C', 1, [{ ...item('A', 1), x: 1 } as never])] }),
     lines: [/^categories\[0\]\.items\[0\]\.x: there is no such field$/],
   },
   {
-    name: 'an answer that is none',
+    name: 'an invalid answer',
     change: (file) => ({ ...file, categories: [category('C', 1, [item('A', 'ja' as never), item('B', 1.5)])] }),
     lines: [/^categories\[0\]\.items\[0\]\.answer: found "ja", expected yes/, /items\[1\]\.answer: found 1.5/],
   },
   {
-    name: 'half of a surrogate',
+    name: 'half a surrogate pair',
     change: (file) => ({ ...file, title: '\ud800' }),
     lines: [/^title: found "\\ud800", expected one line/],
   },
   {
-    name: 'an item twice',
+    name: 'a duplicate item',
     change: (file) => ({ ...file, categories: [category('C', 1, [item('A', 1)]), category('D', 1, [item('a', 1)])] }),
-    lines: [/^categories\[1\]\.items\[0\]\.id: found "a", which stands at categories\[0\]/],
+    lines: [/^categories\[1\]\.items\[0\]\.id: found "a", which is already at categories\[0\]/],
   },
   {
     name: 'too many items in all',
@@ -390,14 +390,14 @@ const REFUSED_JSON: readonly {
   },
 ]
 for (const { name, change, lines } of REFUSED_JSON) {
-  t.test(`JSON: ${name} is refused`, async (t) => {
+  t.test(`JSON: ${name} is rejected`, async (t) => {
     const found = faultsOf(() => readAssessment(Buffer.from(JSON.stringify(change(JSON_FILE)))))
     t.equal(found.length, lines.length, found.join('\n'))
     for (const [at, line] of lines.entries()) t.match(found[at], line)
   })
 }
 
-t.test('JSON that breaks off is refused with its place, where Node tells it', async (t) => {
+t.test('truncated JSON is rejected with its position if Node reports one', async (t) => {
   t.match(
     faultsOf(() => readAssessment(Buffer.from('{\n "version": 1 2'))),
     [/^line 2, column 15: not JSON: Expected/],
@@ -412,7 +412,7 @@ t.test('JSON that breaks off is refused with its place, where Node tells it', as
   )
 })
 
-t.test('the framework is said once, and the same', async (t) => {
+t.test('the framework is given once, and must match', async (t) => {
   const json = Buffer.from(JSON.stringify(JSON_FILE))
   t.match(readAssessment(json), { frameworkId: 'hipaa', title: 'T' })
   t.match(readAssessment(json, { frameworkId: 'hipaa', title: 'Other' }), { title: 'Other' })
@@ -426,7 +426,7 @@ t.test('the framework is said once, and the same', async (t) => {
   })
 })
 
-t.test('any bytes, and any change of a good file: a Fault or an assessment', async (t) => {
+t.test('any bytes and any change of a good file give a Fault or an assessment', async (t) => {
   const good = [
     Buffer.from(writeAssessment(content('hipaa', { A: 'partial', B: 37 }), 'csv')),
     Buffer.from(JSON.stringify(JSON_FILE)),
@@ -467,7 +467,7 @@ t.test('any bytes, and any change of a good file: a Fault or an assessment', asy
   t.ok(outcomes.read > 50 && outcomes.refused > 1000, JSON.stringify(outcomes))
 })
 
-t.test('a file of a great many wrong things is refused soon', async (t) => {
+t.test('a file with very many errors is rejected quickly', async (t) => {
   const many = (what: string): string => Array.from({ length: 2_000_000 }, () => what).join()
   const keys = Array.from({ length: 500_000 }, (_, at) => `"k${at}":1`).join()
   const rows: readonly (readonly [string, RegExp])[] = [
@@ -486,7 +486,7 @@ t.test('a file of a great many wrong things is refused soon', async (t) => {
   }
 })
 
-t.test('a long file costs time by its length', async (t) => {
+t.test('a long file takes linear time', async (t) => {
   const seconds = (bytes: Uint8Array): number => {
     return cpuMsOf(() => t.ok(faultsOf(() => readCsv(bytes)).length > 0)) / 1000
   }
@@ -497,7 +497,7 @@ t.test('a long file costs time by its length', async (t) => {
     )
 })
 
-t.test('docs/reference/assessments.md lists the limits', async (t) => {
+t.test('docs/reference/assessments.md lists all limits', async (t) => {
   const page = readFileSync(join(REPOSITORY, 'docs/reference/assessments.md'), 'utf8')
   const bounds = {
     'Assessments per organization': ASSESSMENTS_MAX,
@@ -512,7 +512,7 @@ t.test('docs/reference/assessments.md lists the limits', async (t) => {
   t.match(page, new RegExp(`up to ${ASSESSMENT_FAULTS_NAMED_MAX}\\s+lines`))
 })
 
-t.test('a file that is not there, is a directory, or is too large', async (t) => {
+t.test('a file that is missing, a directory or too large is rejected', async (t) => {
   const directory = t.testdir({ large: 'x'.repeat(ASSESSMENT_FILE_BYTES_MAX + 1), small: 'x' })
   await t.rejects(readAssessmentFile(`${directory}/none`), { code: 'ASSESSMENT_FILE', message: /none: no such file$/ })
   await t.rejects(readAssessmentFile(directory), { code: 'ASSESSMENT_FILE', message: /directory/ })

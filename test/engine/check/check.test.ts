@@ -24,7 +24,7 @@ const ITEM = {
   note: '',
 } as const
 
-/** A store with a record in every table, all of it made by what the programs use. */
+/** A store with a record in every table, all written by the programs' own code. */
 function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof openStore>[1] = {}): Site {
   const opened = openStore(t, options)
   const { store, clock } = opened
@@ -94,7 +94,7 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
   return { ...opened, id, prefix: uuidBytes(id) }
 }
 
-/** What a row does with the bytes of a record: other ones, or undefined to take it away. */
+/** Changes the bytes of a record: returns other bytes, or undefined to delete the record. */
 type Damage = (bytes: Buffer) => Buffer | undefined
 
 const gone: Damage = () => undefined
@@ -104,7 +104,7 @@ const flipped: Damage = (bytes) => {
   return other
 }
 
-/** Changes fields of a record, whose checksum then is right. */
+/** Changes fields of a record and updates its checksum. */
 function changed<T extends object>(change: (value: T) => object): (site: Site, table: string) => void {
   return (site, table) => {
     const family = new Family<object>(site.store.environment.table(table), table)
@@ -114,7 +114,10 @@ function changed<T extends object>(change: (value: T) => object): (site: Site, t
   }
 }
 
-/** Damages the first record of a table (or the one at `at`, counted from the end where it is negative). */
+/**
+ * Damages a record of a table: the first, or the one at `at`, which counts from the end if
+ * negative.
+ */
 function record(damage: Damage, at = 0): (site: Site, table: string) => void {
   return ({ store }, name) => {
     const table = store.environment.table(name)
@@ -126,7 +129,7 @@ function record(damage: Damage, at = 0): (site: Site, table: string) => void {
   }
 }
 
-/** A record at another place than its own. */
+/** Moves a record to another key. */
 function movedTo(keyOf: (key: Buffer) => Buffer): (site: Site, table: string) => void {
   return ({ store }, name) => {
     const table = store.environment.table(name)
@@ -170,14 +173,14 @@ const FIXED = ['audit-log', 'api-keys', 'monitoring-tokens', 'sources', 'rejects
 
 const ROWS: readonly Row[] = [
   ...SEALED.map((table) => ({
-    name: `a byte of a record in ${table} flips`,
+    name: `a byte of a record in ${table} is flipped`,
     table,
     damage: record(flipped),
     finds:
-      /^\S+ of \S+: found .*the checksum does not match; restore a backup, expected a whole record at [0-9a-f.]+$|^\S+ of \S+: found fields of another form at .*the checksum does not match/,
+      /^\S+ of \S+: found .*the checksum does not match; restore a backup, expected a valid record at [0-9a-f.]+$|^\S+ of \S+: found unexpected fields at .*the checksum does not match/,
   })),
   ...SEALED.filter((table) => table !== 'organizations').map((table) => ({
-    name: `a record in ${table} is of an organization that is none`,
+    name: `a record in ${table} belongs to an unknown organization`,
     table,
     damage: movedTo((key) => Buffer.concat([Buffer.alloc(16, 9), key.subarray(16)])),
     finds: /of 09090909-0909-0909-0909-090909090909: found a record at 09+\S*, expected an organization of that id$/,
@@ -198,56 +201,56 @@ const ROWS: readonly Row[] = [
     'recommendations',
     'scans',
   ].map((table) => ({
-    name: `a record in ${table} stands at another key`,
+    name: `a record in ${table} is stored under another key`,
     table,
     damage: movedTo(otherLast),
-    finds: /that of its key$|the one of its key$/,
+    finds: /the one in its key$/,
   })),
   {
     name: 'a record of a later release',
     table: 'members',
     damage: record((bytes) => sealRecord(9, bytes.subarray(5))),
-    finds: /found member: found version 9, this release reads 1 to 1, expected a whole record/,
+    finds: /found member: found version 9, this release reads 1 to 1, expected a valid record/,
   },
   {
-    name: 'a record of another form with a right checksum',
+    name: 'a record of another type with a valid checksum',
     table: 'scans',
     damage: record(() => sealRecord(1, Buffer.of(0xc0))),
-    finds: /found fields of another form at \S+ \(Cannot read .*\), expected ours$/,
+    finds: /found unexpected fields at \S+ \(Cannot read .*\), expected the current format$/,
   },
   {
-    name: 'a name is missing',
+    name: 'a missing name',
     table: 'organization-names',
     damage: record(gone),
     finds: /^organizations of \S+: found no entry for the name "Acme" in organization-names, expected its own$/,
   },
   {
-    name: 'a name leads to nobody',
+    name: 'a name without an organization',
     table: 'organization-names',
     damage: record(() => Buffer.alloc(16, 7)),
     finds: /^organization-names of 07070707-\S+: found no organization of that id, expected one named "acme"$/,
   },
   {
-    name: 'a plan that is none',
+    name: 'an unknown plan',
     table: 'organizations',
     damage: changed(() => ({ plan: 'gold' })),
     finds: /the plan gold, expected one of enterprise/,
   },
-  { name: 'a role that is none', table: 'members', damage: changed(() => ({ role: 'king' })), finds: /the role king/ },
+  { name: 'an unknown role', table: 'members', damage: changed(() => ({ role: 'king' })), finds: /the role king/ },
   {
-    name: 'an audit entry is missing',
+    name: 'a missing audit entry',
     table: 'audit-log',
     damage: record(gone, 2),
-    finds: /^audit-log of \S+: found the entry 4 behind 2, expected 3$/,
+    finds: /^audit-log of \S+: found entry 4 after 2, expected 3$/,
   },
   {
-    name: 'the hash of an active key is missing',
+    name: 'an active key without its hash',
     table: 'api-key-hashes',
     damage: record(gone),
     finds: /^api-keys of \S+: found no entry in api-key-hashes of [0-9a-f]{8}, expected one, since it is active$/,
   },
   {
-    name: 'a hash of a key that is not there',
+    name: 'a hash of a nonexistent key',
     table: 'api-key-hashes',
     damage: ({ store, id }) =>
       store.environment
@@ -265,131 +268,136 @@ const ROWS: readonly Row[] = [
     finds: /^api-keys of \S+: found an entry in api-key-hashes of [0-9a-f]{8}, expected none, since it was revoked$/,
   },
   {
-    name: 'a token is gone',
+    name: 'a missing token',
     table: 'monitoring-tokens',
     damage: record(gone),
     finds: /^token-bindings of \S+: found no token \S+, expected the one that is bound$/,
   },
   {
-    name: 'a binding has another hash',
+    name: 'a binding with another hash',
     table: 'token-bindings',
     damage: changed(() => ({ tokenHash: 'ab' })),
     finds: /another hash than that of the token/,
   },
   {
-    name: 'more was counted than came',
+    name: 'more messages counted than received',
     table: 'sources',
     damage: changed(() => ({ received: 1 })),
     finds: /^sources of \S+: found 3 messages counted of tcp, expected at most the 1 received$/,
   },
   {
-    name: 'half a message was counted',
+    name: 'a fractional message count',
     table: 'sources',
     damage: changed(() => ({ counts: [0.5] })),
     finds: /whole numbers$/,
   },
   {
-    name: 'a rejected message of somebody else',
+    name: 'a rejected message of another organization',
     table: 'rejects',
     damage: changed(() => ({ organizationId: NO_ORGANIZATION })),
     finds: /^rejects of \S+: found a message of 0000/,
   },
   {
-    name: 'hashes of messages break off',
+    name: 'truncated hashes of messages',
     table: 'read-lines',
     damage: record((bytes) => sealRecord(1, bytes.subarray(5, -1))),
-    finds: /read: 1 versions fill 24 bytes of 23/,
+    finds: /hashes of log messages: 1 versions fill 24 bytes of 23/,
   },
   {
-    name: 'a chunk of events is gone',
+    name: 'a missing chunk of events',
     table: 'buffer',
     damage: record(gone),
     finds: /^buffer of \S+: found no chunk, expected those of 3 events$/,
   },
   {
-    name: "the queue's state is gone",
+    name: 'a missing queue state',
     table: 'buffer',
     damage: record(gone, -1),
     finds: /1 chunks without the queue's state/,
   },
   {
-    name: 'a chunk has moved',
+    name: 'a moved chunk',
     table: 'buffer',
     damage: movedTo((key) => Buffer.concat([key.subarray(0, 16), u64Bytes(5)])),
     finds: /the next sequence 7, expected 8$/,
   },
   {
-    name: 'the sequences run backwards',
+    name: 'descending sequences',
     table: 'buffer',
     damage: record(() => stateBytes(3, 5, 0), -1),
     finds: /the sequences 5 to 3, expected whole numbers/,
   },
   {
-    name: 'the footprint is wrong',
+    name: 'a wrong footprint',
     table: 'buffer',
     damage: record(() => stateBytes(7, 4, 12), -1),
     finds: /a footprint of 12 bytes, expected \d+$/,
   },
   {
-    name: 'events wait that have left',
+    name: 'waiting events that have been removed',
     table: 'buffer',
     damage: record(() => stateBytes(7, 7, 0), -1),
-    finds: /1 chunks, expected none, since no event waits$/,
+    finds: /1 chunks, expected none, since the buffer is empty$/,
   },
   {
-    name: 'older events are missing',
+    name: 'missing older events',
     table: 'buffer',
     damage: record(() => stateBytes(7, 2, 0), -1),
     finds: /4 as the oldest entry, expected 2$/,
   },
   {
-    name: 'an entry is no event',
+    name: 'an entry that is not an event',
     table: 'buffer',
     damage: record(() => chunkBytes([Buffer.of(1), Buffer.of(2), Buffer.of(3)])),
     finds: /in entry 4: .*, expected an event$/,
   },
   {
-    name: 'lengths in a chunk lie',
+    name: 'wrong lengths in a chunk',
     table: 'buffer',
     damage: record(() => sealRecord(1, Buffer.from('00000000000000000100ff00', 'hex'))),
     finds: /queue: 1 entries fill \d+ bytes, their chunk has 12/,
   },
   {
-    name: 'ranges overlap',
+    name: 'overlapping ranges',
     table: 'seen',
     damage: changed(() => ({ ranges: [1, 5, 4, 9] })),
-    finds: /the bound 4 behind 5 of instance [0-9a-f]{16}, expected ranges that ascend/,
+    finds: /the bound 4 after 5 of instance [0-9a-f]{16}, expected ranges that ascend/,
   },
-  { name: 'half a range', table: 'seen', damage: changed(() => ({ ranges: [1] })), finds: /1 bounds of instance/ },
   {
-    name: 'methods do not add up',
+    name: 'an incomplete range',
+    table: 'seen',
+    damage: changed(() => ({ ranges: [1] })),
+    finds: /1 bounds of instance/,
+  },
+  {
+    name: 'methods that do not add up',
     table: 'evidence',
     damage: changed(() => ({ byMethod: { dns: 7 } })),
     finds: /^evidence of \S+: found 7 matches by methods of \S+ on day \d+, expected \d$/,
   },
   {
-    name: 'roles do not add up',
+    name: 'roles that do not add up',
     table: 'evidence',
     damage: changed(() => ({ byRole: {} })),
     finds: /0 matches by roles/,
   },
   {
-    name: 'names do not add up',
+    name: 'names that do not add up',
     table: 'evidence',
     damage: changed(() => ({ otherNames: 5 })),
     finds: /\d matches by names/,
   },
   {
-    name: 'more was blocked than matched',
+    name: 'more blocked than matched',
     table: 'evidence',
     damage: changed(() => ({ blocked: 9 })),
     finds: /9 blocked matches/,
   },
   {
-    name: 'evidence ends before it begins',
+    name: 'evidence that ends before it begins',
     table: 'evidence',
     damage: changed(() => ({ firstSeenMs: NOON + 1 })),
-    finds: /expected the first not behind the last$/,
+    finds: /expected the first not after the last$/,
   },
   {
     name: 'evidence of another day',
@@ -398,7 +406,7 @@ const ROWS: readonly Row[] = [
     finds: /expected one of that day$/,
   },
   {
-    name: 'a sketch of no form',
+    name: 'a sketch in an unknown format',
     table: 'evidence',
     damage: changed(() => ({ clients: Buffer.of(0, 1, 2) })),
     finds: /a sketch of 3 bytes/,
@@ -410,13 +418,13 @@ const ROWS: readonly Row[] = [
     finds: /the id x made at/,
   },
   {
-    name: 'a scan is missing',
+    name: 'a missing scan',
     table: 'scans',
     damage: record(gone),
-    finds: /^scans of \S+: found 1 scans, expected 2, as scan-states says$/,
+    finds: /^scans of \S+: found 1 scans, expected 2, as in scan-states$/,
   },
   {
-    name: 'all scans are missing',
+    name: 'all scans missing',
     table: 'scans',
     damage: (site, table) => {
       record(gone)(site, table)
@@ -437,13 +445,13 @@ const ROWS: readonly Row[] = [
     finds: /with the reason "why", expected none$/,
   },
   {
-    name: 'a status that is none',
+    name: 'an unknown status',
     table: 'scans',
     damage: changed(() => ({ status: 'lost' })),
     finds: /of status lost, expected pending/,
   },
   {
-    name: 'two scans are pending',
+    name: 'two pending scans',
     table: 'scans',
     damage: changed(() => ({ status: 'pending', startedAtMs: 0, completedAtMs: 0 })),
     finds: /2 pending scans, expected one at most$/,
@@ -455,7 +463,7 @@ const ROWS: readonly Row[] = [
     finds: /the pending scan \S+ without its request, expected one$/,
   },
   {
-    name: 'a request of a scan that is gone',
+    name: 'a request for a missing scan',
     table: 'scan-requests',
     damage: changed(() => ({ requestedAtMs: 1 })),
     finds: /^scan-requests of \S+: found a request of scan \S+, gone, expected pending$/,
@@ -464,23 +472,23 @@ const ROWS: readonly Row[] = [
     name: 'a wrong number of scans',
     table: 'scan-states',
     damage: changed(() => ({ stored: 9 })),
-    finds: /2 scans, expected 9, as scan-states says$/,
+    finds: /2 scans, expected 9, as in scan-states$/,
   },
   {
-    name: 'the scan that is shown is gone',
+    name: 'the published scan is missing',
     table: 'scans',
     damage: record(gone),
     finds:
       /^published of \S+: found the scan \S+, which is not stored in the head of discovery, expected a completed one$/,
   },
   {
-    name: 'answers are missing',
+    name: 'missing answers',
     table: 'assessment-answers',
     damage: record(gone),
     finds: /^assessments of \S+: found no answers of \S+, expected a record of them$/,
   },
   {
-    name: 'answers of nothing',
+    name: 'answers without an assessment',
     table: 'assessments',
     damage: record(gone),
     finds: /^assessment-answers of \S+: found answers at \S+, expected an assessment there$/,
@@ -492,34 +500,34 @@ const ROWS: readonly Row[] = [
     finds: /without a result of \S+, expected time, number and result$/,
   },
   {
-    name: 'a score that the API does not show',
+    name: "a score missing from the API's list",
     table: 'assessments',
     damage: changed<{ result: object }>(({ result }) => ({ result: { ...result, overallScore: 99 } })),
-    finds: /^published of \S+: found another list of 1 of scores, expected the 1 that the records say$/,
+    finds: /^published of \S+: found another list of 1 of scores, expected the 1 in the records$/,
   },
   {
-    name: 'a recommendation that the API shows otherwise',
+    name: "a recommendation that differs from the API's list",
     table: 'recommendations',
     damage: changed(() => ({ title: 'Other' })),
     finds: /another list of 1 of recommendations/,
   },
   {
-    name: 'a status of a recommendation that is none',
+    name: 'an unknown status of a recommendation',
     table: 'recommendations',
     damage: changed(() => ({ status: 'lost' })),
     finds: /the status lost/,
   },
   {
-    name: 'a head is gone',
+    name: 'a missing head',
     table: 'published',
     damage: record(gone),
     finds: /part 1 of discovery without a head, expected the head before it$/,
   },
   {
-    name: 'a part is gone',
+    name: 'a missing part',
     table: 'published',
     damage: record(gone, 1),
-    finds: /^published of \S+: found 0 elements of discovery, expected 2, as its head says$/,
+    finds: /^published of \S+: found 0 elements of discovery, expected 2, as in its head$/,
   },
   {
     name: 'a head with another tag',
@@ -528,43 +536,43 @@ const ROWS: readonly Row[] = [
     finds: /the tag \S+ of discovery, expected \S+, that of its bytes$/,
   },
   {
-    name: 'a head that counts more',
+    name: 'a head with a count that is too high',
     table: 'published',
     damage: record((bytes) => resealed(bytes, 19)),
-    finds: /platforms in the head of discovery, expected \d+, as there are elements$/,
+    finds: /platforms in the head of discovery, expected \d+, the number of elements$/,
   },
   {
-    name: 'an element that is no JSON',
+    name: 'an element that is not JSON',
     table: 'published',
     damage: record((bytes) => resealed(bytes, 404), 1),
     finds: /element 0 of discovery that is no JSON, expected JSON$/,
   },
   {
-    name: 'a ready body that is another',
+    name: 'a prepared body that differs',
     table: 'published',
     damage: record((bytes) => resealed(bytes, 30), 2),
     finds: /^published of \S+: found another ready body of discovery, expected that of its parts$/,
   },
   {
-    name: 'a sum of coverage below 0',
+    name: 'a negative coverage sum',
     table: 'coverage-days',
     damage: changed(() => ({ sensors: -1 })),
     finds: /"sensors":-1.*expected whole numbers from 0$/,
   },
   {
-    name: "a sensor's counter that is no whole number",
+    name: "a sensor's counter that is not a whole number",
     table: 'coverage-sensors',
     damage: changed(() => ({ counters: { names: 1.5 } })),
     finds: /\{"names":1.5\}/,
   },
   {
-    name: 'a use of a key that there is not',
+    name: 'a use of a nonexistent key',
     table: 'key-uses',
     damage: movedTo(otherLast),
-    finds: /^key-uses of \S+: found a use at [0-9a-f]+, expected of a key that there is$/,
+    finds: /^key-uses of \S+: found a use at [0-9a-f]+, expected of an existing key$/,
   },
   {
-    name: 'a version of no form',
+    name: 'a version in an unknown format',
     table: 'api-versions',
     damage: record(() => Buffer.from('x')),
     finds: /^api-versions of \S+: found the version NaN, expected a whole number from 1$/,
@@ -590,7 +598,7 @@ const ROWS: readonly Row[] = [
     { table: 'sessions', finds: /an entry at [0-9a-f]+, expected a session with that hash$/ },
   ].map((row) => ({ ...row, name: `a record in ${row.table} is gone, with others about it`, damage: record(gone) })),
   {
-    name: 'a list that the API does not have',
+    name: 'a list unknown to the API',
     table: 'published',
     damage: movedTo((key) => Buffer.concat([key.subarray(0, 16), Buffer.of(9), key.subarray(17)])),
     finds: /found a list 9, expected one that the API has$/,
@@ -610,14 +618,14 @@ function chunkBytes(entries: readonly Buffer[]): Buffer {
   return sealRecord(1, Buffer.concat([head, ...entries]))
 }
 
-/** One byte of the payload is another, and the checksum right again. */
+/** Changes one byte of the payload and updates the checksum. */
 function resealed(bytes: Buffer, at: number): Buffer {
   const payload = Buffer.from(bytes.subarray(5))
   payload[at] = (payload[at] ?? 0) ^ 1
   return sealRecord(1, payload)
 }
 
-t.test('what the programs write is whole, and every table has a record', async (t) => {
+t.test('a store written by the programs passes, and every table has a record', async (t) => {
   const { store } = made(t)
   const asked: number[] = []
   const { findings, findingsCount, records } = checkStore(store, (_, total) => asked.push(total))
@@ -641,7 +649,7 @@ for (const { name, table, damage, finds } of ROWS) {
   })
 }
 
-t.test('of very many findings the first are named and all counted', async (t) => {
+t.test('of very many findings, the first are listed and all are counted', async (t) => {
   const { store } = openStore(t, { unchecked: true })
   const sources = new Sources(store.environment)
   const reject = {
@@ -664,7 +672,7 @@ t.test('of very many findings the first are named and all counted', async (t) =>
   t.equal(findingsCount, 1700)
 })
 
-t.test('progress can end a check', async (t) => {
+t.test('the progress callback can end a check', async (t) => {
   const { store } = made(t)
   t.throws(
     () =>

@@ -11,13 +11,13 @@ import fc from '../../support/property.ts'
 
 const good = report({ madeMs: Date.parse('2026-11-20T09:15:02.123Z'), counters: { packets: 120_000, names: 300 } })
 
-/** Through a batch in msgpack. */
+/** The report after encoding in a msgpack batch. */
 function packed(each: CoverageReport) {
   const batch = unpackBatch(packBatch([], each), 0)
   return typeof batch === 'string' ? batch : coverageFromPacked(batch.coverage ?? Buffer.alloc(0))
 }
 
-t.test('a report survives its form in a message and in a batch', async (t) => {
+t.test('a report is unchanged after encoding in a message and in a batch', async (t) => {
   const time = fc.integer({ min: 0, max: TIME_MS_MAX })
   const any: fc.Arbitrary<CoverageReport> = fc
     .record({
@@ -46,7 +46,7 @@ const changed = (members: Record<string, unknown>): string =>
   JSON.stringify({ coverage: { ...plain.coverage, ...members } })
 const counted = (members: Record<string, unknown>): string => changed({ counters: { ...good.counters, ...members } })
 
-t.test('members of later releases are passed over', async (t) => {
+t.test('members of later releases are ignored', async (t) => {
   t.same(coverageFromMessage(changed({ counters: { ...good.counters, later: 1 }, hosts: ['x'] })), good)
   t.same(coverageFromMessage(JSON.stringify({ ...plain, version: 2 })), good)
 })
@@ -94,12 +94,12 @@ const WRONG: readonly (readonly [name: string, text: string, found: RegExp])[] =
   ),
 ]
 for (const [name, text, found] of WRONG) {
-  t.test(`refused: ${name}`, async (t) => {
+  t.test(`rejected: ${name}`, async (t) => {
     t.match(coverageFromMessage(text), found)
   })
 }
 
-t.test('any text is a report or one line', async (t) => {
+t.test('any text is a report or one error line', async (t) => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
       const found = coverageFromMessage(text)

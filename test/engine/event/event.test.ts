@@ -49,7 +49,7 @@ const good: Event = {
 
 const REPORT = report({ counters: { packets: 2 ** 50, names: 7 } })
 
-t.test('what is written is read again, stored, in a batch and as JSON', async (t) => {
+t.test('an event is unchanged after encoding in the store, in a batch and as JSON', async (t) => {
   fc.assert(
     fc.property(fc.array(anyEvent, { maxLength: 20 }), (events) => {
       t.strictSame(unpackBatch(packBatch(events), 20), { events, coverage: undefined })
@@ -93,12 +93,12 @@ const WRONG = [
   { field: 'blocked', value: '1', found: /^blocked/ },
 ]
 for (const { field, value, found } of WRONG) {
-  t.test(`refused: ${field} is ${String(value).slice(0, 30)}`, async (t) => {
+  t.test(`rejected: ${field} is ${String(value).slice(0, 30)}`, async (t) => {
     t.match(eventFromJson({ ...eventToJson(good), [field]: value }), found)
   })
 }
 
-t.test('blocked matches stand in a form only where there are any, so that all else is as it was', async (t) => {
+t.test('blocked matches are encoded only if there are any, so that other encodings do not change', async (t) => {
   t.equal(packEvent({ ...good, blocked: 0 })[0], 0x97)
   t.equal(packEvent({ ...good, blocked: 3 })[0], 0x98)
   t.notOk('blocked' in eventToJson({ ...good, blocked: 0 }))
@@ -106,19 +106,19 @@ t.test('blocked matches stand in a form only where there are any, so that all el
   t.strictSame(eventFromJson({ ...eventToJson(good), blocked: 0 }), good)
 })
 
-t.test('what is no event or no batch is refused in one line', async (t) => {
+t.test('an invalid event or batch is rejected with one line', async (t) => {
   for (const value of [null, 1, 'x', [], [1], undefined]) t.type(eventFromJson(value), 'string')
   for (const text of ['', '{', '[]', '{"events":1}', 'null']) t.type(batchFromJson(text, 10), 'string')
   t.match(batchFromJson(JSON.stringify({ events: [1, 2, 3] }), 2), /at most 2 events, found 3/)
   t.match(unpackBatch(packBatch([good, good]), 1), /at most 1 events, found 2/)
 })
 
-t.test('one bad event does not spoil the others of its batch', async (t) => {
+t.test('one bad event does not affect the others in its batch', async (t) => {
   const batch = batchFromJson(JSON.stringify({ events: [eventToJson(good), { ...eventToJson(good), count: -1 }] }), 10)
   t.match(batch, { events: [good, /^count/] })
 })
 
-t.test('a batch cut at any byte, and any bytes at all, are refused without a throw', async (t) => {
+t.test('a batch truncated at any byte, and any bytes, are rejected without an exception', async (t) => {
   const whole = packBatch([good, good], REPORT)
   for (let at = 0; at < whole.length; at++) t.type(unpackBatch(whole.subarray(0, at), 10), 'string', `cut at ${at}`)
   t.match(unpackBatch(Buffer.concat([whole, Buffer.from([0])]), 10), /expected the end of the batch/)
@@ -140,7 +140,7 @@ t.test('a batch cut at any byte, and any bytes at all, are refused without a thr
   )
 })
 
-t.test('lengths that lie are refused before room is made for them', async (t) => {
+t.test('wrong lengths are rejected before memory is allocated', async (t) => {
   const lie = Buffer.from([0xdd, 0x01, 0xff, 0xff, 0xff])
   const nested = Buffer.concat([Buffer.from([0x92, 0x01, 0x91]), ...Array.from({ length: 1000 }, () => lie)])
   const before = process.memoryUsage().rss

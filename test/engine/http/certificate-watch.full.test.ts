@@ -11,7 +11,7 @@ import { rfc5424, SYSLOG_ON_LOOPBACK, SyslogService, squid, until } from '../../
 
 const MATCHING = squid('claude.ai')
 
-t.test('a change is told once, and only of a certificate that can be used', async (t) => {
+t.test('a change is reported once, and only if the certificate is usable', async (t) => {
   const directory = t.testdir()
   const [files, after] = await Promise.all(
     ['own', 'after'].map((name) => provideCertificate(join(directory, name), undefined)),
@@ -34,7 +34,7 @@ t.test('a change is told once, and only of a certificate that can be used', asyn
     { name: 'only the key so far', change: () => copyFileSync(after.keyFile, files.keyFile), reported: 0 },
     { name: 'its certificate', change: () => copyFileSync(after.certificateFile, files.certificateFile), reported: 1 },
     {
-      name: 'another certificate behind it',
+      name: 'another certificate appended',
       change: () =>
         appendFileSync(files.certificateFile, `\n${readFileSync(join(before, 'certificate.pem'), 'latin1')}`),
       reported: 2,
@@ -43,7 +43,7 @@ t.test('a change is told once, and only of a certificate that can be used', asyn
     { name: 'an empty file', change: () => writeFileSync(files.certificateFile, ''), reported: 2 },
     { name: 'no file', change: () => rmSync(files.certificateFile), reported: 2 },
     {
-      name: 'a file where the directory was',
+      name: 'a file in place of the directory',
       change: () => {
         renameSync(join(directory, 'own'), join(directory, 'elsewhere'))
         writeFileSync(join(directory, 'own'), '')
@@ -69,7 +69,7 @@ t.test('a change is told once, and only of a certificate that can be used', asyn
   }
 })
 
-t.test('it looks by itself', async (t) => {
+t.test('the watch checks periodically', async (t) => {
   const directory = t.testdir()
   const files = await provideCertificate(join(directory, 'own'), undefined)
   const after = await provideCertificate(join(directory, 'after'), undefined)
@@ -79,13 +79,13 @@ t.test('it looks by itself', async (t) => {
   })
   copyFileSync(after.keyFile, files.keyFile)
   copyFileSync(after.certificateFile, files.certificateFile)
-  // Its timer keeps no process alive.
+  // The watch's timer is unreferenced, so another timer keeps the process running.
   const alive = setInterval(() => {}, 1000)
   await reported
   clearInterval(alive)
 })
 
-/** SHA-256 of the certificate that new connections are shown. */
+/** SHA-256 of the certificate that new connections receive. */
 async function shownAt(port: number): Promise<string> {
   const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
   await once(socket, 'secureConnect')
@@ -95,7 +95,7 @@ async function shownAt(port: number): Promise<string> {
 }
 
 for (const http of ['uws', 'node']) {
-  t.test(`a certificate that is replaced on disk is shown to new connections, over ${http}`, async (t) => {
+  t.test(`new connections get a certificate that was replaced on disk, over ${http}`, async (t) => {
     const directory = t.testdir()
     const [before, after] = await Promise.all(
       ['before', 'after'].map((name) => provideCertificate(join(directory, name), undefined)),
@@ -109,15 +109,19 @@ for (const http of ['uws', 'node']) {
       await Promise.all(ports.map(shownAt)),
       ports.map(() => before.fingerprint),
     )
-    // For a moment the two do not belong together: nothing changes, nothing ends.
+    // Key and certificate do not match for a moment. The old pair stays in use, and no connection
+    // ends.
     copyFileSync(after.keyFile, before.keyFile)
-    await until('a word', () => service.service.output.stderr.includes('the old one stays') || undefined)
+    await until('the log line', () => service.service.output.stderr.includes('keeping the old one') || undefined)
     t.same(
       await Promise.all(ports.map(shownAt)),
       ports.map(() => before.fingerprint),
     )
     copyFileSync(after.certificateFile, before.certificateFile)
-    await until('a word', () => service.service.output.stderr.includes('using the renewed certificate') || undefined)
+    await until(
+      'the log line',
+      () => service.service.output.stderr.includes('using the renewed certificate') || undefined,
+    )
     await until('all ports', async () => {
       const shown = await Promise.all(ports.map(shownAt))
       return shown.every((one) => one === after.fingerprint) || undefined

@@ -22,21 +22,21 @@ const HANDLERS: readonly { readonly name: string; readonly handler: HttpHandler 
     },
   },
   {
-    name: 'sends a value of two lines',
+    name: 'sends a value with a line break',
     handler: (_, response) => response.send({ status: 200, fields: ['x', 'a\r\nb: c'], body: 'sent' }),
   },
   {
-    name: 'sends a name of two lines',
+    name: 'sends a name with a line break',
     handler: (_, response) => response.send({ status: 200, fields: ['x: a\nb', 'c'], body: 'sent' }),
   },
   {
-    name: 'sends a value of two lines behind a block',
+    name: 'sends a value with a line break after a block',
     handler: (_, response) =>
       response.send({ status: 200, fields: ['x', 'a\nb: c'], body: 'sent', block: new FieldBlock(['y', 'z']) }),
   },
 ]
 
-t.test('a block of fields is of whole lines', async (t) => {
+t.test('a block of fields consists of whole lines', async (t) => {
   for (const fields of [['a', 'b\r'], ['a', 'b', 'c\n', 'd'], ['a'], []]) {
     t.throws(() => new FieldBlock(fields), RangeError, JSON.stringify(fields))
   }
@@ -44,7 +44,7 @@ t.test('a block of fields is of whole lines', async (t) => {
 
 for (const implementation of IMPLEMENTATIONS) {
   for (const { name, handler } of HANDLERS) {
-    t.test(`over ${implementation}: a handler that ${name} is answered by 500, to HEAD without a body`, async (t) => {
+    t.test(`over ${implementation}: a handler that ${name} is answered with 500, to HEAD without a body`, async (t) => {
       const options = { address: '127.0.0.1', port: 0, handler, log: quietLog }
       const listener = await listenHttp(implementation, options)
       t.teardown(() => listener.drain(1000))
@@ -55,7 +55,10 @@ for (const implementation of IMPLEMENTATIONS) {
   }
 }
 
-/** All bytes of the answers to requests one after the other on one connection, cut where the next begins: a client would hide what is too much. */
+/**
+ * The raw answers to successive requests on one connection, split at each status line. An HTTP
+ * client would hide surplus bytes.
+ */
 async function answersTo(port: number, methods: readonly string[]): Promise<string[]> {
   const socket = connect(port, '127.0.0.1')
   let bytes = ''

@@ -5,12 +5,17 @@ import { exchange, rawClient, statusesOf } from '../../support/raw-client.ts'
 import { quietLog } from '../../support/store.ts'
 import { until } from '../../support/wait.ts'
 
-/** Where a request ends, and where a connection does (RFC 9112 §6.3, §9.6): both ports take no request in two ways, and answer nothing behind a last answer. */
+/**
+ * Where requests and connections end (RFC 9112 §6.3, §9.6). Both ports reject ambiguous requests,
+ * and answer nothing after the last answer.
+ */
 const request = (fields: string, body = '', method = 'GET', path = '/'): string =>
   `${method} ${path} HTTP/1.1\r\nHost: x\r\n${fields}\r\n${body}`
 const BEHIND = request('', '', 'GET', '/behind')
 
-/** `statuses` are all that may come; where `mayBeNone`, uWebSockets.js may also close without a word. */
+/**
+ * `statuses`: all allowed answers. `mayBeNone`: uWebSockets.js may also close without an answer.
+ */
 const ROWS: readonly { name: string; bytes: string; statuses: readonly number[]; mayBeNone?: boolean }[] = [
   { name: 'two lengths', bytes: request('Content-Length: 5\r\nContent-Length: 0\r\n', 'hello'), statuses: [400] },
   {
@@ -31,20 +36,20 @@ const ROWS: readonly { name: string; bytes: string; statuses: readonly number[];
   },
   { name: 'a last answer', bytes: request('', '', 'GET', '/last'), statuses: [400] },
   { name: 'a last answer to HEAD', bytes: request('', '', 'HEAD', '/last'), statuses: [400] },
-  { name: 'a last answer, later', bytes: request('', '', 'GET', '/last-later'), statuses: [400] },
+  { name: 'a late last answer', bytes: request('', '', 'GET', '/last-later'), statuses: [400] },
   {
-    name: 'a last answer to what has a body',
+    name: 'a last answer to a request with a body',
     bytes: request('Content-Length: 5\r\n', 'hello', 'POST', '/last'),
     statuses: [400],
   },
   {
-    name: 'a request behind a last answer',
+    name: 'a request after a last answer',
     bytes: request('', '', 'GET', '/last') + BEHIND,
     statuses: [400],
     mayBeNone: true,
   },
   {
-    name: 'a request behind a last answer to HEAD',
+    name: 'a request after a last answer to HEAD',
     bytes: request('', '', 'HEAD', '/last') + BEHIND,
     statuses: [400],
     mayBeNone: true,
@@ -79,7 +84,7 @@ for (const implementation of IMPLEMENTATIONS) {
       if (found.length > 0) t.match(text, /connection: close/i, name)
       t.equal((text.match(/content-length/gi) ?? []).length, found.length, `${name}: one length`)
       const isHead = bytes.startsWith('HEAD')
-      // Node's parser refuses two lengths before it tells the method.
+      // Node's parser rejects two lengths before it reports the method.
       const isRefusedUnread = implementation === 'node' && name.includes('two lengths')
       if (found.length > 0 && !isRefusedUnread)
         t.equal(text.endsWith('\r\n\r\n'), isHead, `${name}: a body, but not to HEAD`)

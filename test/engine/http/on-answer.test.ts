@@ -5,15 +5,15 @@ import { capturedLog } from '../../support/captured-log.ts'
 import { IMPLEMENTATIONS } from '../../support/https.ts'
 import { exchange, statusesOf } from '../../support/raw-client.ts'
 
-/** What the hook was called with, a line each. */
-type Heard = readonly string[]
+/** The calls of the hook, one line each. */
+type Reported = readonly string[]
 
 interface Case {
   readonly name: string
   readonly handler: HttpHandler
-  /** Of each request after the first line; `Connection: close` is added to the last. */
+  /** The header fields of each request. `Connection: close` is added to the last. */
   readonly requests?: readonly string[]
-  readonly heard: Heard
+  readonly reported: Reported
 }
 
 const GET = 'GET /a?b HTTP/1.1\r\nHost: x\r\n'
@@ -24,55 +24,55 @@ const throws: HttpHandler = () => {
 }
 
 const CASES: readonly Case[] = [
-  { name: 'an answer at once', handler: answers, heard: ['GET /a 200 4'] },
+  { name: 'an immediate answer', handler: answers, reported: ['GET /a 200 4'] },
   {
-    name: 'an answer later',
+    name: 'a later answer',
     async handler(request, response) {
       await new Promise((resolve) => setImmediate(resolve))
       answers(request, response)
     },
-    heard: ['GET /a 200 4'],
+    reported: ['GET /a 200 4'],
   },
   {
     name: 'an answer that closes the connection',
     handler: (_, response) => response.send({ status: 400, fields: ['connection', 'close'], body: 'text' }),
-    heard: ['GET /a 400 4'],
+    reported: ['GET /a 400 4'],
   },
-  { name: 'HEAD', handler: answers, requests: ['HEAD / HTTP/1.1\r\nHost: x\r\n'], heard: ['HEAD / 200 0'] },
-  { name: '304', handler: (_, response) => response.send({ status: 304, body: 'text' }), heard: ['GET /a 304 0'] },
+  { name: 'HEAD', handler: answers, requests: ['HEAD / HTTP/1.1\r\nHost: x\r\n'], reported: ['HEAD / 200 0'] },
+  { name: '304', handler: (_, response) => response.send({ status: 304, body: 'text' }), reported: ['GET /a 304 0'] },
   {
     name: 'two requests on one connection',
     handler: answers,
     requests: [GET, 'POST /b HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n'],
-    heard: ['GET /a 200 4', 'POST /b 200 4'],
+    reported: ['GET /a 200 4', 'POST /b 200 4'],
   },
   {
-    name: 'an answer that is sent twice',
+    name: 'an answer sent twice',
     handler(request, response) {
       answers(request, response)
       answers(request, response)
     },
-    heard: ['GET /a 200 4'],
+    reported: ['GET /a 200 4'],
   },
-  { name: 'a handler that throws', handler: throws, heard: ['GET /a 500 26'] },
+  { name: 'a handler that throws', handler: throws, reported: ['GET /a 500 26'] },
   {
     name: 'a handler that throws after its answer',
     handler(request, response) {
       answers(request, response)
       throw new Error('made for the test')
     },
-    heard: ['GET /a 200 4'],
+    reported: ['GET /a 200 4'],
   },
   {
     name: 'an answer that cannot be sent',
     handler: (_, response) => response.send({ status: 200, fields: ['x', 'a\r\nb: c'], body: 'text' }),
-    heard: ['GET /a 500 26'],
+    reported: ['GET /a 500 26'],
   },
 ]
 
 for (const implementation of IMPLEMENTATIONS) {
-  for (const { name, handler, requests = [GET], heard } of CASES) {
-    t.test(`over ${implementation}, the hook is called once for each answered request: ${name}`, async (t) => {
+  for (const { name, handler, requests = [GET], reported } of CASES) {
+    t.test(`over ${implementation}, the hook is called once per answered request: ${name}`, async (t) => {
       const found: string[] = []
       const listener = await listenHttp(implementation, {
         address: '127.0.0.1',
@@ -90,11 +90,11 @@ for (const implementation of IMPLEMENTATIONS) {
       )
       const { text } = await exchange(listener.port, bytes.join(''))
       t.equal(statusesOf(text).length, requests.length)
-      t.same(found, heard)
+      t.same(found, reported)
     })
   }
 
-  t.test(`over ${implementation}, a hook that throws does not stop the answer`, async (t) => {
+  t.test(`over ${implementation}, an exception in the hook does not stop the answer`, async (t) => {
     const { log, entries } = capturedLog()
     const onAnswer = throws as () => void
     const listener = await listenHttp(implementation, {

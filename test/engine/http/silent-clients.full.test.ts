@@ -6,29 +6,37 @@ import { IMPLEMENTATIONS } from '../../support/https.ts'
 import { rawClient } from '../../support/raw-client.ts'
 import { quietLog } from '../../support/store.ts'
 
-/** Clients that stop in the middle of something are let go, over TLS, within this time: 10 s, or 20 where a part of an answer was taken, and what the looks at the clock add. */
+/**
+ * Clients that stop in the middle are disconnected within this time, over TLS: 10 s, or 20 s if
+ * they have read part of an answer, plus the interval of the checks.
+ */
 const WITHIN_MS = 26_000
 const LONG_BODY = Buffer.alloc(24 * 1024 * 1024, 'a')
 const HELLO = Buffer.from('16030100fa010000f60303', 'hex')
 const POST = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n'
 
-/** What a client says, and what it goes on saying each second. */
-const ROWS: readonly { name: string; tls: boolean; says: string | Buffer; goesOn?: string; stopsReading?: boolean }[] =
-  [
-    { name: 'says nothing', tls: false, says: '' },
-    { name: 'says half a ClientHello', tls: false, says: HELLO },
-    { name: 'says a ClientHello byte by byte', tls: false, says: HELLO, goesOn: '\0' },
-    { name: 'says what is no ClientHello', tls: false, says: 'GET / HTTP/1.1\r\nHost: x\r\n\r\n' },
-    { name: 'shakes hands and says nothing', tls: true, says: '' },
-    { name: 'says its fields byte by byte', tls: true, says: 'GET / HTTP/1.1\r\nHost: x\r\nX-A: ', goesOn: 'a' },
-    { name: 'says a body that nobody reads byte by byte', tls: true, says: POST, goesOn: 'a' },
-    { name: 'says half a body that nobody reads', tls: true, says: POST },
-    { name: 'does not read its answer', tls: true, says: 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', stopsReading: true },
-  ]
+/** The bytes that a client sends first, and the bytes that it sends every second after them. */
+const ROWS: readonly {
+  name: string
+  tls: boolean
+  sends: string | Buffer
+  nextBytes?: string
+  stopsReading?: boolean
+}[] = [
+  { name: 'sends nothing', tls: false, sends: '' },
+  { name: 'sends half a ClientHello', tls: false, sends: HELLO },
+  { name: 'sends a ClientHello byte by byte', tls: false, sends: HELLO, nextBytes: '\0' },
+  { name: 'sends something other than a ClientHello', tls: false, sends: 'GET / HTTP/1.1\r\nHost: x\r\n\r\n' },
+  { name: 'completes the handshake and sends nothing', tls: true, sends: '' },
+  { name: 'sends its fields byte by byte', tls: true, sends: 'GET / HTTP/1.1\r\nHost: x\r\nX-A: ', nextBytes: 'a' },
+  { name: 'sends an unread body byte by byte', tls: true, sends: POST, nextBytes: 'a' },
+  { name: 'sends half of an unread body', tls: true, sends: POST },
+  { name: 'does not read its answer', tls: true, sends: 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', stopsReading: true },
+]
 
 const handler: HttpHandler = (_, response) => response.send({ status: 200, body: LONG_BODY })
 
-// All of them only wait: side by side.
+// All rows only wait, so they run in parallel.
 t.jobs = IMPLEMENTATIONS.length + 1
 for (const implementation of IMPLEMENTATIONS) {
   t.test(`over ${implementation}`, async (t) => {
@@ -36,17 +44,17 @@ for (const implementation of IMPLEMENTATIONS) {
     const listener = await listenHttp(implementation, { address: '127.0.0.1', port: 0, tls, handler, log: quietLog })
     t.teardown(() => listener.drain(100))
     await Promise.all(
-      ROWS.map(async ({ name, tls, says, goesOn, stopsReading }) => {
+      ROWS.map(async ({ name, tls, sends, nextBytes, stopsReading }) => {
         const { socket, closed } = rawClient(listener.port, { tls, paused: stopsReading ?? false })
         const began = performance.now()
-        if (says.length > 0) socket.write(says)
-        const talks = setInterval(() => goesOn && socket.writable && socket.write(goesOn), 1000)
-        const gone = setTimeout(() => socket.destroy(), WITHIN_MS)
-        // A client that does not read does not hear that it was let go, until it does.
+        if (sends.length > 0) socket.write(sends)
+        const sendTimer = setInterval(() => nextBytes && socket.writable && socket.write(nextBytes), 1000)
+        const giveUp = setTimeout(() => socket.destroy(), WITHIN_MS)
+        // A client that does not read learns of the disconnection only when it reads again.
         if (stopsReading) setTimeout(() => socket.resume(), WITHIN_MS - 3000)
         await closed
-        clearInterval(talks)
-        clearTimeout(gone)
+        clearInterval(sendTimer)
+        clearTimeout(giveUp)
         t.ok(performance.now() - began < WITHIN_MS - 100, `who ${name} is let go`)
         if (stopsReading) t.ok(socket.bytesRead < LONG_BODY.length, `${socket.bytesRead} bytes had been sent`)
       }),
@@ -54,7 +62,7 @@ for (const implementation of IMPLEMENTATIONS) {
   })
 }
 
-t.test('over node: a handler that takes its time is waited for', async (t) => {
+t.test('over node: a slow handler is not interrupted', async (t) => {
   const listener = await listenHttp('node', {
     address: '127.0.0.1',
     port: 0,

@@ -8,16 +8,19 @@ import { IMPLEMENTATIONS } from '../../support/https.ts'
 import { rawClient } from '../../support/raw-client.ts'
 import { quietLog } from '../../support/store.ts'
 
-/** Clients that ask and do not read, or read slowly: what waits for them is bounded, and is theirs whole while they read. */
+/**
+ * Clients that do not read, or read slowly. The data queued for them is bounded, and they get all
+ * of it while they read.
+ */
 const MB = 1024 * 1024
-/** More than the buffers of both sockets take. */
+/** More than the buffers of both sockets hold. */
 const LONG_BODY = Buffer.from(Array.from({ length: 24 * MB }, (_, at) => (at * 7 + (at >> 11)) & 0xff))
 const OVER = IMPLEMENTATIONS.flatMap((implementation) => [false, true].map((tls) => ({ implementation, tls })))
 
 interface Site {
   readonly listener: HttpListener
   readonly warnings: string[]
-  /** Answers, and those that were cut. */
+  /** Number of complete and of aborted answers. */
   readonly count: { answers: number; cut: number }
 }
 
@@ -44,7 +47,7 @@ const request = (method = 'GET'): string => `${method} / HTTP/1.1\r\nHost: x\r\n
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 const FIELDS = ['x-fill', 'y'.repeat(400)]
 
-/** What is asked for over and over, and the bytes of each answer at least. */
+/** The repeated request, and the minimum size of each answer. */
 const FLOODS: readonly { name: string; method: string; bytes: number; handler: HttpHandler }[] = [
   {
     name: 'a body as long as the OpenAPI document',
@@ -53,7 +56,7 @@ const FLOODS: readonly { name: string; method: string; bytes: number; handler: H
     handler: (_, response) => response.send({ status: 200, fields: FIELDS, body: LONG_BODY.subarray(0, 52_000) }),
   },
   {
-    name: 'a body that is a little longer than what is written at once',
+    name: 'a body slightly longer than one write',
     method: 'GET',
     bytes: 16_500,
     handler: (_, response) => response.send({ status: 200, fields: FIELDS, body: LONG_BODY.subarray(0, 16_100) }),
@@ -78,7 +81,7 @@ const FLOODS: readonly { name: string; method: string; bytes: number; handler: H
       response.send({ status: 429, fields: FIELDS, body: '{"error":"Too many"}', bodyOmitted: true }),
   },
   {
-    name: 'long and without a body in turn',
+    name: 'long and empty bodies in turn',
     method: 'MIX',
     bytes: 400,
     handler: ({ method }, response) =>
@@ -92,8 +95,8 @@ const FLOODS: readonly { name: string; method: string; bytes: number; handler: H
 ]
 
 for (const { implementation, tls } of OVER) {
-  t.test(`over ${implementation}${tls ? ', TLS' : ''}: what a client does not read is bounded`, async (t) => {
-    // Node answers all that one read has brought, 64 KB of requests, before it looks whether the client reads.
+  t.test(`over ${implementation}${tls ? ', TLS' : ''}: data for a client that does not read is bounded`, async (t) => {
+    // Node answers all requests of one read (64 KB) before it checks whether the client reads.
     const boundMb = implementation === 'uws' ? 64 : 160
     for (const { name, method, bytes, handler } of FLOODS) {
       const { listener, count } = await site(t, implementation, tls, handler)
@@ -111,41 +114,38 @@ for (const { implementation, tls } of OVER) {
     }
   })
 
-  t.test(
-    `over ${implementation}${tls ? ', TLS' : ''}: a slow reader gets all of it, as it was when it was sent`,
-    async (t) => {
-      const held = Buffer.from(LONG_BODY)
-      const text = 'ä€😀'.repeat(2 * MB)
-      const { listener } = await site(t, implementation, tls, (request, response) => {
-        if (request.path === '/text') return response.send({ status: 200, body: text })
-        response.send({ status: 200, body: held })
-        held.fill(0)
-      })
-      for (const { path, body } of [
-        { path: '/bytes', body: LONG_BODY },
-        { path: '/text', body: Buffer.from(text) },
-      ]) {
-        const client = rawClient(listener.port, { tls, paused: true })
-        client.socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
-        for (let part = 0; part < 5; part++) {
-          await pause(100)
-          client.socket.read(MB)
-        }
-        client.socket.resume()
-        await client.closed
-        const answer = Buffer.from(client.text(), 'latin1')
-        const bodyAt = answer.indexOf('\r\n\r\n') + 4
-        t.ok(answer.subarray(bodyAt).equals(body), `${path}: ${answer.length - bodyAt} of ${body.length} bytes`)
+  t.test(`over ${implementation}${tls ? ', TLS' : ''}: a slow reader gets all of it unchanged`, async (t) => {
+    const held = Buffer.from(LONG_BODY)
+    const text = 'ä€😀'.repeat(2 * MB)
+    const { listener } = await site(t, implementation, tls, (request, response) => {
+      if (request.path === '/text') return response.send({ status: 200, body: text })
+      response.send({ status: 200, body: held })
+      held.fill(0)
+    })
+    for (const { path, body } of [
+      { path: '/bytes', body: LONG_BODY },
+      { path: '/text', body: Buffer.from(text) },
+    ]) {
+      const client = rawClient(listener.port, { tls, paused: true })
+      client.socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+      for (let part = 0; part < 5; part++) {
+        await pause(100)
+        client.socket.read(MB)
       }
-    },
-  )
+      client.socket.resume()
+      await client.closed
+      const answer = Buffer.from(client.text(), 'latin1')
+      const bodyAt = answer.indexOf('\r\n\r\n') + 4
+      t.ok(answer.subarray(bodyAt).equals(body), `${path}: ${answer.length - bodyAt} of ${body.length} bytes`)
+    }
+  })
 
   t.test(
-    `over ${implementation}${tls ? ', TLS' : ''}: a drain waits until an answer is out, and no longer than it may`,
+    `over ${implementation}${tls ? ', TLS' : ''}: a drain waits for an answer, up to its time limit`,
     async (t) => {
-      for (const { deadlineMs, readsAfterMs, isWhole } of [
-        { deadlineMs: 10_000, readsAfterMs: 800, isWhole: true },
-        { deadlineMs: 300, readsAfterMs: 1500, isWhole: false },
+      for (const { deadlineMs, readsAfterMs, isComplete } of [
+        { deadlineMs: 10_000, readsAfterMs: 800, isComplete: true },
+        { deadlineMs: 300, readsAfterMs: 1500, isComplete: false },
       ]) {
         let answered: () => void = () => {}
         const inProgress = new Promise<void>((resolve) => {
@@ -167,16 +167,16 @@ for (const { implementation, tls } of OVER) {
         client.socket.resume()
         await client.closed
         await idle.closed
-        t.equal(client.bytes() > LONG_BODY.length, isWhole, `${client.bytes()} bytes within ${deadlineMs} ms`)
-        t.equal(warnings.length, isWhole ? 0 : 1, 'what is cut is logged')
+        t.equal(client.bytes() > LONG_BODY.length, isComplete, `${client.bytes()} bytes within ${deadlineMs} ms`)
+        t.equal(warnings.length, isComplete ? 0 : 1, 'what is cut is logged')
         const tookMs = await drained
-        t.ok(isWhole ? tookMs >= readsAfterMs : tookMs < 1200, `${tookMs} ms`)
+        t.ok(isComplete ? tookMs >= readsAfterMs : tookMs < 1200, `${tookMs} ms`)
       }
     },
   )
 }
 
-t.test('over uws: where too much waits, whoever waits longest is let go', async (t) => {
+t.test('over uws: at the limit, the client that has waited the longest is disconnected', async (t) => {
   const { listener, count } = await site(t, 'uws', false, (_, response) =>
     response.send({ status: 200, body: LONG_BODY }),
   )

@@ -16,7 +16,7 @@ function balanced({ messages, accepted, duplicates, rejected, deferred }: Accept
   return messages === accepted + duplicates + rejected + deferred
 }
 
-t.test('each event once: within a batch, over batches of one turn, and after reopening', async (t) => {
+t.test('each event counts once: within a batch, across concurrent batches, and after reopening', async (t) => {
   const opened = openStore(t)
   const { id } = makeOrganization(opened, 'Acme')
   const reported: string[] = []
@@ -41,7 +41,7 @@ t.test('each event once: within a batch, over batches of one turn, and after reo
   t.ok(balanced(acceptor.counters))
 })
 
-t.test('the same id of another organization is another event', async (t) => {
+t.test('the same ID in another organization is another event', async (t) => {
   const opened = openStore(t)
   const [a, b] = [makeOrganization(opened, 'A').id, makeOrganization(opened, 'B').id]
   const acceptor = acceptorOf(opened)
@@ -50,7 +50,7 @@ t.test('the same id of another organization is another event', async (t) => {
   t.match(await acceptor.accept(b, [event]), { accepted: 1 })
 })
 
-t.test('what cannot be taken is rejected by its place, the rest is stored', async (t) => {
+t.test('rejected events are reported by their index, and the others are stored', async (t) => {
   const opened = openStore(t)
   const { id } = makeOrganization(opened, 'Acme')
   const acceptor = acceptorOf(opened)
@@ -73,7 +73,7 @@ t.test('what cannot be taken is rejected by its place, the rest is stored', asyn
   t.ok(balanced(acceptor.counters))
 })
 
-t.test('clocks that are wrong lose nothing', async (t) => {
+t.test('wrong clocks lose no event', async (t) => {
   const opened = openStore(t)
   const { id } = makeOrganization(opened, 'Acme')
   const acceptor = acceptorOf(opened)
@@ -83,11 +83,14 @@ t.test('clocks that are wrong lose nothing', async (t) => {
   t.match(opened.store.buffer.read(id, 0, 9), [{ event: { firstSeenMs: NOON - 5, lastSeenMs: NOON } }])
   t.equal(acceptor.counters.ahead, 1)
   opened.clock.set(1000)
-  t.match(await acceptor.accept(id, [sender.event('claude.ai', NOON)]), { kind: 'retry', why: /never set/ })
+  t.match(await acceptor.accept(id, [sender.event('claude.ai', NOON)]), {
+    kind: 'retry',
+    why: /the clock of the service is not set/,
+  })
   t.ok(balanced(acceptor.counters))
 })
 
-t.test('at a bound the sender is asked to come back, and nothing is stored', async (t) => {
+t.test('at a limit the sender is told to retry, and nothing is stored', async (t) => {
   const opened = openStore(t)
   const { id } = makeOrganization(opened, 'Acme')
   const acceptor = acceptorOf(opened)
@@ -103,10 +106,10 @@ t.test('at a bound the sender is asked to come back, and nothing is stored', asy
   t.ok(balanced(acceptor.counters))
 })
 
-t.test('batches in msgpack are taken as their events are one by one, whatever repeats', async (t) => {
+t.test('batches in msgpack are accepted like single events, with any repetitions', async (t) => {
   const opened = openStore(t)
   const senders = [new Sender(), new Sender()]
-  // Events that were sent before, so that any of them may come again, in any order.
+  // Events sent earlier, any of which may be sent again in any order.
   const pool = senders.flatMap((sender) =>
     Array.from({ length: 12 }, (_, index) =>
       sender.event(index === 5 ? 'nobody.example' : 'claude.ai', NOON + index, index === 7 ? { blocked: 1 } : {}),
@@ -142,7 +145,7 @@ t.test('batches in msgpack are taken as their events are one by one, whatever re
   )
 })
 
-t.test('a batch larger than a chunk of the buffer, with holes that were sent before', async (t) => {
+t.test('a batch can be larger than a chunk of the buffer, with some events sent before', async (t) => {
   const opened = openStore(t)
   const { id } = makeOrganization(opened, 'Acme')
   const acceptor = acceptorOf(opened)
@@ -156,7 +159,7 @@ t.test('a batch larger than a chunk of the buffer, with holes that were sent bef
 })
 
 t.test(
-  'a batch of this service: its ids are not remembered, and what runs alongside commits with it or not at all',
+  'a batch from this service leaves no remembered IDs, and its side effects commit with it or not at all',
   async (t) => {
     const opened = openStore(t)
     const { id } = makeOrganization(opened, 'Acme')
@@ -187,7 +190,7 @@ t.test(
   },
 )
 
-t.test('the places of duplicates are those in the batch, whatever stands between', async (t) => {
+t.test('the indexes of duplicates refer to the whole batch', async (t) => {
   const opened = openStore(t)
   const { id } = makeOrganization(opened, 'Acme')
   const acceptor = acceptorOf(opened)
@@ -206,7 +209,7 @@ const instance = (number: number): string => number.toString(16).padStart(16, '0
 const reportOf = (number: number, packets: number, madeMs = NOON): CoverageReport =>
   report({ instance: instance(number), madeMs, counters: { packets } })
 
-t.test('coverage reports are stored with the events, in one transaction, each once', async (t) => {
+t.test('coverage reports are stored once, in the same transaction as the events', async (t) => {
   const opened = openStore(t)
   const { store } = opened
   const [acme, other] = [makeOrganization(opened, 'Acme').id, makeOrganization(opened, 'Other').id]
@@ -258,7 +261,7 @@ t.test('a bad report costs no event, and a bad event no report', async (t) => {
   t.same(acceptor.coverage, { accepted: 1, repeated: 0, tooOften: 0, deferred: 0, malformed: 1 })
 })
 
-t.test('what was stored of a sensor and is damaged costs no event', async (t) => {
+t.test('a damaged record of a sensor costs no event', async (t) => {
   const opened = openStore(t, { unchecked: true })
   const { environment } = opened.store
   const { id } = makeOrganization(opened, 'Acme')
@@ -272,7 +275,7 @@ t.test('what was stored of a sensor and is damaged costs no event', async (t) =>
   t.match(acceptor.coverage, { accepted: 1, deferred: 1 })
 })
 
-t.test('who claims many instances is held to a rate, and others are not', async (t) => {
+t.test('a sender with many instances is rate-limited, and others are not', async (t) => {
   const opened = openStore(t)
   const { clock } = opened
   const [acme, other] = [makeOrganization(opened, 'Acme').id, makeOrganization(opened, 'Other').id]
@@ -280,7 +283,7 @@ t.test('who claims many instances is held to a rate, and others are not', async 
   const flood = async (from: number): Promise<number> => {
     const reports = Array.from({ length: COVERAGE_PER_SECOND_MAX + 50 }, (_, index) => reportOf(from + index, 1))
     const outcome = await acceptor.acceptPacked(acme, packBatch([]), { ...DEDUPLICATE, reports })
-    return outcome.kind === 'stored' ? outcome.coverage.filter((fate) => fate === 'added').length : 0
+    return outcome.kind === 'stored' ? outcome.coverage.filter((each) => each === 'added').length : 0
   }
   t.equal(await flood(0), COVERAGE_PER_SECOND_MAX)
   t.match(await acceptor.acceptPacked(other, packBatch([], reportOf(1, 1)), DEDUPLICATE), { coverage: ['added'] })
@@ -288,7 +291,7 @@ t.test('who claims many instances is held to a rate, and others are not', async 
   t.equal(await flood(10_000), COVERAGE_PER_SECOND_MAX)
 })
 
-t.test('a batch that cannot be taken now leaves its report to be sent again', async (t) => {
+t.test('a batch that must be retried does not consume its report', async (t) => {
   const opened = openStore(t)
   const { id } = makeOrganization(opened, 'Acme')
   const acceptor = acceptorOf(opened)

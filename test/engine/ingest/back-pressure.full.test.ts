@@ -23,7 +23,7 @@ import { Sender as EventSender, makeOrganization, matcher, openStore, quietLog }
 import { sendTcp } from '../../support/syslog-sender.ts'
 import { later, rfc5424, SYSLOG_ON_LOOPBACK, SyslogService, squid, until } from '../../support/syslog-service.ts'
 
-/** A client of each message, so that none is put together with another. */
+/** A distinct client for each message, so that no messages are merged. */
 function clientOf(index: number): string {
   return `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`
 }
@@ -49,6 +49,8 @@ async function ingest(t: Test, bufferedEventsMax: number, laneThreads: number, l
       ],
       tls: undefined,
       proxyProtocol: false,
+      connectionsMax: 1000,
+      connectionsPerAddressMax: 0,
       idleMs: 60_000,
       tokenRateMax: 0,
       laneThreads,
@@ -83,7 +85,7 @@ function storedOf({ messages }: SyslogStatus, kind: 'tcp' | 'udp'): number {
 }
 
 for (const laneThreads of [1, 2]) {
-  t.test(`the buffer of an organization is full, ${laneThreads} lanes`, async (t) => {
+  t.test(`a full organization buffer applies back-pressure, ${laneThreads} lanes`, async (t) => {
     const COUNT = 80_000
     const { store, syslog, https, acme, other, port } = await ingest(t, 10_000, laneThreads)
     const sender = await sendTcp(t, port('tcp'))
@@ -128,7 +130,7 @@ for (const laneThreads of [1, 2]) {
       const { datagramsDropped, kernelDropped, received } = status
       return datagramsDropped + kernelDropped + received.udp === UDP_COUNT ? status : undefined
     })
-    // Datagrams come to the other lane, which has room of its own.
+    // Datagrams go to the other lane, which has its own buffer.
     if (laneThreads === 1) t.ok(status.datagramsDropped > 0, 'there was no room for them')
 
     const seen = new Map<string, number>()
@@ -136,7 +138,7 @@ for (const laneThreads of [1, 2]) {
       for (const { event } of store.buffer.read(acme.id, 0, 20_000)) {
         seen.set(event.client, (seen.get(event.client) ?? 0) + event.count)
       }
-      // Nothing can come between the two: this thread writes.
+      // Nothing can happen in between, because this thread writes.
       runScan(store, matcher, acme.id, 'administrator', systemClock)
       return (flushed && storedOf(await syslog.status(), 'tcp') === COUNT + 5000) || undefined
     })
@@ -153,14 +155,15 @@ for (const laneThreads of [1, 2]) {
   })
 }
 
-t.test('the disk is full', { skip: skipMount }, async (t) => {
+t.test('a full disk applies back-pressure', { skip: skipMount }, async (t) => {
   const COUNT = 80_000
   const disk = new SmallDisk(t, 160)
-  // With one thread datagrams meet the lane that has no room; another one has room of its own.
+  // With one thread, datagrams go to the full lane. With a second thread, they go to its own
+  // buffer.
   const parameters = [...SYSLOG_ON_LOOPBACK, '--ingest-threads', '1']
   const service = await SyslogService.start(t, parameters, t.testdir(), join(disk.directory, 'service'))
   disk.fillUpTo(32)
-  // It looks once a second.
+  // The service checks the disk once a second.
   await later(1200)
   const sender = await sendTcp(t, service.port('tcp'))
   let flushed = false
@@ -173,7 +176,7 @@ t.test('the disk is full', { skip: skipMount }, async (t) => {
   await later(1500)
   t.notOk(flushed, 'the sender waits')
   t.equal((await service.counts('tcp')).stored, 0)
-  // More than a lane has room for.
+  // More than a lane can buffer.
   const UDP_COUNT = 20_000
   const datagrams = createSocket('udp4')
   for (const message of messagesOf(service.token, 1 << 20, UDP_COUNT)) {
@@ -201,7 +204,7 @@ t.test('the disk is full', { skip: skipMount }, async (t) => {
   t.equal(service.service.child.exitCode, null, 'the service lives')
 })
 
-/** Matches of all scans, after a last one. */
+/** Matches of all scans, including a last one. */
 async function foundIn(service: SyslogService): Promise<number> {
   await service.admin('scan', 'run', '--org', 'Acme')
   return service.withStore((store) => {
@@ -210,7 +213,7 @@ async function foundIn(service: SyslogService): Promise<number> {
   })
 }
 
-t.test('datagrams that the kernel let go are counted', async (t) => {
+t.test('datagrams dropped by the kernel are counted', async (t) => {
   const COUNT = 30_000
   const service = await SyslogService.start(t)
   const port = service.port('udp')
@@ -232,7 +235,7 @@ t.test('datagrams that the kernel let go are counted', async (t) => {
   t.equal(metrics.get('posture_ingest_datagrams_dropped_total{place="service"}'), 0)
 })
 
-/** Sends without an end, from ten connections and as datagrams. */
+/** Sends continuously over ten connections and as datagrams. */
 async function keepSending(t: Test, service: SyslogService): Promise<void> {
   const message = rfc5424(service.token, squid('claude.ai'))
   const lines = `${message}\n`.repeat(50)
@@ -263,7 +266,7 @@ async function accountingOf(service: SyslogService): Promise<Counters[]> {
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)
 
-t.test('SIGTERM while senders send: what was told to be stored is there, and the books say what came', async (t) => {
+t.test('after SIGTERM under load, acknowledged messages are stored and the accounting is complete', async (t) => {
   const service = await SyslogService.start(t)
   await keepSending(t, service)
   let stored = 0
@@ -281,7 +284,7 @@ t.test('SIGTERM while senders send: what was told to be stored is there, and the
   t.equal(sum(rows.map((row) => row.stored)), found, 'what is there is what is in the books')
 })
 
-t.test('kill -9 while senders send: what was told to be stored is there, and the books balance', async (t) => {
+t.test('after kill -9 under load, acknowledged messages are stored and the accounting balances', async (t) => {
   const service = await SyslogService.start(t)
   await keepSending(t, service)
   let stored = 0
@@ -302,7 +305,7 @@ t.test('kill -9 while senders send: what was told to be stored is there, and the
 })
 
 for (const laneThreads of [1, 2]) {
-  t.test(`the end of the service while an organization has no room, ${laneThreads} lanes`, async (t) => {
+  t.test(`the service ends in order while an organization's buffer is full, ${laneThreads} lanes`, async (t) => {
     const COUNT = 15_000
     for (const hasRoom of [true, false]) {
       const lines: { messages: number; bytes: number }[] = []

@@ -44,10 +44,12 @@ const anyEvent: fc.Arbitrary<Event> = fc
 
 const anyReport = fc.option(fc.constantFrom(report(), report({ counters: { packets: 2 ** 50 } })), { nil: undefined })
 
-/** What is decided about a batch: why it is none, or for each event, and the report, what is stored or why it is not. */
+/**
+ * The result for a batch: an error; or the report, and for each event what is stored or an error.
+ */
 type Verdict = string | (Pick<ReadBatch, 'ahead' | 'coverage'> & { readonly events: readonly (Event | string)[] })
 
-/** By unpacking it, as the reader's readers would. */
+/** The expected result, computed by unpacking the batch. */
 function expected(bytes: Uint8Array): Verdict {
   const batch = unpackBatch(bytes, EVENTS_MAX)
   if (typeof batch === 'string') return batch
@@ -73,7 +75,7 @@ function verdictOf(read: ReadBatch | string): Verdict {
   const ids = runs.flatMap(({ instance, first, count }) =>
     Array.from({ length: count }, (_, index) => eventId(instance, first + index)),
   )
-  // The runs are the ids of the events.
+  // The runs cover the IDs of the events.
   assert.deepEqual(
     stored.map((event) => (event as Event).id),
     ids,
@@ -83,21 +85,21 @@ function verdictOf(read: ReadBatch | string): Verdict {
   return { events: all, ahead, coverage }
 }
 
-function agrees(bytes: Uint8Array): boolean {
+function sameAsReference(bytes: Uint8Array): boolean {
   assert.deepEqual(verdictOf(reader.read(bytes, EVENTS_MAX, NOON)), expected(bytes))
   return true
 }
 
-t.test('it reads what unpacking reads', async () => {
+t.test('the reader returns what unpacking returns', async () => {
   fc.assert(
     fc.property(fc.array(anyEvent, { maxLength: 20 }), anyReport, (events, coverage) =>
-      agrees(packBatch(events, coverage)),
+      sameAsReference(packBatch(events, coverage)),
     ),
     { numRuns: 500 },
   )
 })
 
-t.test('good events are not touched: what is stored are the bytes that came', async (t) => {
+t.test('good events are stored with their original bytes', async (t) => {
   const sender = new Sender()
   const events = Array.from({ length: 40 }, (_, index) => sender.event('claude.ai', NOON, { blocked: index % 2 }))
   const bytes = packBatch(events)
@@ -106,8 +108,8 @@ t.test('good events are not touched: what is stored are the bytes that came', as
   t.match(read, { runs: [{ instance: sender.instance, first: 1, count: 40 }], rejected: [], ahead: 0 })
 })
 
-t.test('of bytes that were changed anywhere it says what unpacking says', async () => {
-  const change = fc.record({ at: fc.nat(2000), gone: fc.nat(3), put: fc.uint8Array({ maxLength: 3 }) })
+t.test('the reader and unpacking agree on batches with changed bytes', async () => {
+  const change = fc.record({ at: fc.nat(2000), removed: fc.nat(3), inserted: fc.uint8Array({ maxLength: 3 }) })
   fc.assert(
     fc.property(
       fc.array(anyEvent, { minLength: 1, maxLength: 4 }),
@@ -115,26 +117,33 @@ t.test('of bytes that were changed anywhere it says what unpacking says', async 
       anyReport,
       (events, changes, coverage) => {
         let bytes = packBatch(events, coverage)
-        for (const { at, gone, put } of changes) {
+        for (const { at, removed, inserted } of changes) {
           const from = at % (bytes.length + 1)
-          bytes = Buffer.concat([bytes.subarray(0, from), put, bytes.subarray(from + gone)])
+          bytes = Buffer.concat([bytes.subarray(0, from), inserted, bytes.subarray(from + removed)])
         }
-        return agrees(bytes)
+        return sameAsReference(bytes)
       },
     ),
     { numRuns: 10_000 },
   )
 })
 
-t.test('cut at each byte, and behind another batch in the same memory', async () => {
-  const sender = new Sender()
-  const events = [sender.event('claude.ai', NOON), sender.event('claude.ai', NOON, { blocked: 1 })]
-  const build = packBatch(events, report())
-  for (let at = 0; at <= build.length; at++) agrees(Buffer.concat([build, build]).subarray(0, at))
-  for (let at = 0; at <= build.length; at++) agrees(Buffer.concat([build, build]).subarray(at, at + build.length))
-})
+t.test(
+  'the reader and unpacking agree on batches truncated at each byte, and after another batch in memory',
+  async () => {
+    const sender = new Sender()
+    const events = [sender.event('claude.ai', NOON), sender.event('claude.ai', NOON, { blocked: 1 })]
+    const build = packBatch(events, report())
+    for (let at = 0; at <= build.length; at++) sameAsReference(Buffer.concat([build, build]).subarray(0, at))
+    for (let at = 0; at <= build.length; at++)
+      sameAsReference(Buffer.concat([build, build]).subarray(at, at + build.length))
+  },
+)
 
-/** An event's columns as msgpack can write them otherwise: as good, and stored in the usual form. */
+/**
+ * Other msgpack encodings of an event's columns, which are accepted and stored in the standard
+ * encoding.
+ */
 const packr = new Packr({ useRecords: false, moreTypes: false, variableMapSize: true })
 const common = new Sender().event('claude.ai', 1000, { lastSeenMs: 1300, count: 3, client: '10.0.0.1' })
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex')
@@ -175,7 +184,7 @@ const UNCOMMON: readonly { name: string; column: number; bytes: Buffer; good: bo
   },
   { name: 'an empty name', column: 1, bytes: hex('a0'), good: false },
   {
-    name: 'a name that is no UTF-8',
+    name: 'a name that is not UTF-8',
     column: 1,
     bytes: Buffer.concat([hex('ab ff 2e'), Buffer.from('claude.ai')]),
     good: false,
@@ -187,21 +196,21 @@ const UNCOMMON: readonly { name: string; column: number; bytes: Buffer; good: bo
     good: false,
   },
   { name: 'no name', column: 1, bytes: hex('c0'), good: false },
-  { name: 'a client that is none', column: 2, bytes: text('localhost'), good: false },
-  { name: 'a client in a zone', column: 2, bytes: text('fe80::1%eth0'), good: true },
-  { name: 'a method that is none', column: 3, bytes: hex('04'), good: false },
+  { name: 'an invalid client', column: 2, bytes: text('localhost'), good: false },
+  { name: 'a client with a zone', column: 2, bytes: text('fe80::1%eth0'), good: true },
+  { name: 'an unknown method', column: 3, bytes: hex('04'), good: false },
   { name: 'a method as float', column: 3, bytes: hex('cb 3ff0000000000000'), good: true },
   { name: 'a time as u64', column: 4, bytes: hex('cf 00000000000003e8'), good: false },
   { name: 'a time as i16', column: 4, bytes: hex('d1 03e8'), good: true },
   { name: 'a time as float of 32 bits', column: 4, bytes: hex('ca 447a0000'), good: true },
   { name: 'a time with a part of a millisecond', column: 4, bytes: hex('cb 408f420000000000'), good: false },
-  { name: 'a time that is no number', column: 4, bytes: hex('cb 7ff8000000000000'), good: false },
+  { name: 'a time that is not a number', column: 4, bytes: hex('cb 7ff8000000000000'), good: false },
   { name: 'a time before 1970', column: 4, bytes: hex('ff'), good: false },
   { name: 'a time of minus zero', column: 4, bytes: hex('cb 8000000000000000'), good: true },
-  { name: 'a span below 0', column: 5, bytes: hex('ff'), good: false },
+  { name: 'a negative span', column: 5, bytes: hex('ff'), good: false },
   { name: 'a count of 0', column: 6, bytes: hex('00'), good: false },
   { name: 'a count of 2^32', column: 6, bytes: hex('cb 41f0000000000000'), good: false },
-  { name: 'blocked, though none was', column: 7, bytes: hex('00'), good: true },
+  { name: 'blocked is 0', column: 7, bytes: hex('00'), good: true },
   { name: 'more blocked than matched', column: 7, bytes: hex('04'), good: false },
   { name: 'blocked, all of them', column: 7, bytes: hex('03'), good: true },
   { name: 'blocked is nil', column: 7, bytes: hex('c0'), good: false },
@@ -213,24 +222,24 @@ for (const { name, column, bytes, good } of UNCOMMON) {
     const columns = [...COLUMNS]
     columns[column] = bytes
     const event = Buffer.concat([Buffer.from([0x90 + columns.length]), ...columns])
-    const beside = packEvent(common)
-    const batch = Buffer.concat([hex('92 01 93'), beside, event, beside])
-    agrees(batch)
+    const neighbor = packEvent(common)
+    const batch = Buffer.concat([hex('92 01 93'), neighbor, event, neighbor])
+    sameAsReference(batch)
     const read = reader.read(batch, EVENTS_MAX, NOON)
     t.match(read, good ? { rejected: [], events: { count: 3 } } : { rejected: [{ index: 1 }], events: { count: 2 } })
   })
 }
 
-t.test('msgpackr has extensions of its own, which reach over the events of a batch', async () => {
-  // A record's definition in one event, which the next one uses.
+t.test("msgpackr's own extensions, which span events of a batch, are handled", async () => {
+  // One event defines a record, and the next event uses it.
   const definition = hex('92 01 92 98 c0 c0 c0 c0 c0 c0 c0 d4 72 40 91 a1 61 01 40 02')
-  agrees(definition)
-  agrees(Buffer.concat([hex('92 01 92'), packEvent(common), hex('98'), ...COLUMNS, hex('d4 01 00')]))
-  agrees(Buffer.concat([hex('92 01 92'), packEvent(common), hex('d4 72 40 91 a1 61 01')]))
+  sameAsReference(definition)
+  sameAsReference(Buffer.concat([hex('92 01 92'), packEvent(common), hex('98'), ...COLUMNS, hex('d4 01 00')]))
+  sameAsReference(Buffer.concat([hex('92 01 92'), packEvent(common), hex('d4 72 40 91 a1 61 01')]))
 })
 
-t.test('too many events, and headers that are written otherwise', async () => {
-  agrees(packBatch(Array.from({ length: EVENTS_MAX + 1 }, () => common)))
+t.test('too many events and unusual headers are handled', async () => {
+  sameAsReference(packBatch(Array.from({ length: EVENTS_MAX + 1 }, () => common)))
   const event = packEvent(common)
   for (const header of [
     '92 01 91',
@@ -241,10 +250,10 @@ t.test('too many events, and headers that are written otherwise', async () => {
     '92 02 91',
     '93 01 91',
   ]) {
-    agrees(Buffer.concat([hex(header), event]))
+    sameAsReference(Buffer.concat([hex(header), event]))
   }
   for (const header of ['92 01 dd ffffffff', '92 01 dc ffff', '92 01 92', '92 01 90'])
-    agrees(Buffer.concat([hex(header), event]))
+    sameAsReference(Buffer.concat([hex(header), event]))
 })
 
 const RAW_REPORT = packr.pack({ ...coverageReportToJson(report()) })
@@ -258,7 +267,7 @@ const COVERAGE: readonly { name: string; bytes: Buffer; found: RegExp | Coverage
     bytes: packr.pack({ ...coverageReportToJson(report()), counters: { ...report().counters, names: -1 } }),
     found: /^coverage\.counters\.names: /,
   },
-  { name: 'an extension that nobody knows', bytes: hex('d4 55 00'), found: /^coverage: / },
+  { name: 'an unknown extension', bytes: hex('d4 55 00'), found: /^coverage: / },
   {
     name: 'more bytes than a report may have',
     bytes: packr.pack({ ...coverageReportToJson(report()), more: 'x'.repeat(COVERAGE_BYTES_MAX) }),
@@ -266,12 +275,12 @@ const COVERAGE: readonly { name: string; bytes: Buffer; found: RegExp | Coverage
   },
 ]
 for (const { name, bytes, found } of COVERAGE) {
-  t.test(`as coverage ${name}, which costs no event`, async (t) => {
+  t.test(`as coverage, ${name} costs no event`, async (t) => {
     const event = packEvent(common)
-    // The header as packBatch writes it, and one that is read by unpacking.
+    // The header as packBatch writes it, and another encoding, which selects the slow path.
     for (const header of ['93 01 91', '93 01 dd 00000001']) {
       const batch = Buffer.concat([hex(header), event, bytes])
-      agrees(batch)
+      sameAsReference(batch)
       const read = reader.read(batch, EVENTS_MAX, NOON)
       t.match(read, { events: { count: 1 }, rejected: [] })
       t.match(typeof read === 'string' ? read : read.coverage, found, header)
@@ -279,10 +288,10 @@ for (const { name, bytes, found } of COVERAGE) {
   })
 }
 
-t.test('after the coverage nothing may follow', async (t) => {
+t.test('data after the coverage report is rejected', async (t) => {
   for (const header of ['93 01 91', '94 01 91', '93 01 dd 00000001']) {
     const batch = Buffer.concat([hex(header), packEvent(common), RAW_REPORT, hex('c0')])
-    agrees(batch)
+    sameAsReference(batch)
     t.type(reader.read(batch, EVENTS_MAX, NOON), 'string', header)
   }
 })

@@ -2,7 +2,7 @@ import t from 'tap'
 import { BodyMemory } from '../../../engine/ingest/body-memory.ts'
 import { BATCH_BYTES_MAX, DECOMPRESSING_MAX } from '../../../engine/limits.ts'
 
-t.test('what a body needs is what it announces, and the most that it may have where it does not', async (t) => {
+t.test('a body reserves its announced length, or the maximum if none is announced', async (t) => {
   for (const [announced, need] of [
     ['0', 0],
     ['10', 10],
@@ -15,7 +15,7 @@ t.test('what a body needs is what it announces, and the most that it may have wh
   }
 })
 
-t.test('room is given until there is none', async (t) => {
+t.test('memory is granted until none is left', async (t) => {
   const memory = new BodyMemory(10)
   t.equal(memory.reserve(6), true)
   t.equal(memory.reserve(5), false)
@@ -25,7 +25,7 @@ t.test('room is given until there is none', async (t) => {
   t.equal(memory.held, 9)
 })
 
-t.test('only so many bodies are decompressed at once, in their order, also when one fails', async (t) => {
+t.test('the number of concurrent decompressions is limited, in order, even when one fails', async (t) => {
   const memory = new BodyMemory()
   let running = 0
   let most = 0

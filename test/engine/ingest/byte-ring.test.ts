@@ -4,7 +4,7 @@ import fc from '../../support/property.ts'
 
 const RING_BYTES = 256 * 1024
 
-t.test('what is written is read, in order, whatever the sizes and however full the ring is', async () => {
+t.test('data is read as written, in order, with any sizes and fill levels', async () => {
   const step = fc.oneof(
     fc.record({ write: fc.oneof(fc.nat(200), fc.integer({ min: 0, max: 64 * 1024 })) }),
     fc.record({ read: fc.integer({ min: 1, max: RING_BYTES }) }),
@@ -23,7 +23,7 @@ t.test('what is written is read, in order, whatever the sizes and however full t
         if ('write' in one) {
           const isTaken = writer.write(RecordKind.data, index, Buffer.alloc(one.write, index & 255))
           if (isTaken) written.push(`${RecordKind.data} ${index} ${one.write} true`)
-          // An empty ring has room for any chunk.
+          // An empty ring has space for any chunk.
           if (!isTaken && written.length === read.length) return false
         } else {
           const more = reader.read(one.read, take)
@@ -37,7 +37,7 @@ t.test('what is written is read, in order, whatever the sizes and however full t
   )
 })
 
-t.test('a reader that goes to sleep is called once, and never when something came meanwhile', async (t) => {
+t.test('a sleeping reader is woken once, and never sleeps when data has arrived', async (t) => {
   const memory = makeByteRing(RING_BYTES)
   const writer = new ByteRing(memory)
   const reader = new ByteRing(memory)
@@ -52,7 +52,7 @@ t.test('a reader that goes to sleep is called once, and never when something cam
   t.equal(reader.sleep(), true)
 })
 
-t.test('a writer that wants room is told once', async (t) => {
+t.test('a writer that waits for space is notified once', async (t) => {
   const memory = makeByteRing(RING_BYTES)
   const writer = new ByteRing(memory)
   const reader = new ByteRing(memory)

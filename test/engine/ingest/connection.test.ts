@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { type CloseReason, Connection, type Peer, WORK_BYTES } from '../../../engine/ingest/connection.ts'
-import { Intake, Origin } from '../../../engine/ingest/intake.ts'
+import { Intake } from '../../../engine/ingest/intake.ts'
+import { Origin } from '../../../engine/ingest/origin.ts'
 import { Outcome } from '../../../engine/ingest/outcome.ts'
 import { ReadBudget } from '../../../engine/ingest/read-budget.ts'
 import { MESSAGE_BYTES_MAX, SYSLOG_UNAUTHENTICATED_BYTES_MAX } from '../../../engine/limits.ts'
@@ -8,7 +9,10 @@ import { openIntake, trie } from '../../support/intake.ts'
 
 const BYTES_MAX = 1024 * 1024
 
-/** Connections of two organizations whose socket is a note of what it was told; an organization may have no room. */
+/**
+ * Connections of two organizations. The socket records its calls. An organization may have no
+ * space.
+ */
 function lane(t: Test, bytesMax = BYTES_MAX) {
   const opened = openIntake(t)
   const full = new Set<string>()
@@ -17,7 +21,7 @@ function lane(t: Test, bytesMax = BYTES_MAX) {
     tokenRate: undefined,
     noteUnauthorized: () => {},
   })
-  // The first letter of a message is its organization; `?` has none.
+  // The first letter of a message is its organization. `?` has none.
   intake.take = (start, end, origin) => {
     const text = intake.line.text(start, end)
     const who = text.charAt(0)
@@ -59,7 +63,7 @@ function lane(t: Test, bytesMax = BYTES_MAX) {
   return { open, budget, full, taken, resume, opened }
 }
 
-t.test('a long message leaves no room behind', async (t) => {
+t.test('a long message releases its space', async (t) => {
   const { open, budget, taken } = lane(t)
   const { connection, send } = open()
   for (let round = 0; round < 3; round++) {
@@ -75,7 +79,7 @@ t.test('a long message leaves no room behind', async (t) => {
   t.equal(budget.unauthenticatedBytes, 0)
 })
 
-t.test('strangers in the middle of a message do not close those that are known', async (t) => {
+t.test('unauthenticated senders in the middle of a message do not close authenticated connections', async (t) => {
   const { open, budget, taken } = lane(t)
   const good = open()
   good.send('a\na')
@@ -94,7 +98,7 @@ t.test('strangers in the middle of a message do not close those that are known',
   t.equal(taken.filter((text) => text.startsWith('a')).length, 4)
 })
 
-t.test('while an organization has no room its connections wait in bounded memory, and none is closed', async (t) => {
+t.test('while an organization has no space, its connections wait in bounded memory, and none is closed', async (t) => {
   const { open, budget, full, taken, resume } = lane(t)
   const others = [open(), open()]
   for (const { send } of others) send('b\n')
@@ -132,7 +136,7 @@ t.test('while an organization has no room its connections wait in bounded memory
   t.ok(budget.waitingBytes <= 4096)
 })
 
-t.test('what came behind a message without room is read in its order, in whatever pieces', async (t) => {
+t.test('messages after one without space are read in order, in any chunks', async (t) => {
   const { open, budget, full, taken, resume } = lane(t)
   const { connection, send } = open()
   full.add('a')
@@ -150,7 +154,7 @@ t.test('what came behind a message without room is read in its order, in whateve
   t.equal(budget.waitingBytes, 0)
 })
 
-t.test('when all is full the connection goes that holds the most', async (t) => {
+t.test('when all memory is full, the connection that holds the most is closed', async (t) => {
   const { open, budget } = lane(t)
   const small = open()
   small.send(`a\na${'x'.repeat(1000)}`)
@@ -161,7 +165,7 @@ t.test('when all is full the connection goes that holds the most', async (t) => 
   t.ok(large.filter(({ state }) => state.closed === 'limit').length >= 14)
 })
 
-t.test('a connection whose framing lost step reads nothing more', async (t) => {
+t.test('a connection that lost its framing reads nothing more', async (t) => {
   const { open, budget, taken } = lane(t)
   const { connection, state, send } = open()
   send('4 <a>b3 <c')
@@ -176,17 +180,17 @@ t.test('a connection whose framing lost step reads nothing more', async (t) => {
   t.equal(budget.waitingBytes, 0)
 })
 
-interface Life {
+interface LifecycleCase {
   readonly name: string
-  /** What happens, in order: bytes that are sent, or an event. */
+  /** The steps in order: bytes sent, or an event. */
   readonly happens: readonly (`send ${string}` | 'end' | 'close' | 'full' | 'room' | 'destroy')[]
   readonly taken: readonly string[]
   readonly closed: CloseReason | ''
-  /** Whether nothing of it is left. */
+  /** Whether all state of the connection has been released. */
   readonly isOver: boolean
 }
 
-const LIVES: readonly Life[] = [
+const LIFECYCLES: readonly LifecycleCase[] = [
   { name: 'open', happens: ['send a1\na2'], taken: ['a1'], closed: '', isOver: false },
   {
     name: 'the last message lacks its delimiter',
@@ -198,35 +202,35 @@ const LIVES: readonly Life[] = [
   { name: 'ended and closed', happens: ['send a1\na2', 'end', 'close'], taken: ['a1', 'a2'], closed: '', isOver: true },
   { name: 'closed without an end', happens: ['send a1\na2', 'close'], taken: ['a1'], closed: '', isOver: true },
   {
-    name: 'ended while there is no room',
+    name: 'ended while there is no space',
     happens: ['full', 'send a1\na2', 'end', 'close', 'room'],
     taken: ['a1', 'a2'],
     closed: '',
     isOver: true,
   },
   {
-    name: 'ended, and still no room',
+    name: 'ended, and still no space',
     happens: ['full', 'send a1\na2', 'end', 'close'],
     taken: [],
     closed: '',
     isOver: false,
   },
   {
-    name: 'no room for the last message only',
+    name: 'no space for the last message only',
     happens: ['send a1\na2', 'full', 'end', 'close', 'room'],
     taken: ['a1', 'a2'],
     closed: '',
     isOver: true,
   },
   {
-    name: 'closed without an end while there is no room',
+    name: 'closed without an end while there is no space',
     happens: ['full', 'send a1\na2', 'close', 'room'],
     taken: ['a1'],
     closed: '',
     isOver: true,
   },
   {
-    name: 'destroyed while there is no room',
+    name: 'destroyed while there is no space',
     happens: ['full', 'send a1\n', 'destroy', 'room', 'send a2\n'],
     taken: [],
     closed: 'idle',
@@ -240,14 +244,14 @@ const LIVES: readonly Life[] = [
     isOver: true,
   },
   {
-    name: 'closed while there is no room, then destroyed',
+    name: 'closed while there is no space, then destroyed',
     happens: ['full', 'send a1\n', 'end', 'close', 'destroy'],
     taken: [],
     closed: 'idle',
     isOver: true,
   },
   {
-    name: 'its framing breaks in what waited after the close',
+    name: 'its framing breaks in data that waited after the close',
     happens: ['full', 'send 5 <a>b15 <a>b2x', 'end', 'close', 'room'],
     taken: ['<a>b1', '<a>b2'],
     closed: 'framing',
@@ -255,8 +259,8 @@ const LIVES: readonly Life[] = [
   },
 ]
 
-for (const { name, happens, taken, closed, isOver } of LIVES) {
-  t.test(`the life of a connection: ${name}`, async (t) => {
+for (const { name, happens, taken, closed, isOver } of LIFECYCLES) {
+  t.test(`connection lifecycle: ${name}`, async (t) => {
     const site = lane(t)
     const { connection, state, send } = site.open()
     let ended = false

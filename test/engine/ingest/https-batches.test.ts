@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { connect } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
@@ -51,6 +52,10 @@ for (const implementation of IMPLEMENTATIONS) {
         },
         { headers: msgpack, body: packBatch(events()) },
         { headers: { ...msgpack, 'content-encoding': 'gzip' }, body: gzipSync(packBatch(events())) },
+        {
+          headers: { ...msgpack, 'content-encoding': 'zstd' },
+          body: spawnSync('zstd', ['-q', '-c'], { input: packBatch(events()) }).stdout,
+        },
       ]
       for (const [index, options] of bodies.entries()) {
         for (const accepted of [1, 0]) {
@@ -66,7 +71,7 @@ for (const implementation of IMPLEMENTATIONS) {
       }
     })
 
-    t.test('an empty batch is answered, and nothing is stored: so a collector tries its token', async (t) => {
+    t.test('an empty batch is answered without storing anything, so that a collector can test its token', async (t) => {
       const { ask, token, opened, organization } = await startIngest(t, implementation)
       const bodies: readonly (readonly [contentType: string, body: Uint8Array | string])[] = [
         ['application/json', '{"events":[]}'],
@@ -82,7 +87,7 @@ for (const implementation of IMPLEMENTATIONS) {
       t.equal(opened.store.buffer.count(organization.id), 0)
     })
 
-    t.test('a coverage report comes with events or alone, and is answered for apart from them', async (t) => {
+    t.test('a coverage report is sent with events or alone, and has its own result', async (t) => {
       const { ask, token, opened, organization, sender } = await startIngest(t, implementation)
       const { store, clock } = opened
       const authorization = `Bearer ${token}`
@@ -123,7 +128,7 @@ for (const implementation of IMPLEMENTATIONS) {
       })
     })
 
-    t.test('what is refused, and how', async (t) => {
+    t.test('invalid requests are rejected with the right error', async (t) => {
       const { ask, token, opened, organization, counters, sender } = await startIngest(t, implementation)
       const good = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }
       const body = packBatch([sender.event('claude.ai', NOON)])
@@ -154,7 +159,7 @@ for (const implementation of IMPLEMENTATIONS) {
           error: /^Invalid/,
         },
         {
-          name: 'a token with more behind',
+          name: 'a token with trailing text',
           headers: { ...good, authorization: `Bearer ${token} x` },
           body,
           status: 401,
@@ -189,9 +194,9 @@ for (const implementation of IMPLEMENTATIONS) {
           status: 413,
           error: /when decompressed/,
         },
-        { name: 'no msgpack', headers: good, body: 'hello', status: 400, error: /^Malformed batch: / },
+        { name: 'invalid msgpack', headers: good, body: 'hello', status: 400, error: /^Malformed batch: / },
         { name: 'an empty body', headers: good, body: '', status: 400, error: /^Malformed batch: / },
-        { name: 'too many events', headers: good, body: many, status: 400, error: /at most 10000 events/ },
+        { name: 'too many events', headers: good, body: many, status: 413, error: /at most 10000 events/ },
       ]
       for (const { name, path = EVENTS_PATH, method = 'POST', headers = {}, body: sent = '', status, error } of rows) {
         const answer = await ask(path, { method, headers, body: sent })
@@ -202,18 +207,18 @@ for (const implementation of IMPLEMENTATIONS) {
       t.equal((await ask(EVENTS_PATH, { method: 'POST', headers: good, body })).status, 200, 'it serves on')
     })
 
-    t.test('a body over the limit is refused, announced or not', async (t) => {
+    t.test('a body over the limit is rejected, announced or not', async (t) => {
       const { ask, token } = await startIngest(t, implementation)
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }
       const outcome = await ask(EVENTS_PATH, { method: 'POST', headers, body: Buffer.alloc(BATCH_BYTES_MAX + 1) }).then(
         ({ status }) => status,
-        // The server may close before the whole body was sent.
+        // The server may close before it has received the whole body.
         (error: NodeJS.ErrnoException) => error.code,
       )
       t.ok([413, 'EPIPE', 'ECONNRESET', 'UND_ERR_SOCKET'].includes(outcome as string | number), String(outcome))
     })
 
-    t.test('bodies that arrive hold their room; beyond it a sender is asked to come back, unread', async (t) => {
+    t.test('arriving bodies reserve memory; beyond the limit a sender is told to retry, unread', async (t) => {
       const memory = new BodyMemory(700_000)
       const { ask, token, opened, organization, listener, counters, sender } = await startIngest(
         t,
@@ -241,7 +246,7 @@ for (const implementation of IMPLEMENTATIONS) {
       t.equal(memory.held, 0)
     })
 
-    t.test('a body counts as what it is when decompressed; one that goes away gives its room back', async (t) => {
+    t.test('a body counts with its decompressed size, and an aborted one frees its memory', async (t) => {
       const memory = new BodyMemory(100_000)
       const { ask, token, counters, listener, sender } = await startIngest(t, implementation, memory)
       const headers = {
@@ -267,44 +272,41 @@ for (const implementation of IMPLEMENTATIONS) {
       t.equal(memory.held, 0)
     })
 
-    t.test(
-      'while a commit takes long, what is held stays within its bound, and each sender gets an answer',
-      async (t) => {
-        const bytesMax = 1_200_000
-        const memory = new BodyMemory(bytesMax)
-        const { ask, token, opened, organization, counters, sender } = await startIngest(t, implementation, memory)
-        const { environment } = opened.store
-        const write = environment.write.bind(environment)
-        environment.write = (work) => {
-          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
-          return write(work)
-        }
-        let most = 0
-        const reserve = memory.reserve.bind(memory)
-        memory.reserve = (bytes) => {
-          const taken = reserve(bytes)
-          most = Math.max(most, memory.held)
-          return taken
-        }
-        const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }
-        const bodies = Array.from({ length: 30 }, () =>
-          packBatch(Array.from({ length: 10_000 }, () => sender.event('claude.ai', NOON))),
-        )
-        const answers = await Promise.all(
-          bodies.map(async (body) => (await ask(EVENTS_PATH, { method: 'POST', headers, body })).status),
-        )
-        const taken = answers.filter((status) => status === 200).length
-        t.equal(taken + answers.filter((status) => status === 503).length, bodies.length)
-        t.ok(taken > 0 && counters.overloaded > 0, `${taken} taken, ${counters.overloaded} refused by overload`)
-        t.equal(opened.store.buffer.count(organization.id), taken * 10_000)
-        t.ok(most <= bytesMax && most > bytesMax / 2, `${most} bytes at most`)
-        t.equal(memory.held, 0)
-      },
-    )
+    t.test('during a long commit, memory stays within its limit, and each sender gets an answer', async (t) => {
+      const bytesMax = 1_200_000
+      const memory = new BodyMemory(bytesMax)
+      const { ask, token, opened, organization, counters, sender } = await startIngest(t, implementation, memory)
+      const { environment } = opened.store
+      const write = environment.write.bind(environment)
+      environment.write = (work) => {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+        return write(work)
+      }
+      let most = 0
+      const reserve = memory.reserve.bind(memory)
+      memory.reserve = (bytes) => {
+        const taken = reserve(bytes)
+        most = Math.max(most, memory.held)
+        return taken
+      }
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }
+      const bodies = Array.from({ length: 30 }, () =>
+        packBatch(Array.from({ length: 10_000 }, () => sender.event('claude.ai', NOON))),
+      )
+      const answers = await Promise.all(
+        bodies.map(async (body) => (await ask(EVENTS_PATH, { method: 'POST', headers, body })).status),
+      )
+      const taken = answers.filter((status) => status === 200).length
+      t.equal(taken + answers.filter((status) => status === 503).length, bodies.length)
+      t.ok(taken > 0 && counters.overloaded > 0, `${taken} taken, ${counters.overloaded} refused by overload`)
+      t.equal(opened.store.buffer.count(organization.id), taken * 10_000)
+      t.ok(most <= bytesMax && most > bytesMax / 2, `${most} bytes at most`)
+      t.equal(memory.held, 0)
+    })
 
-    t.test('bodies that are announced and never come keep nobody else out, and are ended', async (t) => {
+    t.test('announced bodies that never arrive block no other sender, and are closed', async (t) => {
       const memory = new BodyMemory()
-      // Long enough for the others to connect, also on a loaded machine.
+      // Long enough for the other clients to connect, even on a loaded machine.
       const pace = { graceMs: 4000, bytesPerSecondMin: 10_000 }
       const { ask, token, opened, listener, sender } = await startIngest(t, implementation, memory, pace)
       const other = makeOrganization(opened, 'Other')
@@ -333,7 +335,7 @@ for (const implementation of IMPLEMENTATIONS) {
       t.match(await ask(EVENTS_PATH, { method: 'POST', headers: fields(`Bearer ${token}`), body }), { status: 200 })
     })
 
-    t.test('a revoked token, and a sender that goes away in the middle', async (t) => {
+    t.test('a revoked token and an aborted request are handled', async (t) => {
       const { ask, token, record, opened, organization, listener, sender } = await startIngest(t, implementation)
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/msgpack' }
       const body = packBatch([sender.event('claude.ai', NOON)])

@@ -3,7 +3,7 @@ import { IngestAccounting } from '../../../engine/ingest/ingest-accounting.ts'
 import { Outcome } from '../../../engine/ingest/outcome.ts'
 import { makeOrganization, NOON, openStore, quietLog } from '../../support/store.ts'
 
-t.test('while the store cannot be written, what is counted waits, a row a source, and none is lost', async (t) => {
+t.test('while the store cannot be written, counts wait in one row per source, and none is lost', async (t) => {
   const opened = openStore(t)
   const { store } = opened
   const { id: organizationId } = makeOrganization(opened, 'Acme')

@@ -2,7 +2,8 @@ import t from 'tap'
 import { HEADER_LINES, LINE_KINDS, linesOf } from '../../../bench/workload/log-lines.ts'
 import { unpackBatch } from '../../../engine/event/event.ts'
 import { FORMATS } from '../../../engine/ingest/formats/formats.ts'
-import { Origin, type OutgoingBatch } from '../../../engine/ingest/intake.ts'
+import type { OutgoingBatch } from '../../../engine/ingest/intake.ts'
+import { Origin } from '../../../engine/ingest/origin.ts'
 import { Outcome } from '../../../engine/ingest/outcome.ts'
 import { Framing } from '../../../engine/ingest/syslog/framing.ts'
 import { makeTokenRateTable, TokenRate } from '../../../engine/ingest/token-rate.ts'
@@ -27,7 +28,7 @@ function eventsOf(batches: readonly OutgoingBatch[]) {
   })
 }
 
-function turn(): Promise<void> {
+function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 }
 
@@ -63,9 +64,9 @@ const rows: { name: string; message: (token: string) => string; outcome: string;
     event: { lastSeenMs: NOON },
   },
   { name: 'another host', message: (token) => rfc5424(token, squid('www.example.com')), outcome: 'unmatched' },
-  { name: 'nothing behind the header', message: (token) => rfc5424(token, '').trimEnd(), outcome: 'skipped' },
+  { name: 'nothing after the header', message: (token) => rfc5424(token, '').trimEnd(), outcome: 'skipped' },
   {
-    name: "syslogd's own remark",
+    name: "syslogd's own message",
     message: (token) => rfc5424(token, 'last message repeated 3 times'),
     outcome: 'skipped',
   },
@@ -76,7 +77,7 @@ const rows: { name: string; message: (token: string) => string; outcome: string;
   },
   { name: 'any text', message: (token) => rfc5424(token, 'link is up'), outcome: 'unknown' },
   {
-    name: 'a format with a field that cannot be',
+    name: 'a format with an invalid field',
     message: (token) => rfc5424(token, '1795162502.119    318 192.0.2.45 nothing else'),
     outcome: 'rejected',
   },
@@ -110,7 +111,7 @@ for (const { name, message, outcome, event } of rows) {
   })
 }
 
-t.test('times that are there and cannot be read are counted, with their source', async (t) => {
+t.test('unreadable times are counted with their source', async (t) => {
   const opened = openIntake(t)
   const take = (message: string) => opened.take(rfc5424(opened.token.raw, message), tcp())
   const reported = () => opened.intake.sources.takeDeltas(0).map(({ timesUnread }) => timesUnread)
@@ -125,7 +126,7 @@ t.test('times that are there and cannot be read are counted, with their source',
   t.same(reported(), [0], 'absent, read, read from two, not there, and not matched')
 })
 
-t.test('tokens and formats of two organizations on one connection', async (t) => {
+t.test('tokens and formats of two organizations can share a connection', async (t) => {
   const opened = openIntake(t)
   const { intake } = opened
   const other = makeOrganization(opened, 'Other')
@@ -148,7 +149,7 @@ t.test('tokens and formats of two organizations on one connection', async (t) =>
   )
 })
 
-t.test('a message split at every byte of the stream', async (t) => {
+t.test('a message can be split at every byte of the stream', async (t) => {
   const opened = openIntake(t)
   const { intake } = opened
   const message = rfc5424(opened.token.raw, squid('claude.ai'))
@@ -180,7 +181,7 @@ t.test('a message split at every byte of the stream', async (t) => {
   t.ok((event?.count ?? 0) > 500, 'all are one event')
 })
 
-t.test('no room: nothing is done, and the same message is taken later', async (t) => {
+t.test('without space nothing changes, and the same message is accepted later', async (t) => {
   const opened = openIntake(t)
   const { intake } = opened
   const origin = tcp()
@@ -213,7 +214,7 @@ t.test('no room: nothing is done, and the same message is taken later', async (t
   t.equal(opened.take(message(sent), origin), 'stored')
 })
 
-t.test('duplicates and rejected events are told of the sources of their batch, once each', async (t) => {
+t.test('duplicates and rejected events are attributed to the sources of their batch, once each', async (t) => {
   const opened = openIntake(t)
   const { intake } = opened
   for (let index = 0; index < 10; index++) {
@@ -224,16 +225,16 @@ t.test('duplicates and rejected events are told of the sources of their batch, o
   t.match(Array.from(intake.sources.listeners.tcp), [3, 4, 0, 0, 0, 3, 0, 0])
 })
 
-t.test('a zone that is set while a connection is open, and one that nobody set', async (t) => {
+t.test('a zone set while a connection is open applies to its next messages', async (t) => {
   const opened = openIntake(t)
   const origin = tcp()
-  // The header's time is of no zone.
+  // The header's time has no zone.
   const line = `[svc@00000 key="${opened.token.raw}"] ${squid('claude.ai', '192.0.2.45', NOON)}`
   const message = `<134>Nov 20 14:00:00 proxy-1 squid[1]: ${line}`
   t.equal(opened.take(message, origin), 'stored')
   opened.administration.tokens.set(opened.organization, opened.token.record.id, { zone: '+02:00' })
   opened.clock.add(2000)
-  await turn()
+  await nextTurn()
   for (let times = 0; times < 3; times++) t.equal(opened.take(message, origin), 'stored')
   t.equal(origin.token?.zone, '+02:00', 'the connection has it')
   const before = origin.token
@@ -241,7 +242,7 @@ t.test('a zone that is set while a connection is open, and one that nobody set',
   t.equal(origin.token, before, 'and is not asked again')
 })
 
-t.test('a source that was silent for long is in the books again when its connection speaks', async (t) => {
+t.test('a source that was silent for long is counted again when its connection sends', async (t) => {
   const opened = openIntake(t)
   const { intake } = opened
   const origin = tcp()
@@ -253,7 +254,7 @@ t.test('a source that was silent for long is in the books again when its connect
   t.match(intake.sources.takeDeltas(0), [{ received: 1, address: '192.0.2.200', host: 'proxy-1' }])
 })
 
-t.test('HOSTNAME as it is shown has no control characters, and an end', async (t) => {
+t.test('HOSTNAME is displayed without control characters and with a limited length', async (t) => {
   const opened = openIntake(t)
   const { intake } = opened
   opened.take(rfc5424(opened.token.raw, 'x', `a\x1b[31m${'é'.repeat(300)}`), tcp())
@@ -262,7 +263,7 @@ t.test('HOSTNAME as it is shown has no control characters, and an end', async (t
   t.ok((delta?.host.length ?? 0) <= 255)
 })
 
-t.test('so many messages of a token a second: the others wait, also those that match nothing', async (t) => {
+t.test("a token's messages per second are limited, including those without a match", async (t) => {
   const opened = openIntake(t, { tokenRate: new TokenRate(makeTokenRateTable(), 5) })
   const { intake } = opened
   const origin = tcp()
@@ -296,7 +297,7 @@ function wellFormed(opened: TestIntake): fc.Arbitrary<Uint8Array> {
     .filter((bytes) => bytes.length > 0)
 }
 
-t.test('any bytes: no throw, and what came is what became of it', async (t) => {
+t.test('any bytes cause no exception, and every message has an outcome', async (t) => {
   const opened = openIntake(t)
   const { intake } = opened
   let sent = 0
@@ -315,7 +316,7 @@ t.test('any bytes: no throw, and what came is what became of it', async (t) => {
   )
 })
 
-t.test('every format, under every header, all mixed on one connection', async (t) => {
+t.test('every format is read under every header, mixed on one connection', async (t) => {
   const HEADERS: Readonly<Record<string, (token: string, line: string) => string>> = {
     'RFC 5424': (token, line) => rfc5424(token, line),
     'RFC 5424 with a byte order mark': (token, line) => rfc5424(token, `\ufeff${line}`),
@@ -328,7 +329,7 @@ t.test('every format, under every header, all mixed on one connection', async (t
   const opened = openIntake(t)
   const { intake, token } = opened
   const origin = tcp()
-  // What heads a table is remembered for the source, which HOSTNAME is a part of.
+  // A table's header line is remembered per source, and HOSTNAME is part of the source.
   for (const wrap of Object.values(HEADERS)) {
     for (const line of Object.values(HEADER_LINES)) opened.take(wrap(token.raw, line), origin)
   }
@@ -348,7 +349,7 @@ t.test('every format, under every header, all mixed on one connection', async (t
   t.equal(received, known)
 })
 
-t.test('one organization does not silence the samples of another, and each source shows its own', async (t) => {
+t.test("one organization does not hide another's samples, and each source shows its own", async (t) => {
   const opened = openIntake(t)
   const { intake } = opened
   const other = makeOrganization(opened, 'Other')
@@ -367,7 +368,7 @@ t.test('one organization does not silence the samples of another, and each sourc
   t.equal(samples.get('192.0.2.4'), 'fan is slow')
 })
 
-t.test('of collectors in one batch, each has its own duplicates and rejected events', async (t) => {
+t.test('each collector in a batch has its own duplicates and rejected events', async (t) => {
   const opened = openIntake(t)
   const { intake } = opened
   const event = (index: number): string => {
@@ -401,40 +402,37 @@ t.test('of collectors in one batch, each has its own duplicates and rejected eve
   ])
 })
 
-t.test(
-  'a coverage report joins the batch of the organization of its token, and is skipped in the accounting',
-  async (t) => {
-    const intake = openIntake(t, { storesCoverage: true })
-    const { take, token, organization } = intake
-    const other = makeOrganization(intake, 'Other')
-    const { raw: others } = intake.administration.tokens.generate(other, 'sensor')
-    const origin = tcp()
-    const first = report({ counters: { packets: 7 } })
-    const message = coverageMessage(first)
-    t.equal(take(rfc5424(token.raw, squid('claude.ai')), origin), 'stored')
-    t.equal(take(rfc5424(token.raw, message), origin), 'skipped', 'after a line of another format')
-    t.equal(take(rfc5424(token.raw, squid('claude.ai')), origin), 'stored')
-    t.equal(take(rfc5424(others, message), tcp()), 'skipped')
-    t.equal(take(rfc5424(`svc_mt_${'0'.repeat(48)}`, message), tcp()), 'unauthorized')
-    t.equal(take(rfc5424(token.raw, message.replace('"packets":7', '"packets":-7')), origin), 'rejected')
-    t.equal(intake.intake.idle, false)
-    const batches = intake.intake.takeBatches(true)
-    t.same(
-      batches.flatMap(({ organizationId, reports }) => reports.map((each) => [organizationId, each])),
-      [
-        [organization.id, first],
-        [other.id, first],
-      ],
-    )
-    t.equal(eventsOf(batches).length, 1, 'and the events are there, too')
-    t.match(intake.intake.takeRejects(), [{ format: 'collector-json', reason: /^coverage: / }])
-    for (const batch of batches) intake.intake.settled(batch, 0, 0)
-    t.equal(intake.intake.idle, true)
-    t.same(sumsOf(intake.intake), { received: 6, known: 6 })
-  },
-)
+t.test("a coverage report joins the batch of its token's organization, and is counted as skipped", async (t) => {
+  const intake = openIntake(t, { storesCoverage: true })
+  const { take, token, organization } = intake
+  const other = makeOrganization(intake, 'Other')
+  const { raw: others } = intake.administration.tokens.generate(other, 'sensor')
+  const origin = tcp()
+  const first = report({ counters: { packets: 7 } })
+  const message = coverageMessage(first)
+  t.equal(take(rfc5424(token.raw, squid('claude.ai')), origin), 'stored')
+  t.equal(take(rfc5424(token.raw, message), origin), 'skipped', 'after a line of another format')
+  t.equal(take(rfc5424(token.raw, squid('claude.ai')), origin), 'stored')
+  t.equal(take(rfc5424(others, message), tcp()), 'skipped')
+  t.equal(take(rfc5424(`svc_mt_${'0'.repeat(48)}`, message), tcp()), 'unauthorized')
+  t.equal(take(rfc5424(token.raw, message.replace('"packets":7', '"packets":-7')), origin), 'rejected')
+  t.equal(intake.intake.idle, false)
+  const batches = intake.intake.takeBatches(true)
+  t.same(
+    batches.flatMap(({ organizationId, reports }) => reports.map((each) => [organizationId, each])),
+    [
+      [organization.id, first],
+      [other.id, first],
+    ],
+  )
+  t.equal(eventsOf(batches).length, 1, 'the events are in the batches as well')
+  t.match(intake.intake.takeRejects(), [{ format: 'collector-json', reason: /^coverage: / }])
+  for (const batch of batches) intake.intake.settled(batch, 0, 0)
+  t.equal(intake.intake.idle, true)
+  t.same(sumsOf(intake.intake), { received: 6, known: 6 })
+})
 
-t.test('an organization that sends nothing but reports is limited in a second, and in what waits', async (t) => {
+t.test('an organization that sends only reports is limited per second and in waiting reports', async (t) => {
   const { take, token, intake, clock } = openIntake(t, { storesCoverage: true })
   const message = rfc5424(token.raw, coverageMessage(report()))
   const origin = tcp()

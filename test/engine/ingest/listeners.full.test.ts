@@ -17,7 +17,7 @@ import {
 } from '../../support/syslog-service.ts'
 
 const MATCHING = squid('claude.ai')
-t.test('5,000 connections from many addresses, all of which send a message', async (t) => {
+t.test('5,000 connections from many addresses all deliver a message', async (t) => {
   const service = await SyslogService.start(t)
   const COUNT = 5000
   const senders: Sender[] = []
@@ -44,7 +44,7 @@ t.test('5,000 connections from many addresses, all of which send a message', asy
   await until('all closed', async () => (await service.metrics()).get('posture_ingest_connections') === 0 || undefined)
 })
 
-t.test('TLS 1.2 and 1.3 are taken, 1.1 is not', async (t) => {
+t.test('TLS 1.2 and 1.3 are accepted, 1.1 is not', async (t) => {
   const service = await SyslogService.start(t)
   const caFile = service.certificateFile
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
@@ -62,7 +62,7 @@ t.test('TLS 1.2 and 1.3 are taken, 1.1 is not', async (t) => {
   })
 })
 
-t.test('the PROXY protocol', async (t) => {
+t.test("the PROXY protocol gives the client's address", async (t) => {
   const service = await SyslogService.start(t, [...SYSLOG_ON_LOOPBACK, '--proxy-protocol'])
   const message = Buffer.from(`${rfc5424(service.token, MATCHING)}\n`)
   const address = async (expected: string): Promise<unknown> =>
@@ -72,7 +72,7 @@ t.test('the PROXY protocol', async (t) => {
   const rows: { name: string; header: Buffer; shown: string }[] = [
     { name: 'IPv4', header: proxyHeader('203.0.113.7'), shown: '203.0.113.7' },
     { name: 'IPv6', header: proxyHeader('2001:db8:0:0:0:0:0:7'), shown: '2001:db8::7' },
-    { name: 'IPv4 in IPv6', header: proxyHeader('0:0:0:0:0:ffff:c633:6407'), shown: '198.51.100.7' },
+    { name: 'an IPv4-mapped address', header: proxyHeader('0:0:0:0:0:ffff:c633:6407'), shown: '198.51.100.7' },
     { name: "the balancer's own connection", header: proxyHeader('203.0.113.8', 0), shown: '127.0.0.1' },
   ]
   let sent = 0
@@ -116,7 +116,7 @@ t.test('the PROXY protocol', async (t) => {
   t.match(await plain.admin('ingest', 'sources'), [], 'its address is not believed')
 })
 
-t.test('IPv4 and IPv6 on one listener', async (t) => {
+t.test('IPv4 and IPv6 share one listener', async (t) => {
   const service = await SyslogService.start(t, [
     '--syslog-tls',
     '[::]:0',
@@ -146,7 +146,7 @@ t.test('IPv4 and IPv6 on one listener', async (t) => {
   ])
 })
 
-t.test('several listeners of a kind, and none', async (t) => {
+t.test('a kind may have several listeners or none', async (t) => {
   const several = await SyslogService.start(t, ['--syslog-tcp', '127.0.0.1:0,127.0.0.2:0'])
   t.same(
     several.service.syslog.map(({ kind, address }) => `${kind} ${address}`),
@@ -158,7 +158,7 @@ t.test('several listeners of a kind, and none', async (t) => {
   t.equal((await metricsOf(off.metricsPort)).get('posture_ingest_connections'), undefined)
 })
 
-t.test('a port that cannot be had: one line that names the setting', async (t) => {
+t.test('an unavailable port is one error line that names the setting', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   t.teardown(() => taken.close())
@@ -166,7 +166,7 @@ t.test('a port that cannot be had: one line that names the setting', async (t) =
   const datagrams = createSocket('udp4')
   await new Promise<void>((resolve) => datagrams.bind(0, '127.0.0.1', resolve))
   t.teardown(() => datagrams.close())
-  const nobody = [
+  const unprivileged = [
     // tap's hooks write files as the user that started the tests.
     ...['env', '-u', 'NODE_OPTIONS'],
     'setpriv',
@@ -176,16 +176,16 @@ t.test('a port that cannot be had: one line that names the setting', async (t) =
     '--bounding-set=-all',
     '--inh-caps=-all',
   ]
-  const rows: { name: string; words: string[]; code: string; through?: string[] }[] = [
-    { name: 'taken, TCP', words: ['--syslog-tcp', `127.0.0.1:${port}`], code: 'PORT_TAKEN' },
-    { name: 'taken, TLS', words: ['--syslog-tls', `127.0.0.1:${port}`], code: 'PORT_TAKEN' },
-    { name: 'taken, UDP', words: ['--syslog-udp', `127.0.0.1:${datagrams.address().port}`], code: 'PORT_TAKEN' },
-    { name: 'not permitted, TCP', words: ['--syslog-tcp', '127.0.0.1:514'], code: 'PORT_DENIED', through: nobody },
-    { name: 'not permitted, TLS', words: ['--syslog-tls', '127.0.0.1:514'], code: 'PORT_DENIED', through: nobody },
-    { name: 'not permitted, UDP', words: ['--syslog-udp', '127.0.0.1:514'], code: 'PORT_DENIED', through: nobody },
-    { name: 'no such address', words: ['--syslog-udp', '203.0.113.1:0'], code: 'PORT_DENIED' },
+  const rows: { name: string; args: string[]; code: string; through?: string[] }[] = [
+    { name: 'in use, TCP', args: ['--syslog-tcp', `127.0.0.1:${port}`], code: 'PORT_TAKEN' },
+    { name: 'in use, TLS', args: ['--syslog-tls', `127.0.0.1:${port}`], code: 'PORT_TAKEN' },
+    { name: 'in use, UDP', args: ['--syslog-udp', `127.0.0.1:${datagrams.address().port}`], code: 'PORT_TAKEN' },
+    { name: 'not permitted, TCP', args: ['--syslog-tcp', '127.0.0.1:514'], code: 'PORT_DENIED', through: unprivileged },
+    { name: 'not permitted, TLS', args: ['--syslog-tls', '127.0.0.1:514'], code: 'PORT_DENIED', through: unprivileged },
+    { name: 'not permitted, UDP', args: ['--syslog-udp', '127.0.0.1:514'], code: 'PORT_DENIED', through: unprivileged },
+    { name: 'no such address', args: ['--syslog-udp', '203.0.113.1:0'], code: 'PORT_DENIED' },
   ]
-  for (const [index, { name, words, code, through }] of rows.entries()) {
+  for (const [index, { name, args, code, through }] of rows.entries()) {
     const data = join(t.testdir(), String(index))
     mkdirSync(data)
     chmodSync(data, 0o777)
@@ -201,19 +201,15 @@ t.test('a port that cannot be had: one line that names the setting', async (t) =
       ...SYSLOG_OFF,
     ]
     const loopback = ['--api-address', '127.0.0.1', '--ingest-address', '127.0.0.1']
-    const { status, stderr } = await start(
-      'service',
-      ['--data-dir', data, ...loopback, ...ports, ...words],
-      {},
-      through,
-    ).ended
+    const { status, stderr } = await start('service', ['--data-dir', data, ...loopback, ...ports, ...args], {}, through)
+      .ended
     const last = stderr.trim().split('\n').at(-1) ?? ''
     t.not(status, 0, name)
-    t.match(last, new RegExp(`^posture-service: ${code} ${words[0]} `), `${name}: ${stderr}`)
+    t.match(last, new RegExp(`^posture-service: ${code} ${args[0]} `), `${name}: ${stderr}`)
   }
 })
 
-t.test('more messages of a token than it may send: TCP waits, UDP is counted, nothing is lost', async (t) => {
+t.test("above a token's rate, TCP waits, UDP is counted, and nothing is lost", async (t) => {
   const RATE = 100
   const COUNT = 350
   const service = await SyslogService.start(t, [...SYSLOG_ON_LOOPBACK, '--token-rate', String(RATE)])

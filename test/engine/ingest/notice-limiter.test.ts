@@ -1,7 +1,7 @@
 import t from 'tap'
-import { Origin } from '../../../engine/ingest/intake.ts'
 import { Lane } from '../../../engine/ingest/lane.ts'
 import { NoticeLimiter } from '../../../engine/ingest/notice-limiter.ts'
+import { Origin } from '../../../engine/ingest/origin.ts'
 import type { FromLane } from '../../../engine/ingest/thread-protocol.ts'
 import { UnauthenticatedLog } from '../../../engine/ingest/unauthenticated-log.ts'
 import {
@@ -13,7 +13,7 @@ import type { Logger } from '../../../engine/process/log.ts'
 import { openIntake, sumsOf, trie } from '../../support/intake.ts'
 import { NOON } from '../../support/store.ts'
 
-t.test('each sender once a minute, and of all only so many in a second', async (t) => {
+t.test('each sender is reported once a minute, and all senders up to a limit per second', async (t) => {
   const notes = new NoticeLimiter(2, SECOND_MS)
   t.equal(notes.admit('a', NOON), true)
   t.equal(notes.admit('a', NOON), false)
@@ -28,7 +28,7 @@ t.test('each sender once a minute, and of all only so many in a second', async (
   t.equal(notes.admit('a', NOON), true, 'a clock that was set back')
 })
 
-t.test('whatever strangers send, the thread of the writer hears of a few', async (t) => {
+t.test("the writer's thread gets few notices, whatever unauthenticated senders send", async (t) => {
   const opened = openIntake(t)
   const reported: FromLane[] = []
   const lane = new Lane({
@@ -52,7 +52,7 @@ t.test('whatever strangers send, the thread of the writer hears of a few', async
   t.match(sumsOf(lane.intake), { received: 20_000, known: 20_000 }, 'all are counted')
 })
 
-t.test('the log names a hundred in a minute, and then says once that there are more', async (t) => {
+t.test('the log names a hundred senders a minute, and then logs once that there are more', async (t) => {
   const lines: string[] = []
   const log = new UnauthenticatedLog({ warn: (_what: object, text: string) => lines.push(text) } as unknown as Logger)
   const unauthenticated = { listener: 'udp', port: 514, hasToken: false } as const
@@ -63,7 +63,7 @@ t.test('the log names a hundred in a minute, and then says once that there are m
   }
   send(NOON)
   t.equal(lines.length, UNAUTHENTICATED_LOGGED_PER_MINUTE_MAX + 1)
-  t.match(lines.at(-1), /^and more senders/)
+  t.match(lines.at(-1), /^more unauthenticated senders are not logged/)
   send(NOON + 30 * SECOND_MS)
   t.equal(lines.length, UNAUTHENTICATED_LOGGED_PER_MINUTE_MAX + 1)
   send(NOON + MINUTE_MS)

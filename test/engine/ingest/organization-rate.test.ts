@@ -1,7 +1,7 @@
 import t from 'tap'
 import { OrganizationRate } from '../../../engine/ingest/organization-rate.ts'
 
-t.test('a rate counts by organization and second, for so many organizations', async (t) => {
+t.test('the rate counts per organization and second, for a limited number of organizations', async (t) => {
   const rate = new OrganizationRate(2, 2)
   t.same(
     ['a', 'a', 'a', 'b', 'c', 'b', 'b'].map((organization) => rate.take(organization, 1000)),

@@ -25,7 +25,7 @@ interface Message {
 
 function add(pending: PendingEvents, message: Message): void {
   const { name, client, lastMs, firstMs = lastMs, count = 1, blocked = 0, id = '', from = source } = message
-  // The name stands somewhere in the buffer, and behind it the id.
+  // The name is inside the buffer, followed by the ID.
   const bytes = Buffer.from(`xyz${name}|${id}`)
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const nameEnd = 3 + name.length
@@ -53,7 +53,7 @@ const rows: { name: string; messages: Message[]; events: Partial<Event>[] }[] = 
     events: [{ name: 'claude.ai', client: '192.0.2.1', method: 'log', firstSeenMs: NOON, lastSeenMs: NOON, count: 1 }],
   },
   {
-    name: 'the same name and client are one, also in capitals and in another order of times',
+    name: 'the same name and client are one event, regardless of case and order',
     messages: [
       { name: 'claude.ai', client: '192.0.2.1', lastMs: NOON },
       { name: 'CLAUDE.ai', client: '192.0.2.1', lastMs: NOON - MINUTE_MS },
@@ -62,7 +62,7 @@ const rows: { name: string; messages: Message[]; events: Partial<Event>[] }[] = 
     events: [{ firstSeenMs: NOON - MINUTE_MS, lastSeenMs: NOON + MINUTE_MS, count: 5 }],
   },
   {
-    name: 'another client, another name, a longer name are others',
+    name: 'another client, another name or a longer name is another event',
     messages: [
       { name: 'claude.ai', client: '192.0.2.1', lastMs: NOON },
       { name: 'claude.ai', client: '192.0.2.11', lastMs: NOON },
@@ -72,7 +72,7 @@ const rows: { name: string; messages: Message[]; events: Partial<Event>[] }[] = 
     events: [{ count: 1 }, { count: 1 }, { count: 1 }, { count: 1 }],
   },
   {
-    name: 'blocked ones are apart',
+    name: 'blocked matches are separate events',
     messages: [
       { name: 'a.b', client: '192.0.2.1', lastMs: NOON, blocked: 1 },
       { name: 'a.b', client: '192.0.2.1', lastMs: NOON },
@@ -98,7 +98,7 @@ const rows: { name: string; messages: Message[]; events: Partial<Event>[] }[] = 
     events: [{ count: 1 }, { count: 1 }],
   },
   {
-    name: 'with an id of their own they are never put together',
+    name: 'events with their own ID are never merged',
     messages: [
       {
         name: 'a.b',
@@ -111,7 +111,7 @@ const rows: { name: string; messages: Message[]; events: Partial<Event>[] }[] = 
     events: [{ id: '00112233445566770000aabbccddeeff', method: 'dns' }, { id: `${'a'.repeat(16)}${'0'.repeat(15)}2` }],
   },
   {
-    name: 'counts that would be too many together',
+    name: 'counts that would exceed the limit',
     messages: [
       { name: 'a.b', client: '192.0.2.1', lastMs: NOON, count: 0xffff_ffff },
       { name: 'a.b', client: '192.0.2.1', lastMs: NOON },
@@ -142,7 +142,7 @@ for (const { name, messages, events } of rows) {
   })
 }
 
-t.test('ids are of one instance and count up, over batches', async (t) => {
+t.test('IDs belong to one instance and ascend across batches', async (t) => {
   const ids = new EventIds()
   const pending = [new PendingEvents(10, ids), new PendingEvents(10, ids)]
   const found: string[] = []
@@ -158,7 +158,7 @@ t.test('ids are of one instance and count up, over batches', async (t) => {
   )
 })
 
-t.test('the writer reads a batch where it lies, without packing an event anew', async (t) => {
+t.test('the writer reads a batch in place, without repacking events', async (t) => {
   const pending = new PendingEvents(100, new EventIds())
   add(pending, { name: 'Claude.ai', client: '192.0.2.1', lastMs: NOON })
   add(pending, { name: 'claude.ai', client: '192.0.2.1', lastMs: NOON, blocked: 1 })
@@ -189,7 +189,7 @@ const message = fc.record({
   from: fc.nat(2),
 })
 
-t.test('what goes in comes out: counts, blocked ones, days, the span of times, whose messages', async () => {
+t.test('counts, blocked counts, days, time spans and sources are preserved', async () => {
   const table = new SourceTable()
   const sources = [0, 1, 2].map((index) => table.get(owner, 'tcp', `192.0.2.${index}`, ''))
   fc.assert(
@@ -223,7 +223,7 @@ t.test('what goes in comes out: counts, blocked ones, days, the span of times, w
         const day = Math.floor(lastMs / DAY_MS)
         const key = `${name.toLowerCase()} ${client} ${day}`
         const [first, last] = ends.get(key) ?? [Number.POSITIVE_INFINITY, 0]
-        // Those of the day before may be joined into it: their beginning is then its beginning.
+        // Events of the previous day may be merged into this one, which then starts when they did.
         ends.set(key, [Math.min(first, lastMs - span), Math.max(last, lastMs)])
         const sender = sources[from] as Source
         expectedSenders.set(sender, (expectedSenders.get(sender) ?? 0) + 1)

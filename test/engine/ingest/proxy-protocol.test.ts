@@ -24,7 +24,7 @@ const rows: { name: string; bytes: Buffer; found: ReturnType<typeof readProxyHea
   { name: 'IPv4', bytes: ipv4, found: { address: '203.0.113.7', bytes: 28 } },
   { name: 'IPv6', bytes: ipv6, found: { address: '2001:db8:0:0:0:0:0:7', bytes: 52 } },
   {
-    name: 'with what follows',
+    name: 'with data after it',
     bytes: Buffer.concat([ipv4, Buffer.from('<13>x')]),
     found: { address: '203.0.113.7', bytes: 28 },
   },
@@ -42,8 +42,8 @@ const rows: { name: string; bytes: Buffer; found: ReturnType<typeof readProxyHea
   { name: 'another command', bytes: changed(ipv4, 12, 0x22), found: 'none' },
   { name: 'addresses too short for IPv4', bytes: changed(ipv4, 15, 11), found: 'none' },
   { name: 'addresses of IPv4 for IPv6', bytes: changed(ipv4, 13, 0x21), found: 'none' },
-  { name: 'more than anybody sends', bytes: changed(ipv4, 14, 0x11), found: 'none' },
-  { name: 'version 1 in words', bytes: Buffer.from('PROXY TCP4 203.0.113.7 203.0.113.8 1 2\r\n'), found: 'none' },
+  { name: 'more bytes than any sender needs', bytes: changed(ipv4, 14, 0x11), found: 'none' },
+  { name: 'version 1 as text', bytes: Buffer.from('PROXY TCP4 203.0.113.7 203.0.113.8 1 2\r\n'), found: 'none' },
   { name: 'a message', bytes: Buffer.from('<13>x'), found: 'none' },
   { name: 'nothing yet', bytes: Buffer.alloc(0), found: 'incomplete' },
 ]
@@ -58,11 +58,11 @@ for (const { name, bytes, found } of rows) {
   })
 }
 
-t.test('a signature that goes wrong is known at that byte', async (t) => {
+t.test('a wrong signature is detected at its first wrong byte', async (t) => {
   for (let at = 0; at < 12; at++) t.equal(readProxyHeader(changed(ipv4, at, 0x58).subarray(0, at + 1)), 'none')
 })
 
-t.test('any bytes: no throw, and no header longer than they are', async () => {
+t.test('no bytes cause an exception, and no header exceeds them', async () => {
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 80 }),
     fc.uint8Array({ maxLength: 80 }).map((tail) => Buffer.concat([ipv4.subarray(0, 12), tail])),
@@ -76,7 +76,7 @@ t.test('any bytes: no throw, and no header longer than they are', async () => {
   )
 })
 
-t.test('what comes behind it is given back, wherever the chunks end', async (t) => {
+t.test('bytes after the header are returned, wherever the chunks end', async (t) => {
   const stream = Buffer.concat([ipv6, Buffer.from('<13>one\n<13>two\n')])
   for (let at = 1; at < stream.length; at++) {
     const socket = new PassThrough() as unknown as Socket & PassThrough

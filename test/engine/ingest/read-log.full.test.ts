@@ -6,7 +6,7 @@ import { manyLines } from '../../support/many-lines.ts'
 import { admin, run, start } from '../../support/programs.ts'
 import { organizationWithToken, until } from '../../support/syslog-service.ts'
 
-t.test('posture-admin ingest file, killed in the middle and begun again: each message once', async (t) => {
+t.test('posture-admin ingest file, killed and restarted, counts each message once', async (t) => {
   const directory = t.testdir()
   const data = join(directory, 'data')
   const { token, organizationId } = await organizationWithToken(data, 'Acme', 'devices')

@@ -29,7 +29,7 @@ interface Reading {
   readonly problems: LineProblem[]
   read(name: string, more?: { dryRun?: boolean; stopAfter?: number }): Promise<FileReport>
   write(name: string, content: string | Uint8Array): string
-  /** Messages in the buffer. */
+  /** Number of messages in the buffer. */
   stored(): number
 }
 
@@ -48,7 +48,7 @@ function reading(t: Test): Reading {
     write(name, content) {
       const path = join(directory, name)
       writeFileSync(path, content)
-      // Not written to any more.
+      // The file's modification time is in the past, so nothing writes to it any more.
       utimesSync(path, NOW / 1000, NOW / 1000)
       return path
     },
@@ -64,7 +64,7 @@ function reading(t: Test): Reading {
         onProgress: () => {},
         stopped: () => ++asked > stopAfter,
         stop: new Promise(() => {}),
-        fold: async () => runScan(store, matcher, token.organizationId, 'buffer', systemClock),
+        freeSpace: async () => runScan(store, matcher, token.organizationId, 'buffer', systemClock),
       })
       const { report, fault } = await reader.read(join(directory, name))
       if (fault !== undefined) throw fault
@@ -97,7 +97,7 @@ const rows: {
   },
   { name: 'CR LF', content: `${matching(1)}\r\n${other(2)}\r\n`, report: { lines: 2, matched: 1, unmatched: 1 } },
   {
-    name: 'lines that are not understood are named by their number',
+    name: 'unknown lines are reported by their number',
     content: `${matching(1)}\n\nlink is up\n${other(2)}\n${NOW / 1000}.119    318 192.0.2.45 nothing else\n`,
     report: { lines: 5, matched: 1, unmatched: 1, unknown: 1, rejected: 1, formats: { 'proxy-native': 3 } },
     problems: [
@@ -115,7 +115,7 @@ const rows: {
     content: Buffer.from(`\ufeff${matching(1)}\r\n${other(1)}\r\n`, 'utf16le'),
     report: { matched: 1, unmatched: 1 },
   },
-  { name: 'UTF-8 with a mark', content: `\ufeff${matching(1)}\n`, report: { matched: 1 } },
+  { name: 'UTF-8 with a byte order mark', content: `\ufeff${matching(1)}\n`, report: { matched: 1 } },
   { name: 'gzip', content: gzipSync(`${matching(1)}\n${other(1)}\n`), report: { matched: 1, unmatched: 1 } },
   {
     name: 'a quoted field with line feeds is one message',
@@ -124,28 +124,28 @@ const rows: {
     problems: [{ line: 1 }],
   },
   {
-    name: 'a quote that is never closed is a line of its own',
+    name: 'an unclosed quote is a line of its own',
     content: `a,"b\n${matching(1)}\n${matching(2)}\n`,
     report: { lines: 3, messages: 3, matched: 2, unknown: 1 },
   },
   {
-    name: 'JSON that is printed for people is one message an object',
+    name: 'pretty-printed JSON is one message per object',
     content: `[\n{\n  "a": "}{",\n  "b": {"c": "\\""}\n},\n{\n  "a": 1\n}\n]\n${matching(1)}\n`,
     report: { lines: 10, messages: 3, matched: 1, noDomain: 2 },
     problems: [],
   },
   {
-    name: 'a brace that is never closed is a line of its own',
+    name: 'an unclosed brace is a line of its own',
     content: `{ "a":\n${matching(1)}\n`,
     report: { lines: 2, messages: 2, matched: 1, rejected: 1 },
   },
   {
-    name: 'a line longer than a message is read at its beginning',
+    name: 'the start of a line longer than a message is read',
     content: `${matching(1)} ${'x'.repeat(MESSAGE_BYTES_MAX * 2)}\n${matching(2)}\n`,
     report: { lines: 2, messages: 2, matched: 2 },
   },
   {
-    name: 'a line longer than a block, and lines behind it',
+    name: 'a line longer than a block, and later lines',
     content: `${matching(1)} ${'x'.repeat(BLOCK_BYTES * 3)}\n${matching(2)}\nwhat\n`,
     report: { lines: 3, messages: 3, matched: 2, unknown: 1 },
     problems: [{ line: 3 }],
@@ -163,7 +163,7 @@ for (const { name, content, report, problems } of rows) {
   })
 }
 
-t.test('a dry run tells the same, and stores nothing', async (t) => {
+t.test('a dry run reports the same and stores nothing', async (t) => {
   const reader = reading(t)
   const { text, matching: count } = manyLines(2)
   reader.write('log', text)
@@ -173,7 +173,7 @@ t.test('a dry run tells the same, and stores nothing', async (t) => {
   t.equal(reader.stored(), count)
 })
 
-t.test('a file counts once: read again, renamed, packed, grown', async (t) => {
+t.test('a file counts once: read again, renamed, compressed, grown', async (t) => {
   const reader = reading(t)
   const { text, lines, matching: count } = manyLines(3)
   reader.write('log', text)
@@ -193,7 +193,7 @@ t.test('a file counts once: read again, renamed, packed, grown', async (t) => {
   t.equal(reader.stored(), count * 2 + 1 + alike.matched)
 })
 
-t.test('JSON that is printed for people over several blocks: each object is one message', async (t) => {
+t.test('an object of pretty-printed JSON across blocks is one message', async (t) => {
   const reader = reading(t)
   const COUNT = 20_000
   const objects = Array.from({ length: COUNT }, (_, index) => {
@@ -209,12 +209,12 @@ t.test('JSON that is printed for people over several blocks: each object is one 
   t.equal(lines, objects.join('\n').split('\n').length)
 })
 
-t.test('a reading that is stopped goes on where it was', async (t) => {
+t.test('an interrupted import continues where it stopped', async (t) => {
   const reader = reading(t)
   const { text, matching: count } = manyLines(4)
   reader.write('log', text)
   let before = 0
-  // Each time it is stopped a little later.
+  // Stops a little later each time.
   for (const stopAfter of [1, 2, 3, 5]) {
     const { matched, duplicates } = await reader.read('log', { stopAfter })
     t.equal(duplicates, before, 'what was read before')
@@ -225,9 +225,9 @@ t.test('a reading that is stopped goes on where it was', async (t) => {
   t.equal(reader.stored(), count)
 })
 
-t.test('a time that cannot be known is when the file was written, in whole milliseconds', async (t) => {
+t.test("an unknown time becomes the file's modification time, in whole milliseconds", async (t) => {
   const reader = reading(t)
-  // A day before the messages in it.
+  // The file's time is a day before its messages.
   const path = reader.write('log', `${squid('claude.ai', '10.0.0.1', NOW)}\n`)
   const writtenMs = NOW - 3 * 86_400_000
   utimesSync(path, writtenMs / 1000 + 0.0004567, writtenMs / 1000 + 0.0004567)
@@ -236,7 +236,7 @@ t.test('a time that cannot be known is when the file was written, in whole milli
   t.match(store.buffer.read(organization.id, 0, 9), [{ event: { lastSeenMs: writtenMs } }])
 })
 
-t.test('a packed file that breaks off: what comes before is stored, and told again as read', async (t) => {
+t.test('a truncated compressed file is stored up to the end, and later recognized as read', async (t) => {
   const reader = reading(t)
   const packed = gzipSync(manyLines(3).text)
   const path = reader.write('log.gz', packed)
@@ -246,38 +246,41 @@ t.test('a packed file that breaks off: what comes before is stored, and told aga
   t.ok(stored > 1000)
   reader.write('log.gz', packed)
   const { matched, duplicates } = await reader.read('log.gz')
-  // The line at the break was read as far as it went.
+  // The line at the interruption may be read twice.
   t.ok(Math.abs(duplicates - stored) <= 1, `${duplicates} of ${stored}`)
   t.ok(Math.abs(matched + stored - manyLines(3).matching) <= 1)
 })
 
-t.test('an older copy, a shorter one, one of a hundred, and one with the same header: each message once', async (t) => {
-  const reader = reading(t)
-  const lines = (from: number, to: number): string =>
-    Array.from({ length: to - from }, (_, index) => `${matching(from + index)}\n`).join('')
-  reader.write('full', lines(0, 1000))
-  t.match(await reader.read('full'), { matched: 1000, duplicates: 0 })
-  reader.write('head', lines(0, 100))
-  t.match(await reader.read('head'), { matched: 0, duplicates: 100 })
-  reader.write('other-end', lines(0, 50) + lines(2000, 2010))
-  t.match(await reader.read('other-end'), { matched: 10, duplicates: 50 })
-  t.match(await reader.read('full'), { matched: 0, duplicates: 1000 })
-  for (let round = 0; round < 2; round++) {
-    for (let file = 0; file < 100; file++) {
-      reader.write(`one-${file}`, `Timestamp;Client;Domain\n2026-11-20 11:00:00;10.1.0.${file};claude.ai\n`)
-      const expected = round === 0 ? { matched: 1, duplicates: 0 } : { matched: 0, duplicates: 1 }
-      t.match(await reader.read(`one-${file}`), expected, `file ${file}`)
+t.test(
+  'an older copy, a shorter one, one of a hundred, and one with the same header count each message once',
+  async (t) => {
+    const reader = reading(t)
+    const lines = (from: number, to: number): string =>
+      Array.from({ length: to - from }, (_, index) => `${matching(from + index)}\n`).join('')
+    reader.write('full', lines(0, 1000))
+    t.match(await reader.read('full'), { matched: 1000, duplicates: 0 })
+    reader.write('head', lines(0, 100))
+    t.match(await reader.read('head'), { matched: 0, duplicates: 100 })
+    reader.write('other-end', lines(0, 50) + lines(2000, 2010))
+    t.match(await reader.read('other-end'), { matched: 10, duplicates: 50 })
+    t.match(await reader.read('full'), { matched: 0, duplicates: 1000 })
+    for (let round = 0; round < 2; round++) {
+      for (let file = 0; file < 100; file++) {
+        reader.write(`one-${file}`, `Timestamp;Client;Domain\n2026-11-20 11:00:00;10.1.0.${file};claude.ai\n`)
+        const expected = round === 0 ? { matched: 1, duplicates: 0 } : { matched: 0, duplicates: 1 }
+        t.match(await reader.read(`one-${file}`), expected, `file ${file}`)
+      }
     }
-  }
-  for (let round = 0; round < 2; round++) {
-    reader.write('single', `${matching(5000)}\n${round === 0 ? '' : `${matching(5001)}\n`}`)
-    t.match(await reader.read('single'), { matched: 1, duplicates: round })
-  }
-  reader.write('half', lines(0, 1000).slice(0, 30_000))
-  t.match(await reader.read('half'), { matched: 0 }, 'a copy that breaks off within a line')
-})
+    for (let round = 0; round < 2; round++) {
+      reader.write('single', `${matching(5000)}\n${round === 0 ? '' : `${matching(5001)}\n`}`)
+      t.match(await reader.read('single'), { matched: 1, duplicates: round })
+    }
+    reader.write('half', lines(0, 1000).slice(0, 30_000))
+    t.match(await reader.read('half'), { matched: 0 }, 'a copy that breaks off within a line')
+  },
+)
 
-t.test('wherever a reading is stopped, the next goes on there: none lost, none twice', async (t) => {
+t.test('wherever an import is interrupted, the next one continues without loss or repetition', async (t) => {
   const reader = reading(t)
   const COUNT = 70_000
   const short = (index: number): string =>
@@ -291,7 +294,7 @@ t.test('wherever a reading is stopped, the next goes on there: none lost, none t
   t.equal((await reader.read('log')).duplicates, COUNT)
 })
 
-t.test('a last line that is still written is left for the next time', async (t) => {
+t.test('a last line that is still being written is left for the next import', async (t) => {
   const reader = reading(t)
   const path = reader.write('log', `${matching(1)}\n${matching(2).slice(0, 40)}`)
   utimesSync(path, new Date(), new Date())
@@ -300,7 +303,7 @@ t.test('a last line that is still written is left for the next time', async (t) 
   t.match(await reader.read('log'), { matched: 1, duplicates: 1, unfinished: false })
 })
 
-t.test('arrays of JSON: each object is a message, whatever its layout', async (t) => {
+t.test('each object of a JSON array is a message, in any layout', async (t) => {
   const reader = reading(t)
   const event = (index: number): string =>
     JSON.stringify({
@@ -328,7 +331,7 @@ t.test('arrays of JSON: each object is a message, whatever its layout', async (t
   }
 })
 
-t.test('CSV lines that were cut take no others with them', async (t) => {
+t.test('truncated CSV lines do not affect others', async (t) => {
   const reader = reading(t)
   const rows = Array.from({ length: 50 }, (_, index) => {
     return `2026-11-20 09:15:${String(index).padStart(2, '0')},10.0.0.${index},claude.ai,allow,"Mozilla/5.0${index % 7 === 0 ? '' : '"'}`

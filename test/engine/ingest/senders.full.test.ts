@@ -14,12 +14,12 @@ const LINE_OTHER = 'www.example.com'
 
 type Kind = 'tls' | 'tcp' | 'udp'
 
-/** The sums of the service's counters and of its books, of one listener. */
+/** Checks the service's counters and accounting of one listener. */
 async function checkCounters(t: Test, service: SyslogService, kind: Kind, expected: Partial<Counts>): Promise<void> {
   const messages = expected.received ?? 0
   const counts = await service.settled(kind, messages)
   t.match(counts, expected, 'counters')
-  // They are written once a second.
+  // The rows are written once a second.
   const row = await until('counters', async () => {
     const rows = await service.admin('ingest', 'counters')
     return rows.find((row) => row['listener'] === kind && row['messages'] === messages && row['in_progress'] === 0)
@@ -32,55 +32,55 @@ function lines(count: number): string[] {
   return Array.from({ length: count }, (_, index) => squid(index % 2 === 0 ? LINE_MATCHING : LINE_OTHER))
 }
 
-/** Runs `logger` once; it sends the lines of a file, each as a message. */
-async function logger(service: SyslogService, words: readonly string[], texts: readonly string[]): Promise<void> {
+/** Runs `logger` once, which sends each line of a file as a message. */
+async function logger(service: SyslogService, args: readonly string[], texts: readonly string[]): Promise<void> {
   const file = join(service.directory, 'logger-lines')
   writeFileSync(file, `${texts.join('\n')}\n`)
-  await run('logger', ['--server', '127.0.0.1', '--file', file, ...words], { timeout: 30_000 })
+  await run('logger', ['--server', '127.0.0.1', '--file', file, ...args], { timeout: 30_000 })
 }
 
 const sd = (token: string): string[] => ['--sd-id', 'svc@00000', '--sd-param', `key="${token}"`]
 
-t.test('logger', async (t) => {
-  const rows: { name: string; kind: Kind; words: (token: string) => string[]; bound?: true }[] = [
-    { name: 'RFC 5424 over UDP', kind: 'udp', words: (token) => ['--udp', '--rfc5424', ...sd(token)] },
-    { name: 'RFC 5424 over TCP, lines', kind: 'tcp', words: (token) => ['--tcp', '--rfc5424', ...sd(token)] },
+t.test('messages of logger arrive', async (t) => {
+  const rows: { name: string; kind: Kind; args: (token: string) => string[]; bound?: true }[] = [
+    { name: 'RFC 5424 over UDP', kind: 'udp', args: (token) => ['--udp', '--rfc5424', ...sd(token)] },
+    { name: 'RFC 5424 over TCP, lines', kind: 'tcp', args: (token) => ['--tcp', '--rfc5424', ...sd(token)] },
     {
-      name: 'RFC 5424 over TCP, octets counted',
+      name: 'RFC 5424 over TCP, octet counting',
       kind: 'tcp',
-      words: (token) => ['--tcp', '--rfc5424', '--octet-count', ...sd(token)],
+      args: (token) => ['--tcp', '--rfc5424', '--octet-count', ...sd(token)],
     },
     {
       name: 'RFC 5424 without time and host',
       kind: 'udp',
-      words: (token) => ['--udp', '--rfc5424=notime,nohost,notq', ...sd(token)],
+      args: (token) => ['--udp', '--rfc5424=notime,nohost,notq', ...sd(token)],
     },
-    { name: 'RFC 3164 over UDP, from a bound address', kind: 'udp', words: () => ['--udp', '--rfc3164'], bound: true },
+    { name: 'RFC 3164 over UDP, from a bound address', kind: 'udp', args: () => ['--udp', '--rfc3164'], bound: true },
     {
       name: 'RFC 3164 over TCP, to a bound port',
       kind: 'tcp',
-      words: () => ['--tcp', '--rfc3164', '--id=77'],
+      args: () => ['--tcp', '--rfc3164', '--id=77'],
       bound: true,
     },
     {
-      name: 'RFC 3164 over TCP, octets counted',
+      name: 'RFC 3164 over TCP, octet counting',
       kind: 'tcp',
-      words: () => ['--tcp', '--rfc3164', '--octet-count'],
+      args: () => ['--tcp', '--rfc3164', '--octet-count'],
       bound: true,
     },
   ]
   const service = await SyslogService.start(t)
   const [token] = await service.admin('token', 'list', '--org', 'Acme')
   const sent = { udp: 0, tcp: 0, tls: 0 }
-  for (const { name, kind, words, bound } of rows) {
+  for (const { name, kind, args, bound } of rows) {
     await t.test(name, async (t) => {
       if (bound === true) {
         const to = kind === 'udp' ? ['--address', '127.0.0.1'] : ['--port', String(service.port('tcp'))]
         await service.admin('token', 'bind', String(token?.['id']), '--org', 'Acme', ...to)
-        // What is known of bindings may be a second old.
+        // The service's view of bindings may be a second old.
         await new Promise((resolve) => setTimeout(resolve, 1100))
       }
-      await logger(service, ['--port', String(service.port(kind)), ...words(service.token)], lines(20))
+      await logger(service, ['--port', String(service.port(kind)), ...args(service.token)], lines(20))
       sent[kind] += 20
       const half = sent[kind] / 2
       await checkCounters(t, service, kind, { received: sent[kind], stored: half, unmatched: half })
@@ -100,49 +100,50 @@ t.test('logger', async (t) => {
   t.same([...service.buffered().keys()], [LINE_MATCHING])
 })
 
-t.test('loggen', async (t) => {
+t.test('messages of loggen arrive', async (t) => {
   const service = await SyslogService.start(t)
   const sdata = `[svc@00000 key="${service.token}"]`
-  const rows: { name: string; kind: Kind; words: string[]; count: number; outcome: keyof Counts }[] = [
+  const rows: { name: string; kind: Kind; args: string[]; count: number; outcome: keyof Counts }[] = [
     {
-      name: 'its own text over TCP, octets counted',
+      name: 'its own text over TCP, octet counting',
       kind: 'tcp',
-      words: ['--inet', '--stream', '--syslog-proto', '--sdata', sdata],
+      args: ['--inet', '--stream', '--syslog-proto', '--sdata', sdata],
       count: 2000,
       outcome: 'unknown',
     },
     {
       name: 'over TCP in lines, ten connections',
       kind: 'tcp',
-      words: ['--inet', '--stream', '--syslog-proto', '--no-framing', '--active-connections', '10', '--sdata', sdata],
+      args: ['--inet', '--stream', '--syslog-proto', '--no-framing', '--active-connections', '10', '--sdata', sdata],
       count: 500,
       outcome: 'unknown',
     },
     {
-      name: 'over TLS, octets counted',
+      name: 'over TLS, octet counting',
       kind: 'tls',
-      words: ['--use-ssl', '--syslog-proto', '--sdata', sdata],
+      args: ['--use-ssl', '--syslog-proto', '--sdata', sdata],
       count: 2000,
       outcome: 'unknown',
     },
     {
       name: 'over UDP',
       kind: 'udp',
-      words: ['--inet', '--dgram', '--syslog-proto', '--no-framing', '--sdata', sdata],
+      args: ['--inet', '--dgram', '--syslog-proto', '--no-framing', '--sdata', sdata],
       count: 500,
       outcome: 'unknown',
     },
     {
-      name: 'over UDP, with a length before each datagram, which no RFC knows',
+      name: 'over UDP, with a length before each datagram, which no RFC defines',
       kind: 'udp',
-      words: ['--inet', '--dgram', '--syslog-proto', '--sdata', sdata],
+      args: ['--inet', '--dgram', '--syslog-proto', '--sdata', sdata],
       count: 500,
       outcome: 'unknown',
     },
-    { name: 'without a token', kind: 'tcp', words: ['--inet', '--stream'], count: 300, outcome: 'unauthorized' },
+    { name: 'without a token', kind: 'tcp', args: ['--inet', '--stream'], count: 300, outcome: 'unauthorized' },
   ]
-  // It never reads. With TLS 1.3 the server's tickets for later sessions then lie unread when it closes, its system resets the connection, and
-  // what is on the way is lost: TLS 1.2 sends them within the handshake.
+  // openssl never reads. With TLS 1.3, the server's session tickets are then unread when openssl
+  // closes. The kernel resets the connection, and data in flight is lost. TLS 1.2 sends the tickets
+  // in the handshake.
   const settings = join(service.directory, 'openssl.conf')
   writeFileSync(
     settings,
@@ -154,17 +155,17 @@ t.test('loggen', async (t) => {
     sums.set(key, (sums.get(key) ?? 0) + count)
     return sums.get(key) ?? 0
   }
-  for (const { name, kind, words, count, outcome } of rows) {
+  for (const { name, kind, args, count, outcome } of rows) {
     await t.test(name, async (t) => {
       const target = ['--quiet', '--number', String(count), '--rate', '20000', '--interval', '30', '127.0.0.1']
-      await run('loggen', [...words, ...target, String(service.port(kind))], options)
-      const connections = words.includes('--active-connections') ? 10 : 1
+      await run('loggen', [...args, ...target, String(service.port(kind))], options)
+      const connections = args.includes('--active-connections') ? 10 : 1
       const received = add(kind, count * connections)
       await checkCounters(t, service, kind, { received, [outcome]: add(`${kind} ${outcome}`, count * connections) })
     })
   }
 
-  await t.test('lines of a file, over each transport', async (t) => {
+  await t.test('lines of a file arrive over each transport', async (t) => {
     const file = join(service.directory, 'loggen-lines')
     writeFileSync(
       file,
@@ -177,19 +178,19 @@ t.test('loggen', async (t) => {
       ['udp', ['--inet', '--dgram']],
       ['tls', ['--use-ssl']],
     ] as const) {
-      const words = [...transport, '--read-file', file, '--dont-parse', '--number', '500', '--rate', '20000']
+      const args = [...transport, '--read-file', file, '--dont-parse', '--number', '500', '--rate', '20000']
       const target = ['--interval', '30', '--quiet', '127.0.0.1', String(service.port(kind))]
-      await run('loggen', [...words, ...target], options)
+      await run('loggen', [...args, ...target], options)
       await checkCounters(t, service, kind, { received: add(kind, 500), stored: 250, unmatched: 250 })
     }
     t.equal(service.buffered().get(LINE_MATCHING), 750)
   })
 })
 
-t.test('openssl s_client: lines over TLS', async (t) => {
+t.test('lines of openssl s_client arrive over TLS', async (t) => {
   const service = await SyslogService.start(t)
-  const words = ['s_client', '-quiet', '-no_ign_eof', '-verify_return_error', '-CAfile', service.certificateFile]
-  const client = spawn('openssl', [...words, '-connect', `127.0.0.1:${service.port('tls')}`], {
+  const args = ['s_client', '-quiet', '-no_ign_eof', '-verify_return_error', '-CAfile', service.certificateFile]
+  const client = spawn('openssl', [...args, '-connect', `127.0.0.1:${service.port('tls')}`], {
     stdio: ['pipe', 'ignore', 'ignore'],
   })
   t.teardown(() => client.kill('SIGKILL'))
@@ -199,7 +200,7 @@ t.test('openssl s_client: lines over TLS', async (t) => {
   await once(client, 'exit')
 })
 
-/** Lines as a device writes them to its relay: RFC 3164, no token. */
+/** Lines as a device sends them to its relay: RFC 3164, without a token. */
 function deviceLines(file: string, count: number): void {
   writeFileSync(
     file,
@@ -233,9 +234,9 @@ log { source(device); rewrite(token); destination(service); };
       const child = spawn('syslog-ng', ['-F', '--no-caps', ...files, '-p', join(directory, 'pid')], {
         stdio: ['ignore', 'ignore', 'pipe'],
       })
-      let said = ''
+      let output = ''
       child.stderr.on('data', (chunk) => {
-        said += chunk
+        output += chunk
       })
       t.teardown(async () => {
         const ended = once(child, 'exit')
@@ -245,7 +246,7 @@ log { source(device); rewrite(token); destination(service); };
       try {
         await checkCounters(t, service, kind, { received: 400, stored: 200, unmatched: 200 })
       } catch (error) {
-        throw new Error(`${(error as Error).message}\n${said}`)
+        throw new Error(`${(error as Error).message}\n${output}`)
       }
     })
   }
@@ -285,7 +286,7 @@ action(type="omfwd" target="127.0.0.1" port="${service.port(kind)}" template="se
   t.same(service.buffered(), new Map([[LINE_MATCHING, 600]]))
 })
 
-t.test('our own collector, by syslog and by HTTPS at once: each event counts once', async (t) => {
+t.test('each event of our collector counts once, over syslog and HTTPS at the same time', async (t) => {
   const service = await SyslogService.start(t)
   const capture = join(REPOSITORY, 'test/captures/demo/input.pcap')
   let before = 0
@@ -295,12 +296,10 @@ t.test('our own collector, by syslog and by HTTPS at once: each event counts onc
       const outbox = join(t.testdir(), 'outbox')
       const target = ['--endpoint', 'localhost', '--ca', service.certificateFile]
       const transports = ['--https-port', String(service.service.ingestPort), '--syslog', '--syslog-protocol', kind]
-      const words = ['--read', capture, '--outbox', outbox, ...target, ...transports]
-      const { status, stderr } = await runProgram(
-        'collector',
-        [...words, '--syslog-port', String(service.port(kind))],
-        { SVC_TOKEN: service.token },
-      )
+      const args = ['--read', capture, '--outbox', outbox, ...target, ...transports]
+      const { status, stderr } = await runProgram('collector', [...args, '--syslog-port', String(service.port(kind))], {
+        SVC_TOKEN: service.token,
+      })
       t.equal(status, 0, stderr)
       const events = Number(/"events":(\d+),/.exec(stderr)?.[1])
       t.ok(events > 50, stderr)

@@ -19,7 +19,7 @@ function deltaSums(deltas: readonly SourceDelta[]): { received: number; known: n
   }
 }
 
-t.test('a source is one listener, address, host and token', async (t) => {
+t.test('a source is identified by listener, address, host and token', async (t) => {
   const table = new SourceTable()
   const one = table.get(owner(1), 'tcp', '192.0.2.1', 'a')
   t.equal(table.get(owner(1), 'tcp', '192.0.2.1', 'a'), one)
@@ -33,7 +33,7 @@ t.test('a source is one listener, address, host and token', async (t) => {
   t.equal(new Set([one, ...others]).size, 6)
 })
 
-t.test('beyond the limit new sources of a token share a row, and none is lost from the sums', async (t) => {
+t.test('above the limit, new sources of a token share a row, and no count is lost', async (t) => {
   const table = new SourceTable(3)
   for (let index = 0; index < 10; index++) {
     const source = table.get(owner(index % 2), 'tcp', `192.0.2.${index}`, `host ${index}`)
@@ -49,7 +49,7 @@ t.test('beyond the limit new sources of a token share a row, and none is lost fr
   t.same(deltaSums(deltas), { received: 10, known: 10 })
 })
 
-t.test('strangers do not take the places of those that are known', async (t) => {
+t.test('unauthenticated senders do not displace authenticated sources', async (t) => {
   const table = new SourceTable(40)
   for (let index = 0; index < 100; index++) table.get(UNATTRIBUTED, 'udp', `192.0.2.${index}`, '').receive(NOW)
   for (let index = 0; index < 25; index++) table.get(owner(1), 'udp', `198.51.100.${index}`, '').receive(NOW)
@@ -61,7 +61,7 @@ t.test('strangers do not take the places of those that are known', async (t) => 
   t.match(table.takeDeltas(NEVER), [{ address: '192.0.2.200' }], 'there is room again when they were forgotten')
 })
 
-t.test('no organization takes the places of another', async (t) => {
+t.test("no organization displaces another's sources", async (t) => {
   const table = new SourceTable(100, 10)
   const second = { ...owner(2), organizationId: '33333333-3333-4333-8333-333333333333' }
   for (let index = 0; index < 50; index++) table.get(owner(1), 'udp', `192.0.2.${index}`, '').receive(NOW)
@@ -76,7 +76,7 @@ t.test('no organization takes the places of another', async (t) => {
   t.match(table.takeDeltas(NEVER), [{ address: '198.51.100.1' }], 'there is room again when they were forgotten')
 })
 
-t.test('deltas are what was counted since the last time', async (t) => {
+t.test('deltas are the counts since the last time', async (t) => {
   const table = new SourceTable()
   const source = table.get(owner(1), 'tcp', '192.0.2.1', 'a')
   t.same(table.takeDeltas(NEVER), [], 'nothing was counted')
@@ -91,7 +91,7 @@ t.test('deltas are what was counted since the last time', async (t) => {
   t.match(table.listeners.tcp, { [Outcome.stored]: 3 }, 'sums stay')
 })
 
-t.test('a source that was forgotten while its connection or its batch was still there is told', async (t) => {
+t.test('a source that was forgotten while its connection or batch was open is reported', async (t) => {
   const table = new SourceTable()
   const source = table.get(owner(1), 'tcp', '192.0.2.1', 'a')
   source.receive(NOW)
@@ -103,7 +103,7 @@ t.test('a source that was forgotten while its connection or its batch was still 
   t.same(deltaSums(table.takeDeltas(NEVER)), { received: 1, known: 1 })
 })
 
-t.test('a token whose label has changed keeps its counts, under the new label', async (t) => {
+t.test('a token with a changed label keeps its counts under the new label', async (t) => {
   const table = new SourceTable()
   const before = table.get(owner(1, 'old'), 'tcp', '192.0.2.1', 'a')
   before.count(Outcome.stored, NOW)
@@ -113,7 +113,7 @@ t.test('a token whose label has changed keeps its counts, under the new label', 
   t.equal(table.tokens.size, 1)
 })
 
-t.test('whatever is counted, and whenever it is told and forgotten: the deltas add up to it', async () => {
+t.test('deltas add up to the counts, at any order of counting, reporting and forgetting', async () => {
   const step = fc.record({
     token: fc.nat(2),
     listener: fc.constantFrom(...LISTENERS),
@@ -168,7 +168,7 @@ function delta(index: number, more: Partial<SourceDelta> = {}): SourceDelta {
   }
 }
 
-t.test('stored sources add up, are bounded, and what goes stays in the sums', async (t) => {
+t.test('stored sources add up and are limited; removed ones stay in the sums', async (t) => {
   const { store } = openStore(t, { unchecked: true })
   const sources = new Sources(store.environment, 20, 5)
   const add = (...deltas: SourceDelta[]): void => store.environment.write(() => sources.add(deltas))
@@ -210,7 +210,7 @@ t.test('stored sources add up, are bounded, and what goes stays in the sums', as
   t.same(sources.ofOrganization(NO_ORGANIZATION), [])
 })
 
-t.test('rows are bounded however many come in one transaction, also those of strangers', async (t) => {
+t.test('rows are limited even within one transaction, including those of unauthenticated senders', async (t) => {
   const { store } = openStore(t, { unchecked: true })
   const LIMIT = 2000
   const PER_TRANSACTION = LIMIT / 10
@@ -235,7 +235,7 @@ t.test('rows are bounded however many come in one transaction, also those of str
   }
 })
 
-t.test('the last messages that were not understood are kept, of each organization', async (t) => {
+t.test('the last messages of unknown format are kept for each organization', async (t) => {
   const { store } = openStore(t, { unchecked: true })
   const sources = new Sources(store.environment, 20, 5)
   const reject = (index: number) => {

@@ -20,7 +20,10 @@ const MATCHING_LINE = `${MATCHING}\n`
 
 type Limits = Partial<StreamListenerOptions> & Partial<Pick<LaneOptions, 'idleMs' | 'messageMs'>>
 
-/** A listener and its lane in this process, whose limits are a moment. Nothing is stored: what matches is with the writer for ever. */
+/**
+ * A listener and its lane in this process, with short time limits. Nothing is stored: the writer
+ * keeps matches and never acknowledges them.
+ */
 async function listen(
   t: Test,
   { idleMs = 60_000, messageMs = 60_000, helloMs = 60_000, ...more }: Limits = {},
@@ -43,7 +46,8 @@ async function listen(
   const lane = new Lane({ store, trie, tokenRate: undefined, idleMs, helloMs, messageMs, notify })
   const accounting = new ConnectionAccounting()
   const common = { kind: 'tcp', setting: '--syslog-tcp', address: '127.0.0.1', port: 0, tls: undefined } as const
-  const options = { ...common, proxyProtocol: false, helloMs, lane: () => lane, ...more }
+  const limits = { connectionsMax: 1000, connectionsPerAddressMax: 0 }
+  const options = { ...common, ...limits, proxyProtocol: false, helloMs, lane: () => lane, ...more }
   const listener = await StreamListener.listen(options, accounting)
   const timer = setInterval(() => {
     listener.sweep(Date.now())
@@ -62,22 +66,22 @@ async function listen(
   return { opened, listener, lane, accounting, closed, known: () => sumsOf(lane.intake).received, withToken }
 }
 
-t.test('connections whose time is up are closed, others go on', async (t) => {
-  // The other one sends ten times in a moment, also on a loaded machine.
+t.test('connections that exceed a time limit are closed, and others continue', async (t) => {
+  // Long enough for the other connection to send ten times, even on a loaded machine.
   const MOMENT_MS = 2000
   const caFile = (await provideCertificate(t.testdir(), undefined)).certificateFile
   const rows: {
     name: string
     limits: Limits
     why: CloseReason
-    /** What it sends, at the beginning and every tenth of a moment. */
+    /** The bytes sent first, and those sent every tenth of MOMENT_MS. */
     first?: string
     again?: string
   }[] = [
-    { name: 'a byte now and then', limits: { messageMs: MOMENT_MS }, why: 'slow', again: 'x' },
+    { name: 'a byte from time to time', limits: { messageMs: MOMENT_MS }, why: 'slow', again: 'x' },
     { name: 'half a counted message', limits: { messageMs: MOMENT_MS }, why: 'slow', first: '90 <134>' },
     {
-      name: 'a whole message, then a byte now and then',
+      name: 'a complete message, then a byte from time to time',
       limits: { messageMs: MOMENT_MS },
       why: 'slow',
       first: `${MATCHING}\n`,
@@ -114,7 +118,7 @@ t.test('connections whose time is up are closed, others go on', async (t) => {
       again: 'x',
     },
   ]
-  // Each waits for a moment to pass: side by side.
+  // Each row waits, so they run in parallel.
   t.jobs = rows.length
   for (const { name, limits, why, first, again } of rows) {
     void t.test(name, async (t) => {
@@ -139,9 +143,9 @@ t.test('connections whose time is up are closed, others go on', async (t) => {
       good.socket.end()
       await good.closed
       await until('the number of open ones', () => accounting.open === 0 || undefined)
-      // Of what the other sends nothing is counted exactly where it goes on until it is closed.
+      // The counts are exact only if the other connection stops sending before it is closed.
       if (again !== MATCHING_LINE) t.equal(withToken(), sent + (first?.includes('TOKEN') ? 1 : 0), 'none lost')
-      t.equal(accounting.byAddress.size, 0)
+      t.equal(accounting.byClient.size, 0)
       t.equal(accounting.byToken.size, 0)
       t.equal(lane.budget.waitingBytes, 0)
       t.equal(
@@ -165,7 +169,7 @@ t.test('connections whose time is up are closed, others go on', async (t) => {
       t.match(closed, { tls: 1 })
     })
   }
-  await t.test('plain text to a TLS listener', async (t) => {
+  await t.test('plain text to a TLS listener closes the connection', async (t) => {
     const tls = { keyFile: caFile.replace('certificate.pem', 'key.pem'), certificateFile: caFile }
     const { listener, accounting, closed, known } = await listen(t, { kind: 'tls', tls })
     const sender = await sendTcp(t, listener.port)
@@ -177,7 +181,7 @@ t.test('connections whose time is up are closed, others go on', async (t) => {
   })
 })
 
-t.test('framing that lost step ends the connection, and what is too long is counted', async (t) => {
+t.test('lost framing closes the connection, and a message over the limit is counted', async (t) => {
   const { opened, listener, lane, closed, known } = await listen(t)
   const message = rfc5424(opened.token.raw, MATCHING)
   const broken = await sendTcp(t, listener.port)
@@ -200,16 +204,16 @@ t.test('framing that lost step ends the connection, and what is too long is coun
 })
 
 t.test(
-  'an organization without room: its connections wait, and then nothing is missing, twice, or in another order',
+  'connections of an organization without space wait, and then no message is lost, repeated or reordered',
   async (t) => {
     const SIZES = [1, 2, 40, 700, 9000, 30_000, 65_000, 65_000, 3, 65_000, 64_000, 20]
     const tls = await provideCertificate(t.testdir(), undefined)
     const rows: { name: string; framed: (message: string) => string; kind: 'tcp' | 'tls' }[] = [
       { name: 'lines over TCP', kind: 'tcp', framed: (message) => `${message}\n` },
-      { name: 'octets counted over TCP', kind: 'tcp', framed: (message) => `${message.length} ${message}` },
+      { name: 'octet counting over TCP', kind: 'tcp', framed: (message) => `${message.length} ${message}` },
       { name: 'NUL over TCP', kind: 'tcp', framed: (message) => `${message}\0` },
       { name: 'lines over TLS', kind: 'tls', framed: (message) => `${message}\n` },
-      { name: 'octets counted over TLS', kind: 'tls', framed: (message) => `${message.length} ${message}` },
+      { name: 'octet counting over TLS', kind: 'tls', framed: (message) => `${message.length} ${message}` },
     ]
     for (const { name, kind, framed } of rows) {
       await t.test(name, async (t) => {
@@ -217,7 +221,7 @@ t.test(
         const { intake } = lane
         const taken: string[] = []
         let refusals = 0
-        // Every other message finds no room at first.
+        // Every other message is rejected once for lack of space.
         intake.take = (start, end) => {
           const text = intake.line.text(start, end)
           if (refusals++ % 2 === 0) return false
@@ -251,7 +255,7 @@ t.test(
   },
 )
 
-t.test('a connection that waited for long has its time again when it goes on', async (t) => {
+t.test('a connection that waited for long gets its full time when it continues', async (t) => {
   const { opened, listener, lane, closed } = await listen(t, { idleMs: 500, messageMs: 500 })
   const { intake } = lane
   const take = intake.take.bind(intake)
@@ -270,7 +274,7 @@ t.test('a connection that waited for long has its time again when it goes on', a
   await until('both', () => sumsOf(intake).received === 2 || undefined)
 })
 
-t.test('the end waits for connections whose messages found no room, and tells what is left of them', async (t) => {
+t.test('the end waits for connections whose messages had no space, and reports the rest', async (t) => {
   const { opened, listener, lane } = await listen(t)
   const { intake } = lane
   const take = intake.take.bind(intake)

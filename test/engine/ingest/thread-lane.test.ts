@@ -4,7 +4,7 @@ import { ByteRing, makeByteRing, RecordKind, RING_CHUNK_BYTES_MAX } from '../../
 import { ThreadLane } from '../../../engine/ingest/thread-lane.ts'
 import { until } from '../../support/syslog-service.ts'
 
-t.test('what waits for room in the ring is bounded: no socket is read until all of it is there', async (t) => {
+t.test('data waiting for space in the ring is bounded: no socket is read until all of it is in the ring', async (t) => {
   const WAITING_MAX = 1024 * 1024
   const memory = makeByteRing(4 * RING_CHUNK_BYTES_MAX)
   const { port1, port2 } = new MessageChannel()

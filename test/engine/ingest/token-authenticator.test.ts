@@ -8,12 +8,12 @@ function find({ authenticator }: TestIntake, text: string): KnownToken | undefin
   return authenticator.find(bytes, 0, bytes.length)
 }
 
-/** The next turn of the event loop, in which a token is looked at again. */
-function turn(): Promise<void> {
+/** The next turn of the event loop, in which the authenticator checks a token again. */
+function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 }
 
-t.test('a token is known by its text, and nothing else is one', async (t) => {
+t.test('only the exact token is accepted', async (t) => {
   const opened = openIntake(t)
   const { raw, record } = opened.token
   t.match(find(opened, raw), { tokenId: record.id, organizationId: opened.organization.id, label: 'devices' })
@@ -33,32 +33,32 @@ t.test('a token is known by its text, and nothing else is one', async (t) => {
   for (const [name, text] of rows) t.equal(find(opened, text), undefined, name)
 })
 
-t.test('a token that was revoked is refused from the next turn on', async (t) => {
+t.test('a revoked token is rejected from the next turn on', async (t) => {
   const opened = openIntake(t)
   const token = find(opened, opened.token.raw)
   if (token === undefined) throw new Error('unknown')
   opened.administration.tokens.revoke(opened.organization, opened.token.record.id)
-  await turn()
+  await nextTurn()
   t.equal(opened.authenticator.stillActive(token), undefined)
   t.equal(find(opened, opened.token.raw), undefined)
 })
 
-t.test('a change of its settings is seen within a second, and costs one look', async (t) => {
+t.test('a changed setting takes effect within a second, at the cost of one lookup', async (t) => {
   const opened = openIntake(t)
   const before = find(opened, opened.token.raw)
   opened.administration.tokens.set(opened.organization, opened.token.record.id, { zone: '+02:00', label: 'new' })
-  await turn()
+  await nextTurn()
   t.equal(find(opened, opened.token.raw)?.zone, 'UTC', 'not at once')
   opened.clock.add(1000)
-  await turn()
+  await nextTurn()
   const after = find(opened, opened.token.raw)
   t.match(after, { zone: '+02:00', label: 'new' })
   t.not(after, before)
   opened.clock.add(1000)
-  await turn()
+  await nextTurn()
   t.equal(find(opened, opened.token.raw), after, 'nothing changed since')
   opened.clock.add(-5000)
-  await turn()
+  await nextTurn()
   t.equal(find(opened, opened.token.raw), after, 'a clock that was set back')
 })
 
@@ -69,65 +69,65 @@ interface Binding {
 }
 
 const ADDRESS = '192.0.2.9'
-const ranks: { name: string; bindings: Binding[]; whose: 'first' | 'second' | undefined }[] = [
-  { name: 'none', bindings: [], whose: undefined },
-  { name: 'another port', bindings: [{ token: 'first', port: 515 }], whose: undefined },
-  { name: 'another address', bindings: [{ token: 'first', network: '192.0.2.8' }], whose: undefined },
+const ranks: { name: string; bindings: Binding[]; winner: 'first' | 'second' | undefined }[] = [
+  { name: 'none', bindings: [], winner: undefined },
+  { name: 'another port', bindings: [{ token: 'first', port: 515 }], winner: undefined },
+  { name: 'another address', bindings: [{ token: 'first', network: '192.0.2.8' }], winner: undefined },
   {
     name: 'the right address with another port',
     bindings: [{ token: 'first', network: ADDRESS, port: 515 }],
-    whose: undefined,
+    winner: undefined,
   },
-  { name: 'a port alone', bindings: [{ token: 'first', port: 514 }], whose: 'first' },
+  { name: 'a port only', bindings: [{ token: 'first', port: 514 }], winner: 'first' },
   {
-    name: 'a network before a port',
+    name: 'a network takes precedence over a port',
     bindings: [
       { token: 'first', port: 514 },
       { token: 'second', network: '192.0.0.0/16' },
     ],
-    whose: 'second',
+    winner: 'second',
   },
   {
-    name: 'the wide network of all before a port',
+    name: 'the network of all addresses takes precedence over a port',
     bindings: [
       { token: 'first', port: 514 },
       { token: 'second', network: '0.0.0.0/0' },
     ],
-    whose: 'second',
+    winner: 'second',
   },
   {
-    name: 'a narrow network before a wide one',
+    name: 'a narrow network takes precedence over a wide one',
     bindings: [
       { token: 'first', network: '192.0.2.0/24' },
       { token: 'second', network: '192.0.0.0/16' },
     ],
-    whose: 'first',
+    winner: 'first',
   },
   {
-    name: 'an address before a network',
+    name: 'an address takes precedence over a network',
     bindings: [
       { token: 'first', network: '192.0.2.8/31' },
       { token: 'second', network: ADDRESS },
     ],
-    whose: 'second',
+    winner: 'second',
   },
   {
-    name: 'the same network with a port first',
+    name: 'the same network with a port takes precedence',
     bindings: [
       { token: 'first', network: '192.0.2.0/24' },
       { token: 'second', network: '192.0.2.0/24', port: 514 },
     ],
-    whose: 'second',
+    winner: 'second',
   },
   {
-    name: 'a narrow network before a wide one with a port',
+    name: 'a narrow network takes precedence over a wide one with a port',
     bindings: [
       { token: 'first', network: '192.0.2.0/24' },
       { token: 'second', network: '192.0.0.0/16', port: 514 },
     ],
-    whose: 'first',
+    winner: 'first',
   },
-  { name: 'a network of IPv6', bindings: [{ token: 'first', network: '2001:db8::/32' }], whose: undefined },
+  { name: 'an IPv6 network', bindings: [{ token: 'first', network: '2001:db8::/32' }], winner: undefined },
 ]
 
 function withBindings(t: Test, bindings: readonly Binding[]) {
@@ -142,11 +142,11 @@ function withBindings(t: Test, bindings: readonly Binding[]) {
   return { opened, tokens, other, bound: () => opened.authenticator.bound(ADDRESS, 514)?.tokenId }
 }
 
-for (const { name, bindings, whose } of ranks) {
+for (const { name, bindings, winner } of ranks) {
   for (const order of [bindings, [...bindings].reverse()]) {
-    t.test(`bindings: ${name}${order === bindings ? '' : ', made in the other order'}`, async (t) => {
+    t.test(`bindings: ${name}${order === bindings ? '' : ', created in reverse order'}`, async (t) => {
       const { tokens, bound } = withBindings(t, order)
-      t.equal(bound(), whose && tokens[whose].id)
+      t.equal(bound(), winner && tokens[winner].id)
     })
   }
 }
@@ -160,14 +160,14 @@ t.test('a binding ends with its token, or when it is removed', async (t) => {
   opened.administration.tokens.unbind(opened.organization, tokens.first.id)
   t.equal(bound(), tokens.first.id, 'not at once')
   opened.clock.add(1000)
-  await turn()
+  await nextTurn()
   t.equal(bound(), tokens.second.id)
   opened.administration.tokens.revoke(other, tokens.second.id)
-  await turn()
+  await nextTurn()
   t.equal(bound(), undefined, 'a revoked one at once')
 })
 
-t.test('what has no address is bound by port only', async (t) => {
+t.test('a sender without an address is bound by port only', async (t) => {
   const { opened, tokens } = withBindings(t, [
     { token: 'first', network: '0.0.0.0/0' },
     { token: 'second', port: 514 },
@@ -175,7 +175,7 @@ t.test('what has no address is bound by port only', async (t) => {
   t.equal(opened.authenticator.bound('', 514)?.tokenId, tokens.second.id)
 })
 
-t.test('the bytes of a hash are no token, also when its token is known by a binding', async (t) => {
+t.test('a hash is not a token, even if a binding knows its token', async (t) => {
   const { opened, tokens, bound } = withBindings(t, [{ token: 'first', network: ADDRESS }])
   t.equal(bound(), tokens.first.id)
   const hash = Buffer.from(tokens.first.hash, 'hex')
@@ -184,7 +184,7 @@ t.test('the bytes of a hash are no token, also when its token is known by a bind
   t.equal(bound(), tokens.first.id)
 })
 
-t.test('what a place is bound to is remembered by it, and found anew when bindings are read again', async (t) => {
+t.test('the binding of an endpoint is cached, and looked up again after bindings change', async (t) => {
   const { opened, tokens, other } = withBindings(t, [{ token: 'first', network: ADDRESS }])
   const place = { address: ADDRESS, port: 514, boundToken: undefined, bindingsRead: 0 }
   const bound = (): string | undefined => opened.authenticator.boundOf(place)?.tokenId
@@ -199,9 +199,9 @@ t.test('what a place is bound to is remembered by it, and found anew when bindin
   t.equal(searches, 0)
   opened.administration.tokens.bind(other, tokens.second.id, { network: '0.0.0.0/0', port: 0 })
   opened.administration.tokens.revoke(opened.organization, tokens.first.id)
-  await turn()
+  await nextTurn()
   t.equal(bound(), undefined, 'a revoked one at once')
   opened.clock.add(1000)
-  await turn()
+  await nextTurn()
   t.equal(bound(), tokens.second.id, 'whose binding no longer stands before others')
 })

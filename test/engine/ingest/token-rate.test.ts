@@ -4,7 +4,7 @@ import { makeTokenRateTable, TokenRate, tokenRateHash } from '../../../engine/in
 
 const NOW = Date.parse('2026-11-20T12:00:00Z')
 
-t.test('so many messages of a token in a second, over all who share the table', async (t) => {
+t.test("a token's messages per second are limited across all users of the table", async (t) => {
   const table = makeTokenRateTable()
   const lanes = [new TokenRate(table, 10), new TokenRate(table, 10)]
   const hash = tokenRateHash('d67c3032-f8d2-457f-accc-62dc51002a63')
@@ -19,7 +19,7 @@ t.test('so many messages of a token in a second, over all who share the table', 
   t.equal(taken(NOW, 50, tokenRateHash('00000000-f8d2-457f-accc-62dc51002a63')), 10, 'another token has its own')
 })
 
-t.test('more tokens than slots: all are still limited', async (t) => {
+t.test('with more tokens than slots, all tokens are limited', async (t) => {
   const rate = new TokenRate(makeTokenRateTable(), 2)
   let most = 0
   for (let token = 1; token < 20_000; token++) {
@@ -30,21 +30,18 @@ t.test('more tokens than slots: all are still limited', async (t) => {
   t.equal(most, 2)
 })
 
-t.test(
-  'tokens as they are made have their own allowance, and slots of seconds that are over serve others',
-  async (t) => {
-    const rate = new TokenRate(makeTokenRateTable(), 10)
-    for (let second = 0; second < 5; second++) {
-      const refused = Array.from({ length: 2000 }, () => tokenRateHash(randomUUID())).filter((hash) => {
-        for (let message = 0; message < 10; message++) if (!rate.take(hash, NOW + second * 1000)) return true
-        return false
-      })
-      t.equal(refused.length, 0, `second ${second}`)
-    }
-  },
-)
+t.test('realistic tokens have separate allowances, and slots of past seconds are reused', async (t) => {
+  const rate = new TokenRate(makeTokenRateTable(), 10)
+  for (let second = 0; second < 5; second++) {
+    const refused = Array.from({ length: 2000 }, () => tokenRateHash(randomUUID())).filter((hash) => {
+      for (let message = 0; message < 10; message++) if (!rate.take(hash, NOW + second * 1000)) return true
+      return false
+    })
+    t.equal(refused.length, 0, `second ${second}`)
+  }
+})
 
-t.test('what is given back can be taken again', async (t) => {
+t.test('returned allowance can be taken again', async (t) => {
   const rate = new TokenRate(makeTokenRateTable(), 1)
   t.equal(rate.take(7, NOW), true)
   t.equal(rate.take(7, NOW), false)

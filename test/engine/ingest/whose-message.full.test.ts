@@ -4,21 +4,21 @@ import { later, organizationWithToken, rfc5424, SyslogService, squid, until } fr
 
 const MATCHING = squid('claude.ai')
 const UNKNOWN_TOKEN = `svc_mt_${'0'.repeat(48)}`
-/** Longer than what is known of bindings may be old. */
+/** Longer than the service's view of bindings may be out of date. */
 const BINDINGS_SEEN_MS = 1100
 
 function withoutToken(message: string): string {
   return `<134>1 2026-11-20T09:15:02.123Z proxy-1 squid 4711 - - ${message}`
 }
 
-t.test('messages without a token that is known are counted, named in the log, and never stored', async (t) => {
+t.test('messages without a known token are counted, named in the log, and never stored', async (t) => {
   const service = await SyslogService.start(t)
   const rows: { name: string; message: string }[] = [
     { name: 'unknown token', message: rfc5424(UNKNOWN_TOKEN, MATCHING) },
     { name: 'empty token', message: rfc5424('', MATCHING) },
-    { name: 'a token that is cut', message: rfc5424(service.token.slice(0, -1), MATCHING) },
-    { name: 'a token with a byte more', message: rfc5424(`${service.token}0`, MATCHING) },
-    { name: 'a token in capitals', message: rfc5424(service.token.toUpperCase(), MATCHING) },
+    { name: 'a truncated token', message: rfc5424(service.token.slice(0, -1), MATCHING) },
+    { name: 'a token with an additional byte', message: rfc5424(`${service.token}0`, MATCHING) },
+    { name: 'a token in upper case', message: rfc5424(service.token.toUpperCase(), MATCHING) },
     { name: 'no STRUCTURED-DATA', message: withoutToken(MATCHING) },
     { name: 'another SD-ID', message: withoutToken(MATCHING).replace(' - - ', ` - [x@1 key="${service.token}"] `) },
     { name: 'another name', message: rfc5424(service.token, MATCHING).replace('key=', 'token=') },
@@ -37,9 +37,9 @@ t.test('messages without a token that is known are counted, named in the log, an
   other.send(`${MATCHING}\n${MATCHING}\n`)
   await service.settled('tcp', rows.length + 2)
   t.equal(service.buffered().size, 0, 'nothing is stored')
-  const said = service.service.output.stderr.split('\n').filter((line) => line.includes('is dropped'))
-  t.equal(said.length, 2, `each address once a minute: ${said.join('\n')}`)
-  t.ok(said.some((line) => line.includes('127.0.0.9')))
+  const dropLines = service.service.output.stderr.split('\n').filter((line) => line.includes('is dropped'))
+  t.equal(dropLines.length, 2, `each address once a minute: ${dropLines.join('\n')}`)
+  t.ok(dropLines.some((line) => line.includes('127.0.0.9')))
   t.notOk(service.service.output.stderr.includes(service.token.slice(0, 20)), 'no token in the log')
   const sources = await until('sources', async () => {
     const rows = await service.admin('ingest', 'sources')
@@ -48,7 +48,7 @@ t.test('messages without a token that is known are counted, named in the log, an
   for (const source of sources) t.match(source, { remark: 'no known token', organization: null, matched: 0 })
 })
 
-t.test('a token that is revoked between two messages of a connection', async (t) => {
+t.test('a token revoked between two messages of a connection is rejected', async (t) => {
   const service = await SyslogService.start(t)
   const [tls, tcp] = await Promise.all([
     sendTls(t, service.port('tls'), { caFile: service.certificateFile }),
@@ -70,7 +70,7 @@ t.test('a token that is revoked between two messages of a connection', async (t)
   t.notOk(tls.socket.destroyed || tcp.socket.destroyed, 'the connections go on')
 })
 
-t.test('devices that cannot send a token are known by port, address or network', async (t) => {
+t.test('devices that cannot send a token are identified by port, address or network', async (t) => {
   const service = await SyslogService.start(t)
   await organizationWithToken(service.data, 'Other', 'others')
   const [acme] = await service.admin('token', 'list', '--org', 'Acme')
@@ -82,9 +82,9 @@ t.test('devices that cannot send a token are known by port, address or network',
   await bind(acme, 'Acme', '--address', '127.0.0.6')
   await later(BINDINGS_SEEN_MS)
   const rows: { name: string; from: string; label: string }[] = [
-    { name: 'the port alone', from: '127.0.0.9', label: 'devices' },
-    { name: 'a network before the port', from: '127.0.0.5', label: 'others' },
-    { name: 'an address before a network', from: '127.0.0.6', label: 'devices' },
+    { name: 'a port only', from: '127.0.0.9', label: 'devices' },
+    { name: 'a network takes precedence over the port', from: '127.0.0.5', label: 'others' },
+    { name: 'an address takes precedence over a network', from: '127.0.0.6', label: 'devices' },
   ]
   for (const { name, from, label } of rows) {
     const sender = await sendTcp(t, service.port('tcp'), { localAddress: from })

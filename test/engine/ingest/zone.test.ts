@@ -13,7 +13,7 @@ const rows: { zone: string; name: string; wall: string; utc: string }[] = [
   { zone: 'Europe/Berlin', name: 'winter', wall: '2026-11-20T09:15:02', utc: '2026-11-20T08:15:02' },
   { zone: 'Europe/Berlin', name: 'summer', wall: '2026-07-20T09:15:02', utc: '2026-07-20T07:15:02' },
   { zone: 'Europe/Berlin', name: 'the last second of winter', wall: '2026-03-29T01:59:59', utc: '2026-03-29T00:59:59' },
-  { zone: 'Europe/Berlin', name: 'an hour that never comes', wall: '2026-03-29T02:30:00', utc: '2026-03-29T01:30:00' },
+  { zone: 'Europe/Berlin', name: 'a nonexistent hour', wall: '2026-03-29T02:30:00', utc: '2026-03-29T01:30:00' },
   {
     zone: 'Europe/Berlin',
     name: 'the first second of summer',
@@ -22,28 +22,28 @@ const rows: { zone: string; name: string; wall: string; utc: string }[] = [
   },
   {
     zone: 'Europe/Berlin',
-    name: 'before the hour that comes twice',
+    name: 'before the repeated hour',
     wall: '2026-10-25T01:59:59',
     utc: '2026-10-24T23:59:59',
   },
   {
     zone: 'Europe/Berlin',
-    name: 'an hour that comes twice: the first',
+    name: 'a repeated hour: the first',
     wall: '2026-10-25T02:30:00',
     utc: '2026-10-25T00:30:00',
   },
-  { zone: 'Europe/Berlin', name: 'behind it', wall: '2026-10-25T03:00:00', utc: '2026-10-25T02:00:00' },
+  { zone: 'Europe/Berlin', name: 'after the repeated hour', wall: '2026-10-25T03:00:00', utc: '2026-10-25T02:00:00' },
   { zone: 'America/New_York', name: 'spring, west', wall: '2026-03-08T03:00:00', utc: '2026-03-08T07:00:00' },
   { zone: 'America/New_York', name: 'autumn, west', wall: '2026-11-01T01:30:00', utc: '2026-11-01T05:30:00' },
   {
     zone: 'Australia/Lord_Howe',
-    name: 'half an hour that never comes',
+    name: 'a nonexistent half hour',
     wall: '2026-10-04T02:15:00',
     utc: '2026-10-03T15:45:00',
   },
   {
     zone: 'Australia/Lord_Howe',
-    name: 'the half hour behind it',
+    name: 'the half hour after it',
     wall: '2026-10-04T02:45:00',
     utc: '2026-10-03T15:45:00',
   },
@@ -57,7 +57,7 @@ for (const { zone, name, wall, utc } of rows) {
   })
 }
 
-t.test('in the order of the table, one clock a zone says the same as a new one', async (t) => {
+t.test("a reused clock of a zone gives the same times as a new one, in the table's order", async (t) => {
   const clocks = new Map<string, WallClock>()
   for (const { zone, wall, utc } of rows) {
     const clock = clocks.get(zone) ?? new WallClock(zone)
@@ -66,14 +66,14 @@ t.test('in the order of the table, one clock a zone says the same as a new one',
   }
 })
 
-/** What a clock in the zone shows at an instant, in milliseconds as if it were UTC. */
+/** The wall-clock time in the zone at an instant, in milliseconds as if it were UTC. */
 function wallAt(zone: string, timeMs: number): number {
   const text = new Date(timeMs).toLocaleString('sv-SE', { timeZone: zone })
   return Date.parse(`${text.replace(' ', 'T')}Z`)
 }
 
 t.test(
-  'any instant: the clock on the wall leads back to it, or to an earlier one when it showed the same',
+  'at any instant, the wall-clock time maps back to it, or to an earlier instant with the same wall-clock time',
   async () => {
     const zones = [
       'Europe/Berlin',
@@ -110,5 +110,5 @@ for (const [text, expected] of [
   ['', false],
   ['utc ', false],
 ] as const) {
-  t.test(`${JSON.stringify(text)} is ${expected ? 'a' : 'no'} zone`, async (t) => t.equal(isZone(text), expected))
+  t.test(`${JSON.stringify(text)} is ${expected ? 'a' : 'not a'} zone`, async (t) => t.equal(isZone(text), expected))
 }

@@ -3,7 +3,7 @@ import { Environment } from '../../../engine/lmdb/environment.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
 
-t.test('what a transaction throws leaves nothing of it', async (t) => {
+t.test('a transaction that throws leaves no change', async (t) => {
   const environment = new Environment(t.testdir(), OPTIONS)
   const table = environment.table('t')
   t.throws(() =>
@@ -19,7 +19,7 @@ t.test('what a transaction throws leaves nothing of it', async (t) => {
   await environment.close()
 })
 
-t.test('a store of a newer release is refused, not touched', async (t) => {
+t.test('a store of a newer release is rejected unchanged', async (t) => {
   const path = t.testdir()
   await new Environment(path, { ...OPTIONS, schemaVersion: 2 }).close()
   t.throws(() => new Environment(path, OPTIONS), {
@@ -28,7 +28,7 @@ t.test('a store of a newer release is refused, not touched', async (t) => {
   })
 })
 
-t.test('a table that is opened twice is one table', async (t) => {
+t.test('opening a table twice gives the same table', async (t) => {
   const environment = new Environment(t.testdir(), OPTIONS)
   t.equal(environment.table('t'), environment.table('t'))
   environment.write(() => environment.table('t').putSync(Buffer.from('k'), Buffer.alloc(5000)))
@@ -39,7 +39,7 @@ t.test('a table that is opened twice is one table', async (t) => {
   await environment.close()
 })
 
-t.test('as many readers as the service has threads, twice over', async (t) => {
+t.test('twice as many readers as the service has threads can read', async (t) => {
   const path = t.testdir()
   const environments = Array.from({ length: 256 }, () => new Environment(path, OPTIONS))
   const key = Buffer.from('k')

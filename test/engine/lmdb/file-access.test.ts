@@ -6,12 +6,12 @@ import { openAs, skipUnlessRoot } from '../../support/other-user.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
 
-t.test('a directory that cannot be used is one line that names the setting', async (t) => {
+t.test('a directory that cannot be used is one error line that names the setting', async (t) => {
   const directory = t.testdir({ file: 'text' })
   const rows = [
     { path: join(directory, 'file'), found: /--data-dir .*file: not a directory; name a directory/ },
     { path: join(directory, 'file/below'), found: /not a directory/ },
-    { path: '/proc/posture', found: /it cannot be made here/ },
+    { path: '/proc/posture', found: /it cannot be created here/ },
   ]
   for (const { path, found } of rows) {
     t.throws(() => new Environment(path, OPTIONS), { code: 'STORE_UNWRITABLE', message: found }, path)
@@ -36,13 +36,13 @@ t.test('a directory that cannot be used is one line that names the setting', asy
   }
 })
 
-t.test('bytes that are no LMDB file are refused', async (t) => {
+t.test('a file that is not LMDB is rejected', async (t) => {
   const directory = t.testdir()
   writeFileSync(join(directory, 'data.mdb'), Buffer.alloc(8192, 7))
   t.throws(() => new Environment(directory, OPTIONS), { code: 'STORE_DAMAGED', message: /data.mdb: not an LMDB file/ })
 })
 
-t.test('what root opens stays whose it is', { skip: skipUnlessRoot }, async (t) => {
+t.test('files opened by root keep their owner', { skip: skipUnlessRoot }, async (t) => {
   const withoutLock = async (path: string) => {
     await new Environment(path, OPTIONS).close()
     rmSync(join(path, 'lock.mdb'))
@@ -53,12 +53,17 @@ t.test('what root opens stays whose it is', { skip: skipUnlessRoot }, async (t) 
     make: (path: string) => unknown
     uid: number
   } & Partial<EnvironmentOptions>)[] = [
-    { name: 'without lock.mdb, which root makes anew', make: withoutLock, uid: 1234 },
-    { name: 'the same to be read only', make: withoutLock, readOnly: true, uid: 1234 },
-    { name: 'the same where the opener gives what is new', make: withoutLock, give: 'by the opener', uid: 1234 },
+    { name: 'without lock.mdb, which root creates again', make: withoutLock, uid: 1234 },
+    { name: 'the same, read-only', make: withoutLock, readOnly: true, uid: 1234 },
+    {
+      name: 'the same, when the caller sets the owner of new files',
+      make: withoutLock,
+      chown: 'by the caller',
+      uid: 1234,
+    },
     { name: 'an empty directory', make: (path) => chownSync(path, 1234, 1234), uid: 1234 },
     {
-      name: 'one that is to be made',
+      name: 'one to be created',
       make(path) {
         rmSync(path, { recursive: true })
         chownSync(join(path, '..'), 1234, 1234)
@@ -66,9 +71,9 @@ t.test('what root opens stays whose it is', { skip: skipUnlessRoot }, async (t) 
       uid: 1234,
     },
     {
-      name: 'that the opener gives itself',
+      name: 'whose owner the caller sets itself',
       make: (path) => chownSync(path, 1234, 1234),
-      give: 'by the opener',
+      chown: 'by the caller',
       uid: 0,
     },
     { name: "root's own", make: () => {}, uid: 0 },
@@ -81,13 +86,13 @@ t.test('what root opens stays whose it is', { skip: skipUnlessRoot }, async (t) 
     for (const file of ['data.mdb', 'lock.mdb']) {
       t.match(statSync(join(path, file)), { uid, gid: uid, mode: 0o100600 }, `${name}: ${file}`)
     }
-    if (name === 'one that is to be made') t.match(statSync(path), { uid, gid: uid }, name)
+    if (name === 'one to be created') t.match(statSync(path), { uid, gid: uid }, name)
     await environment.close()
   }
 })
 
 t.test(
-  'a file that this user may not open is a fault, where LMDB would end the process',
+  'a file that the user may not open is a fault, although LMDB would abort the process',
   { skip: skipUnlessRoot },
   async (t) => {
     const path = join(t.testdir(), 'store')
@@ -96,21 +101,21 @@ t.test(
     const rows = [
       {
         name: 'lock.mdb',
-        mine: [path, data],
+        foreign: [path, data],
         found:
           /: \S+lock\.mdb belongs to user root \(uid 0\), .*uid 1234\)? may not read and write it; .*chown --reference=\S+data\.mdb \S+lock\.mdb/,
       },
       {
         name: 'data.mdb',
-        mine: [path, lock],
+        foreign: [path, lock],
         found:
           /: \S+data\.mdb belongs to user root \(uid 0\), .*uid 1234\)? may not read (and write )?it; run this as user root/,
       },
-      { name: 'none', mine: [path, data, lock], found: /^opened$/ },
+      { name: 'none', foreign: [path, data, lock], found: /^opened$/ },
     ]
-    for (const { name, mine, found } of rows) {
+    for (const { name, foreign, found } of rows) {
       for (const file of [path, data, lock]) chownSync(file, 0, 0)
-      for (const file of mine) chownSync(file, 1234, 1234)
+      for (const file of foreign) chownSync(file, 1234, 1234)
       for (const readOnly of [false, true]) {
         const { status, stdout } = openAs(1234, path, { ...OPTIONS, readOnly })
         t.equal(status, 0, 'not by a signal')

@@ -12,7 +12,7 @@ import { SmallDisk } from '../../support/small-disk.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
 
-t.test('without free space nothing is written, and what is there can be read', async (t) => {
+t.test('without free space nothing is written, and existing data can be read', async (t) => {
   const path = t.testdir()
   const environment = new Environment(path, OPTIONS)
   environment.write(() => environment.table('t').putSync(Buffer.from('k'), Buffer.from('v')))
@@ -30,7 +30,7 @@ t.test('without free space nothing is written, and what is there can be read', a
   await full.close()
 })
 
-t.test('a disk that others fill is full before a page of LMDB finds no room', { skip }, async (t) => {
+t.test('a disk that other programs fill counts as full before LMDB runs out of pages', { skip }, async (t) => {
   const disk = new SmallDisk(t, 24)
   const environment = new Environment(join(disk.directory, 'store'), OPTIONS)
   const data = join(environment.path, 'data.mdb')
@@ -41,7 +41,7 @@ t.test('a disk that others fill is full before a page of LMDB finds no room', { 
   t.ok(size >= 2 * 1024 * 1024, `${size} bytes: longer than what stands in it`)
   disk.fillUpTo(0)
   t.equal(disk.freeBytes, 0)
-  // Only what the file has ahead is there, and half of it is left for what takes away.
+  // Only the preallocated part of the file is left, and half of it is reserved for deletions.
   let written = 1
   t.throws(
     () => {
@@ -66,7 +66,7 @@ t.test('a disk that others fill is full before a page of LMDB finds no room', { 
   t.match(refused(), { code: 'STORE_FULL', cause: undefined }, 'not by LMDB, which would be the cause')
   t.equal(environment.full, true, 'so says who looks before')
   disk.free()
-  // It looks once a second.
+  // The environment checks the disk once a second.
   while (environment.full) await later(50)
   const records = environment.tableRecords('t')
   put(written)
@@ -74,12 +74,12 @@ t.test('a disk that others fill is full before a page of LMDB finds no room', { 
   await environment.close()
 })
 
-t.test('the file is made longer under the lock of LMDB', async (t) => {
+t.test("the file is extended under LMDB's write lock", async (t) => {
   const path = t.testdir()
   const data = join(path, 'data.mdb')
   const environment = new Environment(path, OPTIONS)
   const table = environment.table('t')
-  // So that less than 2 MB are left of 4.
+  // Leaves less than 2 MB of 4.
   for (let key = 0; key < 2; key++) {
     environment.write(() => table.putSync(Buffer.from([key]), Buffer.alloc(1.25 * 1024 * 1024)))
   }
@@ -105,7 +105,7 @@ t.test('the file is made longer under the lock of LMDB', async (t) => {
   await environment.close()
 })
 
-t.test('a fault of the work stays what it is, also on a full disk', async (t) => {
+t.test('a fault of the work stays the same fault, even on a full disk', async (t) => {
   const environment = new Environment(t.testdir(), OPTIONS)
   const path = environment.path
   await environment.close()

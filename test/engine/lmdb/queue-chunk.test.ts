@@ -10,7 +10,7 @@ function textsIn(record: Buffer): string[] {
   return Array.from({ length: chunk.count }, (_, index) => chunk.entry(index).toString())
 }
 
-t.test('ranges of entries, in any order, become one chunk', async (t) => {
+t.test('ranges of entries in any order become one chunk', async (t) => {
   const ranges = [
     { slices, from: 2, to: 4 },
     { slices, from: 1, to: 1 },
@@ -19,7 +19,7 @@ t.test('ranges of entries, in any order, become one chunk', async (t) => {
   const record = sealChunk(ranges, 1_800_000_000_000)
   t.same(textsIn(record), ['three', 'four', 'one', ''])
   const chunk = new ChunkReader()
-  t.ok(chunk.openIfWhole(record))
+  t.ok(chunk.openIfIntact(record))
   t.equal(chunk.writtenMs, 1_800_000_000_000)
 })
 
@@ -35,7 +35,7 @@ const flipped = sealChunk([{ slices, from: 0, to: 4 }], 0)
 flipped[flipped.length - 1] = (flipped.at(-1) ?? 0) ^ 1
 
 const damaged: { name: string; record: Buffer; error: RegExp }[] = [
-  { name: 'a byte changed', record: flipped, error: /checksum/ },
+  { name: 'a changed byte', record: flipped, error: /checksum/ },
   { name: 'shorter than its header', record: sealRecord(1, Buffer.alloc(9)), error: /9 bytes cannot have 0 entries/ },
   { name: 'no entries', record: chunkOf(0, [], 0), error: /10 bytes cannot have 0 entries/ },
   { name: 'more entries than lengths', record: chunkOf(2, [0], 0), error: /12 bytes cannot have 2 entries/ },
@@ -48,16 +48,16 @@ const damaged: { name: string; record: Buffer; error: RegExp }[] = [
   { name: 'bytes missing', record: chunkOf(2, [3, 3], 5), error: /2 entries fill 20 bytes.* has 19/ },
 ]
 
-t.test('a damaged chunk is recognized and has no entries', async (t) => {
+t.test('a damaged chunk is detected and has no entries', async (t) => {
   const chunk = new ChunkReader()
   for (const { name, record, error } of damaged) {
     t.throws(() => textsIn(record), { code: 'STORE_DAMAGED', message: error }, name)
     chunk.open(sealChunk([{ slices, from: 0, to: 4 }], 0))
-    t.notOk(chunk.openIfWhole(record), name)
+    t.notOk(chunk.openIfIntact(record), name)
     t.equal(chunk.count, 0, name)
   }
 })
 
-t.test('a chunk of a newer release is refused', async (t) => {
-  t.throws(() => new ChunkReader().openIfWhole(sealRecord(2, Buffer.alloc(20))), { code: 'STORE_VERSION' })
+t.test('a chunk of a newer release is rejected', async (t) => {
+  t.throws(() => new ChunkReader().openIfIntact(sealRecord(2, Buffer.alloc(20))), { code: 'STORE_VERSION' })
 })

@@ -6,10 +6,10 @@ import fc from '../../support/property.ts'
 
 const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
 
-/** What is done to a queue, beside the same done to a plain array. */
+/** Operations on a queue, repeated on a plain array. */
 const steps = fc.array(
   fc.oneof(
-    // Also more than one chunk holds.
+    // Up to more than a chunk holds.
     fc.record({ kind: fc.constant('append' as const), count: fc.integer({ min: 0, max: 600 }) }),
     fc.record({ kind: fc.constant('append' as const), count: fc.integer({ min: 0, max: 5 }) }),
     fc.record({ kind: fc.constant('slices' as const), count: fc.integer({ min: 0, max: 600 }) }),
@@ -22,7 +22,10 @@ const steps = fc.array(
   { maxLength: 25 },
 )
 
-/** Texts in shared memory: bytes of no entry precede every `every`th, and two of every 3 * `every` are swapped. */
+/**
+ * Texts in shared memory. Other bytes precede every `every`th text, and two of every 3 * `every`
+ * texts are swapped.
+ */
 function scatteredSlices(texts: readonly string[], every: number): Slices {
   const starts = new Uint32Array(texts.length)
   const ends = new Uint32Array(texts.length)
@@ -38,7 +41,7 @@ function scatteredSlices(texts: readonly string[], every: number): Slices {
   return { bytes: Buffer.from(bytes), starts, ends, count: texts.length }
 }
 
-t.test('a queue does what a plain array does, through aborted transactions and reopening', async (t) => {
+t.test('a queue behaves like an array, through aborted transactions and reopening', async (t) => {
   const directory = t.testdir()
   let run = 0
   await fc.assert(
@@ -46,7 +49,7 @@ t.test('a queue does what a plain array does, through aborted transactions and r
       const path = `${directory}/${run++}`
       let environment = new Environment(path, OPTIONS)
       let queue = new DurableQueue(environment.table('q'), Buffer.from('a'))
-      // A neighbour in the same table, which must not be seen.
+      // A queue with a neighboring key in the same table, which must not be visible.
       environment.write(() =>
         new DurableQueue(environment.table('q'), Buffer.from('b')).append(slicesOf([Buffer.from('neighbour')])),
       )
@@ -63,12 +66,12 @@ t.test('a queue does what a plain array does, through aborted transactions and r
           for (const text of texts) model.push({ sequence: next++, text })
         } else if (kind === 'remove') {
           const through = (model[0]?.sequence ?? next) + count - 1
-          const gone = environment.write(() => queue.removeThrough(through))
+          const removed = environment.write(() => queue.removeThrough(through))
           const expected = model.filter(({ sequence }) => sequence <= through).length
-          t.equal(gone, expected)
+          t.equal(removed, expected)
           model.splice(0, expected)
         } else if (kind === 'replace') {
-          // Every so many, and some that have left or are not there yet.
+          // Every few entries, and some that have been removed or are not written yet.
           const changes: { sequence: number; entry: Buffer }[] = []
           for (let sequence = 1; sequence < next + count; sequence += count) {
             changes.push({
@@ -121,7 +124,7 @@ t.test('a queue does what a plain array does, through aborted transactions and r
   )
 })
 
-t.test('reading stops at a count, and once so many bytes are together', async (t) => {
+t.test('reading stops at a number of entries or bytes', async (t) => {
   const environment = new Environment(t.testdir(), OPTIONS)
   const queue = new DurableQueue(environment.table('q'), Buffer.alloc(0))
   environment.write(() => queue.append(slicesOf(['aaaa', 'bbbb', 'cccc'].map((text) => Buffer.from(text)))))
@@ -132,7 +135,7 @@ t.test('reading stops at a count, and once so many bytes are together', async (t
   await environment.close()
 })
 
-t.test('what a queue takes of LMDB is what is used of its file', async (t) => {
+t.test("a queue's footprint is the used part of its file", async (t) => {
   for (const entryBytes of [10, 60, 500, 5000]) {
     const path = `${t.testdir()}/${entryBytes}`
     const environment = new Environment(path, OPTIONS)
@@ -169,7 +172,7 @@ t.test('sequences to replace must ascend, and those that are not waiting are ign
   await environment.close()
 })
 
-t.test('an entry that is too long is refused, and a damaged chunk is known', async (t) => {
+t.test('an entry that is too long is rejected, and a damaged chunk is detected', async (t) => {
   const environment = new Environment(t.testdir(), OPTIONS)
   const table = environment.table('q')
   const queue = new DurableQueue(table, Buffer.alloc(0))

@@ -1,13 +1,13 @@
 import t from 'tap'
 import { openRecord, RECORD_HEADER_BYTES, sealRecord } from '../../../engine/lmdb/record.ts'
 
-t.test('a record gives back its payload, also an empty one', async (t) => {
+t.test('a record returns its payload, including an empty one', async (t) => {
   for (const text of ['', 'x', 'a longer payload']) {
     t.equal(openRecord(sealRecord(1, Buffer.from(text)), 1, 'test').toString(), text)
   }
 })
 
-t.test('a flipped bit in any byte is noticed', async (t) => {
+t.test('a flipped bit in any byte is detected', async (t) => {
   const record = sealRecord(1, Buffer.from('payload'))
   for (let at = 0; at < record.length; at++) {
     for (let bit = 0; bit < 8; bit++) {
@@ -18,7 +18,7 @@ t.test('a flipped bit in any byte is noticed', async (t) => {
   }
 })
 
-t.test('cut short, of no version, or of a newer release', async (t) => {
+t.test('a truncated record, one without a version and one of a newer release are rejected', async (t) => {
   const record = sealRecord(2, Buffer.from('payload'))
   for (let length = 0; length < RECORD_HEADER_BYTES; length++) {
     t.throws(() => openRecord(record.subarray(0, length), 2, 'test'), { code: 'STORE_DAMAGED' })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { deferred, deferredFailure } from '../../../engine/process/deferred.ts'
 
-t.test('is settled once, from outside', async (t) => {
+t.test('a deferred promise is settled once, from outside', async (t) => {
   const first = deferred<number>()
   first.resolve(1)
   first.resolve(2)
@@ -14,14 +14,15 @@ t.test('is settled once, from outside', async (t) => {
   await t.rejects(second.promise, { message: 'failed' })
 })
 
-t.test('a failure before anybody awaits it is not unhandled, and ends a race', async (t) => {
+t.test('a rejection before the first await is not unhandled, and ends a race', async (t) => {
   const unhandled: unknown[] = []
   const onUnhandled = (error: unknown): void => void unhandled.push(error)
   process.on('unhandledRejection', onUnhandled)
   t.teardown(() => process.off('unhandledRejection', onUnhandled))
   const failure = deferredFailure()
   failure.reject(new Error('failed'))
-  // Unhandled rejections are reported when the queue of microtasks is empty, which it is before a timer.
+  // Node reports unhandled rejections when the microtask queue is empty, which is before a timer
+  // fires.
   await new Promise((resolve) => setTimeout(resolve, 0))
   t.same(unhandled, [])
   await t.rejects(Promise.race([failure.promise, new Promise(() => {})]), { message: 'failed' })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { FAULTS, Fault, type FaultCode } from '../../../engine/process/error-codes.ts'
 
-t.test('every code becomes the exit status that the table gives it', async (t) => {
+t.test('every code becomes the exit status in the table', async (t) => {
   for (const code of Object.keys(FAULTS) as FaultCode[]) {
     const fault = new Fault(code, 'message')
     t.equal(fault.exitStatus, FAULTS[code].exit, code)

@@ -7,7 +7,7 @@ import t from 'tap'
 import { exclusively, isHeld } from '../../../engine/process/exclusive.ts'
 import { skipUnlessRoot } from '../../support/other-user.ts'
 
-t.test('one process at a time; a process that is killed leaves no lock', async (t) => {
+t.test('one process runs at a time, and a killed process leaves no lock', async (t) => {
   const directory = t.testdir({ a: {}, b: {} })
   const here = join(directory, 'a')
   const child = fork(fileURLToPath(new URL('../../support/hold-exclusively.js', import.meta.url)), [here], {
@@ -17,7 +17,7 @@ t.test('one process at a time; a process that is killed leaves no lock', async (
   await once(child, 'message')
   await t.rejects(
     exclusively(here, 'reading', async () => {}),
-    { code: 'STORE_IN_USE', message: /reading; wait until it is done/ },
+    { code: 'STORE_IN_USE', message: /reading. Wait until it has finished/ },
   )
   t.equal(await exclusively(here, 'other work', async () => 1), 1)
   t.equal(await exclusively(join(directory, 'b'), 'reading', async () => 2), 2)
@@ -33,7 +33,7 @@ t.test('one process at a time; a process that is killed leaves no lock', async (
 })
 
 t.test(
-  "root's lock in the directory of another user is that user's, who can ask for it",
+  "root's lock in another user's directory belongs to that user, who can read it",
   { skip: skipUnlessRoot },
   async (t) => {
     const directory = t.testdir()

@@ -3,7 +3,7 @@ import { Fault } from '../../../engine/process/error-codes.ts'
 import { failureText, INTERNAL_ERROR, logFailure } from '../../../engine/process/failure.ts'
 import { capturedLog } from '../../support/captured-log.ts'
 
-t.test('a Fault is logged by its message, everything else by its stack', async (t) => {
+t.test('a Fault is logged with its message, any other error with its stack', async (t) => {
   const full = new Fault('STORE_FULL', 'no space left')
   const bug = new TypeError('x is not a function')
   const error = { type: 'TypeError', message: bug.message, stack: bug.stack }

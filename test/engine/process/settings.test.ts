@@ -34,28 +34,33 @@ const TOKEN = ['--token', 't-1']
 const defaults = { port: 9090, https: true, protocol: 'tls', token: 't-1' }
 const GOOD = [
   { name: 'defaults', flags: TOKEN, environment: {}, found: defaults },
-  { name: 'the variable over the default', flags: TOKEN, environment: { PORT: '1' }, found: { ...defaults, port: 1 } },
   {
-    name: 'the flag over the variable',
+    name: 'the variable takes precedence over the default',
+    flags: TOKEN,
+    environment: { PORT: '1' },
+    found: { ...defaults, port: 1 },
+  },
+  {
+    name: 'the flag takes precedence over the variable',
     flags: [...TOKEN, '--port', '2'],
     environment: { PORT: '1' },
     found: { ...defaults, port: 2 },
   },
   {
-    name: 'a flag that turns off',
+    name: 'a flag that disables',
     flags: [...TOKEN, '--no-https'],
     environment: { HTTPS_ENABLED: 'true' },
     found: { ...defaults, https: false },
   },
   {
-    name: 'the variable that turns off',
+    name: 'a variable that disables',
     flags: TOKEN,
     environment: { HTTPS_ENABLED: 'FALSE' },
     found: { ...defaults, https: false },
   },
-  { name: 'an empty variable is none', flags: TOKEN, environment: { PORT: '' }, found: defaults },
+  { name: 'an empty variable counts as unset', flags: TOKEN, environment: { PORT: '' }, found: defaults },
   {
-    name: 'words in any case',
+    name: 'values in any case',
     flags: TOKEN,
     environment: { PROTOCOL: 'UDP' },
     found: { ...defaults, protocol: 'udp' },
@@ -74,7 +79,7 @@ const BAD = [
   },
   { name: 'a port with a sign', flags: TOKEN, environment: { PORT: '+1' }, message: /^PORT: expected a whole number/ },
   {
-    name: 'a port of many digits',
+    name: 'a port with too many digits',
     flags: TOKEN,
     environment: { PORT: '9'.repeat(400) },
     message: /^PORT: expected a whole number/,
@@ -86,12 +91,12 @@ const BAD = [
     message: 'HTTPS_ENABLED: expected true or false, found "maybe"',
   },
   {
-    name: 'another word',
+    name: 'an unknown value',
     flags: TOKEN,
     environment: { PROTOCOL: 'sctp' },
     message: 'PROTOCOL: expected one of tls, tcp, udp, found "sctp"',
   },
-  { name: 'a missing one', flags: [], environment: {}, message: '--token or TOKEN is required: The token' },
+  { name: 'a missing value', flags: [], environment: {}, message: '--token or TOKEN is required: The token' },
   {
     name: 'a secret is not repeated',
     flags: ['--token', 'hunter2'],
@@ -100,12 +105,12 @@ const BAD = [
   },
 ]
 for (const { name, flags, environment, message } of BAD) {
-  t.test(`refused: ${name}`, async (t) => {
+  t.test(`rejected: ${name}`, async (t) => {
     t.throws(() => read(flags, environment), { code: 'USAGE', message })
   })
 }
 
-t.test('help and documentation are made from the same rows', async (t) => {
+t.test('help and documentation come from the same rows', async (t) => {
   t.same(
     settingRows(schema).map((row) => row.name),
     ['port', 'https', 'protocol', 'token'],
@@ -114,6 +119,6 @@ t.test('help and documentation are made from the same rows', async (t) => {
   t.match(help, /--port <port>\s+A port \(env: PORT, default: 9090\)/)
 })
 
-t.test('times are ISO 8601 to the second', async (t) => {
+t.test('times are ISO 8601 with seconds', async (t) => {
   t.equal(isoSeconds(Date.parse('2026-11-20T09:15:02.999Z')), '2026-11-20T09:15:02Z')
 })

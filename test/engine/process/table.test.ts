@@ -24,21 +24,24 @@ const acme = {
 }
 const other = { ...acme, name: 'Other', plan: 'free' }
 
-t.test('wide enough: a table with every column', async (t) => {
+t.test('a wide terminal shows every column', async (t) => {
   const lines = tableOf({ columns: NAMES, rows: [acme, other] }, 200).split('\n')
   t.equal(lines.length, 6)
   t.match(lines[1], /^│ Name +│ Plan +│ Created +│ Id +│$/)
   t.match(lines[3], /^│ Acme Widgets International │ enterprise │ 2026-11-20T09:15:02Z │ 0190b3c1-\S+ │$/)
 })
 
-t.test('too narrow: the column with the greatest number is hidden first, and the last line names it', async (t) => {
-  const lines = tableOf({ columns: NAMES, rows: [acme, other] }, 80).split('\n')
-  t.match(lines[1], /^│ Name +│ Plan +│ Id +│$/)
-  t.equal(lines.at(-1), 'Hidden to fit 80 columns: Created')
-  t.match(tableOf({ columns: NAMES, rows: [acme, other] }, 40), /│ Name +│ Plan +│\n.*Created, Id$/s)
-})
+t.test(
+  'on a narrow terminal, the column with the highest number is hidden first, and the last line names it',
+  async (t) => {
+    const lines = tableOf({ columns: NAMES, rows: [acme, other] }, 80).split('\n')
+    t.match(lines[1], /^│ Name +│ Plan +│ Id +│$/)
+    t.equal(lines.at(-1), 'Hidden to fit 80 columns: Created')
+    t.match(tableOf({ columns: NAMES, rows: [acme, other] }, 40), /│ Name +│ Plan +│\n.*Created, Id$/s)
+  },
+)
 
-t.test('too narrow for a single row: one line for each field, and nothing is hidden', async (t) => {
+t.test('if one row does not fit, each field has a line and nothing is hidden', async (t) => {
   t.equal(
     tableOf({ columns: NAMES, rows: [acme] }, 80),
     [
@@ -51,7 +54,7 @@ t.test('too narrow for a single row: one line for each field, and nothing is hid
   t.match(tableOf({ columns: NAMES, rows: [{ ...acme, id: null }] }, 30), /^Name {5}Acme Widgets\n {9}International\n/)
 })
 
-t.test('too narrow for the columns that stay: every row as lines', async (t) => {
+t.test('if the required columns do not fit, every row is shown as lines', async (t) => {
   t.match(tableOf({ columns: NAMES, rows: [acme, other] }, 20), /^Name {5}Acme\n {9}Widgets\n.*\n\nName {5}Other\n/s)
 })
 
@@ -67,7 +70,7 @@ t.test('a wrapped column breaks at spaces, and a long word anywhere', async (t) 
   t.ok(joined.includes('AB:'.repeat(31)), 'nothing is left out')
 })
 
-t.test('cells: yes and no, lists, parts of objects, texts of their own', async (t) => {
+t.test('cells show yes and no, lists, parts of objects, and custom texts', async (t) => {
   const text = tableOf(
     {
       columns: [
@@ -86,13 +89,13 @@ t.test('cells: yes and no, lists, parts of objects, texts of their own', async (
   t.match(text, /│ no +│/)
 })
 
-t.test('text from outside cannot control the terminal', async (t) => {
+t.test('external text cannot control the terminal', async (t) => {
   const table = tableOf({ columns: [['A', 'a']], rows: [{ a: 'x\u001b[31m\n\u202e' }, { a: null }] }, 80)
   t.notOk(table.includes('\u001b') || table.includes('\u202e'))
   t.match(table, /│ x.\[31m.. │/)
 })
 
-t.test('wide characters count twice, so that the frame stays straight', async (t) => {
+t.test('wide characters count twice, so that columns stay aligned', async (t) => {
   const table = tableOf({ columns: [['Name', 'name', { wrap: true }]], rows: [{ name: '人工知能'.repeat(9) }, {}] }, 40)
   t.same(new Set(table.split('\n').map((line) => stringWidth(line))), new Set([40]))
 })
@@ -121,7 +124,7 @@ const shown = fc
     }),
   )
 
-t.test('no table is wider than its terminal, whatever it shows', async () => {
+t.test('no table is wider than its terminal', async () => {
   fc.assert(
     fc.property(shown, fc.integer({ min: 30, max: 220 }), (table, width) => {
       return tableOf(table, width)
@@ -132,14 +135,14 @@ t.test('no table is wider than its terminal, whatever it shows', async () => {
   )
 })
 
-t.test('JSON: typed values, and null where a record has an empty string', async (t) => {
+t.test('JSON has typed values, and null for an empty string', async (t) => {
   t.equal(
     jsonLine({ a: '', b: 0, c: false, d: null, e: { f: '' } }),
     '{"a":null,"b":0,"c":false,"d":null,"e":{"f":null}}',
   )
 })
 
-t.test('a secret has a line of its own', async (t) => {
+t.test('a secret has its own line', async (t) => {
   const secret = `svc_pk_${'a'.repeat(64)}`
   t.same(secretText('API key', secret).split('\n'), [
     ...['API key:', '', secret, ''],

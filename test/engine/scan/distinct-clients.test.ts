@@ -23,7 +23,7 @@ function sketchOf(first: number, end: number): DistinctClients {
   return sketch
 }
 
-t.test('exact up to its bound, whatever comes twice', async (t) => {
+t.test('the count is exact up to its limit, with any repetitions', async (t) => {
   for (const count of [0, 1, 2, EXACT_CLIENTS_MAX]) {
     const sketch = sketchOf(0, count)
     for (let index = 0; index < count; index++) sketch.add(client(index))
@@ -34,13 +34,13 @@ t.test('exact up to its bound, whatever comes twice', async (t) => {
 })
 
 for (const count of [300, 1000, 5000, 20_000, 100_000, 1_000_000]) {
-  t.test(`${count} clients within three standard errors`, async (t) => {
+  t.test(`${count} clients are counted within three standard errors`, async (t) => {
     const { estimate } = sketchOf(0, count)
     t.ok(Math.abs(estimate - count) <= 3 * ESTIMATE_ERROR * count, `${estimate}`)
   })
 }
 
-t.test('merging is as if one sketch had seen all, in each mixture of forms', async (t) => {
+t.test('merging sketches equals one sketch of all clients, for each mixture of formats', async (t) => {
   for (const [a, b, end] of [
     [0, 100, 200],
     [0, 100, 5000],
@@ -54,7 +54,7 @@ t.test('merging is as if one sketch had seen all, in each mixture of forms', asy
   }
 })
 
-t.test('one client more never makes it fewer, from one form to the next either', async (t) => {
+t.test('another client never lowers the count, including across formats', async (t) => {
   const sketch = new DistinctClients()
   let before = 0
   for (let index = 0; index < 20_000; index++) {

@@ -15,7 +15,7 @@ import { matcher, NOON, Sender } from '../../support/store.ts'
 const RULES = loadCatalog().rules.filter(({ match }) => match === 'suffix')
 const fold = new EventFold(matcher)
 
-/** A chunk of the buffer with these events, which begin `before` bytes after the start of its memory. */
+/** A chunk of the buffer with these events, at offset `before` in its memory. */
 function chunkOf(entries: readonly Uint8Array[], from = 0, before = 0): ChunkView {
   const bytes = Buffer.concat([Buffer.alloc(before, 0xee), ...entries])
   const starts = new Uint32Array(entries.length)
@@ -40,7 +40,10 @@ function folded(): Map<string, DayEvidence> {
   )
 }
 
-/** The same by the plainest way there is. Clients by their text: as many as are counted exactly. */
+/**
+ * The reference sum, computed in the simplest way. Clients are counted by their text, up to the
+ * exact limit.
+ */
 function plainlyFolded(events: readonly Event[]): Map<string, Record<string, unknown>> {
   const days = new Map<
     string,
@@ -120,7 +123,7 @@ const anyEvent = fc
     }
   })
 
-t.test('columns and the plainest sum agree, however the events are cut into chunks', async (t) => {
+t.test('columns equal the reference sum, however the events are split into chunks', async (t) => {
   fc.assert(
     fc.property(fc.array(anyEvent, { maxLength: 60 }), fc.nat(60), fc.nat(9), (events, cut, before) => {
       fold.clear()
@@ -139,7 +142,7 @@ t.test('columns and the plainest sum agree, however the events are cut into chun
   )
 })
 
-t.test('what has left the queue is not counted again', async (t) => {
+t.test('events removed from the queue are not counted again', async (t) => {
   fold.clear()
   const sender = new Sender()
   const packed = Array.from({ length: 5 }, () => packEvent(sender.event('claude.ai', NOON)))
@@ -147,7 +150,7 @@ t.test('what has left the queue is not counted again', async (t) => {
   t.equal(fold.folded, 2)
 })
 
-t.test('bytes that are no event, and chunks whose checksum fails, are counted and passed over', async (t) => {
+t.test('invalid events, and chunks with a wrong checksum, are counted and skipped', async (t) => {
   const good = packEvent(new Sender().event('claude.ai', NOON))
   for (const [name, bytes] of [
     ['empty', Buffer.alloc(0)],
@@ -177,7 +180,7 @@ t.test('bytes that are no event, and chunks whose checksum fails, are counted an
   )
 })
 
-t.test('names beyond the table are counted for their platform, and not kept', async (t) => {
+t.test('names above the limit are counted for their platform and not stored', async (t) => {
   fold.clear()
   const sender = new Sender()
   const names = NAMES_MAX + 100
@@ -195,7 +198,7 @@ t.test('names beyond the table are counted for their platform, and not kept', as
   t.same(day?.byRole, { web: names * 2 })
 })
 
-t.test('a fold that has no room for a platform and day more ends before the event that needs it', async (t) => {
+t.test('a fold without space for another platform and day ends before the event that needs it', async (t) => {
   fold.clear()
   const platforms = [...new Map(RULES.map((rule) => [rule.platform.id, rule])).values()]
   const sender = new Sender()

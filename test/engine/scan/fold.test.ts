@@ -38,7 +38,7 @@ function published(store: Store, organizationId: string): Published {
   })
 }
 
-t.test('a scan folds the buffer, publishes what the evidence says, and empties the buffer', async (t) => {
+t.test('a scan adds buffered events to the evidence, publishes the result, and empties the buffer', async (t) => {
   const opened = openStore(t)
   const { store, clock } = opened
   const { id } = makeOrganization(opened, 'Acme')
@@ -113,7 +113,7 @@ t.test('blocked matches are summed over scans, and published only if there are a
   t.notOk(Object.hasOwn(metadata('ChatGPT') ?? {}, 'blocked_matches'))
 })
 
-t.test('scans add up; ids and first times stay; days leave the window', async (t) => {
+t.test('scans accumulate: IDs and first times stay, and days leave the window', async (t) => {
   const opened = openStore(t)
   const { store, clock } = opened
   const { id } = makeOrganization(opened, 'Acme')
@@ -140,7 +140,7 @@ t.test('scans add up; ids and first times stay; days leave the window', async (t
   t.same(published(store, id).platforms, [])
 })
 
-t.test('approved platforms are no shadow AI and weigh less', async (t) => {
+t.test('approved platforms are not shadow AI and weigh less', async (t) => {
   const opened = openStore(t)
   const { store, clock } = opened
   const organization = makeOrganization(opened, 'Acme')
@@ -154,7 +154,7 @@ t.test('approved platforms are no shadow AI and weigh less', async (t) => {
   t.ok(after.summary.overallRiskScore < before.summary.overallRiskScore)
 })
 
-t.test("one organization never folds or shows what is another one's", async (t) => {
+t.test("a scan never reads or shows another organization's data", async (t) => {
   const opened = openStore(t)
   const { store, clock } = opened
   const a = makeOrganization(opened, 'A').id
@@ -189,47 +189,50 @@ for (const { name, failure, thrown, recorded, entry } of [
     entry: { level: 50, reason: undefined, err: { type: 'TypeError', message: bug.message, stack: bug.stack } },
   },
 ]) {
-  t.test(`a scan that fails keeps its events and records why, and the next one folds them: ${name}`, async (t) => {
-    const opened = openStore(t)
-    const { store, clock } = opened
-    const { id } = makeOrganization(opened, 'Acme')
-    buffer(opened, id, [new Sender().event('claude.ai', NOON)])
-    const broken = {
-      matchBytes: matcher.matchBytes.bind(matcher),
-      fingerprint: '',
-      platform: () => {
-        throw failure
-      },
-    } as unknown as typeof matcher
-    const failed = { status: 'failed', failure: recorded, eventsFolded: 0 }
-    t.throws(() => runScan(store, broken, id, 'schedule', clock), thrown)
-    t.match(store.scans.ofOrganization(id), [failed])
-    t.equal(store.buffer.count(id), 1)
+  t.test(
+    `a failed scan keeps its events and records the reason, and the next one includes them: ${name}`,
+    async (t) => {
+      const opened = openStore(t)
+      const { store, clock } = opened
+      const { id } = makeOrganization(opened, 'Acme')
+      buffer(opened, id, [new Sender().event('claude.ai', NOON)])
+      const broken = {
+        matchBytes: matcher.matchBytes.bind(matcher),
+        fingerprint: '',
+        platform: () => {
+          throw failure
+        },
+      } as unknown as typeof matcher
+      const failed = { status: 'failed', failure: recorded, eventsFolded: 0 }
+      t.throws(() => runScan(store, broken, id, 'schedule', clock), thrown)
+      t.match(store.scans.ofOrganization(id), [failed])
+      t.equal(store.buffer.count(id), 1)
 
-    clock.add(DAY_MS)
-    const { log, entries } = capturedLog()
-    const runner = new ScanRunner(store, broken, clock)
-    // Between threads an error is a structured clone.
-    const run = async (requests: readonly ScanRequest[]) => structuredClone(runner.run(requests))
-    const schedule = new ScanSchedule(store, matcher, clock, log, { run, close: async () => {} })
-    schedule.check()
-    await schedule.idle()
-    t.equal(schedule.failing, 1)
-    t.match(store.scans.ofOrganization(id), [failed, failed])
-    t.equal(entries.length, 1)
-    t.match(entries[0], { organization: id, trigger: 'schedule', msg: 'scan failed, its events wait' })
-    t.match({ reason: undefined, err: undefined, ...entries[0] }, entry)
+      clock.add(DAY_MS)
+      const { log, entries } = capturedLog()
+      const runner = new ScanRunner(store, broken, clock)
+      // An error that crosses threads is a structured clone.
+      const run = async (requests: readonly ScanRequest[]) => structuredClone(runner.run(requests))
+      const schedule = new ScanSchedule(store, matcher, clock, log, { run, close: async () => {} })
+      schedule.check()
+      await schedule.idle()
+      t.equal(schedule.failing, 1)
+      t.match(store.scans.ofOrganization(id), [failed, failed])
+      t.equal(entries.length, 1)
+      t.match(entries[0], { organization: id, trigger: 'schedule', msg: 'scan failed; its events stay buffered' })
+      t.match({ reason: undefined, err: undefined, ...entries[0] }, entry)
 
-    clock.add(1000)
-    t.match(runScan(store, matcher, id, 'schedule', clock), { status: 'completed', eventsFolded: 1 })
-  })
+      clock.add(1000)
+      t.match(runScan(store, matcher, id, 'schedule', clock), { status: 'completed', eventsFolded: 1 })
+    },
+  )
 }
 
 for (const { name, failure, entry } of [
   { name: 'a Fault', failure: full, entry: { level: 50, reason: full.message } },
   { name: 'an internal error', failure: bug, entry: { level: 50, err: { stack: bug.stack } } },
 ]) {
-  t.test(`scans that could not be started: ${name}`, async (t) => {
+  t.test(`a scan that could not be started is recorded: ${name}`, async (t) => {
     const opened = openStore(t)
     const { store, clock } = opened
     const organization = makeOrganization(opened, 'Acme')
@@ -239,12 +242,12 @@ for (const { name, failure, entry } of [
     const schedule = new ScanSchedule(store, matcher, clock, log, { run, close: async () => {} })
     schedule.pollRequests()
     await schedule.idle()
-    t.match(entries, [{ ...entry, msg: 'scans could not be started, events wait', organizations: 1 }])
+    t.match(entries, [{ ...entry, msg: 'could not start scans; events stay buffered', organizations: 1 }])
     t.equal('err' in (entries[0] ?? {}), failure === bug)
   })
 }
 
-t.test('names beyond the bound of a day are counted, not kept', async (t) => {
+t.test('names above the daily limit are counted, not stored', async (t) => {
   const evidence = new Evidence(2)
   for (const name of ['a.claude.ai', 'b.claude.ai', 'c.claude.ai', 'a.claude.ai']) evidence.addName(name, 1)
   t.same(evidence.toDay().byName, { 'a.claude.ai': 2, 'b.claude.ai': 1 })
@@ -253,7 +256,7 @@ t.test('names beyond the bound of a day are counted, not kept', async (t) => {
 
 const CHILD = fileURLToPath(new URL('../../support/scan-once.js', import.meta.url))
 for (const point of ['scan:started', 'scan:folded', 'scan:published']) {
-  t.test(`killed at ${point}: buffer and evidence together hold every event once`, async (t) => {
+  t.test(`after a kill at ${point}, buffer and evidence together contain every event once`, async (t) => {
     const directory = t.testdir()
     const before = new Store(directory)
     const opened: TestStore = { store: before, directory, clock: { nowMs: () => NOON, set() {}, add() {} } }

@@ -34,7 +34,7 @@ for (const [scanFrequency, periodMs] of [
   ['daily', DAY_MS],
   ['weekly', 7 * DAY_MS],
 ] as const) {
-  t.test(`${scanFrequency}: once a period, and only when it would read differently`, async (t) => {
+  t.test(`${scanFrequency}: a scan runs once per period, and only if the result could change`, async (t) => {
     const opened = openStore(t)
     const { store, clock } = opened
     const organization = makeOrganization(opened, 'Acme')
@@ -71,7 +71,7 @@ for (const [scanFrequency, periodMs] of [
   })
 }
 
-t.test('times missed while the service was down are made up once', async (t) => {
+t.test('scans missed while the service was down are made up for once', async (t) => {
   const opened = openStore(t)
   const { clock } = opened
   const { id } = makeOrganization(opened, 'Acme')
@@ -92,7 +92,7 @@ t.test('times missed while the service was down are made up once', async (t) => 
   t.equal(completed(opened, id), 1, 'a restart in the same period does not scan again')
 })
 
-t.test('evidence that has grown too old is a reason for a scheduled scan', async (t) => {
+t.test('evidence that has expired is a reason for a scheduled scan', async (t) => {
   const opened = openStore(t)
   const { clock } = opened
   const { id } = makeOrganization(opened, 'Acme')
@@ -112,7 +112,7 @@ t.test('evidence that has grown too old is a reason for a scheduled scan', async
   t.equal(completed(opened, id), 2, 'the day left the window')
 })
 
-t.test('5,000 buffered events start a scan at once, 4,999 do not', async (t) => {
+t.test('5,000 buffered events start a scan at once; 4,999 do not', async (t) => {
   const opened = openStore(t)
   const { id } = makeOrganization(opened, 'Acme')
   const schedule = scheduleOf(opened)
@@ -127,7 +127,7 @@ t.test('5,000 buffered events start a scan at once, 4,999 do not', async (t) => 
   t.match(opened.store.scans.ofOrganization(id), [{ status: 'completed', trigger: 'buffer', eventsFolded: 5000 }])
 })
 
-t.test('full buffers that follow each other within a second share a scan', async (t) => {
+t.test('buffers that fill up within the same second share a scan', async (t) => {
   const opened = openStore(t)
   const { store, clock } = opened
   const { id } = makeOrganization(opened, 'Acme')
@@ -155,7 +155,7 @@ t.test('full buffers that follow each other within a second share a scan', async
   t.equal(completed(opened, id), 3, 'and the next at once again')
 })
 
-t.test('a request is scanned once, however long the thread takes to start the scan', async (t) => {
+t.test('a request leads to one scan, however long the thread takes to start', async (t) => {
   const opened = openStore(t)
   const { store, clock } = opened
   const organization = makeOrganization(opened, 'Acme')

@@ -18,7 +18,7 @@ const seenAndHidden = counters({
   ...{ dot_sessions: 50, doh_sessions: 200 },
 })
 
-t.test('the worked examples of docs/reference/scoring.md are what the code computes', async (t) => {
+t.test('the code computes the worked examples in docs/reference/scoring.md', async (t) => {
   t.equal(confidence({ domainStrength: domainStrength(0.95, 'web'), ...counts }), 0.8757)
   t.equal(confidence({ domainStrength: domainStrength(0.6, 'docs'), ...counts }), 0.3319)
   const platforms = [
@@ -44,7 +44,7 @@ const evidence = fc.record({
   days: fc.integer({ min: 1, max: 365 }),
 })
 
-t.test('confidence lies in 0 to 1, and more evidence of any kind never lowers it', async (t) => {
+t.test('confidence is between 0 and 1, and more evidence of any kind never lowers it', async (t) => {
   fc.assert(
     fc.property(evidence, fc.integer({ min: 0, max: 1e6 }), (before, more) => {
       const was = confidence(before)
@@ -76,7 +76,7 @@ const platforms = fc.array(
 )
 
 t.test(
-  'risk is a whole number from 0 to 100; approving never raises it, finding one more never lowers it',
+  'risk is an integer from 0 to 100; approving never raises it, and another finding never lowers it',
   async (t) => {
     fc.assert(
       fc.property(platforms, fc.nat(), (found, at) => {
@@ -93,7 +93,7 @@ t.test(
   },
 )
 
-t.test('coverage as it is shown', async (t) => {
+t.test('coverage is published in the documented form', async (t) => {
   t.same(coverageJson({ sensors: 3, days: 30, counters: seenAndHidden }), {
     sensors: 3,
     names_seen: 9000,
@@ -127,7 +127,7 @@ for (const [name, sensors, words, share] of SHARES) {
   })
 }
 
-t.test('the visible share lies in 0 to 1, and what is hidden or lost never raises it', async (t) => {
+t.test('the visible share is between 0 and 1, and hidden or lost traffic never raises it', async (t) => {
   const most = 2 ** 50
   const all = fc.array(fc.integer({ min: 0, max: most }), { minLength: 13, maxLength: 13 })
   const hiding = ['packets_lost', 'hellos_unnamed', 'hellos_incomplete', 'dot_sessions', 'doh_sessions'] as const

@@ -43,7 +43,7 @@ const request = ({ store, clock, organization }: Made): Scan =>
   store.environment.write(() => requestScan(store, organization, clock))
 const run = ({ store, clock, organization }: Made, trigger: Scan['trigger'] = 'schedule'): Scan =>
   runScan(store, matcher, organization.id, trigger, clock)
-/** As it stands when the process was killed that ran it. */
+/** Leaves a scan as a killed process does. */
 const kill = ({ store, clock, organization: { id } }: Made, scan: Scan): void =>
   store.environment.write(() => {
     store.scans.put({ ...scan, status: 'running', startedAtMs: clock.nowMs() })
@@ -63,12 +63,12 @@ const failing = (site: Made): unknown => {
   ])
 }
 
-/** Each row: what happened, and the states of all scans then, oldest first. */
+/** Each row: the steps, and then the states of all scans, oldest first. */
 const ROWS: readonly { name: string; happens: (site: Made) => unknown; states: readonly string[] }[] = [
-  { name: 'nothing asked for: no scan', happens: () => {}, states: [] },
+  { name: 'nothing requested: no scan', happens: () => {}, states: [] },
   { name: '(none) to pending by a request', happens: request, states: ['pending'] },
   {
-    name: 'asked for again while it is pending: still the one',
+    name: 'requested again while pending: still the same scan',
     happens: (site) => {
       const first = request(site)
       if (request(site).id !== first.id) throw new Error('another one')
@@ -77,7 +77,7 @@ const ROWS: readonly { name: string; happens: (site: Made) => unknown; states: r
   },
   { name: '(none) to completed by the schedule', happens: run, states: ['completed'] },
   {
-    name: 'pending to completed, whatever had it run',
+    name: 'pending to completed, for any trigger',
     happens: (site) => {
       const { id } = request(site)
       const scan = run(site, 'schedule')
@@ -86,7 +86,7 @@ const ROWS: readonly { name: string; happens: (site: Made) => unknown; states: r
     },
     states: ['completed'],
   },
-  { name: 'to failed by what makes it fail', happens: failing, states: ['failed'] },
+  { name: 'to failed by any cause', happens: failing, states: ['failed'] },
   {
     name: 'pending to failed',
     happens: (site) => {
@@ -96,7 +96,7 @@ const ROWS: readonly { name: string; happens: (site: Made) => unknown; states: r
     states: ['failed'],
   },
   {
-    name: 'running to failed when the next one starts after a kill',
+    name: 'running to failed when the next scan starts after a kill',
     happens: (site) => {
       kill(site, request(site))
       site.clock.add(1)
@@ -105,7 +105,7 @@ const ROWS: readonly { name: string; happens: (site: Made) => unknown; states: r
     states: ['failed', 'completed'],
   },
   {
-    name: 'a pending scan stays so through any number of others',
+    name: 'a pending scan stays pending through other scans',
     happens: (site) => {
       run(site)
       site.clock.add(1)
@@ -134,14 +134,14 @@ for (const { name, happens, states } of ROWS) {
   })
 }
 
-t.test('a scan that another process overtook is prepared again, and counts nothing twice', async (t) => {
+t.test('a scan overtaken by another process is prepared again and counts nothing twice', async (t) => {
   const site = made(t)
   buffer(site, 10)
-  let overtakes = 2
-  const overtaken = new Proxy(matcher, {
+  let interferences = 2
+  const interferingMatcher = new Proxy(matcher, {
     get(target, property) {
-      // The last thing that a scan reads before it writes.
-      if (property === 'fingerprint' && overtakes-- > 0) {
+      // The last property that a scan reads before it writes.
+      if (property === 'fingerprint' && interferences-- > 0) {
         const other = site.store.scans.last(site.organization.id, ({ status }) => status === 'running')
         buffer(site, 1)
         run(site, 'buffer')
@@ -151,7 +151,7 @@ t.test('a scan that another process overtook is prepared again, and counts nothi
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
-  const [outcome] = new ScanRunner(site.store, overtaken, site.clock).run([
+  const [outcome] = new ScanRunner(site.store, interferingMatcher, site.clock).run([
     { organizationId: site.organization.id, trigger: 'schedule' },
   ])
   t.match(outcome?.scan, { status: 'completed', eventsFolded: 0 })
@@ -164,7 +164,7 @@ t.test('a scan that another process overtook is prepared again, and counts nothi
   t.equal(site.store.scanStates.get(site.organization.id).generation, 3)
 })
 
-t.test('a scan that was ended by another process writes nothing', async (t) => {
+t.test('a scan that another process ended writes nothing', async (t) => {
   const site = made(t)
   buffer(site, 3)
   let ended = false
@@ -189,7 +189,7 @@ t.test('a scan that was ended by another process writes nothing', async (t) => {
   const [outcome] = new ScanRunner(site.store, ending, site.clock).run([
     { organizationId: site.organization.id, trigger: 'schedule' },
   ])
-  t.match(outcome?.scan, { status: 'failed', failure: 'another process has ended the scan' })
+  t.match(outcome?.scan, { status: 'failed', failure: 'another process ended the scan' })
   t.same(
     site.store.scans.ofOrganization(site.organization.id).map(({ failure }) => failure),
     ['interrupted'],
@@ -198,7 +198,7 @@ t.test('a scan that was ended by another process writes nothing', async (t) => {
   t.equal(site.store.buffer.count(site.organization.id), 3)
 })
 
-t.test('scans of many organizations share transactions, and one that fails does not hold up the others', async (t) => {
+t.test('scans of many organizations share transactions, and a failing one does not block the others', async (t) => {
   const opened = openStore(t)
   const sites = Array.from({ length: 150 }, (_, index) => ({
     ...opened,
@@ -207,9 +207,9 @@ t.test('scans of many organizations share transactions, and one that fails does 
   for (const site of sites) buffer(site, 2)
   const [poor] = sites
   if (poor === undefined) throw new Error('150 of them')
-  // An organization that vanishes has no scan, and is no fault.
-  const gone = '00000000-0000-4000-8000-000000000000'
-  const requests = [...sites.map(({ organization }) => organization.id), gone].map((organizationId) => ({
+  // A deleted organization has no scan, and is not an error.
+  const deletedOrganization = '00000000-0000-4000-8000-000000000000'
+  const requests = [...sites.map(({ organization }) => organization.id), deletedOrganization].map((organizationId) => ({
     organizationId,
     trigger: 'schedule' as const,
   }))
@@ -219,7 +219,7 @@ t.test('scans of many organizations share transactions, and one that fails does 
   t.same(new Set(outcomes.map(({ scan }) => scan.organizationId)).size, 150)
 })
 
-t.test('stored scans have a bound; the oldest that have ended go', async (t) => {
+t.test('stored scans are limited, and the oldest ended ones are removed', async (t) => {
   const site = made(t, { unchecked: true })
   const { store, organization, clock } = site
   const pending = request(site)
@@ -240,7 +240,7 @@ t.test('stored scans have a bound; the oldest that have ended go', async (t) => 
   t.equal(store.scanStates.get(organization.id).stored, STORED_SCANS_MAX)
 })
 
-t.test('a clock that is set ahead for less than a period takes no evidence away', async (t) => {
+t.test('a clock set ahead by less than a period removes no evidence', async (t) => {
   const site = made(t)
   const { store, clock, organization } = site
   const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(site))
@@ -270,7 +270,7 @@ t.test('a clock that is set ahead for less than a period takes no evidence away'
   t.match([...store.evidence.since(organization.id, 0)].length, 2)
 })
 
-t.test('a clock that was set ahead and back delays the schedule by no more than a period', async (t) => {
+t.test('a clock set ahead and back delays the schedule by at most a period', async (t) => {
   const site = made(t)
   const { store, clock, organization } = site
   const restarted = async (): Promise<void> => {
@@ -296,7 +296,7 @@ t.test('a clock that was set ahead and back delays the schedule by no more than 
   t.ok(store.scans.ofOrganization(organization.id).every((scan) => scan.completedAtMs >= scan.startedAtMs))
 })
 
-t.test('a scan ends no earlier than it began, whatever the clock does meanwhile', async (t) => {
+t.test('a scan never ends before it starts, whatever the clock does', async (t) => {
   const site = made(t)
   buffer(site)
   let nowMs = site.clock.nowMs()
@@ -305,7 +305,7 @@ t.test('a scan ends no earlier than it began, whatever the clock does meanwhile'
   t.equal(scan.completedAtMs, scan.startedAtMs)
 })
 
-t.test('on the schedule a scan is made when settings, approvals or registry changed', async (t) => {
+t.test('a scheduled scan runs if settings, approvals or the registry have changed', async (t) => {
   const site = made(t)
   const { store, clock, organization } = site
   const administration = new Administration(store, clock)
@@ -339,7 +339,7 @@ t.test('on the schedule a scan is made when settings, approvals or registry chan
   t.equal(store.scans.ofOrganization(organization.id).length, 3, 'another registry')
 })
 
-t.test('approvals ask for a scan, and what they say is checked', async (t) => {
+t.test('approvals request a scan, and are validated', async (t) => {
   const site = made(t)
   const { store, clock, organization } = site
   const { approvals } = new Administration(store, clock)
@@ -370,7 +370,7 @@ t.test('approvals ask for a scan, and what they say is checked', async (t) => {
   t.throws(() => approvals.remove(organization, catalog, [claude]), { code: 'NOT_FOUND' })
 })
 
-t.test('who asks for a scan waits for the process that runs scans, or runs it', async (t) => {
+t.test('a requester waits for the process that runs scans, or runs the scan', async (t) => {
   const site = made(t)
   const { store, clock, organization } = site
   buffer(site)
@@ -401,9 +401,9 @@ t.test('who asks for a scan waits for the process that runs scans, or runs it', 
   )
 
   clock.add(1)
-  const givenUp = new AbortController()
-  const leaves = scanNow(store, () => matcher, request(site), clock, givenUp.signal)
-  givenUp.abort()
+  const cancelled = new AbortController()
+  const leaves = scanNow(store, () => matcher, request(site), clock, cancelled.signal)
+  cancelled.abort()
   t.equal(await leaves, undefined)
 
   const killed = request(site)
@@ -420,11 +420,11 @@ t.test('who asks for a scan waits for the process that runs scans, or runs it', 
 
 t.test('a scheduled scan that failed is due again at the next check', async (t) => {
   const site = made(t)
-  let luck = false
+  let succeeds = false
   const { run: scan } = inlineScans(site)
   const executor = {
     run: async (requests: Parameters<typeof scan>[0]) => {
-      if (!luck) throw new Error('out of luck')
+      if (!succeeds) throw new Error('out of luck')
       return scan(requests)
     },
     close: async () => {},
@@ -438,7 +438,7 @@ t.test('a scheduled scan that failed is due again at the next check', async (t) 
     [1, ['completed']],
   ] as const) {
     site.clock.add(minutes * 60_000)
-    luck = states.length > 0
+    succeeds = states.length > 0
     schedule.check()
     await schedule.idle()
     t.same(
@@ -448,7 +448,7 @@ t.test('a scheduled scan that failed is due again at the next check', async (t) 
   }
 })
 
-t.test('a scan that was asked for and interrupted is asked for again when the service starts', async (t) => {
+t.test('a requested scan that was interrupted is requested again when the service starts', async (t) => {
   const site = made(t)
   buffer(site)
   const asked = request(site)
@@ -465,7 +465,7 @@ t.test('a scan that was asked for and interrupted is asked for again when the se
   t.equal(scans.pending(site.organization.id), undefined, 'the schedule asks for itself')
 })
 
-t.test('a damaged record of one organization keeps no other from being scanned', async (t) => {
+t.test("a damaged record of one organization does not block another's scan", async (t) => {
   const opened = openStore(t, { unchecked: true })
   const { store, clock } = opened
   const names = ['organizations', 'scan-states', 'scans', 'scan-requests', 'healthy', 'healthy too']
@@ -492,7 +492,7 @@ t.test('a damaged record of one organization keeps no other from being scanned',
   for (const { organization } of sites.slice(4)) t.equal(store.buffer.count(organization.id), 0, organization.name)
 })
 
-t.test('behind a clock that was set ahead and back the API shows again what is known', async (t) => {
+t.test('after a clock was set ahead and back, the API shows current data again', async (t) => {
   const site = made(t)
   const { store, clock, organization } = site
   const schedule = new ScanSchedule(store, matcher, clock, quietLog, inlineScans(site))
@@ -514,7 +514,7 @@ t.test('behind a clock that was set ahead and back the API shows again what is k
   t.equal(await shown(), 1)
 })
 
-t.test('events of days that are long gone are counted and not kept', async (t) => {
+t.test('events of days long past are counted and not stored', async (t) => {
   const site = made(t)
   const { store, clock, organization } = site
   const sender = new Sender()
@@ -524,7 +524,7 @@ t.test('events of days that are long gone are counted and not kept', async (t) =
   t.equal([...store.evidence.since(organization.id, 0)].length, 2)
 })
 
-t.test('a thread that cannot start does not keep the next one from it', async (t) => {
+t.test('a thread that cannot start does not block the next one', async (t) => {
   const site = made(t)
   buffer(site)
   const nowhere = join(site.directory, 'later')

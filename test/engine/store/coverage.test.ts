@@ -28,7 +28,7 @@ function open(t: Teardown, instancesMax?: number) {
   return { environment, store, add }
 }
 
-t.test('what a report adds is what is new in it', async (t) => {
+t.test('a report adds what is new in it', async (t) => {
   const { store, add } = open(t)
   t.equal(add({ madeMs: NOON, counters: { packets: 100, names: 7 } }, NOON), 'added')
   t.same(store.sumSince(ACME, TODAY), { sensors: 1, days: 1, counters: counters({ packets: 100, names: 7 }) })
@@ -36,7 +36,7 @@ t.test('what a report adds is what is new in it', async (t) => {
   t.same(store.sumSince(ACME, TODAY).counters, counters({ packets: 150, names: 7, hellos_ech: 2 }))
 })
 
-t.test('the same again, an older one, and smaller counters change nothing', async (t) => {
+t.test('a repeated report, an older one and smaller counters change nothing', async (t) => {
   const { store, add } = open(t)
   const words = { madeMs: NOON, counters: { packets: 100, names: 7 } }
   add(words, NOON)
@@ -49,7 +49,7 @@ t.test('the same again, an older one, and smaller counters change nothing', asyn
   t.same(store.sumSince(ACME, 0).counters, counters({ packets: 110, names: 8 }), 'nor does it when it is back')
 })
 
-t.test('one report of an instance in ten seconds, and the last one of its run', async (t) => {
+t.test('an instance has one report per ten seconds, and the last one of its run', async (t) => {
   const { environment, store, add } = open(t)
   const at = (ms: number, ended = false) => add({ madeMs: NOON + ms, ended, counters: { packets: 1 + ms } }, NOON + ms)
   t.equal(at(0), 'added')
@@ -57,7 +57,7 @@ t.test('one report of an instance in ten seconds, and the last one of its run', 
   t.equal(at(COVERAGE_INTERVAL_MS), 'added')
   const soon = report({ madeMs: NOON + COVERAGE_INTERVAL_MS + 4000 })
   t.equal(
-    environment.read(() => store.poll(ACME, soon, soon.madeMs)),
+    environment.read(() => store.preview(ACME, soon, soon.madeMs)),
     'tooSoon',
   )
   t.equal(at(COVERAGE_INTERVAL_MS + 1, true), 'added', 'nothing would make up for the last one')
@@ -68,7 +68,7 @@ t.test('one report of an instance in ten seconds, and the last one of its run', 
   t.equal(store.sumSince(ACME, 0).counters.packets, 1 + COVERAGE_INTERVAL_MS + 1)
 })
 
-t.test("a day is one of the service's clock, and each instance counts once on it", async (t) => {
+t.test("days follow the service's clock, and each instance counts once per day", async (t) => {
   const { environment, store, add } = open(t)
   for (const [sensor, hours] of [
     [1, 0],
@@ -95,7 +95,7 @@ t.test("a day is one of the service's clock, and each instance counts once on it
   t.match(store.sumSince(ACME, 0), { sensors: 3, days: 2 })
 })
 
-t.test('organizations do not see each other, and the same instance is another one there', async (t) => {
+t.test('organizations do not share instances', async (t) => {
   const { environment, store, add } = open(t)
   add({ madeMs: NOON, counters: { packets: 5 } }, NOON)
   t.same(store.sumSince(OTHER, 0), { sensors: 0, days: 0, counters: counters() })
@@ -107,29 +107,22 @@ t.test('organizations do not see each other, and the same instance is another on
   t.match(store.sumSince(OTHER, 0), { days: 1, counters: { packets: 3 } })
 })
 
-t.test(
-  'instances are bounded; those that were silent the longest go, and what they have told stays counted',
-  async (t) => {
-    const { store, add } = open(t, 20)
-    for (let number = 0; number < 50; number++) {
-      const nowMs = NOON + number * COVERAGE_INTERVAL_MS
-      t.equal(add({ instance: instance(number), madeMs: NOON, counters: { packets: 1 } }, nowMs), 'added')
-      add({ instance: INSTANCE, madeMs: nowMs, counters: { packets: 1000 + number } }, nowMs)
-    }
-    const nowMs = NOON + 60 * COVERAGE_INTERVAL_MS
-    t.ok(store.sumSince(ACME, 0).sensors <= 20)
-    t.equal(store.sumSince(ACME, 0).counters.packets, 1049 + 50)
-    t.equal(add({ instance: instance(49), madeMs: NOON, counters: { packets: 1 } }, nowMs), 'known', 'the latest')
-    t.equal(
-      add({ instance: INSTANCE, madeMs: nowMs, counters: { packets: 1050 } }, nowMs),
-      'added',
-      'one always in use',
-    )
-    t.equal(store.sumSince(ACME, 0).counters.packets, 1050 + 50)
-  },
-)
+t.test('the number of instances is limited; those silent the longest are removed, and their counts stay', async (t) => {
+  const { store, add } = open(t, 20)
+  for (let number = 0; number < 50; number++) {
+    const nowMs = NOON + number * COVERAGE_INTERVAL_MS
+    t.equal(add({ instance: instance(number), madeMs: NOON, counters: { packets: 1 } }, nowMs), 'added')
+    add({ instance: INSTANCE, madeMs: nowMs, counters: { packets: 1000 + number } }, nowMs)
+  }
+  const nowMs = NOON + 60 * COVERAGE_INTERVAL_MS
+  t.ok(store.sumSince(ACME, 0).sensors <= 20)
+  t.equal(store.sumSince(ACME, 0).counters.packets, 1049 + 50)
+  t.equal(add({ instance: instance(49), madeMs: NOON, counters: { packets: 1 } }, nowMs), 'known', 'the latest')
+  t.equal(add({ instance: INSTANCE, madeMs: nowMs, counters: { packets: 1050 } }, nowMs), 'added', 'one always in use')
+  t.equal(store.sumSince(ACME, 0).counters.packets, 1050 + 50)
+})
 
-t.test('sums end where numbers are exact', async (t) => {
+t.test('sums stop at the largest exact number', async (t) => {
   const { store, add } = open(t)
   for (let number = 0; number < 20; number++) {
     add({ instance: instance(number), madeMs: NOON, counters: { packets: 2 ** 50 } }, NOON)
@@ -137,11 +130,14 @@ t.test('sums end where numbers are exact', async (t) => {
   t.equal(store.sumSince(ACME, 0).counters.packets, Number.MAX_SAFE_INTEGER)
 })
 
-/** Reports of some instances, each with growing counters, as they were made; and which of them arrive, how often and in which order. */
+/**
+ * Reports of several instances with growing counters; and which of them arrive, how often and in
+ * which order.
+ */
 const growth = fc.array(fc.array(fc.nat(1000), { minLength: 13, maxLength: 13 }), { minLength: 1, maxLength: 6 })
 const arrivals = fc.array(fc.tuple(fc.nat(100), fc.nat(100), fc.nat(2 * COVERAGE_INTERVAL_MS)), { maxLength: 30 })
 
-t.test('sums are never above the truth, and it when the last of each instance has come', async (t) => {
+t.test('sums never exceed the true counts, and equal them after the last report of each instance', async (t) => {
   const directory = t.testdir()
   let runs = 0
   fc.assert(
@@ -172,8 +168,8 @@ t.test('sums are never above the truth, and it when the last of each instance ha
           if (COVERAGE_COUNTER_NAMES.some((name) => found[name] > truth[name])) return false
         }
         for (const [sensor, reports] of made.entries()) arrive(sensor, reports.length - 1)
-        const { sensors: heard, counters: found } = store.sumSince(ACME, 0)
-        return heard === made.length && COVERAGE_COUNTER_NAMES.every((name) => found[name] === truth[name])
+        const { sensors: sensorCount, counters: found } = store.sumSince(ACME, 0)
+        return sensorCount === made.length && COVERAGE_COUNTER_NAMES.every((name) => found[name] === truth[name])
       } finally {
         void environment.close()
       }

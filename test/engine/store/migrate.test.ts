@@ -6,7 +6,7 @@ import { run, runAdmin } from '../../support/programs.ts'
 
 const KEY = Buffer.from('key')
 
-/** Appends to a record, so that the order and number of runs show. */
+/** Appends to a record, to show the order and number of runs. */
 function appending(text: string): Migration {
   return (environment) => {
     const table = environment.table('a')
@@ -19,13 +19,13 @@ function open(path: string, schemaVersion: number): Environment {
     setting: '--data-dir',
     schemaVersion,
     freeBytesMin: 0,
-    migrate: 'by the owner',
+    migrate: 'by the caller',
   })
   environment.table('a')
   return environment
 }
 
-t.test('each missing migration runs once, in order, and all of them or none', async (t) => {
+t.test('missing migrations run once, in order, all or none', async (t) => {
   const path = t.testdir()
   const failing: Migration = () => {
     throw new Error('out of luck')
@@ -47,14 +47,14 @@ t.test('each missing migration runs once, in order, and all of them or none', as
   }
 })
 
-t.test('a schema without its migration is an internal error', async (t) => {
+t.test('a schema without a migration is an internal error', async (t) => {
   const environment = open(t.testdir(), 2)
   t.throws(() => migrate(environment, []), /no migration to version 2/)
   t.equal(environment.schemaVersion, 0)
   await environment.close()
 })
 
-t.test('a store of a newer release is refused by both programs in one line', async (t) => {
+t.test('both programs reject a store of a newer release with one line', async (t) => {
   const directory = t.testdir()
   const path = join(directory, 'store')
   const newer = SCHEMA_VERSION + 1

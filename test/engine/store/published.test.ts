@@ -2,7 +2,7 @@ import t from 'tap'
 import { PublishedList } from '../../../engine/store/published.ts'
 import { makeOrganization, openStore } from '../../support/store.ts'
 
-t.test('every page of every list is what JSON.stringify of its elements gives', async (t) => {
+t.test('every page of every list equals JSON.stringify of its elements', async (t) => {
   const opened = openStore(t, { unchecked: true })
   const { store } = opened
   const { id } = makeOrganization(opened, 'Acme')
@@ -32,7 +32,7 @@ t.test('every page of every list is what JSON.stringify of its elements gives', 
   }
 })
 
-t.test('the tag changes exactly when head or elements do', async (t) => {
+t.test('the tag changes exactly when head or elements change', async (t) => {
   const opened = openStore(t, { unchecked: true })
   const { store } = opened
   const { id } = makeOrganization(opened, 'Acme')
@@ -53,7 +53,7 @@ t.test('the tag changes exactly when head or elements do', async (t) => {
   }
 })
 
-t.test('lists and organizations do not see each other', async (t) => {
+t.test('lists and organizations are independent', async (t) => {
   const opened = openStore(t, { unchecked: true })
   const { store } = opened
   const a = makeOrganization(opened, 'A').id

@@ -26,7 +26,7 @@ function source(organizationId: string, address: string, lastSeenMs: number): So
 
 const scanned = ({ store, clock }: TestStore, id: string): string => runScan(store, matcher, id, 'schedule', clock).id
 
-t.test('what is older than its days goes, and what is shown stays', async (t) => {
+t.test('expired records are removed, and published ones stay', async (t) => {
   const opened = openStore(t)
   const { store, clock } = opened
   const administration = new Administration(store, clock)
@@ -57,12 +57,12 @@ t.test('what is older than its days goes, and what is shown stays', async (t) =>
     'the sums stay',
   )
   t.same(administration.retention.apply(organization), { scans: 0, auditEntries: 0, sources: 0 })
-  // A new scan takes the place of the one that was kept.
+  // A new scan replaces the one that was kept.
   scanned(opened, id)
   t.equal(administration.retention.apply(organization).scans, 1)
 })
 
-t.test('days are set one by one, and have bounds', async (t) => {
+t.test('retention periods are set one by one, within limits', async (t) => {
   const { store, clock } = openStore(t)
   const administration = new Administration(store, clock)
   const organization = administration.organizations.create({ name: 'Acme', domain: 'acme.example', plan: 'enterprise' })
@@ -75,7 +75,7 @@ t.test('days are set one by one, and have bounds', async (t) => {
   t.match(store.auditLog.all().at(-1), { action: 'retention.set', details: { auditDays: 90 } })
 })
 
-t.test('much goes in steps, each a short transaction; the service does it once a day', async (t) => {
+t.test('many records are removed in short transactions, once a day', async (t) => {
   const opened = openStore(t)
   const { store, clock } = opened
   const { id } = makeOrganization(opened, 'Acme')

@@ -8,7 +8,7 @@ const OPTIONS = { setting: '--data-dir', schemaVersion: 1, freeBytesMin: 0 }
 const ACME = '00000000-0000-4000-8000-000000000001'
 const instance = (number: number): string => number.toString(16).padStart(16, '0')
 
-t.test('the instances that are remembered are bounded; those that were silent the longest go', async (t) => {
+t.test('remembered instances are limited, and those silent the longest are removed', async (t) => {
   const environment = new Environment(t.testdir(), OPTIONS)
   t.teardown(() => environment.close())
   const seen = new SeenEvents(environment, 20)
@@ -17,7 +17,7 @@ t.test('the instances that are remembered are bounded; those that were silent th
       .length === 1
   for (let number = 0; number < 50; number++) {
     t.equal(unseen(number, 1000 + number), true)
-    // One that is always in use, with another sequence each time.
+    // An instance that is always in use, with a new sequence each time.
     environment.write(() =>
       seen.keepUnseen(ACME, [{ instance: instance(999), first: number + 1, count: 1 }], 1000 + number),
     )

@@ -2,7 +2,7 @@ import t from 'tap'
 import { RANGES_MAX, SequenceSet } from '../../../engine/store/sequence-set.ts'
 import fc from '../../support/property.ts'
 
-t.test('it answers as a Set does, and keeps ranges that neither touch nor overlap', async () => {
+t.test('the set behaves like a Set, with ranges that neither touch nor overlap', async () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 120 }), (sequences) => {
       const set = new SequenceSet()
@@ -24,7 +24,7 @@ t.test('it answers as a Set does, and keeps ranges that neither touch nor overla
   )
 })
 
-t.test('a range is added as its numbers are one by one, or not at all', async () => {
+t.test('a range is added like its numbers, or not at all', async () => {
   const range = fc.tuple(fc.integer({ min: 1, max: 80 }), fc.nat(12))
   fc.assert(
     fc.property(fc.array(range, { maxLength: 40 }), (ranges) => {
@@ -49,14 +49,14 @@ t.test('a range is added as its numbers are one by one, or not at all', async ()
   )
 })
 
-t.test('with as many gaps as are kept, a range must come one by one, unless it follows', async (t) => {
+t.test('at the limit of gaps, a range must be added number by number, unless it continues the last one', async (t) => {
   const set = new SequenceSet(Array.from({ length: RANGES_MAX * 2 }, (_, index) => 10 * (1 + (index >> 1))))
   t.equal(set.addRange(3, 5), false)
   t.equal(set.addRange(10 * RANGES_MAX + 1, 10 * RANGES_MAX + 9), true)
   t.equal(set.ranges.length, 2 * RANGES_MAX)
 })
 
-t.test('it goes on where its stored ranges end', async (t) => {
+t.test('the set continues after its stored ranges', async (t) => {
   const set = new SequenceSet([1, 5, 9, 9])
   t.equal(set.add(5), false)
   t.equal(set.add(7), true)
@@ -65,7 +65,7 @@ t.test('it goes on where its stored ranges end', async (t) => {
   t.same(set.ranges, [1, 9])
 })
 
-t.test('too many gaps: the oldest is filled in, and counted', async (t) => {
+t.test('with too many gaps, the oldest is filled in and counted', async (t) => {
   const set = new SequenceSet()
   for (let sequence = 2; sequence <= 2 * (RANGES_MAX + 5); sequence += 2) t.equal(set.add(sequence), true)
   t.equal(set.ranges.length, 2 * RANGES_MAX)

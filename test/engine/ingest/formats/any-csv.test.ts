@@ -52,7 +52,7 @@ const rows: readonly LogRow[] = [
     time: '2026-11-20T09:15:02',
   },
   {
-    name: 'day and time of day apart, in the way of the United States',
+    name: 'day and time of day apart, in the format of the United States',
     line: '11/20/2026;9:15:02 PM;192.0.2.45;claude.ai',
     verdict: 'event',
     host: 'claude.ai',
@@ -121,7 +121,7 @@ const rows: readonly LogRow[] = [
     line: '2026-11-20T08:15:02Z,192.0.2.45,198.51.100.20,203.0.113.7,claude.ai',
     verdict: 'ambiguous',
   },
-  { name: 'ten digits that are no time of now', line: '4123456789,192.0.2.45,claude.ai', verdict: 'unknown' },
+  { name: 'ten digits that are not a current time', line: '4123456789,192.0.2.45,claude.ai', verdict: 'unknown' },
   {
     name: 'a referer after the path of a web server',
     line: '2026-11-20T08:15:02Z,192.0.2.45,GET,/index.html,200,https://chatgpt.com/',
@@ -140,7 +140,7 @@ const rows: readonly LogRow[] = [
   },
   { name: 'a sentence with commas', line: 'On 2026-11-20, 192.0.2.45, claude.ai was down', verdict: 'unknown' },
   {
-    name: 'a day that no calendar has',
+    name: 'a nonexistent day',
     line: '2026-02-30T08:15:02Z,192.0.2.45,claude.ai',
     verdict: 'reject',
     reason: /^time/,
@@ -157,7 +157,7 @@ const rows: readonly LogRow[] = [
 ]
 checkRows(t, 'any-csv', rows)
 
-t.test('what ends as files and machines do is no host (cut in the middle it may end otherwise)', async (t) => {
+t.test('a name with the suffix of a file or machine is not a host (truncation may change the suffix)', async (t) => {
   for (const name of ['setup.zip', 'x.mov', 'REPORT.PDF', 'a.exe', 'pc-7.corp.local', 'setup.zip/x', 'a.tar.gz']) {
     t.equal(new MessageReader().read(`2026-11-20T08:15:02Z,192.0.2.45,${name}`).verdict, 'unknown', name)
   }
@@ -166,7 +166,7 @@ t.test('what ends as files and machines do is no host (cut in the middle it may 
   }
 })
 
-t.test('a header is remembered, and what follows it is read by it', async (t) => {
+t.test('a header is remembered and used for later lines', async (t) => {
   const reader = new MessageReader()
   const header = 'Domain,Receive Time,Source address,Destination address,Source User,Action,URL/Filename,Referer'
   t.equal(reader.read(header).verdict, 'skip')
@@ -200,7 +200,7 @@ t.test('a header is remembered, and what follows it is read by it', async (t) =>
   })
 })
 
-t.test('headers', async (t) => {
+t.test('headers define the columns', async (t) => {
   for (const [header, row, host, client, time] of [
     [
       'date,time,c-ip,cs-host',
@@ -238,14 +238,14 @@ const NAMES = ['claude.ai', 'api.openai.com', 'huggingface.co', 'www.example.org
 const name = (index: number): string => NAMES[index % NAMES.length] ?? ''
 const time = (index: number): string => `2026-11-20T08:15:${String(index % 60).padStart(2, '0')}Z`
 
-/** Reads lines of one layout, then one more. */
+/** Reads lines of one layout, then one more. Returns the last result. */
 function learned(layout: (index: number) => string, lines = 20): ReturnType<MessageReader['read']> {
   const reader = new MessageReader()
   for (let index = 0; index < lines; index++) reader.read(layout(index))
   return reader.read(layout(lines + 1))
 }
 
-t.test('what a line alone does not tell, twenty do', async (t) => {
+t.test('twenty lines reveal what one line cannot', async (t) => {
   const referer = (index: number): string =>
     `${time(index)},192.0.2.${index + 1},GET,https://${name(index)}/x,200,${index % 3 === 0 ? 'https://ref.example.net/y' : '-'}`
   t.match(learned(referer, 2), { verdict: 'unknown' }, 'not yet')
@@ -263,7 +263,7 @@ t.test('what a line alone does not tell, twenty do', async (t) => {
   t.match(learned(server), { verdict: 'unknown' }, "a web server's own log with referers")
 })
 
-t.test('with two columns of addresses, no number of lines says which is the client', async (t) => {
+t.test('with two columns of addresses, no number of lines determines the client', async (t) => {
   for (const [title, layout] of [
     ['server first', (index: number) => `${time(index)},198.51.100.${index + 1},192.0.2.45,${name(index)}`],
     ['server last', (index: number) => `${time(index)},192.0.2.45,198.51.100.${index + 1},${name(index)}`],
@@ -278,7 +278,7 @@ t.test('with two columns of addresses, no number of lines says which is the clie
   }
 })
 
-t.test('what was learned is checked by each line, and given up when the source changes', async (t) => {
+t.test('each line checks the learned layout, which is dropped when the source changes', async (t) => {
   const reader = new MessageReader()
   const row = (index: number): string => `${time(index)},fw-1,10.0.0.${index + 1},7,${name(index)}`
   for (let index = 0; index < 30; index++) reader.read(row(index))
@@ -292,7 +292,7 @@ t.test('what was learned is checked by each line, and given up when the source c
   t.equal(reader.read(other(1)).host, 'api.openai.com', 'the new layout was learned')
 })
 
-t.test('a table that was good for long is given up as soon as a new one', async (t) => {
+t.test('a table that was valid for long is dropped as soon as a new one', async (t) => {
   const reader = new MessageReader()
   reader.read('ts,client,domain')
   for (let index = 0; index < 5000; index++) reader.read(`1795162502,192.0.2.45,${name(index)}`)
@@ -301,7 +301,7 @@ t.test('a table that was good for long is given up as soon as a new one', async 
   t.equal(reader.read(other(1)).host, 'api.openai.com')
 })
 
-t.test('a column with URLs or files', async (t) => {
+t.test('a column can have URLs or files', async (t) => {
   const reader = new MessageReader()
   reader.read('Receive Time,Source address,URL/Filename')
   for (const [cell, host] of [
@@ -357,7 +357,7 @@ t.test('a referer is not read as the requested host', async (t) => {
   )
 })
 
-t.test('a header that gives both roles no name of their own', async (t) => {
+t.test('a header can lack specific names for both roles', async (t) => {
   for (const [header, row, verdict] of [
     ['ts,client,host,url', '1795162502,192.0.2.45,claude.ai,/new', 'ambiguous'],
     ['Time,IP Address,Hostname,MAC', '2026-11-20 09:15:02,192.0.2.45,pc-7.example.org,00:53:00:00:00:2a', 'ambiguous'],
@@ -376,7 +376,7 @@ t.test('a header that gives both roles no name of their own', async (t) => {
   }
 })
 
-t.test('what is no header, and no row of a table', async (t) => {
+t.test('lines that are neither a header nor a row are recognized', async (t) => {
   for (const line of ['Domain,Action,Count', '2026 x,system,start,query', 'time,client,action']) {
     t.equal(new MessageReader().read(line).verdict, 'unknown', line)
   }
@@ -399,7 +399,7 @@ t.test('what is no header, and no row of a table', async (t) => {
   t.equal(reader.read('2026-11-20 09:15:02,10.0.0.5,claude.ai,').verdict, 'event', 'a comma after the row')
 })
 
-t.test('headers whose names are not all known, or that name the own machine as well', async (t) => {
+t.test('headers may have unknown names, or name the own machine as well', async (t) => {
   for (const [header, row, client = '10.0.0.5'] of [
     [
       'Date,Time,Policy Identity,Destination,Internal IP,External IP,Action,Categories',
@@ -421,7 +421,7 @@ t.test('headers whose names are not all known, or that name the own machine as w
   }
 })
 
-t.test('actions with more words than one', async (t) => {
+t.test('actions may have several words', async (t) => {
   for (const [text, action] of [
     ['BLOCKED (policy)', 'blocked'],
     ['Blocked by policy', 'blocked'],

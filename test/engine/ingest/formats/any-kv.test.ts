@@ -137,7 +137,7 @@ const rows: LogRow[] = [
     line: 'ts=1795162502 level=info msg="checked update.example.com" domain=update.example.com',
     verdict: 'skip',
   },
-  { name: 'an hour that no day has', line: LINE.replace('T08', 'T28'), verdict: 'reject', reason: /^time/ },
+  { name: 'a nonexistent hour', line: LINE.replace('T08', 'T28'), verdict: 'reject', reason: /^time/ },
   {
     name: 'a message that is truncated inside the host',
     line: 'ts=1795162502 src=192.0.2.45 url="https://chatgpt.co',

@@ -48,9 +48,9 @@ const rows: LogRow[] = [
     time: '2026-11-20T09:15:02.046',
     action: 'allowed',
   },
-  { name: 'the old form', line: PLAIN, verdict: 'event', host: 'gemini.google.com', client: '192.0.2.45' },
+  { name: 'the old format', line: PLAIN, verdict: 'event', host: 'gemini.google.com', client: '192.0.2.45' },
   {
-    name: 'the old form with a view before',
+    name: 'the old format with a view first',
     line: 'client 192.0.2.45#2048: view trusted: query: gemini.google.com IN A',
     verdict: 'event',
     host: 'gemini.google.com',
@@ -77,13 +77,13 @@ const rows: LogRow[] = [
     client: 'fe80::45',
   },
   {
-    name: 'the name behind the word goes, not the one in parentheses',
+    name: 'the name after the keyword is used, not the one in parentheses',
     line: 'client 192.0.2.45#2048 (www.example.com): query: claude.ai IN A +',
     verdict: 'event',
     host: 'claude.ai',
   },
   {
-    name: 'a name that is the word itself does not make it lose step',
+    name: 'a name that equals the keyword is read correctly',
     line: 'client 192.0.2.45#2048 (query:): query: query: IN A + (claude.ai)',
     verdict: 'noDomain',
     client: '192.0.2.45',
@@ -151,20 +151,20 @@ const rows: LogRow[] = [
     'DHCPACK on 192.0.2.45 to 00:00:5e:00:53:01 (claude.ai) via eth0',
   ].map((line): LogRow => ({ name: `a system event of the server: ${line}`, line, verdict: 'skip' })),
   {
-    name: 'a name without class',
+    name: 'a name without a class',
     line: 'client 192.0.2.45#2048: query: claude.ai',
     verdict: 'reject',
     reason: /^class/,
   },
   { name: 'no name', line: 'client 192.0.2.45#2048: query: ', verdict: 'reject', reason: /^name/ },
   {
-    name: 'a day that no calendar has',
+    name: 'a nonexistent day',
     line: '31-Feb-2026 09:15:02.123 queries: info: client 192.0.2.45#2048: query: claude.ai IN A +',
     verdict: 'reject',
     reason: /^time/,
   },
   { name: 'a client without port', line: 'client 192.0.2.45 asked for claude.ai', verdict: 'unknown' },
-  { name: 'a client that is none', line: 'client pc-7#12: query: claude.ai IN A', verdict: 'unknown' },
+  { name: 'an invalid client', line: 'client pc-7#12: query: claude.ai IN A', verdict: 'unknown' },
   { name: 'a category alone', line: 'general: claude.ai 192.0.2.45', verdict: 'unknown' },
   { name: 'a severity alone', line: 'error: claude.ai 192.0.2.45', verdict: 'unknown' },
   { name: 'a part of a tag', line: 'renamed[12]: claude.ai 192.0.2.45', verdict: 'unknown' },
@@ -177,7 +177,7 @@ checkMutations(
   rows.map(({ line }) => line),
 )
 
-t.test('answers count as queries until the source has shown that it logs these, too', async (t) => {
+t.test('answers count as queries until the source has logged queries', async (t) => {
   const reader = new MessageReader()
   t.equal(reader.read(ANSWERED).verdict, 'event')
   t.equal(reader.read(ANSWERED.slice(0, ANSWERED.indexOf(' response'))).verdict, 'event', 'truncated before its answer')

@@ -2,8 +2,9 @@ import t from 'tap'
 import { indexOfByte } from '../../../../engine/ingest/formats/bytes.ts'
 import fc from '../../../support/property.ts'
 
-t.test('a byte is found where it first stands, and never beyond the end', async (t) => {
-  // Few values, so that many are equal, and those beside each other and at the borders of the sign.
+t.test('the first occurrence of a byte is found, never beyond the end', async (t) => {
+  // Few distinct values, so that many bytes are equal, and values next to each other and to the
+  // sign bit.
   const byte = fc.constantFrom(0, 1, 0x21, 0x22, 0x23, 0x7f, 0x80, 0xa2, 0xff)
   fc.assert(
     fc.property(fc.array(byte, { maxLength: 24 }), byte, fc.nat(24), fc.nat(24), (values, wanted, first, second) => {

@@ -34,7 +34,7 @@ const rows: readonly LogRow[] = [
     time: '2026-11-20T08:15:02.123Z',
   },
   {
-    name: 'a blank behind the colon',
+    name: 'a blank after the colon',
     line: FORTIGATE.replace('CEF:', 'CEF: '),
     verdict: 'event',
     host: 'chatgpt.com',
@@ -101,7 +101,7 @@ const rows: readonly LogRow[] = [
     action: 'blocked',
   },
   {
-    name: 'SonicWall: blanks behind the equals sign, and a value that is none',
+    name: 'SonicWall: blanks after the equals sign, and a placeholder value',
     line: 'CEF:0|SonicWall|NSA 2700|7.0|97|Syslog Website Accessed|4|cat=1024 gcat=2 smac= src=192.0.2.45 spt= 51234 deviceInboundInterface=X0 cs1Label= c2Label=x dst=198.51.100.20 dpt= 443 request=perplexity.ai/search dhost=  perplexity.ai rt=Nov 20 2026 09:15:02',
     verdict: 'event',
     host: 'perplexity.ai',
@@ -109,7 +109,7 @@ const rows: readonly LogRow[] = [
     time: '2026-11-20T09:15:02',
   },
   {
-    name: 'Infoblox: the name that was rewritten stands in the message',
+    name: 'Infoblox: the rewritten name is in the message',
     line: 'CEF:0|Infoblox|NIOS|8.6.2|RPZ-QNAME|NXDOMAIN|7|app=DNS dst=192.0.2.53 src=192.0.2.45 spt=53200 view=_default qtype=A msg="rpz QNAME NXDOMAIN rewrite api.deepseek.com [A] via api.deepseek.com.rpz.example.org" CAT=RPZ',
     verdict: 'event',
     host: 'api.deepseek.com',
@@ -124,7 +124,7 @@ const rows: readonly LogRow[] = [
     client: '192.0.2.45',
   },
   {
-    name: 'value and label the wrong way round',
+    name: 'value and label in reverse order',
     line: 'CEF:0|Acme|Proxy|1|1|access|1|start=1795162502 src=192.0.2.45 cs3=URL cs3Label=https://huggingface.co/x',
     verdict: 'event',
     host: 'huggingface.co',
@@ -137,7 +137,7 @@ const rows: readonly LogRow[] = [
     client: '2001:db8::45',
   },
   {
-    name: 'a name in the place of the destination',
+    name: 'a name in place of the destination',
     line: 'CEF:1|Acme|Proxy|1|1|access|1|src=192.0.2.45 dst=gemini.google.com',
     verdict: 'event',
     host: 'gemini.google.com',
@@ -170,7 +170,7 @@ const rows: readonly LogRow[] = [
     verdict: 'reject',
     reason: /^time/,
   },
-  { name: 'bars, but no key behind them', line: '0|a|b|c|d|e|f|claude.ai', verdict: 'unknown' },
+  { name: 'bars without a key after them', line: '0|a|b|c|d|e|f|claude.ai', verdict: 'unknown' },
   { name: 'a word that ends so', line: 'XCEF:0|a|b|c|d|e|f|dhost=claude.ai', verdict: 'unknown' },
   {
     name: 'an address as destination name',
@@ -219,7 +219,7 @@ const rows: readonly LogRow[] = [
     line: 'x,CEF:0|a|b|c|d|e|f|dhost=claude.ai src=192.0.2.45',
     verdict: 'unknown',
   },
-  { name: 'a version that is none', line: 'CEF:x|a|b|c|d|e|f|dhost=claude.ai', verdict: 'unknown' },
+  { name: 'an unknown version', line: 'CEF:x|a|b|c|d|e|f|dhost=claude.ai', verdict: 'unknown' },
 ]
 checkRows(t, 'cef', rows)
 

@@ -33,8 +33,8 @@ checkRows(t, 'collector-json', [
   { name: 'no colon', line: '{"coverage" {"instance":"x","counters":{}}}', verdict: 'reject', reason: /^JSON: / },
 ])
 
-/** The report in a message with other bytes around it, or ''. */
-function standing(message: string): string {
+/** The text of the report in a message with other bytes around it, or ''. */
+function messageText(message: string): string {
   const line = new LogLine(new Uint8Array(64 * 1024 + SCRATCH_BYTES))
   const bytes = Buffer.from(message)
   line.bytes.set(bytes, 9)
@@ -43,10 +43,10 @@ function standing(message: string): string {
 }
 
 t.test("the report's offsets are set, and the report is read unchanged", async (t) => {
-  t.same(coverageFromMessage(standing(`${good}\n`)), REPORT)
-  t.same(coverageFromMessage(standing(spaced)), REPORT)
+  t.same(coverageFromMessage(messageText(`${good}\n`)), REPORT)
+  t.same(coverageFromMessage(messageText(spaced)), REPORT)
   const full = report({ counters: Object.fromEntries(Object.keys(counters()).map((name) => [name, 2 ** 50])) })
-  t.same(coverageFromMessage(standing(coverageMessage(full))), full)
+  t.same(coverageFromMessage(messageText(coverageMessage(full))), full)
 })
 
 const OTHERS: readonly (readonly [name: string, message: string])[] = [
@@ -59,11 +59,11 @@ const OTHERS: readonly (readonly [name: string, message: string])[] = [
 ]
 for (const [name, message] of OTHERS) {
   t.test(`no report: ${name}`, async (t) => {
-    t.equal(standing(message), '')
+    t.equal(messageText(message), '')
   })
 }
 
-t.test('an event behind a report has none', async (t) => {
+t.test('an event after a report has no report', async (t) => {
   const line = new LogLine(new Uint8Array(64 * 1024 + SCRATCH_BYTES))
   const detector = new FormatDetector()
   const event = `{"id":"${'0'.repeat(31)}1","name":"claude.ai","client":"::1","method":"dns","first_seen":"2026-11-20T09:15:02Z"}`

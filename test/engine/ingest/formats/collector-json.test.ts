@@ -16,7 +16,7 @@ const EVENT = {
   count: 3,
 }
 const good = JSON.stringify(EVENT)
-/** The event with some of its members others, or gone. */
+/** The event with some members replaced or removed. */
 const changed = (members: Record<string, unknown>): string => JSON.stringify({ ...EVENT, ...members })
 
 checkRows(t, 'collector-json', [
@@ -53,7 +53,7 @@ checkRows(t, 'collector-json', [
   },
   { name: 'a part was blocked', line: changed({ blocked: 2 }), verdict: 'event', host: 'claude.ai', action: 'unknown' },
   {
-    name: 'of two members with one key the first wins',
+    name: 'the first of two members with the same key wins',
     line: `{"id":"${ID}","name":"claude.ai","name":"example.com"${good.slice(good.indexOf(',"client"'))}`,
     verdict: 'event',
     host: 'claude.ai',
@@ -109,10 +109,10 @@ checkRows(t, 'collector-json', [
   { name: 'half a match', line: changed({ count: 1.5 }), verdict: 'reject', reason: /^count/ },
   { name: 'a count as text', line: changed({ count: '3' }), verdict: 'reject', reason: /^count/ },
   { name: 'too many', line: changed({ count: EVENT_COUNT_MAX + 1 }), verdict: 'reject', reason: /^count/ },
-  { name: 'less than nothing blocked', line: changed({ blocked: -1 }), verdict: 'reject', reason: /^blocked/ },
+  { name: 'a negative blocked count', line: changed({ blocked: -1 }), verdict: 'reject', reason: /^blocked/ },
   { name: 'more blocked than counted', line: changed({ blocked: 4 }), verdict: 'reject', reason: /^blocked/ },
   { name: 'text after the object', line: `${good} and more`, verdict: 'reject', host: 'claude.ai', reason: /^JSON/ },
-  { name: 'a comma that nothing follows', line: `${good.slice(0, -1)},}`, verdict: 'reject', reason: /^JSON/ },
+  { name: 'a trailing comma', line: `${good.slice(0, -1)},}`, verdict: 'reject', reason: /^JSON/ },
 ])
 
 /** The fields that only these events have. */
@@ -124,7 +124,7 @@ function readLine(message: string): LogLine {
   return line
 }
 
-t.test('what only the collector tells', async (t) => {
+t.test('fields that only the collector sends are read', async (t) => {
   const line = readLine(changed({ blocked: 2 }))
   t.equal(line.text(line.eventIdStart, line.eventIdStart + 32), ID)
   t.equal(METHODS[line.method], 'tls')
@@ -138,19 +138,19 @@ t.test('what only the collector tells', async (t) => {
   t.equal(short.blockedCount, 0)
 })
 
-t.test('a name that JSON escapes is written out', async (t) => {
+t.test('an escaped name is unescaped', async (t) => {
   const line = readLine(`{"id":"${ID}","name":"\\u00fc\\u002d\\"x.claude.ai"${good.slice(good.indexOf(',"client"'))}`)
   t.equal(line.text(line.hostStart, line.hostEnd), 'ü-"x.claude.ai')
 })
 
-t.test('what the next message finds is what it says itself', async (t) => {
+t.test('no field carries over to the next message', async (t) => {
   const line = readLine(changed({ blocked: 2 }))
   line.reset()
   t.same([line.eventIdStart, line.method, line.count, line.blockedCount], [-1, METHODS.indexOf('log'), 1, 0])
   t.ok(Number.isNaN(line.firstSeenMs))
 })
 
-t.test('it answers as the check of whole batches does', async (t) => {
+t.test('the format agrees with the check of whole batches', async (t) => {
   const values: Record<string, readonly unknown[]> = {
     id: [ID, `${ID.slice(0, 31)}0`, `${ID.slice(0, 17)}01fffffffffffff`, `g${ID.slice(1)}`, 1, null],
     name: ['x', 'a_b.c.', '192.0.2.1', 7, [], {}],
@@ -176,7 +176,7 @@ t.test('it answers as the check of whole batches does', async (t) => {
   }
 })
 
-t.test('a megabyte of openings ends', async (t) => {
+t.test('a megabyte of opening braces ends quickly', async (t) => {
   const line = readLine(`{"id":${'['.repeat(1_000_000)},"_seen"`)
   t.equal(line.eventIdStart, -1)
 })

@@ -4,7 +4,7 @@ import { checkRows, type LogRow } from '../../../support/log-rows.ts'
 
 const rows: LogRow[] = [
   {
-    name: 'query and answer in one',
+    name: 'query and answer in one line',
     line: '[INFO] 192.0.2.45:51234 - 4711 "A IN api.openai.com. udp 43 false 512" NOERROR qr,rd,ra 80 0.001s',
     verdict: 'event',
     host: 'api.openai.com',
@@ -13,7 +13,7 @@ const rows: LogRow[] = [
     action: 'allowed',
   },
   {
-    name: 'an IPv6 client that was refused',
+    name: 'a refused IPv6 client',
     line: '[INFO] [2001:db8:10::45]:51234 - 4711 "AAAA IN Claude.AI. udp 43 false 512" REFUSED qr,rd 80 0.001s',
     verdict: 'event',
     host: 'claude.ai',
@@ -61,7 +61,7 @@ const rows: LogRow[] = [
     verdict: 'reject',
     reason: /^client/,
   },
-  { name: 'another program that informs', line: '[INFO] 192.0.2.45:51234 "claude.ai"', verdict: 'unknown' },
+  { name: 'another program with the level INFO', line: '[INFO] 192.0.2.45:51234 "claude.ai"', verdict: 'unknown' },
 ]
 
 checkRows(t, 'coredns', rows)

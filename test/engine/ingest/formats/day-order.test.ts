@@ -2,7 +2,7 @@ import t from 'tap'
 import { DayOrder, SourceDayOrder } from '../../../../engine/ingest/formats/day-order.ts'
 import { LogTime } from '../../../../engine/ingest/formats/log-time.ts'
 
-t.test('an administrator settles the order, unless the source has shown its own', async (t) => {
+t.test('an administrator sets the order, unless the source has shown its own', async (t) => {
   const order = new SourceDayOrder()
   const receivedMs = Date.parse('2026-11-20T12:00:00Z')
   order.settleIfUnknown(DayOrder.monthFirst)
@@ -12,7 +12,7 @@ t.test('an administrator settles the order, unless the source has shown its own'
   t.equal(order.of(5, 6, 2026, 0, false, receivedMs), DayOrder.dayFirst)
 })
 
-t.test('a day above twelve settles the order for what follows', async (t) => {
+t.test('a day above twelve sets the order for later lines', async (t) => {
   const time = new LogTime()
   const bytes = Buffer.from('11/20/2026 09:15:02 05/06/2026 09:15:02')
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -23,8 +23,8 @@ t.test('a day above twelve settles the order for what follows', async (t) => {
 })
 
 /**
- * The dates that the lines of one source are read as. A line is its text, or its text and when it
- * was received.
+ * The dates read from the lines of one source. A line is its text, or its text and its time of
+ * receipt.
  */
 function days(received: string, lines: readonly (string | readonly [string, string])[]): string[] {
   const time = new LogTime()
@@ -38,31 +38,31 @@ function days(received: string, lines: readonly (string | readonly [string, stri
 
 const sequences: { name: string; received: string; lines: (string | [string, string])[]; are: string[] }[] = [
   {
-    name: 'a file of the United States, whose last line would be near in the other order',
+    name: 'a file from the United States, whose last line would be recent in the other order',
     received: '2026-11-10T12:00:00Z',
     lines: ['10/11/2026 9:15:02 AM', '10/11/2026 9:15:03 AM', '10/11/2026 9:15:04 AM', '10/12/2026 9:15:02 AM'],
     are: ['2026-10-11', '2026-10-11', '2026-10-11', '2026-10-12'],
   },
   {
-    name: 'a file of Australia',
+    name: 'a file from Australia',
     received: '2026-11-20T12:00:00Z',
     lines: ['01/11/2026 9:15:02 AM', '01/11/2026 9:15:02 PM', '02/11/2026 9:15:02 AM', '05/11/2026 9:15:02 AM'],
     are: ['2026-11-01', '2026-11-01', '2026-11-02', '2026-11-05'],
   },
   {
-    name: 'a year of the United States, day by day',
+    name: 'a year from the United States, day by day',
     received: '2026-11-20T12:00:00Z',
     lines: ['01/01/2026 9:15:02 AM', '01/02/2026 9:15:02 AM', '01/03/2026 9:15:02 AM', '01/05/2026 9:15:02 AM'],
     are: ['2026-01-01', '2026-01-02', '2026-01-03', '2026-01-05'],
   },
   {
-    name: 'days follow upon each other, with 24 hours',
+    name: 'successive days, with 24 hours',
     received: '2026-11-20T12:00:00Z',
     lines: ['03/03/2026 09:15:02', '03/04/2026 09:15:02', '03/05/2026 09:15:02'],
     are: ['2026-03-03', '2026-03-04', '2026-03-05'],
   },
   {
-    name: 'what is written as it happens, with AM and the day first',
+    name: 'lines written as events happen, with AM and the day first',
     received: '',
     lines: [
       ['10/11/2026 9:15:02 AM', '2026-11-10T09:15:03Z'],
@@ -74,13 +74,13 @@ const sequences: { name: string; received: string; lines: (string | [string, str
     are: ['2026-10-11', '2026-10-11', '2026-11-10', '2026-11-10', '2026-12-11'],
   },
   {
-    name: 'one line near the time of receipt does not settle the order',
+    name: 'one line near the time of receipt does not set the order',
     received: '2026-11-10T12:00:00Z',
     lines: ['11/10/2026 09:15:02', '10/11/2026 09:15:02', '12/10/2026 09:15:02'],
     are: ['2026-11-10', '2026-11-10', '2026-10-12'],
   },
   {
-    name: 'a number above twelve settles it against all hints, and again the other way',
+    name: 'a number above twelve overrides all hints, and again in the other direction',
     received: '2026-11-10T12:00:00Z',
     lines: [
       '11/10/2026 9:15:02 AM',
@@ -92,7 +92,7 @@ const sequences: { name: string; received: string; lines: (string | [string, str
     are: ['2026-11-10', '2026-10-13', '2026-10-11', '2026-10-14', '2026-10-11'],
   },
   {
-    name: 'an order in which a day would be ahead is not taken, unless the other is ahead as well',
+    name: 'an order that would put a day in the future is not used, unless the other would as well',
     received: '2026-11-10T12:00:00Z',
     lines: ['12/10/2026 9:15:02 AM', '10/12/2026 9:15:02 AM', '12/11/2027 9:15:02 AM'],
     are: ['2026-10-12', '2026-10-12', '2027-12-11'],

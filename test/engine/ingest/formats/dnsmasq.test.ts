@@ -41,7 +41,7 @@ const rows: LogRow[] = [
     host: 'claude.ai',
   },
   {
-    name: 'a host of the name of the tag',
+    name: 'a host with the name of the tag',
     line: 'Nov 20 09:15:02 dnsmasq dnsmasq[310]: query[A] claude.ai from 192.0.2.45',
     verdict: 'event',
     host: 'claude.ai',
@@ -53,7 +53,7 @@ const rows: LogRow[] = [
     client: '192.0.2.45',
   },
   {
-    name: 'a day at the end of the year before',
+    name: 'a day at the end of the previous year',
     line: 'Dec 31 23:59:59 dnsmasq[310]: query[A] claude.ai from 192.0.2.45',
     verdict: 'event',
     host: 'claude.ai',
@@ -71,7 +71,7 @@ const rows: LogRow[] = [
     verdict: 'noDomain',
     client: '192.0.2.45',
   },
-  { name: 'a name that cannot be printed', line: 'query[A] <name unprintable> from 192.0.2.45', verdict: 'noDomain' },
+  { name: 'an unprintable name', line: 'query[A] <name unprintable> from 192.0.2.45', verdict: 'noDomain' },
   { name: 'a single label', line: 'query[A] wpad from 192.0.2.45', verdict: 'noDomain', client: '192.0.2.45' },
   { name: 'a slash in a name', line: 'query[A] claude.ai/x.com from 192.0.2.45', verdict: 'noDomain' },
   { name: 'a reverse lookup', line: 'query[PTR] 45.2.0.192.in-addr.arpa from 192.0.2.45', verdict: 'skip' },
@@ -94,7 +94,7 @@ const rows: LogRow[] = [
     '17 192.0.2.45/51234 reply api.openai.com is 198.51.100.9',
   ].flatMap((text): LogRow[] => [
     { name: `follows from a query: ${text}`, line: text, verdict: 'skip' },
-    { name: `and behind its tag: ${text}`, line: `Nov 20 09:15:02 dnsmasq[310]: ${text}`, verdict: 'skip' },
+    { name: `after the tag: ${text}`, line: `Nov 20 09:15:02 dnsmasq[310]: ${text}`, verdict: 'skip' },
   ]),
   {
     name: 'the server for addresses',
@@ -115,9 +115,9 @@ const rows: LogRow[] = [
   },
   { name: 'no "from"', line: 'query[A] claude.ai to 192.0.2.45', verdict: 'reject', reason: /^client/ },
   { name: 'no client', line: 'query[A] claude.ai from', verdict: 'reject', reason: /^client/ },
-  { name: 'a client that is none', line: 'query[A] claude.ai from pc-7', verdict: 'reject', reason: /^client/ },
+  { name: 'an invalid client', line: 'query[A] claude.ai from pc-7', verdict: 'reject', reason: /^client/ },
   {
-    name: 'a day that no calendar has',
+    name: 'a nonexistent day',
     line: 'Feb 30 09:15:02 dnsmasq[310]: query[A] claude.ai from 192.0.2.45',
     verdict: 'reject',
     reason: /^time/,
@@ -127,7 +127,7 @@ const rows: LogRow[] = [
 ]
 
 checkRows(t, 'dnsmasq', rows)
-t.test('its own news, where the header took the tag', async (t) => {
+t.test('its own messages are recognized after a header that took the tag', async (t) => {
   for (const line of [
     'DHCPREQUEST(eth0) 192.0.2.45 02:00:00:00:00:01',
     'DHCPACK(eth0) 192.0.2.45 02:00:00:00:00:01 claude.ai',

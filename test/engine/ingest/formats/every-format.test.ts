@@ -5,8 +5,8 @@ import { MessageReader } from '../../../support/log-rows.ts'
 import { cpuMsOf } from '../../../support/wait.ts'
 
 /**
- * One line of each format with the name `claude.ai`, and what it begins with: as far as a long line
- * has to be read.
+ * One line of each format with the name `claude.ai`: the text before and after the place that is
+ * filled to make the line long.
  */
 const LINES: Readonly<Record<string, readonly (readonly [before: string, after: string])[]>> = {
   'proxy-native': [
@@ -46,11 +46,11 @@ const FILLERS = [
   'A ',
 ]
 const LONG_BYTES = 1024 * 1024
-/** Linear work takes a few milliseconds; what grows with the square takes minutes. */
+/** Linear work takes a few milliseconds, quadratic work minutes. */
 const LONG_MS_MAX = 2000
 
 for (const [format, lines] of Object.entries(LINES)) {
-  t.test(`${format}: what ends a line is not of it`, async (t) => {
+  t.test(`${format}: line ends are not part of the line`, async (t) => {
     for (const [before, after] of lines) {
       for (const trailer of ['', '\n', '\r\n', '\0', '\n\0']) {
         const read = new MessageReader().read(`${before}${after}`.trimEnd() + trailer)
@@ -60,7 +60,7 @@ for (const [format, lines] of Object.entries(LINES)) {
   })
 }
 
-t.test('a line of a megabyte is read in linear time, whatever it is filled with', async (t) => {
+t.test('a line of a megabyte takes linear time with any filler', async (t) => {
   const line = new LogLine(new Uint8Array(LONG_BYTES + 1024 + SCRATCH_BYTES))
   const detector = new FormatDetector()
   const heads = [['', ''] as const, ...Object.values(LINES).flat()]
@@ -75,7 +75,7 @@ t.test('a line of a megabyte is read in linear time, whatever it is filled with'
   }
 })
 
-t.test('rows of a table, too', async (t) => {
+t.test('rows of a table take linear time', async (t) => {
   const line = new LogLine(new Uint8Array(LONG_BYTES + 1024 + SCRATCH_BYTES))
   const detector = new FormatDetector()
   const head = Buffer.from(`#Fields: date time ${'x-none '.repeat(252)}cs-host c-ip`)

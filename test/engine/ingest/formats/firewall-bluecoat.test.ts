@@ -51,7 +51,7 @@ const rows: LogRow[] = [
   { name: 'a path as the URL', line: LINE.replace('cs-host=chatgpt.com', 'cs-uri=setup.zip'), verdict: 'noDomain' },
   { name: 'a month that does not exist', line: LINE.replace('2026-11', '2026-00'), verdict: 'reject', reason: /^time/ },
   {
-    name: 'a client alone is not enough to know it by',
+    name: 'a client alone does not identify the format',
     line: 'c-ip=192.0.2.45 a=b c=d',
     verdict: 'noDomain',
     format: 'any-kv',

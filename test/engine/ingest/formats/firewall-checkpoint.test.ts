@@ -54,7 +54,7 @@ const rows: LogRow[] = [
   { name: 'an address in the URL', line: LIST.replace('chatgpt.com', '198.51.100.20'), verdict: 'noDomain' },
   { name: 'a file as the resource', line: LIST.replace('https://chatgpt.com/a;b', 'setup.zip'), verdict: 'noDomain' },
   {
-    name: 'a sandbox tells of an attachment',
+    name: 'a sandbox reports an attachment',
     line: LIST.replace('URL Filtering', 'Threat Emulation'),
     verdict: 'noDomain',
   },
@@ -64,12 +64,12 @@ const rows: LogRow[] = [
     verdict: 'skip',
   },
   {
-    name: 'an external client sends a request to an own server',
+    name: 'an external client sends a request to an internal server',
     line: LIST.replace('198.51.100.20', '10.0.0.9'),
     verdict: 'skip',
   },
   {
-    name: 'a day that no month has',
+    name: 'a nonexistent day',
     line: LIST.replace('1795162502', '2026-11-31T08:15:02Z'),
     verdict: 'reject',
     reason: /^time/,

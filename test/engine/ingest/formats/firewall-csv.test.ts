@@ -44,7 +44,7 @@ const rows: LogRow[] = [
     time: '2026-11-20T08:15:01.412Z',
   },
   {
-    name: 'the first column cut off behind the rest of a header',
+    name: 'the first column missing after the rest of a header',
     line: `Nov 20 09:15:02 PA-EDGE-1 ${threat(SAMPLE_URL).slice(2)}`,
     verdict: 'event',
     host: 'api.openai.com',
@@ -102,7 +102,7 @@ const rows: LogRow[] = [
     host: 'claude.ai',
   },
   {
-    name: 'a TLS handshake that was decrypted tells its server name',
+    name: 'a decrypted TLS handshake has its server name',
     line: DECRYPTION,
     verdict: 'event',
     host: 'api.anthropic.com',
@@ -140,7 +140,7 @@ const rows: LogRow[] = [
   { name: 'a sinkholed name of spyware', line: threat('"evil.example.com"', 'spyware', 'sinkhole'), verdict: 'skip' },
   { name: 'a file of a vulnerability', line: threat('login.esp', 'vulnerability'), verdict: 'skip' },
   {
-    name: 'an external client sends a request to an own server',
+    name: 'an external client sends a request to an internal server',
     line: threat('www.example.com/').replace(',198.51.100.20,203.0', ',10.1.2.3,203.0'),
     verdict: 'skip',
   },
@@ -213,7 +213,7 @@ const rows: LogRow[] = [
 
 checkRows(t, 'firewall-csv', rows)
 
-t.test('bytes after the message change nothing', async (t) => {
+t.test('bytes after the message have no effect', async (t) => {
   const reader = new MessageReader()
   for (const end of ['\r\n', '\0', '\n']) t.equal(reader.read(`${TRAFFIC}${end}`).verdict, 'noDomain')
 })

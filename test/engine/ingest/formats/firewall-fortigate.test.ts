@@ -47,14 +47,14 @@ const rows: LogRow[] = [
     action: 'blocked',
   },
   {
-    name: 'a relay has swallowed the date',
+    name: 'a relay has removed the date',
     line: WEB.slice('date=2026-11-20 '.length),
     verdict: 'event',
     host: 'chat.openai.com',
     time: '2026-11-20T08:15:02.123Z',
   },
   {
-    name: 'a relay has swallowed date and time',
+    name: 'a relay has removed date and time',
     line: WEB.slice(WEB.indexOf('devname')),
     verdict: 'event',
     host: 'chat.openai.com',
@@ -80,7 +80,7 @@ const rows: LogRow[] = [
     time: '2026-11-20T18:45:02Z',
   },
   {
-    name: 'no zone is that of the device',
+    name: "without a zone, the device's zone applies",
     line: WEB.replace('eventtime=1795162502123456789 tz="+0100" ', ''),
     verdict: 'event',
     host: 'chat.openai.com',
@@ -106,7 +106,7 @@ const rows: LogRow[] = [
     host: 'api.mistral.ai',
   },
   {
-    name: 'a query that says nothing of what was done',
+    name: 'a query without an action',
     line: DNS_CSV.replace('dns-response', 'dns-query').replace(',action="pass"', ''),
     verdict: 'event',
     host: 'api.mistral.ai',
@@ -124,13 +124,13 @@ const rows: LogRow[] = [
     action: 'blocked',
   },
   {
-    name: 'an application whose certificate alone has a name',
+    name: 'an application with a name only in its certificate',
     line: utm('app-ctrl', 'app="Claude" action="pass" scertcname="*.anthropic.com" scertissuer="ca.example.com"'),
     verdict: 'event',
     host: 'anthropic.com',
   },
   {
-    name: 'both sides have the role of the net outside',
+    name: 'both sides have the external role',
     line: WEB.replace('srcport', 'srcintfrole="wan" dstintfrole="wan" srcport'),
     verdict: 'event',
     host: 'chat.openai.com',
@@ -194,7 +194,7 @@ const rows: LogRow[] = [
   },
   ...['casb', 'videofilter'].map(
     (subtype): LogRow => ({
-      name: `a request that ${subtype} has seen`,
+      name: `a request logged by ${subtype}`,
       line: WEB.replace('subtype="webfilter"', `subtype="${subtype}"`),
       verdict: 'event',
       host: 'chat.openai.com',
@@ -217,7 +217,7 @@ const rows: LogRow[] = [
   { name: 'a query without a name', line: DNS_CSV.replace('qname="api.mistral.ai",', ''), verdict: 'noDomain' },
   { name: 'a reverse lookup', line: DNS_CSV.replace('api.mistral.ai', '45.2.0.192.in-addr.arpa'), verdict: 'skip' },
   {
-    name: 'a mail has no host',
+    name: 'a mail without a host',
     line: utm('emailfilter', 'from="a@mail.example" to="b@example.com" hostname="mail.example.com"'),
     verdict: 'noDomain',
   },
@@ -237,18 +237,18 @@ const rows: LogRow[] = [
     verdict: 'skip',
   },
   {
-    name: 'an external client sends a request to an own server',
+    name: 'an external client sends a request to an internal server',
     line: WEB.replace('198.51.100.20', '192.168.1.9'),
     verdict: 'skip',
   },
   {
-    name: 'the source is on the side of the net outside',
+    name: 'the source is on the external side',
     line: WEB.replace('srcport', 'srcintfrole="wan" dstintfrole="dmz" srcport'),
     verdict: 'skip',
   },
   { name: 'no type', line: WEB.replace('type="utm" subtype="webfilter"', ''), verdict: 'reject', reason: /^type/ },
   {
-    name: 'a day that no month has',
+    name: 'a nonexistent day',
     line: WEB.replace('eventtime=1795162502123456789 ', '').replace('2026-11-20', '2026-02-31'),
     verdict: 'reject',
     reason: /^time/,

@@ -45,7 +45,7 @@ const rows: LogRow[] = [
     client: '2001:db8:10::45',
   },
   {
-    name: 'a method that could not be told',
+    name: 'an unknown method',
     line: URLS.replace('GET https://chatgpt.com/c/1?q=a=b', 'UNKNOWN https://claude.ai/...'),
     verdict: 'event',
     host: 'claude.ai',
@@ -64,7 +64,7 @@ const rows: LogRow[] = [
     action: 'blocked',
   },
   {
-    name: 'a flow that was let through',
+    name: 'an allowed flow',
     line: '1795162502.342705328 MX84 flows allow src=192.0.2.45 dst=198.51.100.20 mac=58:1F:AA:CE:61:F2 protocol=tcp sport=52421 dport=443',
     verdict: 'noDomain',
     action: 'allowed',

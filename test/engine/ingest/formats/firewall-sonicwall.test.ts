@@ -7,7 +7,7 @@ const HIT =
 
 const rows: LogRow[] = [
   {
-    name: 'a web site that was hit',
+    name: 'a visited web site',
     line: HIT,
     verdict: 'event',
     host: 'claude.ai',
@@ -24,21 +24,21 @@ const rows: LogRow[] = [
   },
   { name: 'another word as id', line: HIT.replace('id=firewall', 'id=HQ-TZ670'), verdict: 'event', host: 'claude.ai' },
   {
-    name: 'a zone that is not named',
+    name: 'an unnamed zone',
     line: HIT.replace(' UTC', ''),
     verdict: 'event',
     host: 'claude.ai',
     time: '2026-11-20T08:15:02',
   },
   {
-    name: 'a web site that was blocked',
+    name: 'a blocked web site',
     line: HIT.replace('m=97', 'm=14').replace('Web site hit', 'Web site access denied'),
     verdict: 'event',
     host: 'claude.ai',
     action: 'blocked',
   },
   {
-    name: 'an IPv6 client has a pair of its own',
+    name: 'an IPv6 client has its own pair',
     line: HIT.replace('src=192.0.2.45:50222:X0', 'src=:50222:X0 srcV6=2001:db8:10::45'),
     verdict: 'event',
     host: 'claude.ai',
@@ -68,7 +68,7 @@ const rows: LogRow[] = [
     host: 'claude.ai',
   },
   {
-    name: 'the first name that is not empty counts',
+    name: 'the first nonempty name counts',
     line: HIT.replace('dstname=', 'dstname= dstname='),
     verdict: 'event',
     host: 'claude.ai',
@@ -80,7 +80,7 @@ const rows: LogRow[] = [
     client: '192.0.2.45',
   },
   {
-    name: 'a name of a reverse lookup is not what was asked for',
+    name: 'a name from a reverse lookup is not the requested name',
     line: 'id=firewall sn=0017C5000001 time="2026-11-20 08:15:02" fw=203.0.113.1 pri=6 m=537 msg="Connection Closed" src=192.0.2.45:50222:X0 dst=198.51.100.20:443:X1:server.example.com fw_action="forward"',
     verdict: 'noDomain',
     action: 'allowed',
@@ -96,7 +96,7 @@ const rows: LogRow[] = [
     verdict: 'noDomain',
   },
   {
-    name: 'an external client sends a request to an own server',
+    name: 'an external client sends a request to an internal server',
     line: HIT.replace('dst=198.51.100.20', 'dst=10.0.0.9'),
     verdict: 'skip',
   },
@@ -105,7 +105,7 @@ const rows: LogRow[] = [
     line: 'id=firewall sn=0017C5000001 time="2026-11-20 08:15:02" fw=203.0.113.1 pri=6 c=16 m=29 msg="Administrator login allowed" src=192.0.2.2:0:X0 n=1',
     verdict: 'skip',
   },
-  { name: 'an hour that no day has', line: HIT.replace('08:15:02', '28:15:02'), verdict: 'reject', reason: /^time/ },
+  { name: 'a nonexistent hour', line: HIT.replace('08:15:02', '28:15:02'), verdict: 'reject', reason: /^time/ },
   { name: 'a serial number alone', line: 'sn=1 msg="hello" x=2', verdict: 'unknown' },
 ]
 

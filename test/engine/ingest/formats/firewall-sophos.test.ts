@@ -11,7 +11,7 @@ const UTM =
 
 const rows: LogRow[] = [
   {
-    name: 'a web request, in a zone whose name could be several',
+    name: 'a web request, in an ambiguous zone',
     line: WEB,
     verdict: 'event',
     host: 'claude.ai',
@@ -73,7 +73,7 @@ const rows: LogRow[] = [
     action: 'blocked',
   },
   {
-    name: 'a packet that was let through',
+    name: 'an allowed packet',
     line: WEB.replace('"Content Filtering"', '"Firewall"').replace('"HTTP"', '"Firewall Rule"'),
     verdict: 'noDomain',
     client: '192.0.2.45',
@@ -85,26 +85,26 @@ const rows: LogRow[] = [
     line: UTM.replace('SecureWeb', 'SecureNet').replace('"http"', '"packetfilter"'),
     verdict: 'noDomain',
   },
-  { name: "the firewall's own news", line: WEB.replace('"Content Filtering"', '"Event"'), verdict: 'skip' },
+  { name: "the firewall's own messages", line: WEB.replace('"Content Filtering"', '"Event"'), verdict: 'skip' },
   {
-    name: 'the state of its parts',
+    name: 'the state of its components',
     line: 'device="SFW" date=2026-11-20 time=09:15:02 timezone="CET" device_name="XG210" log_type="System Health" log_component="CPU" log_subtype="Usage" system=0.5',
     verdict: 'skip',
   },
-  { name: 'what others asked of own servers', line: WEB.replace('"Content Filtering"', '"WAF"'), verdict: 'skip' },
+  { name: 'external requests to internal servers', line: WEB.replace('"Content Filtering"', '"WAF"'), verdict: 'skip' },
   {
     name: 'a system event of the proxy',
     line: '2026:11:20-09:15:02 utm-1 httpproxy[5150]: id="0003" severity="info" sys="SecureWeb" sub="http" request="0x1" function="confd_config_reload_func" file="confd-client.c" line="525" message="reloading config"',
     verdict: 'skip',
   },
   {
-    name: 'an external client sends a request to an own server',
+    name: 'an external client sends a request to an internal server',
     line: WEB.replace('198.51.100.20', '172.16.0.9'),
     verdict: 'skip',
     host: 'claude.ai',
   },
   {
-    name: 'no kind',
+    name: 'no type',
     line: 'device="SFW" date=2026-11-20 time=09:15:02 timezone="CET" url="https://claude.ai/"',
     verdict: 'reject',
     reason: /^log_type/,
@@ -116,7 +116,7 @@ const rows: LogRow[] = [
     reason: /^time/,
   },
   {
-    name: 'a day that the month does not have',
+    name: 'a nonexistent day',
     line: UTM.replace('2026:11:20', '2026:11:31'),
     verdict: 'reject',
     reason: /^time/,

@@ -61,7 +61,7 @@ const rows: LogRow[] = [
     verdict: 'noDomain',
   },
   {
-    name: "the device's own news",
+    name: "the device's own messages",
     line: 'SERIAL (2026-11-20T08:15:02) sessiond[1]: msg_id="3E00-0002" Management user admin@Firebox-DB from 192.0.2.2 logged in',
     verdict: 'skip',
   },
@@ -70,7 +70,7 @@ const rows: LogRow[] = [
     line: 'SERIAL (2026-11-20T08:15:02) loggerd[1]: msg_id="3D04-0001" Archived log file host="log.example.com"',
     verdict: 'skip',
   },
-  { name: 'an hour that no day has', line: HTTP.replace('T08:15', 'T31:15'), verdict: 'reject', reason: /^time/ },
+  { name: 'a nonexistent hour', line: HTTP.replace('T08:15', 'T31:15'), verdict: 'reject', reason: /^time/ },
   {
     name: 'a message that is truncated inside the host',
     line: HTTP.slice(0, HTTP.indexOf('lexity.ai') + 'lexity'.length),

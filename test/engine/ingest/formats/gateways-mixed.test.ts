@@ -1,7 +1,7 @@
 import t from 'tap'
 import { MessageReader } from '../../../support/log-rows.ts'
 
-/** One line of each format, as a collector of many devices' logs sends them on. */
+/** One line of each format, as a relay for many devices sends them. */
 const LINES: readonly (readonly [format: string, line: string, host: string])[] = [
   [
     'collector-json',
@@ -29,7 +29,7 @@ const LINES: readonly (readonly [format: string, line: string, host: string])[] 
   ['any-csv', '2026-11-20T08:15:02Z,192.0.2.45,gemini.google.com', 'gemini.google.com'],
 ]
 
-t.test('formats of one source in any order are each read as what they are', async (t) => {
+t.test('formats of one source are recognized in any order', async (t) => {
   const reader = new MessageReader()
   for (const [before] of LINES.entries()) {
     for (const [format, line, host] of LINES) {
@@ -42,7 +42,7 @@ t.test('formats of one source in any order are each read as what they are', asyn
   }
 })
 
-t.test('line ends, a NUL, blanks and a byte order mark belong to no message', async (t) => {
+t.test('line ends, a NUL, blanks and a byte order mark are not part of a message', async (t) => {
   for (const [format, line, host] of LINES) {
     for (const end of ['\r\n', '\n', '\0', '\n\0']) {
       t.equal(new MessageReader().read(line + end).host, host, `${format} ${JSON.stringify(end)}`)

@@ -88,7 +88,7 @@ const common: readonly (readonly [string, string])[] = [
 ]
 for (const [text, is] of [...rows, ...common]) t.equal(find(text), is, JSON.stringify(text.slice(0, 60)))
 
-t.test('addresses are those that Node takes, but for parts with a leading zero', async (t) => {
+t.test('addresses are accepted as by Node, except for parts with a leading zero', async (t) => {
   const part = fc.oneof(fc.integer({ min: 0, max: 300 }).map(String), fc.constantFrom('', '01', '0', 'f', '::', ':'))
   const ipv4 = fc.array(part, { minLength: 3, maxLength: 5 }).map((parts) => parts.join('.'))
   const group = fc.oneof(
@@ -110,7 +110,7 @@ t.test('addresses are those that Node takes, but for parts with a leading zero',
   t.equal(addressKind(view, 5, 5 + zone.length), AddressKind.ipv6)
 })
 
-t.test('a host is in the field, or its A-label form, whatever the bytes', async () => {
+t.test('a host is in the field, or is its A-label form, for any bytes', async () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), (field) => {
       bytes.set(field, 5)
@@ -121,7 +121,7 @@ t.test('a host is in the field, or its A-label form, whatever the bytes', async 
   )
 })
 
-t.test('the fast path and the slow path, which a leading blank selects, find the same host', async () => {
+t.test('the fast path and the slow path, selected by a leading blank, find the same host', async () => {
   const piece = fc.constantFrom(
     'a',
     'claude',

@@ -4,7 +4,7 @@ import { isIpText } from '../../../../engine/ingest/formats/ip-address.ts'
 import fc from '../../../support/property.ts'
 
 /** The text has other bytes around it, so that a read past either end is detected. */
-function says(text: string): boolean {
+function isAddress(text: string): boolean {
   const bytes = Buffer.from(`1:${text}:1`)
   return isIpText(new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 2, bytes.length - 2)
 }
@@ -49,11 +49,11 @@ const ROWS = [
   ],
 ]
 
-t.test('it says what node:net says, row by row', async (t) => {
-  for (const text of ROWS) t.equal(says(text), isIP(text) !== 0, JSON.stringify(text))
+t.test('the check agrees with node:net on every row', async (t) => {
+  for (const text of ROWS) t.equal(isAddress(text), isIP(text) !== 0, JSON.stringify(text))
 })
 
-t.test('and of addresses, of what is nearly one, and of any text of their characters', async () => {
+t.test('the check agrees with node:net on addresses, near misses, and any text of their characters', async () => {
   const pieces = fc.constantFrom(
     '0',
     '1',
@@ -75,10 +75,10 @@ t.test('and of addresses, of what is nearly one, and of any text of their charac
   )
   const nearly = fc
     .tuple(fc.oneof(fc.ipV4(), fc.ipV6()), fc.nat(45), fc.nat(3), pieces)
-    .map(([text, at, gone, put]) => text.slice(0, at) + put + text.slice(at + gone))
+    .map(([text, at, removed, inserted]) => text.slice(0, at) + inserted + text.slice(at + removed))
   const anything = fc.array(pieces, { maxLength: 20 }).map((all) => all.join(''))
   fc.assert(
-    fc.property(fc.oneof(fc.ipV4(), fc.ipV6(), nearly, anything), (text) => says(text) === (isIP(text) !== 0)),
+    fc.property(fc.oneof(fc.ipV4(), fc.ipV6(), nearly, anything), (text) => isAddress(text) === (isIP(text) !== 0)),
     { numRuns: 50_000 },
   )
 })

@@ -93,7 +93,7 @@ const rows: readonly LogRow[] = [
     action: 'allowed',
   },
   {
-    name: 'Zscaler with the URL in base64, asctime and the zone beside it',
+    name: 'Zscaler with the URL in base64, asctime and a separate zone',
     line: json({
       sourcetype: 'zscalernss-web',
       event: {
@@ -131,7 +131,7 @@ const rows: readonly LogRow[] = [
     action: 'allowed',
   },
   {
-    name: 'Zscaler in whose envelope a host of its own stands',
+    name: 'Zscaler whose envelope has its own host',
     line: json({
       time: 1795162502,
       host: 'nss.example.org',
@@ -268,7 +268,7 @@ const rows: readonly LogRow[] = [
     time: '2026-11-20T18:45:02Z',
   },
   {
-    name: "FortiGate's own news: the name is the machine's that took an address",
+    name: "FortiGate's own messages: the name is the machine's that took an address",
     line: json({ ...FORTIGATE, type: 'event', subtype: 'system', hostname: 'pc-7.example.org' }),
     verdict: 'skip',
   },
@@ -348,7 +348,7 @@ const rows: readonly LogRow[] = [
     verdict: 'noDomain',
   },
   {
-    name: 'a name below a key that says nothing of hosts',
+    name: 'a name under a key that does not mean a host',
     line: json({ ts: 1795162502, src: '192.0.2.45', certificate: { issuer: { domain: 'ca.example.com' } } }),
     verdict: 'noDomain',
   },
@@ -358,7 +358,7 @@ const rows: readonly LogRow[] = [
     verdict: 'noDomain',
   },
   {
-    name: 'a day that no calendar has',
+    name: 'a nonexistent day',
     line: json({ timestamp: '2026-13-20T08:15:02Z', src: '192.0.2.45', url: 'claude.ai/' }),
     verdict: 'reject',
     reason: /^time/,
@@ -369,13 +369,13 @@ const rows: readonly LogRow[] = [
 ]
 checkRows(t, 'json-logs', rows)
 
-t.test('bytes after the object and before the object', async (t) => {
+t.test('bytes around the object have no effect', async (t) => {
   for (const end of ['\n', '\r\n', '\0', ',', ' ]']) {
     t.equal(new MessageReader().read(json(NETSKOPE) + end).host, 'claude.ai', JSON.stringify(end))
   }
 })
 
-t.test('nesting is bounded, and what is nested is read in linear time', async (t) => {
+t.test('nesting is limited, and nested text takes linear time', async (t) => {
   const reader = new MessageReader()
   t.equal(reader.read(`${'{"a":'.repeat(40_000)}1${'}'.repeat(40_000)}`).verdict, 'reject')
   t.equal(reader.read(`{"a":${'['.repeat(200_000)}`).verdict, 'reject')
@@ -386,7 +386,7 @@ t.test('nesting is bounded, and what is nested is read in linear time', async (t
   t.equal(reader.read(json({ ...NETSKOPE, url: `claude.ai/${'x'.repeat(65_536)}` })).host, 'claude.ai')
 })
 
-t.test('Suricata: only requests have the client as their source', async (t) => {
+t.test('Suricata: only in requests, the client is the source', async (t) => {
   const eve = (type: string, more: object): string =>
     json({
       timestamp: '2026-11-20T09:15:02.123456+0000',
@@ -415,7 +415,7 @@ t.test('Suricata: only requests have the client as their source', async (t) => {
   }
 })
 
-t.test('mails, own machines, and the names of Windows', async (t) => {
+t.test('mail, internal machines and Windows names give no event', async (t) => {
   const at = { timestamp: '2026-11-20 09:15:02' }
   t.equal(new MessageReader().read(json({ ...NETSKOPE, type: 'email' })).verdict, 'noDomain')
   for (const more of [
@@ -435,7 +435,7 @@ t.test('mails, own machines, and the names of Windows', async (t) => {
   t.equal(new MessageReader().read(wrapped).client, '', 'where a forwarder has it from is no client')
 })
 
-// What base64 holds is not in the line as it is read.
+// A host in base64 is not in the line literally.
 checkMutations(
   t,
   rows.map((row) => row.line).filter((line) => !line.includes('b64url')),

@@ -3,7 +3,7 @@ import { JSON_DEPTH_MAX, JsonKind, JsonScanner } from '../../../../engine/ingest
 import fc from '../../../support/property.ts'
 
 /**
- * The members of the outermost object as the scanner finds them, or undefined where the text is no
+ * The members of the outermost object as the scanner finds them, or undefined if the text is not an
  * object.
  */
 function members(text: string): Record<string, unknown> | undefined {
@@ -24,7 +24,7 @@ function members(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** The same by JSON.parse, with the members of nested objects left out. */
+/** The expected members, by JSON.parse, without members of nested objects. */
 function parsed(text: string): Record<string, unknown> {
   const found: Record<string, unknown> = Object.create(null) as Record<string, unknown>
   for (const [key, value] of Object.entries(JSON.parse(text) as Record<string, unknown>)) {
@@ -35,7 +35,7 @@ function parsed(text: string): Record<string, unknown> {
 
 const object = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }), { maxKeys: 8 })
 
-t.test('it finds what JSON.parse finds, however the text is indented', async (t) => {
+t.test('the scanner finds what JSON.parse finds, with any indentation', async (t) => {
   fc.assert(
     fc.property(object, fc.nat(3), (value, indent) => {
       const text = JSON.stringify(value, null, indent)
@@ -45,7 +45,7 @@ t.test('it finds what JSON.parse finds, however the text is indented', async (t)
   )
 })
 
-t.test('a truncated text is no object', async (t) => {
+t.test('a truncated text is not an object', async (t) => {
   fc.assert(
     fc.property(object, (value) => {
       const text = JSON.stringify(value)
@@ -61,10 +61,10 @@ for (const text of [
   ...['', ' ', '[]', '"a"', '{', '}', '{}}', '{}{}', '{"a"}', '{"a":}', '{"a":1', '{"a":1,}', '{,}', '{"a":1 "b":2}'],
   ...['{"a":[}', '{"a":[1}]', '{"a":{]}', '{"a":"\\"}', "{'a':1}", '{a:1}', '{"a"::1}', '{"a":[1}}', '{"a":1}x'],
 ]) {
-  t.test(`no object: ${text}`, async (t) => t.equal(members(text), undefined))
+  t.test(`not an object: ${text}`, async (t) => t.equal(members(text), undefined))
 }
 
-t.test('nesting is bounded', async (t) => {
+t.test('nesting is limited', async (t) => {
   const nested = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
   t.same(members(nested(JSON_DEPTH_MAX)), { a: {} })
   t.equal(members(nested(JSON_DEPTH_MAX + 1)), undefined)

@@ -11,12 +11,12 @@ function find(text: string): number {
   return TABLE.find(view, 1, bytes.length - 1)
 }
 
-t.test('words, whatever their case', async (t) => {
+t.test('words are found regardless of case', async (t) => {
   const rows = { src: 0, SRC: 0, SrcIp: 1, 'src-ip': 2, 'SRC-IP': 2, dst: 3, sni: 4, [LONG]: 5, HOST: 0 }
   for (const [text, id] of Object.entries(rows)) t.equal(find(text), id, text)
 })
 
-t.test('no words of the table', async (t) => {
+t.test('other words are not found', async (t) => {
   const rows = [
     '',
     's',

@@ -3,7 +3,7 @@ import { COLON, EQUALS } from '../../../../engine/ingest/formats/bytes.ts'
 import { PairScanner } from '../../../../engine/ingest/formats/key-value.ts'
 import { checkGrowth } from '../../../support/log-mutations.ts'
 
-/** The pairs of a message, with bytes of others around it. */
+/** The pairs of a message with other bytes around it. */
 function pairs(message: string, assign = EQUALS): string[] {
   const bytes = Buffer.from(`=x${message}="`)
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -46,7 +46,7 @@ const rows: readonly (readonly [name: string, message: string, found: readonly s
 
 for (const [name, message, found] of rows) t.test(name, async (t) => t.same(pairs(message), found))
 
-t.test('a colon before a quote', async (t) => {
+t.test('a colon before a quote separates key and value', async (t) => {
   t.same(pairs('[a:"1"; b:"x:y=\\"z\\""; c:3; d:"4"]', COLON), ['a|1', 'b|x:y=\\"z\\"', 'd|4'])
 })
 

@@ -131,7 +131,7 @@ const rows: readonly LogRow[] = [
     line: 'LEEF:1.0|Acme|Proxy|5.0|1|src=192.0.2.45\tdomain=corp.example.org\tdhost=claude.ai',
     verdict: 'event',
     host: 'claude.ai',
-    // Cut before the name, the domain is all that there is.
+    // Truncated before the name, the line has only the domain.
     client: '192.0.2.45',
   },
   {
@@ -147,7 +147,7 @@ const rows: readonly LogRow[] = [
     verdict: 'reject',
     reason: /^time/,
   },
-  { name: 'bars, but no key behind them', line: '1.0|a|b|c|d|claude.ai|192.0.2.45', verdict: 'unknown' },
+  { name: 'bars without a key after them', line: '1.0|a|b|c|d|claude.ai|192.0.2.45', verdict: 'unknown' },
   {
     name: 'an address as destination name',
     line: 'LEEF:1.0|Acme|Proxy|5.0|1|src=192.0.2.45\tdstname=198.51.100.20',
@@ -192,7 +192,7 @@ const rows: readonly LogRow[] = [
     reason: /^time/,
   },
   {
-    name: 'a version that is none',
+    name: 'an unknown version',
     line: 'LEEF:3.0|Acme|Proxy|5.0|1|src=192.0.2.45\turl=claude.ai',
     verdict: 'unknown',
   },

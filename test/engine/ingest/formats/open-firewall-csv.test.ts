@@ -43,14 +43,14 @@ const rows: LogRow[] = [
     time: '2026-11-20T09:15:02',
   },
   {
-    name: 'the last day of the year before',
+    name: 'the last day of the previous year',
     line: BLOCKED.replace('Nov 20', 'Dec 31'),
     verdict: 'event',
     host: 'api.deepseek.com',
     time: '2025-12-31T09:15:02',
   },
   {
-    name: 'a name in mixed case that an underscore begins',
+    name: 'a name in mixed case that starts with an underscore',
     line: REPLY.replace('gemini.google.com', '_dns.Resolver.ARPA'),
     verdict: 'event',
     host: '_dns.resolver.arpa',
@@ -73,7 +73,7 @@ const rows: LogRow[] = [
     action: 'blocked',
   },
   {
-    name: 'a row of addresses that were let through',
+    name: 'a row of allowed addresses',
     line: 'Permit,2026-11-20 09:15:02,1770009001,igb0,WAN,pass,4,6,TCP-S,198.51.100.9,192.0.2.1',
     verdict: 'noDomain',
     action: 'allowed',
@@ -88,11 +88,11 @@ const rows: LogRow[] = [
     reason: /^client/,
   },
   { name: 'no client', line: BLOCKED.split(',').slice(0, 3).join(','), verdict: 'reject', reason: /^fields/ },
-  { name: 'an answer that is cut', line: REPLY.split(',').slice(0, 7).join(','), verdict: 'reject', reason: /^fields/ },
-  { name: 'a day that no month has', line: BLOCKED.replace('Nov 20', 'Nov 31'), verdict: 'reject', reason: /^time/ },
+  { name: 'a truncated answer', line: REPLY.split(',').slice(0, 7).join(','), verdict: 'reject', reason: /^fields/ },
+  { name: 'a nonexistent day', line: BLOCKED.replace('Nov 20', 'Nov 31'), verdict: 'reject', reason: /^time/ },
   { name: 'no time behind the word', line: 'DNSBL-python,api.deepseek.com,192.0.2.45', verdict: 'unknown' },
   { name: 'a text that begins with a word of theirs', line: 'Block,claude.ai,192.0.2.45', verdict: 'unknown' },
-  { name: 'a direction that is none', line: TCP.replace(',in,', ',up,'), verdict: 'unknown' },
+  { name: 'an unknown direction', line: TCP.replace(',in,', ',up,'), verdict: 'unknown' },
 ]
 
 checkRows(t, 'open-firewall-csv', rows)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { endBeforePort } from '../../../../engine/ingest/formats/ip-address.ts'
 import { isInbound, isPrivateAddress } from '../../../../engine/ingest/formats/private-address.ts'
 
-/** The text with bytes of others around it. */
+/** The text with other bytes around it. */
 function viewOf(text: string): DataView {
   const bytes = Buffer.from(`1${text}1`)
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
@@ -12,19 +12,19 @@ function isPrivate(text: string): boolean {
   return isPrivateAddress(viewOf(text), 1, 1 + text.length)
 }
 
-t.test('addresses of an own net', async (t) => {
+t.test('private addresses are recognized', async (t) => {
   const own = ['10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1', '169.254.0.1', '100.64.0.1', '100.127.9.9']
   for (const text of [...own, 'fc00::1', 'FD12:3456::1', 'fe80::1', 'febf::1']) t.ok(isPrivate(text), text)
 })
 
-t.test('addresses of the net outside, and what is no address', async (t) => {
+t.test('public addresses and other text are not private', async (t) => {
   const outside = ['172.15.0.1', '172.32.0.1', '192.169.1.1', '100.63.0.1', '100.128.0.1', '11.0.0.1', '1.10.0.1']
   const none = ['', '1', '10.', '10.0.0', '10.0.0.256', 'fc', 'fdx.example', '192.168.', 'fe80', '172.', '100.64']
   for (const text of [...outside, '109.0.0.1', '2001:db8::1', 'fec0::1', 'ff02::1', ...none])
     t.notOk(isPrivate(text), text)
 })
 
-t.test('inbound is from outside to an own address', async (t) => {
+t.test('inbound means from a public to a private address', async (t) => {
   const rows = [
     ['198.51.100.1', '10.0.0.1', true],
     ['10.0.0.2', '10.0.0.1', false],

@@ -65,7 +65,7 @@ const rows: LogRow[] = [
     client: '',
   },
   {
-    name: 'the target goes before the virtual host',
+    name: 'the target takes precedence over the virtual host',
     line: 'proxy.example.com:3128 192.0.2.45 - - [20/Nov/2026:09:15:02 +0100] "GET http://claude.ai/v1 HTTP/1.1" 200 2326',
     verdict: 'event',
     host: 'claude.ai',
@@ -78,7 +78,7 @@ const rows: LogRow[] = [
     client: '192.0.2.45',
   },
   {
-    name: 'a dash in parentheses behind the client',
+    name: 'a dash in parentheses after the client',
     line: '192.0.2.45 (-) - - [20/Nov/2026:09:15:02 +0100] "GET http://claude.ai/v1 HTTP/1.1" 200 2326',
     verdict: 'event',
     host: 'claude.ai',
@@ -113,7 +113,7 @@ const rows: LogRow[] = [
     time: '2026-11-20T11:30:29',
   },
   {
-    name: 'status and bytes that are none',
+    name: 'invalid status and bytes',
     line: `${HEAD} "CONNECT claude.ai:443 HTTP/1.1" - -`,
     verdict: 'event',
     host: 'claude.ai',
@@ -126,36 +126,36 @@ const rows: LogRow[] = [
     time: TIME,
   },
   {
-    name: 'nor is an agent, nor a user with an address of mail',
+    name: 'an agent and a user with a mail address are not hosts',
     line: '192.0.2.45 - jdoe@claude.ai [20/Nov/2026:09:15:02 +0100] "POST /login.php HTTP/1.1" 200 2326 "-" "https://chatgpt.com/bot"',
     verdict: 'noDomain',
   },
   {
-    name: 'nor a client by its name',
+    name: 'a client by its name is not a host',
     line: 'claude.ai - - [20/Nov/2026:09:15:02 +0100] "GET /index.html HTTP/1.1" 200 2326',
     verdict: 'noDomain',
     client: '',
   },
   {
-    name: 'nor the tag of syslog',
+    name: 'the syslog tag is not a host',
     line: 'access.log: 192.0.2.45 - - [20/Nov/2026:09:15:02 +0100] "GET /index.html HTTP/1.1" 200 2326',
     verdict: 'noDomain',
     client: '192.0.2.45',
   },
   {
-    name: 'nor a client by its name, with an identity',
+    name: 'a client by its name, with an identity, is not a host',
     line: 'claude.ai ident jdoe [20/Nov/2026:09:15:02 +0100] "GET /index.html HTTP/1.1" 200 2326',
     verdict: 'noDomain',
     client: '',
   },
   {
-    name: 'nor a client by its name and port',
+    name: 'a client by its name and port is not a host',
     line: 'claude.ai:51234 - - [20/Nov/2026:09:15:02 +0100] "GET /index.html HTTP/1.1" 200 2326',
     verdict: 'noDomain',
     client: '',
   },
   {
-    name: 'nor one with a user in two words',
+    name: 'a client with a user of two words is not a host',
     line: 'claude.ai - john doe [20/Nov/2026:09:15:02 +0100] "GET /index.html HTTP/1.1" 200 2326',
     verdict: 'noDomain',
     client: '',
@@ -186,7 +186,7 @@ const rows: LogRow[] = [
     verdict: 'noDomain',
   },
   {
-    name: 'a day that no calendar has',
+    name: 'a nonexistent day',
     line: '192.0.2.45 - - [31/Feb/2026:09:15:02 +0100] "GET http://claude.ai/ HTTP/1.1" 200 2326',
     verdict: 'reject',
     reason: /^time/,

@@ -24,7 +24,7 @@ const rows: LogRow[] = [
     action: 'blocked',
   },
   {
-    name: 'a denied one that was answered is blocked, too',
+    name: 'a denied request that was answered is also blocked',
     line: '1795162503.001      0 192.0.2.45 TCP_DENIED_REPLY/403 4001 GET http://chat.mistral.ai/chat - HIER_NONE/- text/html',
     verdict: 'event',
     host: 'chat.mistral.ai',
@@ -90,7 +90,7 @@ const rows: LogRow[] = [
     verdict: 'noDomain',
   },
   {
-    name: 'a client that stands by name is not known by address',
+    name: 'a client given by name has no address',
     line: '1795162502.119    318 pc-7.example.com TCP_MISS/200 6120 GET http://claude.ai/ - HIER_DIRECT/claude.ai -',
     verdict: 'event',
     host: 'claude.ai',
@@ -129,7 +129,7 @@ const rows: LogRow[] = [
   ),
   { name: 'a line of cache.log', line: '2026/11/20 09:15:02 kid1| Starting Squid Cache version 5.7', verdict: 'skip' },
   { name: 'an old line of cache.log', line: '2026/11/20 09:15:02| storeDirWriteCleanLogs: claude.ai', verdict: 'skip' },
-  { name: 'what matched nothing', line: 'Unmatched access from claude.ai', verdict: 'skip' },
+  { name: 'a line that matched no rule', line: 'Unmatched access from claude.ai', verdict: 'skip' },
   {
     name: 'a line without result',
     line: '1795162502.119    318 192.0.2.45 api.anthropic.com:443 jdoe',
@@ -137,13 +137,13 @@ const rows: LogRow[] = [
     reason: /^result/,
   },
   {
-    name: 'a line that ends behind its result',
+    name: 'a line that ends after its result',
     line: '1795162502.119    318 192.0.2.45 TCP_MISS/200 6120 ',
     verdict: 'reject',
     reason: /^method/,
   },
   {
-    name: 'a line that ends behind its method',
+    name: 'a line that ends after its method',
     line: '1795162502.119    318 192.0.2.45 TCP_MISS/200 6120 GET',
     verdict: 'reject',
     reason: /^URL/,

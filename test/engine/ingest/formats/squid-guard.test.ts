@@ -6,7 +6,7 @@ const HEAD = '2026-11-20 09:15:02 [31]'
 
 const rows: LogRow[] = [
   {
-    name: 'a tunnel that was turned away',
+    name: 'a rejected tunnel',
     line: `${HEAD} Request(default/ai/-) claude.ai:443 192.0.2.45/192.0.2.45 - CONNECT REDIRECT`,
     verdict: 'event',
     host: 'claude.ai',
@@ -15,7 +15,7 @@ const rows: LogRow[] = [
     action: 'blocked',
   },
   {
-    name: 'a URL of an IPv6 client that was let through',
+    name: 'an allowed URL of an IPv6 client',
     line: `${HEAD} Request(staff/none/-) http://chat.mistral.ai/x 2001:db8:10::45/pc-7.example.com jdoe GET PASS`,
     verdict: 'event',
     host: 'chat.mistral.ai',
@@ -29,14 +29,14 @@ const rows: LogRow[] = [
     client: '192.0.2.45',
   },
   {
-    name: 'a path is none either',
+    name: 'a path is not a host',
     line: `${HEAD} Request(default/ai/-) /claude.ai 192.0.2.45/- - GET REDIRECT`,
     verdict: 'noDomain',
   },
-  { name: 'it has begun', line: `${HEAD} squidGuard 1.6.0 started (1795162502.119)`, verdict: 'skip' },
-  { name: 'it reads its lists', line: `${HEAD} init domainlist /var/db/ai/claude.ai`, verdict: 'skip' },
+  { name: 'its start message', line: `${HEAD} squidGuard 1.6.0 started (1795162502.119)`, verdict: 'skip' },
+  { name: 'a message about its lists', line: `${HEAD} init domainlist /var/db/ai/claude.ai`, verdict: 'skip' },
   {
-    name: 'a day that no calendar has',
+    name: 'a nonexistent day',
     line: '2026-02-31 09:15:02 [31] Request(default/ai/-) claude.ai:443 192.0.2.45/- - CONNECT REDIRECT',
     verdict: 'reject',
     reason: /^time/,

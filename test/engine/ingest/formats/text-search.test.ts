@@ -7,7 +7,7 @@ function viewOf(text: string): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
-t.test('a text is found where it first stands, and only wholly inside', async () => {
+t.test('the first complete occurrence of a text is found', async () => {
   const few = (maxLength: number, minLength = 0) =>
     fc.array(fc.constantFrom('a', 'b', '\xff'), { minLength, maxLength }).map((chars) => chars.join(''))
   fc.assert(
@@ -21,7 +21,7 @@ t.test('a text is found where it first stands, and only wholly inside', async ()
   )
 })
 
-t.test('a message begins with one of a few texts', async (t) => {
+t.test('a message that begins with one of several texts is recognized', async (t) => {
   const prefixes = new TextPrefixes(['zone ', 'rpz ', 'validating '])
   const beginsAt = (text: string, at = 0, end = text.length) => prefixes.beginAt(viewOf(text), at, end)
   t.ok(beginsAt('zone x'))

@@ -24,7 +24,7 @@ const rows: LogRow[] = [
     time: '2026-11-20T08:15:02Z',
   },
   {
-    name: 'a file with times to be read',
+    name: 'a file with readable times',
     line: 'Nov 20 09:15:02 unbound[4242:e] info: 192.0.2.45 API.Groq.com. A IN',
     verdict: 'event',
     host: 'api.groq.com',
@@ -39,7 +39,7 @@ const rows: LogRow[] = [
     time: '',
   },
   {
-    name: 'a reply, where no queries are logged',
+    name: 'a reply from a server that logs no queries',
     line: REPLY,
     verdict: 'event',
     host: 'api.cohere.com',
@@ -68,7 +68,7 @@ const rows: LogRow[] = [
     client: '192.0.2.45',
   },
   {
-    name: 'a refusal of a local zone, where no queries are logged',
+    name: 'a refusal of a local zone from a server that logs no queries',
     line: '[3123:1] info: deepseek.com. always_nxdomain 192.0.2.45@53433 api.deepseek.com. A IN',
     verdict: 'event',
     host: 'api.deepseek.com',
@@ -85,7 +85,7 @@ const rows: LogRow[] = [
   },
   ...['inform', 'transparent', 'static'].map(
     (word): LogRow => ({
-      name: `a local zone that answers (${word}) tells again of a query`,
+      name: `an answer of a local zone (${word}) repeats the query`,
       line: `[3123:1] info: openai.com. ${word} 192.0.2.45@53433 api.openai.com. A IN`,
       verdict: 'skip',
     }),
@@ -116,7 +116,7 @@ const rows: LogRow[] = [
   ].map(
     (text): LogRow => ({ name: `a system event of the server: ${text}`, line: `[3123:1] ${text}`, verdict: 'skip' }),
   ),
-  { name: 'something else behind the tag', line: 'unbound[3123]: claude.ai 192.0.2.45', verdict: 'skip' },
+  { name: 'something else after the tag', line: 'unbound[3123]: claude.ai 192.0.2.45', verdict: 'skip' },
   {
     name: 'a name without its dot',
     line: '[3123:1] query: 192.0.2.45 claude.ai A IN',
@@ -126,7 +126,7 @@ const rows: LogRow[] = [
   { name: 'no class', line: '[3123:1] query: 192.0.2.45 claude.ai. A', verdict: 'reject', reason: /^class/ },
   { name: 'no client', line: '[3123:1] query: claude.ai. A IN', verdict: 'reject', reason: /^client/ },
   {
-    name: 'a day that no calendar has',
+    name: 'a nonexistent day',
     line: 'Feb 30 09:15:02 unbound[4242:e] info: 192.0.2.45 api.groq.com. A IN',
     verdict: 'reject',
     reason: /^time/,
@@ -141,7 +141,7 @@ checkMutations(
   rows.map(({ line }) => line),
 )
 
-t.test('replies and refusals count until the source has shown that it logs queries, too', async (t) => {
+t.test('replies and refusals count until the source has logged queries', async (t) => {
   const refusal = '[3123:1] info: deepseek.com. always_nxdomain 192.0.2.45@53433 api.deepseek.com. A IN'
   const reader = new MessageReader()
   t.equal(reader.read(REPLY).verdict, 'event')
@@ -153,7 +153,7 @@ t.test('replies and refusals count until the source has shown that it logs queri
   t.equal(reader.read(QUERY).verdict, 'event')
 })
 
-t.test('a truncated reply and the queries of another server hide no replies', async (t) => {
+t.test('a truncated reply, or queries of another server, hide no replies', async (t) => {
   const reader = new MessageReader()
   reader.read('[3123:1] info: 192.0.2.45 api.cohere.com. A IN ')
   t.equal(reader.read(REPLY).verdict, 'event', 'truncated')

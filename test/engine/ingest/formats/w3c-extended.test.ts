@@ -8,7 +8,7 @@ const NETSKOPE =
   '#Fields: date time time-taken cs-bytes sc-bytes bytes c-ip s-ip cs-username cs-method cs-uri-scheme cs-uri-query cs-user-agent cs-content-type sc-status sc-content-type cs-dns cs-host cs-uri cs-uri-port cs-referer x-cs-session-id x-cs-userip x-cs-sni x-policy-action'
 const IIS = '#Fields: date time s-ip cs-method cs-uri-stem c-ip cs(User-Agent) cs-host sc-status'
 
-/** A row after the lines that announce its columns. */
+/** A row after the lines that define its columns. */
 interface TableRow extends Omit<LogRow, 'format' | 'reason'> {
   readonly head: readonly string[]
 }
@@ -42,7 +42,7 @@ const rows: TableRow[] = [
     time: '2026-11-20T08:15:02Z',
   },
   {
-    name: 'transactions of Netskope: the client inside of the tunnel',
+    name: 'Netskope transactions: the client inside the tunnel',
     head: [NETSKOPE],
     line: '2026-11-20 08:15:02 22 900 4000 4900 203.0.113.7 198.51.100.9 jdoe@example.com POST https - "Mozilla/5.0 (Windows NT 10.0)" - 200 text/html - chatgpt.com /backend 443 - 77 192.0.2.45 - block',
     verdict: 'event',
@@ -52,7 +52,7 @@ const rows: TableRow[] = [
     action: 'blocked',
   },
   {
-    name: 'separated by commas, and the server name where there is no host',
+    name: 'separated by commas, with the server name in place of the host',
     head: [NETSKOPE],
     line: '2026-11-20,08:15:02,22,900,4000,4900,203.0.113.7,198.51.100.9,192.0.2.45,-,ssl,-,-,-,-,-,-,-,-,443,-,77,192.0.2.45,claude.ai,allow',
     verdict: 'event',
@@ -93,7 +93,7 @@ const rows: TableRow[] = [
     time: '2026-11-20T08:15:02Z',
   },
   {
-    name: 'new columns change what was known',
+    name: 'new columns replace the previous ones',
     head: [BLUE_COAT, '#Fields: date time cs-host c-ip'],
     line: '2026-11-20 08:15:02 claude.ai 192.0.2.45',
     verdict: 'event',
@@ -130,13 +130,13 @@ const rows: TableRow[] = [
   { name: 'the end', head: [BLUE_COAT], line: '#End-Date: 2026-11-20 08:15:02', verdict: 'skip' },
   { name: 'a row without columns', head: [], line: '2026-11-20 08:15:02 192.0.2.45 claude.ai', verdict: 'unknown' },
   {
-    name: 'a row of columns that nobody knows',
+    name: 'a row of unknown columns',
     head: ['#Fields: x-one x-two x-three'],
     line: '2026-11-20 08:15:02 192.0.2.45 claude.ai',
     verdict: 'unknown',
   },
   {
-    name: 'columns of a log of somebody else',
+    name: "columns of another product's log",
     head: ['#Fields: date time c-ip cs-host', '#Software: another'],
     line: '2026-11-20 08:15:02 192.0.2.45 claude.ai',
     verdict: 'unknown',
@@ -148,13 +148,13 @@ const rows: TableRow[] = [
     verdict: 'unknown',
   },
   {
-    name: 'another message with a date, and a word in the place of the client',
+    name: 'another message with a date, and a word in place of the client',
     head: ['#Fields: date time c-ip cs-host'],
     line: '2026-11-20 08:15:02 restarted claude.ai',
     verdict: 'unknown',
   },
   {
-    name: 'a client that is not known',
+    name: 'an unknown client',
     head: ['#Fields: date time c-ip cs-host'],
     line: '2026-11-20 08:15:02 - claude.ai',
     verdict: 'event',
@@ -203,12 +203,12 @@ checkRows(
   ),
 )
 
-t.test('a day that no calendar has', async (t) => {
+t.test('a nonexistent day is not read', async (t) => {
   const read = readAfter([BLUE_COAT], '2026-02-31 08:15:02 131 192.0.2.45 - - 200 GET http claude.ai 80 / - - - -')
   t.match(read, { verdict: 'reject', reason: /^time/ })
 })
 
-t.test('messages of other formats between the rows are read as what they are', async (t) => {
+t.test('messages of other formats between the rows are recognized', async (t) => {
   const reader = new MessageReader()
   const row = '2026-11-20 08:15:02 192.0.2.45 claude.ai'
   reader.read('#Fields: date time c-ip cs-host')
@@ -239,7 +239,7 @@ t.test('messages of other formats between the rows are read as what they are', a
   t.equal(reader.read(row).format, 'w3c-extended', 'a table beside it takes nothing from it')
 })
 
-t.test('what has not just the columns, a time and an address where they belong, is no row', async (t) => {
+t.test('a row must have exactly the columns, with time and address in their places', async (t) => {
   const head = ['#Fields: date time c-ip cs-host sc-status']
   t.equal(readAfter(head, '2026-11-20 08:15:02 192.0.2.45 claude.ai 200').verdict, 'event')
   for (const line of [
@@ -252,7 +252,7 @@ t.test('what has not just the columns, a time and an address where they belong, 
   }
 })
 
-t.test('any columns and any row: nothing throws, and a host that is read stands in the row', async () => {
+t.test('for any columns and any row, nothing throws, and a host is in the row', async () => {
   const names = fc.constantFrom(...BLUE_COAT.split(' '), ...NETSKOPE.split(' '), '"', ',', '\t', '')
   const cells = fc.constantFrom(...rows.flatMap(({ line }) => line.split(' ')), '"', '""', ',', '\t', '-', '')
   fc.assert(

@@ -65,7 +65,7 @@ const rows: LogRow[] = [
     }),
   ),
   {
-    name: 'lengths that do not fit, because somebody edited the name',
+    name: 'lengths that do not match, because somebody edited the name',
     line: asked('(15)claude(2)ai(0)'),
     verdict: 'event',
     host: 'claude.ai',
@@ -78,30 +78,30 @@ const rows: LogRow[] = [
   },
   { name: 'a name that is the context', line: asked('(6)PACKET(0)'), verdict: 'noDomain', client: '192.0.2.45' },
   { name: 'a name that looks like a line', line: asked('(8) PACKET (2)ai(0)'), verdict: 'noDomain' },
-  { name: 'a dot inside of a label', line: asked('(9)claude.ai(7)example(3)com(0)'), verdict: 'noDomain' },
-  { name: 'a mark inside of a label', line: asked('(9)claude(2)(2)ai(0)'), verdict: 'noDomain' },
-  { name: 'marks inside of a label', line: asked('(11)claude(2)ai(3)com(0)'), verdict: 'noDomain' },
+  { name: 'a dot inside a label', line: asked('(9)claude.ai(7)example(3)com(0)'), verdict: 'noDomain' },
+  { name: 'a delimiter inside a label', line: asked('(9)claude(2)(2)ai(0)'), verdict: 'noDomain' },
+  { name: 'delimiters inside a label', line: asked('(11)claude(2)ai(3)com(0)'), verdict: 'noDomain' },
   {
-    name: 'more than a name may have',
+    name: 'a name over the length limit',
     line: asked(`${`(60)${'a'.repeat(60)}`.repeat(6)}(2)ai(0)`),
     verdict: 'noDomain',
   },
-  { name: 'a slash inside of a label', line: asked('(12)claude.ai/xx(7)example(3)com(0)'), verdict: 'noDomain' },
+  { name: 'a slash inside a label', line: asked('(12)claude.ai/xx(7)example(3)com(0)'), verdict: 'noDomain' },
   { name: 'the root', line: asked('(0)'), verdict: 'noDomain', client: '192.0.2.45' },
-  { name: 'a label longer than any', line: asked(`(300)${'a'.repeat(300)}(2)ai(0)`), verdict: 'noDomain' },
+  { name: 'a label over the length limit', line: asked(`(300)${'a'.repeat(300)}(2)ai(0)`), verdict: 'noDomain' },
   { name: 'a reverse lookup', line: asked('(2)45(1)2(1)0(3)192(7)in-addr(4)arpa(0)'), verdict: 'skip' },
   {
-    name: 'what the server asks its forwarder',
+    name: "the server's query to its forwarder",
     line: `${HEAD} Snd 198.51.100.53   0c11   Q ${FLAGS} A      (3)api(6)openai(3)com(0)`,
     verdict: 'skip',
   },
   {
-    name: 'what it answers',
+    name: "the server's answer",
     line: '20.11.2026 09:15:03 0B20 PACKET 0000009C20AA1110 UDP Snd 192.0.2.45 3fd2 R Q [8081 DR NOERROR] A (6)claude(2)ai(0)',
     verdict: 'skip',
   },
   {
-    name: 'what its forwarder answers',
+    name: "the forwarder's answer",
     line: `${HEAD} Rcv 198.51.100.53   0c11 R Q [8081   DR  NOERROR] A      (3)api(6)openai(3)com(0)`,
     verdict: 'skip',
   },
@@ -156,10 +156,10 @@ const rows: LogRow[] = [
     '      DATA   [C00C](3)api(6)openai(3)com(0)',
     '      empty',
   ].flatMap((line): LogRow[] => [
-    { name: `around the packets: ${JSON.stringify(line)}`, line, verdict: 'skip' },
+    { name: `lines around packets: ${JSON.stringify(line)}`, line, verdict: 'skip' },
     ...(line.trim() === line
       ? []
-      : [{ name: `the same without its blanks: ${line.trim()}`, line: line.trim(), verdict: 'skip' } as const]),
+      : [{ name: `the same without blanks: ${line.trim()}`, line: line.trim(), verdict: 'skip' } as const]),
   ]),
   ...(
     [
@@ -176,7 +176,7 @@ const rows: LogRow[] = [
     ] as const
   ).map(
     ([time, is]): LogRow => ({
-      name: `a time of another language: ${time}`,
+      name: `a time in another language: ${time}`,
       line: `${time} PACKET  00000000041C20D0 UDP Rcv 192.0.2.45 71aa Q ${FLAGS} A (6)claude(2)ai(0)`,
       verdict: 'event',
       host: 'claude.ai',
@@ -184,7 +184,7 @@ const rows: LogRow[] = [
       time: is,
     }),
   ),
-  { name: 'a name without end', line: asked('(3)api(6)openai(3)com'), verdict: 'reject', reason: /^name/ },
+  { name: 'an endless name', line: asked('(3)api(6)openai(3)com'), verdict: 'reject', reason: /^name/ },
   { name: 'a name without lengths', line: asked('api.openai.com'), verdict: 'reject', reason: /^name/ },
   { name: 'no flags', line: `${HEAD} Rcv 192.0.2.45 71aa Q A (6)claude(2)ai(0)`, verdict: 'reject', reason: /^flags/ },
   { name: 'no address', line: `${HEAD} Rcv pc-7 71aa Q ${FLAGS} A (0)`, verdict: 'reject', reason: /^address/ },
@@ -203,7 +203,7 @@ const rows: LogRow[] = [
     reason: /^protocol/,
   },
   {
-    name: 'a day that no calendar has',
+    name: 'a nonexistent day',
     line: `31.02.2026 09:15:03 0B20 PACKET 0A1B2C3D UDP Rcv 192.0.2.45 3fd2 Q ${FLAGS} A (6)claude(2)ai(0)`,
     verdict: 'reject',
     reason: /^time/,
@@ -222,7 +222,7 @@ checkMutations(
   (host, line) => host.split('.').every((label) => line.includes(label)),
 )
 
-t.test('a number above twelve in a packet or the file header decides the order of later dates', async (t) => {
+t.test('a number above twelve in a packet or the file header sets the order for later dates', async (t) => {
   const unclear = `05/06/2026 09:15:02 0A14 PACKET  00000000041C20D0 UDP Rcv 192.0.2.45 71aa Q ${FLAGS} A (6)claude(2)ai(0)`
   t.equal(new MessageReader().read(unclear).time, '2026-06-05T09:15:02.000', 'day first without evidence')
   for (const before of [unclear.replace('05/06', '05/23'), 'DNS Server log file creation at 05/23/2026 09:00:00']) {

@@ -44,7 +44,7 @@ const rows: readonly LogRow[] = [
     action: 'blocked',
   },
   {
-    name: 'hidden users have numbers for addresses',
+    name: 'hidden users have numbers in place of addresses',
     line: RECORD.replace('192.0.2.45', '4123456789'),
     verdict: 'event',
     host: 'chatgpt.com',
@@ -58,7 +58,7 @@ const rows: readonly LogRow[] = [
   },
   { name: 'no URL', line: RECORD.replace('chatgpt.com/backend-api/conversation', 'None'), verdict: 'noDomain' },
   {
-    name: 'text in the place of the client',
+    name: 'text in place of the client',
     line: RECORD.replace('192.0.2.45', 'pc-7.example.org'),
     host: 'chatgpt.com',
     verdict: 'reject',
@@ -84,7 +84,7 @@ const rows: readonly LogRow[] = [
     action: 'blocked',
   },
   {
-    name: 'only a reason tells the action',
+    name: 'only a reason gives the action',
     line: '2026-11-20 09:15:02\treason=Allowed\tClientIP=192.0.2.45\turl=claude.ai',
     verdict: 'event',
     host: 'claude.ai',
@@ -97,13 +97,13 @@ const rows: readonly LogRow[] = [
     client: '192.0.2.45',
   },
   {
-    name: 'pairs without client and host: not of a client',
+    name: 'pairs without client and host are not of a client',
     line: '2026-11-20 09:15:02\treason=x\tuser=jdoe@example.com',
     verdict: 'skip',
   },
-  { name: '29 February of another year', line: TABS.replace('11-20', '02-29'), verdict: 'reject', reason: /^time/ },
+  { name: '29 February of a common year', line: TABS.replace('11-20', '02-29'), verdict: 'reject', reason: /^time/ },
   {
-    name: 'pairs between circumflexes, the zone said',
+    name: 'pairs between circumflexes, with a zone',
     line: CIRCUMFLEXES,
     verdict: 'event',
     host: 'claude.ai',
@@ -127,7 +127,11 @@ const rows: readonly LogRow[] = [
     time: '2026-11-20T08:15:02Z',
     action: 'blocked',
   },
-  { name: 'of itself', line: 'ZscalerNSS: The NSS free memory is low at nss.example.org, 192.0.2.45', verdict: 'skip' },
+  {
+    name: 'its own messages',
+    line: 'ZscalerNSS: The NSS free memory is low at nss.example.org, 192.0.2.45',
+    verdict: 'skip',
+  },
   { name: 'the tag alone', line: 'ZscalerNSS:', verdict: 'skip' },
   { name: 'a time and a TAB, but no pair', line: '2026-11-20 09:15:02\tclaude.ai is it', verdict: 'unknown' },
   { name: 'a time of another kind', line: '"Fri Nov 20 08:15 2026","a","b"', verdict: 'unknown' },
@@ -142,7 +146,7 @@ t.test('long values take linear time', async (t) => {
   t.equal(reader.read(`"Fri Nov 20 08:15:02 2026"${','.repeat(200_000)}`).verdict, 'noDomain')
 })
 
-t.test('circumflexes, where the header took the tag', async (t) => {
+t.test('circumflexes are read after a header that took the tag', async (t) => {
   const pairs =
     'timezone=GMT^^action=Blocked^^user=jdoe@mail.example^^cip=192.0.2.45^^url=claude.ai/chat a=b^^host=claude.ai'
   t.match(new MessageReader().read(`time=Fri Nov 20 09:15:02 2026^^${pairs}`), {

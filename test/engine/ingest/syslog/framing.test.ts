@@ -12,8 +12,8 @@ interface Cut {
 }
 
 /**
- * Feeds chunks as a connection does: what is left is put before what comes next. `room` false: the
- * sink takes each message at the second try.
+ * Feeds chunks as a connection does: leftover bytes precede the next chunk. `room` false: the sink
+ * accepts each message at the second attempt.
  */
 function feed(chunks: readonly Uint8Array[], options: { end?: boolean; room?: boolean; bytesMax?: number } = {}): Cut {
   const framing = new Framing(options.bytesMax ?? BYTES_MAX)
@@ -54,13 +54,18 @@ function feed(chunks: readonly Uint8Array[], options: { end?: boolean; room?: bo
 const rows: { name: string; stream: string; messages: string[]; kind?: string; broken?: true; oversized?: number }[] = [
   { name: 'LF', stream: '<1>a\n<2>b\n', messages: ['<1>a', '<2>b'], kind: 'lf' },
   { name: 'CR LF', stream: '<1>a\r\n<2>b\r\n', messages: ['<1>a', '<2>b'], kind: 'lf' },
-  { name: 'the last LF saved', stream: '<1>a\n<2>b', messages: ['<1>a', '<2>b'], kind: 'lf' },
+  { name: 'the end adds the last LF', stream: '<1>a\n<2>b', messages: ['<1>a', '<2>b'], kind: 'lf' },
   { name: 'empty lines are no messages', stream: '\n\n<1>a\n\r\n\n<2>b\n', messages: ['<1>a', '<2>b'], kind: 'lf' },
   { name: 'a LF before the first NUL', stream: '<1>a\nb\0c\n', messages: ['<1>a', 'b\0c'], kind: 'lf' },
   { name: 'NUL', stream: '<1>a\0<2>b\nc\0', messages: ['<1>a', '<2>b\nc'], kind: 'nul' },
   { name: 'NUL LF is LF', stream: '<1>a\0\n<2>b\0\n', messages: ['<1>a', '<2>b'], kind: 'lf' },
   { name: 'octet counting', stream: '4 <1>a6 <2>bcd', messages: ['<1>a', '<2>bcd'], kind: 'octetCounting' },
-  { name: 'LF inside a count', stream: '5 <1>a\n6 <2>b\nc', messages: ['<1>a', '<2>b\nc'], kind: 'octetCounting' },
+  {
+    name: 'LF within a counted message',
+    stream: '5 <1>a\n6 <2>b\nc',
+    messages: ['<1>a', '<2>b\nc'],
+    kind: 'octetCounting',
+  },
   { name: 'LF between the frames', stream: '4 <1>a\n4 <2>b\n', messages: ['<1>a', '<2>b'], kind: 'octetCounting' },
   {
     name: 'PAN-OS without header is LF',
@@ -81,17 +86,17 @@ const rows: { name: string; stream: string; messages: string[]; kind?: string; b
   { name: 'a count that is too long', stream: '5 <1>a4 <2>b\n', messages: ['<1>a4'], broken: true },
   { name: 'a count of zero', stream: '4 <1>a0 <2>b', messages: ['<1>a'], broken: true },
   { name: 'a count with a leading zero', stream: '4 <1>a04 <2>b', messages: ['<1>a'], broken: true },
-  { name: 'a count of seven digits', stream: '4 <1>a1000000 <2>b', messages: ['<1>a'], broken: true },
+  { name: 'a count with seven digits', stream: '4 <1>a1000000 <2>b', messages: ['<1>a'], broken: true },
   { name: 'no count', stream: '4 <1>a<2>b', messages: ['<1>a'], broken: true },
   { name: 'a count without PRI', stream: '4 <1>a4 abcd', messages: ['<1>a'], broken: true },
   {
-    name: 'a counted message over the limit is left out whole',
+    name: 'a counted message over the limit is dropped entirely',
     stream: `104 <1>${'a'.repeat(101)}4 <2>b`,
     messages: ['<2>b'],
     oversized: 1,
   },
   {
-    name: 'a line over the limit is cut',
+    name: 'a line over the limit is truncated',
     stream: `<1>${'a'.repeat(150)}\n<2>b\n`,
     messages: [`<1>${'a'.repeat(97)}`, '<2>b'],
     oversized: 1,
@@ -120,7 +125,7 @@ for (const { name, stream, messages, kind, broken, oversized } of rows) {
   })
 }
 
-t.test('messages of any bytes come back, however they are counted and cut', async () => {
+t.test('messages of any bytes are returned, with any framing and chunks', async () => {
   const message = fc.uint8Array({ minLength: 1, maxLength: 60 }).map((bytes) => {
     const text = Buffer.concat([Buffer.from('<13>'), bytes, Buffer.from('.')])
     return text
@@ -136,7 +141,7 @@ t.test('messages of any bytes come back, however they are counted and cut', asyn
   )
 })
 
-t.test('any bytes: no throw, no message longer than the limit', async () => {
+t.test('no bytes cause an exception, or a message above the limit', async () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 200 }), { maxLength: 6 }), (chunks) => {
       return feed(chunks).messages.every((message) => message.length > 0 && message.length <= BYTES_MAX)
@@ -145,7 +150,7 @@ t.test('any bytes: no throw, no message longer than the limit', async () => {
   )
 })
 
-t.test('a sender of single bytes costs time linear in their number', async (t) => {
+t.test('single bytes take time linear in their number', async (t) => {
   const framing = new Framing(60_000)
   const sink: FrameSink = { frame: () => true }
   const work = new Uint8Array(200_000)
@@ -168,7 +173,7 @@ t.test('a sender of single bytes costs time linear in their number', async (t) =
   t.ok(examined < 10 * 120_000, `${examined} bytes read`)
 })
 
-t.test('a truncated message without room at first is counted once', async (t) => {
+t.test('a truncated message that had no space at first is counted once', async (t) => {
   const long = 'x'.repeat(BYTES_MAX + 5)
   for (const [name, text] of [
     ['with its delimiter', `${long}\n`],

@@ -1,6 +1,13 @@
 import { BlockList, isIP } from 'node:net'
 import t from 'tap'
-import { addressBytes, canonicalAddress, contains, networkOf } from '../../../engine/ingest/network.ts'
+import {
+  addressBytes,
+  canonicalAddress,
+  clientOf,
+  clientOfBytes,
+  contains,
+  networkOf,
+} from '../../../engine/process/network.ts'
 import fc from '../../support/property.ts'
 
 const rows: { network: string; inside: string[]; outside: string[] }[] = [
@@ -26,7 +33,7 @@ const rows: { network: string; inside: string[]; outside: string[] }[] = [
 ]
 
 for (const { network, inside, outside } of rows) {
-  t.test(`what is in ${network}`, async (t) => {
+  t.test(`${network} contains the right addresses`, async (t) => {
     const parsed = networkOf(network)
     if (parsed === undefined) throw new Error('no network')
     const has = (address: string): boolean => {
@@ -52,7 +59,7 @@ for (const text of [
   ],
   ...['2001:db8::/129', '2001:db8::/x', '2001:db8::1::', ':::', 'example.com', '01.2.3.4', '192.0.2.0/1e1', '/24'],
 ]) {
-  t.test(`${JSON.stringify(text)} is no network`, async (t) => t.equal(networkOf(text), undefined))
+  t.test(`${JSON.stringify(text)} is not a network`, async (t) => t.equal(networkOf(text), undefined))
 }
 
 const canonical: [string, string][] = [
@@ -71,7 +78,7 @@ const canonical: [string, string][] = [
   ['1.2.3.4.5', '1.2.3.4.5'],
 ]
 for (const [text, expected] of canonical) {
-  t.test(`${JSON.stringify(text)} is written ${JSON.stringify(expected)}`, async (t) => {
+  t.test(`${JSON.stringify(text)} has the canonical form ${JSON.stringify(expected)}`, async (t) => {
     t.equal(canonicalAddress(text), expected)
     t.equal(canonicalAddress(expected), expected, 'and stays so')
   })
@@ -80,14 +87,15 @@ for (const [text, expected] of canonical) {
 const ipv4 = fc.ipV4()
 const ipv6 = fc.ipV6()
 
-t.test('node:net comes to the same, for any address and network of one kind', async () => {
+t.test('the check agrees with node:net on any address and network of one family', async () => {
   const both = fc.oneof(
     fc.record({ kind: fc.constant('ipv4' as const), one: ipv4, other: ipv4, bits: fc.nat(32) }),
     fc.record({ kind: fc.constant('ipv6' as const), one: ipv6, other: ipv6, bits: fc.nat(128) }),
   )
   fc.assert(
     fc.property(both, fc.boolean(), fc.nat(15), fc.nat(255), ({ kind, one, other, bits }, near, place, value) => {
-      // Two addresses by chance are never in one network: half of them are changed in a byte only.
+      // Two random addresses are never in one network, so half of the pairs differ in one byte
+      // only.
       const address = near ? changed(one, kind, place, value) : other
       const bytes = addressBytes(address)
       const network = networkOf(`${one}/${bits}`)
@@ -113,7 +121,7 @@ function changed(address: string, kind: 'ipv4' | 'ipv6', place: number, value: n
   ).join(':')
 }
 
-t.test('the canonical form says the same address, and one address has one', async () => {
+t.test('the canonical form denotes the same address, and is unique', async () => {
   fc.assert(
     fc.property(fc.oneof(ipv4, ipv6), (address) => {
       const form = canonicalAddress(address)
@@ -124,7 +132,7 @@ t.test('the canonical form says the same address, and one address has one', asyn
   )
 })
 
-t.test('any text: no throw', async () => {
+t.test('no text causes an exception', async () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[0-9a-f:./%]{0,40}$/)), (text) => {
       networkOf(text)
@@ -132,4 +140,27 @@ t.test('any text: no throw', async () => {
     }),
     { numRuns: 3000 },
   )
+})
+
+for (const [address, expected] of [
+  ['192.0.2.1', '192.0.2.1'],
+  ['::ffff:192.0.2.1', '192.0.2.1'],
+  ['2001:db8:1:2::1', '2001:db8:1:2::/64'],
+  ['2001:db8:1:2:ffff::9', '2001:db8:1:2::/64'],
+  ['2001:db8::1', '2001:db8::/64'],
+  ['::1', '::/64'],
+  ['fe80::1%eth0', 'fe80::/64'],
+  ['', ''],
+  ['somebody', 'somebody'],
+] as const) {
+  t.test(`${JSON.stringify(address)} counts as ${JSON.stringify(expected)}`, async (t) => {
+    t.equal(clientOf(address), expected)
+    const bytes = addressBytes(address)
+    if (bytes !== undefined) t.equal(clientOfBytes(bytes), expected)
+  })
+}
+
+t.test('four bytes are an IPv4 address, and none are no address', async (t) => {
+  t.equal(clientOfBytes(Uint8Array.of(192, 0, 2, 1)), '192.0.2.1')
+  t.equal(clientOfBytes(new Uint8Array(0)), '')
 })

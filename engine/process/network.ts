@@ -13,6 +13,7 @@ export interface Network {
 const ADDRESS_BITS = 128
 const IPV4_BITS = 32
 const ADDRESS_BYTES = ADDRESS_BITS / 8
+const IPV4_BYTES = IPV4_BITS / 8
 
 /** Parses `192.0.2.1`, `192.0.2.0/24` or `2001:db8::/32`. undefined: the text is not a network. */
 export function networkOf(text: string): Network | undefined {
@@ -69,6 +70,27 @@ export function canonicalAddress(text: string): string {
   if (isIpv4InIpv6(bytes)) return bytes.subarray(12).join('.')
   // The URL standard writes IPv6 as in RFC 5952 §4.
   return new URL(`http://[${text.split('%', 1)[0]}]/`).hostname.slice(1, -1)
+}
+
+/** Bytes of the network prefix of an IPv6 address. A host chooses the other bytes freely. */
+const SITE_BYTES = 8
+
+/**
+ * Returns the client that an address counts as in limits: the IPv4 address, or the IPv6 /64. Other
+ * text is returned unchanged.
+ */
+export function clientOf(text: string): string {
+  const bytes = addressBytes(text)
+  return bytes === undefined ? text : clientOfBytes(bytes)
+}
+
+/** The same of the 4 or 16 bytes of an address; '' of none. */
+export function clientOfBytes(bytes: Uint8Array): string {
+  if (bytes.length === ADDRESS_BYTES && !isIpv4InIpv6(bytes)) {
+    const groups = Buffer.from(bytes.subarray(0, SITE_BYTES)).toString('hex').replace(/.{4}/g, '$&:')
+    return `${canonicalAddress(`${groups}:`)}/64`
+  }
+  return bytes.subarray(-IPV4_BYTES).join('.')
 }
 
 function isIpv4InIpv6(bytes: Uint8Array): boolean {

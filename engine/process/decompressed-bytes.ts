@@ -4,7 +4,10 @@ import { Decompress } from 'fzstd'
 import { type ByteSource, ChunkBytes, type FileKind, openBytes, WithHead } from './byte-source.ts'
 import { Fault } from './error-codes.ts'
 
-/** What a file is compressed with, by its first bytes: RFC 1952 §2.3.1, RFC 8878 §3.1.1 and, for skippable frames, §3.1.2. */
+/**
+ * Detects compression by the first bytes: RFC 1952 §2.3.1, RFC 8878 §3.1.1 and, for skippable
+ * frames, §3.1.2.
+ */
 export function compressionOf(start: Uint8Array): Compression | undefined {
   const [first, second, third, fourth] = start
   if (first === 0x1f && second === 0x8b) return 'gzip'
@@ -16,34 +19,40 @@ export function compressionOf(start: Uint8Array): Compression | undefined {
 export type Compression = 'gzip' | 'zstd'
 
 const READ_BYTES = 65_536
-/** How much packed zstd is unpacked at once, in bytes: 4 of them can stand for 128 KiB (RFC 8878 §3.1.1.2). */
+/**
+ * Compressed bytes of zstd that are decompressed at once: 4 bytes can represent 128 KiB (RFC 8878
+ * §3.1.1.2).
+ */
 const COMPRESSED_PUSH_BYTES = 1024
 
-/** The bytes of a compressed source, unpacked as they are asked for. Memory is a window and a few chunks, whatever the file's size. */
-export class UnpackedBytes implements ByteSource {
-  readonly #packed: ByteSource
+/**
+ * Decompresses a source on demand. Needs memory for a window and a few chunks, regardless of the
+ * file size.
+ */
+export class DecompressedBytes implements ByteSource {
+  readonly #compressed: ByteSource
   readonly #compression: Compression
   readonly #kind: FileKind
   readonly #chunks: ChunkBytes
 
-  constructor(packed: ByteSource, compression: Compression, kind: FileKind) {
+  constructor(compressed: ByteSource, compression: Compression, kind: FileKind) {
     this.#kind = kind
-    this.#packed = packed
+    this.#compressed = compressed
     this.#compression = compression
-    this.#chunks = new ChunkBytes(unpack(packed, compression)[Symbol.asyncIterator]())
+    this.#chunks = new ChunkBytes(decompress(compressed, compression)[Symbol.asyncIterator]())
   }
 
   get bytesRead(): number {
-    return this.#packed.bytesRead
+    return this.#compressed.bytesRead
   }
   get bytesTotal(): number {
-    return this.#packed.bytesTotal
+    return this.#compressed.bytesTotal
   }
   get live(): boolean {
-    return this.#packed.live
+    return this.#compressed.live
   }
 
-  /** @throws Fault of the kind's `damaged` where the file breaks off or is corrupt. */
+  /** @throws Fault of the kind's `damaged` if the file is truncated or corrupt */
   async read(into: Uint8Array, at: number, bytes: number): Promise<number> {
     try {
       return await this.#chunks.read(into, at, bytes)
@@ -54,19 +63,19 @@ export class UnpackedBytes implements ByteSource {
   }
 
   close(): void {
-    this.#packed.close()
+    this.#compressed.close()
   }
 }
 
-/** The longest magic number of compressionOf. */
+/** Length of the longest magic number in compressionOf. */
 const MAGIC_BYTES = 4
 
 /**
- * Opens a file, a named pipe, or standard input, and unpacks it if it is compressed.
+ * Opens a file, a named pipe, or standard input. Decompresses it if needed.
  *
- * @throws Fault of the kind's `unreadable`, without the path.
+ * @throws Fault of the kind's `unreadable`, without the path
  */
-export async function openUnpacked(path: string, kind: FileKind): Promise<ByteSource> {
+export async function openDecompressed(path: string, kind: FileKind): Promise<ByteSource> {
   const source = openBytes(path, kind)
   try {
     const head = new Uint8Array(MAGIC_BYTES)
@@ -78,39 +87,42 @@ export async function openUnpacked(path: string, kind: FileKind): Promise<ByteSo
     }
     const whole = new WithHead(source, head.subarray(0, filled))
     const compression = compressionOf(head)
-    return compression === undefined ? whole : new UnpackedBytes(whole, compression, kind)
+    return compression === undefined ? whole : new DecompressedBytes(whole, compression, kind)
   } catch (error) {
     source.close()
     throw error
   }
 }
 
-function unpack(packed: ByteSource, compression: Compression): AsyncIterable<Uint8Array> {
-  return compression === 'gzip' ? unpackGzip(packed) : unpackZstd(packed)
+function decompress(compressed: ByteSource, compression: Compression): AsyncIterable<Uint8Array> {
+  return compression === 'gzip' ? unpackGzip(compressed) : decompressZstd(compressed)
 }
 
-function unpackGzip(packed: ByteSource): AsyncIterable<Uint8Array> {
-  const read = Readable.from(chunksOf(packed), { objectMode: false })
-  const unpacked = createGunzip()
-  // pipe() does not hand on errors, and a reader of the far end must hear of those of the near end.
-  read.on('error', (error) => unpacked.destroy(error))
-  return read.pipe(unpacked)
+function unpackGzip(compressed: ByteSource): AsyncIterable<Uint8Array> {
+  const read = Readable.from(chunksOf(compressed), { objectMode: false })
+  const decompressed = createGunzip()
+  // pipe() does not forward errors of the source.
+  read.on('error', (error) => decompressed.destroy(error))
+  return read.pipe(decompressed)
 }
 
-/** RFC 8878 by a library: Node 20 has no zstd, and that of Node 22 and 24 ends with a file's first frame. */
-async function* unpackZstd(packed: ByteSource): AsyncIterable<Uint8Array> {
-  let unpacked: Uint8Array[] = []
-  const decompress = new Decompress((chunk) => void unpacked.push(chunk))
-  for await (const chunk of chunksOf(packed)) {
-    // A few bytes can stand for megabytes: so few go in at once that what comes out stays small.
+/**
+ * Uses a library for zstd: Node 20 has none, and Node 22 and 24 stop after the first frame of a
+ * file.
+ */
+async function* decompressZstd(compressed: ByteSource): AsyncIterable<Uint8Array> {
+  let decompressed: Uint8Array[] = []
+  const decompress = new Decompress((chunk) => void decompressed.push(chunk))
+  for await (const chunk of chunksOf(compressed)) {
+    // A few bytes can expand to megabytes, so small pieces are pushed.
     for (let at = 0; at < chunk.length; at += COMPRESSED_PUSH_BYTES) {
       decompress.push(chunk.subarray(at, at + COMPRESSED_PUSH_BYTES))
-      yield* unpacked
-      unpacked = []
+      yield* decompressed
+      decompressed = []
     }
   }
   decompress.push(new Uint8Array(0), true)
-  yield* unpacked
+  yield* decompressed
 }
 
 async function* chunksOf(source: ByteSource): AsyncGenerator<Uint8Array> {

@@ -1,0 +1,92 @@
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import t, { type Test } from 'tap'
+import { Agent, request } from 'undici'
+import type { FloodData, FloodReport } from '../support/flood-thread.ts'
+import { IMPLEMENTATIONS } from '../support/https.ts'
+import { admin, type RunningService, startService } from '../support/programs.ts'
+
+/**
+ * Clients without a valid key pipeline thousands of requests. A client with a key waits little
+ * longer than for an idle service beside it.
+ */
+const GOOD_MS = 100
+const IDLE_TIMES = 5
+const MEASURED_MS = 6000
+const PAUSE_MS = 10
+
+for (const implementation of IMPLEMENTATIONS) {
+  t.test(`over ${implementation}: a flood of pipelined requests hardly delays a client with a key`, async (t) => {
+    const folder = t.testdir()
+    for (const { attackers, reads } of [
+      { attackers: 10, reads: true },
+      { attackers: 10, reads: false },
+      { attackers: 300, reads: true },
+      { attackers: 300, reads: false },
+    ]) {
+      const name = `${attackers} attackers that ${reads ? 'read' : 'never read'}`
+      const threads = ['--api-threads', implementation === 'uws' ? '2' : '1']
+      const attacked = await site(t, join(folder, `attacked-${name}`), [...threads, '--http', implementation])
+      const idle = await site(t, join(folder, `idle-${name}`), [...threads, '--http', implementation])
+      const workerData: FloodData = { port: attacked.service.apiPort, attackers, requests: 20_000, reads }
+      const flood = new Worker(new URL('../support/flood-thread.js', import.meta.url), { workerData })
+      await once(flood, 'online')
+      const [attackedMs, idleMs] = await latencies(t, [attacked, idle])
+      flood.postMessage('end')
+      const [report] = (await once(flood, 'message')) as [FloodReport]
+      const ratio = attackedMs / idleMs
+      t.comment(
+        `${implementation}, ${name}: p99 ${ratio.toFixed(1)}x idle ` +
+          `(${attackedMs.toFixed(1)} ms, ${idleMs.toFixed(1)} ms), ${JSON.stringify(report)}`,
+      )
+      t.ok(attackedMs < Math.max(GOOD_MS, IDLE_TIMES * idleMs), `${name}: p99 ${attackedMs} ms, ${ratio}x idle`)
+      t.equal(report.disconnected, attackers, `${name}: all are disconnected`)
+      for (const { service } of [attacked, idle]) {
+        service.child.kill('SIGKILL')
+        await service.ended
+      }
+    }
+  })
+}
+
+interface Site {
+  readonly service: RunningService
+  readonly key: string
+}
+
+async function site(t: Test, directory: string, words: readonly string[]): Promise<Site> {
+  const data = ['--data-dir', directory]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const [made] = await admin('key', 'create', 'test', '--org', 'Acme', ...data)
+  const service = await startService(directory, ['--ingest-port', 'off', '--plain-http', ...words])
+  t.teardown(() => service.child.kill('SIGKILL'))
+  return { service, key: String(made?.['key']) }
+}
+
+/**
+ * The 99th percentile of a client's latency at each service, in milliseconds. The client sends one
+ * request after the other, to the services in turn. Above the rate of its key the answer is 429.
+ */
+async function latencies(t: Test, sites: readonly [Site, Site]): Promise<[number, number]> {
+  const clients = sites.map((site) => ({ ...site, dispatcher: new Agent({ connections: 1 }), waited: [] as number[] }))
+  for (const endMs = performance.now() + MEASURED_MS; performance.now() < endMs; ) {
+    for (const { service, key, dispatcher, waited } of clients) {
+      const began = performance.now()
+      const answer = await request(`http://127.0.0.1:${service.apiPort}/api/v1/scores`, {
+        dispatcher,
+        headers: { 'x-api-key': key },
+      })
+      await answer.body.dump()
+      waited.push(performance.now() - began)
+      if (answer.statusCode !== 200 && answer.statusCode !== 429) t.fail(`status ${answer.statusCode}`)
+    }
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS))
+  }
+  const [attacked = 0, idle = 0] = clients.map(({ waited }) => {
+    waited.sort((one, other) => one - other)
+    return waited[Math.ceil(waited.length * 0.99) - 1] ?? 0
+  })
+  await Promise.all(clients.map(({ dispatcher }) => dispatcher.close()))
+  return [attacked, idle]
+}
