@@ -11,17 +11,20 @@ export interface DocumentProps {
   readonly title: string
   readonly theme: Theme
   readonly class?: string
+  /** The browser asks for this path at once. */
+  readonly refreshTo?: string | undefined
   readonly children: ComponentChildren
 }
 
 /** The outermost elements of every page. */
-export function Document({ title, theme, class: name, children }: DocumentProps) {
+export function Document({ title, theme, class: name, refreshTo, children }: DocumentProps) {
   return (
     <html lang="en" data-theme={theme}>
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content={theme ?? 'light dark'} />
+        {refreshTo !== undefined && <meta http-equiv="refresh" content={`0;url=${refreshTo}`} />}
         <title>{title}</title>
         <link rel="icon" href={assetPath('icon.svg')} type="image/svg+xml" />
         <link rel="stylesheet" href={assetPath('console.css')} />
@@ -180,13 +183,14 @@ export interface PlainPageProps {
   readonly title: string
   readonly theme: Theme
   readonly path: string
+  readonly refreshTo?: string
   readonly children: ComponentChildren
 }
 
 /** A page for someone who is not signed in: one card in the middle. */
-export function PlainPage({ title, theme, path, children }: PlainPageProps) {
+export function PlainPage({ title, theme, path, refreshTo, children }: PlainPageProps) {
   return (
-    <Document title={`${title} · Security Posture Service`} theme={theme} class="plain">
+    <Document title={`${title} · Security Posture Service`} theme={theme} class="plain" refreshTo={refreshTo}>
       <main id="content">
         <p class="brand">
           <Mark />

@@ -17,6 +17,8 @@ export interface RequestFacts {
   readonly query: URLSearchParams
   readonly cookies: Cookies
   readonly address: string
+  /** Another site led here, so the browser has sent no cookie of SameSite=Strict. */
+  readonly isCrossSite: boolean
   readonly userAgent: string
   /** The fields of a posted form. */
   readonly fields: FormFields
