@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { createLogger } from '../engine/process/log.ts'
 import { createProgram } from '../engine/process/program.ts'
-import { catalogInForce } from '../engine/process/registry-setting.ts'
 import { ReloadSignal } from '../engine/process/reload-signal.ts'
 import { addSettingOptions, readSettings } from '../engine/process/settings.ts'
 import { environmentWith, type SettingsFileOption } from '../engine/process/settings-file.ts'
@@ -29,7 +28,7 @@ export function serviceProgram(): Command {
     const log = createLogger('posture-service', settings.logLevel)
     // Imported here, so that --help and the documentation generators do not load the native addons.
     const { Service } = await import('./service.ts')
-    const service = new Service(settings, catalogInForce(settings.registry, log), log)
+    const service = new Service(settings, log)
     try {
       const listening = await service.start()
       // For a parent that started the service with an IPC channel and waits until it is ready.

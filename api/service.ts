@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { Console } from '../console/console.ts'
 import { offerSetupLink } from '../console/setup-offer.ts'
+import { provisionRegistry } from '../engine/admin/own-platforms.ts'
 import { type Certificate, provideCertificate, type TlsFiles } from '../engine/http/certificate.ts'
 import { CertificateWatch } from '../engine/http/certificate-watch.ts'
 import {
@@ -37,15 +38,15 @@ import { SCANS } from '../engine/scan/scan-now.ts'
 import { ScanThread } from '../engine/scan/scan-thread.ts'
 import { ScanSchedule } from '../engine/scan/schedule.ts'
 import { DailyRetention } from '../engine/store/daily-retention.ts'
+import { SERVICE_WIDE } from '../engine/store/own-platforms.ts'
+import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
-import type { Catalog } from '../registry/catalog.ts'
-import { compileTrie } from '../registry/compile-trie.ts'
-import { NameMatcher } from '../registry/match.ts'
 import { changedSettings, type ServiceSettings } from './config.ts'
 import { apiRows, makeCounters } from './counters.ts'
 import { Health } from './health.ts'
 import { KeyUseWriter } from './key-uses.ts'
 import { openApiAnswer } from './openapi.ts'
+import { keepRates, resumeRates } from './rate-file.ts'
 import { makeRateTable, tableFull } from './rate-limit.ts'
 import { ROUTES } from './routes.ts'
 import type { ApiThreadData, FromApiThread, ToApiThread } from './thread.ts'
@@ -80,7 +81,7 @@ export class Service {
   readonly #batches: BatchCounters = { batches: 0, unauthorized: 0, malformed: 0, overloaded: 0 }
   readonly #accounting: IngestAccounting
   readonly #keyUses: KeyUseWriter
-  readonly #catalog: Catalog
+  readonly #registry: RegistryInForce
   readonly #health: Health
   readonly #retention: DailyRetention
   readonly #metrics = new Metrics()
@@ -94,13 +95,15 @@ export class Service {
   readonly #apiCounters: SharedArrayBuffer
   readonly #connections: Readonly<Record<'api' | 'console' | 'ingest', SharedArrayBuffer>>
   readonly #rateTables = { keys: makeRateTable(), addresses: makeRateTable() }
+  /** The API has listened, so that the counts of the rate limit are its own. */
+  #hasServed = false
   #releaseScans: Release | undefined
   readonly #failure = deferredFailure()
   /** Rejects when an essential part of the service ends unexpectedly. */
   readonly failure = this.#failure.promise
 
   /** @throws Fault of the store; see Store. */
-  constructor(settings: ServiceSettings, catalog: Catalog, log: Logger) {
+  constructor(settings: ServiceSettings, log: Logger) {
     this.#settings = settings
     this.#apiCounters = makeCounters(settings.apiThreads)
     this.#connections = {
@@ -110,15 +113,17 @@ export class Service {
     }
     this.#log = log
     this.#store = new Store(settings.dataDir)
-    this.#catalog = catalog
+    provisionRegistry(this.#store, settings.registry, systemClock, log)
+    this.#registry = new RegistryInForce(this.#store)
+    const { platforms, rules } = this.#registry.catalogOf(SERVICE_WIDE)
+    log.info({ platforms: platforms.length, domains: rules.length }, 'registry loaded')
     this.#accounting = new IngestAccounting(this.#store, log)
     this.#keyUses = new KeyUseWriter(this.#store, log)
-    const matcher = new NameMatcher(catalog)
-    const scans = new ScanThread({ dataDirectory: settings.dataDir, catalog }, (error) =>
+    const scans = new ScanThread({ dataDirectory: settings.dataDir }, (error) =>
       log.error({ err: error }, 'the thread of the scans ended'),
     )
-    this.#schedule = new ScanSchedule(this.#store, matcher, systemClock, log, scans)
-    this.#acceptor = new EventAcceptor(this.#store, matcher, systemClock, log, (organizationId) =>
+    this.#schedule = new ScanSchedule(this.#store, this.#registry, systemClock, log, scans)
+    this.#acceptor = new EventAcceptor(this.#store, systemClock, log, (organizationId) =>
       this.#schedule.noteBuffered(organizationId),
     )
     this.#health = new Health(this.#store.environment, this.#schedule, log)
@@ -140,7 +145,10 @@ export class Service {
     const httpTls = settings.plainHttp ? undefined : tls
     const ingestPort = await this.#startIngest(httpTls)
     const syslog = await this.#startSyslog(tls)
+    const { keys, addresses } = this.#rateTables
+    resumeRates(settings.dataDir, [keys, addresses], this.#log)
     const api = await this.#startApi(apiPort, httpTls)
+    this.#hasServed = true
     const consolePort = await this.#startConsole(httpTls)
     // Last, because a client may take an answer here as a sign that the service is ready.
     const metricsPort = await this.#startLocal()
@@ -170,6 +178,8 @@ export class Service {
     ]
     if (!(await within(deadlineMs + 1000, Promise.all(drained)))) this.#log.warn('some connections were aborted')
     this.#metrics.close()
+    const { keys, addresses } = this.#rateTables
+    if (this.#hasServed) keepRates(this.#settings.dataDir, [keys, addresses], this.#log)
     this.#accounting.stop()
     this.#health.stop()
     this.#log.info({ ...this.#acceptor.counters, ...this.#batches }, 'stopped')
@@ -231,7 +241,7 @@ export class Service {
       connectionsMax: Math.min(SYSLOG_CONNECTIONS_MAX, connectionsWithin(SYSLOG_DESCRIPTORS_SHARE)),
       connectionsPerAddressMax: this.#settings.connectionsPerAddress,
       laneThreads: this.#settings.ingestThreads,
-      trie: compileTrie(this.#catalog.rules),
+      registry: this.#registry.compiled,
       logLevel,
     }
     this.#syslog = await SyslogIngest.start(options, this.#acceptor, this.#accounting, this.#log, this.#failure.reject)
@@ -261,7 +271,7 @@ export class Service {
     const port = await claimPort('--console-port', address, consolePort)
     const data = {
       ...{ dataDirectory: dataDir, address, port, tls, http, logLevel },
-      ...{ origin: consoleOrigin, catalog: this.#catalog },
+      origin: consoleOrigin,
       limits: this.#connectionLimits(CONSOLE_DESCRIPTORS_SHARE),
       connections: this.#connections.console,
     }
@@ -288,7 +298,7 @@ export class Service {
     // During shutdown its threads may be gone. The other counters are still reported.
     const syslog = await this.#syslog?.status().catch(() => undefined)
     const ingest = ingestRows(this.#acceptor, this.#batches, this.#accounting, syslog)
-    return [...ingest, ...scanRows(this.#schedule.counters), ...this.#apiRows()]
+    return [...ingest, ...scanRows(this.#schedule), ...this.#apiRows()]
   }
 
   #apiRows(): MetricRow[] {

@@ -3,7 +3,6 @@ import type { ConnectionLimits } from '../engine/http/connections.ts'
 import type { HttpImplementation } from '../engine/http/listen.ts'
 import type { FaultCode } from '../engine/process/error-codes.ts'
 import type { LogLevel } from '../engine/process/log.ts'
-import type { Catalog } from '../registry/catalog.ts'
 import type { ChangeOutcome, ChangeRequest } from './changes.ts'
 
 /** What the service gives the console's thread. */
@@ -17,7 +16,6 @@ export interface ConsoleThreadData {
   readonly connections: SharedArrayBuffer
   /** The public origin; '' if it is that of the Host field. */
   readonly origin: string
-  readonly catalog: Catalog
   readonly logLevel: LogLevel
 }
 

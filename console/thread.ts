@@ -5,6 +5,7 @@ import { systemClock } from '../engine/process/clock.ts'
 import { Fault } from '../engine/process/error-codes.ts'
 import { logFailure } from '../engine/process/failure.ts'
 import { createLogger, type Logger, setLogLevel } from '../engine/process/log.ts'
+import { RegistryInForce } from '../engine/store/registry-in-force.ts'
 import { Store } from '../engine/store/store.ts'
 import { loadAssets } from './assets.ts'
 import { Changes } from './changes.ts'
@@ -20,7 +21,7 @@ async function main(data: ConsoleThreadData, log: Logger): Promise<void> {
   const store = new Store(data.dataDirectory)
   const changes = new Changes(notify)
   const handler = consoleHandler({
-    site: makeSite({ store, clock: systemClock, catalog: data.catalog, changes }),
+    site: makeSite({ store, clock: systemClock, registry: new RegistryInForce(store), changes }),
     routes: ROUTES,
     assets: loadAssets(),
     origin: data.origin,

@@ -132,7 +132,7 @@ async function report(collector: Collector, log: Logger, run: () => ReturnType<C
     const damage = await run()
     const { status } = collector
     const { observed, events, transports, deciding } = status
-    const { acknowledged = 0, duplicates = 0, refused = 0 } = (deciding && transports[deciding]) || {}
+    const { acknowledged = 0, duplicates = 0, tooLate = 0, refused = 0 } = (deciding && transports[deciding]) || {}
     const counters = balancesOf(status)
     log.info(
       {
@@ -143,6 +143,7 @@ async function report(collector: Collector, log: Logger, run: () => ReturnType<C
         acknowledged,
         duplicates,
         refused,
+        tooLate,
         dropped: events.dropped,
         waiting: events.waiting,
         ...(status.live === undefined ? {} : { packetsDropped: status.live.dropped }),

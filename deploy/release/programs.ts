@@ -68,7 +68,7 @@ export const SERVICE: Program = {
     'dist/engine/check/check-worker.js',
   ],
   tasks: ['dist/engine/scan/scan-worker.js'],
-  steps: [],
+  steps: ['dist/engine/admin/revocations-process.js'],
   files: [
     'dist/registry/catalog.json',
     'dist/engine/assess/frameworks.json',

@@ -9,6 +9,7 @@ import { AssessmentChanges } from './assessments.ts'
 import { type Actor, Changes } from './changes.ts'
 import { MemberChanges } from './members.ts'
 import { OrganizationChanges } from './organizations.ts'
+import { OwnPlatformChanges } from './own-platforms.ts'
 import { RecommendationChanges } from './recommendations.ts'
 import { RetentionChanges } from './retention.ts'
 import { ScanChanges } from './scans.ts'
@@ -28,6 +29,7 @@ export class Administration {
   readonly apiKeys: ApiKeyChanges
   readonly tokens: TokenChanges
   readonly approvals: ApprovalChanges
+  readonly ownPlatforms: OwnPlatformChanges
   readonly scans: ScanChanges
   readonly assessments: AssessmentChanges
   readonly recommendations: RecommendationChanges
@@ -45,6 +47,7 @@ export class Administration {
     this.apiKeys = new ApiKeyChanges(changes)
     this.tokens = new TokenChanges(changes)
     this.approvals = new ApprovalChanges(changes)
+    this.ownPlatforms = new OwnPlatformChanges(changes)
     this.scans = new ScanChanges(changes)
     this.assessments = new AssessmentChanges(changes)
     this.recommendations = new RecommendationChanges(changes)

@@ -1,3 +1,4 @@
+import { canonicalName, hostNameFault, NAME_CHARS_MAX } from '../../registry/domain-name.ts'
 import { EVIDENCE_WINDOW_DAYS_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Organization, Plan, ScanFrequency } from '../store/organizations.ts'
@@ -20,15 +21,16 @@ export class OrganizationChanges {
   }
 
   /**
-   * @throws Fault CONFLICT if the name is taken; USAGE if a text is empty, too long or has several
-   *   lines; NOT_ALLOWED
+   * @throws Fault CONFLICT if the name is taken; USAGE if the name is empty, too long or has
+   * several
+   *   lines, or the domain is not a domain; NOT_ALLOWED
    */
   create(given: { name: string; domain: string; plan: Plan }): Organization {
     checkText('name', given.name)
-    checkText('--domain', given.domain)
+    const checked = { ...given, domain: domainOf(given.domain) }
     const { store, clock } = this.#changes
     return this.#changes.make('organization.create', undefined, () => {
-      const organization = store.organizations.create(given, clock.nowMs())
+      const organization = store.organizations.create(checked, clock.nowMs())
       const { id: organizationId, name: subject, domain, plan } = organization
       return { organizationId, subject, details: { domain, plan }, result: organization }
     })
@@ -43,8 +45,8 @@ export class OrganizationChanges {
    * Changes all settings in one transaction. Only the operator may include the plan. @throws Fault
    * USAGE, NOT_ALLOWED.
    */
-  set(organization: Organization, settings: OrganizationSettings): Organization {
-    if (settings.domain !== undefined) checkText('--domain', settings.domain)
+  set(organization: Organization, given: OrganizationSettings): Organization {
+    const settings = given.domain === undefined ? given : { ...given, domain: domainOf(given.domain) }
     const days = settings.evidenceWindowDays
     if (days !== undefined && !(Number.isInteger(days) && days >= 1 && days <= EVIDENCE_WINDOW_DAYS_MAX)) {
       throw new Fault('USAGE', `--window: expected a whole number from 1 to ${EVIDENCE_WINDOW_DAYS_MAX}, found ${days}`)
@@ -67,4 +69,15 @@ export class OrganizationChanges {
       return { organizationId, subject, details: { ...change }, result }
     })
   }
+}
+
+/** The domain in its canonical form. @throws Fault USAGE */
+function domainOf(given: string): string {
+  const domain = canonicalName(given)
+  if (domain !== undefined && hostNameFault(domain) === undefined) return domain
+  const found = JSON.stringify(given.slice(0, NAME_CHARS_MAX))
+  throw new Fault(
+    'USAGE',
+    `--domain: expected a domain such as acme.example, labels of letters, digits and hyphens joined by dots; found ${found}`,
+  )
 }

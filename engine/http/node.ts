@@ -191,14 +191,15 @@ class Traffic {
 const SKIP_REST = 2
 
 /**
- * Closes a connection. One read brings up to 64 KB of pipelined requests, and Node parses them all,
- * even for a destroyed socket, in 15 ms. Its parser stops when a request announces another
+ * Closes a connection after the requests that were accepted from the same read: their handlers run
+ * when the parser returns. One read brings up to 64 KB of pipelined requests, and Node parses them
+ * all, even for a destroyed socket, in 15 ms. Its parser stops when a request announces another
  * protocol. A Node version without `onIncoming` parses the rest.
  */
 function stopReading(socket: Socket): void {
   const { parser } = socket as { parser?: { onIncoming?: () => number } | null }
   if (parser?.onIncoming !== undefined) parser.onIncoming = () => SKIP_REST
-  socket.destroy()
+  setImmediate(() => socket.destroy())
 }
 
 /** A TLS socket and its TCP socket are different objects with the same remote port. */

@@ -76,8 +76,8 @@ interface Shared {
 /**
  * POST /ingest/v1/events: `Authorization: Bearer <token>`, a batch in msgpack or JSON, optionally
  * gzip or zstd. The response follows when events and coverage report are durable: `{ accepted,
- * duplicates, rejected: [{ index, error }] }` and, if the batch has a report, `coverage: {
- * accepted, error? }`.
+ * duplicates, too_late, rejected: [{ index, error }] }` and, if the batch has a report, `coverage:
+ * { accepted, error? }`.
  */
 export function eventsHandler(
   store: Store,
@@ -170,12 +170,13 @@ async function takeBatch(
 
 function countStored(
   source: Source,
-  { accepted, duplicates, rejected }: Extract<Acceptance, { kind: 'stored' }>,
+  { accepted, duplicates, tooLate, rejected }: Extract<Acceptance, { kind: 'stored' }>,
 ): void {
   const nowMs = Date.now()
-  source.receive(nowMs, accepted + duplicates + rejected.length)
+  source.receive(nowMs, accepted + duplicates + tooLate + rejected.length)
   source.count(Outcome.stored, nowMs, accepted)
   source.count(Outcome.duplicate, nowMs, duplicates)
+  source.count(Outcome.tooLate, nowMs, tooLate)
   source.count(Outcome.rejected, nowMs, rejected.length)
   const first = rejected[0]
   if (first !== undefined) source.sample = redact(first.error)
@@ -189,8 +190,9 @@ function refuseOverload(response: HttpResponse, counters: BatchCounters): void {
 function answer(response: HttpResponse, acceptance: Acceptance): void {
   switch (acceptance.kind) {
     case 'stored': {
-      const { accepted, duplicates, rejected } = acceptance
-      const body = JSON.stringify({ accepted, duplicates, rejected, coverage: coverageAnswer(acceptance) })
+      const { accepted, duplicates, tooLate, rejected } = acceptance
+      const coverage = coverageAnswer(acceptance)
+      const body = JSON.stringify({ accepted, duplicates, too_late: tooLate, rejected, coverage })
       response.send({ status: 200, fields: ['content-type', 'application/json'], body })
       return
     }

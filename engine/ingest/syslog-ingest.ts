@@ -4,7 +4,7 @@ import { LANE_RING_BYTES, SYSLOG_WAITING_BYTES_MAX } from '../limits.ts'
 import { Fault } from '../process/error-codes.ts'
 import type { Logger, LogLevel } from '../process/log.ts'
 import { within } from '../process/shutdown.ts'
-import type { EventAcceptor } from './accept.ts'
+import { type EventAcceptor, unstoredPlaces } from './accept.ts'
 import { makeByteRing } from './byte-ring.ts'
 import type { IngestAccounting } from './ingest-accounting.ts'
 import type { Unsettled } from './lane.ts'
@@ -184,12 +184,7 @@ export class SyslogIngest {
     const outcome = await this.#acceptor.acceptPacked(organizationId, bytes, { deduplicate, reports })
     switch (outcome.kind) {
       case 'stored':
-        lane.notify({
-          kind: 'settled',
-          id,
-          duplicates: outcome.repeated,
-          rejected: outcome.rejected.map(({ index }) => index),
-        })
+        lane.notify({ kind: 'settled', id, unstored: unstoredPlaces(outcome) })
         return
       case 'retry': {
         if (this.#isDrained) return
@@ -210,8 +205,8 @@ export class SyslogIngest {
 }
 
 /** Returns the options that all lanes need. */
-function pick({ dataDirectory, idleMs, tokenRateMax, trie }: Omit<LaneData, 'tokenRateTable' | 'waitingBytesMax'>) {
-  return { dataDirectory, idleMs, tokenRateMax, trie }
+function pick({ dataDirectory, idleMs, tokenRateMax, registry }: Omit<LaneData, 'tokenRateTable' | 'waitingBytesMax'>) {
+  return { dataDirectory, idleMs, tokenRateMax, registry }
 }
 
 function combine(lanes: readonly LaneStatus[], { connections, ...sockets }: SocketStatus): SyslogStatus {

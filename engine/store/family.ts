@@ -44,6 +44,18 @@ export class Family<T> {
     return this.#table.getKeys({ start: Buffer.from(prefix), end: endOfPrefix(prefix) })
   }
 
+  /** The first key that begins with `prefix`, from `start` on. */
+  firstKey(prefix: Uint8Array, start: Uint8Array = prefix): Buffer | undefined {
+    const [key] = this.#table.getKeys({ start: Buffer.from(start), end: endOfPrefix(prefix), limit: 1 })
+    return key
+  }
+
+  lastKey(prefix: Uint8Array): Buffer | undefined {
+    const range = { start: endOfPrefix(prefix), end: Buffer.from(prefix), reverse: true, exclusiveStart: true }
+    const [key] = this.#table.getKeys({ ...range, limit: 1 })
+    return key
+  }
+
   /** The last record whose key begins with `prefix` and for which `wanted` returns true. */
   last(prefix: Uint8Array, wanted: (value: T) => boolean = () => true): T | undefined {
     const range = { start: endOfPrefix(prefix), end: Buffer.from(prefix), reverse: true, exclusiveStart: true }

@@ -13,6 +13,7 @@ import { Members } from './members.ts'
 import { migrate, SCHEMA_VERSION } from './migrate.ts'
 import { type MonitoringToken, monitoringTokensOf } from './monitoring-tokens.ts'
 import { Organizations } from './organizations.ts'
+import { OwnPlatforms } from './own-platforms.ts'
 import { Published } from './published.ts'
 import { ReadLines } from './read-lines.ts'
 import { Recommendations } from './recommendations.ts'
@@ -23,6 +24,7 @@ import { SeenEvents } from './seen-events.ts'
 import { Sessions } from './sessions.ts'
 import { Sources } from './sources.ts'
 import { TokenBindings } from './token-bindings.ts'
+import { UnmatchedEvents } from './unmatched-events.ts'
 import { Users } from './users.ts'
 
 /** For transactions in progress when free space is checked, and for the service's log. */
@@ -38,6 +40,7 @@ export class Store {
   readonly environment: Environment
   readonly apiVersions: ApiVersions
   readonly organizations: Organizations
+  readonly ownPlatforms: OwnPlatforms
   readonly members: Members
   readonly users: Users
   readonly sessions: Sessions
@@ -50,6 +53,7 @@ export class Store {
   readonly sources: Sources
   readonly readLines: ReadLines
   readonly buffer: EventBuffer
+  readonly unmatched: UnmatchedEvents
   readonly seenEvents: SeenEvents
   readonly evidence: EvidenceStore
   readonly scans: Scans
@@ -76,6 +80,7 @@ export class Store {
     })
     this.apiVersions = new ApiVersions(this.environment)
     this.organizations = new Organizations(this.environment, this.apiVersions)
+    this.ownPlatforms = new OwnPlatforms(this.environment)
     this.members = new Members(this.environment)
     this.users = new Users(this.environment)
     this.sessions = new Sessions(this.environment)
@@ -88,6 +93,7 @@ export class Store {
     this.sources = new Sources(this.environment)
     this.readLines = new ReadLines(this.environment)
     this.buffer = new EventBuffer(this.environment)
+    this.unmatched = new UnmatchedEvents(this.environment)
     this.seenEvents = new SeenEvents(this.environment)
     this.evidence = new EvidenceStore(this.environment)
     this.scans = new Scans(this.environment)

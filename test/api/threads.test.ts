@@ -42,3 +42,28 @@ t.test('all threads together accept sixty requests of a key, and sixty without a
   const [listed] = await admin('key', 'list', '--org', 'Acme', ...data)
   t.match(listed, { last_used_at: /^\d{4}-/ }, 'the last use was written down')
 })
+
+t.test('a restart gives no key another sixty requests', async (t) => {
+  const directory = join(t.testdir(), 'service')
+  const data = ['--data-dir', directory]
+  await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
+  const [made] = await admin('key', 'create', 'test', '--org', 'Acme', ...data)
+  const began = performance.now()
+  for (const [run, expected] of [
+    ['before', { 200: 60, 429: 4 }],
+    ['after', { 429: 64 }],
+  ] as const) {
+    const service = await startService(directory, ['--plain-http', '--ingest-port', 'off'])
+    const found: Record<number, number> = {}
+    for (let each = 0; each < 64; each++) {
+      const headers = { 'x-api-key': String(made?.['key']) }
+      const { statusCode, body } = await request(`http://127.0.0.1:${service.apiPort}/api/v1/scores`, { headers })
+      await body.dump()
+      found[statusCode] = (found[statusCode] ?? 0) + 1
+    }
+    service.child.kill('SIGTERM')
+    t.match(await service.ended, { status: 0 })
+    t.ok(performance.now() - began < 60_000, 'within the window')
+    t.same(found, expected, run)
+  }
+})

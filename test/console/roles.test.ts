@@ -6,7 +6,7 @@ import { ROUTES } from '../../console/routes.ts'
 import { ConsoleWriter } from '../../console/writer.ts'
 import { ACTIONS, type Action } from '../../engine/admin/actions.ts'
 import { ROLES, type Role } from '../../engine/store/members.ts'
-import { loadCatalog } from '../../registry/catalog.ts'
+import { RegistryInForce } from '../../engine/store/registry-in-force.ts'
 import { serveConsole } from '../support/console.ts'
 import { makeOrganization, openStore, quietLog } from '../support/store.ts'
 
@@ -61,7 +61,7 @@ t.test('every role times every command, whatever the pages show', async (t) => {
   const { store, clock } = opened
   const organization = makeOrganization(opened, 'Acme')
   const other = makeOrganization(opened, 'Globex')
-  const writer = new ConsoleWriter(store, loadCatalog(), clock, quietLog)
+  const writer = new ConsoleWriter(store, new RegistryInForce(store), clock, quietLog)
   store.environment.write(() => {
     for (const role of ROLES) {
       store.members.put({ organizationId: organization.id, name: role, role, createdAtMs: clock.nowMs() })

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
+import { deferred } from '../../engine/process/deferred.ts'
 
 /** Settings of a thread of attackers, which runs until it is stopped. */
 export interface FloodData {
@@ -20,11 +21,14 @@ export interface FloodReport {
 
 const RECONNECT_MS = 5
 const WRITE_MS = 200
+/** Generous, because a busy machine accepts connections late. */
+const DISCONNECTED_MS = 120_000
 const REQUEST = 'GET /api/v1/scores HTTP/1.1\r\nHost: x\r\nX-API-Key: wrong\r\n\r\n'
 
 const { port, attackers, requests, reads } = workerData as FloodData
 const bytes = Buffer.from(REQUEST.repeat(requests))
 const open = new Set<Socket>()
+const allDisconnected = deferred()
 let connections = 0
 let disconnected = 0
 let bytesRead = 0
@@ -49,12 +53,16 @@ function attack(attacker: number, isFirst: boolean): void {
   socket.on('close', () => {
     clearInterval(timer)
     open.delete(socket)
-    if (isFirst) disconnected++
+    if (isFirst && ++disconnected === attackers) allDisconnected.resolve()
     setTimeout(() => attack(attacker, false), RECONNECT_MS)
   })
 }
 
-parentPort?.on('message', () => {
+/** Ends the attack once the service has closed the first connection of each attacker. */
+parentPort?.on('message', async () => {
+  const timer = setTimeout(() => allDisconnected.resolve(), DISCONNECTED_MS)
+  await allDisconnected.promise
+  clearTimeout(timer)
   ends = true
   for (const socket of open) socket.destroy()
   const report: FloodReport = { connections, disconnected, bytesRead }

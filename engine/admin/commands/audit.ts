@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
 import { AUDIT_ENTRIES_MAX } from '../../limits.ts'
 import type { AuditEntry } from '../../store/audit-log.ts'
+import { SERVICE_WIDE } from '../../store/own-platforms.ts'
 import type { Store } from '../../store/store.ts'
 import { countOption, sharedOptions, show, timeText, withStore } from './context.ts'
 
@@ -39,8 +40,9 @@ function print(command: Command, store: Store, entries: readonly AuditEntry[]): 
     ],
     rows: entries.map(({ organizationId, timeMs, actor, action, subject, details }) => ({
       time: timeText(timeMs),
-      organization_id: organizationId,
-      organization: store.organizations.get(organizationId)?.name ?? organizationId,
+      organization_id: organizationId === SERVICE_WIDE ? null : organizationId,
+      organization:
+        organizationId === SERVICE_WIDE ? null : (store.organizations.get(organizationId)?.name ?? organizationId),
       actor,
       action,
       subject,

@@ -5,6 +5,7 @@ import { type Clock, isoSeconds, systemClock } from '../../process/clock.ts'
 import { jsonOption } from '../../process/program.ts'
 import { addSettingOptions, readSettings, setting, someText, wholeNumber } from '../../process/settings.ts'
 import { printRows, printsTable, type Shown, secretText } from '../../process/table.ts'
+import { RegistryInForce } from '../../store/registry-in-force.ts'
 import { Store } from '../../store/store.ts'
 import { Administration } from '../administration.ts'
 import type { Actor } from '../changes.ts'
@@ -21,6 +22,8 @@ const adminSettings = z.object({
 export interface AdminContext {
   readonly store: Store
   readonly administration: Administration
+  /** The registry of each organization. */
+  readonly registry: RegistryInForce
   readonly clock: Clock
 }
 
@@ -55,7 +58,7 @@ export async function withStore(
   const store = new Store(dataDir, { mustExist: options.create !== true })
   try {
     const administration = new Administration(store, systemClock, actorOf(command))
-    await work({ store, administration, clock: systemClock })
+    await work({ store, administration, registry: new RegistryInForce(store), clock: systemClock })
   } finally {
     await store.close()
   }

@@ -86,16 +86,45 @@ t.test('names of organizations are unique regardless of case, and can be found b
   const opened = openStore(t)
   const administration = new Administration(opened.store, opened.clock)
   const { id } = administration.organizations.create({ name: 'Acme', domain: 'acme.example', plan: 'free' })
-  t.throws(() => administration.organizations.create({ name: 'ACME', domain: 'x', plan: 'free' }), { code: 'CONFLICT' })
+  t.throws(() => administration.organizations.create({ name: 'ACME', domain: 'x.example', plan: 'free' }), {
+    code: 'CONFLICT',
+  })
   t.equal(administration.organization('acme').id, id)
   t.equal(administration.organization(id).id, id)
   for (const name of ['', 'nobody', 'x'.repeat(3000), id.replace(/^./, 'x')])
     t.throws(() => administration.organization(name), { code: 'NOT_FOUND' })
   for (const name of ['', ' ', 'a\nb', 'x'.repeat(256), 'ü'.repeat(128), 'a '].values()) {
     t.throws(
-      () => administration.organizations.create({ name, domain: 'x', plan: 'free' }),
+      () => administration.organizations.create({ name, domain: 'x.example', plan: 'free' }),
       { code: 'USAGE' },
       JSON.stringify(name),
     )
   }
+})
+
+t.test('the domain of an organization is one, in its canonical form', async (t) => {
+  const opened = openStore(t)
+  const { organizations } = new Administration(opened.store, opened.clock)
+  const acme = organizations.create({ name: 'Acme', domain: 'ACME.Example.', plan: 'free' })
+  t.equal(acme.domain, 'acme.example')
+  t.equal(organizations.set(acme, { domain: 'Bücher.example' }).domain, 'xn--bcher-kva.example')
+  const wrong = [
+    ...[
+      'not a domain',
+      '',
+      '.',
+      'localhost',
+      'https://acme.example',
+      'acme.example:443',
+      'a@acme.example',
+      '192.0.2.1',
+    ],
+    ...['acme..example', '-acme.example', 'a_b.example', `${'a'.repeat(64)}.example`, 'a\nb.example', 'x'.repeat(3000)],
+  ]
+  for (const domain of wrong) {
+    const expected = { code: 'USAGE', message: /^--domain: expected a domain such as acme\.example/ }
+    t.throws(() => organizations.create({ name: 'New', domain, plan: 'free' }), expected, domain)
+    t.throws(() => organizations.set(acme, { domain }), expected, domain)
+  }
+  t.equal(opened.store.organizations.all().length, 1, 'nothing was made')
 })

@@ -7,7 +7,16 @@ import { Family } from '../../../engine/store/family.ts'
 import { newUuid, u64Bytes, uuidBytes } from '../../../engine/store/keys.ts'
 import { NO_ORGANIZATION, Sources } from '../../../engine/store/sources.ts'
 import { report } from '../../support/coverage.ts'
-import { findingsOf, makeOrganization, matcher, NOON, openStore, Sender, type TestStore } from '../../support/store.ts'
+import { platform } from '../../support/own-platforms.ts'
+import {
+  findingsOf,
+  makeOrganization,
+  NOON,
+  openStore,
+  registries,
+  Sender,
+  type TestStore,
+} from '../../support/store.ts'
 
 interface Site extends TestStore {
   readonly id: string
@@ -50,14 +59,17 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     { complete: true },
   )
   const sender = new Sender()
-  const events = ['claude.ai', 'chatgpt.com', 'chatgpt.com'].map((name) => sender.event(name, NOON))
+  const events = ['claude.ai', 'chatgpt.com', 'nobody.example'].map((name) => sender.event(name, NOON))
   const buffered = (): void =>
     store.environment.write(() => {
       store.seenEvents.keepUnseen(id, [{ instance: sender.instance, first: 1, count: 3 }], NOON)
       store.buffer.append(id, events)
     })
   buffered()
-  runScan(store, matcher, id, 'schedule', clock)
+  // So many gaps that some are in a page.
+  const gaps = Array.from({ length: 1500 }, (_, at) => ({ instance: 'f'.repeat(16), first: 1 + 2 * at, count: 1 }))
+  store.environment.write(() => store.seenEvents.keepUnseen(id, gaps, NOON))
+  runScan(store, registries, id, 'schedule', clock)
   clock.add(1)
   buffered()
   const source = {
@@ -81,6 +93,13 @@ function made(t: Parameters<typeof openStore>[0], options: Parameters<typeof ope
     store.readLines.put(id, Buffer.alloc(16, 1), Buffer.alloc(16, 2), Uint32Array.of(1, 2, 3), NOON)
     requestScan(store, organization, clock)
     store.coverage.add(id, report({ counters: { packets: 100, names: 9 } }), NOON)
+    const own = {
+      entry: platform('corp-llm', 'llm.corp.example'),
+      disabled: false,
+      addedAtMs: NOON,
+      provisioned: false,
+    }
+    store.ownPlatforms.put(id, own)
     const hash = 'ab'.repeat(32)
     const user = { id: newUuid(), name: 'alice@acme.example', passwordHash: '', createdAtMs: NOON, browsers: [] }
     const member = store.members.get(id, 'alice@acme.example')
@@ -152,7 +171,7 @@ interface Row {
 
 const SEALED = [
   ...['organizations', 'members', 'audit-log', 'api-keys', 'monitoring-tokens', 'token-bindings', 'sources', 'rejects'],
-  ...['read-lines', 'buffer', 'seen', 'evidence', 'detections', 'scans', 'scan-requests', 'scan-states'],
+  ...['read-lines', 'buffer', 'seen', 'seen-pages', 'evidence', 'detections', 'scans', 'scan-requests', 'scan-states'],
   ...[
     'assessments',
     'assessment-answers',
@@ -161,15 +180,27 @@ const SEALED = [
     'coverage-sensors',
     'coverage-days',
     'key-uses',
+    'own-platforms',
+    'unmatched-events',
   ],
 ]
 /** Sealed records whose keys begin with a user. */
 const OF_USERS = ['users', 'sessions', 'account-links']
 const INDEXES = [
-  ...['organization-names', 'api-key-hashes', 'token-hashes', 'api-versions'],
+  ...['organization-names', 'api-key-hashes', 'token-hashes', 'api-versions', 'registry-versions'],
   ...['memberships', 'user-names', 'session-hashes'],
 ]
-const FIXED = ['audit-log', 'api-keys', 'monitoring-tokens', 'sources', 'rejects', 'read-lines', 'buffer', 'seen']
+const FIXED = [
+  'audit-log',
+  'api-keys',
+  'monitoring-tokens',
+  'sources',
+  'rejects',
+  'read-lines',
+  'buffer',
+  'seen',
+  'seen-pages',
+]
 
 const ROWS: readonly Row[] = [
   ...SEALED.map((table) => ({
@@ -362,6 +393,18 @@ const ROWS: readonly Row[] = [
     table: 'seen',
     damage: changed(() => ({ ranges: [1, 5, 4, 9] })),
     finds: /the bound 4 after 5 of instance [0-9a-f]{16}, expected ranges that ascend/,
+  },
+  {
+    name: 'a page of ranges reaches beyond its last sequence',
+    table: 'seen-pages',
+    damage: changed(() => ({ ranges: [1, 2 ** 40] })),
+    finds: /a range to 1099511627776 of instance [0-9a-f]{16}, expected one up to /,
+  },
+  {
+    name: 'a page of ranges is missing',
+    table: 'seen-pages',
+    damage: record(gone),
+    finds: /^seen of \S+: found \d+ pages of instance/,
   },
   {
     name: 'an incomplete range',
@@ -597,6 +640,30 @@ const ROWS: readonly Row[] = [
     { table: 'members', finds: /an entry at [0-9a-f.]+, expected a member who is that user$/ },
     { table: 'sessions', finds: /an entry at [0-9a-f]+, expected a session with that hash$/ },
   ].map((row) => ({ ...row, name: `a record in ${row.table} is gone, with others about it`, damage: record(gone) })),
+  {
+    name: 'a version of own platforms of no form',
+    table: 'registry-versions',
+    damage: record(() => Buffer.from('x')),
+    finds: /^registry-versions of \S+: found the version NaN, expected a whole number from 1$/,
+  },
+  {
+    name: 'own platforms without a version, so that no thread sees a change',
+    table: 'registry-versions',
+    damage: record(gone),
+    finds: /^own-platforms of \S+: found the version 0, expected a whole number from 1$/,
+  },
+  {
+    name: 'an own platform at the place of another',
+    table: 'own-platforms',
+    damage: movedTo(otherLast),
+    finds: /^own-platforms of \S+: found the id corp-llm, expected that of its key$/,
+  },
+  {
+    name: 'an own platform that is none',
+    table: 'own-platforms',
+    damage: changed(() => ({ entry: { id: 'corp-llm', url: 'nowhere' } })),
+    finds: /^own-platforms of \S+: found the entry at \S+, expected one of a registry file$/,
+  },
   {
     name: 'a list unknown to the API',
     table: 'published',

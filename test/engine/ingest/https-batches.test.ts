@@ -12,7 +12,7 @@ import { type BatchCounters, EVENTS_PATH, eventsHandler } from '../../../engine/
 import { BATCH_BYTES_MAX, BATCH_EVENTS_MAX } from '../../../engine/limits.ts'
 import { report } from '../../support/coverage.ts'
 import { type Ask, IMPLEMENTATIONS, serve } from '../../support/https.ts'
-import { makeOrganization, matcher, NOON, openStore, quietLog, Sender } from '../../support/store.ts'
+import { makeOrganization, NOON, openStore, quietLog, Sender } from '../../support/store.ts'
 import { until } from '../../support/wait.ts'
 
 async function startIngest(
@@ -25,7 +25,7 @@ async function startIngest(
   const organization = makeOrganization(opened, 'Acme')
   const { raw, record } = new Administration(opened.store, opened.clock).tokens.generate(organization, 'test')
   const counters: BatchCounters = { batches: 0, unauthorized: 0, malformed: 0, overloaded: 0 }
-  const acceptor = new EventAcceptor(opened.store, matcher, opened.clock, quietLog, () => {})
+  const acceptor = new EventAcceptor(opened.store, opened.clock, quietLog, () => {})
   const server = await serve(
     t,
     implementation,
@@ -43,7 +43,7 @@ for (const implementation of IMPLEMENTATIONS) {
       const { ask, token, opened, organization, sender } = await startIngest(t, implementation)
       const json = { authorization: `Bearer ${token}`, 'content-type': 'application/json; charset=utf-8' }
       const msgpack = { authorization: `bearer  ${token}`, 'content-type': 'application/msgpack' }
-      const events = () => [sender.event('claude.ai', NOON), sender.event('nobody.example', NOON)]
+      const events = () => [sender.event('claude.ai', NOON), sender.event('no name', NOON)]
       const bodies: Ask[] = [
         { headers: json, body: JSON.stringify({ events: events().map(eventToJson) }) },
         {
@@ -64,7 +64,8 @@ for (const implementation of IMPLEMENTATIONS) {
           t.match(answer.body, {
             accepted,
             duplicates: 1 - accepted,
-            rejected: [{ index: 1, error: /nobody\.example/ }],
+            too_late: 0,
+            rejected: [{ index: 1, error: /no name/ }],
           })
           t.equal(opened.store.buffer.count(organization.id), index + 1)
         }

@@ -10,7 +10,7 @@ import {
 } from '../../../engine/limits.ts'
 import { MINUTE_MS, SECOND_MS } from '../../../engine/process/clock.ts'
 import type { Logger } from '../../../engine/process/log.ts'
-import { openIntake, sumsOf, trie } from '../../support/intake.ts'
+import { known, openIntake, sumsOf } from '../../support/intake.ts'
 import { NOON } from '../../support/store.ts'
 
 t.test('each sender is reported once a minute, and all senders up to a limit per second', async (t) => {
@@ -33,7 +33,7 @@ t.test("the writer's thread gets few notices, whatever unauthenticated senders s
   const reported: FromLane[] = []
   const lane = new Lane({
     store: opened.store,
-    trie,
+    known,
     tokenRate: undefined,
     idleMs: 60_000,
     notify: (message) => reported.push(message),
