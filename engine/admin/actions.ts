@@ -26,8 +26,6 @@ export const ACTIONS = {
   'api-key.read': 'admin',
   'audit.read': 'admin',
   'file.try': 'member',
-  'own-platform.set': 'admin',
-  'sign-in.set': 'owner',
   'member.add': 'owner',
   'member.role': 'owner',
   'member.remove': 'owner',
