@@ -146,8 +146,8 @@ export class BatchReader {
   }
 
   /**
-   * Returns the offset after the event at `start` if the event is valid, in the common form, and
-   * has a canonical name. Otherwise -1.
+   * Returns the offset after the event at `start` if the event is valid, in the common form, with a
+   * canonical name. Otherwise -1.
    */
   #endOfCommonEvent(view: DataView, start: number, end: number): number {
     if (start + EVENT_BYTES_MIN > end) return -1

@@ -85,7 +85,7 @@ export class Intake {
   format = NO_FORMAT
   /** The outcome of the last message. `stored` if it is queued for storing. */
   outcome: number = Outcome.unknown
-  /** The time of the last message if it names a platform and is no repetition. */
+  /** When the last message was sent, if it names a platform and is no repetition. */
   matchMs = 0
   readonly #authenticator: TokenAuthenticator
   readonly #known: KnownHosts
@@ -161,9 +161,8 @@ export class Intake {
 
   /** Returns what the last message says, which named a platform. Slow: it creates a string. */
   match(): LineMatch {
-    const { line } = this
-    const host = line.text(line.hostStart, line.hostEnd)
-    return { host, client: this.#client(), timeMs: this.matchMs, count: line.count }
+    const { hostStart, hostEnd, count } = this.line
+    return { name: this.line.text(hostStart, hostEnd), client: this.#client(), timeMs: this.matchMs, count }
   }
 
   /**

@@ -2,7 +2,8 @@ import type { Matcher } from '../../registry/match.ts'
 
 /** What a message that names a platform says. */
 export interface LineMatch {
-  readonly host: string
+  /** In any case. */
+  readonly name: string
   /** Canonical address; NO_CLIENT where none is known. */
   readonly client: string
   readonly timeMs: number
@@ -45,8 +46,9 @@ export class MatchTally {
     this.#clientsMax = clientsMax
   }
 
-  add({ host, client, timeMs, count }: LineMatch): void {
-    const platform = this.#matcher.match(host)?.platform
+  add({ name, client, timeMs, count }: LineMatch): void {
+    const rule = this.#matcher.match(name)
+    const platform = rule && this.#matcher.platform(rule.platform.id)
     if (platform === undefined) return
     let tally = this.#platforms.get(platform.id)
     if (tally === undefined) {
