@@ -1,28 +1,15 @@
-import { csvOf, sorted, sortingOf } from './design/table.tsx'
-import { csvAnswer, isLocalPath, redirect } from './http/answer.ts'
+import { isLocalPath, redirect } from './http/answer.ts'
 import { clearCookie, setCookie } from './http/cookies.ts'
-import { form, openForm, page, type Route } from './http/router.ts'
-import { PLATFORMS_SORTING, Platforms, platformColumns } from './pages/platforms.tsx'
-import { platformsView } from './views/platforms.ts'
+import { openForm, page, type Route } from './http/router.ts'
+import { ACCOUNT_ROUTES } from './routes/account.ts'
+import { DISCOVERY_ROUTES } from './routes/discovery.ts'
+import { SIGN_IN_ROUTES } from './routes/sign-in.ts'
 
 const THEME_SECONDS = 365 * 86_400
 
 /** Every address of the console, and the action that a member's role must allow. */
 export const ROUTES: readonly Route[] = [
   page('/', 'signed-in', () => redirect('/platforms')),
-
-  page('/platforms', 'discovery.read', (visit) => {
-    const { nowMs, request } = visit
-    const sorting = sortingOf(platformColumns(nowMs), request.query, PLATFORMS_SORTING)
-    const view = platformsView(visit)
-    return visit.page('Platforms', '/platforms', Platforms({ view, sorting, query: request.query, nowMs }))
-  }),
-  page('/platforms.csv', 'discovery.read', (visit) => {
-    const columns = platformColumns(visit.nowMs)
-    const sorting = sortingOf(columns, visit.request.query, PLATFORMS_SORTING)
-    return csvAnswer('platforms.csv', csvOf(columns, sorted(platformsView(visit).rows, columns, sorting)))
-  }),
-
   openForm('/theme', ({ request }) => {
     const theme = request.fields.text('theme')
     const to = request.fields.text('to')
@@ -32,11 +19,7 @@ export const ROUTES: readonly Route[] = [
         : clearCookie('theme')
     return redirect(isLocalPath(to) ? to : '/', [cookie])
   }),
-  form('/organization', 'signed-in', async ({ site, request, identity }) => {
-    const organizationId = request.fields.text('organization')
-    if (identity.organizations.some(({ id }) => id === organizationId)) {
-      await site.changes.account('session.organization', { hash: identity.session.hash, organizationId })
-    }
-    return redirect('/')
-  }),
+  ...SIGN_IN_ROUTES,
+  ...ACCOUNT_ROUTES,
+  ...DISCOVERY_ROUTES,
 ]
