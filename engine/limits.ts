@@ -29,7 +29,7 @@ export const BODY_BYTES_PER_SECOND_MIN = 64 * 1024
 /**
  * Bytes of responses of one thread that wait for clients to read: 16 of the largest pages. Beyond
  * it the connection that has waited longest is closed, which truncates its response. Counted as
- * `posture_api_answers_cut_total`.
+ * `posture_api_answers_aborted_total`.
  */
 export const ANSWERS_WAITING_BYTES_MAX = 64 * 1024 * 1024
 /**

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
 import type { FloodData, FloodReport } from '../support/flood-thread.ts'
 import { IMPLEMENTATIONS } from '../support/https.ts'
-import { admin, type RunningService, startService } from '../support/programs.ts'
+import { ALL_SCOPES, admin, type RunningService, startService } from '../support/programs.ts'
 
 /**
  * Clients without a valid key pipeline thousands of requests. A client with a key waits little
@@ -58,7 +58,7 @@ interface Site {
 async function site(t: Test, directory: string, words: readonly string[]): Promise<Site> {
   const data = ['--data-dir', directory]
   await admin('organization', 'create', 'Acme', '--domain', 'acme.example', ...data)
-  const [made] = await admin('key', 'create', 'test', '--org', 'Acme', ...data)
+  const [made] = await admin('key', 'create', 'test', ...ALL_SCOPES, '--org', 'Acme', ...data)
   const service = await startService(directory, ['--ingest-port', 'off', '--plain-http', ...words])
   t.teardown(() => service.child.kill('SIGKILL'))
   return { service, key: String(made?.['key']) }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Agent, request } from 'undici'
 import { IMPLEMENTATIONS } from '../support/https.ts'
-import { admin, REPOSITORY, startService } from '../support/programs.ts'
+import { ALL_SCOPES, admin, REPOSITORY, startService } from '../support/programs.ts'
 import { until } from '../support/wait.ts'
 
 /**
@@ -56,7 +56,7 @@ for (const implementation of IMPLEMENTATIONS) {
       const directory = t.testdir()
       const data = join(directory, 'service')
       await admin('organization', 'create', 'Acme', '--domain', 'acme.example', '--data-dir', data)
-      const [made] = await admin('key', 'create', 'test', '--org', 'Acme', '--data-dir', data)
+      const [made] = await admin('key', 'create', 'test', ...ALL_SCOPES, '--org', 'Acme', '--data-dir', data)
       const words = ['--http', implementation, '--plain-http', '--ingest-port', 'off', '--api-threads', '1']
       const service = await startService(data, [...words, '--connections-per-address', '0'])
       t.teardown(() => service.child.kill('SIGKILL'))

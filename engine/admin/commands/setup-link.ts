@@ -14,7 +14,7 @@ const linkSettings = z.object({
   consoleOrigin: setting(originOrNone().default(''), {
     flag: '--console-origin <origin>',
     env: 'CONSOLE_ORIGIN',
-    about: 'Begin the link with this origin of the console',
+    about: 'Use this origin of the console in the link',
     defaultAbout: "https, this machine's name, port 8444",
   }),
 })

@@ -30,7 +30,9 @@ t.test('a message conforms to RFC 5424 and is ASCII', async (t) => {
   const message = new SyslogMessages(TOKEN, 'edge 7\n').of(odd) ?? ''
   t.match(message, /^[\x20-\x7e]+$/)
   t.match(message, /^<134>1 \S+ - posture-collector /, 'a host that is none is NILVALUE')
-  t.same(eventFromJson(JSON.parse(message.slice(message.indexOf('{')))), odd, 'the event can be read of it')
+  t.match(JSON.parse(message.slice(message.indexOf('{'))), { id: odd.id, name: odd.name })
+  const plain = new SyslogMessages(TOKEN, 'edge').of(event) ?? ''
+  t.same(eventFromJson(JSON.parse(plain.slice(plain.indexOf('{')))), event, 'the service reads the same event')
 })
 
 t.test('a message that exceeds a datagram is sent without its host, or not at all', async (t) => {
