@@ -3,6 +3,7 @@ import { csvAnswer, isLocalPath, redirect } from './http/answer.ts'
 import { clearCookie, setCookie } from './http/cookies.ts'
 import { form, openForm, page, type Route } from './http/router.ts'
 import { PLATFORMS_SORTING, Platforms, platformColumns } from './pages/platforms.tsx'
+import { PLATFORM_ROUTES } from './routes/platform.ts'
 import { platformsView } from './views/platforms.ts'
 
 const THEME_SECONDS = 365 * 86_400
@@ -39,4 +40,5 @@ export const ROUTES: readonly Route[] = [
     }
     return redirect('/')
   }),
+  ...PLATFORM_ROUTES,
 ]
