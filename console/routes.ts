@@ -3,14 +3,18 @@ import { csvAnswer, isLocalPath, redirect } from './http/answer.ts'
 import { clearCookie, setCookie } from './http/cookies.ts'
 import { form, openForm, page, type Route } from './http/router.ts'
 import { PLATFORMS_SORTING, Platforms, platformColumns } from './pages/platforms.tsx'
+import { API_KEY_ROUTES } from './routes/api-keys.ts'
+import { OVERVIEW_ROUTES } from './routes/overview.ts'
 import { PLATFORM_ROUTES } from './routes/platform.ts'
+import { SCAN_FREQUENCY_ROUTES } from './routes/scan-frequency.ts'
+import { TOKEN_ROUTES } from './routes/tokens.ts'
 import { platformsView } from './views/platforms.ts'
 
 const THEME_SECONDS = 365 * 86_400
 
 /** Every address of the console, and the action that a member's role must allow. */
 export const ROUTES: readonly Route[] = [
-  page('/', 'signed-in', () => redirect('/platforms')),
+  page('/', 'signed-in', () => redirect('/overview')),
 
   page('/platforms', 'discovery.read', (visit) => {
     const { nowMs, request } = visit
@@ -40,5 +44,9 @@ export const ROUTES: readonly Route[] = [
     }
     return redirect('/')
   }),
+  ...OVERVIEW_ROUTES,
   ...PLATFORM_ROUTES,
+  ...TOKEN_ROUTES,
+  ...SCAN_FREQUENCY_ROUTES,
+  ...API_KEY_ROUTES,
 ]

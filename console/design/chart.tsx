@@ -21,7 +21,7 @@ const BAR_GAP = 4
 const DAYS_PER_LABEL = 7
 
 /** `1.2K`, so that the axis has room for any number. */
-const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact' })
+export const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact' })
 
 export interface TimelineProps {
   readonly days: readonly DayBar[]

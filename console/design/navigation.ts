@@ -16,6 +16,15 @@ export interface NavigationGroup {
 export const NAVIGATION: readonly NavigationGroup[] = [
   {
     name: 'Discovery',
-    entries: [{ path: '/platforms', name: 'Platforms', action: 'discovery.read' }],
+    entries: [
+      { path: '/overview', name: 'Overview', action: 'discovery.read' },
+      { path: '/platforms', name: 'Platforms', action: 'discovery.read' },
+      { path: '/monitoring-tokens', name: 'Monitoring tokens', action: 'token.read' },
+      { path: '/scan-frequency', name: 'Scan frequency', action: 'organization.read' },
+    ],
+  },
+  {
+    name: 'Organization settings',
+    entries: [{ path: '/api-keys', name: 'API keys', action: 'api-key.read' }],
   },
 ]
