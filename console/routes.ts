@@ -4,8 +4,13 @@ import { clearCookie, setCookie } from './http/cookies.ts'
 import { form, openForm, page, type Route } from './http/router.ts'
 import { PLATFORMS_SORTING, Platforms, platformColumns } from './pages/platforms.tsx'
 import { API_KEY_ROUTES } from './routes/api-keys.ts'
+import { ASSESSMENT_ROUTES } from './routes/assessments.ts'
+import { AUDIT_ROUTES } from './routes/audit.ts'
+import { INTAKE_ROUTES } from './routes/intake.ts'
+import { MEMBER_ROUTES } from './routes/members.ts'
 import { OVERVIEW_ROUTES } from './routes/overview.ts'
 import { PLATFORM_ROUTES } from './routes/platform.ts'
+import { RECOMMENDATION_ROUTES } from './routes/recommendations.ts'
 import { SCAN_FREQUENCY_ROUTES } from './routes/scan-frequency.ts'
 import { TOKEN_ROUTES } from './routes/tokens.ts'
 import { platformsView } from './views/platforms.ts'
@@ -46,7 +51,12 @@ export const ROUTES: readonly Route[] = [
   }),
   ...OVERVIEW_ROUTES,
   ...PLATFORM_ROUTES,
+  ...INTAKE_ROUTES,
   ...TOKEN_ROUTES,
   ...SCAN_FREQUENCY_ROUTES,
+  ...ASSESSMENT_ROUTES,
+  ...RECOMMENDATION_ROUTES,
   ...API_KEY_ROUTES,
+  ...MEMBER_ROUTES,
+  ...AUDIT_ROUTES,
 ]

@@ -7,6 +7,7 @@ import type { SourceRow } from '../views/intake.ts'
 import type { OverviewFindings, OverviewView, WaitingRow } from '../views/overview.ts'
 import { HiddenTraffic, percentText } from './coverage.tsx'
 import { LISTENER_NAMES } from './listeners.ts'
+import { SourceState } from './source-state.tsx'
 
 export interface OverviewProps {
   readonly view: OverviewView
@@ -251,15 +252,4 @@ function Sources({ sources, nowMs }: { readonly sources: readonly SourceRow[]; r
       )}
     </Card>
   )
-}
-
-/** Below this share, the format of a source needs a look. */
-const UNDERSTOOD_MIN = 0.95
-
-export function SourceState({ source }: { readonly source: SourceRow }) {
-  if (source.isSilent) return <Tag tone="bad">silent</Tag>
-  if (source.understood < UNDERSTOOD_MIN) {
-    return <Tag tone="warn">{percentText(1 - source.understood)} not understood</Tag>
-  }
-  return <Tag tone="good">receiving</Tag>
 }
